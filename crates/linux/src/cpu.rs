@@ -176,4 +176,8 @@ impl<R: Rooms> Owners for LinuxWith<R> {
     fn owner_on_cpu(owner: u32, sample: &mut u64) -> OnCpu {
         owner_on_cpu(owner, sample)
     }
+
+    fn has_ended(thread: u32) -> bool {
+        thread != 0 && !is_confined() && crate::raw::has_ended(thread)
+    }
 }

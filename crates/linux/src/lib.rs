@@ -34,6 +34,7 @@ mod slots;
 mod spin_room;
 mod symbol;
 mod syscall;
+mod tell;
 mod thread;
 mod tools;
 mod vdso;
@@ -55,6 +56,7 @@ pub use rseq::stop as stop_sequences;
 pub use sandbox::before_filter;
 pub use sleep::{sleep_by, Sleep};
 pub use symbol::{glibc_dlsym, lookup, lookup_version, Library, Scope};
+pub use tell::tell;
 pub use thread::{call, known_token, set_call, thread_id, CANCELLABLE, QUEUED};
 pub use tools::race_detector;
 
@@ -68,7 +70,7 @@ impl<R: Rooms> Platform for LinuxWith<R> {
     #[cold]
     #[inline(never)]
     fn overwritten(_lock: usize) -> ! {
-        raw::write(libc::STDERR_FILENO, OVERWRITTEN);
+        tell::tell(OVERWRITTEN);
         // SAFETY: ends the process.
         unsafe { libc::abort() }
     }
@@ -88,6 +90,9 @@ pub fn start(permanent: bool) {
         generation::start();
         cpu::start();
         rseq::start(permanent);
+        if permanent {
+            tell::notes_stderr();
+        }
         if rseq::area() != 0 {
             slots::start();
         }

@@ -102,12 +102,17 @@ pub(crate) fn ends_contended(lock: usize) -> bool {
     spin_stats().ends_contended(lock, Tuning::LINUX.quiet_releases, barriers::are_few)
 }
 
-pub(crate) fn passed_woken() {
-    // A yield hands the CPU to threads of the same real-time priority only, and a deadline thread's budget to none.
-    let late = spin_stats().has_passed_for_long(now);
-    if late && !sandbox::is_confined() && !policy::ask() {
-        raw::yield_now();
-    }
+/// The kernel may delay a timer by the thread's slack, which is 50 us unless the program (`PR_SET_TIMERSLACK`) or its service manager
+/// (systemd's `TimerSlackNSec=`) has set it.
+const COARSE_NS: u64 = 250_000;
+
+pub(crate) fn has_fine_timers() -> bool {
+    sandbox::is_confined() || raw::timer_slack() <= COARSE_NS
+}
+
+pub(crate) fn has_passed_woken() -> bool {
+    // A real-time thread keeps no lock for a thread of a lower priority.
+    spin_stats().has_passed_for_long(now) && !policy::is_realtime()
 }
 
 impl<R: Rooms> SpinPolicy for LinuxWith<R> {
@@ -209,8 +214,12 @@ impl<R: Rooms> Pacing for LinuxWith<R> {
         releases_to_wait(lock);
     }
 
-    fn passed_woken() {
-        passed_woken();
+    fn has_fine_timers() -> bool {
+        has_fine_timers()
+    }
+
+    fn has_passed_woken() -> bool {
+        has_passed_woken()
     }
 
     fn ends_contended(lock: usize) -> bool {

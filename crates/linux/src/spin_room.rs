@@ -16,7 +16,7 @@ static QUEUE: [Line; QUEUES] = [const { line() }; QUEUES];
 static SLOT: [Line; SLOTS] = [const { line() }; SLOTS];
 
 const fn line() -> Line {
-    SpinLine { word: AtomicU32::new(0), about: AtomicU32::new(0) }
+    SpinLine { word: AtomicU32::new(0), about: AtomicU32::new(0), before: AtomicU32::new(0) }
 }
 
 /// The room for spinners of the lock at `lock`.

@@ -38,5 +38,5 @@ pub use mutex::{Locked, RawMutex};
 pub use osq::{Osq, Spot};
 pub use queue::{WaitNode, WaitQueue, WaiterRefs};
 pub use rwlock::{Preference, RawRwLock};
-pub use spin_queue::{Entered, Head, SpinQueue};
+pub use spin_queue::{Behind, Entered, Head, SpinQueue};
 pub use word::{owner, GLIBCS_CONTENDED, MAX_COUNT};

@@ -94,9 +94,16 @@ impl<P: Platform> RawMutex<P> {
     }
 
     /// What remains of [`RawMutex::try_lock`] after [`RawMutex::try_lock_uncontended`].
+    #[inline]
+    pub fn try_lock_contended(&self, token: u32) -> bool {
+        // Tried again and again, mostly, while it is held. In a forked child, the flags may be the parent's.
+        let is_held = self.is_locked() && P::generation() == 0;
+        !is_held && self.try_lock_once(token)
+    }
+
     #[cold]
     #[inline(never)]
-    pub fn try_lock_contended(&self, token: u32) -> bool {
+    fn try_lock_once(&self, token: u32) -> bool {
         self.core.try_once(Want::Write, token)
     }
 

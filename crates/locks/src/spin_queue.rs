@@ -16,7 +16,7 @@
 //!
 //! ```text
 //!  queue.word = 7            slot 7 (C)           slot 3 (B)           slot 9 (A)
-//!  (the youngest)            WAITS ── polls ────► LEFT ── about: ────► WAITS: the head
+//!  (the youngest)            WAITS ── polls ────► LEFT ── before: ───► WAITS: the head
 //! ```
 //!
 //! | place             | value    | meaning                                  | set by                                             |
@@ -30,8 +30,9 @@
 //! |                   | `WAITS`  | its spinner waits, or is the head        | its spinner, by compare-exchange from `FREE`       |
 //! |                   | `PASSED` | its spinner was the head, and has gone   | its spinner                                        |
 //! |                   | `LEFT`   | it has gone before it became the head    | its spinner                                        |
-//! | slot, `about`     | a number | of `LEFT`: the slot before               | its spinner                                        |
-//! |                   | a token  | of `WAITS`: the thread; a hint           | its spinner                                        |
+//! | slot, `before`    | a number | of `WAITS`, `LEFT`: the slot before, or  | its spinner                                        |
+//! |                   |          | none (yet)                               |                                                    |
+//! | slot, `about`     | a token  | of `WAITS`: the thread; a hint           | its spinner                                        |
 //!
 //! Each word has the process generation beside its value, and a value of another generation counts as 0: a forked child has none of
 //! the spinners of its parent, and its slots are free.
@@ -44,6 +45,9 @@
 //! - **Y2** A spinner writes its slot for the last time when it sets `PASSED`, `LEFT` or `FREE`.
 //! - **Y3** One spinner is the head at most: the one behind no slot, or behind one that is `PASSED`. The position is never lost: the
 //!   place behind a slot that is `LEFT` is behind the one before it.
+//! - **Y4** A thread that has ended writes no slot: the spinner behind its slot frees that, and takes its place. (If the thread ended
+//!   between its arrival and its note of the slot before, the spinner behind takes itself for the head, beside another. That is no
+//!   error of the lock, which heads only poll.)
 //!
 //! # Orderings
 //!
@@ -54,14 +58,15 @@
 //! |                            |         |                  | Else that might seem to be passed, from its last use           |
 //! | leave: `queue.word` CAS    | AcqRel  | swap             | as there, of the slot before                                   |
 //! | pass on: `PASSED` store    | Release | poll             | what the head did before                                       |
-//! | leave: `LEFT` store        | Release | poll             | `about`                                                        |
+//! | leave: `LEFT` store        | Release | poll             | `before`                                                       |
 //! | poll: load                 | Acquire | pass on, leave   | as there                                                       |
 //! | free: store                | Release | claim            | as there                                                       |
+//! | `before`: load, store      | Relaxed | –                | read behind `LEFT`, or once the kernel says that the thread ended |
 //! | `queue.about`: load, store | Relaxed | –                | a hint: two locks in one queue wait for each other, for a time |
 //! | is occupied: loads         | Acquire | –                | a hint                                                         |
 //!
-//! Limits, of speed only: a thread that ends or unwinds by `siglongjmp` while it waits here (undefined in POSIX) leaves its slot behind,
-//! and so may one that a handler of its forks. Spinners behind that slot leave after their time, and sleep.
+//! Limits, of speed only: a thread that jumps out of its wait here by `siglongjmp` (undefined in POSIX) leaves its slot behind, and so
+//! may one that a handler of its forks. Spinners behind that slot leave after their time, and sleep.
 //!
 //! Checked by: `verify` (loom: `tests/it/spin_queue.rs`, with mutants; the simulator: program `spin_queue`, and all programs of locks),
 //! native stress.
@@ -88,6 +93,27 @@ pub struct SpinQueue<'a, P: Platform> {
     room: SpinRoom<'a, P::AtomicU32>,
     /// In its place in a word.
     generation: u32,
+}
+
+/// What a spinner does behind one that has not passed the position on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Behind {
+    /// It goes on polling.
+    Stays,
+    /// It leaves.
+    Leaves,
+    /// It takes that one's place: its thread has ended.
+    TakesOver,
+}
+
+impl From<bool> for Behind {
+    fn from(stays: bool) -> Self {
+        if stays {
+            Self::Stays
+        } else {
+            Self::Leaves
+        }
+    }
 }
 
 /// How [`SpinQueue::enter`] ended.
@@ -174,33 +200,49 @@ impl<'a, P: Platform> SpinQueue<'a, P> {
         })
     }
 
-    /// Queues the thread `token`, and waits to become the head for as long as `keep_spinning` says so, which is called between two polls
+    /// Queues the thread `token`, and waits to become the head for as long as `behind` says so, which is called between two polls
     /// with the token of the thread before this one: mostly right.
-    pub fn enter<'q>(&'q self, token: u32, mut keep_spinning: impl FnMut(u32) -> bool) -> Entered<'q, 'a, P> {
+    pub fn enter<'q, B: Into<Behind>>(
+        &'q self,
+        token: u32,
+        mut behind: impl FnMut(u32) -> B,
+    ) -> Entered<'q, 'a, P> {
         if !self.is_to_be_had() {
             return Entered::NoRoom;
         }
         let Some(me) = self.claim(token) else { return Entered::NoRoom };
+        self.slot(me).before.store(NONE, Relaxed);
         self.slot(me).about.store(token, Relaxed);
         let mut before = self.value(self.room.queue.word.swap(self.generation | me, AcqRel));
+        self.slot(me).before.store(before, Relaxed);
         while before != NONE {
             match self.state(before) {
                 PASSED => {
+                    self.slot(me).before.store(NONE, Relaxed); // Y4: before the slot may be another's
                     self.set(before, FREE); // Y1
                     break;
                 }
                 LEFT => {
-                    let further = self.slot(before).about.load(Relaxed);
+                    let further = self.slot(before).before.load(Relaxed);
+                    self.slot(me).before.store(further, Relaxed); // Y4
                     self.set(before, FREE); // Y1
                     before = further;
                 }
-                _ if keep_spinning(self.slot(before).about.load(Relaxed)) => {
-                    P::spin_hint();
-                }
-                _ => {
-                    self.leave(me, before);
-                    return Entered::Left;
-                }
+                _ => match behind(self.slot(before).about.load(Relaxed)).into() {
+                    Behind::Stays => {
+                        P::spin_hint();
+                    }
+                    Behind::Leaves => {
+                        self.leave(me, before);
+                        return Entered::Left;
+                    }
+                    Behind::TakesOver => {
+                        let further = self.slot(before).before.load(Relaxed);
+                        self.slot(me).before.store(further, Relaxed);
+                        self.set(before, FREE); // Y4
+                        before = further;
+                    }
+                },
             }
         }
         Entered::Head(Head { queue: self, me })
@@ -212,8 +254,7 @@ impl<'a, P: Platform> SpinQueue<'a, P> {
         if self.room.queue.word.compare_exchange(mine, earlier, AcqRel, Relaxed).is_ok() {
             self.set(me, FREE); // Y1: no spinner is behind it
         } else {
-            self.slot(me).about.store(before, Relaxed);
-            self.set(me, LEFT);
+            self.set(me, LEFT); // `before` is there already
         }
     }
 }

@@ -8,7 +8,8 @@
 //! | 2     | `SPINNER`  | a thread spins, so that waiters need no wake    | a spinner that sees waiters, and as it ends |
 //! | 3     | `UPGRADE`  | held upgradably, beside readers                 | an acquisition; a release or an upgrade     |
 //! | 4     | `SPARE`    | a hold that is foreign (X1)                     | no step of ours                             |
-//! | 5     | `HANDOFF`  | the head starved: the release that makes room hands over | only under the queue lock          |
+//! | 5     | `HANDOFF`  | held: the head starved, and is promised the lock  | under the queue lock, or beside `WAKING` by |
+//! |       |            | next; free: a waiter that was woken is promised it | a release; cleared also by an acquisition  |
 //! | 6     | `TIMED`    | alone: the head was woken before, lost, and times | only under the queue lock; cleared with   |
 //! |       |            | itself; beside `WAKING`: the head is a real-time  | `WAKING`                                  |
 //! |       |            | waiter, woken all the same (*urgent*)             |                                           |
@@ -167,7 +168,7 @@ pub(crate) const fn is_foreign(word: u32) -> bool {
 
 /// X1: whether readers of glibc's are counted in the word of a lock that is never held upgradably.
 pub(crate) const fn is_of_glibcs_readers(word: u32) -> bool {
-    word & (UPGRADE | SPARE) != 0 || (word & (HANDOFF | TIMED) != 0 && word & WAITERS == 0)
+    word & (UPGRADE | SPARE) != 0 || (word & (HANDOFF | TIMED) != 0 && word & (WAITERS | WAKING) == 0)
 }
 
 pub(crate) const fn is_upgradable_held(word: u32) -> bool {
@@ -224,7 +225,7 @@ const fn owed(want: Want) -> u32 {
     match want {
         Want::Read | Want::Upgradable => HANDOFF,
         Want::ReadBehindWaiters => HANDOFF | WAITERS | WAKING,
-        // An empty lock with HANDOFF is about to be handed over (H1 in `core`).
+        // An empty lock with HANDOFF is promised to a waiter, or about to be (H1 in `core`).
         Want::Write => HANDOFF,
         Want::ReadAgain | Want::Upgrade => 0,
     }
@@ -253,6 +254,29 @@ pub(crate) const fn taken(word: u32, want: Want, token: u32) -> u32 {
     }
 }
 
+/// Whether the lock is free, but kept for a waiter that was woken for it.
+pub(crate) const fn is_promised(word: u32) -> bool {
+    !is_held(word) && word & (HANDOFF | WAKING) == HANDOFF | WAKING
+}
+
+/// Whether a thread may take the lock now that need not heed a promise of it: one that was woken for the lock; one that has
+/// heeded it for long enough; a real-time thread; a call that does not wait. A demand, of a lock that is held, it heeds.
+pub(crate) const fn admits_past_promise(word: u32, want: Want) -> bool {
+    match want {
+        Want::Read | Want::ReadAgain | Want::Upgradable => {
+            fits(word, want) && (!is_held(word) || admits(word, want))
+        }
+        Want::ReadBehindWaiters => admits(word, want),
+        Want::Write | Want::Upgrade => fits(word, want),
+    }
+}
+
+/// [`taken`], which ends the promise of a free lock (H4 in `core`).
+pub(crate) const fn taken_as_promised(word: u32, want: Want, token: u32) -> u32 {
+    let ends = wants_handoff(word) && !is_held(word);
+    taken(if ends { without_demand(word) } else { word }, want, token)
+}
+
 /// What a thread that is awake owes to the flags: they say that it is until it acquires, queues or leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Announced {
@@ -269,8 +293,15 @@ pub(crate) const fn withdraw(word: u32, announced: Announced) -> u32 {
     match announced {
         Announced::None => word,
         Announced::Spinner => word & !SPINNER,
-        Announced::Waking if is_waking(word) => word & !(WAKING | TIMED),
-        Announced::Waking => word,
+        Announced::Waking => {
+            let rest = if is_waking(word) { word & !(WAKING | TIMED) } else { word };
+            // A demand or promise without any waiter would be left to no thread.
+            if has_waiters(rest) {
+                rest
+            } else {
+                without_demand(rest)
+            }
+        }
     }
 }
 

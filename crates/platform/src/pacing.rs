@@ -130,9 +130,17 @@ pub trait Pacing: Sized + Send + Sync + 'static {
         let _ = lock;
     }
 
-    /// Notes that the calling thread released a lock that it had taken while a waiter that was woken for it has not come
-    /// yet. If that goes on, the waiter may be waiting for the caller's CPU: then it is let run.
-    fn passed_woken() {}
+    /// Whether a sleep of the calling thread that ends by its timer ends about then. `false`: the thread is not to leave a lock to
+    /// its owner for a time, since nothing else may end its sleep.
+    fn has_fine_timers() -> bool {
+        true
+    }
+
+    /// Notes that the calling thread is about to release a lock that it had taken while a waiter that was woken for it has not come
+    /// yet. Whether that has gone on for long: the waiter may be waiting for the caller's CPU, and the lock is kept for it then.
+    fn has_passed_woken() -> bool {
+        false
+    }
 
     /// Whether the calling thread's release ends the mark of a lock that was contended, and has no waiters. A mark makes each
     /// release a little dearer; to set it again costs a [heavy fence](crate::AsymmetricBarrier::heavy_fence).

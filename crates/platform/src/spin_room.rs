@@ -1,13 +1,15 @@
 //! Memory for the queues of spinners, which all locks of a process share: no lock has room for one of its own.
 
-/// A cache line of that memory: two words, all zero at first.
+/// A cache line of that memory: three words, all zero at first.
 #[derive(Debug, Default)]
 #[repr(C, align(64))]
 pub struct SpinLine<W> {
     /// Of a queue: its youngest spinner. Of a slot: its state.
     pub word: W,
-    /// Of a queue: the name of the lock. Of a slot: the one before it, once its spinner has left.
+    /// Of a queue: the name of the lock. Of a slot: its spinner's thread.
     pub about: W,
+    /// Of a slot: the one before it. 0: none, or not known yet.
+    pub before: W,
 }
 
 /// What the spinners of one lock queue in. It is up to the platform which locks share a queue; normally one of them uses it

@@ -49,6 +49,11 @@ pub struct Tuning {
     pub pass_ns: u64,
     /// A reader that has queued for this long joins readers past a writer that is owed the lock, ns.
     pub reader_patience_ns: u64,
+    /// After so long a sleeping writer first looks at the lock by itself, ns, and then after twice as long each time: a
+    /// thread that was woken before it may be stopped. `u64::MAX`: it does not.
+    pub watch_ns: u64,
+    /// The longest time between two such looks, ns.
+    pub longest_watch_ns: u64,
     /// Polls of the queue lock before its waiter sleeps.
     pub queue_polls: u32,
     /// One in so many releases of a lock that is marked as contended, and has no waiters, ends the mark. Not 0.
@@ -75,6 +80,8 @@ impl Tuning {
         deep_sleep_ns: 500 * NS_PER_US,
         pass_ns: 4 * NS_PER_US,
         reader_patience_ns: 100 * NS_PER_MS,
+        watch_ns: 2 * NS_PER_MS,
+        longest_watch_ns: 128 * NS_PER_MS,
         queue_polls: 100,
         // So that the barrier of the next waiter, 5 to 60 us, costs each of them a few nanoseconds at the most.
         quiet_releases: 16_384,

@@ -7,9 +7,10 @@
 //!
 //! One thing more is needed. `pthread_cancel` looks at the target's type and then sends a signal; if the target was
 //! woken in between, it leaves its wait with a signal of the condition variable used up, and is reported as cancelled
-//! when the late signal arrives at its exit. (glibc's own waits look at a private flag for this.) So [`cancel`] counts
-//! the calls that are under way, and a thread that leaves a wait meanwhile waits for them and for their effect, with the
-//! handler still in place.
+//! when the late signal arrives at its exit. (glibc's own waits look at a private flag for this.) So [`cancel`] notes the
+//! targets of the calls that are under way, and a thread that leaves a wait while it is one waits for the call and for its
+//! effect, with the handler still in place. Other threads do not wait: a call may take as long as a `dlopen` (glibc loads its
+//! unwinder at the first one).
 
 use core::ffi::{c_int, c_void};
 use core::mem::{self, MaybeUninit};
@@ -17,7 +18,7 @@ use core::ptr;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst, fence};
 
 use libc::pthread_t;
-use spinpark_linux::{CANCELLABLE, QUEUED, raw};
+use spinpark_linux::{CANCELLABLE, QUEUED, raw, tell};
 use spinpark_platform::{Deadline, Futex, Threads, Wait};
 
 use crate::fields::Linux;
@@ -34,29 +35,69 @@ unsafe extern "C" {
 
 /// Calls of [`cancel`] that have begun, ever.
 static BEGUN: AtomicU32 = AtomicU32::new(0);
-/// Calls of [`cancel`] that are under way (low half), in the process of this generation (high half): a forked child
-/// does not have the threads that make them.
-static UNDER_WAY: AtomicU64 = AtomicU64::new(0);
+/// The targets of the calls that are under way, each with the generation of the process in its upper 16 bits (a forked child
+/// does not have the threads that make the parent's); 0: a free place.
+static TARGETS: [AtomicU64; 64] = [const { AtomicU64::new(0) }; 64];
+/// Calls beyond those (low half), of the generation in the high half. They may be for any thread.
+static OTHERS: AtomicU64 = AtomicU64::new(0);
 
-/// How long a waiter waits for cancellations that are under way, in steps of [`STEP_NS`]: a canceller needs
+/// How long a thread waits for a cancellation of its own that is under way, in steps of [`STEP_NS`]: a canceller needs
 /// microseconds, unless it is off the CPU. Bounded, so that a flood of cancellations cannot hold a thread up.
 const STEPS: u32 = 400;
 const STEP_NS: u64 = 50_000;
 
-fn under_way() -> u32 {
-    let state = UNDER_WAY.load(SeqCst);
-    if (state >> 32) as u32 == Linux::generation() { state as u32 } else { 0 }
+/// `thread`, of this process.
+fn target(thread: pthread_t) -> u64 {
+    const ADDRESS: u32 = 48;
+    (thread & ((1 << ADDRESS) - 1)) | u64::from(Linux::generation()) << ADDRESS
 }
 
-/// Adds `change` to the calls that are under way in this process.
-fn count(change: i32) {
+/// Whether a call is under way that may be for the calling thread. It costs other threads a look at 8 cache lines, which change
+/// with each call, and no sleep.
+#[inline(never)] // for the drop-in's size
+fn is_target() -> bool {
+    // SAFETY: takes nothing.
+    let me = target(unsafe { libc::pthread_self() });
+    let others = OTHERS.load(SeqCst);
+    TARGETS.iter().any(|place| place.load(SeqCst) == me)
+        || others as u32 > 0 && (others >> 32) as u32 == Linux::generation()
+}
+
+/// A call for a thread, until it is [ended](Counted::end).
+struct Counted(Option<&'static AtomicU64>);
+
+impl Counted {
+    fn begin(thread: pthread_t) -> Self {
+        let target = target(thread);
+        let is_free = |state: u64| state == 0 || state >> 48 != target >> 48;
+        let place = TARGETS.iter().find(|place| {
+            let seen = place.load(Relaxed);
+            is_free(seen) && place.compare_exchange(seen, target, SeqCst, Relaxed).is_ok()
+        });
+        if place.is_none() {
+            count_other(1);
+        }
+        BEGUN.fetch_add(1, SeqCst);
+        Self(place)
+    }
+
+    fn end(self) {
+        match self.0 {
+            Some(place) => place.store(0, SeqCst),
+            None => count_other(-1),
+        }
+    }
+}
+
+/// Adds `change` to the calls of this process that have no place.
+fn count_other(change: i32) {
     let mine = u64::from(Linux::generation()) << 32;
     let update = |state: u64| {
         let now = if state & !u64::from(u32::MAX) == mine { state as u32 } else { 0 };
         // A call that the parent of this process began is not counted here, nor does its end come here.
         Some(mine | u64::from(now.saturating_add_signed(change)))
     };
-    let _ = UNDER_WAY.fetch_update(SeqCst, Relaxed, update);
+    let _ = OTHERS.fetch_update(SeqCst, Relaxed, update);
 }
 
 /// `pthread_cancel`: glibc's, counted.
@@ -75,11 +116,10 @@ pub unsafe fn cancel(thread: pthread_t) -> c_int {
     // The call is async-cancel-safe, and a canceller that is itself cancelled must not leave its count behind.
     // SAFETY: a public call; restored below.
     unsafe { pthread_setcanceltype(LATER, &raw mut old) };
-    BEGUN.fetch_add(1, SeqCst);
-    count(1);
+    let counted = Counted::begin(thread);
     // SAFETY: the caller's thread.
     let result = unsafe { real::pthread_cancel(thread) };
-    count(-1);
+    counted.end();
     // SAFETY: restores what the first call returned.
     unsafe { pthread_setcanceltype(old, &raw mut old) };
     result
@@ -159,7 +199,7 @@ unsafe extern "C" fn left(argument: *mut c_void) {
     // SAFETY: `begin` got this call, which lives in a frame below this one.
     let call = unsafe { &*argument.cast::<Call>() };
     if spinpark_linux::set_call(call.outer) & QUEUED != 0 {
-        raw::write(libc::STDERR_FILENO, LEFT);
+        tell(LEFT);
         // SAFETY: ends the process.
         unsafe { libc::abort() };
     }
@@ -203,7 +243,7 @@ fn futex_wait(word: &AtomicU32, expected: u32, deadline: Option<Deadline>) -> Wa
 fn cancellable(sleep: &dyn Fn() -> Wait) -> Wait {
     let mut old = 0;
     let begun = BEGUN.load(Relaxed);
-    let already = under_way() != 0; // one of these may see the type below, and end before the last look
+    let already = is_target(); // such a call may see the type below, and end before the last look
     // SAFETY: from here to the second call cancellation may act at any instruction. Between them are the system call and,
     // now and then, a look at the CPUs, which may end anywhere. The state that the handler needs is in memory, and no frame
     // here has anything to drop.
@@ -214,25 +254,25 @@ fn cancellable(sleep: &dyn Fn() -> Wait) -> Wait {
     // A canceller that saw the type above has counted itself before that, so it is seen here (Dekker: it counts and
     // then looks at the type; this thread changes the type and then looks at the counts).
     fence(SeqCst);
-    if already || BEGUN.load(Relaxed) != begun || under_way() != 0 {
-        await_cancellations();
+    if already || BEGUN.load(Relaxed) != begun || is_target() {
+        await_cancellation();
     }
     wait
 }
 
-/// Waits until no cancellation is under way; acts on one that was meant for this thread.
+/// Waits until no cancellation of this thread is under way, and acts on one that was.
 #[cold]
 #[inline(never)]
-fn await_cancellations() {
+fn await_cancellation() {
     for _ in 0..STEPS {
-        if under_way() == 0 {
+        if !is_target() {
             break;
         }
         // Asleep, not polling: the canceller may be off the CPU, or of lower priority.
         spinpark_linux::sleep_for(STEP_NS);
     }
     // The signal is pending at the latest now; it is delivered on the way out of any system call.
-    raw::yield_now();
+    let _ = raw::thread_id();
     let test = address(Name::pthread_testcancel);
     // SAFETY: null or the function's address.
     if let Some(test) = unsafe { mem::transmute::<*mut c_void, Option<Test>>(test) } {

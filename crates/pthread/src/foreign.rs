@@ -27,7 +27,7 @@ use core::ffi::c_int;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use libc::{ETIMEDOUT, timespec};
-use spinpark_linux::{raw, thread_id};
+use spinpark_linux::{tell, thread_id};
 use spinpark_locks::GLIBCS_CONTENDED;
 use spinpark_platform::{AsymmetricBarrier, Clock, Clocks, Futex, NS_PER_SEC, Platform};
 
@@ -55,7 +55,7 @@ impl Mutex {
             return;
         }
         if !TOLD.swap(true, Relaxed) {
-            raw::write(libc::STDERR_FILENO, TELL);
+            tell(TELL);
         }
         spinpark_linux::stop_sequences();
         Linux::heavy_fence(); // another thread may have begun that just now
@@ -82,7 +82,7 @@ impl Mutex {
             let word = self.raw.queue().word().load(Relaxed);
             lost = if word == GLIBCS_CONTENDED && self.is_locked_here() { lost + 1 } else { 0 };
             if lost == LONGEST && !LOST.swap(true, Relaxed) {
-                raw::write(libc::STDERR_FILENO, TELL_LOST);
+                tell(TELL_LOST);
             }
         }
     }

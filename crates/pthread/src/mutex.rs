@@ -95,7 +95,7 @@ impl Mutex {
         if let Some(result) = self.lock_again(token, EDEADLK) {
             return result;
         }
-        if self.raw.try_lock_contended(token) {
+        if self.raw.try_lock_as(token) {
             return self.acquired_by(token); // POSIX: no look at the time if the mutex can be had at once
         }
         // SAFETY: the caller's pointer.

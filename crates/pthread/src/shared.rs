@@ -6,7 +6,7 @@
 //! waiters of ours, which would look held to glibc (see [`foreign`](crate::foreign)). Read-write locks and condition variables
 //! stay ours.
 
-use spinpark_linux::{is_on, raw};
+use spinpark_linux::{is_on, tell};
 use spinpark_platform::AsymmetricBarrier;
 
 use crate::fields::Linux;
@@ -22,7 +22,7 @@ pub(crate) fn begin() {
     if !mode::ours() || mode::is_shared() || is_on(c"SPINPARK_FORCE") {
         return;
     }
-    raw::write(libc::STDERR_FILENO, TELL);
+    tell(TELL);
     mode::share();
     spinpark_linux::stop_sequences();
     Linux::heavy_fence(); // another thread may have begun that just now

@@ -13,7 +13,8 @@ impl<P: Platform, const N: usize> SpinLines<P, N> {
     #[allow(clippy::new_without_default)] // a default is of the machine's own numbers; loom's differ from run to run
     #[must_use]
     pub fn new() -> Self {
-        let line = || SpinLine { word: P::AtomicU32::new(0), about: P::AtomicU32::new(0) };
+        let word = || P::AtomicU32::new(0);
+        let line = || SpinLine { word: word(), about: word(), before: word() };
         Self { queue: line(), slots: std::array::from_fn(|_| line()) }
     }
 

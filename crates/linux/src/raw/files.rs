@@ -163,6 +163,17 @@ pub fn identity(file: i32) -> Option<(u64, u64)> {
     status(file).map(|status| (status.st_dev, status.st_ino))
 }
 
+/// Whether an open file is a log: one that is only written to, at its end.
+#[must_use]
+pub fn is_log(file: i32) -> bool {
+    // SAFETY: no memory is touched.
+    let flags = unsafe { call6(libc::SYS_fcntl, [file as usize, libc::F_GETFL as usize, 0, 0, 0, 0]) };
+    let is_file = status(file).is_some_and(|status| status.st_mode & libc::S_IFMT == libc::S_IFREG);
+    is_file
+        && flags >= 0
+        && flags as i32 & (libc::O_ACCMODE | libc::O_APPEND) == libc::O_WRONLY | libc::O_APPEND
+}
+
 fn status(file: i32) -> Option<libc::stat> {
     let mut stat = core::mem::MaybeUninit::<libc::stat>::zeroed();
     // SAFETY: the kernel writes one such structure.

@@ -8,13 +8,15 @@ use core::ffi::CStr;
 use crate::syscall::call6;
 
 pub use files::{
-    allocate, create, expect_no_order, identity, largest_space, largest_stack, longest_file, make_directory,
-    map_file, map_zero, open_mapping, open_or_create, open_read, open_write, populate, read, read_at,
-    read_link, read_memory, remove, set_length, unmap, wipe_on_fork, working_directory,
+    allocate, create, expect_no_order, identity, is_log, largest_space, largest_stack, longest_file,
+    make_directory, map_file, map_zero, open_mapping, open_or_create, open_read, open_write, populate, read,
+    read_at, read_link, read_memory, remove, set_length, unmap, wipe_on_fork, working_directory,
 };
 #[cfg(target_arch = "x86_64")]
 pub use threads::thread_pointer;
-pub use threads::{cpu_time, cpus, has_ended, parent_id, run_delay, sandbox, sleeps, thread_id, thread_name};
+pub use threads::{
+    cpu_time, cpus, has_ended, parent_id, run_delay, sandbox, sleeps, thread_id, thread_name, timer_slack,
+};
 
 /// Opens an existing file for appending; negative on failure.
 #[must_use]

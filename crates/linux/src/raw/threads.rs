@@ -50,6 +50,14 @@ pub fn thread_name() -> [u8; 16] {
     name
 }
 
+/// By how much the kernel may delay the calling thread's timers, ns; 0 if it cannot be asked.
+#[must_use]
+pub fn timer_slack() -> u64 {
+    // SAFETY: no memory is touched.
+    let slack = unsafe { call6(libc::SYS_prctl, [libc::PR_GET_TIMERSLACK as usize, 0, 0, 0, 0, 0]) };
+    u64::try_from(slack).unwrap_or(0)
+}
+
 /// Changes when the calling thread enters a sandbox of system calls: the mode of seccomp, and whether there may be new
 /// privileges.
 #[must_use]

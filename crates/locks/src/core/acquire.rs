@@ -172,6 +172,12 @@ impl<P: Platform> LockCore<P> {
                 Notice::TimedOut if patience.has_no_timer() || is_past::<P>(deadline) => {
                     return Outcome::of(self.time_out(node, patience));
                 }
+                Notice::TimedOut if patience.is_watch_due::<P>() => {
+                    let (joined, is_waking) = self.watch(node, patience.saw_waking());
+                    patience.has_watched::<P>(is_waking);
+                    joined
+                }
+                Notice::TimedOut if !patience.rechecks() => Joined::Queued, // a clock was a little ahead
                 Notice::TimedOut if patience.is_demanding() => {
                     self.consider_demand(node, &mut patience);
                     Joined::Queued
@@ -208,7 +214,12 @@ impl<P: Platform> LockCore<P> {
 
     /// T13: rouses waiters behind this one if it has waited for long.
     fn rouse_others(&self, node: &WaitNode<P>, patience: Patience) {
-        let waits = node.want == Want::Write && !node.is_realtime() && word::has_waiters(self.peek());
+        let seen = self.peek();
+        // A promised lock is idle until it is taken.
+        let waits = node.want == Want::Write
+            && !node.is_realtime()
+            && word::has_waiters(seen)
+            && !word::is_promised(seen);
         if waits && has_cpus_to_spare::<P>() && patience.is_long::<P>() {
             self.rouse(!node.was_roused(P::TUNING.deep_sleep_ns));
         }
@@ -224,7 +235,10 @@ impl<P: Platform> LockCore<P> {
     /// Whether a waiter leaves the lock to its owner for a while instead of taking turns with it, because that gets more work
     /// done ([`Platform::spinning`]). With CPUs to spare, it watches the lock from afar instead.
     fn backs_off_for(&self, want: Want) -> bool {
-        want == Want::Write && has_no_cpu_to_spare::<P>() && P::spinning(self.key()) == Spinning::BackOff
+        want == Want::Write
+            && has_no_cpu_to_spare::<P>()
+            && P::spinning(self.key()) == Spinning::BackOff
+            && P::has_fine_timers()
     }
 
     /// T7: the woken waiter contends with running threads.
@@ -249,8 +263,8 @@ impl<P: Platform> LockCore<P> {
         if spare {
             let seen = self.peek();
             let crowd = starved || word::has_waiters(seen);
-            if crowd && word::has_spinner(seen) && !word::admits(seen, node.want) {
-                let give_up = || self.give_up(node.want, node.token, Announced::Waking);
+            if crowd && word::has_spinner(seen) && !word::admits_past_promise(seen, node.want) {
+                let give_up = || self.give_up(node.want, node.token, announced);
                 node.repark(patience.turn_of_others::<P>(), deadline, &|| self.abandon(node, give_up()));
             }
         }
@@ -273,7 +287,7 @@ impl<P: Platform> LockCore<P> {
             return false;
         }
         // Dequeued just now: the notification is on its way, and comes first (Q3).
-        match self.sleep_on(node, patience.until_notified(), None) {
+        match self.sleep_on(node, patience.until_dequeued(), None) {
             Notice::Granted => true,
             Notice::Woken => self.give_up(node.want, node.token, Announced::Waking),
             Notice::Beside => self.give_up(node.want, node.token, Announced::None),

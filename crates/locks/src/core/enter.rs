@@ -23,13 +23,28 @@ impl<P: Platform> LockCore<P> {
     #[inline]
     pub(crate) fn try_once(&self, want: Want, token: u32) -> bool {
         loop {
-            if self.try_acquire(want, token) {
+            if self.try_acquire(want, token) || self.try_past_promise(want, token) {
                 return true;
             }
-            if !self.adopt() {
+            if P::generation() == 0 || !self.adopt() {
                 return false;
             }
         }
+    }
+
+    /// T1 past a promise (T6): the lock is free, and the waiter for which it is kept may not run.
+    #[cold]
+    #[inline(never)]
+    fn try_past_promise(&self, want: Want, token: u32) -> bool {
+        let mut seen = self.peek();
+        while word::admits_past_promise(seen, want) {
+            let taken = word::taken(seen, want, token);
+            match self.word().compare_exchange_weak(seen, taken, Acquire, Relaxed) {
+                Ok(_) => return true,
+                Err(now) => seen = now,
+            }
+        }
+        false
     }
 
     /// T1 for a reader, unless a writer waits awake for the readers to go: how many there are then, itself included. `None`

@@ -7,7 +7,7 @@
 //! about half a millisecond per waiter ahead of it, after waiting awake for a millisecond at most; a release never touches the lock after the step that lets another thread
 //! in, so that one may free it. Waiters of a higher real-time priority are let in first (Q6 in `queue`); the bound above is
 //! for those of the highest that waits. Does not give: FIFO order (a running thread may take the lock before a sleeping
-//! one, for at most `starvation_ns` per waiter); priority inheritance.
+//! one, for at most `starvation_ns` per waiter that runs when its turn comes); priority inheritance.
 //!
 //! # Transitions
 //!
@@ -15,19 +15,22 @@
 //!            T1 admits                     T3 room, under the queue lock
 //!   (out) ───────────────► (holds) ◄──────────────────────┐
 //!     │ T2 spin, unless it     ▲ ▲                         │
-//!     ▼    backs off           │ │ T6 granted / handed over│
+//!     ▼    backs off           │ │ T6 granted (readers)    │
 //!  (spins) ── T3 queue ──► (queued, asleep) ── T7 woken ─► (contends)
 //!     │                        │      ▲                    │
 //!     └── T4 budget used ──────┘      └── T8 lost: to the head, TIMED ──┘
 //!                              └── T9 deadline: leaves
 //! ```
 //!
-//! T5 is the release: it drops the hold, and if the queue is its business (`needs_service`) first grants, hands over or
+//! T5 is the release: it drops the hold, and if the queue is its business (`needs_service`) first grants, promises or
 //! wakes.
+//!
+//! T6: readers at the head are granted the lock. A writer never owns it before it takes it itself (H4): the lock is *promised* to
+//! a writer that starved, which is woken, and takes it (T7).
 //!
 //! T10: a waiter of a condition variable is signalled by the lock's holder, which links it in the queue as *deferred*
 //! ([`absorb`](LockCore::absorb)). The holder's release ends its wait: the waiter then acquires as any thread (T1), unless
-//! it was handed the lock as the head (T6).
+//! it was promised the lock as the head (T6).
 //!
 //! T11: a thread leaves its call by unwinding, in a sleep ([`Platform::sleep_or`]): as T9 if it is linked or woken; one that is
 //! being notified awaits that. It gives up the lock if that came first.
@@ -41,6 +44,9 @@
 //! takes a third of a millisecond, which for hundreds of waiters that are woken one at a time adds up to a tenth of a second.
 //! Once roused, a thread is woken fast. This changes nothing but the state of a node, and is as harmless as a wake-up for no
 //! reason.
+//!
+//! T14: a waiter that has slept for `watch_ns`, then for twice as long each time, *looks* at the lock by itself. It takes a free
+//! one, whatever is promised (L3).
 //!
 //! # Trace
 //!
@@ -59,14 +65,14 @@
 //!                     7  acquire.rs  wait_for_turn       sleep_on; queue/node.rs, patience.rs sleep: futex_wait
 //! unlock, waiter      8  release.rs  release_contended   a compare-exchange, if the queue needs no service; else
 //!                     9  release.rs  release_slow        A: locks the queue, or pins it and leaves the rest to its holder (V1)
-//!                    10  plan.rs     Plan::choose        B: releases and sets WAKING (or hands over) in one step; dequeues
+//!                    10  plan.rs     Plan::choose        B: releases and sets WAKING (or promises) in one step; dequeues
 //!                    11  guard.rs    unlock_queue        C: unlocks the queue
 //!                    12  release.rs  Serviced::notify    D: queue/node.rs notify_all: linux/futex.rs wake
 //! the woken waiter   13  acquire.rs  contend             spins, acquires (T7); or queued.rs rejoin: the head, TIMED (T8)
 //! ```
 //!
 //! Releases have two entry points, [`LockCore::release_uncontended`] and [`LockCore::release_contended`], and
-//! [`LockCore::release`] for both in turn. [`LockCore::release_fair`] promises the lock to the longest waiter before that.
+//! [`LockCore::release`] for both in turn. [`LockCore::release_fair`] demands the lock for the longest waiter before that.
 //!
 //! Two words: a *service* of the queue is what a thread that has it locked does for the waiters (release.rs); a waiter
 //! *rechecks* the lock by itself when its own timer ends (patience.rs).
@@ -85,6 +91,15 @@
 //!   itself. So it demands the lock `starvation_ns` after that; of readers, again and again (H3). A real-time waiter times
 //!   itself from its arrival, and also demands the lock once readers have passed it. A demand is the head's, whichever
 //!   waiter made it: a real-time waiter that comes later has it.
+//! - **L3** (a wake-up owed has an end) Threads that rely on a waiter that was woken (`WAKING`), or that heed a promise, do not rely
+//!   on it for ever: its thread may be stopped, or be kept from its CPU by threads of a higher priority. Each queued waiter looks at the
+//!   lock by itself (T14). If it is free, the waiter takes it, and clears `WAKING`. If the lock is held in two looks in a row, and some
+//!   waiter was on its way in both, the head clears `WAKING`, so that the next release wakes a waiter; another waiter does that if the head
+//!   was moved here from a condition variable and has no timer yet. (One that is moved to the queue of a lock that no other thread waits
+//!   for is woken by the release that finds it, unless `WAKING` is left of a stopped thread; only threads bound to one CPU are moved.)
+//!   A thread whose `WAKING` was cleared may later clear that of another: that costs a wake-up too many, and loses none, since the other
+//!   one is awake. So `WAKING` is set only while some thread that was woken has not settled. This is the last resort: no look is made in
+//!   a wait that is shorter than `watch_ns`.
 //! - **U1** With the queue lock free and `WAITERS` set: `TIMED` is set beside `WAKING` if and only if the head is a real-time
 //!   waiter (it is *urgent*). Without `WAKING` it is not set for a real-time head, except beside `HANDOFF`, in a pause (H3);
 //!   a service ends that early. Each service sees to this (`led_by`), and each change of the list is followed by one. A thread
@@ -96,13 +111,22 @@
 //!   the queue (`needs_service`). A service that finds a deferred head beside a free lock notifies all that are deferred,
 //!   unless a fair release has promised the lock to the head: that is handed it, and the others are notified by a later
 //!   service. A deferred waiter has no deadline; it is notified or handed the lock, never woken (`WAKING` is not set for it).
-//! - **H1** `HANDOFF` is set only while the lock is held, and a release that would leave the lock empty with `HANDOFF`
-//!   set hands over instead, or leaves that to the thread that has the queue locked (V1). Until then the lock is empty, and
-//!   `word::admits` keeps it for the head. If that thread is stopped, no thread gets the lock before it goes on.
+//! - **H1** `HANDOFF` of a lock that is held is a *demand*: the release that makes room for the head promises the lock to it, or
+//!   leaves that to the thread that has the queue locked (V1), or to the waiter that is on its way already (`WAKING`). That one takes
+//!   the lock first, and the demand ends; its own release then wakes the head. (An upgrade, whose thread has its upgradable hold, is
+//!   handed the writer's in the release of the last reader, and an upgradable waiter beside readers is let in as they are.)
+//! - **H4** (promise) `HANDOFF` of a lock that is free is a *promise*: `word::admits` keeps the lock for a waiter that was woken. That
+//!   owns nothing, and takes the lock as any thread does. The promise ends as it comes, or leaves with no waiter behind it. No thread
+//!   depends on its coming: calls that do not wait, or whose time is up, and threads with a real-time priority take the lock past a promise,
+//!   which is a demand then; waiters that look (L3) do, and end it; a thread that came after the promise
+//!   queues, and looks, so it heeds a promise for `watch_ns` and its spin at the most.
+//!   A writer's release past a woken waiter also promises the lock to it, once threads that run have passed it for long
+//!   ([`Pacing::has_passed_woken`](spinpark_platform::Pacing)): it may be waiting for the CPU of one of them, which finds the
+//!   promise when it comes back for the lock. (To yield the CPU in the release would be to yield it with other locks held.)
 //! - **H3** (dependent readers) `HANDOFF` keeps new readers out, unless `TIMED` is set beside it. A waiter that demands the
 //!   lock of readers ends its demand by itself, and the readers that it kept out come in: see [`demand`]. So does a real-time
 //!   waiter behind an upgrade, which keeps no time before it is woken.
-//! - **H2** (exit rule) A hand-off clears `HANDOFF` and `TIMED`; only a head that was woken after that, lost, and has
+//! - **H2** (exit rule) A taken promise clears `HANDOFF` and `TIMED`; only a head that was woken after that, lost, and has
 //!   been losing for `starvation_ns` sets it again (or a fair release does). An upgrade, which goes before all others
 //!   because they wait for its thread, leaves `HANDOFF` for the waiter behind it. With the queue lock free, `HANDOFF` is set
 //!   beside readers only if a queued waiter rechecks it by itself ([`WaitNode::rechecks`](crate::queue::WaitNode::rechecks)),

@@ -18,6 +18,12 @@ pub(super) struct Patience {
     demand: u64,
     /// It demands the lock of so many readers.
     of: Option<u32>,
+    /// When it looks at the lock next because a thread that was woken before it may not run; `u64::MAX`: it does not.
+    watch: u64,
+    /// How long after the look before, ns.
+    watch_span: u64,
+    /// Whether some waiter was on its way at the last look.
+    saw_waking: bool,
 }
 
 /// A pause between two demands is so many times as long as the last part of the first one: readers that depend on each
@@ -37,7 +43,10 @@ impl Patience {
         let reader = want.joins_readers();
         let patience = if reader { P::TUNING.reader_patience_ns } else { P::TUNING.starvation_ns };
         let end = in_ns::<P>(patience);
-        Self { end, recheck: if reader { end } else { u64::MAX }, span: 0, demand: 0, of: None }
+        let recheck = if reader { end } else { u64::MAX };
+        let span = P::TUNING.watch_ns;
+        let watch = end.saturating_sub(patience).saturating_add(span);
+        Self { end, recheck, span: 0, demand: 0, of: None, watch, watch_span: span, saw_waking: false }
     }
 
     /// Sleeps until it has starved. As the head of the queue that lost (`TIMED`).
@@ -48,6 +57,29 @@ impl Patience {
     /// Sleeps until it is woken or handed the lock.
     pub(super) fn until_notified(self) -> Self {
         Self { recheck: u64::MAX, of: None, ..self }
+    }
+
+    /// Sleeps until it is notified: it was dequeued.
+    pub(super) fn until_dequeued(self) -> Self {
+        Self { watch: u64::MAX, ..self.until_notified() }
+    }
+
+    /// Whether it is time to look at the lock, and not for a recheck.
+    #[inline(never)] // for the drop-in's size, as in the next one
+    pub(super) fn is_watch_due<P: Platform>(&self) -> bool {
+        self.watch < self.recheck && P::now(Clock::Monotonic) >= self.watch
+    }
+
+    /// Has looked at the lock: `is_waking` is whether some waiter was on its way.
+    #[inline(never)]
+    pub(super) fn has_watched<P: Platform>(&mut self, is_waking: bool) {
+        self.saw_waking = is_waking;
+        self.watch_span = self.watch_span.saturating_mul(2).min(P::TUNING.longest_watch_ns);
+        self.watch = in_ns::<P>(self.watch_span);
+    }
+
+    pub(super) fn saw_waking(&self) -> bool {
+        self.saw_waking
     }
 
     /// Has just demanded the lock, whose word is `seen`; if of readers, it `rechecks` it by itself. A writer is to release it
@@ -135,9 +167,14 @@ impl Patience {
         self.span > 0
     }
 
+    /// Whether it rechecks the lock by itself.
+    pub(super) fn rechecks(self) -> bool {
+        self.recheck != u64::MAX
+    }
+
     /// Whether it does nothing by itself: if it sleeps for too long, that is by the caller's deadline.
     pub(super) fn has_no_timer(self) -> bool {
-        self.recheck == u64::MAX
+        !self.rechecks() && self.watch == u64::MAX
     }
 
     /// Sleeps on `word` until the next recheck, or until `deadline` if that is earlier.
@@ -153,12 +190,17 @@ impl Patience {
         deadline: Option<Deadline>,
         leave: &dyn Fn(),
     ) -> Wait {
+        let kernels = || P::sleep_or(&|| P::futex_wait(word, expected, deadline), leave);
         if self.has_no_timer() {
-            return P::sleep_or(&|| P::futex_wait(word, expected, deadline), leave);
+            return kernels();
         }
         let left = |clock, at: u64| at.saturating_sub(P::now(clock));
-        let recheck = left(Clock::Monotonic, self.recheck);
-        let span = deadline.map_or(recheck, |deadline| recheck.min(left(deadline.clock, deadline.at)));
+        let own = left(Clock::Monotonic, self.recheck.min(self.watch));
+        let span = match deadline.map(|deadline| left(deadline.clock, deadline.at)) {
+            // No other waiter relies on a look.
+            Some(callers) if callers <= own && !self.rechecks() => return kernels(),
+            callers => own.min(callers.unwrap_or(u64::MAX)),
+        };
         P::sleep_or(&|| P::futex_wait_for(word, expected, span), leave)
     }
 

@@ -20,8 +20,11 @@ pub(super) enum Action {
     Nothing,
     /// Lets in so many readers.
     Grant(u32),
+    /// Turns the upgradable hold of a waiter into a writer's, or lets in an upgradable one beside readers.
     HandOver,
     Wake,
+    /// Wakes a waiter for which the lock is kept.
+    Promise,
     /// Wakes a real-time head, for which `WAKING` does not stand.
     WakeBeside,
     /// Ends the waits of those that the holder has signalled.
@@ -75,6 +78,9 @@ impl Plan {
             });
         }
         if head.want.is_read() {
+            if word::is_promised(after) && !realtime {
+                return Some(nothing); // as below, whatever the reader's kind
+            }
             if head.want == Want::ReadBehindWaiters && word::is_waking(seen) && !realtime {
                 return Some(nothing); // behind the woken waiter, which services the queue when it has settled
             }
@@ -87,9 +93,15 @@ impl Plan {
             let word = Self::without_head(after, head.want, others) + count * word::UNIT;
             return Some(Self { word, action: Action::Grant(count) });
         }
-        if word::wants_handoff(seen) {
+        // Beside readers, an upgradable waiter is granted the lock as they are.
+        let is_beside = word::is_held(after) && !word::is_waking(after);
+        if word::wants_handoff(seen) && (head.want == Want::Upgrade || is_beside) {
             let rest = Self::without_head(after, head.want, next);
             return Some(Self { word: word::taken(rest, head.want, head.token), action: Action::HandOver });
+        }
+        if word::wants_handoff(seen) && !word::is_waking(after) {
+            let rest = Self::without_head(after | word::WAKING, head.want, next);
+            return Some(Self { word: rest | word::HANDOFF, action: Action::Promise });
         }
         Some(match word::is_left_to_others(seen, returns) {
             true => nothing,
@@ -127,7 +139,7 @@ impl Plan {
         let (count, event) = match self.action {
             Action::Nothing => return Chain::new(),
             Action::Grant(count) => (count, Some(Event::GrantedReaders)),
-            Action::HandOver => (1, Some(Event::HandedOff)),
+            Action::HandOver | Action::Promise => (1, Some(Event::HandedOff)),
             Action::Wake => (1, Some(Event::WokeHead)),
             Action::WakeBeside => (1, Some(Event::WokeBeside)),
             Action::EndWaits => return queue.pop_some(u32::MAX, WaitNode::is_deferred),

@@ -8,6 +8,7 @@ use spinpark_platform::{
 };
 
 use super::patience::Patience;
+use super::spin::has_cpus_to_spare;
 use super::LockCore;
 use crate::queue::{Ask, Owner, QueueGuard, Roused, WaitNode};
 use crate::word::{self, Announced, Want};
@@ -19,6 +20,28 @@ const LATE_ROUSES: usize = 8;
 const ROUSES: usize = 2;
 /// T13: how far from the head those may be. Further ones would sleep deeply again before their turns come.
 const ROUSED_OF: usize = 16;
+
+/// What a thread does about a promise that was made to another one (H4).
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Promise {
+    /// It leaves the lock to that one.
+    Heeds,
+    /// It takes the lock first; the promise is a demand then.
+    Passes,
+    /// It takes the lock, and does not count on that one.
+    Ends,
+}
+
+impl Promise {
+    /// What the waiter of `node` does.
+    fn of<P: Platform>(node: &WaitNode<P>) -> Self {
+        if node.is_realtime() {
+            Self::Passes
+        } else {
+            Self::Heeds
+        }
+    }
+}
 
 /// How an attempt to queue ended.
 pub(super) enum Joined {
@@ -35,7 +58,7 @@ pub(super) enum Joined {
 impl<P: Platform> LockCore<P> {
     /// T3: takes the lock if there is room now, else records this thread with `flags` and withdraws what it has announced.
     ///
-    /// The caller holds the queue lock.
+    /// A thread that was woken for the lock ends a promise. The caller holds the queue lock.
     fn acquire_or_mark(
         &self,
         queue: Option<&QueueGuard<'_, P, Self>>,
@@ -43,6 +66,7 @@ impl<P: Platform> LockCore<P> {
         token: u32,
         announced: Announced,
         flags: u32,
+        promise: Promise,
     ) -> Joined {
         let fenced = queue.is_some_and(|queue| queue.had_attention());
         // H3: beside `TIMED`, a demand would be a pause.
@@ -53,11 +77,17 @@ impl<P: Platform> LockCore<P> {
             if word::is_foreign(seen) {
                 return Joined::Foreign;
             }
-            let free = word::admits(seen, want);
+            let promise = if announced == Announced::Waking { Promise::Ends } else { promise };
+            let free = match promise {
+                Promise::Heeds => word::admits(seen, want),
+                Promise::Passes | Promise::Ends => word::admits_past_promise(seen, want),
+            };
             let rest = word::withdraw(seen, announced);
             let biased = want.is_exclusive() && word::has_slots(seen);
             let (new, order) = if biased {
                 (rest, ReleaseOrder)
+            } else if free && promise == Promise::Ends {
+                (word::taken_as_promised(rest, want, token), Acquire)
             } else if free {
                 (word::taken(rest, want, token), Acquire)
             } else {
@@ -89,7 +119,8 @@ impl<P: Platform> LockCore<P> {
         // Not beside a woken waiter: if that comes back, it goes to the head, and is served by this one's demand.
         let timed = backs_off && queue.head().is_none() && !word::is_waking(self.peek());
         let flags = if timed { word::WAITERS | word::TIMED } else { word::WAITERS };
-        let joined = self.acquire_or_mark(Some(&queue), node.want, node.token, announced, flags);
+        let joined =
+            self.acquire_or_mark(Some(&queue), node.want, node.token, announced, flags, Promise::of(node));
         if let Joined::Queued = joined {
             if node.want == Want::Upgrade {
                 self.word().fetch_and(!word::TIMED, Relaxed); // of the head before it; U1: of a real-time head, too
@@ -109,11 +140,14 @@ impl<P: Platform> LockCore<P> {
         let first = queue.would_lead(node) && !node.is_realtime();
         let heads = match (starved, first) {
             (true, _) => word::HANDOFF,
-            (false, true) => word::TIMED,
+            // A release may leave it to its own timer (`returns`).
+            (false, true) if has_cpus_to_spare::<P>() || P::has_fine_timers() => word::TIMED,
+            (false, true) => 0,
             (false, false) => 0,
         };
-        let joined =
-            self.acquire_or_mark(Some(&queue), node.want, node.token, announced, word::WAITERS | heads);
+        let flags = word::WAITERS | heads;
+        let promise = Promise::of(node);
+        let joined = self.acquire_or_mark(Some(&queue), node.want, node.token, announced, flags, promise);
         if let Joined::Queued = joined {
             node.reset();
             node.set_rechecks(starved && !word::is_write_held(self.peek()));
@@ -170,6 +204,45 @@ impl<P: Platform> LockCore<P> {
     /// readers may be waiting for this one, and the writer has not let it in by itself (H3): its thread does not run,
     /// perhaps.
     pub(super) fn recheck(&self, node: &WaitNode<P>, demands: bool) -> Joined {
+        self.recheck_as(node, demands, Promise::of(node))
+    }
+
+    /// T14: the waiter has slept for long, and looks at the lock, because a thread that was woken before it may not run. If the lock is
+    /// free, it takes it, whatever is promised, and with it the part of that thread. If a waiter was on its way already when it `saw`
+    /// the lock last, and still is, it ends that one's part if the head does not look by itself or is this waiter: the next release
+    /// wakes a waiter again. (L3)
+    ///
+    /// Returns whether a waiter is on its way.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn watch(&self, node: &WaitNode<P>, saw: bool) -> (Joined, bool) {
+        let mut seen = self.peek();
+        if word::admits_past_promise(seen, node.want) {
+            let joined = self.recheck_as(node, false, Promise::Ends);
+            seen = self.peek();
+            while matches!(joined, Joined::Acquired) && word::is_waking(seen) {
+                let alone = word::withdraw(seen, Announced::Waking);
+                match self.word().compare_exchange_weak(seen, alone, Relaxed, Relaxed) {
+                    Ok(_) => break,
+                    Err(now) => seen = now,
+                }
+            }
+            return (joined, false);
+        }
+        if saw && word::is_waking(seen) {
+            let queue = self.lock_queue();
+            let keeps_time = |head: &WaitNode<P>| head.mutex.is_null() && !core::ptr::eq(head, node);
+            if !queue.head().is_none_or(keeps_time) && word::is_waking(self.peek()) {
+                self.word().fetch_and(!(word::WAKING | word::TIMED), Relaxed);
+                self.service_and_unlock(queue);
+                return (Joined::Queued, false);
+            }
+        }
+        (Joined::Queued, word::is_waking(seen))
+    }
+
+    #[inline(never)] // for the drop-in's size
+    fn recheck_as(&self, node: &WaitNode<P>, demands: bool, promise: Promise) -> Joined {
         let mut queue = self.lock_queue();
         let was_head = queue.head().is_some_and(|head| core::ptr::eq(head, node));
         // A writer was put at the head; only an upgrade goes before that. If it is not linked, it was dequeued just now.
@@ -180,7 +253,7 @@ impl<P: Platform> LockCore<P> {
         if node.is_elsewhere() || !queue.is_linked(node) {
             return Joined::Queued;
         }
-        let joined = self.acquire_or_mark(Some(&queue), want, node.token, Announced::None, demand);
+        let joined = self.acquire_or_mark(Some(&queue), want, node.token, Announced::None, demand, promise);
         match joined {
             Joined::Queued if demand != 0 => {
                 node.set_rechecks(!word::is_write_held(self.peek()));
@@ -241,12 +314,21 @@ impl<P: Platform> LockCore<P> {
             true => word::TIMED | word::HANDOFF,
             false => 0,
         };
-        self.word().fetch_and(!(waiters | heads), ReleaseOrder);
+        let mut seen = self.peek();
+        loop {
+            // H4: beside `WAKING`, it may be the promise to the waiter that was woken.
+            let kept = if word::is_waking(seen) { word::HANDOFF } else { 0 };
+            let rest = seen & !(waiters | heads & !kept);
+            match self.word().compare_exchange_weak(seen, rest, ReleaseOrder, Relaxed) {
+                Ok(_) => break,
+                Err(now) => seen = now,
+            }
+        }
     }
 
     /// T4, T9: a thread that is awake and not queued gives up; it still takes the lock if it is there.
     pub(super) fn give_up(&self, want: Want, token: u32, announced: Announced) -> bool {
-        if let Joined::Acquired = self.acquire_or_mark(None, want, token, announced, 0) {
+        if let Joined::Acquired = self.acquire_or_mark(None, want, token, announced, 0, Promise::Passes) {
             return true;
         }
         P::event(Event::TimedOut);

@@ -4,7 +4,7 @@
 //! ```text
 //! release_slow:  A  lock the queue while still holding the lock
 //!                B  in one compare-exchange, release and: grant the lock to all readers at the head
-//!                                                         or hand it over to a head that starved
+//!                                                         or promise it to a head that starved
 //!                                                         or set WAKING for a head that sleeps
 //!                                                         or wake a real-time head beside WAKING (T12)
 //!                                                         or end the waits that the holder has signalled
@@ -149,12 +149,12 @@ impl<P: Platform> LockCore<P> {
             || (!word::is_foreign(seen)
                 && !word::needs_service(seen, after, release, self.returns(seen, release))
                 && P::generation() == 0);
-        let released =
-            uncontended && self.word().compare_exchange(seen, after, ReleaseOrder, Relaxed).is_ok();
-        if released && word::is_waking(seen) {
-            P::passed_woken();
+        uncontended && {
+            // H4: threads that run have passed the waiter that was woken for long. It may be waiting for the CPU of one of them.
+            let promises = word::is_waking(seen) && word::is_write_held(seen) && P::has_passed_woken();
+            let after = if promises { after | word::HANDOFF } else { after };
+            self.word().compare_exchange(seen, after, ReleaseOrder, Relaxed).is_ok()
         }
-        released
     }
 
     /// T5 with flags set, or with a word that changes under us.
@@ -312,12 +312,12 @@ impl<P: Platform> LockCore<P> {
                 P::event(Event::WithdrewDemand);
             }
             // Those behind it come after a real-time waiter: the thread that settles `WAKING` services the queue again.
-            let is_last = matches!(plan.action, Action::Wake | Action::WakeBeside)
+            let is_last = matches!(plan.action, Action::Wake | Action::Promise | Action::WakeBeside)
                 && queue.head().is_some_and(WaitNode::is_realtime);
             serviced.released |= release.take().is_some();
             match plan.action {
                 Action::Nothing => {}
-                Action::Wake => serviced.woken.append(plan.pop(queue)),
+                Action::Wake | Action::Promise => serviced.woken.append(plan.pop(queue)),
                 Action::WakeBeside => serviced.beside.append(plan.pop(queue)),
                 Action::EndWaits | Action::EndAllWaits => serviced.ended.append(plan.pop(queue)),
                 Action::Grant(_) | Action::HandOver => serviced.granted.append(plan.pop(queue)),

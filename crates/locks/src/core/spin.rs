@@ -134,7 +134,7 @@ impl<P: Platform> LockCore<P> {
     ) -> bool {
         loop {
             let seen = self.peek();
-            if word::admits(seen, want) {
+            if Self::is_to_be_had(seen, want, *announced) {
                 if self.take(want, token, *announced) {
                     P::moved(budget.clock_read);
                     return true;
@@ -167,8 +167,24 @@ impl<P: Platform> LockCore<P> {
     /// Takes the lock, if that is possible now, and withdraws what it has announced in the same step.
     fn take(&self, want: Want, token: u32, announced: Announced) -> bool {
         let seen = self.peek();
-        let new = || word::taken(word::withdraw(seen, announced), want, token);
-        word::admits(seen, want) && self.word().compare_exchange(seen, new(), Acquire, Relaxed).is_ok()
+        let new = || {
+            let rest = word::withdraw(seen, announced);
+            match announced {
+                Announced::Waking => word::taken_as_promised(rest, want, token),
+                Announced::None | Announced::Spinner => word::taken(rest, want, token),
+            }
+        };
+        Self::is_to_be_had(seen, want, announced)
+            && self.word().compare_exchange(seen, new(), Acquire, Relaxed).is_ok()
+    }
+
+    /// Whether the lock is there for a thread that has `announced` itself: one that was woken for it heeds no promise.
+    fn is_to_be_had(seen: u32, want: Want, announced: Announced) -> bool {
+        if announced == Announced::Waking {
+            word::admits_past_promise(seen, want)
+        } else {
+            word::admits(seen, want)
+        }
     }
 }
 
@@ -309,6 +325,10 @@ impl<P: Platform> Budget<P> {
     }
 
     fn owner_is_off(&mut self, owner: u32) -> bool {
+        // A mutex that this thread has locked itself, and that another one is to unlock: POSIX leaves that undefined.
+        if owner != 0 && owner == P::thread_token() {
+            return true;
+        }
         if self.clock_read < self.question {
             return false;
         }

@@ -15,7 +15,7 @@ use spinpark_platform::{Clock, Deadline, Event, Look, OnCpu, Platform, Spin, Spi
 
 use super::spin::{has_cpus_to_spare, Polls, Spun};
 use super::LockCore;
-use crate::spin_queue::{Entered, SpinQueue};
+use crate::spin_queue::{Behind, Entered, SpinQueue};
 use crate::word::{self, Announced, Want};
 
 impl<P: Platform> LockCore<P> {
@@ -44,7 +44,7 @@ impl<P: Platform> LockCore<P> {
         P::with_spin_room(self.key(), |room| {
             let queue = SpinQueue::<P>::new(room);
             let mut turn = Turn::<P>::until(deadline);
-            let spun = match queue.enter(token, |before| turn.keeps_spinning(before)) {
+            let spun = match queue.enter(token, |before| turn.behind(before)) {
                 Entered::NoRoom => None,
                 Entered::Head(_head) => Some(self.spin_at_head(token, deadline)),
                 Entered::Left => {
@@ -109,12 +109,12 @@ impl<P: Platform> Turn<P> {
         }
     }
 
-    /// Whether to go on, behind the thread `before`.
-    fn keeps_spinning(&mut self, before: u32) -> bool {
+    /// What to do behind the thread `before`.
+    fn behind(&mut self, before: u32) -> Behind {
         let now = P::now(Clock::Monotonic);
         self.reads_left = self.reads_left.saturating_sub(1);
         if self.reads_left == 0 || now.wrapping_sub(self.start) >= self.span {
-            return false;
+            return Behind::Leaves;
         }
         if now >= self.question {
             self.question = now.saturating_add(PROBES * P::TUNING.owner_probe_ns);
@@ -122,9 +122,13 @@ impl<P: Platform> Turn<P> {
                 self.asked = before;
                 self.sample = 0;
             }
-            self.is_stuck = P::owner_on_cpu(before, &mut self.sample) == OnCpu::Off;
+            let answer = P::owner_on_cpu(before, &mut self.sample);
+            if answer != OnCpu::Running && P::has_ended(before) {
+                return Behind::TakesOver; // in a handler, by `pthread_exit`
+            }
+            self.is_stuck = answer == OnCpu::Off;
         }
-        !self.is_stuck
+        Behind::from(!self.is_stuck)
     }
 
     /// It has ended without the position. If the caller's deadline has ended it, that says nothing.

@@ -228,10 +228,8 @@ impl<P: Platform> WaitNode<P> {
     /// T13 in `core`: has the thread woken ahead of its turn, if it sleeps; if that was done before, only `again`. The node
     /// stays where it is: linked, in the queue whose lock the caller holds.
     pub(crate) fn rouse(&self, again: bool) -> Option<Roused<P>> {
-        let sleeps = match self.state.compare_exchange(PARKED, ROUSED, Relaxed, Relaxed) {
-            Err(state) => again && state == ROUSED,
-            Ok(_) => true,
-        };
+        let has_changed = |from| self.state.compare_exchange(from, ROUSED, Relaxed, Relaxed).is_ok();
+        let sleeps = has_changed(PARKED) || again && has_changed(ROUSED);
         sleeps.then_some(Roused(&raw const self.state))
     }
 

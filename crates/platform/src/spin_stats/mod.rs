@@ -175,7 +175,7 @@ impl SpinStats {
         self.quiet_releases % quiet_releases == 0 && may()
     }
 
-    /// See [`Pacing::passed_woken`](crate::Pacing::passed_woken): whether to let the waiter run now. Reads the clock (ns)
+    /// See [`Pacing::has_passed_woken`](crate::Pacing::has_passed_woken). Reads the clock (ns)
     /// now and then.
     ///
     /// The waiter is runnable, and mostly waits for this very CPU: the kernel had put it there when both were busy, and lets

@@ -23,7 +23,8 @@ struct Lines {
 
 impl Lines {
     fn new(slots: usize) -> Self {
-        let line = |_| SpinLine { word: AtomicU32::new(0), about: AtomicU32::new(0) };
+        let line =
+            |_| SpinLine { word: AtomicU32::new(0), about: AtomicU32::new(0), before: AtomicU32::new(0) };
         Self { queues: (0..QUEUES).map(line).collect(), slots: (0..slots).map(line).collect() }
     }
 }

@@ -170,11 +170,9 @@ impl<T: Tuned> Pacing for Sim<T> {
         of_lock(lock, |spin_stats, lock, _| spin_stats.releases_to_wait(lock));
     }
 
-    fn passed_woken() {
+    fn has_passed_woken() -> bool {
         let now = is_inside().then(|| world(|world| shown(Clock::Monotonic, world.now)));
-        if now.is_some_and(|now| spin_stats(|spin_stats| spin_stats.has_passed_for_long(|| now))) {
-            here::yield_now();
-        }
+        now.is_some_and(|now| spin_stats(|spin_stats| spin_stats.has_passed_for_long(|| now)))
     }
 
     fn ends_contended(lock: usize) -> bool {

@@ -131,7 +131,9 @@ pub(super) fn wake_op(
     Some(number)
 }
 
-impl<const S: u64, const N: u64, const P: u64, const R: u32, const D: u64> Futex for Loom<S, N, P, R, D> {
+impl<const S: u64, const N: u64, const P: u64, const R: u32, const D: u64, const W: u64> Futex
+    for Loom<S, N, P, R, D, W>
+{
     fn futex_wait(word: &AtomicU32, expected: u32, deadline: Option<Deadline>) -> Wait {
         wait(word, expected, deadline)
     }

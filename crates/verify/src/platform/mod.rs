@@ -45,7 +45,7 @@ pub const NEVER: u64 = u64::MAX;
 ///
 /// `STARVATION_NS`: 0 lets every waiter that lost once demand a hand-off; 1 only after the model has moved the clock.
 /// `SPIN_NS`: how many polls a spinning phase has after the first one; each takes 1 ns, for its thread only.
-/// `READER_PATIENCE_NS`, `DEMAND_NS`: as they say. `READS_BEFORE_SLOTS`: after so many reads a read-write lock enables its bias.
+/// `READER_PATIENCE_NS`, `DEMAND_NS`, `WATCH_NS`: as they say. `READS_BEFORE_SLOTS`: after so many reads a read-write lock enables its bias.
 #[derive(Debug)]
 pub enum Loom<
     const STARVATION_NS: u64 = 1,
@@ -53,6 +53,7 @@ pub enum Loom<
     const READER_PATIENCE_NS: u64 = NEVER,
     const READS_BEFORE_SLOTS: u32 = { u32::MAX },
     const DEMAND_NS: u64 = NEVER,
+    const WATCH_NS: u64 = NEVER,
 > {}
 
 impl<
@@ -61,7 +62,8 @@ impl<
     const READER_PATIENCE_NS: u64,
     const READS_BEFORE_SLOTS: u32,
     const DEMAND_NS: u64,
-> Platform for Loom<STARVATION_NS, SPIN_NS, READER_PATIENCE_NS, READS_BEFORE_SLOTS, DEMAND_NS>
+    const WATCH_NS: u64,
+> Platform for Loom<STARVATION_NS, SPIN_NS, READER_PATIENCE_NS, READS_BEFORE_SLOTS, DEMAND_NS, WATCH_NS>
 {
     const TUNING: Tuning = Tuning {
         spin_ns: SPIN_NS,
@@ -79,18 +81,24 @@ impl<
         deep_sleep_ns: 1,
         pass_ns: 1,
         reader_patience_ns: READER_PATIENCE_NS,
+        watch_ns: WATCH_NS,
+        longest_watch_ns: WATCH_NS,
         queue_polls: 0,
         quiet_releases: 1,
         spin_locks: SpinLocks::Preempted,
     };
 }
 
-impl<const S: u64, const N: u64, const P: u64, const R: u32, const D: u64> Layout for Loom<S, N, P, R, D> {
+impl<const S: u64, const N: u64, const P: u64, const R: u32, const D: u64, const W: u64> Layout
+    for Loom<S, N, P, R, D, W>
+{
     type Room = ();
     type Gap = ();
 }
 
-impl<const S: u64, const N: u64, const P: u64, const R: u32, const D: u64> Memory for Loom<S, N, P, R, D> {
+impl<const S: u64, const N: u64, const P: u64, const R: u32, const D: u64, const W: u64> Memory
+    for Loom<S, N, P, R, D, W>
+{
     type AtomicU32 = AtomicU32;
     type AtomicPtr<T> = AtomicPtr<T>;
     type Cell<T> = Cell<T>;
@@ -107,14 +115,18 @@ impl<const S: u64, const N: u64, const P: u64, const R: u32, const D: u64> Memor
     }
 }
 
-impl<const S: u64, const N: u64, const P: u64, const R: u32, const D: u64> Clocks for Loom<S, N, P, R, D> {
+impl<const S: u64, const N: u64, const P: u64, const R: u32, const D: u64, const W: u64> Clocks
+    for Loom<S, N, P, R, D, W>
+{
     fn now(clock: Clock) -> u64 {
         let world = world();
         world.now(clock) + world.local(|local| local.spun)
     }
 }
 
-impl<const S: u64, const N: u64, const P: u64, const R: u32, const D: u64> Threads for Loom<S, N, P, R, D> {
+impl<const S: u64, const N: u64, const P: u64, const R: u32, const D: u64, const W: u64> Threads
+    for Loom<S, N, P, R, D, W>
+{
     fn thread_token() -> u32 {
         world().local(|local| local.token)
     }
@@ -128,14 +140,16 @@ impl<const S: u64, const N: u64, const P: u64, const R: u32, const D: u64> Threa
     }
 }
 
-impl<const S: u64, const N: u64, const P: u64, const R: u32, const D: u64> Owners for Loom<S, N, P, R, D> {
+impl<const S: u64, const N: u64, const P: u64, const R: u32, const D: u64, const W: u64> Owners
+    for Loom<S, N, P, R, D, W>
+{
     fn owner_on_cpu(owner: u32, _: &mut u64) -> OnCpu {
         if owner == 0 { OnCpu::Unknown } else { world().config.oracle }
     }
 }
 
-impl<const S: u64, const N: u64, const P: u64, const R: u32, const D: u64> SpinPolicy
-    for Loom<S, N, P, R, D>
+impl<const S: u64, const N: u64, const P: u64, const R: u32, const D: u64, const W: u64> SpinPolicy
+    for Loom<S, N, P, R, D, W>
 {
     fn can_spin(_: Spin) -> bool {
         world().config.can_spin
@@ -164,7 +178,9 @@ impl<const S: u64, const N: u64, const P: u64, const R: u32, const D: u64> SpinP
     }
 }
 
-impl<const S: u64, const N: u64, const P: u64, const R: u32, const D: u64> Pacing for Loom<S, N, P, R, D> {
+impl<const S: u64, const N: u64, const P: u64, const R: u32, const D: u64, const W: u64> Pacing
+    for Loom<S, N, P, R, D, W>
+{
     fn reads_first() -> bool {
         !world().config.never_reads
     }
@@ -190,7 +206,9 @@ impl<const S: u64, const N: u64, const P: u64, const R: u32, const D: u64> Pacin
     }
 }
 
-impl<const S: u64, const N: u64, const P: u64, const R: u32, const D: u64> Events for Loom<S, N, P, R, D> {
+impl<const S: u64, const N: u64, const P: u64, const R: u32, const D: u64, const W: u64> Events
+    for Loom<S, N, P, R, D, W>
+{
     fn event(event: Event) {
         world::note(event);
     }

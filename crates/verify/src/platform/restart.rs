@@ -62,8 +62,8 @@ pub(super) fn heavy_fence() {
     }
 }
 
-impl<const S: u64, const N: u64, const P: u64, const R: u32, const D: u64> AsymmetricBarrier
-    for Loom<S, N, P, R, D>
+impl<const S: u64, const N: u64, const P: u64, const R: u32, const D: u64, const W: u64> AsymmetricBarrier
+    for Loom<S, N, P, R, D, W>
 {
     fn release_unless<const MASK: u32>(
         guard: &AtomicU32,

@@ -107,7 +107,9 @@ pub(super) fn move_readers(table: u32, lock: usize) {
     }
 }
 
-impl<const S: u64, const N: u64, const P: u64, const R: u32, const D: u64> ReadHolds for Loom<S, N, P, R, D> {
+impl<const S: u64, const N: u64, const P: u64, const R: u32, const D: u64, const W: u64> ReadHolds
+    for Loom<S, N, P, R, D, W>
+{
     fn read_acquired(lock: usize) {
         world().local(|local| local.read.push(Held { lock, slot: None }));
     }
@@ -126,8 +128,8 @@ impl<const S: u64, const N: u64, const P: u64, const R: u32, const D: u64> ReadH
     }
 }
 
-impl<const S: u64, const N: u64, const P: u64, const R: u32, const D: u64> ReaderSlots
-    for Loom<S, N, P, R, D>
+impl<const S: u64, const N: u64, const P: u64, const R: u32, const D: u64, const W: u64> ReaderSlots
+    for Loom<S, N, P, R, D, W>
 {
     const MOST_SLOT_READERS: u32 = MOST_READERS;
 

@@ -375,7 +375,7 @@ fn a_woken_waiter_leaves_the_mark_of_an_urgent_head() {
 /// H2: a demand that is not met is left over the free mutex.
 #[test]
 fn a_demand_is_left_over_a_free_mutex() {
-    rejected!("a_demand_is_left_over_a_free_mutex", "handed over", || {
+    rejected!("a_demand_is_left_over_a_free_mutex", "a flag was left behind", || {
         comes_back(Model::new().fault(Fault::Kept(HANDOFF)));
     });
 }

@@ -209,7 +209,7 @@ fn a_recursive_reader_comes_in_past_a_writer() {
 /// H2: a release that leaves the look to the thread that has the queue locked leaves the demand, too.
 #[test]
 fn a_demand_is_left_to_the_queue_holder() {
-    rejected!("a_demand_is_left_to_the_queue_holder", "handed over", || {
+    rejected!("a_demand_is_left_to_the_queue_holder", "a flag was left behind", || {
         past_a_queue_holder(Model::new().fault(Fault::Kept(HANDOFF)));
     });
 }

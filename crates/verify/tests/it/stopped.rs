@@ -5,20 +5,23 @@
 //! on, and everything must come to its end.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
 use loom::thread::{JoinHandle, spawn, yield_now};
 use spinpark_locks::{Preference, RawCondvar, RawMutex, RawRwLock, Waiter, WaiterRefs};
 use spinpark_platform::Event::{DemandedHandoff, MovedWaiter, Parked, RevokedBias, WokeHead};
-use spinpark_platform::Futex;
-use spinpark_platform::Ordering::Release;
+use spinpark_platform::Ordering::{Relaxed, Release};
+use spinpark_platform::{AtomicU32, Futex, Memory};
 use spinpark_verify::model::Checked;
-use spinpark_verify::platform::{Fault, Kind, Loom, NEVER, Op, lead_in, stop_after, while_stopped};
+use spinpark_verify::platform::{Fault, Kind, Loom, NEVER, Op, advance, lead_in, stop_after, while_stopped};
 use spinpark_verify::{Model, Mortal, Shared, join_all, rejected};
 
 type Mutex = RawMutex<Loom>;
 type RwLock = RawRwLock<Loom>;
 type Pair = (Mutex, RawCondvar<Loom>);
 
+/// Of the lock word: a writer holds the lock.
+const HELD: u32 = 3;
 // Of the queue lock.
 const LOCKED: u64 = 1;
 const ATTENTION: u64 = 4;
@@ -109,6 +112,82 @@ fn an_unlock_does_not_wait_for_one_of_two_waiters() {
 #[test]
 fn an_unlock_does_not_wait_for_a_waiter_that_demands() {
     reach(&at_each_step(Model::new(), 32, an_unlock_beside_a_waiter::<0>), DemandedHandoff);
+}
+
+/// A mutex whose waiters look at it by themselves, after `WATCH_NS`.
+type Watched<const STARVATION_NS: u64, const WATCH_NS: u64> =
+    RawMutex<Loom<STARVATION_NS, 0, NEVER, { u32::MAX }, NEVER, WATCH_NS>>;
+
+/// core.L3: the first waiter stops, perhaps after it was woken, or promised the mutex. The second one gets on, unless the first has the
+/// mutex, or has its queue locked.
+fn a_waiter_behind_a_stopped_one<const STARVATION_NS: u64, const WATCH_NS: u64>(step: u32) {
+    let shared = Shared::new(Watched::<STARVATION_NS, WATCH_NS>::new());
+    let first = lead_in(|| {
+        shared.lock.lock();
+        let first = stopping(&shared, step, |shared| {
+            shared.lock.lock();
+            stop_after(u32::MAX); // not any more: a release has steps in which it must not stop (docs/drop-in.md, Limits)
+            shared.data.add();
+            shared.lock.unlock();
+        });
+        yield_now(); // it comes to the place where it stops, or sleeps
+        first
+    });
+    let is_done = Arc::new(AtomicBool::new(false));
+    let second = while_stopped(|| {
+        let done = Arc::clone(&is_done);
+        let second = lead_in(|| {
+            let second = shared.spawn(move |shared| {
+                shared.section();
+                done.store(true, SeqCst);
+            });
+            yield_now(); // it sleeps
+            shared.lock.unlock();
+            for _ in 0..8 {
+                yield_now();
+                advance(64);
+            }
+            yield_now();
+            second
+        });
+        // By read-modify-writes, which read the latest value.
+        let word = shared.lock.queue().word().fetch_or(0, Relaxed);
+        assert!(
+            is_done.load(SeqCst) || word & HELD != 0 || is_queue_locked(&shared.lock),
+            "step {step}: a waiter sleeps on at a free mutex, {word:#x}"
+        );
+        second
+    });
+    first.join().unwrap();
+    second.join().unwrap();
+    assert_eq!(shared.finish(), 2);
+}
+
+/// Whether a thread has the mutex' queue locked.
+#[allow(unsafe_code)]
+fn is_queue_locked<const S: u64, const W: u64>(mutex: &Watched<S, W>) -> bool {
+    type Word = <Loom as Memory>::AtomicU32;
+    let queue = std::ptr::from_ref(mutex.queue()).cast::<u8>();
+    let [lock, _] = spinpark_locks::WaitQueue::<Loom<S, 0, NEVER, { u32::MAX }, NEVER, W>>::layout();
+    // SAFETY: `layout` says that the queue lock's word is there.
+    let word = unsafe { &*queue.wrapping_add(lock).cast::<Word>() };
+    u64::from(word.fetch_or(0, Relaxed)) & LOCKED != 0
+}
+
+#[test]
+fn a_waiter_does_not_wait_for_one_that_was_woken() {
+    let model = Model::new().preemptions(0).moving_clock();
+    reach(&at_each_step(model, 40, a_waiter_behind_a_stopped_one::<1, 1>), WokeHead);
+    reach(&at_each_step(model, 40, a_waiter_behind_a_stopped_one::<0, 1>), WokeHead);
+}
+
+/// core.L3: waiters do not look at the mutex by themselves.
+#[test]
+fn waiters_do_not_look() {
+    rejected!("waiters_do_not_look", "a waiter sleeps on at a free mutex", || {
+        let model = Model::new().preemptions(0).moving_clock();
+        at_each_step(model, 40, a_waiter_behind_a_stopped_one::<1, NEVER>);
+    });
 }
 
 /// Counted readers leave beside a writer that stops as it queues; then a try each way.

@@ -7,7 +7,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use spinpark_linux::Linux;
-use spinpark_locks::{Entered, SpinQueue};
+use spinpark_locks::{Behind, Entered, SpinQueue};
+use spinpark_platform::{Owners, Threads};
 use spinpark_verify::SpinLines;
 
 const THREADS: [u32; 3] = [2, 16, 64];
@@ -56,4 +57,37 @@ fn one_head_at_a_time_and_the_position_is_not_lost() {
         let queue = SpinQueue::<Linux>::new(lines.room(1));
         assert!(matches!(queue.enter(0, |_| false), Entered::Head(_)), "{threads} threads: no head any more");
     }
+}
+
+/// Y4: a thread that ends in the queue leaves nothing behind, at its head or not.
+#[test]
+fn a_thread_that_ends_is_taken_over() {
+    let lines = SpinLines::<Linux, SLOTS>::new();
+    let queue = || SpinQueue::<Linux>::new(lines.room(7));
+    let after = |before| if Linux::has_ended(before) { Behind::TakesOver } else { Behind::Stays };
+    let becomes_head = || matches!(queue().enter(Linux::thread_token(), after), Entered::Head(_head));
+    std::thread::scope(|scope| {
+        let ends_as_head = scope.spawn(|| match queue().enter(Linux::thread_token(), |_| true) {
+            Entered::Head(head) => std::mem::forget(head),
+            _ => panic!("no thread was there"),
+        });
+        ends_as_head.join().expect("it does not panic");
+        assert!(becomes_head(), "behind a head that has ended");
+
+        let queue = queue();
+        let Entered::Head(head) = queue.enter(Linux::thread_token(), after) else {
+            panic!("it was passed on")
+        };
+        let ends_behind = scope.spawn(|| {
+            let queue = SpinQueue::<Linux>::new(lines.room(7));
+            // As if a handler had left by `pthread_exit`.
+            queue.enter(Linux::thread_token(), |_| -> bool { std::panic::resume_unwind(Box::new(())) });
+        });
+        assert!(ends_behind.join().is_err());
+        let waits = scope.spawn(becomes_head);
+        std::thread::sleep(Duration::from_millis(2));
+        assert!(!waits.is_finished(), "the head has not gone");
+        drop(head);
+        assert!(waits.join().expect("it does not panic"));
+    });
 }

@@ -155,6 +155,10 @@ impl<P: Platform> Owners for Counted<P> {
     fn owner_on_cpu(owner: u32, sample: &mut u64) -> OnCpu {
         P::owner_on_cpu(owner, sample)
     }
+
+    fn has_ended(thread: u32) -> bool {
+        P::has_ended(thread)
+    }
 }
 
 impl<P: Platform> SpinPolicy for Counted<P> {
@@ -236,8 +240,12 @@ impl<P: Platform> Pacing for Counted<P> {
         P::releases_to_wait(lock);
     }
 
-    fn passed_woken() {
-        P::passed_woken();
+    fn has_fine_timers() -> bool {
+        P::has_fine_timers()
+    }
+
+    fn has_passed_woken() -> bool {
+        P::has_passed_woken()
     }
 
     fn ends_contended(lock: usize) -> bool {

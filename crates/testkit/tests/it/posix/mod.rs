@@ -8,6 +8,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use spinpark_testkit::programs::private_dir;
 use spinpark_testkit::{Configuration, Run, compile_c, dropin, find_program};
 
 /// A machine with other work to do needs several times what a quiet one does.
@@ -100,6 +101,13 @@ programs! {
     signals [glibc spinpark];
     // glibc's pthread_cond_signal may wait for a stopped thread; see the program.
     stopped_threads [spinpark];
+    stopped_waiter_mutex [glibc spinpark] = "not_running" "waiter" "mutex";
+    stopped_waiter_write [glibc spinpark] = "not_running" "waiter" "write";
+    stopped_waiter_condvar [glibc spinpark] = "not_running" "waiter" "condvar";
+    stopped_woken_1 [glibc spinpark] = "not_running" "woken" "1";
+    stopped_woken_5 [glibc spinpark] = "not_running" "woken" "5";
+    handler_of_a_waiter [glibc spinpark] = "not_running" "handler";
+    realtime_promise [glibc spinpark] = "not_running" "realtime";
     late_sandbox [glibc spinpark];
     sandbox_single [glibc spinpark disabled] = "sandbox" "single";
     sandbox_waits [glibc spinpark disabled] = "sandbox" "waits";
@@ -142,6 +150,31 @@ mod dlopen {
     fn run(configuration: Configuration) {
         let plugin = compile_c("posix/dlopen_plugin.c", &["-shared", "-fPIC"]);
         program("dlopen").arg(plugin).configuration(configuration).succeed();
+    }
+}
+
+/// A cancellation that takes long is paid by no thread that has nothing to do with it.
+mod slow_cancellation {
+    use super::*;
+    programs!(@configurations run [glibc spinpark]);
+    fn run(configuration: Configuration) {
+        let library = compile_c("posix/slow_library.c", &["-shared", "-fPIC"]);
+        program("not_running").arg("cancel").arg(library).configuration(configuration).succeed();
+    }
+}
+
+/// Descriptor 2 is a program's data.
+mod stderr_is_data {
+    use super::*;
+    programs!(@configurations run [glibc spinpark disabled]);
+    fn run(configuration: Configuration) {
+        let plugin = compile_c("posix/dlopen_plugin.c", &["-shared", "-fPIC"]);
+        let directory = private_dir();
+        program("stderr_is_data")
+            .arg(directory.path().join("data"))
+            .arg(plugin)
+            .configuration(configuration)
+            .succeed();
     }
 }
 

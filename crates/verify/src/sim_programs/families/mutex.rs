@@ -11,25 +11,37 @@ use super::subject::{ALL, FREED, How, draw, ours};
 use crate::sim_programs::guard::{stay, wander};
 use crate::sim_programs::{Guard, Hold, Program};
 
-/// The threads that demanded the lock, and how often others had come in before.
+/// The threads that demanded the lock, and how often others had come in before. Calls that do not wait, or no longer, do not heed a
+/// promise (H4 in the lock's core): they do not count.
 #[derive(Default)]
-struct Demands(RefCell<Vec<(u32, u64)>>);
+struct Demands {
+    made: RefCell<Vec<(u32, u64)>>,
+    past_promises: Cell<u64>,
+}
 
 impl Demands {
     fn forget(&self, thread: u32) {
-        self.0.borrow_mut().retain(|(who, _)| *who != thread);
+        self.made.borrow_mut().retain(|(who, _)| *who != thread);
+    }
+
+    fn acquisitions(&self, guard: &Guard) -> u64 {
+        guard.acquisitions() - self.past_promises.get()
     }
 
     /// The running thread comes in. Since its demand, no other did, but perhaps one that had the lock already.
-    fn check(&self, guard: &Guard) {
+    fn check(&self, how: How, guard: &Guard) {
+        let now = self.acquisitions(guard);
+        if matches!(how, How::Try | How::Until(_)) {
+            self.past_promises.set(self.past_promises.get() + 1); // it counts as an acquisition in a moment
+        }
         let me = here::thread().number();
-        let mine = self.0.borrow().iter().find(|(who, _)| *who == me).copied();
+        let mine = self.made.borrow().iter().find(|(who, _)| *who == me).copied();
         self.forget(me);
         if let Some((_, before)) = mine
-            && guard.acquisitions() > before + 1
+            && now > before + 1
             && !has_priorities()
         {
-            let passed = guard.acquisitions() - before;
+            let passed = now - before;
             here::fail(format!(
                 "starvation: thread {me} demanded the lock, and was passed {passed} times then"
             ));
@@ -46,7 +58,7 @@ pub(super) fn any(program: &mut Program) {
         program.on_event(move |thread, event| {
             if event == Event::DemandedHandoff {
                 demands.forget(thread);
-                demands.0.borrow_mut().push((thread, guard.acquisitions()));
+                demands.made.borrow_mut().push((thread, demands.acquisitions(&guard)));
             }
         });
     }
@@ -56,8 +68,9 @@ pub(super) fn any(program: &mut Program) {
         program.thread(move || {
             for _ in 0..rounds {
                 demands.forget(here::thread().number());
-                lock.section(How::random(), &mut || {
-                    demands.check(&guard);
+                let how = How::random();
+                lock.section(how, &mut || {
+                    demands.check(how, &guard);
                     guard.visit(Hold::Alone);
                 });
                 wander();

@@ -91,7 +91,12 @@ impl<T: Tuned> Guarded<T> {
     fn try_read(&self) -> bool {
         let demand = self.owed.latest();
         let acquired = self.lock.try_read(self.preference);
-        if acquired && !has_priorities() && demand.is_some_and(|demand| self.owed.is_owed(demand)) {
+        // A lock that no thread held was promised, perhaps.
+        if acquired
+            && !self.guard.is_empty()
+            && !has_priorities()
+            && demand.is_some_and(|demand| self.owed.is_owed(demand))
+        {
             here::fail(
                 "starvation: a new reader came in past a thread that had demanded the lock".to_owned(),
             );
@@ -118,18 +123,19 @@ impl<T: Tuned> Guarded<T> {
 
     fn write(&self) {
         let Self { lock, guard, .. } = self;
+        // Calls that do not wait, or no longer, do not heed a promise: they pass whom it was made to.
         let acquired = match here::random(4) {
             0 => lock.try_write(),
             1 => lock.write_until(Some(soon())),
             _ => {
                 self.owed.wait(|| lock.write());
+                self.owed.came_in_alone();
                 true
             }
         };
         if !acquired {
             return;
         }
-        self.owed.came_in_alone();
         guard.visit(Hold::Alone);
         match here::random(6) {
             0 => {

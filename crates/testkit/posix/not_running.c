@@ -1,0 +1,392 @@
+/* Threads that do not run: stopped by a signal for as long as another thread likes, as by a garbage collector, or kept from their
+ * CPU by a thread of a higher priority. No other thread waits for them, but for a lock that they hold themselves.
+ *
+ *   not_running waiter mutex|write|condvar   a waiter is stopped; the lock is given up and taken again, by lock and by trylock
+ *   not_running woken K                      K waiters are stopped as they are woken, one after the other; another waiter gets on
+ *   not_running handler                      a handler takes the mutex that the call below it waits for
+ *   not_running realtime                     a real-time thread takes a mutex that was promised to a waiter without a CPU
+ *   not_running cancel LIBRARY               a cancellation waits for the loader; other threads wait and signal meanwhile
+ */
+#include "check.h"
+#include <dlfcn.h>
+
+enum { ROUNDS = 10, LIMIT_MS = 2000 };
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
+static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
+
+/* ---- stopping a thread --------------------------------------------------------------------------------- */
+
+static atomic_int stopped, resumed;
+
+static void stop_here(int signal)
+{
+    (void)signal;
+    int mine = atomic_fetch_add(&stopped, 1) + 1;
+    while (atomic_load(&resumed) < mine)
+        sleep_us(100);
+}
+
+static void on_signal(void (*handler)(int))
+{
+    CHECK(sigaction(SIGUSR1, &(struct sigaction){.sa_handler = handler, .sa_flags = SA_RESTART}, NULL) == 0);
+}
+
+static void stop(pthread_t thread)
+{
+    int before = atomic_load(&stopped);
+    OK(pthread_kill(thread, SIGUSR1));
+    while (atomic_load(&stopped) == before)
+        sched_yield();
+}
+
+/* ---- waiter -------------------------------------------------------------------------------------------- */
+
+enum { MUTEX, WRITE, CONDVAR };
+static int kind;
+static atomic_int waiting, got;
+
+static void lock(void) { OK(kind == WRITE ? pthread_rwlock_wrlock(&rwlock) : pthread_mutex_lock(&mutex)); }
+static void unlock(void) { OK(kind == WRITE ? pthread_rwlock_unlock(&rwlock) : pthread_mutex_unlock(&mutex)); }
+static int try(void) { return kind == WRITE ? pthread_rwlock_trywrlock(&rwlock) : pthread_mutex_trylock(&mutex); }
+
+static int lock_soon(void)
+{
+    struct timespec limit = in_ms(CLOCK_REALTIME, LIMIT_MS);
+    return kind == WRITE ? pthread_rwlock_timedwrlock(&rwlock, &limit) : pthread_mutex_timedlock(&mutex, &limit);
+}
+
+static void *waits(void *arg)
+{
+    if (kind == CONDVAR)
+        lock();
+    atomic_store(&waiting, 1);
+    if (kind == CONDVAR)
+        OK(pthread_cond_wait(&cond, &mutex));
+    else
+        lock();
+    atomic_store(&got, 1);
+    unlock();
+    return arg;
+}
+
+static void one_stopped_waiter(bool tries)
+{
+    atomic_store(&waiting, 0), atomic_store(&got, 0);
+    if (kind != CONDVAR)
+        lock();
+    pthread_t thread;
+    OK(pthread_create(&thread, NULL, waits, NULL));
+    await_flag(&waiting, 1);
+    if (kind == CONDVAR) {
+        lock();
+        OK(pthread_cond_signal(&cond));
+    }
+    sleep_ms(3);
+    unlock(), lock(); /* it is woken, and loses, unless it is fast */
+    sleep_ms(2);
+    if (!atomic_load(&got)) {
+        stop(thread);
+        unlock();
+        for (int i = 0; i < 3; i++) {
+            int error = EBUSY;
+            if (!tries)
+                error = lock_soon();
+            else
+                for (int ms = 0; error && ms < LIMIT_MS; ms++, sleep_ms(1))
+                    error = try();
+            if (error)
+                FAIL("the lock does not come back from a stopped waiter: %s", error_name(error));
+            unlock();
+        }
+        atomic_fetch_add(&resumed, 1);
+    } else {
+        unlock();
+    }
+    OK(pthread_join(thread, NULL));
+}
+
+/* ---- woken --------------------------------------------------------------------------------------------- */
+
+static void *waits_to_be_stopped(void *arg)
+{
+    atomic_fetch_add(&waiting, 1);
+    OK(pthread_mutex_lock(&mutex));
+    OK(pthread_mutex_unlock(&mutex));
+    return arg;
+}
+
+static void *waits_unstopped(void *arg)
+{
+    sigset_t set;
+    sigemptyset(&set), sigaddset(&set, SIGUSR1);
+    OK(pthread_sigmask(SIG_BLOCK, &set, NULL));
+    struct timespec limit = in_ms(CLOCK_REALTIME, LIMIT_MS);
+    atomic_fetch_add(&waiting, 1);
+    int error = pthread_mutex_timedlock(&mutex, &limit);
+    if (error)
+        FAIL("a waiter sleeps on at a free mutex: %s", error_name(error));
+    OK(pthread_mutex_unlock(&mutex));
+    return arg;
+}
+
+static void stopped_woken(int count)
+{
+    pthread_t woken[16], unstopped;
+    atomic_store(&waiting, 0);
+    OK(pthread_mutex_lock(&mutex));
+    for (int i = 0; i < count; i++)
+        OK(pthread_create(&woken[i], NULL, waits_to_be_stopped, NULL));
+    await_flag(&waiting, count);
+    sleep_ms(5);
+    for (int i = 0; i < count; i++)
+        stop(woken[i]);
+    for (int i = 0; i < count; i++) { /* each release may wake one of them */
+        OK(pthread_mutex_unlock(&mutex));
+        OK(pthread_mutex_lock(&mutex));
+        sleep_ms(1);
+    }
+    OK(pthread_create(&unstopped, NULL, waits_unstopped, NULL));
+    await_flag(&waiting, count + 1);
+    sleep_ms(10);
+    OK(pthread_mutex_unlock(&mutex));
+    OK(pthread_join(unstopped, NULL));
+    atomic_fetch_add(&resumed, count);
+    for (int i = 0; i < count; i++)
+        OK(pthread_join(woken[i], NULL));
+}
+
+/* ---- handler ------------------------------------------------------------------------------------------- */
+
+static atomic_int handling, handled;
+static bool handler_tries;
+
+static void takes(int signal)
+{
+    (void)signal;
+    atomic_store(&handling, 1);
+    int error = EBUSY;
+    if (!handler_tries)
+        error = lock_soon();
+    else
+        for (int ms = 0; error && ms < LIMIT_MS; ms++, sleep_ms(1))
+            error = try();
+    if (error)
+        FAIL("a handler does not get the mutex that its thread waits for: %s", error_name(error));
+    unlock();
+    atomic_store(&handled, 1);
+}
+
+static void one_handler(void)
+{
+    atomic_store(&waiting, 0), atomic_store(&got, 0), atomic_store(&handling, 0), atomic_store(&handled, 0);
+    lock();
+    pthread_t thread;
+    OK(pthread_create(&thread, NULL, waits, NULL));
+    await_flag(&waiting, 1);
+    sleep_ms(3);
+    unlock(), lock();
+    sleep_ms(2);
+    bool waits_still = !atomic_load(&got);
+    if (waits_still) {
+        OK(pthread_kill(thread, SIGUSR1));
+        await_flag(&handling, 1);
+        sleep_ms(2); /* the handler waits for the mutex, and so does the call below it */
+    }
+    unlock();
+    if (waits_still)
+        await_flag(&handled, 1);
+    OK(pthread_join(thread, NULL));
+}
+
+/* ---- realtime ------------------------------------------------------------------------------------------ */
+
+static cpu_set_t all_cpus;
+static atomic_int uses_cpu, go;
+static _Atomic int64_t took_ns;
+
+/* Binds to the `n`th CPU that the process may use. */
+static bool bind_to(int n)
+{
+    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+        if (CPU_ISSET(cpu, &all_cpus) && n-- == 0) {
+            cpu_set_t one;
+            CPU_ZERO(&one);
+            CPU_SET(cpu, &one);
+            return sched_setaffinity(0, sizeof one, &one) == 0;
+        }
+    }
+    return false;
+}
+
+static bool set_fifo(int priority)
+{
+    return sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){.sched_priority = priority}) == 0;
+}
+
+static void *low(void *arg)
+{
+    CHECK(bind_to(0));
+    return waits(arg);
+}
+
+static void *medium(void *arg)
+{
+    CHECK(bind_to(0) && set_fifo(10));
+    atomic_store(&uses_cpu, 1);
+    for (int64_t end = now_ns(CLOCK_MONOTONIC) + 300000000; now_ns(CLOCK_MONOTONIC) < end;)
+        ;
+    return arg;
+}
+
+static void *high(void *arg)
+{
+    CHECK(bind_to(1) && set_fifo(50));
+    while (!atomic_load(&go))
+        sleep_us(50);
+    int64_t began = now_ns(CLOCK_MONOTONIC);
+    if (arg)
+        while (pthread_mutex_trylock(&mutex))
+            sleep_ms(1);
+    else
+        OK(pthread_mutex_lock(&mutex));
+    atomic_store(&took_ns, now_ns(CLOCK_MONOTONIC) - began);
+    OK(pthread_mutex_unlock(&mutex));
+    return NULL;
+}
+
+static void one_inversion(bool tries)
+{
+    pthread_t threads[3];
+    atomic_store(&waiting, 0), atomic_store(&got, 0), atomic_store(&uses_cpu, 0), atomic_store(&go, 0);
+    OK(pthread_create(&threads[0], NULL, high, tries ? &go : NULL));
+    OK(pthread_mutex_lock(&mutex));
+    OK(pthread_create(&threads[1], NULL, low, NULL));
+    await_flag(&waiting, 1);
+    sleep_ms(10);
+    unlock(), lock(); /* it is woken, and loses */
+    sleep_ms(10);
+    OK(pthread_create(&threads[2], NULL, medium, NULL));
+    await_flag(&uses_cpu, 1);
+    bool waits_still = !atomic_load(&got);
+    unlock();
+    atomic_store(&go, 1);
+    OK(pthread_join(threads[0], NULL));
+    if (waits_still && atomic_load(&took_ns) > 50000000)
+        FAIL("a real-time thread waited %.1f ms for a waiter without a CPU", atomic_load(&took_ns) / 1e6);
+    OK(pthread_join(threads[1], NULL));
+    OK(pthread_join(threads[2], NULL));
+}
+
+/* ---- cancel -------------------------------------------------------------------------------------------- */
+
+static pthread_cond_t answers[2] = {PTHREAD_COND_INITIALIZER, PTHREAD_COND_INITIALIZER};
+static int turn;
+static atomic_int ended;
+static atomic_long rounds;
+static const char *library;
+
+static void *answer(void *arg)
+{
+    int side = (int)(intptr_t)arg;
+    OK(pthread_mutex_lock(&mutex));
+    while (!atomic_load(&ended)) {
+        while (turn != side && !atomic_load(&ended)) {
+            struct timespec limit = in_ms(CLOCK_REALTIME, 100);
+            pthread_cond_timedwait(&answers[side], &mutex, &limit);
+        }
+        turn = !side;
+        atomic_fetch_add(&rounds, 1);
+        OK(pthread_cond_signal(&answers[!side]));
+    }
+    OK(pthread_mutex_unlock(&mutex));
+    return NULL;
+}
+
+static void *sleeps(void *arg)
+{
+    for (;;)
+        pause();
+    return arg;
+}
+
+static void *loads(void *arg)
+{
+    if (!dlopen(library, RTLD_NOW))
+        FAIL("%s", dlerror());
+    return arg;
+}
+
+static void *cancels(void *arg)
+{
+    pthread_cancel(*(pthread_t *)arg);
+    return NULL;
+}
+
+static double rate(long ms)
+{
+    long before = atomic_load(&rounds);
+    int64_t began = now_ns(CLOCK_MONOTONIC);
+    sleep_ms(ms);
+    return (atomic_load(&rounds) - before) * 1e9 / (now_ns(CLOCK_MONOTONIC) - began);
+}
+
+static void slow_cancellation(void)
+{
+    pthread_t sides[2], victim, loader, canceller;
+    OK(pthread_create(&victim, NULL, sleeps, NULL));
+    for (int i = 0; i < 2; i++)
+        OK(pthread_create(&sides[i], NULL, answer, (void *)(intptr_t)i));
+    double before = rate(500);
+    OK(pthread_create(&loader, NULL, loads, NULL));
+    sleep_ms(200);
+    OK(pthread_create(&canceller, NULL, cancels, &victim));
+    sleep_ms(100);
+    double meanwhile = rate(1000);
+    atomic_store(&ended, 1);
+    OK(pthread_join(loader, NULL));
+    OK(pthread_join(canceller, NULL));
+    OK(pthread_join(sides[0], NULL));
+    OK(pthread_join(sides[1], NULL));
+    printf("%.0f answers a second, %.0f during a cancellation\n", before, meanwhile);
+    /* Far from both what it is and what it was (20 a second): the machine may be busy. */
+    CHECK(meanwhile > before / 20);
+}
+
+int main(int argc, char **argv)
+{
+    CHECK(argc > 1);
+    const char *what = argv[1];
+    if (strcmp(what, "waiter") == 0) {
+        CHECK(argc > 2);
+        kind = strcmp(argv[2], "write") == 0 ? WRITE : strcmp(argv[2], "condvar") == 0 ? CONDVAR : MUTEX;
+        on_signal(stop_here);
+        for (int round = 0; round < ROUNDS; round++)
+            one_stopped_waiter(round % 2);
+    } else if (strcmp(what, "woken") == 0) {
+        on_signal(stop_here);
+        for (int round = 0; round < ROUNDS; round++)
+            stopped_woken(argc > 2 ? atoi(argv[2]) : 1);
+    } else if (strcmp(what, "handler") == 0) {
+        on_signal(takes);
+        for (int round = 0; round < 2 * ROUNDS; round++) {
+            handler_tries = round % 2;
+            one_handler();
+        }
+    } else if (strcmp(what, "realtime") == 0) {
+        CHECK(sched_getaffinity(0, sizeof all_cpus, &all_cpus) == 0);
+        struct sched_param none = {0};
+        if (CPU_COUNT(&all_cpus) < 2 || !set_fifo(1)) {
+            puts("skipped: needs two CPUs and CAP_SYS_NICE");
+            return 0;
+        }
+        CHECK(sched_setscheduler(0, SCHED_OTHER, &none) == 0 && bind_to(1));
+        for (int round = 0; round < 6; round++)
+            one_inversion(round % 2);
+    } else {
+        CHECK(strcmp(what, "cancel") == 0 && argc > 2);
+        library = argv[2];
+        slow_cancellation();
+    }
+    return 0;
+}
