@@ -49,7 +49,7 @@ pub struct Tuning {
     pub pass_ns: u64,
     /// A reader that has queued for this long joins readers past a writer that is owed the lock, ns.
     pub reader_patience_ns: u64,
-    /// After so long a sleeping writer first looks at the lock by itself, ns, and then after twice as long each time: a
+    /// After so long a sleeping waiter first looks at the lock by itself, ns, and then after twice as long each time: a
     /// thread that was woken before it may be stopped. `u64::MAX`: it does not.
     pub watch_ns: u64,
     /// The longest time between two such looks, ns.

@@ -38,7 +38,9 @@ static BEGUN: AtomicU32 = AtomicU32::new(0);
 /// The targets of the calls that are under way, each with the generation of the process in its upper 16 bits (a forked child
 /// does not have the threads that make the parent's); 0: a free place.
 static TARGETS: [AtomicU64; 64] = [const { AtomicU64::new(0) }; 64];
-/// Calls beyond those (low half), of the generation in the high half. They may be for any thread.
+/// Calls that are under way (low half), in the process of the generation in the high half.
+static UNDER_WAY: AtomicU64 = AtomicU64::new(0);
+/// Those of them that found no place, counted the same way. They may be for any thread.
 static OTHERS: AtomicU64 = AtomicU64::new(0);
 
 /// How long a thread waits for a cancellation of its own that is under way, in steps of [`STEP_NS`]: a canceller needs
@@ -52,15 +54,20 @@ fn target(thread: pthread_t) -> u64 {
     (thread & ((1 << ADDRESS) - 1)) | u64::from(Linux::generation()) << ADDRESS
 }
 
-/// Whether a call is under way that may be for the calling thread. It costs other threads a look at 8 cache lines, which change
-/// with each call, and no sleep.
+fn is_any(calls: &AtomicU64) -> bool {
+    let state = calls.load(SeqCst);
+    state as u32 > 0 && (state >> 32) as u32 == Linux::generation()
+}
+
+/// Whether a call is under way that may be for the calling thread. It costs one load while there is none, else a look at all places,
+/// and no other thread a sleep.
 #[inline(never)] // for the drop-in's size
 fn is_target() -> bool {
     // SAFETY: takes nothing.
-    let me = target(unsafe { libc::pthread_self() });
-    let others = OTHERS.load(SeqCst);
-    TARGETS.iter().any(|place| place.load(SeqCst) == me)
-        || others as u32 > 0 && (others >> 32) as u32 == Linux::generation()
+    let me = || target(unsafe { libc::pthread_self() });
+    let has_place = |me| TARGETS.iter().any(|place| place.load(SeqCst) == me);
+    // Of a call, its place is taken before it is counted.
+    is_any(&UNDER_WAY) && (has_place(me()) || is_any(&OTHERS))
 }
 
 /// A call for a thread, until it is [ended](Counted::end).
@@ -75,8 +82,9 @@ impl Counted {
             is_free(seen) && place.compare_exchange(seen, target, SeqCst, Relaxed).is_ok()
         });
         if place.is_none() {
-            count_other(1);
+            count(&OTHERS, 1);
         }
+        count(&UNDER_WAY, 1);
         BEGUN.fetch_add(1, SeqCst);
         Self(place)
     }
@@ -84,20 +92,21 @@ impl Counted {
     fn end(self) {
         match self.0 {
             Some(place) => place.store(0, SeqCst),
-            None => count_other(-1),
+            None => count(&OTHERS, -1),
         }
+        count(&UNDER_WAY, -1);
     }
 }
 
-/// Adds `change` to the calls of this process that have no place.
-fn count_other(change: i32) {
+/// Adds `change` to `calls` of this process.
+fn count(calls: &AtomicU64, change: i32) {
     let mine = u64::from(Linux::generation()) << 32;
     let update = |state: u64| {
         let now = if state & !u64::from(u32::MAX) == mine { state as u32 } else { 0 };
         // A call that the parent of this process began is not counted here, nor does its end come here.
         Some(mine | u64::from(now.saturating_add_signed(change)))
     };
-    let _ = OTHERS.fetch_update(SeqCst, Relaxed, update);
+    let _ = calls.fetch_update(SeqCst, Relaxed, update);
 }
 
 /// `pthread_cancel`: glibc's, counted.

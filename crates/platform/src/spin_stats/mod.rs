@@ -49,7 +49,7 @@ const MOST_MISSES: u32 = 8;
 
 /// How many releases lie between two looks at the clock; a look costs as much as a release.
 const PASSES_PER_LOOK: u32 = 16;
-/// For how long a woken waiter is passed before it is let run.
+/// For how long a woken waiter is passed before a release promises it the lock; `docs/tuning.md` has the plane.
 const LATE_NS: u64 = 500 * NS_PER_US;
 /// Passing that began longer ago was another time.
 const FORGOTTEN_NS: u64 = 4 * LATE_NS;
