@@ -8,7 +8,7 @@ use spinpark_platform::{
 };
 
 use super::patience::Patience;
-use super::spin::has_cpus_to_spare;
+use super::spin::has_no_cpu_to_spare;
 use super::LockCore;
 use crate::queue::{Ask, Owner, QueueGuard, Roused, WaitNode};
 use crate::word::{self, Announced, Want};
@@ -140,10 +140,9 @@ impl<P: Platform> LockCore<P> {
         let first = queue.would_lead(node) && !node.is_realtime();
         let heads = match (starved, first) {
             (true, _) => word::HANDOFF,
-            // A release may leave it to its own timer (`returns`).
-            (false, true) if has_cpus_to_spare::<P>() || P::has_fine_timers() => word::TIMED,
-            (false, true) => 0,
-            (false, false) => 0,
+            // On two CPUs, a release may leave it to its own timer (`returns`).
+            (false, true) if !has_no_cpu_to_spare::<P>() || P::has_fine_timers() => word::TIMED,
+            (false, _) => 0,
         };
         let flags = word::WAITERS | heads;
         let promise = Promise::of(node);
