@@ -7,18 +7,21 @@
 //!
 //! # A slot
 //!
-//! | value     | meaning                                                   | set by                                         |
-//! |-----------|-----------------------------------------------------------|------------------------------------------------|
-//! | 0         | of a line that is not in use                              | the kernel, which maps zeros                   |
-//! | `FREE`    | of a line in use                                          | the first reader of a CPU; each slot's owner   |
-//! | address   | a thread reads the lock at this address                   | the thread, if the lock's bias is enabled      |
-//! | + `MOVED` | that reader is counted in the lock itself by now          | the thread that revoked the bias, under its queue lock |
+//! | value       | meaning                                                 | set by                                         |
+//! |-------------|---------------------------------------------------------|------------------------------------------------|
+//! | 0           | of a line that is not in use                            | the kernel, which maps zeros                   |
+//! | `FREE`      | of a line in use                                        | the first reader of a CPU; each slot's owner   |
+//! | address     | a thread reads the lock at this address                 | the thread, if the lock's bias is enabled      |
+//! | + `MARKED`  | that reader is being counted in the lock itself         | the thread that revokes the bias, under its queue lock |
+//! | + `COUNTED` | that reader is counted in the lock itself by now        | the same                                       |
+//! | + `UNSURE`  | one of the last two: `MARKED` at a fork                 | the forked child                               |
 //!
 //! # Invariants
 //!
 //! - **T1** Of the steps that claim a slot of a line, one runs at a time: on the line's CPU, restarted if interrupted.
 //! - **T2** A slot that is not free is written by its owner, or by the holder of its lock's queue lock that has revoked
-//!   the bias and fenced: no step that saw the bias enabled is on its way then.
+//!   the bias and fenced: no step that saw the bias enabled is on its way then. Both compare and exchange then, so that the owner
+//!   has left uncounted, or is counted, and both know it: it waits for no thread.
 //! - **T4** (signal handlers) A handler that reads locks may run between any two instructions here. It leaves the thread's
 //!   memory of read locks as it finds it, from its end on, so an entry is in that memory before its slot is claimed, and
 //!   has no slot (as that of a reader that is counted) while the slot is claimed or given back: a handler never takes the
@@ -30,10 +33,10 @@
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU32, AtomicUsize};
 
-use spinpark_platform::{ClosingCost, ReaderSlots, SlotLeft};
+use spinpark_platform::{ClosingCost, Reader, ReaderSlots, SlotLeft};
 
 use crate::layout::{LinuxWith, Rooms};
-use crate::slot::{CPUS, FREE, LINE, MOVED};
+use crate::slot::{COUNTED, CPUS, FREE, LINE, MARKED, UNSURE};
 use crate::syscall::call6;
 use crate::{cpu, rseq, thread};
 
@@ -179,53 +182,76 @@ pub(crate) fn leave(bias: &AtomicU32, lock: usize) -> SlotLeft {
     }
 }
 
-/// After [`SlotLeft::Revoked`], under the queue lock of the lock: whether the reader is counted in the lock by now.
+/// See [`ReaderSlots::slot_take_back`].
 #[cold]
-pub(crate) fn take_back(lock: usize) -> bool {
+pub(crate) fn take_back(lock: usize, kept: bool) -> Reader {
     let reads = thread::reads();
-    let Some(held) = reads.last_if_in_slot(lock) else { return true };
+    let Some(held) = reads.last_if_in_slot(lock) else { return Reader::Counted };
     // T4: no slot while it is given back.
-    let slot = core::mem::replace(&mut held.slot, core::ptr::null());
+    let address = core::mem::replace(&mut held.slot, core::ptr::null());
     // SAFETY: a slot of a table, which is never unmapped.
-    let slot = unsafe { &*slot };
-    // T2: the slot is this thread's, and the bias stays as it is. Compared all the same: a slot that says anything else is not
-    // touched.
-    let in_slot = slot.compare_exchange(lock, FREE, AcqRel, Relaxed).is_ok();
-    if !in_slot {
-        let _ = slot.compare_exchange(lock | MOVED, FREE, AcqRel, Relaxed);
-    }
+    let slot = unsafe { &*address };
+    let frees = |value| slot.compare_exchange(value, FREE, AcqRel, Relaxed).is_ok();
+    let reader = if frees(lock) || frees(lock | MARKED) {
+        Reader::InSlot
+    } else if frees(lock | COUNTED) {
+        Reader::Counted
+    } else if slot.load(Relaxed) != lock | UNSURE {
+        Reader::InSlot // given back already: by the handler of a fork that came in between
+    } else if kept && frees(lock | UNSURE) {
+        Reader::Unsure
+    } else {
+        held.slot = address;
+        return Reader::Unsure;
+    };
     reads.removed_last();
-    !in_slot
+    reader
 }
 
-/// How many slots say that `lock` is read, by readers that are not counted elsewhere; a hint, unless under the queue lock of
-/// the lock, with its bias revoked and fenced.
+/// See [`ReaderSlots::has_slots`].
 #[cold]
-pub(crate) fn count(name: u32, lock: usize) -> u32 {
+pub(crate) fn has(name: u32, lock: usize) -> bool {
+    let mut found = false;
+    each(name, |slot| found |= matches!(slot.load(Acquire) ^ lock, 0 | MARKED));
+    found
+}
+
+/// See [`ReaderSlots::slots_mark`]. Under the queue lock of the lock, with its bias revoked and fenced (T2).
+#[cold]
+pub(crate) fn mark(name: u32, lock: usize) -> u32 {
+    // What a thread had marked that does not exist in this forked child is marked again.
+    replace(name, lock, &[0, MARKED, UNSURE], MARKED)
+}
+
+/// See [`ReaderSlots::slots_settle`]. As `mark`.
+#[cold]
+pub(crate) fn settle(name: u32, lock: usize) -> u32 {
+    replace(name, lock, &[MARKED, UNSURE], COUNTED)
+}
+
+/// Writes `mark` to the slots of `lock` that have one of the marks `from`; returns how many.
+#[inline(never)]
+fn replace(name: u32, lock: usize, from: &[usize], mark: usize) -> u32 {
     let mut count = 0;
-    each(name, |slot| count += u32::from(slot.load(Acquire) == lock));
+    each(name, |slot| {
+        let seen = slot.load(Acquire);
+        // If it fails, the reader has left.
+        let marks = from.contains(&(seen ^ lock))
+            && slot.compare_exchange(seen, lock | mark, AcqRel, Acquire).is_ok();
+        count += u32::from(marks);
+    });
     count
 }
 
-/// Marks those slots: their readers are counted elsewhere. Under the queue lock of the lock, with its bias revoked and fenced
-/// (T2).
-#[cold]
-pub(crate) fn move_readers(name: u32, lock: usize) {
-    each(name, |slot| {
-        if slot.load(Relaxed) == lock {
-            slot.store(lock | MOVED, Relaxed);
-        }
-    });
-}
-
 /// Frees the slots of all readers but those of the surviving thread: they do not exist here, and would never give
-/// back their slots.
+/// back their slots. Its own that were being counted may be, or may not.
 pub(crate) fn in_forked_child() {
     let own = thread::reads();
-    each(NAME.load(Relaxed), |slot| {
-        if slot.load(Relaxed) != 0 && !own.is_in(slot) {
-            slot.store(FREE, Relaxed);
-        }
+    each(NAME.load(Relaxed), |slot| match slot.load(Relaxed) {
+        0 => {}
+        _ if !own.is_in(slot) => slot.store(FREE, Relaxed),
+        marked if marked & UNSURE == MARKED => slot.store(marked | UNSURE, Relaxed),
+        _ => {}
     });
 }
 
@@ -273,15 +299,19 @@ impl<R: Rooms> ReaderSlots for LinuxWith<R> {
         leave(bias, lock)
     }
 
-    fn slot_take_back(lock: usize) -> bool {
-        take_back(lock)
+    fn slot_take_back(lock: usize, kept: bool) -> Reader {
+        take_back(lock, kept)
     }
 
-    fn slots_count(table: u32, lock: usize) -> u32 {
-        count(table, lock)
+    fn has_slots(table: u32, lock: usize) -> bool {
+        has(table, lock)
     }
 
-    fn slots_move(table: u32, lock: usize) {
-        move_readers(table, lock);
+    fn slots_mark(table: u32, lock: usize) -> u32 {
+        mark(table, lock)
+    }
+
+    fn slots_settle(table: u32, lock: usize) -> u32 {
+        settle(table, lock)
     }
 }

@@ -24,20 +24,23 @@
 //! # Invariants
 //!
 //! - **G1** Both change only under the queue lock. `SLOTS` is set only on a word without flags and without a writer.
-//! - **G2** A reader is in exactly one place: in a slot that names the lock, or in the count. A thread that revokes the bias
-//!   moves each from the first to the second: it clears `table`, fences (from then on no reader enters, and none leaves in
-//!   passing), counts the slots, adds that number to the count as it clears `SLOTS`, and marks the slots as moved, all
-//!   under the queue lock. A reader that finds the bias revoked checks under the queue lock where it is. A marked slot stays
-//!   taken until its reader comes, so the bias may have been enabled again by then.
+//! - **G2** A thread that revokes the bias moves each reader from its slot to the count, under the queue lock: it clears `table`,
+//!   fences (from then on no reader enters, and none leaves in passing), *marks* the slots, adds their number to the count as it
+//!   clears `SLOTS`, and *settles* them. A reader gives back its slot in one step, whatever is in it: if that is marked or not, it has
+//!   left, and if it is settled, it is counted. The thread that settles takes those off the count that have left marked slots. So no
+//!   reader that leaves waits for that thread, and the count is never too small; where it is too large, the queue is locked, and no
+//!   thread has queued for an exclusive hold (G3). A settled slot stays taken until its reader comes, so the bias may have been
+//!   enabled again by then.
 //! - **G3** (no lost wake-up) No thread that wants the lock alone waits in the queue while `SLOTS` is set: it revokes the
 //!   bias before it queues, and G1 keeps the bias revoked while flags are set. So no thread waits for a reader in a slot.
-//! - **G4** (free after unlock) Leaving a slot in passing touches nothing after the store. Leaving one under the queue lock
-//!   does (the unlock): a writer cannot have got in, because it must revoke the bias first, which takes the queue lock.
+//! - **G4** (free after unlock) Leaving a slot touches nothing after that step, but in a forked child (G6): that unlocks the queue.
+//!   A writer cannot have got in, because it must revoke the bias first, which takes the queue lock.
 //! - **G5** `reads` is written only by holders of the lock, and by the thread that revokes the bias while `SLOTS` keeps
 //!   writers out. So a writer finds it as it left it.
 //! - **G6** (fork) A child may find a bias that a thread of its parent was just revoking. `SLOTS` without `table`: no reader was
-//!   counted yet; the thread that revokes the bias next does all of it. No `SLOTS`, but a slot that is not marked: its reader is
-//!   counted, and the thread that enables the bias next marks it first. (Readers that are no threads of the child are in no
+//!   counted yet; the thread that revokes the bias next does all of it. No `SLOTS`, but a slot that is marked and not settled: its
+//!   reader is counted, and the thread that enables the bias next settles it first. A reader in such a slot is told that it is
+//!   [`Unsure`](Reader::Unsure), and looks at `SLOTS` under the queue lock. (Readers that are no threads of the child are in no
 //!   slots: the platform sees to that.)
 //!
 //! # Orderings
@@ -46,13 +49,16 @@
 //! |---------------------------|---------|------------------|-------------------------------------------------------------|
 //! | enable: store of the name | Release | enter            | the enabling reader comes after every earlier writer        |
 //! | enter: step               | Acquire | enable           | as above                                                    |
-//! | leave: step               | Release | fence, move      | the reader's section comes before the writer's              |
+//! | leave: step               | Release | mark, settle     | the reader's section comes before the writer's              |
+//! | take off the count: sub   | Release | writer's acquire | as above, for readers that left marked slots                |
 //! | revoke: clear `SLOTS`, CAS| AcqRel  | writer's acquire | as above, for the writer that gets in, whichever revoked    |
 //!
-//! Checked by: `verify` (models with mutants: no fence, no move, a count that is added too late), native stress.
+//! Checked by: `verify` (models with mutants: no fence, no move, a count that is added too late, slots that are not settled, a
+//! reader that waits for the thread that revokes the bias), native stress.
 
 use spinpark_platform::{
     AtomicU32, Clock, Event, Ordering::AcqRel, Ordering::Relaxed, Ordering::Release as ReleaseOrder, Platform,
+    Reader,
 };
 
 use crate::core::{has_cpus_to_spare, LockCore};
@@ -141,7 +147,7 @@ impl<P: Platform> ReaderBias<P> {
         let Some(queue) = core.lock_queue_or(Ask::Nothing) else { return };
         let mut seen = core.peek();
         if word::may_enable_bias(seen) {
-            P::slots_move(table, lock); // G6
+            P::slots_settle(table, lock); // G6
         }
         while word::may_enable_bias(seen) {
             match core.word().compare_exchange_weak(seen, seen | word::SLOTS, Relaxed, Relaxed) {
@@ -173,28 +179,36 @@ impl<P: Platform> ReaderBias<P> {
             let began = P::now(Clock::Monotonic);
             P::heavy_fence();
             P::bias_revoked(P::now(Clock::Monotonic).saturating_sub(began));
-            let count = P::slots_count(table, lock) * UNIT;
+            let marked = P::slots_mark(table, lock);
             let mut seen = core.peek();
-            while let Err(now) =
-                core.word().compare_exchange_weak(seen, (seen & !word::SLOTS) + count, AcqRel, Relaxed)
-            {
+            let counted = |seen: u32| (seen & !word::SLOTS) + marked * UNIT;
+            while let Err(now) = core.word().compare_exchange_weak(seen, counted(seen), AcqRel, Relaxed) {
                 seen = now;
             }
-            P::slots_move(table, lock);
+            let left = if marked == 0 { 0 } else { marked - P::slots_settle(table, lock) };
+            if left > 0 {
+                core.word().fetch_sub(left * UNIT, ReleaseOrder);
+            }
             P::event(Event::RevokedBias);
         }
         drop(queue);
     }
 
-    /// A reader whose slot could not be given back in passing: whether it is counted in the word.
+    /// A reader whose slot could not be given back in passing: whether it is counted in the word. If not, it has left.
     #[cold]
     #[inline(never)]
-    pub(crate) fn is_counted(&self, core: &LockCore<P>, lock: usize) -> bool {
-        let queue = core.lock_queue(); // the bias stays as it is
-                                       // A slot that was not marked is counted all the same if the bias is revoked: G6.
-        let counted = P::slot_take_back(lock) || !word::has_slots(core.peek());
-        drop(queue); // G4
-        counted
+    pub(crate) fn is_counted(core: &LockCore<P>, lock: usize) -> bool {
+        let reader = match P::slot_take_back(lock, false) {
+            Reader::Unsure => {
+                let _queue = core.lock_queue(); // the bias stays as it is
+                match P::slot_take_back(lock, true) {
+                    Reader::Unsure if word::has_slots(core.peek()) => Reader::InSlot, // G6
+                    reader => reader,
+                }
+            }
+            reader => reader,
+        };
+        reader != Reader::InSlot
     }
 
     /// Whether a slot names the lock; a hint.
@@ -202,7 +216,7 @@ impl<P: Platform> ReaderBias<P> {
     pub(crate) fn has_readers(&self, lock: usize) -> bool {
         match self.table.load(Relaxed) {
             0 => true, // on the move
-            table => P::slots_count(table, lock) > 0,
+            table => P::has_slots(table, lock),
         }
     }
 }

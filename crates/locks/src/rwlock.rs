@@ -162,7 +162,7 @@ impl<P: Platform> RawRwLock<P> {
     #[cold]
     #[inline(never)]
     fn leave_revoked(&self) -> bool {
-        let counted = self.bias.is_counted(&self.core, self.key());
+        let counted = ReaderBias::is_counted(&self.core, self.key());
         if counted {
             P::read_acquired(self.key());
         }

@@ -59,7 +59,7 @@ pub use memory::{AtomicPtr, AtomicU32, Cell, Memory};
 pub use owners::{OnCpu, Owners};
 pub use pacing::{Look, Pacing, Spinning, READS_AFTER_WAIT};
 pub use read_holds::ReadHolds;
-pub use reader_slots::{ReaderSlots, SlotLeft};
+pub use reader_slots::{Reader, ReaderSlots, SlotLeft};
 pub use spin_policy::{Spin, SpinPolicy};
 pub use spin_room::{SpinLine, SpinRoom};
 pub use spin_stats::SpinStats;

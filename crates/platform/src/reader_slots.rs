@@ -13,6 +13,18 @@ pub enum SlotLeft {
     Revoked,
 }
 
+/// Where a reader was that has given back its slot after [`SlotLeft::Revoked`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reader {
+    /// In the slot alone: it has left the lock.
+    InSlot,
+    /// In the lock's count, and it still is.
+    Counted,
+    /// One or the other: the thread that was moving it does not exist in this forked child. The lock tells, while the caller
+    /// keeps its bias as it is.
+    Unsure,
+}
+
 /// A table of slots, one line for each CPU, and the *reader bias* of a lock: a word that holds the name of the table while readers
 /// may use slots.
 ///
@@ -47,14 +59,19 @@ pub trait ReaderSlots: AsymmetricBarrier + ReadHolds {
     /// still holds the name. A restartable step. Does not touch the lock after that.
     fn slot_leave(bias: &Self::AtomicU32, lock: usize) -> SlotLeft;
 
-    /// After [`SlotLeft::Revoked`], with the bias kept as it is by the caller: gives back the slot; returns whether that
-    /// reader was moved.
-    fn slot_take_back(lock: usize) -> bool;
+    /// After [`SlotLeft::Revoked`]: gives back the slot, and says where the reader was. Release ordering. Waits for no thread that
+    /// moves it, and does not touch the lock. On [`Reader::Unsure`] it is given back only if the
+    /// bias is kept as it is (`kept`); else the caller sees to that, and asks again.
+    fn slot_take_back(lock: usize, kept: bool) -> Reader;
 
-    /// How many slots of `table` name `lock` and are not marked as moved. Acquire ordering. A hint, unless the bias was
-    /// revoked, and then a heavy fence made.
-    fn slots_count(table: u32, lock: usize) -> u32;
+    /// Whether a slot of `table` names `lock`, of a reader that is not counted; a hint.
+    fn has_slots(table: u32, lock: usize) -> bool;
 
-    /// Marks those slots as moved.
-    fn slots_move(table: u32, lock: usize);
+    /// Marks the slots of `table` that name `lock`, whose bias was revoked, and then a heavy fence made; returns how many. The caller
+    /// adds them to the lock's count, and then settles them. Acquire ordering.
+    fn slots_mark(table: u32, lock: usize) -> u32;
+
+    /// How many of the marked slots still have their readers: from now on these know that they are counted. The others have left, and
+    /// are to be taken off the count. Acquire ordering.
+    fn slots_settle(table: u32, lock: usize) -> u32;
 }

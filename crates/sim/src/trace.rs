@@ -3,7 +3,7 @@
 use crate::slice::Slice;
 use crate::time::PS_PER_NS;
 use crate::world::memory::{Access, LINE_BYTES, Place, Value, Write};
-use crate::world::platform::MOVED;
+use crate::world::platform::{COUNTED, MARKED};
 use crate::world::{Did, State, ThreadId, World};
 
 impl World {
@@ -86,10 +86,7 @@ impl World {
                     Value::Word(_, value) => self.value_of(address, value),
                     Value::Pointer(_, value) => self.name_of(value.addr()),
                     // The lock that it names, not where that is: a story is the same elsewhere in memory.
-                    Value::Slot(_, value) => match self.name_of(value & !MOVED) {
-                        name if value & MOVED != 0 => format!("{name}, moved"),
-                        name => name,
-                    },
+                    Value::Slot(_, value) => self.name_of(value & !(MARKED | COUNTED)),
                 };
                 format!("{}: {value} is in the store buffer", self.name_of(address))
             }

@@ -99,8 +99,12 @@ pub enum Fault {
     Adds(fn(&Op) -> u32),
     /// Readers in slots are neither marked nor counted.
     NotMoved,
-    /// Readers in slots are marked, but not counted.
+    /// Readers in slots are marked and settled, but not counted.
     NotCounted,
+    /// Marked slots are not settled: their readers leave without a word.
+    NotSettled,
+    /// A reader that leaves its slot is not told whether it is counted before it has the queue locked. (Only on loom's machine.)
+    Unsure,
 }
 
 /// All that is wrong with one machine.

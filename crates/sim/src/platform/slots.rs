@@ -3,15 +3,15 @@
 use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use spinpark_platform::{AtomicU32 as _, Ordering::Acquire, ReadHolds, ReaderSlots, SlotLeft};
+use spinpark_platform::{AtomicU32 as _, Ordering::Acquire, ReadHolds, Reader, ReaderSlots, SlotLeft};
 
 use super::{AtomicU32, Sim, Tuned, faulty, restart};
-use crate::access::{access, store, touch};
+use crate::access::{access, touch};
 use crate::check::Fault;
 use crate::engine::run::{is_inside, world};
 use crate::engine::step::settle;
 use crate::world::memory::{Access, Value, Write};
-use crate::world::platform::{Held, MOVED, SLOTS, SlotLine};
+use crate::world::platform::{COUNTED, Held, MARKED, SLOTS, SlotLine};
 
 /// A slot that no reader has.
 const FREE: usize = 0;
@@ -102,11 +102,12 @@ pub(super) fn enter(bias: &AtomicU32, lock: usize) -> bool {
     entered
 }
 
-/// The latest hold of the running thread on `lock` that is in a slot: its place among the holds, and the slot.
-fn latest(lock: usize) -> Option<(usize, (usize, usize))> {
+/// The latest hold of the running thread on `lock` that is in a slot: its place among the holds, and the slot. It has none while that
+/// is given back: a handler that comes meanwhile must not take it for its own.
+fn take_latest(lock: usize) -> Option<(usize, (usize, usize))> {
     held(|held| {
         let found = held.iter().rposition(|held| held.lock == lock && held.slot.is_some())?;
-        Some((found, held[found].slot?))
+        Some((found, held[found].slot.take()?))
     })
 }
 
@@ -114,7 +115,7 @@ pub(super) fn leave(bias: &AtomicU32, lock: usize) -> SlotLeft {
     if !is_inside() {
         return SlotLeft::Counted;
     }
-    let Some((place, (cpu, index))) = latest(lock) else { return SlotLeft::Counted };
+    let Some((place, (cpu, index))) = take_latest(lock) else { return SlotLeft::Counted };
     let lines = lines();
     let slot = &lines[cpu].0[index];
     let look = || {
@@ -126,18 +127,19 @@ pub(super) fn leave(bias: &AtomicU32, lock: usize) -> SlotLeft {
         held(|held| held.remove(place));
         return SlotLeft::Left;
     }
+    held(|held| held[place].slot = Some((cpu, index)));
     SlotLeft::Revoked
 }
 
-pub(super) fn take_back(lock: usize) -> bool {
-    let Some((place, (cpu, index))) = latest(lock) else { return true };
+pub(super) fn take_back(lock: usize) -> Reader {
+    let Some((place, (cpu, index))) = take_latest(lock) else { return Reader::Counted };
     let lines = lines();
     let slot = &lines[cpu].0[index];
     // Compare-exchanges, on Linux.
     access(address(slot), Access::Update);
-    let moved = slot.swap(FREE, Relaxed) != lock;
+    let counted = slot.swap(FREE, Relaxed) == lock | COUNTED;
     held(|held| held.remove(place));
-    moved
+    if counted { Reader::Counted } else { Reader::InSlot }
 }
 
 /// Does `act` to each slot of the table.
@@ -151,24 +153,43 @@ fn each(table: u32, mut act: impl FnMut(&AtomicUsize)) {
     }
 }
 
-pub(super) fn count(table: u32, lock: usize) -> u32 {
+pub(super) fn has(table: u32, lock: usize) -> bool {
+    let mut found = false;
+    each(table, |slot| found |= matches!(read(slot) ^ lock, 0 | MARKED));
+    found
+}
+
+/// Replaces one mark of the slots of `lock` by another, by compare-exchanges; returns how many.
+fn replace(table: u32, lock: usize, [from, to]: [usize; 2]) -> u32 {
     let mut count = 0;
-    if faulty::has(|fault| matches!(fault, Fault::NotMoved | Fault::NotCounted)) {
-        return 0;
-    }
-    each(table, |slot| count += u32::from(read(slot) == lock));
+    each(table, |slot| {
+        if read(slot) == lock | from {
+            access(address(slot), Access::Update);
+            count += u32::from(slot.compare_exchange(lock | from, lock | to, Relaxed, Relaxed).is_ok());
+        }
+    });
     count
 }
 
-pub(super) fn move_readers(table: u32, lock: usize) {
+pub(super) fn mark_readers(table: u32, lock: usize) -> u32 {
     if faulty::has(|fault| matches!(fault, Fault::NotMoved)) {
-        return;
+        return 0;
     }
-    each(table, |slot| {
-        if read(slot) == lock {
-            store(Write::slot(slot, lock | MOVED));
-        }
-    });
+    let count = replace(table, lock, [0, MARKED]);
+    if faulty::has(|fault| matches!(fault, Fault::NotCounted)) {
+        replace(table, lock, [MARKED, COUNTED]);
+        return 0;
+    }
+    count
+}
+
+pub(super) fn settle_readers(table: u32, lock: usize) -> u32 {
+    if faulty::has(|fault| matches!(fault, Fault::NotSettled)) {
+        let mut count = 0;
+        each(table, |slot| count += u32::from(read(slot) == lock | MARKED));
+        return count;
+    }
+    replace(table, lock, [MARKED, COUNTED])
 }
 
 impl<T: Tuned> ReadHolds for Sim<T> {
@@ -218,15 +239,19 @@ impl<T: Tuned> ReaderSlots for Sim<T> {
         leave(bias, lock)
     }
 
-    fn slot_take_back(lock: usize) -> bool {
+    fn slot_take_back(lock: usize, _kept: bool) -> Reader {
         take_back(lock)
     }
 
-    fn slots_count(table: u32, lock: usize) -> u32 {
-        count(table, lock)
+    fn has_slots(table: u32, lock: usize) -> bool {
+        has(table, lock)
     }
 
-    fn slots_move(table: u32, lock: usize) {
-        move_readers(table, lock);
+    fn slots_mark(table: u32, lock: usize) -> u32 {
+        mark_readers(table, lock)
+    }
+
+    fn slots_settle(table: u32, lock: usize) -> u32 {
+        settle_readers(table, lock)
     }
 }

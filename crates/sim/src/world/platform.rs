@@ -13,8 +13,10 @@ use super::memory::regions::Region;
 /// Slots in a line.
 pub(crate) const SLOTS: usize = 8;
 
-/// A reader's slot holds the address of its lock, with this bit once the reader has been counted in the lock.
-pub(crate) const MOVED: usize = 1;
+/// A reader's slot holds the address of its lock, with this bit while the reader is being counted in the lock.
+pub(crate) const MARKED: usize = 1;
+/// The same, with this bit once it is counted.
+pub(crate) const COUNTED: usize = 2;
 
 /// The reader slots of a CPU.
 #[derive(Debug, Default)]

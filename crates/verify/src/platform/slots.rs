@@ -2,8 +2,11 @@
 //!
 //! (Threads that share a line take turns on it, so nothing is lost by that.)
 
-use spinpark_platform::{AtomicU32 as _, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
-use spinpark_platform::{ReadHolds, ReaderSlots, SlotLeft};
+use loom::sync::atomic::AtomicUsize;
+use spinpark_platform::{
+    AtomicU32 as _, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed, Ordering::Release,
+};
+use spinpark_platform::{ReadHolds, Reader, ReaderSlots, SlotLeft};
 
 use super::Loom;
 use super::atomic::AtomicU32;
@@ -13,7 +16,8 @@ use super::steps::MOST_THREADS;
 use super::world::world;
 use spinpark_sim::check::Fault;
 
-const MOVED: usize = 1;
+const MARKED: usize = 1;
+const COUNTED: usize = 2;
 /// The only table.
 const TABLE: u32 = 7;
 
@@ -51,7 +55,7 @@ fn latest(lock: usize) -> Option<(usize, (usize, usize))> {
     })
 }
 
-fn has(fault: impl Fn(&Fault) -> bool) -> bool {
+fn has_fault(fault: impl Fn(&Fault) -> bool) -> bool {
     world().config.faults.any(fault)
 }
 
@@ -79,32 +83,54 @@ pub(super) fn leave(bias: &AtomicU32, lock: usize) -> SlotLeft {
     SlotLeft::Revoked
 }
 
-pub(super) fn take_back(lock: usize) -> bool {
-    let Some((place, (line, index))) = latest(lock) else { return true };
-    let world = world();
-    let slot = &world.slots[line][index];
-    let moved = slot.load(Acquire) != lock;
-    slot.store(FREE, Release);
+pub(super) fn take_back(lock: usize, kept: bool) -> Reader {
+    if !kept && has_fault(|fault| matches!(fault, Fault::Unsure)) {
+        return Reader::Unsure;
+    }
+    let Some((place, (line, index))) = latest(lock) else { return Reader::Counted };
+    let slot = &world().slots[line][index];
+    let counted = slot.swap(FREE, AcqRel) == lock | COUNTED;
     forget(place);
-    moved
+    if counted { Reader::Counted } else { Reader::InSlot }
 }
 
-pub(super) fn count(table: u32, lock: usize) -> u32 {
-    if table != TABLE || has(|fault| matches!(fault, Fault::NotMoved | Fault::NotCounted)) {
+/// How many slots of the table are `wanted`.
+fn count(table: u32, wanted: impl Fn(&AtomicUsize) -> bool) -> u32 {
+    if table != TABLE {
         return 0;
     }
-    world().slots.iter().flatten().filter(|slot| slot.load(Acquire) == lock).count() as u32
+    world().slots.iter().flatten().filter(|slot| wanted(slot)).count() as u32
 }
 
-pub(super) fn move_readers(table: u32, lock: usize) {
-    if table != TABLE || has(|fault| matches!(fault, Fault::NotMoved)) {
-        return;
+/// Replaces one mark of the slots of `lock` by another; returns how many.
+fn replace(table: u32, lock: usize, [from, to]: [usize; 2]) -> u32 {
+    count(table, |slot| {
+        slot.load(Acquire) == lock | from
+            && slot.compare_exchange(lock | from, lock | to, AcqRel, Acquire).is_ok()
+    })
+}
+
+pub(super) fn has(table: u32, lock: usize) -> bool {
+    count(table, |slot| matches!(slot.load(Acquire) ^ lock, 0 | MARKED)) > 0
+}
+
+pub(super) fn mark(table: u32, lock: usize) -> u32 {
+    if has_fault(|fault| matches!(fault, Fault::NotMoved)) {
+        return 0;
     }
-    for slot in world().slots.iter().flatten() {
-        if slot.load(Relaxed) == lock {
-            slot.store(lock | MOVED, Relaxed);
-        }
+    let count = replace(table, lock, [0, MARKED]);
+    if has_fault(|fault| matches!(fault, Fault::NotCounted)) {
+        replace(table, lock, [MARKED, COUNTED]);
+        return 0;
     }
+    count
+}
+
+pub(super) fn settle(table: u32, lock: usize) -> u32 {
+    if has_fault(|fault| matches!(fault, Fault::NotSettled)) {
+        return count(table, |slot| slot.load(Acquire) == lock | MARKED);
+    }
+    replace(table, lock, [MARKED, COUNTED])
 }
 
 impl<const S: u64, const N: u64, const P: u64, const R: u32, const D: u64, const W: u64> ReadHolds
@@ -149,15 +175,19 @@ impl<const S: u64, const N: u64, const P: u64, const R: u32, const D: u64, const
         leave(bias, lock)
     }
 
-    fn slot_take_back(lock: usize) -> bool {
-        take_back(lock)
+    fn slot_take_back(lock: usize, kept: bool) -> Reader {
+        take_back(lock, kept)
     }
 
-    fn slots_count(table: u32, lock: usize) -> u32 {
-        count(table, lock)
+    fn has_slots(table: u32, lock: usize) -> bool {
+        has(table, lock)
     }
 
-    fn slots_move(table: u32, lock: usize) {
-        move_readers(table, lock);
+    fn slots_mark(table: u32, lock: usize) -> u32 {
+        mark(table, lock)
+    }
+
+    fn slots_settle(table: u32, lock: usize) -> u32 {
+        settle(table, lock)
     }
 }

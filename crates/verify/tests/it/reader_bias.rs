@@ -287,9 +287,10 @@ fn mutant_no_fence() {
     mutant("mutant_no_fence", RACE, Fault::NoFence);
 }
 
+/// The reader reads on beside the writer.
 #[test]
 fn mutant_readers_are_not_moved() {
-    mutant("mutant_readers_are_not_moved", "subtract with overflow", Fault::NotMoved);
+    mutant("mutant_readers_are_not_moved", RACE, Fault::NotMoved);
 }
 
 /// The reader gives up a count that was not taken.

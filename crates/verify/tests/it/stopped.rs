@@ -241,6 +241,50 @@ fn tries_do_not_wait_for_a_writer_that_revokes_the_bias() {
     reach(&at_each_step(Model::new().preemptions(0), 30, tries_beside_a_writer), RevokedBias);
 }
 
+/// A reader leaves its slot beside a writer that stops as it revokes the bias, or as it waits for the readers to go.
+fn a_reader_in_a_slot_beside_a_writer(step: u32) {
+    let shared = Shared::new(RawRwLock::<Loom<1, 0, NEVER, 0>>::new());
+    shared.read(Preference::Readers); // enables the bias
+    shared.lock.read(Preference::Readers);
+    shared.lock.read(Preference::Readers);
+    let writer = while_stopped(|| {
+        let writer = stopping(&shared, step, Shared::write);
+        yield_now(); // it comes to the place where it stops, or waits
+        shared.lock.unlock_read();
+        yield_now();
+        shared.lock.unlock_read();
+        writer
+    });
+    writer.join().unwrap();
+    assert_eq!(shared.data.get(), 1);
+    assert!(shared.lock.try_write(), "all readers have left");
+}
+
+fn readers_beside_one_that_revokes_the_bias(model: Model) -> Vec<Checked> {
+    at_each_step(model, 30, a_reader_in_a_slot_beside_a_writer)
+}
+
+#[test]
+fn a_reader_does_not_wait_for_a_writer_that_revokes_the_bias() {
+    reach(&readers_beside_one_that_revokes_the_bias(Model::new().preemptions(1)), RevokedBias);
+}
+
+/// A reader that has left a marked slot stays in the count.
+#[test]
+fn mutant_marked_slots_are_not_settled() {
+    rejected!("mutant_marked_slots_are_not_settled", WAITS, || {
+        readers_beside_one_that_revokes_the_bias(Model::new().preemptions(1).fault(Fault::NotSettled));
+    });
+}
+
+/// As the lock was: whether it is counted, a reader learned under the queue lock.
+#[test]
+fn mutant_a_reader_waits_for_a_writer_that_revokes_the_bias() {
+    rejected!("mutant_a_reader_waits_for_a_writer_that_revokes_the_bias", WAITS, || {
+        readers_beside_one_that_revokes_the_bias(Model::new().preemptions(1).fault(Fault::Unsure));
+    });
+}
+
 /// A writer and a downgrade beside a thread that stops.
 fn a_writer_beside_a_reader(step: u32) {
     let shared = Shared::new(RwLock::new());

@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use spinpark_linux::Linux;
-use spinpark_platform::{AsymmetricBarrier, ReaderSlots, SlotLeft, Threads};
+use spinpark_platform::{AsymmetricBarrier, Reader, ReaderSlots, SlotLeft, Threads};
 
 /// Names the one test that is to run, in the child.
 const CHILD: &str = "SPINPARK_VERIFY_RESTARTABLE";
@@ -220,10 +220,11 @@ impl Biased {
             assert_eq!(first.load(Relaxed), second.load(Relaxed), "a reader beside the writer");
             match Linux::slot_leave(&self.bias, self.key()) {
                 SlotLeft::Left => {}
-                SlotLeft::Revoked => self.with_count(|count| {
-                    let counted = Linux::slot_take_back(self.key());
-                    *count = count.checked_sub(u32::from(counted)).expect("a moved reader is counted");
-                }),
+                SlotLeft::Revoked => {
+                    if Linux::slot_take_back(self.key(), false) == Reader::Counted {
+                        self.with_count(|count| *count = count.checked_sub(1).expect("it is counted"));
+                    }
+                }
                 SlotLeft::Counted => unreachable!("it is in a slot"),
             }
         }
@@ -234,8 +235,9 @@ impl Biased {
         let moved = self.with_count(|count| {
             self.bias.store(0, Relaxed);
             Linux::heavy_fence();
-            let moved = Linux::slots_count(table, self.key());
-            Linux::slots_move(table, self.key());
+            let marked = Linux::slots_mark(table, self.key());
+            let moved = Linux::slots_settle(table, self.key());
+            assert!(moved <= marked, "no reader enters a marked slot");
             *count += moved;
             moved
         });
@@ -248,7 +250,7 @@ impl Biased {
         first.fetch_add(1, AcqRel);
         (0..20).for_each(|_| core::hint::spin_loop());
         second.fetch_add(1, AcqRel);
-        assert_eq!(Linux::slots_count(table, self.key()), 0, "a reader entered after the fence");
+        assert!(!Linux::has_slots(table, self.key()), "a reader entered after the fence");
         self.with_count(|_| self.bias.store(table, Release));
         (0..200).for_each(|_| core::hint::spin_loop()); // readers need a moment with an enabled bias
         moved

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use spinpark_platform::{
     AsymmetricBarrier, Clock, Clocks, Deadline, Event, Events, Futex, Layout, Memory, OnCpu, Owners, Pacing,
-    Platform, ReadHolds, ReaderSlots, SlotLeft, Spin, SpinPolicy, Spinning, Threads, Tuning, Wait, WakeOp,
+    Platform, ReadHolds, Reader, ReaderSlots, SlotLeft, Spin, SpinPolicy, Spinning, Threads, Tuning, Wait, WakeOp,
 };
 
 /// `P`, with its futex calls counted.
@@ -294,16 +294,20 @@ impl<P: Platform> ReaderSlots for Counted<P> {
         P::slot_leave(bias, lock)
     }
 
-    fn slot_take_back(lock: usize) -> bool {
-        P::slot_take_back(lock)
+    fn slot_take_back(lock: usize, kept: bool) -> Reader {
+        P::slot_take_back(lock, kept)
     }
 
-    fn slots_count(table: u32, lock: usize) -> u32 {
-        P::slots_count(table, lock)
+    fn has_slots(table: u32, lock: usize) -> bool {
+        P::has_slots(table, lock)
     }
 
-    fn slots_move(table: u32, lock: usize) {
-        P::slots_move(table, lock);
+    fn slots_mark(table: u32, lock: usize) -> u32 {
+        P::slots_mark(table, lock)
+    }
+
+    fn slots_settle(table: u32, lock: usize) -> u32 {
+        P::slots_settle(table, lock)
     }
 }
 

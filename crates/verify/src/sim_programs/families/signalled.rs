@@ -1,8 +1,5 @@
 //! Signals whose handlers use locks, while their thread is at any point of a lock call: they try the lock that their thread
 //! waits for, releases or holds, and wait for one that only handlers use.
-//!
-//! They do not try to *read* the read-write lock of their thread: it may have the queue locked to find where its own read
-//! lock is counted, and the handler's release may ask for the same (a limit in docs/drop-in.md).
 
 use std::rc::Rc;
 
@@ -101,6 +98,10 @@ impl<T: Tuned> ReadWrites<T> {
             0 if self.lock.try_write() => {
                 self.guard.visit(Hold::Alone);
                 self.lock.unlock_write();
+            }
+            1 if self.lock.try_read(Preference::Readers) => {
+                self.guard.visit(Hold::Shared);
+                self.lock.unlock_read();
             }
             2 => {
                 self.of_handlers.write();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use spinpark_platform::Ordering::{Acquire, Relaxed, Release};
-use spinpark_platform::{AsymmetricBarrier, AtomicU32, ReadHolds, ReaderSlots, SlotLeft, Threads};
+use spinpark_platform::{AsymmetricBarrier, AtomicU32, ReadHolds, Reader, ReaderSlots, SlotLeft, Threads};
 use spinpark_sim::Object;
 
 use super::machine::{Contract, Machine, Word};
@@ -34,7 +34,8 @@ impl<M: Machine> Contract<M> {
     /// Gives up a read lock whose bias is enabled; whether it was in a slot.
     fn leave(bias: &Word<M>, lock: usize) -> bool {
         let left = M::P::slot_leave(bias, lock);
-        left == SlotLeft::Left || (left == SlotLeft::Revoked && !M::P::slot_take_back(lock))
+        left == SlotLeft::Left
+            || (left == SlotLeft::Revoked && M::P::slot_take_back(lock, false) == Reader::InSlot)
     }
 
     pub(crate) fn a_slot_names_the_lock_until_its_reader_leaves() {
@@ -44,37 +45,42 @@ impl<M: Machine> Contract<M> {
         let table = M::P::slot_table();
         assert!(!M::P::slot_enter(&Word::<M>::new(0), lock), "shut");
         assert!(!M::P::slot_enter(&Word::<M>::new(table - 1), lock), "another table");
-        assert_eq!(M::P::slots_count(table, lock), 0);
+        assert!(!M::P::has_slots(table, lock));
         Self::enter(&bias, lock);
         Self::enter(&bias, lock);
         assert!(M::P::may_hold_read(lock));
         assert!(Self::leave(&bias, lock));
-        assert!(M::P::slots_count(table, lock) == 1 && M::P::may_hold_read(lock), "one of two");
+        assert!(M::P::has_slots(table, lock) && M::P::may_hold_read(lock), "one of two");
         assert!(Self::leave(&bias, lock));
-        assert!(M::P::slots_count(table, lock) == 0 && !M::P::may_hold_read(lock));
+        assert!(!M::P::has_slots(table, lock) && !M::P::may_hold_read(lock));
         assert!(!Self::leave(&bias, lock), "no hold, no slot");
     }
 
-    /// A reader that was moved learns it, also if the bias has been enabled again; one that was not does not.
+    /// A reader that was moved learns it, also if the bias has been enabled again; one that was not, or is only marked, does not.
     pub(crate) fn revoking_a_bias_moves_its_readers() {
-        for (shut_for_good, moves) in [(true, true), (false, true), (true, false)] {
+        let cases = [(true, true, true), (false, true, true), (true, false, false), (true, true, false)];
+        for (shut_for_good, marks, settles) in cases {
             let Some((bias, lock)) = Self::bias() else { return };
             let table = M::P::slot_table();
             Self::enter(&bias, lock);
             bias.store(0, Relaxed);
             M::P::heavy_fence();
-            assert_eq!(M::P::slots_count(0, lock), 0, "no table, no readers");
-            if moves {
-                assert_eq!(M::P::slots_count(table, lock), 1);
-                M::P::slots_move(table, lock);
-                assert_eq!(M::P::slots_count(table, lock), 0);
+            assert!(M::P::slots_mark(0, lock) == 0 && M::P::slots_settle(0, lock) == 0, "no table, no readers");
+            if marks {
+                assert!(M::P::slots_mark(table, lock) == 1 && M::P::has_slots(table, lock));
+            }
+            if settles {
+                assert!(M::P::slots_settle(table, lock) == 1 && !M::P::has_slots(table, lock));
+                assert!(M::P::slots_mark(table, lock) == 0, "it is counted");
             }
             if !shut_for_good {
                 bias.store(table, Release);
             }
             assert_eq!(M::P::slot_leave(&bias, lock), SlotLeft::Revoked);
             assert!(M::P::may_hold_read(lock));
-            assert_eq!(M::P::slot_take_back(lock), moves);
+            let reader = if settles { Reader::Counted } else { Reader::InSlot };
+            assert_eq!(M::P::slot_take_back(lock, false), reader);
+            assert_eq!(M::P::slots_settle(table, lock), 0, "it has left");
             assert!(!M::P::may_hold_read(lock));
             assert_eq!(M::P::slot_leave(&bias, lock), SlotLeft::Counted);
         }
@@ -93,33 +99,29 @@ impl<M: Machine> Contract<M> {
         assert!(!M::P::may_hold_read(64));
     }
 
-    /// A thread that has revoke the bias and fenced finds each reader that came in and has not left, and none comes or
-    /// leaves in passing any more.
+    /// A thread that has revoked the bias and fenced finds each reader that came in and has not left, and none comes or
+    /// leaves in passing any more. One that leaves is counted, or has left uncounted, and both know it.
     pub(crate) fn no_reader_comes_or_leaves_after_a_heavy_fence() {
         let Some((bias, lock)) = Self::bias() else { return };
-        let words = Object::arc([Word::<M>::new(0), Word::<M>::new(0)]);
+        let counted = Object::arc(Word::<M>::new(0));
         let reader = {
-            let (bias, words) = (Arc::clone(&bias), Arc::clone(&words));
+            let (bias, counted) = (Arc::clone(&bias), Arc::clone(&counted));
             M::spawn(move || {
-                let [is_closed, moved] = &**words;
                 if !M::P::slot_enter(&bias, lock) || M::P::slot_leave(&bias, lock) == SlotLeft::Left {
                     return;
                 }
-                while is_closed.load(Acquire) == 0 {
-                    M::yield_now();
+                if M::P::slot_take_back(lock, false) == Reader::Counted {
+                    counted.store(1, Release);
                 }
-                assert!(M::P::slot_take_back(lock));
-                moved.store(1, Relaxed);
             })
         };
-        let [is_closed, moved] = &**words;
         bias.store(0, Relaxed);
         M::P::heavy_fence();
-        let count = M::P::slots_count(M::P::slot_table(), lock);
-        M::P::slots_move(M::P::slot_table(), lock);
-        is_closed.store(1, Release);
+        let marked = M::P::slots_mark(M::P::slot_table(), lock);
+        let settled = M::P::slots_settle(M::P::slot_table(), lock);
         M::join(reader);
-        assert_eq!(count, moved.load(Relaxed));
-        assert_eq!(M::P::slots_count(M::P::slot_table(), lock), 0);
+        assert!(marked <= 1 && settled <= marked);
+        assert_eq!(settled, counted.load(Acquire));
+        assert!(!M::P::has_slots(M::P::slot_table(), lock));
     }
 }
