@@ -57,8 +57,8 @@
 //! reader that waits for the thread that revokes the bias), native stress.
 
 use spinpark_platform::{
-    AtomicU32, Clock, Event, Ordering::AcqRel, Ordering::Relaxed, Ordering::Release as ReleaseOrder, Platform,
-    Reader,
+    AtomicU32, Clock, Event, Ordering::AcqRel, Ordering::Relaxed, Ordering::Release as ReleaseOrder,
+    Platform, Reader,
 };
 
 use crate::core::{has_cpus_to_spare, LockCore};

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use spinpark_platform::{
     AsymmetricBarrier, Clock, Clocks, Deadline, Event, Events, Futex, Layout, Memory, OnCpu, Owners, Pacing,
-    Platform, ReadHolds, Reader, ReaderSlots, SlotLeft, Spin, SpinPolicy, Spinning, Threads, Tuning, Wait, WakeOp,
+    Platform, ReadHolds, Reader, ReaderSlots, SlotLeft, Spin, SpinPolicy, Spinning, Threads, Tuning, Wait,
+    WakeOp,
 };
 
 /// `P`, with its futex calls counted.

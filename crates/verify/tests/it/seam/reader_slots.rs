@@ -65,7 +65,10 @@ impl<M: Machine> Contract<M> {
             Self::enter(&bias, lock);
             bias.store(0, Relaxed);
             M::P::heavy_fence();
-            assert!(M::P::slots_mark(0, lock) == 0 && M::P::slots_settle(0, lock) == 0, "no table, no readers");
+            assert!(
+                M::P::slots_mark(0, lock) == 0 && M::P::slots_settle(0, lock) == 0,
+                "no table, no readers"
+            );
             if marks {
                 assert!(M::P::slots_mark(table, lock) == 1 && M::P::has_slots(table, lock));
             }
