@@ -12,7 +12,7 @@ use spinpark_platform::{Clock, Comparison, Deadline, Futex, Operand, Wait, WakeO
 
 use crate::layout::{LinuxWith, Rooms};
 use crate::syscall::call6;
-use crate::{barriers, place, thread};
+use crate::{barriers, lend, place, policy, thread};
 
 const WAIT: i32 = libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG;
 const WAIT_FOR: i32 = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
@@ -42,6 +42,20 @@ pub(crate) fn wait(word: &AtomicU32, expected: u32, deadline: Option<Deadline>) 
 /// For at most `span` ns, on the kernel's monotonic clock.
 pub(crate) fn wait_for(word: &AtomicU32, expected: u32, span: u64) -> Wait {
     sleep(word, WAIT_FOR, expected, Some(Deadline { clock: Clock::Monotonic, at: span }))
+}
+
+/// After so long a real-time thread looks again which thread has the queue locked, ns.
+const LOOK_AGAIN_NS: u64 = 1_000_000;
+
+/// [`Futex::wait_for_queue`] of a real-time thread.
+#[cold]
+#[inline(never)]
+fn wait_and_lend(word: &AtomicU32, expected: u32, span: u64) -> Wait {
+    let lent = lend::wait(word, if span == u64::MAX { LOOK_AGAIN_NS } else { span });
+    match lent.unwrap_or_else(|| wait_for(word, expected, span.min(LOOK_AGAIN_NS))) {
+        Wait::TimedOut if span == u64::MAX => Wait::Woken,
+        ended => ended,
+    }
 }
 
 /// `time`: a point in time or a span, as `operation` has it.
@@ -160,6 +174,26 @@ impl<R: Rooms> Futex for LinuxWith<R> {
     fn queues() {
         thread::set_call(thread::call() | thread::QUEUED);
         let _ = barriers::are_few();
+    }
+
+    fn wait_for_queue(word: &AtomicU32, expected: u32, span: u64) -> Wait {
+        if policy::is_realtime() {
+            return wait_and_lend(word, expected, span);
+        }
+        match span {
+            u64::MAX => wait(word, expected, None),
+            span => wait_for(word, expected, span),
+        }
+    }
+
+    #[inline(always)]
+    fn locks_queue(word: &AtomicU32) {
+        lend::locks(word);
+    }
+
+    #[inline(always)]
+    fn unlocked_queue(key: *const AtomicU32) {
+        lend::unlocked(key);
     }
 
     fn futex_wake(key: *const AtomicU32, count: u32) -> u32 {

@@ -16,6 +16,7 @@ mod fork;
 mod futex;
 mod generation;
 mod layout;
+mod lend;
 mod memory;
 mod observer;
 mod pacing;

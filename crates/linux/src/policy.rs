@@ -29,6 +29,12 @@ crate::thread_block!(fn local() -> *mut Local = "spinpark_0_1_policy");
 /// Whether a thread of this process was a real-time one.
 static SEEN: AtomicBool = AtomicBool::new(false);
 
+/// Whether any thread of this process was, at some question.
+#[inline(always)]
+pub(crate) fn is_any_realtime() -> bool {
+    SEEN.load(Relaxed)
+}
+
 /// Whether the calling thread was a real-time one at the last question.
 pub(crate) fn is_realtime() -> bool {
     // SAFETY: the block belongs to this thread.

@@ -162,13 +162,15 @@ impl<P: Platform> ReaderBias<P> {
         drop(queue);
     }
 
-    /// G2: revokes the bias, if it is enabled, and counts in the word the readers in slots of the lock at `lock`. Nothing is
-    /// done if it only `tries` and another thread has the queue locked.
+    /// G2: revokes the bias, if it is enabled, and counts in the word the readers in slots of the lock at `lock`. `false`: nothing is
+    /// done, because another thread has had the queue locked while this one slept for `span` ns (0: it does not sleep; `u64::MAX`: as
+    /// long as it takes).
     #[cold]
     #[inline(never)]
-    pub(crate) fn revoke(&self, core: &LockCore<P>, lock: usize, tries: bool) {
-        let queue = if tries { core.lock_queue_or(Ask::Nothing) } else { Some(core.lock_queue()) };
-        let Some(queue) = queue else { return };
+    pub(crate) fn revoke(&self, core: &LockCore<P>, lock: usize, span: u64) -> bool {
+        let queue =
+            if span == 0 { core.lock_queue_or(Ask::Nothing) } else { core.lock_queue_within(&|| span) };
+        let Some(queue) = queue else { return false };
         if word::has_slots(core.peek()) {
             let table = match self.table.load(Relaxed) {
                 0 => P::slot_table(), // G6
@@ -192,6 +194,7 @@ impl<P: Platform> ReaderBias<P> {
             P::event(Event::RevokedBias);
         }
         drop(queue);
+        true
     }
 
     /// A reader whose slot could not be given back in passing: whether it is counted in the word. If not, it has left.

@@ -191,7 +191,7 @@ impl<P: Platform> RawRwLock<P> {
     /// Releases the read lock of another thread, which is in a slot: POSIX leaves that undefined, glibc lets it pass.
     #[cold]
     fn unlock_anothers(&self) -> bool {
-        self.bias.revoke(&self.core, self.key(), false);
+        self.bias.revoke(&self.core, self.key(), u64::MAX);
         let held = word::readers(self.core.peek()) > 0;
         if held {
             self.release_counted();
@@ -274,7 +274,12 @@ impl<P: Platform> RawRwLock<P> {
                 Outcome::Foreign => P::overwritten(self.key()),
                 Outcome::TimedOut if !word::has_slots(self.core.peek()) => return false,
                 // At the deadline, too: the lock may be free.
-                Outcome::TimedOut | Outcome::Biased => self.bias.revoke(&self.core, self.key(), false),
+                Outcome::TimedOut | Outcome::Biased => {
+                    let left = deadline.map_or(u64::MAX, Deadline::left::<P>);
+                    if !self.bias.revoke(&self.core, self.key(), left) && left == 0 {
+                        return false;
+                    }
+                }
             }
         }
     }
@@ -298,7 +303,7 @@ impl<P: Platform> RawRwLock<P> {
     #[inline(never)] // for the drop-in's size
     fn try_alone(&self, want: Want, token: u32) -> bool {
         if word::has_slots(self.core.peek()) {
-            self.bias.revoke(&self.core, self.key(), true);
+            self.bias.revoke(&self.core, self.key(), 0);
         }
         let acquired = self.core.try_once(want, token);
         if acquired {

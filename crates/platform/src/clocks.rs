@@ -43,6 +43,12 @@ impl Deadline {
         // Both fit: `u64::MAX` nanoseconds are 1.8e10 seconds.
         ((self.at / NS_PER_SEC) as i64, (self.at % NS_PER_SEC) as i64)
     }
+
+    /// How long it is until then, ns; 0: it has passed.
+    #[must_use]
+    pub fn left<C: Clocks>(self) -> u64 {
+        self.at.saturating_sub(C::now(self.clock))
+    }
 }
 
 /// The machine's clocks.

@@ -45,6 +45,29 @@ pub trait Futex: Memory + Clocks {
     #[inline(always)]
     fn queues() {}
 
+    /// Sleeps on `word`, the lock of a queue, while it holds `expected`, for at most `span` ns; for `u64::MAX` as long as it takes. A
+    /// thread with a real-time priority lends it to the thread that has the queue locked, if this machine can do that: that one may be
+    /// kept from its CPU by threads whose priorities lie between theirs.
+    fn wait_for_queue(word: &Self::AtomicU32, expected: u32, span: u64) -> Wait {
+        if span == u64::MAX {
+            Self::futex_wait(word, expected, None)
+        } else {
+            Self::futex_wait_for(word, expected, span)
+        }
+    }
+
+    /// Notes that the calling thread is about to lock the queue whose lock is `word`, or has just done so.
+    #[inline(always)]
+    fn locks_queue(word: &Self::AtomicU32) {
+        let _ = word;
+    }
+
+    /// Notes that the calling thread has just unlocked the queue whose lock was `key`, which is only a key; or has not locked it.
+    #[inline(always)]
+    fn unlocked_queue(key: *const Self::AtomicU32) {
+        let _ = key;
+    }
+
     /// Wakes up to `count` sleepers on `key`, oldest first; returns how many.
     ///
     /// `key` is only a key: it is never dereferenced, so the object may be gone already. A stale key can wake a

@@ -143,6 +143,37 @@ static inline double stress_seconds(double usual)
     return text ? atof(text) : usual;
 }
 
+/* ---- CPUs and policies --------------------------------------------------------------------------------- */
+
+/* Those that this program may use. */
+static cpu_set_t all_cpus;
+
+__attribute__((constructor)) static void note_cpus(void)
+{
+    CHECK(sched_getaffinity(0, sizeof all_cpus, &all_cpus) == 0);
+}
+
+/* Binds the calling thread to the `n`th CPU that this program may use. */
+static inline bool bind_to(int n)
+{
+    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+        if (CPU_ISSET(cpu, &all_cpus) && n-- == 0) {
+            cpu_set_t one;
+            CPU_ZERO(&one);
+            CPU_SET(cpu, &one);
+            return sched_setaffinity(0, sizeof one, &one) == 0;
+        }
+    }
+    return false;
+}
+
+/* 0: the usual policy. */
+static inline bool set_fifo(int priority)
+{
+    struct sched_param param = {.sched_priority = priority};
+    return sched_setscheduler(0, priority ? SCHED_FIFO : SCHED_OTHER, &param) == 0;
+}
+
 /* ---- threads ------------------------------------------------------------------------------------------- */
 
 struct thread {

@@ -4,7 +4,10 @@
  *   not_running waiter mutex|write|condvar   a waiter is stopped; the lock is given up and taken again, by lock and by trylock
  *   not_running woken K                      K waiters are stopped as they are woken, one after the other; another waiter gets on
  *   not_running handler                      a handler takes the mutex that the call below it waits for
+ *   not_running handlers                     handlers wait for a time for the mutex whose call they interrupt, at any of its steps
  *   not_running realtime                     a real-time thread takes a mutex that was promised to a waiter without a CPU
+ *   not_running inversion mutex|read         threads without a CPU are in the queue of a lock, or revoke its bias; a real-time thread
+ *                                            gives up its wait in time, and is through with its unlock
  *   not_running cancel LIBRARY               a cancellation waits for the loader; other threads wait and signal meanwhile
  */
 #include "check.h"
@@ -199,30 +202,58 @@ static void one_handler(void)
     OK(pthread_join(thread, NULL));
 }
 
+/* ---- handlers ------------------------------------------------------------------------------------------ */
+
+static atomic_int go;
+static atomic_long calls;
+
+static void waits_for_a_time(int signal)
+{
+    (void)signal;
+    struct timespec limit = in_us(CLOCK_REALTIME, 200);
+    int error = pthread_mutex_timedlock(&mutex, &limit);
+    if (error == 0)
+        OK(pthread_mutex_unlock(&mutex));
+    else
+        CHECK(error == ETIMEDOUT); /* its own thread may hold the mutex */
+    atomic_fetch_add(&calls, 1);
+}
+
+static void *locks_and_unlocks(void *arg)
+{
+    while (!atomic_load(&go)) {
+        OK(pthread_mutex_lock(&mutex));
+        for (volatile int i = 0; i < 200; i++)
+            ;
+        OK(pthread_mutex_unlock(&mutex));
+    }
+    return arg;
+}
+
+static void many_handlers(void)
+{
+    pthread_t threads[3];
+    for (int i = 0; i < 3; i++)
+        OK(pthread_create(&threads[i], NULL, locks_and_unlocks, NULL));
+    int64_t end = now_ns(CLOCK_MONOTONIC) + (int64_t)(stress_seconds(5) * 1e9);
+    long seen = -1, before = 0;
+    for (int idle = 0; now_ns(CLOCK_MONOTONIC) < end; idle = atomic_load(&calls) == seen ? idle + 1 : 0) {
+        seen = atomic_load(&calls);
+        OK(pthread_kill(threads[before++ % 3], SIGUSR1));
+        sleep_us(300);
+        if (idle > 30000)
+            STUCK("no handler returns any more");
+    }
+    atomic_store(&go, 1);
+    for (int i = 0; i < 3; i++)
+        OK(pthread_join(threads[i], NULL));
+    printf("%ld calls in handlers\n", atomic_load(&calls));
+}
+
 /* ---- realtime ------------------------------------------------------------------------------------------ */
 
-static cpu_set_t all_cpus;
-static atomic_int uses_cpu, go;
+static atomic_int uses_cpu;
 static _Atomic int64_t took_ns;
-
-/* Binds to the `n`th CPU that the process may use. */
-static bool bind_to(int n)
-{
-    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
-        if (CPU_ISSET(cpu, &all_cpus) && n-- == 0) {
-            cpu_set_t one;
-            CPU_ZERO(&one);
-            CPU_SET(cpu, &one);
-            return sched_setaffinity(0, sizeof one, &one) == 0;
-        }
-    }
-    return false;
-}
-
-static bool set_fifo(int priority)
-{
-    return sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){.sched_priority = priority}) == 0;
-}
 
 static void *low(void *arg)
 {
@@ -276,6 +307,75 @@ static void one_inversion(bool tries)
         FAIL("a real-time thread waited %.1f ms for a waiter without a CPU", atomic_load(&took_ns) / 1e6);
     OK(pthread_join(threads[1], NULL));
     OK(pthread_join(threads[2], NULL));
+}
+
+/* ---- inversion ----------------------------------------------------------------------------------------- */
+
+enum { LOWS = 24, BURST_MS = 100 };
+static bool reads;
+static _Atomic int64_t longest_ns;
+
+static void *in_queue(void *arg)
+{
+    CHECK(bind_to(0));
+    while (!atomic_load(&go)) {
+        struct timespec limit = in_us(CLOCK_REALTIME, 60);
+        CHECK((reads ? pthread_rwlock_trywrlock(&rwlock) : pthread_mutex_timedlock(&mutex, &limit)) != 0);
+        for (volatile int i = 0; reads && i < 2000; i++)
+            ;
+    }
+    return arg;
+}
+
+static void *bursts(void *arg)
+{
+    CHECK(bind_to(0) && set_fifo(10));
+    for (int round = 0; !atomic_load(&go); round++) {
+        for (int64_t end = now_ns(CLOCK_MONOTONIC) + BURST_MS * 1000000; now_ns(CLOCK_MONOTONIC) < end;)
+            ;
+        sleep_us(3000 + round * 37 % 2000);
+    }
+    return arg;
+}
+
+static void *is_in_time(void *arg)
+{
+    CHECK(bind_to(1) && set_fifo(50));
+    while (!atomic_load(&go)) {
+        int64_t began = now_ns(CLOCK_MONOTONIC);
+        struct timespec limit = in_us(CLOCK_REALTIME, 2000);
+        if (reads) {
+            OK(pthread_rwlock_rdlock(&rwlock));
+            OK(pthread_rwlock_unlock(&rwlock));
+        } else {
+            CHECK(pthread_mutex_timedlock(&mutex, &limit) == ETIMEDOUT);
+        }
+        int64_t took = now_ns(CLOCK_MONOTONIC) - began;
+        if (took > atomic_load(&longest_ns))
+            atomic_store(&longest_ns, took);
+        static int times;
+        if (reads && ++times % 3000 == 0)
+            sleep_us(200);
+    }
+    return arg;
+}
+
+static void queue_inversion(void)
+{
+    pthread_t threads[LOWS + 2];
+    int lows = reads ? 1 : LOWS;
+    OK(reads ? pthread_rwlock_rdlock(&rwlock) : pthread_mutex_lock(&mutex));
+    OK(pthread_create(&threads[LOWS], NULL, bursts, NULL));
+    OK(pthread_create(&threads[LOWS + 1], NULL, is_in_time, NULL));
+    for (int i = 0; i < lows; i++)
+        OK(pthread_create(&threads[i], NULL, in_queue, NULL));
+    sleep_ms((long)(1000 * stress_seconds(5)));
+    atomic_store(&go, 1);
+    for (int i = 0; i < LOWS + 2; i++)
+        if (i < lows || i >= LOWS)
+            OK(pthread_join(threads[i], NULL));
+    printf("longest call %.1f ms\n", atomic_load(&longest_ns) / 1e6);
+    CHECK(atomic_load(&longest_ns) < BURST_MS * 1000000 / 2);
 }
 
 /* ---- cancel -------------------------------------------------------------------------------------------- */
@@ -373,16 +473,20 @@ int main(int argc, char **argv)
             handler_tries = round % 2;
             one_handler();
         }
-    } else if (strcmp(what, "realtime") == 0) {
-        CHECK(sched_getaffinity(0, sizeof all_cpus, &all_cpus) == 0);
-        struct sched_param none = {0};
+    } else if (strcmp(what, "handlers") == 0) {
+        on_signal(waits_for_a_time);
+        many_handlers();
+    } else if (strcmp(what, "realtime") == 0 || strcmp(what, "inversion") == 0) {
         if (CPU_COUNT(&all_cpus) < 2 || !set_fifo(1)) {
             puts("skipped: needs two CPUs and CAP_SYS_NICE");
             return 0;
         }
-        CHECK(sched_setscheduler(0, SCHED_OTHER, &none) == 0 && bind_to(1));
-        for (int round = 0; round < 6; round++)
+        CHECK(set_fifo(0) && bind_to(1));
+        reads = argc > 2 && strcmp(argv[2], "read") == 0;
+        for (int round = 0; strcmp(what, "realtime") == 0 && round < 6; round++)
             one_inversion(round % 2);
+        if (strcmp(what, "inversion") == 0)
+            queue_inversion();
     } else {
         CHECK(strcmp(what, "cancel") == 0 && argc > 2);
         library = argv[2];

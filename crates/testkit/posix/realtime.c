@@ -9,12 +9,6 @@ static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
 
 /* ---- policies ------------------------------------------------------------------------------------------ */
 
-static void set_fifo(int priority)
-{
-    struct sched_param param = {.sched_priority = priority};
-    CHECK(sched_setscheduler(0, priority ? SCHED_FIFO : SCHED_OTHER, &param) == 0);
-}
-
 /* `struct sched_attr`, which glibc has from 2.41 on. */
 struct attributes {
     uint32_t size, policy;
@@ -30,22 +24,6 @@ static bool set_deadline(int64_t runtime_ms, int64_t period_ms)
     attributes.runtime = runtime_ms * 1000000;
     attributes.deadline = attributes.period = period_ms * 1000000;
     return syscall(SYS_sched_setattr, 0, &attributes, 0) == 0;
-}
-
-static cpu_set_t all_cpus;
-
-/* The `n`th CPU that this process may use. */
-static bool bind_to(int n)
-{
-    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
-        if (CPU_ISSET(cpu, &all_cpus) && n-- == 0) {
-            cpu_set_t one;
-            CPU_ZERO(&one);
-            CPU_SET(cpu, &one);
-            return sched_setaffinity(0, sizeof one, &one) == 0;
-        }
-    }
-    return false;
 }
 
 /* ---- order --------------------------------------------------------------------------------------------- */
@@ -74,7 +52,7 @@ struct waiter {
 static void *waiter_main(void *arg)
 {
     struct waiter *waiter = arg;
-    set_fifo(waiter->priority);
+    CHECK(set_fifo(waiter->priority));
     waiter->way->wait(waiter->priority);
     return NULL;
 }
@@ -155,7 +133,7 @@ static void *hog_main(void *arg)
 {
     (void)arg;
     CHECK(bind_to(1));
-    set_fifo(10);
+    CHECK(set_fifo(10));
     atomic_store(&hog_runs, 1);
     struct timespec end = in_ms(CLOCK_MONOTONIC, HOG_MS);
     while (!has_come(CLOCK_MONOTONIC, end) && !atomic_load(&hog_stops))
@@ -168,7 +146,7 @@ static void *low_main(void *arg)
 {
     (void)arg;
     CHECK(bind_to(1));
-    set_fifo(0); /* not the creating thread's */
+    CHECK(set_fifo(0)); /* not the creating thread's */
     OK(pthread_mutex_lock(&mutex));
     atomic_store(&low_came, 1);
     OK(pthread_mutex_unlock(&mutex));
@@ -208,7 +186,7 @@ static void *high_main(void *arg)
 {
     (void)arg;
     CHECK(bind_to(0));
-    set_fifo(50);
+    CHECK(set_fifo(50));
     OK(pthread_mutex_lock(&mutex));
     atomic_store(&came_in_time, atomic_load(&hog_ended) ? -1 : 1);
     OK(pthread_mutex_unlock(&mutex));
@@ -221,7 +199,7 @@ static void check_beside(void)
     for (int attempt = 0; attempt < 5; attempt++) {
         struct thread high;
         atomic_store(&came_in_time, 0);
-        set_fifo(20); /* so that nothing else delays the steps */
+        CHECK(set_fifo(20)); /* so that nothing else delays the steps */
         wake_in_vain();
         start(&high, high_main, NULL);
         await_sleep(&high);
@@ -229,7 +207,7 @@ static void check_beside(void)
         OK(pthread_mutex_unlock(&mutex));
         join_soon(&high, "the real-time thread");
         end_hog();
-        set_fifo(0);
+        CHECK(set_fifo(0));
         if (is_late)
             continue; /* the machine was too busy: that says nothing */
         if (atomic_load(&came_in_time) < 0)
@@ -251,7 +229,7 @@ static void check_hand_over(void)
         atomic_store(&hog_stops, 0);
         atomic_store(&low_came, 0);
         CHECK(bind_to(0));
-        set_fifo(20);
+        CHECK(set_fifo(20));
         OK(pthread_mutex_lock(&mutex));
         start(&low, low_main, NULL);
         await_sleep(&low);
@@ -267,7 +245,7 @@ static void check_hand_over(void)
         bool had_to_wait = atomic_load(&hog_ended);
         OK(pthread_mutex_unlock(&mutex));
         end_hog();
-        set_fifo(0);
+        CHECK(set_fifo(0));
         if (is_late)
             continue; /* the machine was too busy: that says nothing */
         if (had_to_wait)
@@ -308,13 +286,13 @@ static void check_deadline(void)
     /* Others' work (a virtual machine's host, interrupts) may delay one attempt; a yield delays each, by most of a period. */
     for (int attempt = 0; attempt < 5; attempt++) {
         atomic_store(&refused, 0);
-        set_fifo(20);
+        CHECK(set_fifo(20));
         wake_in_vain();
         OK(pthread_mutex_unlock(&mutex));
         start(&passing, passing_main, NULL);
         join_soon(&passing, "the deadline thread");
         end_hog();
-        set_fifo(0);
+        CHECK(set_fifo(0));
         if (atomic_load(&refused)) {
             puts("skipped: no deadline threads here");
             return;
@@ -347,8 +325,7 @@ int main(int argc, char **argv)
         puts("skipped: no real-time threads here");
         return 0;
     }
-    set_fifo(0);
-    CHECK(sched_getaffinity(0, sizeof all_cpus, &all_cpus) == 0);
+    CHECK(set_fifo(0));
     if (strcmp(what, "order") == 0)
         check_orders();
     else if (CPU_COUNT(&all_cpus) < 2)

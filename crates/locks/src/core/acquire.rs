@@ -34,7 +34,7 @@ impl Outcome {
 }
 
 fn is_past<P: Platform>(deadline: Option<Deadline>) -> bool {
-    deadline.is_some_and(|deadline| P::now(deadline.clock) >= deadline.at)
+    deadline.is_some_and(|deadline| deadline.left::<P>() == 0)
 }
 
 impl<P: Platform> LockCore<P> {
@@ -71,7 +71,7 @@ impl<P: Platform> LockCore<P> {
         let node = WaitNode::new(want, token, core::ptr::null());
         P::queues();
         let patience = Self::patience(&node);
-        let (joined, timed) = self.join(&node, announced, backs_off && !node.is_realtime());
+        let (joined, timed) = self.join(&node, announced, backs_off && !node.is_realtime(), deadline);
         match joined {
             Joined::Acquired => {
                 self.time_turn(want, false);
@@ -83,6 +83,7 @@ impl<P: Platform> LockCore<P> {
             }
             Joined::Biased => Outcome::Biased,
             Joined::Foreign => Outcome::Foreign,
+            Joined::TimedOut => Outcome::TimedOut,
         }
     }
 
@@ -166,7 +167,7 @@ impl<P: Platform> LockCore<P> {
                         (false, false) => patience.until_starved(),
                     };
                     hands_over = starved;
-                    self.rejoin(node, announced, starved)
+                    self.rejoin(node, announced, starved, deadline)
                 }
                 // Nothing but the deadline ends a sleep without a recheck: what the kernel says of its clock is not asked again.
                 Notice::TimedOut if patience.has_no_timer() || is_past::<P>(deadline) => {
@@ -208,6 +209,7 @@ impl<P: Platform> LockCore<P> {
                 // G3: only of a waiter that was woken beside another, and was in no flag meanwhile.
                 Joined::Biased => return Outcome::Biased,
                 Joined::Foreign => return Outcome::Foreign,
+                Joined::TimedOut => return Outcome::TimedOut,
             }
         }
     }

@@ -17,6 +17,7 @@ impl<P: Platform> Owner<P> for LockCore<P> {
         self.word().fetch_and(!word::FLAGS, Relaxed);
     }
 
+    #[inline(never)] // for the drop-in's size
     fn unlock_queue(&self, queue: &mut LockedQueue<'_, P>) {
         if queue.unlock(self.attention(queue), true).is_some() {
             self.service_asked(queue);

@@ -48,6 +48,9 @@
 //! T14: a waiter that has slept for `watch_ns`, then for twice as long each time, *looks* at the lock by itself. It takes a free
 //! one, whatever is promised (L3).
 //!
+//! T15: a waiter that is to queue, and finds the queue locked for as long, looks in the same way from outside
+//! ([`queued`]): it withdraws what it has announced, and takes the lock, queues, or leaves at its deadline.
+//!
 //! # Trace
 //!
 //! `pthread_mutex_lock` and `pthread_mutex_unlock` through the drop-in (`export.rs` of `preload` calls `mutex.rs` of `pthread`;
@@ -99,7 +102,9 @@
 //!   for is woken by the release that finds it, unless `WAKING` is left of a stopped thread; only threads bound to one CPU are moved.)
 //!   A thread whose `WAKING` was cleared may later clear that of another: that costs a wake-up too many, and loses none, since the other
 //!   one is awake. So `WAKING` is set only while some thread that was woken has not settled. This is the last resort: no look is made in
-//!   a wait that is shorter than `watch_ns`.
+//!   a wait that is shorter than `watch_ns`. A look needs the queue, and so does a queued waiter that leaves. If another thread has it
+//!   locked and does not run, a thread outside does without (T15), also one whose own call has it locked, in a handler; a queued one
+//!   waits for that thread. A real-time waiter lends it its priority.
 //! - **U1** With the queue lock free and `WAITERS` set: `TIMED` is set beside `WAKING` if and only if the head is a real-time
 //!   waiter (it is *urgent*). Without `WAKING` it is not set for a real-time head, except beside `HANDOFF`, in a pause (H3);
 //!   a service ends that early. Each service sees to this (`led_by`), and each change of the list is followed by one. A thread
@@ -145,8 +150,8 @@
 //!   are pins, and services the queue after the last of them has gone, before it unlocks. So the service comes after the
 //!   release (L1), and the lock is alive at the unpin (R1): the holder is inside a call that keeps it alive until the unlock
 //!   (itself, by a hold, or by a waiter that is queued or not notified yet). Between pin and unpin a thread waits for nothing.
-//!   A thread that keeps the lock alive anyway asks without a pin (`service_now`). A fair release waits, to demand the lock for
-//!   the head. What is not worth a wait is left out: a move of waiters ([`absorb`](LockCore::absorb)), a bias that is enabled.
+//!   A thread that keeps the lock alive anyway asks without a pin (`service_now`). A fair release waits, for `watch_ns` at
+//!   the most, to demand the lock for the head. What is not worth a wait is left out: a move of waiters ([`absorb`](LockCore::absorb)), a bias that is enabled.
 //!   A reader that wakes a head to time itself (L2) leaves that to the next one.
 //! - **M1** Every change of the word in a process with threads is a read-modify-write, but for a writer's release. So an
 //!   acquire reads from the last writer's release or from its release sequence, to which every later release belongs.

@@ -4,7 +4,8 @@
 //! what the thread was counted as; then the thread services the queue itself if others relied on it (L1).
 
 use spinpark_platform::{
-    AtomicU32, Event, Ordering::Acquire, Ordering::Relaxed, Ordering::Release as ReleaseOrder, Platform,
+    AtomicU32, Deadline, Event, Ordering::Acquire, Ordering::Relaxed, Ordering::Release as ReleaseOrder,
+    Platform,
 };
 
 use super::patience::Patience;
@@ -53,6 +54,8 @@ pub(super) enum Joined {
     Biased,
     /// X1: other code has written the word. Nothing was done to it; the node is out.
     Foreign,
+    /// T9: the deadline passed first. The node is out, and the thread is in no flag.
+    TimedOut,
 }
 
 impl<P: Platform> LockCore<P> {
@@ -110,12 +113,51 @@ impl<P: Platform> LockCore<P> {
         }
     }
 
+    /// T15: locks the queue for the waiter of `node`, which is not in it. While another thread has it locked, which perhaps does not
+    /// run, the waiter looks at the lock by itself, as those do that are queued (L3): it takes a free one, whatever is promised. It has
+    /// withdrawn by then what it has `announced`, on which others rely.
+    fn enter_queue(
+        &self,
+        node: &WaitNode<P>,
+        announced: &mut Announced,
+        deadline: Option<Deadline>,
+    ) -> Result<QueueGuard<'_, P, Self>, Joined> {
+        let mut span = P::TUNING.watch_ns;
+        loop {
+            let left = || deadline.map_or(u64::MAX, Deadline::left::<P>);
+            if let Some(queue) = self.lock_queue_within(&|| span.min(left())) {
+                return Ok(queue);
+            }
+            match self.acquire_or_mark(None, node.want, node.token, *announced, 0, Promise::Passes) {
+                Joined::Queued => {} // as it was, but for what it had announced
+                joined => return Err(joined),
+            }
+            if core::mem::replace(announced, Announced::None) != Announced::None {
+                self.service_now(); // L1
+            }
+            if left() == 0 {
+                P::event(Event::TimedOut);
+                return Err(Joined::TimedOut);
+            }
+            span = span.saturating_mul(2).min(P::TUNING.longest_watch_ns);
+        }
+    }
+
     /// T3: queues behind all others of its rank; an upgrade before all others, which wait for its thread's own hold.
     ///
     /// One that `backs_off` and is the first keeps its own time at once (`TIMED`), so that the next release need not wake it.
     /// Returns whether that is so.
-    pub(super) fn join(&self, node: &WaitNode<P>, announced: Announced, backs_off: bool) -> (Joined, bool) {
-        let mut queue = self.lock_queue();
+    pub(super) fn join(
+        &self,
+        node: &WaitNode<P>,
+        mut announced: Announced,
+        backs_off: bool,
+        deadline: Option<Deadline>,
+    ) -> (Joined, bool) {
+        let mut queue = match self.enter_queue(node, &mut announced, deadline) {
+            Ok(queue) => queue,
+            Err(joined) => return (joined, false),
+        };
         // Not beside a woken waiter: if that comes back, it goes to the head, and is served by this one's demand.
         let timed = backs_off && queue.head().is_none() && !word::is_waking(self.peek());
         let flags = if timed { word::WAITERS | word::TIMED } else { word::WAITERS };
@@ -134,8 +176,17 @@ impl<P: Platform> LockCore<P> {
     }
 
     /// T8: the woken waiter lost to a running thread: back to the head, with a timer, or with a demand if `starved`.
-    pub(super) fn rejoin(&self, node: &WaitNode<P>, announced: Announced, starved: bool) -> Joined {
-        let mut queue = self.lock_queue();
+    pub(super) fn rejoin(
+        &self,
+        node: &WaitNode<P>,
+        mut announced: Announced,
+        starved: bool,
+        deadline: Option<Deadline>,
+    ) -> Joined {
+        let mut queue = match self.enter_queue(node, &mut announced, deadline) {
+            Ok(queue) => queue,
+            Err(joined) => return joined,
+        };
         // An upgrade that came meanwhile stays first (this waiter waits for its thread's hold), and so does a real-time waiter.
         let first = queue.would_lead(node) && !node.is_realtime();
         let heads = match (starved, first) {
@@ -203,7 +254,7 @@ impl<P: Platform> LockCore<P> {
     /// readers may be waiting for this one, and the writer has not let it in by itself (H3): its thread does not run,
     /// perhaps.
     pub(super) fn recheck(&self, node: &WaitNode<P>, demands: bool) -> Joined {
-        self.recheck_as(node, demands, Promise::of(node))
+        self.recheck_as(self.lock_queue(), node, demands, Promise::of(node))
     }
 
     /// T14: the waiter has slept for long, and looks at the lock, because a thread that was woken before it may not run. If the lock is
@@ -217,7 +268,11 @@ impl<P: Platform> LockCore<P> {
     pub(super) fn watch(&self, node: &WaitNode<P>, saw: bool) -> (Joined, bool) {
         let mut seen = self.peek();
         if word::admits_past_promise(seen, node.want) {
-            let joined = self.recheck_as(node, false, Promise::Ends);
+            // The holder of the queue may be stopped as well: then the waiter can only look again later.
+            let Some(queue) = self.lock_queue_within(&|| P::TUNING.watch_ns) else {
+                return (Joined::Queued, false);
+            };
+            let joined = self.recheck_as(queue, node, false, Promise::Ends);
             seen = self.peek();
             while matches!(joined, Joined::Acquired) && word::is_waking(seen) {
                 let alone = word::withdraw(seen, Announced::Waking);
@@ -229,7 +284,9 @@ impl<P: Platform> LockCore<P> {
             return (joined, false);
         }
         if saw && word::is_waking(seen) {
-            let queue = self.lock_queue();
+            let Some(queue) = self.lock_queue_within(&|| P::TUNING.watch_ns) else {
+                return (Joined::Queued, true);
+            };
             let keeps_time = |head: &WaitNode<P>| head.mutex.is_null() && !core::ptr::eq(head, node);
             if !queue.head().is_none_or(keeps_time) && word::is_waking(self.peek()) {
                 self.word().fetch_and(!(word::WAKING | word::TIMED), Relaxed);
@@ -241,8 +298,13 @@ impl<P: Platform> LockCore<P> {
     }
 
     #[inline(never)] // for the drop-in's size
-    fn recheck_as(&self, node: &WaitNode<P>, demands: bool, promise: Promise) -> Joined {
-        let mut queue = self.lock_queue();
+    fn recheck_as(
+        &self,
+        mut queue: QueueGuard<'_, P, Self>,
+        node: &WaitNode<P>,
+        demands: bool,
+        promise: Promise,
+    ) -> Joined {
         let was_head = queue.head().is_some_and(|head| core::ptr::eq(head, node));
         // A writer was put at the head; only an upgrade goes before that. If it is not linked, it was dequeued just now.
         let demand = if demands { word::HANDOFF } else { 0 };
@@ -259,7 +321,7 @@ impl<P: Platform> LockCore<P> {
                 P::event(Event::DemandedHandoff);
             }
             // G3: there is no bias for a thread in the queue.
-            Joined::Queued | Joined::Biased => {}
+            Joined::Queued | Joined::Biased | Joined::TimedOut => {}
             Joined::Foreign => {
                 queue.remove(node);
                 self.service_and_unlock(queue); // X2
@@ -279,7 +341,7 @@ impl<P: Platform> LockCore<P> {
     pub(super) fn rouse(&self, late: bool) {
         let mut roused = [const { None }; LATE_ROUSES];
         let (first, most) = if late { (LATE_ROUSES, LATE_ROUSES) } else { (ROUSED_OF, ROUSES) };
-        let queue = self.lock_queue();
+        let Some(queue) = self.lock_queue_or(Ask::Nothing) else { return };
         let sleepers = queue.iter().take(first).filter(|node| node.want == Want::Write);
         for (place, node) in roused.iter_mut().take(most).zip(sleepers.filter_map(|node| node.rouse(late))) {
             *place = Some(node);

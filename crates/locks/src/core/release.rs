@@ -197,11 +197,11 @@ impl<P: Platform> LockCore<P> {
     }
 
     /// T5, with a demand on behalf of the head; on `false` nothing was done. If readers have come in meanwhile, the service that
-    /// releases also ends the demand (H2).
+    /// releases also ends the demand (H2). It waits for a thread that has the queue locked only as long as that may run.
     #[cold]
     #[inline(never)]
     fn release_to_head(&self, release: Release) -> bool {
-        let mut queue = self.lock_queue();
+        let Some(mut queue) = self.lock_queue_within(&|| P::TUNING.watch_ns) else { return false };
         if queue.head().is_none() {
             return false;
         }

@@ -22,6 +22,12 @@ pub(crate) trait Owner<P: Platform>: Sized {
         QueueGuard::new(self, self.queue().lock())
     }
 
+    /// As [`Owner::lock_queue`], unless another thread has the queue locked while this one sleeps for `span` ns:
+    /// [`WaitQueue::lock_within`].
+    fn lock_queue_within(&self, span: &dyn Fn() -> u64) -> Option<QueueGuard<'_, P, Self>> {
+        self.queue().lock_within(span).map(|queue| QueueGuard::new(self, queue))
+    }
+
     /// As [`Owner::lock_queue`]; or leaves `ask` to the thread that has the queue locked.
     fn lock_queue_or(&self, ask: Ask) -> Option<QueueGuard<'_, P, Self>> {
         self.queue().lock_or(ask).map(|queue| QueueGuard::new(self, queue))

@@ -1,7 +1,9 @@
 //! The queue lock.
 //!
 //! A three-state futex lock (Drepper, "Futexes Are Tricky", mutex 3) that is held for a few dozen instructions. It
-//! spins a little and then sleeps, so a preempted or low-priority holder never makes others burn their slice.
+//! spins a little and then sleeps, so a preempted or low-priority holder never makes others burn their slice. A real-time thread
+//! lends its priority to the holder, where the platform can do that ([`wait_for_queue`](spinpark_platform::Futex::wait_for_queue)). A
+//! thread that can do without the queue gives up after a time: its holder may be stopped.
 //!
 //! # State
 //!
@@ -43,7 +45,7 @@
 
 use core::marker::PhantomData;
 
-use spinpark_platform::{AtomicU32, Ordering::Acquire, Ordering::Relaxed, Ordering::Release, Platform};
+use spinpark_platform::{AtomicU32, Ordering::Acquire, Ordering::Relaxed, Ordering::Release, Platform, Wait};
 
 use super::WaitQueue;
 
@@ -182,7 +184,7 @@ impl<P: Platform> WaitQueue<P> {
                 // More threads than can be counted are in the middle of a release, and may wait for this one's CPU: it sleeps
                 // until the last of them has unpinned. Others may sleep beside it, as in `lock`.
                 Ask::ServicePinned if seen & PINS == PINS => {
-                    seen = self.sleep(seen);
+                    seen = self.sleep(seen, u64::MAX).0;
                     slept = QUEUED;
                     continue;
                 }
@@ -207,23 +209,48 @@ impl<P: Platform> WaitQueue<P> {
 
     /// Locks the queue.
     pub(crate) fn lock(&self) -> LockedQueue<'_, P> {
+        loop {
+            if let Some(locked) = self.lock_within(&|| u64::MAX) {
+                return locked;
+            }
+        }
+    }
+
+    /// Locks the queue, unless another thread has it locked while this one sleeps for `span` ns (0: it does not; `u64::MAX`: as
+    /// long as it takes), which is asked before a sleep.
+    #[inline(never)] // for the drop-in's size
+    pub(crate) fn lock_within(&self, span: &dyn Fn() -> u64) -> Option<LockedQueue<'_, P>> {
         let generation = P::generation() << GENERATION_SHIFT;
         let mut mine = generation | LOCKED;
         let mut polls = P::TUNING.queue_polls;
+        let mut ended = Wait::Woken;
         let mut seen = self.lock.load(Relaxed);
         loop {
             let inherited = seen & !STATE != generation;
             if seen & LOCKED == 0 || inherited {
+                P::locks_queue(&self.lock);
                 match self.lock.compare_exchange_weak(seen, mine, Acquire, Relaxed) {
-                    Ok(_) => return self.enter(seen, inherited),
+                    Ok(_) => return Some(self.enter(seen, inherited)),
                     Err(now) => seen = now,
                 }
             } else if polls > 0 {
                 polls -= 1;
                 P::spin_hint();
                 seen = self.lock.load(Relaxed);
+            } else if ended == Wait::TimedOut {
+                // The wake-up of a thread that has slept, and gives up, may have been meant for one that sleeps still.
+                let marked = mine & QUEUED | seen;
+                if seen == marked || self.lock.compare_exchange(seen, marked, Relaxed, Relaxed).is_ok() {
+                    return None;
+                }
+                seen = self.lock.load(Relaxed);
             } else {
-                seen = self.sleep(seen);
+                let span = span();
+                if span == 0 {
+                    ended = Wait::TimedOut;
+                    continue;
+                }
+                (seen, ended) = self.sleep(seen, span);
                 // Others may sleep beside us: a thread that has slept owes them a wake (a woken waiter that re-locks with
                 // the uncontended value loses one).
                 mine = generation | LOCKED | QUEUED;
@@ -231,20 +258,21 @@ impl<P: Platform> WaitQueue<P> {
         }
     }
 
-    /// Sleeps until the holder has unlocked; returns the value to go on with.
+    /// Sleeps until the holder has unlocked, or for `span` ns; returns the value to go on with.
     #[cold]
     #[inline(never)]
-    fn sleep(&self, seen: u32) -> u32 {
+    fn sleep(&self, seen: u32, span: u64) -> (u32, Wait) {
+        P::unlocked_queue(&self.lock); // this thread has tried to
         let marked = seen | QUEUED;
-        if seen == marked || self.lock.compare_exchange(seen, marked, Relaxed, Relaxed).is_ok() {
-            P::futex_wait(&self.lock, marked, None);
-        }
-        self.lock.load(Relaxed)
+        let sleeps = seen == marked || self.lock.compare_exchange(seen, marked, Relaxed, Relaxed).is_ok();
+        let ended = if sleeps { P::wait_for_queue(&self.lock, marked, span) } else { Wait::ValueChanged };
+        (self.lock.load(Relaxed), ended)
     }
 
     /// The locked queue whose lock word held `seen` before it was locked.
     fn enter(&self, seen: u32, inherited: bool) -> LockedQueue<'_, P> {
         let had_attention = seen & ATTENTION != 0 && !inherited;
+        P::locks_queue(&self.lock);
         let locked = LockedQueue { queue: self, inherited, had_attention, not_send: PhantomData };
         if inherited {
             locked.set_head(core::ptr::null()); // Q5
@@ -296,7 +324,7 @@ impl<P: Platform> LockedQueue<'_, P> {
                     P::spin_hint();
                     seen = queue.lock.load(Relaxed);
                 } else {
-                    seen = queue.sleep(seen);
+                    seen = queue.sleep(seen, u64::MAX).0;
                 }
                 continue;
             }
@@ -307,6 +335,7 @@ impl<P: Platform> LockedQueue<'_, P> {
                 Err(now) => seen = now,
             }
         }
+        P::unlocked_queue(key);
         if seen & QUEUED != 0 {
             wake_one::<P>(key);
         }

@@ -16,6 +16,8 @@ pub enum Error {
     SleepsUnmarked,
     /// The unlock wakes first, and unlocks then.
     WakesBeforeUnlock,
+    /// A thread that gives up after it has slept keeps a wake-up to itself.
+    KeepsWakeUp,
 }
 
 /// The lock.
@@ -32,15 +34,28 @@ impl<P: Platform> QueueLock<P> {
 
     /// As `WaitQueue::lock`.
     pub fn lock(&self) {
+        self.lock_within(u32::MAX);
+    }
+
+    /// As `WaitQueue::lock_within`, for so many sleeps; whether it is locked.
+    pub fn lock_within(&self, sleeps: u32) -> bool {
         let mut mine = LOCKED;
+        let mut left = sleeps;
         let mut seen = self.state.load(Relaxed);
         loop {
             if seen & LOCKED == 0 {
                 match self.state.compare_exchange_weak(seen, mine, Acquire, Relaxed) {
-                    Ok(_) => return,
+                    Ok(_) => return true,
+                    Err(now) => seen = now,
+                }
+            } else if left == 0 {
+                let marked = if self.error == Error::KeepsWakeUp { seen } else { mine & QUEUED | seen };
+                match self.state.compare_exchange(seen, marked, Relaxed, Relaxed) {
+                    Ok(_) => return false,
                     Err(now) => seen = now,
                 }
             } else {
+                left -= 1;
                 seen = self.sleep(seen);
                 if self.error != Error::RelocksUncontended {
                     mine = LOCKED | QUEUED;

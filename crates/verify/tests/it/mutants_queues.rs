@@ -60,6 +60,39 @@ fn mutant_wakes_before_it_unlocks() {
     });
 }
 
+/// One has two sections, one has one, and one gives up after its first sleep.
+fn one_gives_up(error: queue_lock::Error) {
+    Model::new().preemptions(3).check(move || {
+        let shared = Arc::new((QueueLock::<Loom>::new(error), Guarded::new()));
+        let section = |(lock, data): &(QueueLock<Loom>, Guarded), sleeps: u32| {
+            if lock.lock_within(sleeps) {
+                data.add();
+                lock.unlock();
+            }
+        };
+        let others = [u32::MAX, 1].map(|sleeps| {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || section(&shared, sleeps))
+        });
+        section(&shared, u32::MAX);
+        section(&shared, u32::MAX);
+        for other in others {
+            other.join().unwrap();
+        }
+    });
+}
+
+#[test]
+fn the_copied_queue_lock_can_be_given_up() {
+    one_gives_up(queue_lock::Error::None);
+}
+
+/// The one that gives up was woken, and another one sleeps on.
+#[test]
+fn mutant_keeps_a_wake_up() {
+    rejected!("mutant_keeps_a_wake_up", "deadlock", || one_gives_up(queue_lock::Error::KeepsWakeUp));
+}
+
 /// Q1: the list is not published by the unlock.
 #[test]
 fn mutant_queue_unlock_without_release() {

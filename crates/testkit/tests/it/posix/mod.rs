@@ -107,7 +107,10 @@ programs! {
     stopped_woken_1 [glibc spinpark] = "not_running" "woken" "1";
     stopped_woken_5 [glibc spinpark] = "not_running" "woken" "5";
     handler_of_a_waiter [glibc spinpark] = "not_running" "handler";
+    handlers_that_wait [glibc spinpark] = "not_running" "handlers";
     realtime_promise [glibc spinpark] = "not_running" "realtime";
+    realtime_in_a_queue [glibc spinpark] = "not_running" "inversion" "mutex";
+    realtime_reader [glibc spinpark] = "not_running" "inversion" "read";
     late_sandbox [glibc spinpark];
     sandbox_single [glibc spinpark disabled] = "sandbox" "single";
     sandbox_waits [glibc spinpark disabled] = "sandbox" "waits";

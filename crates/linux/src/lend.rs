@@ -1,0 +1,108 @@
+//! Priorities lent to threads that have a queue locked.
+//!
+//! A queue is locked for a few dozen instructions, or for a barrier. Its holder may be preempted there, and a real-time thread that
+//! wants the queue would wait for every thread whose priority lies between theirs (priority inversion). The kernel's cure is a futex
+//! with priority inheritance, whose word has to be the id of its owner, and nothing else. The lock of a queue is no such word, so
+//! each of a few *desks*, chosen by the address of the queue, is one: the holder of a queue writes its id there, unless threads wait at
+//! the desk already; and a real-time thread that would sleep for the queue sleeps at the desk. It does not use what it gets there but
+//! to let go of it, and then tries to lock the queue as before.
+//!
+//! A desk guards nothing. Two queues that share one, or a thread that ends while it stands there, cost a loan, not more: the waiter
+//! sleeps for a span, and looks again. Nothing is written before the first real-time thread of the process waits for a lock.
+
+use core::ptr;
+use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use spinpark_platform::{Clock, Deadline, Wait};
+
+use crate::syscall::call6;
+use crate::{clock, policy, sandbox, thread};
+
+/// `FUTEX_LOCK_PI2`, since Linux 5.14: as `FUTEX_LOCK_PI`, with a deadline on the monotonic clock.
+const LOCK_PI2: i32 = 13 | libc::FUTEX_PRIVATE_FLAG;
+const UNLOCK_PI: i32 = libc::FUTEX_UNLOCK_PI | libc::FUTEX_PRIVATE_FLAG;
+const TIMED_OUT: isize = -(libc::ETIMEDOUT as isize);
+
+const DESKS: usize = 64;
+/// 0, or the id of the thread that has a queue locked, with the kernel's bit if threads wait here.
+static AT: [AtomicU32; DESKS] = [const { AtomicU32::new(0) }; DESKS];
+
+fn desk(queue: *const AtomicU32) -> &'static AtomicU32 {
+    // Fibonacci hashing: queues are 16 bytes or more apart.
+    let hash = (queue as usize as u64 >> 2).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    &AT[(hash >> 58) as usize % DESKS]
+}
+
+/// The calling thread is about to lock the queue, so that no moment is left in which its holder does not stand there; or has just
+/// done so, after another one that tried.
+#[inline(always)]
+pub(crate) fn locks(queue: *const AtomicU32) {
+    if policy::is_any_realtime() {
+        stand_at_desk(queue);
+    }
+}
+
+/// The calling thread has just unlocked the queue, or has not locked it.
+#[inline(always)]
+pub(crate) fn unlocked(queue: *const AtomicU32) {
+    if policy::is_any_realtime() {
+        leave(desk(queue));
+    }
+}
+
+// Relaxed, here and below: the kernel orders its own steps, and no data go with the word.
+#[cold]
+#[inline(never)]
+fn stand_at_desk(queue: *const AtomicU32) {
+    let (desk, own) = (desk(queue), thread::token());
+    let seen = desk.load(Relaxed);
+    // A thread that stands there without a waiter may have another queue, or be gone.
+    if seen != own && seen & libc::FUTEX_WAITERS == 0 {
+        let _ = desk.compare_exchange(seen, own, Relaxed, Relaxed);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn leave(desk: &AtomicU32) {
+    let own = thread::token();
+    match desk.compare_exchange(own, 0, Relaxed, Relaxed) {
+        Err(seen) if seen & libc::FUTEX_TID_MASK == own => {
+            let desk: *const AtomicU32 = desk;
+            // SAFETY: the word is a static of this library. If it fails, the thread does not stand there.
+            unsafe { call6(libc::SYS_futex, [desk as usize, UNLOCK_PI as usize, 0, 0, 0, 0]) };
+        }
+        _ => {}
+    }
+}
+
+/// Sleeps for at most `span` ns at the desk of a queue that another thread has locked. `None`: it did not sleep, because no thread
+/// stands there, or this kernel cannot do it.
+#[cold]
+#[inline(never)]
+pub(crate) fn wait(queue: &AtomicU32, span: u64) -> Option<Wait> {
+    let desk = desk(queue);
+    let holder = desk.load(Relaxed) & libc::FUTEX_TID_MASK;
+    if sandbox::is_confined() || holder == 0 || holder == thread::token() {
+        return None;
+    }
+    let at = clock::now(Clock::Monotonic).saturating_add(span);
+    let (tv_sec, tv_nsec) = Deadline { clock: Clock::Monotonic, at }.as_timespec();
+    let timeout = libc::timespec { tv_sec, tv_nsec };
+    let place: *const AtomicU32 = desk;
+    let arguments = [place as usize, LOCK_PI2 as usize, 0, ptr::addr_of!(timeout) as usize, 0, 0];
+    // SAFETY: the word is a static of this library, the timeout is alive.
+    match unsafe { call6(libc::SYS_futex, arguments) } {
+        0 => {
+            leave(desk);
+            Some(Wait::Woken)
+        }
+        TIMED_OUT => Some(Wait::TimedOut),
+        _ => None, // a kernel without it; a holder that has ended
+    }
+}
+
+/// No thread of the parent's stands anywhere here.
+pub(crate) fn in_forked_child() {
+    AT.iter().for_each(|desk| desk.store(0, Relaxed));
+}
