@@ -2,7 +2,7 @@
 
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use crate::{cpu, generation, lend, slots, thread};
+use crate::{cpu, generation, slots, thread};
 
 /// Whether it is registered, or the layer above has taken it to do that.
 static TAKEN: AtomicBool = AtomicBool::new(false);
@@ -33,5 +33,4 @@ unsafe extern "C" fn in_forked_child() {
     generation::in_forked_child();
     cpu::in_forked_child(thread::ask_token());
     slots::in_forked_child();
-    lend::in_forked_child();
 }

@@ -44,16 +44,16 @@ pub(crate) fn wait_for(word: &AtomicU32, expected: u32, span: u64) -> Wait {
     sleep(word, WAIT_FOR, expected, Some(Deadline { clock: Clock::Monotonic, at: span }))
 }
 
-/// After so long a real-time thread looks again which thread has the queue locked, ns.
+/// After so long a real-time thread looks again whether the queue is locked, and by which thread, ns.
 const LOOK_AGAIN_NS: u64 = 1_000_000;
 
 /// [`Futex::wait_for_queue`] of a real-time thread.
 #[cold]
 #[inline(never)]
 fn wait_and_lend(word: &AtomicU32, expected: u32, span: u64) -> Wait {
-    let lent = lend::wait(word, if span == u64::MAX { LOOK_AGAIN_NS } else { span });
-    match lent.unwrap_or_else(|| wait_for(word, expected, span.min(LOOK_AGAIN_NS))) {
-        Wait::TimedOut if span == u64::MAX => Wait::Woken,
+    let part = span.min(LOOK_AGAIN_NS);
+    match lend::wait(word, part).unwrap_or_else(|| wait_for(word, expected, part)) {
+        Wait::TimedOut if part < span => Wait::Woken,
         ended => ended,
     }
 }

@@ -3,12 +3,14 @@
 //! A queue is locked for a few dozen instructions, or for a barrier. Its holder may be preempted there, and a real-time thread that
 //! wants the queue would wait for every thread whose priority lies between theirs (priority inversion). The kernel's cure is a futex
 //! with priority inheritance, whose word has to be the id of its owner, and nothing else. The lock of a queue is no such word, so
-//! each of a few *desks*, chosen by the address of the queue, is one: the holder of a queue writes its id there, unless threads wait at
-//! the desk already; and a real-time thread that would sleep for the queue sleeps at the desk. It does not use what it gets there but
-//! to let go of it, and then tries to lock the queue as before.
+//! each of a few *desks*, chosen by the address of the queue, is one: the holder of a queue writes its id there, if the desk is free; and
+//! a real-time thread that would sleep for the queue sleeps at the desk. It does not use what it gets there but to let go of it, and
+//! then tries to lock the queue as before.
 //!
-//! A desk guards nothing. Two queues that share one, or a thread that ends while it stands there, cost a loan, not more: the waiter
-//! sleeps for a span, and looks again. Nothing is written before the first real-time thread of the process waits for a lock.
+//! A desk guards nothing, and a loan is not certain: two queues may share a desk, another waiter may just be leaving it, a
+//! handler may use it above its own thread. So a waiter stays there for a millisecond at a time. Nothing is written before the
+//! first real-time thread of the process waits for a lock. A thread stands at a desk only while it locks a queue and has it
+//! locked: a program's own mutexes with priority inheritance never find it there.
 
 use core::ptr;
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -16,7 +18,7 @@ use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use spinpark_platform::{Clock, Deadline, Wait};
 
 use crate::syscall::call6;
-use crate::{clock, policy, sandbox, thread};
+use crate::{clock, generation, policy, sandbox, thread};
 
 /// `FUTEX_LOCK_PI2`, since Linux 5.14: as `FUTEX_LOCK_PI`, with a deadline on the monotonic clock.
 const LOCK_PI2: i32 = 13 | libc::FUTEX_PRIVATE_FLAG;
@@ -27,14 +29,16 @@ const DESKS: usize = 64;
 /// 0, or the id of the thread that has a queue locked, with the kernel's bit if threads wait here.
 static AT: [AtomicU32; DESKS] = [const { AtomicU32::new(0) }; DESKS];
 
+/// The process whose threads stand there.
+static PROCESS: AtomicU32 = AtomicU32::new(0);
+
 fn desk(queue: *const AtomicU32) -> &'static AtomicU32 {
     // Fibonacci hashing: queues are 16 bytes or more apart.
     let hash = (queue as usize as u64 >> 2).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     &AT[(hash >> 58) as usize % DESKS]
 }
 
-/// The calling thread is about to lock the queue, so that no moment is left in which its holder does not stand there; or has just
-/// done so, after another one that tried.
+/// The calling thread is about to lock the queue; or has just done so, and stands there unless another one does.
 #[inline(always)]
 pub(crate) fn locks(queue: *const AtomicU32) {
     if policy::is_any_realtime() {
@@ -54,12 +58,7 @@ pub(crate) fn unlocked(queue: *const AtomicU32) {
 #[cold]
 #[inline(never)]
 fn stand_at_desk(queue: *const AtomicU32) {
-    let (desk, own) = (desk(queue), thread::token());
-    let seen = desk.load(Relaxed);
-    // A thread that stands there without a waiter may have another queue, or be gone.
-    if seen != own && seen & libc::FUTEX_WAITERS == 0 {
-        let _ = desk.compare_exchange(seen, own, Relaxed, Relaxed);
-    }
+    let _ = desk(queue).compare_exchange(0, thread::token(), Relaxed, Relaxed);
 }
 
 #[cold]
@@ -67,7 +66,7 @@ fn stand_at_desk(queue: *const AtomicU32) {
 fn leave(desk: &AtomicU32) {
     let own = thread::token();
     match desk.compare_exchange(own, 0, Relaxed, Relaxed) {
-        Err(seen) if seen & libc::FUTEX_TID_MASK == own => {
+        Err(seen) if seen & libc::FUTEX_TID_MASK == own && !sandbox::is_confined() => {
             let desk: *const AtomicU32 = desk;
             // SAFETY: the word is a static of this library. If it fails, the thread does not stand there.
             unsafe { call6(libc::SYS_futex, [desk as usize, UNLOCK_PI as usize, 0, 0, 0, 0]) };
@@ -82,6 +81,9 @@ fn leave(desk: &AtomicU32) {
 #[inline(never)]
 pub(crate) fn wait(queue: &AtomicU32, span: u64) -> Option<Wait> {
     let desk = desk(queue);
+    if generation::generation() != PROCESS.swap(generation::generation(), Relaxed) {
+        AT.iter().for_each(|desk| desk.store(0, Relaxed)); // threads of the parent stand there
+    }
     let holder = desk.load(Relaxed) & libc::FUTEX_TID_MASK;
     if sandbox::is_confined() || holder == 0 || holder == thread::token() {
         return None;
@@ -98,11 +100,12 @@ pub(crate) fn wait(queue: &AtomicU32, span: u64) -> Option<Wait> {
             Some(Wait::Woken)
         }
         TIMED_OUT => Some(Wait::TimedOut),
-        _ => None, // a kernel without it; a holder that has ended
+        // A holder that has ended, or a kernel without it. The kernel may have set its bit before it found out.
+        _ => {
+            for left in [holder, holder | libc::FUTEX_WAITERS] {
+                let _ = desk.compare_exchange(left, 0, Relaxed, Relaxed);
+            }
+            None
+        }
     }
-}
-
-/// No thread of the parent's stands anywhere here.
-pub(crate) fn in_forked_child() {
-    AT.iter().for_each(|desk| desk.store(0, Relaxed));
 }

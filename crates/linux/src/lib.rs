@@ -17,6 +17,7 @@ mod futex;
 mod generation;
 mod layout;
 mod lend;
+mod mapping;
 mod memory;
 mod observer;
 mod pacing;

@@ -35,10 +35,11 @@ use core::sync::atomic::{AtomicU32, AtomicUsize};
 
 use spinpark_platform::{ClosingCost, Reader, ReaderSlots, SlotLeft};
 
+use crate::generation::generation;
 use crate::layout::{LinuxWith, Rooms};
 use crate::slot::{COUNTED, CPUS, FREE, LINE, MARKED, UNSURE};
 use crate::syscall::call6;
-use crate::{cpu, rseq, thread};
+use crate::{cpu, mapping, rseq, thread};
 
 /// How many bits of a table's address are zero.
 const NAME_SHIFT: u32 = 16;
@@ -61,6 +62,9 @@ struct Table {
 const READS_PER_CPU: u32 = 128;
 /// The process' [`ClosingCost`].
 static CLOSING: AtomicU32 = AtomicU32::new(0);
+
+/// The process in which [`in_forked_child`] has run.
+static HANDLED: AtomicU32 = AtomicU32::new(0);
 
 /// No bias holds it.
 const NO_TABLE: u32 = u32::MAX;
@@ -192,13 +196,15 @@ pub(crate) fn take_back(lock: usize, kept: bool) -> Reader {
     // SAFETY: a slot of a table, which is never unmapped.
     let slot = unsafe { &*address };
     let frees = |value| slot.compare_exchange(value, FREE, AcqRel, Relaxed).is_ok();
-    let reader = if frees(lock) || frees(lock | MARKED) {
+    // In a child without fork handlers, a mark may be one that was set in the parent.
+    let is_sure = HANDLED.load(Relaxed) == generation();
+    let reader = if frees(lock) || is_sure && frees(lock | MARKED) {
         Reader::InSlot
     } else if frees(lock | COUNTED) {
         Reader::Counted
-    } else if slot.load(Relaxed) != lock | UNSURE {
+    } else if !matches!(slot.load(Relaxed) ^ lock, MARKED | UNSURE) {
         Reader::InSlot // given back already: by the handler of a fork that came in between
-    } else if kept && frees(lock | UNSURE) {
+    } else if kept && (frees(lock | MARKED) || frees(lock | UNSURE)) {
         Reader::Unsure
     } else {
         held.slot = address;
@@ -246,6 +252,7 @@ fn replace(name: u32, lock: usize, from: &[usize], mark: usize) -> u32 {
 /// Frees the slots of all readers but those of the surviving thread: they do not exist here, and would never give
 /// back their slots. Its own that were being counted may be, or may not.
 pub(crate) fn in_forked_child() {
+    HANDLED.store(generation(), Relaxed);
     let own = thread::reads();
     each(NAME.load(Relaxed), |slot| match slot.load(Relaxed) {
         0 => {}
@@ -283,6 +290,10 @@ impl<R: Rooms> ReaderSlots for LinuxWith<R> {
         let mut cost = ClosingCost(CLOSING.load(Relaxed));
         cost.took(took);
         CLOSING.store(cost.0, Relaxed); // of two threads at a time, one is forgotten
+    }
+
+    fn is_private(lock: usize) -> Option<bool> {
+        mapping::is_private(lock)
     }
 
     fn slot_table() -> u32 {

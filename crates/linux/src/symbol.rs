@@ -18,9 +18,9 @@ type Init = unsafe extern "C" fn();
 // Weak, and by their oldest version: before glibc 2.34 they live in libdl, which the drop-in asks for.
 #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
 core::arch::global_asm!(".symver dlsym, dlsym@GLIBC_2.2.5", ".symver dlvsym, dlvsym@GLIBC_2.2.5");
-core::arch::global_asm!(".weak dlsym", ".weak dlvsym", ".weak __tsan_init");
+core::arch::global_asm!(".weak dlsym", ".weak dlvsym", ".weak __tsan_init", ".weak __curbrk");
 
-/// Defines a function that returns the address of a weak symbol: from the GOT, where it is 0 if it is not defined.
+/// Defines a function that returns the address of a weak symbol, of a function or variable: from the GOT, where it is 0 if it is not defined.
 macro_rules! weak {
     ($($name:ident = $symbol:ident: $type:ty;)*) => {$(
         fn $name() -> Option<$type> {
@@ -48,6 +48,7 @@ weak! {
     bound_dlsym = dlsym: Dlsym;
     dlvsym = dlvsym: Dlvsym;
     tsan_init = __tsan_init: Init;
+    curbrk = __curbrk: &'static AtomicPtr<c_void>;
 }
 
 /// The version that glibc's oldest functions have.
@@ -75,6 +76,11 @@ fn dlsym() -> Option<Dlsym> {
 /// Whether ThreadSanitizer is in the process. Not by `dlsym`, which allocates to report that there is none.
 pub(crate) fn has_thread_sanitizer() -> bool {
     tsan_init().is_some()
+}
+
+/// Where glibc says that the heap ends; 0 if it does not.
+pub(crate) fn heap_end() -> usize {
+    curbrk().map_or(0, |end| end.load(Relaxed) as usize)
 }
 
 /// Where a symbol is looked for.

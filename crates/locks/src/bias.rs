@@ -12,9 +12,12 @@
 //!
 //! | `SLOTS` in the word | `table`         | meaning                                                                    |
 //! |---------------------|-----------------|----------------------------------------------------------------------------|
-//! | 0                   | 0               | revoked: readers are counted in the word                                   |
+//! | 0                   | no name         | revoked: readers are counted in the word                                   |
 //! | 1                   | a table's name  | enabled: readers may be in that table's slots, and in the word's count     |
-//! | 1                   | 0               | being enabled, or being revoked: by the holder of the queue lock           |
+//! | 1                   | no name         | being enabled, or being revoked: by the holder of the queue lock           |
+//!
+//! No name: 0; `PRIVATE`, once it is known that no other process has the lock's memory; or `SHARED`, if one may: then the bias is not
+//! enabled. (A lock may lie in shared memory although its attributes do not say so.)
 //!
 //! `SLOTS` keeps writers out (`word::fits`); upgradable holders and readers do not mind it.
 //!
@@ -28,8 +31,8 @@
 //!   fences (from then on no reader enters, and none leaves in passing), *marks* the slots, adds their number to the count as it
 //!   clears `SLOTS`, and *settles* them. A reader gives back its slot in one step, whatever is in it: if that is marked or not, it has
 //!   left, and if it is settled, it is counted. The thread that settles takes those off the count that have left marked slots. So no
-//!   reader that leaves waits for that thread, and the count is never too small; where it is too large, the queue is locked, and no
-//!   thread has queued for an exclusive hold (G3). A settled slot stays taken until its reader comes, so the bias may have been
+//!   reader that leaves waits for that thread, and the count is never too small. It is too large for a moment, in which the queue is
+//!   locked and no thread has queued for an exclusive hold (G3): a writer waits for the thread that settles, as it does for the fence. A settled slot stays taken until its reader comes, so the bias may have been
 //!   enabled again by then.
 //! - **G3** (no lost wake-up) No thread that wants the lock alone waits in the queue while `SLOTS` is set: it revokes the
 //!   bias before it queues, and G1 keeps the bias revoked while flags are set. So no thread waits for a reader in a slot.
@@ -41,7 +44,8 @@
 //!   counted yet; the thread that revokes the bias next does all of it. No `SLOTS`, but a slot that is marked and not settled: its
 //!   reader is counted, and the thread that enables the bias next settles it first. A reader in such a slot is told that it is
 //!   [`Unsure`](Reader::Unsure), and looks at `SLOTS` under the queue lock. (Readers that are no threads of the child are in no
-//!   slots: the platform sees to that.)
+//!   slots: the platform sees to that. A reader that leaves a marked slot, and forks before it is taken off the count, leaves a
+//!   reader too many in the child.)
 //!
 //! # Orderings
 //!
@@ -64,6 +68,11 @@ use spinpark_platform::{
 use crate::core::{has_cpus_to_spare, LockCore};
 use crate::queue::{Ask, Owner};
 use crate::word::{self, UNIT};
+
+/// In `table`: the lock is this process' alone. (No table is at the address that these would name.)
+const PRIVATE: u32 = 1;
+/// In `table`: the lock may be another process', too.
+const SHARED: u32 = 2;
 
 /// In `reads`: a writer holds the lock.
 const WRITING: u32 = u32::MAX;
@@ -140,7 +149,7 @@ impl<P: Platform> ReaderBias<P> {
     #[inline(never)]
     fn enable(&self, core: &LockCore<P>, lock: usize) {
         let table = P::slot_table();
-        if table == 0 {
+        if table == 0 || !self.is_private(lock) {
             self.reads.store(0, Relaxed); // asks again after as many reads
             return;
         }
@@ -162,6 +171,21 @@ impl<P: Platform> ReaderBias<P> {
         drop(queue);
     }
 
+    /// Whether readers of the lock may be in slots: asked until that is known.
+    fn is_private(&self, lock: usize) -> bool {
+        let known = self.table.load(Relaxed);
+        if known == 0 {
+            let began = P::now(Clock::Monotonic);
+            let Some(private) = P::is_private(lock) else { return false };
+            // That, too, is what reads have to pay for. The exchange fails if another thread has enabled the bias meanwhile.
+            P::bias_revoked(P::now(Clock::Monotonic).saturating_sub(began));
+            let found = if private { PRIVATE } else { SHARED };
+            let _ = self.table.compare_exchange(0, found, Relaxed, Relaxed);
+            return private;
+        }
+        known != SHARED
+    }
+
     /// G2: revokes the bias, if it is enabled, and counts in the word the readers in slots of the lock at `lock`. `false`: nothing is
     /// done, because another thread has had the queue locked while this one slept for `span` ns (0: it does not sleep; `u64::MAX`: as
     /// long as it takes).
@@ -173,10 +197,10 @@ impl<P: Platform> ReaderBias<P> {
         let Some(queue) = queue else { return false };
         if word::has_slots(core.peek()) {
             let table = match self.table.load(Relaxed) {
-                0 => P::slot_table(), // G6
+                0 | PRIVATE => P::slot_table(), // G6
                 table => table,
             };
-            self.table.store(0, Relaxed);
+            self.table.store(PRIVATE, Relaxed);
             self.reads.store(0, Relaxed); // G5: before writers are let in
             let began = P::now(Clock::Monotonic);
             P::heavy_fence();
@@ -201,24 +225,27 @@ impl<P: Platform> ReaderBias<P> {
     #[cold]
     #[inline(never)]
     pub(crate) fn is_counted(core: &LockCore<P>, lock: usize) -> bool {
-        let reader = match P::slot_take_back(lock, false) {
-            Reader::Unsure => {
-                let _queue = core.lock_queue(); // the bias stays as it is
-                match P::slot_take_back(lock, true) {
-                    Reader::Unsure if word::has_slots(core.peek()) => Reader::InSlot, // G6
-                    reader => reader,
-                }
+        loop {
+            match P::slot_take_back(lock, false) {
+                Reader::InSlot => return false,
+                Reader::Counted => return true,
+                Reader::Unsure => {}
             }
-            reader => reader,
-        };
-        reader != Reader::InSlot
+            // The thread that has it locked may settle the slot meanwhile, and then be stopped.
+            let Some(_queue) = core.lock_queue_within(&|| P::TUNING.watch_ns) else { continue };
+            return match P::slot_take_back(lock, true) {
+                Reader::InSlot => false,
+                Reader::Counted => true,
+                Reader::Unsure => !word::has_slots(core.peek()), // G6: the bias stays as it is
+            };
+        }
     }
 
     /// Whether a slot names the lock; a hint.
     #[cold]
     pub(crate) fn has_readers(&self, lock: usize) -> bool {
         match self.table.load(Relaxed) {
-            0 => true, // on the move
+            0 | PRIVATE => true, // on the move
             table => P::has_slots(table, lock),
         }
     }

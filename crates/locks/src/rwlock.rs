@@ -265,6 +265,7 @@ impl<P: Platform> RawRwLock<P> {
 
     /// Acquires for an exclusive hold; on the way revokes the bias as often as readers enable it.
     fn acquire_alone(&self, want: Want, token: u32, deadline: Option<Deadline>) -> bool {
+        let mut span = P::TUNING.watch_ns;
         loop {
             match self.core.acquire(want, token, deadline) {
                 Outcome::Acquired => {
@@ -276,8 +277,12 @@ impl<P: Platform> RawRwLock<P> {
                 // At the deadline, too: the lock may be free.
                 Outcome::TimedOut | Outcome::Biased => {
                     let left = deadline.map_or(u64::MAX, Deadline::left::<P>);
-                    if !self.bias.revoke(&self.core, self.key(), left) && left == 0 {
-                        return false;
+                    if !self.bias.revoke(&self.core, self.key(), span.min(left)) {
+                        if left == 0 {
+                            return false;
+                        }
+                        span = span.saturating_mul(2).min(P::TUNING.longest_watch_ns);
+                        // T15
                     }
                 }
             }

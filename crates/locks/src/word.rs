@@ -263,11 +263,8 @@ pub(crate) const fn is_promised(word: u32) -> bool {
 /// heeded it for long enough; a real-time thread; a call that does not wait. A demand, of a lock that is held, it heeds.
 pub(crate) const fn admits_past_promise(word: u32, want: Want) -> bool {
     match want {
-        Want::Read | Want::ReadAgain | Want::Upgradable => {
-            fits(word, want) && (!is_held(word) || admits(word, want))
-        }
-        Want::ReadBehindWaiters => admits(word, want),
         Want::Write | Want::Upgrade => fits(word, want),
+        _ => fits(word, want) && (!is_held(word) || admits(word, want)),
     }
 }
 

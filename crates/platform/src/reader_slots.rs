@@ -47,6 +47,13 @@ pub trait ReaderSlots: AsymmetricBarrier + ReadHolds {
         let _ = took;
     }
 
+    /// Whether no other process has the memory of the lock at `lock`: slots, and the fence, are of one process. `None`: that cannot be
+    /// found out now. May take as long as a revocation.
+    fn is_private(lock: usize) -> Option<bool> {
+        let _ = lock;
+        Some(true)
+    }
+
     /// The name of the table in which the calling code has its slots, for the bias of a lock; 0 if there are no slots.
     fn slot_table() -> u32;
 

@@ -64,22 +64,24 @@ export! {
         ["spinpark_pthread_rwlock_clockwrlock_0" as "pthread_rwlock_clockwrlock@GLIBC_2.30", "spinpark_pthread_rwlock_clockwrlock_1" as "pthread_rwlock_clockwrlock@@GLIBC_2.34"];
 }
 
-// Condition variables. Their 2.2.5 forms have another layout and stay glibc's.
+// Condition variables. glibc's 2.2.5 forms keep a pointer in the object, and release a mutex past the drop-in. The oldest version is also
+// what symbols without one are bound to (of plugins linked with musl, for example), so ours take the object, which has 48 bytes there,
+// as it is; with `SPINPARK_DISABLE=1`, too. (In programs linked before glibc 2.3 it has 24.)
 export! {
     pthread_cond_init(cond: *mut pthread_cond_t, attributes: *const pthread_condattr_t) -> c_int = cond::init,
-        ["spinpark_pthread_cond_init_0" as "pthread_cond_init@@GLIBC_2.3.2"];
+        ["spinpark_pthread_cond_init_0" as "pthread_cond_init@@GLIBC_2.3.2", "spinpark_pthread_cond_init_1" as "pthread_cond_init@GLIBC_2.2.5"];
     pthread_cond_destroy(cond: *mut pthread_cond_t) -> c_int = cond::destroy,
-        ["spinpark_pthread_cond_destroy_0" as "pthread_cond_destroy@@GLIBC_2.3.2"];
+        ["spinpark_pthread_cond_destroy_0" as "pthread_cond_destroy@@GLIBC_2.3.2", "spinpark_pthread_cond_destroy_1" as "pthread_cond_destroy@GLIBC_2.2.5"];
     pthread_cond_wait(cond: *mut pthread_cond_t, mutex: *mut pthread_mutex_t) -> c_int = cond::wait,
-        ["spinpark_pthread_cond_wait_0" as "pthread_cond_wait@@GLIBC_2.3.2"];
+        ["spinpark_pthread_cond_wait_0" as "pthread_cond_wait@@GLIBC_2.3.2", "spinpark_pthread_cond_wait_1" as "pthread_cond_wait@GLIBC_2.2.5"];
     pthread_cond_timedwait(cond: *mut pthread_cond_t, mutex: *mut pthread_mutex_t, time: *const timespec) -> c_int = cond::timed_wait,
-        ["spinpark_pthread_cond_timedwait_0" as "pthread_cond_timedwait@@GLIBC_2.3.2"];
+        ["spinpark_pthread_cond_timedwait_0" as "pthread_cond_timedwait@@GLIBC_2.3.2", "spinpark_pthread_cond_timedwait_1" as "pthread_cond_timedwait@GLIBC_2.2.5"];
     pthread_cond_clockwait(cond: *mut pthread_cond_t, mutex: *mut pthread_mutex_t, clock: clockid_t, time: *const timespec) -> c_int = cond::clock_wait,
         ["spinpark_pthread_cond_clockwait_0" as "pthread_cond_clockwait@GLIBC_2.30", "spinpark_pthread_cond_clockwait_1" as "pthread_cond_clockwait@@GLIBC_2.34"];
     pthread_cond_signal(cond: *mut pthread_cond_t) -> c_int = cond::signal,
-        ["spinpark_pthread_cond_signal_0" as "pthread_cond_signal@@GLIBC_2.3.2"];
+        ["spinpark_pthread_cond_signal_0" as "pthread_cond_signal@@GLIBC_2.3.2", "spinpark_pthread_cond_signal_1" as "pthread_cond_signal@GLIBC_2.2.5"];
     pthread_cond_broadcast(cond: *mut pthread_cond_t) -> c_int = cond::broadcast,
-        ["spinpark_pthread_cond_broadcast_0" as "pthread_cond_broadcast@@GLIBC_2.3.2"];
+        ["spinpark_pthread_cond_broadcast_0" as "pthread_cond_broadcast@@GLIBC_2.3.2", "spinpark_pthread_cond_broadcast_1" as "pthread_cond_broadcast@GLIBC_2.2.5"];
 }
 
 // Cancellation.

@@ -1,5 +1,8 @@
 //! `pthread_cond_*`. The real wait is called: its semantics, cancellation among them, are the next implementation's.
 //!
+//! Those of the oldest version (`GLIBC_2.2.5`), to which symbols without a version are bound, keep the condition variable elsewhere: they
+//! are functions of their own.
+//!
 //! The mutex counts as released at the call and as acquired at the return: the time between is the condition variable's.
 
 use core::ffi::c_int;
@@ -131,6 +134,30 @@ functions! {
     signal(cond, _b, _c, _d, site) = signal_by::<DETAIL>(Function::pthread_cond_signal, cond, site);
     broadcast(cond, _b, _c, _d, site) = signal_by::<DETAIL>(Function::pthread_cond_broadcast, cond, site);
     init(cond, attributes, c, d, site) = initialise::<DETAIL>(Function::pthread_cond_init, [cond, attributes, c, d], site);
+    old_wait(cond, mutex, c, d, site) =
+        wait_by::<DETAIL>(Function::old_pthread_cond_wait, [cond, mutex, c, d], 0, ETIMEDOUT, site);
+    old_timed_wait(cond, mutex, time, d, site) =
+        wait_by::<DETAIL>(Function::old_pthread_cond_timedwait, [cond, mutex, time, d], time, ETIMEDOUT, site);
+    old_signal(cond, _b, _c, _d, site) = signal_by::<DETAIL>(Function::old_pthread_cond_signal, cond, site);
+    old_broadcast(cond, _b, _c, _d, site) = signal_by::<DETAIL>(Function::old_pthread_cond_broadcast, cond, site);
+    old_init(cond, attributes, c, d, site) =
+        initialise::<DETAIL>(Function::old_pthread_cond_init, [cond, attributes, c, d], site);
+}
+
+/// `pthread_cond_destroy` of the oldest version.
+///
+/// # Safety
+///
+/// As its namesake.
+pub(crate) unsafe extern "C" fn old_destroy(
+    cond: usize,
+    _b: usize,
+    _c: usize,
+    _d: usize,
+    _site: Site,
+) -> c_int {
+    // SAFETY: the caller's condition variable.
+    unsafe { dispose(Function::old_pthread_cond_destroy, cond) }
 }
 
 /// `pthread_cond_destroy`.

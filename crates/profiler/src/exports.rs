@@ -203,4 +203,16 @@ exports! {
         ["spinpark_profiler_alias_cnd_broadcast_0" as "cnd_broadcast@GLIBC_2.28", "spinpark_profiler_alias_cnd_broadcast_1" as "cnd_broadcast@@GLIBC_2.34"];
     37 dlclose = all!(unload::dlclose),
         ["spinpark_profiler_alias_dlclose_0" as "dlclose@GLIBC_2.2.5", "spinpark_profiler_alias_dlclose_1" as "dlclose@@GLIBC_2.34"];
+    38 old_pthread_cond_init = always!(old_init in condvar),
+        ["spinpark_profiler_alias_old_pthread_cond_init" as "pthread_cond_init@GLIBC_2.2.5"];
+    39 old_pthread_cond_destroy = all!(condvar::old_destroy),
+        ["spinpark_profiler_alias_old_pthread_cond_destroy" as "pthread_cond_destroy@GLIBC_2.2.5"];
+    40 old_pthread_cond_wait = always!(old_wait in condvar),
+        ["spinpark_profiler_alias_old_pthread_cond_wait" as "pthread_cond_wait@GLIBC_2.2.5"];
+    41 old_pthread_cond_timedwait = always!(old_timed_wait in condvar),
+        ["spinpark_profiler_alias_old_pthread_cond_timedwait" as "pthread_cond_timedwait@GLIBC_2.2.5"];
+    42 old_pthread_cond_signal = each!(old_signal in condvar),
+        ["spinpark_profiler_alias_old_pthread_cond_signal" as "pthread_cond_signal@GLIBC_2.2.5"];
+    43 old_pthread_cond_broadcast = each!(old_broadcast in condvar),
+        ["spinpark_profiler_alias_old_pthread_cond_broadcast" as "pthread_cond_broadcast@GLIBC_2.2.5"];
 }

@@ -16,7 +16,7 @@ macro_rules! functions {
         /// How many functions there are.
         pub(crate) const COUNT: usize = [$(Function::$name,)*].len();
 
-        /// Their names, as in the C library.
+        /// Their names, as in the C library; those of the oldest version of condition variables begin with `old_`.
         pub(crate) const NAMES: &[&CStr] = &[$(
             match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
                 Ok(name) => name,
@@ -65,4 +65,10 @@ functions! {
     cnd_signal
     cnd_broadcast
     dlclose
+    old_pthread_cond_init
+    old_pthread_cond_destroy
+    old_pthread_cond_wait
+    old_pthread_cond_timedwait
+    old_pthread_cond_signal
+    old_pthread_cond_broadcast
 }

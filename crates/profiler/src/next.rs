@@ -45,6 +45,10 @@ pub(crate) fn forget_error() {
 /// had its present layout since 2.3.2. Not always: a library between that intercepts them (ThreadSanitizer's) exports no
 /// version, and `dlvsym` passes it by. Clockwait has always had one layout.
 fn find(name: &CStr) -> *mut c_void {
+    if let Some(old) = name.to_bytes_with_nul().strip_prefix(b"old_") {
+        let old = CStr::from_bytes_with_nul(old).unwrap_or(name);
+        return lookup_version(old, c"GLIBC_2.2.5");
+    }
     let found = lookup(Scope::Next, name);
     let is_double = name.to_bytes().starts_with(b"pthread_cond_") && name != c"pthread_cond_clockwait";
     let is_older = is_double && found == lookup_version(name, c"GLIBC_2.2.5");

@@ -137,9 +137,24 @@ impl<'a> Waiting<'a> {
                 mutex.raw.unlock_to_wait();
                 0
             }
-            // SAFETY: the caller of the wait vouches for its mutex.
-            None => unsafe { mutex::unlock_elsewhere(self.mutex) },
+            None => {
+                self.uses_glibcs(true);
+                // SAFETY: the caller of the wait vouches for its mutex.
+                let error = unsafe { mutex::unlock_elsewhere(self.mutex) };
+                if error != 0 {
+                    self.uses_glibcs(false);
+                }
+                error
+            }
         }
+    }
+
+    /// A waiter is a user of its mutex, as it is in glibc's own waits: glibc does not destroy a mutex that has users, and counts them
+    /// while it is held.
+    fn uses_glibcs(&self, begins: bool) {
+        // SAFETY: the caller of the wait vouches for its mutex, in which glibc's fields are where they are in ours.
+        let users = unsafe { Mutex::at(self.mutex) }.users();
+        users.fetch_add(if begins { 1 } else { u32::MAX }, Relaxed);
     }
 
     fn finish(&self, is_cancelled: bool) -> WaitResult {
@@ -162,8 +177,12 @@ impl<'a> Waiting<'a> {
                 0
             }
             Some(mutex) => mutex.hold_foreign_again(self.depth),
-            // SAFETY: the caller of the wait vouches for its mutex.
-            None => unsafe { real::pthread_mutex_lock(self.mutex) },
+            None => {
+                // SAFETY: the caller of the wait vouches for its mutex.
+                let error = unsafe { real::pthread_mutex_lock(self.mutex) };
+                self.uses_glibcs(false);
+                error
+            }
         };
         (result, error)
     }

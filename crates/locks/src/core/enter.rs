@@ -23,7 +23,9 @@ impl<P: Platform> LockCore<P> {
     #[inline]
     pub(crate) fn try_once(&self, want: Want, token: u32) -> bool {
         loop {
-            if self.try_acquire(want, token) || self.try_past_promise(want, token) {
+            // A reader that waits behind all others does so in a try, too.
+            let passes = want != Want::ReadBehindWaiters;
+            if self.try_acquire(want, token) || passes && self.try_past_promise(want, token) {
                 return true;
             }
             if P::generation() == 0 || !self.adopt() {

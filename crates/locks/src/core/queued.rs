@@ -123,17 +123,24 @@ impl<P: Platform> LockCore<P> {
         deadline: Option<Deadline>,
     ) -> Result<QueueGuard<'_, P, Self>, Joined> {
         let mut span = P::TUNING.watch_ns;
+        let mut waited = 0_u64;
         loop {
             let left = || deadline.map_or(u64::MAX, Deadline::left::<P>);
             if let Some(queue) = self.lock_queue_within(&|| span.min(left())) {
                 return Ok(queue);
             }
-            match self.acquire_or_mark(None, node.want, node.token, *announced, 0, Promise::Passes) {
+            waited = waited.saturating_add(span);
+            // H3, as in `recheck`: a reader inside may wait for this one.
+            let joins = node.want.joins_readers() && waited >= P::TUNING.reader_patience_ns;
+            let want = if joins { Want::ReadAgain } else { node.want };
+            let joined = self.acquire_or_mark(None, want, node.token, *announced, 0, Promise::Passes);
+            let withdrawn = core::mem::replace(announced, Announced::None) != Announced::None;
+            if !matches!(joined, Joined::Acquired) && (withdrawn || matches!(joined, Joined::Foreign)) {
+                self.service_now(); // L1; X2
+            }
+            match joined {
                 Joined::Queued => {} // as it was, but for what it had announced
                 joined => return Err(joined),
-            }
-            if core::mem::replace(announced, Announced::None) != Announced::None {
-                self.service_now(); // L1
             }
             if left() == 0 {
                 P::event(Event::TimedOut);
@@ -277,6 +284,10 @@ impl<P: Platform> LockCore<P> {
             while matches!(joined, Joined::Acquired) && word::is_waking(seen) {
                 let alone = word::withdraw(seen, Announced::Waking);
                 match self.word().compare_exchange_weak(seen, alone, Relaxed, Relaxed) {
+                    Ok(_) if word::has_waiters(alone) && !word::is_write_held(alone) => {
+                        self.service_now(); // another one may have room beside a reader
+                        break;
+                    }
                     Ok(_) => break,
                     Err(now) => seen = now,
                 }

@@ -45,7 +45,9 @@
 
 use core::marker::PhantomData;
 
-use spinpark_platform::{AtomicU32, Ordering::Acquire, Ordering::Relaxed, Ordering::Release, Platform, Wait};
+use spinpark_platform::{
+    AtomicU32, Clock, Ordering::Acquire, Ordering::Relaxed, Ordering::Release, Platform,
+};
 
 use super::WaitQueue;
 
@@ -184,7 +186,7 @@ impl<P: Platform> WaitQueue<P> {
                 // More threads than can be counted are in the middle of a release, and may wait for this one's CPU: it sleeps
                 // until the last of them has unpinned. Others may sleep beside it, as in `lock`.
                 Ask::ServicePinned if seen & PINS == PINS => {
-                    seen = self.sleep(seen, u64::MAX).0;
+                    seen = self.sleep(seen, u64::MAX);
                     slept = QUEUED;
                     continue;
                 }
@@ -216,14 +218,15 @@ impl<P: Platform> WaitQueue<P> {
         }
     }
 
-    /// Locks the queue, unless another thread has it locked while this one sleeps for `span` ns (0: it does not; `u64::MAX`: as
-    /// long as it takes), which is asked before a sleep.
+    /// Locks the queue, or gives up once this thread has waited for `span` ns since it first slept (0: it does not sleep; `u64::MAX`: as
+    /// long as it takes), which is asked then.
     #[inline(never)] // for the drop-in's size
     pub(crate) fn lock_within(&self, span: &dyn Fn() -> u64) -> Option<LockedQueue<'_, P>> {
         let generation = P::generation() << GENERATION_SHIFT;
         let mut mine = generation | LOCKED;
         let mut polls = P::TUNING.queue_polls;
-        let mut ended = Wait::Woken;
+        let mut end = None;
+        let mut gives_up = false;
         let mut seen = self.lock.load(Relaxed);
         loop {
             let inherited = seen & !STATE != generation;
@@ -233,11 +236,12 @@ impl<P: Platform> WaitQueue<P> {
                     Ok(_) => return Some(self.enter(seen, inherited)),
                     Err(now) => seen = now,
                 }
+                P::unlocked_queue(&self.lock);
             } else if polls > 0 {
                 polls -= 1;
                 P::spin_hint();
                 seen = self.lock.load(Relaxed);
-            } else if ended == Wait::TimedOut {
+            } else if gives_up {
                 // The wake-up of a thread that has slept, and gives up, may have been meant for one that sleeps still.
                 let marked = mine & QUEUED | seen;
                 if seen == marked || self.lock.compare_exchange(seen, marked, Relaxed, Relaxed).is_ok() {
@@ -245,12 +249,19 @@ impl<P: Platform> WaitQueue<P> {
                 }
                 seen = self.lock.load(Relaxed);
             } else {
-                let span = span();
-                if span == 0 {
-                    ended = Wait::TimedOut;
+                let end = *end.get_or_insert_with(|| match span() {
+                    span @ (0 | u64::MAX) => span,
+                    span => P::now(Clock::Monotonic).saturating_add(span),
+                });
+                let left = match end {
+                    0 | u64::MAX => end,
+                    end => end.saturating_sub(P::now(Clock::Monotonic)),
+                };
+                if left == 0 {
+                    gives_up = true;
                     continue;
                 }
-                (seen, ended) = self.sleep(seen, span);
+                seen = self.sleep(seen, left);
                 // Others may sleep beside us: a thread that has slept owes them a wake (a woken waiter that re-locks with
                 // the uncontended value loses one).
                 mine = generation | LOCKED | QUEUED;
@@ -261,12 +272,12 @@ impl<P: Platform> WaitQueue<P> {
     /// Sleeps until the holder has unlocked, or for `span` ns; returns the value to go on with.
     #[cold]
     #[inline(never)]
-    fn sleep(&self, seen: u32, span: u64) -> (u32, Wait) {
-        P::unlocked_queue(&self.lock); // this thread has tried to
+    fn sleep(&self, seen: u32, span: u64) -> u32 {
         let marked = seen | QUEUED;
-        let sleeps = seen == marked || self.lock.compare_exchange(seen, marked, Relaxed, Relaxed).is_ok();
-        let ended = if sleeps { P::wait_for_queue(&self.lock, marked, span) } else { Wait::ValueChanged };
-        (self.lock.load(Relaxed), ended)
+        if seen == marked || self.lock.compare_exchange(seen, marked, Relaxed, Relaxed).is_ok() {
+            P::wait_for_queue(&self.lock, marked, span);
+        }
+        self.lock.load(Relaxed)
     }
 
     /// The locked queue whose lock word held `seen` before it was locked.
@@ -324,7 +335,7 @@ impl<P: Platform> LockedQueue<'_, P> {
                     P::spin_hint();
                     seen = queue.lock.load(Relaxed);
                 } else {
-                    seen = queue.sleep(seen, u64::MAX).0;
+                    seen = queue.sleep(seen, u64::MAX);
                 }
                 continue;
             }

@@ -283,6 +283,10 @@ impl<P: Platform> ReaderSlots for Counted<P> {
         P::bias_revoked(took);
     }
 
+    fn is_private(lock: usize) -> Option<bool> {
+        P::is_private(lock)
+    }
+
     fn slot_table() -> u32 {
         P::slot_table()
     }

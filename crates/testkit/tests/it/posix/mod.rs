@@ -80,6 +80,8 @@ programs! {
     cond_destroy_deadline [spinpark] = "cond_destroy_cancelled" "deadline";
     cond_cancel [glibc spinpark disabled];
     cond_lost_wakeup [glibc spinpark];
+    old_condvars [glibc spinpark disabled];
+    shared_private [glibc spinpark disabled];
     cancel_points [glibc spinpark disabled];
     cancellers [glibc spinpark disabled];
 
@@ -108,6 +110,7 @@ programs! {
     stopped_woken_5 [glibc spinpark] = "not_running" "woken" "5";
     handler_of_a_waiter [glibc spinpark] = "not_running" "handler";
     handlers_that_wait [glibc spinpark] = "not_running" "handlers";
+    stopped_in_queue [spinpark];
     realtime_promise [glibc spinpark] = "not_running" "realtime";
     realtime_in_a_queue [glibc spinpark] = "not_running" "inversion" "mutex";
     realtime_reader [glibc spinpark] = "not_running" "inversion" "read";
