@@ -7,6 +7,7 @@ use assert_cmd::cargo::cargo_bin;
 use spinpark_lockbench::grid::cells::points;
 use spinpark_lockbench::grid::definition::Grid;
 use spinpark_lockbench::locks::definitions::Definitions;
+use spinpark_lockbench::locks::load::Placement;
 use spinpark_lockbench::locks::peers::Listing;
 use spinpark_lockbench::locks::worker::Request;
 use spinpark_lockbench::locks::workloads::Report;
@@ -48,8 +49,15 @@ fn every_peer_runs_every_workload() {
             let run = |millis| {
                 let (adapter, load) = (adapter.clone(), workload.load.clone());
                 let threads = workload.threads[workload.threads.len() / 3];
-                let request =
-                    Request { adapter, load, threads, millis, count_futex_calls: false, untimed: true };
+                let request = Request {
+                    adapter,
+                    load,
+                    threads,
+                    millis,
+                    cpus: Placement::Any,
+                    count_futex_calls: false,
+                    untimed: true,
+                };
                 Report::parse(&worker(&serde_json::to_string(&request).unwrap()).unwrap()).unwrap()
             };
             // Longer only where a busy machine lets nothing happen in a short time.
@@ -72,8 +80,15 @@ fn every_peer_runs_every_plane() {
             let run = |millis| {
                 let (adapter, load) = (adapter.clone(), point.load.clone());
                 let threads = point.threads;
-                let request =
-                    Request { adapter, load, threads, millis, count_futex_calls: false, untimed: true };
+                let request = Request {
+                    adapter,
+                    load,
+                    threads,
+                    millis,
+                    cpus: Placement::Any,
+                    count_futex_calls: false,
+                    untimed: true,
+                };
                 Report::parse(&worker(&serde_json::to_string(&request).unwrap()).unwrap()).unwrap()
             };
             let is_done = [5, 50, 500, 5_000].into_iter().any(|millis| run(millis).operations > 0);

@@ -26,7 +26,7 @@ docs/grid.md says how to read it.";
 /// Measure implementations over planes of parameters, as heat maps
 ///
 /// Planes are section × outside × threads for a mutex (and four variations), the same × writes for a read-write lock,
-/// bounded queues, and threads that hand work over. Each cell runs every implementation, in shuffled rounds over all cells.
+/// bounded queues, threads that hand work over, and pipelines; some again on one CPU, and with bound threads. Each cell runs every implementation, in shuffled rounds over all cells.
 /// The heat map shows ours ÷ the best peer of each cell.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]

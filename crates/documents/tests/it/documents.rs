@@ -14,6 +14,7 @@ use spinpark_documents::workloads::{self, Workload, document};
 use spinpark_documents::{d001, d002, d003};
 use spinpark_lockbench::locks::definitions::Definitions;
 use spinpark_lockbench::locks::experiment as of_locks;
+use spinpark_lockbench::locks::load::Placement;
 use spinpark_lockbench::report::locks;
 use spinpark_measure::environment::Environment;
 use spinpark_measure::failure::RunError;
@@ -106,6 +107,7 @@ fn hot_lock() -> What {
             workload: workload.name.clone(),
             load: workload.load.clone(),
             threads,
+            cpus: Placement::Any,
             at_least_millis: 0,
             implementations: names.clone(),
             skipped: Vec::new(),

@@ -6,7 +6,9 @@ use spinpark_measure::rounds;
 use super::definition::{Axes, Handoff, Kind, Plane};
 use crate::locks::definitions::Implementation;
 use crate::locks::experiment::{Cell, Measured};
-use crate::locks::load::{Barrier, Load, PingPong, Placement, Pool, Queue, Section, Shared, Signal, Wake};
+use crate::locks::load::{
+    Barrier, Load, PingPong, Pipeline, Placement, Pool, Queue, Section, Shared, Signal, Wake,
+};
 use crate::locks::peers::Peers;
 use crate::locks::selection::split;
 
@@ -99,6 +101,7 @@ pub fn points(plane: &Plane, axes: &Axes) -> Result<Vec<Point>, String> {
         Kind::Rwlock => rwlock(plane, axes),
         Kind::Queue => queue(plane, axes),
         Kind::Handoff => handoff(plane, axes),
+        Kind::Pipeline => pipeline(plane, axes),
     };
     if points.is_empty() {
         return Err(String::from("nothing is left to measure with these values"));
@@ -208,6 +211,23 @@ fn handoff(plane: &Plane, axes: &Axes) -> Vec<Point> {
     points
 }
 
+fn pipeline(plane: &Plane, axes: &Axes) -> Vec<Point> {
+    let mut points = Vec::new();
+    for &threads in &axes.threads {
+        for &capacity in &axes.capacity {
+            for &signal in &axes.signal {
+                for &work in &axes.work {
+                    let load = Load::Pipeline(Pipeline { capacity, work, signal });
+                    let column = format!("{}/{work}", short(signal));
+                    let place = place(plane, String::new(), format!("{threads} stages, {capacity}"), column);
+                    points.push(Point { place, load, threads });
+                }
+            }
+        }
+    }
+    points
+}
+
 fn short(signal: Signal) -> &'static str {
     match signal {
         Signal::UnderLock => "un",
@@ -239,6 +259,7 @@ pub fn cells(
                 workload,
                 load,
                 threads,
+                cpus: plane.cpus,
                 at_least_millis,
                 implementations,
                 skipped,

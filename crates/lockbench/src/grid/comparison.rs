@@ -11,6 +11,7 @@ use super::figure::{Against, Figure};
 use super::ideal;
 use super::starvation::Starvation;
 use crate::locks::definitions::{Implementation, Role};
+use crate::locks::load::Placement;
 
 /// Fewer than for a single number: a grid has thousands of intervals.
 const RESAMPLES: usize = 2_000;
@@ -125,7 +126,8 @@ impl Context<'_> {
             return None;
         }
         let load = &cell.measured.cell.load;
-        let ideal = ideal::throughput(load, cell.threads(), self.cpus, self.calibration.as_ref()?)?;
+        let cpus = if cell.measured.cell.cpus == Placement::One { 1 } else { self.cpus };
+        let ideal = ideal::throughput(load, cell.threads(), cpus, self.calibration.as_ref()?)?;
         let own = by_round(cell, ours, Figure::Throughput);
         let shares = own.iter().map(|(round, own)| (*round, own / ideal)).collect();
         self.compared("ideal", &own, ideal, shares)

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::figure::{Against, Figure};
 use crate::locks::definitions::{Implementation, Role};
-use crate::locks::load::{Signal, Wake};
+use crate::locks::load::{Placement, Signal, Wake};
 use crate::locks::selection::once;
 
 /// Everything in the file.
@@ -56,6 +56,9 @@ pub struct Plane {
     /// Milliseconds for which each thread leaves now and then.
     #[serde(default)]
     pub leaves_ms: u32,
+    /// Where threads run.
+    #[serde(default, skip_serializing_if = "Placement::is_any")]
+    pub cpus: Placement,
 }
 
 fn one() -> usize {
@@ -84,6 +87,8 @@ pub enum Kind {
     Queue,
     /// Threads that wait for each other.
     Handoff,
+    /// Stages with a bounded queue between each two.
+    Pipeline,
 }
 
 /// A way in which threads wait for each other.
@@ -117,6 +122,9 @@ pub struct Axes {
     /// Producers, consumers, capacity.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub queues: Vec<[usize; 3]>,
+    /// Items that each queue of a pipeline holds.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub capacity: Vec<usize>,
     /// Iterations of work on an item.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub work: Vec<u32>,
@@ -144,6 +152,7 @@ impl Axes {
             outside: either(&self.outside, &other.outside),
             writes: either(&self.writes, &other.writes),
             queues: either(&self.queues, &other.queues),
+            capacity: either(&self.capacity, &other.capacity),
             work: either(&self.work, &other.work),
             signal: either(&self.signal, &other.signal),
             wake: either(&self.wake, &other.wake),
@@ -160,6 +169,7 @@ impl Axes {
         distinct("`section`", &self.section)?;
         distinct("`outside`", &self.outside)?;
         distinct("`writes`", &self.writes)?;
+        distinct("`capacity`", &self.capacity)?;
         distinct("`work`", &self.work)
     }
 }

@@ -8,7 +8,7 @@ use spinpark_measure::failure::RunError;
 use spinpark_measure::measure::End;
 use spinpark_measure::rounds;
 
-use super::load::Load;
+use super::load::{Load, Placement};
 use super::workloads::Report;
 
 pub use spinpark_measure::rounds::Plan;
@@ -22,6 +22,9 @@ pub struct Cell {
     pub load: Load,
     /// The number of threads.
     pub threads: usize,
+    /// Where they run.
+    #[serde(default, skip_serializing_if = "Placement::is_any")]
+    pub cpus: Placement,
     /// The shortest run that shows something, in milliseconds.
     pub at_least_millis: u64,
     /// The names of the implementations; the first one runs twice.

@@ -27,6 +27,8 @@ pub enum Load {
     Pool(Pool),
     /// All threads meet at a barrier, again and again.
     Barrier(Barrier),
+    /// Stages with a bounded queue between each two.
+    Pipeline(Pipeline),
 }
 
 /// Parameters of [`Load::Pair`].
@@ -140,15 +142,25 @@ impl Signal {
 }
 
 /// Where threads run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Placement {
     /// Where the kernel puts them.
+    #[default]
     Any,
-    /// Both on one CPU.
+    /// All on one CPU.
     One,
-    /// On a CPU each.
-    Two,
+    /// Each bound to a CPU, in turn.
+    #[serde(rename = "two", alias = "each")]
+    Each,
+}
+
+impl Placement {
+    /// Whether the kernel decides.
+    #[must_use]
+    pub fn is_any(&self) -> bool {
+        *self == Self::Any
+    }
 }
 
 /// Parameters of [`Load::Broadcast`]: none.
@@ -220,6 +232,20 @@ pub struct Barrier {
     pub work: u32,
 }
 
+/// Parameters of [`Load::Pipeline`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pipeline {
+    /// Items that each queue holds.
+    pub capacity: usize,
+    /// Steps of work of each stage on each item, outside of the locks.
+    #[serde(default)]
+    pub work: u32,
+    /// Where the signal is.
+    #[serde(default)]
+    pub signal: Signal,
+}
+
 /// What an implementation must have for a load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Primitive {
@@ -263,9 +289,12 @@ impl Load {
             Self::Pair(Pair { lock: Locked::Read | Locked::Write, .. }) | Self::Shared(_) => {
                 Primitive::RwLock
             }
-            Self::PingPong(_) | Self::Broadcast(_) | Self::Queue(_) | Self::Pool(_) | Self::Barrier(_) => {
-                Primitive::Condvar
-            }
+            Self::PingPong(_)
+            | Self::Broadcast(_)
+            | Self::Queue(_)
+            | Self::Pool(_)
+            | Self::Barrier(_)
+            | Self::Pipeline(_) => Primitive::Condvar,
         }
     }
 
@@ -316,6 +345,10 @@ impl Load {
                 between("`batch`", pool.batch, 1, 1 << 20)
             }
             Self::Barrier(_) => between("the number of threads of a barrier", threads, 2, MANY),
+            Self::Pipeline(pipeline) => {
+                between("the number of stages of a pipeline", threads, 2, MANY)?;
+                between("`capacity`", pipeline.capacity, 1, 1 << 20)
+            }
         }
     }
 }

@@ -90,6 +90,7 @@ pub fn select(
                 workload: workload.name.clone(),
                 load: workload.load.clone(),
                 threads,
+                cpus: Placement::Any,
                 at_least_millis: workload.millis_per_thread * threads as u64,
                 implementations: can,
                 skipped,
@@ -222,7 +223,7 @@ pub(crate) fn split<'a>(
 }
 
 fn obstacle(implementation: &Implementation, load: &Load, peers: &Peers, cpus: usize) -> Option<String> {
-    if cpus < 2 && matches!(load, Load::PingPong(PingPong { cpus: Placement::Two, .. })) {
+    if cpus < 2 && matches!(load, Load::PingPong(PingPong { cpus: Placement::Each, .. })) {
         return Some(String::from("needs two CPUs"));
     }
     let needs = load.needs();

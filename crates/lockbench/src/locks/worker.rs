@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::adapters::{Adapter, by_name};
-use super::load::Load;
+use super::load::{Load, Placement};
 use super::workloads::{Job, Report, Wrong};
 
 /// What a worker is told: one argument, in JSON.
@@ -21,6 +21,9 @@ pub struct Request {
     pub load: Load,
     /// How many threads.
     pub threads: usize,
+    /// Where they run. (Its starter puts a worker on one CPU.)
+    #[serde(default, skip_serializing_if = "Placement::is_any")]
+    pub cpus: Placement,
     /// Length of the counted phase, in milliseconds.
     pub millis: u64,
     /// Whether futex calls are counted; then nothing is timed.
@@ -54,13 +57,13 @@ pub enum WorkerError {
 ///
 /// If that is not possible, or the result is wrong.
 pub fn run(adapters: &[Adapter], request: &str) -> Result<Report, WorkerError> {
-    let Request { adapter, load, threads, millis, count_futex_calls, untimed } =
+    let Request { adapter, load, threads, cpus, millis, count_futex_calls, untimed } =
         serde_json::from_str(request)?;
     load.check(threads).map_err(WorkerError::Load)?;
     let adapter = by_name(adapters, &adapter).ok_or(WorkerError::Adapter(adapter))?;
     let run = adapter.run(load.needs()).ok_or(Wrong::Unfit)?;
     let duration = Duration::from_millis(millis);
-    let mut job = Job { load, threads, duration, time_waits: false, count_futex_calls };
+    let mut job = Job { load, threads, cpus, duration, time_waits: false, count_futex_calls };
     let mut report = Report::from(&run(&job)?);
     if job.load.has_waits() && !count_futex_calls && !untimed {
         job.time_waits = true;

@@ -14,10 +14,12 @@ use spinpark_measure::worker::Worker;
 
 use super::definitions::Implementation;
 use super::experiment::{Cell, CellExecutor, Plan};
+use super::load::Placement;
 use super::peers::Peers;
 use super::recording::Recording;
 use super::worker::Request;
 use super::workloads::Report;
+use super::workloads::affinity::starting_on_one_cpu;
 
 /// The command's hidden subcommand that is a worker.
 pub const SUBCOMMAND: &str = "__bench-worker";
@@ -84,7 +86,8 @@ impl Workers<'_> {
         let recording = recording.map_err(|what| worker.fails(what, ""))?;
         let (drop_in, recorder) = (self.preload.as_deref(), self.recorder.as_deref());
         set_locks(&mut command, known, drop_in, recorder, &self.inherited);
-        let output = worker.run(&mut command, PATIENCE, self.interrupt)?;
+        let mut start = || worker.run(&mut command, PATIENCE, self.interrupt);
+        let output = if cell.cpus == Placement::One { starting_on_one_cpu(start) } else { start() }?;
         recording.map_or(Ok(()), Recording::end).map_err(|what| worker.fails(what, &output))?;
         worker.report(&output, Report::parse)
     }
@@ -100,6 +103,7 @@ impl Workers<'_> {
             adapter: implementation.adapter.clone(),
             load: cell.load.clone(),
             threads: cell.threads,
+            cpus: cell.cpus,
             millis: self.millis.max(cell.at_least_millis),
             count_futex_calls,
             untimed: self.untimed,

@@ -7,7 +7,7 @@ use spinpark_lockbench::grid::cells::{Point, points};
 use spinpark_lockbench::grid::definition::Grid;
 use spinpark_lockbench::locks::adapters::{ADAPTERS, by_name};
 use spinpark_lockbench::locks::definitions::Definitions;
-use spinpark_lockbench::locks::load::{Load, Primitive};
+use spinpark_lockbench::locks::load::{Load, Placement, Primitive};
 use spinpark_lockbench::locks::worker::{self, Request, WorkerError};
 use spinpark_lockbench::locks::workloads::{Job, Report};
 
@@ -17,7 +17,9 @@ const MILLIS: [u64; 4] = [5, 50, 500, 5_000];
 fn report(adapter: &str, load: &Load, threads: usize) -> Report {
     let reports = MILLIS.into_iter().map(|millis| {
         let (adapter, load) = (adapter.to_owned(), load.clone());
-        let request = Request { adapter, load, threads, millis, count_futex_calls: false, untimed: false };
+        let cpus = Placement::Any;
+        let request =
+            Request { adapter, load, threads, cpus, millis, count_futex_calls: false, untimed: false };
         worker::run(&ADAPTERS, &serde_json::to_string(&request).unwrap()).unwrap()
     });
     let is_enough = |report: &Report| {
@@ -147,6 +149,7 @@ fn futex_calls_are_counted_or_the_reason_is_said() {
             adapter: "std".into(),
             load,
             threads: 2,
+            cpus: Placement::Any,
             millis,
             count_futex_calls: true,
             untimed: false,
@@ -175,6 +178,7 @@ fn a_hand_off_costs_few_futex_calls() {
                 adapter: "spinpark".into(),
                 load,
                 threads: 2,
+                cpus: Placement::Any,
                 millis,
                 count_futex_calls: true,
                 untimed: false,
@@ -211,6 +215,7 @@ fn a_mutex_is_no_condition_variable() {
     let adapter = by_name(&ADAPTERS, "std").unwrap();
     let job = Job {
         load: serde_json::from_str(r#"{"broadcast":{}}"#).unwrap(),
+        cpus: Placement::Any,
         threads: 2,
         duration: Duration::from_millis(1),
         time_waits: false,

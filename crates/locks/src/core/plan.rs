@@ -78,8 +78,9 @@ impl Plan {
             });
         }
         if head.want.is_read() {
-            if word::is_promised(after) && !realtime {
-                return Some(nothing); // as below, whatever the reader's kind
+            // The lock is promised to the waiter that was woken, or owed to it, after a thread that need not heed that has taken it.
+            if word::wants_handoff(after) && word::is_waking(after) && !realtime {
+                return Some(nothing);
             }
             if head.want == Want::ReadBehindWaiters && word::is_waking(seen) && !realtime {
                 return Some(nothing); // behind the woken waiter, which services the queue when it has settled

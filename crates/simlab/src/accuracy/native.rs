@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use rustix::thread::{CpuSet, sched_setaffinity};
+use spinpark_lockbench::locks::load::Placement;
 use spinpark_lockbench::locks::worker::Request;
 use spinpark_lockbench::locks::workers::SUBCOMMAND;
 use spinpark_lockbench::locks::workloads::Report;
@@ -51,6 +52,7 @@ impl Native<'_> {
             adapter: case.family.clone(),
             load: case.load.clone(),
             threads: case.threads,
+            cpus: Placement::Any,
             millis: self.millis,
             count_futex_calls: false,
             untimed: true,

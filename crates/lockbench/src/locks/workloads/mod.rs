@@ -2,13 +2,14 @@
 //!
 //! Every workload checks its own result: a lock that loses an update ends the measurement.
 
-mod affinity;
+pub(super) mod affinity;
 mod barrier;
 mod broadcast;
 mod outcome;
 mod pair;
 mod phase;
 mod ping_pong;
+mod pipeline;
 mod pool;
 mod queue;
 mod section;
@@ -22,7 +23,7 @@ use std::time::Duration;
 use spinpark_measure::start_gate::NoThread;
 use thiserror::Error;
 
-use super::load::Load;
+use super::load::{Load, Placement};
 use super::primitives::{BenchCondvar, BenchMutex, BenchRwLock};
 
 pub use self::outcome::{Outcome, Report, WaitReport, jain};
@@ -40,6 +41,8 @@ pub struct Job {
     pub load: Load,
     /// How many there are.
     pub threads: usize,
+    /// Where they run, unless the load says so.
+    pub cpus: Placement,
     /// Length of the counted phase.
     pub duration: Duration,
     /// Whether waits are timed; then operations take longer.
@@ -112,6 +115,7 @@ pub fn condvar<C: BenchCondvar>(job: &Job) -> Result<Outcome, Wrong> {
         Load::Queue(queue) => queue::run::<C>(queue, job),
         Load::Pool(pool) => pool::run::<C>(pool, job),
         Load::Barrier(barrier) => barrier::run::<C>(barrier, job),
+        Load::Pipeline(pipeline) => pipeline::run::<C>(pipeline, job),
         _ => Err(Wrong::Unfit),
     }
 }

@@ -59,7 +59,7 @@ pub(super) fn run<C: BenchCondvar>(load: &PingPong, job: &Job) -> Result<Outcome
         match load.cpus {
             Placement::Any => {}
             Placement::One => affinity::on(0),
-            Placement::Two => affinity::on(me),
+            Placement::Each => affinity::on(me),
         }
         let signal = load.signal;
         worker_pool::drive(phase, &mut Player { me, signal, table: &table, your_turn: &your_turn })

@@ -18,9 +18,11 @@ use std::time::{Duration, Instant};
 use spinpark_measure::start_gate::{self, NoThread, StartGate};
 
 use super::Job;
+use super::affinity;
 use super::phase::{COUNTED, OVER, Phase};
 use super::wait_times::{Stopwatch, Untimed, Waits, Watch};
 use crate::locks::counters::{Counters, Counts};
+use crate::locks::load::Placement;
 
 /// The warm-up lasts this fraction of the counted time.
 const WARM_UP_SHARE: u32 = 4;
@@ -102,7 +104,13 @@ pub(super) fn run<T: Send>(job: &Job, work: impl Fn(usize, &Phase) -> T + Sync) 
     let counters = Counters::open(job.count_futex_calls);
     thread::scope(|scope| {
         let (work, phase, gate) = (&work, &phase, &gate);
-        let work = move |number| gate.pass().then(|| work(number, phase));
+        let is_bound = job.cpus == Placement::Each;
+        let work = move |number| {
+            if is_bound {
+                affinity::on(number);
+            }
+            gate.pass().then(|| work(number, phase))
+        };
         let handles = start_gate::start(scope, gate, job.threads, work)?;
         gate.wait_for(job.threads);
         gate.open();

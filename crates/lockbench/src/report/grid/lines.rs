@@ -34,6 +34,9 @@ pub fn legend(kind: Kind) -> &'static str {
              an item"
         }
         Kind::Handoff => "rows: what, threads; columns: iterations of work",
+        Kind::Pipeline => {
+            "rows: stages, items of a queue; columns: signal (un: under the lock, af: after it) / work of a stage"
+        }
     }
 }
 

@@ -6,7 +6,7 @@ mod weak;
 
 use spinpark_lockbench::locks::definitions::Definitions;
 use spinpark_lockbench::locks::experiment::{Cell, CellExecutor, Measured, Plan, measure};
-use spinpark_lockbench::locks::load::Load;
+use spinpark_lockbench::locks::load::{Load, Placement};
 use spinpark_lockbench::locks::result::CellResult;
 use spinpark_lockbench::locks::warnings;
 use spinpark_lockbench::locks::workloads::{Report, WaitReport};
@@ -75,6 +75,7 @@ fn cell(workload: &str, threads: usize, implementations: &[&str]) -> Measured {
         workload: workload.into(),
         load,
         threads,
+        cpus: Placement::Any,
         at_least_millis,
         implementations,
         skipped: Vec::new(),

@@ -216,11 +216,11 @@ fn planes(grid: &Grid, definition: &Definition) -> Result<Vec<Plane>, String> {
             false => Ok(()),
         }
     };
-    has("--threads", !asked.threads.is_empty(), &[Kind::Mutex, Kind::Rwlock, Kind::Handoff])?;
+    has("--threads", !asked.threads.is_empty(), &[Kind::Mutex, Kind::Rwlock, Kind::Handoff, Kind::Pipeline])?;
     has("--section", !asked.section.is_empty(), &[Kind::Mutex, Kind::Rwlock])?;
     has("--outside", !asked.outside.is_empty(), &[Kind::Mutex, Kind::Rwlock])?;
     has("--writes", !asked.writes.is_empty(), &[Kind::Rwlock])?;
-    has("--work", !asked.work.is_empty(), &[Kind::Queue, Kind::Handoff])?;
+    has("--work", !asked.work.is_empty(), &[Kind::Queue, Kind::Handoff, Kind::Pipeline])?;
     let narrowed = |plane: &Plane| {
         let axes = if grid.quick { plane.axes.replaced_by(&plane.quick) } else { plane.axes.clone() };
         Plane { axes: axes.replaced_by(&asked), ..plane.clone() }
