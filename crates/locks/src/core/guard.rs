@@ -4,7 +4,7 @@ use spinpark_platform::{AtomicU32, Ordering::Relaxed, Platform};
 
 use super::release::Serviced;
 use super::LockCore;
-use crate::queue::{LockedQueue, Owner, WaitQueue};
+use crate::queue::{LockedQueue, Owner, Told, WaitQueue};
 use crate::word;
 
 impl<P: Platform> Owner<P> for LockCore<P> {
@@ -38,12 +38,18 @@ impl<P: Platform> LockCore<P> {
     #[inline(never)]
     fn service_asked(&self, queue: &mut LockedQueue<'_, P>) {
         let mut serviced = Serviced::new();
+        let mut told = Told::NONE;
         loop {
             serviced.append(self.service(queue, None));
+            if queue.keeps_alive() {
+                // Of two services, each of which found one, the first one's is woken here: it has settled already.
+                core::mem::replace(&mut told, serviced.tell()).wake();
+            }
             if queue.unlock(self.attention(queue), true).is_none() {
                 break;
             }
         }
+        told.wake();
         serviced.notify();
     }
 }

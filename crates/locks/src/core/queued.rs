@@ -219,16 +219,18 @@ impl<P: Platform> LockCore<P> {
         joined
     }
 
-    /// Lets in or wakes waiters that can come in beside the present holders, and unlocks the queue.
+    /// Lets in or wakes waiters that can come in beside the present holders, and unlocks the queue. For a caller that keeps the lock
+    /// alive: it holds it, or waits for it.
     #[inline(never)] // for the drop-in's size
     pub(super) fn service_and_unlock(&self, mut queue: QueueGuard<'_, P, Self>) {
-        let serviced = self.service(&mut queue, None);
+        let mut serviced = self.service(&mut queue, None);
+        let told = serviced.tell();
         drop(queue);
+        told.wake();
         serviced.notify();
     }
 
-    /// [`LockCore::service_and_unlock`], or leaves that to the thread that has the queue locked (V1). For a caller that keeps
-    /// the lock alive: it holds it, or waits for it.
+    /// [`LockCore::service_and_unlock`], or leaves that to the thread that has the queue locked (V1).
     #[cold]
     #[inline(never)]
     pub(crate) fn service_now(&self) {

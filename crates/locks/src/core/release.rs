@@ -35,7 +35,9 @@ use spinpark_platform::{
 use super::plan::{Action, Plan};
 use super::spin::has_no_cpu_to_spare;
 use super::LockCore;
-use crate::queue::{Ask, Chain, LockedQueue, Owner, WaitNode, BESIDE, CONTENDED, GRANTED, RELEASED, WOKEN};
+use crate::queue::{
+    Ask, Chain, LockedQueue, Owner, Told, WaitNode, BESIDE, CONTENDED, GRANTED, RELEASED, WOKEN,
+};
 use crate::word::{self, Release};
 
 /// What a service of the queue led to.
@@ -69,6 +71,12 @@ impl<P: Platform> Serviced<P> {
         self.woken.append(later.woken);
         self.beside.append(later.beside);
         self.ended.append(later.ended);
+    }
+
+    /// D, by a thread that keeps the lock alive until the queue is unlocked: tells the waiter that is to contend for the lock, while the
+    /// queue is locked still. If this thread is stopped before it has woken the waiter, that finds the notice as it looks (L3).
+    pub(super) fn tell(&mut self) -> Told<P> {
+        self.woken.pop().map_or(Told::NONE, |woken| woken.tell(WOKEN))
     }
 
     /// D: notifies the waiters that the service dequeued. The queue is unlocked.
@@ -209,6 +217,7 @@ impl<P: Platform> LockCore<P> {
         if word::is_timed(before) {
             self.word().fetch_and(!word::TIMED, Relaxed); // H3: no reader is to come in before its release
         }
+        queue.releases();
         let serviced = self.service(&mut queue, Some(release));
         drop(queue);
         let released = serviced.released;

@@ -96,6 +96,8 @@ impl Asked {
 pub(crate) struct LockedQueue<'a, P: Platform> {
     pub(super) queue: &'a WaitQueue<P>,
     inherited: bool,
+    /// Whether the holder keeps the owner of the queue alive until it has unlocked that: it waits for a lock, or holds it.
+    keeps_alive: bool,
     /// Whether `ATTENTION` was set when the queue was locked, or counts as set then ([`LockedQueue::force_slow_release`]).
     had_attention: bool,
     /// The holder stays on its thread.
@@ -194,7 +196,7 @@ impl<P: Platform> WaitQueue<P> {
             };
             // Also where it changes nothing: it sees to it that the holder has not unlocked.
             match self.lock.compare_exchange(seen, new | slept, order, Relaxed) {
-                Ok(_) => return is_free.then(|| self.enter(seen, inherited)),
+                Ok(_) => return is_free.then(|| self.enter(seen, inherited, false)),
                 Err(now) => seen = now,
             }
         }
@@ -233,7 +235,7 @@ impl<P: Platform> WaitQueue<P> {
             if seen & LOCKED == 0 || inherited {
                 P::locks_queue(&self.lock);
                 match self.lock.compare_exchange_weak(seen, mine, Acquire, Relaxed) {
-                    Ok(_) => return Some(self.enter(seen, inherited)),
+                    Ok(_) => return Some(self.enter(seen, inherited, true)),
                     Err(now) => seen = now,
                 }
                 P::unlocked_queue(&self.lock);
@@ -281,10 +283,11 @@ impl<P: Platform> WaitQueue<P> {
     }
 
     /// The locked queue whose lock word held `seen` before it was locked.
-    fn enter(&self, seen: u32, inherited: bool) -> LockedQueue<'_, P> {
+    fn enter(&self, seen: u32, inherited: bool, keeps_alive: bool) -> LockedQueue<'_, P> {
         let had_attention = seen & ATTENTION != 0 && !inherited;
         P::locks_queue(&self.lock);
-        let locked = LockedQueue { queue: self, inherited, had_attention, not_send: PhantomData };
+        let locked =
+            LockedQueue { queue: self, inherited, keeps_alive, had_attention, not_send: PhantomData };
         if inherited {
             locked.set_head(core::ptr::null()); // Q5
         }
@@ -308,6 +311,16 @@ impl<P: Platform> LockedQueue<'_, P> {
     /// Whether `ATTENTION` was set when the queue was locked: no release by a plain store has begun since (A1).
     pub(crate) fn had_attention(&self) -> bool {
         self.had_attention
+    }
+
+    /// Whether the holder, which may have released the lock meanwhile, keeps that alive.
+    pub(crate) fn keeps_alive(&self) -> bool {
+        self.keeps_alive
+    }
+
+    /// The holder is about to release the lock.
+    pub(crate) fn releases(&mut self) {
+        self.keeps_alive = false;
     }
 
     /// The calling thread holds the lock whose queue this is for writing: as if it had set `ATTENTION` before it locked the

@@ -39,7 +39,7 @@ mod refs;
 pub(crate) use guard::{Owner, QueueGuard};
 pub(crate) use lock::{Ask, LockedQueue, CONTENDED};
 pub use node::WaitNode;
-pub(crate) use node::{Chain, Notice, Roused, BESIDE, GRANTED, RELEASED, WOKEN};
+pub(crate) use node::{Chain, Notice, Roused, Told, BESIDE, GRANTED, RELEASED, WOKEN};
 pub use refs::WaiterRefs;
 
 use core::mem::offset_of;

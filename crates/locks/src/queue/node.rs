@@ -317,10 +317,28 @@ impl<P: Platform> Dequeued<P> {
 
     /// Tells the waiter `state` and wakes it if it sleeps.
     pub(crate) fn notify(self, state: u32) {
+        self.tell(state).wake();
+    }
+
+    /// Tells the waiter `state`. It is to be woken then.
+    pub(crate) fn tell(self, state: u32) -> Told<P> {
         let word: *const P::AtomicU32 = &self.node().state;
         // SAFETY: Q3, as in `node`. The node may be gone right after the swap (Q4).
-        if unsafe { (*word).swap(state, Release) } != QUEUED {
-            P::futex_wake(word, 1);
+        let sleeps = unsafe { (*word).swap(state, Release) } != QUEUED;
+        Told(if sleeps { word } else { ptr::null() })
+    }
+}
+
+/// A waiter that has been told the end of its wait, and perhaps sleeps still: a key, as its node may be gone (Q4).
+#[must_use = "the waiter may sleep on"]
+pub(crate) struct Told<P: Platform>(*const P::AtomicU32);
+
+impl<P: Platform> Told<P> {
+    pub(crate) const NONE: Self = Self(ptr::null());
+
+    pub(crate) fn wake(self) {
+        if !self.0.is_null() {
+            P::futex_wake(self.0, 1);
         }
     }
 }

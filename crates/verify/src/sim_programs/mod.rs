@@ -29,7 +29,10 @@ mod replay;
 
 pub use case::Limits;
 pub use checker::{Checker, Failing, Family, Swept, Verdict};
-pub use families::{Monitor, dependent_with, families, order_of, patience_with, tokens_of_2003, tries_with};
+pub use families::{
+    Monitor, dependent_with, families, mutex_without_looks, order_of, patience_with, rwlock_without_looks,
+    tokens_of_2003, tries_with,
+};
 pub use guard::{Guard, Hold};
 pub use line::Line;
 pub use memory::Mortal;

@@ -60,6 +60,8 @@ families! {
     condvar_forked 3_000 [Parked],
     mutex_signalled 3_000 [Parked TimedOut],
     rwlock_signalled 3_000 [Parked TimedOut EnabledBias RevokedBias],
+    mutex_stopped 3_000 [Parked WokeHead TimedOut],
+    rwlock_stopped 3_000 [Parked EnabledBias RevokedBias],
     rwsem 3_000 [SpinAcquired GrantedReaders],
     condvar 4_000 [MovedWaiter DeferredWake TimedOut HandedOff],
     condvar_tight 3_000 [MovedWaiter],

@@ -13,6 +13,7 @@ mod queues;
 mod rwlock;
 mod rwsem;
 mod signalled;
+mod stopped;
 mod subject;
 mod tries;
 
@@ -21,6 +22,7 @@ pub use condvar_2003::tokens_with as tokens_of_2003;
 pub use dependent::dependent_with;
 pub use order::{Monitor, order_of};
 pub use patience::patience_with;
+pub use stopped::{mutex_without_looks, rwlock_without_looks};
 pub use tries::tries_with;
 
 const FAMILIES: &[Family] = &[
@@ -40,6 +42,8 @@ const FAMILIES: &[Family] = &[
     Family { name: "condvar_forked", build: forked::condvar },
     Family { name: "mutex_signalled", build: signalled::mutex },
     Family { name: "rwlock_signalled", build: signalled::rwlock },
+    Family { name: "mutex_stopped", build: stopped::mutex },
+    Family { name: "rwlock_stopped", build: stopped::rwlock },
     Family { name: "rwsem", build: rwsem::any },
     Family { name: "condvar", build: condvar::tokens },
     Family { name: "condvar_tight", build: condvar::tight },

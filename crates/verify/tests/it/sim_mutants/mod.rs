@@ -11,6 +11,7 @@ mod rwlock;
 mod rwsem;
 mod signalled;
 mod slots;
+mod stopped;
 
 use std::rc::Rc;
 
