@@ -38,18 +38,18 @@ impl<P: Platform> LockCore<P> {
     #[inline(never)]
     fn service_asked(&self, queue: &mut LockedQueue<'_, P>) {
         let mut serviced = Serviced::new();
-        let mut told = Told::NONE;
+        let mut told = None;
         loop {
             serviced.append(self.service(queue, None));
-            if queue.keeps_alive() {
-                // Of two services, each of which found one, the first one's is woken here: it has settled already.
-                core::mem::replace(&mut told, serviced.tell()).wake();
+            // Once: a second service, of what was asked for meanwhile, is told below.
+            if queue.keeps_alive() && told.is_none() {
+                told = Some(serviced.tell());
             }
             if queue.unlock(self.attention(queue), true).is_none() {
                 break;
             }
         }
-        told.wake();
+        told.into_iter().flatten().for_each(Told::wake);
         serviced.notify();
     }
 }

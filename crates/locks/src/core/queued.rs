@@ -11,7 +11,7 @@ use spinpark_platform::{
 use super::patience::Patience;
 use super::spin::has_no_cpu_to_spare;
 use super::LockCore;
-use crate::queue::{Ask, Owner, QueueGuard, Roused, WaitNode};
+use crate::queue::{Ask, Owner, QueueGuard, Roused, Told, WaitNode};
 use crate::word::{self, Announced, Want};
 
 /// T13: a waiter that came late rouses as many, from the head of the queue on, roused before or not: it starts so many
@@ -226,7 +226,7 @@ impl<P: Platform> LockCore<P> {
         let mut serviced = self.service(&mut queue, None);
         let told = serviced.tell();
         drop(queue);
-        told.wake();
+        told.into_iter().for_each(Told::wake);
         serviced.notify();
     }
 

@@ -40,6 +40,9 @@ use crate::queue::{
 };
 use crate::word::{self, Release};
 
+/// So many waiters are told while the queue is locked.
+const TOLD_EARLY: usize = 4;
+
 /// What a service of the queue led to.
 pub(super) struct Serviced<P: Platform> {
     /// These hold the lock.
@@ -73,10 +76,19 @@ impl<P: Platform> Serviced<P> {
         self.ended.append(later.ended);
     }
 
-    /// D, by a thread that keeps the lock alive until the queue is unlocked: tells the waiter that is to contend for the lock, while the
-    /// queue is locked still. If this thread is stopped before it has woken the waiter, that finds the notice as it looks (L3).
-    pub(super) fn tell(&mut self) -> Told<P> {
-        self.woken.pop().map_or(Told::NONE, |woken| woken.tell(WOKEN))
+    /// D, by a thread that keeps the lock alive until the queue is unlocked: tells the first waiters while the queue is locked still. If
+    /// this thread is stopped before it has woken them, they find the notice as they look (L3). It wakes them afterwards, before it
+    /// [notifies](Self::notify) those who are left.
+    pub(super) fn tell(&mut self) -> [Told<P>; TOLD_EARLY] {
+        let Self { granted, woken, beside, ended, .. } = self;
+        let mut next = || {
+            let next = |chain: &mut Chain<P>, state| chain.pop().map(|waiter| waiter.tell(state));
+            next(woken, WOKEN)
+                .or_else(|| next(beside, BESIDE))
+                .or_else(|| next(granted, GRANTED))
+                .or_else(|| next(ended, RELEASED))
+        };
+        core::array::from_fn(|_| next().unwrap_or(Told::NONE))
     }
 
     /// D: notifies the waiters that the service dequeued. The queue is unlocked.
