@@ -23,8 +23,9 @@
 use spinpark_platform::{AtomicU32, Event, Ordering::AcqRel, Ordering::Relaxed, Platform};
 
 use super::patience::Patience;
+use super::release::Serviced;
 use super::LockCore;
-use crate::queue::{Owner, WaitNode, GRANTED};
+use crate::queue::{Owner, WaitNode};
 use crate::word::{self, Want};
 
 impl<P: Platform> LockCore<P> {
@@ -76,8 +77,7 @@ impl<P: Platform> LockCore<P> {
                 Err(now) => seen = now,
             }
         };
-        drop(queue);
-        let_in.notify_all(GRANTED);
+        Serviced::granting(let_in).unlock_and_notify(queue);
         let span = patience.ends_demand::<P>();
         patience.pauses::<P>(span);
     }

@@ -11,7 +11,7 @@ use spinpark_platform::{
 use super::patience::Patience;
 use super::spin::has_no_cpu_to_spare;
 use super::LockCore;
-use crate::queue::{Ask, Owner, QueueGuard, Roused, Told, WaitNode};
+use crate::queue::{Ask, Owner, QueueGuard, Roused, WaitNode};
 use crate::word::{self, Announced, Want};
 
 /// T13: a waiter that came late rouses as many, from the head of the queue on, roused before or not: it starts so many
@@ -223,11 +223,8 @@ impl<P: Platform> LockCore<P> {
     /// alive: it holds it, or waits for it.
     #[inline(never)] // for the drop-in's size
     pub(super) fn service_and_unlock(&self, mut queue: QueueGuard<'_, P, Self>) {
-        let mut serviced = self.service(&mut queue, None);
-        let told = serviced.tell();
-        drop(queue);
-        told.into_iter().for_each(Told::wake);
-        serviced.notify();
+        let serviced = self.service(&mut queue, None);
+        serviced.unlock_and_notify(queue);
     }
 
     /// [`LockCore::service_and_unlock`], or leaves that to the thread that has the queue locked (V1).

@@ -36,7 +36,7 @@ use super::plan::{Action, Plan};
 use super::spin::has_no_cpu_to_spare;
 use super::LockCore;
 use crate::queue::{
-    Ask, Chain, LockedQueue, Owner, Told, WaitNode, BESIDE, CONTENDED, GRANTED, RELEASED, WOKEN,
+    Ask, Chain, LockedQueue, Owner, QueueGuard, Told, WaitNode, BESIDE, CONTENDED, GRANTED, RELEASED, WOKEN,
 };
 use crate::word::{self, Release};
 
@@ -68,6 +68,11 @@ impl<P: Platform> Serviced<P> {
         }
     }
 
+    /// What let in the readers `granted`.
+    pub(super) const fn granting(granted: Chain<P>) -> Self {
+        Self { granted, ..Self::new() }
+    }
+
     /// Adds the waiters that `later`, a service without a release, has dequeued.
     pub(super) fn append(&mut self, later: Self) {
         self.granted.append(later.granted);
@@ -89,6 +94,15 @@ impl<P: Platform> Serviced<P> {
                 .or_else(|| next(ended, RELEASED))
         };
         core::array::from_fn(|_| next().unwrap_or(Told::NONE))
+    }
+
+    /// C, D: by a thread that keeps the lock alive.
+    #[inline(never)] // for the drop-in's size
+    pub(super) fn unlock_and_notify(mut self, queue: QueueGuard<'_, P, LockCore<P>>) {
+        let told = self.tell();
+        drop(queue);
+        told.into_iter().for_each(Told::wake);
+        self.notify();
     }
 
     /// D: notifies the waiters that the service dequeued. The queue is unlocked.
