@@ -6,7 +6,7 @@
 //! wake on two words at once ([`wake_op`]).
 
 use core::ptr;
-use core::sync::atomic::AtomicU32;
+use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use spinpark_platform::{Clock, Comparison, Deadline, Futex, Operand, Wait, WakeOp, WordOp};
 
@@ -52,7 +52,12 @@ const LOOK_AGAIN_NS: u64 = 1_000_000;
 #[inline(never)]
 fn wait_and_lend(word: &AtomicU32, expected: u32, span: u64) -> Wait {
     let part = span.min(LOOK_AGAIN_NS);
-    match lend::wait(word, part).unwrap_or_else(|| wait_for(word, expected, part)) {
+    if word.load(Relaxed) != expected {
+        return Wait::ValueChanged;
+    }
+    // At the desk may stand another thread than the one that has this queue: so then for the queue itself.
+    let at_desk = lend::wait(word, part / 2).filter(|ended| *ended != Wait::TimedOut);
+    match at_desk.unwrap_or_else(|| wait_for(word, expected, part / 2)) {
         Wait::TimedOut if part < span => Wait::Woken,
         ended => ended,
     }

@@ -3,18 +3,56 @@
 //! A lock that is private by its attributes may lie in shared memory all the same. glibc's own functions work there, as long as
 //! no thread sleeps; so must ours.
 //!
-//! The program's own variables and the heap behind them are private. Of other memory the kernel is asked, by `/proc/self/maps`; but not
-//! in a program that may have a filter that kills: one that has announced it, or one with a single thread, which makes no system call
-//! for locks at all.
+//! The program's own variables and the heap behind them are private. Of other memory the kernel is asked, by `PROCMAP_QUERY` (Linux
+//! 6.11) or the text of `/proc/thread-self/maps`; but not in a program that may have a filter that kills: one that has announced it, or
+//! one with a single thread, which makes no system call for locks at all. A text without end is not read to its end, and a
+//! process that cannot be asked is not asked again: its other locks have no bias.
 
 use core::ffi::CStr;
+use core::ptr;
+use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use crate::sandbox::is_confined;
 use crate::single::is_single_threaded;
 use crate::symbol;
 use crate::syscall::call6;
 
-const MAPS: &CStr = c"/proc/self/maps";
+/// Not `/proc/self`: the first thread may have ended.
+const MAPS: &CStr = c"/proc/thread-self/maps";
+/// How many bytes of it are read at most: about 700 mappings.
+const MOST_BYTES: usize = 64 * 1024;
+
+/// `PROCMAP_QUERY`: `_IOWR('f', 17, struct procmap_query)`.
+const QUERY: usize = 0xc068_6611;
+/// Of its flags, those of the answer: `PROCMAP_QUERY_VMA_SHARED`.
+const QUERY_SHARED: u64 = 8;
+
+/// The kernel's `struct procmap_query`.
+#[repr(C)]
+#[derive(Default)]
+struct Query {
+    size: u64,
+    /// None: the mapping that covers the address.
+    query_flags: u64,
+    query_addr: u64,
+    vma_start: u64,
+    vma_end: u64,
+    vma_flags: u64,
+    vma_page_size: u64,
+    vma_offset: u64,
+    inode: u64,
+    dev_major: u32,
+    dev_minor: u32,
+    vma_name_size: u32,
+    build_id_size: u32,
+    vma_name_addr: u64,
+    build_id_addr: u64,
+}
+
+const _: () = assert!(core::mem::size_of::<Query>() == (QUERY >> 16) & 0x3fff);
+
+/// Whether this process could not be asked.
+static IN_VAIN: AtomicBool = AtomicBool::new(false);
 
 /// What has been read of a line: `7f0000000000-7f0000021000 rw-p 00000000 00:00 0`, and a path.
 #[derive(Clone, Copy)]
@@ -70,10 +108,16 @@ pub(crate) fn is_private(address: usize) -> Option<bool> {
         return Some(true);
     }
     if is_confined() || is_single_threaded() {
-        None
-    } else {
-        by_maps(address)
+        return None;
     }
+    if IN_VAIN.load(Relaxed) {
+        return Some(false);
+    }
+    let found = ask(address);
+    if found.is_none() {
+        IN_VAIN.store(true, Relaxed);
+    }
+    Some(found == Some(true))
 }
 
 /// Whether `address` lies between the start of the program and the end of the heap, as far as glibc tells that.
@@ -83,28 +127,52 @@ fn is_program_or_heap(address: usize) -> bool {
     start > 0 && (start..symbol::heap_end()).contains(&address)
 }
 
-fn by_maps(address: usize) -> Option<bool> {
+fn ask(address: usize) -> Option<bool> {
+    let file = open()?;
+    let found = by_query(file, address).or_else(|| by_text(file, address));
+    close(file);
+    found
+}
+
+fn open() -> Option<usize> {
     let flags = libc::O_RDONLY | libc::O_CLOEXEC;
-    let open = [libc::AT_FDCWD as usize, MAPS.as_ptr() as usize, flags as usize, 0, 0, 0];
+    let arguments = [libc::AT_FDCWD as usize, MAPS.as_ptr() as usize, flags as usize, 0, 0, 0];
     // SAFETY: a C string.
-    let file = usize::try_from(unsafe { call6(libc::SYS_openat, open) }).ok()?;
-    let mut buffer = [0_u8; 1024];
+    usize::try_from(unsafe { call6(libc::SYS_openat, arguments) }).ok()
+}
+
+fn close(file: usize) {
+    // SAFETY: a file of `open`, which no other code knows.
+    unsafe { call6(libc::SYS_close, [file, 0, 0, 0, 0, 0]) };
+}
+
+fn by_query(file: usize, address: usize) -> Option<bool> {
+    let mut query = Query { query_addr: address as u64, ..Query::default() };
+    query.size = core::mem::size_of_val(&query) as u64;
+    let arguments = [file, QUERY, ptr::addr_of_mut!(query) as usize, 0, 0, 0];
+    // SAFETY: the kernel reads and writes as much of the structure as its `size` says, and neither of the two buffers, of size 0.
+    let done = unsafe { call6(libc::SYS_ioctl, arguments) };
+    (done == 0).then_some(query.vma_flags & QUERY_SHARED == 0)
+}
+
+fn by_text(file: usize, address: usize) -> Option<bool> {
+    let mut buffer = [0_u8; 2048];
     let mut line = Line::NEW;
-    let found = loop {
+    let mut left = MOST_BYTES;
+    while left > 0 {
         let arguments = [file, buffer.as_mut_ptr() as usize, buffer.len(), 0, 0, 0];
         // SAFETY: the kernel writes to the buffer only.
         let read = unsafe { call6(libc::SYS_read, arguments) };
-        let Some(bytes) = usize::try_from(read).ok().and_then(|read| buffer.get(..read)) else { break None };
+        let bytes = usize::try_from(read).ok().and_then(|read| buffer.get(..read))?;
         if bytes.is_empty() {
-            break None;
+            return None;
         }
         if let Some(found) = bytes.iter().find_map(|&byte| line.take(byte, address as u64)) {
-            break Some(found);
+            return Some(found);
         }
-    };
-    // SAFETY: the file that was opened above.
-    unsafe { call6(libc::SYS_close, [file, 0, 0, 0, 0, 0]) };
-    found
+        left = left.saturating_sub(bytes.len());
+    }
+    None
 }
 
 #[cfg(test)]
@@ -133,7 +201,7 @@ mod tests {
     #[test]
     fn of_this_process() {
         let local = 0_u32;
-        assert_eq!(by_maps(core::ptr::from_ref(&local) as usize), Some(true));
+        assert_eq!(ask(core::ptr::from_ref(&local) as usize), Some(true));
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         for (flag, private) in [(libc::MAP_SHARED, false), (libc::MAP_PRIVATE, true)] {
             // SAFETY: new memory.
@@ -141,12 +209,19 @@ mod tests {
                 libc::mmap(core::ptr::null_mut(), 4096, protection, flag | libc::MAP_ANONYMOUS, -1, 0)
             };
             assert_ne!(memory, libc::MAP_FAILED);
-            assert_eq!(by_maps(memory as usize + 100), Some(private));
+            assert_eq!(ask(memory as usize + 100), Some(private));
+            let file = open().expect("there is /proc");
+            assert_eq!(
+                by_text(file, memory as usize + 100),
+                Some(private),
+                "as on kernels without the query"
+            );
+            close(file);
             assert!(!is_program_or_heap(memory as usize));
             // SAFETY: the memory from above, which nothing uses.
             assert_eq!(unsafe { libc::munmap(memory, 4096) }, 0);
         }
-        assert_eq!(by_maps(0), None, "not mapped");
+        assert_eq!(ask(0), None, "not mapped");
         assert!(is_program_or_heap(core::ptr::from_ref(&VARIABLE) as usize));
     }
 }

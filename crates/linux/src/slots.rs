@@ -252,7 +252,6 @@ fn replace(name: u32, lock: usize, from: &[usize], mark: usize) -> u32 {
 /// Frees the slots of all readers but those of the surviving thread: they do not exist here, and would never give
 /// back their slots. Its own that were being counted may be, or may not.
 pub(crate) fn in_forked_child() {
-    HANDLED.store(generation(), Relaxed);
     let own = thread::reads();
     each(NAME.load(Relaxed), |slot| match slot.load(Relaxed) {
         0 => {}
@@ -260,6 +259,7 @@ pub(crate) fn in_forked_child() {
         marked if marked & UNSURE == MARKED => slot.store(marked | UNSURE, Relaxed),
         _ => {}
     });
+    HANDLED.store(generation(), Release); // last: a handler that comes before is not sure
 }
 
 fn each(name: u32, look: impl FnMut(&AtomicUsize)) {

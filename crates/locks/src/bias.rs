@@ -16,8 +16,8 @@
 //! | 1                   | a table's name  | enabled: readers may be in that table's slots, and in the word's count     |
 //! | 1                   | no name         | being enabled, or being revoked: by the holder of the queue lock           |
 //!
-//! No name: 0; `PRIVATE`, once it is known that no other process has the lock's memory; or `SHARED`, if one may: then the bias is not
-//! enabled. (A lock may lie in shared memory although its attributes do not say so.)
+//! No name: 0; `PRIVATE`, once it is known that no other process has the lock's memory; or `SHARED`, if one may, or that cannot be found
+//! out: then the bias is not enabled. (A lock may lie in shared memory although its attributes do not say so.)
 //!
 //! `SLOTS` keeps writers out (`word::fits`); upgradable holders and readers do not mind it.
 //!
@@ -175,11 +175,9 @@ impl<P: Platform> ReaderBias<P> {
     fn is_private(&self, lock: usize) -> bool {
         let known = self.table.load(Relaxed);
         if known == 0 {
-            let began = P::now(Clock::Monotonic);
             let Some(private) = P::is_private(lock) else { return false };
-            // That, too, is what reads have to pay for. The exchange fails if another thread has enabled the bias meanwhile.
-            P::bias_revoked(P::now(Clock::Monotonic).saturating_sub(began));
             let found = if private { PRIVATE } else { SHARED };
+            // It fails if another thread has enabled the bias meanwhile.
             let _ = self.table.compare_exchange(0, found, Relaxed, Relaxed);
             return private;
         }
@@ -198,6 +196,7 @@ impl<P: Platform> ReaderBias<P> {
         if word::has_slots(core.peek()) {
             let table = match self.table.load(Relaxed) {
                 0 | PRIVATE => P::slot_table(), // G6
+                SHARED => P::overwritten(lock), // by glibc's readers, of another process: there was never a bias
                 table => table,
             };
             self.table.store(PRIVATE, Relaxed);
@@ -232,7 +231,8 @@ impl<P: Platform> ReaderBias<P> {
                 Reader::Unsure => {}
             }
             // The thread that has it locked may settle the slot meanwhile, and then be stopped.
-            let Some(_queue) = core.lock_queue_within(&|| P::TUNING.watch_ns) else { continue };
+            let Some(mut queue) = core.lock_queue_within(&|| P::TUNING.watch_ns) else { continue };
+            queue.releases(); // the slot is this reader's hold
             return match P::slot_take_back(lock, true) {
                 Reader::InSlot => false,
                 Reader::Counted => true,
@@ -245,7 +245,7 @@ impl<P: Platform> ReaderBias<P> {
     #[cold]
     pub(crate) fn has_readers(&self, lock: usize) -> bool {
         match self.table.load(Relaxed) {
-            0 | PRIVATE => true, // on the move
+            0 | PRIVATE | SHARED => true, // on the move
             table => P::has_slots(table, lock),
         }
     }

@@ -48,7 +48,7 @@ pub trait ReaderSlots: AsymmetricBarrier + ReadHolds {
     }
 
     /// Whether no other process has the memory of the lock at `lock`: slots, and the fence, are of one process. `None`: that cannot be
-    /// found out now. May take as long as a revocation.
+    /// found out yet. May make system calls.
     fn is_private(lock: usize) -> Option<bool> {
         let _ = lock;
         Some(true)

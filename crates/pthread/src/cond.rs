@@ -15,14 +15,15 @@
 //! | glibc's (shared)   | glibc's| glibc                                                                           |
 //! | glibc's (shared)   | ours   | us from then on: a private mutex shows that no other process takes part         |
 
+use core::cell::Cell;
 use core::ffi::{c_int, c_void};
 use core::mem::{align_of, offset_of, size_of};
 use core::sync::atomic::{AtomicU32, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed};
 
-use libc::{EBUSY, EINVAL, ETIMEDOUT};
+use libc::{EBUSY, EINVAL, EOWNERDEAD, ETIMEDOUT};
 use libc::{clockid_t, pthread_cond_t, pthread_condattr_t, pthread_mutex_t, timespec};
 use spinpark_locks::{RawCondvar, WaitResult, Waiter, WaiterRefs};
-use spinpark_platform::{Clock, Deadline, Platform};
+use spinpark_platform::{Clock, Deadline, Platform, Threads};
 
 use crate::fields::{self, Linux, MONOTONIC, Mutex, SHARED};
 use crate::{cancel, mode, mutex, real, time};
@@ -121,6 +122,8 @@ struct Waiting<'a> {
     mutex: *mut pthread_mutex_t,
     ours: Option<&'a Mutex>,
     depth: u32,
+    /// It is counted as a user of glibc's mutex.
+    is_user: Cell<bool>,
     waiter: Waiter<Linux>,
 }
 
@@ -128,7 +131,7 @@ impl<'a> Waiting<'a> {
     fn new(cond: &'a Cond, mutex: *mut pthread_mutex_t, ours: Option<&'a Mutex>, depth: u32) -> Self {
         let waiter = ours.map_or_else(Waiter::without_mutex, |mutex| Waiter::with_mutex(&mutex.raw));
         let waiter = waiter.cancellable(&cond.refs);
-        Self { cond, mutex, ours, depth, waiter }
+        Self { cond, mutex, ours, depth, is_user: Cell::new(false), waiter }
     }
 
     fn release_mutex(&self) -> c_int {
@@ -138,23 +141,27 @@ impl<'a> Waiting<'a> {
                 0
             }
             None => {
-                self.uses_glibcs(true);
-                // SAFETY: the caller of the wait vouches for its mutex.
+                // SAFETY: the caller of the wait vouches for its mutex, in which glibc's fields are where they are in ours.
+                let theirs = unsafe { Mutex::at(self.mutex) };
+                self.is_user.set(theirs.owner().load(Relaxed) == Linux::thread_token());
+                self.add_user(1);
+                // SAFETY: as above.
                 let error = unsafe { mutex::unlock_elsewhere(self.mutex) };
                 if error != 0 {
-                    self.uses_glibcs(false);
+                    self.add_user(u32::MAX);
                 }
                 error
             }
         }
     }
 
-    /// A waiter is a user of its mutex, as it is in glibc's own waits: glibc does not destroy a mutex that has users, and counts them
-    /// while it is held.
-    fn uses_glibcs(&self, begins: bool) {
-        // SAFETY: the caller of the wait vouches for its mutex, in which glibc's fields are where they are in ours.
-        let users = unsafe { Mutex::at(self.mutex) }.users();
-        users.fetch_add(if begins { 1 } else { u32::MAX }, Relaxed);
+    /// A waiter is a user of its mutex, as it is in glibc's own waits: glibc does not destroy a mutex that has users. It counts them
+    /// while it holds the mutex, and so does this: a thread that does not own it is no user.
+    fn add_user(&self, number: u32) {
+        if self.is_user.get() {
+            // SAFETY: as in `release_mutex`.
+            unsafe { Mutex::at(self.mutex) }.users().fetch_add(number, Relaxed);
+        }
     }
 
     fn finish(&self, is_cancelled: bool) -> WaitResult {
@@ -180,7 +187,9 @@ impl<'a> Waiting<'a> {
             None => {
                 // SAFETY: the caller of the wait vouches for its mutex.
                 let error = unsafe { real::pthread_mutex_lock(self.mutex) };
-                self.uses_glibcs(false);
+                if error == 0 || error == EOWNERDEAD {
+                    self.add_user(u32::MAX);
+                }
                 error
             }
         };

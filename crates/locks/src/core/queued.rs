@@ -273,7 +273,9 @@ impl<P: Platform> LockCore<P> {
     #[inline(never)]
     pub(super) fn watch(&self, node: &WaitNode<P>, saw: bool) -> (Joined, bool) {
         let mut seen = self.peek();
-        if word::admits_past_promise(seen, node.want) {
+        // A reader that waits behind all others passes them only if the one that was woken has not come for a while.
+        let is_late = node.want != Want::ReadBehindWaiters || saw && word::is_waking(seen);
+        if is_late && word::admits_past_promise(seen, node.want) {
             // The holder of the queue may be stopped as well: then the waiter can only look again later.
             let Some(queue) = self.lock_queue_within(&|| P::TUNING.watch_ns) else {
                 return (Joined::Queued, false);
