@@ -99,7 +99,7 @@ static void check_one(long signal_us)
         CHECK(takes(write_lock, end_bias, signal_us) < SOON_MS && result == 0);
     }
 
-    /* A writer has demanded the lock of a reader, who waits for another one. */
+    /* A writer has demanded the lock of a reader, which waits for another one. */
     OK(pthread_rwlock_init(&rwlock, NULL));
     atomic_store(word_of(&rwlock), READER | WAITERS | DEMAND);
     atomic_store(queue_of(&rwlock), LOCKED);

@@ -83,7 +83,7 @@ impl<P: Platform> Serviced<P> {
 
     /// D, by a thread that keeps the lock alive until the queue is unlocked: tells the first waiters while the queue is locked still. If
     /// this thread is stopped before it has woken them, they find the notice as they look (L3). It wakes them afterwards, before it
-    /// [notifies](Self::notify) those who are left.
+    /// [notifies](Self::notify) the others.
     pub(super) fn tell(&mut self) -> [Told<P>; TOLD_EARLY] {
         let Self { granted, woken, beside, ended, .. } = self;
         let mut next = || {
