@@ -46,8 +46,13 @@ pub(crate) fn forget_error() {
 /// version, and `dlvsym` passes it by. Clockwait has always had one layout.
 fn find(name: &CStr) -> *mut c_void {
     if let Some(old) = name.to_bytes_with_nul().strip_prefix(b"old_") {
-        let old = CStr::from_bytes_with_nul(old).unwrap_or(name);
-        return lookup_version(old, c"GLIBC_2.2.5");
+        let name = CStr::from_bytes_with_nul(old).unwrap_or(name);
+        // A symbol without a version, as in a program that is linked with ThreadSanitizer's library, is bound to ours of the oldest
+        // version, and would have been bound to that library's.
+        let found = lookup(Scope::Next, name);
+        let versions = [c"GLIBC_2.2.5", c"GLIBC_2.3.2"].map(|version| lookup_version(name, version));
+        let is_between = !found.is_null() && !versions.contains(&found);
+        return if is_between { found } else { versions[0] };
     }
     let found = lookup(Scope::Next, name);
     let is_double = name.to_bytes().starts_with(b"pthread_cond_") && name != c"pthread_cond_clockwait";
