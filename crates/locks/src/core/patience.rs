@@ -49,9 +49,9 @@ impl Patience {
         Self { end, recheck, span: 0, demand: 0, of: None, watch, watch_span: span, saw_waking: false }
     }
 
-    /// Sleeps until it has starved. As the head of the queue that lost (`TIMED`).
+    /// Sleeps until it has starved. As the head of the queue that lost (`TIMED`): a demand that it made before it was woken has ended.
     pub(super) fn until_starved(self) -> Self {
-        Self { recheck: self.end, ..self }
+        Self { recheck: self.end, of: None, ..self }
     }
 
     /// Sleeps until it is woken or handed the lock.
@@ -127,7 +127,7 @@ impl Patience {
         // Once only: a waiter that is woken often must not put off its demand each time.
         let end =
             if self.span == 0 { self.end.max(now.saturating_add(P::TUNING.repark_ns)) } else { self.end };
-        Self { end, recheck: end.min(now.saturating_add(span)), span, ..self }
+        Self { end, recheck: end.min(now.saturating_add(span)), span, of: None, ..self }
     }
 
     /// Rechecks later: of a real-time waiter that leaves the lock to another one. One that comes before it gets twice as
