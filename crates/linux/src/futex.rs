@@ -45,6 +45,7 @@ pub(crate) fn wait_for(word: &AtomicU32, expected: u32, span: u64) -> Wait {
 }
 
 /// After so long a real-time thread looks again whether the queue is locked, and by which thread, ns.
+/// Far longer than a queue is locked by a thread that runs, and short beside the deadlines of real-time threads.
 const LOOK_AGAIN_NS: u64 = 1_000_000;
 
 /// [`Futex::wait_for_queue`] of a real-time thread.

@@ -8,9 +8,9 @@
 //! then tries to lock the queue as before.
 //!
 //! A desk guards nothing, and a loan is not certain: two queues may share a desk, another waiter may just be leaving it, a
-//! handler may use it above its own thread. So a waiter stays there for a millisecond at a time. Nothing is written before the
+//! handler may use it above its own thread. So a waiter sleeps there and for the queue itself in turn. Nothing is written before the
 //! first real-time thread of the process waits for a lock. A thread stands at a desk only while it locks a queue and has it
-//! locked: a program's own mutexes with priority inheritance never find it there.
+//! locked: of the program's code, only a handler above that can wait for a mutex with priority inheritance meanwhile.
 
 use core::ptr;
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -25,6 +25,8 @@ const LOCK_PI2: i32 = 13 | libc::FUTEX_PRIVATE_FLAG;
 const UNLOCK_PI: i32 = libc::FUTEX_UNLOCK_PI | libc::FUTEX_PRIVATE_FLAG;
 const TIMED_OUT: isize = -(libc::ETIMEDOUT as isize);
 
+/// Two queues that share a desk cost their waiters needless sleeps. These are 256 bytes, and far fewer threads have a queue locked at
+/// one time.
 const DESKS: usize = 64;
 /// 0, or the id of the thread that has a queue locked, with the kernel's bit if threads wait here.
 static AT: [AtomicU32; DESKS] = [const { AtomicU32::new(0) }; DESKS];
@@ -81,7 +83,8 @@ fn leave(desk: &AtomicU32) {
 #[inline(never)]
 pub(crate) fn wait(queue: &AtomicU32, span: u64) -> Option<Wait> {
     let desk = desk(queue);
-    if generation::generation() != PROCESS.swap(generation::generation(), Relaxed) {
+    let process = generation::generation();
+    if process != PROCESS.swap(process, Relaxed) {
         AT.iter().for_each(|desk| desk.store(0, Relaxed)); // threads of the parent stand there
     }
     let holder = desk.load(Relaxed) & libc::FUTEX_TID_MASK;

@@ -14,8 +14,8 @@ use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use crate::sandbox::is_confined;
 use crate::single::is_single_threaded;
-use crate::symbol;
 use crate::syscall::call6;
+use crate::{raw, symbol};
 
 /// Not `/proc/self`: the first thread may have ended.
 const MAPS: &CStr = c"/proc/thread-self/maps";
@@ -128,42 +128,30 @@ fn is_program_or_heap(address: usize) -> bool {
 }
 
 fn ask(address: usize) -> Option<bool> {
-    let file = open()?;
+    let file = raw::open_read(MAPS);
+    if file < 0 {
+        return None;
+    }
     let found = by_query(file, address).or_else(|| by_text(file, address));
-    close(file);
+    raw::close(file);
     found
 }
 
-fn open() -> Option<usize> {
-    let flags = libc::O_RDONLY | libc::O_CLOEXEC;
-    let arguments = [libc::AT_FDCWD as usize, MAPS.as_ptr() as usize, flags as usize, 0, 0, 0];
-    // SAFETY: a C string.
-    usize::try_from(unsafe { call6(libc::SYS_openat, arguments) }).ok()
-}
-
-fn close(file: usize) {
-    // SAFETY: a file of `open`, which no other code knows.
-    unsafe { call6(libc::SYS_close, [file, 0, 0, 0, 0, 0]) };
-}
-
-fn by_query(file: usize, address: usize) -> Option<bool> {
+fn by_query(file: i32, address: usize) -> Option<bool> {
     let mut query = Query { query_addr: address as u64, ..Query::default() };
     query.size = core::mem::size_of_val(&query) as u64;
-    let arguments = [file, QUERY, ptr::addr_of_mut!(query) as usize, 0, 0, 0];
+    let arguments = [file as usize, QUERY, ptr::addr_of_mut!(query) as usize, 0, 0, 0];
     // SAFETY: the kernel reads and writes as much of the structure as its `size` says, and neither of the two buffers, of size 0.
     let done = unsafe { call6(libc::SYS_ioctl, arguments) };
     (done == 0).then_some(query.vma_flags & QUERY_SHARED == 0)
 }
 
-fn by_text(file: usize, address: usize) -> Option<bool> {
+fn by_text(file: i32, address: usize) -> Option<bool> {
     let mut buffer = [0_u8; 2048];
     let mut line = Line::NEW;
     let mut left = MOST_BYTES;
     while left > 0 {
-        let arguments = [file, buffer.as_mut_ptr() as usize, buffer.len(), 0, 0, 0];
-        // SAFETY: the kernel writes to the buffer only.
-        let read = unsafe { call6(libc::SYS_read, arguments) };
-        let bytes = usize::try_from(read).ok().and_then(|read| buffer.get(..read))?;
+        let bytes = usize::try_from(raw::read(file, &mut buffer)).ok().and_then(|read| buffer.get(..read))?;
         if bytes.is_empty() {
             return None;
         }
@@ -210,13 +198,13 @@ mod tests {
             };
             assert_ne!(memory, libc::MAP_FAILED);
             assert_eq!(ask(memory as usize + 100), Some(private));
-            let file = open().expect("there is /proc");
+            let file = raw::open_read(MAPS);
             assert_eq!(
                 by_text(file, memory as usize + 100),
                 Some(private),
                 "as on kernels without the query"
             );
-            close(file);
+            raw::close(file);
             assert!(!is_program_or_heap(memory as usize));
             // SAFETY: the memory from above, which nothing uses.
             assert_eq!(unsafe { libc::munmap(memory, 4096) }, 0);

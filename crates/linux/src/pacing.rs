@@ -104,6 +104,7 @@ pub(crate) fn ends_contended(lock: usize) -> bool {
 
 /// The kernel may delay a timer by the thread's slack, which is 50 us unless the program (`PR_SET_TIMERSLACK`) or its service manager
 /// (systemd's `TimerSlackNSec=`) has set it.
+/// Five times that: no small change of the slack is taken for coarse timers.
 const COARSE_NS: u64 = 250_000;
 
 /// All zero in a new thread.
@@ -116,8 +117,8 @@ struct Timers {
 
 crate::thread_block!(fn timers() -> *mut Timers = "spinpark_0_1_timers");
 
-/// The kernel is asked at most once a tick of its clock (1 to 10 ms): with a question at each wait, two threads with short sections have
-/// three quarters of the throughput.
+/// The kernel is asked at most once a tick of its clock (1 to 10 ms): a question at each wait would cost a system call where a short
+/// spin needs none.
 pub(crate) fn has_fine_timers() -> bool {
     if sandbox::is_confined() {
         return true;

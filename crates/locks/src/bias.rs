@@ -26,14 +26,15 @@
 //!
 //! # Invariants
 //!
-//! - **G1** Both change only under the queue lock. `SLOTS` is set only on a word without flags and without a writer.
+//! - **G1** Both change only under the queue lock; but a reader, before the first bias, notes in `table` whether the lock is private
+//!   in one step from 0, which fails once there is a bias. `SLOTS` is set only on a word without flags and without a writer.
 //! - **G2** A thread that revokes the bias moves each reader from its slot to the count, under the queue lock: it clears `table`,
 //!   fences (from then on no reader enters, and none leaves in passing), *marks* the slots, adds their number to the count as it
 //!   clears `SLOTS`, and *settles* them. A reader gives back its slot in one step, whatever is in it: if that is marked or not, it has
 //!   left, and if it is settled, it is counted. The thread that settles takes those off the count that have left marked slots. So no
 //!   reader that leaves waits for that thread, and the count is never too small. It is too large for a moment, in which the queue is
-//!   locked and no thread has queued for an exclusive hold (G3): a writer waits for the thread that settles, as it does for the fence. A settled slot stays taken until its reader comes, so the bias may have been
-//!   enabled again by then.
+//!   locked and no thread has queued for an exclusive hold (G3): a writer waits for the thread that settles, as it does for the
+//!   fence. A settled slot stays taken until its reader comes, so the bias may have been enabled again by then.
 //! - **G3** (no lost wake-up) No thread that wants the lock alone waits in the queue while `SLOTS` is set: it revokes the
 //!   bias before it queues, and G1 keeps the bias revoked while flags are set. So no thread waits for a reader in a slot.
 //! - **G4** (free after unlock) Leaving a slot touches nothing after that step, but in a forked child (G6): that unlocks the queue.

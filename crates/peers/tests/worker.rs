@@ -7,7 +7,7 @@ use assert_cmd::cargo::cargo_bin;
 use spinpark_lockbench::grid::cells::points;
 use spinpark_lockbench::grid::definition::Grid;
 use spinpark_lockbench::locks::definitions::Definitions;
-use spinpark_lockbench::locks::load::Placement;
+use spinpark_lockbench::locks::load::{Load, Placement};
 use spinpark_lockbench::locks::peers::Listing;
 use spinpark_lockbench::locks::worker::Request;
 use spinpark_lockbench::locks::workloads::Report;
@@ -37,6 +37,22 @@ fn every_peer_is_accounted_for() {
     }
 }
 
+/// Whether a run does an operation: a longer one only where a busy machine lets nothing happen in a short time.
+fn does_something(adapter: &str, load: &Load, threads: usize) -> bool {
+    [5, 50, 500, 5_000].into_iter().any(|millis| {
+        let request = Request {
+            adapter: adapter.to_owned(),
+            load: load.clone(),
+            threads,
+            millis,
+            cpus: Placement::Any,
+            count_futex_calls: false,
+            untimed: true,
+        };
+        Report::parse(&worker(&serde_json::to_string(&request).unwrap()).unwrap()).unwrap().operations > 0
+    })
+}
+
 /// Every workload that a peer can run does something, and finds its own result right.
 #[test]
 fn every_peer_runs_every_workload() {
@@ -46,23 +62,12 @@ fn every_peer_runs_every_workload() {
             if !primitives.iter().any(|name| name == workload.load.needs().name()) {
                 continue;
             }
-            let run = |millis| {
-                let (adapter, load) = (adapter.clone(), workload.load.clone());
-                let threads = workload.threads[workload.threads.len() / 3];
-                let request = Request {
-                    adapter,
-                    load,
-                    threads,
-                    millis,
-                    cpus: Placement::Any,
-                    count_futex_calls: false,
-                    untimed: true,
-                };
-                Report::parse(&worker(&serde_json::to_string(&request).unwrap()).unwrap()).unwrap()
-            };
-            // Longer only where a busy machine lets nothing happen in a short time.
-            let is_done = [5, 50, 500, 5_000].into_iter().any(|millis| run(millis).operations > 0);
-            assert!(is_done, "{adapter} does nothing in {}", workload.name);
+            let threads = workload.threads[workload.threads.len() / 3];
+            assert!(
+                does_something(&adapter, &workload.load, threads),
+                "{adapter} does nothing in {}",
+                workload.name
+            );
         }
     }
 }
@@ -77,22 +82,11 @@ fn every_peer_runs_every_plane() {
             if !primitives.iter().any(|name| name == point.load.needs().name()) {
                 continue;
             }
-            let run = |millis| {
-                let (adapter, load) = (adapter.clone(), point.load.clone());
-                let threads = point.threads;
-                let request = Request {
-                    adapter,
-                    load,
-                    threads,
-                    millis,
-                    cpus: Placement::Any,
-                    count_futex_calls: false,
-                    untimed: true,
-                };
-                Report::parse(&worker(&serde_json::to_string(&request).unwrap()).unwrap()).unwrap()
-            };
-            let is_done = [5, 50, 500, 5_000].into_iter().any(|millis| run(millis).operations > 0);
-            assert!(is_done, "{adapter} does nothing in {}", plane.name);
+            assert!(
+                does_something(&adapter, &point.load, point.threads),
+                "{adapter} does nothing in {}",
+                plane.name
+            );
         }
     }
 }

@@ -18,7 +18,7 @@ pub enum Event {
     WokeHead,
     /// A release let a group of readers in.
     GrantedReaders,
-    /// A release handed the lock to the head of the queue.
+    /// A release handed the lock to the head of the queue, or promised it to the head and woke it.
     HandedOff,
     /// A waiter that had lost for too long asked for a hand-off.
     DemandedHandoff,

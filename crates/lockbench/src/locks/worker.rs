@@ -21,7 +21,7 @@ pub struct Request {
     pub load: Load,
     /// How many threads.
     pub threads: usize,
-    /// Where they run. (Its starter puts a worker on one CPU.)
+    /// Where they run. To bind a worker to one CPU is up to the process that starts it.
     #[serde(default, skip_serializing_if = "Placement::is_any")]
     pub cpus: Placement,
     /// Length of the counted phase, in milliseconds.

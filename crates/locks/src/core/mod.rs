@@ -114,8 +114,8 @@
 //!   flags, or the head is deferred and `WAKING` is not set. While the writer holds the lock, no service sets `WAKING`, and
 //!   `TIMED` is not set beside a deferred head, nor a real-time one that comes before that. So the writer's release services
 //!   the queue (`needs_service`). A service that finds a deferred head beside a free lock notifies all that are deferred,
-//!   unless a fair release has promised the lock to the head: that is handed it, and the others are notified by a later
-//!   service. A deferred waiter has no deadline; it is notified or handed the lock, never woken (`WAKING` is not set for it).
+//!   unless a fair release has promised the lock to the head: that is woken for it, and the others are notified by a later
+//!   service. A deferred waiter has no deadline; it is notified, or woken by a promise, and by nothing else.
 //! - **H1** `HANDOFF` of a lock that is held is a *demand*: the release that makes room for the head promises the lock to it, or
 //!   leaves that to the thread that has the queue locked (V1), or to the waiter that is on its way already (`WAKING`). That one takes
 //!   the lock first, and the demand ends; its own release then wakes the head. (An upgrade, whose thread has its upgradable hold, is
