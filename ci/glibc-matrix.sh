@@ -36,8 +36,8 @@ drop_in=$(realpath "${SPINPARK_PRELOAD:-$target/libspinpark_preload.so}")
 profiler=$(realpath "${SPINPARK_PROFILER:-$target/libspinpark_profiler.so}")
 
 # name [arms] (= "program" "argument"…)? of the tests; those with files of their own follow below.
-table=$(grep -E '^    [a-z0-9_]+ \[[a-z ]+\]( = .*)?;$' crates/testkit/tests/posix/main.rs)
-recorded=$(sed -n '/^programs! {/,/^}/p' crates/testkit/tests/profile_posix.rs | grep -v '[{}]' | tr '\n' ' ')
+table=$(grep -E '^    [a-z0-9_]+ \[[a-z ]+\]( = .*)?;$' crates/testkit/tests/it/posix/mod.rs)
+recorded=$(sed -n '/^programs! {/,/^}/p' crates/testkit/tests/it/profile_posix.rs | grep -v '[{}]' | tr '\n' ' ')
 
 make_root() { # RELEASE: makes it, if it is not there
     local root=$roots/$1

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Relative links and #anchors of the repository's Markdown files, and the pages that sources name: fails on a broken one.
+# Relative links and #anchors of the repository's Markdown files, the pages that sources name, and the files that scripts name:
+# fails on a broken one.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -15,6 +16,8 @@ LINK = re.compile(r"\]\(\s*<?([^()\s<>]*(?:\([^()\s]*\)[^()\s<>]*)*)>?(?:\s+\"[^
 HTML = re.compile(r"<(?:a|img|source)\s[^>]*?\b(?:href|src|srcset)=\"([^\"]+)\"")
 REFERENCE = re.compile(r"^ {0,3}\[[^\]]+\]:\s+<?(\S+?)>?\s*$")
 PAGE = re.compile(r"(?<![\w./-])((?:docs/[\w-]+|ARCHITECTURE|CONTRIBUTING|README|CHANGELOG)\.md)(#[\w-]+)?")
+
+FILE = re.compile(r"(?<![\w./$}-])(?:crates|ci|docs|machines)/[\w./-]*\.(?:rs|c|sh|py|txt|toml|md)\b")
 
 
 def files(*patterns):
@@ -88,6 +91,12 @@ for path in files("*.rs", "*.toml", "*.sh", "*.h", ".ci/run"):
         for number, line in enumerate(text, 1):
             for page, anchor in PAGE.findall(line):
                 check(path, number, "", page + anchor)
+
+for path in files("*.sh", ".ci/run"):
+    with open(path, encoding="utf-8") as text:
+        for number, line in enumerate(text, 1):
+            for name in FILE.findall(line):
+                check(path, number, "", name)
 
 print(*broken, sep="\n", end="\n" if broken else "")
 print(f"{checked} links checked, {len(broken)} broken")

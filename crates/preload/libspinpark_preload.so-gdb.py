@@ -20,7 +20,7 @@ COUNT_SHIFT = 10
 NEXT, TOKEN, WANT = 8, 28, 32
 # The head of a queue: crates/pthread/src/fields.rs. A condition variable's queue is behind its first 8 bytes.
 HEAD, COND_QUEUE = 32, 8
-WANTS = ["to read", "to read", "to read", "to write", "to read upgradably", "to upgrade"]
+WANTS = ["to read", "to read", "to read", "to write", "to read upgradably", "to upgrade", "to write"]
 # More are not listed: a queue that changes under a running thread may look endless.
 MOST_WAITERS = 64
 

@@ -37,6 +37,12 @@ pub(crate) fn count() -> u32 {
     }
 }
 
+/// Whether the process has been started on one CPU, and has not got more since. Not with a quota of one: its threads may run side by
+/// side.
+pub(crate) fn is_only_one() -> bool {
+    count() == 1 && ALLOWED.load(Relaxed) == 1
+}
+
 /// Asks how many CPUs there are, and what the quota is. Once, from [`start`](crate::start).
 pub(crate) fn start() {
     if ask_count() > 1 {

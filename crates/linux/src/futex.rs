@@ -173,13 +173,22 @@ impl<R: Rooms> Futex for LinuxWith<R> {
     }
 
     #[inline(never)]
-    fn sleep_or(sleep: &dyn Fn() -> Wait, leave: &dyn Fn()) -> Wait {
-        crate::sleep::sleep(sleep, leave)
+    fn sleep(sleep: &dyn Fn() -> Wait) -> Wait {
+        crate::leave::sleep(sleep)
+    }
+
+    #[inline(always)]
+    fn or_leave<T>(leave: &dyn Fn(), body: impl FnOnce() -> T) -> T {
+        crate::leave::or_leave(leave, body)
     }
 
     fn queues() {
         thread::set_call(thread::call() | thread::QUEUED);
         let _ = barriers::are_few();
+    }
+
+    fn has_left_queues() {
+        thread::set_call(thread::call() & !thread::QUEUED);
     }
 
     fn wait_for_queue(word: &AtomicU32, expected: u32, span: u64) -> Wait {

@@ -98,7 +98,13 @@ pub(crate) fn returns_to(lock: usize) {
     spin_stats().returns_to(lock, now);
 }
 
+/// On one CPU a mark costs a system call, and no other CPU an interrupt: so many releases without a waiter end it.
+const QUIET_ALONE: u32 = 32;
+
 pub(crate) fn ends_contended(lock: usize) -> bool {
+    if cpu::is_only_one() {
+        return spin_stats().ends_contended(lock, QUIET_ALONE, || true);
+    }
     spin_stats().ends_contended(lock, Tuning::LINUX.quiet_releases, barriers::are_few)
 }
 
@@ -164,6 +170,10 @@ impl<R: Rooms> SpinPolicy for LinuxWith<R> {
         cpu::count()
     }
 
+    fn wakes_unmarked() -> bool {
+        cpu::is_only_one()
+    }
+
     fn only_cpu() -> Option<u32> {
         Some(place::only_cpu()).filter(|&place| place != cpu::ANY)
     }
@@ -177,6 +187,10 @@ impl<R: Rooms> Pacing for LinuxWith<R> {
     #[inline(always)]
     fn reads_first() -> bool {
         thread::reads_first()
+    }
+
+    fn reads_on() {
+        thread::reads_on();
     }
 
     fn waits_for(lock: usize) {

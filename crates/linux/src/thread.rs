@@ -4,6 +4,7 @@
 //! The token is the kernel's thread id: small, unique among living threads, and what the question "does the owner
 //! run?" needs. It is looked up once per thread, and again by the thread that survives a fork.
 
+use core::ffi::c_void;
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicBool, AtomicUsize};
 
@@ -24,6 +25,8 @@ struct Local {
     place: Place,
     /// See [`call`].
     call: u32,
+    /// See [`set_leave`].
+    leave: *const c_void,
 }
 
 /// Where the calling thread may run, as found when it slept: see [`place`](crate::place).
@@ -53,6 +56,12 @@ pub fn call() -> u32 {
 pub fn set_call(call: u32) -> u32 {
     // SAFETY: the block belongs to this thread.
     core::mem::replace(unsafe { &mut (*local()).call }, call)
+}
+
+/// Sets what the calling thread does if it leaves its call, for [`leave`](crate::leave()), or null; returns what it was.
+pub fn set_leave(leave: *const c_void) -> *const c_void {
+    // SAFETY: the block belongs to this thread; a signal handler in between leaves it as it was.
+    core::mem::replace(unsafe { &mut (*local()).leave }, leave)
 }
 
 crate::thread_block!(fn local() -> *mut Local = "spinpark_0_1_local");
@@ -97,6 +106,13 @@ pub(crate) fn reads_first() -> bool {
     let is_left = *reads > 0;
     *reads -= u32::from(is_left);
     is_left
+}
+
+/// The calling thread goes on reading first.
+#[inline(always)]
+pub(crate) fn reads_on() {
+    // SAFETY: the block belongs to this thread.
+    unsafe { (*local()).reads_first = READS_AFTER_WAIT };
 }
 
 /// The calling thread waits for the lock at `lock`.

@@ -191,9 +191,13 @@ impl<P: Platform> ReaderBias<P> {
     #[cold]
     #[inline(never)]
     pub(crate) fn revoke(&self, core: &LockCore<P>, lock: usize, span: u64) -> bool {
+        P::queues();
         let queue =
             if span == 0 { core.lock_queue_or(Ask::Nothing) } else { core.lock_queue_within(&|| span) };
-        let Some(queue) = queue else { return false };
+        let Some(queue) = queue else {
+            P::has_left_queues();
+            return false;
+        };
         if word::has_slots(core.peek()) {
             let table = match self.table.load(Relaxed) {
                 0 | PRIVATE => P::slot_table(), // G6
@@ -218,6 +222,7 @@ impl<P: Platform> ReaderBias<P> {
             P::event(Event::RevokedBias);
         }
         drop(queue);
+        P::has_left_queues();
         true
     }
 

@@ -121,14 +121,14 @@ pub struct Waiter<P: Platform> {
 impl<P: Platform> Waiter<P> {
     /// A wait that ends with `mutex` held, to whose queue a signal moves it.
     pub fn with_mutex(mutex: &RawMutex<P>) -> Self {
-        let mut node = WaitNode::new(Want::Write, P::thread_token(), mutex.core().queue());
+        let mut node = WaitNode::new(Want::Lock, P::thread_token(), mutex.core().queue());
         node.only_cpu = P::only_cpu();
         Self { node }
     }
 
     /// A wait with a mutex of another make: a signal wakes it.
     pub fn without_mutex() -> Self {
-        Self { node: WaitNode::new(Want::Write, P::thread_token(), core::ptr::null()) }
+        Self { node: WaitNode::new(Want::Lock, P::thread_token(), core::ptr::null()) }
     }
 
     /// A wait that can be cancelled: after [`RawCondvar::finish`] it is to be [settled](RawCondvar::settle), and the condition

@@ -11,7 +11,8 @@
 //! | [`SpinQueue`]  | the same behind a lock: no step waits for a neighbour    | –     |
 //!
 //! Nothing is allocated, no statics, no thread-locals, no `cfg`: all state is in the lock and on waiters' stacks, but for the
-//! queues of spinners, in memory that the platform provides. Zero is unlocked. The blocking locks share one slow path: read [`word`], then [`core`], then [`queue`].
+//! queues of spinners, in memory that the platform provides. Zero is unlocked. The blocking locks share one slow path: read
+//! [`word`], then [`core`], then [`queue`].
 #![no_std]
 #![deny(unsafe_code)]
 

@@ -62,12 +62,12 @@ impl<P: Platform> RawMutex<P> {
 
     #[inline(never)]
     fn lock_contended(&self, token: u32) {
-        self.core.acquire_ours(Want::Write, token, None);
+        self.core.acquire_ours(Want::Lock, token, None);
     }
 
     /// Acquires, or gives up, or finds that other code has locked the mutex (glibc's functions, past a drop-in).
     pub fn lock_shared(&self, deadline: Option<Deadline>) -> Locked {
-        match self.core.acquire(Want::Write, P::thread_token(), deadline) {
+        match self.core.acquire(Want::Lock, P::thread_token(), deadline) {
             Outcome::Acquired => Locked::Acquired,
             Outcome::TimedOut => Locked::TimedOut,
             Outcome::Biased | Outcome::Foreign => Locked::Foreign, // a mutex has no bias
@@ -104,7 +104,7 @@ impl<P: Platform> RawMutex<P> {
     #[cold]
     #[inline(never)]
     fn try_lock_once(&self, token: u32) -> bool {
-        self.core.try_once(Want::Write, token)
+        self.core.try_once(Want::Lock, token)
     }
 
     /// Acquires, or returns `false` once `deadline` has passed. A free mutex is acquired whatever the deadline.
@@ -116,7 +116,7 @@ impl<P: Platform> RawMutex<P> {
     /// What remains of [`RawMutex::lock`] after [`RawMutex::try_lock_uncontended`]; `false` once `deadline` has passed, if there
     /// is one.
     pub fn lock_contended_until(&self, deadline: Option<Deadline>) -> bool {
-        self.core.acquire_ours(Want::Write, P::thread_token(), deadline)
+        self.core.acquire_ours(Want::Lock, P::thread_token(), deadline)
     }
 
     /// The owner's token, or 0; a hint as soon as it is returned.
@@ -175,7 +175,7 @@ impl<P: Platform> RawMutex<P> {
     /// is at hand. It reads first. `false` says nothing.
     #[inline]
     pub fn try_lock_as(&self, token: u32) -> bool {
-        self.core.look(|| self.core.try_acquire(Want::Write, token), token)
+        self.core.look(|| self.core.enter_past_flags(token), token)
     }
 
     /// `try_lock_as` of a mutex that is probably free; `false` says nothing.

@@ -89,12 +89,19 @@ pub(crate) enum Want {
     Upgradable,
     /// From upgradable to alone.
     Upgrade,
+    /// As `Write`, of a mutex.
+    Lock,
 }
 
 impl Want {
     /// Whether no other thread may hold the lock.
     pub(crate) const fn is_exclusive(self) -> bool {
-        matches!(self, Self::Write | Self::Upgrade)
+        matches!(self, Self::Write | Self::Lock | Self::Upgrade)
+    }
+
+    /// As `is_exclusive`, from nothing.
+    pub(crate) const fn is_write(self) -> bool {
+        matches!(self, Self::Write | Self::Lock)
     }
 
     pub(crate) const fn is_read(self) -> bool {
@@ -214,7 +221,7 @@ pub(crate) const fn fits(word: u32, want: Want) -> bool {
         Want::Read | Want::ReadAgain | Want::ReadBehindWaiters => {
             !is_write_held(word) && readers(word) < MAX_READERS
         }
-        Want::Write => !is_held(word) && !has_slots(word),
+        Want::Write | Want::Lock => !is_held(word) && !has_slots(word),
         Want::Upgradable => !is_write_held(word) && !is_upgradable_held(word),
         Want::Upgrade => word & (HOLD | SLOTS) == UPGRADE,
     }
@@ -226,7 +233,7 @@ const fn owed(want: Want) -> u32 {
         Want::Read | Want::Upgradable => HANDOFF,
         Want::ReadBehindWaiters => HANDOFF | WAITERS | WAKING,
         // An empty lock with HANDOFF is promised to a waiter, or about to be (H1 in `core`).
-        Want::Write => HANDOFF,
+        Want::Write | Want::Lock => HANDOFF,
         Want::ReadAgain | Want::Upgrade => 0,
     }
 }
@@ -248,7 +255,7 @@ pub(crate) const fn invites(word: u32, want: Want) -> bool {
 pub(crate) const fn taken(word: u32, want: Want, token: u32) -> u32 {
     match want {
         Want::Read | Want::ReadAgain | Want::ReadBehindWaiters => word + UNIT,
-        Want::Write => word | write_hold(token),
+        Want::Write | Want::Lock => word | write_hold(token),
         Want::Upgradable => word | UPGRADE,
         Want::Upgrade => (word & !UPGRADE) | write_hold(token),
     }
@@ -263,7 +270,7 @@ pub(crate) const fn is_promised(word: u32) -> bool {
 /// heeded it for long enough; a real-time thread; a call that does not wait. A demand, of a lock that is held, it heeds.
 pub(crate) const fn admits_past_promise(word: u32, want: Want) -> bool {
     match want {
-        Want::Write | Want::Upgrade => fits(word, want),
+        Want::Write | Want::Lock | Want::Upgrade => fits(word, want),
         _ => fits(word, want) && (!is_held(word) || admits(word, want)),
     }
 }
@@ -283,12 +290,14 @@ pub(crate) enum Announced {
     Spinner,
     /// It is the waiter for which `WAKING` is set.
     Waking,
+    /// It is a waiter that was woken without a mark. It owes a service, unless it acquires.
+    Unmarked,
 }
 
 /// The word without the mark that one thread has `announced`.
 pub(crate) const fn withdraw(word: u32, announced: Announced) -> u32 {
     match announced {
-        Announced::None => word,
+        Announced::None | Announced::Unmarked => word,
         Announced::Spinner => word & !SPINNER,
         Announced::Waking => {
             let rest = if is_waking(word) { word & !(WAKING | TIMED) } else { word };

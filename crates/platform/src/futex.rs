@@ -32,18 +32,28 @@ pub trait Futex: Memory + Clocks {
         Self::futex_wait(word, expected, Some(Deadline { clock: Clock::Monotonic, at }))
     }
 
-    /// Runs `sleep`, one of the two above, for a thread that waits for a lock. If the thread leaves it by unwinding (it is
-    /// cancelled, or ends in a signal handler), `leave` runs before its stack goes.
+    /// Runs `sleep`, one of the two above, for a thread that waits for a lock: cancellation may act there.
     #[inline(always)]
-    fn sleep_or(sleep: &dyn Fn() -> Wait, leave: &dyn Fn()) -> Wait {
-        let _ = leave;
+    fn sleep(sleep: &dyn Fn() -> Wait) -> Wait {
         sleep()
     }
 
-    /// Notes that the calling thread is about to queue for a lock. Until its call ends it can leave it by unwinding only in
-    /// [`sleep_or`](Futex::sleep_or).
+    /// Runs `body`, a part of a call that waits for a lock. If the thread leaves that by unwinding (it is cancelled, or ends in a
+    /// signal handler), `leave` runs before its stack goes, at whatever point of `body` that was.
+    #[inline(always)]
+    fn or_leave<R>(leave: &dyn Fn(), body: impl FnOnce() -> R) -> R {
+        let _ = leave;
+        body()
+    }
+
+    /// Notes that the calling thread is about to lock the queue of a lock, in a call that waits. Until that ends, it can be left by
+    /// unwinding only in [`or_leave`](Futex::or_leave).
     #[inline(always)]
     fn queues() {}
+
+    /// Notes that the calling thread is in no queue, and has none locked: its call can be left anywhere again.
+    #[inline(always)]
+    fn has_left_queues() {}
 
     /// Sleeps on `word`, the lock of a queue, while it holds `expected`, for at most `span` ns; for `u64::MAX` as long as it takes. A
     /// thread with a real-time priority lends it to the thread that has the queue locked, if this machine can do that: that one may be

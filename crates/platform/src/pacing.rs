@@ -44,6 +44,9 @@ pub trait Pacing: Sized + Send + Sync + 'static {
         false
     }
 
+    /// The calling thread goes on reading first.
+    fn reads_on() {}
+
     /// Whether some of the calling thread's latest looks at locks have found them taken. `false` is always a safe answer.
     #[inline(always)]
     fn looked_in_vain() -> bool {

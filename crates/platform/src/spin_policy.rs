@@ -60,6 +60,13 @@ pub trait SpinPolicy: Memory {
         1
     }
 
+    /// Whether waiters are woken without a mark (T16 in `core` of the locks): the threads of this process can use one CPU, so that a
+    /// woken waiter does not come before the thread that has it, which takes the lock again and again until then. `false` is always a
+    /// safe answer.
+    fn wakes_unmarked() -> bool {
+        false
+    }
+
     /// The CPU that the calling thread is bound to, if it may use only one; its number is only compared. `None` is always a
     /// safe answer.
     fn only_cpu() -> Option<u32> {

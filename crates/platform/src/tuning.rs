@@ -49,6 +49,8 @@ pub struct Tuning {
     pub pass_ns: u64,
     /// A reader that has queued for this long joins readers past a writer that is owed the lock, ns.
     pub reader_patience_ns: u64,
+    /// Of a waiter that is woken without a mark, on one CPU: how long it waits until it is woken with one.
+    pub unmarked_ns: u64,
     /// After so long a sleeping waiter first looks at the lock by itself, ns, and then after twice as long each time: a
     /// thread that was woken before it may be stopped. `u64::MAX`: it does not.
     pub watch_ns: u64,
@@ -80,6 +82,7 @@ impl Tuning {
         deep_sleep_ns: 500 * NS_PER_US,
         pass_ns: 4 * NS_PER_US,
         reader_patience_ns: 100 * NS_PER_MS,
+        unmarked_ns: 50 * NS_PER_MS,
         watch_ns: 2 * NS_PER_MS,
         longest_watch_ns: 128 * NS_PER_MS,
         queue_polls: 100,

@@ -140,17 +140,18 @@ struct Call {
     buffer: Buffer,
     /// The thread's cancellation type before.
     kind: c_int,
-    /// The state of the call that this one interrupts, in a signal handler.
+    /// The state of the call that this one interrupts, in a signal handler, and what that does as it is left.
     outer: u32,
+    outer_leave: *const c_void,
 }
 
 /// Runs `wait`, a wait in a lock's queue, with cancellation deferred, except in its sleeps if the thread has asked for
 /// cancellation at once: see [`sleep_in_queue`].
 ///
 /// A thread may leave the call from a signal handler: by `pthread_exit`, which unwinds, or by `siglongjmp`, for which glibc
-/// runs the same handlers, unless the handler's alternate stack lies in a frame of this thread. In a sleep that is as good
-/// as a cancellation. Where the thread is awake, and in the queue, or holds its lock, the process ends: another thread
-/// would follow a pointer into a stack that is gone.
+/// runs the same handlers, unless the handler's alternate stack lies in a frame of this thread. Where it sleeps, or has been
+/// woken and spins, that is as good as a cancellation (`Futex::or_leave`). Where it is in the middle of a change of the queue, or
+/// of its lock, the process ends: another thread would follow a pointer into a stack that is gone.
 pub(crate) fn deferred<R>(wait: impl FnOnce() -> R) -> R {
     within(true, wait)
 }
@@ -176,24 +177,28 @@ fn begin(call: &mut MaybeUninit<Call>, at_once: bool) {
     // SAFETY: a public call; restored by `end`.
     unsafe { pthread_setcanceltype(LATER, &raw mut kind) };
     let state = if at_once && kind == AT_ONCE { CANCELLABLE } else { 0 };
-    let outer = spinpark_linux::set_call(state);
+    // In this order, a handler that leaves between two steps ends the process if the call that this one interrupts had queued.
+    let outer_leave = spinpark_linux::set_leave(ptr::null());
+    let outer = spinpark_linux::call();
     let empty =
         Buffer { routine: None, argument: ptr::null_mut(), cancel_type: 0, previous: ptr::null_mut() };
-    let call: *mut Call = call.write(Call { buffer: empty, kind, outer });
+    let call: *mut Call = call.write(Call { buffer: empty, kind, outer, outer_leave });
     if let Some((push, _)) = push_and_pop() {
         // SAFETY: the buffer stays in the caller's frame until `end`, or until the unwinder has left the frame. It is the
         // first field.
         unsafe { push(call.cast(), left, call.cast()) };
     }
+    spinpark_linux::set_call(state);
 }
 
 #[inline(never)]
 fn end(call: &mut Call) {
+    spinpark_linux::set_call(call.outer); // in this order, as in `begin`
     if let Some((_, pop)) = push_and_pop() {
         // SAFETY: the buffer pushed last; 0: do not run the handler.
         unsafe { pop(&raw mut call.buffer, 0) };
     }
-    spinpark_linux::set_call(call.outer);
+    spinpark_linux::set_leave(call.outer_leave);
     if call.kind != LATER {
         let mut old = 0;
         // SAFETY: restores what `begin` found.
@@ -207,11 +212,21 @@ const LEFT: &[u8] = b"spinpark: A signal handler left a lock call.\n";
 unsafe extern "C" fn left(argument: *mut c_void) {
     // SAFETY: `begin` got this call, which lives in a frame below this one.
     let call = unsafe { &*argument.cast::<Call>() };
-    if spinpark_linux::set_call(call.outer) & QUEUED != 0 {
+    // What is to be done first is no cancellation point. If a handler leaves that, too, this function runs again.
+    let mut kind = LATER;
+    // SAFETY: a public call; restored below.
+    unsafe { pthread_setcanceltype(LATER, &raw mut kind) };
+    let state = spinpark_linux::call() & QUEUED;
+    spinpark_linux::set_call(state);
+    if state != 0 && !spinpark_linux::leave() {
         tell(LEFT);
         // SAFETY: ends the process.
         unsafe { libc::abort() };
     }
+    spinpark_linux::set_call(call.outer);
+    spinpark_linux::set_leave(call.outer_leave);
+    // SAFETY: restores what `begin` found: a thread that jumps out of the call goes on.
+    unsafe { pthread_setcanceltype(call.kind, &raw mut kind) };
 }
 
 /// Notes that the thread is in a queue, or not any more.
@@ -225,20 +240,9 @@ pub(crate) fn start() {
     spinpark_linux::sleep_by(sleep_in_queue);
 }
 
-/// Runs `sleep`, a sleep in a lock's queue: a thread that leaves it by unwinding first does what `leave` says.
-fn sleep_in_queue(sleep: &dyn Fn() -> Wait, leave: &dyn Fn()) -> Wait {
-    let mut wait = Wait::Woken;
-    with_handler(&leave, leave_queue, |_| {
-        wait = if spinpark_linux::call() & CANCELLABLE != 0 { cancellable(sleep) } else { sleep() };
-    });
-    wait
-}
-
-unsafe extern "C" fn leave_queue(argument: *mut c_void) {
-    // SAFETY: `sleep_in_queue` gave this closure, which lives in a frame below this one.
-    let leave = unsafe { &*argument.cast::<&dyn Fn()>() };
-    leave();
-    set_queued(false);
+/// Runs `sleep`, a sleep in a lock's queue. A thread that is cancelled there leaves the queue: see [`left`].
+fn sleep_in_queue(sleep: &dyn Fn() -> Wait) -> Wait {
+    if spinpark_linux::call() & CANCELLABLE != 0 { cancellable(sleep) } else { sleep() }
 }
 
 /// A futex wait that is a cancellation point.

@@ -99,6 +99,12 @@ impl Model {
         self.cpus(2)
     }
 
+    /// Waiters are woken without a mark, as on one CPU.
+    pub fn unmarked(mut self) -> Self {
+        self.config.unmarked = true;
+        self
+    }
+
     /// Threads that acquire a lock to write guess that it is free, also one that they have waited for.
     pub fn never_reads(mut self) -> Self {
         self.config.never_reads = true;

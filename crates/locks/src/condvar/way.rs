@@ -62,7 +62,7 @@ impl<P: Platform> Waiter<P> {
     pub fn reacquire_shared(&self, result: WaitResult, mutex: &RawMutex<P>) -> bool {
         let outcome = match result {
             WaitResult::Signalled => mutex.core().wait_queued(&self.node, None),
-            WaitResult::TimedOut => mutex.core().acquire(Want::Write, self.node.token, None),
+            WaitResult::TimedOut => mutex.core().acquire(Want::Lock, self.node.token, None),
         };
         outcome == Outcome::Acquired
     }

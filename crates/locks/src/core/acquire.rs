@@ -65,11 +65,11 @@ impl<P: Platform> LockCore<P> {
             }
             Spun::Stopped(announced) => announced,
         };
+        P::queues();
         if is_past::<P>(deadline) {
             return Outcome::of(self.give_up(want, token, announced));
         }
         let node = WaitNode::new(want, token, core::ptr::null());
-        P::queues();
         let patience = Self::patience(&node);
         let (joined, timed) = self.join(&node, announced, backs_off && !node.is_realtime(), deadline);
         match joined {
@@ -90,7 +90,7 @@ impl<P: Platform> LockCore<P> {
     /// Has the turn of a thread that waited for it, perhaps in the queue, timed now and then: see [`Platform::spinning`].
     #[inline(never)] // for the drop-in's size
     fn time_turn(&self, want: Want, queued: bool) {
-        if want == Want::Write && P::wants_time(self.key(), queued) {
+        if want.is_write() && P::wants_time(self.key(), queued) {
             // So that the release is not a plain store, which nothing can time.
             if let Some(drawn) = self.queue().begin_attention(P::may_mark()) {
                 P::turn_begins(self.key(), drawn);
@@ -110,7 +110,7 @@ impl<P: Platform> LockCore<P> {
     /// Only writers guess that a lock is free ([`LockCore::enter_uncontended`]), and have turns.
     #[inline(never)] // for the drop-in's size
     fn note_wait(&self, want: Want) {
-        if want == Want::Write {
+        if want.is_write() {
             P::waits_for(self.key());
         }
     }
@@ -146,13 +146,17 @@ impl<P: Platform> LockCore<P> {
                 Notice::Released => return self.acquire(node.want, node.token, deadline),
                 notice @ (Notice::Woken | Notice::Beside) => {
                     // T7: this thread is the one for which WAKING is set, or T12: one beside that.
-                    let announced = if notice == Notice::Woken { Announced::Waking } else { Announced::None };
+                    let is_marked = notice == Notice::Woken;
+                    let announced = if is_marked { Announced::Waking } else { Announced::Unmarked };
                     let backs_off = !node.is_realtime() && self.backs_off_for(node.want);
                     self.rouse_others(node, patience);
                     // A stream of readers passes a real-time writer once.
                     let passed = node.is_realtime() && word::readers(self.peek()) > 0;
-                    let starved =
-                        passed || patience.is_over::<P>() && (!backs_off || patience.rechecks_early());
+                    let starved = if is_marked || node.is_realtime() {
+                        passed || patience.is_over::<P>() && (!backs_off || patience.rechecks_early())
+                    } else {
+                        patience.is_over_unmarked::<P>()
+                    };
                     if let Spun::Acquired =
                         self.contend(node, announced, starved, backs_off, patience, deadline)
                     {
@@ -164,7 +168,8 @@ impl<P: Platform> LockCore<P> {
                     patience = match (backs_off, starved) {
                         (_, true) => patience,
                         (true, false) => patience.lets_owner_go_on::<P>(),
-                        (false, false) => patience.until_starved(),
+                        (false, false) if is_marked => patience.until_starved(),
+                        (false, false) => patience,
                     };
                     hands_over = starved;
                     self.rejoin(node, announced, starved, deadline)
@@ -203,7 +208,7 @@ impl<P: Platform> LockCore<P> {
                 Joined::Acquired => return Outcome::Acquired,
                 Joined::Queued if hands_over => {
                     patience.demands::<P>(node.rechecks(), self.peek());
-                    Self::await_hand_over(node);
+                    self.await_hand_over(node, patience);
                 }
                 Joined::Queued => {}
                 // G3: only of a waiter that was woken beside another, and was in no flag meanwhile.
@@ -218,7 +223,7 @@ impl<P: Platform> LockCore<P> {
     fn rouse_others(&self, node: &WaitNode<P>, patience: Patience) {
         let seen = self.peek();
         // A promised lock is idle until it is taken.
-        let waits = node.want == Want::Write
+        let waits = node.want.is_write()
             && !node.is_realtime()
             && word::has_waiters(seen)
             && !word::is_promised(seen);
@@ -230,14 +235,15 @@ impl<P: Platform> LockCore<P> {
     /// Sleeps until notified, until the next recheck, or until `deadline`.
     #[inline(never)] // for the drop-in's size
     fn sleep_on(&self, node: &WaitNode<P>, patience: Patience, deadline: Option<Deadline>) -> Notice {
-        let leave = || self.abandon(node, self.time_out(node, patience));
-        node.park(deadline, |word, expected, deadline| patience.sleep::<P>(word, expected, deadline, &leave))
+        P::or_leave(&|| self.abandon(node.want, self.time_out(node, patience)), || {
+            node.park(deadline, |word, expected, deadline| patience.sleep::<P>(word, expected, deadline))
+        })
     }
 
     /// Whether a waiter leaves the lock to its owner for a while instead of taking turns with it, because that gets more work
     /// done ([`Platform::spinning`]). With CPUs to spare, it watches the lock from afar instead.
     fn backs_off_for(&self, want: Want) -> bool {
-        want == Want::Write
+        want.is_write()
             && has_no_cpu_to_spare::<P>()
             && P::spinning(self.key()) == Spinning::BackOff
             && P::has_fine_timers()
@@ -258,26 +264,37 @@ impl<P: Platform> LockCore<P> {
         patience: Patience,
         deadline: Option<Deadline>,
     ) -> Spun {
+        let (want, token) = (node.want, node.token);
         if node.is_realtime() {
-            return self.poll(node.want, node.token, announced, Polls::Once, deadline);
+            return self.poll(want, token, announced, Polls::Once, deadline);
         }
         let spare = has_cpus_to_spare::<P>();
         if spare {
             let seen = self.peek();
             let crowd = starved || word::has_waiters(seen);
-            if crowd && word::has_spinner(seen) && !word::admits_past_promise(seen, node.want) {
-                let give_up = || self.give_up(node.want, node.token, announced);
-                node.repark(patience.turn_of_others::<P>(), deadline, &|| self.abandon(node, give_up()));
+            if crowd && word::has_spinner(seen) && !word::admits_past_promise(seen, want) {
+                P::or_leave(&|| self.abandon(want, self.give_up(want, token, announced)), || {
+                    node.repark(patience.turn_of_others::<P>(), deadline);
+                });
             }
         }
         let polls = if backs_off || spare && starved { Polls::Once } else { Polls::Alone };
-        self.poll(node.want, node.token, announced, polls, deadline)
+        let poll = || self.poll(want, token, announced, polls, deadline);
+        let owns = || word::owner(self.peek()) == token;
+        // Only of a writer does the word tell whether it has the lock by now; and not of one that has locked it before.
+        if want.is_exclusive() && !owns() {
+            P::or_leave(&|| self.abandon(want, owns() || self.give_up(want, token, announced)), poll)
+        } else {
+            poll()
+        }
     }
 
     /// T8: the next release hands the lock over: mostly in no time, so a sleep would only delay all waiters.
-    fn await_hand_over(node: &WaitNode<P>) {
+    fn await_hand_over(&self, node: &WaitNode<P>, patience: Patience) {
         if P::can_spin(Spin::HandOver) {
-            let notified = node.watch(P::TUNING.spin_ns);
+            let notified = P::or_leave(&|| self.abandon(node.want, self.time_out(node, patience)), || {
+                node.watch(P::TUNING.spin_ns)
+            });
             P::spun(Spin::HandOver, notified);
         }
     }
@@ -292,18 +309,18 @@ impl<P: Platform> LockCore<P> {
         match self.sleep_on(node, patience.until_dequeued(), None) {
             Notice::Granted => true,
             Notice::Woken => self.give_up(node.want, node.token, Announced::Waking),
-            Notice::Beside => self.give_up(node.want, node.token, Announced::None),
+            Notice::Beside => self.give_up(node.want, node.token, Announced::Unmarked),
             Notice::Released | Notice::TimedOut => false,
         }
     }
 
-    /// The thread leaves its call by unwinding, and its node is out: it gives up the lock if that `came` first.
+    /// T11: the thread leaves its call by unwinding, and its node is out: it gives up the lock if that `came` first.
     #[cold]
     #[inline(never)]
-    fn abandon(&self, node: &WaitNode<P>, came: bool) {
+    fn abandon(&self, want: Want, came: bool) {
         if came {
-            self.release_contended(match node.want {
-                Want::Write | Want::Upgrade => Release::Write,
+            self.release_contended(match want {
+                Want::Write | Want::Lock | Want::Upgrade => Release::Write,
                 Want::Read | Want::ReadAgain | Want::ReadBehindWaiters => Release::Read,
                 Want::Upgradable => Release::Upgradable,
             });

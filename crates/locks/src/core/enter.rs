@@ -2,6 +2,7 @@
 
 use spinpark_platform::{AtomicU32, Look, Ordering::Acquire, Ordering::Relaxed, Platform};
 
+use super::spin::has_cpus_to_spare;
 use super::LockCore;
 use crate::word::{self, Want};
 
@@ -71,9 +72,35 @@ impl<P: Platform> LockCore<P> {
     #[inline]
     pub(crate) fn enter_uncontended(&self, token: u32) -> bool {
         if P::reads_first() {
-            return self.look(|| self.try_uncontended(token), token);
+            return self.look(|| self.enter_reading(token), token);
         }
         self.enter_free(word::write_hold(token)).is_ok()
+    }
+
+    /// T1 by a thread that reads first. It goes on doing that as long as it finds flags: threads wait, or are on their way, and this
+    /// one passes them again and again.
+    #[inline(never)]
+    fn enter_reading(&self, token: u32) -> bool {
+        if self.queue.is_uncontended() {
+            return self.enter_free(word::write_hold(token)).is_ok();
+        }
+        // With CPUs to spare, each look counts.
+        !has_cpus_to_spare::<P>() && self.enter_past_flags(token)
+    }
+
+    /// T1 of a lock that is marked, or was lately.
+    #[inline(never)]
+    pub(crate) fn enter_past_flags(&self, token: u32) -> bool {
+        P::returns_to(self.key());
+        let seen = self.peek();
+        if !word::admits(seen, Want::Write) {
+            return false;
+        }
+        if seen & word::FLAGS != 0 {
+            P::reads_on();
+        }
+        let taken = word::taken(seen, Want::Write, token);
+        self.word().compare_exchange(seen, taken, Acquire, Relaxed).is_ok()
     }
 
     /// A look at the lock for an exclusive hold, by `acquire`. A thread whose looks have been in vain lately may join the spinners
@@ -98,7 +125,8 @@ impl<P: Platform> LockCore<P> {
         acquired
     }
 
-    /// [`LockCore::enter_uncontended`] for a call that does not wait, and may be made again and again while the lock is held: it always reads first.
+    /// [`LockCore::enter_uncontended`] for a call that does not wait, and may be made again and again while the lock is held: it
+    /// always reads first.
     #[inline]
     pub(crate) fn try_uncontended(&self, token: u32) -> bool {
         self.queue.is_uncontended() && self.enter_free(word::write_hold(token)).is_ok()

@@ -4,10 +4,11 @@
 //! with a queue on the waiters' stacks as in nsync and abseil. [`word`](crate::word) has the state table.
 //!
 //! Gives: mutual exclusion as `fits` says; every waiter is let in or notified within a bounded number of releases and
-//! about half a millisecond per waiter ahead of it, after waiting awake for a millisecond at most; a release never touches the lock after the step that lets another thread
-//! in, so that one may free it. Waiters of a higher real-time priority are let in first (Q6 in `queue`); the bound above is
-//! for those of the highest that waits. Does not give: FIFO order (a running thread may take the lock before a sleeping
-//! one, for at most `starvation_ns` per waiter that runs when its turn comes); priority inheritance.
+//! about half a millisecond per waiter ahead of it, after waiting awake for a millisecond at most; a release never touches
+//! the lock after the step that lets another thread in, so that one may free it. Waiters of a higher real-time priority are
+//! let in first (Q6 in `queue`); the bound above is for those of the highest that waits. Does not give: FIFO order (a
+//! running thread may take the lock before a sleeping one, for at most `starvation_ns` per waiter that runs when its turn
+//! comes); priority inheritance.
 //!
 //! # Transitions
 //!
@@ -32,7 +33,8 @@
 //! ([`absorb`](LockCore::absorb)). The holder's release ends its wait: the waiter then acquires as any thread (T1), unless
 //! it was promised the lock as the head (T6).
 //!
-//! T11: a thread leaves its call by unwinding, in a sleep ([`Platform::sleep_or`]): as T9 if it is linked or woken; one that is
+//! T11: a thread leaves its call by unwinding ([`Platform::or_leave`]), in a sleep, as a woken waiter that spins, or in the fence of
+//! A1: as T9 if it is linked or woken; one that is
 //! being notified awaits that. It gives up the lock if that came first.
 //!
 //! T12: a real-time head is woken *beside* a waiter that was woken before and has not come, for which `WAKING` stays: that
@@ -50,6 +52,12 @@
 //!
 //! T15: a waiter that is to queue, and finds the queue locked for as long, looks in the same way from outside
 //! ([`queued`]): it withdraws what it has announced, and takes the lock, queues, or leaves at its deadline.
+//!
+//! T16: where the process has one CPU, a mutex' waiter is woken *without a mark*, one by each release that finds a queue. It does not
+//! come before the thread that has the CPU, which may acquire and release the lock a hundred thousand times until then: with no
+//! waiter and no mark left, as if there were no other thread. It owes a service if it leaves, or queues again. If it finds
+//! the lock held (by a thread that lost its CPU inside) it queues behind those that have starved, before the others. One
+//! that has waited for `unmarked_ns` has starved: it is woken with a mark.
 //!
 //! # Trace
 //!
@@ -84,10 +92,11 @@
 //!
 //! - **W1** With the queue lock free, `WAITERS` is set if and only if the list is not empty.
 //! - **L1** (no lost wake-up) With the queue lock free: if `WAITERS` is set then there is no room for the head beside
-//!   the present holds, or `WAKING` is set (and the head is urgent, if it is a real-time waiter: U1), or the head is `TIMED`
-//!   and a spinner is counted, or the head is `TIMED` and rechecks by itself within its span ([`patience`]). A thread that
-//!   ends the last of these conditions services the queue: a release (`needs_service`), an upgradable holder that came in
-//!   (readers have room beside it), and a thread that withdraws its announced state without acquiring (T3, T4, T8, T9). The last
+//!   the present holds, or `WAKING` is set (and the head is urgent, if it is a real-time waiter: U1), or a waiter that was
+//!   woken without a mark is on its way (T16), or the head is `TIMED` and a spinner is counted, or the head is `TIMED` and
+//!   rechecks by itself within its span ([`patience`]). A thread that ends the last of these conditions services the queue: a
+//!   release (`needs_service`), an upgradable holder that came in (readers have room beside it), and a thread that withdraws
+//!   its announced state without acquiring, or was woken without a mark and leaves (T3, T4, T8, T9). The last
 //!   condition is the only one that leans on a timer, and only on two CPUs, for a head that backs off: a release whose
 //!   thread comes back at once leaves it asleep, one whose thread waits for something else next (`WriteToWait`) wakes it.
 //! - **L2** (no starvation) A head that others may pass is `TIMED`, or `WAKING`, or the next release wakes it to time
@@ -114,8 +123,8 @@
 //!   flags, or the head is deferred and `WAKING` is not set. While the writer holds the lock, no service sets `WAKING`, and
 //!   `TIMED` is not set beside a deferred head, nor a real-time one that comes before that. So the writer's release services
 //!   the queue (`needs_service`). A service that finds a deferred head beside a free lock notifies all that are deferred,
-//!   unless a fair release has promised the lock to the head: that is woken for it, and the others are notified by a later
-//!   service. A deferred waiter has no deadline; it is notified, or woken by a promise, and by nothing else.
+//!   unless a fair release has promised the lock to the head, or a waiter came back before it that had been woken without a
+//!   mark: that is woken, and the others are notified by a later service. A deferred waiter has no deadline; it is notified, or woken by a promise, and by nothing else.
 //! - **H1** `HANDOFF` of a lock that is held is a *demand*: the release that makes room for the head promises the lock to it, or
 //!   leaves that to the thread that has the queue locked (V1), or to the waiter that is on its way already (`WAKING`). That one takes
 //!   the lock first, and the demand ends; its own release then wakes the head. (An upgrade, whose thread has its upgradable hold, is
@@ -151,7 +160,8 @@
 //!   release (L1), and the lock is alive at the unpin (R1): the holder is inside a call that keeps it alive until the unlock
 //!   (itself, by a hold, or by a waiter that is queued or not notified yet). Between pin and unpin a thread waits for nothing.
 //!   A thread that keeps the lock alive anyway asks without a pin (`service_now`). A fair release waits, for `watch_ns` at
-//!   the most, to demand the lock for the head. What is not worth a wait is left out: a move of waiters ([`absorb`](LockCore::absorb)), a bias that is enabled.
+//!   the most, to demand the lock for the head. What is not worth a wait is left out: a move of waiters
+//!   ([`absorb`](LockCore::absorb)), a bias that is enabled.
 //!   A reader that wakes a head to time itself (L2) leaves that to the next one.
 //! - **M1** Every change of the word in a process with threads is a read-modify-write, but for a writer's release. So an
 //!   acquire reads from the last writer's release or from its release sequence, to which every later release belongs.
@@ -255,7 +265,7 @@ impl<P: Platform> LockCore<P> {
     /// Acquires, or gives up. Takes part in spinning and queueing.
     #[inline(never)] // for the drop-in's size
     pub(crate) fn acquire(&self, want: Want, token: u32, deadline: Option<Deadline>) -> Outcome {
-        if want == Want::Write {
+        if want.is_write() {
             P::returns_to(self.key());
             if P::looked_in_vain() && self.joins_unseen() {
                 P::looked(Look::Omitted);
@@ -263,7 +273,7 @@ impl<P: Platform> LockCore<P> {
             }
         }
         let acquired = self.try_acquire(want, token);
-        if want == Want::Write && has_cpus_to_spare::<P>() {
+        if want.is_write() && has_cpus_to_spare::<P>() {
             P::looked(if acquired { Look::Free } else { Look::Taken });
         }
         if acquired {

@@ -155,6 +155,11 @@ impl Patience {
         self.waited::<P>() >= P::TUNING.longest_wait_ns / 2
     }
 
+    /// T16: whether a waiter that was woken without a mark, and has lost, is to be woken with one.
+    pub(super) fn is_over_unmarked<P: Platform>(self) -> bool {
+        self.waited::<P>() >= P::TUNING.unmarked_ns
+    }
+
     /// How long a woken waiter, with CPUs to spare, still leaves the lock to the threads that are awake, ns: less the longer
     /// it has waited. So turns are shorter where more threads wait.
     pub(super) fn turn_of_others<P: Platform>(self) -> u64 {
@@ -181,16 +186,15 @@ impl Patience {
     ///
     /// A deadline alone is for the kernel, as it is. A recheck is not put on the caller's clock, which may be set back during the
     /// sleep: others rely on it (`TIMED`). So a deadline before the recheck is slept to as the time that is left; should its
-    /// clock be set ahead meanwhile, that is noticed at the recheck. `leave`: see [`Platform::sleep_or`].
+    /// clock be set ahead meanwhile, that is noticed at the recheck.
     #[inline(never)]
     pub(super) fn sleep<P: Platform>(
         self,
         word: &P::AtomicU32,
         expected: u32,
         deadline: Option<Deadline>,
-        leave: &dyn Fn(),
     ) -> Wait {
-        let kernels = || P::sleep_or(&|| P::futex_wait(word, expected, deadline), leave);
+        let kernels = || P::sleep(&|| P::futex_wait(word, expected, deadline));
         if self.has_no_timer() {
             return kernels();
         }
@@ -201,7 +205,7 @@ impl Patience {
             Some(callers) if callers <= own && !self.rechecks() => return kernels(),
             callers => own.min(callers.unwrap_or(u64::MAX)),
         };
-        P::sleep_or(&|| P::futex_wait_for(word, expected, span), leave)
+        P::sleep(&|| P::futex_wait_for(word, expected, span))
     }
 
     pub(super) fn is_over<P: Platform>(self) -> bool {

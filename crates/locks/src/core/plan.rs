@@ -25,7 +25,7 @@ pub(super) enum Action {
     Wake,
     /// Wakes a waiter for which the lock is kept.
     Promise,
-    /// Wakes a real-time head, for which `WAKING` does not stand.
+    /// Wakes the head, for which `WAKING` does not stand: a real-time one (T12), or any, without a mark (T16).
     WakeBeside,
     /// Ends the waits of those that the holder has signalled.
     EndWaits,
@@ -54,7 +54,7 @@ impl Plan {
         };
         if !word::fits(after, head.want) {
             // L2: readers that come and go may pass this head; it must know that it is the head to time itself.
-            let passed = release == Some(Release::Read) && matches!(head.want, Want::Write | Want::Upgrade);
+            let passed = release == Some(Release::Read) && head.want.is_exclusive();
             let timed = word::is_timed(seen) || word::is_waking(seen) || word::wants_handoff(seen);
             // H2: readers would be kept out for a demand that no waiter rechecks. The next head is to keep its own time.
             let left = word::wants_handoff(after)
@@ -104,9 +104,10 @@ impl Plan {
             let rest = Self::without_head(after | word::WAKING, head.want, next);
             return Some(Self { word: rest | word::HANDOFF, action: Action::Promise });
         }
+        let unmarked = head.want == Want::Lock && !head.has_starved() && P::wakes_unmarked();
         Some(match word::is_left_to_others(seen, returns) {
             true => nothing,
-            false if !word::is_waking(seen) => wake(),
+            false if !word::is_waking(seen) && !unmarked => wake(),
             false => Self { word: Self::without_head(after, head.want, next), action: Action::WakeBeside },
         })
     }

@@ -101,7 +101,8 @@ impl<P: Platform> LockCore<P> {
                 Ok(_) if free => return Joined::Acquired,
                 Ok(_) if fenced || !word::marks_in_passing(seen, new) => return Joined::Queued,
                 Ok(_) => {
-                    P::heavy_fence(); // A1
+                    // A1
+                    P::or_leave(&|| self.abandon_marked(queue, want, flags), || P::heavy_fence());
                     seen = self.peek();
                     if word::has_waiters(seen) {
                         return Joined::Queued;
@@ -111,6 +112,19 @@ impl<P: Platform> LockCore<P> {
                 Err(now) => seen = now,
             }
         }
+    }
+
+    /// T11: the thread leaves its call in the fence, by which it has the queue locked: that is as it was, but for what `flags` say.
+    #[cold]
+    #[inline(never)]
+    #[allow(unsafe_code)] // see `QueueGuard::taken_over`
+    fn abandon_marked(&self, queue: Option<&QueueGuard<'_, P, Self>>, want: Want, flags: u32) {
+        let Some(queue) = queue else { return };
+        // SAFETY: the thread does not go on in the frame that has the guard.
+        let queue = unsafe { queue.taken_over() };
+        let heads = flags & (word::TIMED | word::HANDOFF) != 0;
+        self.settle_flags(queue.head().is_some(), heads, want);
+        self.service_and_unlock(queue);
     }
 
     /// T15: locks the queue for the waiter of `node`, which is not in it. While another thread has it locked, which perhaps does not
@@ -190,13 +204,19 @@ impl<P: Platform> LockCore<P> {
         starved: bool,
         deadline: Option<Deadline>,
     ) -> Joined {
+        let is_unmarked = announced == Announced::Unmarked && !node.is_realtime();
         let mut queue = match self.enter_queue(node, &mut announced, deadline) {
             Ok(queue) => queue,
             Err(joined) => return joined,
         };
+        // T16: several may be on their way. None of them passes one that has demanded the lock, which is the first, nor one that has
+        // starved. (Beside `WAKING`, a demand is that waiter's, H1.)
+        let seen = self.peek();
+        let demanded = word::wants_handoff(seen) && !word::is_waking(seen);
         // An upgrade that came meanwhile stays first (this waiter waits for its thread's hold), and so does a real-time waiter.
         let first = queue.would_lead(node) && !node.is_realtime();
         let heads = match (starved, first) {
+            _ if is_unmarked => 0,
             (true, _) => word::HANDOFF,
             // On two CPUs, a release may leave it to its own timer (`returns`).
             (false, true) if !has_no_cpu_to_spare::<P>() || P::has_fine_timers() => word::TIMED,
@@ -207,16 +227,30 @@ impl<P: Platform> LockCore<P> {
         let joined = self.acquire_or_mark(Some(&queue), node.want, node.token, announced, flags, promise);
         if let Joined::Queued = joined {
             node.reset();
-            node.set_rechecks(starved && !word::is_write_held(self.peek()));
-            queue.push_again(node);
+            node.set_starved(is_unmarked && starved);
+            if is_unmarked {
+                node.set_rechecks(false);
+                queue.push_behind_owed(node, demanded);
+            } else {
+                node.set_rechecks(starved && !word::is_write_held(self.peek()));
+                queue.push_again(node);
+            }
             if heads & word::HANDOFF != 0 {
-                P::event(Event::DemandedHandoff);
+                self.note_demand();
             }
         }
-        if matches!(joined, Joined::Queued | Joined::Foreign) {
+        if !matches!(joined, Joined::Acquired) {
             self.service_and_unlock(queue); // L1: the announced state may have been what the head relied on; X2
         }
         joined
+    }
+
+    /// The head has demanded the lock. Beside `WAKING` it is not owed that yet: the waiter that is on its way comes first, and ends
+    /// the demand (H1).
+    fn note_demand(&self) {
+        if !word::is_waking(self.peek()) {
+            P::event(Event::DemandedHandoff);
+        }
     }
 
     /// Lets in or wakes waiters that can come in beside the present holders, and unlocks the queue. For a caller that keeps the lock
@@ -330,7 +364,9 @@ impl<P: Platform> LockCore<P> {
         match joined {
             Joined::Queued if demand != 0 => {
                 node.set_rechecks(!word::is_write_held(self.peek()));
-                P::event(Event::DemandedHandoff);
+                if was_head {
+                    self.note_demand();
+                }
             }
             // G3: there is no bias for a thread in the queue.
             Joined::Queued | Joined::Biased | Joined::TimedOut => {}
@@ -354,7 +390,7 @@ impl<P: Platform> LockCore<P> {
         let mut roused = [const { None }; LATE_ROUSES];
         let (first, most) = if late { (LATE_ROUSES, LATE_ROUSES) } else { (ROUSED_OF, ROUSES) };
         let Some(queue) = self.lock_queue_or(Ask::Nothing) else { return };
-        let sleepers = queue.iter().take(first).filter(|node| node.want == Want::Write);
+        let sleepers = queue.iter().take(first).filter(|node| node.want.is_write());
         for (place, node) in roused.iter_mut().take(most).zip(sleepers.filter_map(|node| node.rouse(late))) {
             *place = Some(node);
         }

@@ -346,9 +346,13 @@ impl<P: Platform> LockCore<P> {
             if word::wants_handoff(before & !seen) && matches!(plan.action, Action::Wake | Action::Nothing) {
                 P::event(Event::WithdrewDemand);
             }
-            // Those behind it come after a real-time waiter: the thread that settles `WAKING` services the queue again.
-            let is_last = matches!(plan.action, Action::Wake | Action::Promise | Action::WakeBeside)
-                && queue.head().is_some_and(WaitNode::is_realtime);
+            // Those behind it come after a real-time waiter: the thread that settles `WAKING` services the queue again. So does one that
+            // was woken without a mark (T16), or the next release.
+            let is_last = match plan.action {
+                Action::WakeBeside => true,
+                Action::Wake | Action::Promise => queue.head().is_some_and(WaitNode::is_realtime),
+                _ => false,
+            };
             serviced.released |= release.take().is_some();
             match plan.action {
                 Action::Nothing => {}

@@ -100,8 +100,9 @@ impl<P: Platform> LockCore<P> {
         if self.take(want, token, announced) {
             return Spun::Acquired;
         }
-        let kind = if announced == Announced::Waking { Spin::Turn } else { Spin::Lock };
-        if polls == Polls::Once || (announced == Announced::Waking && !P::can_spin(kind)) {
+        let was_woken = matches!(announced, Announced::Waking | Announced::Unmarked);
+        let kind = if was_woken { Spin::Turn } else { Spin::Lock };
+        if polls == Polls::Once || (was_woken && !P::can_spin(kind)) {
             return Spun::Stopped(announced);
         }
         let mut announced = announced;
@@ -171,7 +172,7 @@ impl<P: Platform> LockCore<P> {
             let rest = word::withdraw(seen, announced);
             match announced {
                 Announced::Waking => word::taken_as_promised(rest, want, token),
-                Announced::None | Announced::Spinner => word::taken(rest, want, token),
+                Announced::None | Announced::Spinner | Announced::Unmarked => word::taken(rest, want, token),
             }
         };
         Self::is_to_be_had(seen, want, announced)
@@ -233,7 +234,7 @@ impl<P: Platform> Budget<P> {
         let span = if is_head { P::TUNING.queue_spin_ns } else { P::TUNING.spin_ns };
         let end = deadline.min(start + span);
         let spare = has_cpus_to_spare::<P>();
-        let backs_off = want == Want::Write && spare && P::spinning(lock) == Spinning::BackOff;
+        let backs_off = want.is_write() && spare && P::spinning(lock) == Spinning::BackOff;
         let gap = if backs_off { P::TUNING.back_off_gap_ns } else { P::TUNING.eager_gap_ns };
         Self {
             is_head,

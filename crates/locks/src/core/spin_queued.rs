@@ -33,7 +33,7 @@ impl<P: Platform> LockCore<P> {
     /// T2, in the queue of spinners; `None`: not there.
     #[inline(never)]
     pub(super) fn spin_in_turn(&self, want: Want, token: u32, deadline: Option<Deadline>) -> Option<Spun> {
-        if want != Want::Write || !has_cpus_to_spare::<P>() || P::priority() > 0 {
+        if !want.is_write() || !has_cpus_to_spare::<P>() || P::priority() > 0 {
             return None;
         }
         if !P::can_spin(Spin::Lock) {

@@ -41,6 +41,17 @@ pub(crate) struct QueueGuard<'a, P: Platform, O: Owner<P>> {
 }
 
 impl<'a, P: Platform, O: Owner<P>> QueueGuard<'a, P, O> {
+    /// The guard again, for a thread that has left its call by unwinding with the queue locked.
+    ///
+    /// # Safety
+    ///
+    /// `self` is not used again, and not dropped.
+    #[allow(unsafe_code)] // the frame that owns the guard does not go on
+    pub(crate) unsafe fn taken_over(&self) -> Self {
+        // SAFETY: the caller vouches for there being one guard in use.
+        unsafe { core::ptr::read(self) }
+    }
+
     fn new(owner: &'a O, queue: LockedQueue<'a, P>) -> Self {
         if queue.was_inherited() {
             owner.forget_waiters();

@@ -47,6 +47,16 @@ impl<P: Platform> LockedQueue<'_, P> {
         self.link(node, self.iter().find(|other| other.rank <= node.rank));
     }
 
+    /// Links `node`, which was woken and lost, behind those of its rank that have starved, or of which the first has `demanded` the lock.
+    pub(crate) fn push_behind_owed(&mut self, node: &WaitNode<P>, demanded: bool) {
+        let mut demanded = demanded;
+        let next = self.iter().find(|other| {
+            let is_owed = other.rank == node.rank && (core::mem::take(&mut demanded) || other.has_starved());
+            other.rank <= node.rank && !is_owed
+        });
+        self.link(node, next);
+    }
+
     /// Whether [`LockedQueue::push_again`] would make `node` the head.
     pub(crate) fn would_lead(&self, node: &WaitNode<P>) -> bool {
         self.head().is_none_or(|head| head.rank <= node.rank)

@@ -105,6 +105,8 @@ pub struct WaitNode<P: Platform> {
     /// Whether the thread rechecks its demand of readers by itself (H3 in `core`). Written by the thread,
     /// under the queue lock.
     rechecks: P::Cell<bool>,
+    /// Whether it has starved, and not yet been let in for it (T16 in `core`). Only under the queue lock.
+    has_starved: P::Cell<bool>,
     /// Its place in a list: those of a higher one are before it. The thread's real-time priority, or [`FIRST`].
     pub(crate) rank: u8,
     /// Condition variables: whether a signal or the waiter itself ends the wait; see `condvar`.
@@ -139,6 +141,7 @@ impl<P: Platform> WaitNode<P> {
             token,
             roused: Cell::new(0),
             rechecks: Cell::new(false),
+            has_starved: Cell::new(false),
             claim: AtomicU32::new(0),
             mutex,
             refs: ptr::null(),
@@ -173,6 +176,18 @@ impl<P: Platform> WaitNode<P> {
     pub(crate) fn set_rechecks(&self, rechecks: bool) {
         // SAFETY: Q1: the caller holds the queue lock.
         self.rechecks.with_mut(|place| unsafe { *place = rechecks });
+    }
+
+    /// Whether the lock is owed to the thread as soon as it is the head.
+    pub(crate) fn has_starved(&self) -> bool {
+        // SAFETY: Q1: the caller holds the queue lock.
+        self.has_starved.with(|starved| unsafe { *starved })
+    }
+
+    /// The thread has starved, or queues again in another way. It holds the queue lock.
+    pub(crate) fn set_starved(&self, starved: bool) {
+        // SAFETY: Q1: the caller holds the queue lock.
+        self.has_starved.with_mut(|place| unsafe { *place = starved });
     }
 
     pub(super) fn is_linked(&self) -> bool {
@@ -255,10 +270,10 @@ impl<P: Platform> WaitNode<P> {
         }
     }
 
-    /// Sleeps for a moment (ns) although it was notified: its turn may come a little later. `leave`: see [`Platform::sleep_or`].
-    pub(crate) fn repark(&self, span: u64, deadline: Option<Deadline>, leave: &dyn Fn()) {
+    /// Sleeps for a moment (ns) although it was notified: its turn may come a little later.
+    pub(crate) fn repark(&self, span: u64, deadline: Option<Deadline>) {
         if span > 0 && deadline.is_none() {
-            P::sleep_or(&|| P::futex_wait_for(&self.state, WOKEN, span), leave);
+            P::sleep(&|| P::futex_wait_for(&self.state, WOKEN, span));
         }
     }
 

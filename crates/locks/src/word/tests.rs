@@ -2,8 +2,15 @@
 
 use super::*;
 
-const WANTS: [Want; 6] =
-    [Want::Read, Want::ReadAgain, Want::ReadBehindWaiters, Want::Write, Want::Upgradable, Want::Upgrade];
+const WANTS: [Want; 7] = [
+    Want::Read,
+    Want::ReadAgain,
+    Want::ReadBehindWaiters,
+    Want::Write,
+    Want::Upgradable,
+    Want::Upgrade,
+    Want::Lock,
+];
 
 /// Every combination of flags with every kind of hold.
 fn words() -> impl Iterator<Item = u32> {
@@ -40,7 +47,7 @@ fn no_step_leads_to_a_foreign_word() {
         for want in WANTS {
             assert!(!fits(word, want) || !is_foreign(taken(word, want, 1)), "{word:#x} {want:?}");
         }
-        for announced in [Announced::None, Announced::Spinner, Announced::Waking] {
+        for announced in [Announced::None, Announced::Spinner, Announced::Waking, Announced::Unmarked] {
             assert!(!is_foreign(withdraw(word, announced)), "{word:#x} {announced:?}");
         }
         if is_write_held(word) {

@@ -74,6 +74,9 @@ pub enum Fault {
     NoLook,
     /// A restartable step ignores these bits of its guard.
     Ignored(u32),
+    /// A thread that leaves its call by unwinding does not do what the call has said is to be done first. (Only on the simulated
+    /// machine.)
+    LeavesAtOnce,
     /// A wait goes to sleep whatever its word holds.
     NoCompare,
     /// A compare-exchange for which this holds (of what it would write) reports success without having written.

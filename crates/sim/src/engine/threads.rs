@@ -1,7 +1,7 @@
 //! The beginning and the end of a thread.
 
 use crate::failure::Failure;
-use crate::world::{Body, CpuId, Thread, ThreadId, World};
+use crate::world::{Body, CpuId, State, Thread, ThreadId, World};
 
 impl World {
     /// A new thread, runnable at once. The first ones are spread over the CPUs.
@@ -28,6 +28,29 @@ impl World {
                 self.running.0
             )));
         }
+    }
+
+    /// The running thread ends where it is: nothing on its stack is dropped, and the stack is gone.
+    pub(crate) fn exit(&mut self) {
+        let running = self.running;
+        let thread = &mut self.threads[running];
+        thread.is_gone = true;
+        if let Some(checks) = &mut self.checks {
+            checks.bury(thread.stack.clone());
+        }
+        self.resume_at(running, self.now, State::Executing); // to nothing: see `run`
+    }
+
+    /// Whether the running thread is to end in the sleep of a lock that it comes to, or comes from.
+    pub(crate) fn exits_in_sleep(&mut self) -> bool {
+        const OF: u32 = 8;
+        self.threads[self.running].local.exits && self.rng.u32(0..OF) == 0
+    }
+
+    /// Whether the thread named `token` has ended where it was.
+    pub(crate) fn has_exited(&self, token: u32) -> bool {
+        let thread = token.checked_sub(1).and_then(|number| self.threads.0.get(number as usize));
+        thread.is_some_and(|thread| thread.is_gone && thread.state == State::Ended)
     }
 
     /// The running thread has come to its end.

@@ -230,6 +230,58 @@ pub fn on_signals(handler: impl Fn() + 'static) {
     world(|world| world.handle_signals(Rc::new(handler)));
 }
 
+/// The calling thread begins a call of a lock that it may leave by ending, as by `pthread_exit` in a signal handler: in a sleep,
+/// or by [`exit`].
+pub fn begin_call_to_leave() {
+    world(|world| {
+        let local = &mut world.threads[world.running].local;
+        (local.exits, local.has_queued) = (true, false);
+    });
+}
+
+/// The call has returned.
+pub fn end_call_to_leave() {
+    world(|world| world.threads[world.running].local.exits = false);
+}
+
+/// Whether the calling thread may [`exit`] in the call that it has begun: that has not queued yet, or has said how to leave it
+/// ([`Futex::or_leave`](spinpark_platform::Futex::or_leave)).
+pub fn may_exit() -> bool {
+    has_way_out()
+        || world(|world| {
+            let local = &world.threads[world.running].local;
+            local.exits && !local.has_queued
+        })
+}
+
+/// Whether the call has said how to leave it just now.
+pub fn has_way_out() -> bool {
+    world(|world| {
+        let local = &world.threads[world.running].local;
+        local.exits && local.leave.is_some()
+    })
+}
+
+/// The calling thread ends here, after what its call has said is to be done first: nothing on its stack is dropped, and from now
+/// on an access to that fails a checked run.
+pub fn exit() -> ! {
+    let leave = world(|world| {
+        let local = &mut world.threads[world.running].local;
+        local.exits = false;
+        local.leave.take()
+    });
+    if let Some(leave) = leave {
+        // SAFETY: the call is still in `or_leave`, which has put it there.
+        unsafe { (*leave.0)() };
+    }
+    settle();
+    drain();
+    world(World::exit);
+    loop {
+        suspend();
+    }
+}
+
 /// Starts a thread.
 pub fn spawn(body: impl FnOnce() + 'static) -> ThreadId {
     enter_kernel(|_| 0);

@@ -8,8 +8,10 @@ use crate::access::{access, drain};
 use crate::check::Fault;
 use crate::engine::run::{is_inside, suspend, world};
 use crate::engine::step::{note, settle, spend};
+use crate::here;
 use crate::world::memory::{Access, Place};
-use crate::world::{Did, State, ThreadId};
+use crate::world::platform::Leave;
+use crate::world::{Did, State, ThreadId, World};
 
 /// Whether the running thread runs kernel code. For that, a futex stands for what it is made of: a state to set and
 /// `schedule`, and `wake_up_process`. There is no system call, no bucket to look for, and none to lock.
@@ -222,9 +224,51 @@ pub(super) fn owner_on_cpu(owner: u32, sample: &mut u64) -> OnCpu {
     })
 }
 
+/// The thread ends in a sleep, perhaps: before it, or after it.
+fn exit_in_sleep() {
+    if is_inside() && world(World::exits_in_sleep) {
+        here::exit();
+    }
+}
+
 impl<T: Tuned> Futex for Sim<T> {
     fn futex_wait(word: &AtomicU32, expected: u32, deadline: Option<Deadline>) -> Wait {
         wait(word, expected, deadline.map(at))
+    }
+
+    fn sleep(sleep: &dyn Fn() -> Wait) -> Wait {
+        exit_in_sleep();
+        let wait = sleep();
+        exit_in_sleep();
+        wait
+    }
+
+    fn or_leave<R>(leave: &dyn Fn(), body: impl FnOnce() -> R) -> R {
+        if !is_inside() {
+            return body();
+        }
+        let untold = faulty::has(|fault| matches!(fault, Fault::LeavesAtOnce));
+        let leave = if untold { &|| () } else { leave };
+        // SAFETY: only the lifetime changes; the pointer is used while `leave` is borrowed here.
+        let leave: *const dyn Fn() = unsafe { std::mem::transmute(std::ptr::from_ref(leave)) };
+        let set =
+            |leave| world(|world| std::mem::replace(&mut world.threads[world.running].local.leave, leave));
+        let outer = set(Some(Leave(leave)));
+        let result = body();
+        set(outer);
+        result
+    }
+
+    fn queues() {
+        if is_inside() {
+            world(|world| world.threads[world.running].local.has_queued = true);
+        }
+    }
+
+    fn has_left_queues() {
+        if is_inside() {
+            world(|world| world.threads[world.running].local.has_queued = false);
+        }
     }
 
     fn futex_wake(key: *const AtomicU32, count: u32) -> u32 {
@@ -255,5 +299,9 @@ impl<T: Tuned> Futex for Sim<T> {
 impl<T: Tuned> Owners for Sim<T> {
     fn owner_on_cpu(owner: u32, sample: &mut u64) -> OnCpu {
         if owner == 0 { OnCpu::Unknown } else { owner_on_cpu(owner, sample) }
+    }
+
+    fn has_ended(thread: u32) -> bool {
+        is_inside() && world(|world| world.has_exited(thread))
     }
 }

@@ -72,6 +72,10 @@ impl<T: Tuned> SpinPolicy for Sim<T> {
         if is_inside() { world(|world| world.cpus.len() as u32) } else { 1 }
     }
 
+    fn wakes_unmarked() -> bool {
+        is_inside() && Self::cpus() == 1
+    }
+
     fn only_cpu() -> Option<u32> {
         (T::GUESSES && is_inside() && here::random(2) == 0).then_some(0)
     }

@@ -69,6 +69,16 @@ pub(crate) struct Held {
     pub(crate) slot: Option<(usize, usize)>,
 }
 
+/// What a thread does before it leaves its call by unwinding.
+#[derive(Clone, Copy)]
+pub(crate) struct Leave(pub(crate) *const dyn Fn());
+
+impl std::fmt::Debug for Leave {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Leave")
+    }
+}
+
 /// What the platform keeps for a thread.
 #[derive(Debug, Default)]
 pub(crate) struct Local {
@@ -81,4 +91,10 @@ pub(crate) struct Local {
     /// What it last wrote by a compare-exchange, and the same until the first load after a heavy fence: for a fault.
     pub(crate) written: u32,
     pub(crate) after_fence: Option<u32>,
+    /// Whether it may end in a call of a lock.
+    pub(crate) exits: bool,
+    /// What it does before it ends. Valid while its call is in `or_leave`, which takes it away again.
+    pub(crate) leave: Option<Leave>,
+    /// Whether it has queued for a lock, in the call in which it may end.
+    pub(crate) has_queued: bool,
 }

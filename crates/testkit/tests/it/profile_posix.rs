@@ -40,6 +40,7 @@ programs! {
     mutex_kinds mutex_errors mutex_timed mutex_recursion mutex_robust mutex_protocols mutex_pshared
     rwlock_basic rwlock_timed rwlock_policy rwlock_dependent_readers rwlock_pshared rwlock_overflow
     cond_basic cond_timed cond_pshared cond_destroy cond_cancel cond_lost_wakeup cancel_points cancellers
+    old_condvars
     c11 aliases layout fork_locks fork_atfork signals late_sandbox
     free_after_unlock many_threads million_mutexes single_threaded small_stack thread_exit stress
 }

@@ -142,12 +142,24 @@ impl<const S: u64, const N: u64, const P: u64, const R: u32, const D: u64, const
         wait_for(word, expected, span)
     }
 
-    fn sleep_or(sleep: &dyn Fn() -> Wait, leave: &dyn Fn()) -> Wait {
-        if world().local(|local| std::mem::take(&mut local.leaves)) {
-            leave();
+    fn sleep(sleep: &dyn Fn() -> Wait) -> Wait {
+        let leave = world().local(|local| std::mem::take(&mut local.leaves).then(|| local.leave.take()));
+        if let Some(leave) = leave {
+            let leave = leave.expect("a thread sleeps where it may leave");
+            // SAFETY: put there by `or_leave`, in which this thread still is.
+            unsafe { (*leave)() };
             std::panic::resume_unwind(Box::new("left"));
         }
         sleep()
+    }
+
+    fn or_leave<T>(leave: &dyn Fn(), body: impl FnOnce() -> T) -> T {
+        // SAFETY: only the lifetime changes; the pointer is used while `leave` is borrowed here.
+        let leave: *const dyn Fn() = unsafe { std::mem::transmute(std::ptr::from_ref(leave)) };
+        let outer = world().local(|local| local.leave.replace(leave));
+        let result = body();
+        world().local(|local| local.leave = outer);
+        result
     }
 
     fn futex_wake(key: *const AtomicU32, count: u32) -> u32 {

@@ -81,6 +81,7 @@ impl<
         deep_sleep_ns: 1,
         pass_ns: 1,
         reader_patience_ns: READER_PATIENCE_NS,
+        unmarked_ns: STARVATION_NS,
         watch_ns: WATCH_NS,
         longest_watch_ns: WATCH_NS,
         queue_polls: 0,
@@ -175,6 +176,10 @@ impl<const S: u64, const N: u64, const P: u64, const R: u32, const D: u64, const
 
     fn cpus() -> u32 {
         world().config.cpus
+    }
+
+    fn wakes_unmarked() -> bool {
+        world().config.unmarked
     }
 }
 

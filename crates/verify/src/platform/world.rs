@@ -41,6 +41,8 @@ pub struct Config {
     pub stays_contended: bool,
     /// See [`Model::defers`](crate::Model::defers).
     pub defers: bool,
+    /// See [`Model::unmarked`](crate::Model::unmarked).
+    pub unmarked: bool,
     /// Whether waiters leave the lock to its owner, and owners come back for it: also asks for every turn to be timed.
     pub backs_off: bool,
     /// Threads that acquire a lock guess that it is free, and do not read first.
@@ -62,6 +64,7 @@ impl Default for Config {
             cpus: 1,
             stays_contended: false,
             defers: false,
+            unmarked: false,
             backs_off: false,
             never_reads: false,
             faults: Faults::default(),
@@ -103,6 +106,8 @@ pub(super) struct Local {
     pub(super) has_slept: bool,
     /// Whether it leaves its call in its next sleep in a lock's queue.
     pub(super) leaves: bool,
+    /// What it does before it leaves. Valid while its call is in `or_leave`, which takes it away again.
+    pub(super) leave: Option<*const dyn Fn()>,
     pub(super) has_aborted: bool,
     /// What it last wrote by a compare-exchange, and the same until the first load after a heavy fence. Only kept if
     /// a fault wants it.
@@ -335,6 +340,7 @@ impl World {
                 read: Vec::new(),
                 has_slept: false,
                 leaves: false,
+                leave: None,
                 has_aborted: false,
                 written: 0,
                 after_fence: None,

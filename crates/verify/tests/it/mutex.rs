@@ -7,7 +7,8 @@ use loom::sync::atomic::AtomicU32;
 use loom::thread;
 use spinpark_locks::RawMutex;
 use spinpark_platform::Event::{
-    DemandedHandoff, HandedOff, Parked, SpinAcquired, SpinLeftBudget, SpinLeftOffCpu, TimedOut, WokeHead,
+    DemandedHandoff, HandedOff, Parked, SpinAcquired, SpinLeftBudget, SpinLeftOffCpu, TimedOut, WokeBeside,
+    WokeHead,
 };
 use spinpark_platform::OnCpu;
 use spinpark_verify::platform::{Loom, advance, lead_in, leave_next_sleep};
@@ -151,6 +152,28 @@ fn a_deadline_beside_a_waiter_without_one() {
             shared.finish();
         })
         .reaches(&[TimedOut, WokeHead]);
+}
+
+/// T16: the waiter that was woken without a mark passes the lock on, also if it leaves.
+#[test]
+fn waiters_are_woken_without_a_mark() {
+    let model = || Model::new().unmarked().preemptions(1);
+    model().check(|| sections::<1, 0>(3)).reaches(&[WokeBeside, Parked]);
+    // One that has lost is woken with a mark.
+    Model::new().unmarked().check(|| sections::<0, 0>(3)).reaches(&[WokeBeside, WokeHead]);
+    model()
+        .moving_clock()
+        .check(|| {
+            let shared = mutex::<1>();
+            shared.lock.lock();
+            let others = [shared.spawn(|shared| shared.timed_section(1)), shared.spawn(Shared::section)];
+            advance(1);
+            shared.data.add();
+            shared.lock.unlock();
+            join_all(others);
+            shared.finish();
+        })
+        .reaches(&[TimedOut, WokeBeside]);
 }
 
 #[test]

@@ -33,7 +33,7 @@ use crate::world::ids::{LineId, ThreadId};
 const WORD_BYTES: usize = 8;
 
 /// So many changes are remembered: more than any lock makes between its last change of a word and the wake-up there.
-const CHANGES: usize = 64;
+const CHANGES: usize = 256;
 
 /// A byte of the simulated memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -15,9 +15,9 @@ use crate::sim_programs::guard::{stay, wander};
 use crate::sim_programs::{Guard, Hold, Mortal, Program};
 
 /// A mutex and a condition variable.
-struct Pair<T: Tuned> {
-    mutex: Mortal<RawMutex<Sim<T>>>,
-    condvar: Mortal<RawCondvar<Sim<T>>>,
+pub(super) struct Pair<T: Tuned> {
+    pub(super) mutex: Mortal<RawMutex<Sim<T>>>,
+    pub(super) condvar: Mortal<RawCondvar<Sim<T>>>,
     refs: Mortal<WaiterRefs<Sim<T>>>,
     guard: Rc<Guard>,
 }
@@ -30,7 +30,7 @@ impl<T: Tuned> Clone for Pair<T> {
 }
 
 impl<T: Tuned> Pair<T> {
-    fn draw(program: &mut Program) -> Self {
+    pub(super) fn draw(program: &mut Program) -> Self {
         let (mutex, condvar) = (Mortal::new(RawMutex::new()), Mortal::new(RawCondvar::new()));
         program.name_fields("mutex", &mutex, decode::MUTEX);
         program.name_fields("condvar", &condvar, decode::CONDVAR);
@@ -39,21 +39,27 @@ impl<T: Tuned> Pair<T> {
         Self { mutex, condvar, refs, guard: Rc::new(Guard::new()) }
     }
 
-    fn lock(&self) {
+    pub(super) fn lock(&self) {
         self.mutex.lock();
         self.guard.enter(Hold::Alone);
     }
 
-    fn unlock(&self) {
+    pub(super) fn unlock(&self) {
         self.guard.leave(Hold::Alone);
         self.mutex.unlock();
     }
 
-    fn wait(&self, deadline: Option<Deadline>) -> WaitResult {
+    pub(super) fn wait(&self, deadline: Option<Deadline>) -> WaitResult {
+        self.wait_and(deadline, || ())
+    }
+
+    /// A wait; `released`: it has released the mutex.
+    pub(super) fn wait_and(&self, deadline: Option<Deadline>, released: impl FnOnce()) -> WaitResult {
         let waiter = Waiter::with_mutex(&self.mutex).cancellable(&self.refs);
         self.condvar.enqueue(&waiter);
         self.guard.leave(Hold::Alone);
         self.mutex.unlock_to_wait();
+        released();
         waiter.sleep(deadline, <Sim<T>>::futex_wait);
         let result = self.condvar.finish(&waiter);
         if result == WaitResult::Signalled {

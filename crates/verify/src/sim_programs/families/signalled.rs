@@ -20,11 +20,17 @@ fn deadline<T: Tuned>() -> Option<Deadline> {
     (here::random(2) != 0).then(|| soon_by::<T>(LONGEST, 4))
 }
 
-/// Threads that take turns, each with a handler.
-fn threads<L: 'static>(program: &mut Program, lock: L, turn: fn(&L), handler: fn(&L)) {
+/// So many threads that take so many turns, each with a handler.
+pub(super) fn threads<L: 'static>(
+    program: &mut Program,
+    number: u32,
+    rounds: u32,
+    lock: L,
+    turn: fn(&L),
+    handler: fn(&L),
+) {
     let lock = Rc::new(lock);
-    let rounds = program.rounds();
-    for _ in 0..program.threads() {
+    for _ in 0..number {
         let lock = Rc::clone(&lock);
         program.thread(move || {
             let theirs = Rc::clone(&lock);
@@ -124,7 +130,7 @@ fn mutex_with<T: Tuned>(program: &mut Program) {
     program.name_fields("lock", &lock, decode::MUTEX);
     program.name("lock of handlers", &of_handlers);
     let lock = Mutexes::<T> { lock, guard: Guard::new(), of_handlers, their_guard: Guard::new() };
-    threads(program, lock, Mutexes::turn, Mutexes::handler);
+    threads(program, program.threads(), program.rounds(), lock, Mutexes::turn, Mutexes::handler);
 }
 
 fn rwlock_with<T: Tuned>(program: &mut Program) {
@@ -133,7 +139,7 @@ fn rwlock_with<T: Tuned>(program: &mut Program) {
     program.name_fields("lock", &lock, decode::RWLOCK);
     program.name("lock of handlers", &of_handlers);
     let lock = ReadWrites::<T> { lock, guard: Guard::new(), of_handlers, their_guard: Guard::new() };
-    threads(program, lock, ReadWrites::turn, ReadWrites::handler);
+    threads(program, program.threads(), program.rounds(), lock, ReadWrites::turn, ReadWrites::handler);
 }
 
 /// Our mutex.

@@ -1,20 +1,25 @@
-//! One thread is stopped, at any point of its lock calls, for longer than everything else takes: by a signal handler that sleeps, or that
-//! keeps its CPU. The others get on, unless they are behind what the stopped thread holds (`core.L3`).
+//! Threads that do not come back to what they do with a lock: one that is stopped, or some that end.
+//!
+//! *Stopped*: at any point of its lock calls, by a signal handler that sleeps, or that keeps its CPU, for longer than everything else
+//! takes. *Left*: a thread ends in its call, in a sleep or in a handler where the call can be left. The others get on, unless they are behind
+//! what such a thread holds (`core.L3`).
 //!
 //! What excuses a long wait is what docs/drop-in.md says (Limits): the stopped thread has the lock, or is in the middle of its
 //! unlock; or it has the queue locked, and the waiter is in that already, or is a writer, which perhaps waits for the bias to be revoked.
+//! Nothing excuses one beside threads that have ended.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
-use std::rc::Rc;
 
-use spinpark_locks::{Preference, RawMutex, RawRwLock, WaitQueue};
+use spinpark_locks::{Preference, RawMutex, RawRwLock, WaitQueue, WaitResult};
 use spinpark_platform::{AtomicU32, Deadline, Ordering::Relaxed, SpinPolicy, Threads, Tuning};
 use spinpark_sim::{Failure, Order, Sim, Tuned, here};
 
+use super::condvar::Pair;
+use super::signalled::threads;
 use crate::sim_programs::case::tuned;
 use crate::sim_programs::decode;
-use crate::sim_programs::guard::{soon_by, wander};
+use crate::sim_programs::guard::{soon_by, stay};
 use crate::sim_programs::{Guard, Hold, Mortal, Program};
 
 /// How long the thread is stopped, ns.
@@ -23,6 +28,8 @@ const STOP: u64 = 40_000_000;
 const LONGEST: u64 = 15_000_000;
 /// The bit of a queue lock that says that it is locked.
 const LOCKED: u32 = 1;
+/// Threads of a program: more would wait for each other's looks.
+const MOST_THREADS: u32 = 8;
 
 /// The constants of `T`, with looks.
 #[derive(Debug)]
@@ -34,6 +41,15 @@ impl<T: Tuned> Tuned for Looks<T> {
         Tuning { watch_ns: 20_000, longest_watch_ns: 640_000, queue_polls: 2, ..T::TUNING };
     const READS_PER_CPU: u32 = T::READS_PER_CPU;
     const GUESSES: bool = T::GUESSES;
+}
+
+/// What becomes of a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    /// One is stopped, once in a run.
+    Stops,
+    /// All but one may end.
+    Ends,
 }
 
 /// Where a thread is.
@@ -48,33 +64,19 @@ enum Phase {
 /// The one stop of a run.
 #[derive(Clone, Copy, Debug)]
 struct Stop {
+    thread: u32,
     since: f64,
     /// The lock, or a part of it, may be the stopped thread's.
     holds: bool,
     has_queue: bool,
 }
 
-/// What all threads share besides the lock.
-#[derive(Default)]
+/// What all threads share besides the lock. Its cells are set and read without a step between.
 struct Watch {
+    fate: Fate,
+    threads: u32,
     stop: Cell<Option<Stop>>,
-    threads: Cell<u32>,
-}
-
-thread_local! {
-    // Of the simulated thread that runs: set and read without a step between. Simulated threads have numbers, not storage of their own.
-    static PHASES: Cell<[Phase; 64]> = const { Cell::new([Phase::Outside; 64]) };
-    static STOPPED: Cell<Option<u32>> = const { Cell::new(None) };
-}
-
-fn set_phase(phase: Phase) {
-    let mut phases = PHASES.get();
-    phases[here::thread().number() as usize % 64] = phase;
-    PHASES.set(phases);
-}
-
-fn phase() -> Phase {
-    PHASES.get()[here::thread().number() as usize % 64]
+    phases: [Cell<Phase>; MOST_THREADS as usize],
 }
 
 /// Whether a thread has the queue locked, by the word itself and not as a step of the running thread.
@@ -88,17 +90,52 @@ fn is_queue_locked<T: Tuned>(queue: &WaitQueue<Sim<T>>) -> bool {
 }
 
 impl Watch {
-    /// The running thread's handler: stops it, once in a run. `owns`: it has acquired the lock in a call that has not returned.
-    fn stop_here<T: Tuned>(&self, queue: &WaitQueue<Sim<T>>, owns: impl FnOnce() -> bool) {
-        if STOPPED.get().is_some() || phase() == Phase::Outside || here::random(4) != 0 {
+    /// For the threads of `program`, which go in the order of time: by rank, a thread that goes on for long keeps others from their next
+    /// steps; and longer delays add up to waits of their own.
+    fn new(program: &mut Program, fate: Fate) -> Self {
+        program.case.chaos.order = Order::Time;
+        program.case.chaos.delay_ns = program.case.chaos.delay_ns.min(3_000.0);
+        Self {
+            fate,
+            threads: program.threads().min(MOST_THREADS),
+            stop: Cell::new(None),
+            phases: [const { Cell::new(Phase::Outside) }; MOST_THREADS as usize],
+        }
+    }
+
+    fn phase(&self) -> &Cell<Phase> {
+        &self.phases[here::thread().number() as usize]
+    }
+
+    /// The running thread's handler. `owns`: it has acquired the lock in a call that has not returned. `has_queue`: a thread has its
+    /// queue locked.
+    fn handle<T: Tuned>(&self, owns: impl FnOnce() -> bool, has_queue: impl FnOnce() -> bool) {
+        if self.phase().get() == Phase::Outside || here::random(4) != 0 {
             return;
         }
-        STOPPED.set(Some(here::thread().number())); // before the next step: no other thread is stopped
-        let holds = phase() == Phase::Holding || owns();
-        let has_queue = is_queue_locked(queue);
-        self.stop.set(Some(Stop { since: here::now(), holds, has_queue }));
+        match self.fate {
+            Fate::Stops if self.stop.get().is_none() => self.stop_here::<T>(owns, has_queue),
+            Fate::Stops => {}
+            // The lock tells whether a writer has it already, unless the call itself sees to that.
+            Fate::Ends => {
+                let is_outside = || self.phase().get() == Phase::Locking && here::may_exit() && !owns();
+                if here::has_way_out() || is_outside() {
+                    here::exit();
+                }
+            }
+        }
+    }
+
+    fn stop_here<T: Tuned>(&self, owns: impl FnOnce() -> bool, has_queue: impl FnOnce() -> bool) {
+        let thread = here::thread().number();
+        let since = here::now();
+        // Before the next step: no other thread is stopped.
+        self.stop.set(Some(Stop { thread, since, holds: true, has_queue: true }));
+        let holds = self.phase().get() == Phase::Holding || owns();
+        let has_queue = has_queue();
+        self.stop.set(Some(Stop { thread, since, holds, has_queue }));
         // On few CPUs, its turns would be the others' waits.
-        if here::random(2) == 0 || Sim::<T>::cpus() < self.threads.get() {
+        if here::random(2) == 0 || Sim::<T>::cpus() < self.threads {
             here::sleep(STOP);
         } else {
             here::compute(STOP);
@@ -107,12 +144,11 @@ impl Watch {
 
     /// The running thread has waited since `began`, but for the time until `due` that it asked for.
     fn check(&self, began: f64, due: f64, excuses_queue: bool) {
-        let waited = here::now() - began.max(due);
-        let Some(stop) = self.stop.get() else { return };
         let me = here::thread().number();
-        let is_excused = STOPPED.get() == Some(me)
-            || stop.holds
-            || (stop.has_queue && (excuses_queue || began < stop.since));
+        let is_excused = self.stop.get().is_some_and(|stop| {
+            stop.thread == me || stop.holds || (stop.has_queue && (excuses_queue || began < stop.since))
+        });
+        let waited = here::now() - began.max(due);
         if waited > LONGEST as f64 && !is_excused {
             here::end_with(Failure::Starvation { thread: me, waited_ns: LONGEST, others: 0 });
         }
@@ -130,40 +166,26 @@ fn turn(
     leave: impl FnOnce(),
 ) {
     let began = here::now();
-    set_phase(if hold == Hold::Shared { Phase::Holding } else { Phase::Locking });
+    let ends = watch.fate == Fate::Ends && here::thread().number() > 0;
+    if ends {
+        here::begin_call_to_leave();
+    }
+    watch.phase().set(if hold == Hold::Shared { Phase::Holding } else { Phase::Locking });
     let acquired = wait(deadline);
-    set_phase(if acquired { Phase::Holding } else { Phase::Outside });
+    watch.phase().set(if acquired { Phase::Holding } else { Phase::Outside });
+    if ends {
+        here::end_call_to_leave();
+    }
     watch.check(began, deadline.map_or(0.0, |deadline| deadline.at as f64), excuses_queue);
     if acquired {
         guard.visit(hold);
         leave();
-        set_phase(Phase::Outside);
+        watch.phase().set(Phase::Outside);
     }
 }
 
 fn deadline<T: Tuned>() -> Option<Deadline> {
     (here::random(4) == 0).then(|| soon_by::<T>(500, 8))
-}
-
-fn threads<L: 'static>(program: &mut Program, lock: L, turn: fn(&L), handler: fn(&L)) {
-    // By rank, a thread that goes on for long keeps others from their next steps; and longer delays add up to waits of their own.
-    program.case.chaos.order = Order::Time;
-    program.case.chaos.delay_ns = program.case.chaos.delay_ns.min(3_000.0);
-    let lock = Rc::new(lock);
-    let rounds = program.rounds();
-    PHASES.set([Phase::Outside; 64]);
-    STOPPED.set(None);
-    for _ in 0..program.threads().min(8) {
-        let lock = Rc::clone(&lock);
-        program.thread(move || {
-            let theirs = Rc::clone(&lock);
-            here::on_signals(move || handler(&theirs));
-            for _ in 0..rounds {
-                turn(&lock);
-                wander();
-            }
-        });
-    }
 }
 
 struct Mutexes<T: Tuned> {
@@ -186,7 +208,7 @@ impl<T: Tuned> Mutexes<T> {
 
     fn handler(&self) {
         let owns = || self.lock.owner() == Sim::<T>::thread_token();
-        self.watch.stop_here(self.lock.queue(), owns);
+        self.watch.handle::<T>(owns, || is_queue_locked(self.lock.queue()));
     }
 }
 
@@ -212,44 +234,158 @@ impl<T: Tuned> ReadWrites<T> {
 
     fn handler(&self) {
         let owns = || self.lock.owner() == Sim::<T>::thread_token();
-        self.watch.stop_here(self.lock.queue(), owns);
+        self.watch.handle::<T>(owns, || is_queue_locked(self.lock.queue()));
     }
 }
 
-fn mutex_with<T: Tuned>(program: &mut Program) {
-    program.about("our mutex, and one thread that is stopped");
+/// A number that threads announce, and wait for.
+struct Announcements<T: Tuned> {
+    pair: Pair<T>,
+    watch: Watch,
+    /// When each was made, ns: its broadcast had returned.
+    made: RefCell<Vec<Option<f64>>>,
+    /// Threads that still wait for some.
+    waiting: Cell<u32>,
+    rounds: u32,
+}
+
+impl<T: Tuned> Announcements<T> {
+    /// The first thread announces until no other one waits any more; the others wait, and announce too.
+    fn turn(&self) {
+        let is_first = here::thread().number() == 0;
+        while is_first && self.waiting.get() > 0 {
+            self.announce();
+            here::sleep(here::random(20_000));
+        }
+        if !is_first {
+            for _ in 0..self.rounds {
+                if here::random(3) == 0 { self.announce() } else { self.wait() }
+            }
+            self.waiting.set(self.waiting.get() - 1);
+        }
+    }
+
+    fn lock(&self) {
+        self.watch.phase().set(Phase::Locking);
+        self.pair.lock();
+        self.watch.phase().set(Phase::Holding);
+    }
+
+    fn unlock(&self) {
+        self.pair.unlock();
+        self.watch.phase().set(Phase::Outside);
+    }
+
+    fn announce(&self) {
+        self.lock();
+        let number = self.made.borrow().len();
+        self.made.borrow_mut().push(None);
+        let under = here::random(2) == 0;
+        if under {
+            self.pair.condvar.broadcast();
+            stay();
+        }
+        self.unlock();
+        if !under {
+            // Waiters that it has dequeued wait for it, as on glibc.
+            self.watch.phase().set(Phase::Holding);
+            self.pair.condvar.broadcast();
+            self.watch.phase().set(Phase::Outside);
+        }
+        self.made.borrow_mut()[number] = Some(here::now());
+    }
+
+    fn wait(&self) {
+        self.lock();
+        let began = here::now();
+        let seen = self.made.borrow().len();
+        let deadline = deadline::<T>();
+        while self.made.borrow().len() == seen {
+            // It has the mutex again at an unknown time: `owns` tells.
+            let result = self.pair.wait_and(deadline, || self.watch.phase().set(Phase::Locking));
+            self.watch.phase().set(Phase::Holding);
+            if result == WaitResult::TimedOut {
+                break;
+            }
+        }
+        let first = self.made.borrow()[seen..].iter().flatten().copied().reduce(f64::min);
+        let due = deadline.map_or(f64::INFINITY, |deadline| deadline.at as f64);
+        // With no announcement to wait for, none is late.
+        self.watch.check(began, first.unwrap_or(f64::INFINITY).min(due), true);
+        self.unlock();
+    }
+
+    fn handler(&self) {
+        let owns = || self.pair.mutex.owner() == Sim::<T>::thread_token();
+        let has_queue =
+            || is_queue_locked(self.pair.mutex.queue()) || is_queue_locked(self.pair.condvar.queue());
+        self.watch.handle::<T>(owns, has_queue);
+    }
+}
+
+fn condvar_with<T: Tuned>(program: &mut Program) {
+    program.about("our condition variable, and one thread that is stopped");
+    program.most_steps(3_000_000); // the first thread goes on during the stop
+    let pair = Pair::<T>::draw(program);
+    let watch = Watch::new(program, Fate::Stops);
+    let number = watch.threads;
+    let rounds = program.rounds();
+    let waiting = Cell::new(number - 1);
+    let all = Announcements { pair, watch, made: RefCell::default(), waiting, rounds };
+    threads(program, number, 1, all, Announcements::turn, Announcements::handler);
+}
+
+fn mutex_with<T: Tuned>(program: &mut Program, fate: Fate) {
+    program.about("our mutex, and threads that are stopped or end");
     let lock = Mortal::new(RawMutex::new());
     program.name_fields("lock", &lock, decode::MUTEX);
-    let watch = Watch { threads: Cell::new(program.threads()), ..Watch::default() };
+    let watch = Watch::new(program, fate);
+    let number = watch.threads;
     let lock = Mutexes::<T> { lock, guard: Guard::new(), watch };
-    threads(program, lock, Mutexes::turn, Mutexes::handler);
+    threads(program, number, program.rounds(), lock, Mutexes::turn, Mutexes::handler);
 }
 
-fn rwlock_with<T: Tuned>(program: &mut Program) {
-    program.about("our read-write lock, and one thread that is stopped");
+fn rwlock_with<T: Tuned>(program: &mut Program, fate: Fate) {
+    program.about("our read-write lock, and threads that are stopped or end");
     let lock = Mortal::new(RawRwLock::new());
     program.name_fields("lock", &lock, decode::RWLOCK);
-    let watch = Watch { threads: Cell::new(program.threads()), ..Watch::default() };
+    let watch = Watch::new(program, fate);
+    let number = watch.threads;
     let lock = ReadWrites::<T> { lock, guard: Guard::new(), watch };
-    threads(program, lock, ReadWrites::turn, ReadWrites::handler);
+    threads(program, number, program.rounds(), lock, ReadWrites::turn, ReadWrites::handler);
 }
 
-/// Our mutex.
+/// Our mutex, and one thread that is stopped.
 pub(super) fn mutex(program: &mut Program) {
-    tuned!(program.case.constants, T => mutex_with::<Looks<T>>(program));
+    tuned!(program.case.constants, T => mutex_with::<Looks<T>>(program, Fate::Stops));
 }
 
-/// Our read-write lock.
+/// Our read-write lock, and one thread that is stopped.
 pub(super) fn rwlock(program: &mut Program) {
-    tuned!(program.case.constants, T => rwlock_with::<Looks<T>>(program));
+    tuned!(program.case.constants, T => rwlock_with::<Looks<T>>(program, Fate::Stops));
+}
+
+/// Our condition variable, and one thread that is stopped.
+pub(super) fn condvar(program: &mut Program) {
+    tuned!(program.case.constants, T => condvar_with::<Looks<T>>(program));
+}
+
+/// Our mutex, and threads that end in a call.
+pub(super) fn mutex_left(program: &mut Program) {
+    tuned!(program.case.constants, T => mutex_with::<Looks<T>>(program, Fate::Ends));
+}
+
+/// Our read-write lock, and threads that end in a call.
+pub(super) fn rwlock_left(program: &mut Program) {
+    tuned!(program.case.constants, T => rwlock_with::<Looks<T>>(program, Fate::Ends));
 }
 
 /// Mutants: the waiters of [`mutex`] and of [`rwlock`] do not look at the lock by themselves.
 pub fn mutex_without_looks(program: &mut Program) {
-    tuned!(program.case.constants, T => mutex_with::<T>(program));
+    tuned!(program.case.constants, T => mutex_with::<T>(program, Fate::Stops));
 }
 
 /// See [`mutex_without_looks`].
 pub fn rwlock_without_looks(program: &mut Program) {
-    tuned!(program.case.constants, T => rwlock_with::<T>(program));
+    tuned!(program.case.constants, T => rwlock_with::<T>(program, Fate::Stops));
 }

@@ -1,8 +1,9 @@
-//! Beside a thread that is stopped.
+//! Beside a thread that is stopped, or has ended in its call.
 
+use spinpark_sim::check::Fault;
 use spinpark_verify::sim_programs::{Checker, Family, mutex_without_looks, rwlock_without_looks};
 
-use super::harness::{is_unfair, rejected};
+use super::harness::{family, is_unfair, rejected};
 
 /// core.L3: waiters rely on a thread that was woken, and on one that has the queue locked, for as long as it takes.
 #[test]
@@ -15,4 +16,15 @@ fn waiters_of_a_mutex_do_not_look() {
 fn waiters_of_a_rwlock_do_not_look() {
     let family = Family { name: "waiters_of_a_rwlock_do_not_look", build: rwlock_without_looks };
     rejected(Checker::new(family), is_unfair);
+}
+
+/// core.T11: its node stays in the queue, or what it has announced in the word.
+#[test]
+fn a_thread_that_ends_leaves_the_mutex_as_it_is() {
+    rejected(Checker::new(family("mutex_left")).fault(Fault::LeavesAtOnce), |_| true);
+}
+
+#[test]
+fn a_thread_that_ends_leaves_the_rwlock_as_it_is() {
+    rejected(Checker::new(family("rwlock_left")).fault(Fault::LeavesAtOnce), |_| true);
 }

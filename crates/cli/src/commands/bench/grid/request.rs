@@ -53,6 +53,7 @@ impl Request {
         let implementations = implementations(grid, &definition, &definitions).map_err(anyhow::Error::msg)?;
         check_shown(grid, &implementations, &definitions)?;
         let planes = planes(grid, &definition).map_err(anyhow::Error::msg)?;
+        check_bounds(grid, &definition, &planes)?;
         let mut all = Vec::new();
         for plane in &planes {
             let points = points(plane, &plane.axes)
@@ -162,9 +163,6 @@ fn check_shown(
     if grid.no_waits && matches!(shown.figure, Figure::WaitP999 | Figure::LongestWait) {
         bail!("--figure {} needs waits, which --no-waits leaves out", shown.figure.name());
     }
-    if grid.no_waits && grid.bounds {
-        bail!("--bounds judges waits, too, which --no-waits leaves out");
-    }
     if let Against::Implementation(name) = &shown.against
         && !implementations.iter().any(|implementation| implementation.name == *name)
     {
@@ -172,6 +170,23 @@ fn check_shown(
         bail!("--against {name}: that implementation is not measured\nName it with --locks as well");
     }
     Ok(())
+}
+
+/// Bounds on waits cannot be judged without waits.
+fn check_bounds(grid: &Grid, definition: &Definition, planes: &[Plane]) -> anyhow::Result<()> {
+    let on_waits = |plane: &&Plane| {
+        definition.bounds.iter().any(|bound| {
+            matches!(bound.figure, Figure::WaitP999 | Figure::LongestWait)
+                && bound.planes.contains(&plane.name)
+        })
+    };
+    match planes.iter().find(on_waits) {
+        Some(plane) if grid.no_waits && grid.bounds => bail!(
+            "--bounds judges waits in plane {}, which --no-waits leaves out\nName other planes with --plane, or measure waits",
+            plane.name
+        ),
+        _ => Ok(()),
+    }
 }
 
 fn implementations(
