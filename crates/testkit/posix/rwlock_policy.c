@@ -164,8 +164,36 @@ static void writers_first(void)
     join_soon(&reader, "the reader behind it");
 }
 
-int main(void)
+/* On one CPU, a reader that comes back right after its release waits behind a writer that had queued before. */
+static void one_cpu(void)
 {
+    for (int i = 0; i < 20; i++) {
+        struct thread writer;
+        int before = atomic_load(&wrote);
+        OK(pthread_rwlock_rdlock(&nonrecursive));
+        start(&writer, write_once, &nonrecursive);
+        sleep_us(3000);
+        OK(pthread_rwlock_unlock(&nonrecursive));
+        if (pthread_rwlock_tryrdlock(&nonrecursive) == 0) {
+            CHECK(atomic_load(&wrote) > before);
+            OK(pthread_rwlock_unlock(&nonrecursive));
+        }
+        join(&writer);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 2) { /* so that it has one CPU from its start */
+        CHECK(bind_to(0));
+        execl("/proc/self/exe", argv[0], "on", "one", NULL);
+        CHECK(0);
+    }
+    if (argc == 3) {
+        check_context = "one CPU";
+        one_cpu();
+        return 0;
+    }
     check_context = "recursion";
     recursion(0);
     recursion(5);

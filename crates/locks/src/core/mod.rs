@@ -33,13 +33,12 @@
 //! ([`absorb`](LockCore::absorb)). The holder's release ends its wait: the waiter then acquires as any thread (T1), unless
 //! it was promised the lock as the head (T6).
 //!
-//! T11: a thread leaves its call by unwinding ([`Platform::or_leave`]), in a sleep, as a woken waiter that spins, or in the fence of
-//! A1: as T9 if it is linked or woken; one that is
-//! being notified awaits that. It gives up the lock if that came first.
+//! T11: a thread leaves its call by unwinding ([`Platform::or_leave`]), in a sleep, as a woken waiter that spins, or in the
+//! fence of A1: as T9 if it is linked or woken; one that is being notified awaits that. It gives up the lock if that came
+//! first.
 //!
 //! T12: a real-time head is woken *beside* a waiter that was woken before and has not come, for which `WAKING` stays: that
-//! one may be kept from its CPU by real-time threads. The real-time waiter owes nothing: it acquires, queues again or
-//! leaves.
+//! one may be kept from its CPU by real-time threads. The real-time waiter acquires, queues again or leaves, with a service.
 //!
 //! T13: where CPUs are to spare, a woken waiter that has waited for long *rouses* waiters behind it: their threads wake, see
 //! that they have not been notified, and sleep again, in the queue as before. To wake a thread whose CPU sleeps deeply
@@ -53,11 +52,12 @@
 //! T15: a waiter that is to queue, and finds the queue locked for as long, looks in the same way from outside
 //! ([`queued`]): it withdraws what it has announced, and takes the lock, queues, or leaves at its deadline.
 //!
-//! T16: where the process has one CPU, a mutex' waiter is woken *without a mark*, one by each release that finds a queue. It does not
-//! come before the thread that has the CPU, which may acquire and release the lock a hundred thousand times until then: with no
-//! waiter and no mark left, as if there were no other thread. It owes a service if it leaves, or queues again. If it finds
-//! the lock held (by a thread that lost its CPU inside) it queues behind those that have starved, before the others. One
-//! that has waited for `unmarked_ns` has starved: it is woken with a mark.
+//! T16: where the process has one CPU, a mutex' waiter is woken *without a mark*, one by each release that finds a queue. It
+//! does not come before the thread that has the CPU, which may acquire and release the lock a hundred thousand times until
+//! then: with no waiter and no mark left, as if there were no other thread. It owes a service if it leaves, or queues again.
+//! If it finds the lock held (by a thread that lost its CPU inside) it queues behind those that have starved, before the
+//! others. One that has waited for `unmarked_ns` has starved: it is woken with a mark. (Not of a read-write lock: readers
+//! that wait behind writers would find no mark to wait for.)
 //!
 //! # Trace
 //!

@@ -62,6 +62,7 @@ programs! {
     // glibc's readers may spin for ever here; see the program.
     rwlock_timed_storm [spinpark] = "rwlock_timed" "storm";
     rwlock_policy [glibc spinpark];
+    rwlock_policy_on_one_cpu [glibc spinpark] = "rwlock_policy" "one";
     rwlock_dependent_readers [glibc spinpark];
     rwlock_dependent_load [glibc spinpark];
     rwlock_given_back [glibc spinpark];
