@@ -65,12 +65,13 @@ impl<P: Platform> LockCore<P> {
             }
             Spun::Stopped(announced) => announced,
         };
-        P::queues();
         if is_past::<P>(deadline) {
+            P::queues();
             return Outcome::of(self.give_up(want, token, announced));
         }
         let node = WaitNode::new(want, token, core::ptr::null());
         let patience = Self::patience(&node);
+        P::queues(); // late: what the node asks takes a system call
         let (joined, timed) = self.join(&node, announced, backs_off && !node.is_realtime(), deadline);
         match joined {
             Joined::Acquired => {
