@@ -183,12 +183,12 @@ impl<R: Rooms> Futex for LinuxWith<R> {
     }
 
     fn queues() {
-        thread::set_call(thread::call() | thread::QUEUED);
+        thread::set_queued(true);
         let _ = barriers::are_few();
     }
 
     fn has_left_queues() {
-        thread::set_call(thread::call() & !thread::QUEUED);
+        thread::set_queued(false);
     }
 
     fn wait_for_queue(word: &AtomicU32, expected: u32, span: u64) -> Wait {

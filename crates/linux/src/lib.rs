@@ -59,7 +59,7 @@ pub use rseq::stop as stop_sequences;
 pub use sandbox::before_filter;
 pub use symbol::{glibc_dlsym, lookup, lookup_version, Library, Scope};
 pub use tell::tell;
-pub use thread::{call, known_token, set_call, set_leave, thread_id, CANCELLABLE, QUEUED};
+pub use thread::{call, known_token, set_call, set_leave, set_queued, thread_id, CANCELLABLE, QUEUED};
 pub use tools::race_detector;
 
 /// What the last line of a process says whose lock holds no value of ours.

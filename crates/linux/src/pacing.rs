@@ -98,7 +98,7 @@ pub(crate) fn returns_to(lock: usize) {
     spin_stats().returns_to(lock, now);
 }
 
-/// On one CPU a mark costs a system call, and no other CPU an interrupt: so many releases without a waiter end it.
+/// On one CPU a mark costs a short system call, and no other CPU an interrupt: so many releases without a waiter end it.
 const QUIET_ALONE: u32 = 32;
 
 pub(crate) fn ends_contended(lock: usize) -> bool {

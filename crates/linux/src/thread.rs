@@ -58,6 +58,11 @@ pub fn set_call(call: u32) -> u32 {
     core::mem::replace(unsafe { &mut (*local()).call }, call)
 }
 
+/// Notes that the calling thread is in a queue, or has one locked; or neither.
+pub fn set_queued(queued: bool) {
+    set_call(if queued { call() | QUEUED } else { call() & !QUEUED });
+}
+
 /// Sets what the calling thread does if it leaves its call, for [`leave`](crate::leave()), or null; returns what it was.
 pub fn set_leave(leave: *const c_void) -> *const c_void {
     // SAFETY: the block belongs to this thread; a signal handler in between leaves it as it was.
@@ -108,7 +113,7 @@ pub(crate) fn reads_first() -> bool {
     is_left
 }
 
-/// The calling thread goes on reading first.
+/// The calling thread reads first in as many attempts as after a wait.
 #[inline(always)]
 pub(crate) fn reads_on() {
     // SAFETY: the block belongs to this thread.

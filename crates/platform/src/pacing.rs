@@ -44,7 +44,8 @@ pub trait Pacing: Sized + Send + Sync + 'static {
         false
     }
 
-    /// The calling thread goes on reading first.
+    /// The calling thread has passed waiters: it [reads first](Pacing::reads_first) for some more attempts, as after a wait. It is likely
+    /// to pass them again, and a guess that the lock has no waiters would fail.
     fn reads_on() {}
 
     /// Whether some of the calling thread's latest looks at locks have found them taken. `false` is always a safe answer.

@@ -229,12 +229,6 @@ unsafe extern "C" fn left(argument: *mut c_void) {
     unsafe { pthread_setcanceltype(call.kind, &raw mut kind) };
 }
 
-/// Notes that the thread is in a queue, or not any more.
-pub(crate) fn set_queued(queued: bool) {
-    let rest = spinpark_linux::call() & !QUEUED;
-    spinpark_linux::set_call(if queued { rest | QUEUED } else { rest });
-}
-
 /// At the start of the process.
 pub(crate) fn start() {
     spinpark_linux::sleep_by(sleep_in_queue);

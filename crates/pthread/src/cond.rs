@@ -197,7 +197,7 @@ impl<'a> Waiting<'a> {
     }
 
     fn wait(&self, deadline: Option<Deadline>) -> c_int {
-        cancel::set_queued(true);
+        spinpark_linux::set_queued(true);
         self.cond.raw.enqueue(&self.waiter);
         let error = self.release_mutex();
         if error != 0 {
@@ -219,7 +219,7 @@ unsafe extern "C" fn cancelled(argument: *mut c_void) {
     // SAFETY: `with_handler` got this context, which lives in a frame below this one.
     let waiting = unsafe { &*argument.cast::<Waiting<'_>>() };
     waiting.end(true);
-    cancel::set_queued(false);
+    spinpark_linux::set_queued(false);
 }
 
 /// Which function was called.

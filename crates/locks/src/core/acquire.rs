@@ -146,7 +146,7 @@ impl<P: Platform> LockCore<P> {
                 Notice::Granted => return Outcome::Acquired,
                 Notice::Released => return self.acquire(node.want, node.token, deadline),
                 notice @ (Notice::Woken | Notice::Beside) => {
-                    // T7: this thread is the one for which WAKING is set, or T12: one beside that.
+                    // T7: this thread is the one for which WAKING is set; or no mark stands for it (T12, T16).
                     let is_marked = notice == Notice::Woken;
                     let announced = if is_marked { Announced::Waking } else { Announced::Unmarked };
                     let backs_off = !node.is_realtime() && self.backs_off_for(node.want);

@@ -100,7 +100,8 @@
 //!   condition is the only one that leans on a timer, and only on two CPUs, for a head that backs off: a release whose
 //!   thread comes back at once leaves it asleep, one whose thread waits for something else next (`WriteToWait`) wakes it.
 //! - **L2** (no starvation) A head that others may pass is `TIMED`, or `WAKING`, or the next release wakes it to time
-//!   itself. So it demands the lock `starvation_ns` after that; of readers, again and again (H3). A real-time waiter times
+//!   itself (without a mark, it times itself once it has waited for `unmarked_ns`: T16). So it demands the lock
+//!   `starvation_ns` after that; of readers, again and again (H3). A real-time waiter times
 //!   itself from its arrival, and also demands the lock once readers have passed it. A demand is the head's, whichever
 //!   waiter made it: a real-time waiter that comes later has it.
 //! - **L3** (a wake-up owed has an end) Threads that rely on a waiter that was woken (`WAKING`), or that heed a promise, do not rely

@@ -120,7 +120,8 @@ impl<P: Platform> LockCore<P> {
     #[allow(unsafe_code)] // see `QueueGuard::taken_over`
     fn abandon_marked(&self, queue: Option<&QueueGuard<'_, P, Self>>, want: Want, flags: u32) {
         let Some(queue) = queue else { return };
-        // SAFETY: the thread does not go on in the frame that has the guard.
+        // SAFETY: the thread does not go on in the frame that has the guard. Nor is that frame's guard dropped: a program that can run
+        // this is built without unwinding of Rust frames (the drop-in).
         let queue = unsafe { queue.taken_over() };
         let heads = flags & (word::TIMED | word::HANDOFF) != 0;
         self.settle_flags(queue.head().is_some(), heads, want);
@@ -196,7 +197,8 @@ impl<P: Platform> LockCore<P> {
         (joined, timed)
     }
 
-    /// T8: the woken waiter lost to a running thread: back to the head, with a timer, or with a demand if `starved`.
+    /// T8: the woken waiter lost to a running thread: back to the head, with a timer, or with a demand if `starved`. One that was woken
+    /// without a mark gets neither; if it has `starved`, the next one is with a mark (T16).
     pub(super) fn rejoin(
         &self,
         node: &WaitNode<P>,

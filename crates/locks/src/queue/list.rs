@@ -47,7 +47,8 @@ impl<P: Platform> LockedQueue<'_, P> {
         self.link(node, self.iter().find(|other| other.rank <= node.rank));
     }
 
-    /// Links `node`, which was woken and lost, behind those of its rank that have starved, or of which the first has `demanded` the lock.
+    /// Links `node`, which was woken and lost, before all of its rank but those that have starved (T16 in `core`); if the first of its
+    /// rank has `demanded` the lock, behind that as well.
     pub(crate) fn push_behind_owed(&mut self, node: &WaitNode<P>, demanded: bool) {
         let mut demanded = demanded;
         let next = self.iter().find(|other| {

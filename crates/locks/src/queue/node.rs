@@ -10,7 +10,7 @@
 //! | `GRANTED`  | dequeued: holds the lock already                         | –                                        |
 //! | `RELEASED` | dequeued: the wait on a condition variable is over       | –                                        |
 //! | `ROUSED`   | as `PARKED`; was woken ahead of its turn                 | the dequeuer                             |
-//! | `BESIDE`   | dequeued: awake beside the one for which `WAKING` is set | the waiter, when it queues again         |
+//! | `BESIDE`   | dequeued: awake, and `WAKING` does not stand for it       | the waiter, when it queues again         |
 //!
 //! # Orderings
 //!
@@ -57,7 +57,8 @@ const _: () = assert!(HIGHEST_PRIORITY < FIRST, "an upgrade goes before real-tim
 pub(crate) enum Notice {
     /// `WAKING` is set for this thread: it tries to take the lock.
     Woken,
-    /// A real-time waiter: it tries to take the lock beside the thread for which `WAKING` is set.
+    /// It tries to take the lock, and `WAKING` does not stand for it: a real-time waiter (T12 in `core`), or one that was woken without
+    /// a mark (T16).
     Beside,
     /// The lock is this thread's.
     Granted,
@@ -105,7 +106,7 @@ pub struct WaitNode<P: Platform> {
     /// Whether the thread rechecks its demand of readers by itself (H3 in `core`). Written by the thread,
     /// under the queue lock.
     rechecks: P::Cell<bool>,
-    /// Whether it has starved, and not yet been let in for it (T16 in `core`). Only under the queue lock.
+    /// Whether it is to be woken with a mark (T16 in `core`). Only under the queue lock.
     has_starved: P::Cell<bool>,
     /// Its place in a list: those of a higher one are before it. The thread's real-time priority, or [`FIRST`].
     pub(crate) rank: u8,
@@ -178,13 +179,13 @@ impl<P: Platform> WaitNode<P> {
         self.rechecks.with_mut(|place| unsafe { *place = rechecks });
     }
 
-    /// Whether the lock is owed to the thread as soon as it is the head.
+    /// Whether the thread has starved in wakes without a mark: the next one is with a mark (T16 in `core`).
     pub(crate) fn has_starved(&self) -> bool {
         // SAFETY: Q1: the caller holds the queue lock.
         self.has_starved.with(|starved| unsafe { *starved })
     }
 
-    /// The thread has starved, or queues again in another way. It holds the queue lock.
+    /// Says that, or that it has not. The thread holds the queue lock.
     pub(crate) fn set_starved(&self, starved: bool) {
         // SAFETY: Q1: the caller holds the queue lock.
         self.has_starved.with_mut(|place| unsafe { *place = starved });

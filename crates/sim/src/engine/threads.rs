@@ -43,7 +43,7 @@ impl World {
 
     /// Whether the running thread is to end in the sleep of a lock that it comes to, or comes from.
     pub(crate) fn exits_in_sleep(&mut self) -> bool {
-        const OF: u32 = 8;
+        const OF: u32 = 8; // calls, or a little more: so most threads have some that return
         self.threads[self.running].local.exits && self.rng.u32(0..OF) == 0
     }
 

@@ -136,21 +136,24 @@ fn a_deadline_against_an_unlock() {
         .reaches(&[TimedOut, WokeHead]);
 }
 
+/// Two waiters, one with a deadline that passes as the lock is released.
+fn a_timed_waiter_and_another() {
+    let shared = mutex::<1>();
+    shared.lock.lock();
+    let others = [shared.spawn(|shared| shared.timed_section(1)), shared.spawn(Shared::section)];
+    advance(1);
+    shared.data.add();
+    shared.lock.unlock();
+    join_all(others);
+    shared.finish();
+}
+
 #[test]
 fn a_deadline_beside_a_waiter_without_one() {
     Model::new()
         .moving_clock()
         .preemptions(1)
-        .check(|| {
-            let shared = mutex::<1>();
-            shared.lock.lock();
-            let others = [shared.spawn(|shared| shared.timed_section(1)), shared.spawn(Shared::section)];
-            advance(1);
-            shared.data.add();
-            shared.lock.unlock();
-            join_all(others);
-            shared.finish();
-        })
+        .check(a_timed_waiter_and_another)
         .reaches(&[TimedOut, WokeHead]);
 }
 
@@ -161,19 +164,7 @@ fn waiters_are_woken_without_a_mark() {
     model().check(|| sections::<1, 0>(3)).reaches(&[WokeBeside, Parked]);
     // One that has lost is woken with a mark.
     Model::new().unmarked().check(|| sections::<0, 0>(3)).reaches(&[WokeBeside, WokeHead]);
-    model()
-        .moving_clock()
-        .check(|| {
-            let shared = mutex::<1>();
-            shared.lock.lock();
-            let others = [shared.spawn(|shared| shared.timed_section(1)), shared.spawn(Shared::section)];
-            advance(1);
-            shared.data.add();
-            shared.lock.unlock();
-            join_all(others);
-            shared.finish();
-        })
-        .reaches(&[TimedOut, WokeBeside]);
+    model().moving_clock().check(a_timed_waiter_and_another).reaches(&[TimedOut, WokeBeside]);
 }
 
 #[test]

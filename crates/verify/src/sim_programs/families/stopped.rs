@@ -1,8 +1,8 @@
 //! Threads that do not come back to what they do with a lock: one that is stopped, or some that end.
 //!
 //! *Stopped*: at any point of its lock calls, by a signal handler that sleeps, or that keeps its CPU, for longer than everything else
-//! takes. *Left*: a thread ends in its call, in a sleep or in a handler where the call can be left. The others get on, unless they are behind
-//! what such a thread holds (`core.L3`).
+//! takes. *Left*: a thread ends in its call, in a sleep or in a handler where the call can be left. The others get on, unless they
+//! are behind what such a thread holds (`core.L3`).
 //!
 //! What excuses a long wait is what docs/drop-in.md says (Limits): the stopped thread has the lock, or is in the middle of its
 //! unlock; or it has the queue locked, and the waiter is in that already, or is a writer, which perhaps waits for the bias to be revoked.
@@ -166,6 +166,7 @@ fn turn(
     leave: impl FnOnce(),
 ) {
     let began = here::now();
+    // The first thread stays: it sees what the others leave behind.
     let ends = watch.fate == Fate::Ends && here::thread().number() > 0;
     if ends {
         here::begin_call_to_leave();
