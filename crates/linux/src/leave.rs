@@ -7,16 +7,38 @@ use core::sync::atomic::{compiler_fence, AtomicPtr, Ordering::Relaxed, Ordering:
 
 use spinpark_platform::Wait;
 
-use crate::thread;
+use crate::thread::{self, Call};
 
 /// Runs the sleep that it gets.
 pub type Sleep = fn(&dyn Fn() -> Wait) -> Wait;
+/// Ends the calling thread, with a value for `pthread_join`.
+pub type Exit = fn(*mut c_void) -> !;
 
 static SLEEP: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
+static EXIT: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 
-/// Has every thread that waits for a lock sleep by `sleep`, from now on: a function of the layer above, which knows cancellation.
-pub fn sleep_by(sleep: Sleep) {
+/// Has every thread that waits for a lock sleep by `sleep`, and end by `exit` if it has put that off, from now on: functions of the layer
+/// above, which knows cancellation.
+pub fn leave_by(sleep: Sleep, exit: Exit) {
     SLEEP.store(sleep as *mut c_void, Relaxed);
+    EXIT.store(exit as *mut c_void, Relaxed);
+}
+
+/// Ends the calling thread if it has put that off, where it can be left.
+#[inline]
+pub fn exit_if_put_off() {
+    if let Some(value) = thread::take_exit() {
+        exit(value);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn exit(value: *mut c_void) {
+    // SAFETY: null, or a function of this type.
+    if let Some(exit) = unsafe { mem::transmute::<*mut c_void, Option<Exit>>(EXIT.load(Relaxed)) } {
+        exit(value);
+    }
 }
 
 pub(crate) fn sleep(sleep: &dyn Fn() -> Wait) -> Wait {
@@ -37,18 +59,26 @@ pub(crate) fn or_leave<R>(leave: &dyn Fn(), body: impl FnOnce() -> R) -> R {
     let outer = thread::set_leave(ptr::from_ref(&leave).cast());
     // A handler of this thread finds the pointer during the body, and not else.
     compiler_fence(SeqCst);
+    exit_if_put_off();
     let result = body();
     compiler_fence(SeqCst);
     thread::set_leave(outer);
     result
 }
 
-/// The calling thread leaves its call by unwinding: does what that needs. `false`: the call was at a point where it cannot be left.
-#[must_use]
-pub fn leave() -> bool {
-    let leave: *const Leave<'_> = thread::set_leave(ptr::null()).cast();
-    // SAFETY: null, or in a frame of `or_leave` that the thread has not returned from: the unwinder is on top of it.
-    let Some(leave) = (unsafe { leave.as_ref() }) else { return false };
-    (leave.0)();
-    true
+impl Call {
+    /// The calling thread leaves the call, its innermost one, by unwinding: does what that needs. `false`: it cannot be left here.
+    #[must_use]
+    pub fn leave(&self) -> bool {
+        let leave: *const Leave<'_> = self.is_being_left().cast();
+        // SAFETY: null, or in a frame of `or_leave` that the thread has not returned from: the unwinder is on top of it.
+        match unsafe { leave.as_ref() } {
+            _ if !self.is_queued() => true,
+            None => false,
+            Some(leave) => {
+                (leave.0)();
+                true
+            }
+        }
+    }
 }

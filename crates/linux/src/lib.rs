@@ -15,6 +15,7 @@ mod environment;
 mod fork;
 mod futex;
 mod generation;
+mod interrupted;
 mod layout;
 mod leave;
 mod lend;
@@ -50,8 +51,9 @@ pub use clock::start as start_clock;
 pub use cpu::pretend as pretend_cpus;
 pub use environment::{is_off, is_on, variable};
 pub use fork::take_over_fork_handler;
+pub use interrupted::go_on;
 pub use layout::{Linux, LinuxWith, Rooms};
-pub use leave::{leave, sleep_by, Sleep};
+pub use leave::{exit_if_put_off, leave_by, Exit, Sleep};
 pub use memory::Cell;
 pub use observer::{observe, Observer};
 pub use permanent::initialise;
@@ -59,7 +61,7 @@ pub use rseq::stop as stop_sequences;
 pub use sandbox::before_filter;
 pub use symbol::{glibc_dlsym, lookup, lookup_version, Library, Scope};
 pub use tell::tell;
-pub use thread::{call, known_token, set_call, set_leave, set_queued, thread_id, CANCELLABLE, QUEUED};
+pub use thread::{call, known_token, put_off_exit, set_queued, take_exit, thread_id, Call};
 pub use tools::race_detector;
 
 /// What the last line of a process says whose lock holds no value of ours.

@@ -4,7 +4,9 @@
 //! The token is the kernel's thread id: small, unique among living threads, and what the question "does the owner
 //! run?" needs. It is looked up once per thread, and again by the thread that survives a fork.
 
+use core::cell::Cell;
 use core::ffi::c_void;
+use core::ptr;
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicBool, AtomicUsize};
 
@@ -23,10 +25,18 @@ struct Local {
     reads: Reads,
     spin_stats: SpinStats,
     place: Place,
-    /// See [`call`].
-    call: u32,
-    /// See [`set_leave`].
-    leave: *const c_void,
+    /// See [`Call`].
+    call: *const Call,
+    /// See [`put_off_exit`].
+    exits: Exit,
+}
+
+/// An exit that the calling thread has put off.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Exit {
+    put_off: bool,
+    value: *mut c_void,
 }
 
 /// Where the calling thread may run, as found when it slept: see [`place`](crate::place).
@@ -40,33 +50,121 @@ pub(crate) struct Place {
     pub(crate) sleeps: u32,
 }
 
-/// In the state of a call: the thread is or may be in a queue.
-pub const QUEUED: u32 = 1;
-/// In the state of a call: a sleep in it acts on cancellation at once.
-pub const CANCELLABLE: u32 = 2;
-
-/// The state of the calling thread's call that waits: [`QUEUED`], [`CANCELLABLE`].
-#[must_use]
-pub fn call() -> u32 {
-    // SAFETY: the block belongs to this thread.
-    unsafe { (*local()).call }
+/// A call of a thread's that waits, or a lock call of its own for such a call that waits: what leaving it by unwinding needs.
+///
+/// A thread's calls are a chain, from a signal handler's to that which the handler interrupts. One pointer tells which is the innermost, so
+/// that a handler between any two steps finds a whole chain.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Call {
+    state: Cell<u32>,
+    /// What the thread does as it leaves the call, or null: it cannot be left. See [`or_leave`](crate::leave).
+    leave: Cell<*const c_void>,
+    outer: *const Self,
 }
 
-/// Sets the state of the calling thread's call that waits; returns what it was.
-pub fn set_call(call: u32) -> u32 {
-    // SAFETY: the block belongs to this thread.
-    core::mem::replace(unsafe { &mut (*local()).call }, call)
+/// In the state of a call: the thread is or may be in a queue.
+const QUEUED: u32 = 1;
+/// In the state of a call: a sleep in it acts on cancellation at once.
+const CANCELLABLE: u32 = 2;
+
+impl Call {
+    /// A call by the calling thread, in which sleeps act on cancellation at once if it `is_cancellable`.
+    #[must_use]
+    pub fn new(is_cancellable: bool) -> Self {
+        let state = Cell::new(if is_cancellable { CANCELLABLE } else { 0 });
+        Self { state, leave: Cell::new(ptr::null()), outer: Self::innermost() }
+    }
+
+    /// The calling thread's innermost call, or null.
+    #[must_use]
+    pub fn innermost() -> *const Self {
+        // SAFETY: the block belongs to this thread.
+        unsafe { (*local()).call }
+    }
+
+    /// Begins `call`.
+    ///
+    /// # Safety
+    ///
+    /// It is [ended](Self::end) before its frame is left.
+    pub unsafe fn begin(call: *const Self) {
+        Self::set(call);
+    }
+
+    /// Ends the call.
+    pub fn end(&self) {
+        Self::set(self.outer);
+    }
+
+    fn set(call: *const Self) {
+        // SAFETY: the block belongs to this thread.
+        unsafe { (*local()).call = call };
+    }
+
+    /// Whether sleeps in it act on cancellation at once.
+    #[must_use]
+    pub fn is_cancellable(&self) -> bool {
+        self.state.get() & CANCELLABLE != 0
+    }
+
+    /// Whether the thread is in a queue, or has one locked.
+    #[must_use]
+    pub fn is_queued(&self) -> bool {
+        self.state.get() & QUEUED != 0
+    }
+
+    /// Whether the thread is in the middle of a change of a queue, or of what others rely on: where the call cannot be left.
+    #[must_use]
+    pub fn is_changing_queue(&self) -> bool {
+        self.is_queued() && self.leave.get().is_null()
+    }
+
+    /// The call that this one interrupts, in a signal handler.
+    #[must_use]
+    pub fn outer(&self) -> Option<&Self> {
+        // SAFETY: null, or in an older frame.
+        unsafe { self.outer.as_ref() }
+    }
+
+    /// No sleep acts on cancellation any more.
+    pub(crate) fn is_being_left(&self) -> *const c_void {
+        self.state.set(self.state.get() & !CANCELLABLE);
+        self.leave.replace(ptr::null())
+    }
+}
+
+/// The calling thread's innermost call.
+pub fn call<'a>() -> Option<&'a Call> {
+    // SAFETY: null, or in a frame that is not younger.
+    unsafe { Call::innermost().as_ref() }
 }
 
 /// Notes that the calling thread is in a queue, or has one locked; or neither.
 pub fn set_queued(queued: bool) {
-    set_call(if queued { call() | QUEUED } else { call() & !QUEUED });
+    if let Some(call) = call() {
+        let state = call.state.get();
+        call.state.set(if queued { state | QUEUED } else { state & !QUEUED });
+    }
 }
 
-/// Sets what the calling thread does if it leaves its call, for [`leave`](crate::leave()), or null; returns what it was.
-pub fn set_leave(leave: *const c_void) -> *const c_void {
-    // SAFETY: the block belongs to this thread; a signal handler in between leaves it as it was.
-    core::mem::replace(unsafe { &mut (*local()).leave }, leave)
+/// Sets what the calling thread does if it leaves its innermost call, or null; returns what it was.
+pub(crate) fn set_leave(leave: *const c_void) -> *const c_void {
+    call().map_or(ptr::null(), |call| call.leave.replace(leave))
+}
+
+/// The calling thread ends with `value` as soon as it has come to where its call can be left.
+pub fn put_off_exit(value: *mut c_void) {
+    // SAFETY: the block belongs to this thread.
+    unsafe { (*local()).exits = Exit { put_off: true, value } };
+}
+
+/// With what value the calling thread is to end, if it has put that off: it does so now.
+#[must_use]
+pub fn take_exit() -> Option<*mut c_void> {
+    // SAFETY: the block belongs to this thread.
+    let exits = unsafe { &mut (*local()).exits };
+    core::mem::take(&mut exits.put_off).then_some(exits.value)
 }
 
 crate::thread_block!(fn local() -> *mut Local = "spinpark_0_1_local");

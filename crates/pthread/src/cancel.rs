@@ -18,9 +18,10 @@ use core::ptr;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst, fence};
 
 use libc::pthread_t;
-use spinpark_linux::{CANCELLABLE, QUEUED, raw, tell};
+use spinpark_linux::{Call, raw, tell};
 use spinpark_platform::{Deadline, Futex, Threads, Wait};
 
+use crate::exit;
 use crate::fields::Linux;
 use crate::real::{self, Name, address};
 
@@ -134,15 +135,13 @@ pub unsafe fn cancel(thread: pthread_t) -> c_int {
     result
 }
 
-/// A call that waits in a queue: what leaving it by unwinding needs.
+/// A call that waits in a queue, with its clean-up handler.
 #[repr(C)]
-struct Call {
+struct Waits {
     buffer: Buffer,
+    call: Call,
     /// The thread's cancellation type before.
     kind: c_int,
-    /// The state of the call that this one interrupts, in a signal handler, and what that does as it is left.
-    outer: u32,
-    outer_leave: *const c_void,
 }
 
 /// Runs `wait`, a wait in a lock's queue, with cancellation deferred, except in its sleeps if the thread has asked for
@@ -151,58 +150,75 @@ struct Call {
 /// A thread may leave the call from a signal handler: by `pthread_exit`, which unwinds, or by `siglongjmp`, for which glibc
 /// runs the same handlers, unless the handler's alternate stack lies in a frame of this thread. Where it sleeps, or has been
 /// woken and spins, that is as good as a cancellation (`Futex::or_leave`). Where it is in the middle of a change of the queue, or
-/// of its lock, the process ends: another thread would follow a pointer into a stack that is gone.
-pub(crate) fn deferred<R>(wait: impl FnOnce() -> R) -> R {
-    within(true, wait)
+/// of its lock, an exit is put off until that is done ([`exit`](crate::exit)); if the wait is over then, `undo` gives up what it got.
+/// Where an exit cannot be put off, and at a jump, the process ends: another thread would follow a pointer into a stack that is gone.
+pub(crate) fn deferred<R>(wait: impl FnOnce() -> R, undo: impl FnOnce(R)) -> R {
+    within(true, wait, undo)
 }
 
-/// [`deferred`], for a wait whose sleeps are no cancellation points, or have their own way.
+/// [`deferred`], for a wait whose sleeps are no cancellation points, or have their own way, and after which nothing is undone.
 pub(crate) fn always_deferred<R>(wait: impl FnOnce() -> R) -> R {
-    within(false, wait)
+    within(false, wait, drop)
 }
 
 #[inline(always)]
-fn within<R>(at_once: bool, wait: impl FnOnce() -> R) -> R {
-    let mut call = MaybeUninit::<Call>::uninit();
-    begin(&mut call, at_once);
+fn within<R>(at_once: bool, wait: impl FnOnce() -> R, undo: impl FnOnce(R)) -> R {
+    let mut waits = MaybeUninit::<Waits>::uninit();
+    begin(&mut waits, at_once);
     let result = wait();
     // SAFETY: `begin` has filled it.
-    end(unsafe { call.assume_init_mut() });
+    end(unsafe { waits.assume_init_mut() });
+    if let Some(value) = spinpark_linux::take_exit() {
+        undo(result);
+        exit::exit(value);
+    }
     result
 }
 
 #[inline(never)]
-fn begin(call: &mut MaybeUninit<Call>, at_once: bool) {
+fn begin(waits: &mut MaybeUninit<Waits>, at_once: bool) {
     let mut kind = 0;
     // SAFETY: a public call; restored by `end`.
     unsafe { pthread_setcanceltype(LATER, &raw mut kind) };
-    let state = if at_once && kind == AT_ONCE { CANCELLABLE } else { 0 };
-    // In this order, a handler that leaves between two steps ends the process if the call that this one interrupts had queued.
-    let outer_leave = spinpark_linux::set_leave(ptr::null());
-    let outer = spinpark_linux::call();
-    let empty =
-        Buffer { routine: None, argument: ptr::null_mut(), cancel_type: 0, previous: ptr::null_mut() };
-    let call: *mut Call = call.write(Call { buffer: empty, kind, outer, outer_leave });
+    let call = Call::new(at_once && kind == AT_ONCE);
+    let waits = waits.write(Waits { buffer: Buffer::EMPTY, call, kind });
+    let it: *mut Waits = waits;
     if let Some((push, _)) = push_and_pop() {
         // SAFETY: the buffer stays in the caller's frame until `end`, or until the unwinder has left the frame. It is the
         // first field.
-        unsafe { push(call.cast(), left, call.cast()) };
+        unsafe { push(it.cast(), left, it.cast()) };
     }
-    spinpark_linux::set_call(state);
+    // SAFETY: written above.
+    let call = unsafe { &raw const (*it).call };
+    // Behind the handler, which does nothing about a call that has not begun.
+    // SAFETY: `end` or `left` ends it.
+    unsafe { Call::begin(call) };
 }
 
 #[inline(never)]
-fn end(call: &mut Call) {
-    spinpark_linux::set_call(call.outer); // in this order, as in `begin`
+fn end(waits: &mut Waits) {
+    waits.call.end(); // in this order, as in `begin`
     if let Some((_, pop)) = push_and_pop() {
         // SAFETY: the buffer pushed last; 0: do not run the handler.
-        unsafe { pop(&raw mut call.buffer, 0) };
+        unsafe { pop(&raw mut waits.buffer, 0) };
     }
-    spinpark_linux::set_leave(call.outer_leave);
-    if call.kind != LATER {
+    if waits.kind != LATER {
         let mut old = 0;
         // SAFETY: restores what `begin` found.
-        unsafe { pthread_setcanceltype(call.kind, &raw mut old) };
+        unsafe { pthread_setcanceltype(waits.kind, &raw mut old) };
+    }
+}
+
+/// The clean-up handler of `call`, which is one of [`within`].
+pub(crate) fn handler_of(call: &Call) -> *mut Buffer {
+    ptr::from_ref(call).wrapping_byte_sub(mem::offset_of!(Waits, call)).cast_mut().cast()
+}
+
+/// Leaves `call`, the innermost one, as the unwinder would.
+pub(crate) fn leave(call: &Call) {
+    if let Some((_, pop)) = push_and_pop() {
+        // SAFETY: the buffer pushed last; 1: run the handler.
+        unsafe { pop(handler_of(call), 1) };
     }
 }
 
@@ -211,32 +227,32 @@ const LEFT: &[u8] = b"spinpark: A signal handler left a lock call.\n";
 /// The thread has left the call by unwinding.
 unsafe extern "C" fn left(argument: *mut c_void) {
     // SAFETY: `begin` got this call, which lives in a frame below this one.
-    let call = unsafe { &*argument.cast::<Call>() };
+    let waits = unsafe { &*argument.cast::<Waits>() };
     // What is to be done first is no cancellation point. If a handler leaves that, too, this function runs again.
     let mut kind = LATER;
     // SAFETY: a public call; restored below.
     unsafe { pthread_setcanceltype(LATER, &raw mut kind) };
-    let state = spinpark_linux::call() & QUEUED;
-    spinpark_linux::set_call(state);
-    if state != 0 && !spinpark_linux::leave() {
-        tell(LEFT);
-        // SAFETY: ends the process.
-        unsafe { libc::abort() };
+    if ptr::eq(Call::innermost(), &raw const waits.call) {
+        if !waits.call.leave() {
+            tell(LEFT);
+            // SAFETY: ends the process.
+            unsafe { libc::abort() }
+        }
+        let _ = spinpark_linux::take_exit(); // this may be the one
+        waits.call.end();
     }
-    spinpark_linux::set_call(call.outer);
-    spinpark_linux::set_leave(call.outer_leave);
     // SAFETY: restores what `begin` found: a thread that jumps out of the call goes on.
-    unsafe { pthread_setcanceltype(call.kind, &raw mut kind) };
+    unsafe { pthread_setcanceltype(waits.kind, &raw mut kind) };
 }
 
 /// At the start of the process.
 pub(crate) fn start() {
-    spinpark_linux::sleep_by(sleep_in_queue);
+    spinpark_linux::leave_by(sleep_in_queue, exit::exit);
 }
 
 /// Runs `sleep`, a sleep in a lock's queue. A thread that is cancelled there leaves the queue: see [`left`].
 fn sleep_in_queue(sleep: &dyn Fn() -> Wait) -> Wait {
-    if spinpark_linux::call() & CANCELLABLE != 0 { cancellable(sleep) } else { sleep() }
+    if spinpark_linux::call().is_some_and(Call::is_cancellable) { cancellable(sleep) } else { sleep() }
 }
 
 /// A futex wait that is a cancellation point.
@@ -290,11 +306,16 @@ fn await_cancellation() {
 
 /// glibc's `struct _pthread_cleanup_buffer`.
 #[repr(C)]
-struct Buffer {
+pub(crate) struct Buffer {
     routine: Option<unsafe extern "C" fn(*mut c_void)>,
     argument: *mut c_void,
     cancel_type: c_int,
     previous: *mut Self,
+}
+
+impl Buffer {
+    const EMPTY: Self =
+        Self { routine: None, argument: ptr::null_mut(), cancel_type: 0, previous: ptr::null_mut() };
 }
 
 type Push = unsafe extern "C" fn(*mut Buffer, unsafe extern "C" fn(*mut c_void), *mut c_void);
@@ -328,6 +349,7 @@ pub(crate) fn with_handler<C>(
     let argument = ptr::from_ref(context).cast_mut().cast();
     // SAFETY: the buffer stays in this frame until the pop below, or until the unwinder has left the frame.
     unsafe { push(buffer.as_mut_ptr(), handler, argument) };
+    spinpark_linux::exit_if_put_off();
     body(futex_wait);
     // SAFETY: the buffer pushed last; 0: do not run the handler.
     unsafe { pop(buffer.as_mut_ptr(), 0) };

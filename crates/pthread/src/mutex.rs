@@ -65,7 +65,14 @@ impl Mutex {
 
     #[inline(never)] // for the drop-in's size
     fn wait_for_turn(&self, deadline: Option<Deadline>) -> Locked {
-        cancel::deferred(|| self.raw.lock_shared(deadline))
+        cancel::deferred(
+            || self.raw.lock_shared(deadline),
+            |locked| {
+                if let Locked::Acquired = locked {
+                    self.raw.unlock();
+                }
+            },
+        )
     }
 
     #[cold]

@@ -145,5 +145,6 @@ real! {
     pthread_cancel(thread: pthread_t);
     prctl(option: c_int, a: c_ulong, b: c_ulong, c: c_ulong, d: c_ulong);
     __register_atfork(prepare: Handler, parent: Handler, child: Handler, library: *mut c_void);
-    + _pthread_cleanup_push _pthread_cleanup_pop pthread_testcancel dlopen dlmopen
+    + _pthread_cleanup_push _pthread_cleanup_pop __pthread_register_cancel __pthread_unregister_cancel pthread_testcancel
+        pthread_exit dlopen dlmopen
 }

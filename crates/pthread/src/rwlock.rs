@@ -72,6 +72,16 @@ impl RwLock {
         self.raw.is_write_locked_by_me()
     }
 
+    /// `acquire`, which says whether the lock was acquired.
+    #[inline(always)]
+    fn wait(&self, acquire: impl FnOnce() -> bool) -> bool {
+        cancel::deferred(acquire, |acquired| {
+            if acquired {
+                self.unlock();
+            }
+        })
+    }
+
     /// What no reader can wait for: itself as the writer, or room for one reader more.
     #[cold]
     #[inline(never)]
@@ -80,7 +90,7 @@ impl RwLock {
             EDEADLK
         } else if self.raw.is_full() {
             EAGAIN
-        } else if cancel::deferred(|| self.raw.read_contended(self.preference(), deadline)) {
+        } else if self.wait(|| self.raw.read_contended(self.preference(), deadline)) {
             0
         } else {
             ETIMEDOUT
@@ -112,7 +122,7 @@ impl RwLock {
     fn write_slow(&self, deadline: Option<Deadline>) -> c_int {
         if self.is_mine() {
             EDEADLK
-        } else if cancel::deferred(|| self.raw.write_until(deadline)) {
+        } else if self.wait(|| self.raw.write_until(deadline)) {
             0
         } else {
             ETIMEDOUT

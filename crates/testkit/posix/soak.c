@@ -245,8 +245,7 @@ static void *disturb(void *argument)
         } else if (random % 8 == 1) {
             struct thread thread;
             start(&thread, leaver, NULL);
-            await_sleep(&thread); /* awake and in the queue, leaving ends the process: see docs/drop-in.md */
-            sleep_us(200);
+            sleep_us(random_next(&seed) % 300);
             CHECK(pthread_kill(thread.handle, SIGRTMIN) == 0);
             join_soon(&thread, "a thread whose handler leaves");
             atomic_fetch_add(&counts[LEFT], 1);

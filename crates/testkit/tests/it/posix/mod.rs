@@ -89,6 +89,8 @@ programs! {
     unwind_mutex [glibc spinpark disabled] = "unwind" "mutex";
     // glibc's read-write locks wait for such a thread for ever; see the program.
     unwind_rwlock [spinpark] = "unwind" "rwlock";
+    exit_anywhere_mutex [glibc spinpark disabled] = "exit_anywhere" "mutex";
+    exit_anywhere_rwlock [spinpark] = "exit_anywhere" "rwlock";
 
     c11 [glibc spinpark disabled];
     aliases [glibc spinpark disabled];

@@ -1,0 +1,171 @@
+//! Has the code go on that a signal handler interrupted, as if the handler had returned, while the handler is still in a call.
+//!
+//! The unwinder finds the frame: libgcc's, which glibc loads for `pthread_exit` anyway. What is above it on the stack is lost, so nothing
+//! there may want to be cleaned up.
+
+use core::ffi::{c_int, c_void, CStr};
+use core::mem;
+
+use libc::ucontext_t;
+
+use crate::symbol::Library;
+use crate::syscall::call6;
+
+type Context = c_void;
+type Step = unsafe extern "C" fn(*mut Context, *mut c_void) -> c_int;
+type Backtrace = unsafe extern "C" fn(Step, *mut c_void) -> c_int;
+type Get = unsafe extern "C" fn(*mut Context) -> usize;
+type GetInstruction = unsafe extern "C" fn(*mut Context, *mut c_int) -> usize;
+
+const GO_ON: c_int = 0; // _URC_NO_REASON
+const STOP: c_int = 4; // _URC_NORMAL_STOP
+
+/// What is used of the unwinder.
+struct Unwinder {
+    backtrace: Backtrace,
+    stack_pointer: Get,
+    instruction: GetInstruction,
+    language_data: Get,
+}
+
+impl Unwinder {
+    fn open() -> Option<Self> {
+        let library = Library::open(c"libgcc_s.so.1")?;
+        let get = |name: &CStr| {
+            // SAFETY: null, or a function of this type: both of those named below are.
+            unsafe { mem::transmute::<*mut c_void, Option<Get>>(library.lookup(name)) }
+        };
+        let backtrace = library.lookup(c"_Unwind_Backtrace");
+        let instruction = library.lookup(c"_Unwind_GetIPInfo");
+        Some(Self {
+            // SAFETY: null, or the function of this name.
+            backtrace: unsafe { mem::transmute::<*mut c_void, Option<Backtrace>>(backtrace) }?,
+            stack_pointer: get(c"_Unwind_GetCFA")?,
+            // SAFETY: null, or the function of this name.
+            instruction: unsafe { mem::transmute::<*mut c_void, Option<GetInstruction>>(instruction) }?,
+            language_data: get(c"_Unwind_GetLanguageSpecificData")?,
+        })
+    }
+}
+
+/// A walk from the youngest frame to the one that has `of` on its stack.
+struct Walk {
+    unwinder: Unwinder,
+    of: usize,
+    /// The last frame's lowest address; 0: there was none.
+    from: usize,
+    /// The kernel's record of the oldest interruption so far.
+    record: usize,
+    /// A frame since then may have something to clean up.
+    may_clean_up: bool,
+    /// One above it may.
+    cleans_up: bool,
+    found: bool,
+}
+
+/// One frame. `_Unwind_GetCFA` gives the stack pointer in it: that at its call, or where a signal came.
+unsafe extern "C" fn step(context: *mut Context, walk: *mut c_void) -> c_int {
+    // SAFETY: `go_on` passes its own.
+    let walk = unsafe { &mut *walk.cast::<Walk>() };
+    let mut was_interrupted = 0;
+    // SAFETY: the unwinder's context.
+    let low = unsafe { (walk.unwinder.stack_pointer)(context) };
+    // SAFETY: the unwinder's context.
+    let instruction = unsafe { (walk.unwinder.instruction)(context, &raw mut was_interrupted) };
+    if was_interrupted != 0 {
+        // The frame before is that which the kernel made for the handler to return to: it is its record.
+        let is_record = walk.from != 0 && matches(walk.from, instruction, low);
+        walk.record = walk.from;
+        walk.cleans_up |= walk.may_clean_up || !is_record;
+        walk.may_clean_up = false;
+    } else if walk.from != 0 && walk.from <= walk.of && walk.of < low {
+        walk.found = true;
+        return STOP;
+    }
+    // SAFETY: the unwinder's context.
+    walk.may_clean_up |= unsafe { (walk.unwinder.language_data)(context) } != 0;
+    walk.from = low;
+    GO_ON
+}
+
+/// Where the kernel's record has the interrupted thread's registers.
+#[cfg(target_arch = "x86_64")]
+const CONTEXT: usize = 0;
+/// As on x86-64; the signal's own record comes first.
+#[cfg(target_arch = "aarch64")]
+const CONTEXT: usize = mem::size_of::<libc::siginfo_t>();
+
+/// Whether what is at `record` says that a signal came at `instruction`, with this `stack` pointer.
+#[allow(clippy::cast_sign_loss, reason = "registers")]
+fn matches(record: usize, instruction: usize, stack: usize) -> bool {
+    // SAFETY: on the thread's stack, whose frames are all there, in a frame of the kernel's.
+    let context = unsafe { &*((record + CONTEXT) as *const ucontext_t) };
+    #[cfg(target_arch = "x86_64")]
+    let was = {
+        let registers = &context.uc_mcontext.gregs;
+        (registers[libc::REG_RIP as usize] as usize, registers[libc::REG_RSP as usize] as usize)
+    };
+    #[cfg(target_arch = "aarch64")]
+    let was = (context.uc_mcontext.pc as usize, context.uc_mcontext.sp as usize);
+    was == (instruction, stack)
+}
+
+/// Has the call go on that has `of` in a frame of its own, at the place where the first signal came to it that has not been handled.
+/// The signals that are blocked here remain so. Returns if that place is not found, or something above it is to be cleaned up.
+///
+/// # Safety
+///
+/// No other code refers to the frames above that place.
+#[cold]
+#[inline(never)]
+pub unsafe fn go_on(of: *const c_void) {
+    let Some(unwinder) = Unwinder::open() else { return };
+    let backtrace = unwinder.backtrace;
+    let of = of as usize;
+    let mut walk =
+        Walk { unwinder, of, from: 0, record: 0, may_clean_up: false, cleans_up: false, found: false };
+    // SAFETY: the walk outlives the call.
+    unsafe { backtrace(step, (&raw mut walk).cast()) };
+    if !walk.found || walk.cleans_up || walk.record == 0 {
+        return;
+    }
+    let mut blocked = 0_u64;
+    // SAFETY: asks for the mask.
+    unsafe {
+        call6(
+            libc::SYS_rt_sigprocmask,
+            [libc::SIG_BLOCK as usize, 0, (&raw mut blocked) as usize, mem::size_of::<u64>(), 0, 0],
+        );
+    }
+    let context = (walk.record + CONTEXT) as *mut ucontext_t;
+    // SAFETY: a field of the kernel's record.
+    let mask = unsafe { &raw mut (*context).uc_sigmask }.cast::<u64>();
+    // SAFETY: the kernel reads one word of signals there.
+    unsafe { *mask |= blocked };
+    // SAFETY: the kernel's record. What it has the thread go on with is the caller's to vouch for.
+    unsafe { sigreturn(walk.record) }
+}
+
+/// # Safety
+///
+/// `record` is the kernel's, for a handler of this thread that has not returned.
+#[cfg(target_arch = "x86_64")]
+unsafe fn sigreturn(record: usize) -> ! {
+    // SAFETY: what the function does to which a handler returns, with the stack pointer that it finds.
+    unsafe {
+        core::arch::asm!("mov rsp, {record}", "syscall", record = in(reg) record, in("rax") libc::SYS_rt_sigreturn,
+                         options(noreturn));
+    }
+}
+
+/// # Safety
+///
+/// As on x86-64.
+#[cfg(target_arch = "aarch64")]
+unsafe fn sigreturn(record: usize) -> ! {
+    // SAFETY: as on x86-64.
+    unsafe {
+        core::arch::asm!("mov sp, {record}", "svc 0", record = in(reg) record, in("x8") libc::SYS_rt_sigreturn,
+                         options(noreturn));
+    }
+}

@@ -1,0 +1,115 @@
+//! `pthread_exit`, as programs call it in a signal handler, to end a thread that waits (how they cancel where there is no
+//! `pthread_cancel`).
+//!
+//! glibc unwinds the stack at once, from wherever the signal came. A thread that is changing a lock's queue cannot be left: what it has
+//! begun must be completed, and only its own frames can do that. So the exit is *put off*: the handler is given up, the interrupted code
+//! goes on as if it had returned ([`go_on`](spinpark_linux::go_on)), and the thread ends at the next place where its call can be left, a
+//! microsecond later. For the program the signal came that much later.
+//!
+//! Not if the handler has cleaning up to do (a destructor, a clean-up handler of its own): that is lost with its frames. Then the process
+//! ends with a message, as it does for `siglongjmp`, whose target is the program's alone to know.
+
+use core::ffi::{c_int, c_void};
+use core::mem::{self, MaybeUninit};
+use core::{iter, ptr};
+
+use spinpark_linux::Call;
+
+use crate::cancel;
+use crate::real::{Name, address};
+
+/// `pthread_exit`.
+///
+/// # Safety
+///
+/// As POSIX has it.
+pub unsafe fn pthread_exit(value: *mut c_void) -> ! {
+    exit(value)
+}
+
+/// `thrd_exit`.
+///
+/// # Safety
+///
+/// As C11 has it.
+pub unsafe fn thrd_exit(result: c_int) -> ! {
+    exit(result as isize as *mut c_void)
+}
+
+/// Ends the calling thread, now or as soon as it can be left.
+pub(crate) fn exit(value: *mut c_void) -> ! {
+    while let Some(call) = spinpark_linux::call() {
+        if !is_any_changing_queue(call) || !has_no_handler_since(call) {
+            break;
+        }
+        if call.is_changing_queue() {
+            spinpark_linux::put_off_exit(value);
+            // SAFETY: nothing refers to the handler's frames: the thread ends in the call's.
+            unsafe { spinpark_linux::go_on(ptr::from_ref(call).cast()) };
+            let _ = spinpark_linux::take_exit(); // it cannot be put off
+            break;
+        }
+        cancel::leave(call); // in a handler that interrupts a call that cannot be left
+    }
+    type Exit = unsafe extern "C" fn(*mut c_void) -> !;
+    let function = address(Name::pthread_exit);
+    // SAFETY: null or the function's address.
+    match unsafe { mem::transmute::<*mut c_void, Option<Exit>>(function) } {
+        // SAFETY: the caller's value.
+        Some(exit) => unsafe { exit(value) },
+        // SAFETY: ends the process: no thread library, so no other thread.
+        None => unsafe { libc::_exit(0) },
+    }
+}
+
+/// glibc's `__pthread_unwind_buf_t`: a place to jump to, and then the handlers that were registered before, in both ways.
+#[repr(C)]
+struct Registered {
+    registers: [usize; if cfg!(target_arch = "x86_64") { 8 } else { 22 }],
+    has_mask: c_int,
+    outer_jump: *const c_void,
+    outer_buffer: *const c_void,
+    rest: [*const c_void; 2],
+}
+
+type Register = unsafe extern "C" fn(*mut Registered);
+
+/// Whether `call`, or one that it interrupts, cannot be left.
+fn is_any_changing_queue(call: &Call) -> bool {
+    iter::successors(Some(call), |call| call.outer()).any(Call::is_changing_queue)
+}
+
+/// Whether no clean-up handler has been registered since that of `call`, the innermost one.
+fn has_no_handler_since(call: &Call) -> bool {
+    let frame: *const c_void = cancel::handler_of(call).cast_const().cast();
+    let function = |name| {
+        // SAFETY: null or the function's address; the types are those of glibc's pthreadP.h.
+        unsafe { mem::transmute::<*mut c_void, Option<Register>>(address(name)) }
+    };
+    let begin = function(Name::__pthread_register_cancel);
+    let Some((begin, end)) = begin.zip(function(Name::__pthread_unregister_cancel)) else { return false };
+    let mut registered = MaybeUninit::<Registered>::zeroed();
+    // SAFETY: taken out again at once: nothing jumps there.
+    unsafe { begin(registered.as_mut_ptr()) };
+    // SAFETY: registered last.
+    unsafe { end(registered.as_mut_ptr()) };
+    // SAFETY: zero is a value of every field.
+    let registered = unsafe { registered.assume_init() };
+    let is_older = |jump: *const c_void| {
+        let here = ptr::from_ref(&registered).cast();
+        jump.is_null() || !(here..frame).contains(&jump) && !is_on_other_stack(jump)
+    };
+    registered.outer_buffer == frame && is_older(registered.outer_jump)
+}
+
+/// Whether the calling handler has a stack of its own, and `address` is on that.
+fn is_on_other_stack(address: *const c_void) -> bool {
+    let mut stack = MaybeUninit::<libc::stack_t>::zeroed();
+    // SAFETY: asks for the stack.
+    unsafe { libc::sigaltstack(ptr::null(), stack.as_mut_ptr()) };
+    // SAFETY: zero is a value of every field.
+    let stack = unsafe { stack.assume_init() };
+    let start = stack.ss_sp.cast_const();
+    stack.ss_flags & libc::SS_ONSTACK != 0
+        && (start..start.wrapping_byte_add(stack.ss_size)).contains(&address)
+}
