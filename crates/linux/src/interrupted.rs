@@ -60,7 +60,6 @@ struct Walk {
     may_clean_up: bool,
     /// One above it may.
     cleans_up: bool,
-    found: bool,
 }
 
 /// One frame. `_Unwind_GetCFA` gives the stack pointer in it: that at its call, or where a signal came.
@@ -79,7 +78,6 @@ unsafe extern "C" fn step(context: *mut Context, walk: *mut c_void) -> c_int {
         walk.cleans_up |= walk.may_clean_up || !is_record;
         walk.may_clean_up = false;
     } else if walk.from != 0 && walk.from <= walk.of && walk.of < low {
-        walk.found = true;
         return STOP;
     }
     // SAFETY: the unwinder's context.
@@ -122,11 +120,12 @@ pub unsafe fn go_on(of: *const c_void) {
     let Some(unwinder) = Unwinder::open() else { return };
     let backtrace = unwinder.backtrace;
     let of = of as usize;
-    let mut walk =
-        Walk { unwinder, of, from: 0, record: 0, may_clean_up: false, cleans_up: false, found: false };
+    let mut walk = Walk { unwinder, of, from: 0, record: 0, may_clean_up: false, cleans_up: false };
     // SAFETY: the walk outlives the call.
     unsafe { backtrace(step, (&raw mut walk).cast()) };
-    if !walk.found || walk.cleans_up || walk.record == 0 {
+    // A walk may end early, at code that no table describes: a restartable sequence that was interrupted. Then a younger interruption is
+    // what goes on, and returns to the older one.
+    if walk.cleans_up || walk.record == 0 {
         return;
     }
     let mut blocked = 0_u64;

@@ -27,7 +27,7 @@ pub fn leave_by(sleep: Sleep, exit: Exit) {
 /// Ends the calling thread if it has put that off, where it can be left.
 #[inline]
 pub fn exit_if_put_off() {
-    if let Some(value) = thread::take_exit() {
+    if let Some(value) = thread::take_exit(Call::innermost()) {
         exit(value);
     }
 }

@@ -35,7 +35,8 @@ struct Local {
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct Exit {
-    put_off: bool,
+    /// The call, or null: none is put off.
+    of: *const Call,
     value: *mut c_void,
 }
 
@@ -60,8 +61,13 @@ pub struct Call {
     state: Cell<u32>,
     /// What the thread does as it leaves the call, or null: it cannot be left. See [`or_leave`](crate::leave).
     leave: Cell<*const c_void>,
+    /// See [`being_left_in`](Self::being_left_in).
+    left_in: Cell<*const c_void>,
     outer: *const Self,
 }
+
+/// Stands for the place of a call that the thread has left, on its way down.
+static LEFT: u8 = 0;
 
 /// In the state of a call: the thread is or may be in a queue.
 const QUEUED: u32 = 1;
@@ -69,11 +75,16 @@ const QUEUED: u32 = 1;
 const CANCELLABLE: u32 = 2;
 
 impl Call {
+    fn left() -> *const c_void {
+        (&raw const LEFT).cast()
+    }
+
     /// A call by the calling thread, in which sleeps act on cancellation at once if it `is_cancellable`.
     #[must_use]
     pub fn new(is_cancellable: bool) -> Self {
         let state = Cell::new(if is_cancellable { CANCELLABLE } else { 0 });
-        Self { state, leave: Cell::new(ptr::null()), outer: Self::innermost() }
+        let [leave, left_in] = [const { Cell::new(ptr::null()) }; 2];
+        Self { state, leave, left_in, outer: Self::innermost() }
     }
 
     /// The calling thread's innermost call, or null.
@@ -114,10 +125,26 @@ impl Call {
         self.state.get() & QUEUED != 0
     }
 
-    /// Whether the thread is in the middle of a change of a queue, or of what others rely on: where the call cannot be left.
+    /// Whether the call must go on before the thread can end: it is being left already; or there is nothing that would undo what the
+    /// thread has done by now (it is changing a queue, or spins, announced to others).
     #[must_use]
-    pub fn is_changing_queue(&self) -> bool {
-        self.is_queued() && self.leave.get().is_null()
+    pub fn must_go_on(&self) -> bool {
+        let place = self.left_in.get();
+        place != Self::left() && (!place.is_null() || self.leave.get().is_null())
+    }
+
+    /// A place in the frame of the clean-up handler that is undoing the call, if one is.
+    #[must_use]
+    pub fn being_left_in(&self) -> Option<*const c_void> {
+        Some(self.left_in.get()).filter(|&place| place != Self::left() && !place.is_null())
+    }
+
+    /// Runs `undo`, which undoes the call, in a frame that has `place`.
+    pub fn being_left<R>(&self, place: *const c_void, undo: impl FnOnce() -> R) -> R {
+        self.left_in.set(place);
+        let result = undo();
+        self.left_in.set(Self::left());
+        result
     }
 
     /// The call that this one interrupts, in a signal handler.
@@ -153,18 +180,22 @@ pub(crate) fn set_leave(leave: *const c_void) -> *const c_void {
     call().map_or(ptr::null(), |call| call.leave.replace(leave))
 }
 
-/// The calling thread ends with `value` as soon as it has come to where its call can be left.
-pub fn put_off_exit(value: *mut c_void) {
+/// The calling thread ends with `value` as soon as it has come to where `call`, its innermost one, can be left, or to its end.
+pub fn put_off_exit(call: *const Call, value: *mut c_void) {
     // SAFETY: the block belongs to this thread.
-    unsafe { (*local()).exits = Exit { put_off: true, value } };
+    unsafe { (*local()).exits = Exit { of: call, value } };
 }
 
-/// With what value the calling thread is to end, if it has put that off: it does so now.
+/// With what value the calling thread is to end, if it has put that off in `call`: it does so now.
 #[must_use]
-pub fn take_exit() -> Option<*mut c_void> {
+pub fn take_exit(call: *const Call) -> Option<*mut c_void> {
     // SAFETY: the block belongs to this thread.
     let exits = unsafe { &mut (*local()).exits };
-    core::mem::take(&mut exits.put_off).then_some(exits.value)
+    let is_of = !exits.of.is_null() && exits.of == call;
+    is_of.then(|| {
+        exits.of = ptr::null();
+        exits.value
+    })
 }
 
 crate::thread_block!(fn local() -> *mut Local = "spinpark_0_1_local");

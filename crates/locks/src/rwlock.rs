@@ -295,14 +295,20 @@ impl<P: Platform> RawRwLock<P> {
         self.try_alone(Want::Write, P::thread_token())
     }
 
-    /// What a writer whose token is at hand tries before it waits.
+    /// What a writer whose token is at hand tries before it waits, or revokes a bias.
     #[inline]
     pub fn try_write_as(&self, token: u32) -> bool {
         let acquired = self.core.enter_uncontended(token);
         if acquired {
             self.bias.note_write();
         }
-        acquired || self.try_alone(Want::Write, token)
+        acquired || !self.is_biased() && self.try_alone(Want::Write, token)
+    }
+
+    /// Whether readers may be in slots: a writer has to revoke the bias. A hint.
+    #[must_use]
+    pub fn is_biased(&self) -> bool {
+        word::has_slots(self.core.peek())
     }
 
     #[inline(never)] // for the drop-in's size

@@ -167,11 +167,13 @@ fn within<R>(at_once: bool, wait: impl FnOnce() -> R, undo: impl FnOnce(R)) -> R
     begin(&mut waits, at_once);
     let result = wait();
     // SAFETY: `begin` has filled it.
-    end(unsafe { waits.assume_init_mut() });
-    if let Some(value) = spinpark_linux::take_exit() {
+    let waits = unsafe { waits.assume_init_mut() };
+    waits.call.end(); // before the handler goes, as in `begin`
+    if let Some(value) = spinpark_linux::take_exit(&raw const waits.call) {
         undo(result);
-        exit::exit(value);
+        exit::exit(value); // the handler is in place, and has nothing to undo
     }
+    end(waits);
     result
 }
 
@@ -197,7 +199,6 @@ fn begin(waits: &mut MaybeUninit<Waits>, at_once: bool) {
 
 #[inline(never)]
 fn end(waits: &mut Waits) {
-    waits.call.end(); // in this order, as in `begin`
     if let Some((_, pop)) = push_and_pop() {
         // SAFETY: the buffer pushed last; 0: do not run the handler.
         unsafe { pop(&raw mut waits.buffer, 0) };
@@ -233,12 +234,12 @@ unsafe extern "C" fn left(argument: *mut c_void) {
     // SAFETY: a public call; restored below.
     unsafe { pthread_setcanceltype(LATER, &raw mut kind) };
     if ptr::eq(Call::innermost(), &raw const waits.call) {
-        if !waits.call.leave() {
+        if !exit::being_left(&waits.call, || waits.call.leave()) {
             tell(LEFT);
             // SAFETY: ends the process.
             unsafe { libc::abort() }
         }
-        let _ = spinpark_linux::take_exit(); // this may be the one
+        let _ = spinpark_linux::take_exit(&raw const waits.call); // this may be the one
         waits.call.end();
     }
     // SAFETY: restores what `begin` found: a thread that jumps out of the call goes on.

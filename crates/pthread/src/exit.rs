@@ -4,7 +4,9 @@
 //! glibc unwinds the stack at once, from wherever the signal came. A thread that is changing a lock's queue cannot be left: what it has
 //! begun must be completed, and only its own frames can do that. So the exit is *put off*: the handler is given up, the interrupted code
 //! goes on as if it had returned ([`go_on`](spinpark_linux::go_on)), and the thread ends at the next place where its call can be left, a
-//! microsecond later. For the program the signal came that much later.
+//! microsecond later. For the program the signal came that much later. So it is while the thread spins, announced to others, and where it
+//! has begun to wait for a condition variable. A thread that is undoing its call already, because it ends or is cancelled, goes on with
+//! that: the second exit is given up with its handler.
 //!
 //! Not if the handler has cleaning up to do (a destructor, a clean-up handler of its own): that is lost with its frames. Then the process
 //! ends with a message, as it does for `siglongjmp`, whose target is the program's alone to know.
@@ -13,7 +15,7 @@ use core::ffi::{c_int, c_void};
 use core::mem::{self, MaybeUninit};
 use core::{iter, ptr};
 
-use spinpark_linux::Call;
+use spinpark_linux::{Call, raw};
 
 use crate::cancel;
 use crate::real::{Name, address};
@@ -39,17 +41,22 @@ pub unsafe fn thrd_exit(result: c_int) -> ! {
 /// Ends the calling thread, now or as soon as it can be left.
 pub(crate) fn exit(value: *mut c_void) -> ! {
     while let Some(call) = spinpark_linux::call() {
-        if !is_any_changing_queue(call) || !has_no_handler_since(call) {
+        if !must_any_go_on(call) || !has_no_handler_since(call) {
             break;
         }
-        if call.is_changing_queue() {
-            spinpark_linux::put_off_exit(value);
+        if let Some(place) = call.being_left_in() {
+            // SAFETY: nothing refers to the handler's frames. The thread is ending, or jumps: that goes on.
+            unsafe { spinpark_linux::go_on(place) };
+            break;
+        }
+        if call.must_go_on() {
+            spinpark_linux::put_off_exit(call, value);
             // SAFETY: nothing refers to the handler's frames: the thread ends in the call's.
             unsafe { spinpark_linux::go_on(ptr::from_ref(call).cast()) };
-            let _ = spinpark_linux::take_exit(); // it cannot be put off
+            let _ = spinpark_linux::take_exit(call); // it cannot be put off
             break;
         }
-        cancel::leave(call); // in a handler that interrupts a call that cannot be left
+        cancel::leave(call); // in a handler that interrupts a call that must go on
     }
     type Exit = unsafe extern "C" fn(*mut c_void) -> !;
     let function = address(Name::pthread_exit);
@@ -74,32 +81,58 @@ struct Registered {
 
 type Register = unsafe extern "C" fn(*mut Registered);
 
-/// Whether `call`, or one that it interrupts, cannot be left.
-fn is_any_changing_queue(call: &Call) -> bool {
-    iter::successors(Some(call), |call| call.outer()).any(Call::is_changing_queue)
+/// Whether `call`, or one that it interrupts, must go on.
+fn must_any_go_on(call: &Call) -> bool {
+    iter::successors(Some(call), |call| call.outer()).any(Call::must_go_on)
 }
 
-/// Whether no clean-up handler has been registered since that of `call`, the innermost one.
+/// The clean-up handlers that were registered last, in both ways.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Handlers {
+    jump: *const c_void,
+    buffer: *const c_void,
+}
+
+impl Handlers {
+    /// Those of the calling thread.
+    fn newest() -> Option<Self> {
+        let function = |name| {
+            // SAFETY: null or the function's address; the types are those of glibc's pthreadP.h.
+            unsafe { mem::transmute::<*mut c_void, Option<Register>>(address(name)) }
+        };
+        let begin = function(Name::__pthread_register_cancel)?;
+        let end = function(Name::__pthread_unregister_cancel)?;
+        let mut registered = MaybeUninit::<Registered>::zeroed();
+        raw::without_signals(|| {
+            // SAFETY: taken out again at once: nothing jumps there.
+            unsafe { begin(registered.as_mut_ptr()) };
+            // SAFETY: registered last.
+            unsafe { end(registered.as_mut_ptr()) };
+        });
+        // SAFETY: zero is a value of every field.
+        let registered = unsafe { registered.assume_init() };
+        Some(Self { jump: registered.outer_jump, buffer: registered.outer_buffer })
+    }
+}
+
+/// Runs `undo`, which undoes `call` in a clean-up handler. Handlers of signals that would end the thread meanwhile are given up: it ends.
+pub(crate) fn being_left<R>(call: &Call, undo: impl FnOnce() -> R) -> R {
+    let handlers = Handlers::newest();
+    call.being_left((&raw const handlers).cast(), undo)
+}
+
+/// Whether no clean-up handler has been registered since that of `call`, the innermost one, or since that began to undo it.
 fn has_no_handler_since(call: &Call) -> bool {
+    let Some(newest) = Handlers::newest() else { return false };
+    if let Some(place) = call.being_left_in() {
+        // SAFETY: of `being_left`.
+        return unsafe { *place.cast::<Option<Handlers>>() } == Some(newest);
+    }
     let frame: *const c_void = cancel::handler_of(call).cast_const().cast();
-    let function = |name| {
-        // SAFETY: null or the function's address; the types are those of glibc's pthreadP.h.
-        unsafe { mem::transmute::<*mut c_void, Option<Register>>(address(name)) }
-    };
-    let begin = function(Name::__pthread_register_cancel);
-    let Some((begin, end)) = begin.zip(function(Name::__pthread_unregister_cancel)) else { return false };
-    let mut registered = MaybeUninit::<Registered>::zeroed();
-    // SAFETY: taken out again at once: nothing jumps there.
-    unsafe { begin(registered.as_mut_ptr()) };
-    // SAFETY: registered last.
-    unsafe { end(registered.as_mut_ptr()) };
-    // SAFETY: zero is a value of every field.
-    let registered = unsafe { registered.assume_init() };
-    let is_older = |jump: *const c_void| {
-        let here = ptr::from_ref(&registered).cast();
-        jump.is_null() || !(here..frame).contains(&jump) && !is_on_other_stack(jump)
-    };
-    registered.outer_buffer == frame && is_older(registered.outer_jump)
+    let here = (&raw const newest).cast();
+    let is_older =
+        newest.jump.is_null() || !(here..frame).contains(&newest.jump) && !is_on_other_stack(newest.jump);
+    newest.buffer == frame && is_older
 }
 
 /// Whether the calling handler has a stack of its own, and `address` is on that.

@@ -12,7 +12,7 @@ use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use libc::{EAGAIN, EBUSY, EDEADLK, EINVAL, EPERM, ETIMEDOUT};
 use libc::{clockid_t, pthread_rwlock_t, pthread_rwlockattr_t, timespec};
 use spinpark_locks::{Preference, RawRwLock};
-use spinpark_platform::{Clock, Deadline, Platform};
+use spinpark_platform::{Clock, Deadline, Platform, Threads};
 
 use crate::fields::Linux;
 use crate::mode::Fast;
@@ -109,12 +109,15 @@ impl RwLock {
     }
 
     fn write(&self) -> c_int {
-        if self.raw.try_write() { 0 } else { self.write_slow(None) }
+        if self.raw.try_write_as(Linux::thread_token()) { 0 } else { self.write_slow(None) }
     }
 
     #[inline(never)] // for the drop-in's size
     fn try_write(&self) -> c_int {
-        if self.raw.try_write() { 0 } else { EBUSY }
+        // To revoke a bias is to lock the queue.
+        let acquired = self.raw.try_write_as(Linux::thread_token())
+            || self.raw.is_biased() && self.wait(|| self.raw.try_write());
+        if acquired { 0 } else { EBUSY }
     }
 
     #[cold]
@@ -122,7 +125,8 @@ impl RwLock {
     fn write_slow(&self, deadline: Option<Deadline>) -> c_int {
         if self.is_mine() {
             EDEADLK
-        } else if self.wait(|| self.raw.write_until(deadline)) {
+        } else if self.wait(|| self.raw.is_biased() && self.raw.try_write() || self.raw.write_until(deadline))
+        {
             0
         } else {
             ETIMEDOUT

@@ -16,6 +16,7 @@ pub use files::{
 pub use threads::thread_pointer;
 pub use threads::{
     cpu_time, cpus, has_ended, parent_id, run_delay, sandbox, sleeps, thread_id, thread_name, timer_slack,
+    without_signals,
 };
 
 /// Opens an existing file for appending; negative on failure.

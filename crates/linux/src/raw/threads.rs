@@ -1,7 +1,7 @@
 //! Threads and processes: their numbers, and whether they still exist.
 
 use core::ffi::CStr;
-use core::mem::MaybeUninit;
+use core::mem::{self, MaybeUninit};
 
 use crate::syscall::call6;
 
@@ -129,4 +129,26 @@ pub fn sleeps() -> u64 {
     // SAFETY: all zero is one, too.
     let usage = unsafe { usage.assume_init() };
     usage.ru_nvcsw as u64
+}
+
+/// Runs `body` with all signals blocked but those that tell of an error in it.
+pub fn without_signals<R>(body: impl FnOnce() -> R) -> R {
+    const ERRORS: [i32; 5] = [libc::SIGILL, libc::SIGTRAP, libc::SIGBUS, libc::SIGFPE, libc::SIGSEGV];
+    let errors = ERRORS.iter().fold(0_u64, |mask, signal| mask | 1 << (signal - 1));
+    let set_mask = |mask: u64| {
+        let mut before = 0_u64;
+        let words = [&raw const mask as usize, &raw mut before as usize];
+        // SAFETY: reads and writes a word each.
+        unsafe {
+            call6(
+                libc::SYS_rt_sigprocmask,
+                [libc::SIG_SETMASK as usize, words[0], words[1], mem::size_of::<u64>(), 0, 0],
+            );
+        }
+        before
+    };
+    let before = set_mask(!errors);
+    let result = body();
+    set_mask(before);
+    result
 }
