@@ -8,8 +8,8 @@ use core::mem;
 
 use libc::ucontext_t;
 
+use crate::raw;
 use crate::symbol::Library;
-use crate::syscall::call6;
 
 type Context = c_void;
 type Step = unsafe extern "C" fn(*mut Context, *mut c_void) -> c_int;
@@ -108,8 +108,9 @@ fn matches(record: usize, instruction: usize, stack: usize) -> bool {
     was == (instruction, stack)
 }
 
-/// Has the call go on that has `of` in a frame of its own, at the place where the first signal came to it that has not been handled.
-/// The signals that are blocked here remain so. Returns if that place is not found, or something above it is to be cleaned up.
+/// Has the function go on that has `of` in its frame, or one that it calls, at the place where a signal interrupted it. If handlers have
+/// interrupted each other there, all are given up. The signals that are blocked here remain so. Returns if that place is not found, or if
+/// something above it may have cleaning up to do.
 ///
 /// # Safety
 ///
@@ -128,14 +129,7 @@ pub unsafe fn go_on(of: *const c_void) {
     if walk.cleans_up || walk.record == 0 {
         return;
     }
-    let mut blocked = 0_u64;
-    // SAFETY: asks for the mask.
-    unsafe {
-        call6(
-            libc::SYS_rt_sigprocmask,
-            [libc::SIG_BLOCK as usize, 0, (&raw mut blocked) as usize, mem::size_of::<u64>(), 0, 0],
-        );
-    }
+    let blocked = raw::change_mask(libc::SIG_BLOCK, 0);
     let context = (walk.record + CONTEXT) as *mut ucontext_t;
     // SAFETY: a field of the kernel's record.
     let mask = unsafe { &raw mut (*context).uc_sigmask }.cast::<u64>();

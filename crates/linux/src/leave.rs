@@ -70,15 +70,13 @@ impl Call {
     /// The calling thread leaves the call, its innermost one, by unwinding: does what that needs. `false`: it cannot be left here.
     #[must_use]
     pub fn leave(&self) -> bool {
-        let leave: *const Leave<'_> = self.is_being_left().cast();
-        // SAFETY: null, or in a frame of `or_leave` that the thread has not returned from: the unwinder is on top of it.
-        match unsafe { leave.as_ref() } {
-            _ if !self.is_queued() => true,
-            None => false,
-            Some(leave) => {
-                (leave.0)();
-                true
-            }
+        let leave: *const Leave<'_> = self.take_leave().cast();
+        if !self.is_queued() {
+            return true;
         }
+        // SAFETY: null, or in a frame of `or_leave` that the thread has not returned from: the unwinder is on top of it.
+        let Some(leave) = (unsafe { leave.as_ref() }) else { return false };
+        (leave.0)();
+        true
     }
 }

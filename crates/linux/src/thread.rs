@@ -51,9 +51,9 @@ pub(crate) struct Place {
     pub(crate) sleeps: u32,
 }
 
-/// A call of a thread's that waits, or a lock call of its own for such a call that waits: what leaving it by unwinding needs.
+/// A call of a thread's that waits: what leaving it by unwinding needs.
 ///
-/// A thread's calls are a chain, from a signal handler's to that which the handler interrupts. One pointer tells which is the innermost, so
+/// A thread's calls are a chain, from that of a signal handler to the one that the handler interrupts. One pointer tells which is the innermost, so
 /// that a handler between any two steps finds a whole chain.
 #[repr(C)]
 #[derive(Debug)]
@@ -154,8 +154,8 @@ impl Call {
         unsafe { self.outer.as_ref() }
     }
 
-    /// No sleep acts on cancellation any more.
-    pub(crate) fn is_being_left(&self) -> *const c_void {
+    /// Takes what the thread does as it leaves the call. No sleep in it acts on cancellation any more.
+    pub(crate) fn take_leave(&self) -> *const c_void {
         self.state.set(self.state.get() & !CANCELLABLE);
         self.leave.replace(ptr::null())
     }

@@ -72,6 +72,7 @@ pub(crate) fn exit(value: *mut c_void) -> ! {
 /// glibc's `__pthread_unwind_buf_t`: a place to jump to, and then the handlers that were registered before, in both ways.
 #[repr(C)]
 struct Registered {
+    /// glibc's `__jmp_buf`: 8 words on x86-64, 22 on AArch64.
     registers: [usize; if cfg!(target_arch = "x86_64") { 8 } else { 22 }],
     has_mask: c_int,
     outer_jump: *const c_void,

@@ -17,7 +17,7 @@
 //! | [`rwlock`] | `pthread_rwlock_*`                                                           |
 //! | [`cond`]   | `pthread_cond_*`, a cancellation point                                       |
 //! | [`cancel`] | `pthread_cancel`, counted: a cancelled waiter must lose no other's signal     |
-//! | [`exit`]   | `pthread_exit`: put off while the thread changes a queue                      |
+//! | [`exit`]   | `pthread_exit`: put off where nothing would undo the call                     |
 //! | [`fork`]   | `__register_atfork`: our handler comes first                                 |
 //! | [`sandbox`]| `prctl`: a seccomp filter is about to come                                  |
 //! | [`c11`]    | `mtx_*`, `cnd_*`                                                             |

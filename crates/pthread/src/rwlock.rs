@@ -114,7 +114,7 @@ impl RwLock {
 
     #[inline(never)] // for the drop-in's size
     fn try_write(&self) -> c_int {
-        // To revoke a bias is to lock the queue.
+        // To revoke a bias is to lock the queue: within a call, which an exit in a handler does not leave there.
         let acquired = self.raw.try_write_as(Linux::thread_token())
             || self.raw.is_biased() && self.wait(|| self.raw.try_write());
         if acquired { 0 } else { EBUSY }
@@ -123,10 +123,11 @@ impl RwLock {
     #[cold]
     #[inline(never)]
     fn write_slow(&self, deadline: Option<Deadline>) -> c_int {
+        // A bias is revoked first: while it lasts, waiting is in vain.
+        let acquire = || (self.raw.is_biased() && self.raw.try_write()) || self.raw.write_until(deadline);
         if self.is_mine() {
             EDEADLK
-        } else if self.wait(|| self.raw.is_biased() && self.raw.try_write() || self.raw.write_until(deadline))
-        {
+        } else if self.wait(acquire) {
             0
         } else {
             ETIMEDOUT

@@ -13,6 +13,7 @@ pub use files::{
     read_at, read_link, read_memory, remove, set_length, unmap, wipe_on_fork, working_directory,
 };
 #[cfg(target_arch = "x86_64")]
+pub(crate) use threads::change_mask;
 pub use threads::thread_pointer;
 pub use threads::{
     cpu_time, cpus, has_ended, parent_id, run_delay, sandbox, sleeps, thread_id, thread_name, timer_slack,

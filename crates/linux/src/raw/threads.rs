@@ -131,24 +131,23 @@ pub fn sleeps() -> u64 {
     usage.ru_nvcsw as u64
 }
 
+/// Changes the calling thread's mask of blocked signals by `how` (`SIG_BLOCK`, `SIG_SETMASK`); returns what it was.
+pub(crate) fn change_mask(how: i32, signals: u64) -> u64 {
+    let mut before = 0_u64;
+    let words = [&raw const signals as usize, &raw mut before as usize];
+    // SAFETY: reads and writes a word each.
+    unsafe {
+        call6(libc::SYS_rt_sigprocmask, [how as usize, words[0], words[1], mem::size_of::<u64>(), 0, 0]);
+    }
+    before
+}
+
 /// Runs `body` with all signals blocked but those that tell of an error in it.
 pub fn without_signals<R>(body: impl FnOnce() -> R) -> R {
     const ERRORS: [i32; 5] = [libc::SIGILL, libc::SIGTRAP, libc::SIGBUS, libc::SIGFPE, libc::SIGSEGV];
     let errors = ERRORS.iter().fold(0_u64, |mask, signal| mask | 1 << (signal - 1));
-    let set_mask = |mask: u64| {
-        let mut before = 0_u64;
-        let words = [&raw const mask as usize, &raw mut before as usize];
-        // SAFETY: reads and writes a word each.
-        unsafe {
-            call6(
-                libc::SYS_rt_sigprocmask,
-                [libc::SIG_SETMASK as usize, words[0], words[1], mem::size_of::<u64>(), 0, 0],
-            );
-        }
-        before
-    };
-    let before = set_mask(!errors);
+    let before = change_mask(libc::SIG_SETMASK, !errors);
     let result = body();
-    set_mask(before);
+    change_mask(libc::SIG_SETMASK, before);
     result
 }
