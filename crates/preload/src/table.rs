@@ -8,7 +8,7 @@ use libc::{
 };
 use spinpark_linux::Observer;
 use spinpark_pthread::fork::Handler;
-use spinpark_pthread::{c11, cancel, cond, exit, fork, glibcs, mutex, observe, rwlock, sandbox};
+use spinpark_pthread::{c11, cancel, cond, fork, glibcs, leave, mutex, observe, rwlock, sandbox};
 
 use crate::export::export;
 
@@ -92,9 +92,9 @@ export! {
 
 // The end of a thread.
 export! {
-    pthread_exit(value: *mut c_void) -> ! = exit::pthread_exit,
+    pthread_exit(value: *mut c_void) -> ! = leave::pthread_exit,
         ["spinpark_pthread_exit_0" as "pthread_exit@@GLIBC_2.2.5"];
-    thrd_exit(result: c_int) -> ! = exit::thrd_exit,
+    thrd_exit(result: c_int) -> ! = leave::thrd_exit,
         ["spinpark_thrd_exit_0" as "thrd_exit@GLIBC_2.28", "spinpark_thrd_exit_1" as "thrd_exit@@GLIBC_2.34"];
 }
 

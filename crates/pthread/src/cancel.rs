@@ -1,4 +1,4 @@
-//! Cancellation: how a wait on a condition variable, or for a lock, can be left by unwinding, and what runs then.
+//! Cancellation: sleeps in which a thread can be cancelled, and what runs then.
 //!
 //! POSIX' cancellation is the thread library's: glibc unwinds the stack and calls the clean-up handlers on the way. Two
 //! of its public calls are enough. `pthread_setcanceltype` makes cancellation act at once for the length of one system
@@ -18,20 +18,19 @@ use core::ptr;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst, fence};
 
 use libc::pthread_t;
-use spinpark_linux::{Call, raw, tell};
+use spinpark_linux::raw;
 use spinpark_platform::{Deadline, Futex, Threads, Wait};
 
-use crate::exit;
 use crate::fields::Linux;
 use crate::real::{self, Name, address};
 
 /// `PTHREAD_CANCEL_DEFERRED`.
-const LATER: c_int = 0;
+pub(crate) const LATER: c_int = 0;
 /// `PTHREAD_CANCEL_ASYNCHRONOUS`.
-const AT_ONCE: c_int = 1;
+pub(crate) const AT_ONCE: c_int = 1;
 
 unsafe extern "C" {
-    fn pthread_setcanceltype(kind: c_int, old: *mut c_int) -> c_int;
+    pub(crate) fn pthread_setcanceltype(kind: c_int, old: *mut c_int) -> c_int;
 }
 
 /// Calls of [`cancel`] that have begun, ever.
@@ -135,127 +134,6 @@ pub unsafe fn cancel(thread: pthread_t) -> c_int {
     result
 }
 
-/// A call that waits in a queue, with its clean-up handler.
-#[repr(C)]
-struct Waits {
-    buffer: Buffer,
-    call: Call,
-    /// The thread's cancellation type before.
-    kind: c_int,
-}
-
-/// Runs `wait`, a wait in a lock's queue, with cancellation deferred, except in its sleeps if the thread has asked for
-/// cancellation at once: see [`sleep_in_queue`].
-///
-/// A thread may leave the call from a signal handler: by `pthread_exit`, which unwinds, or by `siglongjmp`, for which glibc
-/// runs the same handlers, unless the handler's alternate stack lies in a frame of this thread. Where it sleeps, or has been
-/// woken and spins, that is as good as a cancellation (`Futex::or_leave`). Where it is in the middle of a change of the queue, or
-/// of its lock, an exit is put off until that is done ([`exit`](crate::exit)); if the wait is over then, `undo` gives up what it got.
-/// Where an exit cannot be put off, and at a jump, the process ends: another thread would follow a pointer into a stack that is gone.
-pub(crate) fn deferred<R>(wait: impl FnOnce() -> R, undo: impl FnOnce(R)) -> R {
-    within(true, wait, undo)
-}
-
-/// [`deferred`], for a wait whose sleeps are no cancellation points, or have their own way, and after which nothing is undone.
-pub(crate) fn always_deferred<R>(wait: impl FnOnce() -> R) -> R {
-    within(false, wait, drop)
-}
-
-#[inline(always)]
-fn within<R>(at_once: bool, wait: impl FnOnce() -> R, undo: impl FnOnce(R)) -> R {
-    let mut waits = MaybeUninit::<Waits>::uninit();
-    begin(&mut waits, at_once);
-    let result = wait();
-    // SAFETY: `begin` has filled it.
-    let waits = unsafe { waits.assume_init_mut() };
-    waits.call.end(); // before the handler goes, as in `begin`
-    if let Some(value) = spinpark_linux::take_exit(&raw const waits.call) {
-        undo(result);
-        exit::exit(value); // the handler is in place, and has nothing to undo
-    }
-    end(waits);
-    result
-}
-
-#[inline(never)]
-fn begin(waits: &mut MaybeUninit<Waits>, at_once: bool) {
-    let mut kind = 0;
-    // SAFETY: a public call; restored by `end`.
-    unsafe { pthread_setcanceltype(LATER, &raw mut kind) };
-    let call = Call::new(at_once && kind == AT_ONCE);
-    let waits = waits.write(Waits { buffer: Buffer::EMPTY, call, kind });
-    let it: *mut Waits = waits;
-    if let Some((push, _)) = push_and_pop() {
-        // SAFETY: the buffer stays in the caller's frame until `end`, or until the unwinder has left the frame. It is the
-        // first field.
-        unsafe { push(it.cast(), left, it.cast()) };
-    }
-    // SAFETY: written above.
-    let call = unsafe { &raw const (*it).call };
-    // Behind the handler, which does nothing about a call that has not begun.
-    // SAFETY: `end` or `left` ends it.
-    unsafe { Call::begin(call) };
-}
-
-#[inline(never)]
-fn end(waits: &mut Waits) {
-    if let Some((_, pop)) = push_and_pop() {
-        // SAFETY: the buffer pushed last; 0: do not run the handler.
-        unsafe { pop(&raw mut waits.buffer, 0) };
-    }
-    if waits.kind != LATER {
-        let mut old = 0;
-        // SAFETY: restores what `begin` found.
-        unsafe { pthread_setcanceltype(waits.kind, &raw mut old) };
-    }
-}
-
-/// The clean-up handler of `call`, which is one of [`within`].
-pub(crate) fn handler_of(call: &Call) -> *mut Buffer {
-    ptr::from_ref(call).wrapping_byte_sub(mem::offset_of!(Waits, call)).cast_mut().cast()
-}
-
-/// Leaves `call`, the innermost one, as the unwinder would.
-pub(crate) fn leave(call: &Call) {
-    if let Some((_, pop)) = push_and_pop() {
-        // SAFETY: the buffer pushed last; 1: run the handler.
-        unsafe { pop(handler_of(call), 1) };
-    }
-}
-
-const LEFT: &[u8] = b"spinpark: A signal handler left a lock call.\n";
-
-/// The thread has left the call by unwinding.
-unsafe extern "C" fn left(argument: *mut c_void) {
-    // SAFETY: `begin` got this call, which lives in a frame below this one.
-    let waits = unsafe { &*argument.cast::<Waits>() };
-    // What is to be done first is no cancellation point. If a handler leaves that, too, this function runs again.
-    let mut kind = LATER;
-    // SAFETY: a public call; restored below.
-    unsafe { pthread_setcanceltype(LATER, &raw mut kind) };
-    if ptr::eq(Call::innermost(), &raw const waits.call) {
-        if !exit::being_left(&waits.call, || waits.call.leave()) {
-            tell(LEFT);
-            // SAFETY: ends the process.
-            unsafe { libc::abort() }
-        }
-        let _ = spinpark_linux::take_exit(&raw const waits.call); // this may be the one
-        waits.call.end();
-    }
-    // SAFETY: restores what `begin` found: a thread that jumps out of the call goes on.
-    unsafe { pthread_setcanceltype(waits.kind, &raw mut kind) };
-}
-
-/// At the start of the process.
-pub(crate) fn start() {
-    spinpark_linux::leave_by(sleep_in_queue, exit::exit);
-}
-
-/// Runs `sleep`, a sleep in a lock's queue. A thread that is cancelled there leaves the queue: see [`left`].
-fn sleep_in_queue(sleep: &dyn Fn() -> Wait) -> Wait {
-    if spinpark_linux::call().is_some_and(Call::is_cancellable) { cancellable(sleep) } else { sleep() }
-}
-
 /// A futex wait that is a cancellation point.
 fn futex_wait(word: &AtomicU32, expected: u32, deadline: Option<Deadline>) -> Wait {
     cancellable(&|| Linux::futex_wait(word, expected, deadline))
@@ -264,7 +142,7 @@ fn futex_wait(word: &AtomicU32, expected: u32, deadline: Option<Deadline>) -> Wa
 /// Runs `sleep`, a futex wait and nothing that must be completed, as a cancellation point.
 ///
 /// If the thread is cancelled, this does not return: the handler that [`with_handler`] registered runs.
-fn cancellable(sleep: &dyn Fn() -> Wait) -> Wait {
+pub(crate) fn cancellable(sleep: &dyn Fn() -> Wait) -> Wait {
     let mut old = 0;
     let begun = BEGUN.load(Relaxed);
     let already = is_target(); // such a call may see the type below, and end before the last look
@@ -315,7 +193,7 @@ pub(crate) struct Buffer {
 }
 
 impl Buffer {
-    const EMPTY: Self =
+    pub(crate) const EMPTY: Self =
         Self { routine: None, argument: ptr::null_mut(), cancel_type: 0, previous: ptr::null_mut() };
 }
 
@@ -323,7 +201,7 @@ type Push = unsafe extern "C" fn(*mut Buffer, unsafe extern "C" fn(*mut c_void),
 type Pop = unsafe extern "C" fn(*mut Buffer, c_int);
 type Test = unsafe extern "C" fn();
 
-fn push_and_pop() -> Option<(Push, Pop)> {
+pub(crate) fn push_and_pop() -> Option<(Push, Pop)> {
     // SAFETY: null or the function's address; the types are those of glibc's pthreadP.h.
     let push = unsafe { mem::transmute::<*mut c_void, Option<Push>>(address(Name::_pthread_cleanup_push)) };
     // SAFETY: as above.

@@ -26,7 +26,7 @@ use spinpark_locks::{RawCondvar, WaitResult, Waiter, WaiterRefs};
 use spinpark_platform::{Clock, Deadline, Platform, Threads};
 
 use crate::fields::{self, Linux, MONOTONIC, Mutex, SHARED};
-use crate::{cancel, exit, mode, mutex, real, time};
+use crate::{cancel, leave, mode, mutex, real, time};
 
 /// Ours in a process-shared object that is used with a private mutex. (glibc's bit for "being destroyed", which it
 /// never sees: such an object does not go to glibc any more.)
@@ -219,7 +219,7 @@ unsafe extern "C" fn cancelled(argument: *mut c_void) {
     // SAFETY: `with_handler` got this context, which lives in a frame below this one.
     let waiting = unsafe { &*argument.cast::<Waiting<'_>>() };
     match spinpark_linux::call() {
-        Some(call) => exit::being_left(call, || waiting.end(true)),
+        Some(call) => leave::being_left(call, || waiting.end(true)),
         None => waiting.end(true),
     };
     spinpark_linux::set_queued(false);
@@ -292,7 +292,7 @@ unsafe fn wait_by(
         }
     }
     // The wait itself is the only place to be cancelled in, whatever the type.
-    cancel::always_deferred(|| match ours.map_or(Ok(0), Mutex::check_wait) {
+    leave::always_deferred(|| match ours.map_or(Ok(0), Mutex::check_wait) {
         Ok(depth) => Waiting::new(this, mutex, ours, depth).wait(deadline),
         Err(error) => error,
     })

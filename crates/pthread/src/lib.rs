@@ -17,7 +17,7 @@
 //! | [`rwlock`] | `pthread_rwlock_*`                                                           |
 //! | [`cond`]   | `pthread_cond_*`, a cancellation point                                       |
 //! | [`cancel`] | `pthread_cancel`, counted: a cancelled waiter must lose no other's signal     |
-//! | [`exit`]   | `pthread_exit`: put off where nothing would undo the call                     |
+//! | [`leave`]  | calls that are left: cancelled, by `pthread_exit`, by a jump                    |
 //! | [`fork`]   | `__register_atfork`: our handler comes first                                 |
 //! | [`sandbox`]| `prctl`: a seccomp filter is about to come                                  |
 //! | [`c11`]    | `mtx_*`, `cnd_*`                                                             |
@@ -34,12 +34,12 @@
 pub mod c11;
 pub mod cancel;
 pub mod cond;
-pub mod exit;
 mod fields;
 mod foreign;
 pub mod fork;
 pub mod glibcs;
 mod kind;
+pub mod leave;
 pub mod loader;
 pub mod mode;
 pub mod mutex;

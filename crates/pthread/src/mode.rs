@@ -19,7 +19,7 @@ use spinpark_linux::{is_on, race_detector, variable};
 use spinpark_platform::SpinPolicy;
 
 use crate::fields::Linux;
-use crate::{cancel, fields, real};
+use crate::{fields, leave, real};
 
 const UNKNOWN: u8 = 0;
 const OURS: u8 = 1;
@@ -146,7 +146,7 @@ pub fn start() {
     register_fork_handler();
     fields::probe();
     if !disabled {
-        cancel::start();
+        leave::start();
         spinpark_linux::start(true); // the drop-in is linked with `-z nodelete`
     }
     if reported {

@@ -24,7 +24,7 @@ use spinpark_platform::{Clock, Deadline, Threads};
 use crate::fields::{Linux, Mutex};
 use crate::kind::{self, ERRORCHECK, GLIBCS, TYPE};
 use crate::mode::Fast;
-use crate::{cancel, mode, real, time};
+use crate::{leave, mode, real, time};
 
 impl Mutex {
     /// Whether calls on this mutex are ours to serve.
@@ -65,7 +65,7 @@ impl Mutex {
 
     #[inline(never)] // for the drop-in's size
     fn wait_for_turn(&self, deadline: Option<Deadline>) -> Locked {
-        cancel::deferred(
+        leave::deferred(
             || self.raw.lock_shared(deadline),
             |locked| {
                 if let Locked::Acquired = locked {

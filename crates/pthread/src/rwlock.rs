@@ -16,7 +16,7 @@ use spinpark_platform::{Clock, Deadline, Platform, Threads};
 
 use crate::fields::Linux;
 use crate::mode::Fast;
-use crate::{cancel, mode, real, time};
+use crate::{leave, mode, real, time};
 
 /// `PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP`; the two other kinds both prefer readers in glibc.
 const PREFER_WRITERS: u32 = 2;
@@ -75,7 +75,7 @@ impl RwLock {
     /// `acquire`, which says whether the lock was acquired.
     #[inline(always)]
     fn wait(&self, acquire: impl FnOnce() -> bool) -> bool {
-        cancel::deferred(acquire, |acquired| {
+        leave::deferred(acquire, |acquired| {
             if acquired {
                 self.unlock();
             }
