@@ -275,7 +275,7 @@ calls! {
             Ok(deadline) => this.read_slow(deadline),
             Err(error) => error,
         }, pthread_rwlock_clockrdlock;
-    /// [`write`], when its short way did not do.
+    /// [`write()`], when its short way did not do.
     write_elsewhere(this) => this.write(), pthread_rwlock_wrlock;
     /// `pthread_rwlock_trywrlock`: EBUSY.
     pub try_write(this) => this.try_write(), pthread_rwlock_trywrlock;
