@@ -34,6 +34,8 @@ pub struct Document<'a> {
     pub results: &'a [CellResult],
     /// What follows for planes: throughput against the best peer.
     pub summaries: &'a [PlaneSummary],
+    /// CPU time an operation against the fastest peer of each cell, then against glibc.
+    pub cpu_time: &'a [PlaneSummary],
     /// Which bounds hold, if that was asked for.
     pub bounds: &'a [BoundResult],
 }

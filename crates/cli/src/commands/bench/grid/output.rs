@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::Context;
 use spinpark_lockbench::grid::bounds::{BoundResult, judge_all};
 use spinpark_lockbench::grid::figure::{Against, Figure};
-use spinpark_lockbench::grid::summary::summaries;
+use spinpark_lockbench::grid::summary::{PlaneSummary, summaries};
 use spinpark_lockbench::report::grid::document::{Document, Record};
 use spinpark_lockbench::report::grid::{self, Shown, bounds, heat, lines, maps, results};
 use spinpark_measure::machine::Noise;
@@ -80,6 +80,10 @@ impl Findings {
         let has_intervals = record.head.rounds >= MIN_BLOCKS;
         let summed = summaries(&context, &record.cells, shown.figure, &shown.against);
         say.line(format!("\n{}", lines::summaries(&summed, shown, style).trim_end()));
+        if shown.figure == Figure::Throughput && shown.against == Against::Best {
+            let [best, glibc] = self.cpu_time();
+            say.line(format!("\n{}", lines::cpu_time(&best, &glibc, style).trim_end()));
+        }
         say.line("");
         say.wrapped(&lines::marks(shown, has_intervals), 2);
         for line in lines::calibration(&record.calibrations)
@@ -89,6 +93,13 @@ impl Findings {
         {
             say.wrapped(&line, 2);
         }
+    }
+
+    /// CPU time an operation: against the fastest peer of each cell, and against glibc.
+    fn cpu_time(&self) -> [Vec<PlaneSummary>; 2] {
+        let glibc = Against::Implementation(String::from("glibc"));
+        let context = self.record.context();
+        [Against::Best, glibc].map(|against| summaries(&context, &self.record.cells, Figure::Cpu, &against))
     }
 
     /// Writes the files.
@@ -105,6 +116,7 @@ impl Findings {
             warnings: &self.warnings,
             results: &results::of(&context, &self.record.cells),
             summaries: &summaries(&context, &self.record.cells, Figure::Throughput, &Against::Best),
+            cpu_time: &self.cpu_time().concat(),
             bounds: &self.bounds,
         };
         if let Some(json) = json {
