@@ -184,6 +184,10 @@ impl<R: Rooms> Pacing for LinuxWith<R> {
         spinning(lock)
     }
 
+    fn one_waits(lock: usize) -> bool {
+        spin_stats().one_waits(lock)
+    }
+
     #[inline(always)]
     fn reads_first() -> bool {
         thread::reads_first()

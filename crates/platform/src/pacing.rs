@@ -37,6 +37,13 @@ pub trait Pacing: Sized + Send + Sync + 'static {
         Spinning::Eager
     }
 
+    /// Whether threads hold the lock at `lock` for so long, and come back for it so soon, that one which waits awake keeps it busy: a
+    /// second one sleeps at once. `false` is always a safe answer.
+    fn one_waits(lock: usize) -> bool {
+        let _ = lock;
+        false
+    }
+
     /// Whether the calling thread has waited for a lock lately: then it reads the state of a lock before it takes the lock's line
     /// for writing, which would take it from the owner for nothing. Notes an attempt. `false` is always a safe answer.
     #[inline(always)]

@@ -26,7 +26,7 @@ impl<P: Platform> LockCore<P> {
     pub(super) fn joins_unseen(&self) -> bool {
         has_cpus_to_spare::<P>()
             && P::joins_unseen()
-            && P::with_spin_room(self.key(), |room| SpinQueue::<P>::new(room).is_joined()) == Some(true)
+            && self.has_spinners()
             && P::spinning(self.key()) == Spinning::Eager
     }
 
@@ -36,7 +36,7 @@ impl<P: Platform> LockCore<P> {
         if !want.is_write() || !has_cpus_to_spare::<P>() || P::priority() > 0 {
             return None;
         }
-        if !P::can_spin(Spin::Lock) {
+        if !P::can_spin(Spin::Lock) || self.one_waits() {
             self.adopt();
             // The thread may have come without a look.
             return Some(self.poll(want, token, Announced::None, Polls::Once, deadline));
@@ -55,6 +55,16 @@ impl<P: Platform> LockCore<P> {
             };
             spun // the head's position has been passed on
         })?
+    }
+
+    /// Whether a thread waits awake already, and one is enough: more of them would only rotate a long section among CPUs.
+    fn one_waits(&self) -> bool {
+        P::one_waits(self.key()) && self.has_spinners()
+    }
+
+    /// Whether threads are in the queue of this lock's spinners; a hint.
+    fn has_spinners(&self) -> bool {
+        P::with_spin_room(self.key(), |room| SpinQueue::<P>::new(room).is_joined()) == Some(true)
     }
 
     fn spin_at_head(&self, token: u32, deadline: Option<Deadline>) -> Spun {

@@ -94,6 +94,11 @@ impl SpinStats {
         self.turns.spinning(lock, transfer)
     }
 
+    /// See [`Pacing::one_waits`](crate::Pacing::one_waits).
+    pub fn one_waits(&mut self, lock: usize) -> bool {
+        self.turns.one_waits(lock)
+    }
+
     /// See [`Pacing::waits_for`](crate::Pacing::waits_for).
     pub fn waits_for(&mut self, lock: usize) {
         self.turns.waits_for(lock);

@@ -12,6 +12,11 @@ use crate::Spinning;
 
 /// Turns pay if they gain more than one part in so many of a section.
 const LEAST_GAIN: u64 = 8;
+/// From this length of a section on, ns, a second thread that waits awake gains nothing that its CPU time is worth, ...
+const LONG_SECTION_NS: u32 = 1_500;
+/// ... if the pause is no longer than so many sections. With longer ones it takes more threads to keep the lock busy, and woken ones
+/// come too late.
+const PAUSE_IN_SECTIONS: u64 = 2;
 /// One in so many contended turns is timed, and each one that was waited for in the queue; of a lock that is not marked only if
 /// it may be ([`Turns::may_mark`]).
 const TURNS_PER_SAMPLE: u32 = 16;
@@ -84,6 +89,16 @@ impl Turns {
         } else {
             Spinning::Eager
         }
+    }
+
+    /// Whether one thread that waits awake for `lock` is enough.
+    #[inline(never)]
+    pub(crate) fn one_waits(&mut self, lock: usize) -> bool {
+        let known = self.known(lock);
+        let least = |samples: [u32; 2]| samples[0].min(samples[1]);
+        let inside = least(known.inside);
+        let is_saturated = u64::from(least(known.outside)) <= PAUSE_IN_SECTIONS * u64::from(inside);
+        known.lock == lock && known.waits == 0 && inside >= LONG_SECTION_NS && is_saturated
     }
 
     /// Whether a thread that releases `lock` comes back for it so soon that a waiter which keeps its own time is better left
@@ -260,6 +275,24 @@ mod tests {
         assert_eq!(turns.spinning(LOCK, TRANSFER), Spinning::BackOff);
         turn(&mut turns, LOCK, 20, 3_000);
         assert_eq!(turns.spinning(LOCK, TRANSFER), Spinning::Eager);
+    }
+
+    #[test]
+    fn one_waits_awake_for_a_lock_that_is_held_long_and_wanted_again_soon() {
+        let knows = |inside, outside| {
+            let mut turns = Turns::default();
+            turn(&mut turns, LOCK, inside, outside);
+            turns.one_waits(LOCK)
+        };
+        assert!(knows(2_000, 0) && knows(2_000, 4_000));
+        assert!(!knows(2_000, 5_000), "it takes more threads to keep the lock busy");
+        assert!(!knows(1_000, 0), "a wake-up takes as long as several sections");
+        let mut turns = Turns::default();
+        assert!(!turns.one_waits(LOCK), "it knows nothing");
+        turn(&mut turns, LOCK, 2_000, 0);
+        assert!(!turns.one_waits(OTHER), "another lock");
+        turns.waits(LOCK);
+        assert!(!turns.one_waits(LOCK), "it waits on conditions");
     }
 
     #[test]

@@ -87,6 +87,10 @@ impl<T: Tuned> Pacing for Sim<T> {
         of_lock(lock, |spin_stats, lock, _| spin_stats.spinning(lock, transfer))
     }
 
+    fn one_waits(lock: usize) -> bool {
+        of_lock(lock, |spin_stats, lock, _| spin_stats.one_waits(lock))
+    }
+
     fn reads_first() -> bool {
         if T::GUESSES && is_inside() {
             return here::random(2) == 0;
