@@ -67,7 +67,7 @@ impl<P: Platform> LockCore<P> {
         };
         if is_past::<P>(deadline) {
             P::queues();
-            return Outcome::of(self.give_up(want, token, announced));
+            return Outcome::of(self.give_up(want, token, announced) || self.last_look(want, token));
         }
         let node = WaitNode::new(want, token, core::ptr::null());
         let patience = Self::patience(&node);
@@ -177,7 +177,7 @@ impl<P: Platform> LockCore<P> {
                 }
                 // Nothing but the deadline ends a sleep without a recheck: what the kernel says of its clock is not asked again.
                 Notice::TimedOut if patience.has_no_timer() || is_past::<P>(deadline) => {
-                    return Outcome::of(self.time_out(node, patience));
+                    return Outcome::of(self.time_out(node, patience) || self.last_look(node.want, node.token));
                 }
                 Notice::TimedOut if patience.is_watch_due::<P>() => {
                     let (joined, is_waking) = self.watch(node, patience.saw_waking());
@@ -313,6 +313,13 @@ impl<P: Platform> LockCore<P> {
             Notice::Beside => self.give_up(node.want, node.token, Announced::Unmarked),
             Notice::Released | Notice::TimedOut => false,
         }
+    }
+
+    /// T1 at the deadline: the lock may be free, as the thread that was woken for it, or to which it is promised, need not have run.
+    #[cold]
+    #[inline(never)]
+    fn last_look(&self, want: Want, token: u32) -> bool {
+        self.try_once(want, token)
     }
 
     /// T11: the thread leaves its call by unwinding, and its node is out: it gives up the lock if that `came` first.

@@ -89,6 +89,8 @@ programs! {
     unwind_mutex [glibc spinpark disabled] = "unwind" "mutex";
     // glibc's read-write locks wait for such a thread for ever; see the program.
     unwind_rwlock [spinpark] = "unwind" "rwlock";
+    deadline_free_mutex [glibc spinpark disabled] = "deadline_free" "mutex";
+    deadline_free_rwlock [glibc spinpark disabled] = "deadline_free" "rwlock";
     exit_anywhere_mutex [glibc spinpark disabled] = "exit_anywhere" "mutex";
     exit_anywhere_rwlock [spinpark] = "exit_anywhere" "rwlock";
 

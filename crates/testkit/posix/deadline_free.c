@@ -1,0 +1,65 @@
+/* A lock that is free at a waiter's deadline is the waiter's: the thread that was woken for it is in a signal handler. */
+#include "check.h"
+
+enum { WAIT_MS = 600, LEFT_MS = 15, HANDLER_MS = 300 };
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
+static int is_rwlock;
+
+static int lock(void)
+{
+    return is_rwlock ? pthread_rwlock_wrlock(&rwlock) : pthread_mutex_lock(&mutex);
+}
+
+static int timed(const struct timespec *deadline)
+{
+    return is_rwlock ? pthread_rwlock_timedwrlock(&rwlock, deadline) : pthread_mutex_timedlock(&mutex, deadline);
+}
+
+static int unlock(void)
+{
+    return is_rwlock ? pthread_rwlock_unlock(&rwlock) : pthread_mutex_unlock(&mutex);
+}
+
+static void sleeps(int signal)
+{
+    (void)signal;
+    sleep_ms(HANDLER_MS);
+}
+
+static void *first(void *unused)
+{
+    OK(lock());
+    OK(unlock());
+    return unused;
+}
+
+static void *second(void *unused)
+{
+    struct timespec deadline = in_ms(CLOCK_REALTIME, WAIT_MS + 20 + LEFT_MS);
+    OK(timed(&deadline));
+    OK(unlock());
+    return unused;
+}
+
+int main(int count, char **arguments)
+{
+    is_rwlock = count > 1 && strcmp(arguments[1], "rwlock") == 0;
+    struct sigaction action = {.sa_handler = sleeps};
+    OK(sigaction(SIGUSR1, &action, NULL));
+    for (int round = 0; round < 3; round++) {
+        pthread_t threads[2];
+        OK(lock());
+        OK(pthread_create(&threads[0], NULL, first, NULL));
+        sleep_ms(20);
+        OK(pthread_create(&threads[1], NULL, second, NULL));
+        sleep_ms(WAIT_MS);
+        OK(pthread_kill(threads[0], SIGUSR1));
+        sleep_ms(20);
+        OK(unlock());
+        OK(pthread_join(threads[0], NULL));
+        OK(pthread_join(threads[1], NULL));
+    }
+    return 0;
+}
