@@ -177,7 +177,9 @@ impl<P: Platform> LockCore<P> {
                 }
                 // Nothing but the deadline ends a sleep without a recheck: what the kernel says of its clock is not asked again.
                 Notice::TimedOut if patience.has_no_timer() || is_past::<P>(deadline) => {
-                    return Outcome::of(self.time_out(node, patience) || self.last_look(node.want, node.token));
+                    return Outcome::of(
+                        self.time_out(node, patience) || self.last_look(node.want, node.token),
+                    );
                 }
                 Notice::TimedOut if patience.is_watch_due::<P>() => {
                     let (joined, is_waking) = self.watch(node, patience.saw_waking());

@@ -59,7 +59,8 @@ pub fn profile(recording: &Recording, symbols: &mut Symbols) -> Profile {
         warnings.push(Warning::Loss(text));
     }
     let duration = merge.duration(recording.ended(), &tables);
-    let waiters = waiters(view, &same, merge.clock.tick_at(duration));
+    let end = merge.clock.tick_at(duration);
+    let waiters = waiters(view, &same, end, |thread| merge.has_ended(thread));
     tables.count_waiters(&waiters, &same, |ticks| merge.clock.ns(ticks), duration);
     let mut whole = StripSum::default();
     for (_, sum) in tables.locks.iter().filter(|((_, wanted), _)| role(*wanted).is_lock()) {

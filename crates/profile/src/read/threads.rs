@@ -21,7 +21,7 @@ impl Merge<'_> {
     }
 
     /// Whether the table's latest thread had ended before the recording did.
-    fn has_ended(&self, table: &format::Thread) -> bool {
+    pub(super) fn has_ended(&self, table: &format::Thread) -> bool {
         let (pid, id) = (self.view.header().pid, table.id.load(Relaxed));
         let is_gone = || {
             let tasks = Path::new("/proc").join(pid.to_string()).join("task");

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
-use spinpark_observe::format::{Begun, NONE, Role, View};
+use spinpark_observe::format::{Begun, NONE, Role, Thread, View};
 
 use super::thread_tables::Tables;
 
@@ -24,10 +24,17 @@ pub(super) struct Waiter {
     unseen_release: u64,
 }
 
-/// The waits that had not ended at `end`, the longest first. `same`: records of locks that count.
-pub(super) fn waiters(view: View<'_>, same: &HashMap<u32, u32>, end: u64) -> Vec<Waiter> {
+/// The waits that had not ended at `end`, the longest first. `same`: records of locks that count; `has_ended`: of a thread, which has
+/// left its wait then: by `pthread_exit` in a signal handler, or cancelled.
+pub(super) fn waiters(
+    view: View<'_>,
+    same: &HashMap<u32, u32>,
+    end: u64,
+    has_ended: impl Fn(&Thread) -> bool,
+) -> Vec<Waiter> {
     let mut waiters: Vec<Waiter> = view
         .threads()
+        .filter(|(_, table)| !has_ended(table))
         .filter_map(|(number, table)| {
             let begun = table.waiting.get()?;
             let lock = *same.get(&begun.lock)?;

@@ -65,6 +65,38 @@ fn waiting(waits: &[Wait]) -> Profile {
     read(file)
 }
 
+/// A thread that has left a wait, by `pthread_exit` in a handler or cancelled, waits for nothing, and is in no deadlock.
+#[test]
+fn a_thread_that_has_ended_waits_no_more() {
+    let mut file = Builder::new();
+    let maps = file.maps("");
+    let stack = file.stack(maps, &[1, 2]);
+    file.lock(Kind::Mutex, 0x1000, stack, false);
+    file.lock(Kind::Mutex, 0x1040, stack, false);
+    let wait = |lock, has: &[u32]| Begun {
+        since: S,
+        lock,
+        role: Role::Write as u32,
+        stack,
+        holder: NONE,
+        owner: 0,
+        is_timed: false,
+        is_noted: false,
+        holds: holds(has),
+    };
+    for (id, lock, has) in [(1, 0, [1]), (2, 1, [0])] {
+        let thread = file.thread(id, "t", 0, 0, 0);
+        file.uses(thread, lock, Role::Write, |_| {});
+        file.waits(thread, wait(lock, &has), 0);
+        if id == 2 {
+            file.ended(thread, 2 * S, 0);
+        }
+    }
+    let profile = read(file);
+    let waiting: Vec<u32> = profile.waiting.iter().map(|wait| wait.thread).collect();
+    assert_eq!((waiting, profile.deadlocks.len(), profile.lock_wait()), (vec![1], 0, 9 * S));
+}
+
 #[test]
 fn they_count_until_the_end() {
     // The recording ends after 10 s.
