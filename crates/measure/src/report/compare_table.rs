@@ -69,7 +69,28 @@ pub fn conclusion(comparison: &Comparison, printed: &Printed, style: Style) -> O
         Verdict::Equivalent => format!("No change on spinpark's locks: {name} {numbers}."),
         Verdict::Undecided => format!("Undecided: {name} {numbers}; noise floor {}.", floor(primary)),
     };
-    Some(style.wrap(&sentence, 0))
+    let price = price(comparison, printed).map_or(String::new(), |price| format!(" {price}"));
+    Some(style.wrap(&format!("{sentence}{price}"), 0))
+}
+
+/// What an improvement is bought with: CPU time that rises more than the work that is done, beyond the noise.
+fn price(comparison: &Comparison, printed: &Printed) -> Option<String> {
+    let of = |metric| comparison.metrics.iter().find(|summary| summary.metric == metric);
+    let primary = comparison.primary()?;
+    let (_, Goodness::Good) = verdict_word(primary.metric, primary.verdict, printed) else { return None };
+    let cpu = of(Metric::Cpu)?;
+    let time = cpu.change?;
+    // A rate times the length of the run is the work that was done; otherwise all runs do the same.
+    let (about, work, most) = match (primary.metric, printed.higher_is_better) {
+        (Metric::Printed, true) => {
+            let (rate, wall) = (primary.change?, of(Metric::Wall)?.change?);
+            ("about ", rate.median * wall.median, rate.high * wall.high)
+        }
+        _ => ("", 1.0, 1.0),
+    };
+    let noise = 1.0 + cpu.noise_floor()?;
+    (time.low > most && time.median / work > noise)
+        .then(|| format!("It costs CPU time: {about}{} for the same work.", change(time.median / work)))
 }
 
 fn floor(summary: &Summary) -> String {
@@ -84,4 +105,52 @@ pub fn warnings(warnings: &[Warning], style: Style) -> String {
         let _ = writeln!(text, "{}", style.wrap(&format!("Warning: {warning}"), 2));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::Ratio;
+
+    fn summary(metric: Metric, change: f64, verdict: Verdict) -> Summary {
+        let ratio = |median: f64| Some(Ratio { median, low: 0.98 * median, high: 1.02 * median });
+        Summary {
+            metric,
+            glibc: Some(1.0),
+            spinpark: Some(change),
+            change: ratio(change),
+            again: ratio(1.0),
+            verdict,
+        }
+    }
+
+    fn said(metrics: Vec<Summary>, printed: &Printed) -> String {
+        let comparison = Comparison { blocks: 10, metrics, run_s: 1.0 };
+        conclusion(&comparison, printed, Style::PLAIN).unwrap().replace('\n', " ")
+    }
+
+    #[test]
+    fn a_gain_that_costs_cpu_time_says_so() {
+        let faster = || summary(Metric::Wall, 0.7, Verdict::Lower);
+        let program = Printed::default();
+        let text = said(vec![faster(), summary(Metric::Cpu, 1.5, Verdict::Higher)], &program);
+        assert!(text.ends_with("It costs CPU time: +50.0 % for the same work."), "{text}");
+        assert!(
+            !said(vec![faster(), summary(Metric::Cpu, 1.01, Verdict::Undecided)], &program).contains("costs")
+        );
+        let slower = summary(Metric::Wall, 1.3, Verdict::Higher);
+        assert!(!said(vec![slower, summary(Metric::Cpu, 1.5, Verdict::Higher)], &program).contains("costs"));
+    }
+
+    /// A program that runs for a fixed time does more work, which takes more CPU time.
+    #[test]
+    fn a_rate_is_weighed_against_its_cpu_time() {
+        let rate = Printed { unit: String::from("tps"), higher_is_better: true };
+        let of = |cpu| {
+            let metrics = [(Metric::Printed, 1.4), (Metric::Wall, 1.0), (Metric::Cpu, cpu)];
+            said(metrics.map(|(metric, change)| summary(metric, change, Verdict::Higher)).into(), &rate)
+        };
+        assert!(!of(1.4).contains("costs"));
+        assert!(of(2.8).ends_with("It costs CPU time: about +100 % for the same work."), "{}", of(2.8));
+    }
 }
