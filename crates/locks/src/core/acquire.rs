@@ -317,7 +317,7 @@ impl<P: Platform> LockCore<P> {
         }
     }
 
-    /// T1 at the deadline: the lock may be free, as the thread that was woken for it, or to which it is promised, need not have run.
+    /// `core.T1` at the deadline: the lock may be free, as the thread that was woken for it, or to which it is promised, need not have run.
     #[cold]
     #[inline(never)]
     fn last_look(&self, want: Want, token: u32) -> bool {
