@@ -117,15 +117,16 @@ fn saturated(profile: &Profile, stats: &RoleStats) -> Option<String> {
     })
 }
 
-/// ` (3 threads, 2 CPUs)` if there are more threads at a time than CPUs, and what to do.
+/// ` (3 threads, 2 CPUs)` if there are more threads than CPUs, and what to do.
 fn crowd(profile: &Profile) -> (String, &'static str) {
-    // Those that came later use the tables of some that had ended.
+    // One that comes takes over the table of one that has ended, if there is any: so there were no more at a time than tables.
     let threads = profile.threads.len() as u64;
-    let at_a_time = if profile.threads.iter().any(|thread| thread.users > 1) { " at a time" } else { "" };
+    let is_reused = profile.threads.iter().any(|thread| thread.users > 1);
+    let (at_most, at_a_time) = if is_reused { ("at most ", " at a time") } else { ("", "") };
     let cpus = u64::from(profile.cpus);
     if cpus > 0 && threads > cpus {
         (
-            format!(" ({} threads{at_a_time}, {} CPUs)", count(threads), count(cpus)),
+            format!(" ({at_most}{} threads{at_a_time}, {} CPUs)", count(threads), count(cpus)),
             "Run fewer threads; `spinpark compare` shows whether other locks help.",
         )
     } else {

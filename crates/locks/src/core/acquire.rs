@@ -319,7 +319,7 @@ impl<P: Platform> LockCore<P> {
 
     /// `core.T1` at the deadline: the lock may be free, as the thread that was woken for it, or to which it is promised, need not have run.
     #[cold]
-    #[inline(never)]
+    #[inline(never)] // for the drop-in's size
     fn last_look(&self, want: Want, token: u32) -> bool {
         self.try_once(want, token)
     }

@@ -80,13 +80,14 @@ fn price(comparison: &Comparison, printed: &Printed) -> Option<String> {
     let (_, Goodness::Good) = verdict_word(primary.metric, primary.verdict, printed) else { return None };
     let cpu = of(Metric::Cpu)?;
     let time = cpu.change?;
-    // A rate times the length of the run is the work that was done; otherwise all runs do the same.
-    let (about, work, most) = match (primary.metric, printed.higher_is_better) {
-        (Metric::Printed, true) => {
+    // A rate times the length of the run is the work that was done. What another number says of it is not known.
+    let (about, work, most) = match primary.metric {
+        Metric::Printed if printed.higher_is_better => {
             let (rate, wall) = (primary.change?, of(Metric::Wall)?.change?);
             ("about ", rate.median * wall.median, rate.high * wall.high)
         }
-        _ => ("", 1.0, 1.0),
+        Metric::Wall => ("", 1.0, 1.0),
+        _ => return None,
     };
     let noise = 1.0 + cpu.noise_floor()?;
     (time.low > most && time.median / work > noise)
@@ -140,6 +141,13 @@ mod tests {
         );
         let slower = summary(Metric::Wall, 1.3, Verdict::Higher);
         assert!(!said(vec![slower, summary(Metric::Cpu, 1.5, Verdict::Higher)], &program).contains("costs"));
+    }
+
+    #[test]
+    fn nothing_is_said_where_the_work_is_not_known() {
+        let latency = summary(Metric::Printed, 0.7, Verdict::Lower);
+        let metrics = vec![latency, summary(Metric::Cpu, 1.5, Verdict::Higher)];
+        assert!(!said(metrics, &Printed::default()).contains("costs"));
     }
 
     /// A program that runs for a fixed time does more work, which takes more CPU time.

@@ -15,7 +15,7 @@ const LEAST_GAIN: u64 = 8;
 /// From this length of a section on, ns, a second thread that waits awake gains nothing that its CPU time is worth, ...
 const LONG_SECTION_NS: u32 = 1_500;
 /// ... if the pause is no longer than so many sections. With longer ones it takes more threads to keep the lock busy, and woken ones
-/// come too late.
+/// come too late. `docs/tuning.md` ("One waiter awake for long sections") has the planes.
 const PAUSE_IN_SECTIONS: u64 = 2;
 /// One in so many contended turns is timed, and each one that was waited for in the queue; of a lock that is not marked only if
 /// it may be ([`Turns::may_mark`]).

@@ -79,23 +79,17 @@ pub fn summaries(all: &[PlaneSummary], shown: &Shown, style: Style) -> String {
 }
 
 /// What throughput costs: CPU time an operation ÷ that of the fastest peer of each cell, and ÷ glibc's, whose locks sleep at once. A row for
-/// each plane and each of ours; none if CPU time was not measured.
+/// each plane and each of ours; the cell is that of the worst ratio to glibc.
 #[must_use]
 pub fn cpu_time(against_best: &[PlaneSummary], against_glibc: &[PlaneSummary], style: Style) -> String {
     let header = ["plane", "ours", "CPU time ÷ fastest's", "worst", "÷ glibc's", "worst", "worst cell"];
     let mut rows = table(style, &header);
-    let whole_planes = |all: &[PlaneSummary]| -> Vec<PlaneSummary> {
-        all.iter().filter(|summary| summary.threads.is_none()).cloned().collect()
-    };
-    let (best, glibc) = (whole_planes(against_best), whole_planes(against_glibc));
-    if best.is_empty() {
-        return String::new();
-    }
-    for PlaneSummary { plane, ours, summary, .. } in &best {
+    let is_whole = |summary: &&PlaneSummary| summary.threads.is_none();
+    for PlaneSummary { plane, ours, summary, .. } in against_best.iter().filter(is_whole) {
         let same = |other: &&PlaneSummary| (&other.plane, &other.ours) == (plane, ours);
         let mut row =
             vec![plane.clone(), ours.clone(), figure(summary.geometric_mean), figure(summary.worst)];
-        if let Some(PlaneSummary { summary, .. }) = glibc.iter().find(same) {
+        if let Some(PlaneSummary { summary, .. }) = against_glibc.iter().filter(is_whole).find(same) {
             row.extend([figure(summary.geometric_mean), figure(summary.worst), summary.worst_cell.clone()]);
         }
         rows.add_row(row);

@@ -26,9 +26,11 @@ fn text(record: &Record, shown: &Shown, style: Style) -> String {
     }
     text +=
         &lines::summaries(&summaries(&context, &record.cells, shown.figure, &shown.against), shown, style);
-    let cpu_time = |against| summaries(&context, &record.cells, Figure::Cpu, &against);
-    let glibc = Against::Implementation(String::from("glibc"));
-    text += &format!("\n{}", lines::cpu_time(&cpu_time(Against::Best), &cpu_time(glibc), style));
+    if *shown == throughput() {
+        let cpu_time = |against| summaries(&context, &record.cells, Figure::Cpu, &against);
+        let glibc = Against::Implementation(String::from("glibc"));
+        text += &format!("\n{}", lines::cpu_time(&cpu_time(Against::Best), &cpu_time(glibc), style));
+    }
     let sentences = [lines::marks(shown, true)]
         .into_iter()
         .chain(lines::calibration(&record.calibrations))
