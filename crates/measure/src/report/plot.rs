@@ -1,6 +1,7 @@
-//! A chart as SVG: a number over numbers of threads, a line per configuration, with intervals.
+//! Charts as SVG: a number over numbers of threads, a line per configuration, with intervals; and one number over another, a point
+//! per configuration.
 //!
-//! The colours are readable on light and on dark ground, and there is no ground of our own. Both axes are logarithmic or in
+//! The colours are readable on light and on dark ground, and there is no ground of our own. A chart's axes are logarithmic or in
 //! equal steps, so equal ratios are equal distances.
 
 use plotters::prelude::*;
@@ -81,6 +82,95 @@ impl Chart<'_> {
     fn shift(&self, line: &Line<'_>) -> f64 {
         (line.number as f64 - self.names as f64 / 2.0) * 0.03
     }
+}
+
+/// A point.
+#[derive(Debug, Clone)]
+pub struct Place {
+    /// Its name in the legend.
+    pub name: String,
+    /// As of a [`Line`].
+    pub number: usize,
+    /// Where it is.
+    pub at: (f64, f64),
+    /// A line goes through it.
+    pub is_front: bool,
+}
+
+/// One number over another: a point per configuration. The x axis is logarithmic, the y axis begins at zero.
+#[derive(Debug, Clone)]
+pub struct Plane<'a> {
+    /// What it is about, in messages.
+    pub name: &'a str,
+    /// What stands above it.
+    pub caption: String,
+    /// What the axes are, x first.
+    pub axes: [&'a str; 2],
+    /// The points.
+    pub places: Vec<Place>,
+}
+
+impl Plane<'_> {
+    /// The SVG.
+    ///
+    /// # Errors
+    ///
+    /// If there is nothing to draw.
+    pub fn render(&self) -> Result<String, Undrawable> {
+        let mut svg = String::new();
+        draw_plane(&mut svg, self).map_err(|what| Undrawable { name: self.name.to_owned(), what })?;
+        Ok(svg)
+    }
+}
+
+/// From somewhat below the least value to somewhat above the greatest.
+fn around(values: impl Iterator<Item = f64>) -> Option<std::ops::Range<f64>> {
+    let (low, high) =
+        values.fold((f64::INFINITY, 0.0), |(low, high), value| (value.min(low), value.max(high)));
+    (low > 0.0 && low.is_finite() && high.is_finite()).then_some(low / 1.3..high * 1.3)
+}
+
+fn draw_plane(svg: &mut String, plane: &Plane<'_>) -> Result<(), String> {
+    let Plane { caption, axes: [x, y], places, .. } = plane;
+    let none = || String::from("there is no number above zero");
+    let across = around(places.iter().map(|place| place.at.0)).ok_or_else(none)?;
+    let up = 0.0..around(places.iter().map(|place| place.at.1)).ok_or_else(none)?.end;
+    let root = SVGBackend::with_string(svg, SIZE).into_drawing_area();
+    let grey = |size: u32| ("sans-serif", size).into_font().color(&GREY);
+    let lines: Vec<Line<'_>> = places
+        .iter()
+        .map(|place| Line { name: &place.name, number: place.number, points: Vec::new() })
+        .collect();
+    let (area, legend) = root.split_horizontally(SIZE.0 - legend_width(&lines));
+    let mut chart = ChartBuilder::on(&area)
+        .caption(caption, grey(18))
+        .margin(12)
+        .x_label_area_size(44)
+        .y_label_area_size(74)
+        .build_cartesian_2d(across.log_scale(), up)
+        .map_err(text)?;
+    chart
+        .configure_mesh()
+        .light_line_style(TRANSPARENT)
+        .bold_line_style(GREY.mix(0.25))
+        .axis_style(GREY)
+        .label_style(grey(14))
+        .x_label_formatter(&|value| format!("{value:.2}"))
+        .y_label_formatter(&|value| format!("{value:.2}"))
+        .x_desc(*x)
+        .y_desc(*y)
+        .draw()
+        .map_err(text)?;
+    let mut front: Vec<(f64, f64)> =
+        places.iter().filter(|place| place.is_front).map(|place| place.at).collect();
+    front.sort_by(|a, b| a.0.total_cmp(&b.0));
+    chart.draw_series(LineSeries::new(front, GREY.mix(0.6).stroke_width(2))).map_err(text)?;
+    for (place, line) in places.iter().zip(&lines) {
+        let style = if place.is_front { color(line).filled() } else { color(line).stroke_width(2) };
+        chart.draw_series([Circle::new(place.at, 6, style)]).map_err(text)?;
+    }
+    draw_legend(&legend, &lines)?;
+    root.present().map_err(text)
 }
 
 fn draw(svg: &mut String, chart_of: &Chart<'_>) -> Result<(), String> {

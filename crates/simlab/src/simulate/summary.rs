@@ -1,6 +1,7 @@
 //! Several runs of one setting, which differ by their seeds.
 
 use serde::Serialize;
+use spinpark_measure::report::front::Entry;
 use spinpark_sim::machine::Machine;
 use spinpark_sim::workload::{Place, Report};
 use spinpark_sim::{Counts, Failure};
@@ -85,6 +86,8 @@ pub struct Summary {
     pub seeds: Vec<u64>,
     /// Operations per second.
     pub throughput: Spread,
+    /// CPU time of all threads, polling and all, an operation, ns; infinite (in JSON null) without one.
+    pub cpu_ns: f64,
     /// Operations of threads.
     pub fairness: Fairness,
     /// Where the threads' time went.
@@ -123,6 +126,7 @@ impl Summary {
             for_ns: first.for_ns,
             seeds: reports.iter().map(|report| report.seed).collect(),
             throughput: Spread::of(&throughputs),
+            cpu_ns: cpu_ns(reports),
             fairness: fairness(reports),
             time: shares(reports),
             utilisation: utilisation / reports.len() as f64,
@@ -132,6 +136,12 @@ impl Summary {
             counts,
             failure: reports.iter().find_map(failure),
         })
+    }
+
+    /// Its throughput and CPU time, among those of others.
+    #[must_use]
+    pub fn entry(&self) -> Entry<'_> {
+        Entry { name: &self.lock, throughput: self.throughput.mean, cpu_ns: self.cpu_ns }
     }
 
     /// Acquisitions at all places.
@@ -183,6 +193,14 @@ fn fairness(reports: &[Report]) -> Fairness {
         fewest: all().min().unwrap_or_default(),
         most: all().max().unwrap_or_default(),
     }
+}
+
+/// Of all runs together.
+fn cpu_ns(reports: &[Report]) -> f64 {
+    let on_cpu: u64 =
+        reports.iter().flat_map(|report| &report.outcome.threads).map(|times| times.on_cpu_ns).sum();
+    let operations: u64 = reports.iter().map(|report| report.in_time).sum();
+    on_cpu as f64 / operations as f64
 }
 
 fn shares(reports: &[Report]) -> Shares {

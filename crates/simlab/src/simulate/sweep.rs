@@ -1,6 +1,7 @@
 //! Many settings side by side: which lock is below the best of its cell?
 
 use serde::{Deserialize, Serialize};
+use spinpark_measure::report::front::{Entry, Price, price};
 use spinpark_sim::machine::Machine;
 use spinpark_sim::workload::{Report, Setting};
 
@@ -67,10 +68,15 @@ pub struct Ranked {
     pub of_best: f64,
     /// It is below the best by more than the spread of the seeds: its best seed is below the worst seed of the best.
     pub is_below: bool,
+    /// CPU time an operation ÷ that of others; none without an operation.
+    pub cpu_time: Option<Price>,
     /// Its figures.
     #[serde(flatten)]
     pub summary: Summary,
 }
+
+/// Locks that sleep at once: a mutex, and a read-write lock.
+pub const SLEEPERS: [&str; 2] = ["classic-mutex-2003", "classic-rwsem-nospin"];
 
 impl Ranked {
     /// It has left threads behind: throughput is not all.
@@ -108,12 +114,18 @@ fn ranked(summaries: Vec<Summary>) -> Option<Cell> {
     let first = summaries.first()?;
     let (machine, workload) = (first.machine.clone(), first.workload.clone());
     let (cpus, threads) = (first.cpus, first.threads);
-    let rank = |summary: Summary| Ranked {
+    let entries: Vec<Entry<'_>> = summaries.iter().map(Summary::entry).collect();
+    let sleeper = SLEEPERS.into_iter().find(|sleeper| entries.iter().any(|entry| entry.name == *sleeper));
+    let prices: Vec<Option<Price>> =
+        entries.iter().map(|entry| price(&entries, entry.name, sleeper)).collect();
+    let rank = |(summary, cpu_time): (Summary, Option<Price>)| Ranked {
         of_best: if best.mean > 0.0 { summary.throughput.mean / best.mean } else { 1.0 },
         is_below: summary.throughput.high < best.low,
+        cpu_time,
         summary,
     };
-    Some(Cell { machine, cpus, workload, threads, locks: summaries.into_iter().map(rank).collect() })
+    let locks = summaries.into_iter().zip(prices).map(rank).collect();
+    Some(Cell { machine, cpus, workload, threads, locks })
 }
 
 #[cfg(test)]

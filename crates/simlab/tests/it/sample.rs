@@ -1,6 +1,7 @@
 //! Figures that no engine made: what is printed of them stays as it is when the engine is mended.
 
 use spinpark_documents::simulated::{Bins, Bound, Figure, Table, Unit};
+use spinpark_measure::report::front::Price;
 use spinpark_sim::Counts;
 use spinpark_sim::workload::{Gap, Histogram, InTime, Place};
 use spinpark_simlab::simulate::summary::{Fairness, Shares, Spread, Summary};
@@ -33,6 +34,7 @@ pub(crate) fn summary(lock: &str, threads: u32, throughput: [f64; 3]) -> Summary
         for_ns: 20_000_000,
         seeds: vec![0, 1, 2],
         throughput: Spread { mean, low, high, deviation: Some((high - low) / 2.0) },
+        cpu_ns: f64::from(threads) * 0.3e9 / mean,
         fairness: Fairness { jain: 0.9876, fewest: 310, most: 420 },
         time: Shares { working: 0.1, spinning: 0.25, runnable: 0.05, asleep: 0.6 },
         utilisation: 0.875,
@@ -72,6 +74,7 @@ pub(crate) fn cell(threads: u32, throughputs: [[f64; 3]; 2]) -> Cell {
     let rank = |name: &str, own: [f64; 3], other: [f64; 3]| Ranked {
         of_best: own[1] / best,
         is_below: own[2] < other[0],
+        cpu_time: Some(Price { of_fastest: best / own[1], of_sleeper: None }),
         summary: summary(name, threads, own),
     };
     Cell {

@@ -222,14 +222,16 @@ fn a_sweep_as_csv() {
 #[test]
 fn a_sweep_as_plots_and_html() {
     let plots = sweep::plots(&cells()).unwrap();
-    assert_eq!(plots.len(), 1);
-    assert_eq!(plots[0].0, "hot-lock-westmere-ex-40.svg");
-    roxmltree::Document::parse(&plots[0].1).unwrap();
+    let names: Vec<&str> = plots.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["hot-lock-westmere-ex-40.svg", "front.svg"]);
+    for (_, svg) in &plots {
+        roxmltree::Document::parse(svg).unwrap();
+    }
     let page = html::sweep("spinpark sim sweep", "complete", &cells()).unwrap();
     let options = roxmltree::ParsingOptions { allow_dtd: true, ..roxmltree::ParsingOptions::default() };
     let document = roxmltree::Document::parse_with_options(&page, options).unwrap();
     let count = |name: &str| document.descendants().filter(|node| node.has_tag_name(name)).count();
-    assert_eq!((count("svg"), count("table"), count("section")), (1, 7, 1));
+    assert_eq!((count("svg"), count("table"), count("section")), (2, 10, 2));
     assert!(page.contains("class=\"below\"") && page.contains("class=\"best\""), "{page}");
     assert!(!page.contains("http://") && !page.contains("<script"), "it needs nothing else");
 }

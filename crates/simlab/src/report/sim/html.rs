@@ -5,9 +5,10 @@ use minijinja::value::Serde;
 use serde::Serialize;
 use spinpark_documents::simulated::{Bins, Table};
 use spinpark_measure::report::Style;
+use spinpark_measure::report::front::Front;
 use spinpark_show::page::{PAGE, environment};
 
-use super::sweep::{Grid, What, grids, legend, plots};
+use super::sweep::{BESIDE, Grid, What, details, fronts, grids, legend, plots_by_threads};
 use super::tables;
 use crate::simulate::sweep::Cell;
 
@@ -59,8 +60,8 @@ pub fn sweep(command: &str, end: &str, cells: &[Cell]) -> Result<String, Error> 
     // A sweep of a single number of threads has no plots.
     let mut drawn = cells
         .chunk_by(|a, b| (&a.machine, &a.workload) == (&b.machine, &b.workload))
-        .map(|group| plots(group).ok().and_then(|mut plots| plots.pop()).map(|(_, svg)| svg));
-    for what in std::iter::once(What::Throughput).chain(What::DETAILS) {
+        .map(|group| plots_by_threads(group).ok().and_then(|mut plots| plots.pop()).map(|(_, svg)| svg));
+    for what in std::iter::once(What::Throughput).chain(details(cells)) {
         for (number, grid) in grids(cells, what).into_iter().enumerate() {
             if what == What::Throughput {
                 let (title, plot) = (grid.title.clone(), drawn.next().flatten());
@@ -69,6 +70,14 @@ pub fn sweep(command: &str, end: &str, cells: &[Cell]) -> Result<String, Error> 
             sections[number].tables.push(of_grid(grid, what));
         }
     }
+    // The whole before its parts.
+    let beside = fronts(cells).into_iter().map(|(title, front)| Section {
+        plot: front.plot(&title).ok(),
+        title: format!("{title}: {BESIDE}"),
+        tables: vec![of_front(&front)],
+        sentences: vec![front.sentence()],
+    });
+    let sections = beside.chain(sections).collect();
     let sentences = legend(cells);
     render(Page { title: "Locks on simulated machines", command, end, sentences, sections })
 }
@@ -89,6 +98,15 @@ fn of_grid(grid: Grid, what: What) -> Shown {
         title: format!("{} by threads", what.title()),
         header: std::iter::once(String::from("lock")).chain(grid.header).collect(),
         rows: grid.rows.into_iter().map(row).collect(),
+    }
+}
+
+fn of_front(front: &Front) -> Shown {
+    let entry = |(column, text)| Entry { text, class: if column == 0 { "left" } else { "" } };
+    Shown {
+        title: String::new(),
+        header: front.header("lock"),
+        rows: front.rows().map(|row| row.into_iter().enumerate().map(entry).collect()).collect(),
     }
 }
 

@@ -2,8 +2,10 @@
 
 use serde::Serialize;
 use spinpark_documents::simulated::{Figure, Table};
+use spinpark_measure::report::front::Front;
 use spinpark_sim::workload::Report;
 
+use super::sweep::fronts;
 use crate::schema::SCHEMA;
 use crate::simulate::limit::Limit;
 use crate::simulate::summary::Summary;
@@ -53,13 +55,24 @@ pub struct Sweep<'a> {
     end: &'a str,
     command: &'a str,
     cells: &'a [Cell],
+    fronts: Vec<Beside>,
+}
+
+/// Throughput beside CPU time.
+#[derive(Debug, Serialize)]
+struct Beside {
+    /// The cells, in words.
+    of: String,
+    #[serde(flatten)]
+    front: Front,
 }
 
 impl<'a> Sweep<'a> {
     /// Of these cells.
     #[must_use]
     pub fn new(end: &'a str, command: &'a str, cells: &'a [Cell]) -> Self {
-        Self { format: "spinpark sim sweep", schema: SCHEMA, end, command, cells }
+        let fronts = fronts(cells).into_iter().map(|(of, front)| Beside { of, front }).collect();
+        Self { format: "spinpark sim sweep", schema: SCHEMA, end, command, cells, fronts }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use spinpark_measure::report::front::{self, Entry, Front};
 use spinpark_measure::report::plot::{Chart, Line, Undrawable};
 use spinpark_measure::report::{Style, table, text};
 use spinpark_show::units::{counted, number};
@@ -9,9 +10,11 @@ use spinpark_show::units::{counted, number};
 use super::{answer, for_option, ns, rate, share};
 use crate::simulate::limit::Limit;
 use crate::simulate::summary::Summary;
-use crate::simulate::sweep::{Cell, Ranked};
+use crate::simulate::sweep::{Cell, Ranked, SLEEPERS};
 use crate::simulate::weak::Weak;
 
+/// What a front is about.
+pub(super) const BESIDE: &str = "throughput beside CPU time";
 /// What stands beside a lock that is below the best by more than chance.
 const BELOW: &str = "▼";
 /// What stands beside a lock that has left threads behind.
@@ -22,6 +25,12 @@ const UNFAIR: &str = "!";
 pub enum What {
     /// Operations per second.
     Throughput,
+    /// CPU time an operation.
+    CpuTime,
+    /// That, over the CPU time of the fastest lock.
+    OfFastest,
+    /// That, over the CPU time of the lock that sleeps at once.
+    OfSleeper,
     /// The mean wait.
     MeanWait,
     /// The longest wait.
@@ -38,14 +47,26 @@ pub enum What {
 
 impl What {
     /// What `--details` shows besides throughput.
-    pub const DETAILS: [Self; 6] =
-        [Self::Limit, Self::MeanWait, Self::LongestWait, Self::Fairness, Self::Moves, Self::Busy];
+    const DETAILS: [Self; 9] = [
+        Self::CpuTime,
+        Self::OfFastest,
+        Self::OfSleeper,
+        Self::Limit,
+        Self::MeanWait,
+        Self::LongestWait,
+        Self::Fairness,
+        Self::Moves,
+        Self::Busy,
+    ];
 
     /// As a title.
     #[must_use]
     pub fn title(self) -> &'static str {
         match self {
             Self::Throughput => "operations/s",
+            Self::CpuTime => "CPU time an operation",
+            Self::OfFastest => "CPU time an operation ÷ the fastest lock's",
+            Self::OfSleeper => "CPU time an operation ÷ that of the lock that sleeps at once",
             Self::MeanWait => "mean wait",
             Self::LongestWait => "longest wait",
             Self::Fairness => "Jain index",
@@ -63,6 +84,10 @@ impl What {
                 let unfair = if lock.is_unfair() { UNFAIR } else { "" };
                 rate(summary.throughput.mean) + below + unfair
             }
+            Self::CpuTime if summary.cpu_ns.is_finite() => ns(summary.cpu_ns),
+            Self::CpuTime => dash(),
+            Self::OfFastest => quotient(lock.cpu_time.map(|price| price.of_fastest)),
+            Self::OfSleeper => quotient(lock.cpu_time.and_then(|price| price.of_sleeper)),
             Self::MeanWait => ns(summary.mean_wait_ns()),
             Self::LongestWait => ns(summary.longest_wait_ns()),
             Self::Fairness => format!("{:.3}", summary.fairness.jain),
@@ -71,6 +96,15 @@ impl What {
             Self::Limit => answer::words(&Limit::of(summary)).to_owned(),
         }
     }
+}
+
+/// What stands where there is no number.
+fn dash() -> String {
+    String::from("–")
+}
+
+fn quotient(quotient: Option<f64>) -> String {
+    quotient.map_or_else(dash, |quotient| format!("{quotient:.2}"))
 }
 
 /// A table before it is drawn: locks in rows, numbers of threads in columns.
@@ -106,6 +140,14 @@ pub fn grids(cells: &[Cell], what: What) -> Vec<Grid> {
     groups(cells).map(|group| grid(group, what)).collect()
 }
 
+/// What can be shown of these cells besides throughput: a ratio needs what it is of.
+#[must_use]
+pub fn details(cells: &[Cell]) -> Vec<What> {
+    let mut prices = cells.iter().flat_map(|cell| &cell.locks).filter_map(|lock| lock.cpu_time);
+    let has_sleeper = prices.any(|price| price.of_sleeper.is_some());
+    What::DETAILS.into_iter().filter(|what| has_sleeper || *what != What::OfSleeper).collect()
+}
+
 fn names(cells: &[Cell]) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
     for lock in cells.iter().flat_map(|cell| &cell.locks) {
@@ -124,7 +166,7 @@ fn grid(group: &[Cell], what: What) -> Grid {
     let shown = |name: &str, cell: &Cell| {
         let lock = cell.locks.iter().find(|lock| lock.summary.lock == name);
         lock.map_or_else(
-            || Shown { text: String::from("–"), ..Shown::default() },
+            || Shown { text: dash(), ..Shown::default() },
             |lock| Shown {
                 text: what.shown(lock),
                 is_best: what == What::Throughput && lock.of_best >= 1.0,
@@ -145,18 +187,38 @@ fn grid(group: &[Cell], what: What) -> Grid {
 #[must_use]
 pub fn render(cells: &[Cell], is_detailed: bool, style: Style) -> String {
     let mut out = String::new();
-    let more = if is_detailed { &What::DETAILS[..] } else { &[] };
-    for what in std::iter::once(&What::Throughput).chain(more) {
-        for grid in grids(cells, *what) {
+    let more = if is_detailed { details(cells) } else { Vec::new() };
+    for what in std::iter::once(What::Throughput).chain(more) {
+        for grid in grids(cells, what) {
             let title = format!("{}: {} by threads", grid.title, what.title());
             let _ = writeln!(out, "{}", style.wrap(&title, 2));
             out += &drawn(&grid, style);
         }
     }
+    for (title, front) in fronts(cells) {
+        let _ = writeln!(out, "{}", style.wrap(&format!("{title}: {BESIDE}"), 2));
+        out += &front.render("lock", style);
+    }
     if !cells.is_empty() {
         legend(cells).iter().for_each(|line| out += &(style.wrap(line, 2) + "\n"));
     }
     out
+}
+
+/// Throughput beside CPU time, of each machine: what it is of, and the figures. One lock has none.
+#[must_use]
+pub fn fronts(cells: &[Cell]) -> Vec<(String, Front)> {
+    let of_machine = |cells: &[Cell]| {
+        let entries: Vec<Vec<Entry<'_>>> =
+            cells.iter().map(|cell| cell.locks.iter().map(|lock| lock.summary.entry()).collect()).collect();
+        let title = match cells {
+            [only] => format!("{}, {}", title(only), counted(only.threads as usize, "thread")),
+            [first, ..] => format!("{}, {}", first.machine, counted(cells.len(), "cell")),
+            [] => String::new(),
+        };
+        front::fronts(&entries, &SLEEPERS).into_iter().map(|front| (title.clone(), front)).collect::<Vec<_>>()
+    };
+    cells.chunk_by(|a, b| a.machine == b.machine).flat_map(of_machine).collect()
 }
 
 /// What the marks mean that there are.
@@ -271,12 +333,26 @@ fn part(grid: &Grid, columns: std::ops::Range<usize>, style: Style) -> String {
     text(&rows)
 }
 
-/// A plot for each machine and workload that has several numbers of threads: a file name and the SVG.
+/// All plots: a file name and the SVG each.
 ///
 /// # Errors
 ///
 /// The first one that cannot be drawn.
 pub fn plots(cells: &[Cell]) -> Result<Vec<(String, String)>, Undrawable> {
+    let mut plots = plots_by_threads(cells)?;
+    for (number, (title, front)) in fronts(cells).into_iter().enumerate() {
+        let number = if number == 0 { String::new() } else { format!("-{}", number + 1) };
+        plots.push((format!("front{number}.svg"), front.plot(&title)?));
+    }
+    Ok(plots)
+}
+
+/// A plot for each machine and workload that has several numbers of threads.
+///
+/// # Errors
+///
+/// The first one that cannot be drawn.
+pub(super) fn plots_by_threads(cells: &[Cell]) -> Result<Vec<(String, String)>, Undrawable> {
     groups(cells).filter(|group| group.len() > 1).map(plot).collect()
 }
 
@@ -309,12 +385,13 @@ fn plot(group: &[Cell]) -> Result<(String, String), Undrawable> {
 #[must_use]
 pub fn csv(cells: &[Cell]) -> String {
     let mut out = String::from(
-        "machine,workload,lock,threads,cpus,seeds,throughput,throughput_low,throughput_high,of_best,below_best,jain,\
-         acquisitions,contended,mean_wait_ns,longest_wait_ns,hold_ns,working,spinning,runnable,asleep,busy,moves_near,\
+        "machine,workload,lock,threads,cpus,seeds,throughput,throughput_low,throughput_high,of_best,below_best,\
+         cpu_ns,cpu_of_fastest,cpu_of_sleeper,jain,acquisitions,contended,mean_wait_ns,longest_wait_ns,hold_ns,working,spinning,runnable,asleep,busy,moves_near,\
          moves_socket,moves_far,switches,preemptions,migrations,futex_calls,failed,limit\n",
     );
     for (cell, lock) in cells.iter().flat_map(|cell| cell.locks.iter().map(move |lock| (cell, lock))) {
-        let Ranked { of_best, is_below, summary } = lock;
+        let Ranked { of_best, is_below, cpu_time, summary } = lock;
+        let number = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:.4}"));
         let (counts, time) = (&summary.counts, &summary.time);
         let contended: u64 = summary.places.iter().map(|place| place.contended).sum();
         let hold_ns: f64 = summary.places.iter().map(|place| place.hold_ns).sum();
@@ -330,6 +407,9 @@ pub fn csv(cells: &[Cell]) -> String {
             format!("{:.3}", summary.throughput.high),
             format!("{of_best:.4}"),
             is_below.to_string(),
+            if summary.cpu_ns.is_finite() { format!("{:.1}", summary.cpu_ns) } else { String::new() },
+            number(cpu_time.map(|price| price.of_fastest)),
+            number(cpu_time.and_then(|price| price.of_sleeper)),
             format!("{:.4}", summary.fairness.jain),
             summary.acquisitions().to_string(),
             contended.to_string(),
