@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use spinpark_measure::report::front::{Entry, Price, price};
 use spinpark_measure::rounds::Cell;
 use spinpark_measure::stats::bootstrap::ratio_interval;
 use spinpark_measure::stats::paired::{ByRound, paired, ratio};
@@ -44,6 +45,8 @@ pub struct ImplementationResult {
     pub verdict: Option<Verdict>,
     /// CPU time of all threads per operation, in nanoseconds; infinite as `time_ns`.
     pub cpu_ns: f64,
+    /// That ÷ others' in the cell; none if nothing happened. The sleeper is glibc.
+    pub cpu_time: Option<Price>,
     /// Context switches per operation; infinite as `time_ns`.
     pub switches: f64,
     /// Futex calls per operation.
@@ -66,6 +69,9 @@ pub struct ImplementationResult {
     /// Operations per second with the 95 % interval of the median: lower end, median, upper end.
     pub throughput: [f64; 3],
 }
+
+/// Its mutex sleeps at once.
+pub const SLEEPER: &str = "glibc";
 
 /// Waits, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -138,7 +144,11 @@ impl CellResult {
             let change = if implementation == baseline { None } else { ratio(&paired(&own, &base), seed) };
             ImplementationResult::new(measured, implementation, change, again, seed)
         };
-        let implementations: Vec<_> = measured.cell.implementations.iter().filter_map(of).collect();
+        let mut implementations: Vec<_> = measured.cell.implementations.iter().filter_map(of).collect();
+        let entries: Vec<Entry<'_>> = implementations.iter().map(ImplementationResult::entry).collect();
+        let prices: Vec<Option<Price>> =
+            entries.iter().map(|entry| price(&entries, entry.name, Some(SLEEPER))).collect();
+        implementations.iter_mut().zip(prices).for_each(|(own, price)| own.cpu_time = price);
         (!implementations.is_empty()).then(|| Self {
             workload: measured.cell.workload.clone(),
             threads: measured.cell.threads,
@@ -159,6 +169,12 @@ fn complete_rounds(measured: &Measured) -> usize {
 }
 
 impl ImplementationResult {
+    /// Its throughput and CPU time, among those of others.
+    #[must_use]
+    pub fn entry(&self) -> Entry<'_> {
+        Entry { name: &self.implementation, throughput: self.throughput[1], cpu_ns: self.cpu_ns }
+    }
+
     fn new(
         measured: &Measured,
         implementation: &str,
@@ -179,6 +195,7 @@ impl ImplementationResult {
             ratio: change,
             verdict: change.zip(again).map(|(change, again)| judge(&change, &again)),
             cpu_ns: middle(Figure::Cpu),
+            cpu_time: None,
             switches: middle(Figure::Switches),
             futex_calls: measured.futex_calls.get(implementation).copied(),
             jain: median(&all(&runs, |report| report.jain)),

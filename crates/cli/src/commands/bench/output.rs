@@ -13,6 +13,7 @@ use spinpark_lockbench::report::locks::{
 use spinpark_measure::machine::Noise;
 use spinpark_measure::report::Style;
 use spinpark_measure::report::json::Output;
+use spinpark_measure::units::counted;
 use spinpark_measure::warnings::Warning;
 
 use crate::say::Say;
@@ -70,6 +71,7 @@ impl Findings {
             noise,
             warnings: &self.warnings,
             results: &self.results,
+            fronts: &matrix::fronts(&self.results),
             bounds: &self.bounds,
         };
         if let Some(json) = json {
@@ -83,7 +85,7 @@ impl Findings {
         plots.map_or(Ok(()), |directory| self.draw(&directory))
     }
 
-    /// Draws a plot per workload.
+    /// Draws a plot per workload, and one of each front.
     pub(in crate::commands) fn draw(&self, directory: &Path) -> anyhow::Result<()> {
         let implementations: Vec<String> = self
             .record
@@ -91,7 +93,12 @@ impl Findings {
             .iter()
             .map(|implementation| implementation.implementation.name.clone())
             .collect();
-        for (name, svg) in plot::render_all(&self.results, &implementations)? {
+        let mut plots = plot::render_all(&self.results, &implementations)?;
+        for (number, front) in matrix::fronts(&self.results).iter().enumerate() {
+            let number = if number == 0 { String::new() } else { format!("-{}", number + 1) };
+            plots.push((format!("front{number}.svg"), front.plot(&counted(front.cells, "cell"))?));
+        }
+        for (name, svg) in plots {
             let path = directory.join(name);
             fs::write(&path, svg).with_context(|| format!("cannot write {}", path.display()))?;
             note!("Plot: {}", path.display());
@@ -128,6 +135,11 @@ fn tables(
             let sentence = "Time per operation of all threads together: less is faster.\n";
             tables.push(matrix::render(results, cpus, style) + sentence);
         }
+    }
+    if judged.is_empty() && varied.is_none() {
+        tables.extend(
+            matrix::fronts(results).iter().map(|front| front.render("throughput beside CPU time", style)),
+        );
     }
     let is_small = judged.is_empty() && pairwise::names(results).is_none() && results.len() <= FEW_CELLS;
     if is_detailed || is_small {

@@ -5,7 +5,7 @@ use spinpark_measure::machine::Noise;
 use spinpark_measure::report::{Head, reading};
 use spinpark_measure::warnings::Warning;
 
-use super::results::CellResult;
+use super::results::{CellResult, PlaneFront};
 use crate::grid::bounds::BoundResult;
 use crate::grid::calibration::Calibration;
 use crate::grid::cells::GridCell;
@@ -36,6 +36,8 @@ pub struct Document<'a> {
     pub summaries: &'a [PlaneSummary],
     /// CPU time an operation against the fastest peer of each cell, then against glibc.
     pub cpu_time: &'a [PlaneSummary],
+    /// Throughput beside CPU time, by plane.
+    pub fronts: &'a [PlaneFront],
     /// Which bounds hold, if that was asked for.
     pub bounds: &'a [BoundResult],
 }

@@ -8,7 +8,7 @@ use spinpark_show::page::{PAGE, environment};
 
 use super::document::Record;
 use super::lines::{self, legend, sentence};
-use super::{Shown, maps, svg};
+use super::{Shown, maps, results, svg};
 use crate::grid::bounds::BoundResult;
 
 #[derive(Serialize)]
@@ -25,6 +25,7 @@ struct Page<'a> {
 struct Section {
     title: String,
     about: String,
+    fronts: Vec<String>,
     tables: Vec<Table>,
 }
 
@@ -52,6 +53,7 @@ pub fn render(record: &Record, shown: &Shown, bounds: &[BoundResult]) -> Result<
         page: Page<'a>,
     }
     let context = record.context();
+    let fronts = results::fronts(&record.cells);
     let mut sections: Vec<Section> = Vec::new();
     for maps in maps(&context, &record.cells, shown) {
         let Some(first) = maps.first() else { continue };
@@ -59,7 +61,9 @@ pub fn render(record: &Record, shown: &Shown, bounds: &[BoundResult]) -> Result<
         let about =
             plane.map_or_else(String::new, |plane| format!("{}; {}", plane.about, legend(plane.load)));
         if sections.last().is_none_or(|section| section.title != first.plane) {
-            sections.push(Section { title: first.plane.clone(), about, tables: Vec::new() });
+            let own = fronts.iter().filter(|front| front.plane == first.plane);
+            let fronts = own.filter_map(|own| own.front.plot(&own.plane).ok()).collect();
+            sections.push(Section { title: first.plane.clone(), about, fronts, tables: Vec::new() });
         }
         let drawn = |map: &super::Map| Drawn {
             ours: map.ours.clone(),

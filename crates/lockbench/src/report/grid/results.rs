@@ -3,11 +3,14 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use spinpark_measure::report::front::{self, Entry, Front};
 
 use crate::grid::cells::{GridCell, Place};
 use crate::grid::comparison::{Compared, Context, figure_of};
 use crate::grid::figure::{Against, Figure};
 use crate::grid::starvation::Starvation;
+use crate::grid::summary::planes;
+use crate::locks::result::SLEEPER;
 
 /// One cell.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -38,6 +41,37 @@ pub struct Ratios {
     /// As a share of the ideal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ideal: Option<Compared>,
+}
+
+/// Throughput beside CPU time in a plane.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PlaneFront {
+    /// The plane.
+    pub plane: String,
+    /// Implementations that ran in the same cells.
+    #[serde(flatten)]
+    pub front: Front,
+}
+
+/// The fronts of all planes.
+#[must_use]
+pub fn fronts(cells: &[GridCell]) -> Vec<PlaneFront> {
+    let of_plane = |plane: &str| {
+        let own = cells.iter().filter(|cell| cell.place.plane == plane);
+        let fronts = front::fronts(&own.map(entries).collect::<Vec<_>>(), &[SLEEPER]);
+        fronts.into_iter().map(|front| PlaneFront { plane: plane.to_owned(), front }).collect::<Vec<_>>()
+    };
+    planes(cells).into_iter().flat_map(of_plane).collect()
+}
+
+fn entries(cell: &GridCell) -> Vec<Entry<'_>> {
+    let mut entries = Vec::new();
+    for name in &cell.measured.cell.implementations {
+        let [throughput, cpu_ns] =
+            [Figure::Throughput, Figure::Cpu].map(|figure| figure_of(cell, name, figure));
+        entries.extend(throughput.zip(cpu_ns).map(|(throughput, cpu_ns)| Entry { name, throughput, cpu_ns }));
+    }
+    entries
 }
 
 /// The results of all cells in which something was measured.

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use spinpark_measure::machine::Noise;
+use spinpark_measure::report::front::Front;
 use spinpark_measure::report::{Head, reading};
 use spinpark_measure::warnings::Warning;
 
@@ -37,6 +38,8 @@ pub struct Document<'a> {
     pub warnings: &'a [Warning],
     /// What follows from the runs.
     pub results: &'a [CellResult],
+    /// Throughput beside CPU time.
+    pub fronts: &'a [Front],
     /// Which bounds hold, if that was asked for.
     pub bounds: &'a [BoundResult],
 }

@@ -126,12 +126,14 @@ fn a_page() {
     let page = html::render(&record, &throughput(), &judged).unwrap();
     let svgs: Vec<&str> =
         page.split("<svg").skip(1).map(|rest| rest.split_once("</svg>").unwrap().0).collect();
-    assert_eq!(svgs.len(), 2 * (2 + 1 + 1));
+    let fronts = results::fronts(&record.cells).len();
+    assert_eq!((svgs.len(), fronts), (2 * (2 + 1 + 1) + fronts, 3));
     for svg in &svgs {
         roxmltree::Document::parse(&format!("<svg{svg}</svg>")).unwrap();
     }
     assert!(page.contains("Bounds") && page.contains("geometric mean") && !page.contains("{{"));
-    assert_snapshot!(format!("<svg{}</svg>", svgs[1]));
+    assert!(svgs[0].contains("throughput and CPU time"));
+    assert_snapshot!(format!("<svg{}</svg>", svgs[2]));
 }
 
 #[test]
@@ -148,6 +150,7 @@ fn a_document_can_be_read_again() {
         results: &results,
         summaries: &summaries,
         cpu_time: &[],
+        fronts: &results::fronts(&record.cells),
         bounds: &bounds,
     };
     let file = tempfile::NamedTempFile::new().unwrap();

@@ -199,8 +199,15 @@ fn a_document_can_be_read_again() {
     let record = record(many());
     let results = results(&record.cells);
     let (noise, warnings) = (Noise::default(), warnings::of_cells(&results, 2));
-    let document =
-        Document { record: &record, noise: &noise, warnings: &warnings, results: &results, bounds: &[] };
+    let fronts = &spinpark_lockbench::report::locks::matrix::fronts(&results);
+    let document = Document {
+        record: &record,
+        noise: &noise,
+        warnings: &warnings,
+        results: &results,
+        fronts,
+        bounds: &[],
+    };
     let file = tempfile::NamedTempFile::new().unwrap();
     Output::open(file.path()).unwrap().write_compact(&document).unwrap();
     let text = std::fs::read_to_string(file.path()).unwrap();

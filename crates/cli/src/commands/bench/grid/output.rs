@@ -117,6 +117,7 @@ impl Findings {
             results: &results::of(&context, &self.record.cells),
             summaries: &summaries(&context, &self.record.cells, Figure::Throughput, &Against::Best),
             cpu_time: &self.cpu_time().concat(),
+            fronts: &results::fronts(&self.record.cells),
             bounds: &self.bounds,
         };
         if let Some(json) = json {
