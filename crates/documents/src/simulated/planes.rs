@@ -1,4 +1,5 @@
-//! Our mutex on a plane of sections and pauses, on machines with many CPUs, beside the fastest classic of each cell.
+//! Our mutex on a plane of sections and pauses, on machines with many CPUs, beside the fastest classic of each cell, and beside one
+//! that sleeps at once.
 //!
 //! A cell is a workload with a number of threads. A table has one row for each bound: the worst cell, and how many miss it.
 
@@ -16,6 +17,9 @@ const CLASSICS: [&str; 5] =
 
 /// Those that serve first come, first served, and so starve no thread.
 const IN_ORDER: [&str; 2] = ["classic-ticket", "classic-mcs"];
+
+/// It sleeps at once: what a thread that waits costs least.
+const SLEEPER: &str = "classic-mutex-2003";
 
 /// What the threads do; the plane's names say the steps inside and outside.
 const WORKLOADS: [&str; 20] = [
@@ -106,7 +110,13 @@ fn table(name: &str, effort: Effort, progress: Progress<'_>) -> Result<Table, Se
         .into_iter()
         .map(|by_lock| by_lock.into_iter().flatten().flatten().collect())
         .collect();
+    let sleepers: Vec<Setting> = workloads
+        .iter()
+        .flat_map(|workload| rungs.iter().map(|&threads| setting(SLEEPER, workload, threads)))
+        .collect();
+    let sleepers: Vec<Report> = run_seeds(&sleepers, 1, &|_, _| {})?.into_iter().flatten().collect();
     let mut figures = throughput(&reports);
+    figures.extend(cpu_time(&reports, &sleepers));
     figures.extend(collapse(&reports, rungs.len()));
     figures.extend(waits(&reports));
     figures.extend(moves(&reports, cpus));
@@ -147,6 +157,7 @@ fn notes(for_ns: u64) -> Vec<String> {
              fastest classic does, there is no cell.",
             IN_ORDER.join(" and ")
         ),
+        format!("The sleeping mutex is {SLEEPER}. CPU time is of all threads, polling and all."),
         "Longest wait: allowed are two sections of each thread and 5 ms, or the best classic's longest wait if that is longer; in cells with sections of 100 ns and more.".to_owned(),
         "Cache lines moved: without the one that the section changes; in cells with no more threads than CPUs.".to_owned(),
     ]
@@ -210,6 +221,51 @@ fn throughput(cells: &[Vec<Report>]) -> Vec<Figure> {
     figures.push(figure(name, Unit::Ratio, None, &[geometric_mean(&in_order)], None));
     let what = format!("of these cells, {}, with less than {LEAST:.2}", in_order.len());
     figures.push(figure(what, Unit::Count, None, &[missed(&in_order) as f64], None));
+    figures
+}
+
+/// CPU time of all threads an operation, ns; none without an operation.
+fn cpu_ns(report: &Report) -> Option<f64> {
+    let on_cpu: u64 = report.outcome.threads.iter().map(|thread| thread.on_cpu_ns).sum();
+    (report.in_time > 0).then(|| on_cpu as f64 / report.in_time as f64)
+}
+
+/// What throughput costs: CPU time beside that of the fastest classic, and both beside the lock that sleeps at once.
+fn cpu_time(cells: &[Vec<Report>], sleepers: &[Report]) -> Vec<Figure> {
+    const MOST: f64 = 2.0;
+    const LEAST: f64 = 1.0;
+    let price = |ours: &Report, other: &Report| Some((place(ours), cpu_ns(ours)? / cpu_ns(other)?));
+    let of_fastest: Vec<(String, f64)> = cells
+        .iter()
+        .filter_map(|cell| fastest(cell))
+        .filter_map(|(ours, fastest)| price(ours, fastest))
+        .collect();
+    let beside = || cells.iter().filter_map(|cell| cell.first()).zip(sleepers);
+    let cpu: Vec<(String, f64)> = beside().filter_map(|(ours, sleeper)| price(ours, sleeper)).collect();
+    let speed: Vec<(String, f64)> = beside()
+        .filter(|(_, sleeper)| sleeper.in_time > 0)
+        .map(|(ours, sleeper)| (place(ours), ours.throughput() / sleeper.throughput()))
+        .collect();
+    let mean = |what: &str, ratios: &[(String, f64)], bound| {
+        let name = format!("{what}, geometric mean");
+        figure(name, Unit::Ratio, None, &[geometric_mean(ratios)], Some(bound))
+    };
+    let above = cpu.iter().filter(|(_, ratio)| *ratio > MOST).count();
+    let below = speed.iter().filter(|(_, ratio)| *ratio < LEAST).count();
+    let mut figures = vec![
+        mean("CPU time an operation ÷ the best classic's", &of_fastest, Bound::AtMost(1.0)),
+        mean("CPU time an operation ÷ the sleeping mutex's", &cpu, Bound::AtMost(1.0)),
+        count(format!("cells with more than {MOST:.1}, of {}", cpu.len()), above),
+        mean("throughput ÷ the sleeping mutex's", &speed, Bound::AtLeast(1.4)),
+        count(format!("cells with less than {LEAST:.1}, of {}", speed.len()), below),
+    ];
+    figures.extend(worst("CPU time ÷ the sleeping mutex's", Unit::Ratio, cpu.into_iter(), |most| {
+        (most, Bound::AtMost(MOST))
+    }));
+    let least = speed.into_iter().map(|(place, ratio)| (place, -ratio));
+    figures.extend(worst("throughput ÷ the sleeping mutex's", Unit::Ratio, least, |least| {
+        (-least, Bound::AtLeast(LEAST))
+    }));
     figures
 }
 

@@ -8,7 +8,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::image::Image;
-use crate::model::{Observed, OtherProgram, Profile, Recorder, Rest, ThreadTime, Threads};
+use crate::model::{LocksOf, Observed, OtherProgram, Profile, Recorder, Rest, ThreadTime, Threads};
 
 /// The file of a recording's directory.
 pub const FILE: &str = "observed.json";
@@ -174,9 +174,13 @@ impl Observation {
         /// The recorder's start and the first look.
         const NEAR: u64 = 100_000_000;
         let started = profile.started.saturating_sub(self.started);
+        // The program may have become one without the recorder before the first look at it. The library records without.
+        let may_be = |it: &Program| profile.locks_of == LocksOf::Library || !it.recorder.is_missing();
         let candidates = || {
             let programs = self.programs.kept.iter().enumerate();
-            programs.filter(|(_, it)| it.inner_pid == profile.pid && started < it.until.saturating_add(NEAR))
+            programs.filter(|(_, it)| {
+                it.inner_pid == profile.pid && started < it.until.saturating_add(NEAR) && may_be(it)
+            })
         };
         let file = |path: &str| path.trim_end_matches(" (deleted)").to_owned();
         let same = candidates().filter(|(_, it)| file(&it.program) == file(&profile.program));
@@ -372,6 +376,39 @@ mod tests {
         let threads = combined(&program, &waited);
         assert_eq!((threads.idle, threads.time.locks), (0, 400 * MS));
         assert_eq!(threads.time.total(), time.total() + 500 * MS);
+    }
+
+    /// `env -i prog`: the recording is of `env`, which had become `prog` before the first look at it.
+    #[test]
+    fn a_program_without_the_recorder_is_not_the_recorded_one() {
+        let json = serde_json::json!({
+            "format": crate::model::FORMAT, "version": crate::model::VERSION, "program": "/usr/bin/env", "arguments": [],
+            "pid": 7, "parent": 1, "started": 1, "duration": MS, "ended": "killed", "detail": "contended", "sample_every": 64,
+            "locks_of": "glibc", "cpus": 2, "call_sites": [], "modules": [], "locks": [], "pairs": [], "threads": [],
+            "strip": {"part": 1, "waited": []}, "dropped": 0, "nested": 0, "cost": null, "warnings": [], "losses": [],
+        });
+        let profile: Profile = serde_json::from_value(json).expect("a profile");
+        let time = ThreadTime { futexes: 600 * MS, ..ThreadTime::default() };
+        let observation = |recorder| {
+            let seen = Program { recorder, ..program(7, "/bin/prog", 3, 1_000, time) };
+            let programs = Programs { kept: vec![seen], rest: Rest::default() };
+            Observation {
+                format: FORMAT.to_owned(),
+                version: VERSION,
+                started: 0,
+                duration: 1_000 * MS,
+                looks: 100,
+                cost: 0,
+                cpu: 0,
+                programs,
+            }
+        };
+        assert_eq!(observation(Recorder::NoPreload).program_of(&profile), None);
+        // Its path may look otherwise from within another root.
+        assert_eq!(observation(Recorder::Loaded).program_of(&profile), Some(0));
+        // The library needs no recorder.
+        let library = Profile { locks_of: LocksOf::Library, ..profile };
+        assert_eq!(observation(Recorder::NoPreload).program_of(&library), Some(0));
     }
 
     #[test]

@@ -108,7 +108,7 @@ pub fn render(results: &[CellResult], cpus: usize, style: Style) -> String {
     tables.join("\n")
 }
 
-/// Throughput beside CPU time in the cells of several threads: a single one waits for nobody. What ran in the same cells is together.
+/// Throughput beside CPU time in the cells of several threads: a single one waits for no other. What ran in the same cells is together.
 #[must_use]
 pub fn fronts(results: &[CellResult]) -> Vec<Front> {
     let cells: Vec<Vec<Entry<'_>>> = results
