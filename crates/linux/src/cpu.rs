@@ -37,6 +37,11 @@ pub(crate) fn count() -> u32 {
     }
 }
 
+/// As [`count`], if it has been asked for: 0 otherwise.
+pub(crate) fn known_count() -> u32 {
+    COUNT.load(Relaxed)
+}
+
 /// Whether the process has been started on one CPU, and has not got more since. Not with a quota of one: its threads may run side by
 /// side.
 pub(crate) fn is_only_one() -> bool {

@@ -140,7 +140,7 @@ pub(crate) fn has_fine_timers() -> bool {
 
 pub(crate) fn has_passed_woken() -> bool {
     // A real-time thread keeps no lock for a thread of a lower priority.
-    spin_stats().has_passed_for_long(now) && !policy::is_realtime()
+    spin_stats().has_passed_for_long(cpu::known_count, now) && !policy::is_realtime()
 }
 
 impl<R: Rooms> SpinPolicy for LinuxWith<R> {

@@ -40,7 +40,7 @@ struct Spins {
 #[repr(C)]
 struct Passed {
     times: u32,
-    /// On the monotonic clock, ns; 0: not yet, or not since it has let the waiter run.
+    /// On the monotonic clock, ns; 0: not yet.
     since: u64,
 }
 
@@ -49,10 +49,13 @@ const MOST_MISSES: u32 = 8;
 
 /// How many releases lie between two looks at the clock; a look costs as much as a release.
 const PASSES_PER_LOOK: u32 = 16;
-/// For how long a woken waiter is passed before a release promises it the lock; `docs/tuning.md` has the plane.
+/// For how long a woken waiter is passed before a release promises it the lock; `docs/tuning.md` has the planes. It may be waiting for
+/// the CPU of the thread that passes it.
 const LATE_NS: u64 = 500 * NS_PER_US;
-/// Passing that began longer ago was another time.
-const FORGOTTEN_NS: u64 = 4 * LATE_NS;
+/// So many times as long where there are other CPUs: it is on its way, and the lock would be idle until it comes.
+const LATE_ON_MANY: u64 = 8;
+/// Passing that began so many times as long ago was another time.
+const FORGOTTEN: u64 = 4;
 
 impl SpinStats {
     fn spins(&mut self, kind: Spin) -> &mut Spins {
@@ -180,12 +183,11 @@ impl SpinStats {
         self.quiet_releases % quiet_releases == 0 && may()
     }
 
-    /// See [`Pacing::has_passed_woken`](crate::Pacing::has_passed_woken). Reads the clock (ns)
-    /// now and then.
+    /// See [`Pacing::has_passed_woken`](crate::Pacing::has_passed_woken). Reads the clock (ns) now and then, and how many CPUs there are.
     ///
     /// The waiter is runnable, and mostly waits for this very CPU: the kernel had put it there when both were busy, and lets
     /// it run at the end of a time slice, whatever became idle meanwhile.
-    pub fn has_passed_for_long(&mut self, clock: impl FnOnce() -> u64) -> bool {
+    pub fn has_passed_for_long(&mut self, cpus: impl FnOnce() -> u32, clock: impl FnOnce() -> u64) -> bool {
         let passed = &mut self.passed;
         passed.times += 1;
         if passed.times < PASSES_PER_LOOK {
@@ -193,14 +195,14 @@ impl SpinStats {
         }
         passed.times = 0;
         let now = clock();
+        let late = LATE_NS * if cpus() > 2 { LATE_ON_MANY } else { 1 };
+        let begun = passed.since != 0;
         let since = now.saturating_sub(passed.since);
-        if passed.since == 0 || since > FORGOTTEN_NS {
-            passed.since = now;
-        } else if since > LATE_NS {
-            passed.since = 0;
-            return true;
+        if begun && since <= late {
+            return false;
         }
-        false
+        passed.since = now;
+        begun && since <= FORGOTTEN * late
     }
 }
 
@@ -245,12 +247,13 @@ mod tests {
     fn a_waiter_that_is_passed_for_long_is_let_run() {
         // A clock may begin at zero: the simulator's does, and that of a namespace may.
         for start in [10_000 * NS_PER_US, 0, LATE_NS + 1] {
-            let mut spin_stats = SpinStats::default();
-            let mut lets_run = 0;
-            for passed in 0..1000 {
-                lets_run += u32::from(spin_stats.has_passed_for_long(|| start + passed * NS_PER_US));
+            for (cpus, passes) in [(1, 1000), (2, 1000), (3, 8000), (64, 8000)] {
+                let mut spin_stats = SpinStats::default();
+                let lets_run = (0..passes)
+                    .filter(|passed| spin_stats.has_passed_for_long(|| cpus, || start + passed * NS_PER_US));
+                let lets_run = lets_run.count();
+                assert!((1..=2).contains(&lets_run), "{lets_run} times on {cpus} CPUs from {start} on");
             }
-            assert!((1..=2).contains(&lets_run), "{lets_run} times in 1 ms from {start} on");
         }
     }
 }

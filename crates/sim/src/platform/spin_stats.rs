@@ -180,7 +180,8 @@ impl<T: Tuned> Pacing for Sim<T> {
 
     fn has_passed_woken() -> bool {
         let now = is_inside().then(|| world(|world| shown(Clock::Monotonic, world.now)));
-        now.is_some_and(|now| spin_stats(|spin_stats| spin_stats.has_passed_for_long(|| now)))
+        let cpus = Self::cpus();
+        now.is_some_and(|now| spin_stats(|spin_stats| spin_stats.has_passed_for_long(|| cpus, || now)))
     }
 
     fn ends_contended(lock: usize) -> bool {
