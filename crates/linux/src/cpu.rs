@@ -37,7 +37,7 @@ pub(crate) fn count() -> u32 {
     }
 }
 
-/// As [`count`], if it has been asked for: 0 otherwise.
+/// As [`count`], for a release, which makes no system call to know it: 0 if none has been made.
 pub(crate) fn known_count() -> u32 {
     COUNT.load(Relaxed)
 }

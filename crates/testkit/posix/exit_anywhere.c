@@ -166,7 +166,7 @@ int main(int argc, char **argv)
         CHECK(sigaction(SIGUSR1, &leaves, NULL) == 0);
         CHECK(sigaction(SIGRTMIN, &leaves, NULL) == 0);
         CHECK(sigaction(SIGUSR2, &(struct sigaction){.sa_handler = waits_too, .sa_flags = flags}, NULL) == 0);
-        enum kind kind = mutexes ? on_spinpark() * random / 8 % 2 * COND : WRITE + random / 8 % 2;
+        enum kind kind = mutexes ? (on_spinpark() && random / 8 % 2 ? COND : MUTEX) : WRITE + random / 8 % 2;
         check_context = NAMES[kind];
         once(kind, has_stack, nests, stays, random & 64, random / 128 % 40000);
     } while (now_ns(CLOCK_MONOTONIC) < end);

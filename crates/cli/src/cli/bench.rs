@@ -176,7 +176,7 @@ pub(crate) struct Locks {
     #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = "records")]
     pub(crate) record: Option<PathBuf>,
 
-    /// Draw a plot per workload (SVG) into this directory
+    /// Draw a plot per workload, and of locks one of throughput and CPU time (SVG) into this directory
     #[arg(long, value_name = "DIR")]
     pub(crate) plots: Option<PathBuf>,
 
@@ -204,7 +204,7 @@ pub(crate) struct Show {
     #[arg(long, value_name = "FORMAT", value_parser = format::parser([Format::Table, Format::Csv, Format::Markdown]))]
     pub(crate) format: Option<Format>,
 
-    /// Draw a plot per workload (SVG) into this directory
+    /// Draw a plot per workload, and of locks one of throughput and CPU time (SVG) into this directory
     #[arg(long, value_name = "DIR")]
     pub(crate) plots: Option<PathBuf>,
 

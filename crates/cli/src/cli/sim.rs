@@ -197,7 +197,8 @@ pub(crate) struct Swept {
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
 
-    /// Draw a plot (SVG) for each machine and workload into this directory
+    /// Draw a plot for each machine and workload, and one of throughput and CPU time for each
+    /// machine (SVG) into this directory
     #[arg(long, value_name = "DIR")]
     pub(crate) plots: Option<PathBuf>,
 

@@ -226,8 +226,7 @@ fn throughput(cells: &[Vec<Report>]) -> Vec<Figure> {
 
 /// CPU time of all threads an operation, ns; none without an operation.
 fn cpu_ns(report: &Report) -> Option<f64> {
-    let on_cpu: u64 = report.outcome.threads.iter().map(|thread| thread.on_cpu_ns).sum();
-    (report.in_time > 0).then(|| on_cpu as f64 / report.in_time as f64)
+    (report.in_time > 0).then(|| report.on_cpu_ns() as f64 / report.in_time as f64)
 }
 
 /// What throughput costs: CPU time beside that of the fastest classic, and both beside the lock that sleeps at once.

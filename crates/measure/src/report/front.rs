@@ -223,6 +223,19 @@ impl Front {
     }
 }
 
+/// The plots of `fronts`, each with what it is of: a file name and the SVG.
+///
+/// # Errors
+///
+/// As [`Front::plot`].
+pub fn plots(fronts: &[(String, Front)]) -> Result<Vec<(String, String)>, Undrawable> {
+    let plot = |(place, (title, front)): (usize, &(String, Front))| {
+        let number = if place == 0 { String::new() } else { format!("-{}", place + 1) };
+        Ok((format!("front{number}.svg"), front.plot(title)?))
+    };
+    fronts.iter().enumerate().map(plot).collect()
+}
+
 /// Two digits behind the point, or three in all.
 fn ratio(ratio: f64) -> String {
     if ratio < 9.995 { format!("{ratio:.2}") } else { format!("{ratio:.1}") }

@@ -164,6 +164,12 @@ impl Report {
         self.in_time as f64 / (time as f64 / 1e9)
     }
 
+    /// CPU time of all threads, polling and all, within the run's time, ns: what its operations in time cost.
+    #[must_use]
+    pub fn on_cpu_ns(&self) -> u64 {
+        self.outcome.threads.iter().map(|thread| thread.on_cpu_ns).sum()
+    }
+
     /// Acquisitions at all places.
     #[must_use]
     pub fn acquisitions(&self) -> u64 {

@@ -197,8 +197,7 @@ fn fairness(reports: &[Report]) -> Fairness {
 
 /// Of all runs together.
 fn cpu_ns(reports: &[Report]) -> f64 {
-    let on_cpu: u64 =
-        reports.iter().flat_map(|report| &report.outcome.threads).map(|times| times.on_cpu_ns).sum();
+    let on_cpu: u64 = reports.iter().map(Report::on_cpu_ns).sum();
     let operations: u64 = reports.iter().map(|report| report.in_time).sum();
     on_cpu as f64 / operations as f64
 }

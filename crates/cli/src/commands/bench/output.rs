@@ -12,6 +12,7 @@ use spinpark_lockbench::report::locks::{
 };
 use spinpark_measure::machine::Noise;
 use spinpark_measure::report::Style;
+use spinpark_measure::report::front;
 use spinpark_measure::report::json::Output;
 use spinpark_measure::units::counted;
 use spinpark_measure::warnings::Warning;
@@ -94,10 +95,8 @@ impl Findings {
             .map(|implementation| implementation.implementation.name.clone())
             .collect();
         let mut plots = plot::render_all(&self.results, &implementations)?;
-        for (number, front) in matrix::fronts(&self.results).iter().enumerate() {
-            let number = if number == 0 { String::new() } else { format!("-{}", number + 1) };
-            plots.push((format!("front{number}.svg"), front.plot(&counted(front.cells, "cell"))?));
-        }
+        let fronts = matrix::fronts(&self.results).into_iter();
+        plots.extend(front::plots(&fronts.map(|of| (counted(of.cells, "cell"), of)).collect::<Vec<_>>())?);
         for (name, svg) in plots {
             let path = directory.join(name);
             fs::write(&path, svg).with_context(|| format!("cannot write {}", path.display()))?;

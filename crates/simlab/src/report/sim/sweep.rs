@@ -340,10 +340,7 @@ fn part(grid: &Grid, columns: std::ops::Range<usize>, style: Style) -> String {
 /// The first one that cannot be drawn.
 pub fn plots(cells: &[Cell]) -> Result<Vec<(String, String)>, Undrawable> {
     let mut plots = plots_by_threads(cells)?;
-    for (number, (title, front)) in fronts(cells).into_iter().enumerate() {
-        let number = if number == 0 { String::new() } else { format!("-{}", number + 1) };
-        plots.push((format!("front{number}.svg"), front.plot(&title)?));
-    }
+    plots.extend(front::plots(&fronts(cells))?);
     Ok(plots)
 }
 
@@ -386,8 +383,8 @@ fn plot(group: &[Cell]) -> Result<(String, String), Undrawable> {
 pub fn csv(cells: &[Cell]) -> String {
     let mut out = String::from(
         "machine,workload,lock,threads,cpus,seeds,throughput,throughput_low,throughput_high,of_best,below_best,\
-         cpu_ns,cpu_of_fastest,cpu_of_sleeper,jain,acquisitions,contended,mean_wait_ns,longest_wait_ns,hold_ns,working,spinning,runnable,asleep,busy,moves_near,\
-         moves_socket,moves_far,switches,preemptions,migrations,futex_calls,failed,limit\n",
+         cpu_ns,cpu_of_fastest,cpu_of_sleeper,jain,acquisitions,contended,mean_wait_ns,longest_wait_ns,hold_ns,working,\
+         spinning,runnable,asleep,busy,moves_near,moves_socket,moves_far,switches,preemptions,migrations,futex_calls,failed,limit\n",
     );
     for (cell, lock) in cells.iter().flat_map(|cell| cell.locks.iter().map(move |lock| (cell, lock))) {
         let Ranked { of_best, is_below, cpu_time, summary } = lock;
