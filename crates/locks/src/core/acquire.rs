@@ -158,9 +158,7 @@ impl<P: Platform> LockCore<P> {
                     } else {
                         patience.is_over_unmarked::<P>()
                     };
-                    if let Spun::Acquired =
-                        self.contend(node, announced, starved, backs_off, patience, deadline)
-                    {
+                    if let Spun::Acquired = self.contend(node, announced, starved, backs_off, deadline) {
                         return Outcome::Acquired;
                     }
                     if is_past::<P>(deadline) {
@@ -254,34 +252,20 @@ impl<P: Platform> LockCore<P> {
 
     /// T7: the woken waiter contends with running threads.
     ///
-    /// With CPUs to spare it keeps the lock busy if no other thread does, and else lets the owner go on for a moment, if it
-    /// has starved, or others wait behind it.
-    ///
-    /// A real-time waiter polls once: its CPU may be the owner's.
+    /// A real-time waiter polls once: its CPU may be the owner's. So does, with CPUs to spare, one that has starved: it demands the lock.
     fn contend(
         &self,
         node: &WaitNode<P>,
         announced: Announced,
         starved: bool,
         backs_off: bool,
-        patience: Patience,
         deadline: Option<Deadline>,
     ) -> Spun {
         let (want, token) = (node.want, node.token);
         if node.is_realtime() {
             return self.poll(want, token, announced, Polls::Once, deadline);
         }
-        let spare = has_cpus_to_spare::<P>();
-        if spare {
-            let seen = self.peek();
-            let crowd = starved || word::has_waiters(seen);
-            if crowd && word::has_spinner(seen) && !word::admits_past_promise(seen, want) {
-                P::or_leave(&|| self.abandon(want, self.give_up(want, token, announced)), || {
-                    node.repark(patience.turn_of_others::<P>(), deadline);
-                });
-            }
-        }
-        let polls = if backs_off || spare && starved { Polls::Once } else { Polls::Alone };
+        let polls = if backs_off || starved && has_cpus_to_spare::<P>() { Polls::Once } else { Polls::Alone };
         let poll = || self.poll(want, token, announced, polls, deadline);
         let owns = || word::owner(self.peek()) == token;
         // Only of a writer does the word tell whether it has the lock by now; and not of one that has locked it before.

@@ -160,13 +160,6 @@ impl Patience {
         self.waited::<P>() >= P::TUNING.unmarked_ns
     }
 
-    /// How long a woken waiter, with CPUs to spare, still leaves the lock to the threads that are awake, ns: less the longer
-    /// it has waited. So turns are shorter where more threads wait.
-    pub(super) fn turn_of_others<P: Platform>(self) -> u64 {
-        let left = P::TUNING.longest_wait_ns.saturating_sub(self.waited::<P>());
-        P::TUNING.repark_ns.saturating_mul(left) / P::TUNING.longest_wait_ns.max(1)
-    }
-
     /// Whether it rechecks before it has starved.
     pub(super) fn rechecks_early(self) -> bool {
         self.span > 0

@@ -143,7 +143,7 @@ impl<P: Platform> LockCore<P> {
             } else if Self::is_in_vain(seen, want, *announced) {
                 break;
             }
-            budget.waits_for_readers(word::readers(seen) > 0);
+            budget.waits_for_others(seen, *announced);
             // Beside readers, which would else enable the bias again and again (G1 in `bias`), and never let a writer queue.
             if *announced == Announced::None && (word::has_waiters(seen) || word::readers(seen) > 0) {
                 if word::has_spinner(seen) {
@@ -193,8 +193,8 @@ impl<P: Platform> LockCore<P> {
 struct Budget<P: Platform> {
     /// Whether it is that of the head of the queue of spinners.
     is_head: bool,
-    /// Since when the head has found readers in the lock; `u64::MAX`: it has not, at the last poll.
-    readers_since: u64,
+    /// Until when to wait for readers, or for a promise to be kept; `u64::MAX`: the last poll found neither.
+    others_end: u64,
     /// Whether the time is over, not only that for readers.
     ran_out: bool,
     /// How long to stay away from the lock word now, ns.
@@ -238,7 +238,7 @@ impl<P: Platform> Budget<P> {
         let gap = if backs_off { P::TUNING.back_off_gap_ns } else { P::TUNING.eager_gap_ns };
         Self {
             is_head,
-            readers_since: u64::MAX,
+            others_end: u64::MAX,
             ran_out: false,
             gap,
             widest_gap: if spare { gap.max(P::TUNING.crowded_gap_ns) } else { gap },
@@ -265,13 +265,18 @@ impl<P: Platform> Budget<P> {
     }
 
     /// A head that waits for readers does so for as long as a lone spinner: they may overlap for ever, until it queues and demands the
-    /// lock.
-    fn waits_for_readers(&mut self, waits: bool) {
-        if !waits {
-            self.readers_since = u64::MAX;
-        } else if self.is_head {
-            self.readers_since = self.readers_since.min(self.clock_read);
-        }
+    /// lock. And no thread waits awake for a waiter that the lock is promised to longer than a sleep and a wake-up take: that waiter
+    /// may be waiting for this very CPU.
+    fn waits_for_others(&mut self, seen: u32, announced: Announced) {
+        let span = if self.is_head && word::readers(seen) > 0 {
+            P::TUNING.primary_spin_ns
+        } else if word::is_promised(seen) && announced != Announced::Waking && has_cpus_to_spare::<P>() {
+            P::TUNING.secondary_spin_ns
+        } else {
+            self.others_end = u64::MAX;
+            return;
+        };
+        self.others_end = self.others_end.min(self.clock_read.saturating_add(span));
     }
 
     /// Another spinner is ahead of this one.
@@ -303,11 +308,10 @@ impl<P: Platform> Budget<P> {
         loop {
             self.clock_read = P::now(Clock::Monotonic);
             self.reads_left -= 1;
-            let readers_end = self.readers_since.saturating_add(P::TUNING.primary_spin_ns);
             self.ran_out = self.clock_read >= self.end;
             if self.reads_left == 0
                 || self.ran_out
-                || self.clock_read >= readers_end
+                || self.clock_read >= self.others_end
                 || self.clock_read < self.start
             {
                 P::event(Event::SpinLeftBudget);

@@ -271,13 +271,6 @@ impl<P: Platform> WaitNode<P> {
         }
     }
 
-    /// Sleeps for a moment (ns) although it was notified: its turn may come a little later.
-    pub(crate) fn repark(&self, span: u64, deadline: Option<Deadline>) {
-        if span > 0 && deadline.is_none() {
-            P::sleep(&|| P::futex_wait_for(&self.state, WOKEN, span));
-        }
-    }
-
     /// Sleeps until notified, or until `deadline`. `sleep` is the platform's futex wait, or one that does more (a
     /// cancellation point).
     pub(crate) fn park(

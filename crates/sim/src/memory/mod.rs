@@ -71,7 +71,8 @@ impl World {
         let running = self.running;
         self.threads[running].debt += cost;
         if exclusive {
-            self.threads[running].changed.add(address, place);
+            let is_of_other = self.memory.is_of_other(id, running);
+            self.threads[running].changed.add(address, place, is_of_other);
             self.changed(id, core);
         }
         self.note_polled(id, access);

@@ -74,7 +74,8 @@ impl World {
     pub(crate) fn make_store(&mut self, write: Write) -> bool {
         let Some(place) = self.alive(write.address) else { return false };
         let (id, core, thread) = (place.line, self.core_of_running(), self.running);
-        self.threads[thread].changed.add(write.address, place);
+        let is_of_other = self.memory.is_of_other(id, thread);
+        self.threads[thread].changed.add(write.address, place, is_of_other);
         let is_held = self.chance(self.chaos.buffered);
         let is_first = self.threads[thread].stores.is_empty();
         if is_first && !is_held && self.may_write(id, core) {

@@ -20,7 +20,7 @@
 //! A word on a stack counts as [`WORD_BYTES`] bytes, whatever its size. So the words of a waiter's node share lines in the order of their
 //! first use, eight to a line; those of two nodes of one thread may share one, as neighbouring frames do.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
@@ -34,6 +34,9 @@ const WORD_BYTES: usize = 8;
 
 /// So many changes are remembered: more than any lock makes between its last change of a word and the wake-up there.
 const CHANGES: usize = 256;
+/// The same of words on other threads' stacks. One service of a queue changes some words of each of the waiters that it lets go, and
+/// wakes the first of them afterwards.
+const CHANGES_OF_OTHERS: usize = 4096;
 
 /// A byte of the simulated memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -80,6 +83,12 @@ impl Lines {
     pub(crate) fn stack_of(&self, address: usize) -> Option<ThreadId> {
         let (_, thread) = self.by_start.range(..=address).next_back()?;
         self.stacks[thread.0 as usize].native.contains(&address).then_some(*thread)
+    }
+
+    /// Whether the line is on the stack of another thread than `running`.
+    #[inline]
+    pub(crate) fn is_of_other(&self, line: LineId, running: ThreadId) -> bool {
+        self.lines[line.0 as usize].on_stack.is_some_and(|(thread, _)| thread != running)
     }
 
     /// The place of the word at `address`, which `running` uses; none: there is no memory.
@@ -161,31 +170,31 @@ impl Lines {
     }
 }
 
-/// J3: the words that a thread has changed lately, oldest first from `next` on.
-#[derive(Debug)]
+/// J3: the words that a thread has changed lately, oldest first.
+#[derive(Debug, Default)]
 pub(crate) struct Changed {
-    words: [Option<(usize, Place)>; CHANGES],
-    next: usize,
-}
-
-impl Default for Changed {
-    fn default() -> Self {
-        Self { words: [None; CHANGES], next: 0 }
-    }
+    words: VecDeque<(usize, Place)>,
+    /// Those on other threads' stacks.
+    of_others: VecDeque<(usize, Place)>,
 }
 
 impl Changed {
     #[inline]
-    pub(crate) fn add(&mut self, address: usize, place: Place) {
-        self.words[self.next] = Some((address, place));
-        self.next = (self.next + 1) % CHANGES;
+    pub(crate) fn add(&mut self, address: usize, place: Place, is_of_other: bool) {
+        let (words, most) =
+            if is_of_other { (&mut self.of_others, CHANGES_OF_OTHERS) } else { (&mut self.words, CHANGES) };
+        if words.len() == most {
+            words.pop_front();
+        }
+        words.push_back((address, place));
     }
 
     /// Where the word was that the thread changed at `address` last.
     pub(crate) fn find(&self, address: usize) -> Option<Place> {
-        let (newer, older) = self.words.split_at(self.next);
-        let mut latest = newer.iter().rev().chain(older.iter().rev()).flatten();
-        latest.find(|(changed, _)| *changed == address).map(|(_, place)| *place)
+        let latest = |words: &VecDeque<(usize, Place)>| {
+            words.iter().rev().find(|(changed, _)| *changed == address).map(|(_, place)| *place)
+        };
+        latest(&self.words).or_else(|| latest(&self.of_others))
     }
 }
 
@@ -263,10 +272,18 @@ mod tests {
     fn a_change_is_remembered_as_the_latest_at_its_address() {
         let at = |line| place(line, 0).unwrap();
         let mut changed = Changed::default();
-        (0..40).for_each(|word| changed.add(8 * (word as usize % 20), at(word)));
+        (0..40).for_each(|word| changed.add(8 * (word as usize % 20), at(word), false));
         assert_eq!(changed.find(8 * 19), Some(at(39)));
         assert_eq!(changed.find(0), Some(at(20)));
-        (0..CHANGES).for_each(|_| changed.add(1, at(0)));
+        (0..CHANGES).for_each(|_| changed.add(1, at(0), true));
+        assert_eq!(changed.find(0), Some(at(20)), "what it does to others' words pushes none of its own out");
+        (0..CHANGES_OF_OTHERS).for_each(|word| changed.add(1000 + word, at(0), true));
+        assert_eq!(
+            (changed.find(1), changed.find(1000)),
+            (None, Some(at(0))),
+            "a service wakes its first waiter last"
+        );
+        (0..CHANGES).for_each(|_| changed.add(1, at(0), false));
         assert_eq!(changed.find(0), None);
     }
 }

@@ -20,11 +20,11 @@ const LONGEST: u64 = 3_000;
 const OUTSIDE: u64 = 40;
 
 /// How long a thread waits at most. A writer waits awake first, in the queue of spinners and as its head. All who wait grow impatient side by side, `starvation_ns` after they queued. Then one after
-/// the other is woken, parks once more for the good of the others, demands the lock, is woken again, and has its section.
+/// the other is woken, demands the lock, is woken again, and has its section.
 fn bound(tuning: &Tuning, threads: u32) -> u64 {
     /// Two wakes, and the system calls.
     const WAKES: u64 = 50_000;
-    let turn = tuning.repark_ns + tuning.spin_ns + WAKES + LONGEST;
+    let turn = tuning.spin_ns + WAKES + LONGEST;
     2 * tuning.queue_spin_ns + tuning.starvation_ns + u64::from(threads + 1) * turn
 }
 
