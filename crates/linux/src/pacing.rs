@@ -4,7 +4,9 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
-use spinpark_platform::{Clock, Look, Pacing, Spin, SpinPolicy, SpinRoom, Spinning, TransferCost, Tuning};
+use spinpark_platform::{
+    Awake, Clock, Look, Pacing, Spin, SpinPolicy, SpinRoom, Spinning, TransferCost, Tuning,
+};
 
 use crate::layout::{LinuxWith, Rooms};
 use crate::thread::spin_stats;
@@ -184,8 +186,8 @@ impl<R: Rooms> Pacing for LinuxWith<R> {
         spinning(lock)
     }
 
-    fn one_waits(lock: usize) -> bool {
-        spin_stats().one_waits(lock)
+    fn awake(lock: usize) -> Awake {
+        spin_stats().awake(lock)
     }
 
     #[inline(always)]

@@ -41,7 +41,8 @@
 //!
 //! - **Y1** A slot that is not `FREE` is in the queue, at one place, or its spinner is about to put it there, or has just taken it
 //!   out. Behind each place there is one slot at most: the spinner that swapped its number out of `queue.word`. So one spinner at most
-//!   sees that a slot has been passed or left; it frees the slot, and no other thread but the slot's spinner refers to it.
+//!   sees that a slot has been passed or left; it frees the slot, and no other thread but the slot's spinner refers to it (but for
+//!   the hint [`SpinQueue::has`]).
 //! - **Y2** A spinner writes its slot for the last time when it sets `PASSED`, `LEFT` or `FREE`.
 //! - **Y3** One spinner is the head at most: the one behind no slot, or behind one that is `PASSED`. The position is never lost: the
 //!   place behind a slot that is `LEFT` is behind the one before it.
@@ -61,9 +62,10 @@
 //! | leave: `LEFT` store        | Release | poll             | `before`                                                       |
 //! | poll: load                 | Acquire | pass on, leave   | as there                                                       |
 //! | free: store                | Release | claim            | as there                                                       |
-//! | `before`: load, store      | Relaxed | –                | read behind `LEFT`, or once the kernel says that the thread ended |
+//! | `before`: load, store      | Relaxed | –                | read behind `LEFT`, or once the kernel says that the thread ended; |
+//! |                            |         |                  | or for a hint                                                  |
 //! | `queue.about`: load, store | Relaxed | –                | a hint: two locks in one queue wait for each other, for a time |
-//! | is occupied: loads         | Acquire | –                | a hint                                                         |
+//! | is occupied, has: loads    | Acquire | –                | a hint                                                         |
 //!
 //! Limits, of speed only: a thread that jumps out of its wait here by `siglongjmp` (undefined in POSIX) leaves its slot behind, and so
 //! may one that a handler of its forks. Spinners behind that slot leave after their time, and sleep.
@@ -159,6 +161,32 @@ impl<'a, P: Platform> SpinQueue<'a, P> {
 
     fn set(&self, number: u32, state: u32) {
         self.slot(number).word.store(self.generation | state, Release);
+    }
+
+    /// Whether so many spinners of this lock are in the queue; a hint: a slot that is looked at may meanwhile be another spinner's, and
+    /// lead anywhere.
+    pub fn has(&self, spinners: u32) -> bool {
+        let mut number = self.value(self.room.queue.word.load(Acquire));
+        let mut missing = spinners;
+        if missing == 0 || !self.is_ours() {
+            return missing == 0;
+        }
+        // As many that have left are passed by.
+        for _ in 0..2 * spinners {
+            if number == NONE {
+                return false;
+            }
+            match self.state(number) {
+                WAITS => missing -= 1,
+                LEFT => {}
+                _ => return false,
+            }
+            if missing == 0 {
+                return true;
+            }
+            number = self.slot(number).before.load(Relaxed);
+        }
+        false
     }
 
     /// Whether spinners are in the queue; a hint.

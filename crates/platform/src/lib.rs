@@ -57,7 +57,7 @@ pub use futex::{Futex, Wait};
 pub use layout::Layout;
 pub use memory::{AtomicPtr, AtomicU32, Cell, Memory};
 pub use owners::{OnCpu, Owners};
-pub use pacing::{Look, Pacing, Spinning, READS_AFTER_WAIT};
+pub use pacing::{Awake, Look, Pacing, Spinning, READS_AFTER_WAIT};
 pub use read_holds::ReadHolds;
 pub use reader_slots::{Reader, ReaderSlots, SlotLeft};
 pub use spin_policy::{Spin, SpinPolicy};

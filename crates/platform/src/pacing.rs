@@ -10,6 +10,18 @@ pub enum Spinning {
     BackOff,
 }
 
+/// How many threads are to wait awake for a lock, with CPUs to spare, and for how long.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Awake {
+    /// Not known: all of them, for a short time.
+    Briefly,
+    /// All that come, for as long as the tuning says.
+    #[default]
+    All,
+    /// Another one sleeps at once.
+    AtMost(u32),
+}
+
 /// What a look at a lock has found, by a thread that wants it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Look {
@@ -37,11 +49,10 @@ pub trait Pacing: Sized + Send + Sync + 'static {
         Spinning::Eager
     }
 
-    /// Whether threads hold the lock at `lock` for so long, and come back for it so soon, that one which waits awake keeps it busy: a
-    /// second one sleeps at once. `false` is always a safe answer.
-    fn one_waits(lock: usize) -> bool {
+    /// How many threads that wait awake keep the lock at `lock` busy. [`Awake::All`] is always a safe answer.
+    fn awake(lock: usize) -> Awake {
         let _ = lock;
-        false
+        Awake::All
     }
 
     /// Whether the calling thread has waited for a lock lately: then it reads the state of a lock before it takes the lock's line

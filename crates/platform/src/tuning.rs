@@ -17,9 +17,11 @@ pub enum SpinLocks {
 pub struct Tuning {
     /// Longest time that one spinning phase may take, ns.
     pub spin_ns: u64,
-    /// The same for the announced spinner where CPUs are to spare, ns: it is what keeps a lock with sleepers busy.
+    /// The same for the announced spinner where CPUs are to spare, ns: it is what keeps a lock with sleepers busy. Also for the head
+    /// of the queue of spinners beside readers, and the least for a writer there that knows nothing of the lock.
     pub primary_spin_ns: u64,
-    /// The same for threads that spin beside an announced spinner, where CPUs are to spare, ns.
+    /// The same for threads that spin beside an announced spinner, where CPUs are to spare, ns; and for a lock that is promised to
+    /// another thread.
     pub secondary_spin_ns: u64,
     /// The same for a writer in the queue of spinners, and once more at its head, where CPUs are to spare, ns.
     pub queue_spin_ns: u64,
@@ -36,12 +38,9 @@ pub struct Tuning {
     /// How long a starved waiter first keeps new readers out, ns, before it looks whether those inside leave: one of them
     /// may be waiting for a new one.
     pub demand_ns: u64,
-    /// A woken waiter that finds no room, and could demand the lock or has others behind it, lets the owner go on for this
-    /// long first, ns: on a lock that all threads want, the turns would be too short to be worth their switches. 0: it does
-    /// not.
+    /// On two CPUs, how long a waiter that backs off first leaves the lock to its owner, ns; twice as long each further time.
     pub repark_ns: u64,
-    /// Where CPUs are to spare, waits are not to get much longer than this, ns: the closer one comes to it, the less a woken
-    /// waiter lets the owner go on; and from a half of it, it rouses others.
+    /// Where CPUs are to spare, waits are not to get much longer than this, ns: from a half of it, a woken waiter rouses others.
     pub longest_wait_ns: u64,
     /// A thread that was roused this long ago, ns, or longer, may be on a CPU that sleeps deeply again.
     pub deep_sleep_ns: u64,

@@ -78,8 +78,8 @@ impl<P: Platform> LockCore<P> {
     /// Whether spinning for a lock in state `seen` is in vain: its readers' slots must be closed first (G3 in
     /// [`bias`](crate::bias)).
     ///
-    /// Another spinner, or a hand-off to a waiter, is no reason to sleep: both are over in a moment, and a sleep and a wake
-    /// take longer, on two CPUs as on many.
+    /// Another spinner, or a hand-off to a waiter, is no reason to sleep at once: both are mostly over in a moment, and a sleep and a
+    /// wake take longer, on two CPUs as on many.
     pub(super) fn is_in_vain(seen: u32, want: Want, announced: Announced) -> bool {
         announced == Announced::None
             && want.is_exclusive()
@@ -143,7 +143,9 @@ impl<P: Platform> LockCore<P> {
             } else if Self::is_in_vain(seen, want, *announced) {
                 break;
             }
-            budget.waits_for_others(seen, *announced);
+            if budget.has_waited_for_others(seen, *announced) {
+                break;
+            }
             // Beside readers, which would else enable the bias again and again (G1 in `bias`), and never let a writer queue.
             if *announced == Announced::None && (word::has_waiters(seen) || word::readers(seen) > 0) {
                 if word::has_spinner(seen) {
@@ -193,9 +195,11 @@ impl<P: Platform> LockCore<P> {
 struct Budget<P: Platform> {
     /// Whether it is that of the head of the queue of spinners.
     is_head: bool,
-    /// Until when to wait for readers, or for a promise to be kept; `u64::MAX`: the last poll found neither.
+    /// For how long to wait for readers, or for a promise to be kept, as the last poll has found, ns; 0: it has found neither.
+    others_span: u64,
+    /// Until when that is; `u64::MAX`: neither.
     others_end: u64,
-    /// Whether the time is over, not only that for readers.
+    /// Whether the time is over, not only that for others.
     ran_out: bool,
     /// How long to stay away from the lock word now, ns.
     gap: u64,
@@ -238,6 +242,7 @@ impl<P: Platform> Budget<P> {
         let gap = if backs_off { P::TUNING.back_off_gap_ns } else { P::TUNING.eager_gap_ns };
         Self {
             is_head,
+            others_span: 0,
             others_end: u64::MAX,
             ran_out: false,
             gap,
@@ -264,19 +269,28 @@ impl<P: Platform> Budget<P> {
         }
     }
 
-    /// A head that waits for readers does so for as long as a lone spinner: they may overlap for ever, until it queues and demands the
-    /// lock. And no thread waits awake for a waiter that the lock is promised to longer than a sleep and a wake-up take: that waiter
-    /// may be waiting for this very CPU.
-    fn waits_for_others(&mut self, seen: u32, announced: Announced) {
+    /// Whether the lock, which was just `seen`, has been kept by readers or by a promise for too long.
+    ///
+    /// A head waits for readers as long as a lone spinner: they may overlap for ever, until it queues and demands the lock. And no
+    /// thread waits awake for a waiter that the lock is promised to longer than a sleep and a wake-up take: that waiter may be waiting
+    /// for this very CPU.
+    fn has_waited_for_others(&mut self, seen: u32, announced: Announced) -> bool {
         let span = if self.is_head && word::readers(seen) > 0 {
             P::TUNING.primary_spin_ns
         } else if word::is_promised(seen) && announced != Announced::Waking && has_cpus_to_spare::<P>() {
             P::TUNING.secondary_spin_ns
         } else {
-            self.others_end = u64::MAX;
-            return;
+            0
         };
-        self.others_end = self.others_end.min(self.clock_read.saturating_add(span));
+        if self.others_span != span {
+            self.others_span = span;
+            self.others_end = if span == 0 { u64::MAX } else { self.clock_read.saturating_add(span) };
+        }
+        let is_over = self.clock_read >= self.others_end;
+        if is_over {
+            P::event(Event::SpinLeftBudget);
+        }
+        is_over
     }
 
     /// Another spinner is ahead of this one.
@@ -304,16 +318,12 @@ impl<P: Platform> Budget<P> {
             }
             self.owner = owner;
         }
-        let until = self.clock_read.saturating_add(self.gap);
+        let until = self.others_end.min(self.clock_read.saturating_add(self.gap));
         loop {
             self.clock_read = P::now(Clock::Monotonic);
             self.reads_left -= 1;
             self.ran_out = self.clock_read >= self.end;
-            if self.reads_left == 0
-                || self.ran_out
-                || self.clock_read >= self.others_end
-                || self.clock_read < self.start
-            {
+            if self.reads_left == 0 || self.ran_out || self.clock_read < self.start {
                 P::event(Event::SpinLeftBudget);
                 return true;
             }

@@ -6,12 +6,15 @@
 //! lock, as an MCS lock's waiters do. Otherwise a thread that comes takes a free lock, whichever threads spin: an owner that comes
 //! back at once acquires the lock many times in a row, without a transfer of its line.
 //!
+//! A thread that knows its sections and pauses joins only if fewer wait awake than keep the lock busy
+//! ([`Pacing::awake`](spinpark_platform::Pacing::awake)), and else sleeps at once. One that knows nothing waits for a short time.
+//!
 //! Nothing in [`core`](super) rests on the order: a thread that leaves the queue, or finds no room in it, goes on as one that
 //! spins alone. Real-time threads do not queue here: others' polls are not worth their wait.
 
 use core::marker::PhantomData;
 
-use spinpark_platform::{Clock, Deadline, Event, Look, OnCpu, Platform, Spin, Spinning};
+use spinpark_platform::{Awake, Clock, Deadline, Event, Look, OnCpu, Platform, Spin, Spinning};
 
 use super::spin::{has_cpus_to_spare, Polls, Spun};
 use super::LockCore;
@@ -36,14 +39,15 @@ impl<P: Platform> LockCore<P> {
         if !want.is_write() || !has_cpus_to_spare::<P>() || P::priority() > 0 {
             return None;
         }
-        if !P::can_spin(Spin::Lock) || self.one_waits() {
+        let awake = P::awake(self.key());
+        if !P::can_spin(Spin::Lock) || self.has_enough(awake) {
             self.adopt();
             // The thread may have come without a look.
             return Some(self.poll(want, token, Announced::None, Polls::Once, deadline));
         }
         P::with_spin_room(self.key(), |room| {
             let queue = SpinQueue::<P>::new(room);
-            let mut turn = Turn::<P>::until(deadline);
+            let mut turn = Turn::<P>::until(awake, deadline);
             let spun = match queue.enter(token, |before| turn.behind(before)) {
                 Entered::NoRoom => None,
                 Entered::Head(_head) => Some(self.spin_at_head(token, deadline)),
@@ -57,9 +61,12 @@ impl<P: Platform> LockCore<P> {
         })?
     }
 
-    /// Whether a thread waits awake already, and one is enough: more of them would only rotate a long section among CPUs.
-    fn one_waits(&self) -> bool {
-        P::one_waits(self.key()) && self.has_spinners()
+    /// Whether as many threads wait awake already as keep the lock busy.
+    fn has_enough(&self, awake: Awake) -> bool {
+        let Awake::AtMost(most) = awake else { return false };
+        // More than that do not run: it would be to read the slots of them all.
+        most < P::cpus()
+            && P::with_spin_room(self.key(), |room| SpinQueue::<P>::new(room).has(most)) == Some(true)
     }
 
     /// Whether threads are in the queue of this lock's spinners; a hint.
@@ -82,6 +89,8 @@ struct Turn<P: Platform> {
     start: u64,
     /// How long it may take, ns.
     span: u64,
+    /// Whether the caller's deadline leaves less than it would wait.
+    is_cut: bool,
     /// So many more readings of the clock, in case that it stands still.
     reads_left: u64,
     /// When to ask next whether the thread before this one runs.
@@ -97,8 +106,12 @@ struct Turn<P: Platform> {
 /// How seldom a spinner asks whether the one before it runs, in intervals of the head's questions about the owner.
 const PROBES: u64 = 16;
 
+/// How long a thread that knows nothing of the lock waits for each CPU of the machine, ns: through a short section of as many threads as
+/// run. Longer ones are not worth its wait, and many threads may have come at once.
+const FIRST_TURN_NS: u64 = 1_250;
+
 impl<P: Platform> Turn<P> {
-    fn until(deadline: Option<Deadline>) -> Self {
+    fn until(awake: Awake, deadline: Option<Deadline>) -> Self {
         let start = P::now(Clock::Monotonic);
         let longest = match deadline {
             Some(Deadline { clock: Clock::Monotonic, at }) => at.saturating_sub(start),
@@ -106,10 +119,16 @@ impl<P: Platform> Turn<P> {
             Some(_) => P::TUNING.spin_ns,
             None => u64::MAX,
         };
-        let span = P::TUNING.queue_spin_ns.min(longest);
+        let most = match awake {
+            Awake::Briefly => P::TUNING.primary_spin_ns.max(u64::from(P::cpus()) * FIRST_TURN_NS),
+            Awake::All | Awake::AtMost(_) => u64::MAX,
+        };
+        let most = most.min(P::TUNING.queue_spin_ns);
+        let span = most.min(longest);
         Self {
             start,
             span,
+            is_cut: longest < most,
             reads_left: span / 8, // each takes more than 8 ns, with a poll
             question: start.saturating_add(PROBES * P::TUNING.owner_probe_ns),
             asked: 0,
@@ -144,7 +163,7 @@ impl<P: Platform> Turn<P> {
     /// It has ended without the position. If the caller's deadline has ended it, that says nothing.
     fn was_in_vain(&self) {
         P::event(if self.is_stuck { Event::SpinLeftOffCpu } else { Event::SpinLeftBudget });
-        if self.is_stuck || self.span == P::TUNING.queue_spin_ns {
+        if self.is_stuck || !self.is_cut {
             P::spun(Spin::Lock, false);
             P::looked(Look::Late);
         }

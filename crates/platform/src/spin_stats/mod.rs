@@ -6,7 +6,7 @@
 mod looks;
 mod turns;
 
-use crate::{Look, Spin, Spinning, TransferCost, NS_PER_US};
+use crate::{Awake, Look, Spin, Spinning, TransferCost, NS_PER_US};
 use looks::Looks;
 use turns::Turns;
 
@@ -97,9 +97,9 @@ impl SpinStats {
         self.turns.spinning(lock, transfer)
     }
 
-    /// See [`Pacing::one_waits`](crate::Pacing::one_waits).
-    pub fn one_waits(&mut self, lock: usize) -> bool {
-        self.turns.one_waits(lock)
+    /// See [`Pacing::awake`](crate::Pacing::awake).
+    pub fn awake(&mut self, lock: usize) -> Awake {
+        self.turns.awake(lock)
     }
 
     /// See [`Pacing::waits_for`](crate::Pacing::waits_for).

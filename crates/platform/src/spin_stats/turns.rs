@@ -8,15 +8,21 @@
 //!
 //! `docs/tuning.md` ("Taking turns, or one at a time") has the derivation and the planes.
 
-use crate::Spinning;
+use crate::{Awake, Spinning};
 
 /// Turns pay if they gain more than one part in so many of a section.
 const LEAST_GAIN: u64 = 8;
 /// From this length of a section on, ns, a second thread that waits awake gains nothing that its CPU time is worth, ...
 const LONG_SECTION_NS: u32 = 1_500;
-/// ... if the pause is no longer than so many sections. With longer ones it takes more threads to keep the lock busy, and woken ones
-/// come too late. `docs/tuning.md` ("One waiter awake for long sections") has the planes.
-const PAUSE_IN_SECTIONS: u64 = 2;
+/// ... if the pause is no longer than so many sections.
+const PAUSE_IN_SECTIONS: u32 = 2;
+/// From this length of a section on, ns, there is work for so many threads at a time as the pause has sections, and one; more of them
+/// only wait. `docs/tuning.md` ("As many awake as keep a lock busy") has the planes.
+const MEDIUM_SECTION_NS: u32 = 560;
+/// So many more stay awake: woken ones come too late for the moment in which all others are outside.
+const RESERVE: u32 = 3;
+/// With shorter pauses, ns, threads do not take turns, and a section of a few nanoseconds looks like a long one while others poll its line.
+const LEAST_PAUSE_NS: u32 = 100;
 /// One in so many contended turns is timed, and each one that was waited for in the queue; of a lock that is not marked only if
 /// it may be ([`Turns::may_mark`]).
 const TURNS_PER_SAMPLE: u32 = 16;
@@ -91,14 +97,24 @@ impl Turns {
         }
     }
 
-    /// Whether one thread that waits awake for `lock` is enough.
+    /// How many threads that wait awake for `lock` are enough.
     #[inline(never)]
-    pub(crate) fn one_waits(&mut self, lock: usize) -> bool {
+    pub(crate) fn awake(&mut self, lock: usize) -> Awake {
         let known = self.known(lock);
+        if known.lock != lock {
+            return Awake::Briefly;
+        }
         let least = |samples: [u32; 2]| samples[0].min(samples[1]);
-        let inside = least(known.inside);
-        let is_saturated = u64::from(least(known.outside)) <= PAUSE_IN_SECTIONS * u64::from(inside);
-        known.lock == lock && known.waits == 0 && inside >= LONG_SECTION_NS && is_saturated
+        let (inside, outside) = (least(known.inside), least(known.outside));
+        if known.waits > 0 || inside < MEDIUM_SECTION_NS {
+            Awake::All
+        } else if inside >= LONG_SECTION_NS && outside / PAUSE_IN_SECTIONS <= inside {
+            Awake::AtMost(1)
+        } else if outside < LEAST_PAUSE_NS {
+            Awake::All
+        } else {
+            Awake::AtMost(RESERVE + outside / inside)
+        }
     }
 
     /// Whether a thread that releases `lock` comes back for it so soon that a waiter which keeps its own time is better left
@@ -278,21 +294,23 @@ mod tests {
     }
 
     #[test]
-    fn one_waits_awake_for_a_lock_that_is_held_long_and_wanted_again_soon() {
+    fn as_many_wait_awake_as_keep_the_lock_busy() {
         let knows = |inside, outside| {
             let mut turns = Turns::default();
             turn(&mut turns, LOCK, inside, outside);
-            turns.one_waits(LOCK)
+            turns.awake(LOCK)
         };
-        assert!(knows(2_000, 0) && knows(2_000, 4_000));
-        assert!(!knows(2_000, 5_000), "it takes more threads to keep the lock busy");
-        assert!(!knows(1_000, 0), "a wake-up takes as long as several sections");
+        assert_eq!([knows(2_000, 0), knows(2_000, 4_000)], [Awake::AtMost(1); 2]);
+        assert_eq!(knows(2_000, 8_000), Awake::AtMost(RESERVE + 4), "so many are outside");
+        assert_eq!(knows(600, 600), Awake::AtMost(RESERVE + 1));
+        assert_eq!(knows(600, 0), Awake::All, "one after the other goes on for long");
+        assert_eq!(knows(200, 200), Awake::All, "a wake-up takes as long as many sections");
         let mut turns = Turns::default();
-        assert!(!turns.one_waits(LOCK), "it knows nothing");
+        assert_eq!(turns.awake(LOCK), Awake::Briefly, "it knows nothing");
         turn(&mut turns, LOCK, 2_000, 0);
-        assert!(!turns.one_waits(OTHER), "another lock");
+        assert_eq!(turns.awake(OTHER), Awake::Briefly, "another lock");
         turns.waits(LOCK);
-        assert!(!turns.one_waits(LOCK), "it waits on conditions");
+        assert_eq!(turns.awake(LOCK), Awake::All, "it waits on conditions");
     }
 
     #[test]

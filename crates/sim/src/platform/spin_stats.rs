@@ -1,7 +1,7 @@
 //! How a simulated thread waits, by what it has learnt: its [`SpinStats`].
 
 use spinpark_platform::{
-    Clock, Clocks, Look, Pacing, READS_AFTER_WAIT, Spin, SpinPolicy, SpinRoom, SpinStats, Spinning,
+    Awake, Clock, Clocks, Look, Pacing, READS_AFTER_WAIT, Spin, SpinPolicy, SpinRoom, SpinStats, Spinning,
     TransferCost,
 };
 
@@ -87,8 +87,15 @@ impl<T: Tuned> Pacing for Sim<T> {
         of_lock(lock, |spin_stats, lock, _| spin_stats.spinning(lock, transfer))
     }
 
-    fn one_waits(lock: usize) -> bool {
-        of_lock(lock, |spin_stats, lock, _| spin_stats.one_waits(lock))
+    fn awake(lock: usize) -> Awake {
+        if T::GUESSES && is_inside() {
+            return match here::random(3) {
+                0 => Awake::Briefly,
+                1 => Awake::All,
+                _ => Awake::AtMost(1 + here::random(2) as u32),
+            };
+        }
+        of_lock(lock, |spin_stats, lock, _| spin_stats.awake(lock))
     }
 
     fn reads_first() -> bool {

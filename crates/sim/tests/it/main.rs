@@ -1,5 +1,6 @@
 //! The simulator: its memory, kernel, machines and workloads.
 
+mod awake;
 mod by_hand;
 mod costs;
 mod deterministic;

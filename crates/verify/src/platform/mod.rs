@@ -76,7 +76,7 @@ impl<
         owner_probe_ns: 1,
         starvation_ns: STARVATION_NS,
         demand_ns: DEMAND_NS,
-        repark_ns: 1, // asleep only on request: of more than two CPUs, or of a waiter that lets its owner go on
+        repark_ns: 1, // asleep only on request: of a waiter that lets its owner go on
         longest_wait_ns: 4,
         deep_sleep_ns: 1,
         pass_ns: 1,

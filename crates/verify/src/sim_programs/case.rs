@@ -24,7 +24,7 @@ impl Tuned for Usual {
     const TUNING: Tuning = Tuning { watch_ns: u64::MAX, ..Tuning::LINUX };
 }
 
-/// Threads neither spin nor re-park; a waiter that has lost once demands the lock; a reader joins others soon; slots are used
+/// Threads do not spin, nor leave the lock to its owner; a waiter that has lost once demands the lock; a reader joins others soon; slots are used
 /// at once; signals do what they like with their waiters.
 #[derive(Debug)]
 pub(crate) enum Hasty {}

@@ -66,7 +66,7 @@ fn enter<const N: usize>(lines: &Lines<N>, data: &Guarded, token: u32, polls: u3
 /// All have gone. Y3: the position was not lost: a thread that comes now has it at once.
 fn is_free<const N: usize>(lines: &Lines<N>) {
     let queue = SpinQueue::<Loom>::new(lines.room(LOCK));
-    assert!(!queue.is_joined(), "the queue is kept from other locks");
+    assert!(!queue.is_joined() && !queue.has(1), "the queue is kept from other locks");
     assert!(!matches!(queue.enter(0, |_| false), Entered::Left), "no thread has the position");
 }
 
@@ -125,6 +125,42 @@ fn two_locks_that_share_a_queue() {
         }
     };
     Model::new().preemptions(3).check(move || all_do::<2>(&[STAYS, LEAVES], of_two_locks, is_free));
+}
+
+#[test]
+fn spinners_are_counted() {
+    Model::new().check(|| {
+        let lines = Lines::<3>::new();
+        let queue = SpinQueue::<Loom>::new(lines.room(LOCK));
+        let Entered::Head(head) = queue.enter(0, |_| false) else { panic!("it is free") };
+        assert!(queue.has(1) && !queue.has(2));
+        assert!(!SpinQueue::<Loom>::new(lines.room(LOCK + 1)).has(1), "another lock's");
+        let third = |_| {
+            assert!(queue.has(3));
+            false
+        };
+        let second = |_| {
+            assert!(queue.has(2) && !queue.has(3));
+            assert!(matches!(queue.enter(2, third), Entered::Left));
+            false
+        };
+        assert!(matches!(queue.enter(1, second), Entered::Left));
+        assert!(queue.has(1) && !queue.has(2), "they have left");
+        drop(head);
+        is_free(&lines);
+    });
+}
+
+/// A look at the slots of spinners that come and go: it ends, and changes nothing.
+#[test]
+fn a_count_beside_spinners() {
+    let counts = |lines: &Lines<2>, data: &Guarded, token: u32, polls: u32| {
+        if token == 0 {
+            SpinQueue::<Loom>::new(lines.room(LOCK)).has(2);
+        }
+        enter(lines, data, token, polls);
+    };
+    Model::new().preemptions(3).check(move || all_do::<2>(&[STAYS, LEAVES], counts, is_free));
 }
 
 fn copied(error: Error, polls: &'static [u32]) {

@@ -36,6 +36,7 @@ fn one_head_at_a_time_and_the_position_is_not_lost() {
             while Instant::now() < end {
                 random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
                 let mut polls = random >> 53;
+                queue.has((random >> 40) as u32 % (threads + 1));
                 let stays = |_| {
                     polls = polls.saturating_sub(1);
                     polls > 0

@@ -189,7 +189,8 @@ impl Changed {
         words.push_back((address, place));
     }
 
-    /// Where the word was that the thread changed at `address` last.
+    /// Where the word was that the thread changed at `address` last. (What is a stack during a run is not a region in it, nor the
+    /// other way round.)
     pub(crate) fn find(&self, address: usize) -> Option<Place> {
         let latest = |words: &VecDeque<(usize, Place)>| {
             words.iter().rev().find(|(changed, _)| *changed == address).map(|(_, place)| *place)

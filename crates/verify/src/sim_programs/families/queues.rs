@@ -75,6 +75,9 @@ pub(super) fn spin_queue(program: &mut Program) {
             let queue = SpinQueue::<Sim>::new(lines.room(LOCK));
             for _ in 0..rounds {
                 let mut polls = [0, 1, 3, 20, u64::MAX][here::random(5) as usize];
+                if here::random(3) == 0 {
+                    queue.has(1 + here::random(3) as u32);
+                }
                 let entered = queue.enter(token, |_| {
                     polls = polls.saturating_sub(1);
                     polls > 0

@@ -95,7 +95,7 @@ fn a_demand_at_which_no_waiter_looks() {
     #[derive(Debug)]
     enum Unseen {}
     impl Tuned for Unseen {
-        const TUNING: Tuning = Tuning { starvation_ns: 1_000, repark_ns: 0, ..Endless::TUNING };
+        const TUNING: Tuning = Tuning { starvation_ns: 1_000, ..Endless::TUNING };
     }
     let family = Family { name: "a_demand_at_which_no_waiter_looks", build: tries_with::<Unseen> };
     rejected(Checker::new(family), is_unfair);
