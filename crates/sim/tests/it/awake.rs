@@ -1,5 +1,5 @@
-//! Who waits awake with CPUs to spare: no thread that keeps a CPU from the one that the lock is for, and no more than keep the
-//! lock busy.
+//! Threads that wait awake with CPUs to spare: none of them keeps a CPU from the one that the lock is for, and no more of them than
+//! keep the lock busy.
 
 use spinpark_sim::machine::Machine;
 use spinpark_sim::sweep::run_all;
