@@ -3,6 +3,7 @@
 use std::fs;
 
 use serde_json::Value;
+use spinpark_observe::format::{Kind, Role};
 use spinpark_testkit::recordings::store as recorded;
 
 use crate::fixtures::{said, spinpark};
@@ -22,6 +23,7 @@ fn a_recorded_program_on_another_machine() {
     let said = replay(&["--threads", "8"]);
     said.succeeds(&[
         "/opt/store/store with 8 threads on plain-4. Recorded: ",
+        "Simulated as it was recorded",
         "glibc's (classic-mutex-2003)",
         "ours (spinpark)",
         "This is an estimate, not a measurement",
@@ -37,6 +39,34 @@ fn a_recorded_program_on_another_machine() {
     let (rate, low, high) = (&prediction["rate"], &prediction["interval"][0], &prediction["interval"][1]);
     let number = |value: &Value| value.as_f64().unwrap();
     assert!(number(low) < number(rate) && number(rate) < number(high), "{prediction}");
+    assert_eq!(document["proof"]["holds"], true, "{}", document["proof"]);
+}
+
+/// A million sections of 10 ms, in a recording of a few seconds.
+#[test]
+fn a_recording_that_is_not_reproduced() {
+    let at = tempfile::tempdir().unwrap();
+    let mut file = recorded();
+    let lock = file.lock(Kind::Mutex, 0x77_0000, 0, true);
+    let thread = file.thread(4999, "nests", 0, 0, 0);
+    file.uses(thread, lock, Role::Write, |stats| {
+        stats.acquisitions = 1_000_000.into();
+        (stats.held.count, stats.held.total) = (1_000_000.into(), 10_000_000_000_000.into());
+        stats.held.longest = 10_000_000.into();
+    });
+    file.write(at.path()).unwrap();
+    let replay = || {
+        let mut command = spinpark(["sim", "replay"]);
+        command.arg(at.path()).args(["--duration", "20ms", "--seeds", "1"]);
+        command
+    };
+    said(&mut replay()).fails(1, &[]);
+    let said = said(replay().args(["--json"]));
+    let document: Value = serde_json::from_str(&said.stdout).unwrap();
+    assert_eq!(
+        (&document["proof"]["holds"], &document["predictions"]),
+        (&false.into(), &Value::Array(vec![]))
+    );
 }
 
 #[test]

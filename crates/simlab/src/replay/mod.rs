@@ -3,7 +3,9 @@
 //! | question | where |
 //! |---|---|
 //! | what of a recording can be simulated, and what does it lack? | [`recorded`] |
+//! | does it make what was recorded, simulated as it was recorded? | [`proof`] |
 //! | what follows for each lock, with which interval? | [`prediction`] |
 
 pub mod prediction;
+pub mod proof;
 pub mod recorded;

@@ -4,6 +4,7 @@ use serde::Serialize;
 use spinpark_measure::report::{Style, table, text};
 use spinpark_show::units::{counted, number};
 
+use super::proof::Proof;
 use super::recorded::Recorded;
 use crate::report::sim::answer;
 use crate::schema::SCHEMA;
@@ -62,34 +63,40 @@ pub struct Document<'a> {
     recorded: Base,
     lacks: &'a [String],
     model_error: f64,
+    proof: &'a Proof,
     predictions: &'a [Prediction],
 }
 
 #[derive(Debug, Serialize)]
 struct Base {
     threads: u32,
+    workers: u32,
     cpus: u32,
     duration_ns: u64,
     acquisitions: u64,
     rate: f64,
+    unrecorded_rate: f64,
     outside_ns: f64,
 }
 
 impl<'a> Document<'a> {
-    /// Of these predictions, made by `command`.
+    /// Of these predictions, made by `command`; none, if the `proof` fails.
     #[must_use]
     pub fn new(
         end: &'a str,
         command: &'a str,
         recorded: &'a Recorded,
+        proof: &'a Proof,
         predictions: &'a [Prediction],
     ) -> Self {
         let base = Base {
             threads: recorded.threads,
+            workers: recorded.workers,
             cpus: recorded.cpus,
             duration_ns: recorded.duration_ns,
             acquisitions: recorded.acquisitions,
             rate: recorded.rate(),
+            unrecorded_rate: recorded.unrecorded_rate(),
             outside_ns: recorded.replay.outside_ns,
         };
         Self {
@@ -101,13 +108,14 @@ impl<'a> Document<'a> {
             recorded: base,
             lacks: &recorded.lacks,
             model_error: MODEL_ERROR,
+            proof,
             predictions,
         }
     }
 }
 
 /// The name by which readers know a lock.
-fn known_as(lock: &str) -> String {
+pub(super) fn known_as(lock: &str) -> String {
     match lock {
         "classic-mutex-2003" => String::from("glibc's (classic-mutex-2003)"),
         "spinpark" => String::from("ours (spinpark)"),
@@ -115,7 +123,7 @@ fn known_as(lock: &str) -> String {
     }
 }
 
-fn rate(per_second: f64) -> String {
+pub(super) fn rate(per_second: f64) -> String {
     crate::report::sim::rate(per_second) + "/s"
 }
 

@@ -1,6 +1,6 @@
 //! What of a recording can be simulated, and what it lacks.
 
-use spinpark_profile::model::{Detail, Kind, Lock, Profile, Role, RoleStats, Times};
+use spinpark_profile::model::{Detail, Kind, Lock, LocksOf, Profile, Role, RoleStats, Thread, Times};
 use spinpark_sim::workload::{Replay, Replayed, Use};
 
 /// A program as the simulator sees it.
@@ -10,12 +10,18 @@ pub struct Recorded {
     pub program: String,
     /// Threads that used a lock.
     pub threads: u32,
+    /// How many of them were at work at a time, on average, or waited for a lock: idle ones wait for signals.
+    pub workers: u32,
     /// CPUs that it could use; 0: not known.
     pub cpus: u32,
     /// For how long it was recorded, ns.
     pub duration_ns: u64,
     /// Acquisitions of all locks.
     pub acquisitions: u64,
+    /// The simulated mutex that works as its own.
+    pub lock: &'static str,
+    /// Time with the recorder ÷ without; 1 if that is not known.
+    pub cost: f64,
     /// Its locks.
     pub replay: Replay,
     /// What the recording does not say, and what is simulated instead: whole sentences.
@@ -80,6 +86,13 @@ impl Recorded {
             outside_ns: outside.max(0.0) / kept_acquisitions.max(1) as f64,
         };
         let mut lacks = lacks(profile, kept);
+        let workers = workers(profile).clamp(1, threads);
+        if workers < threads {
+            lacks.push(format!(
+                "Of its {threads} threads {workers} were at work at a time, on average, or waited for a lock. So many stand for them; \
+                 with more of them, all are at work."
+            ));
+        }
         if outside < 0.0 {
             lacks.push(String::from(
                 "Sections take longer than the threads' time together, so locks are held within each other. They are simulated \
@@ -96,9 +109,15 @@ impl Recorded {
         Ok(Self {
             program: profile.program.clone(),
             threads,
+            workers,
             cpus: profile.cpus,
             duration_ns: profile.duration,
             acquisitions: kept_acquisitions,
+            lock: match profile.locks_of {
+                LocksOf::Glibc => "classic-mutex-2003",
+                LocksOf::Spinpark | LocksOf::Library => "spinpark",
+            },
+            cost: cost(profile),
             replay,
             lacks,
         })
@@ -108,6 +127,12 @@ impl Recorded {
     #[must_use]
     pub fn rate(&self) -> f64 {
         self.acquisitions as f64 / (self.duration_ns.max(1) as f64 * 1e-9)
+    }
+
+    /// The same without the time that recording took.
+    #[must_use]
+    pub fn unrecorded_rate(&self) -> f64 {
+        self.rate() * self.cost
     }
 }
 
@@ -121,6 +146,13 @@ fn acquisitions(lock: &Lock) -> u64 {
     roles(lock).map(|role| role.acquisitions).sum()
 }
 
+/// How many threads did not wait for signals at a time, on average.
+fn workers(profile: &Profile) -> u32 {
+    let at_work = |thread: &Thread| thread.time.min(profile.duration).saturating_sub(thread.signals);
+    let time: u64 = profile.threads.iter().map(at_work).sum();
+    (time as f64 / profile.duration.max(1) as f64).round() as u32
+}
+
 /// Time that all threads spent computing, ns: their time without waits, but no more than their CPUs have, and without what
 /// recording cost.
 fn busy_ns(profile: &Profile) -> f64 {
@@ -129,8 +161,11 @@ fn busy_ns(profile: &Profile) -> f64 {
     let on_cpus =
         if profile.cpus > 0 { profile.duration.saturating_mul(profile.cpus.into()) } else { u64::MAX };
     let busy = threads.saturating_sub(waited).min(on_cpus) as f64;
-    let recorder = profile.cost.as_ref().map_or(1.0, |cost| cost.ratio.max(1.0));
-    busy / recorder
+    busy / cost(profile)
+}
+
+fn cost(profile: &Profile) -> f64 {
+    profile.cost.as_ref().map_or(1.0, |cost| cost.ratio.max(1.0))
 }
 
 fn replayed(lock: &Lock) -> Replayed {

@@ -1,12 +1,18 @@
 //! Recordings made by hand, as workloads.
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use spinpark_measure::report::Style;
 use spinpark_observe::format::{Detail, Kind, Role};
 use spinpark_profile::model::Profile;
 use spinpark_profile::read::{directory, profile};
 use spinpark_profile::symbols::Symbols;
+use spinpark_simlab::replay::proof::Proof;
 use spinpark_simlab::replay::recorded::{Recorded, Unfit};
+use spinpark_simlab::simulate::sim::machine::Machine;
+use spinpark_simlab::simulate::sim::workload::Setting;
+use spinpark_simlab::simulate::summary::Summary;
 use spinpark_testkit::recordings::Builder;
 
 const SECOND: u64 = 1_000_000_000;
@@ -36,6 +42,19 @@ fn file() -> Builder {
         });
     }
     file
+}
+
+/// The recording on a machine like its own.
+fn proof(recorded: &Recorded) -> Proof {
+    let machine = Machine::plain(recorded.cpus);
+    let mut setting = Setting::new(machine.clone(), recorded.lock, "replay", recorded.workers);
+    setting.for_ns = 20_000_000;
+    setting.replay = Some(Arc::new(recorded.replay.clone()));
+    Proof::new(recorded, &machine.name, &Summary::of(&machine, &[setting.run().unwrap()]).unwrap())
+}
+
+fn unwrapped(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn read(file: Builder) -> Profile {
@@ -101,4 +120,52 @@ fn without_times_there_is_nothing_to_simulate() {
     assert!(matches!(error, Unfit::Detail { detail: "contended", .. }), "{error:?}");
     assert!(error.to_string().contains("spinpark profile --detail full -- /opt/store/store"), "{error}");
     assert_eq!(Recorded::of(&read(Builder::new())).unwrap_err(), Unfit::NoLocks("/opt/store/store".into()));
+}
+
+#[test]
+fn a_recording_is_simulated_as_it_was_recorded() {
+    let recorded = Recorded::of(&read(file())).unwrap();
+    let made = proof(&recorded);
+    assert!(made.holds && (0.9..1.1).contains(&made.ratio), "{made:?}");
+    let said = unwrapped(&made.render(&recorded, Style::PLAIN));
+    assert!(said.contains("within the model's error of ±50 %"), "{said}");
+}
+
+/// A million sections of 0.1 ms in 10 s: they were held within others.
+#[test]
+fn one_that_is_not_reproduced_predicts_nothing() {
+    let mut nested = file();
+    let lock = nested.lock(Kind::Mutex, 0x50_3000, 0, true);
+    let thread = nested.thread(4244, "nests", 0, 0, 0);
+    nested.uses(thread, lock, Role::Write, |stats| {
+        stats.acquisitions = 1_000_000.into();
+        (stats.held.count, stats.held.total) = (1_000_000.into(), (100 * SECOND).into());
+        stats.held.longest = 100_000.into();
+    });
+    let recorded = Recorded::of(&read(nested)).unwrap();
+    let made = proof(&recorded);
+    assert!(!made.holds && made.ratio < 0.2, "{made:?}");
+    let said = unwrapped(&made.render(&recorded, Style::PLAIN));
+    for words in ["There is no prediction", "would mean nothing", "locks are held within each other"] {
+        assert!(said.contains(words), "{said}");
+    }
+}
+
+#[test]
+fn threads_that_wait_for_signals_are_no_workers() {
+    let mut idle = file();
+    let queue = idle.lock(Kind::Condvar, 0x50_4000, 0, true);
+    for number in 0..3 {
+        let thread = idle.thread(4300 + number, "pool", 0, 10, 9 * SECOND);
+        idle.uses(thread, queue, Role::Signal, |stats| {
+            stats.acquisitions = 10.into();
+            stats.contended = 10.into();
+            stats.waited = (9 * SECOND + SECOND / 2).into();
+            stats.longest_wait = SECOND.into();
+            *stats.waits[30].get_mut() = 10;
+        });
+    }
+    let recorded = Recorded::of(&read(idle)).unwrap();
+    assert_eq!((recorded.threads, recorded.workers), (4, 1));
+    assert!(recorded.lacks.join(" ").contains("Of its 4 threads 1 "), "{:?}", recorded.lacks);
 }

@@ -9,6 +9,7 @@ use spinpark_measure::report::json::Output;
 use spinpark_profile::json::load;
 use spinpark_profile::symbols::Symbols;
 use spinpark_simlab::replay::prediction::{Document, Prediction, heading, render};
+use spinpark_simlab::replay::proof::Proof;
 use spinpark_simlab::replay::recorded::Recorded;
 use spinpark_simlab::simulate::sim::machine::Machine;
 use spinpark_simlab::simulate::sim::workload::{Report, Setting};
@@ -23,14 +24,35 @@ use crate::say::Say;
 pub(super) fn run(wanted: &Replay) -> anyhow::Result<ExitCode> {
     let recorded = recorded(wanted)?;
     let machine = Machine::choose(&wanted.machine)?;
-    let threads = wanted.threads.unwrap_or(recorded.threads);
-    let settings = settings(wanted, &recorded, &machine, threads);
-    settings.iter().step_by(wanted.seeds).try_for_each(Setting::check)?;
+    let threads = wanted.threads.unwrap_or(recorded.workers);
+    let home = home(wanted, &recorded)?;
+    let proven = settings(wanted, &recorded, &[recorded.lock.to_owned()], &home, recorded.workers);
+    let settings = settings(wanted, &recorded, &wanted.locks, &machine, threads);
+    proven.iter().chain(&settings).step_by(wanted.seeds).try_for_each(Setting::check)?;
     let json = wanted.json.as_deref().map(Output::open).transpose()?;
     let say = Say { on_stderr: wanted.json.as_deref().is_some_and(Output::is_stdout) };
     stop_on_ctrl_c()?;
     let style = say.style();
     say.line(style.wrap(&heading(&recorded, &machine.name, threads), 2));
+    let made = many::run(&proven);
+    let seeds: Vec<Report> = made.reports.iter().flatten().cloned().collect();
+    let proof = match Summary::of(&home, &seeds) {
+        Some(summary) if made.end == End::Complete && summary.failure.is_none() => {
+            Proof::new(&recorded, &home.name, &summary)
+        }
+        _ => {
+            made.say_end();
+            return Ok(made.end.code(true));
+        }
+    };
+    say.line(format!("\n{}", proof.render(&recorded, style)));
+    let command = command(env::args_os().skip(1));
+    if !proof.holds {
+        if let Some(json) = json {
+            json.write_compact(&Document::new(made.end.name(), &command, &recorded, &proof, &[]))?;
+        }
+        return Ok(made.end.code(true));
+    }
     let made = many::run(&settings);
     let predictions: Vec<Prediction> = made
         .reports
@@ -43,14 +65,20 @@ pub(super) fn run(wanted: &Replay) -> anyhow::Result<ExitCode> {
     if !predictions.is_empty() {
         say.line(format!("\n{}", render(&recorded, &predictions, style).trim_end()));
         if let Some(json) = json {
-            let command = command(env::args_os().skip(1));
-            json.write_compact(&Document::new(made.end.name(), &command, &recorded, &predictions))?;
+            json.write_compact(&Document::new(made.end.name(), &command, &recorded, &proof, &predictions))?;
         }
     }
     Say { on_stderr: true }.wrapped(&made.speed(), 2);
     made.say_end();
     let has_failed = predictions.iter().any(|prediction| prediction.summary.failure.is_some());
     Ok(made.end.code(made.end == End::Complete && has_failed))
+}
+
+/// A machine like the one that was recorded on.
+fn home(wanted: &Replay, recorded: &Recorded) -> anyhow::Result<Machine> {
+    let cpus = if recorded.cpus > 0 { recorded.cpus } else { recorded.threads };
+    let usual = || format!("plain-{cpus}");
+    Ok(Machine::choose(&wanted.recorded_on.clone().unwrap_or_else(usual))?)
 }
 
 fn recorded(wanted: &Replay) -> anyhow::Result<Recorded> {
@@ -82,10 +110,16 @@ fn recorded(wanted: &Replay) -> anyhow::Result<Recorded> {
     made.with_context(|| format!("cannot simulate {}", wanted.recording.display()))
 }
 
-fn settings(wanted: &Replay, recorded: &Recorded, machine: &Machine, threads: u32) -> Vec<Setting> {
+fn settings(
+    wanted: &Replay,
+    recorded: &Recorded,
+    locks: &[String],
+    machine: &Machine,
+    threads: u32,
+) -> Vec<Setting> {
     let replay = Arc::new(recorded.replay.clone());
     let mut settings = Vec::new();
-    for lock in &wanted.locks {
+    for lock in locks {
         for number in 0..wanted.seeds as u64 {
             let setting = Setting::new(machine.clone(), lock, "replay", threads);
             settings.push(Setting {
