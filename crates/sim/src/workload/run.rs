@@ -6,6 +6,7 @@ use spinpark_show::nearest::did_you_mean;
 use super::plan::{Plan, Ran};
 use super::replay::REPLAY;
 use super::setting::{MOST_THREADS, Report, Setting, SettingError};
+use super::shapes::of_numbers;
 use super::{Workload, workloads};
 use crate::engine::stop::is_stopped;
 use crate::locks::locks;
@@ -40,7 +41,8 @@ impl Setting {
                 did_you_mean(&self.workload, workloads().iter().map(|workload| workload.name))
             }),
         };
-        workloads().iter().find(|workload| workload.name == self.workload).ok_or_else(unknown)
+        let listed = workloads().iter().find(|workload| workload.name == self.workload);
+        listed.or_else(|| of_numbers(&self.workload)).ok_or_else(unknown)
     }
 
     fn plan(&self, workload: &Workload) -> Result<Plan<'_>, SettingError> {

@@ -182,14 +182,18 @@ macro_rules! section {
 /// A cell of the plane of `bench grid`, in steps.
 macro_rules! plane {
     ($name:literal, $inside:literal, $outside:literal) => {
-        section!(
-            $name,
-            concat!("one mutex and its cache line, ", $inside, " iterations inside, ", $outside, " outside"),
-            1,
-            1,
-            $inside,
-            $outside
-        )
+        Workload {
+            name: $name,
+            about: concat!(
+                "one mutex and its cache line, ",
+                $inside,
+                " iterations inside, ",
+                $outside,
+                " outside"
+            ),
+            mode: Mode::User,
+            build: named,
+        }
     };
 }
 
@@ -210,13 +214,40 @@ macro_rules! moves {
                 " in the second third of the time"
             ),
             mode: Mode::User,
-            build: |plan| {
-                let load = Load { inside: $inside, outside: $outside };
-                let meanwhile = Load { inside: $then_inside, outside: $then_outside };
-                sections(plan, Section { locks: 1, lines: 1, load, meanwhile })
-            },
+            build: named,
         }
     };
+}
+
+/// The numbers of a name: `PREFIX-N-…`.
+fn numbers<const N: usize>(prefix: &str, name: &str) -> Option<[u32; N]> {
+    let numbers = name.strip_prefix(prefix)?.split('-').map(|number| number.parse().ok());
+    numbers.collect::<Option<Vec<u32>>>()?.try_into().ok()
+}
+
+/// Prefixes of names with numbers.
+const PLANE: &str = "plane-";
+const MOVES: &str = "moves-";
+
+/// The workload of a name with any numbers.
+pub(super) fn of_numbers(name: &str) -> Option<&'static Workload> {
+    const ANY_PLANE: Workload = plane!("plane-INSIDE-OUTSIDE", "INSIDE", "OUTSIDE");
+    const ANY_MOVES: Workload = moves!("moves-…", "INSIDE", "OUTSIDE", "INSIDE", "OUTSIDE");
+    let is_plane = numbers::<2>(PLANE, name).is_some();
+    let moves = || numbers::<4>(MOVES, name).map(|_| &ANY_MOVES);
+    if is_plane { Some(&ANY_PLANE) } else { moves() }
+}
+
+/// One mutex, with the load that the workload's name says, or both of them.
+fn named(plan: &mut Plan<'_>) -> Result<(), SettingError> {
+    let name = &plan.setting().workload;
+    let plane = || numbers(PLANE, name).map(|[inside, outside]| [inside, outside, inside, outside]);
+    let Some([inside, outside, then_inside, then_outside]) = numbers(MOVES, name).or_else(plane) else {
+        return Err(SettingError::Unfit(format!("{name} has no lengths: write plane-300-30")));
+    };
+    let load = Load { inside, outside };
+    let meanwhile = Load { inside: then_inside, outside: then_outside };
+    sections(plan, Section { locks: 1, lines: 1, load, meanwhile })
 }
 
 macro_rules! shared {
@@ -285,3 +316,27 @@ pub(super) const SHAPES: &[Workload] = &[
         build: ping_pong,
     },
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::Machine;
+    use crate::workload::Setting;
+
+    #[test]
+    fn any_cell_of_the_plane_has_a_name() {
+        let throughput = |name: &str| {
+            let mut setting = Setting::new(Machine::plain(2), "spinpark", name, 1);
+            setting.for_ns = 1_000_000;
+            setting.run().map(|report| report.throughput())
+        };
+        let [short, long] = ["plane-150-700", "plane-1500-7000"].map(|name| throughput(name).unwrap());
+        assert!((8.0..11.0).contains(&(short / long)), "{short} {long}");
+        assert!(throughput("moves-10-20-1000-2000").unwrap() < throughput("plane-10-20").unwrap());
+        for wrong in
+            ["plane-150", "plane-1-2-3", "plane--1-2", "plane-a-b", "moves-1-2", "plane-1-99999999999"]
+        {
+            assert!(throughput(wrong).unwrap_err().to_string().contains("no workload"), "{wrong}");
+        }
+    }
+}
