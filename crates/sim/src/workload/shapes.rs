@@ -319,7 +319,6 @@ pub(super) const SHAPES: &[Workload] = &[
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::machine::Machine;
     use crate::workload::Setting;
 
