@@ -61,12 +61,16 @@ impl<P: Platform> LockCore<P> {
         })?
     }
 
-    /// Whether as many threads wait awake already as keep the lock busy.
+    /// Whether as many threads wait awake already as keep the lock busy, or as have a CPU beside the owner's. Under a quota, more of them
+    /// would run, and use it up.
     fn has_enough(&self, awake: Awake) -> bool {
-        let Awake::AtMost(most) = awake else { return false };
-        // More than that do not run: it would be to read the slots of them all.
-        most < P::cpus()
-            && P::with_spin_room(self.key(), |room| SpinQueue::<P>::new(room).has(most)) == Some(true)
+        let beside = P::cpus() - 1; // more than one: `has_cpus_to_spare`
+        let most = match awake {
+            Awake::AtMost(most) if most < beside => most,
+            _ if beside < FEW => beside,
+            _ => return false,
+        };
+        P::with_spin_room(self.key(), |room| SpinQueue::<P>::new(room).has(most)) == Some(true)
     }
 
     /// Whether threads are in the queue of this lock's spinners; a hint.
@@ -105,6 +109,9 @@ struct Turn<P: Platform> {
 
 /// How seldom a spinner asks whether the one before it runs, in intervals of the head's questions about the owner.
 const PROBES: u64 = 16;
+
+/// So many spinners are not counted: to read the slots of them all costs more than it tells, where so many CPUs run.
+const FEW: u32 = 8;
 
 /// How long a thread that knows nothing of the lock waits for each CPU of the machine, ns: through a short section of as many threads as
 /// run. Longer ones are not worth its wait, and many threads may have come at once.

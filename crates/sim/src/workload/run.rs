@@ -6,7 +6,7 @@ use spinpark_show::nearest::did_you_mean;
 use super::plan::{Plan, Ran};
 use super::replay::REPLAY;
 use super::setting::{MOST_THREADS, Report, Setting, SettingError};
-use super::shapes::of_numbers;
+use super::shapes::{of_numbers, wrong_numbers};
 use super::{Workload, workloads};
 use crate::engine::stop::is_stopped;
 use crate::locks::locks;
@@ -37,7 +37,7 @@ impl Setting {
         }
         let unknown = || SettingError::UnknownWorkload {
             workload: self.workload.clone(),
-            hint: other_kind(&self.workload).unwrap_or_else(|| {
+            hint: other_kind(&self.workload).or_else(|| wrong_numbers(&self.workload)).unwrap_or_else(|| {
                 did_you_mean(&self.workload, workloads().iter().map(|workload| workload.name))
             }),
         };

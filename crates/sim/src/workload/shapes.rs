@@ -238,6 +238,18 @@ pub(super) fn of_numbers(name: &str) -> Option<&'static Workload> {
     if is_plane { Some(&ANY_PLANE) } else { moves() }
 }
 
+/// What to say of a name that begins as one of those.
+pub(super) fn wrong_numbers(name: &str) -> Option<String> {
+    let usual = if name.starts_with(PLANE) {
+        "plane-INSIDE-OUTSIDE, as in plane-150-700"
+    } else if name.starts_with(MOVES) {
+        "moves-INSIDE-OUTSIDE-INSIDE-OUTSIDE, as in moves-0-0-150-700"
+    } else {
+        return None;
+    };
+    Some(format!(": write {usual}, in iterations, each less than 2^32"))
+}
+
 /// One mutex, with the load that the workload's name says, or both of them.
 fn named(plan: &mut Plan<'_>) -> Result<(), SettingError> {
     let name = &plan.setting().workload;
@@ -335,7 +347,8 @@ mod tests {
         for wrong in
             ["plane-150", "plane-1-2-3", "plane--1-2", "plane-a-b", "moves-1-2", "plane-1-99999999999"]
         {
-            assert!(throughput(wrong).unwrap_err().to_string().contains("no workload"), "{wrong}");
+            let said = throughput(wrong).unwrap_err().to_string();
+            assert!(said.contains("no workload") && said.contains("-INSIDE-OUTSIDE"), "{said}");
         }
     }
 }

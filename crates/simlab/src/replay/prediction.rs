@@ -24,8 +24,12 @@ pub struct Prediction {
     pub rate: f64,
     /// From the lowest seed with the model's error to the highest one with it.
     pub interval: (f64, f64),
-    /// Over the recorded rate.
+    /// Over the recorded rate, slowed by the recorder.
     pub of_recorded: f64,
+    /// Over the rate of the same program simulated as it was recorded ([`Proof::rate`]): like for like.
+    pub of_home: f64,
+    /// CPU time an acquisition, ns, polling and all; none if the program waits for signals: it computes less than the simulated one.
+    pub cpu_ns: Option<f64>,
     /// What limits.
     pub limit: Limit,
     /// In a sentence.
@@ -37,7 +41,7 @@ pub struct Prediction {
 impl Prediction {
     /// Of runs with this lock.
     #[must_use]
-    pub fn new(recorded: &Recorded, summary: Summary) -> Self {
+    pub fn new(recorded: &Recorded, proof: &Proof, summary: Summary) -> Self {
         let limit = Limit::of(&summary);
         let rate = summary.throughput;
         Self {
@@ -45,6 +49,8 @@ impl Prediction {
             rate: rate.mean,
             interval: (rate.low / (1.0 + MODEL_ERROR), rate.high / (1.0 - MODEL_ERROR)),
             of_recorded: rate.mean / recorded.rate().max(1e-9),
+            of_home: rate.mean / proof.rate.max(1e-9),
+            cpu_ns: (!recorded.waits_for_signals).then_some(summary.cpu_ns),
             sentence: answer::sentence(&limit),
             limit,
             summary,
@@ -127,17 +133,37 @@ pub(super) fn rate(per_second: f64) -> String {
     crate::report::sim::rate(per_second) + "/s"
 }
 
+/// Whether the last lock is better than the first, in a sentence.
+fn compared(predictions: &[Prediction]) -> Option<String> {
+    let [first, .., last] = predictions else { return None };
+    let [one, other] = [first, last].map(|prediction| prediction.summary.throughput);
+    let ratio = last.rate / first.rate.max(1e-9);
+    let [one_name, other_name] = [first, last].map(|prediction| known_as(&prediction.lock));
+    Some(if one.low <= other.high && other.low <= one.high {
+        format!(
+            "Between {other_name} and {one_name} there is no difference that seeds do not make as well ({ratio:.2})."
+        )
+    } else {
+        format!(
+            "With {other_name} it makes {ratio:.2} times as much as with {one_name}, if the model's error is the same for both."
+        )
+    })
+}
+
 /// The table, what limits, and what the estimate rests on.
 #[must_use]
 pub fn render(recorded: &Recorded, predictions: &[Prediction], style: Style) -> String {
-    let mut rows = table(style, &["lock", "acquisitions", "interval", "× recorded", "limit"]);
+    let mut rows = table(style, &["lock", "acquisitions", "interval", "× as recorded", "CPU time", "limit"]);
+    // Work that comes by signals may be all done before that.
+    let most = if recorded.waits_for_signals { "≤ " } else { "" };
     for prediction in predictions {
         let (low, high) = prediction.interval;
         rows.add_row([
             known_as(&prediction.lock),
-            rate(prediction.rate),
+            format!("{most}{}", rate(prediction.rate)),
             format!("{} … {}", rate(low), rate(high)),
-            format!("{:.2}", prediction.of_recorded),
+            format!("{most}{:.2}", prediction.of_home),
+            prediction.cpu_ns.map_or_else(|| String::from("not known"), crate::report::sim::ns),
             answer::words(&prediction.limit).to_owned(),
         ]);
     }
@@ -146,10 +172,15 @@ pub fn render(recorded: &Recorded, predictions: &[Prediction], style: Style) -> 
         out += &style.wrap(&format!("{}: {}", known_as(&prediction.lock), prediction.sentence), 2);
         out.push('\n');
     }
+    if let Some(sentence) = compared(predictions) {
+        out += &style.wrap(&sentence, 2);
+        out.push('\n');
+    }
     out.push('\n');
     let estimate = format!(
-        "This is an estimate, not a measurement: the interval is the seeds' range with the model's error of ±{:.0} %, within which \
-         50 to 62 of 64 cells of docs/sim-accuracy.md are, by machine. What the recording lacks is not in the interval.",
+        "This is an estimate, not a measurement. × as recorded: over the same program simulated as it was recorded. The interval has the \
+         true rate if the simulated one, at any seed, is within ±{:.0} % of it: so it was in 50 to 62 of 64 measurements on machines of two \
+         CPUs (docs/sim-accuracy.md); none were made on more. What the recording lacks is not in the interval.",
         100.0 * MODEL_ERROR
     );
     out += &style.wrap(&estimate, 0);

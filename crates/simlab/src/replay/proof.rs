@@ -58,6 +58,9 @@ impl Proof {
             rate(self.unrecorded),
         );
         let error = 100.0 * MODEL_ERROR;
+        if self.rate == 0.0 {
+            return style.wrap("There is no prediction: the simulated time is too short for a single acquisition. Give a longer --duration.", 0);
+        }
         if self.holds {
             return style.wrap(&format!("{run}, within the model's error of ±{error:.0} %."), 0);
         }

@@ -22,6 +22,8 @@ pub struct Recorded {
     pub lock: &'static str,
     /// Time with the recorder ÷ without; 1 if that is not known.
     pub cost: f64,
+    /// Whether its threads wait for signals of condition variables, which are simulated as if there were always work.
+    pub waits_for_signals: bool,
     /// Its locks.
     pub replay: Replay,
     /// What the recording does not say, and what is simulated instead: whole sentences.
@@ -89,8 +91,8 @@ impl Recorded {
         let workers = workers(profile).clamp(1, threads);
         if workers < threads {
             lacks.push(format!(
-                "Of its {threads} threads {workers} were at work at a time, on average, or waited for a lock. So many stand for them; \
-                 with more of them, all are at work."
+                "Of its {threads} threads, on average {workers} at a time did not wait for signals. So many are simulated as they were \
+                 recorded; of those that --threads asks for, all have work."
             ));
         }
         if outside < 0.0 {
@@ -118,6 +120,7 @@ impl Recorded {
                 LocksOf::Spinpark | LocksOf::Library => "spinpark",
             },
             cost: cost(profile),
+            waits_for_signals: waits_for_signals(profile),
             replay,
             lacks,
         })
@@ -162,6 +165,10 @@ fn busy_ns(profile: &Profile) -> f64 {
         if profile.cpus > 0 { profile.duration.saturating_mul(profile.cpus.into()) } else { u64::MAX };
     let busy = threads.saturating_sub(waited).min(on_cpus) as f64;
     busy / cost(profile)
+}
+
+fn waits_for_signals(profile: &Profile) -> bool {
+    profile.locks.iter().any(|lock| lock.kind == Kind::Condvar)
 }
 
 fn cost(profile: &Profile) -> f64 {
@@ -211,8 +218,7 @@ fn lacks(profile: &Profile, kept: &[&Lock]) -> Vec<String> {
         ),
         String::from("It has no data: each exclusive section changes one cache line beside its lock."),
     ];
-    let signals = |lock: &&Lock| lock.kind == Kind::Condvar;
-    if profile.locks.iter().any(|lock| signals(&lock)) {
+    if waits_for_signals(profile) {
         lacks.push(String::from(
             "It has no causes of signals: waits for condition variables are left out, as if there were always work. The rate is \
              an upper limit.",

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use spinpark_measure::report::json::Output;
+use spinpark_measure::units::counted;
 use spinpark_profile::json::load;
 use spinpark_profile::symbols::Symbols;
 use spinpark_simlab::replay::prediction::{Document, Prediction, heading, render};
@@ -59,7 +60,7 @@ pub(super) fn run(wanted: &Replay) -> anyhow::Result<ExitCode> {
         .chunks(wanted.seeds)
         .filter_map(|seeds| {
             let seeds: Vec<Report> = seeds.iter().flatten().cloned().collect();
-            Some(Prediction::new(&recorded, Summary::of(&machine, &seeds)?))
+            Some(Prediction::new(&recorded, &proof, Summary::of(&machine, &seeds)?))
         })
         .collect();
     if !predictions.is_empty() {
@@ -78,11 +79,23 @@ pub(super) fn run(wanted: &Replay) -> anyhow::Result<ExitCode> {
 fn home(wanted: &Replay, recorded: &Recorded) -> anyhow::Result<Machine> {
     let cpus = if recorded.cpus > 0 { recorded.cpus } else { recorded.threads };
     let usual = || format!("plain-{cpus}");
-    Ok(Machine::choose(&wanted.recorded_on.clone().unwrap_or_else(usual))?)
+    let machine = Machine::choose(&wanted.recorded_on.clone().unwrap_or_else(usual))?;
+    if recorded.cpus > 0 && machine.cpus() != recorded.cpus {
+        let (cpus, has) = (recorded.cpus, machine.cpus());
+        let name = if has > cpus { format!("{}:{cpus}", machine.name) } else { format!("plain-{cpus}") };
+        bail!(
+            "{} was recorded on {}, and {} has {has}\nName a machine with as many, such as {name}",
+            recorded.program,
+            counted(cpus as usize, "CPU"),
+            machine.name
+        );
+    }
+    Ok(machine)
 }
 
 fn recorded(wanted: &Replay) -> anyhow::Result<Recorded> {
-    let loaded = load(&wanted.recording, &mut Symbols::new())?;
+    let loaded = load(&wanted.recording, &mut Symbols::new())
+        .context("a recording of `spinpark profile --detail full` is needed")?;
     loaded.broken.iter().for_each(|error| note!("{error}"));
     let several = loaded.profiles.len();
     let pids: Vec<String> = loaded.profiles.iter().map(|profile| profile.pid.to_string()).collect();

@@ -51,7 +51,8 @@ fn all_workloads(style: Style) -> String {
         let needs = workload.needs().unwrap_or("–");
         rows.add_row([workload.name, needs, workload.about]);
     }
-    let numbers = "Names with numbers take any: plane-150-700 has 150 iterations inside and 700 outside.";
+    let numbers =
+        "plane-… and moves-… take any numbers of iterations: plane-150-700 has 150 inside and 700 outside.";
     format!("{}{}\n", text(&rows), style.wrap(numbers, 0))
 }
 
