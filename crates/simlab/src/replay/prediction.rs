@@ -4,16 +4,12 @@ use serde::Serialize;
 use spinpark_measure::report::{Style, table, text};
 use spinpark_show::units::{counted, number};
 
-use super::proof::Proof;
+use super::proof::{MODEL_ERROR, Proof, known_as, rate};
 use super::recorded::Recorded;
 use crate::report::sim::answer;
 use crate::schema::SCHEMA;
 use crate::simulate::limit::Limit;
 use crate::simulate::summary::Summary;
-
-/// How far the simulator is from this machine (docs/sim-accuracy.md): of 64 cells with as many threads as CPUs, 50 to 62 are within
-/// this error, simulated ÷ measured − 1, either way.
-pub const MODEL_ERROR: f64 = 0.5;
 
 /// A lock's prediction.
 #[derive(Clone, Debug, Serialize)]
@@ -118,19 +114,6 @@ impl<'a> Document<'a> {
             predictions,
         }
     }
-}
-
-/// The name by which readers know a lock.
-pub(super) fn known_as(lock: &str) -> String {
-    match lock {
-        "classic-mutex-2003" => String::from("glibc's (classic-mutex-2003)"),
-        "spinpark" => String::from("ours (spinpark)"),
-        other => other.to_owned(),
-    }
-}
-
-pub(super) fn rate(per_second: f64) -> String {
-    crate::report::sim::rate(per_second) + "/s"
 }
 
 /// Whether the last lock is better than the first, in a sentence.

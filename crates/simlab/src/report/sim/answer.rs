@@ -49,7 +49,7 @@ pub fn sentence(limit: &Limit) -> String {
         ),
         Limit::Held { place, held, readers, contended, wait_ns, wanted, mostly, causes } => format!(
             "The sections under `{place}` limit: it is held for {} of the time{}; {} of the acquisitions find it taken or \
-             wanted, and one takes {} on the average.{}",
+             wanted, and an acquisition takes {} on the average.{}",
             share(*held),
             if *readers > 0.0 { format!(", by readers for {}", share(*readers)) } else { String::new() },
             share(*contended),
@@ -89,7 +89,7 @@ pub fn sentence(limit: &Limit) -> String {
         ),
         Limit::Readers { place, held, contended, wait_ns } => format!(
             "Waiting for writers limits: they hold the lock for {} of the time; {} of the acquisitions of `{place}` find a \
-             writer, and one takes {} on the average.",
+             writer, and an acquisition takes {} on the average.",
             share(*held),
             share(*contended),
             ns(*wait_ns)

@@ -66,7 +66,7 @@ fn figures(summary: &Summary, style: Style) -> String {
                 share(time.asleep)
             ),
         ),
-        ("CPUs", format!("{} busy", share(summary.utilisation))),
+        ("CPUs", busy(summary)),
         (
             "cache lines moved",
             format!(
@@ -101,6 +101,12 @@ fn figures(summary: &Summary, style: Style) -> String {
         let _ = writeln!(lines, "{line}");
     }
     lines + "\n"
+}
+
+fn busy(summary: &Summary) -> String {
+    let each =
+        summary.cpu_ns.is_finite().then(|| format!("; {} of CPU time an operation", ns(summary.cpu_ns)));
+    format!("{} busy{}", share(summary.utilisation), each.unwrap_or_default())
 }
 
 fn places(summary: &Summary, style: Style) -> String {
