@@ -38,7 +38,7 @@ pub(crate) struct Replay {
     #[arg(long, value_name = "NAME")]
     pub(crate) recorded_on: Option<String>,
 
-    /// Number of threads [default: as many as were at work at a time when it was recorded]
+    /// Number of threads [default: as many as did not wait for signals when it was recorded]
     #[arg(short, long, value_name = "N", value_parser = threads)]
     pub(crate) threads: Option<u32>,
 
