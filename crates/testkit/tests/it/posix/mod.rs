@@ -6,6 +6,7 @@
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use spinpark_testkit::programs::private_dir;
@@ -19,6 +20,13 @@ fn program(name: &str) -> Run {
     Run::new(compile_c(format!("posix/{name}.c"), &[])).timeout(WATCHDOG)
 }
 
+/// Programs with real-time threads run one after the other: those of one would keep the CPUs from those of another, whose waits are
+/// measured.
+fn realtime_turn() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// One module per program with one test per configuration. A program may have arguments.
 macro_rules! programs {
     ($($name:ident [$($configuration:ident)*] $(= $program:literal $($arg:literal)*)?;)*) => {$(
@@ -29,6 +37,7 @@ macro_rules! programs {
                 let name = [stringify!($name), $($program)?].into_iter().last().expect("a name");
                 let run = program(name);
                 $($(let run = run.arg($arg);)*)?
+                let _turn = stringify!($name).starts_with("realtime").then(realtime_turn);
                 print!("{}", run.configuration(configuration).succeed().stdout_text());
             }
         }
