@@ -18,7 +18,7 @@ pub enum Awake {
     /// All that come, for as long as the tuning says.
     #[default]
     All,
-    /// Another one sleeps at once.
+    /// So many; a thread that finds as many awake sleeps at once.
     AtMost(u32),
 }
 

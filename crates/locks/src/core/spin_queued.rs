@@ -110,11 +110,11 @@ struct Turn<P: Platform> {
 /// How seldom a spinner asks whether the one before it runs, in intervals of the head's questions about the owner.
 const PROBES: u64 = 16;
 
-/// So many spinners are not counted: to read the slots of them all costs more than it tells, where so many CPUs run.
+/// So many spinners are not counted against the CPUs: to read that many slots costs more than it tells.
 const FEW: u32 = 8;
 
-/// How long a thread that knows nothing of the lock waits for each CPU of the machine, ns: through a short section of as many threads as
-/// run. Longer ones are not worth its wait, and many threads may have come at once.
+/// A thread that knows nothing of the lock waits for so long, times the CPUs, ns: through a short section of as many threads as run.
+/// Longer ones are not worth its wait, and many threads may have come at once.
 const FIRST_TURN_NS: u64 = 1_250;
 
 impl<P: Platform> Turn<P> {

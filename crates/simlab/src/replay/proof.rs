@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 use spinpark_measure::report::Style;
+use spinpark_show::units::counted;
 
 use super::recorded::Recorded;
 use crate::simulate::summary::Summary;
-use spinpark_show::units::counted;
 
 /// How far the simulator is from this machine (docs/sim-accuracy.md): of 64 cells with as many threads as CPUs, 50 to 62 are within
 /// this error, simulated ÷ measured − 1, either way.
@@ -75,7 +75,7 @@ impl Proof {
             0,
         );
         out += "\n\n";
-        out += &style.wrap("What a recording lacks, one of which decides here:", 0);
+        out += &style.wrap("Why is not known; a recording lacks this:", 0);
         for lack in &recorded.lacks {
             out.push('\n');
             out += &style.wrap(&format!("- {lack}"), 2);

@@ -41,7 +41,11 @@ pub(super) fn run(wanted: &Replay) -> anyhow::Result<ExitCode> {
         Some(summary) if made.end == End::Complete && summary.failure.is_none() => {
             Proof::new(&recorded, &home.name, &summary)
         }
-        _ => {
+        summary => {
+            // An interrupted or failed run says so itself.
+            if let Some((seed, what)) = summary.and_then(|summary| summary.failure) {
+                note!("Simulated as it was recorded, the run with seed {seed} failed: {what}.");
+            }
             made.say_end();
             return Ok(made.end.code(true));
         }

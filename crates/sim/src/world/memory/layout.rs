@@ -34,8 +34,8 @@ const WORD_BYTES: usize = 8;
 
 /// So many changes are remembered: more than any lock makes between its last change of a word and the wake-up there.
 const CHANGES: usize = 256;
-/// The same of words on other threads' stacks. One service of a queue changes some words of each of the waiters that it lets go, and
-/// wakes the first of them afterwards.
+/// The same of words on other threads' stacks. A service of a queue changes about four of each of the waiters that it lets go, of up to
+/// 256 readers, and a thread may wake the first of them after several services.
 const CHANGES_OF_OTHERS: usize = 4096;
 
 /// A byte of the simulated memory.
