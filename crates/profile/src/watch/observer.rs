@@ -31,12 +31,25 @@ const ENDING: Duration = Duration::from_millis(20);
 struct Process {
     /// Clock ticks since boot: with the number it is a process.
     started: u64,
-    signature: (u64, u64),
+    /// As [`Stat::image`], of the program that it is.
+    signature: Option<(u64, u64)>,
     name: String,
     images: Vec<Image>,
     /// What its thread had when it became the program that it is.
     base: Sched,
     is_alive: bool,
+}
+
+impl Process {
+    /// The threads of the program before ended with it, but for the one that goes on.
+    fn become_other(&mut self, pid: u32, image: Image) {
+        if let Some(before) = self.images.last_mut() {
+            let tasks = std::mem::take(&mut before.tasks);
+            self.base = tasks.get(&pid).map(|task| task.sched).unwrap_or_default();
+            tasks.values().for_each(|task| before.end(task));
+        }
+        self.images.push(image);
+    }
 }
 
 #[derive(Debug)]
@@ -133,7 +146,7 @@ impl Observer {
 
     /// Looks at a process; its children.
     fn process(&mut self, pid: u32, at: u64) -> Vec<u32> {
-        let Some(main) = self.read(&format!("/proc/{pid}/task/{pid}/stat")).and_then(Stat::parse) else {
+        let Some(mut main) = self.read(&format!("/proc/{pid}/task/{pid}/stat")).and_then(Stat::parse) else {
             self.end(pid);
             return Vec::new();
         };
@@ -160,13 +173,13 @@ impl Observer {
         }
         let mut process = self.processes.remove(&pid).unwrap_or_else(|| Process {
             started: main.started,
-            signature: (0, 0),
+            signature: None,
             name: String::new(),
             images: Vec::new(),
             base: Sched::default(),
             is_alive: true,
         });
-        self.image(pid, at, &main, &mut process);
+        self.image(pid, at, &mut main, &mut process);
         let mut children = Vec::new();
         let base = process.base;
         if let Some(image) = process.images.last_mut() {
@@ -192,31 +205,55 @@ impl Observer {
     }
 
     /// Notices another program, and whether the recorder is in it.
-    fn image(&mut self, pid: u32, at: u64, main: &Stat, process: &mut Process) {
-        let is_other = process.images.is_empty()
-            || process.signature != main.image && main.image != (0, 0)
-            || process.name != main.name
-                && image::program(pid) != process.images.last().map(|it| it.program.clone());
-        if is_other {
-            // The threads of the program before ended with it, but for the one that goes on.
-            if let Some(before) = process.images.last_mut() {
-                let tasks = std::mem::take(&mut before.tasks);
-                process.base = tasks.get(&pid).map(|task| task.sched).unwrap_or_default();
-                tasks.values().for_each(|task| before.end(task));
+    ///
+    /// What belongs together is read from several files: all of it is of the program of `main` only if that is still there
+    /// afterwards. A process that is another one each time is left for the next look.
+    fn image(&mut self, pid: u32, at: u64, main: &mut Stat, process: &mut Process) {
+        const ATTEMPTS: u32 = 4;
+        for _ in 0..ATTEMPTS {
+            let path = || image::program(pid);
+            let is_changed = match (process.signature, main.image) {
+                (Some(known), Some(seen)) => known != seen,
+                _ => false,
+            };
+            let is_other = process.images.is_empty()
+                || is_changed
+                || process.name != main.name && path() != process.images.last().map(|it| it.program.clone());
+            let is_unknown = || process.images.last().is_some_and(|it| it.recorder == Recorder::Unknown);
+            if is_other || is_unknown() {
+                let program = path().unwrap_or_else(|| main.name.clone());
+                let inner_pid = image::inner_number(pid).unwrap_or(pid);
+                let recorder = image::recorder(pid, &self.library);
+                let now = self.read(&format!("/proc/{pid}/task/{pid}/stat")).and_then(Stat::parse);
+                // One that ends has no image either, and no path: what was read of it stays.
+                let is_other_now = |now: &Stat| {
+                    now.image != main.image && (now.image.is_some() || path().is_some())
+                        || now.name != main.name
+                };
+                if let Some(now) = now.filter(is_other_now) {
+                    *main = now;
+                    continue;
+                }
+                if is_other {
+                    process.become_other(
+                        pid,
+                        Image {
+                            program,
+                            inner_pid,
+                            from: at,
+                            until: at,
+                            recorder,
+                            tasks: BTreeMap::new(),
+                            ended: Threads::default(),
+                        },
+                    );
+                } else if let Some(image) = process.images.last_mut() {
+                    image.recorder = recorder;
+                }
             }
-            process.images.push(Image {
-                program: image::program(pid).unwrap_or_else(|| main.name.clone()),
-                inner_pid: image::inner_number(pid).unwrap_or(pid),
-                from: at,
-                until: at,
-                recorder: Recorder::Unknown,
-                tasks: BTreeMap::new(),
-                ended: Threads::default(),
-            });
-        }
-        (process.signature, process.name) = (main.image, main.name.clone());
-        if let Some(image) = process.images.last_mut().filter(|image| image.recorder == Recorder::Unknown) {
-            image.recorder = image::recorder(pid, &self.library);
+            process.signature = main.image.or(process.signature.filter(|_| !is_other));
+            process.name.clone_from(&main.name);
+            return;
         }
     }
 
@@ -388,4 +425,27 @@ fn cpu_of_children() -> u64 {
         time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_usec.unsigned_abs() * 1_000
     };
     of(usage.ru_utime) + of(usage.ru_stime)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    /// Children that become another program are looked at all the time, also while the kernel replaces the program.
+    #[test]
+    fn a_program_is_seen_once() {
+        let script = "i=0; while [ $i -lt 15 ]; do env nice true; i=$((i + 1)); done";
+        for _ in 0..40 {
+            let mut shell = Command::new("sh").args(["-c", script]).spawn().expect("a shell");
+            let mut observer = Observer::new(shell.id(), String::from("no such library"), BTreeSet::new());
+            while observer.look() {}
+            shell.wait().expect("it ends");
+            let seen = observer.finish().programs.kept;
+            let of = |it: &Program| (it.pid, it.program.clone());
+            let distinct: BTreeSet<(u32, String)> = seen.iter().map(of).collect();
+            assert_eq!(seen.len(), distinct.len(), "{seen:#?}");
+        }
+    }
 }

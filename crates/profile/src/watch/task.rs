@@ -31,8 +31,9 @@ pub(super) struct Stat {
     pub(super) ticks: u64,
     /// When it started, clock ticks since boot.
     pub(super) started: u64,
-    /// Start of the code and of the stack: another program has others. 0 where they may not be read.
-    pub(super) image: (u64, u64),
+    /// Start of the code and of the stack: another program has others. None where they may not be read (the kernel then shows 1
+    /// and 0), and while the kernel still sets the program up (0 for what it does not know yet).
+    pub(super) image: Option<(u64, u64)>,
 }
 
 impl Stat {
@@ -51,7 +52,7 @@ impl Stat {
             parent: u32::try_from(number(4)?).ok()?,
             ticks: number(14)? + number(15)?,
             started: number(22)?,
-            image: (number(26)?, number(28)?),
+            image: Some((number(26)?, number(28)?)).filter(|(code, stack)| *code > 1 && *stack > 0),
         })
     }
 }
@@ -283,7 +284,13 @@ mod tests {
             18446744073709551615 94671974346752 94671974364681 140735807722576 0 0 0";
         let stat = Stat::parse(text).expect("a line of proc");
         assert_eq!((stat.name.as_str(), stat.state, stat.parent, stat.ticks), ("a (b) c", b'S', 18530, 12));
-        assert_eq!((stat.started, stat.image), (136_270, (94_671_974_346_752, 140_735_807_722_576)));
+        assert_eq!((stat.started, stat.image), (136_270, Some((94_671_974_346_752, 140_735_807_722_576))));
+        let text = String::from_utf8_lossy(text);
+        for (code, stack) in [("0", "140735807722576"), ("0", "0"), ("1", "0")] {
+            let text = text.replace("94671974346752", code).replace("140735807722576", stack);
+            let stat = Stat::parse(text.as_bytes()).expect("a line of proc");
+            assert_eq!(stat.image, None, "{code} {stack}");
+        }
         assert_eq!(Stat::parse(b"1 (x"), None);
         assert_eq!(
             Sched::parse(b"1680904 425082 4\n"),
