@@ -40,7 +40,9 @@ struct Spins {
 #[repr(C)]
 struct Passed {
     times: u32,
-    /// On the monotonic clock, ns; 0: not yet.
+    /// Not after a promise, which ends it: the thread has most likely waited since.
+    has_begun: bool,
+    /// On the monotonic clock, ns.
     since: u64,
 }
 
@@ -196,13 +198,13 @@ impl SpinStats {
         passed.times = 0;
         let now = clock();
         let late = LATE_NS * if cpus() > 2 { LATE_ON_MANY } else { 1 };
-        let begun = passed.since != 0;
         let since = now.saturating_sub(passed.since);
-        if begun && since <= late {
+        let is_known = passed.has_begun && since <= FORGOTTEN * late;
+        if is_known && since <= late {
             return false;
         }
-        passed.since = now;
-        begun && since <= FORGOTTEN * late
+        (passed.has_begun, passed.since) = (!is_known, now);
+        is_known
     }
 }
 
@@ -241,6 +243,25 @@ mod tests {
         let most = Tuning::LINUX.quiet_releases;
         let ends = (0..10 * most).filter(|_| spin_stats.ends_contended(LOCK, most, || true)).count();
         assert_eq!(ends, 10);
+    }
+
+    /// A promise makes the thread wait; when it has the lock again, another waiter may have been woken just before.
+    #[test]
+    fn after_a_promise_passing_begins_anew() {
+        for (cpus, late) in [(2, LATE_NS), (3, LATE_NS * LATE_ON_MANY)] {
+            let mut spin_stats = SpinStats::default();
+            let mut passes_for = |begun: u64| {
+                let mut now = begun;
+                while !spin_stats.has_passed_for_long(|| cpus, || now) {
+                    now += late / 1000;
+                }
+                now - begun
+            };
+            let first = passes_for(0);
+            // Sooner than the passing before would be forgotten.
+            let second = passes_for(first + 2 * late);
+            assert!(first > late && second > late, "{first} and {second} ns on {cpus} CPUs");
+        }
     }
 
     #[test]
