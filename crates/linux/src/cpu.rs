@@ -37,11 +37,6 @@ pub(crate) fn count() -> u32 {
     }
 }
 
-/// As [`count`], for a release, which makes no system call to know it: 0 if none has been made.
-pub(crate) fn known_count() -> u32 {
-    COUNT.load(Relaxed)
-}
-
 /// Whether the process has been started on one CPU, and has not got more since. Not with a quota of one: its threads may run side by
 /// side.
 pub(crate) fn is_only_one() -> bool {

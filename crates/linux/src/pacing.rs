@@ -63,8 +63,9 @@ pub(crate) fn spinning(lock: usize) -> Spinning {
 #[inline(never)]
 pub(crate) fn moved(looked: u64) {
     if spin_stats().wants_sample(TransferCost::from_bits(TRANSFER.load(Relaxed))) {
-        let took = now().saturating_sub(looked);
-        transfer(|cost| cost.took(took));
+        let at = now();
+        let clock = now().saturating_sub(at);
+        transfer(|cost| cost.took(at.saturating_sub(looked), clock));
     }
 }
 
@@ -142,7 +143,7 @@ pub(crate) fn has_fine_timers() -> bool {
 
 pub(crate) fn has_passed_woken() -> bool {
     // A real-time thread keeps no lock for a thread of a lower priority.
-    spin_stats().has_passed_for_long(cpu::known_count, now) && !policy::is_realtime()
+    spin_stats().has_passed_for_long(now) && !policy::is_realtime()
 }
 
 impl<R: Rooms> SpinPolicy for LinuxWith<R> {

@@ -2,13 +2,14 @@
 //!
 //! It differs by a factor of three between machines, and decides whether taking turns with a lock pays (see
 //! [`Pacing::spinning`](crate::Pacing::spinning)). A spinner looks at the clock, then at the lock, finds it free, and takes it: the time from
-//! there to the next look at the clock is a read and a compare-exchange of a line that another CPU has just written.
+//! there to the next look at the clock is a read and a compare-exchange of a line that another CPU has just written, and a look at the
+//! clock. Two looks one after the other say what that takes.
 
 /// So many samples are taken before the cost is known, and then twice as many before it is set anew. The least of them counts:
 /// others were preempted, or waited for other spinners.
-const FIRST: u16 = 8;
+const FIRST: u8 = 8;
 /// So many questions are answered with "unknown" before [`USUAL_NS`] is the answer: no thread gets a lock by spinning.
-const PATIENCE: u16 = 64;
+const PATIENCE: u8 = 64;
 /// Of two virtual CPUs of an Emerald Rapids Xeon, ns.
 const USUAL_NS: u64 = 250;
 /// One in so many acquisitions by spinning is timed, once the cost is known.
@@ -19,10 +20,11 @@ const ACQUISITIONS_PER_SAMPLE: u32 = 16;
 pub struct TransferCost {
     /// 0: not known.
     ns: u16,
-    /// Of the samples that are being collected, the least, and their number.
+    /// Of the samples that are being collected, the least, the least look at the clock, and their number.
     least: u16,
-    samples: u16,
-    questions: u16,
+    clock: u16,
+    samples: u8,
+    questions: u8,
 }
 
 impl TransferCost {
@@ -32,14 +34,24 @@ impl TransferCost {
         self.ns == 0 || count % ACQUISITIONS_PER_SAMPLE == 0
     }
 
-    /// Notes that a move took so long, ns.
-    pub fn took(&mut self, took: u64) {
-        let took = u16::try_from(took).unwrap_or(u16::MAX).max(1);
-        self.least = if self.samples == 0 { took } else { self.least.min(took) };
+    /// The count before one that is timed.
+    #[must_use]
+    pub const fn before_sample() -> u32 {
+        ACQUISITIONS_PER_SAMPLE - 1
+    }
+
+    /// Notes that a move took so long, with one look at the clock, which takes so long, ns.
+    ///
+    /// The least of each counts, not the least difference: a thread that is preempted between two looks has a long one.
+    pub fn took(&mut self, took: u64, clock: u64) {
+        let [took, clock] = [took, clock].map(|ns| u16::try_from(ns).unwrap_or(u16::MAX));
+        let is_first = self.samples == 0;
+        self.least = if is_first { took } else { self.least.min(took) };
+        self.clock = if is_first { clock } else { self.clock.min(clock) };
         self.samples += 1;
         let enough = if self.ns == 0 { FIRST } else { 2 * FIRST };
         if self.samples >= enough {
-            self.ns = self.least;
+            self.ns = self.least.saturating_sub(self.clock).max(1);
             self.samples = 0;
         }
     }
@@ -62,8 +74,12 @@ impl TransferCost {
     /// As one word, and back.
     #[must_use]
     pub const fn to_bits(self) -> u64 {
-        let Self { ns, least, samples, questions } = self;
-        ns as u64 | (least as u64) << 16 | (samples as u64) << 32 | (questions as u64) << 48
+        let Self { ns, least, clock, samples, questions } = self;
+        ns as u64
+            | (least as u64) << 16
+            | (clock as u64) << 32
+            | (samples as u64) << 48
+            | (questions as u64) << 56
     }
 
     /// See [`to_bits`](TransferCost::to_bits).
@@ -72,8 +88,9 @@ impl TransferCost {
         Self {
             ns: bits as u16,
             least: (bits >> 16) as u16,
-            samples: (bits >> 32) as u16,
-            questions: (bits >> 48) as u16,
+            clock: (bits >> 32) as u16,
+            samples: (bits >> 48) as u8,
+            questions: (bits >> 56) as u8,
         }
     }
 }
@@ -88,9 +105,9 @@ mod tests {
         for _ in 0..FIRST {
             assert_eq!(cost.ask(), 0);
             assert!(cost.wants_sample(1));
-            cost.took(80);
+            cost.took(90, 26);
         }
-        assert_eq!(cost.ask(), 180);
+        assert_eq!(cost.ask(), 144);
         assert!(!cost.wants_sample(1) && cost.wants_sample(ACQUISITIONS_PER_SAMPLE));
     }
 
@@ -104,29 +121,38 @@ mod tests {
     #[test]
     fn the_least_counts_until_the_next_series() {
         let mut cost = TransferCost::default();
-        for took in [u64::MAX, 60, 1_000_000, 50, 55, 4_000_000, 65, 60] {
-            cost.took(took);
+        for took in [u64::MAX, 70, 1_000_000, 60, 65, 4_000_000, 75, 70] {
+            cost.took(took, if took == 60 { 1_000_000 } else { 20 });
         }
-        assert_eq!(cost.ask(), 112);
+        assert_eq!(cost.ask(), 90);
         for _ in 0..2 * FIRST {
-            assert_eq!(cost.ask(), 112);
-            cost.took(80); // other CPUs
+            assert_eq!(cost.ask(), 90);
+            cost.took(84, 20); // other CPUs
         }
-        assert_eq!(cost.ask(), 180);
+        assert_eq!(cost.ask(), 144);
     }
 
     #[test]
     fn a_slow_machine_is_taken_to_be_the_usual_one() {
         let mut cost = TransferCost::default();
         for _ in 0..FIRST {
-            cost.took(1000); // or many spinners delay each other
+            cost.took(1000, 20); // or many spinners delay each other
         }
         assert_eq!(cost.ask(), USUAL_NS);
     }
 
     #[test]
+    fn a_clock_that_ticks_seldom_makes_no_cost_unknown() {
+        let mut cost = TransferCost::default();
+        for _ in 0..FIRST {
+            cost.took(0, 1000);
+        }
+        assert_eq!((cost.ask(), cost.wants_sample(1)), (2, false));
+    }
+
+    #[test]
     fn a_word_has_it_all() {
-        let cost = TransferCost { ns: 0x1234, least: 7, samples: 5, questions: 77 };
+        let cost = TransferCost { ns: 0x1234, least: 7, clock: 0xffff, samples: 5, questions: 77 };
         assert_eq!(TransferCost::from_bits(cost.to_bits()), cost);
         assert_eq!(TransferCost::default().to_bits(), 0);
     }

@@ -143,8 +143,9 @@ impl<T: Tuned> Pacing for Sim<T> {
         if is_inside() {
             let cost = transfer(|cost| *cost);
             if spin_stats(|spin_stats| spin_stats.wants_sample(cost)) {
-                let took = Self::now(Clock::Monotonic).saturating_sub(looked);
-                transfer(|cost| cost.took(took));
+                let at = Self::now(Clock::Monotonic);
+                let clock = Self::now(Clock::Monotonic).saturating_sub(at);
+                transfer(|cost| cost.took(at.saturating_sub(looked), clock));
             }
         }
     }
@@ -187,8 +188,7 @@ impl<T: Tuned> Pacing for Sim<T> {
 
     fn has_passed_woken() -> bool {
         let now = is_inside().then(|| world(|world| shown(Clock::Monotonic, world.now)));
-        let cpus = Self::cpus();
-        now.is_some_and(|now| spin_stats(|spin_stats| spin_stats.has_passed_for_long(|| cpus, || now)))
+        now.is_some_and(|now| spin_stats(|spin_stats| spin_stats.has_passed_for_long(|| now)))
     }
 
     fn ends_contended(lock: usize) -> bool {
