@@ -16,18 +16,19 @@ fn program() -> PathBuf {
     compiled("signals.c", "signals", &["-pthread"])
 }
 
-/// Starts `command` as a service manager would: SIGHUP, SIGPIPE, SIGCHLD, SIGINT ignored, SIGUSR1 and a real-time signal blocked.
-fn as_a_service(command: &mut Command) {
+/// Starts `command` with these signals ignored and those blocked, and no others: whatever the tests run under (`nohup` ignores one).
+fn with_signals(command: &mut Command, ignored: &'static [i32], blocked: &'static [i32]) {
     let prepare = || {
-        for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGPIPE, libc::SIGCHLD] {
-            // SAFETY: to ignore is a valid disposition.
-            unsafe { libc::signal(signal, libc::SIG_IGN) };
+        for signal in 1..=libc::SIGRTMAX() {
+            let disposition = if ignored.contains(&signal) { libc::SIG_IGN } else { libc::SIG_DFL };
+            // SAFETY: both are valid dispositions; for a signal that has no choice the call fails.
+            unsafe { libc::signal(signal, disposition) };
         }
         // SAFETY: plain bits; all zero is the empty set.
         let mut mask: libc::sigset_t = unsafe { std::mem::zeroed() };
-        for signal in [libc::SIGUSR1, 40] {
+        for signal in blocked {
             // SAFETY: the set is initialised.
-            unsafe { libc::sigaddset(&raw mut mask, signal) };
+            unsafe { libc::sigaddset(&raw mut mask, *signal) };
         }
         // SAFETY: the set is initialised; no old mask is wanted.
         unsafe { libc::sigprocmask(libc::SIG_SETMASK, &raw const mask, std::ptr::null_mut()) };
@@ -42,15 +43,19 @@ fn as_a_service(command: &mut Command) {
 fn dispositions_and_mask_are_inherited() {
     let directory = tempfile::tempdir().unwrap();
     for options in [&["run"][..], &["profile"], &["profile", "--overhead"], &["compare", "--rounds", "6"]] {
-        for (service, expected) in
-            [(true, "ignored: 1 2 13 17; blocked: 10 40\n"), (false, "ignored:; blocked:\n")]
-        {
+        // As a service manager starts it, and as a shell.
+        for (ignored, blocked, expected) in [
+            (
+                &[libc::SIGHUP, libc::SIGINT, libc::SIGPIPE, libc::SIGCHLD][..],
+                &[libc::SIGUSR1, 40][..],
+                "ignored: 1 2 13 17; blocked: 10 40\n",
+            ),
+            (&[], &[], "ignored:; blocked:\n"),
+        ] {
             let log = directory.path().join("log");
             let mut command = recording(directory.path(), []);
             command.args(options).arg("--").arg(program()).arg("show").arg(&log);
-            if service {
-                as_a_service(&mut command);
-            }
+            with_signals(&mut command, ignored, blocked);
             let result = said(&mut command);
             assert_eq!(result.code, Some(0), "{options:?}: {result:#?}");
             let text = fs::read_to_string(&log).unwrap();
