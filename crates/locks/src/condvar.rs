@@ -1,15 +1,15 @@
 //! A condition variable: a queue, by real-time priority and then FIFO. A signal wakes its waiter, which then locks the mutex as
-//! any thread; or, if the calling thread holds the mutex and will wait for something itself soon, it leaves that to the release
-//! of the mutex. Where both can use only the same CPU, it *moves* the waiter to the mutex' queue instead, asleep as it is,
-//! until its turn comes.
+//! any thread; or, if the calling thread holds the mutex and will wait for something itself soon, or has the only CPU that the waiter
+//! can use, it *defers* that to the release of the mutex.
 //!
-//! Origin: wait morphing as in nsync and abseil; document 003 asked for one system call per signal. Moving needs none: the
-//! mutex' release wakes the waiter when it can run. But it puts the waiter's turn before the work of the threads that run,
+//! Origin: wait morphing as in nsync and abseil; document 003 asked for one system call per signal. Those *move* a waiter to the
+//! mutex' queue, asleep as it is, until its turn comes. But that puts its turn before the work of the threads that run,
 //! which then wait for it one item at a time. A waiter that is woken at once comes a little later, and until then they move
 //! hundreds of items without a sleep; on a second CPU it may find the mutex free. But one that is woken while the signaller
 //! holds the mutex finds it held: that pays where the signaller goes on, since the waiter then comes later, and costs time
 //! where it waits for the waiter's work. `docs/tuning.md` ("Wake, move or leave it to the release") has the planes of
-//! queues that decided it.
+//! queues that decided it. And a waiter that was moved asleep looks at nothing by itself: if the one that is woken before it is stopped, it
+//! would sleep at a free mutex (L3 in [`core`](crate::core)).
 //!
 //! Gives: that order among waiters; no lost and no stolen wake-up (a signal picks its waiter under the queue lock, so
 //! glibc's bug 25847 cannot arise); the variable may be destroyed right after a broadcast: a waiter that was signalled does not
@@ -53,14 +53,14 @@
 //!   in this queue a signal need not be passed on, so the thread that takes the last one out ends the references of the
 //!   waiters in the mutex' queue. It finds them: a waiter with a reference is linked there before this queue is unlocked.
 //!   If another thread has the mutex' queue locked, a signal does not wait for it. It gives the waiter that it takes out a
-//!   reference (`SIGNALLED_LAST`), wakes it, and leaves the others' references to it. (It is woken, not moved: it must not
+//!   reference (`SIGNALLED_LAST`), wakes it, and leaves the others' references to it. (It is woken, not deferred: it must not
 //!   sleep in the mutex' queue before it has ended them.) That waiter, and a last one that gives up, lock the mutex' queue,
 //!   then this one, and end the references if there is still no waiter; else a later last one does. No thread that has this
 //!   queue locked waits for a mutex' queue, so this order cannot deadlock.
 //! - **C6** A signal whose result is not asked for waits for no thread that has a queue locked. If this queue is locked, the
 //!   signal leaves itself, in one step, to the thread that has it locked, which makes it before it unlocks.
 //!   So it goes to a waiter that was linked then, or to that thread itself, and not to a later one. The step is the
-//!   signaller's last access to the variable. The waiter is woken, never moved or deferred.
+//!   signaller's last access to the variable. The waiter is woken, never deferred.
 //!
 //! # Orderings
 //!
@@ -119,7 +119,7 @@ pub struct Waiter<P: Platform> {
 }
 
 impl<P: Platform> Waiter<P> {
-    /// A wait that ends with `mutex` held, to whose queue a signal moves it.
+    /// A wait that ends with `mutex` held, to whose release a signal may leave it.
     pub fn with_mutex(mutex: &RawMutex<P>) -> Self {
         let mut node = WaitNode::new(Want::Lock, P::thread_token(), mutex.core().queue());
         node.only_cpu = P::only_cpu();
@@ -345,7 +345,7 @@ impl<P: Platform> RawCondvar<P> {
         let mut next = waiters.pop();
         while let Some(first) = next.take() {
             let way = Self::way_to(first.node(), &mut defers);
-            let Some(mutex) = Self::mutex_of(first.node()).filter(|_| way != Way::Wake) else {
+            let Some(mutex) = Self::mutex_of(first.node()).filter(|_| way == Way::Defer) else {
                 drop(queue.take());
                 first.notify(RELEASED);
                 next = waiters.pop();
@@ -362,7 +362,7 @@ impl<P: Platform> RawCondvar<P> {
                     break;
                 }
             }
-            let rest = mutex.absorb(group, way == Way::Defer);
+            let rest = mutex.absorb(group);
             drop(queue.take());
             rest.notify_all(RELEASED);
         }

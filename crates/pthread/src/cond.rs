@@ -9,8 +9,7 @@
 //!
 //! | condition variable | mutex  | served by                                                                       |
 //! |--------------------|--------|---------------------------------------------------------------------------------|
-//! | ours               | ours   | us: a signal wakes the waiter, or leaves that to the release of the mutex; where |
-//! |                    |        | both can use only the same CPU, it moves the waiter to the mutex' queue         |
+//! | ours               | ours   | us: a signal wakes the waiter, or leaves that to the release of the mutex       |
 //! | ours               | glibc's| us: a signal wakes the waiter, which then locks through glibc                   |
 //! | glibc's (shared)   | glibc's| glibc                                                                           |
 //! | glibc's (shared)   | ours   | us from then on: a private mutex shows that no other process takes part         |

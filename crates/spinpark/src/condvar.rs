@@ -26,8 +26,8 @@ impl WaitTimeoutResult {
 
 /// A condition variable: threads wait for a change of what a [`Mutex`](crate::Mutex) protects; 16 bytes.
 ///
-/// FIFO. A notification wakes its waiter, at once or as the calling thread releases the mutex; on one CPU it moves the
-/// waiter to the mutex' queue, without a system call. No notification is lost to a waiter that times out. Waits may end for
+/// FIFO. A notification wakes its waiter, at once or as the calling thread releases the mutex.
+/// No notification is lost to a waiter that times out. Waits may end for
 /// no reason.
 ///
 /// Threads may wait with different mutexes: each takes back its own (`parking_lot` panics there). The condition of

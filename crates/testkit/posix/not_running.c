@@ -3,6 +3,8 @@
  *
  *   not_running waiter mutex|write|condvar   a waiter is stopped; the lock is given up and taken again, by lock and by trylock
  *   not_running woken K                      K waiters are stopped as they are woken, one after the other; another waiter gets on
+ *   not_running signalled alone|all          the first of four waiters on a condition variable is stopped; a broadcast, or a signal for
+ *                                            each, lets the others go on; with one CPU, or with all
  *   not_running handler                      a handler takes the mutex that the call below it waits for
  *   not_running handlers                     handlers wait for a time for the mutex whose call they interrupt, at any of its steps
  *   not_running realtime                     a real-time thread takes a mutex that was promised to a waiter without a CPU
@@ -453,6 +455,62 @@ static void slow_cancellation(void)
     CHECK(meanwhile > before / 20);
 }
 
+/* ---- signalled ----------------------------------------------------------------------------------------- */
+
+enum { FRIENDS = 4 };
+static atomic_int in_wait, gone;
+static int may_go;
+
+static void *waits_to_go(void *unused)
+{
+    (void)unused;
+    OK(pthread_mutex_lock(&mutex));
+    atomic_fetch_add(&in_wait, 1);
+    while (may_go == 0)
+        OK(pthread_cond_wait(&cond, &mutex));
+    may_go--;
+    OK(pthread_mutex_unlock(&mutex));
+    atomic_fetch_add(&gone, 1);
+    return NULL;
+}
+
+static void gone_are(int number)
+{
+    for (int ms = 0; ms < LIMIT_MS && atomic_load(&gone) < number; ms++)
+        sleep_us(1000);
+    CHECK(atomic_load(&gone) == number);
+}
+
+/* The waiters come one after the other, and the first one is stopped. */
+static void one_of_many_signalled(int broadcasts, int under_mutex)
+{
+    pthread_t waiters[FRIENDS];
+    atomic_store(&in_wait, 0);
+    atomic_store(&gone, 0);
+    may_go = 0;
+    for (int i = 0; i < FRIENDS; i++) {
+        OK(pthread_create(&waiters[i], NULL, waits_to_go, NULL));
+        while (atomic_load(&in_wait) <= i)
+            sleep_us(100);
+        OK(pthread_mutex_lock(&mutex)); /* it has released it to wait */
+        OK(pthread_mutex_unlock(&mutex));
+    }
+    stop(waiters[0]);
+    OK(pthread_mutex_lock(&mutex));
+    may_go = FRIENDS;
+    if (!under_mutex)
+        OK(pthread_mutex_unlock(&mutex));
+    for (int i = 0; i < (broadcasts ? 1 : FRIENDS); i++)
+        OK(broadcasts ? pthread_cond_broadcast(&cond) : pthread_cond_signal(&cond));
+    if (under_mutex)
+        OK(pthread_mutex_unlock(&mutex));
+    gone_are(FRIENDS - 1);
+    atomic_store(&resumed, atomic_load(&stopped));
+    gone_are(FRIENDS);
+    for (int i = 0; i < FRIENDS; i++)
+        OK(pthread_join(waiters[i], NULL));
+}
+
 int main(int argc, char **argv)
 {
     CHECK(argc > 1);
@@ -467,6 +525,12 @@ int main(int argc, char **argv)
         on_signal(stop_here);
         for (int round = 0; round < ROUNDS; round++)
             stopped_woken(argc > 2 ? atoi(argv[2]) : 1);
+    } else if (strcmp(what, "signalled") == 0) {
+        CHECK(argc > 2);
+        CHECK(strcmp(argv[2], "all") == 0 || bind_to(0));
+        on_signal(stop_here);
+        for (int round = 0; round < ROUNDS; round++)
+            one_of_many_signalled(round & 1, round & 2);
     } else if (strcmp(what, "handler") == 0) {
         on_signal(takes);
         for (int round = 0; round < 2 * ROUNDS; round++) {

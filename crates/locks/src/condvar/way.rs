@@ -15,8 +15,6 @@ pub(super) enum Way {
     Wake,
     /// Leaves that to the calling thread's release of the mutex.
     Defer,
-    /// Leaves it asleep until the mutex is its own.
-    Move,
 }
 
 impl<P: Platform> RawCondvar<P> {
@@ -36,12 +34,10 @@ impl<P: Platform> RawCondvar<P> {
         if waiter.claim.load(Relaxed) == SIGNALLED_LAST {
             return Way::Wake; // C5
         }
-        // It cannot run before the calling thread leaves its CPU, as far as is known.
-        if P::cpus() == 1 || (waiter.only_cpu.is_some() && waiter.only_cpu == P::only_cpu()) {
-            return Way::Move;
-        }
         let holds = || word::owner(mutex.peek()) == P::thread_token();
-        if holds() && *defers.get_or_insert_with(|| P::waits_next(mutex.key())) {
+        // It cannot run before the calling thread leaves its CPU, as far as is known.
+        let shares_cpu = || P::cpus() == 1 || (waiter.only_cpu.is_some() && waiter.only_cpu == P::only_cpu());
+        if holds() && (shares_cpu() || *defers.get_or_insert_with(|| P::waits_next(mutex.key()))) {
             Way::Defer
         } else {
             Way::Wake
@@ -50,7 +46,7 @@ impl<P: Platform> RawCondvar<P> {
 }
 
 impl<P: Platform> Waiter<P> {
-    /// After [`RawCondvar::finish`]: takes the mutex back, from its queue if the wait was moved there.
+    /// After [`RawCondvar::finish`]: takes the mutex back, from its queue if the wait was deferred there.
     pub fn reacquire(&self, result: WaitResult, mutex: &RawMutex<P>) {
         if !self.reacquire_shared(result, mutex) {
             P::overwritten(mutex.core().key());

@@ -108,8 +108,8 @@
 //!   on it for ever: its thread may be stopped, or be kept from its CPU by threads of a higher priority. Each queued waiter looks at the
 //!   lock by itself (T14). If it is free, the waiter takes it, and clears `WAKING`. If the lock is held in two looks in a row, and some
 //!   waiter was on its way in both, the head clears `WAKING`, so that the next release wakes a waiter; another waiter does that if the head
-//!   was moved here from a condition variable and has no timer yet. (One that is moved to the queue of a lock that no other thread waits
-//!   for is woken by the release that finds it, unless `WAKING` is left of a stopped thread; only threads bound to one CPU are moved.)
+//!   was deferred to here by a condition variable and has no timer yet: its wait is ended by the release of the thread that has signalled
+//!   it.
 //!   A thread whose `WAKING` was cleared may later clear that of another: that costs a wake-up too many, and loses none, since the other
 //!   one is awake. So `WAKING` is set only while some thread that was woken has not settled. This is the last resort: no look is made in
 //!   a wait that is shorter than `watch_ns`. A look needs the queue, and so does a queued waiter that leaves. If another thread has it

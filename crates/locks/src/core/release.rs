@@ -289,29 +289,29 @@ impl<P: Platform> LockCore<P> {
         }
     }
 
-    /// Takes over waiters that were dequeued from a condition variable's queue: they sleep on, in this queue.
+    /// Takes over waiters that were dequeued from a condition variable's queue: they sleep on, in this queue, until the release of the
+    /// calling thread, which holds the lock, ends their waits.
     ///
-    /// `defers`: the calling thread holds the lock, and its release is to end their waits. Those whom it gives back are to be
-    /// notified by the caller: others queue already, and would be served before them; or another thread has the queue locked, for
-    /// which a signal does not wait.
+    /// Those whom it gives back are to be notified by the caller: others queue already, and would be served before them; or another
+    /// thread has the queue locked, for which a signal does not wait.
     ///
     /// Nothing here is touched after the queue lock is released and before the notification: as soon as they are all
     /// served, the last of them may free the lock.
     #[cold]
     #[inline(never)]
-    pub(crate) fn absorb(&self, mut waiters: Chain<P>, defers: bool) -> Chain<P> {
+    pub(crate) fn absorb(&self, mut waiters: Chain<P>) -> Chain<P> {
         let Some(mut queue) = self.lock_queue_or(Ask::Nothing) else { return waiters };
         let uncontended = match queue.head() {
             None => self.peek() & word::FLAGS == 0,
             // Beside a woken waiter (after a fair release) the next release would leave the queue to that one.
             Some(head) => head.is_deferred() && !word::is_waking(self.peek()),
         };
-        if defers && !uncontended {
+        if !uncontended {
             return waiters;
         }
         while let Some(waiter) = waiters.pop() {
-            P::event(if defers { Event::DeferredWake } else { Event::MovedWaiter });
-            waiter.move_to(&mut queue, defers);
+            P::event(Event::DeferredWake);
+            waiter.move_to(&mut queue);
         }
         let serviced = self.service(&mut queue, None);
         drop(queue);
@@ -361,14 +361,9 @@ impl<P: Platform> LockCore<P> {
                 Action::EndWaits | Action::EndAllWaits => serviced.ended.append(plan.pop(queue)),
                 Action::Grant(_) | Action::HandOver => serviced.granted.append(plan.pop(queue)),
             }
-            // If the calling thread holds the lock, it is the one that releases it, later, and sees its own mark.
-            if word::marks_in_passing(before, seen)
-                && !queue.had_attention()
-                && word::owner(before) != P::thread_token()
-            {
-                P::heavy_fence(); // A1
-                seen = self.peek();
-            } else if is_last {
+            // A1: no fence. What marks the lock here is the first waiter that its holder defers: the calling thread, which releases it later,
+            // and sees its own mark. Any other queue is marked already.
+            if is_last {
                 break;
             }
         }

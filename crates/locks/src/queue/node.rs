@@ -315,10 +315,10 @@ impl<P: Platform> Dequeued<P> {
     }
 
     /// Links the waiter into `queue` behind all of its rank, asleep or awake as it is (Q2: the list owns it then).
-    /// `deferred`: the next release ends its wait.
-    pub(crate) fn move_to(self, queue: &mut super::LockedQueue<'_, P>, deferred: bool) {
+    /// The next release ends its wait.
+    pub(crate) fn move_to(self, queue: &mut super::LockedQueue<'_, P>) {
         // SAFETY: Q2: the dequeued node is the caller's.
-        self.node().deferred.with_mut(|it| unsafe { *it = deferred });
+        self.node().deferred.with_mut(|it| unsafe { *it = true });
         // SAFETY: Q1: `queue` is locked.
         self.node().moved.with_mut(|it| unsafe { *it = true });
         queue.push(self.node());

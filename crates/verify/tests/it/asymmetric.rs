@@ -10,7 +10,7 @@ use loom::sync::atomic::AtomicU32;
 use loom::thread::{self, yield_now};
 use spinpark_locks::{Preference, RawCondvar, RawMutex, RawRwLock, WaitResult};
 use spinpark_platform::Event::{
-    GrantedReaders, MovedWaiter, Parked, SpinAcquired, SpinLeftBudget, TimedOut, WokeHead,
+    DeferredWake, GrantedReaders, Parked, SpinAcquired, SpinLeftBudget, TimedOut, WokeHead,
 };
 use spinpark_platform::{Event, Platform};
 use spinpark_verify::platform::{Loom, advance, lead_in};
@@ -159,7 +159,7 @@ fn signalled(run: impl FnOnce(&Arc<Shared<Pair>>)) {
 
 #[test]
 fn a_release_against_a_signal_without_the_lock() {
-    check(Model::new().preemptions(4), &[MovedWaiter, WokeHead], || {
+    check(Model::new().preemptions(4), &[WokeHead], || {
         signalled(|shared| {
             let signaller = shared.spawn(|shared| assert!(shared.lock.condvar.signal()));
             shared.data.add();
@@ -171,7 +171,7 @@ fn a_release_against_a_signal_without_the_lock() {
 
 #[test]
 fn a_release_after_a_signal_under_the_lock() {
-    check(Model::new().preemptions(1), &[MovedWaiter, WokeHead], || {
+    check(Model::new().preemptions(1), &[DeferredWake, WokeHead], || {
         signalled(|shared| {
             let other = shared.spawn(|shared| {
                 shared.lock.mutex.lock();
@@ -202,8 +202,8 @@ fn a_release_by_another_thread_against_a_signal_by_the_owner() {
 }
 
 #[test]
-fn a_mutex_freed_by_the_waiter_that_a_signal_moved() {
-    check(Model::new().preemptions(3), &[MovedWaiter, WokeHead], || {
+fn a_mutex_freed_by_the_waiter_that_was_signalled() {
+    check(Model::new().preemptions(3), &[WokeHead], || {
         let mutex = Mortal::new(Mutex::<1>::new());
         let condvar = Mortal::new(RawCondvar::new());
         let waiter = lead_in(|| {

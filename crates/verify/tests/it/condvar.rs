@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use loom::thread;
 use spinpark_locks::{RawCondvar, RawMutex, WaitResult, Waiter};
-use spinpark_platform::Event::{MovedWaiter, TimedOut, WokeHead};
+use spinpark_platform::Event::{DeferredWake, TimedOut, WokeHead};
 use spinpark_platform::{Futex, Wait};
 use spinpark_verify::model::Checked;
 use spinpark_verify::platform::{Loom, advance, leave_next_sleep};
@@ -55,7 +55,7 @@ fn a_signal_under_the_lock() {
             shared.put_and_signal();
             waiter.join().unwrap();
         })
-        .reaches(&[MovedWaiter]);
+        .reaches(&[DeferredWake]);
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn a_signal_after_the_lock() {
             shared.condvar.signal();
             waiter.join().unwrap();
         })
-        .reaches(&[MovedWaiter]);
+        .reaches(&[WokeHead]);
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn two_signals_for_two_waiters() {
             shared.put_and_signal();
             join_all(waiters);
         })
-        .reaches(&[MovedWaiter]);
+        .reaches(&[DeferredWake]);
 }
 
 #[test]
@@ -109,13 +109,13 @@ fn a_broadcast_for_two_waiters() {
             shared.mutex.unlock();
             join_all(waiters);
         })
-        .reaches(&[MovedWaiter, WokeHead]);
+        .reaches(&[DeferredWake, WokeHead]);
 }
 
-/// With several CPUs a signal wakes its waiter; with one it moves it.
+/// With several CPUs a signal wakes its waiter; with one it leaves that to the release of the mutex.
 #[test]
 fn a_timeout_against_a_signal() {
-    a_timeout_against_a_signal_on(1).reaches(&[TimedOut, MovedWaiter]);
+    a_timeout_against_a_signal_on(1).reaches(&[TimedOut, DeferredWake]);
     a_timeout_against_a_signal_on(2).reaches(&[TimedOut]);
 }
 
@@ -151,7 +151,7 @@ fn a_timeout_loses_no_signal() {
             one_signal_for_two(&shared, |shared| shared.condvar.wait(&shared.mutex, Some(after(1))));
             clock.join().unwrap();
         })
-        .reaches(&[MovedWaiter]);
+        .reaches(&[DeferredWake]);
 }
 
 /// A cancelled waiter leaves by unwinding where it waits for its mutex, while a signal takes it out of this queue and into
@@ -180,7 +180,7 @@ fn a_waiter_leaves_as_it_is_signalled() {
             shared.mutex.unlock();
             assert!(shared.condvar.is_idle());
         })
-        .reaches(&[TimedOut, MovedWaiter]);
+        .reaches(&[TimedOut, DeferredWake]);
 }
 
 #[test]
@@ -197,7 +197,7 @@ fn a_cancelled_wait_loses_no_signal() {
                 result
             });
         })
-        .reaches(&[TimedOut, MovedWaiter]);
+        .reaches(&[TimedOut, DeferredWake]);
 }
 
 #[test]
@@ -275,7 +275,7 @@ fn destroyed_right_after_a_broadcast_to_one() {
 
 #[test]
 fn destroyed_right_after_a_broadcast_to_two() {
-    Model::new().check(|| destroyed_right_after_a_broadcast(2, false)).reaches(&[MovedWaiter]);
+    Model::new().check(|| destroyed_right_after_a_broadcast(2, false)).reaches(&[DeferredWake]);
 }
 
 /// With several CPUs the broadcast wakes the waiters itself.

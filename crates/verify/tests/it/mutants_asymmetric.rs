@@ -86,14 +86,6 @@ fn no_fence() {
     rejected!("no_fence", LOST_WAKE_UP, || a_release_against_a_waiter(Model::new().fault(Fault::NoFence)));
 }
 
-/// The mark is wiped out, and no thread notices. (A thread that queues looks twice: after the fence, and for the head.)
-#[test]
-fn no_look_after_the_fence() {
-    rejected!("no_look_after_the_fence", LOST_WAKE_UP, || {
-        a_release_against_a_signal(Model::new().fault(Fault::NoLook));
-    });
-}
-
 /// The mark is never there when its thread looks: it tries for ever.
 #[test]
 fn the_mark_never_lasts() {

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
 use loom::thread::{JoinHandle, spawn, yield_now};
 use spinpark_locks::{Preference, RawCondvar, RawMutex, RawRwLock, Waiter, WaiterRefs};
-use spinpark_platform::Event::{DemandedHandoff, MovedWaiter, Parked, RevokedBias, WokeHead};
+use spinpark_platform::Event::{DeferredWake, DemandedHandoff, Parked, RevokedBias, WokeHead};
 use spinpark_platform::Ordering::{Relaxed, Release};
 use spinpark_platform::{AtomicU32, Futex, Memory};
 use spinpark_verify::model::Checked;
@@ -408,7 +408,7 @@ fn a_last_signal_beside_a_waiter_of_the_mutex(step: u32, all: bool, last: Last) 
 fn last_signals(last: Last) {
     for all in [false, true] {
         let body = move |step| a_last_signal_beside_a_waiter_of_the_mutex(step, all, last);
-        reach(&at_each_step(Model::new().preemptions(0), 16, body), MovedWaiter);
+        reach(&at_each_step(Model::new().preemptions(0), 16, body), DeferredWake);
     }
 }
 

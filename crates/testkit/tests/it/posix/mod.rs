@@ -122,6 +122,8 @@ programs! {
     stopped_waiter_condvar [glibc spinpark] = "not_running" "waiter" "condvar";
     stopped_woken_1 [glibc spinpark] = "not_running" "woken" "1";
     stopped_woken_5 [glibc spinpark] = "not_running" "woken" "5";
+    stopped_signalled [glibc spinpark] = "not_running" "signalled" "all";
+    stopped_signalled_alone [glibc spinpark] = "not_running" "signalled" "alone";
     handler_of_a_waiter [glibc spinpark] = "not_running" "handler";
     handlers_that_wait [glibc spinpark] = "not_running" "handlers";
     stopped_in_queue [spinpark];

@@ -31,12 +31,6 @@ fn a_fence_that_does_not_wait_for_stores() {
     rejected(Checker::new(family("mutex_tight")).fault(Fault::NoDrain), hangs);
 }
 
-/// The mark is wiped out, and no thread notices. (A thread that queues looks twice: after the fence, and for the head.)
-#[test]
-fn no_look_after_the_fence() {
-    rejected(Checker::new(family("condvar_tight")).fault(Fault::NoLook), never_ends);
-}
-
 /// The mark is never there when its thread looks: it tries for ever, or until the lock is free, and leaves a flag behind.
 #[test]
 fn the_mark_never_lasts() {
