@@ -18,7 +18,7 @@ fn program() -> PathBuf {
 
 /// Starts `command` with these signals ignored and those blocked, and no others: whatever the tests run under (`nohup` ignores one).
 fn with_signals(command: &mut Command, ignored: &'static [i32], blocked: &'static [i32]) {
-    let prepare = || {
+    let prepare = move || {
         for signal in 1..=libc::SIGRTMAX() {
             let disposition = if ignored.contains(&signal) { libc::SIG_IGN } else { libc::SIG_DFL };
             // SAFETY: both are valid dispositions; for a signal that has no choice the call fails.
