@@ -208,6 +208,8 @@ fn a_daemon_that_closes_everything() {
         others.filter(|it| it["is_left"] == true).filter_map(|it| it["pid"].as_u64()).collect();
     let own =
         json.iter().filter(|one| one["observed"]["is_left"] == true).filter_map(|one| one["pid"].as_u64());
-    let daemon = left.iter().copied().chain(own).next().expect("a process that was left");
+    let seen = || json.iter().map(|one| &one["observed"]).collect::<Vec<_>>();
+    let daemon = left.iter().copied().chain(own).next();
+    let daemon = daemon.unwrap_or_else(|| panic!("no process was left: {text}\n{:#?}", seen()));
     kill("KILL", &daemon.to_string());
 }
