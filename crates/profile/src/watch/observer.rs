@@ -114,7 +114,8 @@ impl Observer {
         wanted.max(paid_at.saturating_sub(elapsed))
     }
 
-    /// Looks at all processes of the run. Whether one is alive.
+    /// Looks at all processes of the run. Whether one may be alive: the child of an adopted one that has ended comes to light at the
+    /// next look.
     pub(super) fn look(&mut self) -> bool {
         let before = cpu_of_this_thread();
         let at = ns(self.begun.elapsed());
@@ -130,18 +131,20 @@ impl Observer {
         }
         let gone: Vec<u32> = self.processes.keys().copied().filter(|pid| !seen.contains(pid)).collect();
         gone.into_iter().for_each(|pid| self.end(pid));
+        let mut has_reaped = false;
         for pid in adopted.into_iter().filter(|pid| *pid != self.root) {
             // Adopted children are reaped here; the program itself by the command, which wants its status.
             if self.processes.get(&pid).is_none_or(|process| !process.is_alive)
                 && let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw)
             {
+                has_reaped = true;
                 let _ = rustix::process::waitpid(Some(pid), WaitOptions::NOHANG);
             }
         }
         self.last = at;
         self.looks += 1;
         self.cost += cpu_of_this_thread().saturating_sub(before);
-        self.processes.values().any(|process| process.is_alive)
+        has_reaped || self.processes.values().any(|process| process.is_alive)
     }
 
     /// Looks at a process; its children.
