@@ -27,8 +27,7 @@ impl WaitTimeoutResult {
 /// A condition variable: threads wait for a change of what a [`Mutex`](crate::Mutex) protects; 16 bytes.
 ///
 /// FIFO. A notification wakes its waiter, at once or as the calling thread releases the mutex.
-/// No notification is lost to a waiter that times out. Waits may end for
-/// no reason.
+/// No notification is lost to a waiter that times out. Waits may end for no reason.
 ///
 /// Threads may wait with different mutexes: each takes back its own (`parking_lot` panics there). The condition of
 /// [`wait_while_for`](Self::wait_while_for) and [`wait_while_until`](Self::wait_while_until) is looked at once more after

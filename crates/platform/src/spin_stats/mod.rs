@@ -51,7 +51,8 @@ struct Passed {
 /// The longest pause: after eight misses in a row, one chance in 256 is taken.
 const MOST_MISSES: u32 = 8;
 
-/// One in so many waits in which a thread would back off is spent awake.
+/// One in so many waits in which a thread would back off is spent awake: a spin of 20 us at most, where each of the others sleeps for 100 us
+/// or more. If each such spin acquires, 256 waits of all threads make a series of samples.
 const BACK_OFFS_PER_SPIN: u32 = 16;
 
 /// How many releases lie between two looks at the clock; a look costs as much as a release.
