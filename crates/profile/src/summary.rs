@@ -61,6 +61,12 @@ pub fn summary(profile: &Profile) -> Summary {
     let is_back_first = is_small && !is_little(profile.waited());
     let top = profile.locks.first().filter(|lock| lock.lock_wait() > 0);
     let runtime = runtime(profile).filter(|(_, waited)| !is_little(*waited));
+    // Its mutex is a part of it: whoever waits there waits for the runtime's lock, too.
+    let of_runtimes = profile.locks.iter().filter(|lock| handed_over(&lock.label).is_some());
+    let of_runtimes: u64 = of_runtimes.map(Lock::lock_wait).sum();
+    let is_runtime_first = runtime.is_some_and(|(_, by_signals)| {
+        is_small || by_signals + of_runtimes > waited.saturating_sub(of_runtimes)
+    });
 
     let mut details = Vec::new();
     let stuck = stuck::stuck(profile);
@@ -71,8 +77,15 @@ pub fn summary(profile: &Profile) -> Summary {
         _ if profile.locks.is_empty() && profile.detail == Detail::Off => {
             String::from("Nothing was recorded: recording was off.")
         }
-        _ if is_small && runtime.is_some() => {
-            runtime.as_ref().map_or(String::new(), |(lock, waited)| runtime_first(profile, lock, *waited))
+        _ if is_runtime_first => {
+            if let Some(top) = top.filter(|_| !is_small) {
+                details.push(format!(
+                    "Threads also waited {}.",
+                    amount(profile, waited, share_of_time, waiters)
+                ));
+                details.push(blame(profile, top, waited));
+            }
+            runtime.map_or(String::new(), |(lock, waited)| runtime_first(profile, lock, waited))
         }
         _ if is_back_first => {
             details.extend(top.map(|top| blame(profile, top, waited)));
@@ -135,10 +148,10 @@ pub fn summary(profile: &Profile) -> Summary {
         details.extend(others(profile, waited));
     }
     details.extend(back(profile).filter(|_| !is_back_first || runtime.is_some()));
-    if let Some((lock, waited)) = runtime.as_ref().filter(|_| !is_small) {
-        details.push(runtime_first(profile, lock, *waited));
+    if let Some((lock, waited)) = runtime.filter(|_| !is_runtime_first) {
+        details.push(runtime_first(profile, lock, waited));
     }
-    let signals = profile.signal_wait() - runtime.as_ref().map_or(0, |(_, waited)| *waited);
+    let signals = profile.signal_wait() - runtime.map_or(0, |(_, waited)| waited);
     if signals > 0 {
         details.push(format!(
             "Threads also waited {} for signals of condition variables: for work, or for a resource (a pool, a semaphore).",

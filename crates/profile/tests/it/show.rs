@@ -168,6 +168,27 @@ fn idle_workers_are_not_contention() {
     assert!(summary.details[0].contains("4.000 s for signals"), "{:?}", summary.details);
 }
 
+/// A runtime's lock that is handed over by signals leads where threads waited longer for it than for all locks.
+#[test]
+fn a_runtime_lock_leads_if_it_was_waited_for_most() {
+    let mut profile = profile();
+    let condvar =
+        profile.locks.iter_mut().find(|lock| lock.kind == Kind::Condvar).expect("a condition variable");
+    condvar.label = String::from("CPython's GIL");
+    let first = summary(&profile);
+    assert!(first.headline.starts_with("Threads waited 4.000 s for `CPython's GIL`"), "{first:?}");
+    assert!(first.details[0].starts_with("Threads also waited 3.805 s for locks"), "{first:?}");
+    assert!(first.details[1].contains("`cache_lock`") && first.lock == Some(0), "{first:?}");
+    let signals = profile.locks.iter_mut().flat_map(|lock| &mut lock.roles);
+    signals.filter(|stats| stats.role == Role::Signal).for_each(|stats| stats.wait.total -= 1_000_000_000);
+    let second = summary(&profile);
+    assert!(second.headline.contains("`cache_lock`"), "{second:?}");
+    assert!(
+        second.details.iter().any(|detail| detail.starts_with("Threads waited 3.000 s for `CPython's GIL`")),
+        "{second:?}"
+    );
+}
+
 #[test]
 fn a_little_waiting_is_said_to_be_little() {
     let mut profile = profile();
