@@ -12,7 +12,7 @@ use spinpark_platform::{Clock, Comparison, Deadline, Futex, Operand, Wait, WakeO
 
 use crate::layout::{LinuxWith, Rooms};
 use crate::syscall::call6;
-use crate::{barriers, lend, place, policy, thread};
+use crate::{barriers, left_asleep, lend, place, policy, thread};
 
 const WAIT: i32 = libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG;
 const WAIT_FOR: i32 = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
@@ -185,6 +185,14 @@ impl<R: Rooms> Futex for LinuxWith<R> {
     fn queues() {
         thread::set_queued(true);
         let _ = barriers::are_few();
+    }
+
+    fn may_be_left(lock: usize, word: &AtomicU32) {
+        left_asleep::note(lock, word);
+    }
+
+    fn was_roused(lock: usize, word: &AtomicU32) -> bool {
+        left_asleep::withdraw(lock, word)
     }
 
     fn has_left_queues() {

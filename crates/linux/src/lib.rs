@@ -18,6 +18,7 @@ mod generation;
 mod interrupted;
 mod layout;
 mod leave;
+mod left_asleep;
 mod lend;
 mod mapping;
 mod memory;

@@ -10,7 +10,7 @@ use spinpark_platform::{
 
 use crate::layout::{LinuxWith, Rooms};
 use crate::thread::spin_stats;
-use crate::{barriers, clock, cpu, place, policy, raw, sandbox, spin_room, thread};
+use crate::{barriers, clock, cpu, left_asleep, place, policy, raw, sandbox, spin_room, thread};
 
 fn now() -> u64 {
     clock::now(Clock::Monotonic)
@@ -79,6 +79,12 @@ pub(crate) fn turn_begins(lock: usize, marked: bool) {
 
 pub(crate) fn returns_soon(lock: usize) -> bool {
     spin_stats().returns_soon(lock, transfer_ns())
+}
+
+pub(crate) fn sleeps_for(lock: usize) {
+    if let Some(left) = spin_stats().strays(lock) {
+        left_asleep::rouse(left);
+    }
 }
 
 pub(crate) fn waits_next(lock: usize) -> bool {
@@ -247,6 +253,10 @@ impl<R: Rooms> Pacing for LinuxWith<R> {
 
     fn returns_soon(lock: usize) -> bool {
         returns_soon(lock)
+    }
+
+    fn sleeps_for(lock: usize) {
+        sleeps_for(lock);
     }
 
     fn waits_next(lock: usize) -> bool {

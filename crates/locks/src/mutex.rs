@@ -143,6 +143,7 @@ impl<P: Platform> RawMutex<P> {
     /// did before.
     pub fn unlock_to_wait(&self) {
         P::releases_to_wait(self.core.key());
+        P::sleeps_for(self.core.key());
         self.core.release(Release::WriteToWait);
     }
 

@@ -51,6 +51,18 @@ pub trait Futex: Memory + Clocks {
     #[inline(always)]
     fn queues() {}
 
+    /// Notes that the calling thread is about to sleep on `word`, and keeps its own time, so that releases of the lock at `lock` may
+    /// leave it asleep.
+    fn may_be_left(lock: usize, word: &Self::AtomicU32) {
+        let _ = (lock, word);
+    }
+
+    /// After that sleep: whether a thread that left it has roused it, or another waiter's note has replaced its own.
+    fn was_roused(lock: usize, word: &Self::AtomicU32) -> bool {
+        let _ = (lock, word);
+        false
+    }
+
     /// Notes that the calling thread is in no queue, and has none locked: its call can be left anywhere again.
     #[inline(always)]
     fn has_left_queues() {}

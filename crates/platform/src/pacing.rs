@@ -140,6 +140,13 @@ pub trait Pacing: Sized + Send + Sync + 'static {
         false
     }
 
+    /// Notes that the calling thread is about to sleep in a wait for the lock at `lock`. If it has not come back for another one that
+    /// it [was taken to](Pacing::returns_soon), it rouses the waiter that it has left asleep there, if that can be found
+    /// ([`may_be_left`](crate::Futex::may_be_left)): the other lock itself may be gone by now.
+    fn sleeps_for(lock: usize) {
+        let _ = lock;
+    }
+
     /// Whether the calling thread, which holds the lock at `lock` and signals, mostly waits for something itself soon after
     /// that. Notes the signal. `false` is always a safe answer.
     fn waits_next(lock: usize) -> bool {

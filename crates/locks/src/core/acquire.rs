@@ -1,6 +1,6 @@
 //! The slow way in: spin, queue, sleep, contend, and round again.
 
-use spinpark_platform::{Deadline, Event, Platform, Spin, Spinning};
+use spinpark_platform::{Deadline, Event, Platform, Spin, Spinning, Wait};
 
 use super::patience::Patience;
 use super::queued::Joined;
@@ -69,6 +69,7 @@ impl<P: Platform> LockCore<P> {
             P::queues();
             return Outcome::of(self.give_up(want, token, announced) || self.last_look(want, token));
         }
+        P::sleeps_for(self.key());
         let node = WaitNode::new(want, token, core::ptr::null());
         let patience = Self::patience(&node);
         P::queues(); // late: what the node asks takes a system call
@@ -203,7 +204,8 @@ impl<P: Platform> LockCore<P> {
                     patience = patience.lets_owner_go_on::<P>();
                     self.recheck(node, false)
                 }
-                Notice::TimedOut => Joined::Queued, // the two clocks disagree by a little
+                // It was roused by a thread that left it asleep, and does not come back; or the two clocks disagree by a little.
+                Notice::TimedOut => self.recheck(node, false),
             };
             match joined {
                 Joined::Acquired => return Outcome::Acquired,
@@ -236,9 +238,26 @@ impl<P: Platform> LockCore<P> {
     /// Sleeps until notified, until the next recheck, or until `deadline`.
     #[inline(never)] // for the drop-in's size
     fn sleep_on(&self, node: &WaitNode<P>, patience: Patience, deadline: Option<Deadline>) -> Notice {
+        let may_be_left = self.may_be_left(node, patience);
         P::or_leave(&|| self.abandon(node.want, self.time_out(node, patience)), || {
-            node.park(deadline, |word, expected, deadline| patience.sleep::<P>(word, expected, deadline))
+            node.park(deadline, |word, expected, deadline| {
+                if !may_be_left {
+                    return patience.sleep::<P>(word, expected, deadline);
+                }
+                P::may_be_left(self.key(), word);
+                let slept = patience.sleep::<P>(word, expected, deadline);
+                if P::was_roused(self.key(), word) {
+                    Wait::TimedOut
+                } else {
+                    slept
+                }
+            })
         })
+    }
+
+    /// Whether a release may leave the waiter asleep because its thread comes back for the lock ([`LockCore::returns`]).
+    fn may_be_left(&self, node: &WaitNode<P>, patience: Patience) -> bool {
+        has_no_cpu_to_spare::<P>() && node.want.is_write() && patience.rechecks() && !patience.is_demanding()
     }
 
     /// Whether a waiter leaves the lock to its owner for a while instead of taking turns with it, because that gets more work

@@ -182,6 +182,12 @@ impl SpinStats {
         self.turns.returns_soon(lock, transfer)
     }
 
+    /// For [`Pacing::sleeps_for`](crate::Pacing::sleeps_for): the other lock whose sleepers are to be roused.
+    #[inline(always)]
+    pub fn strays(&mut self, lock: usize) -> Option<usize> {
+        self.turns.strays(lock)
+    }
+
     /// See [`Pacing::is_timed`](crate::Pacing::is_timed).
     pub fn is_timed(&self, lock: usize) -> bool {
         self.turns.is_timed(lock)

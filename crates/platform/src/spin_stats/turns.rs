@@ -48,6 +48,8 @@ pub(crate) struct Turns {
     waited_for: usize,
     /// The wait before that was for the same one.
     again: bool,
+    /// The lock whose waiters were left asleep by the last release, as this thread was taken to come back for it; 0: none.
+    left: usize,
 }
 
 /// One lock: its latest two samples, ns. The smaller one counts, because preemption only ever adds.
@@ -120,7 +122,19 @@ impl Turns {
     /// Whether a thread that releases `lock` comes back for it so soon that a waiter which keeps its own time is better left
     /// asleep. One without samples of it is taken to: its waiters' times say so.
     pub(crate) fn returns_soon(&mut self, lock: usize, transfer: u64) -> bool {
-        self.known(lock).lock != lock || self.spinning(lock, transfer) == Spinning::BackOff
+        let returns = self.known(lock).lock != lock || self.spinning(lock, transfer) == Spinning::BackOff;
+        if returns {
+            self.left = lock;
+        } else if self.left == lock {
+            self.left = 0;
+        }
+        returns
+    }
+
+    /// The thread is about to sleep in a wait for `lock`: the other lock whose waiters it has left asleep, if it did not come back for
+    /// that one.
+    pub(crate) fn strays(&mut self, lock: usize) -> Option<usize> {
+        Some(core::mem::take(&mut self.left)).filter(|&left| left != 0 && left != lock)
     }
 
     /// Whether the thread has lately released `lock` to wait on a condition variable. Each question is one signal.
@@ -164,6 +178,9 @@ impl Turns {
     /// An attempt to acquire `lock`.
     #[inline(never)]
     pub(crate) fn returned(&mut self, lock: usize, clock: impl FnOnce() -> u64) {
+        if self.left == lock {
+            self.left = 0;
+        }
         if self.timed.lock != lock || self.timed.released == 0 {
             return;
         }
@@ -369,6 +386,22 @@ mod tests {
             (turns.spinning(LOCK, TRANSFER), turns.returns_soon(LOCK, TRANSFER)),
             (Spinning::BackOff, true)
         );
+    }
+
+    #[test]
+    fn a_thread_that_sleeps_elsewhere_first_has_left_waiters_asleep() {
+        let mut turns = Turns::default();
+        assert_eq!(turns.strays(OTHER), None, "it has left none");
+        assert!(turns.returns_soon(LOCK, TRANSFER));
+        assert_eq!((turns.strays(OTHER), turns.strays(OTHER)), (Some(LOCK), None), "once");
+        assert!(turns.returns_soon(LOCK, TRANSFER));
+        turns.returned(LOCK, || 1000);
+        assert_eq!(turns.strays(OTHER), None, "it came back first");
+        assert!(turns.returns_soon(LOCK, TRANSFER));
+        assert_eq!(turns.strays(LOCK), None, "it sleeps there itself");
+        turn(&mut turns, OTHER, 20, 5_000);
+        assert!(turns.returns_soon(LOCK, TRANSFER) && !turns.returns_soon(OTHER, TRANSFER));
+        assert_eq!(turns.strays(OTHER), Some(LOCK), "its waiters still sleep");
     }
 
     #[test]

@@ -124,7 +124,10 @@ pub(super) fn wake(address: usize, count: u32) -> u32 {
         return 0;
     }
     enter();
-    let futex = futex(address);
+    wake_on(futex(address), address, count)
+}
+
+fn wake_on(futex: Option<Place>, address: usize, count: u32) -> u32 {
     let buckets = lock(&[futex]);
     let woken = take(futex, count);
     unlock(&buckets);
@@ -132,6 +135,15 @@ pub(super) fn wake(address: usize, count: u32) -> u32 {
     settle();
     world(|world| world.note(Did::Woke(address, woken.len() as u32)));
     woken.len() as u32
+}
+
+/// Rouses the waiter that releases of the lock `name` have left asleep, if there is a note of it. That may be an old one, of a word
+/// that is gone: the kernel's name of it is what counts.
+pub(super) fn rouse_left(name: usize) {
+    if let Some((word, address)) = world(|world| world.shared.left_asleep.remove(&name)) {
+        enter();
+        wake_on(Some(word), address, 1);
+    }
 }
 
 pub(super) fn requeue(
@@ -263,6 +275,31 @@ impl<T: Tuned> Futex for Sim<T> {
         if is_inside() {
             world(|world| world.threads[world.running].local.has_queued = true);
         }
+    }
+
+    fn may_be_left(lock: usize, word: &AtomicU32) {
+        if is_inside() {
+            let address = word.address();
+            world(|world| {
+                let name = world.name_of_lock(lock);
+                if let Some(word) = world.alive(address) {
+                    world.shared.left_asleep.insert(name, (word, address));
+                }
+            });
+        }
+    }
+
+    fn was_roused(lock: usize, word: &AtomicU32) -> bool {
+        is_inside()
+            && world(|world| {
+                let name = world.name_of_lock(lock);
+                let word = world.alive(word.address());
+                let noted = world.shared.left_asleep.get(&name).is_some_and(|note| Some(note.0) == word);
+                if noted {
+                    world.shared.left_asleep.remove(&name);
+                }
+                !noted
+            })
     }
 
     fn has_left_queues() {

@@ -6,7 +6,7 @@ use spinpark_platform::{
 };
 
 use super::clock::shown;
-use super::{AtomicU32, Sim, Tuned, spin_room};
+use super::{AtomicU32, Sim, Tuned, calls, spin_room};
 use crate::engine::run::{is_inside, world};
 use crate::here;
 use crate::world::World;
@@ -173,6 +173,15 @@ impl<T: Tuned> Pacing for Sim<T> {
     fn returns_soon(lock: usize) -> bool {
         let transfer = transfer(TransferCost::ask);
         of_lock(lock, |spin_stats, lock, _| spin_stats.returns_soon(lock, transfer))
+    }
+
+    fn sleeps_for(lock: usize) {
+        // In a run that is checked, waiters are roused for no reason, too.
+        let is_guess = T::GUESSES && is_inside() && here::random(4) == 0;
+        let left = of_lock(lock, |spin_stats, lock, _| spin_stats.strays(lock).or(is_guess.then_some(lock)));
+        if let Some(left) = left {
+            calls::rouse_left(left >> 4);
+        }
     }
 
     fn waits_next(lock: usize) -> bool {

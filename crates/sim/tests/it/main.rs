@@ -11,6 +11,7 @@ mod kernel;
 mod kernel_workloads;
 mod litmus;
 mod machines;
+mod nested;
 mod perfetto;
 mod times;
 mod wake_ups;
