@@ -7,8 +7,6 @@
 
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering::Relaxed};
 
-use crate::futex;
-
 struct Note {
     lock: AtomicUsize,
     /// Null: its waiter was roused, or is awake.
@@ -37,14 +35,12 @@ pub(crate) fn withdraw(lock: usize, word: &AtomicU32) -> bool {
     of(lock).word.compare_exchange(own, core::ptr::null_mut(), Relaxed, Relaxed).is_err()
 }
 
+/// Takes the note of the waiter that releases of the lock that was at `lock` have left asleep: what it sleeps on.
 #[cold]
 #[inline(never)]
-pub(crate) fn rouse(lock: usize) {
+pub(crate) fn take(lock: usize) -> Option<*const AtomicU32> {
     let note = of(lock);
-    if note.lock.load(Relaxed) == lock && !note.word.load(Relaxed).is_null() {
-        let word = note.word.swap(core::ptr::null_mut(), Relaxed);
-        if !word.is_null() {
-            futex::wake(word, 1);
-        }
-    }
+    let is_there = note.lock.load(Relaxed) == lock && !note.word.load(Relaxed).is_null();
+    let word = if is_there { note.word.swap(core::ptr::null_mut(), Relaxed) } else { core::ptr::null_mut() };
+    (!word.is_null()).then_some(word.cast_const())
 }

@@ -10,7 +10,7 @@ use spinpark_platform::{
 
 use crate::layout::{LinuxWith, Rooms};
 use crate::thread::spin_stats;
-use crate::{barriers, clock, cpu, left_asleep, place, policy, raw, sandbox, spin_room, thread};
+use crate::{barriers, clock, cpu, futex, left_asleep, place, policy, raw, sandbox, spin_room, thread};
 
 fn now() -> u64 {
     clock::now(Clock::Monotonic)
@@ -82,8 +82,8 @@ pub(crate) fn returns_soon(lock: usize) -> bool {
 }
 
 pub(crate) fn sleeps_for(lock: usize) {
-    if let Some(left) = spin_stats().strays(lock) {
-        left_asleep::rouse(left);
+    if let Some(word) = spin_stats().strays(lock).and_then(left_asleep::take) {
+        futex::wake(word, 1);
     }
 }
 

@@ -82,7 +82,7 @@ impl Tuning {
         pass_ns: 4 * NS_PER_US,
         reader_patience_ns: 100 * NS_PER_MS,
         unmarked_ns: 50 * NS_PER_MS,
-        watch_ns: 5 * NS_PER_MS,
+        watch_ns: 4 * NS_PER_MS,
         longest_watch_ns: 128 * NS_PER_MS,
         queue_polls: 100,
         // So that the barrier of the next waiter, 5 to 60 us, costs each of them a few nanoseconds at the most.

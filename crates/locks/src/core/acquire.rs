@@ -257,7 +257,8 @@ impl<P: Platform> LockCore<P> {
 
     /// Whether a release may leave the waiter asleep because its thread comes back for the lock ([`LockCore::returns`]).
     fn may_be_left(&self, node: &WaitNode<P>, patience: Patience) -> bool {
-        has_no_cpu_to_spare::<P>() && node.want.is_write() && patience.rechecks() && !patience.is_demanding()
+        let keeps_time = patience.rechecks() && !patience.is_demanding();
+        has_no_cpu_to_spare::<P>() && node.want.is_write() && !node.is_realtime() && keeps_time
     }
 
     /// Whether a waiter leaves the lock to its owner for a while instead of taking turns with it, because that gets more work

@@ -59,6 +59,11 @@
 //! others. One that has waited for `unmarked_ns` has starved: it is woken with a mark. (Not of a read-write lock: readers
 //! that wait behind writers would find no mark to wait for.)
 //!
+//! T17: on two CPUs, a release whose thread is taken to come back at once leaves a `TIMED` head asleep (L1). If that thread goes to sleep
+//! for another lock or a condition variable first, it rouses the head, which looks at the lock then, not at its next recheck: the head
+//! may hold what the thread waits for, and no one else may be running. It does not touch the lock, which may be gone, but a note
+//! of what the head sleeps on ([`may_be_left`](spinpark_platform::Futex::may_be_left)). As T13, this changes nothing else.
+//!
 //! # Trace
 //!
 //! `pthread_mutex_lock` and `pthread_mutex_unlock` through the drop-in (`export.rs` of `preload` calls `mutex.rs` of `pthread`;
@@ -98,7 +103,8 @@
 //!   release (`needs_service`), an upgradable holder that came in (readers have room beside it), and a thread that withdraws
 //!   its announced state without acquiring, or was woken without a mark and leaves (T3, T4, T8, T9). The last
 //!   condition is the only one that leans on a timer, and only on two CPUs, for a head that backs off: a release whose
-//!   thread comes back at once leaves it asleep, one whose thread waits for something else next (`WriteToWait`) wakes it.
+//!   thread comes back at once leaves it asleep, one whose thread waits for something else next (`WriteToWait`) wakes it. (A thread that
+//!   waits for something else after all rouses it, T17: a hint, on which nothing relies.)
 //! - **L2** (no starvation) A head that others may pass is `TIMED`, or `WAKING`, or the next release wakes it to time
 //!   itself (without a mark, it times itself once it has waited for `unmarked_ns`: T16). So it demands the lock
 //!   `starvation_ns` after that; of readers, again and again (H3). A real-time waiter times
