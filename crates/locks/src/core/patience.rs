@@ -2,6 +2,7 @@
 
 use spinpark_platform::{Clock, Deadline, Platform, Wait};
 
+use super::spin::has_cpus_to_spare;
 use crate::word::{self, Want};
 
 /// The times of one wait, ns on the monotonic clock.
@@ -44,7 +45,8 @@ impl Patience {
         let patience = if reader { P::TUNING.reader_patience_ns } else { P::TUNING.starvation_ns };
         let end = in_ns::<P>(patience);
         let recheck = if reader { end } else { u64::MAX };
-        let span = P::TUNING.watch_ns;
+        let least = if has_cpus_to_spare::<P>() { 0 } else { P::TUNING.least_watch_ns };
+        let span = P::TUNING.watch_ns.max(least);
         let watch = end.saturating_sub(patience).saturating_add(span);
         Self { end, recheck, span: 0, demand: 0, of: None, watch, watch_span: span, saw_waking: false }
     }

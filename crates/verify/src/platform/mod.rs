@@ -83,6 +83,7 @@ impl<
         reader_patience_ns: READER_PATIENCE_NS,
         unmarked_ns: STARVATION_NS,
         watch_ns: WATCH_NS,
+        least_watch_ns: 0,
         longest_watch_ns: WATCH_NS,
         queue_polls: 0,
         quiet_releases: 1,
