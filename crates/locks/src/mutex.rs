@@ -142,9 +142,10 @@ impl<P: Platform> RawMutex<P> {
     /// [`RawMutex::unlock`] by a thread that waits for something else next, so that a waiter is woken whatever the thread
     /// did before.
     pub fn unlock_to_wait(&self) {
-        P::releases_to_wait(self.core.key());
-        P::sleeps_for(self.core.key());
+        let key = self.core.key();
+        P::releases_to_wait(key);
         self.core.release(Release::WriteToWait);
+        P::sleeps_for(key); // T17, without the mutex: the roused thread may want it
     }
 
     /// [`RawMutex::unlock`] of a mutex without waiters; on `false` nothing was done, and

@@ -53,7 +53,7 @@ pub struct Tuning {
     /// After so long a sleeping waiter first looks at the lock by itself, ns, and then after twice as long each time: a
     /// thread that was woken before it may be stopped. `u64::MAX`: it does not.
     pub watch_ns: u64,
-    /// The first look comes no earlier than this where no CPU is to spare, ns: a timer that ends before the kernel's next tick costs as
+    /// The first look comes no earlier than this with one or two CPUs, ns: a timer that ends before the kernel's next tick costs as
     /// much as the switch to another thread.
     pub least_watch_ns: u64,
     /// The longest time between two such looks, ns.

@@ -61,7 +61,7 @@ pub fn summary(profile: &Profile) -> Summary {
     let is_back_first = is_small && !is_little(profile.waited());
     let top = profile.locks.first().filter(|lock| lock.lock_wait() > 0);
     let runtime = runtime(profile).filter(|(_, waited)| !is_little(*waited));
-    // Its mutex is a part of it: whoever waits there waits for the runtime's lock, too.
+    // Its mutex is a part of it: a thread that waits there waits for the runtime's lock, too.
     let of_runtimes = profile.locks.iter().filter(|lock| handed_over(&lock.label).is_some());
     let of_runtimes: u64 = of_runtimes.map(Lock::lock_wait).sum();
     let is_runtime_first = runtime.is_some_and(|(_, by_signals)| {

@@ -69,7 +69,6 @@ impl<P: Platform> LockCore<P> {
             P::queues();
             return Outcome::of(self.give_up(want, token, announced) || self.last_look(want, token));
         }
-        P::sleeps_for(self.key());
         let node = WaitNode::new(want, token, core::ptr::null());
         let patience = Self::patience(&node);
         P::queues(); // late: what the node asks takes a system call
@@ -80,6 +79,7 @@ impl<P: Platform> LockCore<P> {
                 Outcome::Acquired
             }
             Joined::Queued => {
+                P::sleeps_for(self.key()); // T17
                 let patience = if timed { patience.lets_owner_go_on::<P>() } else { patience };
                 self.wait_in_queue(&node, patience, deadline)
             }
@@ -201,7 +201,10 @@ impl<P: Platform> LockCore<P> {
                     self.recheck(node, true)
                 }
                 Notice::TimedOut if patience.rechecks_early() => {
-                    patience = patience.lets_owner_go_on::<P>();
+                    // One that was roused (T17) has let its owner go on for a part of the time only.
+                    if patience.is_recheck_due::<P>() {
+                        patience = patience.lets_owner_go_on::<P>();
+                    }
                     self.recheck(node, false)
                 }
                 // It was roused by a thread that left it asleep, and does not come back; or the two clocks disagree by a little.
@@ -235,7 +238,7 @@ impl<P: Platform> LockCore<P> {
         }
     }
 
-    /// Sleeps until notified, until the next recheck, or until `deadline`.
+    /// Sleeps until notified, until the next recheck or until it is roused for one (T17), or until `deadline`.
     #[inline(never)] // for the drop-in's size
     fn sleep_on(&self, node: &WaitNode<P>, patience: Patience, deadline: Option<Deadline>) -> Notice {
         let may_be_left = self.may_be_left(node, patience);
@@ -257,8 +260,7 @@ impl<P: Platform> LockCore<P> {
 
     /// Whether a release may leave the waiter asleep because its thread comes back for the lock ([`LockCore::returns`]).
     fn may_be_left(&self, node: &WaitNode<P>, patience: Patience) -> bool {
-        let keeps_time = patience.rechecks() && !patience.is_demanding();
-        has_no_cpu_to_spare::<P>() && node.want.is_write() && !node.is_realtime() && keeps_time
+        has_no_cpu_to_spare::<P>() && node.want.is_write() && !node.is_realtime() && patience.may_be_left()
     }
 
     /// Whether a waiter leaves the lock to its owner for a while instead of taking turns with it, because that gets more work

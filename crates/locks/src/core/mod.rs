@@ -46,7 +46,7 @@
 //! Once roused, a thread is woken fast. This changes nothing but the state of a node, and is as harmless as a wake-up for no
 //! reason.
 //!
-//! T14: a waiter that has slept for `watch_ns` (`least_watch_ns` where no CPU is to spare), then for twice as long each time, *looks* at the lock by itself. It takes a free
+//! T14: a waiter that has slept for `watch_ns` (`least_watch_ns` with one or two CPUs), then for twice as long each time, *looks* at the lock by itself. It takes a free
 //! one, whatever is promised (L3).
 //!
 //! T15: a waiter that is to queue, and finds the queue locked for as long, looks in the same way from outside
@@ -62,7 +62,7 @@
 //! T17: on two CPUs, a release whose thread is taken to come back at once leaves a `TIMED` head asleep (L1). If that thread goes to sleep
 //! for another lock or a condition variable first, it rouses the head, which looks at the lock then, not at its next recheck: the head
 //! may hold what the thread waits for, and no one else may be running. It does not touch the lock, which may be gone, but a note
-//! of what the head sleeps on ([`may_be_left`](spinpark_platform::Futex::may_be_left)). As T13, this changes nothing else.
+//! of what the head sleeps on ([`may_be_left`](spinpark_platform::Futex::may_be_left)). The head rechecks, as at the end of its time; nothing relies on it.
 //!
 //! # Trace
 //!
@@ -140,7 +140,7 @@
 //!   owns nothing, and takes the lock as any thread does. The promise ends as it comes, or leaves with no waiter behind it. No thread
 //!   depends on its coming: calls that do not wait, or whose time is up, and threads with a real-time priority take the lock past a promise,
 //!   which is a demand then; waiters that look (L3) do, and end it; a thread that came after the promise
-//!   queues, and looks, so it heeds a promise for its first `watch_ns` and its spin at the most.
+//!   queues, and looks, so it heeds a promise until its first look and its spin at the most.
 //!   A writer's release past a woken waiter also promises the lock to it, once threads that run have passed it for long
 //!   ([`Pacing::has_passed_woken`](spinpark_platform::Pacing)): it may be waiting for the CPU of one of them, which finds the
 //!   promise when it comes back for the lock. (To yield the CPU in the release would be to yield it with other locks held.)

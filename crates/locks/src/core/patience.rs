@@ -172,6 +172,16 @@ impl Patience {
         self.recheck != u64::MAX
     }
 
+    /// Whether the time of that has come.
+    pub(super) fn is_recheck_due<P: Platform>(self) -> bool {
+        P::now(Clock::Monotonic) >= self.recheck
+    }
+
+    /// Whether it keeps its own time, and has not demanded the lock: a pause between two demands is not cut short.
+    pub(super) fn may_be_left(self) -> bool {
+        self.rechecks() && self.demand == 0
+    }
+
     /// Whether it does nothing by itself: if it sleeps for too long, that is by the caller's deadline.
     pub(super) fn has_no_timer(self) -> bool {
         !self.rechecks() && self.watch == u64::MAX

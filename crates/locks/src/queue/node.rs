@@ -64,7 +64,7 @@ pub(crate) enum Notice {
     Granted,
     /// Signalled, with nothing held and nothing owed.
     Released,
-    /// Nothing yet, and the deadline has passed.
+    /// Nothing yet, and the deadline or the time of a recheck has come, or a thread has roused this one for a recheck (T17 in `core`).
     TimedOut,
 }
 

@@ -12,7 +12,7 @@ const ROUNDS: u64 = 20_000;
 const RECORDS: u64 = 64;
 const STEP_NS: u64 = 20;
 const STEPS_PER_YIELD: u64 = 4;
-/// 2,500 to 2,800; 600 to 750 where nobody rouses, and all sleep until timers end.
+/// 2,500 to 2,800; 600 to 750 where no thread rouses another, and all sleep until timers end.
 const LEAST: f64 = 1_500.0;
 
 /// Rounds in a millisecond, of threads that lock one of many records, and a lock for all within that, and may yield their CPUs

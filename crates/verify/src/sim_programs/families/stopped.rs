@@ -37,8 +37,13 @@ pub(crate) struct Looks<T>(PhantomData<T>);
 
 impl<T: Tuned> Tuned for Looks<T> {
     // A checked run makes polls rarer while nothing changes: a hundred of them would take longer than the stop.
-    const TUNING: Tuning =
-        Tuning { watch_ns: 20_000, longest_watch_ns: 640_000, queue_polls: 2, ..T::TUNING };
+    const TUNING: Tuning = Tuning {
+        watch_ns: 20_000,
+        least_watch_ns: 0,
+        longest_watch_ns: 640_000,
+        queue_polls: 2,
+        ..T::TUNING
+    };
     const READS_PER_CPU: u32 = T::READS_PER_CPU;
     const GUESSES: bool = T::GUESSES;
 }
