@@ -187,7 +187,7 @@ impl<R: Rooms> Futex for LinuxWith<R> {
         let _ = barriers::are_few();
     }
 
-    fn may_be_left(lock: usize, word: &AtomicU32) {
+    fn notes_sleep(lock: usize, word: &AtomicU32) {
         left_asleep::note(lock, word);
     }
 

@@ -2,8 +2,8 @@
 //! elsewhere. It may not touch the lock any more, which may be gone. So a waiter notes here, by the lock's address, what it sleeps on.
 //!
 //! Only hints: each such waiter keeps its own time. A note may be overwritten by that of another lock, or be of a waiter that has gone,
-//! whose word is then memory of something else: that is only an address for `futex_wake`, and all who sleep there expect to be
-//! woken for no reason.
+//! whose word is then memory of something else: that is only an address for `futex_wake`, and each thread that sleeps
+//! there expects to be woken for no reason.
 
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering::Relaxed};
 
@@ -13,6 +13,7 @@ struct Note {
     word: AtomicPtr<AtomicU32>,
 }
 
+/// Locks whose notes share a place overwrite each other's, which leaves one of them to its timer: no other number was measured.
 const NOTES: usize = 64;
 
 static NOTE: [Note; NOTES] =

@@ -51,13 +51,14 @@ pub trait Futex: Memory + Clocks {
     #[inline(always)]
     fn queues() {}
 
-    /// Notes that the calling thread is about to sleep on `word`, and keeps its own time, so that releases of the lock at `lock` may
-    /// leave it asleep.
-    fn may_be_left(lock: usize, word: &Self::AtomicU32) {
+    /// Notes that the calling thread is about to sleep on `word` with a timer of its own, so that releases of the lock at `lock` may
+    /// leave it asleep. For [`Pacing::sleeps_for`](crate::Pacing::sleeps_for).
+    fn notes_sleep(lock: usize, word: &Self::AtomicU32) {
         let _ = (lock, word);
     }
 
-    /// After that sleep: whether a thread that left it has roused it, or another waiter's note has replaced its own.
+    /// Takes that note back after the sleep. `true`: it has gone, because a thread that left this one asleep has roused it, or another
+    /// waiter's note has replaced it.
     fn was_roused(lock: usize, word: &Self::AtomicU32) -> bool {
         let _ = (lock, word);
         false

@@ -142,7 +142,7 @@ pub trait Pacing: Sized + Send + Sync + 'static {
 
     /// Notes that the calling thread is about to sleep in a wait for the lock at `lock`. If it has not come back for another one that
     /// it [was taken to](Pacing::returns_soon), it rouses the waiter that it has left asleep there, if that can be found
-    /// ([`may_be_left`](crate::Futex::may_be_left)): the other lock itself may be gone by now.
+    /// ([`notes_sleep`](crate::Futex::notes_sleep)): the other lock itself may be gone by now.
     fn sleeps_for(lock: usize) {
         let _ = lock;
     }

@@ -53,8 +53,8 @@ pub struct Tuning {
     /// After so long a sleeping waiter first looks at the lock by itself, ns, and then after twice as long each time: a
     /// thread that was woken before it may be stopped. `u64::MAX`: it does not.
     pub watch_ns: u64,
-    /// The first look comes no earlier than this with one or two CPUs, ns: a timer that ends before the kernel's next tick costs as
-    /// much as the switch to another thread.
+    /// The first look comes no earlier than this with one or two CPUs, ns: a timer that ends before the kernel's next tick costs a
+    /// virtual machine as much as the switch to another thread.
     pub least_watch_ns: u64,
     /// The longest time between two such looks, ns.
     pub longest_watch_ns: u64,

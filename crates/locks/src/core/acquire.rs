@@ -247,7 +247,7 @@ impl<P: Platform> LockCore<P> {
                 if !may_be_left {
                     return patience.sleep::<P>(word, expected, deadline);
                 }
-                P::may_be_left(self.key(), word);
+                P::notes_sleep(self.key(), word);
                 let slept = patience.sleep::<P>(word, expected, deadline);
                 if P::was_roused(self.key(), word) {
                     Wait::TimedOut
@@ -258,7 +258,7 @@ impl<P: Platform> LockCore<P> {
         })
     }
 
-    /// Whether a release may leave the waiter asleep because its thread comes back for the lock ([`LockCore::returns`]).
+    /// T17: whether a release may leave the waiter asleep because its thread comes back for the lock ([`LockCore::returns`]).
     fn may_be_left(&self, node: &WaitNode<P>, patience: Patience) -> bool {
         has_no_cpu_to_spare::<P>() && node.want.is_write() && !node.is_realtime() && patience.may_be_left()
     }

@@ -46,10 +46,10 @@
 //! Once roused, a thread is woken fast. This changes nothing but the state of a node, and is as harmless as a wake-up for no
 //! reason.
 //!
-//! T14: a waiter that has slept for `watch_ns` (`least_watch_ns` with one or two CPUs), then for twice as long each time, *looks* at the lock by itself. It takes a free
-//! one, whatever is promised (L3).
+//! T14: a waiter that has slept for `watch_ns` (`least_watch_ns` with one or two CPUs), then for twice as long each time, *looks* at
+//! the lock by itself. It takes a free one, whatever is promised (L3).
 //!
-//! T15: a waiter that is to queue, and finds the queue locked for as long, looks in the same way from outside
+//! T15: a waiter that is to queue, and finds the queue locked for `watch_ns`, looks in the same way from outside
 //! ([`queued`]): it withdraws what it has announced, and takes the lock, queues, or leaves at its deadline.
 //!
 //! T16: where the process has one CPU, a mutex' waiter is woken *without a mark*, one by each release that finds a queue. It
@@ -59,10 +59,11 @@
 //! others. One that has waited for `unmarked_ns` has starved: it is woken with a mark. (Not of a read-write lock: readers
 //! that wait behind writers would find no mark to wait for.)
 //!
-//! T17: on two CPUs, a release whose thread is taken to come back at once leaves a `TIMED` head asleep (L1). If that thread goes to sleep
-//! for another lock or a condition variable first, it rouses the head, which looks at the lock then, not at its next recheck: the head
-//! may hold what the thread waits for, and no one else may be running. It does not touch the lock, which may be gone, but a note
-//! of what the head sleeps on ([`may_be_left`](spinpark_platform::Futex::may_be_left)). The head rechecks, as at the end of its time; nothing relies on it.
+//! T17: on two CPUs, a release leaves a `TIMED` head asleep if its thread is taken to come back at once (L1). If that thread goes to
+//! sleep for another lock or a condition variable first, it *rouses* the head, which rechecks the lock at once: the head may hold what
+//! the thread waits for, and there may be no other thread that runs. The thread does not touch the lock, which may be gone, but
+//! finds a note of the word that the head sleeps on ([`notes_sleep`](spinpark_platform::Futex::notes_sleep)). Nothing relies on
+//! it: the head's timer ends as before.
 //!
 //! # Trace
 //!

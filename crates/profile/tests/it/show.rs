@@ -187,6 +187,10 @@ fn a_runtime_lock_leads_if_it_was_waited_for_most() {
         second.details.iter().any(|detail| detail.starts_with("Threads waited 3.000 s for `CPython's GIL`")),
         "{second:?}"
     );
+    let mutex = profile.locks.iter_mut().find(|lock| lock.label == "cache_lock").expect("the first lock");
+    mutex.label = String::from("CPython's GIL");
+    let third = summary(&profile);
+    assert!(third.headline.starts_with("Threads waited 3.000 s for `CPython's GIL`"), "its mutex: {third:?}");
 }
 
 #[test]

@@ -277,7 +277,7 @@ impl<T: Tuned> Futex for Sim<T> {
         }
     }
 
-    fn may_be_left(lock: usize, word: &AtomicU32) {
+    fn notes_sleep(lock: usize, word: &AtomicU32) {
         if is_inside() {
             let address = word.address();
             world(|world| {
