@@ -98,6 +98,7 @@ pub(crate) fn rows(profile: &Profile) -> Vec<Row> {
         let wanted = label(waits.lock);
         let wanted = match waits.role {
             Role::Signal => format!("a signal of {wanted}"),
+            Role::Wake => format!("a wake-up at {wanted}"),
             Role::Back | Role::Late => format!("the return from {wanted}"),
             Role::Read => format!("{wanted}, read"),
             Role::Write => wanted,

@@ -131,7 +131,7 @@ impl<'a> Parts<'a> {
 
 /// Without what is last of ` (3 locks) #2, read`; none if there is nothing of that.
 fn without_last(text: &str) -> Option<&str> {
-    let roles = [Role::Write, Role::Read, Role::Signal, Role::Back, Role::Late];
+    let roles = [Role::Write, Role::Read, Role::Signal, Role::Back, Role::Late, Role::Wake];
     if let Some((before, last)) = text.rsplit_once(", ")
         && roles.iter().any(|role| role.word() == last)
     {
@@ -180,9 +180,7 @@ fn squeeze(name: &str, rest: &str, room: usize) -> String {
 
 /// `f` of `mutex of f`.
 fn without_kind(name: &str) -> &str {
-    const KINDS: [Kind; 6] =
-        [Kind::Mutex, Kind::Recursive, Kind::ErrorChecking, Kind::Adaptive, Kind::RwLock, Kind::Condvar];
-    let place = KINDS.iter().find_map(|kind| name.strip_prefix(kind.noun())).unwrap_or(name);
+    let place = Kind::ALL.iter().find_map(|kind| name.strip_prefix(kind.noun())).unwrap_or(name);
     [" of ", " in "].iter().find_map(|word| place.strip_prefix(word)).unwrap_or(name)
 }
 

@@ -61,6 +61,7 @@ fn stack(profile: &Profile, call_site: CallSiteId, lock: &Lock, role: Role) -> S
     match role {
         Role::Signal => names.push(String::from("[signal]")),
         Role::Late => names.push(String::from("[late]")),
+        Role::Wake => names.push(String::from("[lock or signal]")),
         Role::Back => names.push(String::from("[back]")),
         Role::Write | Role::Read => {}
     }

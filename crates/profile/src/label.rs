@@ -15,7 +15,7 @@ pub(crate) fn class(lock: &Lock) -> Option<String> {
 /// The label in quotes; a label that says what kind it is without the kind.
 pub(crate) fn named(lock: &Lock) -> String {
     // A variable may be called `mutex`.
-    let without = lock.label.strip_prefix(lock.kind.noun()).and_then(|rest| rest.strip_prefix(' '));
+    let without = lock.label.strip_prefix(lock.noun()).and_then(|rest| rest.strip_prefix(' '));
     let label = without.unwrap_or(&lock.label);
     match label.split_once(' ') {
         Some((word @ ("of" | "in"), call_site)) => {

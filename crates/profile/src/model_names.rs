@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use crate::model::{
-    CallSite, CallSiteId, Frame, Held, Kind, Lock, Profile, Role, RoleStats, SiteStats, Times,
+    CallSite, CallSiteId, Frame, Held, Kind, Lock, Profile, Role, RoleStats, SiteStats, Thread, Times,
 };
 use crate::names::{for_people, short};
 
@@ -47,10 +47,23 @@ impl Profile {
         self.lock_wait() + self.back_wait()
     }
 
-    /// Time waited for signals of condition variables, ns.
+    /// Time waited for signals, ns: of condition variables, of channels, at barriers, for work. Without that for the ends of threads.
     #[must_use]
     pub fn signal_wait(&self) -> u64 {
-        self.wait_in(Role::Signal)
+        self.wait_in(Role::Signal) - self.join_wait()
+    }
+
+    /// Time waited for the ends of threads, ns.
+    #[must_use]
+    pub fn join_wait(&self) -> u64 {
+        let joins = self.locks.iter().filter(|lock| lock.kind == Kind::Join);
+        joins.filter_map(|lock| lock.role(Role::Signal)).map(|stats| stats.wait.total).sum()
+    }
+
+    /// Time waited for what may be a lock or a signal, ns.
+    #[must_use]
+    pub fn unclear_wait(&self) -> u64 {
+        self.wait_in(Role::Wake)
     }
 
     fn wait_in(&self, role: Role) -> u64 {
@@ -82,6 +95,12 @@ impl Lock {
     #[must_use]
     pub fn lock_wait(&self) -> u64 {
         self.roles.iter().filter(|stats| stats.role.is_lock()).map(|stats| stats.wait.total).sum()
+    }
+
+    /// What it is, in a sentence.
+    #[must_use]
+    pub fn noun(&self) -> &str {
+        self.type_name.as_deref().unwrap_or(self.kind.noun())
     }
 
     /// The order of locks: longest waiting first, then the longest returns, then the most acquisitions.
@@ -137,6 +156,14 @@ impl Lock {
     }
 }
 
+impl Thread {
+    /// Time waited for locks, ns.
+    #[must_use]
+    pub fn locks(&self) -> u64 {
+        self.waited.saturating_sub(self.signals).saturating_sub(self.others)
+    }
+}
+
 impl Kind {
     /// In a sentence.
     #[must_use]
@@ -147,9 +174,58 @@ impl Kind {
             Self::ErrorChecking => "error-checking mutex",
             Self::Adaptive => "adaptive mutex",
             Self::RwLock => "rwlock",
+            Self::Spin => "spin lock",
+            Self::Once => "once",
             Self::Condvar => "condvar",
+            Self::Channel => "channel",
+            Self::Idle => "idle threads",
+            Self::Barrier => "barrier",
+            Self::Join => "join",
+            Self::Semaphore => "semaphore",
+            Self::Futex => "futex",
         }
     }
+
+    /// Whether it is a lock: a thread that waits for one waits until another one lets it go.
+    #[must_use]
+    pub fn is_lock(self) -> bool {
+        match self {
+            Self::Mutex
+            | Self::Recursive
+            | Self::ErrorChecking
+            | Self::Adaptive
+            | Self::Special
+            | Self::RwLock
+            | Self::Spin
+            | Self::Once => true,
+            Self::Condvar
+            | Self::Channel
+            | Self::Idle
+            | Self::Barrier
+            | Self::Join
+            | Self::Semaphore
+            | Self::Futex => false,
+        }
+    }
+
+    /// All of them.
+    pub(crate) const ALL: [Self; 15] = [
+        Self::Mutex,
+        Self::Recursive,
+        Self::ErrorChecking,
+        Self::Adaptive,
+        Self::Special,
+        Self::RwLock,
+        Self::Spin,
+        Self::Once,
+        Self::Condvar,
+        Self::Channel,
+        Self::Idle,
+        Self::Barrier,
+        Self::Join,
+        Self::Semaphore,
+        Self::Futex,
+    ];
 }
 
 impl Role {
@@ -181,6 +257,7 @@ impl Role {
             Self::Signal => "signal",
             Self::Back => "mutex back",
             Self::Late => "back after time-out",
+            Self::Wake => "lock or signal",
         }
     }
 }

@@ -45,9 +45,8 @@ const OPEN: u64 = 25;
 const LISTED: u64 = 5;
 
 /// What it may be that threads wait for in a futex which is not recorded, and how to find out.
-const NOT_RECORDED_ARE: &str = "These may be locks (Rust's `std::sync`, C++20's `atomic::wait`, a runtime's own), `sem_wait` (with it CPython's \
-     `threading.Lock` and `Thread.join`), barriers, or a runtime's workers that have nothing to do (Go, Java, Rayon). `gdb -p PID -batch -ex \
-     'thread apply all backtrace'` shows where threads wait.";
+const NOT_RECORDED_ARE: &str = "These may be locks of code that calls the kernel by itself (libgomp, Go, glibc's malloc and stdio), or a \
+     runtime's workers that have nothing to do. `gdb -p PID -batch -ex 'thread apply all backtrace'` shows where threads wait.";
 
 /// A headline and what follows it.
 pub(crate) struct Said {
@@ -169,8 +168,8 @@ fn not_counted(profile: &Profile) -> Option<String> {
     let is_it = profile.locks.is_empty() && profile.detail == Detail::Contended;
     (is_it && profile.locks_of != LocksOf::Library).then(|| {
         String::from(
-            "Locks that no thread waited for are not counted; `--detail full` counts them. Other locks are not recorded: those \
-             of Rust's std and Go, and the program's own.",
+            "Locks that no thread waited for are not counted; `--detail full` counts those of pthreads. Other locks are recorded if \
+             threads sleep for them by libc's `syscall`, as Rust's std does; Go's are not.",
         )
     })
 }

@@ -14,7 +14,7 @@ use crate::label::{class, named};
 use crate::model::{CallSiteId, Detail, Kind, Lock, Profile, Role};
 use crate::names::{LONGEST, Names};
 use crate::units::{count, percent, time};
-use crate::{chain, silence, split, stuck, unnamed};
+use crate::{chain, other_waits, silence, split, stuck, unnamed};
 
 /// Waiting is not what makes a program slow below this share of the threads' time,
 const SMALL_SHARE: f64 = 0.02;
@@ -64,6 +64,8 @@ pub fn summary(profile: &Profile) -> Summary {
     // Its mutex is a part of it: a thread that waits there waits for the runtime's lock, too.
     let of_runtimes = profile.locks.iter().filter(|lock| handed_over(&lock.label).is_some());
     let of_runtimes: u64 = of_runtimes.map(Lock::lock_wait).sum();
+    // Locks may be among what is not known.
+    let is_unclear_first = is_small && !is_back_first && !is_little(profile.unclear_wait());
     let is_runtime_first = runtime.is_some_and(|(_, by_signals)| {
         is_small || by_signals + of_runtimes > waited.saturating_sub(of_runtimes)
     });
@@ -86,6 +88,16 @@ pub fn summary(profile: &Profile) -> Summary {
                 details.push(blame(profile, top, waited));
             }
             runtime.map_or(String::new(), |(lock, waited)| runtime_first(profile, lock, waited))
+        }
+        _ if is_unclear_first => {
+            if let Some(top) = top {
+                details.push(format!(
+                    "Threads also waited {}.",
+                    amount(profile, waited, share_of_time, waiters)
+                ));
+                details.push(blame(profile, top, waited));
+            }
+            other_waits::unclear(profile).unwrap_or_default()
         }
         _ if is_back_first => {
             details.extend(top.map(|top| blame(profile, top, waited)));
@@ -152,11 +164,14 @@ pub fn summary(profile: &Profile) -> Summary {
         details.push(runtime_first(profile, lock, waited));
     }
     let signals = profile.signal_wait() - runtime.map_or(0, |(_, waited)| waited);
-    if signals > 0 {
+    if let Some(which) = other_waits::signals(profile).filter(|_| signals > 0) {
         details.push(format!(
-            "Threads also waited {} for signals of condition variables: for work, or for a resource (a pool, a semaphore).",
+            "Threads also waited {} {which}: for work, or for a resource (a pool, a semaphore).",
             time(signals as f64)
         ));
+    }
+    if !is_unclear_first {
+        details.extend(other_waits::unclear(profile));
     }
     details.extend(chain::two_orders(profile));
     details.extend(stuck::unsignalled(profile));
@@ -165,7 +180,7 @@ pub fn summary(profile: &Profile) -> Summary {
     let begun =
         |text: String| text.strip_prefix("> ").map_or(text.clone(), |rest| format!("More than {rest}"));
     let (headline, details) = (begun(headline), details.into_iter().map(begun).collect());
-    let is_small = is_small && !is_back_first && runtime.is_none();
+    let is_small = is_small && !is_back_first && !is_unclear_first && runtime.is_none();
     Summary { headline, details, share_of_time, waiters, is_small, lock: top.map(|lock| lock.id) }
 }
 
@@ -249,17 +264,25 @@ fn blame(profile: &Profile, top: &Lock, waited: u64) -> String {
     }
     let lock = named(top);
     let start = match share {
-        1.0 => format!("All waiting is on one {}, {lock}", top.kind.noun()),
+        1.0 => format!("All waiting is on {}, {lock}", one(top)),
         share if share >= 0.5 => {
-            format!("{} of all waiting is on one {}, {lock}", percent(share), top.kind.noun())
+            format!("{} of all waiting is on {}, {lock}", percent(share), one(top))
         }
         share => format!(
             "No lock stands out: the most waiting, {}, is on the {} {lock}",
             percent(share),
-            top.kind.noun()
+            top.noun()
         ),
     };
     format!("{start}{}.", holder_and_waiter(profile, top))
+}
+
+/// `one mutex`; `one or more parking_lot Mutexes` if it stands for all that are used in one function.
+fn one(lock: &Lock) -> String {
+    match lock.is_several {
+        true => format!("one or more of type {}", lock.noun()),
+        false => format!("one {}", lock.noun()),
+    }
 }
 
 /// The profile by classes, if locks that are created or named together lead, where no single one does.

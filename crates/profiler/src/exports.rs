@@ -1,19 +1,22 @@
 //! The exported functions: trampolines through a table.
 //!
 //! A trampoline is two moves, so that ours know where they were called, and a jump. Before the process has looked around, the
-//! table has *starters*, which do that and jump again.
+//! table has *starters*, which do that and jump again. `syscall` has more arguments than are left alone so: its trampoline and its
+//! starter stand in [`syscall`].
 
 use crate::function::{COUNT, Function};
 use crate::table::{CONTENDED, FULL, Forms, OFF, SAMPLED};
-use crate::{c11, condvar, mutex, phases, rwlock, unload};
+use crate::{c11, condvar, meet, mutex, phases, rwlock, semaphore, spin, syscall, unload};
 
 /// Defines the functions: what they are for each detail, and their symbols with versions; and with them the two tables of
-/// [`table`](crate::table).
+/// [`table`](crate::table). Of those `by_hand` the trampolines and starters are written elsewhere.
 macro_rules! exports {
-    ($($number:literal $name:ident = $forms:expr, [$($alias:literal as $symbol:literal),+ $(,)?];)*) => {
+    ($($number:literal $name:ident = $forms:expr, [$($alias:literal as $symbol:literal),+ $(,)?];)*
+     by_hand $($by_hand:literal $other:ident = $others:expr, [$others_alias:literal as $others_symbol:literal];)*) => {
         $(const _: () = assert!(Function::$name as usize == $number);)*
+        $(const _: () = assert!(Function::$other as usize == $by_hand);)*
 
-        static FORMS: [Forms; COUNT] = [$($forms,)*];
+        static FORMS: [Forms; COUNT] = [$($forms,)* $($others,)*];
 
         core::arch::global_asm!(
             ".pushsection .data.rel.spinpark_profiler, \"aw\", @progbits",
@@ -22,6 +25,7 @@ macro_rules! exports {
             ".globl spinpark_profiler_table",
             "spinpark_profiler_table:",
             $(concat!(".quad spinpark_profiler_start_", stringify!($name)),)*
+            $(concat!(".quad spinpark_profiler_start_", stringify!($other)),)*
             ".popsection",
             ".hidden spinpark_profiler_forms",
             ".globl spinpark_profiler_forms",
@@ -47,6 +51,12 @@ macro_rules! exports {
                     concat!(".set ", $alias, ", spinpark_profiler_", stringify!($name)),
                     concat!(".symver ", $alias, ", ", $symbol),
                 )+
+            )*
+            $(
+                concat!(".globl ", $others_alias),
+                concat!(".type ", $others_alias, ", @function"),
+                concat!(".set ", $others_alias, ", spinpark_profiler_", stringify!($other)),
+                concat!(".symver ", $others_alias, ", ", $others_symbol),
             )*
             // eax: the number of the function; all its arguments are to stay.
             "spinpark_profiler_start:",
@@ -215,4 +225,35 @@ exports! {
         ["spinpark_profiler_alias_old_pthread_cond_signal" as "pthread_cond_signal@GLIBC_2.2.5"];
     43 old_pthread_cond_broadcast = each!(old_broadcast in condvar),
         ["spinpark_profiler_alias_old_pthread_cond_broadcast" as "pthread_cond_broadcast@GLIBC_2.2.5"];
+    44 sem_wait = each!(wait in semaphore),
+        ["spinpark_profiler_alias_sem_wait_0" as "sem_wait@GLIBC_2.2.5", "spinpark_profiler_alias_sem_wait_1" as "sem_wait@@GLIBC_2.34"];
+    45 sem_timedwait = each!(timed_wait in semaphore),
+        ["spinpark_profiler_alias_sem_timedwait_0" as "sem_timedwait@GLIBC_2.2.5", "spinpark_profiler_alias_sem_timedwait_1" as "sem_timedwait@@GLIBC_2.34"];
+    46 sem_clockwait = each!(clock_wait in semaphore),
+        ["spinpark_profiler_alias_sem_clockwait_0" as "sem_clockwait@GLIBC_2.30", "spinpark_profiler_alias_sem_clockwait_1" as "sem_clockwait@@GLIBC_2.34"];
+    47 sem_post = each!(post in semaphore),
+        ["spinpark_profiler_alias_sem_post_0" as "sem_post@GLIBC_2.2.5", "spinpark_profiler_alias_sem_post_1" as "sem_post@@GLIBC_2.34"];
+    48 pthread_barrier_wait = each!(barrier in meet),
+        ["spinpark_profiler_alias_pthread_barrier_wait_0" as "pthread_barrier_wait@GLIBC_2.2.5", "spinpark_profiler_alias_pthread_barrier_wait_1" as "pthread_barrier_wait@@GLIBC_2.34"];
+    49 pthread_join = each!(join in meet),
+        ["spinpark_profiler_alias_pthread_join_0" as "pthread_join@GLIBC_2.2.5", "spinpark_profiler_alias_pthread_join_1" as "pthread_join@@GLIBC_2.34"];
+    50 pthread_timedjoin_np = each!(timed_join in meet),
+        ["spinpark_profiler_alias_pthread_timedjoin_np_0" as "pthread_timedjoin_np@GLIBC_2.3.3", "spinpark_profiler_alias_pthread_timedjoin_np_1" as "pthread_timedjoin_np@@GLIBC_2.34"];
+    51 pthread_clockjoin_np = each!(clock_join in meet),
+        ["spinpark_profiler_alias_pthread_clockjoin_np_0" as "pthread_clockjoin_np@GLIBC_2.31", "spinpark_profiler_alias_pthread_clockjoin_np_1" as "pthread_clockjoin_np@@GLIBC_2.34"];
+    52 thrd_join = each!(thrd_join in meet),
+        ["spinpark_profiler_alias_thrd_join_0" as "thrd_join@GLIBC_2.28", "spinpark_profiler_alias_thrd_join_1" as "thrd_join@@GLIBC_2.34"];
+    53 pthread_once = each!(once in meet),
+        ["spinpark_profiler_alias_pthread_once_0" as "pthread_once@GLIBC_2.2.5", "spinpark_profiler_alias_pthread_once_1" as "pthread_once@@GLIBC_2.34", "spinpark_profiler_alias_pthread_once_2" as "__pthread_once@GLIBC_2.2.5"];
+    54 call_once = each!(call_once in meet),
+        ["spinpark_profiler_alias_call_once_0" as "call_once@GLIBC_2.28", "spinpark_profiler_alias_call_once_1" as "call_once@@GLIBC_2.34"];
+    55 pthread_spin_lock = each!(lock in spin),
+        ["spinpark_profiler_alias_pthread_spin_lock_0" as "pthread_spin_lock@GLIBC_2.2.5", "spinpark_profiler_alias_pthread_spin_lock_1" as "pthread_spin_lock@@GLIBC_2.34"];
+    56 pthread_spin_trylock = each!(try_lock in spin),
+        ["spinpark_profiler_alias_pthread_spin_trylock_0" as "pthread_spin_trylock@GLIBC_2.2.5", "spinpark_profiler_alias_pthread_spin_trylock_1" as "pthread_spin_trylock@@GLIBC_2.34"];
+    57 pthread_spin_unlock = each!(unlock in spin),
+        ["spinpark_profiler_alias_pthread_spin_unlock_0" as "pthread_spin_unlock@GLIBC_2.2.5", "spinpark_profiler_alias_pthread_spin_unlock_1" as "pthread_spin_unlock@@GLIBC_2.34"];
+    by_hand
+    58 syscall = Forms([None, Some(syscall::contended), Some(syscall::sampled), Some(syscall::full)]),
+        ["spinpark_profiler_alias_syscall" as "syscall@@GLIBC_2.2.5"];
 }

@@ -71,4 +71,19 @@ functions! {
     old_pthread_cond_timedwait
     old_pthread_cond_signal
     old_pthread_cond_broadcast
+    sem_wait
+    sem_timedwait
+    sem_clockwait
+    sem_post
+    pthread_barrier_wait
+    pthread_join
+    pthread_timedjoin_np
+    pthread_clockjoin_np
+    thrd_join
+    pthread_once
+    call_once
+    pthread_spin_lock
+    pthread_spin_trylock
+    pthread_spin_unlock
+    syscall
 }

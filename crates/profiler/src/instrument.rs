@@ -380,6 +380,7 @@ pub(crate) unsafe fn unlock<const DETAIL: u32>(unlock: Function, call: Call) -> 
     }
     if DETAIL == CONTENDED {
         let is_left_out = match unlock {
+            Function::pthread_spin_unlock => RECORDER.leaves_out_release(call.address, None, |_| None),
             Function::pthread_rwlock_unlock => RECORDER.leaves_out_release(call.address, None, |own| {
                 mutex_layout::is_rwlock_awaited(call.address, own)
             }),
@@ -406,7 +407,8 @@ unsafe fn let_go(unlock: Function, call: Call) -> c_int {
     let meter = RECORDER.meter(own);
     let mut releasing = RECORDER.release(own, call.address);
     let is_shared = matches!(unlock, Function::pthread_rwlock_unlock);
-    if matches!(releasing, Releasing::Unknown) && !is_shared && mutex_layout::is_had_again(call.address) {
+    let is_mutex = !is_shared && !matches!(unlock, Function::pthread_spin_unlock);
+    if matches!(releasing, Releasing::Unknown) && is_mutex && mutex_layout::is_had_again(call.address) {
         releasing = Releasing::Again;
     }
     let is_hot = RECORDER.is_hot(call.address);
@@ -416,9 +418,10 @@ unsafe fn let_go(unlock: Function, call: Call) -> c_int {
     let role = unnoted.as_ref().map_or(Role::Write, |unnoted| unnoted.role);
     let mut hand_off = None;
     if is_hot {
-        let is_awaited = match is_shared {
-            true => mutex_layout::is_rwlock_awaited(call.address, own.id()),
-            false => mutex_layout::is_awaited(call.address),
+        let is_awaited = match (is_shared, is_mutex) {
+            (true, _) => mutex_layout::is_rwlock_awaited(call.address, own.id()),
+            (_, true) => mutex_layout::is_awaited(call.address),
+            _ => None,
         };
         let how = (is_shared, is_awaited == Some(true));
         hand_off = RECORDER.hand_off(own, &Call { role, ..call }, how, &releasing);
@@ -461,7 +464,11 @@ impl Unnoted {
     #[cold]
     #[inline(never)]
     fn new(own: &ThreadState, call: &Call) -> Self {
-        if (call.kind)(call.address) != Kind::RwLock {
+        let kind = (call.kind)(call.address);
+        if kind == Kind::Spin {
+            return Self { owner: 0, role: Role::Write };
+        }
+        if kind != Kind::RwLock {
             return Self { owner: mutex_layout::owner(call.address), role: Role::Write };
         }
         let is_writers = mutex_layout::writer(call.address) == own.id();

@@ -32,14 +32,19 @@ mod condvar;
 mod exports;
 mod function;
 mod instrument;
+mod meet;
 mod mutex;
 mod mutex_layout;
 mod next;
 mod phases;
 mod rwlock;
+mod semaphore;
 mod single_threaded;
+mod spin;
+mod syscall;
 mod table;
 mod unload;
+mod wake;
 
 // The libc crate leaves linking to std when anything else in the build uses std.
 #[link(name = "c")]

@@ -26,19 +26,21 @@ pub enum Role {
     Back = 3,
     /// The mutex back, after a timeout: from the deadline on. As a rule all of it is the time to wake up.
     Late = 4,
+    /// To be woken: for a lock, a signal or something else, as only the stack tells.
+    Wake = 5,
 }
 
 impl Role {
-    /// Whether a thread that wants it waits for a holder.
+    /// Whether a thread that wants it waits for another one, which is noted: the holder, or who wakes it.
     #[must_use]
     pub fn is_mutual(self) -> bool {
-        matches!(self, Self::Write | Self::Read)
+        matches!(self, Self::Write | Self::Read | Self::Wake)
     }
 
     /// The role with this number.
     #[must_use]
     pub fn from_number(number: u32) -> Option<Self> {
-        [Self::Write, Self::Read, Self::Signal, Self::Back, Self::Late]
+        [Self::Write, Self::Read, Self::Signal, Self::Back, Self::Late, Self::Wake]
             .into_iter()
             .find(|role| *role as u32 == number)
     }

@@ -23,6 +23,18 @@ pub enum Kind {
     RwLock = 6,
     /// A condition variable.
     Condvar = 7,
+    /// A futex word on which threads sleep by system calls of their own; what it is for, the stack tells.
+    Futex = 8,
+    /// A POSIX semaphore.
+    Semaphore = 9,
+    /// A barrier.
+    Barrier = 10,
+    /// A thread whose end is waited for.
+    Join = 11,
+    /// A `pthread_once_t`.
+    Once = 12,
+    /// A spin lock.
+    Spin = 13,
 }
 
 impl Kind {
@@ -37,9 +49,22 @@ impl Kind {
             Self::Special,
             Self::RwLock,
             Self::Condvar,
+            Self::Futex,
+            Self::Semaphore,
+            Self::Barrier,
+            Self::Join,
+            Self::Once,
+            Self::Spin,
         ]
         .into_iter()
         .find(|kind| *kind as u32 == number)
+    }
+
+    /// Whether each stack that waits for such an object has a record of its own: a thread may wait on one word for this and for
+    /// that, so that the word alone says nothing.
+    #[must_use]
+    pub fn is_by_stack(self) -> bool {
+        matches!(self, Self::Futex | Self::Semaphore | Self::Barrier | Self::Join | Self::Once)
     }
 }
 
@@ -53,6 +78,8 @@ pub struct Lock {
     pub destroyed: AtomicU32,
     /// Where it is.
     pub address: u64,
+    /// Of recorders, not for readers: what it is found by.
+    pub key: u64,
     /// When it was first met, ticks.
     pub since: u64,
     /// The [`Stack`] that created it (`pthread_mutex_init`), or used it first.
@@ -64,7 +91,7 @@ pub struct Lock {
     /// Where its name starts in the region `text`, or [`NONE`](super::NONE).
     pub name: AtomicU32,
     /// Of recorders, not for readers.
-    pub scratch: [AtomicU32; 6],
+    pub scratch: [AtomicU32; 4],
 }
 
 /// Return addresses that a stack has at most.

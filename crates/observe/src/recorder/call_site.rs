@@ -5,6 +5,7 @@
 //! thread's time ([`MAY_UNWIND`]). Beyond it only the caller is noted.
 
 use super::hash::hash;
+use super::registry::key;
 use super::site::Site;
 use super::site_cache::{CachedSite, Call, Known, Recent, CACHED_SITES, KNOWN};
 use super::tally::add;
@@ -145,7 +146,8 @@ impl Recorder {
         stack: u32,
     ) -> Option<&'a CachedSite> {
         cached.clear();
-        let (lock, record) = self.meet(own, call.address, (call.kind)(call.address), || stack)?;
+        let kind = (call.kind)(call.address);
+        let (lock, record) = self.meet(own, key(call.address, kind, stack), kind, || stack)?;
         let stats = self.lock_stats(own, call.role, lock)?;
         cached.set(call, (lock, record), stack, stats);
         Some(cached)

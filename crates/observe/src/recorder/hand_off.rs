@@ -108,6 +108,10 @@ impl Recorder {
         let Some(shared) = self.shared.get() else { return (Split::UNKNOWN, NONE) };
         let slot = shared.slot(address);
         let split = slot.wait_ends(role, (start, end), free);
+        if role == Role::Wake && split.ended != 0 {
+            // One wake-up may be for many, of which the first one makes the place look taken.
+            return (Split { free: end - split.ended, is_known: true, ..split }, slot.released_by(address));
+        }
         if role != Role::Read {
             return (split, slot.released_by(address));
         }
@@ -150,6 +154,8 @@ impl Recorder {
     ) -> HandOff {
         let (role, holder, end) = match releasing {
             Releasing::Last(release) => (release.role(), release.holder(own), release.end()),
+            // There is no lock that others want meanwhile, and no record of it by which a thread's releases are found.
+            _ if call.role == Role::Wake => (call.role, HolderId::ReleasedAt(self.stack(own, call.site)), 0),
             // Nothing is unwound while others want the lock: a stack that is new is looked up after the release.
             _ => {
                 let stack = self.known_stack(own, call.site);
@@ -199,6 +205,9 @@ impl Recorder {
     #[cold]
     #[inline(never)]
     pub fn handed_off_unnoted(&self, own: &ThreadState, call: &Call, hand_off: &HandOff) {
+        if call.role == Role::Wake {
+            return self.remember(own, call.address, hand_off, hand_off.holder);
+        }
         let role = if hand_off.ended & READER == 0 { Role::Write } else { Role::Read };
         let stack = match HolderId::from_number(hand_off.holder) {
             HolderId::ReleasedAt(stack) => stack,

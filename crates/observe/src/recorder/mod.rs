@@ -9,6 +9,7 @@
 //! | `releases`   | the latest releases of locks to threads that wait                                   |
 //! | `watch`      | whether a holder has a CPU                                                          |
 //! | `condvar`    | waits for signals                                                                   |
+//! | `wake`       | waits to be woken, for whatever it is: futexes, semaphores, barriers, ends of threads |
 //! | `library`    | what is particular about the Rust library's locks: names, releases that are not seen |
 //! | `tally`      | adding up: counters, histograms, strips                                           |
 //! | `site_cache` | what a thread has seen lately                                                      |
@@ -83,6 +84,7 @@ mod thread_state;
 mod unwind;
 mod unwinder_lock;
 mod wait;
+mod wake;
 mod watch;
 
 use core::sync::atomic::Ordering::Relaxed;
@@ -101,6 +103,7 @@ pub use site_cache::Call;
 pub use start::{Settings, MOST};
 pub use thread_state::ThreadState;
 pub use wait::{Blocking, Ended, LeftOut, Lot, Wait};
+pub use wake::word;
 
 use crate::format::{Detail, Outcome, Role};
 

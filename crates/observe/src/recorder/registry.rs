@@ -3,6 +3,9 @@
 //! The table is one of [`crate::lock_free_table`]: no thread waits here for one that does not run. It cannot get full
 //! before the file has no room for records, of which there are half as many as slots, and each slot had one of its own.
 //!
+//! What an object is found by, its *key*, is its address. Where each stack that waits has a record of its own
+//! ([`Kind::is_by_stack`]), the number of the stack stands above it.
+//!
 //! A record gets its kind, by which readers of the file see it, when it is in the table: from the thread that put it there,
 //! or from one that finds it earlier. Where another thread was faster it is no lock, and this thread's next one.
 
@@ -15,7 +18,7 @@ use spinpark_linux::raw;
 use super::shared_tables::{SharedTables, LOCK_SLOTS};
 use super::thread_state::ThreadState;
 use super::Recorder;
-use crate::format::{Kind, Lock, RegionId, NONE};
+use crate::format::{Kind, Lock, RegionId, NONE, REGIONS};
 use crate::lock_free_table::{self, Claimed, Look};
 
 /// A chain that is longer than this is a table that is full.
@@ -25,6 +28,28 @@ const LONGEST_CHAIN: usize = 256;
 const KIND: usize = 0;
 /// Where `scratch` has whether the lock is in a module.
 const IN_MODULE: usize = 1;
+
+/// Bits that addresses have in a key; those of words have one more than others ([`word`](super::wake::word)).
+const ADDRESS_BITS: u32 = 48;
+const _: () = assert!(REGIONS[RegionId::Stacks as usize].0 < 1 << (usize::BITS - ADDRESS_BITS));
+
+/// What the object at an address is found by at this stack.
+#[inline(always)]
+pub(super) fn key(address: usize, kind: Kind, stack: u32) -> usize {
+    match kind.is_by_stack() {
+        true => address | (stack.wrapping_add(1) as usize) << ADDRESS_BITS,
+        false => address,
+    }
+}
+
+/// Where the object with this key is.
+fn address_of(key: usize, kind: Kind) -> usize {
+    match kind {
+        Kind::Futex => super::wake::address_of(key & ((1 << ADDRESS_BITS) - 1)),
+        _ if kind.is_by_stack() => key & ((1 << ADDRESS_BITS) - 1),
+        _ => key,
+    }
+}
 
 /// Lets readers of the file see a lock that is in the table.
 fn show(lock: &Lock) {
@@ -46,13 +71,13 @@ impl Recorder {
         unsafe { &*self.file.at::<Lock>(RegionId::Locks, number) }
     }
 
-    /// What a slot says about an address.
+    /// What a slot says about a key.
     #[inline(always)]
-    fn look(&self, found: u32, address: usize) -> Look<(u32, &Lock)> {
+    fn look(&self, found: u32, key: usize) -> Look<(u32, &Lock)> {
         let number = found - 1;
         let lock = self.lock_record(number);
         // Relaxed: to use a lock while it is being destroyed is the program's error.
-        match (lock.address == address as u64, lock.destroyed.load(Relaxed)) {
+        match (lock.key == key as u64, lock.destroyed.load(Relaxed)) {
             (false, _) => Look::Other,
             (true, 0) => {
                 if lock.kind.load(Relaxed) == 0 {
@@ -69,16 +94,16 @@ impl Recorder {
         lock_free_table::find(chain(self.shared.get()?, address), |found| self.look(found, address))
     }
 
-    /// The living lock of a kind at `address`, met now or before; `None` if there is no room. One of another kind that was
+    /// The living lock of a kind with this key, met now or before; `None` if there is no room. One of another kind that was
     /// there is gone: its memory was used again without a destruction.
     pub(crate) fn meet(
         &self,
         own: &ThreadState,
-        address: usize,
+        key: usize,
         kind: Kind,
         stack: impl FnOnce() -> u32,
     ) -> Option<(u32, &Lock)> {
-        let look = |found| match self.look(found, address) {
+        let look = |found| match self.look(found, key) {
             Look::Lives((_, lock)) if lock.scratch[KIND].load(Relaxed) != kind as u32 => {
                 lock.destroyed.store(1, Relaxed);
                 Look::Retired
@@ -86,12 +111,12 @@ impl Recorder {
             seen => seen,
         };
         let shared = self.shared.get()?;
-        if let Some(found) = lock_free_table::find(chain(shared, address), look) {
+        if let Some(found) = lock_free_table::find(chain(shared, key), look) {
             return Some(found);
         }
-        let stack = shared.created(address).map_or_else(|| (stack(), false), |stack| (stack, true));
-        let (number, new) = self.write_lock(own, address, kind, stack)?;
-        let claimed = lock_free_table::claim(chain(shared, address), look, number + 1);
+        let stack = shared.created(key).map_or_else(|| (stack(), false), |stack| (stack, true));
+        let (number, new) = self.write_lock(own, key, kind, stack)?;
+        let claimed = lock_free_table::claim(chain(shared, key), look, number + 1);
         if !matches!(claimed, Claimed::Added) {
             own.spare_lock().set(number + 1);
         }
@@ -112,7 +137,7 @@ impl Recorder {
     fn write_lock(
         &self,
         own: &ThreadState,
-        address: usize,
+        key: usize,
         kind: Kind,
         (stack, is_created): (u32, bool),
     ) -> Option<(u32, &Lock)> {
@@ -123,7 +148,8 @@ impl Recorder {
         let lock = Lock {
             kind: AtomicU32::new(0),
             destroyed: AtomicU32::new(0),
-            address: address as u64,
+            address: address_of(key, kind) as u64,
+            key: key as u64,
             since: self.ticks.now(),
             stack: AtomicU32::new(stack),
             is_created: u32::from(is_created),
@@ -132,7 +158,7 @@ impl Recorder {
             scratch: Default::default(),
         };
         lock.scratch[KIND].store(kind as u32, Relaxed);
-        lock.scratch[IN_MODULE].store(u32::from(self.unwinder.module(address as u64).is_some()), Relaxed);
+        lock.scratch[IN_MODULE].store(u32::from(self.unwinder.module(lock.address).is_some()), Relaxed);
         // SAFETY: this thread's alone; a whole record is there.
         unsafe { ptr::write(record, lock) };
         // SAFETY: written just now, and never moved.

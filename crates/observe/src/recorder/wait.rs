@@ -92,6 +92,25 @@ pub struct Ended {
     is_left_out: bool,
 }
 
+impl Wait {
+    /// Whether the thread counts as waiting: not if it is left out.
+    #[must_use]
+    pub fn is_counted(&self) -> bool {
+        !self.is_left_out
+    }
+}
+
+impl Ended {
+    /// What is known of it; none if it is left out, or there was no room.
+    pub(super) fn facts(&self) -> Option<Facts> {
+        self.facts.filter(|_| !self.is_left_out)
+    }
+
+    pub(super) fn waited(&self) -> &Waited {
+        &self.waited
+    }
+}
+
 impl Recorder {
     /// As [`Recorder::begin_wait`], of a thread that leaves out most waits, has noted no lock, and has waited at this place for
     /// this lock before: it is noted for readers while it lasts. Otherwise what is to be asked of `begin_wait`.

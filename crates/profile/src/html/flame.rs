@@ -66,7 +66,7 @@ impl Names {
 /// The trees; none of nothing.
 pub(super) fn flame(profile: &Profile) -> Option<Flame> {
     let mut names = Names::default();
-    let [mut waiters, mut holders, mut back, mut signals] = [(); 4].map(|()| Node::default());
+    let [mut waiters, mut holders, mut back, mut signals, mut unclear] = [(); 5].map(|()| Node::default());
     let labels: HashMap<u32, &str> =
         profile.locks.iter().map(|lock| (lock.id, lock.label.as_str())).collect();
     // By thread, unless waits that had not ended are in the sums of call sites alone.
@@ -77,6 +77,7 @@ pub(super) fn flame(profile: &Profile) -> Option<Flame> {
             Role::Back => &mut back,
             Role::Late => continue,
             Role::Write | Role::Read => &mut waiters,
+            Role::Wake => &mut unclear,
         };
         let label = labels.get(&wait.lock).copied().unwrap_or("a lock");
         let mut frames = vec![names.number(format!("thread {}", one_line(&wait.thread)), What::Unknown)];
@@ -90,6 +91,7 @@ pub(super) fn flame(profile: &Profile) -> Option<Flame> {
                 Role::Back => &mut back,
                 Role::Late => continue,
                 Role::Write | Role::Read => &mut waiters,
+                Role::Wake => &mut unclear,
             };
             for site in stats.sites.iter().filter(|site| site.wait_total > 0) {
                 let stack = stack(profile.call_sites.get(site.call_site), &lock.label, &mut names);
@@ -110,6 +112,7 @@ pub(super) fn flame(profile: &Profile) -> Option<Flame> {
         ("By holder", "blocked others", holders),
         ("Returns from condition variables", "to return", back),
         ("Waits for signals", "waited for signals", signals),
+        ("Waits for locks or signals, not known which", "waited", unclear),
     ];
     let tree = |(title, of, root): (_, _, Node)| {
         let mut nodes = Vec::new();

@@ -29,7 +29,7 @@ pub(super) struct FreeBsd {
 pub(super) fn freebsd(profile: &Profile) -> (Vec<FreeBsd>, usize) {
     let called = Names::of(&profile.call_sites);
     let mut rows = Vec::new();
-    for lock in profile.locks.iter().filter(|lock| lock.kind != Kind::Condvar) {
+    for lock in profile.locks.iter().filter(|lock| lock.kind.is_lock()) {
         for stats in &lock.roles {
             let role =
                 captions::role(lock.kind, stats.role).map(|role| format!(", {role}")).unwrap_or_default();

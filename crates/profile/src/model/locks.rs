@@ -17,6 +17,12 @@ pub struct Lock {
     pub address: u64,
     /// Its kind.
     pub kind: Kind,
+    /// What it is called, if it is none of libc's: `std Mutex`, `GMutex`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub type_name: Option<String>,
+    /// It stands for all that are waited for in one function: which of them it was is not known, and `address` is one of them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_several: bool,
     /// What created it, or used it first.
     #[serde(alias = "place")]
     pub creation_site: Option<CallSiteId>,
@@ -31,7 +37,10 @@ pub struct Lock {
 /// What a lock is; see the recorder's format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-#[expect(missing_docs, reason = "see `spinpark_observe::format::Kind`")]
+#[expect(
+    missing_docs,
+    reason = "see `spinpark_observe::format::Kind`, and `waits.toml` for those that stacks tell"
+)]
 pub enum Kind {
     Mutex,
     Recursive,
@@ -39,7 +48,15 @@ pub enum Kind {
     Adaptive,
     Special,
     RwLock,
+    Spin,
+    Once,
     Condvar,
+    Channel,
+    Idle,
+    Barrier,
+    Join,
+    Semaphore,
+    Futex,
 }
 
 /// The mode in which threads want a lock; see the recorder's format.
@@ -52,6 +69,7 @@ pub enum Role {
     Signal,
     Back,
     Late,
+    Wake,
 }
 
 /// The use of a lock in one role.

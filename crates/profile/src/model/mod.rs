@@ -171,6 +171,9 @@ pub struct Thread {
     /// The part of it that was for signals of condition variables.
     #[serde(default)]
     pub signals: u64,
+    /// Of `waited`: for the ends of threads, and for what may be a lock or a signal.
+    #[serde(default)]
+    pub others: u64,
 }
 
 /// A call site of a lock function: the frames from the innermost of the program outwards.

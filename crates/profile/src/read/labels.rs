@@ -25,12 +25,17 @@ pub(super) fn label(
     let mut part = |lock: &Lock| {
         let is_named = lock.name.as_ref().is_some_and(|name| !name.is_empty());
         let number = snapshots.get(&lock.id).copied().unwrap_or(u32::MAX);
-        let mut part = (!is_named).then(|| symbols.part(maps, number, lock.address)).flatten()?;
+        let is_one = !is_named && !lock.is_several;
+        let mut part = is_one.then(|| symbols.part(maps, number, lock.address)).flatten()?;
         part.variable = without_arguments(&part.variable);
         Some(part)
     };
     let parts: Vec<Option<(Part, Kind)>> = locks.iter().map(|lock| Some((part(lock)?, lock.kind))).collect();
-    let elements = elements(&parts);
+    // The sizes of other libraries' locks are not known.
+    let is_libcs = |at: &usize| locks[*at].type_name.is_none();
+    let arrays: Vec<Option<(Part, Kind)>> =
+        parts.iter().enumerate().map(|(at, part)| part.clone().filter(|_| is_libcs(&at))).collect();
+    let elements = elements(&arrays);
     let known: Vec<Option<&Known>> = locks
         .iter()
         .zip(&parts)
@@ -78,7 +83,7 @@ fn base(lock: &Lock, names: &Names<'_>) -> String {
     if let Some(name) = lock.name.as_ref().filter(|name| !name.is_empty()) {
         return name.clone();
     }
-    let noun = lock.kind.noun();
+    let noun = lock.noun();
     match lock.user() {
         Some(call_site) if lock.is_created => format!("{noun} of {}", names.label_without_wrapper(call_site)),
         Some(call_site) => format!("{noun} in {}", names.label_without_wrapper(call_site)),

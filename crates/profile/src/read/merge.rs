@@ -9,6 +9,7 @@ use spinpark_observe::format::{self, HolderId, NONE, View};
 
 use super::blame::blame;
 use super::clock::monotonic;
+use super::meaning::Meanings;
 use super::thread_tables::{LockSum, PairSum, SiteSum, StripSum, Tables, Use, same_locks};
 use super::waiting::{Holders, waiters};
 use super::{Clock, Maps, Recording, labels};
@@ -19,6 +20,7 @@ use crate::model::{
     Profile, RecorderCost, Role, RoleStats, SampleError, SiteStats, Split, Times, VERSION,
 };
 use crate::symbols::Symbols;
+use crate::waits::Wait;
 
 /// The profile of a recording. Symbols are looked up with `symbols`, which may be used again for further recordings of the
 /// same programs.
@@ -41,7 +43,7 @@ pub fn profile(recording: &Recording, symbols: &mut Symbols) -> Profile {
         let text = "The recording has reached its size limit (`--max-size`): later records are missing, so the numbers are too low.";
         warnings.push(Warning::Loss(text.to_owned()));
     }
-    let same = same_locks(view);
+    let mut same = same_locks(view);
     let mut merge = Merge {
         view,
         is_running: recording.ended() == Ended::Running,
@@ -51,16 +53,18 @@ pub fn profile(recording: &Recording, symbols: &mut Symbols) -> Profile {
         call_sites: Vec::new(),
         numbers: HashMap::new(),
         by_stack: HashMap::new(),
+        waits: HashMap::new(),
     };
     merge.symbols.begin(header.pid, header.start_realtime);
-    let mut tables = Tables::new(view, &same);
+    let meanings = merge.meanings(view, &mut same);
+    let mut tables = Tables::new(view, &same, &meanings);
     if tables.junk > 0 {
         let text = format!("{} records of the file are damaged and were left out.", tables.junk);
         warnings.push(Warning::Loss(text));
     }
     let duration = merge.duration(recording.ended(), &tables);
     let end = merge.clock.tick_at(duration);
-    let waiters = waiters(view, &same, end, |thread| merge.has_ended(thread));
+    let waiters = waiters(view, &same, &meanings, end, |thread| merge.has_ended(thread));
     tables.count_waiters(&waiters, &same, |ticks| merge.clock.ns(ticks), duration);
     let mut whole = StripSum::default();
     for (_, sum) in tables.locks.iter().filter(|((_, wanted), _)| role(*wanted).is_lock()) {
@@ -69,8 +73,8 @@ pub fn profile(recording: &Recording, symbols: &mut Symbols) -> Profile {
     let detail = detail(header.detail.load(Relaxed));
     let pairs = merge.pairs(&tables);
     let held_waits = merge.held_waits(&tables);
-    let locks = merge.locks(&tables, &same, (detail, duration), &pairs);
-    let threads = merge.threads(duration, &waiters, &tables.signals);
+    let locks = merge.locks(&tables, (&same, &meanings), (detail, duration), &pairs);
+    let threads = merge.threads(duration, &waiters, &tables.not_locks);
     let thread_waits = merge.thread_waits(&tables);
     let holders = Holders::new(&waiters, &same);
     let waiting = merge.waiting(&waiters, &holders, &tables);
@@ -145,10 +149,11 @@ pub(super) fn role(role: format::Role) -> Role {
         format::Role::Signal => Role::Signal,
         format::Role::Back => Role::Back,
         format::Role::Late => Role::Late,
+        format::Role::Wake => Role::Wake,
     }
 }
 
-fn kind(number: u32) -> Option<Kind> {
+pub(super) fn kind(number: u32) -> Option<Kind> {
     Some(match format::Kind::from_number(number)? {
         format::Kind::Mutex => Kind::Mutex,
         format::Kind::Recursive => Kind::Recursive,
@@ -157,6 +162,12 @@ fn kind(number: u32) -> Option<Kind> {
         format::Kind::Special => Kind::Special,
         format::Kind::RwLock => Kind::RwLock,
         format::Kind::Condvar => Kind::Condvar,
+        format::Kind::Futex => Kind::Futex,
+        format::Kind::Semaphore => Kind::Semaphore,
+        format::Kind::Barrier => Kind::Barrier,
+        format::Kind::Join => Kind::Join,
+        format::Kind::Once => Kind::Once,
+        format::Kind::Spin => Kind::Spin,
     })
 }
 
@@ -175,6 +186,8 @@ pub(super) struct Merge<'a> {
     call_sites: Vec<CallSite>,
     numbers: HashMap<CallSite, CallSiteId>,
     by_stack: HashMap<u32, Option<CallSiteId>>,
+    /// What stacks say that their threads wait for.
+    waits: HashMap<u32, Wait>,
 }
 
 impl Merge<'_> {
@@ -188,7 +201,9 @@ impl Merge<'_> {
         }
         let found = self.view.stack(stack).map(|record| {
             let frames = &record.frames[..(record.depth as usize).min(record.frames.len())];
-            let call_site = self.symbols.call_site(&self.maps, record.maps, frames, record.is_cut != 0);
+            let is_cut = record.is_cut != 0;
+            let (call_site, wait) = self.symbols.call_site_and_wait(&self.maps, record.maps, frames, is_cut);
+            self.waits.extend(wait.map(|wait| (stack, wait)));
             *self.numbers.entry(call_site).or_insert_with_key(|call_site| {
                 self.call_sites.push(call_site.clone());
                 self.call_sites.len() - 1
@@ -196,6 +211,16 @@ impl Merge<'_> {
         });
         self.by_stack.insert(stack, found);
         found
+    }
+
+    /// What a thread with this stack waits for, if the stack tells; after [`Merge::call_site`].
+    pub(super) fn wait_of(&self, stack: u32) -> Option<&Wait> {
+        self.waits.get(&stack)
+    }
+
+    /// The function of a call site.
+    pub(super) fn function(&self, call_site: CallSiteId) -> String {
+        self.call_sites.get(call_site).map(CallSite::function).unwrap_or_default()
     }
 
     /// For how long it was recorded. If the program was killed and its end was not noted, until its last recorded event.
@@ -351,7 +376,7 @@ impl Merge<'_> {
     fn locks(
         &mut self,
         tables: &Tables,
-        same: &HashMap<u32, u32>,
+        (same, meanings): (&HashMap<u32, u32>, &Meanings),
         (detail, duration): (Detail, u64),
         pairs: &[Pair],
     ) -> Vec<Lock> {
@@ -367,7 +392,9 @@ impl Merge<'_> {
         let mut locks: Vec<Lock> = Vec::new();
         let mut snapshots: HashMap<u32, u32> = HashMap::new();
         for (number, record) in self.view.locks().filter(|(number, _)| same.get(number) == Some(number)) {
-            let Some(kind) = kind(record.kind.load(Acquire)) else { continue };
+            let meaning = meanings.get(number);
+            let noted = kind(record.kind.load(Acquire));
+            let Some(kind) = meaning.map(|wait| wait.kind).or(noted) else { continue };
             // What another record of the same lock knows better.
             let others =
                 records.get(&number).into_iter().flatten().filter_map(|other| self.view.lock(*other));
@@ -378,7 +405,7 @@ impl Merge<'_> {
                 Some(String::from_utf8_lossy(&bytes.collect::<Vec<u8>>()).into_owned())
             };
             let name = text(record).or_else(|| text(best));
-            let uses = tables.locks.range((number, format::Role::Write)..=(number, format::Role::Late));
+            let uses = tables.locks.range((number, format::Role::Write)..=(number, format::Role::Wake));
             let roles: Vec<RoleStats> = uses
                 .map(|(which, sum)| {
                     let mut stats = self.role_stats(*which, sum, detail, tables_used);
@@ -396,6 +423,8 @@ impl Merge<'_> {
                 name,
                 address: record.address,
                 kind,
+                type_name: meaning.and_then(|wait| wait.name.clone()),
+                is_several: meaning.is_some_and(|wait| wait.is_by_function),
                 creation_site: self.call_site(best.stack.load(Acquire)),
                 is_created: best.is_created != 0,
                 is_destroyed: record.destroyed.load(Relaxed) != 0,

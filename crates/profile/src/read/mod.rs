@@ -21,6 +21,7 @@ mod clock;
 mod error;
 mod estimate;
 mod labels;
+mod meaning;
 mod merge;
 mod recording_files;
 mod thread_tables;

@@ -9,6 +9,7 @@ use spinpark_observe::format::{
 };
 
 use super::estimate::Sampled;
+use super::meaning::Meanings;
 
 /// A lock in a role.
 pub(super) type Use = (u32, Role);
@@ -26,8 +27,8 @@ pub(super) struct Tables {
     pub(super) pairs: BTreeMap<(Use, u32, u32), PairSum>,
     /// By lock and role, and the lock that the waiter had meanwhile, and how.
     pub(super) held_waits: BTreeMap<(Use, u32, How), HeldSum>,
-    /// By table: time waited for signals.
-    pub(super) signals: BTreeMap<u32, u64>,
+    /// By table: time waited for signals; and for the ends of threads, and what may be a lock or a signal.
+    pub(super) not_locks: BTreeMap<u32, (u64, u64)>,
     /// By lock and table: stacks on which its threads released the lock to waiters without having noted where they took it,
     /// and how often.
     pub(super) released: BTreeMap<(u32, u32), BTreeMap<u32, u64>>,
@@ -109,7 +110,7 @@ pub(super) fn same_locks(view: View<'_>) -> HashMap<u32, u32> {
         let counts = if destroyed {
             number
         } else {
-            *living.entry((lock.address, lock.kind.load(Relaxed))).or_insert(number)
+            *living.entry((lock.key, lock.kind.load(Relaxed))).or_insert(number)
         };
         same.insert(number, counts);
     }
@@ -118,7 +119,7 @@ pub(super) fn same_locks(view: View<'_>) -> HashMap<u32, u32> {
 
 impl Tables {
     /// Adds up all entries of all threads.
-    pub(super) fn new(view: View<'_>, same: &HashMap<u32, u32>) -> Self {
+    pub(super) fn new(view: View<'_>, same: &HashMap<u32, u32>, meanings: &Meanings) -> Self {
         let mut tables = Self::default();
         for (table, entry) in view.entries() {
             let head = match entry {
@@ -131,14 +132,18 @@ impl Tables {
                 tables.junk += 1;
                 continue;
             };
+            let role = meanings.role(head.lock, role);
             let which = (*lock, role);
             match entry {
                 Entry::Lock(stats) => {
                     tables.locks.entry(which).or_default().add(stats);
-                    if role == Role::Signal {
-                        let sum = tables.signals.entry(table).or_default();
-                        *sum = sum.saturating_add(stats.waited.load(Relaxed));
-                    }
+                    let (signals, others) = tables.not_locks.entry(table).or_default();
+                    let sum = match role {
+                        Role::Signal if !meanings.is_join(head.lock) => signals,
+                        Role::Signal | Role::Wake => others,
+                        _ => continue,
+                    };
+                    *sum = sum.saturating_add(stats.waited.load(Relaxed));
                 }
                 Entry::Site(stats) => {
                     let (released, taken) = (stats.released.load(Relaxed), stats.acquisitions.load(Relaxed));

@@ -30,15 +30,16 @@ impl Merge<'_> {
         table.ended.load(Relaxed) != 0 || self.is_running && is_gone()
     }
 
-    /// `signals`: by table, time waited for signals, ticks.
+    /// `not_locks`: as in [`Tables`].
     pub(super) fn threads(
         &self,
         duration: u64,
         waiters: &[Waiter],
-        signals: &BTreeMap<u32, u64>,
+        not_locks: &BTreeMap<u32, (u64, u64)>,
     ) -> Vec<Thread> {
         let mut threads: BTreeMap<u32, Thread> = BTreeMap::new();
         for (number, table) in self.view.threads() {
+            let (signals, others) = not_locks.get(&number).copied().unwrap_or_default();
             let thread = Thread {
                 id: table.id.load(Acquire),
                 name: text(&table.name).next().unwrap_or_default(),
@@ -47,7 +48,8 @@ impl Merge<'_> {
                 has_ended: self.has_ended(table),
                 waits: table.waits.load(Relaxed),
                 waited: self.clock.ns(table.waited.load(Relaxed)),
-                signals: self.clock.ns(signals.get(&number).copied().unwrap_or(0)),
+                signals: self.clock.ns(signals),
+                others: self.clock.ns(others),
             };
             match threads.get_mut(&thread.id) {
                 None => drop(threads.insert(thread.id, thread)),
@@ -59,6 +61,7 @@ impl Merge<'_> {
                     known.waits += thread.waits;
                     known.waited = known.waited.saturating_add(thread.waited);
                     known.signals = known.signals.saturating_add(thread.signals);
+                    known.others = known.others.saturating_add(thread.others);
                 }
             }
         }
@@ -67,8 +70,10 @@ impl Merge<'_> {
                 thread.waits += 1;
                 let time = self.clock.ns(waiter.ticks);
                 thread.waited = thread.waited.saturating_add(time);
-                if role(waiter.role) == Role::Signal {
-                    thread.signals = thread.signals.saturating_add(time);
+                match role(waiter.role) {
+                    Role::Signal if !waiter.is_join => thread.signals = thread.signals.saturating_add(time),
+                    Role::Signal | Role::Wake => thread.others = thread.others.saturating_add(time),
+                    _ => {}
                 }
             }
         }

@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use spinpark_observe::format::{Begun, NONE, Role, Thread, View};
 
+use super::meaning::Meanings;
 use super::thread_tables::Tables;
 
 /// A thread that waits.
@@ -18,6 +19,8 @@ pub(super) struct Waiter {
     /// What it noted; the lock is the record that counts.
     pub(super) begun: Begun,
     pub(super) role: Role,
+    /// It waits for the end of a thread.
+    pub(super) is_join: bool,
     /// Ticks until the end.
     pub(super) ticks: u64,
     table: u32,
@@ -29,6 +32,7 @@ pub(super) struct Waiter {
 pub(super) fn waiters(
     view: View<'_>,
     same: &HashMap<u32, u32>,
+    meanings: &Meanings,
     end: u64,
     has_ended: impl Fn(&Thread) -> bool,
 ) -> Vec<Waiter> {
@@ -41,7 +45,8 @@ pub(super) fn waiters(
             Some(Waiter {
                 thread: table.id.load(Acquire),
                 begun: Begun { lock, ..begun },
-                role: Role::from_number(begun.role)?,
+                role: meanings.role(begun.lock, Role::from_number(begun.role)?),
+                is_join: meanings.is_join(begun.lock),
                 ticks: end.saturating_sub(begun.since),
                 table: number,
                 unseen_release: table.unseen_release.load(Relaxed),

@@ -144,14 +144,15 @@ const METHODS: [&str; 13] = [
 ];
 
 /// `frames` from the innermost one of the program on; if there is none, the outermost alone.
-pub(super) fn own_frames(mut frames: Vec<Frame>) -> Vec<Frame> {
+/// `known`: so many are known not to be.
+pub(super) fn own_frames(mut frames: Vec<Frame>, known: usize) -> Vec<Frame> {
     let last = frames.len().saturating_sub(1);
-    let own = frames.iter().position(|frame| !is_wrapper(frame)).unwrap_or(last);
+    let own = frames.iter().skip(known).position(|frame| !is_wrapper(frame)).map_or(last, |own| known + own);
     frames.drain(..own);
     frames
 }
 
-fn is_wrapper(frame: &Frame) -> bool {
+pub(super) fn is_wrapper(frame: &Frame) -> bool {
     if LIBRARIES.contains(&frame.module.as_str()) {
         return true;
     }

@@ -34,6 +34,7 @@ use self::jit::Jit;
 use self::module::{Inlined, Module as File};
 use crate::maps::{Mapping, Maps};
 use crate::model::{CallSite, Frame, Module, Unnamed};
+use crate::waits::{Wait, Waits};
 
 /// A place in a variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,6 +97,7 @@ impl Process {
 pub struct Symbols {
     /// No names: modules and offsets only.
     is_off: bool,
+    waits: Waits,
     sought: Sought,
     kept: Kept,
     files: HashMap<Identity, Result<File, Unnamed>>,
@@ -128,6 +130,7 @@ impl Symbols {
     pub fn with_debug_directories(directories: &[PathBuf]) -> Self {
         Self {
             is_off: false,
+            waits: Waits::default(),
             sought: Sought { directories: directories.to_owned(), debuginfod: Debuginfod::default() },
             kept: Kept::default(),
             files: HashMap::new(),
@@ -179,11 +182,23 @@ impl Symbols {
     /// is not on the stack: it is what its caller calls.
     #[must_use]
     pub fn call_site(&mut self, maps: &Maps, number: u32, stack: &[u64], is_cut: bool) -> CallSite {
+        self.call_site_and_wait(maps, number, stack, is_cut).0
+    }
+
+    /// The same, and what a thread with this stack waits for, if the functions tell.
+    pub(crate) fn call_site_and_wait(
+        &mut self,
+        maps: &Maps,
+        number: u32,
+        stack: &[u64],
+        is_cut: bool,
+    ) -> (CallSite, Option<Wait>) {
         let jumped = stack.first().and_then(|address| self.called(maps, number, *address));
         let frames = stack.iter().flat_map(|address| self.lookup(maps, number, *address));
         let mut frames: Vec<Frame> = jumped.into_iter().chain(frames).collect();
         demangle::name_lambdas(&mut frames);
-        CallSite { frames: cut::own_frames(frames), is_cut }
+        let (wait, known) = self.waits.find(&frames, cut::is_wrapper);
+        (CallSite { frames: cut::own_frames(frames, known), is_cut }, wait)
     }
 
     /// The variable that `address` is part of, in the latest snapshot: `cache_lock`, `tables+0x40`.

@@ -13,7 +13,7 @@ pub fn locks(profile: &Profile, style: Style) -> String {
     let used: Vec<(&Lock, &RoleStats)> = profile
         .locks
         .iter()
-        .filter(|lock| lock.kind != Kind::Condvar)
+        .filter(|lock| lock.kind.is_lock())
         .flat_map(|lock| lock.roles.iter().map(move |stats| (lock, stats)))
         .collect();
     let (is_wide, is_widest) = (style.width >= 100, style.width >= 120);
@@ -37,8 +37,11 @@ pub fn locks(profile: &Profile, style: Style) -> String {
         let least = if is_part { "≥ " } else { estimate };
         let mut row = vec![
             name(lock, stats.role),
-            short_count(stats.acquisitions),
-            stats.contended_share().map_or_else(dash, percent),
+            if is_slept_for(lock) { dash() } else { short_count(stats.acquisitions) },
+            match is_slept_for(lock) {
+                true => format!("{} waits", short_count(stats.contended)),
+                false => stats.contended_share().map_or_else(dash, percent),
+            },
             time_or_dash(stats.wait.total),
         ];
         row.extend(is_wide.then(|| if waits { time(stats.wait.mean()) } else { dash() }));
@@ -65,6 +68,11 @@ pub fn locks(profile: &Profile, style: Style) -> String {
         row
     };
     render(style, "Locks", &header, 1, (used.into_iter(), row_of))
+}
+
+/// Whether only the waits are known in which a thread slept.
+fn is_slept_for(lock: &Lock) -> bool {
+    lock.type_name.is_some() || lock.kind == Kind::Once
 }
 
 /// Whether only some of the holds were measured, not chosen at random.

@@ -12,6 +12,7 @@
 //! | `split`    | what the time waited was                                        |
 //! | `waiting`  | waits that had not ended                                        |
 //! | `condvars` | condition variables                                            |
+//! | `other_waits` | waits for work, events and other threads                    |
 //! | `outcomes` | outcomes of waits                                               |
 //! | `spark`    | histograms in a cell                                            |
 
@@ -20,6 +21,7 @@ mod condvars;
 mod freebsd;
 mod held_waits;
 mod locks;
+mod other_waits;
 mod outcomes;
 mod processes;
 mod rates;
@@ -40,6 +42,7 @@ pub use self::condvars::condvars;
 pub use self::freebsd::freebsd;
 pub use self::held_waits::held_waits;
 pub use self::locks::locks;
+pub use self::other_waits::other_waits;
 pub use self::outcomes::outcomes;
 pub use self::processes::processes;
 pub use self::rates::rates;

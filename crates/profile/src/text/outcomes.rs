@@ -3,14 +3,14 @@
 use std::iter;
 
 use super::{Style, render};
-use crate::model::{Kind, Lock, Profile, RoleStats};
+use crate::model::{Lock, Profile, RoleStats};
 use crate::units::short_count;
 
 /// The table of outcomes; from 100 columns on also why spinning ended. Empty if none is known: glibc's locks do not report
 /// them.
 #[must_use]
 pub fn outcomes(profile: &Profile, style: Style) -> String {
-    let locks = profile.locks.iter().filter(|lock| lock.kind != Kind::Condvar);
+    let locks = profile.locks.iter().filter(|lock| lock.kind.is_lock());
     let used = locks.flat_map(|lock| lock.roles.iter().map(move |stats| (lock, stats)));
     let is_wide = style.width >= 100;
     let mut header = vec!["lock", "waits", "spun", "parked", "handed\nover", "timed\nout", "not\nknown"];

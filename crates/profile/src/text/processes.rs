@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::locks::name;
 use super::{Style, render};
-use crate::model::{Kind, Profile};
+use crate::model::Profile;
 use crate::units::{count, short_count, time};
 
 /// What the processes had of locks with one name.
@@ -33,7 +33,7 @@ pub fn processes(profiles: &[Profile], style: Style) -> String {
     let mut sums: BTreeMap<(&str, String), Sum> = BTreeMap::new();
     for profile in profiles {
         let program = profile.program.rsplit('/').next().unwrap_or_default();
-        let locks = profile.locks.iter().filter(|lock| lock.kind != Kind::Condvar);
+        let locks = profile.locks.iter().filter(|lock| lock.kind.is_lock());
         let mut seen = BTreeSet::new();
         for (lock, stats) in locks.flat_map(|lock| lock.roles.iter().map(move |stats| (lock, stats))) {
             if stats.wait.total == 0 {

@@ -2,7 +2,7 @@
 
 use super::locks::name;
 use super::{Style, render};
-use crate::model::{Kind, Lock, Profile, Role, RoleStats};
+use crate::model::{Lock, Profile, Role, RoleStats};
 use crate::units::{short_count, time};
 
 /// What a lock did in between.
@@ -23,7 +23,7 @@ pub fn rates(before: &Profile, now: &Profile, style: Style) -> String {
     if seconds <= 0.0 {
         return String::new();
     }
-    let locks = now.locks.iter().filter(|lock| lock.kind != Kind::Condvar);
+    let locks = now.locks.iter().filter(|lock| lock.kind.is_lock());
     let mut changes: Vec<Change<'_>> = locks
         .flat_map(|lock| lock.roles.iter().map(move |stats| change(before, lock, stats)))
         .filter(|change| change.acquisitions + change.waits > 0)

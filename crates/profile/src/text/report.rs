@@ -1,6 +1,8 @@
 //! The whole report: the summary first.
 
-use super::{Style, blocking, condvars, held_waits, locks, outcomes, sites, split, waiting, wrap};
+use super::{
+    Style, blocking, condvars, held_waits, locks, other_waits, outcomes, sites, split, waiting, wrap,
+};
 use crate::fit::fit;
 use crate::model::{Detail, ENDED_EARLY, Ended, LocksOf, Profile};
 use crate::summary::summary;
@@ -20,6 +22,7 @@ pub fn report(profile: &Profile, style: Style) -> String {
         held_waits(profile, style),
         sites(profile, style),
         condvars(profile, style),
+        other_waits(profile, style),
         outcomes(profile, style),
         notes(profile, style),
     ]);
@@ -107,6 +110,12 @@ fn notes(profile: &Profile, style: Style) -> String {
         notes.push(format!(
             "~ hold times are estimated from samples; the widest 95 % interval is ±{}.",
             crate::units::percent(widest)
+        ));
+    }
+    if profile.locks.iter().any(|lock| lock.kind.is_lock() && lock.type_name.is_some()) {
+        notes.push(String::from(
+            "Of locks that are not libc's only the waits are seen in which a thread slept: how often they were taken, and for how \
+             long held, is not known, and a thread that waits may sleep several times.",
         ));
     }
     if profile.nested > 0 {

@@ -1,7 +1,7 @@
 //! What the time waited was, and for how long locks were held.
 
 use super::{Style, render};
-use crate::model::{Kind, Lock, LocksOf, Profile, RoleStats};
+use crate::model::{Lock, LocksOf, Profile, RoleStats};
 use crate::units::{percent, time};
 
 /// How the time waited for each lock is split: held, free, not known, which add up to it; for how much of the watched time the
@@ -10,7 +10,7 @@ use crate::units::{percent, time};
 pub fn split(profile: &Profile, style: Style) -> String {
     let header =
         ["lock", "wait\ntotal", "held", "free", "not\nknown", "without\nCPU", "held\ntotal", "of\nrun"];
-    let locks = profile.locks.iter().filter(|lock| lock.kind != Kind::Condvar);
+    let locks = profile.locks.iter().filter(|lock| lock.kind.is_lock());
     let used = locks.flat_map(|lock| lock.roles.iter().map(move |stats| (lock, stats)));
     let is_shown =
         |(_, stats): &(&Lock, &RoleStats)| stats.wait.total > 0 && profile.locks_of != LocksOf::Library;

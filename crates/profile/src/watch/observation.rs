@@ -275,9 +275,7 @@ impl Waited {
         Self {
             locks: profile.waited(),
             signals: profile.signal_wait(),
-            threads: threads
-                .map(|thread| (thread.id, thread.waited.saturating_sub(thread.signals), thread.signals))
-                .collect(),
+            threads: threads.map(|thread| (thread.id, thread.locks(), thread.signals)).collect(),
         }
     }
 

@@ -1,0 +1,84 @@
+//! Waits to be woken: a futex, a semaphore, a barrier, the end of a thread. Whether that is a lock only the stack tells, and only
+//! readers know names: so what a thread has afterwards is not noted, and each stack has a record of its own
+//! ([`Kind::is_by_stack`](crate::format::Kind::is_by_stack)).
+//!
+//! Who wakes notes its stack and the time, as a release does ([`super::hand_off`]). The memory of the object is never looked at:
+//! it may be gone.
+//!
+//! ```text
+//! begin_wait ─ (the thread sleeps) ─ end_wait ─┬─ went_on    woken, or interrupted
+//!                                              ├─ gave_up    its time was over
+//!                                              └─ (nothing)  it did not sleep
+//! begin_wake ─ (the call that wakes) ─ end_wake
+//! ```
+
+use core::sync::atomic::Ordering::Relaxed;
+
+use super::hold::Releasing;
+use super::shared_tables::HandOff;
+use super::site_cache::Call;
+use super::tally::bit;
+use super::thread_state::{here, Facts, ThreadState};
+use super::wait::Ended;
+use super::Recorder;
+use crate::format::Outcome;
+
+/// The address by which a [`Call`] has a word of four bytes: places of locks are told apart by eighths of it
+/// ([`hash`](super::hash::hash)), and two words may lie in eight bytes.
+#[inline(always)]
+#[must_use]
+pub fn word(address: usize) -> usize {
+    address << 1
+}
+
+/// The other way round.
+pub(super) fn address_of(word: usize) -> usize {
+    word >> 1
+}
+
+impl Recorder {
+    /// The thread goes on after a wait.
+    pub fn went_on(&self, own: &ThreadState, call: &Call, ended: &Ended) {
+        if let Some(shared) = self.shared.get() {
+            shared.slot(call.address).taken(call.role, ended.waited().end);
+        }
+        let Some(facts) = ended.facts() else { return };
+        let mut waited = *ended.waited();
+        waited.outcomes = waited.outcomes & !bit(Outcome::Unknown) | bit(Outcome::Parked);
+        self.write(own, &Facts { wait: Some(waited), since: 0, ..facts }, 0);
+        if self.meter(own).is_on() {
+            self.metered_wait(own, ended.waited().end, false);
+        }
+    }
+
+    /// The thread does not come back to its wait: it was cancelled. `is_counted`: the wait was not left out.
+    pub fn cancel_wait(&self, call: &Call, is_counted: bool) {
+        if !self.is_on() {
+            return; // in a child that a signal handler made meanwhile
+        }
+        // SAFETY: null, or memory that is never given back.
+        if let Some(own) = unsafe { here().own.get().as_ref() } {
+            own.table().waiting.end();
+        }
+        if is_counted {
+            self.queue(call.address, -1);
+        }
+    }
+
+    /// The thread is about to wake threads that wait at an address for which one has waited ([`Recorder::is_hot`]).
+    #[inline(never)]
+    #[must_use]
+    pub fn begin_wake(&self, own: &ThreadState, call: &Call) -> Option<HandOff> {
+        self.hand_off(own, call, (false, true), &Releasing::Unknown)
+    }
+
+    /// It has; whether that woke any.
+    #[inline(never)]
+    pub fn end_wake(&self, own: &ThreadState, call: &Call, hand_off: &HandOff, woke: bool) {
+        if woke {
+            self.handed_off_unnoted(own, call, hand_off);
+        } else if let Some(shared) = self.shared.get() {
+            shared.slot(call.address).is_free.store(0, Relaxed);
+        }
+    }
+}

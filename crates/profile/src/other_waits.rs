@@ -1,0 +1,90 @@
+//! Waits that are for no lock, or of which it is not known whether they are: what reports say of them.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use crate::fit::fit;
+use crate::label::named;
+use crate::model::{Kind, Lock, Profile, Role, RoleStats};
+use crate::names::{LONGEST, Names};
+use crate::units::{count, percent, time};
+
+/// What threads waited for.
+pub(crate) struct Row<'a> {
+    pub(crate) lock: &'a Lock,
+    pub(crate) stats: &'a RoleStats,
+    /// The function that ended most of these waits, of those that are known.
+    pub(crate) woken_in: Option<String>,
+}
+
+/// All of them but condition variables, the longest total first.
+pub(crate) fn rows(profile: &Profile) -> Vec<Row<'_>> {
+    let names = Names::of_profile(profile);
+    let others = profile.locks.iter().filter(|lock| !lock.kind.is_lock() && lock.kind != Kind::Condvar);
+    let mut rows: Vec<Row<'_>> = others
+        .flat_map(|lock| lock.roles.iter().map(move |stats| (lock, stats)))
+        .filter(|(_, stats)| stats.contended > 0)
+        .map(|(lock, stats)| Row { lock, stats, woken_in: woken_in(profile, &names, lock) })
+        .collect();
+    rows.sort_by_key(|row| (Reverse(row.stats.wait.total), row.lock.id));
+    rows
+}
+
+/// The function that ended most of the waits, if it is known of most.
+fn woken_in(profile: &Profile, names: &Names<'_>, lock: &Lock) -> Option<String> {
+    let mut sums: BTreeMap<Option<String>, u64> = BTreeMap::new();
+    for pair in profile.pairs.iter().filter(|pair| pair.lock == lock.id) {
+        *sums.entry(pair.holder.map(|holder| names.in_sentence(holder))).or_default() += pair.count;
+    }
+    sums.into_iter().max_by_key(|(_, count)| *count)?.0
+}
+
+/// `for signals of condition variables`, or `for signals (condition variables 1.2 s, channels 300 ms)`.
+pub(crate) fn signals(profile: &Profile) -> Option<String> {
+    let all = |kind: Kind| {
+        let of = profile.locks.iter().filter(|lock| lock.kind == kind);
+        of.filter_map(|lock| lock.role(Role::Signal)).map(|stats| stats.wait.total).sum::<u64>()
+    };
+    let mut parts = [
+        (Kind::Condvar, "condition variables"),
+        (Kind::Channel, "channels"),
+        (Kind::Idle, "workers without work"),
+        (Kind::Barrier, "barriers"),
+    ]
+    .map(|(kind, name)| (all(kind), name));
+    parts.sort_by_key(|(total, _)| Reverse(*total));
+    let used: Vec<_> = parts.into_iter().filter(|(total, _)| *total > 0).collect();
+    match used[..] {
+        [] => None,
+        [(_, "condition variables")] => Some(String::from("for signals of condition variables")),
+        _ => {
+            let listed: Vec<String> =
+                used.iter().map(|(total, name)| format!("{name} {}", time(*total as f64))).collect();
+            Some(format!("for signals ({})", listed.join(", ")))
+        }
+    }
+}
+
+/// What may be a lock or a signal, as a sentence: the object with the most of it.
+pub(crate) fn unclear(profile: &Profile) -> Option<String> {
+    let all = profile.unclear_wait();
+    let rows = rows(profile);
+    let top = rows.iter().find(|row| row.stats.role == Role::Wake)?;
+    let (threads, _) = profile.threads_and_time();
+    let share = (all as f64 / profile.thread_time().max(1) as f64).min(1.0);
+    let most = top.stats.wait.total as f64 / all.max(1) as f64;
+    let most = if most > 0.995 { String::from("all of it") } else { format!("{} of it", percent(most)) };
+    let woken = top
+        .woken_in
+        .as_ref()
+        .map_or(String::new(), |function| format!(", woken in `{}`", fit(function, LONGEST)));
+    Some(format!(
+        "Threads waited {}, {} of the time of {} threads, for locks or for work, the stacks do not tell which: {most} at the {} \
+         {}{woken}.",
+        time(all as f64),
+        percent(share),
+        count(threads),
+        top.lock.noun(),
+        named(top.lock),
+    ))
+}

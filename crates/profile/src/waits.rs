@@ -1,0 +1,242 @@
+//! What a thread waits for that sleeps at a futex or a semaphore, by the functions on its stack: from a [table](waits.toml), which
+//! a user may extend.
+
+use std::path::Path;
+
+use serde::Deserialize;
+
+use crate::model::{Frame, Kind, Role};
+use crate::names::short;
+
+/// A file of such entries.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    wait: Vec<Entry>,
+    #[serde(default)]
+    frames: Vec<Frames>,
+}
+
+/// See the head of the table.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    is: What,
+    name: String,
+    functions: Vec<String>,
+    #[serde(default)]
+    by: By,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Frames {
+    functions: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum What {
+    Mutex,
+    Read,
+    Write,
+    Once,
+    Condvar,
+    Channel,
+    Idle,
+    Barrier,
+    Join,
+    Semaphore,
+    Futex,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum By {
+    #[default]
+    Address,
+    Function,
+}
+
+/// What a wait is for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Wait {
+    pub(crate) kind: Kind,
+    pub(crate) role: Role,
+    /// What the object is called; none if only the kind is known.
+    pub(crate) name: Option<String>,
+    /// Objects that are used in one function are not told apart.
+    pub(crate) is_by_function: bool,
+}
+
+impl Wait {
+    /// Of an object of which only the kind is known.
+    pub(crate) fn of_kind(kind: Kind) -> Self {
+        let role = match kind {
+            Kind::Once => Role::Write,
+            Kind::Barrier | Kind::Join => Role::Signal,
+            _ => Role::Wake,
+        };
+        Self { kind, role, name: None, is_by_function: kind == Kind::Join }
+    }
+
+    fn of(entry: &Entry) -> Self {
+        let (kind, role) = match entry.is {
+            What::Mutex => (Kind::Mutex, Role::Write),
+            What::Read => (Kind::RwLock, Role::Read),
+            What::Write => (Kind::RwLock, Role::Write),
+            What::Once => (Kind::Once, Role::Write),
+            What::Condvar => (Kind::Condvar, Role::Signal),
+            What::Channel => (Kind::Channel, Role::Signal),
+            What::Idle => (Kind::Idle, Role::Signal),
+            What::Barrier => (Kind::Barrier, Role::Signal),
+            What::Join => (Kind::Join, Role::Signal),
+            What::Semaphore => (Kind::Semaphore, Role::Wake),
+            What::Futex => (Kind::Futex, Role::Wake),
+        };
+        Self { kind, role, name: Some(entry.name.clone()), is_by_function: entry.by == By::Function }
+    }
+}
+
+/// The table: ours, after a user's.
+#[derive(Clone, Debug)]
+pub struct Waits(Vec<File>);
+
+impl Default for Waits {
+    fn default() -> Self {
+        Self(vec![toml::from_str(include_str!("waits.toml")).expect("a test reads it")])
+    }
+}
+
+impl Waits {
+    /// With the entries of this file before ours.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be read, or is no such table: a sentence for the user.
+    pub fn with_file(path: &Path) -> Result<Self, String> {
+        let shown = path.display();
+        let text = std::fs::read_to_string(path).map_err(|error| format!("{shown}: {error}"))?;
+        let file: File = toml::from_str(&text)
+            .map_err(|error| format!("{shown} is no table of waits: {}", error.to_string().trim_end()))?;
+        let mut waits = Self::default();
+        waits.0.insert(0, file);
+        Ok(waits)
+    }
+
+    /// What a thread with this stack waits for, the innermost function first, and how many frames of it belong to that.
+    /// `is_wrapper`: of frames that wrap locks whatever they are.
+    pub(crate) fn find(
+        &self,
+        frames: &[Frame],
+        is_wrapper: impl Fn(&Frame) -> bool,
+    ) -> (Option<Wait>, usize) {
+        let mut found: Option<&Entry> = None;
+        let mut own = 0;
+        for (at, frame) in frames.iter().enumerate() {
+            let Some(function) = frame.function.as_deref().map(plain) else { break };
+            let entry =
+                self.0.iter().flat_map(|file| &file.wait).find(|entry| fits_any(&entry.functions, function));
+            let is_part = || {
+                let frames = self.0.iter().flat_map(|file| &file.frames);
+                frames.into_iter().any(|frames| fits_any(&frames.functions, function)) || is_wrapper(frame)
+            };
+            match (entry, found) {
+                (Some(_), Some(first)) if Wait::of(first).role.is_lock() => {}
+                (Some(entry), _) => found = Some(entry),
+                (None, _) if is_part() => {}
+                (None, _) => break,
+            }
+            own = at + 1;
+        }
+        (found.map(Wait::of), own)
+    }
+}
+
+/// A function's name as patterns have it: without its parameters, its type, and what stands before a path of Rust's.
+fn plain(function: &str) -> &str {
+    let name = short(function);
+    name.strip_prefix("void ").or(name.strip_prefix("bool ")).unwrap_or(name)
+}
+
+fn fits_any(patterns: &[String], function: &str) -> bool {
+    patterns.iter().any(|pattern| fits(pattern, function))
+}
+
+/// Whether `text` is `pattern`, in which `*` stands for anything.
+fn fits(pattern: &str, text: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = text.strip_prefix(first) else { return false };
+    let mut parts: Vec<&str> = parts.collect();
+    let Some(last) = parts.pop() else { return rest.is_empty() };
+    for part in parts {
+        let Some(at) = rest.find(part) else { return false };
+        rest = &rest[at + part.len()..];
+    }
+    rest.ends_with(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stack(functions: &[&str]) -> Vec<Frame> {
+        let frame = |function: &&str| {
+            Frame {
+            function: Some((*function).to_owned()),
+            ..serde_json::from_value(serde_json::json!({"function": null, "source": null, "module": "m", "offset": 1, "is_inlined": false}))
+                .expect("a frame")
+        }
+        };
+        functions.iter().map(frame).collect()
+    }
+
+    fn found(functions: &[&str]) -> (Option<(Kind, Role, String)>, usize) {
+        let (wait, own) = Waits::default().find(&stack(functions), |_| false);
+        (wait.map(|wait| (wait.kind, wait.role, wait.name.unwrap_or_default())), own)
+    }
+
+    #[test]
+    fn the_table_can_be_read() {
+        for entry in Waits::default().0.iter().flat_map(|file| &file.wait) {
+            assert!(!entry.name.is_empty() && !entry.functions.is_empty());
+        }
+    }
+
+    #[test]
+    fn patterns() {
+        assert!(fits("g_mutex_lock*", "g_mutex_lock_slowpath") && fits("g_mutex_lock*", "g_mutex_lock"));
+        assert!(fits(
+            "std::sys::*Mutex::lock_contended",
+            "std::sys::sync::mutex::futex::Mutex::lock_contended"
+        ));
+        assert!(!fits("LWLockAcquire", "LWLockAcquireOrWait") && !fits("a*b", "ac") && fits("*", ""));
+        assert!(!fits("ab*ba", "aba"), "parts do not overlap");
+    }
+
+    #[test]
+    fn a_lock_is_decided_by_its_own_function_and_a_signal_by_what_it_is_for() {
+        let (mutex, own) = found(&[
+            "std::sys::pal::unix::futex::futex_wait",
+            "std::sys::sync::mutex::futex::Mutex::lock_contended",
+            "std::sync::poison::mutex::Mutex<T>::lock",
+            "tokio::runtime::blocking::pool::Inner::run",
+            "main",
+        ]);
+        assert_eq!(mutex, Some((Kind::Mutex, Role::Write, String::from("std Mutex"))));
+        assert_eq!(own, 4);
+        let (channel, own) = found(&[
+            "std::sys::pal::unix::futex::futex_wait",
+            "std::sys::sync::thread_parking::futex::Parker::park",
+            "std::thread::park",
+            "std::sync::mpmc::context::Context::wait_until",
+            "std::sync::mpmc::list::Channel<T>::recv",
+            "app::consume",
+        ]);
+        assert_eq!(channel, Some((Kind::Channel, Role::Signal, String::from("std channel"))));
+        assert_eq!(own, 5);
+        assert_eq!(found(&["app::my_futex_wait", "main"]), (None, 0));
+    }
+}

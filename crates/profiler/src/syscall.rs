@@ -1,0 +1,207 @@
+//! `syscall`: futexes of the runtimes that have no lock functions of libc's, such as Rust's, C++20's, GLib's and Qt's.
+//!
+//! It takes seven arguments, of which the last is on the stack; all are passed on, and all registers of a call that is none of
+//! these: it jumps. `errno` is that of the call. What waits in the kernel by itself (libc's own, the drop-in's) is not seen here.
+//!
+//! The memory of a futex is not looked at: the kernel may know that it is not there.
+
+use core::ffi::c_int;
+use core::mem;
+use core::sync::atomic::Ordering::Relaxed;
+
+use spinpark_observe::format::{Kind, Role};
+use spinpark_observe::recorder::{Call, Site, word};
+
+use crate::function::Function;
+use crate::next::NEXT;
+use crate::phases;
+use crate::semaphore::ended;
+use crate::table::{CONTENDED, FULL, SAMPLED};
+use crate::wake;
+
+/// Calls of x86-64 that libc has no name for yet.
+const FUTEX_WAITV: usize = 449;
+const FUTEX_WAKE: usize = 454;
+const FUTEX_WAIT: usize = 455;
+const FUTEX_REQUEUE: usize = 456;
+
+// The trampoline and the starter of `exports`, with the calls that are looked at.
+core::arch::global_asm!(
+    ".pushsection .text.spinpark_profiler, \"ax\", @progbits",
+    ".p2align 4",
+    ".type spinpark_profiler_syscall, @function",
+    "spinpark_profiler_syscall:",
+    ".cfi_startproc",
+    "cmp rdi, {futex}",
+    "jne 2f",
+    "1: jmp qword ptr [rip + spinpark_profiler_table + 8 * {number}]",
+    "2: lea rax, [rdi - {first}]",
+    "cmp rax, {last} - {first}",
+    "jbe 1b",
+    "mov rax, qword ptr [rip + {next} + 8 * {number}]",
+    "test rax, rax",
+    "jz 1b",
+    "jmp rax",
+    ".cfi_endproc",
+    "spinpark_profiler_start_syscall:",
+    ".cfi_startproc",
+    "push rdi",
+    ".cfi_adjust_cfa_offset 8",
+    "push rsi",
+    ".cfi_adjust_cfa_offset 8",
+    "push rdx",
+    ".cfi_adjust_cfa_offset 8",
+    "push rcx",
+    ".cfi_adjust_cfa_offset 8",
+    "push r8",
+    ".cfi_adjust_cfa_offset 8",
+    "push r9",
+    ".cfi_adjust_cfa_offset 8",
+    "sub rsp, 8",
+    ".cfi_adjust_cfa_offset 8",
+    "mov edi, {number}",
+    "call {first_call}",
+    "add rsp, 8",
+    ".cfi_adjust_cfa_offset -8",
+    "pop r9",
+    ".cfi_adjust_cfa_offset -8",
+    "pop r8",
+    ".cfi_adjust_cfa_offset -8",
+    "pop rcx",
+    ".cfi_adjust_cfa_offset -8",
+    "pop rdx",
+    ".cfi_adjust_cfa_offset -8",
+    "pop rsi",
+    ".cfi_adjust_cfa_offset -8",
+    "pop rdi",
+    ".cfi_adjust_cfa_offset -8",
+    "jmp spinpark_profiler_syscall",
+    ".cfi_endproc",
+    ".popsection",
+    number = const Function::syscall as usize,
+    futex = const libc::SYS_futex,
+    first = const FUTEX_WAITV,
+    last = const FUTEX_REQUEUE,
+    next = sym NEXT,
+    first_call = sym phases::first_call,
+);
+
+/// Defines the function for a detail: it gathers the arguments.
+macro_rules! forms {
+    ($($name:ident = $detail:ident;)*) => {$(
+        /// `syscall`.
+        ///
+        /// # Safety
+        ///
+        /// As its namesake.
+        #[unsafe(naked)]
+        pub(crate) unsafe extern "C" fn $name(_: usize, _: usize, _: usize, _: usize, _: Site) -> c_int {
+            core::arch::naked_asm!(
+                ".cfi_startproc",
+                "push qword ptr [rsp + 8]",
+                ".cfi_adjust_cfa_offset 8",
+                "push r9",
+                ".cfi_adjust_cfa_offset 8",
+                "push r8",
+                ".cfi_adjust_cfa_offset 8",
+                "push rcx",
+                ".cfi_adjust_cfa_offset 8",
+                "push rdx",
+                ".cfi_adjust_cfa_offset 8",
+                "push rsi",
+                ".cfi_adjust_cfa_offset 8",
+                "push rdi",
+                ".cfi_adjust_cfa_offset 8",
+                "mov rdi, rsp",
+                // The site: the stack pointer as the caller left it, and its frame pointer.
+                "lea rsi, [rsp + 56]",
+                "mov rdx, rbp",
+                "call {call}",
+                "add rsp, 56",
+                ".cfi_adjust_cfa_offset -56",
+                "ret",
+                ".cfi_endproc",
+                call = sym by_detail::$name,
+            )
+        }
+    )*
+        mod by_detail {
+            use super::*;
+            $(
+                /// # Safety
+                ///
+                /// As [`super::recorded`].
+                pub(super) unsafe extern "C" fn $name(arguments: &[usize; 7], site: Site) -> isize {
+                    // SAFETY: the caller's promise.
+                    unsafe { recorded::<$detail>(arguments, site) }
+                }
+            )*
+        }
+    };
+}
+
+forms! {
+    contended = CONTENDED;
+    sampled = SAMPLED;
+    full = FULL;
+}
+
+/// The next implementation.
+///
+/// # Safety
+///
+/// As to make this system call.
+#[inline(always)]
+unsafe fn next(arguments: &[usize; 7]) -> isize {
+    type Next = unsafe extern "C" fn(usize, usize, usize, usize, usize, usize, usize) -> isize;
+    let next = NEXT[Function::syscall as usize].load(Relaxed);
+    // SAFETY: found before anything of ours was installed.
+    let next = unsafe { mem::transmute::<*mut core::ffi::c_void, Next>(next) };
+    let [number, a, b, c, d, e, f] = *arguments;
+    // SAFETY: the caller's promise.
+    unsafe { next(number, a, b, c, d, e, f) }
+}
+
+/// A system call of those that may be one of these.
+///
+/// # Safety
+///
+/// As to make it; the site is that of the caller.
+#[inline(always)]
+unsafe fn recorded<const DETAIL: u32>(arguments: &[usize; 7], site: Site) -> isize {
+    let [number, address, operation, _, fourth, fifth, _] = *arguments;
+    const FUTEX: usize = libc::SYS_futex as usize;
+    let call = Call { address: word(address), role: Role::Wake, kind: |_| Kind::Futex, site };
+    // SAFETY: the caller's arguments.
+    let wait = |is_timed| wake::wait::<DETAIL, _>(&call, is_timed, |_| unsafe { next(arguments) }, how);
+    // SAFETY: the caller's arguments.
+    let wake = |woke: fn(&isize) -> bool| wake::wake(&call, || unsafe { next(arguments) }, woke);
+    match number {
+        FUTEX => match operation as c_int & libc::FUTEX_CMD_MASK {
+            libc::FUTEX_WAIT
+            | libc::FUTEX_WAIT_BITSET
+            | libc::FUTEX_LOCK_PI
+            | libc::FUTEX_LOCK_PI2
+            | libc::FUTEX_WAIT_REQUEUE_PI => wait(fourth != 0),
+            libc::FUTEX_WAKE
+            | libc::FUTEX_WAKE_BITSET
+            | libc::FUTEX_WAKE_OP
+            | libc::FUTEX_REQUEUE
+            | libc::FUTEX_CMP_REQUEUE
+            | libc::FUTEX_CMP_REQUEUE_PI => wake(|woken| *woken > 0),
+            libc::FUTEX_UNLOCK_PI => wake(|result| *result == 0),
+            // SAFETY: the caller's arguments.
+            _ => unsafe { next(arguments) },
+        },
+        // Of several words the array stands for all: which one woke the thread is not seen.
+        FUTEX_WAITV => wait(fourth != 0),
+        FUTEX_WAIT => wait(fifth != 0),
+        FUTEX_WAKE => wake(|woken| *woken > 0),
+        // SAFETY: the caller's arguments.
+        _ => unsafe { next(arguments) },
+    }
+}
+
+fn how(result: &isize) -> wake::End {
+    ended(if *result < 0 { -1 } else { 0 })
+}
