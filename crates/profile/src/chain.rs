@@ -21,7 +21,8 @@ pub(crate) fn inner(profile: &Profile, top: &Lock) -> Option<String> {
     let mut sums: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
     for waits in profile.held_waits.iter().filter(|waits| waits.outer == top.id && waits.lock != top.id) {
         // A return from a condition variable is no wait for a signal, and perhaps none for a lock.
-        if waits.role.is_lock() || waits.role == Role::Signal {
+        let is_call = || profile.lock(waits.lock).is_some_and(|lock| lock.kind == Kind::Call);
+        if waits.role.is_lock() || waits.role == Role::Signal || is_call() {
             let (blocked, waited) = sums.entry(waits.lock).or_default();
             *blocked += waits.time_blocked;
             *waited += waits.wait_total;
@@ -40,30 +41,39 @@ pub(crate) fn inner(profile: &Profile, top: &Lock) -> Option<String> {
     if part < SAID || is_deadlock {
         return None;
     }
-    let is_signal = |lock: &Lock| lock.kind == Kind::Condvar;
+    let is_signal = |lock: &Lock| !lock.kind.is_lock() && lock.kind != Kind::Call;
+    let is_call = |lock: &Lock| lock.kind == Kind::Call;
     inner.retain(|(lock, blocked, _)| {
-        let is_alike = is_signal(lock) == is_signal(first);
+        let is_alike = is_signal(lock) == is_signal(first) && is_call(lock) == is_call(first);
         is_alike && *blocked as f64 >= BESIDES * most as f64
     });
     inner.truncate(2);
     let named_inner = |(lock, _, waited): &(&Lock, u64, u64)| {
+        if is_call(lock) {
+            return format!("`{}` ({})", lock.label, time(*waited as f64));
+        }
         let signal = if is_signal(lock) { "a signal of " } else { "" };
-        format!("{signal}the {} {} ({})", lock.kind.noun(), named(lock), time(*waited as f64))
+        format!("{signal}the {} {} ({})", lock.noun(), named(lock), time(*waited as f64))
     };
     let what = inner.iter().map(named_inner).collect::<Vec<_>>().join(" and ");
     let outer = class(top)
-        .map_or_else(|| format!("the {} {}", top.kind.noun(), named(top)), |class| format!("one of {class}"));
+        .map_or_else(|| format!("the {} {}", top.noun(), named(top)), |class| format!("one of {class}"));
     let is_both_ways =
         || profile.held_waits.iter().any(|other| (other.outer, other.lock) == (first.id, top.id));
     let advice = match first.kind {
         Kind::Condvar => ". Hold only the condvar's own mutex in such a wait",
+        kind if !kind.is_lock() => "",
         _ if part < FIRST || is_both_ways() => "",
         _ if inner.len() > 1 => "; fix those first",
         _ => "; fix that one first",
     };
     // An estimate, from the numbers of waiters at the beginning and at the end.
     let part = if part > 0.95 { String::from("more than 95 %") } else { format!("about {}", percent(part)) };
-    let blocked = if is_signal(first) { "waited for" } else { "was blocked on" };
+    let blocked = match (is_signal(first), is_call(first)) {
+        (true, _) => "waited for",
+        (_, true) => "was in",
+        _ => "was blocked on",
+    };
     Some(format!(
         "For {part} of the time that threads waited for {outer}, its holder {blocked} {what}{advice}."
     ))
@@ -84,6 +94,7 @@ pub(crate) fn rows(profile: &Profile) -> Vec<Row> {
     let is_wanted = |waits: &&HeldWait| {
         profile.lock(waits.outer).is_none_or(|lock| lock.roles.iter().any(|stats| stats.contended > 0))
     };
+    let is_call = |lock: u32| profile.lock(lock).is_some_and(|lock| lock.kind == Kind::Call);
     let mut rows: Vec<Row> = Vec::new();
     for waits in profile.held_waits.iter().filter(is_wanted) {
         let is_same = |row: &&mut Row| {
@@ -98,6 +109,7 @@ pub(crate) fn rows(profile: &Profile) -> Vec<Row> {
         let wanted = label(waits.lock);
         let wanted = match waits.role {
             Role::Signal => format!("a signal of {wanted}"),
+            Role::Wake if is_call(waits.lock) => format!("{wanted} (call)"),
             Role::Wake => format!("a wake-up at {wanted}"),
             Role::Back | Role::Late => format!("the return from {wanted}"),
             Role::Read => format!("{wanted}, read"),
@@ -129,7 +141,7 @@ pub(crate) fn two_orders(profile: &Profile) -> Option<String> {
         profile.deadlocks.iter().flatten().any(|index| profile.waiting[*index].lock == waits.lock)
     };
     let pair = waits().find(|one| !is_deadlock(one) && waits().any(|other| is_other_way(one, &other)))?;
-    let name = |lock: u32| profile.lock(lock).map(|lock| format!("{} {}", lock.kind.noun(), named(lock)));
+    let name = |lock: u32| profile.lock(lock).map(|lock| format!("{} {}", lock.noun(), named(lock)));
     Some(format!(
         "Threads waited for the {0} while holding the {1}, and the other way round. Taken in two orders, they can deadlock, \
          unless something else prevents that: take them in one order.",

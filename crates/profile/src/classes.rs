@@ -68,7 +68,11 @@ pub fn by_class(profile: &Profile) -> Profile {
     for wait in &mut waiting {
         wait.lock = numbers.get(&wait.lock).copied().unwrap_or(wait.lock);
     }
-    Profile { locks: merged, pairs, held_waits, waiting, ..profile.clone() }
+    let mut slow_waits = profile.slow_waits.clone();
+    for wait in &mut slow_waits {
+        wait.lock = numbers.get(&wait.lock).copied().unwrap_or(wait.lock);
+    }
+    Profile { locks: merged, pairs, held_waits, waiting, slow_waits, ..profile.clone() }
 }
 
 fn roles(members: &[&Lock]) -> Vec<RoleStats> {

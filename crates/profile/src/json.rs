@@ -143,7 +143,7 @@ fn fitting(profiles: &[Profile], room: u64) -> Vec<Profile> {
 /// The profiles of `path`: a directory, a recording, or a JSON document.
 ///
 /// In a directory, a process is taken from [`FILE`] if that has it, since its symbols were looked up when the programs were
-/// what they had been. A process that was still running then is read again.
+/// what they had been. A process that was still running then is read again, and all are with a user's table of waits.
 ///
 /// # Errors
 /// [`ReadError`], if there is no profile that can be read.
@@ -177,7 +177,8 @@ pub fn load(path: &Path, symbols: &mut Symbols) -> Result<Loaded, ReadError> {
         let header = view.header();
         let is_it = |profile: &Profile| profile.pid == header.pid && profile.started == header.start_realtime;
         match profiles.iter().position(is_it) {
-            Some(at) if profiles[at].ended != crate::model::Ended::Running => {}
+            // What waits are for was told by another table then.
+            Some(at) if profiles[at].ended != crate::model::Ended::Running && !symbols.has_users_waits() => {}
             Some(at) => profiles[at] = profile(recording, symbols),
             None => profiles.push(profile(recording, symbols)),
         }

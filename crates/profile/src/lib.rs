@@ -42,6 +42,7 @@ mod other_waits;
 pub mod pprof;
 pub mod read;
 pub mod silence;
+pub mod slow;
 mod split;
 pub mod stuck;
 pub mod summary;

@@ -183,6 +183,7 @@ impl Kind {
             Self::Join => "join",
             Self::Semaphore => "semaphore",
             Self::Futex => "futex",
+            Self::Call => "call",
         }
     }
 
@@ -204,12 +205,13 @@ impl Kind {
             | Self::Barrier
             | Self::Join
             | Self::Semaphore
-            | Self::Futex => false,
+            | Self::Futex
+            | Self::Call => false,
         }
     }
 
     /// All of them.
-    pub(crate) const ALL: [Self; 15] = [
+    pub(crate) const ALL: [Self; 16] = [
         Self::Mutex,
         Self::Recursive,
         Self::ErrorChecking,
@@ -225,6 +227,7 @@ impl Kind {
         Self::Join,
         Self::Semaphore,
         Self::Futex,
+        Self::Call,
     ];
 }
 

@@ -125,6 +125,11 @@ impl Waits {
         Ok(waits)
     }
 
+    /// Whether a user's entries come before ours.
+    pub(crate) fn is_users(&self) -> bool {
+        self.0.len() > 1
+    }
+
     /// What a thread with this stack waits for, the innermost function first, and how many frames of it belong to that.
     /// `is_wrapper`: of frames that wrap locks whatever they are.
     pub(crate) fn find(

@@ -1,22 +1,24 @@
 //! The exported functions: trampolines through a table.
 //!
 //! A trampoline is two moves, so that ours know where they were called, and a jump. Before the process has looked around, the
-//! table has *starters*, which do that and jump again. `syscall` has more arguments than are left alone so: its trampoline and its
-//! starter stand in [`syscall`].
+//! table has *starters*, which do that and jump again. Functions with more arguments than are left alone so, the calls of [`call`]
+//! and `syscall`, make their own notes of where they were called.
 
 use crate::function::{COUNT, Function};
 use crate::table::{CONTENDED, FULL, Forms, OFF, SAMPLED};
-use crate::{c11, condvar, meet, mutex, phases, rwlock, semaphore, spin, syscall, unload};
+use crate::{c11, call, condvar, meet, mutex, phases, rwlock, semaphore, spin, syscall, unload};
 
 /// Defines the functions: what they are for each detail, and their symbols with versions; and with them the two tables of
-/// [`table`](crate::table). Of those `by_hand` the trampolines and starters are written elsewhere.
+/// [`table`](crate::table). The trampoline of the one `by_hand` is written elsewhere; those of `calls` say in eax which they are.
 macro_rules! exports {
     ($($number:literal $name:ident = $forms:expr, [$($alias:literal as $symbol:literal),+ $(,)?];)*
-     by_hand $($by_hand:literal $other:ident = $others:expr, [$others_alias:literal as $others_symbol:literal];)*) => {
+     by_hand $by_hand:literal $other:ident = $others:expr, [$others_alias:literal as $others_symbol:literal];
+     calls $($call:literal $called:ident = $calls:expr, [$($calls_alias:literal as $calls_symbol:literal),+ $(,)?];)*) => {
         $(const _: () = assert!(Function::$name as usize == $number);)*
-        $(const _: () = assert!(Function::$other as usize == $by_hand);)*
+        const _: () = assert!(Function::$other as usize == $by_hand);
+        $(const _: () = assert!(Function::$called as usize == $call);)*
 
-        static FORMS: [Forms; COUNT] = [$($forms,)* $($others,)*];
+        static FORMS: [Forms; COUNT] = [$($forms,)* $others, $($calls,)*];
 
         core::arch::global_asm!(
             ".pushsection .data.rel.spinpark_profiler, \"aw\", @progbits",
@@ -25,7 +27,8 @@ macro_rules! exports {
             ".globl spinpark_profiler_table",
             "spinpark_profiler_table:",
             $(concat!(".quad spinpark_profiler_start_", stringify!($name)),)*
-            $(concat!(".quad spinpark_profiler_start_", stringify!($other)),)*
+            concat!(".quad spinpark_profiler_start_", stringify!($other)),
+            $(concat!(".quad spinpark_profiler_start_", stringify!($called)),)*
             ".popsection",
             ".hidden spinpark_profiler_forms",
             ".globl spinpark_profiler_forms",
@@ -52,12 +55,71 @@ macro_rules! exports {
                     concat!(".symver ", $alias, ", ", $symbol),
                 )+
             )*
+            concat!(".globl ", $others_alias),
+            concat!(".type ", $others_alias, ", @function"),
+            concat!(".set ", $others_alias, ", spinpark_profiler_", stringify!($other)),
+            concat!(".symver ", $others_alias, ", ", $others_symbol),
+            concat!("spinpark_profiler_start_", stringify!($other), ":"),
+            ".cfi_startproc",
+            concat!("mov eax, ", stringify!($by_hand)),
+            "jmp spinpark_profiler_start_wide",
+            ".cfi_endproc",
             $(
-                concat!(".globl ", $others_alias),
-                concat!(".type ", $others_alias, ", @function"),
-                concat!(".set ", $others_alias, ", spinpark_profiler_", stringify!($other)),
-                concat!(".symver ", $others_alias, ", ", $others_symbol),
+                ".p2align 4",
+                concat!(".type spinpark_profiler_", stringify!($called), ", @function"),
+                concat!("spinpark_profiler_", stringify!($called), ":"),
+                ".cfi_startproc",
+                concat!("mov eax, ", stringify!($call)),
+                concat!("jmp qword ptr [rip + spinpark_profiler_table + 8 * ", stringify!($call), "]"),
+                ".cfi_endproc",
+                concat!("spinpark_profiler_start_", stringify!($called), ":"),
+                ".cfi_startproc",
+                concat!("mov eax, ", stringify!($call)),
+                "jmp spinpark_profiler_start_wide",
+                ".cfi_endproc",
+                $(
+                    concat!(".globl ", $calls_alias),
+                    concat!(".type ", $calls_alias, ", @function"),
+                    concat!(".set ", $calls_alias, ", spinpark_profiler_", stringify!($called)),
+                    concat!(".symver ", $calls_alias, ", ", $calls_symbol),
+                )+
             )*
+            // eax: the number of a function of up to six arguments in registers, all of which are to stay.
+            "spinpark_profiler_start_wide:",
+            ".cfi_startproc",
+            "push rdi",
+            ".cfi_adjust_cfa_offset 8",
+            "push rsi",
+            ".cfi_adjust_cfa_offset 8",
+            "push rdx",
+            ".cfi_adjust_cfa_offset 8",
+            "push rcx",
+            ".cfi_adjust_cfa_offset 8",
+            "push r8",
+            ".cfi_adjust_cfa_offset 8",
+            "push r9",
+            ".cfi_adjust_cfa_offset 8",
+            "push rax",
+            ".cfi_adjust_cfa_offset 8",
+            "mov edi, eax",
+            "call {first_call}",
+            "pop rax",
+            ".cfi_adjust_cfa_offset -8",
+            "pop r9",
+            ".cfi_adjust_cfa_offset -8",
+            "pop r8",
+            ".cfi_adjust_cfa_offset -8",
+            "pop rcx",
+            ".cfi_adjust_cfa_offset -8",
+            "pop rdx",
+            ".cfi_adjust_cfa_offset -8",
+            "pop rsi",
+            ".cfi_adjust_cfa_offset -8",
+            "pop rdi",
+            ".cfi_adjust_cfa_offset -8",
+            "lea r10, [rip + spinpark_profiler_table]",
+            "jmp qword ptr [r10 + 8 * rax]",
+            ".cfi_endproc",
             // eax: the number of the function; all its arguments are to stay.
             "spinpark_profiler_start:",
             ".cfi_startproc",
@@ -256,4 +318,127 @@ exports! {
     by_hand
     58 syscall = Forms([None, Some(syscall::contended), Some(syscall::sampled), Some(syscall::full)]),
         ["spinpark_profiler_alias_syscall" as "syscall@@GLIBC_2.2.5"];
+    calls
+    59 read = call::FORMS,
+        ["spinpark_profiler_alias_read_0" as "read@@GLIBC_2.2.5"];
+    60 __read_chk = call::FORMS,
+        ["spinpark_profiler_alias___read_chk_0" as "__read_chk@@GLIBC_2.4"];
+    61 pread = call::FORMS,
+        ["spinpark_profiler_alias_pread_0" as "pread@@GLIBC_2.2.5"];
+    62 pread64 = call::FORMS,
+        ["spinpark_profiler_alias_pread64_0" as "pread64@@GLIBC_2.2.5"];
+    63 __pread64_chk = call::FORMS,
+        ["spinpark_profiler_alias___pread64_chk_0" as "__pread64_chk@@GLIBC_2.4"];
+    64 readv = call::FORMS,
+        ["spinpark_profiler_alias_readv_0" as "readv@@GLIBC_2.2.5"];
+    65 preadv = call::FORMS,
+        ["spinpark_profiler_alias_preadv_0" as "preadv@@GLIBC_2.10"];
+    66 write = call::FORMS,
+        ["spinpark_profiler_alias_write_0" as "write@@GLIBC_2.2.5"];
+    67 pwrite = call::FORMS,
+        ["spinpark_profiler_alias_pwrite_0" as "pwrite@@GLIBC_2.2.5"];
+    68 pwrite64 = call::FORMS,
+        ["spinpark_profiler_alias_pwrite64_0" as "pwrite64@@GLIBC_2.2.5"];
+    69 writev = call::FORMS,
+        ["spinpark_profiler_alias_writev_0" as "writev@@GLIBC_2.2.5"];
+    70 pwritev = call::FORMS,
+        ["spinpark_profiler_alias_pwritev_0" as "pwritev@@GLIBC_2.10"];
+    71 fsync = call::FORMS,
+        ["spinpark_profiler_alias_fsync_0" as "fsync@@GLIBC_2.2.5"];
+    72 fdatasync = call::FORMS,
+        ["spinpark_profiler_alias_fdatasync_0" as "fdatasync@@GLIBC_2.2.5"];
+    73 sync_file_range = call::FORMS,
+        ["spinpark_profiler_alias_sync_file_range_0" as "sync_file_range@@GLIBC_2.6"];
+    74 msync = call::FORMS,
+        ["spinpark_profiler_alias_msync_0" as "msync@@GLIBC_2.2.5"];
+    75 ftruncate = call::FORMS,
+        ["spinpark_profiler_alias_ftruncate_0" as "ftruncate@@GLIBC_2.2.5"];
+    76 ftruncate64 = call::FORMS,
+        ["spinpark_profiler_alias_ftruncate64_0" as "ftruncate64@@GLIBC_2.2.5"];
+    77 fallocate = call::FORMS,
+        ["spinpark_profiler_alias_fallocate_0" as "fallocate@@GLIBC_2.10"];
+    78 fallocate64 = call::FORMS,
+        ["spinpark_profiler_alias_fallocate64_0" as "fallocate64@@GLIBC_2.10"];
+    79 open = call::FORMS,
+        ["spinpark_profiler_alias_open_0" as "open@@GLIBC_2.2.5"];
+    80 open64 = call::FORMS,
+        ["spinpark_profiler_alias_open64_0" as "open64@@GLIBC_2.2.5"];
+    81 openat = call::FORMS,
+        ["spinpark_profiler_alias_openat_0" as "openat@@GLIBC_2.4"];
+    82 openat64 = call::FORMS,
+        ["spinpark_profiler_alias_openat64_0" as "openat64@@GLIBC_2.4"];
+    83 poll = call::FORMS,
+        ["spinpark_profiler_alias_poll_0" as "poll@@GLIBC_2.2.5"];
+    84 __poll_chk = call::FORMS,
+        ["spinpark_profiler_alias___poll_chk_0" as "__poll_chk@@GLIBC_2.16"];
+    85 ppoll = call::FORMS,
+        ["spinpark_profiler_alias_ppoll_0" as "ppoll@@GLIBC_2.4"];
+    86 select = call::FORMS,
+        ["spinpark_profiler_alias_select_0" as "select@@GLIBC_2.2.5"];
+    87 pselect = call::FORMS,
+        ["spinpark_profiler_alias_pselect_0" as "pselect@@GLIBC_2.2.5"];
+    88 epoll_wait = call::FORMS,
+        ["spinpark_profiler_alias_epoll_wait_0" as "epoll_wait@@GLIBC_2.3.2"];
+    89 epoll_pwait = call::FORMS,
+        ["spinpark_profiler_alias_epoll_pwait_0" as "epoll_pwait@@GLIBC_2.6"];
+    90 connect = call::FORMS,
+        ["spinpark_profiler_alias_connect_0" as "connect@@GLIBC_2.2.5"];
+    91 accept = call::FORMS,
+        ["spinpark_profiler_alias_accept_0" as "accept@@GLIBC_2.2.5"];
+    92 accept4 = call::FORMS,
+        ["spinpark_profiler_alias_accept4_0" as "accept4@@GLIBC_2.10"];
+    93 recv = call::FORMS,
+        ["spinpark_profiler_alias_recv_0" as "recv@@GLIBC_2.2.5"];
+    94 __recv_chk = call::FORMS,
+        ["spinpark_profiler_alias___recv_chk_0" as "__recv_chk@@GLIBC_2.4"];
+    95 recvfrom = call::FORMS,
+        ["spinpark_profiler_alias_recvfrom_0" as "recvfrom@@GLIBC_2.2.5"];
+    96 __recvfrom_chk = call::FORMS,
+        ["spinpark_profiler_alias___recvfrom_chk_0" as "__recvfrom_chk@@GLIBC_2.4"];
+    97 recvmsg = call::FORMS,
+        ["spinpark_profiler_alias_recvmsg_0" as "recvmsg@@GLIBC_2.2.5"];
+    98 recvmmsg = call::FORMS,
+        ["spinpark_profiler_alias_recvmmsg_0" as "recvmmsg@@GLIBC_2.12"];
+    99 send = call::FORMS,
+        ["spinpark_profiler_alias_send_0" as "send@@GLIBC_2.2.5"];
+    100 sendto = call::FORMS,
+        ["spinpark_profiler_alias_sendto_0" as "sendto@@GLIBC_2.2.5"];
+    101 sendmsg = call::FORMS,
+        ["spinpark_profiler_alias_sendmsg_0" as "sendmsg@@GLIBC_2.2.5"];
+    102 sendmmsg = call::FORMS,
+        ["spinpark_profiler_alias_sendmmsg_0" as "sendmmsg@@GLIBC_2.14"];
+    103 sendfile = call::FORMS,
+        ["spinpark_profiler_alias_sendfile_0" as "sendfile@@GLIBC_2.2.5"];
+    104 sendfile64 = call::FORMS,
+        ["spinpark_profiler_alias_sendfile64_0" as "sendfile64@@GLIBC_2.3"];
+    105 nanosleep = call::FORMS,
+        ["spinpark_profiler_alias_nanosleep_0" as "nanosleep@@GLIBC_2.2.5"];
+    106 clock_nanosleep = call::FORMS,
+        ["spinpark_profiler_alias_clock_nanosleep_0" as "clock_nanosleep@GLIBC_2.2.5", "spinpark_profiler_alias_clock_nanosleep_1" as "clock_nanosleep@@GLIBC_2.17"];
+    107 usleep = call::FORMS,
+        ["spinpark_profiler_alias_usleep_0" as "usleep@@GLIBC_2.2.5"];
+    108 sleep = call::FORMS,
+        ["spinpark_profiler_alias_sleep_0" as "sleep@@GLIBC_2.2.5"];
+    109 flock = call::FORMS,
+        ["spinpark_profiler_alias_flock_0" as "flock@@GLIBC_2.2.5"];
+    110 lockf = call::FORMS,
+        ["spinpark_profiler_alias_lockf_0" as "lockf@@GLIBC_2.2.5"];
+    111 wait = call::FORMS,
+        ["spinpark_profiler_alias_wait_0" as "wait@@GLIBC_2.2.5"];
+    112 waitpid = call::FORMS,
+        ["spinpark_profiler_alias_waitpid_0" as "waitpid@@GLIBC_2.2.5"];
+    113 wait4 = call::FORMS,
+        ["spinpark_profiler_alias_wait4_0" as "wait4@@GLIBC_2.2.5"];
+    114 waitid = call::FORMS,
+        ["spinpark_profiler_alias_waitid_0" as "waitid@@GLIBC_2.2.5"];
+    115 getaddrinfo = call::FORMS,
+        ["spinpark_profiler_alias_getaddrinfo_0" as "getaddrinfo@@GLIBC_2.2.5"];
+    116 fflush = call::FORMS,
+        ["spinpark_profiler_alias_fflush_0" as "fflush@@GLIBC_2.2.5"];
+    117 fclose = call::FORMS,
+        ["spinpark_profiler_alias_fclose_0" as "fclose@@GLIBC_2.2.5"];
+    118 rename = call::FORMS,
+        ["spinpark_profiler_alias_rename_0" as "rename@@GLIBC_2.2.5"];
+    119 unlink = call::FORMS,
+        ["spinpark_profiler_alias_unlink_0" as "unlink@@GLIBC_2.2.5"];
 }

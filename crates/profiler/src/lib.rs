@@ -27,6 +27,7 @@
 compile_error!("the profiler is for x86-64 Linux with glibc: elsewhere symbols have other versions");
 
 mod c11;
+mod call;
 mod cancel;
 mod condvar;
 mod exports;

@@ -12,6 +12,7 @@
 //! |---------------------------|---------------------------------------------------------------------------------|
 //! | `SPINPARK_PROFILE_DIR`    | the directory in which the file is created, made if need be; without it nothing is recorded |
 //! | `SPINPARK_PROFILE_DETAIL` | `off`, `contended` (the default), `sampled` or `full`                            |
+//! | `SPINPARK_PROFILE_SLOWER_THAN` | waits of so many ns are kept whole; without it, the longest of each thread      |
 //! | `SPINPARK_PROFILE_MAX_SIZE` | size limit of all files in the directory together, bytes                          |
 //! | `SPINPARK_PROFILE_PARENT` | a child of this process creates its file at the start                             |
 //! | `SPINPARK_FORCE=1`        | records even under a race detector, which then reports the recorder's own tables    |
@@ -47,6 +48,7 @@ static LOOKER: AtomicU32 = AtomicU32::new(0);
 static DIRECTORY: Path = Path(UnsafeCell::new([0; 4096]));
 /// Files may have so much on the disk, bytes.
 static MOST_BYTES: AtomicU64 = AtomicU64::new(MOST);
+static SLOWER_THAN: AtomicU64 = AtomicU64::new(u64::MAX);
 
 struct Path(UnsafeCell<[u8; 4096]>);
 // SAFETY: written once, before the process has a second thread or a recording, and only read after that.
@@ -127,6 +129,9 @@ fn begin(directory: &CStr) {
     if let Some(most) = variable(c"SPINPARK_PROFILE_MAX_SIZE").and_then(number) {
         MOST_BYTES.store(most, Relaxed);
     }
+    if let Some(ns) = variable(c"SPINPARK_PROFILE_SLOWER_THAN").and_then(number) {
+        SLOWER_THAN.store(ns, Relaxed);
+    }
     keep(directory);
     // SAFETY: registers a function that is sound to run in a forked child. Without memory it fails; then
     // children are not recorded.
@@ -157,6 +162,7 @@ fn record(is_idle: bool) -> bool {
         detail,
         locks: locks(),
         sample_every: SAMPLE_EVERY,
+        slower_than: SLOWER_THAN.load(Relaxed),
         most: MOST_BYTES.load(Relaxed),
         is_idle,
     };

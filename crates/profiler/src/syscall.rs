@@ -14,7 +14,6 @@ use spinpark_observe::recorder::{Call, Site, word};
 
 use crate::function::Function;
 use crate::next::NEXT;
-use crate::phases;
 use crate::semaphore::ended;
 use crate::table::{CONTENDED, FULL, SAMPLED};
 use crate::wake;
@@ -25,7 +24,7 @@ const FUTEX_WAKE: usize = 454;
 const FUTEX_WAIT: usize = 455;
 const FUTEX_REQUEUE: usize = 456;
 
-// The trampoline and the starter of `exports`, with the calls that are looked at.
+// The trampoline of `exports`, with the calls that are looked at.
 core::arch::global_asm!(
     ".pushsection .text.spinpark_profiler, \"ax\", @progbits",
     ".p2align 4",
@@ -43,47 +42,12 @@ core::arch::global_asm!(
     "jz 1b",
     "jmp rax",
     ".cfi_endproc",
-    "spinpark_profiler_start_syscall:",
-    ".cfi_startproc",
-    "push rdi",
-    ".cfi_adjust_cfa_offset 8",
-    "push rsi",
-    ".cfi_adjust_cfa_offset 8",
-    "push rdx",
-    ".cfi_adjust_cfa_offset 8",
-    "push rcx",
-    ".cfi_adjust_cfa_offset 8",
-    "push r8",
-    ".cfi_adjust_cfa_offset 8",
-    "push r9",
-    ".cfi_adjust_cfa_offset 8",
-    "sub rsp, 8",
-    ".cfi_adjust_cfa_offset 8",
-    "mov edi, {number}",
-    "call {first_call}",
-    "add rsp, 8",
-    ".cfi_adjust_cfa_offset -8",
-    "pop r9",
-    ".cfi_adjust_cfa_offset -8",
-    "pop r8",
-    ".cfi_adjust_cfa_offset -8",
-    "pop rcx",
-    ".cfi_adjust_cfa_offset -8",
-    "pop rdx",
-    ".cfi_adjust_cfa_offset -8",
-    "pop rsi",
-    ".cfi_adjust_cfa_offset -8",
-    "pop rdi",
-    ".cfi_adjust_cfa_offset -8",
-    "jmp spinpark_profiler_syscall",
-    ".cfi_endproc",
     ".popsection",
     number = const Function::syscall as usize,
     futex = const libc::SYS_futex,
     first = const FUTEX_WAITV,
     last = const FUTEX_REQUEUE,
     next = sym NEXT,
-    first_call = sym phases::first_call,
 );
 
 /// Defines the function for a detail: it gathers the arguments.

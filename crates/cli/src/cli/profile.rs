@@ -16,6 +16,7 @@ Examples:
   spinpark profile --html report.html -- ./job      the same as a page to click through
   spinpark profile --detail full -- ./job           every acquisition counted and timed; slower
   spinpark profile --locks spinpark -- ./job        on spinpark's locks, with how each wait ended
+  spinpark profile --slower-than 20ms -- ./server   each wait that is longer, one by one, too
   spinpark profile --duration 10s -- ./server       ends the server after ten seconds
   spinpark profile --overhead -- ./job              what recording costs on this very program
 
@@ -23,8 +24,8 @@ The program keeps its terminal, input, output and exit status; the report goes t
 
 /// Find out which locks a program waits for, and which threads hold them
 ///
-/// No rebuild and no privileges are needed: a preloaded library records the calls to pthread and C11 mutexes, read-write
-/// locks and condition variables. Signals to this command are passed on to the program. It ends as the program does: with
+/// No rebuild and no privileges are needed: a preloaded library records waits for pthread and C11 locks and condition variables,
+/// for semaphores, and for the locks of runtimes that sleep by libc's `syscall`: Rust's, C++20's, GLib's, Qt's and others. Signals to this command are passed on to the program. It ends as the program does: with
 /// its exit status, or by the same signal.
 #[derive(Debug, Args)]
 #[command(after_long_help = PROFILE_EXAMPLES)]
@@ -44,6 +45,12 @@ pub(crate) struct Profile {
     /// End the program after this time (SIGTERM, and SIGKILL ten seconds later): 500ms, 10s, 2min
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) duration: Option<Duration>,
+
+    /// Keep each wait that is longer than this, one by one: 500us, 20ms
+    ///
+    /// The longest waits of each thread are kept in any case.
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) slower_than: Option<Duration>,
 
     /// Room on the disk for the recording of all processes together: 64MiB, 1GiB
     ///
@@ -72,6 +79,7 @@ Examples:
   spinpark report spinpark-profile                      what `profile` printed
   spinpark report spinpark-profile --view blocking      which threads wait for which
   spinpark report spinpark-profile --html report.html   a page with a flame graph
+  spinpark report spinpark-profile --view slow          the longest waits, one by one
   spinpark report spinpark-profile --folded | flamegraph.pl > waits.svg
   spinpark report spinpark-profile --pprof waits.pb.gz
   go tool pprof -http : -tagleaf lock waits.pb.gz        each lock, below its waiters";
@@ -119,6 +127,24 @@ pub(crate) struct Showing {
     /// Each stack has its lock and the time waited in µs.
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
     pub(crate) folded: Option<PathBuf>,
+
+    /// Write the longest waits one by one, as lines of JSON; without a file: to standard output
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
+    pub(crate) slow: Option<PathBuf>,
+
+    /// Write the longest waits as a timeline for Perfetto, by the wall clock
+    #[arg(long, value_name = "FILE")]
+    pub(crate) perfetto: Option<PathBuf>,
+
+    /// Write the longest waits as a timeline for speedscope
+    #[arg(long, value_name = "FILE")]
+    pub(crate) speedscope: Option<PathBuf>,
+
+    /// A table of functions that tell what a thread waits for, read before the built-in one
+    ///
+    /// For locks and queues of your own that sleep at futexes or semaphores; see the manual, "Whose wait is seen".
+    #[arg(long, value_name = "FILE")]
+    pub(crate) waits: Option<PathBuf>,
 
     /// Write contentions and delays for `go tool pprof`, each with its lock as the label `lock`
     #[arg(long, value_name = "FILE")]
@@ -254,6 +280,10 @@ pub(crate) enum ViewChoice {
     Freebsd,
     /// Condition variables
     Condvars,
+    /// Waits for work, events and other threads, and those of which it is not known what they are for
+    Others,
+    /// The longest waits, one by one
+    Slow,
     /// How waits ended
     Outcomes,
 }

@@ -112,7 +112,7 @@ pub struct Header {
     /// Calls that were not recorded because the recorder itself was at work in their thread (signal handlers).
     pub nested: AtomicU64,
     /// See [`RegionId`](super::RegionId).
-    pub regions: [Region; 6],
+    pub regions: [Region; 7],
     /// At which page of the file each piece of a region starts; 0: it is not there. See [`Piece`](super::Piece).
     pub pieces: [AtomicU32; PIECES],
     /// Pages that belong to the header or a piece; the file has nothing behind them. With [`CLOSED`](super::CLOSED) once no

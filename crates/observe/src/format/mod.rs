@@ -12,6 +12,7 @@
 //! | `segments` | [`Segment`]: a piece of a table, full of entries               | the thread whose table it is                |
 //! | `maps`     | snapshots of `/proc/self/maps`, each with a line before it     | a thread that finds newly mapped code       |
 //! | `text`     | names of locks                                                | the thread that names a lock                |
+//! | `slow`     | [`Slow`]: waits that are kept whole                            | the thread that has waited                  |
 //!
 //! Regions grow by pieces ([`Piece`]). While the program runs the file has a long hole at its end, for the pieces to come; once
 //! it has ended the file ends with the last one. Records are claimed by adding one to the region's `used`; a record whose
@@ -21,14 +22,17 @@
 //! otherwise. Counters of tables are written by one thread with plain stores (Relaxed), so a reader of a living program
 //! sees numbers that are a moment old, and not all of the same moment.
 
+mod calls;
 mod entry;
 mod header;
 mod pieces;
 mod record;
 mod room;
+mod slow;
 mod view;
 mod waiting;
 
+pub use self::calls::CALLS;
 pub use self::entry::{
     Entry, Head, Held, HeldWaitStats, HolderId, LockStats, Outcome, PairStats, Role, SiteStats, Spread,
     Strip, BINS, NONE, STRIP,
@@ -37,5 +41,6 @@ pub use self::header::{Clock, Detail, Header, Locks, Region, MAGIC, VERSION};
 pub use self::pieces::{Piece, RegionId, CLOSED, HEADER_BYTES, MOST_PAGES, PAGE, PIECES, REGIONS};
 pub use self::record::{Cost, Kind, Lock, Segment, Stack, Thread, FRAMES, SEGMENT_BYTES};
 pub use self::room::{Cause, RoomCount, CAUSES, ROOM_FILE};
+pub use self::slow::{Slow, SlowWait, LONGEST};
 pub use self::view::{Broken, View};
 pub use self::waiting::{Begun, Hold, Holds, Waiting, HOLDS};

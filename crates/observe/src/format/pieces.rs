@@ -9,6 +9,7 @@
 //! without a search.
 
 use super::record::{Lock, Segment, Stack, Thread};
+use super::slow::Slow;
 
 /// What files are mapped by, bytes.
 pub const PAGE: usize = 4096;
@@ -35,16 +36,19 @@ pub enum RegionId {
     Maps,
     /// Bytes of text: names of locks, each ended by a zero.
     Text,
+    /// [`Slow`].
+    Slow,
 }
 
 /// Records per region, and their sizes.
-pub const REGIONS: [(usize, usize); 6] = [
+pub const REGIONS: [(usize, usize); 7] = [
     (1 << 16, size_of::<Lock>()),
     (1 << 15, size_of::<Stack>()),
     (1 << 13, size_of::<Thread>()),
     (1 << 16, size_of::<Segment>()),
     (1 << 23, 1),
     (1 << 20, 1),
+    (1 << 16, size_of::<Slow>()),
 ];
 
 // As `HolderId` has them.

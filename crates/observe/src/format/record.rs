@@ -35,6 +35,8 @@ pub enum Kind {
     Once = 12,
     /// A spin lock.
     Spin = 13,
+    /// A function that blocks its thread, such as `fsync`: its number stands for the address.
+    Call = 14,
 }
 
 impl Kind {
@@ -55,6 +57,7 @@ impl Kind {
             Self::Join,
             Self::Once,
             Self::Spin,
+            Self::Call,
         ]
         .into_iter()
         .find(|kind| *kind as u32 == number)

@@ -7,6 +7,7 @@ use super::entry::{Entry, Head, HeldWaitStats, LockStats, PairStats, SiteStats};
 use super::header::{Header, Region, MAGIC, VERSION};
 use super::pieces::{Piece, RegionId, HEADER_BYTES, PAGE, REGIONS};
 use super::record::{Lock, Segment, Stack, Thread, SEGMENT_BYTES};
+use super::slow::{Slow, SlowWait};
 
 /// Why a file is not a profile that can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,6 +107,7 @@ impl<'a> View<'a> {
             RegionId::Segments,
             RegionId::Maps,
             RegionId::Text,
+            RegionId::Slow,
         ];
         ALL.into_iter().filter(|id| self.count(*id) > 0).any(|id| {
             let (last, within) = id.unit_of(self.count(id) - 1);
@@ -146,6 +148,12 @@ impl<'a> View<'a> {
             let thread: &Thread = self.record(RegionId::Threads, number)?;
             (thread.id.load(Acquire) != 0).then_some((number, thread))
         })
+    }
+
+    /// The waits that were kept whole.
+    pub fn slow(self) -> impl Iterator<Item = SlowWait> + use<'a> {
+        (0..self.count(RegionId::Slow))
+            .filter_map(move |number| self.record::<Slow>(RegionId::Slow, number)?.get())
     }
 
     /// All entries, with the numbers of the tables that they are in.

@@ -258,7 +258,7 @@ impl File {
     }
 
     /// Claims `count` records that follow each other: the number of the first.
-    fn claim_many(&self, id: RegionId, count: u32) -> Option<u32> {
+    pub(super) fn claim_many(&self, id: RegionId, count: u32) -> Option<u32> {
         let region = &self.header()?.regions[id as usize];
         let has_room = |used: u32| used.checked_add(count).filter(|used| *used <= region.capacity);
         let claimed = region.used.fetch_update(Relaxed, Relaxed, has_room).ok();

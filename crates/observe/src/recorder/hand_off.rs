@@ -176,6 +176,8 @@ impl Recorder {
             }
             slot.ended.store(ended, Relaxed);
             slot.is_free.store(1, Relaxed);
+            slot.call
+                .store(if matches!(releasing, Releasing::Last(_)) { own.call().get() } else { 0 }, Relaxed);
             // Those whose waits are left out are not counted.
             let is_counted = slot.queue.load(Relaxed) != 0;
             let since = slot.held_since.load(Relaxed);

@@ -11,6 +11,8 @@
 //! | `condvar`    | waits for signals                                                                   |
 //! | `wake`       | waits to be woken, for whatever it is: futexes, semaphores, barriers, ends of threads |
 //! | `library`    | what is particular about the Rust library's locks: names, releases that are not seen |
+//! | `slow`       | waits that are kept whole                                                            |
+//! | `call`       | what a thread does that has a lock: `read`, `fsync`, …                               |
 //! | `tally`      | adding up: counters, histograms, strips                                           |
 //! | `site_cache` | what a thread has seen lately                                                      |
 //! | `thread_state` | a thread's table, and what it holds                                              |
@@ -51,6 +53,7 @@
 //! | slots, `hot`                        | Relaxed                      | Relaxed                 | hints: a wrong one costs a column |
 //! | `is_busy`                           | plain, between compiler fences | plain, same thread    | signal handlers                  |
 
+mod call;
 mod call_site;
 mod clock;
 mod condvar;
@@ -75,6 +78,7 @@ mod sampling;
 mod shared_tables;
 mod site;
 mod site_cache;
+mod slow;
 mod stack_bounds;
 mod stacks;
 mod start;
@@ -126,6 +130,8 @@ pub struct Recorder {
     /// Where a new thread looks for a table next.
     candidate: AtomicU32,
     sample_every: AtomicU32,
+    /// Waits of so many ns are kept whole.
+    slower_than: AtomicU64,
     detail: AtomicU32,
     /// When that was changed last, ticks; 0: never.
     changed: AtomicU64,
@@ -181,6 +187,7 @@ impl Recorder {
             started: AtomicU64::new(0),
             candidate: AtomicU32::new(0),
             sample_every: AtomicU32::new(0),
+            slower_than: AtomicU64::new(u64::MAX),
             detail: AtomicU32::new(Detail::Off as u32),
             changed: AtomicU64::new(0),
             hot: [COLD; hash::HASHES],

@@ -222,8 +222,15 @@ mod tests {
         let path = CString::new(directory.path().as_os_str().as_bytes()).expect("a path");
         recorder.prepare();
         let (detail, locks) = (Detail::Full, Locks::Glibc);
-        let settings =
-            Settings { directory: &path, detail, locks, sample_every: 1, most: MOST, is_idle: false };
+        let settings = Settings {
+            directory: &path,
+            detail,
+            locks,
+            sample_every: 1,
+            slower_than: u64::MAX,
+            most: MOST,
+            is_idle: false,
+        };
         recorder.idle(detail);
         recorder.begin(&settings).expect("a recording");
         recorder

@@ -22,6 +22,7 @@
 //! | `release`   | the holder that let it go to a waiter             | a release to waiters                              |
 //! | `signal`    | time of the latest signal                         | a thread that signals                             |
 //! | `disturbed` | since when holds of it may have ended unseen      | a waiter that gives up                            |
+//! | `call`      | the longest call that its holder made             | a release to waiters                              |
 //!
 //! `disturbed` is for the library's locks ([`super::library`]). A slot is found by a hash of the address, and is right as long
 //! as no two busy locks share one. It is one cache line: a waiter takes it once before and once after, and a thread that
@@ -80,6 +81,7 @@ pub(crate) struct Slot {
     pub(crate) release: AtomicU64,
     pub(crate) signal: AtomicU64,
     pub(crate) disturbed: AtomicU64,
+    pub(crate) call: AtomicU64,
 }
 
 /// A release of a lock that others wait for.

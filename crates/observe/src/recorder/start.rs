@@ -30,6 +30,8 @@ pub struct Settings<'a> {
     pub locks: Locks,
     /// One in so many uncontended acquisitions is timed, with [`Detail::Sampled`].
     pub sample_every: u32,
+    /// Waits of so many ns are kept whole, besides the longest of each thread.
+    pub slower_than: u64,
     /// What the recordings of the directory may have on the disk, bytes.
     pub most: u64,
     /// The process has not waited for a lock, and others that do come first.
@@ -82,6 +84,7 @@ impl Recorder {
             }
         }
         self.sample_every.store(settings.sample_every, Relaxed);
+        self.slower_than.store(settings.slower_than, Relaxed);
         self.detail.store(settings.detail as u32, Relaxed);
         let header: *mut Header = self.file.at_start();
         macro_rules! set {

@@ -145,6 +145,7 @@ impl Recorder {
             add(&site.waited, ticks);
             raise(&site.longest_wait, once);
         }
+        self.keep_slow(own, facts, waited);
         if waited.outer.lock != NONE {
             self.write_held_wait(own, facts, waited);
         }
@@ -161,7 +162,7 @@ impl Recorder {
         });
     }
 
-    fn write_held_wait(&self, own: &ThreadState, facts: &Facts, waited: &Waited) {
+    pub(super) fn write_held_wait(&self, own: &ThreadState, facts: &Facts, waited: &Waited) {
         if let Some(waits) = self.held_wait_stats(own, facts.role, facts.lock, waited.outer) {
             let ticks = waited.ticks * u64::from(facts.weight);
             add(&waits.count, u64::from(facts.weight));

@@ -121,6 +121,8 @@ pub(crate) struct Waited {
     pub(crate) is_split: bool,
     /// What the thread had meanwhile.
     pub(crate) outer: Outer,
+    /// The longest call of the holder that ended it ([`super::call`]).
+    pub(crate) call: Called,
     /// So many waited.
     pub(crate) queue: u32,
     /// A bit per [`crate::format::Outcome`].
@@ -137,6 +139,7 @@ impl Waited {
         free: 0,
         is_split: false,
         outer: Outer::NOTHING,
+        call: 0,
         queue: 0,
         outcomes: 0,
     };
@@ -177,12 +180,22 @@ pub struct ThreadState {
     pub(crate) gaps: Gaps,
     pub(crate) governor: Governor,
     pub(crate) index: Index,
+    slow: SlowWaits,
     /// The number + 1 of a lock's record that another thread was faster with (see `registry`), or 0.
     spare_lock: Cell<u32>,
     pub(crate) recent: [super::site_cache::Recent; super::site_cache::RECENT],
     pub(crate) cached_sites: [CachedSite; super::site_cache::CACHED_SITES],
     pub(crate) known: [Known; super::site_cache::KNOWN],
     trace: UnsafeCell<Trace>,
+}
+
+/// Where the longest waits of a thread are kept ([`super::slow`]). All zero is nowhere.
+pub(crate) struct SlowWaits {
+    /// The first record + 1; 0: there are none.
+    pub(crate) first: Cell<u32>,
+    /// The shortest of them, ticks; 0 while one is free.
+    pub(crate) least: Cell<u64>,
+    pub(crate) lengths: [Cell<u64>; crate::format::LONGEST as usize],
 }
 
 /// What a thread often writes, and others hardly ever read: not in one cache line with what they do.
@@ -208,7 +221,12 @@ struct Busy {
     walks: Cell<u32>,
     /// The detail was changed last before these notes ([`Recorder::forget_older`]).
     changed: Cell<u64>,
+    /// The longest call that it made while it had locks ([`super::call`]).
+    call: Cell<Called>,
 }
+
+/// A call, as slots have it ([`super::call`]); 0: none.
+pub(crate) type Called = u64;
 
 impl ThreadState {
     #[inline(always)]
@@ -259,6 +277,16 @@ impl ThreadState {
     /// When the thread last asked whether a holder has a CPU, ticks ([`super::watch`]).
     pub(crate) fn watched(&self) -> &Cell<u64> {
         &self.busy.watched
+    }
+
+    /// Where its longest waits are kept.
+    pub(crate) fn slow(&self) -> &SlowWaits {
+        &self.slow
+    }
+
+    /// The longest call that the thread made while it had locks.
+    pub(crate) fn call(&self) -> &Cell<Called> {
+        &self.busy.call
     }
 
     pub(crate) fn bounds(&self) -> Bounds {
@@ -326,6 +354,9 @@ impl ThreadState {
     #[inline(always)]
     pub(crate) fn push(&self, address: usize, facts: Facts) -> bool {
         let depth = self.busy.depth.get();
+        if depth == 0 {
+            self.busy.call.set(0);
+        }
         let (Some(held), Some(note)) = (self.held.get(depth), self.notes.get(depth)) else { return false };
         note.role.store(facts.role as u32, Relaxed);
         note.stack.store(facts.stack, Release);

@@ -11,7 +11,7 @@ use super::governor::Bounded;
 use super::hand_off::Split;
 use super::site_cache::Call;
 use super::tally::bit;
-use super::thread_state::{here, Facts, Outer, ThreadState, Waited};
+use super::thread_state::{here, Called, Facts, Outer, ThreadState, Waited};
 use super::watch::Watch;
 use super::Recorder;
 use crate::format::{Begun, HeldWaitStats, Hold, HolderId, Outcome, RegionId, Role, NONE};
@@ -410,6 +410,7 @@ impl Recorder {
                 free: split.free.min(ticks),
                 is_split: split.is_known,
                 outer,
+                call: if split.ended == 0 { 0 } else { self.call_at_release(call.address) },
                 queue: wait.queue,
                 outcomes,
             },
@@ -471,6 +472,11 @@ impl Recorder {
     #[inline(always)]
     pub(super) fn has_waiters(&self, address: usize) -> bool {
         self.shared.get().is_some_and(|shared| shared.slot(address).queue.load(Relaxed) != 0)
+    }
+
+    /// The longest call of the holder that released the lock at `address` last.
+    fn call_at_release(&self, address: usize) -> Called {
+        self.shared.get().map_or(0, |shared| shared.slot(address).call.load(Relaxed))
     }
 
     fn waiting_for(&self, address: usize) -> u32 {

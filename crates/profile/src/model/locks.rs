@@ -57,6 +57,7 @@ pub enum Kind {
     Join,
     Semaphore,
     Futex,
+    Call,
 }
 
 /// The mode in which threads want a lock; see the recorder's format.

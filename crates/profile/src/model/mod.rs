@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub use self::locks::{Held, Kind, Lock, Outcomes, Role, RoleStats, SampleError, SiteStats, Split, Times};
 pub use self::observed::{Observed, OtherProgram, Recorder, Rest, ThreadTime, Threads};
 pub use self::unnamed::Unnamed;
-pub use self::waits::{HeldWait, Holder, Pair, ThreadWait, Waiting};
+pub use self::waits::{HeldWait, Holder, HolderCall, Pair, SlowWait, ThreadWait, Waiting};
 pub use self::warning::Warning;
 
 /// The first field of the JSON document.
@@ -88,6 +88,10 @@ pub struct Profile {
     /// Waits that had not ended when the recording did, the longest first. They are in all numbers, as if they had ended then.
     #[serde(default)]
     pub waiting: Vec<Waiting>,
+    /// The longest waits that ended, one by one, the longest first: those of each thread, and all that are longer than was asked
+    /// for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub slow_waits: Vec<SlowWait>,
     /// Cycles of threads that waited for each other, as indices of `waiting`: each waited for what the next one held, and
     /// the last one for what the first held.
     #[serde(default)]

@@ -130,3 +130,44 @@ pub struct ThreadWait {
     /// Time waited, ns.
     pub wait_total: u64,
 }
+
+/// One wait, as a whole.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SlowWait {
+    /// The thread's id.
+    pub thread: u32,
+    /// Its name then.
+    pub name: String,
+    /// [`Lock::id`](super::Lock::id).
+    pub lock: u32,
+    /// What it was for.
+    pub role: Role,
+    /// Where; none if that is not known.
+    pub call_site: Option<CallSiteId>,
+    /// Where the thread had taken the lock, or released it, that had it last; for what is no lock, where it was woken. None if that
+    /// is not known.
+    pub holder: Option<CallSiteId>,
+    /// `holder` is where it released the lock, or woke the thread.
+    pub is_release: bool,
+    /// When it began, ns after the start of the recording ([`Profile::started`](super::Profile::started) is the wall clock then).
+    pub start: u64,
+    /// How long it was, ns.
+    pub time: u64,
+    /// Of that, the lock was free, ns; none if that is not known.
+    pub free: Option<u64>,
+    /// How many threads waited, this one included.
+    pub queue: u32,
+    /// It ended at its deadline.
+    pub is_timed_out: bool,
+    /// The longest call that its last holder made while it had the lock; none if none was seen.
+    pub holder_call: Option<HolderCall>,
+}
+
+/// A call of a function that blocks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HolderCall {
+    /// Its name.
+    pub function: String,
+    /// How long it took, ns.
+    pub time: u64,
+}

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
-use spinpark_observe::format::{self, HolderId, NONE, View};
+use spinpark_observe::format::{self, CALLS, HolderId, NONE, Outcome, View};
 
 use super::blame::blame;
 use super::clock::monotonic;
@@ -16,8 +16,8 @@ use super::{Clock, Maps, Recording, labels};
 use crate::cost;
 use crate::model::Warning;
 use crate::model::{
-    CallSite, CallSiteId, Detail, Ended, FORMAT, Held, HeldWait, Kind, Lock, LocksOf, Outcomes, Pair,
-    Profile, RecorderCost, Role, RoleStats, SampleError, SiteStats, Split, Times, VERSION,
+    CallSite, CallSiteId, Detail, Ended, FORMAT, Held, HeldWait, HolderCall, Kind, Lock, LocksOf, Outcomes,
+    Pair, Profile, RecorderCost, Role, RoleStats, SampleError, SiteStats, SlowWait, Split, Times, VERSION,
 };
 use crate::symbols::Symbols;
 use crate::waits::Wait;
@@ -78,6 +78,7 @@ pub fn profile(recording: &Recording, symbols: &mut Symbols) -> Profile {
     let thread_waits = merge.thread_waits(&tables);
     let holders = Holders::new(&waiters, &same);
     let waiting = merge.waiting(&waiters, &holders, &tables);
+    let slow_waits = merge.slow_waits((&same, &meanings), &tables);
     warnings.extend(merge.symbols.take_warnings().into_iter().map(Warning::Note));
     let recorder = merge.recorder();
     let mut profile = Profile {
@@ -110,6 +111,7 @@ pub fn profile(recording: &Recording, symbols: &mut Symbols) -> Profile {
         held_waits,
         thread_waits,
         waiting,
+        slow_waits,
         deadlocks: holders.cycles(&waiters),
         strip: whole.shown(),
         dropped: header.dropped(),
@@ -168,7 +170,14 @@ pub(super) fn kind(number: u32) -> Option<Kind> {
         format::Kind::Join => Kind::Join,
         format::Kind::Once => Kind::Once,
         format::Kind::Spin => Kind::Spin,
+        format::Kind::Call => Kind::Call,
     })
+}
+
+/// The function with this number.
+fn call_name(number: u64) -> Option<String> {
+    let at = usize::try_from(number).ok()?.checked_sub(1)?;
+    CALLS.get(at).map(|name| (*name).to_owned())
 }
 
 /// The histogram without the empty bins at its end.
@@ -354,6 +363,44 @@ impl Merge<'_> {
         held_waits
     }
 
+    /// Waits that were kept whole, the longest first.
+    fn slow_waits(
+        &mut self,
+        (same, meanings): (&HashMap<u32, u32>, &Meanings),
+        tables: &Tables,
+    ) -> Vec<SlowWait> {
+        let has = |outcomes: u32, outcome: Outcome| outcomes >> outcome as u32 & 1 != 0;
+        let mut kept: Vec<SlowWait> = Vec::new();
+        for wait in self.view.slow() {
+            let (Some(lock), Some(noted)) =
+                (same.get(&wait.lock).copied(), format::Role::from_number(wait.role))
+            else {
+                continue;
+            };
+            let (holder, is_release) = self.holder(tables, lock, wait.holder);
+            let is_split = !has(wait.outcomes, Outcome::Unknown);
+            let role = role(meanings.role(wait.lock, noted));
+            kept.push(SlowWait {
+                thread: wait.thread,
+                name: text(&wait.name).next().unwrap_or_default(),
+                lock,
+                role,
+                call_site: self.call_site(wait.stack),
+                holder,
+                is_release,
+                start: self.clock.since_start(wait.start),
+                time: self.clock.ns(wait.end.saturating_sub(wait.start)),
+                free: (is_split && role.is_lock()).then(|| self.clock.ns(wait.free)),
+                queue: wait.queue,
+                is_timed_out: has(wait.outcomes, Outcome::TimedOut),
+                holder_call: call_name(wait.call.into())
+                    .map(|function| HolderCall { function, time: u64::from(wait.call_us) * 1_000 }),
+            });
+        }
+        kept.sort_by_key(|wait| (Reverse(wait.time), wait.start));
+        kept
+    }
+
     /// What the recorder measured of itself.
     fn recorder(&self) -> RecorderCost {
         self.view.threads().fold(RecorderCost::default(), |sum, (_, table)| {
@@ -404,7 +451,10 @@ impl Merge<'_> {
                 let bytes = self.view.text(record.name.load(Acquire))?;
                 Some(String::from_utf8_lossy(&bytes.collect::<Vec<u8>>()).into_owned())
             };
-            let name = text(record).or_else(|| text(best));
+            let name = match kind {
+                Kind::Call => call_name(record.address),
+                _ => text(record).or_else(|| text(best)),
+            };
             let uses = tables.locks.range((number, format::Role::Write)..=(number, format::Role::Wake));
             let roles: Vec<RoleStats> = uses
                 .map(|(which, sum)| {

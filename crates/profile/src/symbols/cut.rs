@@ -210,7 +210,7 @@ mod tests {
             offset: 0,
             is_inlined: false,
         };
-        let frames = own_frames(functions.iter().map(frame).collect());
+        let frames = own_frames(functions.iter().map(frame).collect(), 0);
         frames.into_iter().filter_map(|frame| frame.function).collect()
     }
 
@@ -224,7 +224,7 @@ mod tests {
             is_inlined: true,
         };
         let own = |frames: &[(&str, &str)]| {
-            let frames = own_frames(frames.iter().map(frame).collect());
+            let frames = own_frames(frames.iter().map(frame).collect(), 0);
             frames.into_iter().filter_map(|frame| frame.function).collect::<Vec<_>>()
         };
         let registry = "/home/me/.cargo/registry/src/index.crates.io-1949cf8c6b5b557f";

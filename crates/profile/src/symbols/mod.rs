@@ -125,6 +125,17 @@ impl Symbols {
         Self::with_debug_directories(&["/usr/lib/debug", "/lib/debug"].map(PathBuf::from))
     }
 
+    /// With this table of what stacks wait for.
+    #[must_use]
+    pub fn with_waits(self, waits: Waits) -> Self {
+        Self { waits, ..self }
+    }
+
+    /// Whether that is a user's.
+    pub(crate) fn has_users_waits(&self) -> bool {
+        self.waits.is_users()
+    }
+
     /// With debug files in these directories.
     #[must_use]
     pub fn with_debug_directories(directories: &[PathBuf]) -> Self {

@@ -19,6 +19,6 @@ pub fn held_waits(profile: &Profile, style: Style) -> String {
             time_or_dash(row.waits.time_blocked),
         ]
     };
-    let header = ["lock held", "lock waited for", "waits", "time", "mean", "max", "time\nblocked"];
+    let header = ["lock held", "waited for", "waits", "time", "mean", "max", "time\nblocked"];
     render(style, "Waits while holding another lock", &header, 2, (chain::rows(profile).into_iter(), row))
 }

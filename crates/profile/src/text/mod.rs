@@ -14,6 +14,7 @@
 //! | `condvars` | condition variables                                            |
 //! | `other_waits` | waits for work, events and other threads                    |
 //! | `outcomes` | outcomes of waits                                               |
+//! | `slow`     | the longest waits, one by one                                   |
 //! | `spark`    | histograms in a cell                                            |
 
 mod blocking;
@@ -27,6 +28,7 @@ mod processes;
 mod rates;
 mod report;
 mod sites;
+mod slow;
 mod spark;
 mod split;
 mod waiting;
@@ -48,6 +50,7 @@ pub use self::processes::processes;
 pub use self::rates::rates;
 pub use self::report::report;
 pub use self::sites::sites;
+pub use self::slow::slow;
 pub use self::split::split;
 pub use self::waiting::waiting;
 use spinpark_show::terminal;

@@ -1,7 +1,7 @@
 //! The whole report: the summary first.
 
 use super::{
-    Style, blocking, condvars, held_waits, locks, other_waits, outcomes, sites, split, waiting, wrap,
+    Style, blocking, condvars, held_waits, locks, other_waits, outcomes, sites, slow, split, waiting, wrap,
 };
 use crate::fit::fit;
 use crate::model::{Detail, ENDED_EARLY, Ended, LocksOf, Profile};
@@ -20,6 +20,7 @@ pub fn report(profile: &Profile, style: Style) -> String {
         split(profile, style),
         blocking(profile, style),
         held_waits(profile, style),
+        slow(profile, style),
         sites(profile, style),
         condvars(profile, style),
         other_waits(profile, style),

@@ -70,6 +70,7 @@ fn record(directory: &CStr) -> Result<(), Failure> {
         detail: Detail::Contended,
         locks: Locks::Library,
         sample_every: 0,
+        slower_than: u64::MAX,
         most: *MOST_BYTES.get_or_init(most),
         is_idle: false,
     };

@@ -133,6 +133,7 @@ impl Builder {
         let mut lock: Lock = zeroed();
         lock.kind = (kind as u32).into();
         lock.address = address;
+        lock.key = address;
         lock.since = self.header.start + 10;
         lock.stack = stack.into();
         lock.is_created = u32::from(is_created);

@@ -17,3 +17,4 @@ mod profile_programs;
 mod profile_safe;
 mod profile_stale;
 mod programs;
+mod waits;

@@ -36,6 +36,8 @@ pub(crate) struct Launch {
     detail: DetailChoice,
     /// Bytes that the recording may have on the disk.
     max_size: u64,
+    /// Longer waits are kept one by one.
+    pub(crate) slower_than: Option<Duration>,
 }
 
 impl Launch {
@@ -64,7 +66,16 @@ impl Launch {
         }
         let recorder = put_before(Library::Profiler)?;
         let (name, arguments) = (name.clone(), arguments.to_vec());
-        Ok(Self { name, path: executable.path, arguments, preload, recorder, detail, max_size })
+        Ok(Self {
+            name,
+            path: executable.path,
+            arguments,
+            preload,
+            recorder,
+            detail,
+            max_size,
+            slower_than: None,
+        })
     }
 
     /// The program's name as it was given.
@@ -103,6 +114,9 @@ impl Launch {
             .env("SPINPARK_PROFILE_MAX_SIZE", self.max_size.to_string())
             // Our child is recorded from its start; its children, once they wait.
             .env("SPINPARK_PROFILE_PARENT", std::process::id().to_string());
+        if let Some(time) = self.slower_than {
+            command.env("SPINPARK_PROFILE_SLOWER_THAN", time.as_nanos().to_string());
+        }
     }
 
     /// Starts it; it records into `directory`.

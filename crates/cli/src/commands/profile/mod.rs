@@ -8,7 +8,7 @@ mod show;
 mod slips;
 pub(crate) mod top;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
@@ -18,11 +18,12 @@ use spinpark_profile::keeper::Keeper;
 use spinpark_profile::model::{self, Detail, Ended, LocksOf};
 use spinpark_profile::read::{ReadError, compact, note_end};
 use spinpark_profile::symbols::Symbols;
+use spinpark_profile::waits::Waits;
 use spinpark_profile::{diff as comparison, json, silence, text, watch};
 
 use self::launch::Launch;
 use self::show::Shower;
-use crate::cli::{Diff, Profile, Report, ViewChoice};
+use crate::cli::{Diff, Profile, Report, Showing, ViewChoice};
 use crate::exit::Exit;
 use crate::say::Say;
 
@@ -30,8 +31,10 @@ pub(crate) use self::cost::calibrate;
 
 /// Runs the program, and reports.
 pub(crate) fn run(profile: &Profile) -> anyhow::Result<Exit> {
-    let launch = Launch::new(&profile.program, profile.locks, profile.detail, profile.max_size)
+    let mut launch = Launch::new(&profile.program, profile.locks, profile.detail, profile.max_size)
         .map_err(|error| slips::process(&profile.program, error))?;
+    launch.slower_than = profile.slower_than;
+    let waits = waits(&profile.show)?;
     let say = Say { on_stderr: true };
     slips::note::<Profile>("profile", &profile.program).into_iter().for_each(|note| say.line(note));
     let shower = Shower::new(&profile.show, true)?;
@@ -63,7 +66,7 @@ pub(crate) fn run(profile: &Profile) -> anyhow::Result<Exit> {
         let ended = running.why(status).unwrap_or_else(|| in_words(status));
         say.line(format_args!("{} {ended}; this is what was recorded.", launch.name()));
     }
-    let mut symbols = Symbols::new().with_debuginfod().with_kept(keeper.stop());
+    let mut symbols = Symbols::new().with_debuginfod().with_kept(keeper.stop()).with_waits(waits);
     let loaded = json::load(&directory, &mut symbols);
     let mut loaded = match loaded {
         Ok(loaded) => loaded,
@@ -164,9 +167,16 @@ fn still_running(profiles: &[model::Profile], directory: &Path) -> Option<String
 pub(crate) fn report(report: &Report) -> anyhow::Result<ExitCode> {
     let shower = Shower::new(&report.show, false)?;
     compact(&report.directory);
-    let loaded = json::load(&report.directory, &mut Symbols::new().with_debuginfod())?;
+    let mut symbols = Symbols::new().with_debuginfod().with_waits(waits(&report.show)?);
+    let loaded = json::load(&report.directory, &mut symbols)?;
     shower.show(&loaded)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The table of what stacks wait for, with the user's if there is one.
+fn waits(showing: &Showing) -> anyhow::Result<Waits> {
+    let told = |path: &PathBuf| Waits::with_file(path).map_err(anyhow::Error::msg);
+    Ok(showing.waits.as_ref().map(told).transpose()?.unwrap_or_default())
 }
 
 /// Compares two recordings.
@@ -209,6 +219,8 @@ fn view(profile: &model::Profile, view: ViewChoice, style: text::Style) -> Strin
     let why = match view {
         _ if profile.detail == model::Detail::Off => "Nothing is known: recording was off.",
         ViewChoice::Condvars => "No thread waited for a condition variable.",
+        ViewChoice::Others => "No thread waited for anything but locks and condition variables.",
+        ViewChoice::Slow => "No wait was longer than 0.1 ms.",
         ViewChoice::Outcomes if has_waited && profile.locks_of == LocksOf::Glibc => {
             "The outcomes of waits are not known: glibc's locks do not report them. Record with `--locks spinpark`, or with \
              `--detail full` to see whether threads slept."
@@ -236,5 +248,7 @@ fn tables(profile: &model::Profile, view: ViewChoice, style: text::Style) -> Str
         ViewChoice::Freebsd => text::freebsd(profile, style),
         ViewChoice::Condvars => text::condvars(profile, style),
         ViewChoice::Outcomes => text::outcomes(profile, style),
+        ViewChoice::Others => text::other_waits(profile, style),
+        ViewChoice::Slow => text::slow(profile, style),
     }
 }

@@ -12,7 +12,7 @@ use spinpark_profile::model::{LocksOf, Profile};
 use spinpark_profile::read::EXTENSION;
 use spinpark_profile::text::{self, Style, wrap};
 use spinpark_profile::units::one_line;
-use spinpark_profile::{folded, html, pprof, summary};
+use spinpark_profile::{folded, html, pprof, slow, summary};
 
 use super::view;
 use crate::cli::Showing;
@@ -24,6 +24,9 @@ pub(crate) struct Shower<'a> {
     html: Option<Sink>,
     pprof: Option<Sink>,
     folded: Option<Sink>,
+    slow: Option<Sink>,
+    perfetto: Option<Sink>,
+    speedscope: Option<Sink>,
     json: Option<Output>,
     say: Say,
     /// Data goes to standard output, and nothing else.
@@ -76,6 +79,9 @@ impl<'a> Shower<'a> {
             ("--folded", &showing.folded),
             ("--pprof", &showing.pprof),
             ("--html", &showing.html),
+            ("--slow", &showing.slow),
+            ("--perfetto", &showing.perfetto),
+            ("--speedscope", &showing.speedscope),
         ];
         let taken: Vec<&str> = named
             .iter()
@@ -90,6 +96,9 @@ impl<'a> Shower<'a> {
             html: showing.html.as_deref().map(Sink::open).transpose()?,
             pprof: showing.pprof.as_deref().map(Sink::open).transpose()?,
             folded: showing.folded.as_deref().map(Sink::open).transpose()?,
+            slow: showing.slow.as_deref().map(Sink::open).transpose()?,
+            perfetto: showing.perfetto.as_deref().map(Sink::open).transpose()?,
+            speedscope: showing.speedscope.as_deref().map(Sink::open).transpose()?,
             json: showing.json.as_deref().map(Output::open).transpose()?,
             say: Say { on_stderr },
             is_taken: !taken.is_empty(),
@@ -139,6 +148,14 @@ impl<'a> Shower<'a> {
         if let Some(sink) = self.folded {
             let stacks = all.iter().map(|profile| folded::folded(profile, folded::Options::default()));
             written.extend(sink.write(stacks.collect::<String>().as_bytes())?);
+        }
+        type Written = fn(&[Profile]) -> String;
+        let waits: [(Option<Sink>, Written); 3] =
+            [(self.slow, slow::lines), (self.perfetto, slow::perfetto), (self.speedscope, slow::speedscope)];
+        for (sink, text) in waits {
+            if let Some(sink) = sink {
+                written.extend(sink.write(text(&all).as_bytes())?);
+            }
         }
         if let Some(json) = self.json {
             json.write(&all)?;

@@ -118,6 +118,8 @@ fn lock(id: u32, label: &str, kind: Kind, call_site: Option<CallSiteId>, roles: 
         name: None,
         address: 0x5581_0a2c_4000 + u64::from(id) * 64,
         kind,
+        type_name: None,
+        is_several: false,
         creation_site: call_site,
         is_created: id.is_multiple_of(2),
         is_destroyed: id == 4,
@@ -250,6 +252,7 @@ pub(crate) fn sample() -> Profile {
         waits: 20_000 + u64::from(id) * 77,
         waited: 1_100_000_000 + u64::from(id) * 50_000_000,
         signals: 0,
+        others: 0,
     };
     Profile {
         format: FORMAT.to_owned(),

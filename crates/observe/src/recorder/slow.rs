@@ -1,0 +1,68 @@
+//! Waits that are kept whole ([`Slow`]): the longest of each thread, and all that are longer than the user has asked for.
+//!
+//! They are written where a wait is counted, after the lock was released, so that no thread waits for it.
+
+use core::sync::atomic::Ordering::Relaxed;
+
+use super::tally::bit;
+use super::thread_state::{Facts, ThreadState, Waited};
+use super::Recorder;
+use crate::format::{Outcome, RegionId, Slow, SlowWait, LONGEST, NONE};
+
+/// Shorter waits are not kept, ns.
+const LEAST: u64 = 100_000;
+
+impl Recorder {
+    /// Keeps a wait, if it is one of the longest.
+    #[inline(always)]
+    pub(super) fn keep_slow(&self, own: &ThreadState, facts: &Facts, waited: &Waited) {
+        let ns = self.ticks.ns(waited.ticks);
+        if ns >= LEAST && (waited.ticks > own.slow().least.get() || ns >= self.slower_than.load(Relaxed)) {
+            self.keep(own, facts, waited, ns);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn keep(&self, own: &ThreadState, facts: &Facts, waited: &Waited, ns: u64) {
+        let record = match ns >= self.slower_than.load(Relaxed) {
+            true => self.file.claim::<Slow>(RegionId::Slow).map(|(number, _)| number),
+            false => self.place(own, waited.ticks),
+        };
+        let Some(record) = record else { return };
+        self.note_name(own);
+        let (call, call_us) = self.call_of(waited);
+        let wait = SlowWait {
+            thread: own.id(),
+            name: own.table().name,
+            lock: facts.lock,
+            role: facts.role as u32,
+            stack: facts.stack,
+            holder: if waited.last == NONE { waited.holder } else { waited.last },
+            start: waited.end.saturating_sub(waited.ticks),
+            end: waited.end,
+            free: if waited.is_split { waited.free } else { 0 },
+            queue: waited.queue,
+            outcomes: waited.outcomes | if waited.is_split { 0 } else { bit(Outcome::Unknown) },
+            call,
+            call_us,
+        };
+        // SAFETY: claimed by this thread, or one of those that it claimed before; all zero is one.
+        unsafe { &*self.file.at::<Slow>(RegionId::Slow, record) }.set(&wait);
+    }
+
+    /// The record for one of the thread's longest waits: a free one, or that of the shortest.
+    fn place(&self, own: &ThreadState, ticks: u64) -> Option<u32> {
+        let slow = own.slow();
+        if slow.first.get() == 0 {
+            let first = self.file.claim_many(RegionId::Slow, LONGEST)?;
+            slow.first.set(first + 1);
+            slow.lengths.iter().for_each(|length| length.set(0));
+        }
+        let shortest = slow.lengths.iter().enumerate().min_by_key(|(_, length)| length.get());
+        let (at, length) = shortest?;
+        length.set(ticks);
+        slow.least.set(slow.lengths.iter().map(core::cell::Cell::get).min().unwrap_or(0));
+        Some(slow.first.get() - 1 + at as u32)
+    }
+}

@@ -1,0 +1,136 @@
+//! What threads do that have a lock for which others wait: `read`, `fsync`, `poll` and their like, by libc's names. What libc does by
+//! itself, and what a program does by system calls of its own, is not seen.
+//!
+//! A thread that has noted no lock jumps on; one that has takes the time of the call.
+
+use core::ffi::{CStr, c_int, c_void};
+use core::mem;
+use core::sync::atomic::Ordering::Relaxed;
+
+use spinpark_observe::format::{CALLS, Kind, Role};
+use spinpark_observe::recorder::{Call, Site};
+
+use crate::function::{COUNT, Function, NAMES};
+use crate::next::NEXT;
+use crate::phases::RECORDER;
+use crate::table::Forms;
+
+/// The first of these functions; all that follow are of them.
+const FIRST: usize = Function::read as usize;
+
+/// What calls of each function count as: an index of [`CALLS`], plus one.
+static COUNTED_AS: [u8; COUNT - FIRST] = {
+    let mut counted_as = [0; COUNT - FIRST];
+    let mut at = 0;
+    while at < counted_as.len() {
+        counted_as[at] = number_of(NAMES[FIRST + at]);
+        at += 1;
+    }
+    counted_as
+};
+
+/// The number of the call that a function makes, whatever its variant: `__read_chk`, `pread64`.
+const fn number_of(function: &CStr) -> u8 {
+    let bytes = function.to_bytes();
+    let mut at = 0;
+    // The longest name that is the beginning of it, but for underscores: `pwritev` is no `pwrite`.
+    let (mut found, mut longest) = (0, 0);
+    while at < CALLS.len() {
+        let name = CALLS[at].as_bytes();
+        if name.len() > longest && begins_with(bytes, name) {
+            (found, longest) = (at + 1, name.len());
+        }
+        at += 1;
+    }
+    assert!(found != 0 && found < 256, "a name of a call is missing");
+    found as u8
+}
+
+const fn begins_with(function: &[u8], name: &[u8]) -> bool {
+    let start = if function[0] == b'_' { 2 } else { 0 };
+    let mut at = 0;
+    while at < name.len() {
+        if start + at >= function.len() || function[start + at] != name[at] {
+            return false;
+        }
+        at += 1;
+    }
+    true
+}
+
+pub(crate) const FORMS: Forms = Forms([None, Some(held), Some(held), Some(held)]);
+
+/// Any of these functions; eax has the number.
+///
+/// # Safety
+///
+/// As its namesake.
+#[unsafe(naked)]
+unsafe extern "C" fn held(_: usize, _: usize, _: usize, _: usize, _: Site) -> c_int {
+    core::arch::naked_asm!(
+        ".cfi_startproc",
+        "sub rsp, 8",
+        ".cfi_adjust_cfa_offset 8",
+        "push r9",
+        ".cfi_adjust_cfa_offset 8",
+        "push r8",
+        ".cfi_adjust_cfa_offset 8",
+        "push rcx",
+        ".cfi_adjust_cfa_offset 8",
+        "push rdx",
+        ".cfi_adjust_cfa_offset 8",
+        "push rsi",
+        ".cfi_adjust_cfa_offset 8",
+        "push rdi",
+        ".cfi_adjust_cfa_offset 8",
+        "mov rdi, rsp",
+        // The site: the stack pointer as the caller left it, and its frame pointer.
+        "lea rsi, [rsp + 56]",
+        "mov rdx, rbp",
+        "mov ecx, eax",
+        "call {call}",
+        "add rsp, 56",
+        ".cfi_adjust_cfa_offset -56",
+        "ret",
+        ".cfi_endproc",
+        call = sym call,
+    )
+}
+
+/// Makes the call.
+///
+/// # Safety
+///
+/// As to call that function; the site is that of the caller.
+unsafe extern "C" fn call(arguments: &[usize; 6], site: Site, number: usize) -> isize {
+    if !RECORDER.holds_anything() {
+        // SAFETY: the caller's promise.
+        return unsafe { next(arguments, number) };
+    }
+    let start = RECORDER.now();
+    // SAFETY: the caller's promise.
+    let result = unsafe { next(arguments, number) };
+    if let Some(own) = RECORDER.enter() {
+        let counted_as = COUNTED_AS.get(number - FIRST).copied().unwrap_or(0);
+        let call = Call { address: usize::from(counted_as), role: Role::Wake, kind: |_| Kind::Call, site };
+        RECORDER.called(own, &call, start);
+        RECORDER.leave();
+    }
+    result
+}
+
+/// The next implementation.
+///
+/// # Safety
+///
+/// As to call it with these arguments.
+#[inline(always)]
+unsafe fn next(arguments: &[usize; 6], number: usize) -> isize {
+    type Next = unsafe extern "C" fn(usize, usize, usize, usize, usize, usize) -> isize;
+    let next = NEXT[number].load(Relaxed);
+    // SAFETY: found before anything of ours was installed; ours is installed only if it is there.
+    let next = unsafe { mem::transmute::<*mut c_void, Next>(next) };
+    let [a, b, c, d, e, f] = *arguments;
+    // SAFETY: the caller's promise; arguments beyond those that the function has are in registers that it does not read.
+    unsafe { next(a, b, c, d, e, f) }
+}

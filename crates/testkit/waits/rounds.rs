@@ -1,0 +1,102 @@
+// Waits of known number and length: see `rounds.h`. Programs include this file, which uses `std` only, and no lock of it.
+
+const ROUNDS: usize = 10;
+const HOLD: Duration = Duration::from_millis(20);
+
+/// What a waiter and who lets it go do in a round.
+#[derive(Clone, Copy)]
+struct Scene {
+    name: &'static str,
+    lets_go: fn(u32),
+    waits: fn(u32),
+    /// What the waiter does first.
+    prepares: fn(),
+}
+
+/// A module of this name with the functions `waits` and `lets_go`.
+macro_rules! scene {
+    ($name:ident: waits($round:pat) $waits:block lets_go($other:pat) $lets_go:block $(prepares $prepares:block)?) => {
+        mod $name {
+            use super::*;
+
+            #[inline(never)]
+            fn waits($round: u32) {
+                $waits
+                black_box(());
+            }
+
+            #[inline(never)]
+            fn lets_go($other: u32) {
+                $lets_go
+                black_box(());
+            }
+
+            fn prepares() {
+                $($prepares)?
+            }
+
+            pub(super) const SCENE: Scene = Scene { name: stringify!($name), lets_go, waits, prepares };
+        }
+    };
+}
+
+unsafe extern "C" {
+    safe fn gettid() -> i32;
+}
+
+static ROUND: AtomicU32 = AtomicU32::new(0);
+static READY: AtomicU32 = AtomicU32::new(0);
+static COMING: AtomicU32 = AtomicU32::new(0);
+static DONE: AtomicU32 = AtomicU32::new(0);
+static WAITER: AtomicI32 = AtomicI32::new(0);
+static WAITED: AtomicU64 = AtomicU64::new(0);
+
+fn until(condition: impl Fn() -> bool) {
+    while !condition() {
+        thread::sleep(Duration::from_micros(100));
+    }
+}
+
+/// Lets the waiter come and fall asleep, and sleep for a while.
+fn let_come() {
+    let round = ROUND.load(SeqCst) + 1;
+    READY.store(round, SeqCst);
+    until(|| COMING.load(SeqCst) >= round);
+    let path = format!("/proc/self/task/{}/stat", WAITER.load(SeqCst));
+    until(|| {
+        let line = std::fs::read_to_string(&path).unwrap_or_default();
+        line.rsplit_once(')').is_some_and(|(_, rest)| rest.starts_with(" S"))
+    });
+    thread::sleep(HOLD);
+}
+
+/// Runs the scene that the argument names, in rounds.
+fn run_scene(scenes: &[Scene]) {
+    let name = std::env::args().nth(1).unwrap_or_default();
+    let Some(scene) = scenes.iter().find(|scene| scene.name == name).copied() else {
+        eprintln!("no such scene: {name}");
+        std::process::exit(2);
+    };
+    let waiter = thread::spawn(move || {
+        (scene.prepares)();
+        WAITER.store(gettid(), SeqCst);
+        for round in 0..ROUNDS as u32 {
+            until(|| READY.load(SeqCst) > round);
+            let start = Instant::now();
+            COMING.store(round + 1, SeqCst);
+            (scene.waits)(round);
+            WAITED.fetch_add(start.elapsed().as_nanos() as u64, SeqCst);
+            DONE.store(round + 1, SeqCst);
+        }
+        // It does not end before the program.
+        until(|| false);
+    });
+    until(|| WAITER.load(SeqCst) != 0);
+    for round in 0..ROUNDS as u32 {
+        ROUND.store(round, SeqCst);
+        (scene.lets_go)(round);
+        until(|| DONE.load(SeqCst) > round);
+    }
+    println!("waits {ROUNDS} {}", WAITED.load(SeqCst));
+    drop(waiter);
+}
