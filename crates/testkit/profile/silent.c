@@ -2,6 +2,7 @@
  *
  * semaphore  three threads; one holds a semaphore for 10 ms at a time
  * handoff    the same with a lock as CPython's: a semaphore with a time-out
+ * raw        two threads sleep at a futex by a system call of their own, 10 ms at a time
  * run        two threads compute
  * io         two threads wait for a pipe that a third one writes to every 10 ms
  * idle       three threads wait for a signal of a condition variable that comes at the end
@@ -47,6 +48,19 @@ static __attribute__((noinline)) void wait_semaphore(int is_timed) {
 static void *semaphores(void *is_timed) {
     for (double end = now() + LENGTH; now() < end;) wait_semaphore(is_timed != NULL);
     return NULL;
+}
+
+static void *raw(void *argument) {
+    static int word;
+    struct timespec time = {0, 10000000};
+    for (double end = now() + LENGTH; now() < end;) {
+        long result;
+        register struct timespec *deadline __asm__("r10") = &time;
+        /* FUTEX_WAIT_PRIVATE, as code that does not go through libc. */
+        __asm__ volatile("syscall" : "=a"(result) : "a"(202), "D"(&word), "S"(128), "d"(0), "r"(deadline)
+                         : "rcx", "r11", "memory");
+    }
+    return argument;
 }
 
 static void *run(void *argument) {
@@ -123,6 +137,7 @@ int main(int argc, char **argv) {
     sem_init(&semaphore, 0, 1);
     if (!strcmp(how, "semaphore")) threads(3, semaphores, NULL);
     if (!strcmp(how, "handoff")) threads(3, semaphores, &semaphore);
+    if (!strcmp(how, "raw")) threads(2, raw, NULL);
     if (!strcmp(how, "run")) threads(2, run, NULL);
     if (!strcmp(how, "io")) {
         pthread_t other;

@@ -133,17 +133,17 @@ pub(crate) struct Showing {
     pub(crate) slow: Option<PathBuf>,
 
     /// Write the longest waits as a timeline for Perfetto, by the wall clock
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub(crate) perfetto: Option<PathBuf>,
 
     /// Write the longest waits as a timeline for speedscope
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub(crate) speedscope: Option<PathBuf>,
 
     /// A table of functions that tell what a thread waits for, read before the built-in one
     ///
     /// For locks and queues of your own that sleep at futexes or semaphores; see the manual, "Whose wait is seen".
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub(crate) waits: Option<PathBuf>,
 
     /// Write contentions and delays for `go tool pprof`, each with its lock as the label `lock`

@@ -1,17 +1,15 @@
 //! The longest waits, one by one.
 
 use super::{Style, render};
-use crate::model::{Profile, SlowWait};
+use crate::model::{Profile, Role, SlowWait};
 use crate::names::Names;
 use crate::units::{one_line, time};
 
-/// The table of the longest waits that ended: those for locks, unless there are none.
+/// The table of the longest waits that ended: for locks, and for what may be one.
 #[must_use]
 pub fn slow(profile: &Profile, style: Style) -> String {
     let names = Names::of_profile(profile);
-    let locks = || profile.slow_waits.iter().filter(|wait| wait.role.is_lock());
-    let is_any = locks().next().is_none();
-    let waits = profile.slow_waits.iter().filter(|wait| is_any || wait.role.is_lock());
+    let waits = profile.slow_waits.iter().filter(|wait| wait.role.is_lock() || wait.role == Role::Wake);
     let has_calls = waits.clone().take(style.rows).any(|wait| wait.holder_call.is_some());
     let mut header = vec!["thread", "waiter", "lock", "holder", "at", "waited", "queue"];
     header.extend(has_calls.then_some("holder\nin"));

@@ -281,6 +281,7 @@ impl Builder {
             (RegionId::Segments, &self.segments),
             (RegionId::Maps, &self.maps),
             (RegionId::Text, &self.text),
+            (RegionId::Slow, &Vec::new()),
         ];
         let mut bytes = vec![0; HEADER_BYTES];
         for (id, content) in regions {

@@ -54,24 +54,38 @@ fn has_no_verdict(report: &str) {
 }
 
 #[test]
-fn semaphores_and_locks_of_std() {
+fn semaphores_and_futexes() {
     let program = silent();
     let program = program.to_str().expect("a path");
+    for what in [[program, "semaphore"], [program, "handoff"]] {
+        let directory = tempfile::tempdir().expect("a directory");
+        let report = report(directory.path(), &what);
+        has_no_verdict(&report);
+        says(
+            &report,
+            &["Threads waited", "for locks or for work", "at the semaphore `semaphore`, woken in `wait_semaphore`"],
+        );
+        assert!(report.contains("Threads' time: running") && report.contains("other futexes"), "{report}");
+    }
+    let directory = tempfile::tempdir().expect("a directory");
+    let report = report(directory.path(), &[program, "raw"]);
+    has_no_verdict(&report);
+    says(
+        &report,
+        &["Its threads waited about", "% of the time for something that is not recorded", "libgomp, Go"],
+    );
+}
+
+#[test]
+fn locks_of_std() {
     let rust = scratch_dir().join("std_mutex");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testkit/profile/std_mutex.rs");
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let built = Command::new(rustc).args(["--edition", "2024", "-O", "-o"]).arg(&rust).arg(source).status();
     assert!(built.expect("a compiler").success());
-    for what in [&[program, "semaphore"][..], &[program, "handoff"], &[rust.to_str().expect("a path")]] {
-        let directory = tempfile::tempdir().expect("a directory");
-        let report = report(directory.path(), what);
-        has_no_verdict(&report);
-        says(
-            &report,
-            &["Its threads waited about", "% of the time for something that is not recorded", "`std::sync`"],
-        );
-        assert!(report.contains("Threads' time: running") && report.contains("other futexes"), "{report}");
-    }
+    let directory = tempfile::tempdir().expect("a directory");
+    let report = report(directory.path(), &[rust.to_str().expect("a path")]);
+    says(&report, &["All waiting is on one std Mutex, `std_mutex::TABLE`, "]);
 }
 
 #[test]

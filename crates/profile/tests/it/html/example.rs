@@ -288,6 +288,7 @@ pub(crate) fn sample() -> Profile {
             held_wait(5, 0, Role::Write, 10, 700_000),
         ],
         waiting: Vec::new(),
+        slow_waits: Vec::new(),
         deadlocks: Vec::new(),
         strip: Strip::default(),
         dropped: 12,
