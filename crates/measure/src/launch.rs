@@ -165,12 +165,28 @@ impl<'a> Launcher<'a> {
         padding: usize,
         report: Option<&Path>,
     ) -> Result<(Sample, String), RunError> {
+        self.run_with(configuration, padding, |command| {
+            if let Some(report) = report {
+                command.env("SPINPARK_REPORT", report);
+            }
+        })
+    }
+
+    /// The same, with what `change` does to the command last.
+    ///
+    /// # Errors
+    ///
+    /// As [`Launcher::run`].
+    pub fn run_with(
+        &self,
+        configuration: Configuration,
+        padding: usize,
+        change: impl FnOnce(&mut Command),
+    ) -> Result<(Sample, String), RunError> {
         self.run_around("--prepare")?;
         let mut command = self.program.command()?;
         self.environments.apply(configuration, padding, &mut command);
-        if let Some(report) = report {
-            command.env("SPINPARK_REPORT", report);
-        }
+        change(&mut command);
         let finished = match process::run(&mut command, self.program.timeout, self.interrupt) {
             Ok(finished) => finished,
             Err(ProcessError::Interrupted) => return Err(RunError::Interrupted),

@@ -46,6 +46,7 @@ pub mod slow;
 mod split;
 pub mod stuck;
 pub mod summary;
+pub mod swap;
 pub mod symbols;
 pub mod text;
 pub mod thread_time;

@@ -2,6 +2,7 @@
 
 pub(super) mod report;
 mod request;
+mod waiting;
 
 use std::process::ExitCode;
 
@@ -27,6 +28,8 @@ struct Measured {
     noise: Noise,
     /// Whether the program had our locks by itself, which were off in the baseline.
     had_drop_in: bool,
+    /// Which part of the waiting is not for locks that the drop-in replaces; none if it is little, or was not recorded.
+    waiting: Option<String>,
 }
 
 /// Checks the request, measures, reports.
@@ -72,6 +75,7 @@ fn measure_all(
     launcher: &mut Launcher<'_>,
 ) -> anyhow::Result<Measured> {
     let mut prepared = prepare(launcher)?;
+    let waiting = if request.is_demo { None } else { waiting::record(launcher) };
     if request.is_demo {
         prepared = adjust_demo(launcher, prepared);
     }
@@ -94,7 +98,13 @@ fn measure_all(
     let watch = Watch::start();
     let mut progress = Progress::new(request.rounds * 3, Some(prepared.estimate_s(request.rounds)));
     let measurement = measure(request.rounds, session.seed, launcher, &mut progress);
-    Ok(Measured { prepared, measurement, noise: watch.noise(), had_drop_in: launcher.switches_off_drop_in() })
+    Ok(Measured {
+        prepared,
+        measurement,
+        noise: watch.noise(),
+        had_drop_in: launcher.switches_off_drop_in(),
+        waiting,
+    })
 }
 
 /// Gives the demonstration so much work that a run takes about [`DEMO_RUN_S`] on this machine.

@@ -31,7 +31,7 @@ pub(super) fn report(
     let memory_floor = own_peak_bytes();
     let comparison = compare(&request, &measured.measurement, session.seed);
     let warnings = warnings_of(&request, &comparison, &measured);
-    print(&request, session, &comparison, &warnings, memory_floor);
+    print(&request, session, &comparison, (&warnings, measured.waiting.as_deref()), memory_floor);
     if let Some(json) = json.filter(|_| !measured.measurement.runs.is_empty()) {
         json.write(&document(&request, session, &measured, &comparison, &warnings, memory_floor))?;
     }
@@ -54,11 +54,14 @@ fn print(
     request: &Request,
     session: &Session,
     comparison: &Comparison,
-    warnings: &[Warning],
+    (warnings, waiting): (&[Warning], Option<&str>),
     memory_floor: u64,
 ) {
     let say = request.say;
     tables(say, comparison, &request.printed, memory_floor, &session.environment);
+    if let Some(waiting) = waiting.filter(|_| comparison.blocks > 0) {
+        say.wrapped(waiting, 0);
+    }
     let warnings = compare_table::warnings(warnings, say.style());
     if !warnings.is_empty() {
         say.line(warnings.trim_end());

@@ -63,7 +63,11 @@ fn semaphores_and_futexes() {
         has_no_verdict(&report);
         says(
             &report,
-            &["Threads waited", "for locks or for work", "at the semaphore `semaphore`, woken in `wait_semaphore`"],
+            &[
+                "Threads waited",
+                "for locks or for work",
+                "at the semaphore `semaphore`, woken in `wait_semaphore`",
+            ],
         );
         assert!(report.contains("Threads' time: running") && report.contains("other futexes"), "{report}");
     }
