@@ -39,6 +39,7 @@ pub mod model;
 pub mod model_names;
 pub mod names;
 mod other_waits;
+mod phases;
 pub mod pprof;
 pub mod read;
 pub mod silence;

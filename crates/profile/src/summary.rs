@@ -14,7 +14,7 @@ use crate::label::{class, named};
 use crate::model::{CallSiteId, Detail, Kind, Lock, LocksOf, Profile, Role};
 use crate::names::{LONGEST, Names};
 use crate::units::{count, percent, time};
-use crate::{chain, other_waits, silence, split, stuck, swap, unnamed};
+use crate::{chain, other_waits, phases, silence, split, stuck, swap, unnamed};
 
 /// Waiting is not what makes a program slow below this share of the threads' time,
 const SMALL_SHARE: f64 = 0.02;
@@ -159,6 +159,9 @@ pub fn summary(profile: &Profile) -> Summary {
         details.extend(inner);
         details.extend(others(profile, waited));
     }
+    if !is_small {
+        details.extend(phases::changes(profile));
+    }
     details.extend(back(profile).filter(|_| !is_back_first || runtime.is_some()));
     if let Some((lock, waited)) = runtime.filter(|_| !is_runtime_first) {
         details.push(runtime_first(profile, lock, waited));
@@ -170,7 +173,8 @@ pub fn summary(profile: &Profile) -> Summary {
             time(signals as f64)
         ));
     }
-    if !is_unclear_first {
+    let unclear = profile.unclear_wait();
+    if !is_unclear_first && (!is_little(unclear) || unclear > waited / 10) {
         details.extend(other_waits::unclear(profile));
     }
     if profile.locks_of != LocksOf::Library {

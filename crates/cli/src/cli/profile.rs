@@ -80,6 +80,7 @@ Examples:
   spinpark report spinpark-profile --view blocking      which threads wait for which
   spinpark report spinpark-profile --html report.html   a page with a flame graph
   spinpark report spinpark-profile --view slow          the longest waits, one by one
+  spinpark report spinpark-profile --from 2s --to 5s    what threads waited for then
   spinpark report spinpark-profile --folded | flamegraph.pl > waits.svg
   spinpark report spinpark-profile --pprof waits.pb.gz
   go tool pprof -http : -tagleaf lock waits.pb.gz        each lock, below its waiters";
@@ -91,6 +92,14 @@ pub(crate) struct Report {
     /// What `spinpark profile` wrote: a directory, or one file of it
     #[arg(value_name = "DIR")]
     pub(crate) directory: PathBuf,
+
+    /// Only what threads waited for from this time after the start on: 500ms, 2s, 1min
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) from: Option<Duration>,
+
+    /// Only what threads waited for until this time after the start
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) to: Option<Duration>,
 
     #[command(flatten)]
     pub(crate) show: Showing,

@@ -14,6 +14,7 @@
 //! | `condvars` | condition variables                                            |
 //! | `other_waits` | waits for work, events and other threads                    |
 //! | `outcomes` | outcomes of waits                                               |
+//! | `window`   | a part of the run                                               |
 //! | `slow`     | the longest waits, one by one                                   |
 //! | `spark`    | histograms in a cell                                            |
 
@@ -32,6 +33,7 @@ mod slow;
 mod spark;
 mod split;
 mod waiting;
+mod window;
 
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
@@ -53,6 +55,7 @@ pub use self::sites::sites;
 pub use self::slow::slow;
 pub use self::split::split;
 pub use self::waiting::waiting;
+pub use self::window::part;
 use spinpark_show::terminal;
 pub use spinpark_show::text::wrap;
 

@@ -10,6 +10,7 @@ pub(crate) mod top;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Context, bail};
 use spinpark_measure::failure::in_words;
@@ -165,12 +166,25 @@ fn still_running(profiles: &[model::Profile], directory: &Path) -> Option<String
 
 /// Shows a recording again.
 pub(crate) fn report(report: &Report) -> anyhow::Result<ExitCode> {
-    let shower = Shower::new(&report.show, false)?;
+    let shower = Shower::new(&report.show, false)?.of_part(part(report)?);
     compact(&report.directory);
     let mut symbols = Symbols::new().with_debuginfod().with_waits(waits(&report.show)?);
     let loaded = json::load(&report.directory, &mut symbols)?;
     shower.show(&loaded)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The part of the run that is wanted, ns after the start.
+fn part(report: &Report) -> anyhow::Result<Option<(u64, u64)>> {
+    let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    if report.from.is_none() && report.to.is_none() {
+        return Ok(None);
+    }
+    let (from, to) = (report.from.map_or(0, ns), report.to.map_or(u64::MAX, ns));
+    if from >= to {
+        bail!("--from must be before --to");
+    }
+    Ok(Some((from, to)))
 }
 
 /// The table of what stacks wait for, with the user's if there is one.

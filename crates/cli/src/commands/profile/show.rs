@@ -28,6 +28,8 @@ pub(crate) struct Shower<'a> {
     perfetto: Option<Sink>,
     speedscope: Option<Sink>,
     json: Option<Output>,
+    /// The part of the run that is wanted, ns after the start.
+    part: Option<(u64, u64)>,
     say: Say,
     /// Data goes to standard output, and nothing else.
     is_taken: bool,
@@ -100,9 +102,15 @@ impl<'a> Shower<'a> {
             perfetto: showing.perfetto.as_deref().map(Sink::open).transpose()?,
             speedscope: showing.speedscope.as_deref().map(Sink::open).transpose()?,
             json: showing.json.as_deref().map(Output::open).transpose()?,
+            part: None,
             say: Say { on_stderr },
             is_taken: !taken.is_empty(),
         })
+    }
+
+    /// Only what threads waited for in a part of the run.
+    pub(crate) fn of_part(self, part: Option<(u64, u64)>) -> Self {
+        Self { part, ..self }
     }
 
     /// Shows `loaded`.
@@ -130,9 +138,12 @@ impl<'a> Shower<'a> {
                     let which = format!("Recording {} of {} of process", number + 1, shown.len());
                     self.say.line(format_args!("{which} {}: {}\n", profile.pid, file_name(profile)));
                 }
-                self.say.line(view(profile, self.showing.view, style));
+                self.say.line(match self.part {
+                    Some(part) => text::part(profile, part, style),
+                    None => view(profile, self.showing.view, style),
+                });
             }
-            if let (None, [shown]) = (&self.showing.process, shown.as_slice()) {
+            if let (None, [shown], None) = (&self.showing.process, shown.as_slice(), self.part) {
                 others(&loaded.profiles, shown, style, self.say);
             }
         }
