@@ -34,6 +34,8 @@ pub(super) struct Process {
     held_waits: Vec<small_tables::HeldWait>,
     waiting: Vec<small_tables::Waiting>,
     condvars: Vec<small_tables::Condvar>,
+    other_waits: Vec<small_tables::OtherWait>,
+    slow: Vec<small_tables::Slow>,
     threads: Vec<small_tables::Thread>,
     threads_left: usize,
     freebsd: Vec<small_tables::FreeBsd>,
@@ -65,14 +67,18 @@ impl Process {
             ("Waits for locks", "", strip(Role::is_lock)),
             ("Returns from condition variables", "", strip(|role| role == Role::Back)),
             ("Waits for signals", "signal", strip(|role| role == Role::Signal)),
+            ("Waits for locks or signals, not known which", "signal", strip(|role| role == Role::Wake)),
         ];
         let wide = |(title, class, strip): (_, _, Strip)| wide(title, class, &strip, profile.duration);
         let called = Names::of(&profile.call_sites);
         let (rows, locks_left) = locks::rows(profile, &called);
         let waiting = small_tables::waiting(profile, &called);
         let call_sites = rows.iter().flat_map(locks::Row::call_sites);
-        let call_sites: BTreeSet<usize> =
-            call_sites.chain(waiting.iter().flat_map(small_tables::Waiting::call_sites)).collect();
+        let slow = small_tables::slow(profile, &called);
+        let call_sites: BTreeSet<usize> = call_sites
+            .chain(waiting.iter().flat_map(small_tables::Waiting::call_sites))
+            .chain(slow.iter().flat_map(small_tables::Slow::call_sites))
+            .collect();
         let (threads, threads_left) = small_tables::threads(profile);
         let (freebsd, freebsd_left) = small_tables::freebsd(profile);
         Self {
@@ -96,6 +102,8 @@ impl Process {
             held_waits: small_tables::held_waits(profile),
             waiting,
             condvars: small_tables::condvars(profile),
+            other_waits: small_tables::other_waits(profile),
+            slow,
             threads,
             threads_left,
             freebsd,

@@ -1,4 +1,4 @@
-//! The smaller tables: FreeBSD's columns, condition variables, threads, stacks.
+//! The smaller tables: FreeBSD's columns, condition variables and other waits, the longest waits, threads, stacks.
 
 use serde::Serialize;
 
@@ -155,6 +155,68 @@ pub(super) fn waiting(profile: &Profile, called: &Names<'_>) -> Vec<Waiting> {
 }
 
 impl Waiting {
+    /// The numbers of its call sites.
+    pub(super) fn call_sites(&self) -> impl Iterator<Item = usize> {
+        self.call_site.into_iter().chain(self.held)
+    }
+}
+
+/// A wait for work, an event or another thread, or one of which it is not known what it is for.
+#[derive(Serialize)]
+pub(super) struct OtherWait {
+    object: String,
+    woken_in: Option<String>,
+    wait: Span,
+    timed_out: u64,
+    may_be_lock: bool,
+}
+
+pub(super) fn other_waits(profile: &Profile) -> Vec<OtherWait> {
+    let row = |row: crate::other_waits::Row<'_>| OtherWait {
+        object: row.lock.label.clone(),
+        woken_in: row.woken_in,
+        wait: Span::of(&row.stats.wait),
+        timed_out: row.stats.outcomes.timed_out,
+        may_be_lock: row.stats.role == Role::Wake,
+    };
+    crate::other_waits::rows(profile).into_iter().take(MOST).map(row).collect()
+}
+
+/// One of the longest waits.
+#[derive(Serialize)]
+pub(super) struct Slow {
+    thread: String,
+    lock: String,
+    call_site: Option<usize>,
+    caption: super::captions::Caption,
+    held: Option<usize>,
+    held_caption: super::captions::Caption,
+    at: u64,
+    time: u64,
+    queue: u32,
+    call: Option<String>,
+    call_time: u64,
+}
+
+pub(super) fn slow(profile: &Profile, called: &Names<'_>) -> Vec<Slow> {
+    let row = |wait: &crate::model::SlowWait| Slow {
+        thread: format!("{} {}", wait.name, wait.thread),
+        lock: profile.lock(wait.lock).map_or_else(String::new, |lock| lock.label.clone()),
+        call_site: wait.call_site,
+        caption: captions::caption(called, wait.call_site),
+        held: wait.holder,
+        held_caption: captions::caption(called, wait.holder),
+        at: wait.start,
+        time: wait.time,
+        queue: wait.queue,
+        call: wait.holder_call.as_ref().map(|call| call.function.clone()),
+        call_time: wait.holder_call.as_ref().map_or(0, |call| call.time),
+    };
+    let is_shown = |wait: &&crate::model::SlowWait| wait.role.is_lock() || wait.role == Role::Wake;
+    profile.slow_waits.iter().filter(is_shown).take(MOST).map(row).collect()
+}
+
+impl Slow {
     /// The numbers of its call sites.
     pub(super) fn call_sites(&self) -> impl Iterator<Item = usize> {
         self.call_site.into_iter().chain(self.held)
