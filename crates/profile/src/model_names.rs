@@ -97,6 +97,14 @@ impl Lock {
         self.roles.iter().filter(|stats| stats.role.is_lock()).map(|stats| stats.wait.total).sum()
     }
 
+    /// Whether only the waits are known in which a thread slept: acquisitions without one are not seen.
+    #[must_use]
+    pub fn is_slept_for(&self) -> bool {
+        self.type_name.is_some()
+            || !self.kind.is_lock() && self.kind != Kind::Condvar
+            || self.kind == Kind::Once
+    }
+
     /// What it is, in a sentence.
     #[must_use]
     pub fn noun(&self) -> &str {

@@ -31,11 +31,13 @@ const POOR: Parts = Parts { sites: 2, pairs: 0 };
 pub(super) struct Row {
     label: String,
     role: Option<&'static str>,
-    kind: &'static str,
+    kind: String,
     address: u64,
     hexadecimal: String,
     /// Waiting for signals is no contention: such rows come last.
     is_signal: bool,
+    /// Acquisitions without a wait are seen, too.
+    is_counted: bool,
     acquisitions: u64,
     contended: u64,
     share: f64,
@@ -176,10 +178,11 @@ fn row(
     Row {
         label: lock.label.clone(),
         role: super::captions::role(lock.kind, stats.role),
-        kind: lock.kind.noun(),
+        kind: lock.noun().to_owned(),
         address: lock.address,
         hexadecimal: format!("{:#x}", lock.address),
         is_signal: !stats.role.has_holder(),
+        is_counted: !lock.is_slept_for(),
         acquisitions: stats.acquisitions,
         contended: stats.contended,
         share: stats.contended_share().unwrap_or_default() * 100.0,

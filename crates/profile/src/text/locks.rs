@@ -37,8 +37,8 @@ pub fn locks(profile: &Profile, style: Style) -> String {
         let least = if is_part { "≥ " } else { estimate };
         let mut row = vec![
             name(lock, stats.role),
-            if is_slept_for(lock) { dash() } else { short_count(stats.acquisitions) },
-            match is_slept_for(lock) {
+            if lock.is_slept_for() { dash() } else { short_count(stats.acquisitions) },
+            match lock.is_slept_for() {
                 true => format!("{} waits", short_count(stats.contended)),
                 false => stats.contended_share().map_or_else(dash, percent),
             },
@@ -68,11 +68,6 @@ pub fn locks(profile: &Profile, style: Style) -> String {
         row
     };
     render(style, "Locks", &header, 1, (used.into_iter(), row_of))
-}
-
-/// Whether only the waits are known in which a thread slept.
-fn is_slept_for(lock: &Lock) -> bool {
-    lock.type_name.is_some() || lock.kind == Kind::Once
 }
 
 /// Whether only some of the holds were measured, not chosen at random.
