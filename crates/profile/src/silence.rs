@@ -361,6 +361,7 @@ fn did(share: &ThreadTime) -> String {
         (share.runnable, "waited for a CPU"),
         (share.locks, "waited for pthread locks"),
         (share.signals, "waited for signals of condition variables"),
+        (share.unclear, "waited for locks or for work"),
         (share.futexes, "waited in other futexes"),
         (share.semaphores, "waited for System V semaphores or file locks"),
         (share.io, "waited for I/O"),

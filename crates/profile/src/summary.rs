@@ -20,6 +20,8 @@ use crate::{chain, other_waits, phases, silence, split, stuck, swap, unnamed};
 const SMALL_SHARE: f64 = 0.02;
 /// and below this average number of waiting threads. Both are checked, because the time of threads that ended is not exact.
 const SMALL_WAITERS: f64 = 0.05;
+/// What is not known comes before what is, if it is so many times as much.
+const MUCH_MORE: u64 = 4;
 /// Returns from condition variables are reported above this share of all waiting, without that for signals.
 const BACK: f64 = 0.1;
 /// A holder or waiter with a smaller share of a lock's waiting than this is not named.
@@ -64,11 +66,16 @@ pub fn summary(profile: &Profile) -> Summary {
     // Its mutex is a part of it: a thread that waits there waits for the runtime's lock, too.
     let of_runtimes = profile.locks.iter().filter(|lock| handed_over(&lock.label).is_some());
     let of_runtimes: u64 = of_runtimes.map(Lock::lock_wait).sum();
-    // Locks may be among what is not known.
-    let is_unclear_first = is_small && !is_back_first && !is_little(profile.unclear_wait());
-    let is_runtime_first = runtime.is_some_and(|(_, by_signals)| {
-        is_small || by_signals + of_runtimes > waited.saturating_sub(of_runtimes)
-    });
+    // Locks may be among what is not known: it comes first where what is known is little beside it.
+    let unclear = profile.unclear_wait();
+    let known = waited.max(runtime.map_or(0, |(_, waited)| waited));
+    let is_unclear_first = !is_back_first
+        && !is_little(unclear)
+        && (is_small && runtime.is_none() || unclear > MUCH_MORE * known);
+    let is_runtime_first = !is_unclear_first
+        && runtime.is_some_and(|(_, by_signals)| {
+            is_small || by_signals + of_runtimes > waited.saturating_sub(of_runtimes)
+        });
 
     let mut details = Vec::new();
     let stuck = stuck::stuck(profile);
@@ -173,7 +180,6 @@ pub fn summary(profile: &Profile) -> Summary {
             time(signals as f64)
         ));
     }
-    let unclear = profile.unclear_wait();
     if !is_unclear_first && (!is_little(unclear) || unclear > waited / 10) {
         details.extend(other_waits::unclear(profile));
     }

@@ -54,7 +54,8 @@ pub fn line(profile: &Profile) -> Option<String> {
 type Part = (fn(&ThreadTime) -> u64, &'static str);
 
 /// What is neither running, runnable, locks nor signals.
-const OTHER: [Part; 7] = [
+const OTHER: [Part; 8] = [
+    (|shares| shares.unclear, "locks or work"),
     (|shares| shares.futexes, "other futexes"),
     (|shares| shares.io, "I/O"),
     (|shares| shares.sleep, "sleep"),

@@ -1,4 +1,4 @@
-//! `sem_*`. One that has a count is taken without a record: nobody waits.
+//! `sem_*`. One that has a count is taken without a record: no thread waits.
 
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};

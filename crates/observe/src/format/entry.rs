@@ -31,7 +31,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// Whether a thread that wants it waits for another one, which is noted: the holder, or who wakes it.
+    /// Whether a thread that wants it waits for another one, which is noted: the holder, or the thread that wakes it.
     #[must_use]
     pub fn is_mutual(self) -> bool {
         matches!(self, Self::Write | Self::Read | Self::Wake)

@@ -2,7 +2,7 @@
 //! readers know names: so what a thread has afterwards is not noted, and each stack has a record of its own
 //! ([`Kind::is_by_stack`](crate::format::Kind::is_by_stack)).
 //!
-//! Who wakes notes its stack and the time, as a release does ([`super::hand_off`]). The memory of the object is never looked at:
+//! A thread that wakes others notes its stack and the time, as a release does ([`super::hand_off`]). The memory of the object is never looked at:
 //! it may be gone.
 //!
 //! ```text

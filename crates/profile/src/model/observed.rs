@@ -12,9 +12,11 @@ pub struct ThreadTime {
     pub runnable: u64,
     /// Waiting for recorded locks, with returns from condition variables.
     pub locks: u64,
-    /// Waiting for signals of recorded condition variables.
+    /// Waiting for recorded signals: of condition variables, channels, barriers.
     pub signals: u64,
-    /// In other futexes: semaphores, barriers, locks that are not recorded.
+    /// Waiting for what may be a lock or a signal, as recorded.
+    pub unclear: u64,
+    /// In other futexes: locks that are not recorded.
     pub futexes: u64,
     /// In System V semaphores and locks of files.
     pub semaphores: u64,
@@ -54,12 +56,13 @@ impl ThreadTime {
         }
     }
 
-    pub(crate) fn parts(&mut self) -> [&mut u64; 11] {
+    pub(crate) fn parts(&mut self) -> [&mut u64; 12] {
         let Self {
             running,
             runnable,
             locks,
             signals,
+            unclear,
             futexes,
             semaphores,
             io,
@@ -68,7 +71,7 @@ impl ThreadTime {
             stopped,
             unknown,
         } = self;
-        [running, runnable, locks, signals, futexes, semaphores, io, sleep, ends, stopped, unknown]
+        [running, runnable, locks, signals, unclear, futexes, semaphores, io, sleep, ends, stopped, unknown]
     }
 }
 

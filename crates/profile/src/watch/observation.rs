@@ -265,6 +265,8 @@ impl Observation {
 struct Waited {
     locks: u64,
     signals: u64,
+    /// For what may be either.
+    unclear: u64,
     /// By thread: time waited for locks, and for signals.
     threads: Vec<(u32, u64, u64)>,
 }
@@ -275,6 +277,7 @@ impl Waited {
         Self {
             locks: profile.waited(),
             signals: profile.signal_wait(),
+            unclear: profile.unclear_wait(),
             threads: threads.map(|thread| (thread.id, thread.locks(), thread.signals)).collect(),
         }
     }
@@ -282,6 +285,7 @@ impl Waited {
     fn and(mut self, other: &Self) -> Self {
         self.locks += other.locks;
         self.signals += other.signals;
+        self.unclear += other.unclear;
         self.threads.extend(&other.threads);
         self
     }
@@ -313,7 +317,8 @@ fn combined(program: &Program, waited: &Waited) -> Threads {
     let locks =
         take(waited.locks, [&mut time.futexes, &mut time.unknown, &mut time.runnable, &mut time.running]);
     let signals = take(signals, [&mut time.futexes, &mut time.unknown, &mut time.runnable]);
-    (time.locks, time.signals) = (locks, signals);
+    let unclear = take(waited.unclear, [&mut time.futexes, &mut time.unknown, &mut time.runnable]);
+    (time.locks, time.signals, time.unclear) = (locks, signals, unclear);
     threads
 }
 
@@ -359,6 +364,7 @@ mod tests {
         let waited = Waited {
             locks: 520 * MS,
             signals: 620 * MS,
+            unclear: 0,
             threads: vec![(70, 0, 500 * MS), (71, 520 * MS, 0)],
         };
         let threads = combined(&program, &waited);
@@ -370,7 +376,7 @@ mod tests {
         );
         assert_eq!((threads.idle, threads.idle_time.signals), (1, 500 * MS));
         // A thread that waited for a lock was not idle, however little it ran.
-        let waited = Waited { locks: 400 * MS, signals: 0, threads: vec![(70, 400 * MS, 0)] };
+        let waited = Waited { locks: 400 * MS, signals: 0, unclear: 0, threads: vec![(70, 400 * MS, 0)] };
         let threads = combined(&program, &waited);
         assert_eq!((threads.idle, threads.time.locks), (0, 400 * MS));
         assert_eq!(threads.time.total(), time.total() + 500 * MS);
