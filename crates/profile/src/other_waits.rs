@@ -78,9 +78,15 @@ pub(crate) fn unclear(profile: &Profile) -> Option<String> {
         .woken_in
         .as_ref()
         .map_or(String::new(), |function| format!(", woken in `{}`", fit(function, LONGEST)));
+    let names = Names::of_profile(profile);
+    let waits_in = top.stats.sites.first().map(|site| names.in_sentence(site.call_site));
+    let hint = match top.woken_in.is_some() && top.woken_in == waits_in {
+        true => ", which waits itself, as with a lock",
+        false => "",
+    };
     Some(format!(
         "Threads waited {}, {} of the time of {} threads, for locks or for work, the stacks do not tell which: {most} at the {} \
-         {}{woken}.",
+         {}{woken}{hint}.",
         time(all as f64),
         percent(share),
         count(threads),

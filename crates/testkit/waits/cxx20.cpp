@@ -135,37 +135,23 @@ OF_ITS_OWN void once_lets_go(int round)
     STAYS;
 }
 
-// A spin lock that sleeps in `atomic::wait`, which no table knows as a lock.
-class Turnstile {
-    std::atomic<int> state{0};
-
-public:
-    OF_ITS_OWN void enter()
-    {
-        while (state.exchange(1) != 0)
-            state.wait(1);
-    }
-    OF_ITS_OWN void leave()
-    {
-        state.store(0);
-        state.notify_one();
-        STAYS;
-    }
-};
-Turnstile turnstile;
+// A lock that sleeps in `atomic::wait`: no table knows it.
+std::atomic<int> turnstile{0};
 
 OF_ITS_OWN void turnstile_waits(int)
 {
-    turnstile.enter();
-    turnstile.leave();
+    while (turnstile.exchange(1) != 0)
+        turnstile.wait(1);
+    turnstile.store(0);
     STAYS;
 }
 
 OF_ITS_OWN void turnstile_lets_go(int)
 {
-    turnstile.enter();
+    turnstile.store(1);
     let_come();
-    turnstile.leave();
+    turnstile.store(0);
+    turnstile.notify_one();
     STAYS;
 }
 

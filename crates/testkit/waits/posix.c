@@ -273,7 +273,7 @@ OF_ITS_OWN static void requeue_lets_go(int round)
 {
     let_come();
     must(syscall(SYS_futex, &word, FUTEX_CMP_REQUEUE_PRIVATE, 0, 1L, &other_word, 0) == 1);
-    pause_us(HOLD_MS * 1000);
+    let_wait();
     SET(other_word, (uint32_t)round + 1);
     must(syscall(SYS_futex, &other_word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0) == 1);
     STAYS;

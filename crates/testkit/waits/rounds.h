@@ -2,7 +2,8 @@
  *
  * `rounds(hold, wait_for)` runs both ROUNDS times. `hold` takes what the waiter wants, if it is a lock, calls `let_come`, and lets
  * the waiter go. Before `let_come` returns the waiter sleeps, and has slept for HOLD_MS. Nothing here waits in a way that is
- * recorded. At the end it prints `waits NUMBER NANOSECONDS`, by the waiter's own clock. */
+ * recorded. At the end it prints `waits NUMBER LEAST MOST`, in nanoseconds: for so long the waiter was seen to sleep, and its calls
+ * took so long. */
 #pragma once
 #include <pthread.h>
 #include <sched.h>
@@ -24,7 +25,7 @@
 
 static struct {
     int round, ready, coming, done, waiter;
-    long long waited;
+    long long slept, waited;
     void (*wait_for)(int);
 } shared_rounds;
 
@@ -62,26 +63,29 @@ static inline int sleeps(int thread)
     return name_end && name_end[1] == ' ' && name_end[2] == 'S';
 }
 
-/* Lets the waiter come and begin to wait, awake. */
+/* Lets the waiter wait for HOLD_MS. */
+static inline void let_wait(void)
+{
+    long long start = now_ns();
+    pause_us(HOLD_MS * 1000);
+    shared_rounds.slept += now_ns() - start;
+}
+
+/* Lets the waiter come and wait without sleeping. */
 static inline void let_come_awake(void)
 {
     SET(shared_rounds.ready, shared_rounds.round + 1);
     until(&shared_rounds.coming, shared_rounds.round + 1);
-    pause_us(HOLD_MS * 1000);
-}
-
-static inline void await_sleep(int thread)
-{
-    while (!sleeps(thread))
-        pause_us(100);
+    let_wait();
 }
 
 static inline void let_come(void)
 {
     SET(shared_rounds.ready, shared_rounds.round + 1);
     until(&shared_rounds.coming, shared_rounds.round + 1);
-    await_sleep(shared_rounds.waiter);
-    pause_us(HOLD_MS * 1000);
+    while (!sleeps(shared_rounds.waiter))
+        pause_us(100);
+    let_wait();
 }
 
 static inline void *waiter_of_rounds(void *unused)
@@ -112,7 +116,7 @@ static inline void rounds(void (*hold)(int), void (*wait_for)(int))
         hold(shared_rounds.round);
         until(&shared_rounds.done, shared_rounds.round + 1);
     }
-    printf("waits %d %lld\n", ROUNDS, shared_rounds.waited);
+    printf("waits %d %lld %lld\n", ROUNDS, shared_rounds.slept, shared_rounds.waited);
 }
 
 struct scene {

@@ -13,7 +13,7 @@ static RWLOCK: RwLock<u32> = RwLock::new(0);
 static CHANGED: Condvar = Condvar::new();
 
 scene! { mutex:
-    waits(_round) { *MUTEX.lock().unwrap() += 1; }
+    comes(_round) { *MUTEX.lock().unwrap() += 1; }
     lets_go(_round) {
         let guard = MUTEX.lock().unwrap();
         let_come();
@@ -22,7 +22,7 @@ scene! { mutex:
 }
 
 scene! { read:
-    waits(_round) { black_box(*RWLOCK.read().unwrap()); }
+    comes(_round) { black_box(*RWLOCK.read().unwrap()); }
     lets_go(_round) {
         let guard = RWLOCK.write().unwrap();
         let_come();
@@ -31,7 +31,7 @@ scene! { read:
 }
 
 scene! { write:
-    waits(_round) { *RWLOCK.write().unwrap() += 1; }
+    comes(_round) { *RWLOCK.write().unwrap() += 1; }
     lets_go(_round) {
         let guard = RWLOCK.read().unwrap();
         let_come();
@@ -40,7 +40,7 @@ scene! { write:
 }
 
 scene! { condvar:
-    waits(round) {
+    comes(round) {
         let mut count = MUTEX.lock().unwrap();
         while *count == round {
             count = CHANGED.wait(count).unwrap();
@@ -54,7 +54,7 @@ scene! { condvar:
 }
 
 scene! { timed_condvar:
-    waits(round) {
+    comes(round) {
         let count = MUTEX.lock().unwrap();
         let minute = Duration::from_secs(60);
         let (_count, result) = CHANGED.wait_timeout_while(count, minute, |count| *count == round).unwrap();
@@ -92,7 +92,7 @@ impl Channel<mpsc::SyncSender<u32>, mpsc::Receiver<u32>> {
 }
 
 scene! { channel:
-    waits(round) { assert_eq!(CHANNEL.get().1.lock().unwrap().recv(), Ok(round)); }
+    comes(round) { assert_eq!(CHANNEL.get().1.lock().unwrap().recv(), Ok(round)); }
     lets_go(round) {
         let sender = &CHANNEL.get().0;
         let_come();
@@ -102,7 +102,7 @@ scene! { channel:
 
 // A sender waits for a receiver.
 scene! { narrow_channel:
-    waits(round) { NARROW.get().0.send(round).unwrap(); }
+    comes(round) { NARROW.get().0.send(round).unwrap(); }
     lets_go(round) {
         let receiver = &NARROW.get().1;
         let_come();
@@ -113,7 +113,7 @@ scene! { narrow_channel:
 static BARRIER: OnceLock<Barrier> = OnceLock::new();
 
 scene! { barrier:
-    waits(_round) { BARRIER.get_or_init(|| Barrier::new(2)).wait(); }
+    comes(_round) { BARRIER.get_or_init(|| Barrier::new(2)).wait(); }
     lets_go(_round) {
         let barrier = BARRIER.get_or_init(|| Barrier::new(2));
         let_come();
@@ -124,14 +124,14 @@ scene! { barrier:
 static ONCES: [Once; ROUNDS] = [const { Once::new() }; ROUNDS];
 
 scene! { once:
-    waits(round) { ONCES[round as usize].call_once(|| unreachable!()); }
+    comes(round) { ONCES[round as usize].call_once(|| unreachable!()); }
     lets_go(round) { ONCES[round as usize].call_once(let_come); }
 }
 
 static CELLS: [OnceLock<u32>; ROUNDS] = [const { OnceLock::new() }; ROUNDS];
 
 scene! { once_lock:
-    waits(round) { black_box(CELLS[round as usize].get_or_init(|| unreachable!())); }
+    comes(round) { black_box(CELLS[round as usize].get_or_init(|| unreachable!())); }
     lets_go(round) {
         CELLS[round as usize].get_or_init(|| {
             let_come();
@@ -144,7 +144,7 @@ static PARKED: Mutex<Option<thread::Thread>> = Mutex::new(None);
 static UNPARKED: AtomicU32 = AtomicU32::new(0);
 
 scene! { park:
-    waits(round) {
+    comes(round) {
         while UNPARKED.load(SeqCst) == round {
             thread::park();
         }
@@ -165,7 +165,7 @@ fn until_it_may_end(round: u32) {
 }
 
 scene! { scope:
-    waits(round) {
+    comes(round) {
         thread::scope(|scope| {
             scope.spawn(move || until_it_may_end(round));
         });
@@ -179,7 +179,7 @@ scene! { scope:
 static HANDLE: Mutex<Option<thread::JoinHandle<()>>> = Mutex::new(None);
 
 scene! { join:
-    waits(_round) {
+    comes(_round) {
         let handle = HANDLE.lock().unwrap().take().unwrap();
         handle.join().unwrap();
     }
