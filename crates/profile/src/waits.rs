@@ -130,7 +130,8 @@ impl Waits {
         self.0.len() > 1
     }
 
-    /// What a thread with this stack waits for, the innermost function first, and how many frames of it belong to that.
+    /// What a thread with this stack waits for, the innermost function first, and how many frames of it belong to that. A stripped
+    /// library's own functions have no names: what calls them from the same library tells.
     /// `is_wrapper`: of frames that wrap locks whatever they are.
     pub(crate) fn find(
         &self,
@@ -139,13 +140,23 @@ impl Waits {
     ) -> (Option<Wait>, usize) {
         let mut found: Option<&Entry> = None;
         let mut own = 0;
+        let mut unnamed: Option<&str> = None;
         for (at, frame) in frames.iter().enumerate() {
-            let Some(function) = frame.function.as_deref().map(plain) else { break };
+            if unnamed.is_some_and(|module| module != frame.module) {
+                break;
+            }
+            let Some(function) = frame.function.as_deref().map(plain) else {
+                unnamed = Some(&frame.module);
+                continue;
+            };
+            unnamed = None;
             let entry =
                 self.0.iter().flat_map(|file| &file.wait).find(|entry| fits_any(&entry.functions, function));
             let is_part = || {
                 let frames = self.0.iter().flat_map(|file| &file.frames);
-                frames.into_iter().any(|frames| fits_any(&frames.functions, function)) || is_wrapper(frame)
+                frames.into_iter().any(|frames| fits_any(&frames.functions, function))
+                    || is_of_such_a_crate(frame)
+                    || is_wrapper(frame)
             };
             match (entry, found) {
                 (Some(_), Some(first)) if Wait::of(first).role.is_lock() => {}
@@ -157,6 +168,21 @@ impl Waits {
         }
         (found.map(Wait::of), own)
     }
+}
+
+/// Line tables have inlined functions without their modules: those of Rust's library, and of crates that threads wait with, are known
+/// by their files.
+fn is_of_such_a_crate(frame: &Frame) -> bool {
+    const LIBRARY: [&str; 3] = ["/library/std/src/", "/library/core/src/", "/library/alloc/src/"];
+    /// In a registry; a version follows.
+    const CRATES: [&str; 5] =
+        ["/crossbeam-channel-", "/crossbeam-utils-", "/flume-", "/rayon-core-", "/tokio-"];
+    let is_version = |rest: &str| rest.starts_with(|first: char| first.is_ascii_digit());
+    let is_there = |(path, _): &(String, u32)| {
+        LIBRARY.iter().any(|directory| path.contains(directory))
+            || CRATES.iter().any(|name| path.split_once(name).is_some_and(|(_, rest)| is_version(rest)))
+    };
+    frame.is_inlined && frame.source.as_ref().is_some_and(is_there)
 }
 
 /// A function's name as patterns have it: without its parameters, its type, and what stands before a path of Rust's.
@@ -243,5 +269,28 @@ mod tests {
         assert_eq!(channel, Some((Kind::Channel, Role::Signal, String::from("std channel"))));
         assert_eq!(own, 5);
         assert_eq!(found(&["app::my_futex_wait", "main"]), (None, 0));
+    }
+
+    #[test]
+    fn functions_without_names_are_those_of_the_library_that_calls_them() {
+        let find = |frames: &[(Option<&str>, &str)]| {
+            let mut stack = stack(&vec![""; frames.len()]);
+            for (frame, (function, module)) in stack.iter_mut().zip(frames) {
+                (frame.function, frame.module) = (function.map(str::to_owned), (*module).to_owned());
+            }
+            let (wait, own) = Waits::default().find(&stack, |_| false);
+            (wait.map(|wait| wait.kind), own)
+        };
+        let queue = [
+            (Some("g_cond_wait"), "libglib.so"),
+            (None, "libglib.so"),
+            (Some("g_async_queue_pop"), "libglib.so"),
+            (Some("consume"), "app"),
+        ];
+        assert_eq!(find(&queue), (Some(Kind::Channel), 3));
+        let callback = [(None, "plugin.so"), (Some("g_async_queue_pop"), "libglib.so")];
+        assert_eq!(find(&callback), (None, 0));
+        let stripped = [(Some("g_cond_wait"), "libglib.so"), (None, "libglib.so"), (Some("consume"), "app")];
+        assert_eq!(find(&stripped), (Some(Kind::Condvar), 1));
     }
 }

@@ -205,8 +205,10 @@ impl Symbols {
         is_cut: bool,
     ) -> (CallSite, Option<Wait>) {
         let jumped = stack.first().and_then(|address| self.called(maps, number, *address));
-        let frames = stack.iter().flat_map(|address| self.lookup(maps, number, *address));
-        let mut frames: Vec<Frame> = jumped.into_iter().chain(frames).collect();
+        let mut groups: Vec<Vec<Frame>> =
+            stack.iter().map(|address| self.lookup(maps, number, *address)).collect();
+        self.name_entries(maps, number, stack, &mut groups);
+        let mut frames: Vec<Frame> = jumped.into_iter().chain(groups.into_iter().flatten()).collect();
         demangle::name_lambdas(&mut frames);
         let (wait, known) = self.waits.find(&frames, cut::is_wrapper);
         (CallSite { frames: cut::own_frames(frames, known), is_cut }, wait)
@@ -329,6 +331,34 @@ impl Symbols {
         let at = file.address(address - 1 - mapping.start + mapping.offset)? + 1;
         let start = file.called(at)?;
         symbolize(Some(file), &mapping.path, start).pop()
+    }
+
+    /// Where code without a name was called from another file, it has the name of the function that was called there: that has
+    /// jumped to it, or it is a part of that.
+    fn name_entries(&mut self, maps: &Maps, number: u32, stack: &[u64], groups: &mut [Vec<Frame>]) {
+        for at in 1..groups.len() {
+            let (Some(code), Some(caller)) = (groups[at - 1].last(), groups[at].first()) else { continue };
+            if code.function.is_some() || code.module == caller.module {
+                continue;
+            }
+            let name = self.imported(maps, number, stack[at]);
+            let mut is_there = |name: &String| {
+                let mapping = maps.find(number, stack[at - 1].wrapping_sub(1))?;
+                Some(self.file(mapping)?.exports(name))
+            };
+            let name = name.filter(|name| is_there(name) == Some(true));
+            if let (Some(name), Some(code)) = (name, groups[at - 1].last_mut()) {
+                code.function = Some(demangle::shown(&name));
+            }
+        }
+    }
+
+    /// The function of another file that is called before a return address.
+    fn imported(&mut self, maps: &Maps, number: u32, address: u64) -> Option<String> {
+        let mapping = maps.find(number, address.wrapping_sub(1)).filter(|mapping| mapping.is_file())?;
+        let file = self.file(mapping)?;
+        let at = file.address(address - 1 - mapping.start + mapping.offset)? + 1;
+        file.imported(at).map(str::to_owned)
     }
 
     /// The frames of a return address, the innermost first.

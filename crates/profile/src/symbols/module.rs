@@ -8,7 +8,7 @@ use std::io::{Cursor, Read};
 use std::path::Path;
 
 use addr2line::Loader;
-use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, SymbolKind};
+use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, ObjectSymbolTable, SymbolKind};
 
 use super::Part;
 use super::debug_files::{Mapped, Sought, alternative, hexadecimal};
@@ -31,6 +31,8 @@ pub(super) struct Module {
     functions: Vec<Symbol>,
     /// By address.
     variables: Vec<Symbol>,
+    /// Where the addresses of other files' functions are kept, by address.
+    imports: Vec<(u64, String)>,
     /// DWARF, if there is any.
     lines: Option<Loader>,
     /// The file, with its code if it is no debug file.
@@ -78,6 +80,7 @@ impl Module {
             segments,
             functions: Vec::new(),
             variables: Vec::new(),
+            imports: imports(&object),
             lines: None,
             file: Mapped::open(path)?,
         };
@@ -180,20 +183,60 @@ impl Module {
 
     /// The start of the function of this module that a direct call before `address` calls, if that has a symbol.
     pub(super) fn called(&self, address: u64) -> Option<u64> {
-        // `call` and 32 bits, relative to its end.
-        const CALL: u8 = 0xe8;
-        let start = address.checked_sub(5)?;
-        let inside = |segment: &&Segment| {
-            start.checked_sub(segment.address).is_some_and(|at| at.saturating_add(5) <= segment.bytes)
-        };
-        let segment = self.segments.iter().find(inside)?;
-        let at = usize::try_from(start - segment.address + segment.offset).ok()?;
-        let code: [u8; 5] = self.file.bytes().get(at..at + 5)?.try_into().ok()?;
-        let [CALL, relative @ ..] = code else { return None };
-        let target = address.wrapping_add_signed(i32::from_le_bytes(relative).into());
+        let target = self.target(address)?;
         let first = self.functions.partition_point(|function| function.address < target);
         let mut there = self.functions[first..].iter().take_while(|function| function.address == target);
         there.any(|function| function.bytes > 0).then_some(target)
+    }
+
+    /// The function of another file that a call before `address` calls: by way of a stub, or of its address alone.
+    pub(super) fn imported(&self, address: u64) -> Option<&str> {
+        /// Where an indirect branch to another function is allowed.
+        const MARK: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
+        /// In front of a jump, for bounds of memory.
+        const BOUNDS: u8 = 0xf2;
+        /// `call` and `jmp` to what an address relative to its end has.
+        const CALL: [u8; 2] = [0xff, 0x15];
+        const JUMP: [u8; 2] = [0xff, 0x25];
+        let place = |end: u64, code: [u8; 6], is: [u8; 2]| {
+            let [first, second, relative @ ..] = code;
+            let place = end.wrapping_add_signed(i32::from_le_bytes(relative).into());
+            ([first, second] == is).then_some(place)
+        };
+        let by_address = || place(address, self.code(address.checked_sub(6)?)?, CALL);
+        let by_stub = || {
+            let mut stub = self.target(address)?;
+            stub += if self.code(stub)? == MARK { 4 } else { 0 };
+            stub += u64::from(self.code(stub)? == [BOUNDS]);
+            place(stub + 6, self.code(stub)?, JUMP)
+        };
+        let place = by_stub().or_else(by_address)?;
+        let at = self.imports.binary_search_by_key(&place, |(place, _)| *place).ok()?;
+        Some(&self.imports[at].1)
+    }
+
+    /// Whether other files can call a function of this name here.
+    pub(super) fn exports(&self, name: &str) -> bool {
+        self.functions.iter().any(|function| function.name == name)
+    }
+
+    /// Where a direct call before `address` goes.
+    fn target(&self, address: u64) -> Option<u64> {
+        // `call` and 32 bits, relative to its end.
+        const CALL: u8 = 0xe8;
+        let [CALL, relative @ ..] = self.code::<5>(address.checked_sub(5)?)? else { return None };
+        Some(address.wrapping_add_signed(i32::from_le_bytes(relative).into()))
+    }
+
+    /// The bytes at an address.
+    fn code<const BYTES: usize>(&self, start: u64) -> Option<[u8; BYTES]> {
+        let inside = |segment: &&Segment| {
+            let at = start.checked_sub(segment.address);
+            at.is_some_and(|at| at.saturating_add(BYTES as u64) <= segment.bytes)
+        };
+        let segment = self.segments.iter().find(inside)?;
+        let at = usize::try_from(start - segment.address + segment.offset).ok()?;
+        self.file.bytes().get(at..at.checked_add(BYTES)?)?.try_into().ok()
     }
 
     /// What DWARF has at an address, the innermost function first.
@@ -216,6 +259,23 @@ fn containing(symbols: &[Symbol], address: u64) -> Option<&Symbol> {
     let after = symbols.partition_point(|symbol| symbol.address <= address);
     let mut candidates = symbols[..after].iter().rev().take(NESTED);
     candidates.find(|symbol| address - symbol.address < symbol.bytes)
+}
+
+/// The names of other files' functions, by where the loader writes their addresses.
+fn imports(object: &object::File<'_>) -> Vec<(u64, String)> {
+    let Some(symbols) = object.dynamic_symbol_table() else { return Vec::new() };
+    let name = |relocation: &object::Relocation| match relocation.target() {
+        object::RelocationTarget::Symbol(index) => {
+            let symbol = symbols.symbol_by_index(index).ok()?;
+            symbol.name().ok().filter(|name| !name.is_empty()).map(str::to_owned)
+        }
+        _ => None,
+    };
+    let all = object.dynamic_relocations().into_iter().flatten();
+    let mut imports: Vec<(u64, String)> =
+        all.filter_map(|(place, relocation)| Some((place, name(&relocation)?))).collect();
+    imports.sort();
+    imports
 }
 
 /// The symbols of `.gnu_debugdata`: an ELF file of its own, packed with xz.

@@ -496,7 +496,7 @@ mod odd {
                 let waited = profile.locks.iter().flat_map(|lock| &lock.roles);
                 let longest = waited.map(|stats| stats.wait.longest).max().unwrap_or(0);
                 assert!(longest <= profile.duration, "{longest} of {}", profile.duration);
-                summary(profile);
+                assert!(!summary(profile).headline.is_empty());
             }
         }
     }
