@@ -189,6 +189,7 @@ impl Kind {
             Self::Idle => "idle threads",
             Self::Barrier => "barrier",
             Self::Join => "join",
+            Self::Job => "job",
             Self::Semaphore => "semaphore",
             Self::Futex => "futex",
             Self::Call => "call",
@@ -212,6 +213,7 @@ impl Kind {
             | Self::Idle
             | Self::Barrier
             | Self::Join
+            | Self::Job
             | Self::Semaphore
             | Self::Futex
             | Self::Call => false,
@@ -219,7 +221,7 @@ impl Kind {
     }
 
     /// All of them.
-    pub(crate) const ALL: [Self; 16] = [
+    pub(crate) const ALL: [Self; 17] = [
         Self::Mutex,
         Self::Recursive,
         Self::ErrorChecking,
@@ -233,6 +235,7 @@ impl Kind {
         Self::Idle,
         Self::Barrier,
         Self::Join,
+        Self::Job,
         Self::Semaphore,
         Self::Futex,
         Self::Call,

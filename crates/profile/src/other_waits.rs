@@ -3,11 +3,11 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use crate::fit::fit;
 use crate::label::named;
 use crate::model::{Kind, Lock, Profile, Role, RoleStats};
-use crate::names::{LONGEST, Names};
-use crate::units::{count, percent, time};
+use crate::names::Names;
+use crate::summary::of_threads;
+use crate::units::{percent, time};
 
 /// What threads waited for.
 pub(crate) struct Row<'a> {
@@ -50,6 +50,7 @@ pub(crate) fn signals(profile: &Profile) -> Option<String> {
         (Kind::Channel, "channels"),
         (Kind::Idle, "workers without work"),
         (Kind::Barrier, "barriers"),
+        (Kind::Job, "jobs"),
     ]
     .map(|(kind, name)| (all(kind), name));
     parts.sort_by_key(|(total, _)| Reverse(*total));
@@ -74,10 +75,7 @@ pub(crate) fn unclear(profile: &Profile) -> Option<String> {
     let share = (all as f64 / profile.thread_time().max(1) as f64).min(1.0);
     let most = top.stats.wait.total as f64 / all.max(1) as f64;
     let most = if most > 0.995 { String::from("all of it") } else { format!("{} of it", percent(most)) };
-    let woken = top
-        .woken_in
-        .as_ref()
-        .map_or(String::new(), |function| format!(", woken in `{}`", fit(function, LONGEST)));
+    let woken = top.woken_in.as_ref().map_or(String::new(), |function| format!(", woken in `{function}`"));
     let names = Names::of_profile(profile);
     let waits_in = top.stats.sites.first().map(|site| names.in_sentence(site.call_site));
     let hint = match top.woken_in.is_some() && top.woken_in == waits_in {
@@ -85,11 +83,11 @@ pub(crate) fn unclear(profile: &Profile) -> Option<String> {
         false => "",
     };
     Some(format!(
-        "Threads waited {}, {} of the time of {} threads, for locks or for work, the stacks do not tell which: {most} at the {} \
+        "Threads waited {}, {} of the time of {}, for locks or for work, the stacks do not tell which: {most} at the {} \
          {}{woken}{hint}.",
         time(all as f64),
         percent(share),
-        count(threads),
+        of_threads(threads),
         top.lock.noun(),
         named(top.lock),
     ))

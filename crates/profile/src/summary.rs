@@ -102,7 +102,9 @@ pub fn summary(profile: &Profile) -> Summary {
                     "Threads also waited {}.",
                     amount(profile, waited, share_of_time, waiters)
                 ));
-                details.push(blame(profile, top, waited));
+                // Of what is known to be for locks.
+                let of_that = blame(profile, top, waited).replacen("All waiting is", "All of that is", 1);
+                details.push(of_that.replacen(" of all waiting is", " of that is", 1));
             }
             other_waits::unclear(profile).unwrap_or_default()
         }
@@ -209,13 +211,18 @@ fn runtime_first(profile: &Profile, lock: &Lock, waited: u64) -> String {
     let (threads, _) = profile.threads_and_time();
     let share = (waited as f64 / profile.thread_time().max(1) as f64).min(1.0);
     format!(
-        "Threads waited {} for `{}`, {} of the time of {} threads: {}.",
+        "Threads waited {} for `{}`, {} of the time of {}: {}.",
         time(waited as f64),
         lock.label,
         percent(share),
-        count(threads),
+        of_threads(threads),
         handed_over(&lock.label).unwrap_or("it is handed over by signals")
     )
+}
+
+/// `one thread`, `8 threads`.
+pub(crate) fn of_threads(threads: u64) -> String {
+    if threads == 1 { String::from("one thread") } else { format!("{} threads", count(threads)) }
 }
 
 /// Returns from condition variables, in two sentences.
@@ -252,7 +259,10 @@ fn amount(profile: &Profile, waited: u64, share: f64, waiters: f64) -> String {
         waiters if waiters < 9.95 => shown(waiters),
         waiters => format!("{waiters:.0}"),
     };
-    let time = time(waited as f64);
+    // Where a thread spins before it sleeps, that is not seen.
+    let unseen = profile.locks.iter().filter(|lock| lock.is_slept_for()).map(Lock::lock_wait).sum::<u64>();
+    let least = if unseen > waited / 10 { "at least " } else { "" };
+    let time = format!("{least}{}", time(waited as f64));
     match threads {
         0 => format!("{time} for locks"),
         1 => format!("{time} for locks, {} of the time of one thread", percent(share)),

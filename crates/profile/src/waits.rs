@@ -159,7 +159,12 @@ impl Waits {
                     || is_wrapper(frame)
             };
             match (entry, found) {
-                (Some(_), Some(first)) if Wait::of(first).role.is_lock() => {}
+                // What takes a lock of another library for something of its own is what uses it.
+                (Some(entry), Some(first)) if Wait::of(first).role.is_lock() => {
+                    if entry.name != first.name {
+                        break;
+                    }
+                }
                 (Some(entry), _) => found = Some(entry),
                 (None, _) if is_part() => {}
                 (None, _) => break,
@@ -257,7 +262,7 @@ mod tests {
             "main",
         ]);
         assert_eq!(mutex, Some((Kind::Mutex, Role::Write, String::from("std Mutex"))));
-        assert_eq!(own, 4);
+        assert_eq!(own, 3, "the pool that uses the lock is named");
         let (channel, own) = found(&[
             "std::sys::pal::unix::futex::futex_wait",
             "std::sys::sync::thread_parking::futex::Parker::park",

@@ -228,9 +228,9 @@ impl File {
         start.wrapping_add((page + (unit - piece.first) * id.unit_pages()) * PAGE + within).cast()
     }
 
-    /// Something was not recorded.
+    /// Something was not recorded. What threads do after a regular exit is no loss.
     pub(crate) fn dropped(&self, id: RegionId) {
-        if let Some(header) = self.header() {
+        if let Some(header) = self.header().filter(|header| header.exited.load(Relaxed) == 0) {
             header.regions[id as usize].dropped.fetch_add(1, Relaxed);
         }
     }
@@ -265,7 +265,7 @@ impl File {
         let last = |number: u32| id.unit_of(number + count.max(1) - 1).0;
         let ready = claimed.filter(|number| self.make_ready(id, last(*number) + 1));
         if ready.is_none() {
-            region.dropped.fetch_add(1, Relaxed);
+            self.dropped(id);
         }
         ready
     }

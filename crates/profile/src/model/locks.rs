@@ -55,6 +55,7 @@ pub enum Kind {
     Idle,
     Barrier,
     Join,
+    Job,
     Semaphore,
     Futex,
     Call,

@@ -30,6 +30,11 @@ impl Meanings {
         }
     }
 
+    /// Whether it is a lock of which only the waits are seen in which a thread slept.
+    pub(super) fn is_slept_for(&self, record: u32) -> bool {
+        self.get(record).is_some_and(|wait| wait.role.is_lock())
+    }
+
     /// Whether it is the end of a thread.
     pub(super) fn is_join(&self, record: u32) -> bool {
         self.get(record).is_some_and(|wait| wait.kind == Kind::Join)
@@ -53,7 +58,13 @@ impl Merge<'_> {
             let stack = record.stack.load(Acquire);
             let Some(kind) = kind(noted as u32) else { continue };
             let call_site = self.call_site(stack);
-            let wait = self.wait_of(stack).cloned().unwrap_or_else(|| Wait::of_kind(kind));
+            let mut wait = self.wait_of(stack).cloned().unwrap_or_else(|| Wait::of_kind(kind));
+            // A job's end is waited for at a futex, and a thread's by libc.
+            wait.kind = match (wait.kind, kind) {
+                (_, Kind::Join) => Kind::Join,
+                (Kind::Join, _) => Kind::Job,
+                (kind, _) => kind,
+            };
             let which = match call_site.filter(|_| wait.is_by_function) {
                 Some(call_site) => Which::In(self.function(call_site)),
                 // Another one may have come to the address since.

@@ -9,6 +9,7 @@ use spinpark_observe::format::{self, CALLS, HolderId, NONE, Outcome, View};
 
 use super::blame::blame;
 use super::clock::monotonic;
+use super::condvars::{Moved, Taken, noted};
 use super::meaning::Meanings;
 use super::thread_tables::{LockSum, PairSum, SiteSum, StripSum, Tables, Use, same_locks};
 use super::waiting::{Holders, waiters};
@@ -66,6 +67,7 @@ pub fn profile(recording: &Recording, symbols: &mut Symbols) -> Profile {
     let end = merge.clock.tick_at(duration);
     let waiters = waiters(view, &same, &meanings, end, |thread| merge.has_ended(thread));
     tables.count_waiters(&waiters, &same, |ticks| merge.clock.ns(ticks), duration);
+    let (taken, moved) = merge.take_from_condvars(&mut tables);
     let mut whole = StripSum::default();
     for (_, sum) in tables.locks.iter().filter(|((_, wanted), _)| role(*wanted).is_lock()) {
         whole.add(&sum.strip);
@@ -73,12 +75,12 @@ pub fn profile(recording: &Recording, symbols: &mut Symbols) -> Profile {
     let detail = detail(header.detail.load(Relaxed));
     let pairs = merge.pairs(&tables);
     let held_waits = merge.held_waits(&tables);
-    let locks = merge.locks(&tables, (&same, &meanings), (detail, duration), &pairs);
+    let locks = merge.locks(&tables, (&same, &meanings, &taken), (detail, duration), &pairs);
     let threads = merge.threads(duration, &waiters, &tables.not_locks);
     let thread_waits = merge.thread_waits(&tables);
     let holders = Holders::new(&waiters, &same);
     let waiting = merge.waiting(&waiters, &holders, &tables);
-    let slow_waits = merge.slow_waits((&same, &meanings), &tables);
+    let slow_waits = merge.slow_waits((&same, &meanings, &moved), &tables);
     warnings.extend(merge.symbols.take_warnings().into_iter().map(Warning::Note));
     let recorder = merge.recorder();
     let mut profile = Profile {
@@ -366,7 +368,7 @@ impl Merge<'_> {
     /// Waits that were kept whole, the longest first.
     fn slow_waits(
         &mut self,
-        (same, meanings): (&HashMap<u32, u32>, &Meanings),
+        (same, meanings, moved): (&HashMap<u32, u32>, &Meanings, &Moved),
         tables: &Tables,
     ) -> Vec<SlowWait> {
         let has = |outcomes: u32, outcome: Outcome| outcomes >> outcome as u32 & 1 != 0;
@@ -377,9 +379,12 @@ impl Merge<'_> {
             else {
                 continue;
             };
+            let noted = meanings.role(wait.lock, noted);
+            let as_signal = moved.get(&(lock, wait.stack)).filter(|_| noted == format::Role::Signal);
+            let (lock, noted) = as_signal.copied().unwrap_or((lock, noted));
             let (holder, is_release) = self.holder(tables, lock, wait.holder);
-            let is_split = !has(wait.outcomes, Outcome::Unknown);
-            let role = role(meanings.role(wait.lock, noted));
+            let is_split = !has(wait.outcomes, Outcome::Unknown) && as_signal.is_none();
+            let role = role(noted);
             kept.push(SlowWait {
                 thread: wait.thread,
                 name: text(&wait.name).next().unwrap_or_default(),
@@ -390,7 +395,8 @@ impl Merge<'_> {
                 is_release,
                 start: self.clock.since_start(wait.start),
                 time: self.clock.ns(wait.end.saturating_sub(wait.start)),
-                free: (is_split && role.is_lock()).then(|| self.clock.ns(wait.free)),
+                free: (is_split && role.is_lock() && !meanings.is_slept_for(wait.lock))
+                    .then(|| self.clock.ns(wait.free)),
                 queue: wait.queue,
                 is_timed_out: has(wait.outcomes, Outcome::TimedOut),
                 holder_call: call_name(wait.call.into())
@@ -423,7 +429,7 @@ impl Merge<'_> {
     fn locks(
         &mut self,
         tables: &Tables,
-        (same, meanings): (&HashMap<u32, u32>, &Meanings),
+        (same, meanings, taken): (&HashMap<u32, u32>, &Meanings, &[Taken]),
         (detail, duration): (Detail, u64),
         pairs: &[Pair],
     ) -> Vec<Lock> {
@@ -486,6 +492,15 @@ impl Merge<'_> {
                 blame(&mut lock, blamed.get(&number).map_or(&[], Vec::as_slice));
                 locks.push(lock);
             }
+        }
+        for lock in Self::taken_locks(taken) {
+            let uses = tables.locks.range((lock.id, format::Role::Write)..=(lock.id, format::Role::Wake));
+            let mut roles: Vec<RoleStats> =
+                uses.map(|(which, sum)| self.role_stats(*which, sum, detail, tables_used)).collect();
+            for stats in &mut roles {
+                stats.sites = self.sites((lock.id, noted(stats.role)), tables);
+            }
+            locks.push(Lock { roles, ..lock });
         }
         labels::label(&mut locks, &snapshots, &self.call_sites, &self.maps, self.symbols);
         locks.sort_by_key(Lock::order);

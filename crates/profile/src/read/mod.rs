@@ -18,6 +18,7 @@
 mod arrays;
 mod blame;
 mod clock;
+mod condvars;
 mod error;
 mod estimate;
 mod labels;

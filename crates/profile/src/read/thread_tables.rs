@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
 use spinpark_observe::format::{
-    self, BINS, Entry, HeldWaitStats, LockStats, PairStats, Role, STRIP, SiteStats, View,
+    self, BINS, Entry, HeldWaitStats, LockStats, NONE, PairStats, Role, STRIP, SiteStats, View,
 };
 
 use super::estimate::Sampled;
@@ -136,7 +136,11 @@ impl Tables {
             let which = (*lock, role);
             match entry {
                 Entry::Lock(stats) => {
-                    tables.locks.entry(which).or_default().add(stats);
+                    let sum = tables.locks.entry(which).or_default();
+                    sum.add(stats);
+                    if meanings.is_slept_for(head.lock) {
+                        sum.never_free();
+                    }
                     let (signals, others) = tables.not_locks.entry(table).or_default();
                     let sum = match role {
                         Role::Signal if !meanings.is_join(head.lock) => signals,
@@ -157,6 +161,16 @@ impl Tables {
                     let sum = tables.by_thread.entry((table, which, stats.stack)).or_default();
                     sum.0 = sum.0.saturating_add(stats.contended.load(Relaxed));
                     sum.1 = sum.1.saturating_add(stats.waited.load(Relaxed));
+                }
+                // The time after the release is no one's there.
+                Entry::Pair(stats) if meanings.is_slept_for(head.lock) => {
+                    let mut sum = PairSum::default();
+                    sum.add(stats);
+                    let free = std::mem::take(&mut sum.free);
+                    sum.waited = sum.waited.saturating_sub(free);
+                    tables.pairs.entry((which, stats.waiter, stats.holder)).or_default().merge(&sum);
+                    let rest = PairSum { waited: free, ..PairSum::default() };
+                    tables.pairs.entry((which, stats.waiter, NONE)).or_default().merge(&rest);
                 }
                 Entry::Pair(stats) => {
                     tables.pairs.entry((which, stats.waiter, stats.holder)).or_default().add(stats);
@@ -230,6 +244,11 @@ impl LockSum {
 }
 
 impl LockSum {
+    /// Acquisitions without a wait are not seen: from a release on it is not known whether the lock is free.
+    fn never_free(&mut self) {
+        self.unsplit = self.unsplit.saturating_add(std::mem::take(&mut self.free));
+    }
+
     /// A wait that had not ended at `end`, ns after the start.
     pub(super) fn still_waits(&mut self, ticks: u64, ns: u64, end: u64) {
         self.contended += 1;

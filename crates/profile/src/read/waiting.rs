@@ -11,6 +11,9 @@ use spinpark_observe::format::{Begun, NONE, Role, Thread, View};
 use super::meaning::Meanings;
 use super::thread_tables::Tables;
 
+/// A thread that has been in one wait for this part of the run was never woken in it.
+const NEVER: f64 = 0.9;
+
 /// A thread that waits.
 #[derive(Clone, Debug)]
 pub(super) struct Waiter {
@@ -68,6 +71,10 @@ impl Tables {
         end: u64,
     ) {
         for Waiter { begun, role, ticks, .. } in waiters {
+            // A thread that was never woken has had no work: that is listed as a wait that has not ended, and in no sum.
+            if *role == Role::Wake && ns(*ticks) as f64 >= NEVER * end as f64 {
+                continue;
+            }
             let which = (begun.lock, *role);
             self.locks.entry(which).or_default().still_waits(*ticks, ns(*ticks), end);
             self.sites.entry((which, begun.stack)).or_default().still_waits(*ticks);

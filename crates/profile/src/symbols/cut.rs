@@ -13,7 +13,7 @@ use crate::names::short;
 const LIBRARIES: [&str; 2] = ["libspinpark_profiler.so", "libspinpark_preload.so"];
 
 /// Functions, or what their names begin with: pthreads', C11's, libstdc++'s, libc++'s, Rust's.
-const PREFIXES: [&str; 45] = [
+const PREFIXES: [&str; 50] = [
     "pthread_mutex_",
     "pthread_rwlock_",
     "pthread_cond_",
@@ -61,6 +61,11 @@ const PREFIXES: [&str; 45] = [
     "inline_mysql_",
     "psi_mutex_",
     "psi_rwlock_",
+    "rw_pr_",
+    "g_rw_lock_",
+    "g_mutex_",
+    "g_rec_mutex_",
+    "ngx_thread_mutex_",
 ];
 
 /// Templates: what the guards of C++ are called, in front of `<`.

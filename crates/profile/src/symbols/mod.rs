@@ -520,7 +520,10 @@ fn module_before(snapshot: &[Mapping], address: u64) -> Option<&Mapping> {
         before.end == mapping.start && mapping.path.as_os_str().is_empty()
     };
     let candidates = [Some(mapping), before.filter(|before| is_rest(mapping, before))];
-    candidates.into_iter().flatten().find(|mapping| mapping.is_file())
+    // Files without code are none: the recording's own, memory that processes share.
+    let has_code =
+        |mapping: &Mapping| snapshot.iter().any(|other| other.is_executable && other.path == mapping.path);
+    candidates.into_iter().flatten().find(|mapping| mapping.is_file() && has_code(mapping))
 }
 
 #[cfg(test)]

@@ -16,7 +16,8 @@ pub fn other_waits(profile: &Profile, style: Style) -> String {
         let waits = &row.stats.wait;
         let mut cells = vec![
             row.lock.label.clone(),
-            row.woken_in.clone().unwrap_or_else(|| String::from("–")),
+            // What a sentence puts in back quotes has them within.
+            row.woken_in.as_ref().map_or_else(|| String::from("–"), |name| name.replace('`', "")),
             short_count(row.stats.contended),
             short_count(row.stats.outcomes.timed_out),
             time_or_dash(waits.total),

@@ -10,7 +10,7 @@ use crate::units::short_count;
 /// them.
 #[must_use]
 pub fn outcomes(profile: &Profile, style: Style) -> String {
-    let locks = profile.locks.iter().filter(|lock| lock.kind.is_lock());
+    let locks = profile.locks.iter().filter(|lock| lock.kind.is_lock() && !lock.is_slept_for());
     let used = locks.flat_map(|lock| lock.roles.iter().map(move |stats| (lock, stats)));
     let is_wide = style.width >= 100;
     let mut header = vec!["lock", "waits", "spun", "parked", "handed\nover", "timed\nout", "not\nknown"];
