@@ -60,14 +60,14 @@ pub fn summary(profile: &Profile) -> Summary {
     };
     let is_small = is_little(waited);
     // Returns from condition variables may be contention, too.
-    let is_back_first = is_small && !is_little(profile.waited());
+    let unclear = profile.unclear_wait();
+    let is_back_first = is_small && !is_little(profile.waited()) && profile.back_wait() >= unclear;
     let top = profile.locks.first().filter(|lock| lock.lock_wait() > 0);
     let runtime = runtime(profile).filter(|(_, waited)| !is_little(*waited));
     // Its mutex is a part of it: a thread that waits there waits for the runtime's lock, too.
     let of_runtimes = profile.locks.iter().filter(|lock| handed_over(&lock.label).is_some());
     let of_runtimes: u64 = of_runtimes.map(Lock::lock_wait).sum();
     // Locks may be among what is not known: it comes first where what is known is little beside it.
-    let unclear = profile.unclear_wait();
     let known = waited.max(runtime.map_or(0, |(_, waited)| waited));
     let is_unclear_first = !is_back_first
         && !is_little(unclear)
