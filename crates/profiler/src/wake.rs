@@ -91,11 +91,11 @@ pub(crate) fn wake<R>(call: &Call, body: impl FnOnce() -> R, woke: impl FnOnce(&
         return body();
     }
     let Some(own) = RECORDER.enter() else { return body() };
-    let hand_off = RECORDER.begin_wake(own, call);
-    let result = body();
-    if let Some(hand_off) = &hand_off {
-        RECORDER.end_wake(own, call, hand_off, woke(&result));
-    }
+    RECORDER.begin_wake(own, call);
     RECORDER.leave();
+    let result = body();
+    if !woke(&result) {
+        RECORDER.woke_none(call);
+    }
     result
 }

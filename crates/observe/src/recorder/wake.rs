@@ -9,13 +9,12 @@
 //! begin_wait ─ (the thread sleeps) ─ end_wait ─┬─ went_on    woken, or interrupted
 //!                                              ├─ gave_up    its time was over
 //!                                              └─ (nothing)  it did not sleep
-//! begin_wake ─ (the call that wakes) ─ end_wake
+//! begin_wake ─ (the call that wakes) ─ woke_none, if it did not
 //! ```
 
 use core::sync::atomic::Ordering::Relaxed;
 
 use super::hold::Releasing;
-use super::shared_tables::HandOff;
 use super::site_cache::Call;
 use super::tally::bit;
 use super::thread_state::{here, Facts, ThreadState};
@@ -66,18 +65,21 @@ impl Recorder {
     }
 
     /// The thread is about to wake threads that wait at an address for which one has waited ([`Recorder::is_hot`]).
+    ///
+    /// All of it is written down before: those that wake may want the lock that this thread has, a condition variable's say, and
+    /// would sleep again for what it did afterwards.
     #[inline(never)]
-    #[must_use]
-    pub fn begin_wake(&self, own: &ThreadState, call: &Call) -> Option<HandOff> {
-        self.hand_off(own, call, (false, true), &Releasing::Unknown)
+    pub fn begin_wake(&self, own: &ThreadState, call: &Call) {
+        if let Some(hand_off) = self.hand_off(own, call, (false, true), &Releasing::Unknown) {
+            self.handed_off_unnoted(own, call, &hand_off);
+        }
     }
 
-    /// It has; whether that woke any.
+    /// That woke none.
+    #[cold]
     #[inline(never)]
-    pub fn end_wake(&self, own: &ThreadState, call: &Call, hand_off: &HandOff, woke: bool) {
-        if woke {
-            self.handed_off_unnoted(own, call, hand_off);
-        } else if let Some(shared) = self.shared.get() {
+    pub fn woke_none(&self, call: &Call) {
+        if let Some(shared) = self.shared.get() {
             shared.slot(call.address).is_free.store(0, Relaxed);
         }
     }

@@ -323,7 +323,7 @@ mod rust_std {
         once = Once, Write, Some("std Once"), Several, All;
         once_lock = Once, Write, Some("std Once"), Several, All;
         park = Futex, Wake, Some("std thread::park"), One, All;
-        scope = Join, Signal, Some("std scope"), One, No;
+        scope = Job, Signal, Some("std scope"), One, No;
         join = Join, Signal, None, One, No;
     }
 }
@@ -343,9 +343,9 @@ mod crates {
         condvar = Condvar, Signal, Some("parking_lot Condvar"), One, All;
         once = Once, Write, Some("parking_lot Once"), One, All;
         channel = Channel, Signal, Some("crossbeam channel"), One, All;
-        job = Join, Signal, Some("rayon job"), One, No;
+        job = Job, Signal, Some("rayon job"), One, No;
         blocking = Mutex, Write, Some("tokio Mutex"), One, All;
-        block_on = Join, Signal, Some("tokio block_on"), One, No;
+        block_on = Job, Signal, Some("tokio block_on"), One, No;
     }
 }
 
@@ -385,9 +385,9 @@ mod cxx20 {
         wide_atomic = Futex, Wake, Some("std::atomic"), One, All;
         flag = Futex, Wake, Some("std::atomic"), One, All;
         semaphore = Semaphore, Wake, Some("std::counting_semaphore"), One, All;
-        latch = Join, Signal, Some("std::latch"), Several, All;
+        latch = Job, Signal, Some("std::latch"), Several, All;
         barrier = Barrier, Signal, Some("std::barrier"), One, All;
-        future = Join, Signal, Some("std::future"), One, All;
+        future = Job, Signal, Some("std::future"), One, All;
         once = Once, Write, None, Several, Some;
         turnstile = Futex, Wake, Some("std::atomic"), One, All;
     }
