@@ -280,6 +280,10 @@ impl File {
     fn make_more_ready(&self, id: RegionId, units: usize) -> bool {
         let (ready, failures) = (&self.ready[id as usize], &self.failures[id as usize]);
         let before = ready.load(Acquire) as usize;
+        // Another thread has made as much ready since the first look.
+        if units <= before {
+            return true;
+        }
         if failures.load(Relaxed) >= PATIENCE {
             return false;
         }
