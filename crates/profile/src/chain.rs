@@ -42,6 +42,7 @@ pub(crate) fn inner(profile: &Profile, top: &Lock) -> Option<String> {
         return None;
     }
     let is_signal = |lock: &Lock| !lock.kind.is_lock() && lock.kind != Kind::Call;
+    let of_signal = |lock: &Lock| if lock.kind == Kind::Condvar { "a signal of " } else { "" };
     let is_call = |lock: &Lock| lock.kind == Kind::Call;
     inner.retain(|(lock, blocked, _)| {
         let is_alike = is_signal(lock) == is_signal(first) && is_call(lock) == is_call(first);
@@ -52,7 +53,7 @@ pub(crate) fn inner(profile: &Profile, top: &Lock) -> Option<String> {
         if is_call(lock) {
             return format!("`{}` ({})", lock.label, time(*waited as f64));
         }
-        let signal = if is_signal(lock) { "a signal of " } else { "" };
+        let signal = of_signal(lock);
         format!("{signal}the {} {} ({})", lock.noun(), named(lock), time(*waited as f64))
     };
     let what = inner.iter().map(named_inner).collect::<Vec<_>>().join(" and ");

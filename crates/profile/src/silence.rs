@@ -143,9 +143,9 @@ pub(crate) fn verdict(profile: &Profile, little: Option<&str>) -> Said {
         )
     } else if share.signals >= OPEN {
         format!(
-            "{its} waited {} % of the time for signals of condition variables: for work, or for a resource that other threads \
-             have.",
-            share.signals
+            "{its} waited {} % of the time {}: for work, or for a resource that other threads have.",
+            share.signals,
+            crate::other_waits::signals(profile).unwrap_or_else(|| String::from("for signals"))
         )
     } else if share.stopped >= OPEN {
         format!("{its} were stopped {} % of the time, by a signal or a debugger.", share.stopped)
@@ -360,7 +360,7 @@ fn did(share: &ThreadTime) -> String {
         (share.running, "ran"),
         (share.runnable, "waited for a CPU"),
         (share.locks, "waited for pthread locks"),
-        (share.signals, "waited for signals of condition variables"),
+        (share.signals, "waited for signals"),
         (share.unclear, "waited for locks or for work"),
         (share.futexes, "waited in other futexes"),
         (share.semaphores, "waited for System V semaphores or file locks"),

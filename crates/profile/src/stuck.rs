@@ -114,7 +114,11 @@ pub fn leads(profile: &Profile) -> bool {
 /// Threads that waited for signals at the end: one sentence. None if the program exited: threads without work always wait.
 #[must_use]
 pub fn unsignalled(profile: &Profile) -> Option<String> {
-    let waits: Vec<&Waiting> = profile.waiting.iter().filter(|wait| !wait.role.is_lock()).collect();
+    let is_condvar =
+        |wait: &&Waiting| profile.lock(wait.lock).is_none_or(|lock| lock.kind == crate::model::Kind::Condvar);
+    let signals = profile.waiting.iter().filter(|wait| !wait.role.is_lock());
+    // The ends of threads, and work that does not come, are no news.
+    let waits: Vec<&Waiting> = signals.filter(is_condvar).collect();
     let longest = waits.first().filter(|_| profile.ended != Ended::Exited)?;
     let which = if waits.len() == 1 { "" } else { " the longest" };
     Some(format!(

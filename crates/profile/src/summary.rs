@@ -118,7 +118,12 @@ pub fn summary(profile: &Profile) -> Summary {
             said.headline
         }
         Some(top) => {
-            let sentence = blame(profile, top, waited);
+            let mut sentence = blame(profile, top, waited);
+            if unclear > waited / 10 {
+                let known = "waiting that is known to be for locks is";
+                sentence = sentence.replacen("All waiting is", &format!("All {known}"), 1);
+                sentence = sentence.replacen(" of all waiting is", &format!(" of the {known}"), 1);
+            }
             if is_small {
                 let how_much = amount(profile, waited, share_of_time, waiters);
                 let said = silence::verdict(profile, Some(&how_much));

@@ -68,6 +68,8 @@ pub(crate) struct Wait {
     pub(crate) name: Option<String>,
     /// Objects that are used in one function are not told apart.
     pub(crate) is_by_function: bool,
+    /// The stack has a function that uses it, and not only those of which the wait is made.
+    pub(crate) is_placed: bool,
 }
 
 impl Wait {
@@ -78,10 +80,10 @@ impl Wait {
             Kind::Barrier | Kind::Join => Role::Signal,
             _ => Role::Wake,
         };
-        Self { kind, role, name: None, is_by_function: kind == Kind::Join }
+        Self { kind, role, name: None, is_by_function: kind == Kind::Join, is_placed: true }
     }
 
-    fn of(entry: &Entry) -> Self {
+    fn of(entry: &Entry, is_placed: bool) -> Self {
         let (kind, role) = match entry.is {
             What::Mutex => (Kind::Mutex, Role::Write),
             What::Read => (Kind::RwLock, Role::Read),
@@ -95,7 +97,13 @@ impl Wait {
             What::Semaphore => (Kind::Semaphore, Role::Wake),
             What::Futex => (Kind::Futex, Role::Wake),
         };
-        Self { kind, role, name: Some(entry.name.clone()), is_by_function: entry.by == By::Function }
+        Self {
+            kind,
+            role,
+            name: Some(entry.name.clone()),
+            is_by_function: entry.by == By::Function,
+            is_placed,
+        }
     }
 }
 
@@ -160,7 +168,7 @@ impl Waits {
             };
             match (entry, found) {
                 // What takes a lock of another library for something of its own is what uses it.
-                (Some(entry), Some(first)) if Wait::of(first).role.is_lock() => {
+                (Some(entry), Some(first)) if Wait::of(first, true).role.is_lock() => {
                     if entry.name != first.name {
                         break;
                     }
@@ -171,7 +179,7 @@ impl Waits {
             }
             own = at + 1;
         }
-        (found.map(Wait::of), own)
+        (found.map(|entry| Wait::of(entry, own < frames.len())), own)
     }
 }
 

@@ -1,7 +1,7 @@
 //! What threads do that have a lock for which others wait: `read`, `fsync`, `poll` and their like, by libc's names. What libc does by
 //! itself, and what a program does by system calls of its own, is not seen.
 //!
-//! A thread that has noted no lock jumps on; one that has takes the time of the call.
+//! A thread that has noted no lock jumps on, with all that its caller has passed; one that has takes the time of the call.
 
 use core::ffi::{CStr, c_int, c_void};
 use core::mem;
@@ -69,7 +69,43 @@ pub(crate) const FORMS: Forms = Forms([None, Some(held), Some(held), Some(held)]
 unsafe extern "C" fn held(_: usize, _: usize, _: usize, _: usize, _: Site) -> c_int {
     core::arch::naked_asm!(
         ".cfi_startproc",
-        "sub rsp, 8",
+        "push rdi",
+        ".cfi_adjust_cfa_offset 8",
+        "push rsi",
+        ".cfi_adjust_cfa_offset 8",
+        "push rdx",
+        ".cfi_adjust_cfa_offset 8",
+        "push rcx",
+        ".cfi_adjust_cfa_offset 8",
+        "push r8",
+        ".cfi_adjust_cfa_offset 8",
+        "push r9",
+        ".cfi_adjust_cfa_offset 8",
+        "push rax",
+        ".cfi_adjust_cfa_offset 8",
+        "call {holds}",
+        "mov r11d, eax",
+        "pop rax",
+        ".cfi_adjust_cfa_offset -8",
+        "pop r9",
+        ".cfi_adjust_cfa_offset -8",
+        "pop r8",
+        ".cfi_adjust_cfa_offset -8",
+        "pop rcx",
+        ".cfi_adjust_cfa_offset -8",
+        "pop rdx",
+        ".cfi_adjust_cfa_offset -8",
+        "pop rsi",
+        ".cfi_adjust_cfa_offset -8",
+        "pop rdi",
+        ".cfi_adjust_cfa_offset -8",
+        "test r11d, r11d",
+        "jnz 2f",
+        "lea r10, [rip + {next}]",
+        "jmp qword ptr [r10 + 8 * rax]",
+        "2:",
+        // The seventh argument of one of them (`__recvfrom_chk`); the others do not look at it.
+        "push qword ptr [rsp + 8]",
         ".cfi_adjust_cfa_offset 8",
         "push r9",
         ".cfi_adjust_cfa_offset 8",
@@ -93,8 +129,15 @@ unsafe extern "C" fn held(_: usize, _: usize, _: usize, _: usize, _: Site) -> c_
         ".cfi_adjust_cfa_offset -56",
         "ret",
         ".cfi_endproc",
+        holds = sym holds,
+        next = sym NEXT,
         call = sym call,
     )
+}
+
+/// Whether the thread has noted a lock.
+extern "C" fn holds() -> u32 {
+    u32::from(RECORDER.holds_anything())
 }
 
 /// Makes the call.
@@ -102,11 +145,7 @@ unsafe extern "C" fn held(_: usize, _: usize, _: usize, _: usize, _: Site) -> c_
 /// # Safety
 ///
 /// As to call that function; the site is that of the caller.
-unsafe extern "C" fn call(arguments: &[usize; 6], site: Site, number: usize) -> isize {
-    if !RECORDER.holds_anything() {
-        // SAFETY: the caller's promise.
-        return unsafe { next(arguments, number) };
-    }
+unsafe extern "C" fn call(arguments: &[usize; 7], site: Site, number: usize) -> isize {
     let start = RECORDER.now();
     // SAFETY: the caller's promise.
     let result = unsafe { next(arguments, number) };
@@ -125,12 +164,12 @@ unsafe extern "C" fn call(arguments: &[usize; 6], site: Site, number: usize) -> 
 ///
 /// As to call it with these arguments.
 #[inline(always)]
-unsafe fn next(arguments: &[usize; 6], number: usize) -> isize {
-    type Next = unsafe extern "C" fn(usize, usize, usize, usize, usize, usize) -> isize;
+unsafe fn next(arguments: &[usize; 7], number: usize) -> isize {
+    type Next = unsafe extern "C" fn(usize, usize, usize, usize, usize, usize, usize) -> isize;
     let next = NEXT[number].load(Relaxed);
     // SAFETY: found before anything of ours was installed; ours is installed only if it is there.
     let next = unsafe { mem::transmute::<*mut c_void, Next>(next) };
-    let [a, b, c, d, e, f] = *arguments;
-    // SAFETY: the caller's promise; arguments beyond those that the function has are in registers that it does not read.
-    unsafe { next(a, b, c, d, e, f) }
+    let [a, b, c, d, e, f, g] = *arguments;
+    // SAFETY: the caller's promise; arguments beyond those that the function has are where it does not read.
+    unsafe { next(a, b, c, d, e, f, g) }
 }

@@ -4,7 +4,9 @@ use core::ffi::c_int;
 
 use libc::{EBUSY, EOWNERDEAD, ETIMEDOUT};
 use spinpark_observe::format::{Detail, Kind, Role};
-use spinpark_observe::recorder::{Blocking, Call, Ended, HandOff, LeftOut, Lot, Releasing, ThreadState};
+use spinpark_observe::recorder::{
+    Blocking, Call, Ended, HandOff, LeftOut, Lot, Releasing, ThreadState, address_of,
+};
 
 use crate::function::Function;
 use crate::phases::{RECORDER, look_for_wishes};
@@ -364,6 +366,15 @@ fn failed<const DETAIL: u32>(call: Call) {
     }
 }
 
+/// The lock itself: a spin lock has four bytes, and a call has it as a word.
+#[inline(always)]
+fn lock_of(unlock: Function, call: &Call) -> usize {
+    match unlock {
+        Function::pthread_spin_unlock => address_of(call.address),
+        _ => call.address,
+    }
+}
+
 /// Lets a lock go. The role of the call is that in which wake-ups are counted if it is not known how it was had.
 ///
 /// # Safety
@@ -371,7 +382,7 @@ fn failed<const DETAIL: u32>(call: Call) {
 /// As to call `unlock` with this address; the call's site is that of the caller.
 #[inline(always)]
 pub(crate) unsafe fn unlock<const DETAIL: u32>(unlock: Function, call: Call) -> c_int {
-    let arguments = [call.address, 0, 0, 0];
+    let arguments = [lock_of(unlock, &call), 0, 0, 0];
     // With `contended` only hot locks are noted, and once hot they stay hot; with `full` all are, by this thread or another.
     let is_noted = DETAIL == FULL || DETAIL == SAMPLED && RECORDER.holds_anything();
     if !is_noted && !RECORDER.is_hot(call.address) {
@@ -399,7 +410,7 @@ pub(crate) unsafe fn unlock<const DETAIL: u32>(unlock: Function, call: Call) -> 
 
 #[inline(never)]
 unsafe fn let_go(unlock: Function, call: Call) -> c_int {
-    let arguments = [call.address, 0, 0, 0];
+    let arguments = [lock_of(unlock, &call), 0, 0, 0];
     let Some(own) = RECORDER.enter() else {
         // SAFETY: the caller's object.
         return unsafe { next::call(unlock, arguments) };

@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use libc::{EBUSY, ETIMEDOUT};
 use spinpark_observe::format::{Kind, Role};
-use spinpark_observe::recorder::{Call, Site};
+use spinpark_observe::recorder::{Call, Site, word};
 
 use crate::function::Function;
 use crate::mutex::functions;
@@ -77,14 +77,19 @@ unsafe fn once_by<const DETAIL: u32>(function: Function, arguments: [usize; 4], 
     if state & (RUNS | HAS_RUN) != RUNS {
         // SAFETY: the caller's arguments.
         let result = unsafe { next::call(function, arguments) };
-        if state & HAS_RUN == 0 && RECORDER.is_hot(arguments[0]) {
-            wake::wake(&call(arguments[0], |_| Kind::Once, site), || (), |()| true);
+        if state & HAS_RUN == 0 && RECORDER.is_hot(word(arguments[0])) {
+            wake::wake(&call(word(arguments[0]), |_| Kind::Once, site), || (), |()| true);
         }
         return result;
     }
-    let call = call(arguments[0], |_| Kind::Once, site);
-    // SAFETY: the caller's arguments.
-    wake::wait::<DETAIL, _>(&call, false, |_| unsafe { next::call(function, arguments) }, |_| End::Woken)
+    let call = call(word(arguments[0]), |_| Kind::Once, site);
+    wake::wait::<DETAIL, _>(
+        &call,
+        false,
+        // SAFETY: the caller's arguments.
+        |cancelled| cancel::with_handler(&call, cancelled, || unsafe { next::call(function, arguments) }),
+        |_| End::Woken,
+    )
 }
 
 functions! {

@@ -3,7 +3,7 @@
 use core::ffi::c_int;
 
 use spinpark_observe::format::{Kind, Role};
-use spinpark_observe::recorder::{Call, Site};
+use spinpark_observe::recorder::{Call, Site, word};
 
 use crate::function::Function;
 use crate::instrument::{self, POSIX, Way};
@@ -18,7 +18,7 @@ const WAY: Way = Way {
 
 #[inline(always)]
 fn call(address: usize, site: Site) -> Call {
-    Call { address, role: Role::Write, kind: |_| Kind::Spin, site }
+    Call { address: word(address), role: Role::Write, kind: |_| Kind::Spin, site }
 }
 
 functions! {

@@ -91,11 +91,11 @@ pub(crate) fn wake<R>(call: &Call, body: impl FnOnce() -> R, woke: impl FnOnce(&
         return body();
     }
     let Some(own) = RECORDER.enter() else { return body() };
-    RECORDER.begin_wake(own, call);
-    RECORDER.leave();
+    let wake = RECORDER.begin_wake(own, call);
     let result = body();
-    if !woke(&result) {
-        RECORDER.woke_none(call);
+    if let Some(wake) = &wake {
+        RECORDER.end_wake(own, call, wake, woke(&result));
     }
+    RECORDER.leave();
     result
 }

@@ -152,7 +152,7 @@ static void processes(void)
     expect_exit(child);
 }
 
-/* A process is forked while a thread waits: in the child nobody does. */
+/* A process is forked while a thread waits: in the child none does. */
 static void forked(void)
 {
     struct thread thread;
@@ -209,7 +209,7 @@ static void *waits_for_ever(void *unused)
 {
     (void)unused;
     sem_wait(&semaphore);
-    FAIL("nobody has posted");
+    FAIL("no thread has posted");
 }
 
 /* The program becomes another one while a thread waits. */

@@ -220,7 +220,7 @@ OF_ITS_OWN static void bitset_lets_go(int round)
 {
     let_come();
     SET(word, (uint32_t)round + 1);
-    /* For other bits: nobody wakes. */
+    /* For other bits: no thread wakes. */
     must(syscall(SYS_futex, &word, FUTEX_WAKE_BITSET, 1, NULL, NULL, 1) == 0);
     must(syscall(SYS_futex, &word, FUTEX_WAKE_BITSET, 1, NULL, NULL, 2) == 1);
     STAYS;

@@ -3,7 +3,7 @@
 const ROUNDS: usize = 10;
 const HOLD: Duration = Duration::from_millis(20);
 
-/// What a waiter and who lets it go do in a round.
+/// What a waiter and the thread that lets it go do in a round.
 #[derive(Clone, Copy)]
 struct Scene {
     name: &'static str,

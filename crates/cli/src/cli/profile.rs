@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 
 use super::format::{self, Format};
 use super::numbers::{ROUNDS, whole};
-use super::units::{duration, size};
+use super::units::{between, duration, size};
 
 const PROFILE_EXAMPLES: &str = "\
 Examples:
@@ -46,10 +46,10 @@ pub(crate) struct Profile {
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) duration: Option<Duration>,
 
-    /// Keep each wait that is longer than this, one by one: 500us, 20ms
+    /// Keep each wait that is longer than this, one by one: 500us, 20ms; at least 100us
     ///
     /// The longest waits of each thread are kept in any case.
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long, value_name = "TIME", value_parser = between("100us", "1h"))]
     pub(crate) slower_than: Option<Duration>,
 
     /// Room on the disk for the recording of all processes together: 64MiB, 1GiB

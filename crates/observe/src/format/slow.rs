@@ -1,7 +1,7 @@
 //! A wait that is kept whole: the longest of each thread, and those longer than the user has asked for.
 
-use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use core::sync::atomic::{fence, AtomicU32, AtomicU64};
+use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{AtomicU32, AtomicU64};
 
 /// So many of its longest waits are kept of each thread.
 pub const LONGEST: u32 = 8;
@@ -25,8 +25,10 @@ pub struct SlowWait {
     pub start: u64,
     /// When it ended, ticks.
     pub end: u64,
-    /// Of that, the lock was free, ticks.
+    /// Of that, the lock was free, ticks; if that is known.
     pub free: u64,
+    /// Whether that is known.
+    pub is_split: bool,
     /// How many threads waited, this one included.
     pub queue: u32,
     /// A bit per [`Outcome`](super::Outcome).
@@ -37,12 +39,45 @@ pub struct SlowWait {
     pub call_us: u32,
 }
 
-/// A record of one. All zero is none.
+impl SlowWait {
+    /// A number that a mixture of two waits does not have; never 0.
+    fn check(&self) -> u64 {
+        let pair = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
+        let [first, rest] = self.name_words();
+        let words = [
+            pair(self.thread, self.lock),
+            pair(self.role, self.stack),
+            pair(self.holder, self.queue),
+            pair(self.outcomes, self.call),
+            pair(self.call_us, u32::from(self.is_split)),
+            self.start,
+            self.end,
+            self.free,
+            first,
+            rest,
+        ];
+        let mixed = words
+            .into_iter()
+            .fold(0_u64, |sum, word| (sum ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29));
+        mixed | 1
+    }
+
+    fn name_words(&self) -> [u64; 2] {
+        let (first, rest) = self.name.split_at(8);
+        [first, rest].map(|part| u64::from_le_bytes(part.try_into().unwrap_or_default()))
+    }
+}
+
+/// A record of one. All zero is none. A reader may come in between, or have a copy that was made meanwhile: `check` tells it.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Slow {
-    /// Odd while it is being written; 0 before the first time.
-    version: AtomicU32,
+    /// See [`SlowWait::check`]; 0: there is none.
+    check: AtomicU64,
+    start: AtomicU64,
+    end: AtomicU64,
+    free: AtomicU64,
+    name: [AtomicU64; 2],
     thread: AtomicU32,
     lock: AtomicU32,
     role: AtomicU32,
@@ -52,19 +87,13 @@ pub struct Slow {
     outcomes: AtomicU32,
     call: AtomicU32,
     call_us: AtomicU32,
-    start: AtomicU64,
-    end: AtomicU64,
-    free: AtomicU64,
-    name: [AtomicU64; 2],
+    is_split: AtomicU32,
 }
 
 impl Slow {
     /// Writes it, by one thread at a time.
     pub fn set(&self, wait: &SlowWait) {
-        let version = self.version.load(Relaxed) | 1;
-        self.version.store(version, Relaxed);
-        // A reader that sees any of what follows sees that the version is odd, or a later one.
-        fence(Release);
+        self.check.store(0, Relaxed);
         let words = [
             (&self.thread, wait.thread),
             (&self.lock, wait.lock),
@@ -75,23 +104,18 @@ impl Slow {
             (&self.outcomes, wait.outcomes),
             (&self.call, wait.call),
             (&self.call_us, wait.call_us),
+            (&self.is_split, u32::from(wait.is_split)),
         ];
         words.into_iter().for_each(|(field, word)| field.store(word, Relaxed));
         let longs = [(&self.start, wait.start), (&self.end, wait.end), (&self.free, wait.free)];
-        longs.into_iter().for_each(|(field, word)| field.store(word, Relaxed));
-        let (first, rest) = wait.name.split_at(8);
-        for (field, part) in self.name.iter().zip([first, rest]) {
-            field.store(u64::from_le_bytes(part.try_into().unwrap_or_default()), Relaxed);
-        }
-        // A reader that sees this version sees all of it.
-        self.version.store(version.wrapping_add(1).max(2), Release);
+        let names = self.name.iter().zip(wait.name_words());
+        longs.into_iter().chain(names).for_each(|(field, word)| field.store(word, Relaxed));
+        self.check.store(wait.check(), Relaxed);
     }
 
     /// The wait, if there is one and it can be read whole.
     #[must_use]
     pub fn get(&self) -> Option<SlowWait> {
-        // Acquire: what the version has.
-        let version = self.version.load(Acquire);
         let word = |field: &AtomicU32| field.load(Relaxed);
         let mut name = [0; 16];
         for (part, field) in name.chunks_exact_mut(8).zip(&self.name) {
@@ -107,15 +131,14 @@ impl Slow {
             start: self.start.load(Relaxed),
             end: self.end.load(Relaxed),
             free: self.free.load(Relaxed),
+            is_split: word(&self.is_split) != 0,
             queue: word(&self.queue),
             outcomes: word(&self.outcomes),
             call: word(&self.call),
             call_us: word(&self.call_us),
         };
-        // With the writer's: a word of a later version is not read beside this one.
-        fence(Acquire);
-        (version != 0 && version % 2 == 0 && self.version.load(Relaxed) == version).then_some(wait)
+        (self.check.load(Relaxed) == wait.check()).then_some(wait)
     }
 }
 
-const _: () = assert!(size_of::<Slow>() == 80);
+const _: () = assert!(size_of::<Slow>() == 88);

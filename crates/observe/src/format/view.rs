@@ -240,9 +240,10 @@ const _: () = assert!(size_of::<PairStats>() % 8 == 0);
 const _: () = assert!(size_of::<HeldWaitStats>() % 8 == 0);
 
 impl Header {
-    /// How many things did not fit: locks, stacks, tables, pieces of tables.
+    /// How many things did not fit: locks, stacks, tables, pieces of tables. Waits that are not kept whole are counted all the same.
     #[must_use]
     pub fn dropped(&self) -> u64 {
-        self.regions.iter().map(|region| u64::from(region.dropped.load(Relaxed))).sum()
+        let others = self.regions.iter().enumerate().filter(|(id, _)| *id != RegionId::Slow as usize);
+        others.map(|(_, region)| region).map(|region| u64::from(region.dropped.load(Relaxed))).sum()
     }
 }

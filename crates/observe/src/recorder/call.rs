@@ -23,9 +23,7 @@ impl Recorder {
             return;
         }
         let called = pack(call.address, ticks);
-        if ticks > ticks_of(own.call().get()) {
-            own.call().set(called);
-        }
+        own.called(|longest| if ticks > ticks_of(longest) { called } else { longest });
         let outer = self.outer_at_end(own, NONE, (Outer::NOTHING, start, end), None);
         if outer.lock == NONE || outer.blocked == 0 {
             return;

@@ -176,8 +176,8 @@ impl Recorder {
             }
             slot.ended.store(ended, Relaxed);
             slot.is_free.store(1, Relaxed);
-            slot.call
-                .store(if matches!(releasing, Releasing::Last(_)) { own.call().get() } else { 0 }, Relaxed);
+            let called = if let Releasing::Last(release) = releasing { release.call(own) } else { 0 };
+            slot.call.store(called, Relaxed);
             // Those whose waits are left out are not counted.
             let is_counted = slot.queue.load(Relaxed) != 0;
             let since = slot.held_since.load(Relaxed);

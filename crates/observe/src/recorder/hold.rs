@@ -52,6 +52,11 @@ impl Release {
         self.role
     }
 
+    /// The longest call that the thread made meanwhile.
+    pub(super) fn call(&self, own: &ThreadState) -> super::thread_state::Called {
+        own.at(self.at).call.get()
+    }
+
     /// When it is about to end, ticks; 0: that is not measured.
     pub(super) fn end(&self) -> u64 {
         self.end

@@ -107,7 +107,7 @@ pub use site_cache::Call;
 pub use start::{Settings, MOST};
 pub use thread_state::ThreadState;
 pub use wait::{Blocking, Ended, LeftOut, Lot, Wait};
-pub use wake::word;
+pub use wake::{address_of, word};
 
 use crate::format::{Detail, Outcome, Role};
 

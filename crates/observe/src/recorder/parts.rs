@@ -157,7 +157,7 @@ impl Recorder {
         };
         let start = waited.end.saturating_sub(waited.ticks);
         let mut pasts = [Past::NOTHING; MOST];
-        let address = lock.address as usize;
+        let address = super::registry::call_address(lock);
         let (count, more) = shared.rings(address).since(address, start, &mut pasts);
         let pasts = &pasts[..count];
         let mut ended = Past { ended: waited.ended, held: 0, holder: waited.last };

@@ -33,11 +33,19 @@ const IN_MODULE: usize = 1;
 const ADDRESS_BITS: u32 = 48;
 const _: () = assert!(REGIONS[RegionId::Stacks as usize].0 < 1 << (usize::BITS - ADDRESS_BITS));
 
+const ADDRESS: usize = (1 << ADDRESS_BITS) - 1;
+
+/// The address by which a [`Call`](super::site_cache::Call) has this object.
+pub(super) fn call_address(lock: &Lock) -> usize {
+    lock.key as usize & ADDRESS
+}
+
 /// What the object at an address is found by at this stack.
 #[inline(always)]
 pub(super) fn key(address: usize, kind: Kind, stack: u32) -> usize {
     match kind.is_by_stack() {
-        true => address | (stack.wrapping_add(1) as usize) << ADDRESS_BITS,
+        // Of addresses that are longer, names may be wrong.
+        true => address & ADDRESS | (stack.wrapping_add(1) as usize) << ADDRESS_BITS,
         false => address,
     }
 }
@@ -45,8 +53,8 @@ pub(super) fn key(address: usize, kind: Kind, stack: u32) -> usize {
 /// Where the object with this key is.
 fn address_of(key: usize, kind: Kind) -> usize {
     match kind {
-        Kind::Futex => super::wake::address_of(key & ((1 << ADDRESS_BITS) - 1)),
-        _ if kind.is_by_stack() => key & ((1 << ADDRESS_BITS) - 1),
+        Kind::Futex | Kind::Once | Kind::Spin => super::wake::address_of(key & ADDRESS),
+        _ if kind.is_by_stack() => key & ADDRESS,
         _ => key,
     }
 }
@@ -114,6 +122,10 @@ impl Recorder {
         if let Some(found) = lock_free_table::find(chain(shared, key), look) {
             return Some(found);
         }
+        if kind.is_by_stack() && self.has_many_locks() {
+            self.file.dropped(RegionId::Locks);
+            return None;
+        }
         let stack = shared.created(key).map_or_else(|| (stack(), false), |stack| (stack, true));
         let (number, new) = self.write_lock(own, key, kind, stack)?;
         let claimed = lock_free_table::claim(chain(shared, key), look, number + 1);
@@ -131,6 +143,12 @@ impl Recorder {
                 None
             }
         }
+    }
+
+    /// Whether half of the room is used: the rest is for locks, since objects of which each stack has a record are not seen to go.
+    fn has_many_locks(&self) -> bool {
+        let region = self.file.header().map(|header| &header.regions[RegionId::Locks as usize]);
+        region.is_some_and(|region| region.used.load(Relaxed) >= region.capacity / 2)
     }
 
     /// Writes a record that no slot has yet; the stack is that of the lock's creator, or of its first user.

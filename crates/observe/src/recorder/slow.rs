@@ -4,10 +4,9 @@
 
 use core::sync::atomic::Ordering::Relaxed;
 
-use super::tally::bit;
 use super::thread_state::{Facts, ThreadState, Waited};
 use super::Recorder;
-use crate::format::{Outcome, RegionId, Slow, SlowWait, LONGEST, NONE};
+use crate::format::{RegionId, Slow, SlowWait, LONGEST, NONE};
 
 /// Shorter waits are not kept, ns.
 const LEAST: u64 = 100_000;
@@ -30,10 +29,14 @@ impl Recorder {
             false => self.place(own, waited.ticks),
         };
         let Some(record) = record else { return };
-        self.note_name(own);
+        // What a thread that has ended left behind is written by the one that uses its table now.
+        let thread = own.table().id.load(Relaxed);
+        if thread == own.id() {
+            self.note_name(own);
+        }
         let (call, call_us) = self.call_of(waited);
         let wait = SlowWait {
-            thread: own.id(),
+            thread,
             name: own.table().name,
             lock: facts.lock,
             role: facts.role as u32,
@@ -42,8 +45,9 @@ impl Recorder {
             start: waited.end.saturating_sub(waited.ticks),
             end: waited.end,
             free: if waited.is_split { waited.free } else { 0 },
+            is_split: waited.is_split,
             queue: waited.queue,
-            outcomes: waited.outcomes | if waited.is_split { 0 } else { bit(Outcome::Unknown) },
+            outcomes: waited.outcomes,
             call,
             call_us,
         };

@@ -81,6 +81,8 @@ pub(crate) struct Held {
     address: Cell<usize>,
     /// How often it was taken again by its owner.
     pub(crate) again: Cell<u32>,
+    /// The longest call that the thread made since ([`super::call`]).
+    pub(crate) call: Cell<Called>,
     pub(crate) facts: Cell<Facts>,
 }
 
@@ -198,6 +200,14 @@ pub(crate) struct SlowWaits {
     pub(crate) lengths: [Cell<u64>; crate::format::LONGEST as usize],
 }
 
+impl SlowWaits {
+    /// Those that there are stay: they are of another thread.
+    pub(crate) fn forget(&self) {
+        self.first.set(0);
+        self.least.set(0);
+    }
+}
+
 /// What a thread often writes, and others hardly ever read: not in one cache line with what they do.
 #[repr(C, align(64))]
 struct Busy {
@@ -221,8 +231,6 @@ struct Busy {
     walks: Cell<u32>,
     /// The detail was changed last before these notes ([`Recorder::forget_older`]).
     changed: Cell<u64>,
-    /// The longest call that it made while it had locks ([`super::call`]).
-    call: Cell<Called>,
 }
 
 /// A call, as slots have it ([`super::call`]); 0: none.
@@ -284,9 +292,9 @@ impl ThreadState {
         &self.slow
     }
 
-    /// The longest call that the thread made while it had locks.
-    pub(crate) fn call(&self) -> &Cell<Called> {
-        &self.busy.call
+    /// The thread has made a call while it had the locks that are noted.
+    pub(crate) fn called(&self, longer: impl Fn(Called) -> Called) {
+        self.held().iter().for_each(|held| held.call.set(longer(held.call.get())));
     }
 
     pub(crate) fn bounds(&self) -> Bounds {
@@ -354,15 +362,13 @@ impl ThreadState {
     #[inline(always)]
     pub(crate) fn push(&self, address: usize, facts: Facts) -> bool {
         let depth = self.busy.depth.get();
-        if depth == 0 {
-            self.busy.call.set(0);
-        }
         let (Some(held), Some(note)) = (self.held.get(depth), self.notes.get(depth)) else { return false };
         note.role.store(facts.role as u32, Relaxed);
         note.stack.store(facts.stack, Release);
         note.address.store(address, Release);
         held.address.set(address);
         held.again.set(0);
+        held.call.set(0);
         held.facts.set(facts);
         self.busy.depth.set(depth + 1);
         true
@@ -376,6 +382,7 @@ impl ThreadState {
             let (to, from) = (&self.held[at], &self.held[last]);
             to.address.set(from.address.get());
             to.again.set(from.again.get());
+            to.call.set(from.call.get());
             to.facts.set(from.facts.get());
             let (to, from) = (&self.notes[at], &self.notes[last]);
             to.address.store(GONE, Relaxed);

@@ -168,9 +168,23 @@ impl Recorder {
     fn end_long(&self, own: &ThreadState, call: &Call, wait: &LeftOut, end: u64) -> Option<Ended> {
         let start = wait.start;
         let weight = own.governor.weight_of_long(self.ticks.ns(end.saturating_sub(start)), false);
-        let weight = weight?;
-        let facts = self.facts(own, call, false).map(|facts| Facts { weight, ..facts });
         let (split, last) = self.split((call.address, call.role), (start, end), wait.free);
+        let Some(weight) = weight else {
+            // In no sum, but perhaps one of those that are kept whole.
+            let ticks = end.saturating_sub(start);
+            let waited = Waited {
+                ticks,
+                end,
+                last,
+                free: split.free,
+                is_split: split.is_known,
+                queue: 1,
+                ..Waited::NOTHING
+            };
+            self.facts(own, call, false).iter().for_each(|facts| self.keep_slow(own, facts, &waited));
+            return None;
+        };
+        let facts = self.facts(own, call, false).map(|facts| Facts { weight, ..facts });
         if let Some(shared) = self.shared.get() {
             shared.slot(call.address).holder.store((own.number() + 1) as u16, Relaxed);
         }
@@ -360,7 +374,8 @@ impl Recorder {
             facts => (!wait.is_left_out).then(|| facts.map_or(1, |facts| facts.weight)),
         };
         let Some(weight) = weight else {
-            let waited = Waited { ticks, end, ..Waited::NOTHING };
+            let waited = Waited { ticks, end, queue: 1, ..Waited::NOTHING };
+            wait.facts.iter().for_each(|facts| self.keep_slow(own, facts, &waited));
             return Ended { holder_table: NONE, watch: None, facts: wait.facts, waited, is_left_out: true };
         };
         if !wait.is_left_out {
@@ -465,7 +480,8 @@ impl Recorder {
         let besides = bit(Outcome::OwnerChanged) | bit(Outcome::OffCpu) | bit(Outcome::Budget);
         let outcomes = ended.waited.outcomes & besides | bit(Outcome::TimedOut);
         // Free or held, the lock was not this thread's: that it was held is known.
-        self.write_wait(own, &facts, &Waited { outcomes, is_split: true, ..ended.waited });
+        let is_split = facts.role != Role::Wake || ended.waited.is_split;
+        self.write_wait(own, &facts, &Waited { outcomes, is_split, ..ended.waited });
     }
 
     /// Whether threads wait for the lock at `address`, as far as their waits are not left out.

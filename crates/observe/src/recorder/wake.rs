@@ -9,18 +9,27 @@
 //! begin_wait ─ (the thread sleeps) ─ end_wait ─┬─ went_on    woken, or interrupted
 //!                                              ├─ gave_up    its time was over
 //!                                              └─ (nothing)  it did not sleep
-//! begin_wake ─ (the call that wakes) ─ woke_none, if it did not
+//! begin_wake ─ (the call that wakes) ─ end_wake
 //! ```
 
 use core::sync::atomic::Ordering::Relaxed;
 
 use super::hold::Releasing;
+use super::shared_tables::HandOff;
 use super::site_cache::Call;
 use super::tally::bit;
 use super::thread_state::{here, Facts, ThreadState};
 use super::wait::Ended;
 use super::Recorder;
 use crate::format::Outcome;
+
+/// A wake-up that is under way, and what was noted before it.
+#[derive(Clone, Copy)]
+pub struct Wake {
+    hand_off: HandOff,
+    ended: u64,
+    release: u64,
+}
 
 /// The address by which a [`Call`] has a word of four bytes: places of locks are told apart by eighths of it
 /// ([`hash`](super::hash::hash)), and two words may lie in eight bytes.
@@ -31,7 +40,9 @@ pub fn word(address: usize) -> usize {
 }
 
 /// The other way round.
-pub(super) fn address_of(word: usize) -> usize {
+#[inline(always)]
+#[must_use]
+pub fn address_of(word: usize) -> usize {
     word >> 1
 }
 
@@ -65,22 +76,26 @@ impl Recorder {
     }
 
     /// The thread is about to wake threads that wait at an address for which one has waited ([`Recorder::is_hot`]).
-    ///
-    /// All of it is written down before: those that wake may want the lock that this thread has, a condition variable's say, and
-    /// would sleep again for what it did afterwards.
     #[inline(never)]
-    pub fn begin_wake(&self, own: &ThreadState, call: &Call) {
-        if let Some(hand_off) = self.hand_off(own, call, (false, true), &Releasing::Unknown) {
-            self.handed_off_unnoted(own, call, &hand_off);
-        }
+    pub fn begin_wake(&self, own: &ThreadState, call: &Call) -> Option<Wake> {
+        let slot = self.shared.get()?.slot(call.address);
+        let (ended, release) = (slot.ended.load(Relaxed), slot.release.load(Relaxed));
+        let hand_off = self.hand_off(own, call, (false, true), &Releasing::Unknown)?;
+        Some(Wake { hand_off, ended, release })
     }
 
-    /// That woke none.
-    #[cold]
+    /// It has; whether that woke any. If not, nothing has happened.
     #[inline(never)]
-    pub fn woke_none(&self, call: &Call) {
-        if let Some(shared) = self.shared.get() {
-            shared.slot(call.address).is_free.store(0, Relaxed);
+    pub fn end_wake(&self, own: &ThreadState, call: &Call, wake: &Wake, woke: bool) {
+        let Some(shared) = self.shared.get() else { return };
+        if woke {
+            return self.handed_off_unnoted(own, call, &wake.hand_off);
+        }
+        let slot = shared.slot(call.address);
+        if slot.ended.load(Relaxed) == wake.hand_off.ended {
+            slot.is_free.store(0, Relaxed);
+            slot.ended.store(wake.ended, Relaxed);
+            slot.release.store(wake.release, Relaxed);
         }
     }
 }

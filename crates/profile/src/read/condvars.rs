@@ -5,13 +5,14 @@
 //! Of the waits at a stack only number, sum and longest are recorded: their lengths have no histogram, and they are spread over time as all
 //! waits for the condition variable are.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::Ordering::Acquire;
 
 use spinpark_observe::format::{self, Outcome};
 
 use super::merge::Merge;
-use super::thread_tables::{LockSum, SiteSum, Tables};
+use super::thread_tables::{LockSum, SiteSum, StripSum, Tables, Use};
+use super::waiting::Waiter;
 use crate::model::{CallSiteId, Kind, Lock, Role};
 use crate::waits::Wait;
 
@@ -37,35 +38,54 @@ pub(super) fn noted(role: Role) -> format::Role {
 }
 
 impl Merge<'_> {
-    /// Takes them out.
-    pub(super) fn take_from_condvars(&mut self, tables: &mut Tables) -> (Vec<Taken>, Moved) {
+    /// Takes them out. Waits that have not ended belong to these objects, too.
+    pub(super) fn take_from_condvars(
+        &mut self,
+        tables: &mut Tables,
+        waiters: &mut [Waiter],
+    ) -> (Vec<Taken>, Moved) {
         let (mut taken, mut moved): (Vec<Taken>, Moved) = (Vec::new(), HashMap::new());
         let mut next = self.view.locks().map(|(number, _)| number + 1).max().unwrap_or(0);
         let mut objects: HashMap<(Wait, String), usize> = HashMap::new();
-        let signals: Vec<(u32, u32)> = tables
-            .sites
-            .keys()
-            .filter(|((_, role), _)| *role == format::Role::Signal)
-            .map(|((lock, _), stack)| (*lock, *stack))
-            .collect();
-        for (condvar, stack) in signals {
+        let is_condvars = |role: format::Role| {
+            matches!(role, format::Role::Signal | format::Role::Back | format::Role::Late)
+        };
+        let sites = tables.sites.keys().filter(|((_, role), _)| is_condvars(*role));
+        let at_sites = sites.map(|((lock, _), stack)| (*lock, *stack));
+        let at_end = waiters.iter().filter(|waiter| waiter.role == format::Role::Signal);
+        let places: BTreeSet<(u32, u32)> =
+            at_sites.chain(at_end.map(|waiter| (waiter.begun.lock, waiter.begun.stack))).collect();
+        let mut condvars: BTreeSet<u32> = BTreeSet::new();
+        for (condvar, stack) in places {
             let record = self.view.lock(condvar);
             if record.is_none_or(|record| record.kind.load(Acquire) != format::Kind::Condvar as u32) {
                 continue;
             }
             let call_site = self.call_site(stack);
-            let Some(wait) = self.wait_of(stack).filter(|wait| wait.kind != Kind::Condvar).cloned() else {
-                continue;
-            };
-            let function = call_site.map_or_else(String::new, |call_site| self.function(call_site));
+            let Some(wait) = self.wait_of(stack).filter(|wait| wait.kind != Kind::Condvar) else { continue };
+            // No thread's end is waited for so, but a job's.
+            let kind = if wait.kind == Kind::Join { Kind::Job } else { wait.kind };
+            let wait = Wait { kind, ..wait.clone() };
+            let function = self.function_of(&wait, call_site);
             let object = *objects.entry((wait.clone(), function)).or_insert_with(|| {
                 taken.push(Taken { lock: next, wait, call_site });
                 next += 1;
                 taken.len() - 1
             });
             let to = (taken[object].lock, noted(taken[object].wait.role));
-            tables.move_site((condvar, stack), to, taken[object].wait.kind);
+            for role in [format::Role::Signal, format::Role::Back, format::Role::Late] {
+                tables.move_site(((condvar, role), stack), to);
+            }
             moved.insert((condvar, stack), to);
+            condvars.insert(condvar);
+        }
+        for condvar in condvars {
+            tables.correct_longest((condvar, format::Role::Signal));
+        }
+        for waiter in waiters.iter_mut().filter(|waiter| waiter.role == format::Role::Signal) {
+            if let Some((lock, role)) = moved.get(&(waiter.begun.lock, waiter.begun.stack)) {
+                (waiter.begun.lock, waiter.role) = (*lock, *role);
+            }
         }
         (taken, moved)
     }
@@ -75,7 +95,7 @@ impl Merge<'_> {
         taken.iter().map(|taken| Lock {
             id: taken.lock,
             label: String::new(),
-            name: None,
+            name: taken.wait.name.clone().filter(|_| !taken.wait.is_placed),
             address: 0,
             kind: taken.wait.kind,
             type_name: taken.wait.name.clone(),
@@ -89,16 +109,16 @@ impl Merge<'_> {
 }
 
 impl Tables {
-    /// The waits for signals of a condition variable at a stack are for something else.
-    fn move_site(&mut self, (condvar, stack): (u32, u32), to: (u32, format::Role), kind: Kind) {
-        let from = (condvar, format::Role::Signal);
-        let Some(site) = self.sites.remove(&(from, stack)) else { return };
-        let left = self.locks.entry(from).or_default();
-        let strip = left.take(&site);
-        if left.contended == 0 {
-            self.locks.remove(&from);
+    /// The waits for a condition variable at a stack are for something else. The way back from one is a part of the same wait.
+    fn move_site(&mut self, (from, stack): (Use, u32), to: Use) {
+        let Some(mut site) = self.sites.remove(&(from, stack)) else { return };
+        let is_signal = from.1 == format::Role::Signal;
+        // The condition variable stays, with what is left: other records may name it.
+        let (strip, timed_out) = self.locks.entry(from).or_default().take(&site);
+        if !is_signal {
+            (site.contended, site.acquisitions) = (0, 0);
         }
-        self.locks.entry(to).or_default().add_waits(&site, strip);
+        self.locks.entry(to).or_default().add_waits(&site, &strip, timed_out.min(site.contended));
         self.sites.entry((to, stack)).or_default().merge(&site);
         let threads: BTreeMap<u32, (u64, u64)> = self
             .by_thread
@@ -106,23 +126,35 @@ impl Tables {
             .filter(|((_, which, at), _)| *which == from && *at == stack)
             .map(|((table, ..), sum)| (*table, *sum))
             .collect();
-        for (table, sum) in threads {
+        for (table, (count, waited)) in threads {
             self.by_thread.remove(&(table, from, stack));
-            self.by_thread.insert((table, to, stack), sum);
+            let sum = self.by_thread.entry((table, to, stack)).or_default();
+            *sum = (sum.0 + if is_signal { count } else { 0 }, sum.1.saturating_add(waited));
+            // Returns count as waiting for a lock there.
             let (signals, others) = self.not_locks.entry(table).or_default();
-            if to.1 != format::Role::Signal || kind == Kind::Join {
-                *signals = signals.saturating_sub(sum.1);
+            if is_signal {
+                *signals = signals.saturating_sub(waited);
             }
-            if to.1 == format::Role::Wake {
-                *others = others.saturating_add(sum.1);
+            match to.1 {
+                format::Role::Signal => *signals = signals.saturating_add(waited),
+                format::Role::Wake => *others = others.saturating_add(waited),
+                _ => {}
             }
+        }
+    }
+
+    /// The longest of what is left.
+    fn correct_longest(&mut self, of: Use) {
+        let left = self.sites.range((of, 0)..=(of, u32::MAX)).map(|(_, site)| site.longest_wait).max();
+        if let Some(sum) = self.locks.get_mut(&of) {
+            sum.longest_wait = sum.longest_wait.min(left.unwrap_or(0));
         }
     }
 }
 
 impl LockSum {
-    /// Takes the waits of a site away; their part of the strip.
-    fn take(&mut self, site: &SiteSum) -> super::thread_tables::StripSum {
+    /// Takes the waits of a site away: their part of the strip, and how many of them have timed out at the least.
+    fn take(&mut self, site: &SiteSum) -> (StripSum, u64) {
         let part = site.waited as f64 / self.waited.max(1) as f64;
         let mut strip = self.strip.clone();
         for (its, all) in strip.waited.iter_mut().zip(&mut self.strip.waited) {
@@ -136,20 +168,24 @@ impl LockSum {
         self.contended = self.contended.saturating_sub(site.contended);
         self.acquisitions = self.acquisitions.saturating_sub(site.acquisitions);
         self.waited = self.waited.saturating_sub(site.waited);
+        let timed_out = &mut self.outcomes[Outcome::TimedOut as usize];
+        let too_many = timed_out.saturating_sub(self.contended);
+        *timed_out -= too_many;
         let parked = &mut self.outcomes[Outcome::Parked as usize];
-        *parked = parked.saturating_sub(site.contended);
-        strip
+        *parked = parked.saturating_sub(site.contended.saturating_sub(too_many));
+        (strip, too_many)
     }
 
     /// Adds the waits of a site.
-    fn add_waits(&mut self, site: &SiteSum, strip: super::thread_tables::StripSum) {
-        self.contended += site.contended;
-        self.acquisitions += site.acquisitions;
+    fn add_waits(&mut self, site: &SiteSum, strip: &StripSum, timed_out: u64) {
+        self.contended = self.contended.saturating_add(site.contended);
+        self.acquisitions = self.acquisitions.saturating_add(site.acquisitions);
         self.waited = self.waited.saturating_add(site.waited);
         self.longest_wait = self.longest_wait.max(site.longest_wait);
         // When they were woken is not known, so neither is when a lock was free.
         self.unsplit = self.unsplit.saturating_add(site.waited);
-        self.outcomes[Outcome::Parked as usize] += site.contended;
-        self.strip.add(&strip);
+        self.outcomes[Outcome::TimedOut as usize] += timed_out;
+        self.outcomes[Outcome::Parked as usize] += site.contended - timed_out;
+        self.strip.add(strip);
     }
 }

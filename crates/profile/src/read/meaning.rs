@@ -66,7 +66,7 @@ impl Merge<'_> {
                 (kind, _) => kind,
             };
             let which = match call_site.filter(|_| wait.is_by_function) {
-                Some(call_site) => Which::In(self.function(call_site)),
+                Some(call_site) => Which::In(self.function_of(&wait, Some(call_site))),
                 // Another one may have come to the address since.
                 None => Which::At(record.address, 0),
             };

@@ -44,6 +44,13 @@ pub fn profile(recording: &Recording, symbols: &mut Symbols) -> Profile {
         let text = "The recording has reached its size limit (`--max-size`): later records are missing, so the numbers are too low.";
         warnings.push(Warning::Loss(text.to_owned()));
     }
+    let left = header.regions[format::RegionId::Slow as usize].dropped.load(Relaxed);
+    if left > 0 {
+        let text = format!(
+            "There was no room for {left} of the longest waits: they are in all sums, and not kept one by one."
+        );
+        warnings.push(Warning::Note(text));
+    }
     let mut same = same_locks(view);
     let mut merge = Merge {
         view,
@@ -65,9 +72,9 @@ pub fn profile(recording: &Recording, symbols: &mut Symbols) -> Profile {
     }
     let duration = merge.duration(recording.ended(), &tables);
     let end = merge.clock.tick_at(duration);
-    let waiters = waiters(view, &same, &meanings, end, |thread| merge.has_ended(thread));
+    let mut waiters = waiters(view, &same, &meanings, end, |thread| merge.has_ended(thread));
+    let (taken, moved) = merge.take_from_condvars(&mut tables, &mut waiters);
     tables.count_waiters(&waiters, &same, |ticks| merge.clock.ns(ticks), duration);
-    let (taken, moved) = merge.take_from_condvars(&mut tables);
     let mut whole = StripSum::default();
     for (_, sum) in tables.locks.iter().filter(|((_, wanted), _)| role(*wanted).is_lock()) {
         whole.add(&sum.strip);
@@ -229,9 +236,11 @@ impl Merge<'_> {
         self.waits.get(&stack)
     }
 
-    /// The function of a call site.
-    pub(super) fn function(&self, call_site: CallSiteId) -> String {
-        self.call_sites.get(call_site).map(CallSite::function).unwrap_or_default()
+    /// The function that waits, if the stack has more than what the wait is made of.
+    pub(super) fn function_of(&self, wait: &Wait, call_site: Option<CallSiteId>) -> String {
+        let call_site =
+            call_site.filter(|_| wait.is_placed).and_then(|call_site| self.call_sites.get(call_site));
+        call_site.map(CallSite::function).unwrap_or_default()
     }
 
     /// For how long it was recorded. If the program was killed and its end was not noted, until its last recorded event.
@@ -383,7 +392,7 @@ impl Merge<'_> {
             let as_signal = moved.get(&(lock, wait.stack)).filter(|_| noted == format::Role::Signal);
             let (lock, noted) = as_signal.copied().unwrap_or((lock, noted));
             let (holder, is_release) = self.holder(tables, lock, wait.holder);
-            let is_split = !has(wait.outcomes, Outcome::Unknown) && as_signal.is_none();
+            let is_split = wait.is_split && as_signal.is_none();
             let role = role(noted);
             kept.push(SlowWait {
                 thread: wait.thread,
@@ -459,6 +468,9 @@ impl Merge<'_> {
             };
             let name = match kind {
                 Kind::Call => call_name(record.address),
+                _ if meaning.is_some_and(|wait| wait.is_by_function && !wait.is_placed) => {
+                    meaning.and_then(|wait| wait.name.clone())
+                }
                 _ => text(record).or_else(|| text(best)),
             };
             let uses = tables.locks.range((number, format::Role::Write)..=(number, format::Role::Wake));

@@ -7,7 +7,9 @@ use crate::units::{short_count, time, time_or_dash};
 /// The table of condition variables. From 100 columns on it has means.
 #[must_use]
 pub fn condvars(profile: &Profile, style: Style) -> String {
-    let condvars = profile.locks.iter().filter(|lock| lock.kind == Kind::Condvar);
+    // Of one whose waits were for something else nothing may be left.
+    let is_used = |lock: &&Lock| lock.roles.iter().any(|stats| stats.contended + stats.wake_ups > 0);
+    let condvars = profile.locks.iter().filter(|lock| lock.kind == Kind::Condvar).filter(is_used);
     let is_wide = style.width >= 100;
     let mut header = vec!["condvar", "waits", "timed\nout", "for\nsignal"];
     header.extend(is_wide.then_some("\nmean"));

@@ -471,6 +471,9 @@ mod odd {
     fn check(scene: &str) {
         let program = match scene {
             "own_syscall" => compile_c("waits/own_syscall.c", &["-rdynamic"]),
+            "fortified" => {
+                compile_c("waits/fortified.c", &["-O2", "-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=2"])
+            }
             _ => compile_c("waits/odd.c", &[]),
         };
         for (configuration, detail) in [
@@ -512,6 +515,6 @@ mod odd {
 
     scenes! {
         unmapped wild mixed processes forked vforked executed cancelled signalled arguments
-        confined_at_start confined_later own_syscall
+        confined_at_start confined_later own_syscall fortified
     }
 }

@@ -81,6 +81,7 @@ impl Recorder {
         // What the one before held when it ended.
         own.take_all(|facts| self.write(own, &Facts { since: 0, ..facts }, 0));
         own.let_go(0);
+        own.slow().forget();
         let table = own.table();
         table.waiting.end();
         table.unseen_release.store(0, Relaxed);
