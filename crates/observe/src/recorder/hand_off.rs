@@ -188,7 +188,8 @@ impl Recorder {
                 shared.remember_writer(call.address, Past { ended, holder, held });
             }
         }
-        if let Some(shared) = self.shared.get().filter(|_| level(held) > 0) {
+        // A wake-up may turn out to have woken none.
+        if let Some(shared) = self.shared.get().filter(|_| level(held) > 0 && call.role != Role::Wake) {
             shared.rings(call.address).remember(call.address, Past { ended, holder, held });
         }
         HandOff { ended, holder, held_since, held }
@@ -207,9 +208,6 @@ impl Recorder {
     #[cold]
     #[inline(never)]
     pub fn handed_off_unnoted(&self, own: &ThreadState, call: &Call, hand_off: &HandOff) {
-        if call.role == Role::Wake {
-            return self.remember(own, call.address, hand_off, hand_off.holder);
-        }
         let role = if hand_off.ended & READER == 0 { Role::Write } else { Role::Read };
         let stack = match HolderId::from_number(hand_off.holder) {
             HolderId::ReleasedAt(stack) => stack,
@@ -226,6 +224,17 @@ impl Recorder {
             add(&site.released, 1);
         }
         self.add_held(self.lock_stats(own, role, lock), hand_off);
+    }
+
+    /// A wake-up has woken a thread: it is remembered as a release is.
+    pub(super) fn remember_wake(&self, own: &ThreadState, address: usize, hand_off: &HandOff) {
+        let Some(shared) = self.shared.get() else { return };
+        let past = Past { ended: hand_off.ended, held: hand_off.held, holder: hand_off.holder };
+        let now = hand_off.ended & !READER;
+        if level(past.held) > 0 || self.ticks.ns(now.saturating_sub(own.handed_off().get())) >= EVERY {
+            own.handed_off().set(now);
+            shared.rings(address).remember(address, past);
+        }
     }
 
     fn remember(&self, own: &ThreadState, address: usize, hand_off: &HandOff, holder: u32) {

@@ -29,6 +29,7 @@ pub struct Wake {
     hand_off: HandOff,
     ended: u64,
     release: u64,
+    held_since: u64,
 }
 
 /// The address by which a [`Call`] has a word of four bytes: places of locks are told apart by eighths of it
@@ -80,8 +81,9 @@ impl Recorder {
     pub fn begin_wake(&self, own: &ThreadState, call: &Call) -> Option<Wake> {
         let slot = self.shared.get()?.slot(call.address);
         let (ended, release) = (slot.ended.load(Relaxed), slot.release.load(Relaxed));
+        let held_since = slot.held_since.load(Relaxed);
         let hand_off = self.hand_off(own, call, (false, true), &Releasing::Unknown)?;
-        Some(Wake { hand_off, ended, release })
+        Some(Wake { hand_off, ended, release, held_since })
     }
 
     /// It has; whether that woke any. If not, nothing has happened.
@@ -89,13 +91,14 @@ impl Recorder {
     pub fn end_wake(&self, own: &ThreadState, call: &Call, wake: &Wake, woke: bool) {
         let Some(shared) = self.shared.get() else { return };
         if woke {
-            return self.handed_off_unnoted(own, call, &wake.hand_off);
+            return self.remember_wake(own, call.address, &wake.hand_off);
         }
         let slot = shared.slot(call.address);
         if slot.ended.load(Relaxed) == wake.hand_off.ended {
             slot.is_free.store(0, Relaxed);
             slot.ended.store(wake.ended, Relaxed);
             slot.release.store(wake.release, Relaxed);
+            slot.held_since.store(wake.held_since, Relaxed);
         }
     }
 }
