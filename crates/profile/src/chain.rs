@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use crate::label::{class, named};
+use crate::label::{class, with_noun};
 use crate::model::{HeldWait, Kind, Lock, Profile, Role};
 use crate::units::{percent, time};
 
@@ -54,11 +54,11 @@ pub(crate) fn inner(profile: &Profile, top: &Lock) -> Option<String> {
             return format!("`{}` ({})", lock.label, time(*waited as f64));
         }
         let signal = of_signal(lock);
-        format!("{signal}the {} {} ({})", lock.noun(), named(lock), time(*waited as f64))
+        format!("{signal}the {} ({})", with_noun(lock), time(*waited as f64))
     };
     let what = inner.iter().map(named_inner).collect::<Vec<_>>().join(" and ");
-    let outer = class(top)
-        .map_or_else(|| format!("the {} {}", top.noun(), named(top)), |class| format!("one of {class}"));
+    let outer =
+        class(top).map_or_else(|| format!("the {}", with_noun(top)), |class| format!("one of {class}"));
     let is_both_ways =
         || profile.held_waits.iter().any(|other| (other.outer, other.lock) == (first.id, top.id));
     let advice = match first.kind {
@@ -142,7 +142,7 @@ pub(crate) fn two_orders(profile: &Profile) -> Option<String> {
         profile.deadlocks.iter().flatten().any(|index| profile.waiting[*index].lock == waits.lock)
     };
     let pair = waits().find(|one| !is_deadlock(one) && waits().any(|other| is_other_way(one, &other)))?;
-    let name = |lock: u32| profile.lock(lock).map(|lock| format!("{} {}", lock.noun(), named(lock)));
+    let name = |lock: u32| profile.lock(lock).map(with_noun);
     Some(format!(
         "Threads waited for the {0} while holding the {1}, and the other way round. Taken in two orders, they can deadlock, \
          unless something else prevents that: take them in one order.",

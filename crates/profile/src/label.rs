@@ -12,8 +12,19 @@ pub(crate) fn class(lock: &Lock) -> Option<String> {
     Some(format!("the {count} locks {of}{named}"))
 }
 
-/// The label in quotes; a label that says what kind it is without the kind.
+/// `mutex `cache_lock``; the noun alone if there is no more to say.
+pub(crate) fn with_noun(lock: &Lock) -> String {
+    match named(lock) {
+        named if named.is_empty() => lock.noun().to_owned(),
+        named => format!("{} {named}", lock.noun()),
+    }
+}
+
+/// The label in quotes; a label that says what kind it is without the kind. Empty if it says no more.
 pub(crate) fn named(lock: &Lock) -> String {
+    if lock.type_name.as_ref().is_some_and(|name| *name == lock.label) {
+        return String::new();
+    }
     // A variable may be called `mutex`.
     let without = lock.label.strip_prefix(lock.noun()).and_then(|rest| rest.strip_prefix(' '));
     let label = without.unwrap_or(&lock.label);

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use crate::label::named;
+use crate::label::with_noun;
 use crate::model::{Kind, Lock, Profile, Role, RoleStats};
 use crate::names::Names;
 use crate::summary::of_threads;
@@ -83,12 +83,11 @@ pub(crate) fn unclear(profile: &Profile) -> Option<String> {
         false => "",
     };
     Some(format!(
-        "Threads waited {}, {} of the time of {}, for locks or for work, the stacks do not tell which: {most} at the {} \
+        "Threads waited {}, {} of the time of {}, for locks or for work, the stacks do not tell which: {most} at the \
          {}{woken}{hint}.",
         time(all as f64),
         percent(share),
         of_threads(threads),
-        top.lock.noun(),
-        named(top.lock),
+        with_noun(top.lock),
     ))
 }

@@ -167,10 +167,9 @@ fn site(names: &Names<'_>, wait: &Waiting) -> String {
 }
 
 fn what(profile: &Profile, wait: &Waiting) -> String {
-    profile.lock(wait.lock).map_or_else(
-        || String::from("a lock"),
-        |lock| format!("the {} {}", lock.kind.noun(), crate::label::named(lock)),
-    )
+    profile
+        .lock(wait.lock)
+        .map_or_else(|| String::from("a lock"), |lock| format!("the {}", crate::label::with_noun(lock)))
 }
 
 /// `, held by `flush``.

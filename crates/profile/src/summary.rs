@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use crate::classes::by_class;
 use crate::fit::fit;
 use crate::known_locks::handed_over;
-use crate::label::{class, named};
+use crate::label::{class, named, with_noun};
 use crate::model::{CallSiteId, Detail, Kind, Lock, LocksOf, Profile, Role};
 use crate::names::{LONGEST, Names};
 use crate::units::{count, percent, time};
@@ -290,17 +290,18 @@ fn blame(profile: &Profile, top: &Lock, waited: u64) -> String {
     {
         return class;
     }
-    let lock = named(top);
+    let lock = match named(top) {
+        named if named.is_empty() => named,
+        named => format!(", {named}"),
+    };
     let start = match share {
-        1.0 => format!("All waiting is on {}, {lock}", one(top)),
+        1.0 => format!("All waiting is on {}{lock}", one(top)),
         share if share >= 0.5 => {
-            format!("{} of all waiting is on {}, {lock}", percent(share), one(top))
+            format!("{} of all waiting is on {}{lock}", percent(share), one(top))
         }
-        share => format!(
-            "No lock stands out: the most waiting, {}, is on the {} {lock}",
-            percent(share),
-            top.noun()
-        ),
+        share => {
+            format!("No lock stands out: the most waiting, {}, is on the {}", percent(share), with_noun(top))
+        }
     };
     format!("{start}{}.", holder_and_waiter(profile, top))
 }
