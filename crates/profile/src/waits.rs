@@ -158,6 +158,10 @@ impl Waits {
                 continue;
             };
             unnamed = None;
+            // What runs a closure may be the closure.
+            if ["FnOnce", "__rust_begin_short_backtrace"].iter().any(|part| function.contains(part)) {
+                break;
+            }
             let entry =
                 self.0.iter().flat_map(|file| &file.wait).find(|entry| fits_any(&entry.functions, function));
             let is_part = || {

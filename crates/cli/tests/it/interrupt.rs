@@ -51,8 +51,8 @@ fn assert_all_gone(pids: &[String]) {
 fn prints_what_was_measured_so_far() {
     let directory = tempfile::tempdir().unwrap();
     let json = directory.path().join("result.json");
-    // Two runs of preparation and eight rounds, then the 27th hangs.
-    let (said, pids) = interrupted(27, "INT", &json);
+    // Three runs of preparation and eight rounds, then the 28th hangs.
+    let (said, pids) = interrupted(28, "INT", &json);
     assert_eq!(said.code, Some(130), "{said:?}");
     assert!(said.stdout.contains("Interrupted after 8 of 50 rounds"), "{}", said.stdout);
     assert!(
@@ -69,7 +69,7 @@ fn prints_what_was_measured_so_far() {
 #[test]
 fn too_early_for_intervals() {
     let directory = tempfile::tempdir().unwrap();
-    let (said, pids) = interrupted(7, "TERM", &directory.path().join("result.json"));
+    let (said, pids) = interrupted(8, "TERM", &directory.path().join("result.json"));
     assert_eq!(said.code, Some(130), "{said:?}");
     assert!(
         said.stdout.contains("wall time") && said.stdout.contains("too few for an interval"),
