@@ -51,7 +51,9 @@ pub(crate) fn ended(result: c_int) -> End {
         return End::Woken;
     }
     // SAFETY: takes nothing.
-    match unsafe { *libc::__errno_location() } {
+    let errno = unsafe { libc::__errno_location() };
+    // SAFETY: this thread's.
+    match unsafe { *errno } {
         libc::EINTR => End::Woken,
         libc::ETIMEDOUT => End::TimedOut,
         _ => End::AtOnce,

@@ -4,6 +4,7 @@ mod ends;
 mod failures;
 mod forks;
 mod silence;
+mod slow;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
