@@ -46,7 +46,8 @@ fn slow_waits_parts_and_tables() {
     report(&["--from", "3s", "--to", "1s"]).fails(2, &["--from must be before --to"]);
     report(&["--waits", "none.toml"]).fails(2, &["none.toml", "No such file"]);
     fs::write(path.join("waits.toml"), "[[wait]]\nis = \"lock\"\n").expect("a file");
-    report(&["--waits", "waits.toml"]).fails(2, &["waits.toml is no table of waits", "unknown variant `lock`"]);
+    report(&["--waits", "waits.toml"])
+        .fails(2, &["waits.toml is no table of waits", "unknown variant `lock`"]);
     let table = "[[wait]]\nis = \"mutex\"\nname = \"Gate\"\nfunctions = [\"wait_semaphore\"]\n";
     fs::write(path.join("waits.toml"), table).expect("a file");
     report(&["--waits", "waits.toml"]).succeeds(&["All waiting is on one Gate, `semaphore`"]);
