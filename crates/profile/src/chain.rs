@@ -13,6 +13,8 @@ const SAID: f64 = 0.1;
 const FIRST: f64 = 0.5;
 /// A second lock is named if it has at least this share of the first one's time.
 const BESIDES: f64 = 0.5;
+/// The same of a second call.
+const BESIDES_CALL: f64 = 0.2;
 
 /// `For about 82 % of the time that threads waited for the mutex `table`, its holder was blocked on the mutex `log` (820
 /// ms); …`
@@ -46,9 +48,12 @@ pub(crate) fn inner(profile: &Profile, top: &Lock) -> Option<String> {
     let is_call = |lock: &Lock| lock.kind == Kind::Call;
     inner.retain(|(lock, blocked, _)| {
         let is_alike = is_signal(lock) == is_signal(first) && is_call(lock) == is_call(first);
-        is_alike && *blocked as f64 >= BESIDES * most as f64
+        let besides = if is_call(first) { BESIDES_CALL } else { BESIDES };
+        is_alike && *blocked as f64 >= besides * most as f64
     });
     inner.truncate(2);
+    let shown: u64 = inner.iter().map(|(_, blocked, _)| blocked).sum();
+    let part = shown as f64 / top.lock_wait().max(1) as f64;
     let named_inner = |(lock, _, waited): &(&Lock, u64, u64)| {
         if is_call(lock) {
             return format!("`{}` ({})", lock.label, time(*waited as f64));

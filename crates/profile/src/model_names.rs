@@ -86,7 +86,9 @@ impl Profile {
         let observed = self.observed.as_ref().map(|observed| &observed.threads).map(|threads| {
             (u64::from(threads.number), threads.time.total().saturating_add(threads.idle_time.total()))
         });
-        observed.filter(|observed| observed.1 > time).unwrap_or((number, time))
+        // Where all threads were seen, that is what they lived for: the recorder counts those that have ended until the end.
+        let is_better = |observed: &(u64, u64)| observed.1 > time || observed.0 >= number && observed.1 > 0;
+        observed.filter(is_better).unwrap_or((number, time))
     }
 }
 

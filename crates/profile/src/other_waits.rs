@@ -82,9 +82,13 @@ pub(crate) fn unclear(profile: &Profile) -> Option<String> {
         true => ", which waits itself, as with a lock",
         false => "",
     };
+    let advice = match top.lock.type_name {
+        Some(_) => "",
+        None => " A table names such waits (`--waits FILE`).",
+    };
     Some(format!(
         "Threads waited {}, {} of the time of {}, for locks or for work, the stacks do not tell which: {most} at the \
-         {}{woken}{hint}.",
+         {}{woken}{hint}.{advice}",
         time(all as f64),
         percent(share),
         of_threads(threads),

@@ -42,7 +42,7 @@ fn line(profile: &Profile, wait: &SlowWait) -> Value {
         "kind": lock.map(|lock| lock.kind),
         "type": lock.and_then(|lock| lock.type_name.as_deref()),
         "role": wait.role,
-        "queue": wait.queue,
+        "queue": (wait.queue > 0).then_some(wait.queue),
         "timed_out": wait.is_timed_out,
         "waited_in": stack(profile, wait.call_site),
         "held_in": stack(profile, wait.holder.filter(|_| !wait.is_release)),

@@ -73,8 +73,13 @@ pub(crate) fn sentences(profile: &Profile, lock: &Lock) -> Vec<String> {
             slept(lock),
             percent(split.held as f64 / all)
         ));
-    } else if split.free == 0 && unknown < UNKNOWN {
+    } else if split.free == 0 && split.unknown == 0 {
         said.push(String::from("Another thread held the lock for all of this time."));
+    } else if lock.is_slept_for() {
+        said.push(format!(
+            "Another thread held the lock for {} of this time{rest}.",
+            percent(split.held as f64 / all)
+        ));
     } else {
         said.push(format!(
             "Another thread held the lock for {} of this time; for {} it was free{moments}, and its next owner had not woken up{rest}.",

@@ -11,10 +11,10 @@ use crate::classes::by_class;
 use crate::fit::fit;
 use crate::known_locks::handed_over;
 use crate::label::{class, named, with_noun};
-use crate::model::{CallSiteId, Detail, Kind, Lock, LocksOf, Profile, Role};
+use crate::model::{CallSiteId, Detail, Kind, Lock, Profile, Role};
 use crate::names::{LONGEST, Names};
 use crate::units::{count, percent, time};
-use crate::{chain, other_waits, phases, silence, split, stuck, swap, unnamed};
+use crate::{chain, other_waits, phases, silence, split, stuck, unnamed};
 
 /// Waiting is not what makes a program slow below this share of the threads' time,
 const SMALL_SHARE: f64 = 0.02;
@@ -189,9 +189,6 @@ pub fn summary(profile: &Profile) -> Summary {
     }
     if !is_unclear_first && (!is_little(unclear) || unclear > waited / 10) {
         details.extend(other_waits::unclear(profile));
-    }
-    if profile.locks_of != LocksOf::Library {
-        details.extend(swap::sentence(std::slice::from_ref(profile)));
     }
     details.extend(chain::two_orders(profile));
     details.extend(stuck::unsignalled(profile));

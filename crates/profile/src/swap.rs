@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use crate::model::{Kind, Lock, Profile, Role};
+use crate::model::{Kind, Lock, LocksOf, Profile, Role};
 use crate::units::{percent, time};
 
 /// Below this share of what is not replaced, nothing is said.
@@ -12,6 +12,12 @@ const MUCH: f64 = 0.1;
 /// Whether the drop-in has a lock in its place: pthread's and C11's.
 fn is_replaced(lock: &Lock) -> bool {
     lock.type_name.is_none() && lock.kind.is_lock() && !matches!(lock.kind, Kind::Once | Kind::Spin)
+}
+
+/// The same of one process' report; of a program that records its own locks there is nothing to say.
+#[must_use]
+pub fn of_one(profile: &Profile) -> Option<String> {
+    (profile.locks_of != LocksOf::Library).then(|| sentence(std::slice::from_ref(profile))).flatten()
 }
 
 /// `Of 3.2 s waiting for locks, 5 % is for pthread locks, the only ones that spinpark replaces without a rebuild: 80 % is for std

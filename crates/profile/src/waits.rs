@@ -128,6 +128,17 @@ impl Waits {
         let text = std::fs::read_to_string(path).map_err(|error| format!("{shown}: {error}"))?;
         let file: File = toml::from_str(&text)
             .map_err(|error| format!("{shown} is no table of waits: {}", error.to_string().trim_end()))?;
+        if let Some(entry) = file.wait.iter().find(|entry| entry.functions.is_empty()) {
+            return Err(format!(
+                "{shown} is no table of waits: the entry `{}` has no functions; name those on the stack of a thread that waits so",
+                entry.name
+            ));
+        }
+        if file.wait.is_empty() && file.frames.is_empty() {
+            return Err(format!(
+                "{shown} has no entry `[[wait]]`: the manual, \"Whose wait is seen\", has an example"
+            ));
+        }
         let mut waits = Self::default();
         waits.0.insert(0, file);
         Ok(waits)

@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 
 use super::format::{self, Format};
 use super::numbers::{ROUNDS, whole};
-use super::units::{between, duration, size};
+use super::units::{between, duration, from_start, size};
 
 const PROFILE_EXAMPLES: &str = "\
 Examples:
@@ -94,7 +94,7 @@ pub(crate) struct Report {
     pub(crate) directory: PathBuf,
 
     /// Only what threads waited for from this time after the start on: 500ms, 2s, 1min
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long, value_name = "TIME", value_parser = from_start)]
     pub(crate) from: Option<Duration>,
 
     /// Only what threads waited for until this time after the start

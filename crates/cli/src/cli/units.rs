@@ -32,6 +32,14 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| String::from("the time must be longer than 0"))
 }
 
+/// A point in time after a start: as [`duration`], and 0 is one, too.
+pub(crate) fn from_start(text: &str) -> Result<Duration, String> {
+    match text.trim_end_matches(char::is_alphabetic).parse::<f64>() {
+        Ok(0.0) => Ok(Duration::ZERO),
+        _ => duration(text),
+    }
+}
+
 /// A parser of durations from `low` to `high`.
 pub(crate) fn between(
     low: &'static str,

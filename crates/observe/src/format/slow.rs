@@ -29,7 +29,7 @@ pub struct SlowWait {
     pub free: u64,
     /// Whether that is known.
     pub is_split: bool,
-    /// How many threads waited, this one included.
+    /// How many threads waited when it began, this one included; 0: not known.
     pub queue: u32,
     /// A bit per [`Outcome`](super::Outcome).
     pub outcomes: u32,

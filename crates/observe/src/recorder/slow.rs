@@ -34,14 +34,27 @@ impl Recorder {
         if thread == own.id() {
             self.note_name(own);
         }
-        let (call, call_us) = self.call_of(waited);
+        // The holder that had it longest; where that is not known, the last one.
+        let mut most = (0, NONE);
+        if facts.role.is_mutual() {
+            self.parts(facts, waited, |part| {
+                let held = part.ticks.saturating_sub(part.free);
+                if held > most.0 {
+                    most = (held, part.holder);
+                }
+            });
+        }
+        let last = if waited.last == NONE { waited.holder } else { waited.last };
+        let holder = if most.1 == NONE { last } else { most.1 };
+        // What the last one called is known.
+        let (call, call_us) = if holder == waited.last { self.call_of(waited) } else { (0, 0) };
         let wait = SlowWait {
             thread,
             name: own.table().name,
             lock: facts.lock,
             role: facts.role as u32,
             stack: facts.stack,
-            holder: if waited.last == NONE { waited.holder } else { waited.last },
+            holder,
             start: waited.end.saturating_sub(waited.ticks),
             end: waited.end,
             free: if waited.is_split { waited.free } else { 0 },

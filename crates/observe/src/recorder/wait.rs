@@ -175,10 +175,10 @@ impl Recorder {
             let waited = Waited {
                 ticks,
                 end,
-                last,
+                last: if split.ended == 0 { NONE } else { last },
+                ended: split.ended,
                 free: split.free,
                 is_split: split.is_known,
-                queue: 1,
                 ..Waited::NOTHING
             };
             self.facts(own, call, false).iter().for_each(|facts| self.keep_slow(own, facts, &waited));
@@ -374,7 +374,7 @@ impl Recorder {
             facts => (!wait.is_left_out).then(|| facts.map_or(1, |facts| facts.weight)),
         };
         let Some(weight) = weight else {
-            let waited = Waited { ticks, end, queue: 1, ..Waited::NOTHING };
+            let waited = Waited { ticks, end, ..Waited::NOTHING };
             wait.facts.iter().for_each(|facts| self.keep_slow(own, facts, &waited));
             return Ended { holder_table: NONE, watch: None, facts: wait.facts, waited, is_left_out: true };
         };

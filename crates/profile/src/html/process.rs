@@ -90,7 +90,11 @@ impl Process {
             summary: summary.to_vec(),
             slowed: profile.slowed(),
             losses: profile.losses(),
-            warnings: profile.left_out().into_iter().chain(profile.notes().map(str::to_owned)).collect(),
+            warnings: crate::swap::of_one(profile)
+                .into_iter()
+                .chain(profile.left_out())
+                .chain(profile.notes().map(str::to_owned))
+                .collect(),
             facts: facts::facts(profile),
             strips: strips.into_iter().filter_map(wide).collect(),
             is_full: profile.detail == crate::model::Detail::Full,

@@ -144,8 +144,8 @@ pub struct SlowWait {
     pub role: Role,
     /// Where; none if that is not known.
     pub call_site: Option<CallSiteId>,
-    /// Where the thread had taken the lock, or released it, that had it last; for what is no lock, where it was woken. None if that
-    /// is not known.
+    /// Where the thread had taken the lock, or released it, that had it longest meanwhile; for what is no lock, where it was woken. None
+    /// if that is not known.
     pub holder: Option<CallSiteId>,
     /// `holder` is where it released the lock, or woke the thread.
     pub is_release: bool,
@@ -155,11 +155,11 @@ pub struct SlowWait {
     pub time: u64,
     /// Of that, the lock was free, ns; none if that is not known.
     pub free: Option<u64>,
-    /// How many threads waited, this one included.
+    /// How many threads waited when it began, this one included; 0 if that is not known.
     pub queue: u32,
     /// It ended at its deadline.
     pub is_timed_out: bool,
-    /// The longest call that its last holder made while it had the lock; none if none was seen.
+    /// The longest call that `holder` made while it had the lock, if it was the last one; none if none was seen.
     pub holder_call: Option<HolderCall>,
 }
 

@@ -6,6 +6,7 @@ use super::{
 use crate::fit::fit;
 use crate::model::{Detail, ENDED_EARLY, Ended, LocksOf, Profile};
 use crate::summary::summary;
+use crate::swap;
 use crate::thread_time;
 use crate::units::{count, time};
 
@@ -119,6 +120,7 @@ fn notes(profile: &Profile, style: Style) -> String {
              long held, is not known, and a thread that waits may sleep several times.",
         ));
     }
+    notes.extend(swap::of_one(profile));
     if profile.nested > 0 {
         notes.push(format!(
             "{} calls from signal handlers were not recorded, because the handler had interrupted the recorder.",

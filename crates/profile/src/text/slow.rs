@@ -25,7 +25,7 @@ pub fn slow(profile: &Profile, style: Style) -> String {
             name(wait.holder) + release,
             seconds(wait.start),
             time(wait.time as f64) + if wait.is_timed_out { " (timed out)" } else { "" },
-            wait.queue.to_string(),
+            if wait.queue > 0 { wait.queue.to_string() } else { String::from("–") },
         ];
         cells.extend(has_calls.then(|| {
             call.map_or_else(

@@ -14,7 +14,7 @@ pub fn part(profile: &Profile, (from, to): (u64, u64), style: Style) -> String {
     let all: u64 = shown.locks.iter().map(|(_, waited)| waited).sum();
     let length = shown.to.saturating_sub(shown.from).max(1);
     let rows = shown.locks.iter().map(|(lock, waited)| {
-        let may_be = if lock.role(Role::Wake).is_some() { "yes" } else { "no" };
+        let may_be = if lock.role(Role::Wake).is_some() { "yes" } else { "it is" };
         vec![
             lock.label.clone(),
             time(*waited as f64),
@@ -23,8 +23,12 @@ pub fn part(profile: &Profile, (from, to): (u64, u64), style: Style) -> String {
             String::from(may_be),
         ]
     });
-    let header = ["lock", "waited", "share", "waiting\non average", "may be\nno lock"];
+    let header = ["lock", "waited", "share", "waiting\non average", "may be\na lock"];
     let table = render(style, &title, &header, 1, (rows, |row| row));
+    if from >= profile.duration {
+        let text = format!("The run had ended by then: it took {}.", seconds(profile.duration));
+        return wrap(&text, style.width, 0) + "\n";
+    }
     if table.is_empty() {
         let text =
             format!("No thread waited for a lock from {} to {}.", seconds(shown.from), seconds(shown.to));

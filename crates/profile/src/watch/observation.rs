@@ -269,8 +269,8 @@ struct Waited {
     unclear: u64,
     /// By thread: time waited for locks, and for signals.
     threads: Vec<(u32, u64, u64)>,
-    /// Time of its threads, as far as the recorder knows.
-    time: u64,
+    /// For how long it was recorded.
+    duration: u64,
 }
 
 impl Waited {
@@ -280,7 +280,7 @@ impl Waited {
             locks: profile.waited(),
             signals: profile.signal_wait(),
             unclear: profile.unclear_wait(),
-            time: profile.threads.iter().fold(0, |sum: u64, thread| sum.saturating_add(thread.time)),
+            duration: profile.duration,
             threads: threads.map(|thread| (thread.id, thread.locks(), thread.signals)).collect(),
         }
     }
@@ -289,7 +289,7 @@ impl Waited {
         self.locks += other.locks;
         self.signals += other.signals;
         self.unclear += other.unclear;
-        self.time = self.time.saturating_add(other.time);
+        self.duration = self.duration.max(other.duration);
         self.threads.extend(&other.threads);
         self
     }
@@ -302,8 +302,8 @@ fn combined(program: &Program, waited: &Waited) -> Threads {
     const FEW: f64 = 0.05;
     let mut threads = program.threads.clone();
     // Of a run that was observed in part, that part of what was recorded is taken.
-    let seen = (threads.time.total() + threads.idle_time.total()) as f64;
-    let part = if waited.time > 0 { (seen / waited.time as f64).min(1.0) } else { 1.0 };
+    let seen = program.until.saturating_sub(program.from) as f64;
+    let part = if waited.duration > 0 { (seen / waited.duration as f64).min(1.0) } else { 1.0 };
     let of_part = |recorded: u64| (recorded as f64 * part).round() as u64;
     let mut signals = of_part(waited.signals);
     for (id, time) in &program.idle {
@@ -375,7 +375,7 @@ mod tests {
             locks: 520 * MS,
             signals: 620 * MS,
             unclear: 0,
-            time: 0,
+            duration: 0,
             threads: vec![(70, 0, 500 * MS), (71, 520 * MS, 0)],
         };
         let threads = combined(&program, &waited);
@@ -388,7 +388,7 @@ mod tests {
         assert_eq!((threads.idle, threads.idle_time.signals), (1, 500 * MS));
         // A thread that waited for a lock was not idle, however little it ran.
         let waited =
-            Waited { locks: 400 * MS, signals: 0, unclear: 0, time: 0, threads: vec![(70, 400 * MS, 0)] };
+            Waited { locks: 400 * MS, signals: 0, unclear: 0, duration: 0, threads: vec![(70, 400 * MS, 0)] };
         let threads = combined(&program, &waited);
         assert_eq!((threads.idle, threads.time.locks), (0, 400 * MS));
         assert_eq!(threads.time.total(), time.total() + 500 * MS);

@@ -100,7 +100,7 @@ fn the_holder_waits_for_two() {
     assert!(both.contains(&format!("{start} and the mutex `index` (80.0 ms); fix those first.")), "{both}");
     assert!(
         one.contains(&format!(
-            "For about 38 % of the time that threads waited for the mutex `table`, {start}."
+            "For about 32 % of the time that threads waited for the mutex `table`, {start}."
         )),
         "{one}"
     );

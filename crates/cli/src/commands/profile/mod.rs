@@ -180,6 +180,20 @@ fn part(report: &Report) -> anyhow::Result<Option<(u64, u64)>> {
     if report.from.is_none() && report.to.is_none() {
         return Ok(None);
     }
+    let show = &report.show;
+    let others = [
+        ("--json", show.json.is_some()),
+        ("--html", show.html.is_some()),
+        ("--pprof", show.pprof.is_some()),
+        ("--folded", show.folded.is_some()),
+        ("--view", show.view != ViewChoice::Summary),
+    ];
+    if let Some((option, _)) = others.iter().find(|(_, is_there)| *is_there) {
+        bail!(
+            "{option} is of the whole run: what it has is not recorded by parts\nOf a part there are the table that --from and --to \
+             print, and the longest waits: --slow, --perfetto, --speedscope"
+        );
+    }
     let (from, to) = (report.from.map_or(0, ns), report.to.map_or(u64::MAX, ns));
     if from >= to {
         bail!("--from must be before --to");

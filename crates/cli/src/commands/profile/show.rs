@@ -120,7 +120,7 @@ impl<'a> Shower<'a> {
     /// If there is no such process, or something cannot be written.
     pub(crate) fn show(self, loaded: &Loaded) -> anyhow::Result<()> {
         let Chosen { shown, is_asked } = self.chosen(&loaded.profiles)?;
-        let all: Vec<Profile> = match is_asked {
+        let mut all: Vec<Profile> = match is_asked {
             true => shown.iter().map(|profile| (*profile).clone()).collect(),
             false => loaded.profiles.clone(),
         };
@@ -159,6 +159,13 @@ impl<'a> Shower<'a> {
         if let Some(sink) = self.folded {
             let stacks = all.iter().map(|profile| folded::folded(profile, folded::Options::default()));
             written.extend(sink.write(stacks.collect::<String>().as_bytes())?);
+        }
+        if let Some((from, to)) = self.part {
+            for profile in &mut all {
+                profile
+                    .slow_waits
+                    .retain(|wait| wait.start < to && wait.start.saturating_add(wait.time) > from);
+            }
         }
         type Written = fn(&[Profile]) -> String;
         let waits: [(Option<Sink>, Written); 3] =
