@@ -6,8 +6,7 @@ use std::collections::BTreeMap;
 use crate::label::with_noun;
 use crate::model::{Kind, Lock, Profile, Role, RoleStats};
 use crate::names::Names;
-use crate::summary::of_threads;
-use crate::units::{percent, time};
+use crate::units::{of_threads, percent, time};
 
 /// What threads waited for.
 pub(crate) struct Row<'a> {

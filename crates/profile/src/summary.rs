@@ -13,7 +13,7 @@ use crate::known_locks::handed_over;
 use crate::label::{class, named, with_noun};
 use crate::model::{CallSiteId, Detail, Kind, Lock, Profile, Role};
 use crate::names::{LONGEST, Names};
-use crate::units::{count, percent, time};
+use crate::units::{count, of_threads, percent, time};
 use crate::{chain, other_waits, phases, silence, split, stuck, unnamed};
 
 /// Waiting is not what makes a program slow below this share of the threads' time,
@@ -220,11 +220,6 @@ fn runtime_first(profile: &Profile, lock: &Lock, waited: u64) -> String {
         of_threads(threads),
         handed_over(&lock.label).unwrap_or("it is handed over by signals")
     )
-}
-
-/// `one thread`, `8 threads`.
-pub(crate) fn of_threads(threads: u64) -> String {
-    if threads == 1 { String::from("one thread") } else { format!("{} threads", count(threads)) }
 }
 
 /// Returns from condition variables, in two sentences.

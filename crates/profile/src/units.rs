@@ -95,6 +95,11 @@ fn three_digits(value: f64) -> String {
     }
 }
 
+/// `one thread`, `8 threads`.
+pub(crate) fn of_threads(threads: u64) -> String {
+    if threads == 1 { String::from("one thread") } else { format!("{} threads", count(threads)) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -10,32 +10,12 @@ use std::sync::atomic::Ordering::Acquire;
 
 use spinpark_observe::format::{self, Outcome};
 
+use super::meanings::{Moved, Taken, noted};
 use super::merge::Merge;
 use super::thread_tables::{LockSum, SiteSum, StripSum, Tables, Use};
 use super::waiting::Waiter;
-use crate::model::{CallSiteId, Kind, Lock, Role};
+use crate::model::Kind;
 use crate::waits::Wait;
-
-/// The object that such waits were for.
-pub(super) struct Taken {
-    /// A number that no record has.
-    pub(super) lock: u32,
-    pub(super) wait: Wait,
-    call_site: Option<CallSiteId>,
-}
-
-/// By condition variable and stack: the number of the object, and the role.
-pub(super) type Moved = HashMap<(u32, u32), (u32, format::Role)>;
-
-/// The role as recordings have it.
-pub(super) fn noted(role: Role) -> format::Role {
-    match role {
-        Role::Write => format::Role::Write,
-        Role::Read => format::Role::Read,
-        Role::Wake => format::Role::Wake,
-        _ => format::Role::Signal,
-    }
-}
 
 impl Merge<'_> {
     /// Takes them out. Waits that have not ended belong to these objects, too.
@@ -88,23 +68,6 @@ impl Merge<'_> {
             }
         }
         (taken, moved)
-    }
-
-    /// The objects, as locks.
-    pub(super) fn taken_locks(taken: &[Taken]) -> impl Iterator<Item = Lock> {
-        taken.iter().map(|taken| Lock {
-            id: taken.lock,
-            label: String::new(),
-            name: taken.wait.name.clone().filter(|_| !taken.wait.is_placed),
-            address: 0,
-            kind: taken.wait.kind,
-            type_name: taken.wait.name.clone(),
-            is_several: true,
-            creation_site: taken.call_site,
-            is_created: false,
-            is_destroyed: false,
-            roles: Vec::new(),
-        })
     }
 }
 

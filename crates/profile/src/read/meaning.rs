@@ -6,40 +6,10 @@ use std::sync::atomic::Ordering::Acquire;
 
 use spinpark_observe::format::{self, View};
 
+use super::meanings::Meanings;
 use super::merge::{Merge, kind};
-use crate::model::{Kind, Role};
+use crate::model::Kind;
 use crate::waits::Wait;
-
-/// By record.
-#[derive(Debug, Default)]
-pub(super) struct Meanings(HashMap<u32, Wait>);
-
-impl Meanings {
-    /// What waits at this record are for, if it is of such a kind.
-    pub(super) fn get(&self, record: u32) -> Option<&Wait> {
-        self.0.get(&record)
-    }
-
-    /// The role in which a record was used.
-    pub(super) fn role(&self, record: u32, noted: format::Role) -> format::Role {
-        match self.get(record).filter(|_| noted == format::Role::Wake).map(|wait| wait.role) {
-            Some(Role::Write) => format::Role::Write,
-            Some(Role::Read) => format::Role::Read,
-            Some(Role::Signal) => format::Role::Signal,
-            _ => noted,
-        }
-    }
-
-    /// Whether it is a lock of which only the waits are seen in which a thread slept.
-    pub(super) fn is_slept_for(&self, record: u32) -> bool {
-        self.get(record).is_some_and(|wait| wait.role.is_lock())
-    }
-
-    /// Whether it is the end of a thread.
-    pub(super) fn is_join(&self, record: u32) -> bool {
-        self.get(record).is_some_and(|wait| wait.kind == Kind::Join)
-    }
-}
 
 impl Merge<'_> {
     /// The meanings; in `same`, records that stand for one object have one number from now on.

@@ -9,8 +9,7 @@ use spinpark_observe::format::{self, CALLS, HolderId, NONE, Outcome, View};
 
 use super::blame::blame;
 use super::clock::monotonic;
-use super::condvars::{Moved, Taken, noted};
-use super::meaning::Meanings;
+use super::meanings::{Meanings, Moved, Taken, noted, taken_locks};
 use super::thread_tables::{LockSum, PairSum, SiteSum, StripSum, Tables, Use, same_locks};
 use super::waiting::{Holders, waiters};
 use super::{Clock, Maps, Recording, labels};
@@ -505,7 +504,7 @@ impl Merge<'_> {
                 locks.push(lock);
             }
         }
-        for lock in Self::taken_locks(taken) {
+        for lock in taken_locks(taken) {
             let uses = tables.locks.range((lock.id, format::Role::Write)..=(lock.id, format::Role::Wake));
             let mut roles: Vec<RoleStats> =
                 uses.map(|(which, sum)| self.role_stats(*which, sum, detail, tables_used)).collect();

@@ -23,6 +23,7 @@ mod error;
 mod estimate;
 mod labels;
 mod meaning;
+mod meanings;
 mod merge;
 mod recording_files;
 mod thread_tables;
