@@ -1,4 +1,4 @@
-//! Condition variables of runtimes that make locks of them, one for each thread: Java's monitors, V8's `Atomics.wait`. Which object a
+//! Condition variables of runtimes that make locks of them, one for each thread: Java's monitors, JavaScript's `Atomics.wait`. Which object a
 //! thread waits for, its stack tells; the condition variable does not. So waits at such stacks are taken out of it, and those in one function
 //! become one object.
 //!
@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering::Acquire;
 
 use spinpark_observe::format::{self, Outcome};
 
-use super::meanings::{Moved, Taken, noted};
+use super::meaning::{Moved, Taken, noted};
 use super::merge::Merge;
 use super::thread_tables::{LockSum, SiteSum, StripSum, Tables, Use};
 use super::waiting::Waiter;

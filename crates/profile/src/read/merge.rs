@@ -9,7 +9,7 @@ use spinpark_observe::format::{self, CALLS, HolderId, NONE, Outcome, View};
 
 use super::blame::blame;
 use super::clock::monotonic;
-use super::meanings::{Meanings, Moved, Taken, noted, taken_locks};
+use super::meaning::{Meanings, Moved, Taken, noted, taken_locks};
 use super::thread_tables::{LockSum, PairSum, SiteSum, StripSum, Tables, Use, same_locks};
 use super::waiting::{Holders, waiters};
 use super::{Clock, Maps, Recording, labels};

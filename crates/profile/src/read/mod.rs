@@ -14,16 +14,19 @@
 //! | `waiting`  | waits that had not ended, and cycles of them (deadlocks)            |
 //! | `blame`    | the sites that blocked other threads                                |
 //! | `labels`   | names of locks                                                      |
+//! | `by_stack` | what waits at futexes and semaphores are for, by their stacks        |
+//! | `condvars` | waits that are for locks which runtimes make of condition variables  |
+//! | `meaning`  | what both have found                                                |
 
 mod arrays;
 mod blame;
+mod by_stack;
 mod clock;
 mod condvars;
 mod error;
 mod estimate;
 mod labels;
 mod meaning;
-mod meanings;
 mod merge;
 mod recording_files;
 mod thread_tables;

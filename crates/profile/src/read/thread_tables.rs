@@ -9,7 +9,7 @@ use spinpark_observe::format::{
 };
 
 use super::estimate::Sampled;
-use super::meanings::Meanings;
+use super::meaning::Meanings;
 
 /// A lock in a role.
 pub(super) type Use = (u32, Role);

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use spinpark_observe::format::{Begun, NONE, Role, Thread, View};
 
-use super::meanings::Meanings;
+use super::meaning::Meanings;
 use super::thread_tables::Tables;
 
 /// A thread that has been in one wait for this part of the run was never woken in it.
