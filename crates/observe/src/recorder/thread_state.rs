@@ -480,6 +480,12 @@ impl Recorder {
         Some(unsafe { &*own })
     }
 
+    /// Whether the recorder is at work in this thread: what it calls itself, the unwinder's initialisation say, is not the program's.
+    #[must_use]
+    pub fn is_at_work(&self) -> bool {
+        here().is_busy.get() != 0
+    }
+
     /// As [`Recorder::enter`], if that needs no more than a look.
     #[inline(always)]
     pub fn enter_fast(&self) -> Option<&ThreadState> {
