@@ -3,15 +3,13 @@
 //!
 //! A thread that has noted no lock jumps on, with all that its caller has passed; one that has takes the time of the call.
 
-use core::ffi::{CStr, c_int, c_void};
-use core::mem;
-use core::sync::atomic::Ordering::Relaxed;
+use core::ffi::{CStr, c_int};
 
 use spinpark_observe::format::{CALLS, Kind, Role};
 use spinpark_observe::recorder::{Call, Site};
 
 use crate::function::{COUNT, Function, NAMES};
-use crate::next::NEXT;
+use crate::next::{self, NEXT};
 use crate::phases::RECORDER;
 use crate::table::Forms;
 
@@ -148,7 +146,7 @@ extern "C" fn holds() -> u32 {
 unsafe extern "C" fn call(arguments: &[usize; 7], site: Site, number: usize) -> isize {
     let start = RECORDER.now();
     // SAFETY: the caller's promise.
-    let result = unsafe { next(arguments, number) };
+    let result = unsafe { next::call_wide(number, arguments) };
     if let Some(own) = RECORDER.enter() {
         let counted_as = COUNTED_AS.get(number - FIRST).copied().unwrap_or(0);
         let call = Call { address: usize::from(counted_as), role: Role::Wake, kind: |_| Kind::Call, site };
@@ -156,20 +154,4 @@ unsafe extern "C" fn call(arguments: &[usize; 7], site: Site, number: usize) -> 
         RECORDER.leave();
     }
     result
-}
-
-/// The next implementation.
-///
-/// # Safety
-///
-/// As to call it with these arguments.
-#[inline(always)]
-unsafe fn next(arguments: &[usize; 7], number: usize) -> isize {
-    type Next = unsafe extern "C" fn(usize, usize, usize, usize, usize, usize, usize) -> isize;
-    let next = NEXT[number].load(Relaxed);
-    // SAFETY: found before anything of ours was installed; ours is installed only if it is there.
-    let next = unsafe { mem::transmute::<*mut c_void, Next>(next) };
-    let [a, b, c, d, e, f, g] = *arguments;
-    // SAFETY: the caller's promise; arguments beyond those that the function has are where it does not read.
-    unsafe { next(a, b, c, d, e, f, g) }
 }

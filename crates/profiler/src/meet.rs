@@ -79,15 +79,15 @@ unsafe fn once_by<const DETAIL: u32>(function: Function, arguments: [usize; 4], 
         // SAFETY: the caller's arguments.
         return unsafe { next::call(function, arguments) };
     }
+    let call = call(word(arguments[0]), |_| Kind::Once, site);
     if state & (RUNS | HAS_RUN) != RUNS {
         // SAFETY: the caller's arguments.
         let result = unsafe { next::call(function, arguments) };
-        if state & HAS_RUN == 0 && RECORDER.is_hot(word(arguments[0])) {
-            wake::wake(&call(word(arguments[0]), |_| Kind::Once, site), || (), |()| true);
+        if state & HAS_RUN == 0 {
+            wake::wake(&call, || (), |()| true);
         }
         return result;
     }
-    let call = call(word(arguments[0]), |_| Kind::Once, site);
     wake::wait::<DETAIL, _>(
         &call,
         false,

@@ -79,3 +79,19 @@ pub(crate) unsafe fn call(function: Function, arguments: [usize; 4]) -> c_int {
     // SAFETY: the caller's promise; arguments beyond those that the function has are in registers that it does not read.
     unsafe { next(a, b, c, d) }
 }
+
+/// The same with seven arguments, the seventh on the stack, and a result of any width: for functions that are known by number.
+///
+/// # Safety
+///
+/// As to call that function with these arguments.
+#[inline(always)]
+pub(crate) unsafe fn call_wide(number: usize, arguments: &[usize; 7]) -> isize {
+    type Next = unsafe extern "C" fn(usize, usize, usize, usize, usize, usize, usize) -> isize;
+    let next = NEXT[number].load(Relaxed);
+    // SAFETY: found before anything of ours was installed; ours is installed only if it is there.
+    let next = unsafe { mem::transmute::<*mut c_void, Next>(next) };
+    let [a, b, c, d, e, f, g] = *arguments;
+    // SAFETY: the caller's promise; arguments beyond those that the function has are where it does not read.
+    unsafe { next(a, b, c, d, e, f, g) }
+}

@@ -6,18 +6,18 @@
 //! The memory of a futex is not looked at: the kernel may know that it is not there.
 
 use core::ffi::c_int;
-use core::mem;
-use core::sync::atomic::Ordering::Relaxed;
 
 use spinpark_observe::format::{Kind, Role};
 use spinpark_observe::recorder::{Call, Site, word};
 
 use crate::function::Function;
-use crate::next::NEXT;
+use crate::next::{self, NEXT};
 use crate::semaphore::ended;
 use crate::table::{CONTENDED, FULL, SAMPLED};
 use crate::wake;
 
+/// `syscall`'s own.
+const NUMBER: usize = Function::syscall as usize;
 /// Calls of x86-64 that libc has no name for yet.
 const FUTEX_WAITV: usize = 449;
 const FUTEX_WAKE: usize = 454;
@@ -43,7 +43,7 @@ core::arch::global_asm!(
     "jmp rax",
     ".cfi_endproc",
     ".popsection",
-    number = const Function::syscall as usize,
+    number = const NUMBER,
     futex = const libc::SYS_futex,
     first = const FUTEX_WAITV,
     last = const FUTEX_REQUEUE,
@@ -110,22 +110,6 @@ forms! {
     full = FULL;
 }
 
-/// The next implementation.
-///
-/// # Safety
-///
-/// As to make this system call.
-#[inline(always)]
-unsafe fn next(arguments: &[usize; 7]) -> isize {
-    type Next = unsafe extern "C" fn(usize, usize, usize, usize, usize, usize, usize) -> isize;
-    let next = NEXT[Function::syscall as usize].load(Relaxed);
-    // SAFETY: found before anything of ours was installed.
-    let next = unsafe { mem::transmute::<*mut core::ffi::c_void, Next>(next) };
-    let [number, a, b, c, d, e, f] = *arguments;
-    // SAFETY: the caller's promise.
-    unsafe { next(number, a, b, c, d, e, f) }
-}
-
 /// A system call of those that may be one of these.
 ///
 /// # Safety
@@ -135,11 +119,11 @@ unsafe fn next(arguments: &[usize; 7]) -> isize {
 unsafe fn recorded<const DETAIL: u32>(arguments: &[usize; 7], site: Site) -> isize {
     let [number, address, operation, _, fourth, fifth, _] = *arguments;
     const FUTEX: usize = libc::SYS_futex as usize;
+    // SAFETY: the caller's arguments.
+    let make = || unsafe { next::call_wide(NUMBER, arguments) };
     let call = Call { address: word(address), role: Role::Wake, kind: |_| Kind::Futex, site };
-    // SAFETY: the caller's arguments.
-    let wait = |is_timed| wake::wait::<DETAIL, _>(&call, is_timed, |_| unsafe { next(arguments) }, how);
-    // SAFETY: the caller's arguments.
-    let wake = |woke: fn(&isize) -> bool| wake::wake(&call, || unsafe { next(arguments) }, woke);
+    let wait = |is_timed| wake::wait::<DETAIL, _>(&call, is_timed, |_| make(), how);
+    let wake = |woke: fn(&isize) -> bool| wake::wake(&call, make, woke);
     match number {
         FUTEX => match operation as c_int & libc::FUTEX_CMD_MASK {
             libc::FUTEX_WAIT
@@ -154,15 +138,13 @@ unsafe fn recorded<const DETAIL: u32>(arguments: &[usize; 7], site: Site) -> isi
             | libc::FUTEX_CMP_REQUEUE
             | libc::FUTEX_CMP_REQUEUE_PI => wake(|woken| *woken > 0),
             libc::FUTEX_UNLOCK_PI => wake(|result| *result == 0),
-            // SAFETY: the caller's arguments.
-            _ => unsafe { next(arguments) },
+            _ => make(),
         },
         // Of several words the array stands for all: which one woke the thread is not seen.
         FUTEX_WAITV => wait(fourth != 0),
         FUTEX_WAIT => wait(fifth != 0),
         FUTEX_WAKE => wake(|woken| *woken > 0),
-        // SAFETY: the caller's arguments.
-        _ => unsafe { next(arguments) },
+        _ => make(),
     }
 }
 
