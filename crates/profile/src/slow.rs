@@ -68,7 +68,7 @@ fn stack(profile: &Profile, call_site: Option<CallSiteId>) -> Option<Vec<String>
     Some(frames.iter().map(shown).collect())
 }
 
-/// `wait for mutex `cache_lock``.
+/// `wait: cache_lock`.
 fn name(profile: &Profile, wait: &SlowWait) -> String {
     profile.lock(wait.lock).map_or_else(|| String::from("wait"), |lock| format!("wait: {}", lock.label))
 }
