@@ -13,6 +13,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64};
 
 use spinpark_linux::raw;
 
+use super::start::put_digits;
 use super::unwind::Unwinder;
 use super::Recorder;
 use crate::format::RegionId;
@@ -115,6 +116,8 @@ impl Recorder {
     }
 
     /// Copies the maps. A line of text may be cut where the region ends.
+    #[cold]
+    #[inline(never)]
     fn take_snapshot(&self, code: &Code) {
         let number = code.snapshots.load(Relaxed);
         code.unloads_seen.store(code.unloads.load(Acquire), Release);
@@ -157,6 +160,8 @@ impl Recorder {
     }
 
     /// Writes the build ids of modules that were met for the first time.
+    #[cold]
+    #[inline(never)]
     fn identify(&self, code: &Code, buffer: &mut [u8; 4096]) {
         let count = code.unidentified_count.load(Relaxed) as usize;
         if count == 0 {
@@ -172,14 +177,11 @@ impl Recorder {
             if identity.is_none() || raw::identity(memory) != identity {
                 return;
             }
-            let mut read = |from: u64| {
-                let read = usize::try_from(raw::read_at(memory, buffer, from)).unwrap_or(0);
-                let mut bytes = [0; HEADERS];
-                let length = read.min(HEADERS);
-                bytes[..length].copy_from_slice(&buffer[..length]);
-                bytes
+            let mut read = |from: u64, bytes: &mut [u8]| {
+                let length = usize::try_from(raw::read_at(memory, bytes, from)).unwrap_or(0);
+                bytes[length..].fill(0);
             };
-            let Some(id) = build_id(start, &mut read) else { continue };
+            let Some(id) = build_id(start, buffer, &mut read) else { continue };
             let mut line = Line { bytes: [0; 128], length: 0 };
             line.text(b"= ");
             line.hexadecimal(start, 1);
@@ -237,7 +239,7 @@ impl Modules<'_> {
     }
 }
 
-/// What is read of a module at a time, bytes: its headers, or notes.
+/// What is read of a module's headers, and then of its notes, bytes.
 const HEADERS: usize = 1024;
 
 /// A build id.
@@ -251,26 +253,28 @@ fn number<const BYTES: usize>(bytes: &[u8], at: usize) -> Option<u64> {
     Some(bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
 }
 
-/// The build id of a module that starts at `start`: from its program headers, the notes.
-fn build_id(start: u64, read: &mut impl FnMut(u64) -> [u8; HEADERS]) -> Option<BuildId> {
+/// The build id of a module that starts at `start`: from its program headers, the notes. `read` fills what it is given.
+fn build_id(start: u64, buffer: &mut [u8; 4096], read: &mut dyn FnMut(u64, &mut [u8])) -> Option<BuildId> {
     const LOAD: u64 = 1;
     const NOTE: u64 = 4;
-    let headers = read(start);
+    let (headers, notes) = buffer.split_at_mut(HEADERS);
+    read(start, headers);
+    let headers: &[u8] = headers;
+    let notes = &mut notes[..HEADERS];
     if !headers.starts_with(b"\x7fELF\x02\x01") {
         return None;
     }
-    let (at, size, count) =
-        (number::<8>(&headers, 32)?, number::<2>(&headers, 54)?, number::<2>(&headers, 56)?);
+    let (at, size, count) = (number::<8>(headers, 32)?, number::<2>(headers, 54)?, number::<2>(headers, 56)?);
     let header = |index: u64| usize::try_from(at + index * size).ok();
     let of_kind = |kind: u64| {
         let all = (0..count.min(64)).filter_map(header);
-        all.filter(move |at| number::<4>(&headers, *at) == Some(kind))
+        all.filter(move |at| number::<4>(headers, *at) == Some(kind))
     };
-    let first = of_kind(LOAD).filter_map(|at| number::<8>(&headers, at + 16)).min()? & !0xFFF;
+    let first = of_kind(LOAD).filter_map(|at| number::<8>(headers, at + 16)).min()? & !0xFFF;
     of_kind(NOTE).find_map(|at| {
-        let (address, length) = (number::<8>(&headers, at + 16)?, number::<8>(&headers, at + 40)?);
-        let bytes = read(start.wrapping_add(address).wrapping_sub(first));
-        in_notes(bytes.get(..usize::try_from(length).ok()?.min(HEADERS))?)
+        let (address, length) = (number::<8>(headers, at + 16)?, number::<8>(headers, at + 40)?);
+        read(start.wrapping_add(address).wrapping_sub(first), notes);
+        in_notes(notes.get(..usize::try_from(length).ok()?.min(HEADERS))?)
     })
 }
 
@@ -347,16 +351,10 @@ impl Line {
     }
 
     fn number(&mut self, number: u64) {
-        if number >= 10 {
-            self.number(number / 10);
-        }
-        self.text(&[b'0' + (number % 10) as u8]);
+        put_digits(number, 10, 1, &mut |digit| self.text(digit));
     }
 
     fn hexadecimal(&mut self, number: u64, digits: u32) {
-        if number >= 16 || digits > 1 {
-            self.hexadecimal(number >> 4, digits.saturating_sub(1));
-        }
-        self.text(&[b"0123456789abcdef"[(number & 15) as usize]]);
+        put_digits(number, 16, digits, &mut |digit| self.text(digit));
     }
 }

@@ -39,14 +39,18 @@ pub(crate) struct Part {
 }
 
 /// Parts by holder; of too many holders, the last ones are not told apart.
-struct Parts {
+pub(super) struct Parts {
     parts: [Part; HOLDERS],
     count: usize,
 }
 
 impl Parts {
-    const fn new() -> Self {
+    pub(super) const fn new() -> Self {
         Self { parts: [Part { holder: NONE, ticks: 0, free: 0 }; HOLDERS], count: 0 }
+    }
+
+    pub(super) fn all(&self) -> &[Part] {
+        &self.parts[..self.count]
     }
 
     fn add(&mut self, holder: u32, held: u64, free: u64) {
@@ -81,8 +85,7 @@ struct Whole {
 }
 
 /// Divides a wait; `pasts`: the releases in it, the latest first; `more`: see [`Rings::since`](super::releases::Rings::since).
-fn divide(whole: &Whole, pasts: &[Past], more: u32) -> Parts {
-    let mut parts = Parts::new();
+fn divide(whole: &Whole, pasts: &[Past], more: u32, parts: &mut Parts) {
     let end = whole.ended.at();
     let tail = (whole.end - end).min(whole.free);
     parts.add(whole.ended.holder, 0, tail);
@@ -140,12 +143,12 @@ fn divide(whole: &Whole, pasts: &[Past], more: u32) -> Parts {
     });
     // Rounding.
     parts.add(whole.ended.holder, left, left_free);
-    parts
 }
 
 impl Recorder {
-    /// The parts of a wait by holder, passed to `each`.
-    pub(super) fn parts(&self, facts: &Facts, waited: &Waited, each: impl FnMut(&Part)) {
+    /// The parts of a wait by holder, into `parts`, which has none. Called, so that its stack is given back before the caller goes on.
+    #[inline(never)]
+    pub(super) fn parts(&self, facts: &Facts, waited: &Waited, parts: &mut Parts) {
         let first = waited.holder;
         let is_taken = matches!(HolderId::from_number(first), HolderId::TookAt(_));
         let lock = self.lock_at(facts.lock).filter(|_| waited.last != NONE && waited.ended != 0);
@@ -153,7 +156,8 @@ impl Recorder {
             // The library's locks tell where they were released, and not when.
             let is_last = matches!(HolderId::from_number(waited.last), HolderId::ReleasedAt(_)) && !is_taken;
             let holder = if is_last { waited.last } else { first };
-            return core::iter::once(&Part { holder, ticks: waited.ticks, free: waited.free }).for_each(each);
+            let free = waited.free.min(waited.ticks);
+            return parts.add(holder, waited.ticks - free, free);
         };
         let start = waited.end.saturating_sub(waited.ticks);
         let mut pasts = [Past::NOTHING; MOST];
@@ -172,8 +176,7 @@ impl Recorder {
         // Of readers it may not be the one that blocked this thread.
         let first = Some(first).filter(|_| is_taken && !is_shared);
         let whole = Whole { start, end: waited.end, ended, free: waited.free, first };
-        let parts = divide(&whole, pasts, more);
-        parts.parts[..parts.count].iter().for_each(each);
+        divide(&whole, pasts, more, parts);
     }
 }
 
@@ -194,8 +197,9 @@ mod tests {
 
     /// Holder, held and free, in µs.
     fn divided(whole: &Whole, pasts: &[Past], more: u32) -> Vec<(u32, u64, u64)> {
-        let parts = divide(whole, pasts, more);
-        let all = parts.parts[..parts.count].iter();
+        let mut parts = Parts::new();
+        divide(whole, pasts, more, &mut parts);
+        let all = parts.all().iter();
         assert_eq!(all.clone().map(|part| part.ticks).sum::<u64>(), whole.end - whole.start);
         all.map(|part| (part.holder, (part.ticks - part.free) / US, part.free / US)).collect()
     }

@@ -121,16 +121,25 @@ impl Rings {
                     if count == MOST {
                         break;
                     }
-                    found[count] = past;
+                    insert(&mut found[..=count], past);
                     count += 1;
                 }
                 back += 1;
             }
             more |= u32::from(back > RING as u32 || count == MOST && back <= there) << level;
         }
-        found[..count].sort_unstable_by_key(|past| core::cmp::Reverse(past.ended));
         (count, more)
     }
+}
+
+/// Puts one in among those before the last place, the latest first. The library's sort takes 1 KiB of stack.
+fn insert(found: &mut [Past], past: Past) {
+    let mut at = found.len() - 1;
+    while at > 0 && found[at - 1].ended < past.ended {
+        found[at] = found[at - 1];
+        at -= 1;
+    }
+    found[at] = past;
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 
 use core::sync::atomic::Ordering::Relaxed;
 
+use super::parts::Parts;
 use super::thread_state::{Facts, ThreadState, Waited};
 use super::Recorder;
 use crate::format::{RegionId, Slow, SlowWait, LONGEST, NONE};
@@ -12,19 +13,34 @@ use crate::format::{RegionId, Slow, SlowWait, LONGEST, NONE};
 const LEAST: u64 = 100_000;
 
 impl Recorder {
-    /// Keeps a wait, if it is one of the longest.
+    /// Keeps a wait, if it is one of the longest. `parts`: its holders, of which there may be none.
     #[inline(always)]
-    pub(super) fn keep_slow(&self, own: &ThreadState, facts: &Facts, waited: &Waited) {
-        let ns = self.ticks.ns(waited.ticks);
-        if ns >= LEAST && (waited.ticks > own.slow().least.get() || ns >= self.slower_than.load(Relaxed)) {
-            self.keep(own, facts, waited, ns);
+    pub(super) fn keep_slow(&self, own: &ThreadState, facts: &Facts, waited: &Waited, parts: &Parts) {
+        if self.is_slow(own, waited) {
+            self.keep(own, facts, waited, parts);
         }
+    }
+
+    /// The same for a wait that is in no sum.
+    pub(super) fn keep_left_out(&self, own: &ThreadState, facts: Option<Facts>, waited: &Waited) {
+        let Some(facts) = facts.filter(|_| self.is_slow(own, waited)) else { return };
+        let mut parts = Parts::new();
+        if facts.role.is_mutual() {
+            self.parts(&facts, waited, &mut parts);
+        }
+        self.keep(own, &facts, waited, &parts);
+    }
+
+    #[inline(always)]
+    fn is_slow(&self, own: &ThreadState, waited: &Waited) -> bool {
+        let ns = self.ticks.ns(waited.ticks);
+        ns >= LEAST && (waited.ticks > own.slow().least.get() || ns >= self.slower_than.load(Relaxed))
     }
 
     #[cold]
     #[inline(never)]
-    fn keep(&self, own: &ThreadState, facts: &Facts, waited: &Waited, ns: u64) {
-        let record = match ns >= self.slower_than.load(Relaxed) {
+    fn keep(&self, own: &ThreadState, facts: &Facts, waited: &Waited, parts: &Parts) {
+        let record = match self.ticks.ns(waited.ticks) >= self.slower_than.load(Relaxed) {
             true => self.file.claim::<Slow>(RegionId::Slow).map(|(number, _)| number),
             false => self.place(own, waited.ticks),
         };
@@ -36,13 +52,11 @@ impl Recorder {
         }
         // The holder that had it longest; where that is not known, the last one.
         let mut most = (0, NONE);
-        if facts.role.is_mutual() {
-            self.parts(facts, waited, |part| {
-                let held = part.ticks.saturating_sub(part.free);
-                if held > most.0 {
-                    most = (held, part.holder);
-                }
-            });
+        for part in parts.all() {
+            let held = part.ticks.saturating_sub(part.free);
+            if held > most.0 {
+                most = (held, part.holder);
+            }
         }
         let last = if waited.last == NONE { waited.holder } else { waited.last };
         let holder = if most.1 == NONE { last } else { most.1 };

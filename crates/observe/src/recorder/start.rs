@@ -234,12 +234,12 @@ impl Path {
         // SAFETY: the caller's promise.
         unsafe {
             self.join(directory, |put| {
-                decimal(raw::process_id().into(), put);
+                put_digits(raw::process_id().into(), 10, 1, put);
                 put(b"-");
-                decimal(start / 1_000_000, put);
+                put_digits(start / 1_000_000, 10, 1, put);
                 if number > 1 {
                     put(b"-");
-                    decimal(number.into(), put);
+                    put_digits(number.into(), 10, 1, put);
                 }
                 put(b".spinprof");
             })
@@ -255,6 +255,7 @@ fn namespace() -> u32 {
 }
 
 /// When the kernel started this process, in its ticks; 0 if it does not tell.
+#[inline(never)]
 fn born() -> u64 {
     /// Of the fields of `stat` behind the name, which ends with the last `)`.
     const FIELD: usize = 20;
@@ -276,9 +277,14 @@ fn digits(text: &[u8]) -> u64 {
     digits.fold(0, |number, digit| number.wrapping_mul(10).wrapping_add(u64::from(digit - b'0')))
 }
 
-fn decimal(number: u64, put: &mut dyn FnMut(&[u8])) {
-    if number >= 10 {
-        decimal(number / 10, put);
+/// Writes a number in a base, with `at_least` digits. A loop: a small stack, a signal handler's, has no room for a frame a
+/// digit.
+pub(super) fn put_digits(number: u64, base: u64, at_least: u32, put: &mut dyn FnMut(&[u8])) {
+    let mut count = at_least.max(1);
+    while base.checked_pow(count).is_some_and(|limit| number >= limit) {
+        count += 1;
     }
-    put(&[b'0' + (number % 10) as u8]);
+    for place in (0..count).rev() {
+        put(&[b"0123456789abcdef"[(number / base.pow(place) % base) as usize]]);
+    }
 }

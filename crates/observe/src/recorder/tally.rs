@@ -4,6 +4,7 @@ use core::sync::atomic::AtomicU32;
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
 
+use super::parts::Parts;
 use super::thread_state::{Facts, ThreadState, Waited};
 use super::Recorder;
 use crate::format::{Held, LockStats, Outcome, Role, SiteStats, Strip, BINS, NONE, STRIP};
@@ -145,21 +146,22 @@ impl Recorder {
             add(&site.waited, ticks);
             raise(&site.longest_wait, once);
         }
-        self.keep_slow(own, facts, waited);
+        let mut parts = Parts::new();
+        if facts.role.is_mutual() {
+            self.parts(facts, waited, &mut parts);
+        }
+        self.keep_slow(own, facts, waited, &parts);
         if waited.outer.lock != NONE {
             self.write_held_wait(own, facts, waited);
         }
-        if !facts.role.is_mutual() {
-            return;
-        }
-        self.parts(facts, waited, |part| {
+        for part in parts.all() {
             if let Some(pair) = self.pair_stats(own, facts.role, facts.lock, facts.stack, part.holder) {
                 add(&pair.count, weight);
                 add(&pair.waited, part.ticks * weight);
                 add(&pair.free, part.free * weight);
                 raise(&pair.longest_wait, part.ticks);
             }
-        });
+        }
     }
 
     pub(super) fn write_held_wait(&self, own: &ThreadState, facts: &Facts, waited: &Waited) {

@@ -181,7 +181,7 @@ impl Recorder {
                 is_split: split.is_known,
                 ..Waited::NOTHING
             };
-            self.facts(own, call, false).iter().for_each(|facts| self.keep_slow(own, facts, &waited));
+            self.keep_left_out(own, self.facts(own, call, false), &waited);
             return None;
         };
         let facts = self.facts(own, call, false).map(|facts| Facts { weight, ..facts });
@@ -375,7 +375,7 @@ impl Recorder {
         };
         let Some(weight) = weight else {
             let waited = Waited { ticks, end, ..Waited::NOTHING };
-            wait.facts.iter().for_each(|facts| self.keep_slow(own, facts, &waited));
+            self.keep_left_out(own, wait.facts, &waited);
             return Ended { holder_table: NONE, watch: None, facts: wait.facts, waited, is_left_out: true };
         };
         if !wait.is_left_out {

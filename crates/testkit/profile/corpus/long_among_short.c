@@ -28,7 +28,7 @@ static void *reader(void *none)
 {
     while (!atomic_load(&is_over)) {
         look_up();
-        for (volatile int i = 0; i < 2000; i++)
+        for (volatile int i = 0; i < 10000; i++)
             ;
     }
     return none;

@@ -119,14 +119,15 @@ fn long_holder_that_never_waits() {
 fn a_long_holder_among_many_short_ones() {
     check(c("long_among_short.c"), |report| {
         report.begins_with(&["`index_lock`", "held by `rebuild_index`", "`look_up` waits"]);
-        // Those that hold it for a moment do so for a small part of what is held.
+        // Those that hold it for a moment do so for a small part of what is held: 0.01 where they are not preempted meanwhile,
+        // up to 0.15 with three busy threads beside them on two CPUs, 0.85 and more if short holds push the long one out.
         let held = |name: &str| {
             let pairs = report.profile.pairs.iter().filter(|pair| pair.role.is_lock());
             let is_by = |holder: usize| report.profile.call_sites[holder].function() == name;
             pairs.filter(|pair| pair.holder.is_some_and(is_by)).map(|pair| pair.held()).sum::<u64>() as f64
         };
         let part = held("look_up") / held("rebuild_index");
-        assert!(part < 0.1, "{}: {part}", report.by);
+        assert!(part < 0.3, "{}: {part}", report.by);
     });
 }
 
