@@ -357,7 +357,7 @@ pub fn short(function: &str) -> &str {
             '<' => angles += 1,
             // Not that of `fn() -> T`.
             '>' if !function[..at].ends_with('-') => angles = angles.saturating_sub(1),
-            '(' if angles == 0 && at > 0 => return &function[..at],
+            '(' if angles == 0 && at > 0 => return function[..at].trim_end(),
             _ => {}
         }
     }

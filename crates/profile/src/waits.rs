@@ -300,6 +300,29 @@ mod tests {
     }
 
     #[test]
+    fn code_made_at_run_time_is_known_by_its_map() {
+        let (java, own) = found(&[
+            "PlatformEvent::park()",
+            "ObjectMonitor::EnterI(JavaThread*)",
+            "ObjectMonitor::enter(JavaThread*)",
+            "monitorenter_nofpu Runtime1 stub",
+            "Accounts.deposit(java.io.FileOutputStream)",
+            "Interpreter",
+        ]);
+        assert_eq!(java, Some((Kind::Mutex, Role::Write, String::from("Java monitor"))));
+        assert_eq!(own, 4);
+        let (node, own) = found(&[
+            "v8::base::ConditionVariable::Wait(v8::base::Mutex*)",
+            "v8::internal::FutexEmulation::WaitJs32(v8::internal::Isolate*)",
+            "v8::internal::Builtin_AtomicsWait(int, unsigned long*, v8::internal::Isolate*)",
+            "Builtins_CEntry_Return1_ArgvOnStack_BuiltinExit",
+            "JS:lock",
+        ]);
+        assert_eq!(node, Some((Kind::Futex, Role::Wake, String::from("Atomics.wait"))));
+        assert_eq!(own, 4);
+    }
+
+    #[test]
     fn functions_without_names_are_those_of_the_library_that_calls_them() {
         let find = |frames: &[(Option<&str>, &str)]| {
             let mut stack = stack(&vec![""; frames.len()]);

@@ -106,7 +106,7 @@ impl Recorder {
             }
             return;
         }
-        *trace = self.unwinder.capture(site, own.bounds(), own.id());
+        *trace = self.unwinder.capture(site, own.bounds(), own.id(), &|address| self.is_code(address));
         if let Some(shared) =
             self.shared.get().filter(|_| trace.method != Method::Caller && !trace.is_for_now)
         {

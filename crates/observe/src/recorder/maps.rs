@@ -13,7 +13,6 @@ use core::sync::atomic::{AtomicU32, AtomicU64};
 
 use spinpark_linux::raw;
 
-use super::start::put_digits;
 use super::unwind::Unwinder;
 use super::Recorder;
 use crate::format::RegionId;
@@ -113,6 +112,11 @@ impl Recorder {
             code.is_busy.store(0, Release);
         }
         code.snapshots.load(Acquire).saturating_sub(1)
+    }
+
+    /// Whether there was code at an address at the latest snapshot.
+    pub(super) fn is_code(&self, address: u64) -> bool {
+        self.shared.get().is_some_and(|shared| shared.code.has(address))
     }
 
     /// Copies the maps. A line of text may be cut where the region ends.
@@ -356,5 +360,17 @@ impl Line {
 
     fn hexadecimal(&mut self, number: u64, digits: u32) {
         put_digits(number, 16, digits, &mut |digit| self.text(digit));
+    }
+}
+
+/// Writes a number in a base, with `at_least` digits. A loop: a small stack, a signal handler's, has no room for a frame a
+/// digit.
+pub(super) fn put_digits(number: u64, base: u64, at_least: u32, put: &mut dyn FnMut(&[u8])) {
+    let mut count = at_least.max(1);
+    while base.checked_pow(count).is_some_and(|limit| number >= limit) {
+        count += 1;
+    }
+    for place in (0..count).rev() {
+        put(&[b"0123456789abcdef"[(number / base.pow(place) % base) as usize]]);
     }
 }

@@ -161,7 +161,7 @@ impl Recorder {
         };
         let start = waited.end.saturating_sub(waited.ticks);
         let mut pasts = [Past::NOTHING; MOST];
-        let address = super::registry::call_address(lock);
+        let address = lock.call_address();
         let (count, more) = shared.rings(address).since(address, start, &mut pasts);
         let pasts = &pasts[..count];
         let mut ended = Past { ended: waited.ended, held: 0, holder: waited.last };

@@ -35,9 +35,11 @@ const _: () = assert!(REGIONS[RegionId::Stacks as usize].0 < 1 << (usize::BITS -
 
 const ADDRESS: usize = (1 << ADDRESS_BITS) - 1;
 
-/// The address by which a [`Call`](super::site_cache::Call) has this object.
-pub(super) fn call_address(lock: &Lock) -> usize {
-    lock.key as usize & ADDRESS
+impl Lock {
+    /// The address by which a [`Call`](super::site_cache::Call) has this object.
+    pub(super) fn call_address(&self) -> usize {
+        self.key as usize & ADDRESS
+    }
 }
 
 /// What the object at an address is found by at this stack.

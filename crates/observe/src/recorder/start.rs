@@ -9,6 +9,7 @@ use spinpark_linux::{raw, Linux};
 use spinpark_platform::Clocks;
 
 use super::clock::monotonic;
+use super::maps::put_digits;
 use super::{Failure, Recorder};
 use crate::format::{Detail, Header, Locks, MAGIC, ROOM_FILE, VERSION};
 
@@ -275,16 +276,4 @@ fn born() -> u64 {
 fn digits(text: &[u8]) -> u64 {
     let digits = text.iter().take_while(|byte| byte.is_ascii_digit());
     digits.fold(0, |number, digit| number.wrapping_mul(10).wrapping_add(u64::from(digit - b'0')))
-}
-
-/// Writes a number in a base, with `at_least` digits. A loop: a small stack, a signal handler's, has no room for a frame a
-/// digit.
-pub(super) fn put_digits(number: u64, base: u64, at_least: u32, put: &mut dyn FnMut(&[u8])) {
-    let mut count = at_least.max(1);
-    while base.checked_pow(count).is_some_and(|limit| number >= limit) {
-        count += 1;
-    }
-    for place in (0..count).rev() {
-        put(&[b"0123456789abcdef"[(number / base.pow(place) % base) as usize]]);
-    }
 }

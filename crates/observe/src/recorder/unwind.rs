@@ -5,6 +5,12 @@
 //! later it finds tables without a lock (`_dl_find_object`); with an older one it takes the loader's, which a thread that
 //! waits for this one may hold: there, and without the library, the frame pointers are followed, with bounds.
 //!
+//! Code that was made at run time (a JVM's, V8's) and some written in assembly has no tables. Where the unwinder ends there, the
+//! chain of frame pointers is followed from the one that it has restored for that frame, as long as it leads upwards on the
+//! thread's own stack from return address to return address: behind a call, or, as a JVM's interpreter pushes them, in known
+//! code. Functions that use the register for something else are missing then; a JVM keeps frame pointers with
+//! `-XX:+PreserveFramePointer`, V8 always.
+//!
 //! A stack that is not the thread's own is not unwound ([`super::stack_bounds`]), nor any while a thread holds the
 //! unwinder's own mutex ([`super::unwinder_lock`]), nor that of a call from the unwinder, which is about to lock it:
 //! those have their caller only.
@@ -98,6 +104,10 @@ type Callback = unsafe extern "C" fn(*mut Context, *mut c_void) -> c_int;
 type Backtrace = unsafe extern "C" fn(Callback, *mut c_void) -> c_int;
 type GetIpInfo = unsafe extern "C" fn(*mut Context, *mut c_int) -> usize;
 type GetCfa = unsafe extern "C" fn(*mut Context) -> usize;
+type GetRegister = unsafe extern "C" fn(*mut Context, c_int) -> usize;
+
+/// The number of the frame pointer in unwind tables.
+const FRAME_POINTER: c_int = if cfg!(target_arch = "x86_64") { 6 } else { 29 };
 
 /// glibc's `struct dl_find_object`: what is at an address.
 #[repr(C)]
@@ -119,6 +129,7 @@ pub(crate) struct Unwinder {
     backtrace: AtomicPtr<c_void>,
     get_ip: AtomicPtr<c_void>,
     get_cfa: AtomicPtr<c_void>,
+    get_register: AtomicPtr<c_void>,
     /// glibc's `_dl_find_object`, which takes no lock; null before glibc 2.35.
     find_object: AtomicPtr<c_void>,
     /// Where the unwinder's code lies: addresses from and to.
@@ -135,6 +146,7 @@ impl Unwinder {
             backtrace: AtomicPtr::new(core::ptr::null_mut()),
             get_ip: AtomicPtr::new(core::ptr::null_mut()),
             get_cfa: AtomicPtr::new(core::ptr::null_mut()),
+            get_register: AtomicPtr::new(core::ptr::null_mut()),
             find_object: AtomicPtr::new(core::ptr::null_mut()),
             from: AtomicUsize::new(0),
             to: AtomicUsize::new(0),
@@ -154,6 +166,7 @@ impl Unwinder {
         let Some(library) = Library::open(c"libgcc_s.so.1") else { return };
         self.get_ip.store(library.lookup(c"_Unwind_GetIPInfo"), Relaxed);
         self.get_cfa.store(library.lookup(c"_Unwind_GetCFA"), Relaxed);
+        self.get_register.store(library.lookup(c"_Unwind_GetGR"), Relaxed);
         let backtrace = library.lookup(c"_Unwind_Backtrace");
         let Some(object) = self.object(backtrace as usize) else { return };
         self.from.store(object.start, Relaxed);
@@ -201,21 +214,36 @@ impl Unwinder {
         }
     }
 
-    /// Captures the stack above `site`: of `thread`, whose own stack lies in `bounds`.
-    pub(crate) fn capture(&self, site: Site, bounds: Bounds, thread: u32) -> Trace {
+    /// Captures the stack above `site`: of `thread`, whose own stack lies in `bounds`. `is_code` tells of an address whether there is
+    /// code, as far as is known.
+    pub(crate) fn capture(
+        &self,
+        site: Site,
+        bounds: Bounds,
+        thread: u32,
+        is_code: &dyn Fn(u64) -> bool,
+    ) -> Trace {
         let is_unwound = !self.backtrace.load(Relaxed).is_null();
         let is_for_now = is_unwound && self.lock.is_held(thread);
         if is_unwound && (is_for_now || self.calls(site) || !bounds.has_room(site)) {
             return Trace { is_for_now, ..Trace::of_caller(site) };
         }
-        self.walk(site, bounds)
+        self.walk(site, bounds, is_code)
     }
 
     // Not a part of its caller, which may have little room on the stack.
     #[inline(never)]
-    fn walk(&self, site: Site, bounds: Bounds) -> Trace {
-        let mut walk =
-            Walk { site, bounds, trace: Trace::empty(), get_ip: None, get_cfa: None, is_above: false };
+    fn walk(&self, site: Site, bounds: Bounds, is_code: &dyn Fn(u64) -> bool) -> Trace {
+        let mut walk = Walk {
+            site,
+            bounds,
+            trace: Trace::empty(),
+            get_ip: None,
+            get_cfa: None,
+            get_register: None,
+            is_above: false,
+            reached: None,
+        };
         // SAFETY: null, or the function of that name; `Option<fn>` has null for `None`.
         let backtrace =
             unsafe { mem::transmute::<*mut c_void, Option<Backtrace>>(self.backtrace.load(Relaxed)) };
@@ -223,6 +251,9 @@ impl Unwinder {
         walk.get_ip = unsafe { mem::transmute::<*mut c_void, Option<GetIpInfo>>(self.get_ip.load(Relaxed)) };
         // SAFETY: as above.
         walk.get_cfa = unsafe { mem::transmute::<*mut c_void, Option<GetCfa>>(self.get_cfa.load(Relaxed)) };
+        let get_register = self.get_register.load(Relaxed);
+        // SAFETY: as above.
+        walk.get_register = unsafe { mem::transmute::<*mut c_void, Option<GetRegister>>(get_register) };
         if let Some(backtrace) = backtrace {
             // SAFETY: calls `step` with this context, which lives as long.
             unsafe { backtrace(step, core::ptr::addr_of_mut!(walk).cast()) };
@@ -230,11 +261,22 @@ impl Unwinder {
         let mut trace = walk.trace;
         if trace.depth > 0 {
             trace.method = Method::Tables;
+            if let Some((place, frame)) = walk.reached.filter(|_| bounds != Bounds::UNKNOWN) {
+                let is_caller = |place: usize, address: usize| {
+                    bounds.has(place) && (is_behind_call(address) || is_code(address as u64))
+                };
+                follow_frames(site, bounds, (place, frame), &is_caller, &mut trace);
+            }
             return trace;
         }
         trace.push(site.caller(), 0);
         if self.by_frame.load(Relaxed) != 0 {
-            follow_frames(site, bounds, &mut trace);
+            let from = (site.stack as usize, site.frame as usize);
+            trace.method = Method::FramePointers;
+            follow_frames(site, bounds, from, &|_, address| address >= 1 << 16, &mut trace);
+            if trace.depth == 1 {
+                trace.method = Method::Caller;
+            }
         }
         trace
     }
@@ -246,8 +288,12 @@ struct Walk {
     trace: Trace,
     get_ip: Option<GetIpInfo>,
     get_cfa: Option<GetCfa>,
+    get_register: Option<GetRegister>,
     /// The recorder's own frames are behind.
     is_above: bool,
+    /// The frame that was reached last: where its return address lies, and its frame pointer. None if the tables have told that no
+    /// other follows.
+    reached: Option<(usize, usize)>,
 }
 
 unsafe extern "C" fn step(context: *mut Context, walk: *mut c_void) -> c_int {
@@ -265,9 +311,11 @@ unsafe extern "C" fn step(context: *mut Context, walk: *mut c_void) -> c_int {
         }
         walk.is_above = true;
     }
+    walk.reached = None;
     if address == 0 {
         return STOP;
     }
+    let return_place = place;
     let words = place.wrapping_sub(walk.site.stack as usize) / mem::size_of::<usize>();
     let place = match u32::try_from(words) {
         // A frame that a signal interrupted was not called: nothing on the stack says so. What is on another stack may be
@@ -281,11 +329,14 @@ unsafe extern "C" fn step(context: *mut Context, walk: *mut c_void) -> c_int {
     };
     // Readers take an address for that behind a call.
     let address = address + usize::from(is_interrupted != 0);
-    if walk.trace.push(address, place) {
-        GO_ON
-    } else {
-        STOP
+    if !walk.trace.push(address, place) {
+        return STOP;
     }
+    if let Some(get_register) = walk.get_register.filter(|_| is_interrupted == 0) {
+        // SAFETY: as above; every frame has this register.
+        walk.reached = Some((return_place, unsafe { get_register(context, FRAME_POINTER) }));
+    }
+    GO_ON
 }
 
 /// What lies at a place of this thread's stack.
@@ -297,12 +348,53 @@ fn word_at(place: usize) -> usize {
 /// The farthest that the next frame may be, bytes.
 const FARTHEST: usize = 1 << 20;
 
-/// Follows the chain of frame pointers, as far as it looks like one: upwards, aligned, not too far. Junk can look like one;
-/// so the kernel does the reading, which answers an error where there is no memory.
-fn follow_frames(site: Site, bounds: Bounds, trace: &mut Trace) {
-    let mut below = site.stack as usize;
-    let mut frame = site.frame as usize;
-    while frame > below && frame - below < FARTHEST && frame % 16 == 0 {
+/// Whether an instruction that calls ends at an address.
+fn is_behind_call(address: usize) -> bool {
+    let mut word = [0_usize];
+    let Some(from) = address.checked_sub(mem::size_of::<usize>()) else { return false };
+    raw::read_memory(from, &mut word) && ends_in_call(word[0].to_le_bytes())
+}
+
+#[cfg(target_arch = "x86_64")]
+fn ends_in_call(code: [u8; 8]) -> bool {
+    // `call rel32`; `call r/m64`, of which the operand decides the length.
+    let is_indirect = |length: usize| {
+        let at = 8 - length;
+        let (operand, index) = (code[at + 1], code.get(at + 2).copied().unwrap_or(0));
+        let (kind, register) = (operand >> 6, operand & 7);
+        let has_index = kind != 3 && register == 4;
+        let displacement = match kind {
+            0 if register == 5 || has_index && index & 7 == 5 => 4,
+            1 => 1,
+            2 => 4,
+            _ => 0,
+        };
+        code[at] == 0xFF && operand >> 3 & 7 == 2 && length == 2 + usize::from(has_index) + displacement
+    };
+    code[3] == 0xE8 || (2..=7).any(is_indirect)
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn ends_in_call(code: [u8; 8]) -> bool {
+    // `bl`, `blr`.
+    let [.., a, b, c, d] = code;
+    let instruction = u32::from_le_bytes([a, b, c, d]);
+    instruction & 0xFC00_0000 == 0x9400_0000 || instruction & 0xFFFF_FC1F == 0xD63F_0000
+}
+
+/// Follows the chain of frame pointers, `from` one and the place that it lies above, as far as it looks like one: upwards,
+/// aligned, not too far, and at each place an address that `is_caller`. Junk can look like one; so the kernel does the
+/// reading, which answers an error where there is no memory.
+fn follow_frames(
+    site: Site,
+    bounds: Bounds,
+    from: (usize, usize),
+    is_caller: &dyn Fn(usize, usize) -> bool,
+    trace: &mut Trace,
+) {
+    let (mut below, mut frame) = from;
+    // V8's frames lie at any word.
+    while frame > below && frame - below < FARTHEST && frame % 8 == 0 {
         let mut words = [0; 2];
         if !raw::read_memory(frame, &mut words) {
             return;
@@ -312,10 +404,44 @@ fn follow_frames(site: Site, bounds: Bounds, trace: &mut Trace) {
         let is_own = bounds != Bounds::UNKNOWN && bounds.has(frame + 8);
         let is_near = frame >> 12 == site.stack as usize >> 12;
         let place = if is_own || is_near { frame + 8 - site.stack as usize } else { 0 };
-        if address < 1 << 16 || !trace.push(address, (place / mem::size_of::<usize>()) as u32) {
+        let is_caller = is_caller(frame + 8, address);
+        if !is_caller || !trace.push(address, (place / mem::size_of::<usize>()) as u32) {
             return;
         }
-        trace.method = Method::FramePointers;
         (below, frame) = (frame, next);
+    }
+}
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use super::ends_in_call;
+
+    #[test]
+    fn calls_are_told_from_other_code() {
+        let calls: [&[u8]; 9] = [
+            &[0xE8, 2, 0, 0, 0],             // call 1f
+            &[0xFF, 0xD0],                   // call *%rax
+            &[0x41, 0xFF, 0xD2],             // call *%r10
+            &[0xFF, 0x10],                   // call *(%rax)
+            &[0xFF, 0x14, 0xC8],             // call *(%rax,%rcx,8)
+            &[0xFF, 0x50, 0x18],             // call *24(%rax)
+            &[0xFF, 0x54, 0xC8, 0x18],       // call *24(%rax,%rcx,8)
+            &[0xFF, 0x15, 1, 2, 3, 4],       // call *f@GOT(%rip)
+            &[0xFF, 0x94, 0xC8, 1, 2, 3, 4], // call *n(%rax,%rcx,8)
+        ];
+        let others: [&[u8]; 5] = [
+            &[0x90, 0x90, 0x90],       // nop
+            &[0xE9, 2, 0, 0, 0],       // jmp 1f
+            &[0xFF, 0xE0],             // jmp *%rax
+            &[0xFF, 0x25, 1, 2, 3, 4], // jmp *f@GOT(%rip)
+            &[0xFF, 0x50, 0x18, 0x90], // a call, and behind it
+        ];
+        let last_eight = |code: &[u8]| {
+            let mut bytes = [0x90; 8];
+            bytes[8 - code.len()..].copy_from_slice(code);
+            ends_in_call(bytes)
+        };
+        assert!(calls.into_iter().all(last_eight));
+        assert!(!others.into_iter().any(last_eight));
     }
 }

@@ -18,6 +18,9 @@ const LOAD: u32 = 0;
 /// A record: code was moved.
 const MOVE: u32 = 1;
 
+/// How V8 begins the names of JavaScript's functions; behind that is a mark of the compiler.
+const JAVASCRIPT: [&str; 5] = ["JS:", "LazyCompile:", "Function:", "Script:", "Eval:"];
+
 /// The functions of one process.
 #[derive(Debug, Default)]
 pub(super) struct Jit {
@@ -56,6 +59,37 @@ impl Jit {
         let found = candidates.filter(|(_, function)| address < function.end).max_by_key(|(order, _)| *order);
         found.map(|(_, function)| function.name.as_str())
     }
+}
+
+/// A function as people know it, with its source file and line if the name has them.
+///
+/// V8 writes `JS:^add /srv/a.js:12:5`, a JVM the type of the result before the method's name.
+pub(super) fn shown(name: &str) -> (String, Option<(String, u32)>) {
+    if let Some(rest) = JAVASCRIPT.iter().find_map(|tag| name.strip_prefix(tag)) {
+        let rest = rest.trim_start_matches(['*', '~', '^', '+', '\'']);
+        let (function, place) = rest.split_once(' ').unwrap_or((rest, ""));
+        let function = if function.is_empty() { "anonymous" } else { function };
+        return (format!("JS:{function}"), source(place));
+    }
+    if let Some((method, parameters)) = name.split_once('(')
+        && let Some((kind, method)) = method.split_once(' ')
+        && parameters.ends_with(')')
+        && !kind.is_empty()
+        && method.contains('.')
+        && !method.contains(' ')
+    {
+        return (format!("{method}({parameters}"), None);
+    }
+    (name.to_owned(), None)
+}
+
+/// `FILE:LINE` or `FILE:LINE:COLUMN`.
+fn source(place: &str) -> Option<(String, u32)> {
+    let (before, last) = place.rsplit_once(':')?;
+    let last: u32 = last.parse().ok()?;
+    let two = before.rsplit_once(':').and_then(|(file, line)| Some((file, line.parse().ok()?)));
+    let (file, line) = two.unwrap_or((before, last));
+    (!file.is_empty()).then(|| (file.to_owned(), line))
 }
 
 fn from_map(text: &[u8]) -> Vec<Function> {
@@ -118,6 +152,27 @@ mod tests {
         assert_eq!(jit.name(0x100f), Some("later one"), "what was written later");
         assert_eq!((jit.name(0x1010), jit.name(0xfff), jit.name(0x2003)), (None, None, Some("f")));
         assert_eq!(Jit::of(&scratch.path().join("none"), &[]).name(0x1000), None);
+    }
+
+    #[test]
+    fn names_of_languages() {
+        let of = |name: &str| {
+            let (function, source) = shown(name);
+            (function, source.map_or_else(String::new, |(file, line)| format!("{file}:{line}")))
+        };
+        let texts = |function: &str, source: &str| (function.to_owned(), source.to_owned());
+        assert_eq!(of("JS:^lock /srv/my files/a.js:9:16"), texts("JS:lock", "/srv/my files/a.js:9"));
+        assert_eq!(of("LazyCompile:~add a.js:1"), texts("JS:add", "a.js:1"));
+        assert_eq!(of("JS:* node:internal/timers:7:3"), texts("JS:anonymous", "node:internal/timers:7"));
+        assert_eq!(
+            of("void Accounts.deposit(java.io.File, int)"),
+            texts("Accounts.deposit(java.io.File, int)", "")
+        );
+        for as_it_is in
+            ["StubRoutines (1)", "Interpreter", "operator new(unsigned long)", "later one", "py::f:/a.py"]
+        {
+            assert_eq!(of(as_it_is), texts(as_it_is, ""));
+        }
     }
 
     #[test]

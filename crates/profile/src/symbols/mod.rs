@@ -406,9 +406,11 @@ impl Symbols {
                 snapshots.map(|mapping| &mapping.path).filter(|path| is_marker(path)).cloned().collect();
             Jit::of(&PathBuf::from(format!("/tmp/perf-{pid}.map")), &dumps.into_iter().collect::<Vec<_>>())
         });
-        let function = jit.name(address.wrapping_sub(1)).map(demangle::shown);
-        self.process.is_jit_unnamed |= function.is_none();
-        Frame { function, ..bare(&name, address) }
+        let found = jit.name(address.wrapping_sub(1)).map(jit::shown);
+        self.process.is_jit_unnamed |= found.is_none();
+        let (function, source) = found.unzip();
+        let function = function.map(|name| demangle::shown(&name));
+        Frame { function, source: source.flatten(), ..bare(&name, address) }
     }
 }
 

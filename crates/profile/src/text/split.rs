@@ -33,6 +33,8 @@ pub fn split(profile: &Profile, style: Style) -> String {
             of(split.no_cpu, split.watched),
             if held > 0 { mark.to_owned() + &time(held as f64) } else { String::from("–") },
             match stats.utilisation {
+                // Not `≥ < 0.01 %`.
+                Some(share) if held > 0 && mark == "≥ " && share < 0.0001 => String::from("≥ 0 %"),
                 Some(share) if held > 0 => mark.to_owned() + &percent(share),
                 _ => String::from("–"),
             },

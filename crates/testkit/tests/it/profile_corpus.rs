@@ -151,6 +151,28 @@ fn deep_stack() {
 }
 
 #[test]
+#[cfg(target_arch = "x86_64")]
+fn made_code() {
+    check(c("made_code.c"), |report| {
+        report.begins_with(&["All waiting", "`table_lock`"]);
+        let stack = |site: usize| {
+            let frames = &report.profile.call_sites[site].frames;
+            frames.iter().filter_map(|frame| frame.function.as_deref()).take(4).collect::<Vec<_>>()
+        };
+        let pairs = report.profile.pairs.iter().filter(|pair| pair.role.is_lock());
+        let most = pairs.max_by_key(|pair| pair.held()).expect("a wait");
+        assert_eq!(stack(most.waiter), ["with_lock", "made::look_up::inner", "made::look_up", "answer"]);
+        let holder = most.holder.map(stack).unwrap_or_default();
+        assert_eq!(
+            holder,
+            ["with_lock", "made::rebuild::inner", "made::rebuild", "refresh"],
+            "{}",
+            report.by
+        );
+    });
+}
+
+#[test]
 fn reader_writer() {
     check(c("reader_writer.cpp"), |report| {
         report.begins_with(&["All waiting", "held by `Cache::refill`", "`Cache::get` waits"]);
