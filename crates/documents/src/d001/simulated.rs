@@ -98,6 +98,7 @@ fn v(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> {
         fitted: "none".to_owned(),
         figures,
         distributions: Vec::new(),
+        fronts: Vec::new(),
         notes: vec![
             "The model has two places where tasks can pile up, the mutex and the spin lock of the list of open files, and the \
              pile stays where it is. With the fix it has probably moved to the list's lock. The ratio depends on what a \
@@ -211,6 +212,7 @@ fn histogram(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingErr
         fitted: FITTED.to_owned(),
         figures,
         distributions: kernels.iter().enumerate().map(|(kernel, reports)| bins(kernel, reports)).collect(),
+        fronts: Vec::new(),
         notes: vec![TAIL_NOTE.to_owned(), HISTOGRAM_NOTE.to_owned(), LOTTERY_NOTE.to_owned()],
     })
 }
@@ -294,6 +296,7 @@ fn fserver(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError
             ),
         ],
         distributions: Vec::new(),
+        fronts: Vec::new(),
         notes: vec![
             "The mix is reduced to what meets at one directory's mutex: a computation, then a file that is made. Users, files \
              and directories of the document's runs are not known."

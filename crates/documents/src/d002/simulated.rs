@@ -119,6 +119,7 @@ fn touched(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError
         fitted: FITTED.to_owned(),
         figures: bounded.collect(),
         distributions: Vec::new(),
+        fronts: Vec::new(),
         notes: vec![COLLAPSE.to_owned(), RUNGS.to_owned()],
     })
 }
@@ -171,6 +172,7 @@ fn untouched(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingErr
         fitted: "none".to_owned(),
         figures: bounded.collect(),
         distributions: Vec::new(),
+        fronts: Vec::new(),
         notes: vec![UNTOUCHED_NOTE.to_owned(), RUNGS.to_owned()],
     })
 }
@@ -205,6 +207,7 @@ fn mutex(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> 
         fitted: FITTED.to_owned(),
         figures: bounded.collect(),
         distributions: Vec::new(),
+        fronts: Vec::new(),
         notes: vec![
             "All of the document's columns are relative to plain threads on 3.12, also that of the series."
                 .to_owned(),

@@ -78,6 +78,7 @@ fn signal(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError>
         fitted: "wake-op over orig: by the program's own work between two calls (workload constant TURN)".to_owned(),
         figures,
         distributions: Vec::new(),
+        fronts: Vec::new(),
         notes: vec![
             "The document's program is lost: this is what its text describes, with the woken thread running at once.".to_owned(),
             format!(

@@ -55,6 +55,7 @@ fn back_off(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingErro
             ..figure("exponential back-off", Unit::Percent, Some(17.0), &changes[0], bound)
         }],
         distributions: Vec::new(),
+        fronts: Vec::new(),
         notes: vec![
             "Back-off gains nothing while the mutex has time to spare, and about 50 % once all threads wait for it: the \
              figure says how near the document's machine was to that."
@@ -88,6 +89,7 @@ fn profiling(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingErr
         fitted: FITTED.to_owned(),
         figures: figures.collect(),
         distributions: Vec::new(),
+        fronts: Vec::new(),
         notes: vec![
             "What profiling does after the acquisition lengthens the section, and loses. What it does between failed attempts \
              is a delay, and gains 1 %: one atomic operation is short beside a hand-over. 6 to 16 µs per attempt would give the \

@@ -8,6 +8,7 @@ pub(crate) mod scale;
 
 use serde::{Deserialize, Serialize};
 
+use spinpark_measure::report::front::Front;
 use spinpark_sim::workload::SettingError;
 
 /// What a simulated figure must be for its check to hold.
@@ -130,6 +131,9 @@ pub struct Table {
     pub figures: Vec<Figure>,
     /// Its distributions.
     pub distributions: Vec<Bins>,
+    /// Throughput beside CPU time, each with what it is of.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fronts: Vec<(String, Front)>,
     /// What to keep in mind; what the model cannot show, and why.
     pub notes: Vec<String>,
 }

@@ -3,6 +3,7 @@
 //!
 //! A cell is a workload with a number of threads. A table has one row for each bound: the worst cell, and how many miss it.
 
+use spinpark_measure::report::front::{self, Entry, Front};
 use spinpark_sim::workload::{Report, Setting, SettingError};
 
 use super::race::{Cell, race};
@@ -141,6 +142,7 @@ fn table(name: &str, effort: Effort, progress: Progress<'_>) -> Result<Table, Se
         fitted: "none".to_owned(),
         figures,
         distributions: Vec::new(),
+        fronts: fronts(&reports, &sleepers),
         notes: notes(for_ns),
     })
 }
@@ -227,6 +229,28 @@ fn throughput(cells: &[Vec<Report>]) -> Vec<Figure> {
 /// CPU time of all threads an operation, ns; none without an operation.
 fn cpu_ns(report: &Report) -> Option<f64> {
     (report.in_time > 0).then(|| report.on_cpu_ns() as f64 / report.in_time as f64)
+}
+
+/// Throughput beside CPU time: of the cells in which no lock was left out, and of the others, of the locks that were in all of them.
+fn fronts(cells: &[Vec<Report>], sleepers: &[Report]) -> Vec<(String, Front)> {
+    let is_crowded = |cell: &[Report]| cell.first().is_some_and(|ours| ours.threads > RACE_ABOVE);
+    let of = |crowded: bool, title: String| {
+        let cells = cells.iter().zip(sleepers).filter(|(cell, _)| is_crowded(cell) == crowded);
+        let entries: Vec<Vec<Entry<'_>>> =
+            cells.map(|(cell, sleeper)| cell.iter().chain([sleeper]).map(entry).collect()).collect();
+        // The first one is that of most cells and locks.
+        Some((title, front::fronts(&entries, &[SLEEPER]).into_iter().next()?))
+    };
+    let few = of(false, format!("up to {RACE_ABOVE} threads"));
+    few.into_iter().chain(of(true, format!("more than {RACE_ABOVE} threads"))).collect()
+}
+
+fn entry(report: &Report) -> Entry<'_> {
+    Entry {
+        name: &report.lock,
+        throughput: report.throughput(),
+        cpu_ns: cpu_ns(report).unwrap_or(f64::INFINITY),
+    }
 }
 
 /// What throughput costs: CPU time beside that of the fastest classic, and both beside the lock that sleeps at once.

@@ -48,6 +48,7 @@ fn table(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> 
         fitted: "none".to_owned(),
         figures: reports.chunks(2).flat_map(compare).collect(),
         distributions: Vec::new(),
+        fronts: Vec::new(),
         notes: vec![format!(
             "The counting lock is {COUNTER}. One seed; runs of {} ms without writes, and {} ms with. They begin with a lock that has not been read yet: ours counts its readers, too, until there have been enough of them to pay for a writer that ends the bias.",
             milliseconds(0),

@@ -90,6 +90,7 @@ fn table(cpus: u32, effort: Effort, progress: Progress<'_>) -> Result<Table, Set
         fitted: "none".to_owned(),
         figures,
         distributions: Vec::new(),
+        fronts: Vec::new(),
         notes: vec![
             "The best classic of a rung is one lock: the one with the highest throughput there. Ours has to reach it, less the spread of the ratio over the seeds, with a longest wait that is no longer.".to_owned(),
             format!("With more than {RACE_ABOVE} threads a classic that does less than half of the fastest one's operations is not simulated to the end: less than a tenth after a fortieth of the time, or less than half after a tenth or after the first seed."),

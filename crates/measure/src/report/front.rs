@@ -3,7 +3,7 @@
 //! Those are the Pareto front: a program that has CPUs to spare takes its fast end, one that shares them its cheap end. A lock that
 //! is not on it has another beside it that does more for less.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::plot::{Place, Plane, Undrawable};
 use super::{Style, table, text};
@@ -28,7 +28,7 @@ impl Entry<'_> {
 }
 
 /// CPU time an operation beside that of others in the same cell.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Price {
     /// ÷ that of the lock with the highest throughput.
     pub of_fastest: f64,
@@ -57,7 +57,7 @@ pub fn price(cell: &[Entry<'_>], name: &str, sleeper: Option<&str>) -> Option<Pr
 }
 
 /// What one lock does over all cells: geometric means.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Mean {
     /// Its name.
     pub name: String,
@@ -73,7 +73,7 @@ pub struct Mean {
 }
 
 /// Locks that ran in the same cells.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Front {
     /// How many cells.
     pub cells: usize,

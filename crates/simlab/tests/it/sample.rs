@@ -1,7 +1,7 @@
 //! Figures that no engine made: what is printed of them stays as it is when the engine is mended.
 
 use spinpark_documents::simulated::{Bins, Bound, Figure, Table, Unit};
-use spinpark_measure::report::front::Price;
+use spinpark_measure::report::front::{Entry, Front, Price, fronts};
 use spinpark_sim::Counts;
 use spinpark_sim::workload::{Gap, Histogram, InTime, Place};
 use spinpark_simlab::simulate::summary::{Fairness, Shares, Spread, Summary};
@@ -94,6 +94,12 @@ pub(crate) fn cells() -> Vec<Cell> {
     ]
 }
 
+fn front() -> Front {
+    let entry = |name, throughput, cpu_ns| Entry { name, throughput, cpu_ns };
+    let cell = vec![entry("fast", 9e6, 400.0), entry("beaten", 6e6, 500.0), entry("sleeps", 3e6, 100.0)];
+    fronts(&[cell], &["sleeps"]).swap_remove(0)
+}
+
 pub(crate) fn documents() -> Vec<(String, Table)> {
     let figure = |name: &str, unit, published, simulated, bound| Figure {
         name: name.to_owned(),
@@ -124,6 +130,7 @@ pub(crate) fn documents() -> Vec<(String, Table)> {
             published: vec![0.0, 0.4, 12.0, 87.6, 0.0, 0.0],
             simulated: vec![0.0, 0.0, 62.0, 33.0, 5.0, 0.0],
         }],
+        fronts: Vec::new(),
         notes: vec![String::from(
             "The second figure is missed: a note that explains why, and is long enough to be broken into two lines here.",
         )],
@@ -135,6 +142,7 @@ pub(crate) fn documents() -> Vec<(String, Table)> {
         fitted: String::from("nothing"),
         figures: vec![figure("gain", Unit::Percent, Some(17.0), 12.0, Some(Bound::Sign))],
         distributions: Vec::new(),
+        fronts: vec![(String::from("up to 64 threads"), front())],
         notes: Vec::new(),
     };
     let three = Table {
@@ -153,6 +161,7 @@ pub(crate) fn documents() -> Vec<(String, Table)> {
             )
         }],
         distributions: Vec::new(),
+        fronts: Vec::new(),
         notes: Vec::new(),
     };
     let named = [("001-v", one), ("004-backoff", two), ("ours-64", three)];

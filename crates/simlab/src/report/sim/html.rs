@@ -130,6 +130,12 @@ fn of_bins(bins: &Bins) -> Shown {
 ///
 /// If the template is wrong.
 pub fn tables(command: &str, end: &str, made: &[(String, Table)]) -> Result<String, Error> {
+    let front = |name: &str, (title, front): &(String, Front)| Section {
+        plot: front.plot(&format!("{name}, {title}")).ok(),
+        title: format!("{name}, {title}: {BESIDE}"),
+        tables: vec![of_front(front)],
+        sentences: vec![front.sentence()],
+    };
     let section = |(name, table): &(String, Table)| {
         let (header, rows) = tables::shown(table);
         let row = |texts: Vec<String>| {
@@ -164,6 +170,10 @@ pub fn tables(command: &str, end: &str, made: &[(String, Table)]) -> Result<Stri
     let sentences = tables::verdict(made, Style::PLAIN);
     let sentences =
         sentences.iter().flat_map(|text| text.lines()).map(|line| line.trim().to_owned()).collect();
-    let sections = made.iter().map(section).collect();
+    let of = |one: &(String, Table)| {
+        let fronts = one.1.fronts.iter().map(|of| front(&one.0, of));
+        std::iter::once(section(one)).chain(fronts).collect::<Vec<_>>()
+    };
+    let sections = made.iter().flat_map(of).collect();
     render(Page { title: "The four documents' tables, simulated", command, end, sentences, sections })
 }

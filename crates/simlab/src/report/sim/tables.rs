@@ -48,6 +48,10 @@ pub fn render(name: &str, made: &Table, style: Style) -> String {
     for bins in &made.distributions {
         let _ = write!(out, "\n{}", distribution(bins, style));
     }
+    for (title, front) in &made.fronts {
+        let _ = writeln!(out, "\n{title}:");
+        out += &front.render("lock", style);
+    }
     for sentence in sentences(made) {
         let _ = writeln!(out, "{}", style.wrap(&sentence, 2));
     }
