@@ -1,6 +1,7 @@
 //! What a thread waits for that sleeps at a futex or a semaphore, by the functions on its stack: from a [table](waits.toml), which
 //! a user may extend.
 
+use std::cell::Cell;
 use std::path::Path;
 
 use serde::Deserialize;
@@ -27,6 +28,9 @@ struct Entry {
     functions: Vec<String>,
     #[serde(default)]
     by: By,
+    /// Some stack has had one of its functions.
+    #[serde(skip)]
+    is_met: Cell<bool>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -149,6 +153,12 @@ impl Waits {
         self.0.len() > 1
     }
 
+    /// The user's entries of which no stack had a function.
+    pub(crate) fn unmet(&self) -> Vec<&str> {
+        let users = self.0.iter().take(self.0.len() - 1).flat_map(|file| &file.wait);
+        users.filter(|entry| !entry.is_met.get()).map(|entry| entry.name.as_str()).collect()
+    }
+
     /// What a thread with this stack waits for, the innermost function first, and how many frames of it belong to that. A stripped
     /// library's own functions have no names: what calls them from the same library tells.
     /// `is_wrapper`: of frames that wrap locks whatever they are.
@@ -175,6 +185,7 @@ impl Waits {
             }
             let entry =
                 self.0.iter().flat_map(|file| &file.wait).find(|entry| fits_any(&entry.functions, function));
+            entry.inspect(|entry| entry.is_met.set(true));
             let is_part = || {
                 let frames = self.0.iter().flat_map(|file| &file.frames);
                 frames.into_iter().any(|frames| fits_any(&frames.functions, function))

@@ -131,6 +131,12 @@ impl Symbols {
         Self { waits, ..self }
     }
 
+    /// The entries of the user's table of which no stack had a function.
+    #[must_use]
+    pub fn unmet_waits(&self) -> Vec<&str> {
+        self.waits.unmet()
+    }
+
     /// Whether that is a user's.
     pub(crate) fn has_users_waits(&self) -> bool {
         self.waits.is_users()

@@ -112,6 +112,9 @@ pub(crate) fn run(profile: &Profile) -> anyhow::Result<Exit> {
     }
     let saved = json::save(&directory, &loaded.profiles, profile.max_size);
     let shown = shower.show(&loaded);
+    if let Some(text) = unmet(&symbols) {
+        say.wrapped(&text, 0);
+    }
     if let Err(error) = saved {
         say.line(format_args!(
             "Warning: cannot write {}: {error}. The recording is there, but without symbols: they are looked up again by \
@@ -171,7 +174,21 @@ pub(crate) fn report(report: &Report) -> anyhow::Result<ExitCode> {
     let mut symbols = Symbols::new().with_debuginfod().with_waits(waits(&report.show)?);
     let loaded = json::load(&report.directory, &mut symbols)?;
     shower.show(&loaded)?;
+    if let Some(text) = unmet(&symbols) {
+        Say { on_stderr: true }.wrapped(&text, 0);
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What of the user's table of waits was of no use.
+fn unmet(symbols: &Symbols) -> Option<String> {
+    let unmet = symbols.unmet_waits();
+    (!unmet.is_empty()).then(|| {
+        format!(
+            "No stack has a function of these entries of the table of waits: {}. A pattern fits the whole name of a function, without              its parameters.",
+            unmet.join(", ")
+        )
+    })
 }
 
 /// The part of the run that is wanted, ns after the start.

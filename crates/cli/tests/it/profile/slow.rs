@@ -52,5 +52,13 @@ fn slow_waits_parts_and_tables() {
         .fails(2, &["waits.toml is no table of waits", "unknown variant `lock`"]);
     let table = "[[wait]]\nis = \"mutex\"\nname = \"Gate\"\nfunctions = [\"wait_semaphore\"]\n";
     fs::write(path.join("waits.toml"), table).expect("a file");
-    report(&["--waits", "waits.toml"]).succeeds(&["All waiting is on one Gate, `semaphore`"]);
+    let named = report(&["--waits", "waits.toml"]);
+    named.succeeds(&["All waiting is on one Gate, `semaphore`"]);
+    assert!(!named.stderr.contains("No stack has"), "{}", named.stderr);
+    let table = format!("{table}{}", table.replace("wait_", "want_").replace("Gate", "Door"));
+    fs::write(path.join("waits.toml"), table).expect("a file");
+    let named = report(&["--waits", "waits.toml"]);
+    named.succeeds(&["one Gate"]);
+    let unmet = "No stack has a function of these entries of the table of waits: Door.";
+    assert!(named.stderr.contains(unmet), "{}", named.stderr);
 }
