@@ -64,6 +64,8 @@ impl World {
             What::Timer { thread, epoch } => self.end_sleep(thread, epoch, Wait::TimedOut),
             What::Signal { thread, epoch } => self.end_sleep(thread, epoch, Wait::Woken),
             What::Slice { cpu, epoch } => self.end_slice(cpu, epoch),
+            What::Share { cpu, epoch } => self.end_share(cpu, epoch),
+            What::Quota { is_new } => self.give_out(is_new),
             What::Tick { cpu } => self.tick(cpu),
             What::Balance => self.balance(),
         }

@@ -50,12 +50,18 @@ impl World {
             return None;
         }
         let cache = self.places.cache_of(self.places.core_of(cpu));
-        let from = self.cpus_of(cache).max_by_key(|other| self.cpus[other.0 as usize].queue.len())?;
+        let is_fit = |other: &CpuId| !self.cpus[other.0 as usize].is_throttled;
+        let from =
+            self.cpus_of(cache).filter(is_fit).max_by_key(|other| self.cpus[other.0 as usize].queue.len())?;
         self.take_from(from, cpu)
     }
 
     /// Takes a thread from the queue of `from` that may use `to`.
     fn take_from(&mut self, from: CpuId, to: CpuId) -> Option<ThreadId> {
+        // Threads of a throttled CPU stay with it.
+        if self.cpus[from.0 as usize].is_throttled {
+            return None;
+        }
         let place = self.cpus[from.0 as usize].queue.iter().rposition(|&thread| self.may_use(thread, to))?;
         Some(self.dequeue(from, place))
     }
@@ -76,6 +82,9 @@ impl World {
                 return;
             }
             let cpu = CpuId(number);
+            if self.cpu(cpu).is_throttled {
+                continue;
+            }
             let mine = self.load(cpu);
             let Some(busiest) = (0..self.cpus.len() as u32).map(CpuId).max_by_key(|&other| self.load(other))
             else {
@@ -93,13 +102,17 @@ impl World {
         }
     }
 
+    /// Threads that have this CPU or wait for it; of a throttled one, none could be taken.
     fn load(&self, cpu: CpuId) -> usize {
         let cpu = &self.cpus[cpu.0 as usize];
+        if cpu.is_throttled {
+            return 0;
+        }
         cpu.queue.len() + usize::from(cpu.current.is_some())
     }
 
     fn land(&mut self, thread: ThreadId, cpu: CpuId) {
-        if self.cpu(cpu).current.is_none() {
+        if self.cpu(cpu).current.is_none() && self.may_run(cpu) {
             self.dispatch(thread, cpu, self.costs.idle_exit, self.costs.switch);
         } else {
             self.enqueue(thread, cpu);

@@ -3,5 +3,6 @@
 mod balance;
 mod barrier;
 mod futex;
+mod quota;
 mod schedule;
 mod spinlock;

@@ -20,9 +20,10 @@ impl World {
         thread.used += ran;
         thread.vruntime += ran;
         let vruntime = thread.vruntime;
-        let cpu = self.cpu(cpu);
+        let (on, cpu) = (cpu, self.cpu(cpu));
         cpu.busy += in_time;
         cpu.min_vruntime = cpu.min_vruntime.max(vruntime.min(cpu.min_vruntime + ran));
+        self.use_quota(on, ran);
     }
 
     /// How much CPU time a thread has used, ps.
@@ -123,10 +124,17 @@ impl World {
 
     /// The CPU has no thread: it takes the next one of its queue, or one from another CPU, or is idle.
     pub(super) fn pick_next(&mut self, cpu: CpuId) {
-        let next = if self.cpu(cpu).queue.is_empty() { self.pull(cpu) } else { Some(self.dequeue(cpu, 0)) };
+        let next = match self.cpu(cpu).queue.is_empty() {
+            _ if self.queued == 0 || !self.may_run(cpu) => None,
+            true => self.pull(cpu),
+            false => Some(self.dequeue(cpu, 0)),
+        };
         match next {
             Some(thread) => self.dispatch(thread, cpu, 0, self.costs.switch),
-            None => self.cpu(cpu).idle_since = self.now,
+            None => {
+                self.cpu(cpu).idle_since = self.now;
+                self.give_back(cpu);
+            }
         }
     }
 
@@ -165,6 +173,7 @@ impl World {
         if !cpu_state.queue.is_empty() {
             self.plan_slice(cpu);
         }
+        self.plan_end_of_share(cpu, on_since);
     }
 
     fn migration_cost(&self, from: CpuId, to: CpuId) -> Ps {
@@ -248,7 +257,7 @@ impl World {
         let floor = self.cpu(target).min_vruntime.saturating_sub(costs.credit);
         let woken = &mut self.threads[thread];
         woken.vruntime = woken.vruntime.max(floor);
-        if self.cpu(target).current.is_none() {
+        if self.cpu(target).current.is_none() && self.may_run(target) {
             let idle = now.saturating_sub(self.cpu(target).idle_since);
             let exit = if idle >= costs.deep_after { costs.deep_exit } else { costs.idle_exit };
             let is_here = waker == Some(target);

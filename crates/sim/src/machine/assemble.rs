@@ -55,7 +55,15 @@ fn shape(sheet: &Sheet) -> Result<Shape, MachineError> {
         return Err(sheet.bad("shape", &what));
     }
     let hops = links(sheet, sockets)?;
-    Ok(Shape { sockets, caches, cores, threads, hops, usable: sockets * caches * cores * threads })
+    Ok(Shape {
+        sockets,
+        caches,
+        cores,
+        threads,
+        hops,
+        usable: sockets * caches * cores * threads,
+        quota: None,
+    })
 }
 
 fn links(sheet: &Sheet, sockets: u32) -> Result<Vec<Vec<u32>>, MachineError> {

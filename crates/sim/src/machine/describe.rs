@@ -87,9 +87,13 @@ fn shape_in_words(machine: &Machine, sheet: &Sheet) -> String {
         words.push(some(shape.threads, "hardware thread"));
     }
     let all = words.join(" × ");
-    match shape.usable {
+    let used = match shape.usable {
         usable if usable == shape.all_cpus() => all,
         1 => format!("{all}, of which the first CPU is used"),
         usable => format!("{all}, of which the first {usable} CPUs are used"),
+    };
+    match shape.quota {
+        Some(quota) => format!("{used}, with a quota of {quota} CPUs in 100 ms"),
+        None => used,
     }
 }

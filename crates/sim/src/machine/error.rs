@@ -31,6 +31,18 @@ pub enum MachineError {
         /// What can be written.
         example: String,
     },
+    /// A machine with a quota that none can have.
+    #[error(
+        "there is no machine `{name}`: it has a quota of {least} CPUs at least, and of as many as it has at most: {example}"
+    )]
+    Quota {
+        /// The name.
+        name: String,
+        /// The least quota, CPUs.
+        least: f64,
+        /// What can be written.
+        example: String,
+    },
     /// A plain machine of no number of cores.
     #[error(
         "there is no machine `{name}`: write plain-N, with a number of cores from 1 to {most}, as in plain-8"

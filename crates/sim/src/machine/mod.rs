@@ -66,6 +66,9 @@ pub struct Shape {
     pub hops: Vec<Vec<u32>>,
     /// How many of the CPUs may be used: the first so many. All, unless [`Machine::limited_to`] said otherwise.
     pub usable: u32,
+    /// How many CPUs the quota of the process comes to (`cpu.max`, with a period of 100 ms); none: there is no quota.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quota: Option<f64>,
 }
 
 /// What it costs to get at a cache line.

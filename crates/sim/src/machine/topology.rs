@@ -86,6 +86,12 @@ impl Machine {
         self.shape.usable = cpus.clamp(1, self.shape.all_cpus());
         self
     }
+
+    /// How many threads can run at a time without being throttled: what a program counts as its CPUs.
+    #[must_use]
+    pub(crate) fn counted_cpus(&self) -> u32 {
+        self.shape.quota.map_or(self.cpus(), |quota| self.cpus().min(quota.ceil() as u32))
+    }
 }
 
 /// The names of topologies, in the order in which they are listed.
@@ -152,7 +158,7 @@ mod tests {
 
     fn shape(sockets: u32, caches: u32, cores: u32, threads: u32) -> Shape {
         let usable = sockets * caches * cores * threads;
-        Shape { sockets, caches, cores, threads, hops: hops("ring", sockets).unwrap(), usable }
+        Shape { sockets, caches, cores, threads, hops: hops("ring", sockets).unwrap(), usable, quota: None }
     }
 
     #[test]

@@ -41,7 +41,7 @@ fn transfer<R>(act: impl FnOnce(&mut TransferCost) -> R) -> R {
 impl<T: Tuned> SpinPolicy for Sim<T> {
     fn can_spin(kind: Spin) -> bool {
         is_inside()
-            && world(|world| world.cpus.len() > 1)
+            && Self::cpus() > 1
             && spin_stats(|spin_stats| spin_stats.spins_pay(kind))
     }
 
@@ -69,11 +69,12 @@ impl<T: Tuned> SpinPolicy for Sim<T> {
     }
 
     fn cpus() -> u32 {
-        if is_inside() { world(|world| world.cpus.len() as u32) } else { 1 }
+        if is_inside() { world(|world| world.counted_cpus) } else { 1 }
     }
 
     fn wakes_unmarked() -> bool {
-        is_inside() && Self::cpus() == 1
+        // Not with a quota of one.
+        is_inside() && world(|world| world.cpus.len() == 1)
     }
 
     fn only_cpu() -> Option<u32> {

@@ -21,6 +21,10 @@ pub(crate) enum What {
     Drain { thread: ThreadId },
     /// A time slice may be over.
     Slice { cpu: CpuId, epoch: u32 },
+    /// A CPU may have used up its share of the quota.
+    Share { cpu: CpuId, epoch: u32 },
+    /// There is a new quota, or some of it was given back.
+    Quota { is_new: bool },
     /// A CPU's timer ticks.
     Tick { cpu: CpuId },
     /// Threads that wait for a CPU are spread.

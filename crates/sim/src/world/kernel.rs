@@ -27,6 +27,27 @@ pub(crate) struct Cpu {
     pub(crate) idle_since: Ps,
     /// How long it had something to do, and was out of idle, until the run's time was over.
     pub(crate) busy: Ps,
+    /// What is left of its share of the quota, ps; below 0: what it has had too much.
+    pub(crate) granted: i64,
+    /// Nothing is left for it, until [`Quota`] is filled up.
+    pub(crate) is_throttled: bool,
+}
+
+/// A quota of CPU time, ps.
+#[derive(Debug)]
+pub(crate) struct Quota {
+    /// What each period has.
+    pub(crate) each: i64,
+    /// What no CPU has taken.
+    pub(crate) left: i64,
+    pub(crate) is_refill_planned: bool,
+    pub(crate) is_slack_planned: bool,
+}
+
+impl Quota {
+    pub(crate) fn new(each: i64) -> Self {
+        Self { each, left: each, is_refill_planned: false, is_slack_planned: false }
+    }
 }
 
 /// All sleepers of a futex, oldest first.

@@ -30,7 +30,7 @@ use event::Events;
 pub(crate) use event::What;
 pub use ids::ThreadId;
 pub(crate) use ids::{Cache, Core, CpuId, LineId};
-use kernel::{Cpu, Futexes, SpinLocks};
+use kernel::{Cpu, Futexes, Quota, SpinLocks};
 use memory::{Buffers, Lines};
 use places::Places;
 pub(crate) use recent::Delay;
@@ -54,9 +54,12 @@ pub(crate) struct World {
     /// Whether it runs now.
     pub(crate) is_running: bool,
     pub(crate) cpus: Vec<Cpu>,
+    /// How many a program counts: no more than its quota comes to.
+    pub(crate) counted_cpus: u32,
     /// How many threads wait for CPUs.
     pub(crate) queued: usize,
     pub(crate) balance_planned: bool,
+    pub(crate) quota: Option<Quota>,
     pub(crate) memory: Lines,
     pub(crate) buffers: Buffers,
     pub(crate) futexes: Futexes,
@@ -106,8 +109,10 @@ impl World {
             running: ThreadId(0),
             is_running: false,
             cpus: (0..cpus).map(|_| Cpu::default()).collect(),
+            counted_cpus: machine.counted_cpus(),
             queued: 0,
             balance_planned: false,
+            quota: shape.quota.map(|cpus| Quota::new(Self::quota_of(cpus))),
             memory: Lines::default(),
             buffers: Buffers::default(),
             futexes: Futexes::default(),

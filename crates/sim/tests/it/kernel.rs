@@ -39,6 +39,41 @@ fn idle_cpus_take_waiting_threads() {
 }
 
 #[test]
+fn a_quota_is_what_all_cpus_may_give_in_a_period() {
+    let elapsed = |machine: &str, threads: usize| {
+        let mut simulation = Simulation::new(&Machine::choose(machine).unwrap());
+        (0..threads).for_each(|_| {
+            simulation.thread(|| here::compute(99_000_000));
+        });
+        let outcome = simulation.run().unwrap();
+        let ran: u64 = outcome.threads.iter().map(|thread| thread.on_cpu_ns).sum();
+        assert!((ran as f64 / 99e6 - threads as f64).abs() < 0.05 * threads as f64, "{machine}: {ran}");
+        outcome.elapsed_ns as f64 / 1e6
+    };
+    // 200 ms a period, used up after 25 ms of it; what CPUs keep comes on top.
+    let eight = elapsed("plain-8:8/2", 8);
+    assert!((305.0..330.0).contains(&eight), "{eight} ms");
+    let two = elapsed("plain-8:8/2", 2);
+    assert!((99.0..101.0).contains(&two), "two threads have what they want: {two} ms");
+    let one = elapsed("plain-8:8/0.5", 1);
+    assert!((149.0..150.0).contains(&one), "{one} ms");
+}
+
+#[test]
+fn a_wake_up_of_a_throttled_cpu_waits_for_the_next_period() {
+    let mut simulation = Simulation::new(&Machine::choose("plain-1:1/0.5").unwrap());
+    let woken = Rc::new(Cell::new(0.0));
+    let at = woken.clone();
+    simulation.thread(|| here::compute(80_000_000));
+    simulation.thread(move || {
+        here::sleep(60_000_000); // until the quota is used up
+        at.set(here::now());
+    });
+    simulation.run().unwrap();
+    assert!((100e6..101e6).contains(&woken.get()), "{} ns", woken.get());
+}
+
+#[test]
 fn kernel_code_is_not_preempted_where_the_machine_says_so() {
     for preempts_kernel in [false, true] {
         let mut machine = Machine::plain(1);
