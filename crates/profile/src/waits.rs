@@ -185,7 +185,10 @@ impl Waits {
             }
             let entry =
                 self.0.iter().flat_map(|file| &file.wait).find(|entry| fits_any(&entry.functions, function));
-            entry.inspect(|entry| entry.is_met.set(true));
+            let users = self.0.iter().take(self.0.len() - 1).flat_map(|file| &file.wait);
+            users
+                .filter(|entry| fits_any(&entry.functions, function))
+                .for_each(|entry| entry.is_met.set(true));
             let is_part = || {
                 let frames = self.0.iter().flat_map(|file| &file.frames);
                 frames.into_iter().any(|frames| fits_any(&frames.functions, function))

@@ -1,5 +1,10 @@
 /* Stacks that are not a thread's own, or hardly large enough. */
 #include "safe.h"
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <ucontext.h>
 
 static void *make_stack(size_t bytes)
@@ -92,6 +97,78 @@ static void scene_handler_over_fiber(void)
     say(4);
 }
 
+#if defined __x86_64__
+/* Made code without unwind tables, with frame pointers: calls its argument, from a frame below another. */
+static void (*make_code(void))(void (*)(void))
+{
+    static const unsigned char code[] = {
+        0x55, 0x48, 0x89, 0xe5, 0xe8, 2, 0, 0, 0, 0x5d, 0xc3, /* push %rbp; mov %rsp, %rbp; call 1f; pop %rbp; ret */
+        0x55, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0x5d, 0xc3,       /* 1: push %rbp; mov %rsp, %rbp; call *%rdi; pop %rbp; ret */
+    };
+    void *memory = make_stack(4096);
+    memcpy(memory, code, sizeof code);
+    CHECK(mprotect(memory, 4096, PROT_READ | PROT_EXEC) == 0);
+    return (void (*)(void (*)(void)))memory;
+}
+static void (*made)(void (*)(void));
+
+static void raise_in_made_code(void)
+{
+    made(raise_signal);
+}
+
+static void wait_in_made_code(void)
+{
+    made(wait_for_mutex);
+}
+
+/* A caller that no stack has had. */
+static void wait_in_made_code_again(void)
+{
+    made(wait_for_mutex);
+    atomic_thread_fence(memory_order_seq_cst);
+}
+
+/* The handler's stack lies in the thread's own: below the frames that are followed. */
+NOINLINE static void handle_in_own_stack(void)
+{
+    static _Alignas(16) char *stack;
+    char room[65536];
+    stack = room;
+    handle_on(stack, sizeof room);
+    for (int i = 0; i < 4; i++)
+        while_held(raise_in_made_code);
+    stack_t none = {.ss_flags = SS_DISABLE};
+    CHECK(sigaltstack(&none, NULL) == 0);
+}
+
+/* Then in a sandbox that kills for the calls by which code could be read. */
+static void scene_made_code(void)
+{
+    made = make_code();
+    while_held(wait_in_made_code);
+    handle_in_own_stack();
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 2, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pread64, 1, 0),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+    };
+    struct sock_fprog program = {5, filter};
+    CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+    CHECK(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) == 0);
+    for (int i = 0; i < 4; i++)
+        while_held(wait_in_made_code_again);
+    say(18);
+}
+#else
+static void scene_made_code(void)
+{
+    FAIL("code is made for x86-64 only");
+}
+#endif
+
 static void wait_in_small_thread(void)
 {
     pthread_attr_t attributes;
@@ -118,4 +195,4 @@ static void scene_small_stacks(void)
     say(4);
 }
 
-MAIN({"coroutines", scene_coroutines}, {"handler-over-fiber", scene_handler_over_fiber}, {"small-stacks", scene_small_stacks})
+MAIN({"coroutines", scene_coroutines}, {"made-code", scene_made_code}, {"handler-over-fiber", scene_handler_over_fiber}, {"small-stacks", scene_small_stacks})

@@ -93,6 +93,11 @@ impl Recorder {
         stack
     }
 
+    /// Whether the address was one to return to before.
+    pub(super) fn is_return_address(&self, address: usize) -> bool {
+        self.shared.get().is_some_and(|shared| shared.steps.knows(address))
+    }
+
     /// Replaces a trace by what unwinding tells, if there is time for it.
     #[cold]
     #[inline(never)]
@@ -101,12 +106,17 @@ impl Recorder {
         let lived = self.ticks.ns(start.saturating_sub(own.table().since));
         let spent = self.ticks.ns(own.unwinding().get());
         if spent.saturating_mul(MAY_UNWIND) > lived.saturating_add(AT_FIRST * MAY_UNWIND) {
+            // As far as it could be followed.
             if !is_followed {
-                *trace = Trace::of_caller(site);
+                match trace.depth {
+                    0 | 1 => *trace = Trace::of_caller(site),
+                    _ => (trace.is_cut, trace.is_for_now) = (true, true),
+                }
+                trace.method = self.unwinder.method();
             }
             return;
         }
-        *trace = self.unwinder.capture(site, own.bounds(), own.id(), &|address| self.is_code(address));
+        *trace = self.unwinder.capture(site, own.bounds(), own.id(), self);
         if let Some(shared) =
             self.shared.get().filter(|_| trace.method != Method::Caller && !trace.is_for_now)
         {

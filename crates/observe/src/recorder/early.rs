@@ -96,7 +96,7 @@ impl Recorder {
             let id = raw::thread_id();
             if slot.writer.compare_exchange(0, id, Acquire, Relaxed).is_ok() {
                 let bounds = stack_bounds::of_this_thread(&self.main_stack);
-                let trace = self.unwinder.capture(site, bounds, id, &|address| self.is_code(address));
+                let trace = self.unwinder.capture(site, bounds, id, self);
                 noted.store(0, Relaxed);
                 fence(Release); // a reader that sees the new stack sees that the address is another
                                 // SAFETY: this thread is the only writer; a reader looks at the address again.

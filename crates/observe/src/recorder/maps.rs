@@ -43,18 +43,25 @@ pub(crate) struct Code {
     is_busy: AtomicU32,
     /// How many snapshots there are.
     snapshots: AtomicU32,
+    /// Which half of `pieces` is that of the latest snapshot (the highest bit), and how many there are.
     count: AtomicU32,
-    pieces: [[AtomicU64; 2]; PIECES],
+    pieces: [[[AtomicU64; 2]; PIECES]; 2],
+    /// How many the other half has. Used by the busy thread only.
+    filled: AtomicU32,
+    /// How often the maps were read for an address that may be code.
+    doubts: AtomicU32,
+    /// How often code was read.
+    reads: AtomicU32,
     /// What the busy thread reads: a thread that has to wait may have little stack.
     bytes: UnsafeCell<[u8; 4096]>,
 }
 
 impl Code {
     fn has(&self, address: u64) -> bool {
-        let count = (self.count.load(Acquire) as usize).min(PIECES);
         let is_in =
             |piece: &[AtomicU64; 2]| (piece[0].load(Relaxed)..piece[1].load(Relaxed)).contains(&address);
-        self.pieces[..count].iter().any(is_in)
+        let (half, count) = halves(self.count.load(Acquire));
+        self.pieces[half][..count].iter().any(is_in)
     }
 
     /// Whether a module was unloaded since the latest snapshot.
@@ -85,13 +92,24 @@ impl Code {
     }
 
     fn add(&self, from: u64, to: u64) {
-        let count = self.count.load(Relaxed) as usize;
-        if let Some(piece) = self.pieces.get(count) {
+        let (shown, _) = halves(self.count.load(Relaxed));
+        let filled = self.filled.load(Relaxed);
+        if let Some(piece) = self.pieces[1 - shown].get(filled as usize) {
             piece[0].store(from, Relaxed);
             piece[1].store(to, Relaxed);
-            self.count.store(count as u32 + 1, Release);
+            self.filled.store(filled + 1, Relaxed);
         }
     }
+
+    /// The other half is that of the latest snapshot from now on.
+    fn show(&self) {
+        let (shown, _) = halves(self.count.load(Relaxed));
+        self.count.store((1 - shown as u32) << 31 | self.filled.load(Relaxed), Release);
+    }
+}
+
+fn halves(count: u32) -> (usize, usize) {
+    ((count >> 31) as usize, (count & !(1 << 31)) as usize)
 }
 
 impl Recorder {
@@ -119,6 +137,39 @@ impl Recorder {
         self.shared.get().is_some_and(|shared| shared.code.has(address))
     }
 
+    /// The same after another look, if this is in no module: of a few addresses only, since junk may be meant.
+    pub(super) fn is_new_code(&self, address: u64) -> bool {
+        const LOOKS: u32 = 8;
+        let Some(shared) = self.shared.get() else { return false };
+        if !(1 << 16..1 << 47).contains(&address) || shared.code.doubts.fetch_add(1, Relaxed) >= LOOKS {
+            shared.code.doubts.fetch_min(LOOKS, Relaxed);
+            return false;
+        }
+        self.snapshot_for(&[address]);
+        shared.code.has(address)
+    }
+
+    /// The code before an address, if there is memory. By the calls with which build ids are read, a number of times, and not in a
+    /// sandbox, which might kill for them.
+    pub(super) fn code_before(&self, address: usize) -> Option<[u8; 8]> {
+        const READS: u32 = 1000;
+        let reads = &self.shared.get()?.code.reads;
+        let from = (address as u64).checked_sub(8)?;
+        if reads.load(Relaxed) >= READS || raw::sandbox() != self.sandbox.load(Relaxed) {
+            return None;
+        }
+        reads.fetch_add(1, Relaxed);
+        let memory = raw::open_read(c"/proc/self/mem");
+        let identity = (memory >= 0).then(|| raw::identity(memory)).flatten()?;
+        let mut code = [0; 8];
+        let is_read = raw::read_at(memory, &mut code, from) == 8;
+        // As in `take_snapshot`.
+        if raw::identity(memory) == Some(identity) {
+            raw::close(memory);
+        }
+        is_read.then_some(code)
+    }
+
     /// Copies the maps. A line of text may be cut where the region ends.
     #[cold]
     #[inline(never)]
@@ -127,7 +178,7 @@ impl Recorder {
         code.unloads_seen.store(code.unloads.load(Acquire), Release);
         code.unidentified_count.store(0, Relaxed);
         code.snapshots.store(number + 1, Release);
-        code.count.store(0, Release);
+        code.filled.store(0, Relaxed);
         let mut line = Line { bytes: [0; 128], length: 0 };
         line.text(b"@ ");
         line.number(u64::from(number));
@@ -160,6 +211,7 @@ impl Recorder {
         if is_ours() {
             raw::close(file);
         }
+        code.show();
         self.identify(code, buffer);
     }
 
@@ -371,6 +423,7 @@ pub(super) fn put_digits(number: u64, base: u64, at_least: u32, put: &mut dyn Fn
         count += 1;
     }
     for place in (0..count).rev() {
-        put(&[b"0123456789abcdef"[(number / base.pow(place) % base) as usize]]);
+        let above = base.checked_pow(place).map_or(0, |unit| number / unit);
+        put(&[b"0123456789abcdef"[(above % base) as usize]]);
     }
 }

@@ -30,6 +30,8 @@ const CHANGE_BITS: u32 = 2;
 const END: u32 = (1 << STEP_BITS) - 1;
 /// No one step is right, or it is too large to be kept.
 const VARIES: u32 = END - 1;
+/// The frame pointer that lies below this return address leads to the next one.
+const BY_FRAME: u32 = END - 2;
 const MOST_CHANGES: u32 = (1 << CHANGE_BITS) - 1;
 
 fn word(address: usize, changes: u32, step: u32) -> u64 {
@@ -78,6 +80,11 @@ impl Steps {
         None
     }
 
+    /// Whether this is an address from which steps are known.
+    pub(super) fn knows(&self, address: usize) -> bool {
+        self.of(address).is_some()
+    }
+
     /// The step from this return address was seen to be `step`.
     fn set(&self, address: usize, step: u32) {
         if address == 0 || address >> 48 != 0 {
@@ -116,21 +123,29 @@ impl Steps {
             }
             let next = match places.get(at + 1) {
                 Some(0) => continue,
+                Some(_) if at >= trace.by_frame => {
+                    self.set(address, BY_FRAME);
+                    continue;
+                }
                 Some(next) => *next,
                 None if !trace.is_cut => {
                     self.set(address, END);
                     continue;
                 }
-                None if trace.place_beyond != 0 => trace.place_beyond,
+                None if trace.place_beyond != 0 && at < trace.by_frame => trace.place_beyond,
                 None => continue,
             };
-            self.set(address, next.saturating_sub(places[at]).min(VARIES));
+            let step = next.saturating_sub(places[at]);
+            self.set(address, if step < BY_FRAME { step } else { VARIES });
         }
     }
 
-    /// Fills `trace` with the stack above `site`; whether that was possible. What it has else is not the stack.
+    /// Fills `trace` with the stack above `site`; whether that was possible. Otherwise it has the part of it of which the steps are
+    /// known, and the next address.
     #[inline]
     pub(crate) fn walk(&self, site: Site, bounds: Bounds, trace: &mut Trace) -> bool {
+        trace.depth = 0;
+        trace.by_frame = FRAMES;
         if !bounds.has(site.stack as usize) {
             return false;
         }
@@ -139,13 +154,28 @@ impl Steps {
             trace.frames[depth] = address as u64;
             trace.places[depth] = place;
             depth += 1;
-            let Some(step) = self.of(address).filter(|step| *step != VARIES) else { return false };
+            let Some(step) = self.of(address) else { return false };
+            // An address of which nothing is known may be none.
+            trace.depth = depth;
+            if step == VARIES {
+                return false;
+            }
             trace.is_cut = depth == FRAMES && step != END;
             if step == END || depth == FRAMES {
-                trace.depth = depth;
                 return true;
             }
-            place += step;
+            if step == BY_FRAME {
+                // SAFETY: a word of this thread's own stack, below one that was read, above the call.
+                let frame =
+                    unsafe { site.stack.wrapping_add(place.saturating_sub(1) as usize).read_volatile() };
+                let up = frame.wrapping_add(8).wrapping_sub(site.stack as usize) / 8;
+                match u32::try_from(up) {
+                    Ok(up) if up > place && frame % 8 == 0 => place = up,
+                    _ => return false,
+                }
+            } else {
+                place += step;
+            }
             let at = site.stack.wrapping_add(place as usize);
             if step == 0 || !bounds.has(at as usize) {
                 return false;

@@ -5,11 +5,10 @@
 //! later it finds tables without a lock (`_dl_find_object`); with an older one it takes the loader's, which a thread that
 //! waits for this one may hold: there, and without the library, the frame pointers are followed, with bounds.
 //!
-//! Code that was made at run time (a JVM's, V8's) and some written in assembly has no tables. Where the unwinder ends there, the
-//! chain of frame pointers is followed from the one that it has restored for that frame, as long as it leads upwards on the
-//! thread's own stack from return address to return address: behind a call, or, as a JVM's interpreter pushes them, in known
-//! code. Functions that use the register for something else are missing then; a JVM keeps frame pointers with
-//! `-XX:+PreserveFramePointer`, V8 always.
+//! Code that was made at run time (a JVM's, JavaScript's) and some written in assembly has no tables. Where the unwinder ends
+//! there, the chain of frame pointers is followed from the one that it has restored for that frame
+//! ([`Unwinder::follow_made_code`]). Functions that use the register for something else are missing then; a JVM keeps frame
+//! pointers with `-XX:+PreserveFramePointer`, JavaScript's engines always.
 //!
 //! A stack that is not the thread's own is not unwound ([`super::stack_bounds`]), nor any while a thread holds the
 //! unwinder's own mutex ([`super::unwinder_lock`]), nor that of a call from the unwinder, which is about to lock it:
@@ -28,6 +27,7 @@ use spinpark_linux::{lookup, raw, Library, Scope};
 use super::site::Site;
 use super::stack_bounds::Bounds;
 use super::unwinder_lock::UnwinderLock;
+use super::Recorder;
 use crate::format::FRAMES;
 
 /// How a stack was captured; the numbers of the file.
@@ -51,6 +51,8 @@ pub(crate) struct Trace {
     pub(crate) place_beyond: u32,
     /// Another time there may be more.
     pub(crate) is_for_now: bool,
+    /// From this one on, addresses were found by frame pointers: below each lies that of the next.
+    pub(crate) by_frame: usize,
 }
 
 impl Trace {
@@ -63,6 +65,7 @@ impl Trace {
             places: [0; FRAMES],
             place_beyond: 0,
             is_for_now: false,
+            by_frame: FRAMES,
         }
     }
 
@@ -106,8 +109,8 @@ type GetIpInfo = unsafe extern "C" fn(*mut Context, *mut c_int) -> usize;
 type GetCfa = unsafe extern "C" fn(*mut Context) -> usize;
 type GetRegister = unsafe extern "C" fn(*mut Context, c_int) -> usize;
 
-/// The number of the frame pointer in unwind tables.
-const FRAME_POINTER: c_int = if cfg!(target_arch = "x86_64") { 6 } else { 29 };
+/// The number of the frame pointer in unwind tables, on x86-64.
+const FRAME_POINTER: c_int = 6;
 
 /// glibc's `struct dl_find_object`: what is at an address.
 #[repr(C)]
@@ -214,26 +217,19 @@ impl Unwinder {
         }
     }
 
-    /// Captures the stack above `site`: of `thread`, whose own stack lies in `bounds`. `is_code` tells of an address whether there is
-    /// code, as far as is known.
-    pub(crate) fn capture(
-        &self,
-        site: Site,
-        bounds: Bounds,
-        thread: u32,
-        is_code: &dyn Fn(u64) -> bool,
-    ) -> Trace {
+    /// Captures the stack above `site`: of `thread`, whose own stack lies in `bounds`.
+    pub(crate) fn capture(&self, site: Site, bounds: Bounds, thread: u32, recorder: &Recorder) -> Trace {
         let is_unwound = !self.backtrace.load(Relaxed).is_null();
         let is_for_now = is_unwound && self.lock.is_held(thread);
         if is_unwound && (is_for_now || self.calls(site) || !bounds.has_room(site)) {
             return Trace { is_for_now, ..Trace::of_caller(site) };
         }
-        self.walk(site, bounds, is_code)
+        self.walk(site, bounds, recorder)
     }
 
     // Not a part of its caller, which may have little room on the stack.
     #[inline(never)]
-    fn walk(&self, site: Site, bounds: Bounds, is_code: &dyn Fn(u64) -> bool) -> Trace {
+    fn walk(&self, site: Site, bounds: Bounds, recorder: &Recorder) -> Trace {
         let mut walk = Walk {
             site,
             bounds,
@@ -261,24 +257,55 @@ impl Unwinder {
         let mut trace = walk.trace;
         if trace.depth > 0 {
             trace.method = Method::Tables;
-            if let Some((place, frame)) = walk.reached.filter(|_| bounds != Bounds::UNKNOWN) {
-                let is_caller = |place: usize, address: usize| {
-                    bounds.has(place) && (is_behind_call(address) || is_code(address as u64))
-                };
-                follow_frames(site, bounds, (place, frame), &is_caller, &mut trace);
+            if let Some(from) = walk.reached.filter(|_| bounds != Bounds::UNKNOWN) {
+                self.follow_made_code(site, bounds, from, recorder, &mut trace);
             }
             return trace;
         }
         trace.push(site.caller(), 0);
         if self.by_frame.load(Relaxed) != 0 {
-            let from = (site.stack as usize, site.frame as usize);
-            trace.method = Method::FramePointers;
-            follow_frames(site, bounds, from, &|_, address| address >= 1 << 16, &mut trace);
-            if trace.depth == 1 {
-                trace.method = Method::Caller;
-            }
+            follow_frames(site, bounds, &mut trace);
         }
         trace
+    }
+
+    /// Goes on by frame pointers, `from` the place of a return address and the frame pointer of the frame above it: upwards on the
+    /// thread's own stack, to return addresses. Those lie behind a call; a JVM's interpreter pushes others, into made code.
+    fn follow_made_code(
+        &self,
+        site: Site,
+        bounds: Bounds,
+        from: (usize, usize),
+        recorder: &Recorder,
+        trace: &mut Trace,
+    ) {
+        let (mut below, mut frame) = from;
+        // What lies above a call on its own stack is there.
+        let is_own = |place: usize| bounds.has(place) && place >= site.stack as usize;
+        if !is_own(below) {
+            return;
+        }
+        trace.by_frame = trace.depth;
+        let is_called = |address: usize| {
+            recorder.is_return_address(address) || recorder.code_before(address).is_some_and(ends_in_call)
+        };
+        // JavaScript's frames lie at any word.
+        while frame > below && frame - below < FARTHEST && is_own(frame) && is_own(frame + 8) {
+            let (next, address) = (word_at(frame), word_at(frame + 8));
+            let is_caller = match self.object(address) {
+                Some(_) => is_called(address),
+                None => {
+                    recorder.is_code(address as u64)
+                        || is_called(address)
+                        || recorder.is_new_code(address as u64)
+                }
+            };
+            let place = (frame + 8 - site.stack as usize) / mem::size_of::<usize>();
+            if !is_caller || !trace.push(address, place as u32) {
+                return;
+            }
+            (below, frame) = (frame, next);
+        }
     }
 }
 
@@ -348,13 +375,7 @@ fn word_at(place: usize) -> usize {
 /// The farthest that the next frame may be, bytes.
 const FARTHEST: usize = 1 << 20;
 
-/// Whether an instruction that calls ends at an address.
-fn is_behind_call(address: usize) -> bool {
-    let mut word = [0_usize];
-    let Some(from) = address.checked_sub(mem::size_of::<usize>()) else { return false };
-    raw::read_memory(from, &mut word) && ends_in_call(word[0].to_le_bytes())
-}
-
+/// Whether these bytes end with an instruction that calls.
 #[cfg(target_arch = "x86_64")]
 fn ends_in_call(code: [u8; 8]) -> bool {
     // `call rel32`; `call r/m64`, of which the operand decides the length.
@@ -374,27 +395,18 @@ fn ends_in_call(code: [u8; 8]) -> bool {
     code[3] == 0xE8 || (2..=7).any(is_indirect)
 }
 
+/// Elsewhere a thread's own stack is not known, and nothing is followed so.
 #[cfg(not(target_arch = "x86_64"))]
-fn ends_in_call(code: [u8; 8]) -> bool {
-    // `bl`, `blr`.
-    let [.., a, b, c, d] = code;
-    let instruction = u32::from_le_bytes([a, b, c, d]);
-    instruction & 0xFC00_0000 == 0x9400_0000 || instruction & 0xFFFF_FC1F == 0xD63F_0000
+fn ends_in_call(_: [u8; 8]) -> bool {
+    false
 }
 
-/// Follows the chain of frame pointers, `from` one and the place that it lies above, as far as it looks like one: upwards,
-/// aligned, not too far, and at each place an address that `is_caller`. Junk can look like one; so the kernel does the
-/// reading, which answers an error where there is no memory.
-fn follow_frames(
-    site: Site,
-    bounds: Bounds,
-    from: (usize, usize),
-    is_caller: &dyn Fn(usize, usize) -> bool,
-    trace: &mut Trace,
-) {
-    let (mut below, mut frame) = from;
-    // V8's frames lie at any word.
-    while frame > below && frame - below < FARTHEST && frame % 8 == 0 {
+/// Follows the chain of frame pointers, as far as it looks like one: upwards, aligned, not too far. Junk can look like one;
+/// so the kernel does the reading, which answers an error where there is no memory.
+fn follow_frames(site: Site, bounds: Bounds, trace: &mut Trace) {
+    let mut below = site.stack as usize;
+    let mut frame = site.frame as usize;
+    while frame > below && frame - below < FARTHEST && frame % 16 == 0 {
         let mut words = [0; 2];
         if !raw::read_memory(frame, &mut words) {
             return;
@@ -404,10 +416,10 @@ fn follow_frames(
         let is_own = bounds != Bounds::UNKNOWN && bounds.has(frame + 8);
         let is_near = frame >> 12 == site.stack as usize >> 12;
         let place = if is_own || is_near { frame + 8 - site.stack as usize } else { 0 };
-        let is_caller = is_caller(frame + 8, address);
-        if !is_caller || !trace.push(address, (place / mem::size_of::<usize>()) as u32) {
+        if address < 1 << 16 || !trace.push(address, (place / mem::size_of::<usize>()) as u32) {
             return;
         }
+        trace.method = Method::FramePointers;
         (below, frame) = (frame, next);
     }
 }

@@ -18,8 +18,10 @@ const LOAD: u32 = 0;
 /// A record: code was moved.
 const MOVE: u32 = 1;
 
-/// How V8 begins the names of JavaScript's functions; behind that is a mark of the compiler.
+/// How JavaScript's engine begins the names of functions; behind that is a mark of the compiler.
 const JAVASCRIPT: [&str; 5] = ["JS:", "LazyCompile:", "Function:", "Script:", "Eval:"];
+/// How the names of its sources begin, behind a blank.
+const SOURCES: [&str; 5] = [" /", " node:", " file:", " internal/", " evalmachine."];
 
 /// The functions of one process.
 #[derive(Debug, Default)]
@@ -63,18 +65,29 @@ impl Jit {
 
 /// A function as people know it, with its source file and line if the name has them.
 ///
-/// V8 writes `JS:^add /srv/a.js:12:5`, a JVM the type of the result before the method's name.
+/// JavaScript's engine writes `JS:^add /srv/a.js:12:5`, a JVM the type of the result before the method's name.
 pub(super) fn shown(name: &str) -> (String, Option<(String, u32)>) {
     if let Some(rest) = JAVASCRIPT.iter().find_map(|tag| name.strip_prefix(tag)) {
         let rest = rest.trim_start_matches(['*', '~', '^', '+', '\'']);
-        let (function, place) = rest.split_once(' ').unwrap_or((rest, ""));
-        let function = if function.is_empty() { "anonymous" } else { function };
-        return (format!("JS:{function}"), source(place));
+        // Names may have blanks (`get value`), and so may paths.
+        let at = SOURCES.iter().filter_map(|begin| rest.find(begin)).min().or_else(|| rest.rfind(' '));
+        let (function, place) = at.map_or((rest, ""), |at| (&rest[..at], &rest[at + 1..]));
+        return match source(place) {
+            // One that has no name is known by its place.
+            Some((file, line)) if function.is_empty() => {
+                let last = file.rsplit('/').next().unwrap_or_default();
+                let column = place.rsplit(':').next().unwrap_or_default();
+                (format!("JS:anonymous {last}:{line}:{column}"), Some((file, line)))
+            }
+            Some(source) => (format!("JS:{function}"), Some(source)),
+            None => (name.to_owned(), None),
+        };
     }
     if let Some((method, parameters)) = name.split_once('(')
         && let Some((kind, method)) = method.split_once(' ')
         && parameters.ends_with(')')
         && !kind.is_empty()
+        && !kind.contains(':')
         && method.contains('.')
         && !method.contains(' ')
     {
@@ -163,14 +176,23 @@ mod tests {
         let texts = |function: &str, source: &str| (function.to_owned(), source.to_owned());
         assert_eq!(of("JS:^lock /srv/my files/a.js:9:16"), texts("JS:lock", "/srv/my files/a.js:9"));
         assert_eq!(of("LazyCompile:~add a.js:1"), texts("JS:add", "a.js:1"));
-        assert_eq!(of("JS:* node:internal/timers:7:3"), texts("JS:anonymous", "node:internal/timers:7"));
+        let anonymous = texts("JS:anonymous timers:7:3", "node:internal/timers:7");
+        assert_eq!(of("JS:* node:internal/timers:7:3"), anonymous);
+        assert_eq!(of("JS:*get value /srv/n.js:1:20"), texts("JS:get value", "/srv/n.js:1"));
+        assert_eq!(of("JS:~x y /srv/my n.js:2:5"), texts("JS:x y", "/srv/my n.js:2"));
         assert_eq!(
             of("void Accounts.deposit(java.io.File, int)"),
             texts("Accounts.deposit(java.io.File, int)", "")
         );
-        for as_it_is in
-            ["StubRoutines (1)", "Interpreter", "operator new(unsigned long)", "later one", "py::f:/a.py"]
-        {
+        for as_it_is in [
+            "Function:*wasm-function[12]",
+            "RegExp:^fo a.b(c)",
+            "StubRoutines (1)",
+            "Interpreter",
+            "operator new(unsigned long)",
+            "later one",
+            "py::f:/a.py",
+        ] {
             assert_eq!(of(as_it_is), texts(as_it_is, ""));
         }
     }

@@ -415,7 +415,8 @@ impl Symbols {
         let found = jit.name(address.wrapping_sub(1)).map(jit::shown);
         self.process.is_jit_unnamed |= found.is_none();
         let (function, source) = found.unzip();
-        let function = function.map(|name| demangle::shown(&name));
+        // Not `shown`: `.cold` in a name is no compiler's suffix here.
+        let function = function.map(|name| demangle::demangled(&name).unwrap_or(name));
         Frame { function, source: source.flatten(), ..bare(&name, address) }
     }
 }

@@ -40,9 +40,7 @@ fn transfer<R>(act: impl FnOnce(&mut TransferCost) -> R) -> R {
 
 impl<T: Tuned> SpinPolicy for Sim<T> {
     fn can_spin(kind: Spin) -> bool {
-        is_inside()
-            && Self::cpus() > 1
-            && spin_stats(|spin_stats| spin_stats.spins_pay(kind))
+        is_inside() && Self::cpus() > 1 && spin_stats(|spin_stats| spin_stats.spins_pay(kind))
     }
 
     fn spun(kind: Spin, paid: bool) {

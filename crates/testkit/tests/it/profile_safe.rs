@@ -51,6 +51,16 @@ both_configurations! {
         let waits: u64 = read.iter().flat_map(|one| one.uses.values()).map(|it| it.contended).sum();
         assert!(waits >= 8, "{waits}");
     };
+    made_code_is_followed_on_the_own_stack_only = |directory, configuration| {
+        for detail in ["contended", "full"] {
+            let directory = directory.join(detail);
+            std::fs::create_dir(&directory).expect("a directory");
+            let (mutex, times) = safe(&directory, configuration, detail, "stacks made-code");
+            // With `contended` the first one, before any wait, is not seen.
+            let seen = read_all(&directory)[0].use_of(mutex, Role::Write).acquisitions;
+            assert_eq!(seen, times - u64::from(detail == "contended"));
+        }
+    };
     a_handler_over_a_fiber_that_is_gone = |directory, configuration| {
         let (mutex, _) = safe(directory, configuration, "full", "stacks handler-over-fiber");
         assert_eq!(read_all(directory)[0].use_of(mutex, Role::Write).acquisitions, 4);

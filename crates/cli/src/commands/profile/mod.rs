@@ -185,7 +185,8 @@ fn unmet(symbols: &Symbols) -> Option<String> {
     let unmet = symbols.unmet_waits();
     (!unmet.is_empty()).then(|| {
         format!(
-            "No stack has a function of these entries of the table of waits: {}. A pattern fits the whole name of a function, without              its parameters.",
+            "No waiting thread had a function of these entries of the table of waits on its stack: {}. A pattern fits the whole name \
+             of a function, without its parameters.",
             unmet.join(", ")
         )
     })
