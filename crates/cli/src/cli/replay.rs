@@ -29,7 +29,7 @@ pub(crate) struct Replay {
     #[arg(value_name = "RECORDING")]
     pub(crate) recording: PathBuf,
 
-    /// The machine: a name of `spinpark sim list`, a file, or plain-N; NAME:N uses its first N CPUs
+    /// The machine: a name of `spinpark sim list`, a file, or plain-N; NAME:N uses its first N CPUs, NAME:N/Q with a quota of Q CPUs
     #[arg(short, long, value_name = "NAME", default_value = "big-512:64")]
     pub(crate) machine: String,
 
