@@ -28,8 +28,6 @@ pub struct Design {
     pub varies: Option<&'static str>,
     /// Where it runs.
     pub runs: Runs,
-    /// Names that it had: the command says the one of today.
-    pub former: &'static [&'static str],
 }
 
 /// Where a design runs.
@@ -103,15 +101,9 @@ pub fn by_name(name: &str) -> Option<&'static Design> {
     DESIGNS.iter().find(|design| design.name == name)
 }
 
-/// The name of today of the design that was called `name`.
-#[must_use]
-pub fn renamed(name: &str) -> Option<&'static str> {
-    DESIGNS.iter().find(|design| design.former.contains(&name)).map(|design| design.name)
-}
-
 macro_rules! designs {
     ($($name:literal = $method:ident[$($generic:tt)*] $runs:ident
-        $(varies $base:literal)? $(was $former:literal)*: $about:literal;)*) => {
+        $(varies $base:literal)?: $about:literal;)*) => {
         /// All designs, in the order in which they are listed.
         pub const DESIGNS: &[Design] = &[$(
             Design {
@@ -119,7 +111,6 @@ macro_rules! designs {
                 about: $about,
                 varies: first(&[$($base)?]),
                 runs: Runs::$runs,
-                former: &[$($former),*],
             },
         )*];
 
@@ -188,13 +179,11 @@ designs! {
         "with calls instead of inlined fast paths only";
     "classic-mtx-aligned" = mtx[Aligned, false] Natively varies "classic-mtx":
         "with the struct aligned to 0x100 only: no neighbour is on its cache line";
-    "classic-condvar-orig" = condvar_2003[Orig] Everywhere was "orig" was "condvar-2003-orig":
+    "classic-condvar-orig" = condvar_2003[Orig] Everywhere:
         "document 003: glibc's condition variable of 2003: a wake, then an unlock";
-    "classic-condvar-requeue" = condvar_2003[Requeue] Everywhere varies "classic-condvar-orig"
-        was "requeue" was "condvar-2003-requeue":
+    "classic-condvar-requeue" = condvar_2003[Requeue] Everywhere varies "classic-condvar-orig":
         "the same, with the waiter moved to the internal lock";
-    "classic-condvar-wake-op" = condvar_2003[WakeByOp] Everywhere varies "classic-condvar-orig"
-        was "wake-op" was "condvar-2003-wake-op":
+    "classic-condvar-wake-op" = condvar_2003[WakeByOp] Everywhere varies "classic-condvar-orig":
         "the same, with the unlock in the kernel (FUTEX_WAKE_OP)";
 }
 
@@ -205,13 +194,9 @@ mod tests {
     #[test]
     fn a_name_is_one_design() {
         for (index, design) in DESIGNS.iter().enumerate() {
-            let is_other = |other: &&Design| other.name == design.name || other.former.contains(&design.name);
+            let is_other = |other: &&Design| other.name == design.name;
             assert_eq!(DESIGNS[..index].iter().find(is_other), None, "{}", design.name);
             assert!(design.varies.is_none_or(|base| by_name(base).is_some()), "{}", design.name);
-            for former in design.former {
-                assert_eq!(renamed(former), Some(design.name));
-            }
         }
-        assert_eq!(renamed("classic-mtx"), None);
     }
 }

@@ -9,7 +9,6 @@ mod directory;
 mod exit;
 mod libraries;
 mod progress;
-mod renamed;
 mod session;
 mod tips;
 

@@ -1,4 +1,4 @@
-//! What is wrong with a command line: new names for old ones, and no tips about commands that are not shown.
+//! What is wrong with a command line: programs in the place of commands, and no tips about commands that are not shown.
 
 use std::path::Path;
 use std::process::exit;
@@ -8,7 +8,6 @@ use clap::{CommandFactory, FromArgMatches};
 
 use crate::cli::{self, Cli, is_internal};
 use crate::exit::BAD_INPUT;
-use crate::renamed;
 use crate::say;
 
 /// The command line; ends the process if it makes no sense, or help was wanted.
@@ -16,12 +15,6 @@ pub(crate) fn parse() -> Cli {
     let words: Vec<_> = std::env::args_os().collect();
     let parsed = cli::command().try_get_matches_from(&words).and_then(|found| Cli::from_arg_matches(&found));
     let mut cli = parsed.unwrap_or_else(|error| {
-        let words: Vec<String> =
-            words.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
-        if let Some(sentence) = renamed::sentence(&Cli::command(), &error, &words) {
-            say::error(&sentence);
-            exit(BAD_INPUT.into());
-        }
         if let Some(program) = program(&error) {
             say::error(&format!(
                 "`{program}` is a program, not a command of spinpark\n`spinpark profile -- {program}` shows where its \

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use clap::{Arg, ArgAction, Command};
 
 use super::help;
-use crate::renamed;
 
 /// Rows of a terminal on which `-h` is read.
 const SCREEN: usize = 48;
@@ -173,13 +172,6 @@ fn names_are_unique() {
             names.sort_unstable();
             names.dedup();
             assert_eq!(names.len(), count, "{path}: {names:?}");
-        }
-        for old in renamed::options_of(path.trim_start_matches("spinpark").trim_start()) {
-            let is_there = options(command).any(|arg| {
-                arg.get_long().is_some_and(|long| format!("--{long}") == old)
-                    || arg.get_short().is_some_and(|short| format!("-{short}") == old)
-            });
-            assert!(!is_there, "{path} has {old}, which is an old name");
         }
     });
 }

@@ -159,28 +159,6 @@ fn options_that_need_another() {
     said(&mut spinpark(["compare", "--no-such-option", "x"])).fails(2, &["--no-such-option"]);
 }
 
-/// One sentence, and nothing else.
-#[test]
-fn old_names() {
-    for (args, sentence) in [
-        (
-            &["bench", "creat", "--threads", "2"][..],
-            "`spinpark bench creat` is now `spinpark documents creat`",
-        ),
-        (&["bench", "documents"], "`spinpark bench documents` is now `spinpark documents run`"),
-        (&["bench", "pthread"], "`spinpark bench pthread` is now `spinpark bench locks --preset pthread`"),
-        (&["bench", "locks", "--target", "std"], "`--target` of `spinpark bench locks` is now `--locks A,B`"),
-        (
-            &["profile", "--for", "1s", "true"],
-            "`--for` of `spinpark profile` is now `--duration TIME`, with a unit: 10s",
-        ),
-    ] {
-        let result = said(spinpark([]).args(args));
-        result.fails(2, &[]);
-        assert_eq!((&*result.stderr, &*result.stdout), (&*format!("spinpark: {sentence}\n"), ""));
-    }
-}
-
 #[test]
 fn too_few_rounds() {
     said(spinpark(["compare", "--rounds", "5"]).arg(program()))

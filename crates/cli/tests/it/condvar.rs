@@ -87,7 +87,6 @@ fn tables_and_json() {
 fn what_cannot_be_done() {
     let refused = |args: [&str; 2]| said(spinpark(["documents", "condvar", "--rounds", "6"]).args(args));
     refused(["--locks", "no-such-lock"]).fails(2, &["`no-such-lock`", "spinpark bench list"]);
-    refused(["--locks", "glibc,wake-op"]).fails(2, &["`wake-op` is now `classic-condvar-wake-op`"]);
     refused(["--locks", "onetbb"]).fails(2, &["no condition variable"]);
     refused(["--cpus", "three"]).fails(2, &["three", "one"]);
     refused(["--iterations", "0"]).fails(2, &["0"]);

@@ -11,10 +11,6 @@ use super::result::CellResult;
 /// The version of the document's structure. It grows when a field changes its meaning or goes.
 pub const SCHEMA: u32 = 2;
 
-/// Keys of schema 1 with another name.
-const RENAMED: reading::Renamed =
-    &[("arm", "configuration"), ("arms", "configurations"), ("side", "role"), ("family", "adapter")];
-
 /// What the document is called in its field `format`.
 pub const FORMAT: &str = "spinpark bench workload";
 
@@ -50,14 +46,12 @@ pub struct Record {
 }
 
 impl Record {
-    /// Reads a document; locks have the names of today.
+    /// Reads a document.
     ///
     /// # Errors
     ///
     /// A sentence that says why it is none.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let mut record: Self = reading::parse(text, FORMAT, SCHEMA, RENAMED)?;
-        record.cells.iter_mut().for_each(Measured::use_names_of_today);
-        Ok(record)
+        reading::parse(text, FORMAT, SCHEMA)
     }
 }

@@ -3,7 +3,6 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use spinpark_classics::designs::renamed;
 use spinpark_lockbench::locks::definitions::Implementation;
 use spinpark_measure::rounds::{self, Plan};
 
@@ -118,21 +117,6 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// Calls locks as they are called today: a record may be older than a name.
-    pub fn use_names_of_today(&mut self) {
-        for configuration in &mut self.cell.configurations {
-            let Some(lock) = &mut configuration.lock else { continue };
-            let Some(today) = renamed(&lock.adapter) else { continue };
-            let names = self.runs.iter_mut().map(|run| &mut run.configuration);
-            for name in names.filter(|name| **name == configuration.name) {
-                today.clone_into(name);
-            }
-            for name in [&mut configuration.name, &mut lock.name, &mut lock.adapter] {
-                today.clone_into(name);
-            }
-        }
-    }
-
     /// A cell without runs.
     #[must_use]
     pub fn new(cell: Cell) -> Self {
@@ -156,35 +140,6 @@ impl rounds::Cell for Measured {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_old_record_has_the_names_of_today() {
-        let old = r#"{
-            "variant": "", "tasks": 2,
-            "configurations": [
-                { "name": "orig", "lock": { "name": "orig", "about": "", "role": "control", "adapter": "condvar-2003-orig" } },
-                { "name": "glibc", "lock": { "name": "glibc", "about": "", "role": "peer", "adapter": "pthread" } },
-                { "name": "requeue" }
-            ],
-            "runs": []
-        }"#;
-        let mut measured: Measured = serde_json::from_str(old).unwrap();
-        let run = |configuration: &str| Run {
-            round: 0,
-            order: 0,
-            configuration: configuration.to_owned(),
-            again: false,
-            padding: 0,
-            report: Report::default(),
-        };
-        measured.runs = ["glibc", "orig", "requeue"].map(run).to_vec();
-        measured.use_names_of_today();
-        let configurations: Vec<_> = measured.cell.configurations.iter().map(|it| it.name.as_str()).collect();
-        assert_eq!(configurations, ["classic-condvar-orig", "glibc", "requeue"], "one without a lock");
-        assert_eq!(measured.cell.configurations[0].lock.as_ref().unwrap().adapter, "classic-condvar-orig");
-        let runs: Vec<_> = measured.runs.iter().map(|run| run.configuration.as_str()).collect();
-        assert_eq!(runs, ["glibc", "classic-condvar-orig", "requeue"]);
-    }
 
     #[test]
     fn the_baseline_is_first_and_the_others_keep_their_order() {

@@ -22,7 +22,6 @@ mod mutex_in_data;
 pub mod peers;
 pub mod primitives;
 pub mod recording;
-mod renamed_keys;
 pub mod result;
 pub mod selection;
 pub mod warnings;

@@ -120,11 +120,7 @@ fn bad_files_are_refused_with_the_line() {
         (&format!("{workload}load.section = {{ outsid = 1 }}\n"), &["line 5", "outsid", "`outside`"]),
         (&format!("{workload}load.sektion = {{}}\n"), &["line 5", "sektion", "`section`"]),
         (workload, &["line 1", "missing field `load`"]),
-        ("[[shape]]\nname = \"x\"\n", &["line 1", "`shape` is now `workload`"]),
-        ("[[target]]\nname = \"x\"\n", &["line 1", "`target` is now `implementation`"]),
-        ("[[implementation]]\nside = \"ours\"\n", &["line 2", "`side` is now `role`"]),
-        ("[[implementation]]\nfamily = \"std\"\n", &["line 2", "`family` is now `adapter`"]),
-        ("[[preset]]\ntargets = []\n", &["line 2", "`targets` is now `implementations`"]),
+        ("[[implementation]]\nside = \"ours\"\n", &["line 2", "unknown field `side`", "docs/bench.md"]),
         ("[[workload\n", &["line 1"]),
         (
             &format!("{workload}load.section = {{ lines = 100 }}\n"),

@@ -21,8 +21,6 @@ use crate::sample::Metric;
 
 /// The version of the documents' structure. It grows when a field changes its meaning or goes.
 pub const FORMAT_VERSION: u32 = 2;
-/// Keys of version 1 with another name.
-const RENAMED: reading::Renamed = &[("arm", "configuration")];
 
 /// What the document is called in its field `format`.
 pub const FORMAT: &str = "spinpark compare";
@@ -56,7 +54,7 @@ impl Record {
     ///
     /// A phrase that says why it is none.
     pub fn parse(text: &str) -> Result<Self, String> {
-        reading::parse(text, FORMAT, FORMAT_VERSION, RENAMED)
+        reading::parse(text, FORMAT, FORMAT_VERSION)
     }
 
     /// The comparison, from its runs.
@@ -308,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn version_1_is_read_by_its_keys() {
+    fn other_versions_are_refused() {
         let run = r#"{"block":0,"order":0,"KEY":"glibc again","padding":3,"wall_s":1.5,"cpu_s":1.0,
             "voluntary_switches":1,"involuntary_switches":2,"peak_bytes":4096}"#;
         let text = format!(
@@ -317,11 +315,9 @@ mod tests {
             "kernel":"","glibc":"","cpu":"","cpus":2,"virtual_machine":true,"date":""}},"runs":[{run}]}}"#
         );
         let with = |version: &str, key: &str| text.replace("VERSION", version).replace("KEY", key);
-        for (version, key) in [("1", "arm"), ("2", "configuration")] {
-            let record = Record::parse(&with(version, key)).unwrap();
-            assert_eq!(record.runs[0].plan.configuration, Configuration::GlibcAgain);
-        }
-        assert!(Record::parse(&with("2", "arm")).is_err());
+        let record = Record::parse(&with("2", "configuration")).unwrap();
+        assert_eq!(record.runs[0].plan.configuration, Configuration::GlibcAgain);
+        assert!(Record::parse(&with("2", "no such key")).is_err());
         assert!(Record::parse(&with("3", "configuration")).unwrap_err().contains("measure again"));
     }
 

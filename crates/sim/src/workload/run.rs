@@ -1,6 +1,5 @@
 //! Running a setting: its names are looked up, its workload is set up.
 
-use spinpark_classics::designs::renamed;
 use spinpark_show::nearest::did_you_mean;
 
 use super::plan::{Plan, Ran};
@@ -48,9 +47,7 @@ impl Setting {
     fn plan(&self, workload: &Workload) -> Result<Plan<'_>, SettingError> {
         let names = || locks().iter().map(|lock| lock.name);
         if !names().any(|name| name == self.lock) {
-            let today = renamed(&self.lock).map(|name| format!(": it is now \"{name}\""));
-            let other = today.or_else(|| elsewhere(&self.lock).map(str::to_owned));
-            let other = other.or_else(|| other_kind(&self.lock));
+            let other = elsewhere(&self.lock).map(str::to_owned).or_else(|| other_kind(&self.lock));
             let hint = other.unwrap_or_else(|| did_you_mean(&self.lock, names()));
             return Err(SettingError::UnknownLock { lock: self.lock.clone(), hint });
         }

@@ -56,7 +56,7 @@ struct Around {
 ///
 /// A phrase that says why it is none.
 pub fn parse(text: &str) -> Result<Page, String> {
-    let document: Document = reading::parse(text, FORMAT, SCHEMA, &[])?;
+    let document: Document = reading::parse(text, FORMAT, SCHEMA)?;
     let of_document = |of: OfDocument| {
         let definition = documents(std::slice::from_ref(&of.number)).map_err(|error| error.to_string())?;
         let (number, definition) = definition.into_iter().next().ok_or("a report of no document")?;

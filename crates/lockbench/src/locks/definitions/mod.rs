@@ -10,7 +10,7 @@ use std::fs;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use spinpark_classics::designs::{DESIGNS, renamed};
+use spinpark_classics::designs::DESIGNS;
 use spinpark_measure::executable::Library;
 use spinpark_show::nearest::did_you_mean;
 use thiserror::Error;
@@ -18,7 +18,6 @@ use thiserror::Error;
 pub use self::bound::{Bound, Figure, Over};
 use super::load::Load;
 use super::recording::Detail;
-use super::renamed_keys::advice;
 
 /// The adapters whose locks the recorder of profiles sees.
 const PTHREAD: [&str; 2] = ["pthread", "pthread-adaptive"];
@@ -160,7 +159,7 @@ pub enum BadDefinition {
         error: std::io::Error,
     },
     /// It is not TOML, or has a key that means nothing. The error has the line.
-    #[error("{file}: {error}\n{}", advice(.error))]
+    #[error("{file}: {error}\nThe keys are described in docs/bench.md")]
     Syntax {
         /// Which.
         file: String,
@@ -344,11 +343,7 @@ impl Definitions {
     ///
     /// A sentence that says what may have been meant.
     pub fn implementation(&self, name: &str) -> Result<&Implementation, String> {
-        find(&self.implementations, name, "implementation", |implementation| &implementation.name).map_err(
-            |unknown| {
-                renamed(name).map_or(unknown, |today| format!("the implementation `{name}` is now `{today}`"))
-            },
-        )
+        find(&self.implementations, name, "implementation", |implementation| &implementation.name)
     }
 }
 

@@ -12,7 +12,7 @@ use crate::grid::cells::GridCell;
 use crate::grid::comparison::Context;
 use crate::grid::definition::{Bound, Plane};
 use crate::grid::summary::PlaneSummary;
-use crate::report::locks::document::{RENAMED, VersionedImplementation};
+use crate::report::locks::document::VersionedImplementation;
 
 /// The version of the document's structure. It grows when a field changes its meaning or goes.
 pub const SCHEMA: u32 = 2;
@@ -68,7 +68,7 @@ impl Record {
     ///
     /// A sentence that says why it is none.
     pub fn parse(text: &str) -> Result<Self, String> {
-        reading::parse(text, FORMAT, SCHEMA, RENAMED)
+        reading::parse(text, FORMAT, SCHEMA)
     }
 
     /// "2026-01-02-some-cpu-2cpus-grid.json": the file of a dated record.

@@ -14,15 +14,6 @@ use crate::locks::result::CellResult;
 /// The version of the document's structure. It grows when a field changes its meaning or goes.
 pub const SCHEMA: u32 = 2;
 
-/// Keys of schema 1 with another name, in records of locks and of grids.
-pub(crate) const RENAMED: reading::Renamed = &[
-    ("shape", "workload"),
-    ("target", "implementation"),
-    ("targets", "implementations"),
-    ("side", "role"),
-    ("family", "adapter"),
-];
-
 /// What the document is called in its field `format`.
 pub const FORMAT: &str = "spinpark bench locks";
 
@@ -77,7 +68,7 @@ impl Record {
     ///
     /// A sentence that says why it is none.
     pub fn parse(text: &str) -> Result<Self, String> {
-        reading::parse(text, FORMAT, SCHEMA, RENAMED)
+        reading::parse(text, FORMAT, SCHEMA)
     }
 
     /// "2026-01-02-some-cpu-2cpus.json": the file of a dated record.
