@@ -2,7 +2,7 @@
 //!
 //! | what | where |
 //! |---|---|
-//! | a document: its workloads, its figures, its simulated model | [`d001`], [`d002`], [`d003`], [`d004`] |
+//! | a document: its workloads, its figures, its simulated model | [`mutex_2010`], [`rwsem_2013`], [`wake_op_2005`], [`mtx_2006`] |
 //! | what the workloads share | [`workloads`] |
 //! | what the documents publish | [`published`] |
 //! | what the simulated models share | [`simulated`] |
@@ -12,16 +12,16 @@
 //! | programs of the system that workloads need | [`installed`], [`mariadb`] |
 //! | saying it | [`report`] |
 
-pub mod d001;
-pub mod d002;
-pub mod d003;
-pub mod d004;
 pub mod documents;
 pub mod installed;
 pub mod mariadb;
+pub mod mtx_2006;
+pub mod mutex_2010;
 pub mod published;
 pub mod registry;
 pub mod report;
+pub mod rwsem_2013;
 pub mod simulated;
+pub mod wake_op_2005;
 pub mod worker;
 pub mod workloads;

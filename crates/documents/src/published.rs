@@ -27,13 +27,13 @@ macro_rules! published {
 
 /// All tables.
 pub static PUBLISHED: [Published; 7] = [
-    published!("d001" "mutex_headline", Some("creat"), "001: throughput and contention with and without the change"),
-    published!("d001" "mutex_acquisition_histogram", None, "001: how long acquisitions took, in powers of two"),
-    published!("d002" "rwsem_application", Some("jobs"), "002: gains of applications"),
-    published!("d002" "rwsem_mmap_untouched", Some("mmap"), "002: mmap and munmap of 1 MB, changes in %"),
-    published!("d002" "rwsem_mmap_touched", Some("mmap"), "002: the same with every 8 bytes written, 10 runs"),
-    published!("d003" "condvar_signal", Some("condvar"), "003: three ways to signal, two runs each"),
-    published!("d004" "freebsd_unp_mutex", None, "004: what changed when the mutex changed"),
+    published!("mutex_2010" "mutex_headline", Some("creat"), "001: throughput and contention with and without the change"),
+    published!("mutex_2010" "mutex_acquisition_histogram", None, "001: how long acquisitions took, in powers of two"),
+    published!("rwsem_2013" "rwsem_application", Some("jobs"), "002: gains of applications"),
+    published!("rwsem_2013" "rwsem_mmap_untouched", Some("mmap"), "002: mmap and munmap of 1 MB, changes in %"),
+    published!("rwsem_2013" "rwsem_mmap_touched", Some("mmap"), "002: the same with every 8 bytes written, 10 runs"),
+    published!("wake_op_2005" "condvar_signal", Some("condvar"), "003: three ways to signal, two runs each"),
+    published!("mtx_2006" "freebsd_unp_mutex", None, "004: what changed when the mutex changed"),
 ];
 
 /// A table, taken apart.

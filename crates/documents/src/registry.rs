@@ -5,18 +5,18 @@ use spinpark_sim::workload::SettingError;
 
 use crate::simulated::{TableSpec, planes, readers, scale};
 use crate::workloads::{Workload, jobs};
-use crate::{d001, d002, d003, d004};
+use crate::{mtx_2006, mutex_2010, rwsem_2013, wake_op_2005};
 
 /// All workloads, in the order in which they are listed.
 pub static WORKLOADS: [&Workload; 8] = [
-    &d001::creat::WORKLOAD,
-    &d002::mmap::WORKLOAD,
-    &d002::faults::WORKLOAD,
-    &d002::scan::WORKLOAD,
+    &mutex_2010::creat::WORKLOAD,
+    &rwsem_2013::mmap::WORKLOAD,
+    &rwsem_2013::faults::WORKLOAD,
+    &rwsem_2013::scan::WORKLOAD,
     &jobs::WORKLOAD,
-    &d002::mail::WORKLOAD,
-    &d004::select::WORKLOAD,
-    &d003::condvar::WORKLOAD,
+    &rwsem_2013::mail::WORKLOAD,
+    &mtx_2006::select::WORKLOAD,
+    &wake_op_2005::condvar::WORKLOAD,
 ];
 
 /// The workload of that name.
@@ -29,15 +29,15 @@ pub fn by_name(name: &str) -> Option<&'static Workload> {
 #[must_use]
 pub fn tables() -> &'static [TableSpec] {
     &[
-        d001::simulated::V,
-        d001::simulated::HISTOGRAM,
-        d001::simulated::FSERVER,
-        d002::simulated::PLAIN_TOUCHED,
-        d002::simulated::PLAIN_UNTOUCHED,
-        d002::simulated::MUTEX,
-        d003::simulated::ON_ONE_CPU,
-        d004::simulated::BACK_OFF,
-        d004::simulated::PROFILING,
+        mutex_2010::simulated::V,
+        mutex_2010::simulated::HISTOGRAM,
+        mutex_2010::simulated::FSERVER,
+        rwsem_2013::simulated::PLAIN_TOUCHED,
+        rwsem_2013::simulated::PLAIN_UNTOUCHED,
+        rwsem_2013::simulated::MUTEX,
+        wake_op_2005::simulated::ON_ONE_CPU,
+        mtx_2006::simulated::BACK_OFF,
+        mtx_2006::simulated::PROFILING,
         scale::ON_64,
         scale::ON_512,
         readers::TABLE,

@@ -109,7 +109,7 @@ pub(crate) enum Command {
     Worker(Worker),
     #[command(name = "__workload-worker", hide = true)]
     WorkloadWorker(WorkloadWorker),
-    #[command(name = spinpark_documents::d002::mail::SERVER, hide = true)]
+    #[command(name = spinpark_documents::rwsem_2013::mail::SERVER, hide = true)]
     MailServer(MailServer),
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use spinpark_documents::d004::select::ROWS;
+use spinpark_documents::mtx_2006::select::ROWS;
 
 use super::numbers::{THREADS, whole};
 use super::units::whole_ms;

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use clap::Args;
 use serde::de::DeserializeOwned;
-use spinpark_documents::d002::faults::Mapping;
-use spinpark_documents::d002::mmap::Touch;
-use spinpark_documents::d003::condvar::{self, scheduling::Cpus};
+use spinpark_documents::rwsem_2013::faults::Mapping;
+use spinpark_documents::rwsem_2013::mmap::Touch;
+use spinpark_documents::wake_op_2005::condvar::{self, scheduling::Cpus};
 use spinpark_documents::workloads::jobs::JOBS;
 use spinpark_documents::workloads::serial::Sections;
 use spinpark_documents::workloads::workers::Kind;

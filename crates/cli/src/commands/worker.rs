@@ -3,7 +3,7 @@
 
 use std::process::ExitCode;
 
-use spinpark_documents::d002::mail;
+use spinpark_documents::rwsem_2013::mail;
 use spinpark_documents::worker as of_workload;
 use spinpark_lockbench::locks::adapters::ADAPTERS;
 use spinpark_lockbench::locks::worker;

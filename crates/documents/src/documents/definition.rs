@@ -7,10 +7,10 @@ use thiserror::Error;
 
 /// The files, by the document's number.
 const FILES: [(&str, &str); 4] = [
-    ("001", include_str!("../d001/document.toml")),
-    ("002", include_str!("../d002/document.toml")),
-    ("003", include_str!("../d003/document.toml")),
-    ("004", include_str!("../d004/document.toml")),
+    ("001", include_str!("../mutex_2010/document.toml")),
+    ("002", include_str!("../rwsem_2013/document.toml")),
+    ("003", include_str!("../wake_op_2005/document.toml")),
+    ("004", include_str!("../mtx_2006/document.toml")),
 ];
 
 /// A document.

@@ -11,7 +11,7 @@ use spinpark_documents::workloads::job::Report;
 use spinpark_documents::workloads::resources::Needs;
 use spinpark_documents::workloads::result::CellResult;
 use spinpark_documents::workloads::{self, Workload, document};
-use spinpark_documents::{d001, d002, d003};
+use spinpark_documents::{mutex_2010, rwsem_2013, wake_op_2005};
 use spinpark_lockbench::locks::definitions::Definitions;
 use spinpark_lockbench::locks::experiment as of_locks;
 use spinpark_lockbench::locks::load::Placement;
@@ -151,19 +151,19 @@ fn what(run: &Run) -> What {
     let mmap = [("untouched", 1), ("untouched", 5), ("touched", 2), ("touched", 40)];
     match run.name.as_str() {
         "creat" => outcome(
-            &d001::creat::WORKLOAD,
+            &mutex_2010::creat::WORKLOAD,
             &[("files removed again", 2), ("files removed again", 256)],
             &["threads classic-mutex-2.6.34", "threads classic-mutex-fixed", "processes"],
         ),
-        "mmap" => outcome(&d002::mmap::WORKLOAD, &mmap, &["plain", "mutex glibc", "mutex spinpark"]),
+        "mmap" => outcome(&rwsem_2013::mmap::WORKLOAD, &mmap, &["plain", "mutex glibc", "mutex spinpark"]),
         "mmap-classic" => {
             let configurations =
                 ["calls classic-rwsem-3.12", "calls classic-rwsem-nospin", "calls classic-rwsem-full"];
-            outcome(&d002::mmap::WORKLOAD, &mmap, &configurations)
+            outcome(&rwsem_2013::mmap::WORKLOAD, &mmap, &configurations)
         }
         "mixes" => outcome(&workloads::jobs::WORKLOAD, &[("shared", 2), ("short", 2)], &["users"]),
         "condvar" => outcome(
-            &d003::condvar::WORKLOAD,
+            &wake_op_2005::condvar::WORKLOAD,
             &[("one CPU, waiter first", 2)],
             &["classic-condvar-orig", "classic-condvar-requeue", "classic-condvar-wake-op"],
         ),

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use spinpark_documents::d002::mmap;
 use spinpark_documents::report::workloads::{breakdown, details, matrix, table};
+use spinpark_documents::rwsem_2013::mmap;
 use spinpark_documents::worker;
 use spinpark_documents::workloads::document::{Document, FORMAT, Record, SCHEMA};
 use spinpark_documents::workloads::experiment::{Cell, Configuration, Measured};

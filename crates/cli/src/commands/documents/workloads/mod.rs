@@ -6,12 +6,12 @@ mod outcome;
 mod programs;
 
 use anyhow::{Context, bail};
-use spinpark_documents::d003::condvar::alternation::Setting;
-use spinpark_documents::d003::condvar::scheduling::Cpus;
+use spinpark_documents::wake_op_2005::condvar::alternation::Setting;
+use spinpark_documents::wake_op_2005::condvar::scheduling::Cpus;
 use spinpark_documents::workloads::directory::Place;
 use spinpark_documents::workloads::document::Record;
 use spinpark_documents::workloads::resources::space;
-use spinpark_documents::{d001, d002, d003, registry, workloads};
+use spinpark_documents::{mutex_2010, registry, rwsem_2013, wake_op_2005, workloads};
 use spinpark_lockbench::locks::definitions::Implementation;
 use spinpark_lockbench::locks::workloads::allowed_cpus;
 
@@ -24,9 +24,9 @@ use crate::say::Say;
 
 /// `spinpark documents mmap`.
 pub(super) fn mmap(mmap: &Mmap) -> anyhow::Result<Experiment<'_>> {
-    let cells = d002::mmap::cells(&mmap.touch, &mmap.serialize, &locks(&mmap.locks)?, &mmap.threads);
+    let cells = rwsem_2013::mmap::cells(&mmap.touch, &mmap.serialize, &locks(&mmap.locks)?, &mmap.threads);
     Ok(Experiment {
-        workload: &d002::mmap::WORKLOAD,
+        workload: &rwsem_2013::mmap::WORKLOAD,
         cells,
         millis: mmap.length.millis(),
         dir: None,
@@ -37,16 +37,16 @@ pub(super) fn mmap(mmap: &Mmap) -> anyhow::Result<Experiment<'_>> {
 /// `spinpark documents creat`.
 pub(super) fn creat(creat: &Creat) -> anyhow::Result<Experiment<'_>> {
     let locks = workloads::locks::parse(&creat.locks).map_err(anyhow::Error::msg)?;
-    let cells = d001::creat::cells(&creat.kinds, creat.unlink, &locks, &creat.threads);
+    let cells = mutex_2010::creat::cells(&creat.kinds, creat.unlink, &locks, &creat.threads);
     let cells = cells.map_err(anyhow::Error::msg)?;
-    let (workload, millis) = (&d001::creat::WORKLOAD, creat.length.millis());
+    let (workload, millis) = (&mutex_2010::creat::WORKLOAD, creat.length.millis());
     Ok(Experiment { workload, cells, millis, dir: creat.place.dir.as_deref(), before: Before::default() })
 }
 
 /// `spinpark documents faults`.
 pub(super) fn faults(faults: &Faults) -> anyhow::Result<Experiment<'_>> {
-    let cells = d002::faults::cells(&faults.kind, &faults.kinds, faults.size << 20, &faults.threads);
-    let (workload, millis) = (&d002::faults::WORKLOAD, faults.length.millis());
+    let cells = rwsem_2013::faults::cells(&faults.kind, &faults.kinds, faults.size << 20, &faults.threads);
+    let (workload, millis) = (&rwsem_2013::faults::WORKLOAD, faults.length.millis());
     Ok(Experiment { workload, cells, millis, dir: faults.place.dir.as_deref(), before: Before::default() })
 }
 
@@ -58,11 +58,11 @@ pub(super) fn scan(scan: &Scan) -> anyhow::Result<Experiment<'_>> {
         .map(|tree| tree.canonicalize().with_context(|| format!("cannot read --tree {}", tree.display())));
     let tree = tree.transpose()?;
     if let Some(tree) = &tree {
-        d002::scan::check(tree).context("--tree")?;
+        rwsem_2013::scan::check(tree).context("--tree")?;
     }
     let threads = if scan.threads.is_empty() { vec![allowed_cpus()] } else { scan.threads.clone() };
-    let cells = d002::scan::cells(tree, &scan.serialize, &locks(&scan.locks)?, &threads);
-    let (workload, millis) = (&d002::scan::WORKLOAD, scan.length.millis());
+    let cells = rwsem_2013::scan::cells(tree, &scan.serialize, &locks(&scan.locks)?, &threads);
+    let (workload, millis) = (&rwsem_2013::scan::WORKLOAD, scan.length.millis());
     Ok(Experiment { workload, cells, millis, dir: scan.place.dir.as_deref(), before: Before::default() })
 }
 
@@ -107,7 +107,7 @@ pub(super) fn condvar(condvar: &Condvar) -> anyhow::Result<Experiment<'_>> {
     if condvar.waiter_first && condvar.cpus.contains(&Cpus::All) {
         note!("--waiter-first applies to one CPU; on all CPUs it makes no difference and is left out.");
     }
-    let locks = d003::condvar::locks::parse(&condvar.locks).map_err(anyhow::Error::msg)?;
+    let locks = wake_op_2005::condvar::locks::parse(&condvar.locks).map_err(anyhow::Error::msg)?;
     let setting = Setting {
         iterations: condvar.iterations,
         cpus: Cpus::One,
@@ -115,8 +115,8 @@ pub(super) fn condvar(condvar: &Condvar) -> anyhow::Result<Experiment<'_>> {
         waiter_first: condvar.waiter_first,
         counts: false,
     };
-    let cells = d003::condvar::cells(&setting, &condvar.cpus, &locks);
-    let workload = &d003::condvar::WORKLOAD;
+    let cells = wake_op_2005::condvar::cells(&setting, &condvar.cpus, &locks);
+    let workload = &wake_op_2005::condvar::WORKLOAD;
     Ok(Experiment { workload, cells, millis: 0, dir: None, before: Before::default() })
 }
 

@@ -1,7 +1,7 @@
 //! What a workload's runs say: tables, warnings, JSON.
 
-use spinpark_documents::d003::condvar::FUTEX_CALLS;
 use spinpark_documents::report::workloads::{FEW_CELLS, breakdown, details, matrix, table};
+use spinpark_documents::wake_op_2005::condvar::FUTEX_CALLS;
 use spinpark_documents::workloads::Workload;
 use spinpark_documents::workloads::document::{Document, Record};
 use spinpark_documents::workloads::result::CellResult;

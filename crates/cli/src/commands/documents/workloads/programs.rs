@@ -5,10 +5,10 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use spinpark_documents::d004::select::{ServerError, Wish};
 use spinpark_documents::mariadb::{Files, Programs};
+use spinpark_documents::mtx_2006::select::{ServerError, Wish};
 use spinpark_documents::workloads::directory::Place;
-use spinpark_documents::{d002::mail as mail_workload, d004::select as select_workload};
+use spinpark_documents::{mtx_2006::select as select_workload, rwsem_2013::mail as mail_workload};
 use spinpark_lockbench::locks::definitions::{Definitions, Implementation};
 use spinpark_lockbench::locks::implementations;
 use spinpark_lockbench::locks::selection::twice;

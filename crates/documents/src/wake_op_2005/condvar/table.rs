@@ -5,8 +5,8 @@ use spinpark_lockbench::report::locks::dash;
 use spinpark_measure::report::{Style, table, text};
 use spinpark_show::units::{number, per_operation, seconds};
 
-use crate::d003::condvar::published;
-use crate::d003::condvar::{CONDVAR_CALLS, FUTEX_CALLS, SWITCHES, SYSTEM, USER};
+use crate::wake_op_2005::condvar::published;
+use crate::wake_op_2005::condvar::{CONDVAR_CALLS, FUTEX_CALLS, SWITCHES, SYSTEM, USER};
 use crate::workloads::result::{CellResult, ConfigurationResult};
 
 /// The tables of one variant.
