@@ -3,16 +3,16 @@
 use spinpark_lockbench::locks::adapters::{self, Adapter};
 
 use crate::registry;
-use crate::workloads::job::{Job, Report, Request, Trouble};
+use crate::workloads::job::{Job, JobError, Report, Request};
 
 /// Carries out a request, with the locks of one of `adapters`.
 ///
 /// # Errors
 ///
 /// If that is not possible, or the result is wrong.
-pub fn run(adapters: &[Adapter], request: &str) -> Result<Report, Trouble> {
+pub fn run(adapters: &[Adapter], request: &str) -> Result<Report, JobError> {
     let request: Request = serde_json::from_str(request)?;
-    let unknown = |kind: &str, name: &str| Trouble::Refused(format!("there is no {kind} `{name}` here"));
+    let unknown = |kind: &str, name: &str| JobError::Refused(format!("there is no {kind} `{name}` here"));
     let workload =
         registry::by_name(&request.workload).ok_or_else(|| unknown("workload", &request.workload))?;
     let adapter = match &request.adapter {
@@ -22,7 +22,7 @@ pub fn run(adapters: &[Adapter], request: &str) -> Result<Report, Trouble> {
         None => None,
     };
     if request.tasks == 0 {
-        return Err(Trouble::Refused(format!("the number of {} is 0", workload.tasks)));
+        return Err(JobError::Refused(format!("the number of {} is 0", workload.tasks)));
     }
     (workload.run)(&Job::new(request, adapter))
 }

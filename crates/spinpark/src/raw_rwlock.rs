@@ -8,7 +8,7 @@ use spinpark_locks::{self as locks, LockCore, ReaderBias};
 
 use crate::deadline;
 use crate::slow;
-use crate::slow_rwlock::{self as contended, Want, READERS};
+use crate::slow_rwlock::{self as contended, Mode, READERS};
 
 /// The read-write lock without data: what [`RwLock`](crate::RwLock) and its guards are built on.
 #[repr(transparent)]
@@ -28,7 +28,7 @@ unsafe impl lock_api::RawRwLock for RawRwLock {
     #[inline]
     fn lock_shared(&self) {
         if !self.0.try_read_simply(READERS) {
-            contended::acquire(&self.0, Want::Read, None);
+            contended::acquire(&self.0, Mode::Read, None);
         }
     }
 
@@ -48,7 +48,7 @@ unsafe impl lock_api::RawRwLock for RawRwLock {
     #[inline]
     fn lock_exclusive(&self) {
         if !self.0.try_write_uncontended() {
-            contended::acquire(&self.0, Want::Write, None);
+            contended::acquire(&self.0, Mode::Write, None);
         }
     }
 
@@ -104,22 +104,22 @@ unsafe impl lock_api::RawRwLockTimed for RawRwLock {
 
     fn try_lock_shared_for(&self, timeout: Duration) -> bool {
         self.0.try_read_simply(READERS)
-            || contended::acquire(&self.0, Want::Read, Some(deadline::after(timeout)))
+            || contended::acquire(&self.0, Mode::Read, Some(deadline::after(timeout)))
     }
 
     fn try_lock_shared_until(&self, instant: Instant) -> bool {
         self.0.try_read_simply(READERS)
-            || contended::acquire(&self.0, Want::Read, Some(deadline::at(instant)))
+            || contended::acquire(&self.0, Mode::Read, Some(deadline::at(instant)))
     }
 
     fn try_lock_exclusive_for(&self, timeout: Duration) -> bool {
         self.0.try_write_uncontended()
-            || contended::acquire(&self.0, Want::Write, Some(deadline::after(timeout)))
+            || contended::acquire(&self.0, Mode::Write, Some(deadline::after(timeout)))
     }
 
     fn try_lock_exclusive_until(&self, instant: Instant) -> bool {
         self.0.try_write_uncontended()
-            || contended::acquire(&self.0, Want::Write, Some(deadline::at(instant)))
+            || contended::acquire(&self.0, Mode::Write, Some(deadline::at(instant)))
     }
 }
 
@@ -127,7 +127,7 @@ unsafe impl lock_api::RawRwLockTimed for RawRwLock {
 unsafe impl lock_api::RawRwLockRecursive for RawRwLock {
     fn lock_shared_recursive(&self) {
         if !self.0.try_read_recursive() {
-            contended::acquire(&self.0, Want::ReadAgain, None);
+            contended::acquire(&self.0, Mode::ReadAgain, None);
         }
     }
 
@@ -140,12 +140,12 @@ unsafe impl lock_api::RawRwLockRecursive for RawRwLock {
 unsafe impl lock_api::RawRwLockRecursiveTimed for RawRwLock {
     fn try_lock_shared_recursive_for(&self, timeout: Duration) -> bool {
         self.0.try_read_recursive()
-            || contended::acquire(&self.0, Want::ReadAgain, Some(deadline::after(timeout)))
+            || contended::acquire(&self.0, Mode::ReadAgain, Some(deadline::after(timeout)))
     }
 
     fn try_lock_shared_recursive_until(&self, instant: Instant) -> bool {
         self.0.try_read_recursive()
-            || contended::acquire(&self.0, Want::ReadAgain, Some(deadline::at(instant)))
+            || contended::acquire(&self.0, Mode::ReadAgain, Some(deadline::at(instant)))
     }
 }
 
@@ -165,7 +165,7 @@ unsafe impl lock_api::RawRwLockDowngrade for RawRwLock {
 unsafe impl lock_api::RawRwLockUpgrade for RawRwLock {
     fn lock_upgradable(&self) {
         if !self.0.try_upgradable() {
-            contended::acquire(&self.0, Want::Upgradable, None);
+            contended::acquire(&self.0, Mode::Upgradable, None);
         }
     }
 
@@ -213,11 +213,11 @@ unsafe impl lock_api::RawRwLockUpgradeDowngrade for RawRwLock {
 unsafe impl lock_api::RawRwLockUpgradeTimed for RawRwLock {
     fn try_lock_upgradable_for(&self, timeout: Duration) -> bool {
         self.0.try_upgradable()
-            || contended::acquire(&self.0, Want::Upgradable, Some(deadline::after(timeout)))
+            || contended::acquire(&self.0, Mode::Upgradable, Some(deadline::after(timeout)))
     }
 
     fn try_lock_upgradable_until(&self, instant: Instant) -> bool {
-        self.0.try_upgradable() || contended::acquire(&self.0, Want::Upgradable, Some(deadline::at(instant)))
+        self.0.try_upgradable() || contended::acquire(&self.0, Mode::Upgradable, Some(deadline::at(instant)))
     }
 
     unsafe fn try_upgrade_for(&self, timeout: Duration) -> bool {

@@ -13,7 +13,7 @@ pub(crate) const READERS: Preference = Preference::Readers;
 
 /// What a read-write lock is wanted for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Want {
+pub(crate) enum Mode {
     Read,
     ReadAgain,
     Write,
@@ -21,7 +21,7 @@ pub(crate) enum Want {
     Upgrade,
 }
 
-impl Want {
+impl Mode {
     /// In which role it is counted: an exclusive acquisition, also an upgradable one, counts as a write.
     fn role(self) -> Role {
         match self {
@@ -33,13 +33,13 @@ impl Want {
 
 /// What remains of an acquisition that did not succeed at once.
 #[inline(always)]
-pub(crate) fn acquire(lock: &RawRwLock<Linux>, want: Want, deadline: Option<Deadline>) -> bool {
+pub(crate) fn acquire(lock: &RawRwLock<Linux>, want: Mode, deadline: Option<Deadline>) -> bool {
     let path = match want {
-        Want::Read => read,
-        Want::ReadAgain => read_again,
-        Want::Write => write,
-        Want::Upgradable => upgradable,
-        Want::Upgrade => upgrade_contended,
+        Mode::Read => read,
+        Mode::ReadAgain => read_again,
+        Mode::Write => write,
+        Mode::Upgradable => upgradable,
+        Mode::Upgrade => upgrade_contended,
     };
     // SAFETY: for a read-write lock.
     unsafe { slow::slow(lock, deadline.as_ref(), path) }
@@ -50,7 +50,7 @@ pub(crate) fn acquire(lock: &RawRwLock<Linux>, want: Want, deadline: Option<Dead
 pub(crate) fn upgrade(lock: &RawRwLock<Linux>, deadline: Option<Deadline>) -> bool {
     match slow::watcher() {
         None => lock.upgrade(deadline),
-        Some(_) => acquire(lock, Want::Upgrade, deadline),
+        Some(_) => acquire(lock, Mode::Upgrade, deadline),
     }
 }
 
@@ -61,28 +61,28 @@ pub(crate) fn call(lock: &RawRwLock<Linux>, role: Role, site: Site) -> Call {
 
 struct Lock<'a> {
     lock: &'a RawRwLock<Linux>,
-    want: Want,
+    want: Mode,
     deadline: Option<Deadline>,
 }
 
 impl Acquisition for Lock<'_> {
     fn at_once(&self) -> bool {
         match self.want {
-            Want::Read => self.lock.try_read(READERS),
-            Want::ReadAgain => self.lock.try_read_recursive(),
-            Want::Write => self.lock.try_write(),
-            Want::Upgradable => self.lock.try_upgradable(),
-            Want::Upgrade => self.lock.try_upgrade(),
+            Mode::Read => self.lock.try_read(READERS),
+            Mode::ReadAgain => self.lock.try_read_recursive(),
+            Mode::Write => self.lock.try_write(),
+            Mode::Upgradable => self.lock.try_upgradable(),
+            Mode::Upgrade => self.lock.try_upgrade(),
         }
     }
 
     fn block(&self) -> bool {
         match self.want {
-            Want::Read => self.lock.read_until(READERS, self.deadline),
-            Want::ReadAgain => self.lock.read_recursive(self.deadline),
-            Want::Write => self.lock.write_until(self.deadline),
-            Want::Upgradable => self.lock.upgradable(self.deadline),
-            Want::Upgrade => self.lock.upgrade(self.deadline),
+            Mode::Read => self.lock.read_until(READERS, self.deadline),
+            Mode::ReadAgain => self.lock.read_recursive(self.deadline),
+            Mode::Write => self.lock.write_until(self.deadline),
+            Mode::Upgradable => self.lock.upgradable(self.deadline),
+            Mode::Upgrade => self.lock.upgrade(self.deadline),
         }
     }
 
@@ -95,7 +95,7 @@ impl Acquisition for Lock<'_> {
     }
 
     fn force_slow_release(&self) -> bool {
-        let is_alone = matches!(self.want, Want::Write | Want::Upgrade);
+        let is_alone = matches!(self.want, Mode::Write | Mode::Upgrade);
         if is_alone {
             self.lock.force_slow_release();
         }
@@ -111,10 +111,10 @@ macro_rules! ways_in {
             let lock = unsafe { &*lock.cast::<RawRwLock<Linux>>() };
             // SAFETY: the caller's deadline, or null.
             let deadline = unsafe { slow::deadline(deadline) };
-            let acquisition = Lock { lock, want: Want::$want, deadline };
+            let acquisition = Lock { lock, want: Mode::$want, deadline };
             match slow::watcher() {
                 None => acquisition.block(),
-                Some(watcher) => (watcher.acquire)(&call(lock, Want::$want.role(), site), &acquisition),
+                Some(watcher) => (watcher.acquire)(&call(lock, Mode::$want.role(), site), &acquisition),
             }
         }
     )*};

@@ -7,7 +7,7 @@ use anyhow::bail;
 use spinpark_measure::failure::RunError;
 use spinpark_measure::process::Interrupt;
 use spinpark_measure::report::json::Output;
-use spinpark_simlab::calibrate::{Calibration, Cpus, Measure, Trouble, Watcher, sheet};
+use spinpark_simlab::calibrate::{CalibrateError, Calibration, Cpus, Measure, Watcher, sheet};
 
 use crate::cli::Calibrate;
 use crate::progress::Progress;
@@ -31,7 +31,7 @@ pub(crate) fn run(calibrate: &Calibrate) -> anyhow::Result<ExitCode> {
     });
     let mut watcher = Bar::new(calibrate.rounds, Arc::clone(&session.interrupt));
     let calibration = match Calibration::run(&cpus, calibrate.rounds, &mut watcher) {
-        Err(Trouble::Interrupted) => return Err(RunError::Interrupted.into()),
+        Err(CalibrateError::Interrupted) => return Err(RunError::Interrupted.into()),
         other => other?,
     };
     drop(watcher);

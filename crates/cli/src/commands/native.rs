@@ -15,7 +15,7 @@ use spinpark_measure::environment::Environment;
 use spinpark_measure::failure::RunError;
 use spinpark_measure::report::json::Output;
 use spinpark_simlab::accuracy::{self, Case, Compared, Effort, Summary};
-use spinpark_simlab::calibrate::{Calibration, Cpus, Trouble, sheet};
+use spinpark_simlab::calibrate::{CalibrateError, Calibration, Cpus, sheet};
 use spinpark_simlab::simulate::sim::machine::Machine;
 use spinpark_simlab::simulate::sim::stop;
 use spinpark_simlab::simulate::sim::workload::SettingError;
@@ -159,7 +159,7 @@ fn read(path: &Path, cases: &[Case]) -> anyhow::Result<Vec<Vec<f64>>> {
 fn calibrate(cpus: &Cpus, extent: &Extent, session: &Session) -> anyhow::Result<Machine> {
     let mut bar = Bar::new(extent.calibrations, Arc::clone(&session.interrupt));
     let calibration = match Calibration::run(cpus, extent.calibrations, &mut bar) {
-        Err(Trouble::Interrupted) => return Err(RunError::Interrupted.into()),
+        Err(CalibrateError::Interrupted) => return Err(RunError::Interrupted.into()),
         other => other?,
     };
     let sheet = sheet::sheet(&calibration, cpus, &session.environment, "this machine");

@@ -14,7 +14,7 @@ use spinpark_lockbench::locks::definitions::Implementation;
 
 use crate::workloads::experiment::{Cell, Configuration};
 use crate::workloads::figure::Figure;
-use crate::workloads::job::{Job, Report, Trouble, expect};
+use crate::workloads::job::{Job, JobError, Report, expect};
 use crate::workloads::resources::Needs;
 use crate::workloads::serial::Serial;
 use crate::workloads::workers::{self, Kind, Task};
@@ -27,7 +27,7 @@ pub static WORKLOAD: Workload = Workload {
     source: "001: Ingo Molnar's test-mutex, workload V",
     variants: "--unlink, --as processes|threads, --locks for threads",
     tasks: "tasks",
-    rungs: &[1, 2, 16, 64, 256],
+    thread_counts: &[1, 2, 16, 64, 256],
     figure: Figure::PerSecond("ops"),
     uses_locks: true,
     uses_directory: true,
@@ -55,7 +55,7 @@ pub fn cells(
     kinds: &[Kind],
     unlink: bool,
     locks: &[Option<Implementation>],
-    rungs: &[usize],
+    thread_counts: &[usize],
 ) -> Result<Vec<Cell>, String> {
     let mut configurations = Vec::new();
     for &kind in kinds {
@@ -88,17 +88,17 @@ pub fn cells(
             ..Needs::default()
         },
     };
-    Ok(rungs.iter().map(cell).collect())
+    Ok(thread_counts.iter().map(cell).collect())
 }
 
-fn run(job: &Job) -> Result<Report, Trouble> {
+fn run(job: &Job) -> Result<Report, JobError> {
     let Parameters { kind, unlink } = job.parameters()?;
     let directory = job.directory()?;
     let mut serial = Serial::new(job.mutex()?);
     let make = |number| {
         let path = directory.join(format!("task-{number}"));
         let name = CString::new(path.as_os_str().as_bytes());
-        let name = name.map_err(|error| Trouble::Refused(error.to_string()))?;
+        let name = name.map_err(|error| JobError::Refused(error.to_string()))?;
         Ok(Creator { name, unlink, serial: &serial })
     };
     let done = workers::run(kind, job.tasks, job.duration, make)?;
@@ -108,8 +108,8 @@ fn run(job: &Job) -> Result<Report, Trouble> {
 }
 
 /// In the end, there is one empty file for each task, or none.
-fn check(directory: &Path, expected: usize) -> Result<(), Trouble> {
-    let entries = fs::read_dir(directory).map_err(Trouble::failed("cannot read the directory"))?;
+fn check(directory: &Path, expected: usize) -> Result<(), JobError> {
+    let entries = fs::read_dir(directory).map_err(JobError::failed("cannot read the directory"))?;
     let sizes: Vec<u64> =
         entries.flatten().map(|entry| entry.metadata().map_or(1, |metadata| metadata.len())).collect();
     expect(sizes.len() == expected && sizes.iter().all(|&size| size == 0), || {
@@ -124,13 +124,13 @@ struct Creator<'a> {
 }
 
 impl Task for Creator<'_> {
-    fn step(&mut self) -> Result<u64, Trouble> {
+    fn step(&mut self) -> Result<u64, JobError> {
         let flags = OFlags::CREATE | OFlags::WRONLY | OFlags::TRUNC | OFlags::CLOEXEC;
         self.serial.with(|| {
             let file = rustix::fs::open(&self.name, flags, Mode::RWXU);
-            drop(file.map_err(Trouble::failed("cannot create a file"))?);
+            drop(file.map_err(JobError::failed("cannot create a file"))?);
             if self.unlink {
-                rustix::fs::unlink(&self.name).map_err(Trouble::failed("cannot remove a file"))?;
+                rustix::fs::unlink(&self.name).map_err(JobError::failed("cannot remove a file"))?;
             }
             Ok(1)
         })

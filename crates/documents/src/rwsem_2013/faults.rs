@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::mmap::use_small_pages;
 use crate::workloads::experiment::{Cell, Configuration};
 use crate::workloads::figure::Figure;
-use crate::workloads::job::{Job, Report, Trouble, expect};
+use crate::workloads::job::{Job, JobError, Report, expect};
 use crate::workloads::resources::Needs;
 use crate::workloads::workers::{self, Kind, Task};
 use crate::workloads::workload::Workload;
@@ -29,7 +29,7 @@ pub static WORKLOAD: Workload = Workload {
     source: "002: the page faults of Tim Chen's test; after will-it-scale's page_fault1–3",
     variants: "--kind private|shared|file-private|file-shared, --as processes|threads",
     tasks: "tasks",
-    rungs: &[1, 2, 4, 10, 40],
+    thread_counts: &[1, 2, 4, 10, 40],
     figure: Figure::PerSecond("faults"),
     uses_locks: false,
     uses_directory: true,
@@ -88,7 +88,7 @@ pub struct Parameters {
 
 /// The cells for a request. `bytes` is the size of each task's mapping.
 #[must_use]
-pub fn cells(mappings: &[Mapping], kinds: &[Kind], bytes: u64, rungs: &[usize]) -> Vec<Cell> {
+pub fn cells(mappings: &[Mapping], kinds: &[Kind], bytes: u64, thread_counts: &[usize]) -> Vec<Cell> {
     let pages = (bytes as usize / page_size()).max(1);
     let cell = |mapping: Mapping, tasks: usize| {
         let all = bytes * tasks as u64;
@@ -108,14 +108,17 @@ pub fn cells(mappings: &[Mapping], kinds: &[Kind], bytes: u64, rungs: &[usize]) 
             },
         }
     };
-    mappings.iter().flat_map(|&mapping| rungs.iter().map(move |&tasks| cell(mapping, tasks))).collect()
+    mappings
+        .iter()
+        .flat_map(|&mapping| thread_counts.iter().map(move |&tasks| cell(mapping, tasks)))
+        .collect()
 }
 
 fn page_size() -> usize {
     rustix::param::page_size()
 }
 
-fn run(job: &Job) -> Result<Report, Trouble> {
+fn run(job: &Job) -> Result<Report, JobError> {
     let Parameters { kind, mapping, pages } = job.parameters()?;
     use_small_pages()?;
     let directory = job.directory()?;
@@ -135,7 +138,7 @@ struct Toucher {
 }
 
 impl Toucher {
-    fn new(mapping: Mapping, pages: usize, number: usize, directory: &Path) -> Result<Self, Trouble> {
+    fn new(mapping: Mapping, pages: usize, number: usize, directory: &Path) -> Result<Self, JobError> {
         let length = pages * page_size();
         let file = match mapping.has_file() {
             true => Some(file(&directory.join(format!("task-{number}")), length as u64)?),
@@ -144,7 +147,7 @@ impl Toucher {
         Ok(Self { mapping, length, file, memory: None, next_page: 0, pages, before: 0 })
     }
 
-    fn map(&mut self) -> Result<NonNull<u8>, Trouble> {
+    fn map(&mut self) -> Result<NonNull<u8>, JobError> {
         let (address, protection) = (ptr::null_mut(), ProtFlags::READ | ProtFlags::WRITE);
         let flags = self.mapping.flags();
         let memory = match &self.file {
@@ -155,14 +158,14 @@ impl Toucher {
             // SAFETY: a new mapping at an address of the kernel's choice.
             None => unsafe { rustix::mm::mmap_anonymous(address, self.length, protection, flags) },
         };
-        let memory = memory.map_err(Trouble::failed("cannot map memory"))?;
+        let memory = memory.map_err(JobError::failed("cannot map memory"))?;
         let memory =
-            NonNull::new(memory.cast()).ok_or_else(|| Trouble::Wrong(String::from("memory at 0")))?;
+            NonNull::new(memory.cast()).ok_or_else(|| JobError::Wrong(String::from("memory at 0")))?;
         self.memory = Some(memory);
         Ok(memory)
     }
 
-    fn unmap(&mut self) -> Result<(), Trouble> {
+    fn unmap(&mut self) -> Result<(), JobError> {
         let Some(memory) = self.memory.take() else { return Ok(()) };
         self.next_page = 0;
         // A file that is written through keeps what was written, for the next pass.
@@ -171,7 +174,7 @@ impl Toucher {
         }
         // SAFETY: our mapping, and there is no reference into it.
         unsafe { rustix::mm::munmap(memory.as_ptr().cast(), self.length) }
-            .map_err(Trouble::failed("cannot unmap memory"))
+            .map_err(JobError::failed("cannot unmap memory"))
     }
 }
 
@@ -181,17 +184,17 @@ fn after(before: u8) -> u8 {
 }
 
 /// A file with blocks in it, so that faults do not allocate them.
-fn file(path: &Path, length: u64) -> Result<File, Trouble> {
+fn file(path: &Path, length: u64) -> Result<File, JobError> {
     let made = || {
         let file = File::options().read(true).write(true).create_new(true).open(path)?;
         rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, length)?;
         Ok::<_, std::io::Error>(file)
     };
-    made().map_err(Trouble::failed(format!("cannot make the file {}", path.display())))
+    made().map_err(JobError::failed(format!("cannot make the file {}", path.display())))
 }
 
 impl Task for Toucher {
-    fn step(&mut self) -> Result<u64, Trouble> {
+    fn step(&mut self) -> Result<u64, JobError> {
         let memory = match self.memory {
             Some(memory) => memory,
             None => self.map()?,

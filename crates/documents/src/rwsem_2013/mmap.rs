@@ -12,7 +12,7 @@ use spinpark_lockbench::locks::definitions::Implementation;
 
 use crate::workloads::experiment::{Cell, Configuration};
 use crate::workloads::figure::Figure;
-use crate::workloads::job::{Job, Report, Trouble, expect};
+use crate::workloads::job::{Job, JobError, Report, expect};
 use crate::workloads::resources::Needs;
 use crate::workloads::serial::{Sections, Serial};
 use crate::workloads::workers::{self, Kind};
@@ -31,7 +31,7 @@ pub static WORKLOAD: Workload = Workload {
     source: "002: Tim Chen's test of mmap and munmap, plain and with a pthread mutex",
     variants: "--touch none|all, --serialize none|iteration|calls",
     tasks: "threads",
-    rungs: &[1, 2, 3, 4, 5, 10, 20, 40],
+    thread_counts: &[1, 2, 3, 4, 5, 10, 20, 40],
     figure: Figure::PerSecond("iter"),
     uses_locks: true,
     uses_directory: false,
@@ -66,7 +66,7 @@ pub fn cells(
     touches: &[Touch],
     sections: &[Sections],
     locks: &[Implementation],
-    rungs: &[usize],
+    thread_counts: &[usize],
 ) -> Vec<Cell> {
     let cell = |touch: Touch, tasks: usize| {
         let configuration = |name, sections| Configuration::new(name, &Parameters { touch, sections });
@@ -84,10 +84,10 @@ pub fn cells(
             needs: Needs { processes: tasks as u64, threads: tasks as u64, memory, ..Needs::default() },
         }
     };
-    touches.iter().flat_map(|&touch| rungs.iter().map(move |&tasks| cell(touch, tasks))).collect()
+    touches.iter().flat_map(|&touch| thread_counts.iter().map(move |&tasks| cell(touch, tasks))).collect()
 }
 
-fn run(job: &Job) -> Result<Report, Trouble> {
+fn run(job: &Job) -> Result<Report, JobError> {
     let Parameters { touch, sections } = job.parameters()?;
     use_small_pages()?;
     let mut serial = Serial::new(job.mutex()?);
@@ -101,7 +101,7 @@ fn run(job: &Job) -> Result<Report, Trouble> {
     Ok(done.report())
 }
 
-fn iteration(touch: Touch, sections: Sections, serial: &Serial) -> Result<(), Trouble> {
+fn iteration(touch: Touch, sections: Sections, serial: &Serial) -> Result<(), JobError> {
     match sections {
         Sections::None => unmap(touched(map()?, touch)?),
         Sections::Iteration => serial.with(|| unmap(touched(map()?, touch)?)),
@@ -113,25 +113,25 @@ fn iteration(touch: Touch, sections: Sections, serial: &Serial) -> Result<(), Tr
 }
 
 /// Pages of 4 KB, so that a touched megabyte is 256 faults, as when the test was made.
-pub(super) fn use_small_pages() -> Result<(), Trouble> {
+pub(super) fn use_small_pages() -> Result<(), JobError> {
     // SAFETY: takes numbers only, and changes how this process' memory is mapped from now on.
     let result = unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, 1, 0, 0, 0) };
     match result {
         0 => Ok(()),
-        _ => Err(Trouble::failed("cannot switch huge pages off")(std::io::Error::last_os_error())),
+        _ => Err(JobError::failed("cannot switch huge pages off")(std::io::Error::last_os_error())),
     }
 }
 
-fn map() -> Result<NonNull<u64>, Trouble> {
+fn map() -> Result<NonNull<u64>, JobError> {
     let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
     // SAFETY: a new mapping at an address of the kernel's choice.
     let memory = unsafe { rustix::mm::mmap_anonymous(ptr::null_mut(), SIZE, protection, flags) };
-    let memory = memory.map_err(Trouble::failed("cannot map memory"))?;
-    NonNull::new(memory.cast()).ok_or_else(|| Trouble::Wrong(String::from("memory at address 0")))
+    let memory = memory.map_err(JobError::failed("cannot map memory"))?;
+    NonNull::new(memory.cast()).ok_or_else(|| JobError::Wrong(String::from("memory at address 0")))
 }
 
 /// Writes to the memory if that is asked, and checks that it was fresh and is what was written.
-fn touched(memory: NonNull<u64>, touch: Touch) -> Result<NonNull<u64>, Trouble> {
+fn touched(memory: NonNull<u64>, touch: Touch) -> Result<NonNull<u64>, JobError> {
     const WORDS: usize = SIZE / size_of::<u64>();
     if touch == Touch::None {
         return Ok(memory);
@@ -157,8 +157,8 @@ fn touched(memory: NonNull<u64>, touch: Touch) -> Result<NonNull<u64>, Trouble> 
     Ok(memory)
 }
 
-fn unmap(memory: NonNull<u64>) -> Result<(), Trouble> {
+fn unmap(memory: NonNull<u64>) -> Result<(), JobError> {
     // SAFETY: a mapping that `map` made, and there is no reference into it.
     unsafe { rustix::mm::munmap(memory.as_ptr().cast(), SIZE) }
-        .map_err(Trouble::failed("cannot unmap memory"))
+        .map_err(JobError::failed("cannot unmap memory"))
 }

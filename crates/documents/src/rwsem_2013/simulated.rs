@@ -47,9 +47,9 @@ struct Row {
     that: (&'static str, &'static str),
 }
 
-/// Simulates the rows at each rung. The figures: by rung, then by row.
+/// Simulates the rows with each number of threads. The figures: by that, then by row.
 fn figures(
-    rungs: &[u32],
+    thread_counts: &[u32],
     rows: &[Row],
     published: &'static str,
     unit: Unit,
@@ -65,11 +65,13 @@ fn figures(
         setting.for_ns = for_ns;
         setting
     };
-    let settings: Vec<_> =
-        rungs.iter().flat_map(|&threads| runs.iter().map(move |&run| setting(threads, run))).collect();
+    let settings: Vec<_> = thread_counts
+        .iter()
+        .flat_map(|&threads| runs.iter().map(move |&run| setting(threads, run)))
+        .collect();
     let measured = run_seeds(&settings, seeds, progress)?;
-    let by_rung = rungs.iter().zip(measured.chunks(runs.len()));
-    Ok(by_rung
+    let by_count = thread_counts.iter().zip(measured.chunks(runs.len()));
+    Ok(by_count
         .map(|(&threads, measured)| {
             let of = |run| &measured[runs.binary_search(&run).expect("it was simulated")];
             let row = |row: &Row| {
@@ -92,7 +94,7 @@ fn count(threads: u32) -> String {
 }
 
 fn touched(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> {
-    let (rungs, for_ns): (&[u32], _) = match effort {
+    let (thread_counts, for_ns): (&[u32], _) = match effort {
         Effort::Quick => (&[1, 2, 10, 20], 40_000_000),
         Effort::Full => (&[1, 2, 3, 4, 5, 10, 20, 40], 100_000_000),
     };
@@ -103,7 +105,7 @@ fn touched(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError
         row("no spinning", "plain_nospin_vs_vanilla_pct", NO_SPIN),
     ];
     let figures =
-        figures(rungs, &rows, "rwsem_mmap_touched", Unit::Ratio, (for_ns, seeds(effort)), progress)?;
+        figures(thread_counts, &rows, "rwsem_mmap_touched", Unit::Ratio, (for_ns, seeds(effort)), progress)?;
     let bounded = figures.into_iter().flat_map(|(threads, figures)| {
         let all = match threads {
             20 => Bound::AtLeast(2.0),
@@ -136,7 +138,7 @@ const COLLAPSE: &str = "3.12 does not collapse here at 20 and 40 threads as the 
 const RUNGS: &str = "Threads have CPUs of their own, socket by socket: up to 10 are on one socket, which is how will-it-scale does it.";
 
 fn untouched(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> {
-    let (rungs, for_ns): (&[u32], _) = match effort {
+    let (thread_counts, for_ns): (&[u32], _) = match effort {
         Effort::Quick => (&[1, 5, 20], 2_000_000),
         Effort::Full => (&[1, 5, 10, 20, 40], 20_000_000),
     };
@@ -157,8 +159,14 @@ fn untouched(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingErr
         },
         Row { name: "mutex, all", column: "mutex_vs_plain_all_pct", this: (serial, ALL), that: (plain, ALL) },
     ];
-    let figures =
-        figures(rungs, &rows, "rwsem_mmap_untouched", Unit::Percent, (for_ns, seeds(effort)), progress)?;
+    let figures = figures(
+        thread_counts,
+        &rows,
+        "rwsem_mmap_untouched",
+        Unit::Percent,
+        (for_ns, seeds(effort)),
+        progress,
+    )?;
     let bounded = figures.into_iter().flat_map(|(threads, figures)| {
         figures.into_iter().enumerate().map(move |(row, figure)| {
             if row == 0 && threads > 1 { Figure { bound: Some(Bound::Sign), ..figure } } else { figure }
@@ -181,7 +189,7 @@ const UNTOUCHED_NOTE: &str = "The document's figures vary by 5 % from run to run
     CPUs, because a thread that releases it is back before the woken one has started: so its lines do not move as much as they might.";
 
 fn mutex(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> {
-    let (rungs, for_ns): (&[u32], _) = match effort {
+    let (thread_counts, for_ns): (&[u32], _) = match effort {
         Effort::Quick => (&[1, 2, 10, 20], 40_000_000),
         Effort::Full => (&[1, 2, 3, 4, 5, 10, 20, 40], 100_000_000),
     };
@@ -191,8 +199,14 @@ fn mutex(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> 
         row("3.12", "mutex_vanilla_vs_plain_vanilla_pct", VANILLA),
         row("all", "mutex_all_vs_plain_vanilla_pct", ALL),
     ];
-    let figures =
-        figures(rungs, &rows, "rwsem_mmap_touched", Unit::Percent, (for_ns, seeds(effort)), progress)?;
+    let figures = figures(
+        thread_counts,
+        &rows,
+        "rwsem_mmap_touched",
+        Unit::Percent,
+        (for_ns, seeds(effort)),
+        progress,
+    )?;
     let bounded = figures.into_iter().flat_map(|(threads, figures)| {
         figures.into_iter().enumerate().map(move |(row, figure)| {
             let fitted = row == 0 && threads == 2;

@@ -56,7 +56,7 @@ const LONG_SECTION_NS: f64 = 100.0;
 const ALLOWED_WAIT_NS: f64 = 5e6;
 /// From so many threads on, classics that are far behind are left out before the end.
 const RACE_ABOVE: u32 = 64;
-/// So many threads a CPU are the rung at which nothing may have collapsed.
+/// So many threads a CPU: the number at which nothing may have collapsed.
 const OVERSUBSCRIBED: u32 = 4;
 
 macro_rules! planes {
@@ -78,12 +78,12 @@ planes! {
 }
 
 /// Numbers of threads on so many CPUs: powers of two, and one, two and four a CPU.
-fn rungs(cpus: u32, effort: Effort) -> Vec<u32> {
+fn thread_counts(cpus: u32, effort: Effort) -> Vec<u32> {
     match effort {
         Effort::Quick => vec![2, OVERSUBSCRIBED * cpus.min(32)],
         Effort::Full => (1..)
             .map(|bit| 1 << bit)
-            .take_while(|&rung| rung < cpus)
+            .take_while(|&count| count < cpus)
             .chain([cpus, 2 * cpus, OVERSUBSCRIBED * cpus])
             .collect(),
     }
@@ -96,7 +96,7 @@ fn table(name: &str, effort: Effort, progress: Progress<'_>) -> Result<Table, Se
         Effort::Quick => (&WORKLOADS[14..15], 500_000),
         Effort::Full => (&WORKLOADS[..], 5_000_000),
     };
-    let rungs = rungs(cpus, effort);
+    let thread_counts = thread_counts(cpus, effort);
     let setting = |lock, workload: &str, threads| Setting {
         for_ns,
         ..Setting::new(machine.clone(), lock, workload, threads)
@@ -105,20 +105,22 @@ fn table(name: &str, effort: Effort, progress: Progress<'_>) -> Result<Table, Se
         settings: [OURS].into_iter().chain(CLASSICS).map(|lock| setting(lock, workload, threads)).collect(),
         is_race: threads > RACE_ABOVE,
     };
-    let cells: Vec<Cell> =
-        workloads.iter().flat_map(|workload| rungs.iter().map(|&threads| cell(workload, threads))).collect();
+    let cells: Vec<Cell> = workloads
+        .iter()
+        .flat_map(|workload| thread_counts.iter().map(|&threads| cell(workload, threads)))
+        .collect();
     let reports: Vec<Vec<Report>> = race(&cells, 1, progress)?
         .into_iter()
         .map(|by_lock| by_lock.into_iter().flatten().flatten().collect())
         .collect();
     let sleepers: Vec<Setting> = workloads
         .iter()
-        .flat_map(|workload| rungs.iter().map(|&threads| setting(SLEEPER, workload, threads)))
+        .flat_map(|workload| thread_counts.iter().map(|&threads| setting(SLEEPER, workload, threads)))
         .collect();
     let sleepers: Vec<Report> = run_seeds(&sleepers, 1, &|_, _| {})?.into_iter().flatten().collect();
     let mut figures = throughput(&reports);
     figures.extend(cpu_time(&reports, &sleepers));
-    figures.extend(collapse(&reports, rungs.len()));
+    figures.extend(collapse(&reports, thread_counts.len()));
     figures.extend(waits(&reports));
     figures.extend(moves(&reports, cpus));
     if effort == Effort::Full {
@@ -293,8 +295,8 @@ fn cpu_time(cells: &[Vec<Report>], sleepers: &[Report]) -> Vec<Figure> {
 }
 
 /// Ours with four threads a CPU, beside ours with its best number of threads.
-fn collapse(cells: &[Vec<Report>], rungs: usize) -> Option<Figure> {
-    let parts = cells.chunks(rungs).filter_map(|of_workload| {
+fn collapse(cells: &[Vec<Report>], thread_counts: usize) -> Option<Figure> {
+    let parts = cells.chunks(thread_counts).filter_map(|of_workload| {
         let mut ours = of_workload.iter().filter_map(|cell| cell.first());
         let peak = ours.clone().map(Report::throughput).fold(0.0, f64::max);
         let crowded = ours.next_back()?;

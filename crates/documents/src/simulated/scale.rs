@@ -42,25 +42,28 @@ pub(crate) const ON_512: TableSpec = TableSpec {
 /// With more threads, classics that are far behind are left out before the end.
 const RACE_ABOVE: u32 = 64;
 
-/// So many times as many threads as CPUs are the rung at which nothing may have collapsed.
+/// So many times as many threads as CPUs: the number at which nothing may have collapsed.
 const OVERSUBSCRIBED: u32 = 4;
 
-fn rungs(cpus: u32, effort: Effort) -> Vec<u32> {
+fn thread_counts(cpus: u32, effort: Effort) -> Vec<u32> {
     let most = if cpus == 512 { 8 * cpus } else { OVERSUBSCRIBED * cpus };
     match effort {
         Effort::Quick => vec![1, 4, cpus / 4],
-        Effort::Full => {
-            [1, 2, 3].into_iter().chain((2..).map(|bit| 1 << bit).take_while(|&rung| rung <= most)).collect()
-        }
+        Effort::Full => [1, 2, 3]
+            .into_iter()
+            .chain((2..).map(|bit| 1 << bit).take_while(|&count| count <= most))
+            .collect(),
     }
 }
 
 fn table(cpus: u32, effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> {
     let machine = machine("big-512")?.limited_to(cpus);
-    let (rungs, workloads, for_ns) = match effort {
-        Effort::Quick => (rungs(cpus, effort), &WORKLOADS[3..4], 1_000_000),
+    let (thread_counts, workloads, for_ns) = match effort {
+        Effort::Quick => (thread_counts(cpus, effort), &WORKLOADS[3..4], 1_000_000),
         // The larger one takes more than twice as long as it is.
-        Effort::Full => (rungs(cpus, effort), WORKLOADS, if cpus > 64 { 10_000_000 } else { 20_000_000 }),
+        Effort::Full => {
+            (thread_counts(cpus, effort), WORKLOADS, if cpus > 64 { 10_000_000 } else { 20_000_000 })
+        }
     };
     let locks = || [OURS].into_iter().chain(CLASSICS.iter().copied());
     let cell = |workload: &str, threads| {
@@ -69,7 +72,7 @@ fn table(cpus: u32, effort: Effort, progress: Progress<'_>) -> Result<Table, Set
     };
     let cells: Vec<Cell> = workloads
         .iter()
-        .flat_map(|workload| rungs.iter().map(move |&threads| (workload, threads)))
+        .flat_map(|workload| thread_counts.iter().map(move |&threads| (workload, threads)))
         .map(|(workload, threads)| cell(workload, threads))
         .collect();
     let reports: Vec<Vec<Vec<Report>>> = race(&cells, seeds(effort), progress)?
@@ -77,9 +80,9 @@ fn table(cpus: u32, effort: Effort, progress: Progress<'_>) -> Result<Table, Set
         .map(|by_lock| by_lock.into_iter().flatten().collect())
         .collect();
     let mut figures = Vec::new();
-    for of_workload in reports.chunks(rungs.len()) {
-        for rung in of_workload {
-            figures.extend(compare(rung));
+    for of_workload in reports.chunks(thread_counts.len()) {
+        for count in of_workload {
+            figures.extend(compare(count));
         }
         figures.extend(collapse(of_workload, OVERSUBSCRIBED * cpus));
     }
@@ -92,7 +95,7 @@ fn table(cpus: u32, effort: Effort, progress: Progress<'_>) -> Result<Table, Set
         distributions: Vec::new(),
         fronts: Vec::new(),
         notes: vec![
-            "The best classic of a rung is one lock: the one with the highest throughput there. Ours has to reach it, less the spread of the ratio over the seeds, with a longest wait that is no longer.".to_owned(),
+            "The best classic of a count is one lock: the one with the highest throughput there. Ours has to reach it, less the spread of the ratio over the seeds, with a longest wait that is no longer.".to_owned(),
             format!("With more than {RACE_ABOVE} threads a classic that does less than half of the fastest one's operations is not simulated to the end: less than a tenth after a fortieth of the time, or less than half after a tenth or after the first seed."),
             "Without a bound: the longest wait beside the shortest of any classic that was simulated to the end; and how evenly the operations are spread over the threads (Jain: 1 is evenly, 1/threads is all by one).".to_owned(),
             format!("Runs of {} ms: a longest wait about as long as that is that of a thread which starved to the end.", for_ns / 1_000_000),
@@ -106,7 +109,7 @@ fn mean(reports: &[Report], of: impl Fn(&Report) -> f64) -> f64 {
     reports.iter().map(of).sum::<f64>() / reports.len().max(1) as f64
 }
 
-/// Ours, which stands first, and the classics at one rung; each by seed.
+/// Ours, which stands first, and the classics with one number of threads; each by seed.
 fn compare(by_lock: &[Vec<Report>]) -> Vec<Figure> {
     let [ours, classics @ ..] = by_lock else { return Vec::new() };
     let Some(first) = ours.first() else { return Vec::new() };
@@ -141,16 +144,16 @@ fn short(report: &Report) -> &str {
     report.lock.trim_start_matches("classic-")
 }
 
-/// Ours with too many threads, beside ours at its best rung.
-fn collapse(by_rung: &[Vec<Vec<Report>>], threads: u32) -> Option<Figure> {
-    let ours = || by_rung.iter().filter_map(|rung| rung.first());
-    let rung_of = |reports: &Vec<Report>| reports.first().map_or(0, |report| report.threads);
+/// Ours with too many threads, beside ours with its best number.
+fn collapse(by_count: &[Vec<Vec<Report>>], threads: u32) -> Option<Figure> {
+    let ours = || by_count.iter().filter_map(|count| count.first());
+    let count_of = |reports: &Vec<Report>| reports.first().map_or(0, |report| report.threads);
     let peak = ours()
-        .filter(|reports| rung_of(reports) > 1)
+        .filter(|reports| count_of(reports) > 1)
         .max_by(|a, b| mean(a, Report::throughput).total_cmp(&mean(b, Report::throughput)))?;
-    let crowded = ours().find(|reports| rung_of(reports) == threads)?;
+    let crowded = ours().find(|reports| count_of(reports) == threads)?;
     let workload = &crowded.first()?.workload;
-    let name = format!("{workload} at {threads}: throughput, of ours at its best rung");
+    let name = format!("{workload} at {threads}: throughput, of ours at its best count");
     let ratios = ratios(crowded, peak, Report::throughput);
     Some(figure(name, Unit::Ratio, None, &ratios, Some(Bound::AtLeast(0.8))))
 }

@@ -71,7 +71,7 @@ impl Job {
     /// # Errors
     ///
     /// If they have another form.
-    pub fn parameters<T: DeserializeOwned>(&self) -> Result<T, Trouble> {
+    pub fn parameters<T: DeserializeOwned>(&self) -> Result<T, JobError> {
         Ok(T::deserialize(&self.parameters)?)
     }
 
@@ -80,10 +80,10 @@ impl Job {
     /// # Errors
     ///
     /// If there is an adapter, but it has no mutex.
-    pub fn mutex(&self) -> Result<Option<MakeMutex>, Trouble> {
+    pub fn mutex(&self) -> Result<Option<MakeMutex>, JobError> {
         let Some(adapter) = self.adapter else { return Ok(None) };
         let make = adapter.any_mutex.ok_or_else(|| {
-            Trouble::Refused(format!("the locks of `{}` have no mutex that workloads can use", adapter.name))
+            JobError::Refused(format!("the locks of `{}` have no mutex that workloads can use", adapter.name))
         });
         make.map(Some)
     }
@@ -99,14 +99,14 @@ impl Job {
     /// # Errors
     ///
     /// If there is none.
-    pub fn directory(&self) -> Result<&Path, Trouble> {
-        self.directory.as_deref().ok_or_else(|| Trouble::Refused(String::from("there is no directory")))
+    pub fn directory(&self) -> Result<&Path, JobError> {
+        self.directory.as_deref().ok_or_else(|| JobError::Refused(String::from("there is no directory")))
     }
 }
 
 /// Why a worker has nothing to report.
 #[derive(Debug, Error)]
-pub enum Trouble {
+pub enum JobError {
     /// Not a request.
     #[error("the worker's request cannot be read: {0}")]
     Request(#[from] serde_json::Error),
@@ -126,7 +126,7 @@ pub enum Trouble {
     Wrong(String),
 }
 
-impl Trouble {
+impl JobError {
     /// `what` failed with `error`; for `map_err`.
     pub fn failed<E: Into<io::Error>>(what: impl Into<String>) -> impl FnOnce(E) -> Self {
         move |error| Self::Failed { what: what.into(), error: error.into() }
@@ -138,8 +138,8 @@ impl Trouble {
 /// # Errors
 ///
 /// If it is not right.
-pub fn expect(is_right: bool, wrong: impl FnOnce() -> String) -> Result<(), Trouble> {
-    if is_right { Ok(()) } else { Err(Trouble::Wrong(wrong())) }
+pub fn expect(is_right: bool, wrong: impl FnOnce() -> String) -> Result<(), JobError> {
+    if is_right { Ok(()) } else { Err(JobError::Wrong(wrong())) }
 }
 
 /// What a worker process prints, as one line of JSON.

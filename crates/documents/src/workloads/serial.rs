@@ -8,7 +8,7 @@ use spinpark_lockbench::locks::any_mutex::{AnyMutex, MakeMutex};
 use spinpark_lockbench::locks::definitions::Implementation;
 
 use super::experiment::Configuration;
-use super::job::{Trouble, expect};
+use super::job::{JobError, expect};
 
 /// What a mutex is held for, in workloads that do something between two calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -100,7 +100,7 @@ impl Serial {
     /// # Errors
     ///
     /// If some are missing: the mutex does not exclude.
-    pub fn check(&mut self, sections: u64) -> Result<(), Trouble> {
+    pub fn check(&mut self, sections: u64) -> Result<(), JobError> {
         let found = *self.sections.get_mut();
         expect(self.mutex.is_none() || found == sections, || {
             format!("{sections} sections ran but {found} were counted: the lock under test does not exclude")

@@ -2,7 +2,7 @@
 
 use spinpark_measure::report::Style;
 
-use super::job::{Job, Report, Trouble};
+use super::job::{Job, JobError, Report};
 use super::result::CellResult;
 
 use super::figure::Figure;
@@ -21,7 +21,7 @@ pub struct Workload {
     /// What a number of tasks counts: "threads", "tasks", "users".
     pub tasks: &'static str,
     /// Numbers of tasks that it runs at unless told otherwise.
-    pub rungs: &'static [usize],
+    pub thread_counts: &'static [usize],
     /// What is compared.
     pub figure: Figure,
     /// Whether configurations can have locks.
@@ -33,7 +33,7 @@ pub struct Workload {
     /// A table of its own, of the cells of one variant: in place of the one with these columns.
     pub table: Option<fn(&[&CellResult], Style) -> String>,
     /// Runs one configuration of one cell, in a process of its own.
-    pub run: fn(&Job) -> Result<Report, Trouble>,
+    pub run: fn(&Job) -> Result<Report, JobError>,
 }
 
 /// A number that reports of one workload have.

@@ -61,13 +61,13 @@ fn results(cells: &[Measured], figure: Figure) -> Vec<CellResult> {
     cells.iter().filter_map(|cell| CellResult::new(cell, figure, SEED)).collect()
 }
 
-fn rungs() -> Vec<Measured> {
+fn thread_counts() -> Vec<Measured> {
     measured([1, 2, 40].map(|tasks| cell("touched", tasks)).to_vec(), 10)
 }
 
 #[test]
 fn every_configuration_once_per_round_and_the_baseline_twice() {
-    for cell in rungs() {
+    for cell in thread_counts() {
         for round in 0..10 {
             let runs = || cell.runs.iter().filter(move |run| run.round == round);
             assert_eq!(runs().count(), 5);
@@ -82,7 +82,7 @@ fn every_configuration_once_per_round_and_the_baseline_twice() {
 
 #[test]
 fn means_deviations_and_ratios() {
-    let results = results(&rungs(), mmap::WORKLOAD.figure);
+    let results = results(&thread_counts(), mmap::WORKLOAD.figure);
     let [plain, glibc, std, spinpark] = &results[0].configurations[..] else { panic!() };
     assert!((plain.mean - 100_000.0).abs() < 500.0 && plain.of_means.is_none() && plain.ratio.is_none());
     assert!(plain.relative_deviation().unwrap() > 0.001 && plain.relative_deviation().unwrap() < 0.006);
@@ -123,7 +123,7 @@ fn what_was_measured_before_an_interrupt_is_kept() {
 
 #[test]
 fn tables() {
-    let results = results(&rungs(), mmap::WORKLOAD.figure);
+    let results = results(&thread_counts(), mmap::WORKLOAD.figure);
     let cells: Vec<&CellResult> = results.iter().collect();
     let text = [
         matrix::render(&mmap::WORKLOAD, &cells, 2, Style::PLAIN).unwrap(),
@@ -190,7 +190,7 @@ fn mmap_on_every_adapter() {
 
 #[test]
 fn runs_without_operations_count_in_means_and_are_said() {
-    let mut cells = rungs();
+    let mut cells = thread_counts();
     for run in cells[0].runs.iter_mut().filter(|run| run.configuration == "plain") {
         run.report.operations = 0;
     }

@@ -113,8 +113,9 @@ pub fn judge_all(
     for bound in &definitions.bounds {
         let threads = threads_of(bound, definitions)?;
         for ours in &bound.ours {
-            let judge =
-                |rungs: &[usize]| judge(bound, ours, rungs, &definitions.implementations, measured, seed);
+            let judge = |thread_counts: &[usize]| {
+                judge(bound, ours, thread_counts, &definitions.implementations, measured, seed)
+            };
             match bound.over {
                 Over::Each => results.extend(threads.chunks(1).map(judge)),
                 Over::GeometricMean => results.push(judge(&threads)),
@@ -127,12 +128,12 @@ pub fn judge_all(
 fn judge(
     bound: &Bound,
     ours: &str,
-    rungs: &[usize],
+    thread_counts: &[usize],
     implementations: &[Implementation],
     measured: &[Measured],
     seed: u64,
 ) -> BoundResult {
-    let each: Option<Vec<_>> = rungs
+    let each: Option<Vec<_>> = thread_counts
         .iter()
         .map(|&threads| {
             let is_it = |m: &&Measured| m.cell.workload == bound.workload && m.cell.threads == threads;
@@ -143,7 +144,7 @@ fn judge(
         what: bound.what.clone(),
         figure: bound.figure,
         workload: bound.workload.clone(),
-        threads: rungs.to_vec(),
+        threads: thread_counts.to_vec(),
         ours: ours.to_owned(),
         against: Vec::new(),
         is_best_peer: bound.against == BEST,

@@ -12,7 +12,7 @@ use super::peers::Peers;
 
 /// What a user asked for; empty lists mean "as the preset says".
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Wish {
+pub struct Request {
     /// Names of workloads.
     pub workloads: Vec<String>,
     /// Names of implementations, perhaps with variables.
@@ -54,7 +54,7 @@ pub fn once<T: PartialEq + Display>(option: &str, all: &[T]) -> Result<(), Strin
     second.map_or(Ok(()), |(_, what)| Err(twice(option, what)))
 }
 
-/// Finds the cells for a wish.
+/// Finds the cells for a request.
 ///
 /// # Errors
 ///
@@ -62,22 +62,23 @@ pub fn once<T: PartialEq + Display>(option: &str, all: &[T]) -> Result<(), Strin
 pub fn select(
     definitions: &Definitions,
     preset: &Preset,
-    wish: &Wish,
+    request: &Request,
     peers: &Peers,
     cpus: usize,
 ) -> Result<Selected, String> {
-    once("--workload", &wish.workloads)?;
-    once("--locks", &wish.implementations)?;
-    once("--threads", &wish.threads)?;
-    let implementations = implementations_of(definitions, preset, wish)?;
+    once("--workload", &request.workloads)?;
+    once("--locks", &request.implementations)?;
+    once("--threads", &request.threads)?;
+    let implementations = implementations_of(definitions, preset, request)?;
     let mut notes = Vec::new();
     let mut cells = Vec::new();
-    let selections = match wish.bounds {
+    let selections = match request.bounds {
         true => bounds::selections(definitions)?,
-        false => selections(definitions, preset, wish, &mut notes)?,
+        false => selections(definitions, preset, request, &mut notes)?,
     };
     for (selection, wanted) in selections {
-        if wish.bounds && !wish.workloads.is_empty() && !wish.workloads.contains(&selection.workload) {
+        if request.bounds && !request.workloads.is_empty() && !request.workloads.contains(&selection.workload)
+        {
             continue;
         }
         let workload = definitions.workload(&selection.workload)?;
@@ -123,10 +124,10 @@ fn nothing_left(cells: &[Cell]) -> String {
 fn implementations_of(
     definitions: &Definitions,
     preset: &Preset,
-    wish: &Wish,
+    request: &Request,
 ) -> Result<Vec<Implementation>, String> {
     let bounds: Vec<String>;
-    let names = match (&wish.implementations[..], wish.bounds) {
+    let names = match (&request.implementations[..], request.bounds) {
         ([], true) => {
             let needed: Vec<String> = bounds::selections(definitions)?
                 .into_iter()
@@ -137,10 +138,10 @@ fn implementations_of(
             &bounds
         }
         ([], false) => &preset.implementations,
-        _ => &wish.implementations,
+        _ => &request.implementations,
     };
     let mut found = Vec::new();
-    for name in wish.baseline.iter().chain(names) {
+    for name in request.baseline.iter().chain(names) {
         let implementation = implementations::parse(definitions, name)?;
         if !found.contains(&implementation) {
             found.push(implementation);
@@ -152,7 +153,7 @@ fn implementations_of(
 fn selections(
     definitions: &Definitions,
     preset: &Preset,
-    wish: &Wish,
+    request: &Request,
     notes: &mut Vec<String>,
 ) -> Result<Vec<(Selection, Vec<String>)>, String> {
     let all = || preset.cells.clone();
@@ -163,31 +164,31 @@ fn selections(
             None => Ok(Selection { workload: definitions.workload(name)?.name.clone(), threads: Vec::new() }),
         }
     };
-    let chosen: Vec<Selection> = match wish.workloads.is_empty() {
+    let chosen: Vec<Selection> = match request.workloads.is_empty() {
         true => all(),
-        false => wish.workloads.iter().map(by_name).collect::<Result<_, String>>()?,
+        false => request.workloads.iter().map(by_name).collect::<Result<_, String>>()?,
     };
     let mut selections = Vec::new();
     // Numbers of threads that are left out, those instead, and the workloads.
     let mut exceptions: Vec<([String; 2], Vec<&str>)> = Vec::new();
     for mut selection in chosen {
-        if !wish.threads.is_empty() {
+        if !request.threads.is_empty() {
             let workload = definitions.workload(&selection.workload)?;
             let fixed = workload.threads.len() == 1;
             let possible = |threads: &&usize| match fixed {
                 true => workload.threads.contains(threads),
                 false => workload.load.check(**threads).is_ok(),
             };
-            selection.threads = wish.threads.iter().filter(possible).copied().collect();
+            selection.threads = request.threads.iter().filter(possible).copied().collect();
             if selection.threads.is_empty() {
                 // A workload for one number of threads is what it is, and not left out of a run at other numbers. Any
                 // other workload says what is wrong with the numbers.
-                selection.threads.clone_from(if fixed { &workload.threads } else { &wish.threads });
+                selection.threads.clone_from(if fixed { &workload.threads } else { &request.threads });
             }
             let numbers = |numbers: &mut dyn Iterator<Item = &usize>| {
                 numbers.map(usize::to_string).collect::<Vec<_>>().join(", ")
             };
-            let mut left_out = wish.threads.iter().filter(|n| !selection.threads.contains(n)).peekable();
+            let mut left_out = request.threads.iter().filter(|n| !selection.threads.contains(n)).peekable();
             if left_out.peek().is_some() {
                 let numbers = [numbers(&mut left_out), numbers(&mut selection.threads.iter())];
                 match exceptions.iter_mut().find(|(known, _)| *known == numbers) {

@@ -4,7 +4,7 @@ use spinpark_lockbench::locks::bounds;
 use spinpark_lockbench::locks::definitions::{Definitions, Selection};
 use spinpark_lockbench::locks::peers::Peers;
 use spinpark_lockbench::locks::recording::Detail;
-use spinpark_lockbench::locks::selection::{Wish, select};
+use spinpark_lockbench::locks::selection::{Request, select};
 
 #[test]
 fn the_built_in_ones_make_sense() {
@@ -13,7 +13,7 @@ fn the_built_in_ones_make_sense() {
         [("locks", "glibc"), ("pthread", "glibc"), ("mtx", "classic-mtx"), ("profiler", "glibc")]
     {
         let preset = definitions.preset(name).unwrap();
-        let selected = select(&definitions, preset, &Wish::default(), &Peers::default(), 2).unwrap();
+        let selected = select(&definitions, preset, &Request::default(), &Peers::default(), 2).unwrap();
         assert!(
             selected
                 .cells
@@ -182,14 +182,14 @@ fn a_users_workload_replaces_one_of_ours() {
 fn a_wish_narrows_the_preset_down() {
     let definitions = Definitions::built_in().unwrap();
     let preset = definitions.preset("locks").unwrap();
-    let wish = Wish {
+    let request = Request {
         workloads: vec!["pair-single".into(), "saturated".into()],
         implementations: vec!["std".into(), "onetbb".into(), "drop-in+A=1".into()],
         threads: vec![2, 16],
         baseline: Some("glibc".into()),
         bounds: false,
     };
-    let selected = select(&definitions, preset, &wish, &Peers::default(), 2).unwrap();
+    let selected = select(&definitions, preset, &request, &Peers::default(), 2).unwrap();
     let cells: Vec<_> = selected.cells.iter().map(|cell| (cell.workload.as_str(), cell.threads)).collect();
     assert_eq!(cells, [("pair-single", 1), ("saturated", 2), ("saturated", 16)]);
     for cell in &selected.cells {
@@ -197,8 +197,8 @@ fn a_wish_narrows_the_preset_down() {
         assert_eq!(cell.skipped[0].implementation, "onetbb");
         assert!(cell.skipped[0].why.contains("apt install libtbb-dev"), "{:?}", cell.skipped);
     }
-    let wish = Wish { workloads: vec!["ping-pong-two-cpus".into()], ..Wish::default() };
-    let nothing = select(&definitions, preset, &wish, &Peers::default(), 1).unwrap_err();
+    let request = Request { workloads: vec!["ping-pong-two-cpus".into()], ..Request::default() };
+    let nothing = select(&definitions, preset, &request, &Peers::default(), 1).unwrap_err();
     assert!(nothing.contains("std: needs two CPUs"), "{nothing}");
 }
 
@@ -208,12 +208,13 @@ fn a_queue_needs_two_threads() {
     let definitions = Definitions::built_in().unwrap();
     let preset = definitions.preset("locks").unwrap();
     let threads = |wanted: &[usize]| {
-        let wish = Wish { workloads: vec!["queue".into()], threads: wanted.to_vec(), ..Wish::default() };
-        let selected = select(&definitions, preset, &wish, &Peers::default(), 2)?;
+        let request =
+            Request { workloads: vec!["queue".into()], threads: wanted.to_vec(), ..Request::default() };
+        let selected = select(&definitions, preset, &request, &Peers::default(), 2)?;
         Ok::<_, String>(selected.cells.iter().map(|cell| cell.threads).collect::<Vec<_>>())
     };
     assert_eq!(threads(&[1, 2, 10]).unwrap(), [2, 10]);
     assert!(threads(&[1]).unwrap_err().contains("the number of threads of a queue is 1"));
-    let quick = Wish { threads: vec![1, 2, 10, 64], ..Wish::default() };
+    let quick = Request { threads: vec![1, 2, 10, 64], ..Request::default() };
     assert!(select(&definitions, preset, &quick, &Peers::default(), 2).is_ok());
 }

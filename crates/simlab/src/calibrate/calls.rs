@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 
 use super::cpus::{Cpus, pin};
 use super::spread::{cost, median, quick};
-use super::{Trouble, futex};
+use super::{CalibrateError, futex};
 
 const BATCHES: usize = 200;
 const CALLS: usize = 200;
 
 /// `getppid`, ns.
-pub(super) fn system_call(cpus: &Cpus) -> Result<Option<f64>, Trouble> {
+pub(super) fn system_call(cpus: &Cpus) -> Result<Option<f64>, CalibrateError> {
     pin(cpus.main().cpu)?;
     Ok(Some(cost(BATCHES, CALLS, || {
         // SAFETY: takes nothing and cannot fail.
@@ -21,7 +21,7 @@ pub(super) fn system_call(cpus: &Cpus) -> Result<Option<f64>, Trouble> {
 }
 
 /// `FUTEX_WAKE` without sleepers, ns.
-pub(super) fn futex_wake(cpus: &Cpus) -> Result<Option<f64>, Trouble> {
+pub(super) fn futex_wake(cpus: &Cpus) -> Result<Option<f64>, CalibrateError> {
     pin(cpus.main().cpu)?;
     let word = AtomicU32::new(0);
     Ok(Some(cost(BATCHES, CALLS, || {
@@ -30,14 +30,14 @@ pub(super) fn futex_wake(cpus: &Cpus) -> Result<Option<f64>, Trouble> {
 }
 
 /// `FUTEX_WAIT` that returns at once since the value is another one, ns.
-pub(super) fn futex_wait(cpus: &Cpus) -> Result<Option<f64>, Trouble> {
+pub(super) fn futex_wait(cpus: &Cpus) -> Result<Option<f64>, CalibrateError> {
     pin(cpus.main().cpu)?;
     let word = AtomicU32::new(0);
     Ok(Some(cost(BATCHES, CALLS, || futex::wait(&word, 1, None))))
 }
 
 /// Reading the monotonic clock, ns.
-pub(super) fn clock(cpus: &Cpus) -> Result<Option<f64>, Trouble> {
+pub(super) fn clock(cpus: &Cpus) -> Result<Option<f64>, CalibrateError> {
     pin(cpus.main().cpu)?;
     Ok(Some(cost(BATCHES, CALLS, || {
         std::hint::black_box(Instant::now());
@@ -45,7 +45,7 @@ pub(super) fn clock(cpus: &Cpus) -> Result<Option<f64>, Trouble> {
 }
 
 /// The CPU time of a thread that runs on another CPU (or sleeps, if there is no other), ns.
-pub(super) fn cpu_clock(cpus: &Cpus) -> Result<Option<f64>, Trouble> {
+pub(super) fn cpu_clock(cpus: &Cpus) -> Result<Option<f64>, CalibrateError> {
     const NONE: i32 = i32::MAX;
     pin(cpus.main().cpu)?;
     let (is_over, clock) = (AtomicBool::new(false), AtomicI32::new(0));
@@ -90,21 +90,21 @@ pub(super) struct Membarrier {
 }
 
 /// While the process's other thread sleeps, ns.
-pub(super) fn membarrier_asleep(cpus: &Cpus) -> Result<Option<f64>, Trouble> {
+pub(super) fn membarrier_asleep(cpus: &Cpus) -> Result<Option<f64>, CalibrateError> {
     Ok(membarrier(cpus)?.asleep)
 }
 
 /// While it runs on another CPU, ns.
-pub(super) fn membarrier_running(cpus: &Cpus) -> Result<Option<f64>, Trouble> {
+pub(super) fn membarrier_running(cpus: &Cpus) -> Result<Option<f64>, CalibrateError> {
     Ok(membarrier(cpus)?.running)
 }
 
 /// For how long a CPU that is interrupted does not come to its own work, ns.
-pub(super) fn interrupt(cpus: &Cpus) -> Result<Option<f64>, Trouble> {
+pub(super) fn interrupt(cpus: &Cpus) -> Result<Option<f64>, CalibrateError> {
     Ok(membarrier(cpus)?.interrupt)
 }
 
-fn membarrier(cpus: &Cpus) -> Result<Membarrier, Trouble> {
+fn membarrier(cpus: &Cpus) -> Result<Membarrier, CalibrateError> {
     const ROUNDS: usize = 400;
     pin(cpus.main().cpu)?;
     // SAFETY: a system call without pointers; both commands take no flags.

@@ -5,7 +5,7 @@ use std::fs;
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-use super::Trouble;
+use super::CalibrateError;
 
 /// Where one CPU is: numbers as the kernel gives them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,13 +38,15 @@ impl Cpus {
     /// # Errors
     ///
     /// If `/sys` does not tell.
-    pub fn read() -> Result<Self, Trouble> {
-        let set = sched_getaffinity(None).map_err(Trouble::refused("ask for the allowed CPUs"))?;
+    pub fn read() -> Result<Self, CalibrateError> {
+        let set = sched_getaffinity(None).map_err(CalibrateError::refused("ask for the allowed CPUs"))?;
         let cpus = (0..CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu));
         let places: Vec<Place> = cpus.map(place).collect::<Option<_>>().ok_or_else(|| {
-            Trouble::Cpus("/sys/devices/system/cpu/cpu*/topology is missing or has another form".to_owned())
+            CalibrateError::Cpus(
+                "/sys/devices/system/cpu/cpu*/topology is missing or has another form".to_owned(),
+            )
         })?;
-        let first = places.first().ok_or_else(|| Trouble::Cpus("none is allowed".to_owned()))?;
+        let first = places.first().ok_or_else(|| CalibrateError::Cpus("none is allowed".to_owned()))?;
         let own_cache = own_cache(first.cpu).unwrap_or(1 << 20);
         Ok(Self { places, own_cache })
     }
@@ -109,10 +111,10 @@ impl Cpus {
 }
 
 /// Puts the calling thread on one CPU.
-pub(super) fn pin(cpu: usize) -> Result<(), Trouble> {
+pub(super) fn pin(cpu: usize) -> Result<(), CalibrateError> {
     let mut set = CpuSet::new();
     set.set(cpu);
-    sched_setaffinity(None, &set).map_err(Trouble::refused("bind a thread to a CPU"))
+    sched_setaffinity(None, &set).map_err(CalibrateError::refused("bind a thread to a CPU"))
 }
 
 fn place(cpu: usize) -> Option<Place> {

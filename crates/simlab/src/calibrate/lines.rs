@@ -11,7 +11,7 @@ use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
 use spinpark_lockbench::locks::workloads::work::Random;
 
-use super::Trouble;
+use super::CalibrateError;
 use super::cpus::{Cpus, Place, pin};
 use super::processor;
 use super::spread::{cost, median, quick};
@@ -105,7 +105,7 @@ fn add_nothing(word: &AtomicUsize) -> usize {
 }
 
 /// A load from the first-level cache, ns.
-pub(super) fn hit(cpus: &Cpus) -> Result<Option<f64>, Trouble> {
+pub(super) fn hit(cpus: &Cpus) -> Result<Option<f64>, CalibrateError> {
     pin(cpus.main().cpu)?;
     let ring = Ring::new(FEW, STRIDE);
     let mut place = ring.order[0];
@@ -115,7 +115,7 @@ pub(super) fn hit(cpus: &Cpus) -> Result<Option<f64>, Trouble> {
 }
 
 /// A load from the last-level cache, ns: more lines than the core's own caches hold.
-pub(super) fn shared(cpus: &Cpus) -> Result<Option<f64>, Trouble> {
+pub(super) fn shared(cpus: &Cpus) -> Result<Option<f64>, CalibrateError> {
     pin(cpus.main().cpu)?;
     let ring = Ring::new(4 * cpus.own_cache / STRIDE, STRIDE);
     ring.time(load);
@@ -124,7 +124,7 @@ pub(super) fn shared(cpus: &Cpus) -> Result<Option<f64>, Trouble> {
 }
 
 /// A load of a line that no cache holds, ns.
-pub(super) fn dram(cpus: &Cpus) -> Result<Option<f64>, Trouble> {
+pub(super) fn dram(cpus: &Cpus) -> Result<Option<f64>, CalibrateError> {
     pin(cpus.main().cpu)?;
     let ring = Ring::new(4096, 16 << 10);
     let rounds: Vec<f64> = (0..20)
@@ -139,7 +139,7 @@ pub(super) fn dram(cpus: &Cpus) -> Result<Option<f64>, Trouble> {
 
 /// How much work a core does ahead while an atomic operation waits for memory, ns: what 128 steps of work after each such
 /// operation add is that much less than what they take alone. At most what the operation takes.
-pub(super) fn window(cpus: &Cpus) -> Result<Option<f64>, Trouble> {
+pub(super) fn window(cpus: &Cpus) -> Result<Option<f64>, CalibrateError> {
     const STEPS: u32 = 128;
     pin(cpus.main().cpu)?;
     let ring = Ring::new(4096, 16 << 10);
@@ -164,12 +164,12 @@ pub(super) fn window(cpus: &Cpus) -> Result<Option<f64>, Trouble> {
 }
 
 /// A load of a line that `other` has changed, ns.
-pub(super) fn changed(cpus: &Cpus, other: Option<Place>) -> Result<Option<f64>, Trouble> {
+pub(super) fn changed(cpus: &Cpus, other: Option<Place>) -> Result<Option<f64>, CalibrateError> {
     transfer(cpus, other, load)
 }
 
 /// An atomic operation on a line that `other` has changed, ns.
-pub(super) fn changed_rmw(cpus: &Cpus, other: Option<Place>) -> Result<Option<f64>, Trouble> {
+pub(super) fn changed_rmw(cpus: &Cpus, other: Option<Place>) -> Result<Option<f64>, CalibrateError> {
     transfer(cpus, other, add_nothing)
 }
 
@@ -178,7 +178,7 @@ fn transfer(
     cpus: &Cpus,
     other: Option<Place>,
     step: fn(&AtomicUsize) -> usize,
-) -> Result<Option<f64>, Trouble> {
+) -> Result<Option<f64>, CalibrateError> {
     const ROUNDS: usize = 400;
     let Some(other) = other else { return Ok(None) };
     let ring = Ring::new(FEW, STRIDE);
@@ -213,7 +213,7 @@ fn transfer(
 
 /// What a thread pays for its caches when it moves to `other`, ns: a pass over 32 KB that it wrote before it moved, less
 /// the second pass.
-pub(super) fn migrate(cpus: &Cpus, other: Option<Place>) -> Result<Option<f64>, Trouble> {
+pub(super) fn migrate(cpus: &Cpus, other: Option<Place>) -> Result<Option<f64>, CalibrateError> {
     const WORDS: usize = (32 << 10) / 8;
     let Some(other) = other else { return Ok(None) };
     let mut words = vec![0_u64; WORDS];

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::cpus::Cpus;
-use super::{Trouble, calls, lines, processor, timers, turns, wakes};
+use super::{CalibrateError, calls, lines, processor, timers, turns, wakes};
 
 /// Something that is measured. All but three are times in ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -169,7 +169,7 @@ impl Measure {
     }
 
     /// Measures it once. `None` if this machine cannot tell.
-    pub(super) fn take(self, cpus: &Cpus) -> Result<Option<f64>, Trouble> {
+    pub(super) fn take(self, cpus: &Cpus) -> Result<Option<f64>, CalibrateError> {
         match self {
             Self::Ghz => processor::ghz(cpus),
             Self::Hit => lines::hit(cpus),

@@ -39,7 +39,7 @@ pub use self::spread::Spread;
 
 /// What keeps a machine from being measured.
 #[derive(Debug, Error)]
-pub enum Trouble {
+pub enum CalibrateError {
     /// The kernel does not allow something.
     #[error("cannot {0}: {1}")]
     Refused(&'static str, io::Error),
@@ -51,7 +51,7 @@ pub enum Trouble {
     Interrupted,
 }
 
-impl Trouble {
+impl CalibrateError {
     fn refused(what: &'static str) -> impl Fn(rustix::io::Errno) -> Self {
         move |error| Self::Refused(what, error.into())
     }
@@ -81,19 +81,19 @@ impl Calibration {
     /// # Errors
     ///
     /// If the kernel does not allow what is needed, or the watcher says stop.
-    pub fn run(cpus: &Cpus, rounds: usize, watcher: &mut dyn Watcher) -> Result<Self, Trouble> {
+    pub fn run(cpus: &Cpus, rounds: usize, watcher: &mut dyn Watcher) -> Result<Self, CalibrateError> {
         let mut calibration = Self::default();
         let watch = Watch::start();
-        let allowed = sched_getaffinity(None).map_err(Trouble::refused("ask for the allowed CPUs"))?;
+        let allowed = sched_getaffinity(None).map_err(CalibrateError::refused("ask for the allowed CPUs"))?;
         for round in 0..rounds {
             for &measure in Measure::ALL {
                 if watcher.is_over() {
-                    return Err(Trouble::Interrupted);
+                    return Err(CalibrateError::Interrupted);
                 }
                 watcher.starting(round, measure);
                 let value = measure.take(cpus);
                 // The watching thread runs anywhere.
-                sched_setaffinity(None, &allowed).map_err(Trouble::refused("give up the one CPU"))?;
+                sched_setaffinity(None, &allowed).map_err(CalibrateError::refused("give up the one CPU"))?;
                 if let Some(value) = value? {
                     calibration.values.entry(measure).or_default().push(value);
                 }

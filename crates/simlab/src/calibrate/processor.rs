@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use spinpark_lockbench::locks::workloads::work::Random;
 
-use super::Trouble;
+use super::CalibrateError;
 use super::cpus::{Cpus, pin};
 use super::spread::{Spread, cost};
 
@@ -16,7 +16,7 @@ const BATCHES: usize = 200;
 /// Clock rate in GHz: a multiplication that waits for the one before takes 3 cycles on x86-64 CPUs since 2008, the `or`
 /// before it
 /// 1. (The factor is another one each time: by a constant one compilers multiply once, by its power.)
-pub(super) fn ghz(cpus: &Cpus) -> Result<Option<f64>, Trouble> {
+pub(super) fn ghz(cpus: &Cpus) -> Result<Option<f64>, CalibrateError> {
     const CYCLES: f64 = 3.0 + 1.0;
     const IN_A_ROW: usize = 16;
     pin(cpus.main().cpu)?;
@@ -31,7 +31,7 @@ pub(super) fn ghz(cpus: &Cpus) -> Result<Option<f64>, Trouble> {
 }
 
 /// An atomic addition to a line that the core owns, ns.
-pub(super) fn rmw(cpus: &Cpus) -> Result<Option<f64>, Trouble> {
+pub(super) fn rmw(cpus: &Cpus) -> Result<Option<f64>, CalibrateError> {
     pin(cpus.main().cpu)?;
     let word = AtomicU64::new(0);
     Ok(Some(cost(BATCHES, 1000, || {
@@ -40,13 +40,13 @@ pub(super) fn rmw(cpus: &Cpus) -> Result<Option<f64>, Trouble> {
 }
 
 /// A spin hint, ns.
-pub(super) fn pause(cpus: &Cpus) -> Result<Option<f64>, Trouble> {
+pub(super) fn pause(cpus: &Cpus) -> Result<Option<f64>, CalibrateError> {
     pin(cpus.main().cpu)?;
     Ok(Some(cost(BATCHES, 1000, spin_loop)))
 }
 
 /// A step of the work that loads of `bench locks` do, ns.
-pub(super) fn work_step(cpus: &Cpus) -> Result<Option<f64>, Trouble> {
+pub(super) fn work_step(cpus: &Cpus) -> Result<Option<f64>, CalibrateError> {
     pin(cpus.main().cpu)?;
     Ok(Some(step()))
 }
@@ -59,7 +59,7 @@ pub(super) fn step() -> f64 {
 }
 
 /// A full fence after a store, less the store, ns.
-pub(super) fn full_fence(cpus: &Cpus) -> Result<Option<f64>, Trouble> {
+pub(super) fn full_fence(cpus: &Cpus) -> Result<Option<f64>, CalibrateError> {
     pin(cpus.main().cpu)?;
     let word = AtomicU64::new(0);
     let store = || black_box(&word).store(1, Ordering::Relaxed);
@@ -72,7 +72,7 @@ pub(super) fn full_fence(cpus: &Cpus) -> Result<Option<f64>, Trouble> {
 }
 
 /// How much a hardware thread computes while its sibling computes too, as a part of what it computes alone.
-pub(super) fn smt(cpus: &Cpus) -> Result<Option<f64>, Trouble> {
+pub(super) fn smt(cpus: &Cpus) -> Result<Option<f64>, CalibrateError> {
     let Some(sibling) = cpus.sibling() else { return Ok(None) };
     pin(cpus.main().cpu)?;
     let alone = speed();

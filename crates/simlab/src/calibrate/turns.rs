@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use super::cpus::{Cpus, pin};
 use super::spread::{median, quick};
-use super::{Trouble, futex};
+use super::{CalibrateError, futex};
 
 /// One turn of two threads that wake each other through a futex and sleep, on one CPU, ns: a wake-up, a wait, a switch.
-pub(super) fn hand_over(cpus: &Cpus) -> Result<Option<f64>, Trouble> {
+pub(super) fn hand_over(cpus: &Cpus) -> Result<Option<f64>, CalibrateError> {
     const TURNS: u32 = 200;
     let batch = |game: &Game| {
         let start = Instant::now();
@@ -23,7 +23,7 @@ pub(super) fn hand_over(cpus: &Cpus) -> Result<Option<f64>, Trouble> {
 }
 
 /// The part of such a turn that is the waker's call, ns.
-pub(super) fn wake(cpus: &Cpus) -> Result<Option<f64>, Trouble> {
+pub(super) fn wake(cpus: &Cpus) -> Result<Option<f64>, CalibrateError> {
     Game::play(cpus, 2000, 1, |game| game.turn(0).as_nanos() as f64)
 }
 
@@ -40,7 +40,7 @@ impl Game {
         batches: u32,
         turns: u32,
         batch: impl Fn(&Self) -> f64 + Sync,
-    ) -> Result<Option<f64>, Trouble> {
+    ) -> Result<Option<f64>, CalibrateError> {
         let game = Self { number: AtomicU32::new(0) };
         // Woken threads must not preempt, or the one who wakes would be switched away before it waits.
         let ready = || pin(cpus.main().cpu).and_then(|()| become_batch());
@@ -77,18 +77,18 @@ impl Game {
 }
 
 /// Makes the calling thread one that never preempts when it is woken.
-fn become_batch() -> Result<(), Trouble> {
+fn become_batch() -> Result<(), CalibrateError> {
     let parameters = libc::sched_param { sched_priority: 0 };
     // SAFETY: the parameters live; the call changes the class of this thread only.
     if unsafe { libc::sched_setscheduler(0, libc::SCHED_BATCH, &raw const parameters) } == 0 {
         Ok(())
     } else {
-        Err(Trouble::Refused("make a thread SCHED_BATCH", io::Error::last_os_error()))
+        Err(CalibrateError::Refused("make a thread SCHED_BATCH", io::Error::last_os_error()))
     }
 }
 
 /// For how long one of two threads that compute on one CPU runs, before the other one does, ns.
-pub(super) fn slice(cpus: &Cpus) -> Result<Option<f64>, Trouble> {
+pub(super) fn slice(cpus: &Cpus) -> Result<Option<f64>, CalibrateError> {
     const TIME: Duration = Duration::from_millis(600);
     /// A shorter gap is an interrupt.
     const LEAST_GAP: Duration = Duration::from_micros(400);

@@ -7,22 +7,22 @@ use std::time::{Duration, Instant};
 use super::calls::busy;
 use super::cpus::{Cpus, pin};
 use super::spread::quick;
-use super::{Trouble, futex};
+use super::{CalibrateError, futex};
 
 /// Waking a thread of another CPU that is idle since 20 µs: the waker's part, ns.
-pub(super) fn other_cpu(cpus: &Cpus) -> Result<Option<f64>, Trouble> {
+pub(super) fn other_cpu(cpus: &Cpus) -> Result<Option<f64>, CalibrateError> {
     Ok(elsewhere(cpus, Duration::from_micros(20), 200)?.and_then(|seen| quick(&seen.costs)))
 }
 
 /// Waking a thread of another CPU that is idle since `idle`: from the waker's call until the thread runs, ns.
-pub(super) fn until_it_runs(cpus: &Cpus, idle: Duration) -> Result<Option<f64>, Trouble> {
+pub(super) fn until_it_runs(cpus: &Cpus, idle: Duration) -> Result<Option<f64>, CalibrateError> {
     let count = if idle < Duration::from_millis(5) { 200 } else { 40 };
     Ok(elsewhere(cpus, idle, count)?.and_then(|seen| quick(&seen.latencies)))
 }
 
 /// The part of wake-ups on the waker's own CPU after which the woken thread preempts the waker, which had computed for
 /// 2 ms, at once.
-pub(super) fn preempts(cpus: &Cpus) -> Result<Option<f64>, Trouble> {
+pub(super) fn preempts(cpus: &Cpus) -> Result<Option<f64>, CalibrateError> {
     /// Sooner is at once.
     const AT_ONCE: f64 = 200e3;
     let main = cpus.main().cpu;
@@ -38,7 +38,7 @@ pub(super) fn preempts(cpus: &Cpus) -> Result<Option<f64>, Trouble> {
     Ok((count > 0).then(|| at_once as f64 / count as f64))
 }
 
-fn elsewhere(cpus: &Cpus, idle: Duration, count: u32) -> Result<Option<Seen>, Trouble> {
+fn elsewhere(cpus: &Cpus, idle: Duration, count: u32) -> Result<Option<Seen>, CalibrateError> {
     let Some(other) = cpus.other() else { return Ok(None) };
     let wakes = Wakes { waker: cpus.main().cpu, sleeper: other.cpu, count };
     wakes.run(|| busy(idle)).map(Some)
@@ -70,7 +70,7 @@ struct Seen {
 impl Wakes {
     /// Calls `before` when the sleeper is about to sleep (it has to take longer than falling asleep), wakes the sleeper, and
     /// computes until it has run.
-    fn run(&self, before: impl Fn()) -> Result<Seen, Trouble> {
+    fn run(&self, before: impl Fn()) -> Result<Seen, CalibrateError> {
         let start = Instant::now();
         let now = || start.elapsed().as_nanos() as u64;
         let (word, asleep, ran_at) = (AtomicU32::new(0), AtomicU32::new(0), AtomicU64::new(0));

@@ -4,7 +4,7 @@ use spinpark_measure::environment::Environment;
 use spinpark_sim::machine::keys::KEYS;
 use spinpark_sim::machine::{Distance, Machine};
 use spinpark_simlab::calibrate::cpus::Place;
-use spinpark_simlab::calibrate::{Calibration, Cpus, Measure, Trouble, Watcher, sheet};
+use spinpark_simlab::calibrate::{CalibrateError, Calibration, Cpus, Measure, Watcher, sheet};
 
 /// `sockets` sockets of two cores with two hardware threads each.
 fn cpus(sockets: usize) -> Cpus {
@@ -123,7 +123,7 @@ impl Watcher for Count {
 fn it_can_be_stopped() {
     let cpus = Cpus::read().unwrap();
     let mut count = Count(0, 2);
-    assert!(matches!(Calibration::run(&cpus, 9, &mut count), Err(Trouble::Interrupted)));
+    assert!(matches!(Calibration::run(&cpus, 9, &mut count), Err(CalibrateError::Interrupted)));
     assert_eq!(count.0, 2);
 }
 
@@ -132,7 +132,7 @@ fn this_machine_gives_a_machine() {
     let cpus = Cpus::read().unwrap();
     let mut count = Count(0, usize::MAX);
     let calibration = match Calibration::run(&cpus, 1, &mut count) {
-        Err(Trouble::Refused(what, error)) => {
+        Err(CalibrateError::Refused(what, error)) => {
             eprintln!("skipped: the kernel does not allow us to {what}: {error}");
             return;
         }

@@ -10,7 +10,7 @@ use spinpark_documents::workloads::resources::Needs;
 use spinpark_lockbench::locks::definitions::{Definitions, Role};
 use spinpark_lockbench::locks::experiment::Measured;
 use spinpark_lockbench::locks::peers::Peers;
-use spinpark_lockbench::locks::selection::{Selected, Wish, select};
+use spinpark_lockbench::locks::selection::{self, Selected, select};
 use spinpark_lockbench::locks::workers::Workers;
 use spinpark_lockbench::locks::workloads::allowed_cpus;
 use spinpark_measure::executable::{DropIn, Executable, Library};
@@ -65,10 +65,10 @@ impl Request {
         }
         let own = env::current_exe().context("cannot find out where this command itself is")?;
         let peers = Peers::find(&own);
-        let wish = wish(locks, file_workloads);
+        let wanted = wanted(locks, file_workloads);
         let of_preset = definitions.preset(preset.name()).map_err(anyhow::Error::msg)?;
         let selected =
-            select(&definitions, of_preset, &wish, &peers, allowed_cpus()).map_err(anyhow::Error::msg)?;
+            select(&definitions, of_preset, &wanted, &peers, allowed_cpus()).map_err(anyhow::Error::msg)?;
         needs(&selected).check(None)?;
         let find = |library| -> anyhow::Result<DropIn> {
             let found = libraries::find(library)?;
@@ -211,12 +211,12 @@ fn needs(selected: &Selected) -> Needs {
     Needs { processes: threads, threads, ..Needs::default() }
 }
 
-fn wish(locks: &Locks, file_workloads: Vec<String>) -> Wish {
+fn wanted(locks: &Locks, file_workloads: Vec<String>) -> selection::Request {
     let threads = match (&locks.threads[..], locks.quick) {
         ([], true) => QUICK_THREADS.to_vec(),
         (threads, _) => threads.to_vec(),
     };
-    Wish {
+    selection::Request {
         workloads: if locks.workloads.is_empty() { file_workloads } else { locks.workloads.clone() },
         implementations: locks.locks.clone(),
         threads,

@@ -28,7 +28,7 @@ use self::prepare::{copy, prepare};
 use crate::mariadb::{Files, Programs};
 use crate::workloads::experiment::{Cell, Configuration};
 use crate::workloads::figure::Figure;
-use crate::workloads::job::{Job, Report, Trouble};
+use crate::workloads::job::{Job, JobError, Report};
 use crate::workloads::resources::Needs;
 use crate::workloads::workload::{Column, Kind, Workload};
 
@@ -39,7 +39,7 @@ pub static WORKLOAD: Workload = Workload {
     source: "004: MySQL with super-smack's select-key, and its update-select",
     variants: "--update, --table-rows, --server-option",
     tasks: "clients",
-    rungs: &[1, 4, 10, 20],
+    thread_counts: &[1, 4, 10, 20],
     figure: Figure::PerSecond("queries"),
     uses_locks: true,
     uses_directory: true,
@@ -88,7 +88,7 @@ pub enum Parameters {
 
 /// What is asked for.
 #[derive(Debug, Clone)]
-pub struct Wish<'a> {
+pub struct Request<'a> {
     /// Numbers of clients.
     pub clients: &'a [usize],
     /// Rounds of each client.
@@ -103,7 +103,7 @@ pub struct Wish<'a> {
     pub locks: &'a [Implementation],
 }
 
-impl Wish<'_> {
+impl Request<'_> {
     /// The run that makes the table in `template`, before all others.
     #[must_use]
     pub fn preparation(&self, programs: &Programs, template: &Path) -> Cell {
@@ -173,7 +173,7 @@ impl Wish<'_> {
     }
 }
 
-fn run(job: &Job) -> Result<Report, Trouble> {
+fn run(job: &Job) -> Result<Report, JobError> {
     match job.parameters()? {
         Parameters::Prepare { template, rows, install, start } => {
             prepare(&Files::at(&template), &install, &start, rows)?;
@@ -182,9 +182,9 @@ fn run(job: &Job) -> Result<Report, Trouble> {
         Parameters::Measure { template, rows, rounds, updates, start } => {
             let files = Files::at(job.directory()?);
             copy(&Files::at(&template).data(), &files.data())
-                .map_err(Trouble::failed("cannot copy the database"))?;
+                .map_err(JobError::failed("cannot copy the database"))?;
             let load = Load { clients: job.tasks, rounds, rows, updates, seed: job.seed };
-            measure(&load, &files, &start).map_err(Trouble::from)
+            measure(&load, &files, &start).map_err(JobError::from)
         }
     }
 }
@@ -217,7 +217,7 @@ fn report(load: &Load, outcome: &Outcome) -> Report {
     }
 }
 
-impl From<LoadError> for Trouble {
+impl From<LoadError> for JobError {
     fn from(error: LoadError) -> Self {
         match error {
             LoadError::Wrong { query, what } => Self::Wrong(format!("`{query}` {what}")),
@@ -237,11 +237,11 @@ mod tests {
         let locks = ["glibc", "drop-in", "drop-in-disabled"]
             .map(|name| definitions.implementation(name).unwrap().clone());
         let options = [String::from("--x")];
-        let wish =
-            Wish { clients: &[1, 4], rounds: 5, rows: 9, updates: true, options: &options, locks: &locks };
+        let request =
+            Request { clients: &[1, 4], rounds: 5, rows: 9, updates: true, options: &options, locks: &locks };
         let programs = Programs { server: "/s".into(), install: "/i".into() };
         let preload = |lock: &Implementation| lock.preload.then(|| String::from("/ours.so"));
-        let cells = wish.cells(&programs, Path::new("/t"), preload);
+        let cells = request.cells(&programs, Path::new("/t"), preload);
         assert_eq!(cells.iter().map(|cell| cell.tasks).collect::<Vec<_>>(), [1, 4]);
         let starts: Vec<Start> = cells[0]
             .configurations

@@ -12,18 +12,18 @@ use spinpark_measure::failure::{Tail, in_words};
 use super::load::{LoadError, fill};
 use super::server::{Server, Start};
 use crate::mariadb::Files;
-use crate::workloads::job::Trouble;
+use crate::workloads::job::JobError;
 
 /// Makes the database and the table.
-pub(super) fn prepare(files: &Files, install: &Path, start: &Start, rows: u64) -> Result<(), Trouble> {
+pub(super) fn prepare(files: &Files, install: &Path, start: &Start, rows: u64) -> Result<(), JobError> {
     make_empty(files, install)?;
     let server = Server::start(start, files, 1).map_err(LoadError::from)?;
     Ok(fill(server, files, rows)?)
 }
 
 /// Runs `mariadb-install-db`, and keeps what it says to itself unless it fails.
-fn make_empty(files: &Files, install: &Path) -> Result<(), Trouble> {
-    let failed = || Trouble::failed(format!("cannot run {}", install.display()));
+fn make_empty(files: &Files, install: &Path) -> Result<(), JobError> {
+    let failed = || JobError::failed(format!("cannot run {}", install.display()));
     let log = files.directory().join("install.log");
     let output = File::create(&log).map_err(failed())?;
     let errors = output.try_clone().map_err(failed())?;
@@ -41,7 +41,7 @@ fn make_empty(files: &Files, install: &Path) -> Result<(), Trouble> {
         return Ok(());
     }
     let said = Tail::of(&fs::read_to_string(log).unwrap_or_default());
-    Err(Trouble::Refused(format!("{} {}{said}", install.display(), in_words(status))))
+    Err(JobError::Refused(format!("{} {}{said}", install.display(), in_words(status))))
 }
 
 /// Copies a directory with all files in it.

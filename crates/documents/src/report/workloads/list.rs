@@ -14,11 +14,12 @@ const INDENT: usize = 12;
 pub fn render(style: Style) -> String {
     let mut text = String::from("Workloads of the four documents, `spinpark documents NAME`:\n");
     for workload in WORKLOADS {
-        let rungs: Vec<String> = workload.rungs.iter().map(usize::to_string).collect();
-        let rungs = if rungs.is_empty() { String::from("one per CPU") } else { rungs.join(" ") };
+        let thread_counts: Vec<String> = workload.thread_counts.iter().map(usize::to_string).collect();
+        let thread_counts =
+            if thread_counts.is_empty() { String::from("one per CPU") } else { thread_counts.join(" ") };
         let first = format!("  {:10}{}", workload.name, workload.about);
         let _ = writeln!(text, "{}", style.wrap(&first, INDENT));
-        for line in [workload.source, &format!("{}: {rungs}", workload.tasks), workload.variants] {
+        for line in [workload.source, &format!("{}: {thread_counts}", workload.tasks), workload.variants] {
             let _ = writeln!(text, "{}", style.wrap(&format!("{:INDENT$}{line}", ""), INDENT));
         }
     }

@@ -16,7 +16,7 @@ use super::check::{Wrong, check};
 use super::client::Client;
 use super::server::LISTENING;
 use super::spool::Spool;
-use crate::workloads::job::Trouble;
+use crate::workloads::job::JobError;
 use crate::workloads::workers::{self, Done, Kind, Task};
 
 /// The command's hidden subcommand that is a server.
@@ -57,13 +57,13 @@ pub enum LoadError {
     Server(String),
     /// A conversation failed.
     #[error(transparent)]
-    Client(#[from] Trouble),
+    Client(#[from] JobError),
     /// What was delivered is not what was accepted.
     #[error(transparent)]
     Wrong(#[from] Wrong),
 }
 
-impl From<LoadError> for Trouble {
+impl From<LoadError> for JobError {
     fn from(error: LoadError) -> Self {
         match error {
             LoadError::Client(trouble) => trouble,
@@ -101,7 +101,7 @@ impl Load<'_> {
     }
 
     /// Lets the clients loose. Also returns how many messages were accepted per client.
-    fn drive(&self, server: SocketAddr) -> Result<(Done, Vec<u64>), Trouble> {
+    fn drive(&self, server: SocketAddr) -> Result<(Done, Vec<u64>), JobError> {
         let accepted: Vec<Padded> = (0..self.clients).map(|_| Padded::default()).collect();
         let done = workers::run(Kind::Threads, self.clients, self.duration, |number| {
             Ok(Sender(Client::new(server, number, self.run, &accepted[number].0)))
@@ -114,12 +114,12 @@ impl Load<'_> {
 struct Sender<'a>(Client<'a>);
 
 impl Task for Sender<'_> {
-    fn step(&mut self) -> Result<u64, Trouble> {
-        self.0.send().map(|()| 1).map_err(|error| Trouble::Refused(error.to_string()))
+    fn step(&mut self) -> Result<u64, JobError> {
+        self.0.send().map(|()| 1).map_err(|error| JobError::Refused(error.to_string()))
     }
 
-    fn end(&mut self) -> Result<(), Trouble> {
-        self.0.goodbye().map_err(|error| Trouble::Refused(error.to_string()))
+    fn end(&mut self) -> Result<(), JobError> {
+        self.0.goodbye().map_err(|error| JobError::Refused(error.to_string()))
     }
 }
 

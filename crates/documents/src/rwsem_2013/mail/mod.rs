@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::workloads::experiment::{Cell, Configuration};
 use crate::workloads::figure::Figure;
-use crate::workloads::job::{Job, Report, Trouble};
+use crate::workloads::job::{Job, JobError, Report};
 use crate::workloads::resources::Needs;
 use crate::workloads::workload::{Column, Kind, Workload};
 
@@ -35,7 +35,7 @@ pub static WORKLOAD: Workload = Workload {
     source: "002: exim, with MOSBENCH's load",
     variants: "--server: a mail server of yours",
     tasks: "clients",
-    rungs: &[1, 2, 4, 8],
+    thread_counts: &[1, 2, 4, 8],
     figure: Figure::PerSecond("messages"),
     uses_locks: false,
     uses_directory: true,
@@ -56,7 +56,7 @@ pub struct Parameters {
 
 /// The cells for a request.
 #[must_use]
-pub fn cells(server: Option<SocketAddr>, rungs: &[usize], millis: u64) -> Vec<Cell> {
+pub fn cells(server: Option<SocketAddr>, thread_counts: &[usize], millis: u64) -> Vec<Cell> {
     let name = if server.is_some() { "yours" } else { "ours" };
     let cell = |&tasks: &usize| Cell {
         variant: String::new(),
@@ -64,7 +64,7 @@ pub fn cells(server: Option<SocketAddr>, rungs: &[usize], millis: u64) -> Vec<Ce
         configurations: vec![Configuration::new(name, &Parameters { server })],
         needs: if server.is_some() { needs_of_clients(tasks as u64) } else { needs(tasks as u64, millis) },
     };
-    rungs.iter().map(cell).collect()
+    thread_counts.iter().map(cell).collect()
 }
 
 fn needs_of_clients(clients: u64) -> Needs {
@@ -89,7 +89,7 @@ fn needs(clients: u64, millis: u64) -> Needs {
     needs
 }
 
-fn run(job: &Job) -> Result<Report, Trouble> {
+fn run(job: &Job) -> Result<Report, JobError> {
     let Parameters { server } = job.parameters()?;
     let directory = if server.is_some() { Path::new("") } else { job.directory()? };
     let load = Load { clients: job.tasks, duration: job.duration, run: run_number(), directory, server };

@@ -20,7 +20,7 @@ use spinpark_lockbench::locks::definitions::Implementation;
 use self::tree::Known;
 use crate::workloads::experiment::{Cell, Configuration};
 use crate::workloads::figure::Figure;
-use crate::workloads::job::{Job, Report, Trouble, expect};
+use crate::workloads::job::{Job, JobError, Report, expect};
 use crate::workloads::resources::Needs;
 use crate::workloads::serial::{Sections, Serial};
 use crate::workloads::workers::{self, Task};
@@ -35,7 +35,7 @@ pub static WORKLOAD: Workload = Workload {
     source: "002: Peter Zijlstra's virus scanner",
     variants: "--serialize none|iteration|calls, --tree DIR",
     tasks: "threads",
-    rungs: &[],
+    thread_counts: &[],
     figure: Figure::PerSecond("files"),
     uses_locks: true,
     uses_directory: true,
@@ -60,7 +60,7 @@ pub fn cells(
     tree: Option<PathBuf>,
     sections: &[Sections],
     locks: &[Implementation],
-    rungs: &[usize],
+    thread_counts: &[usize],
 ) -> Vec<Cell> {
     let configuration =
         |name, sections| Configuration::new(name, &Parameters { sections, tree: tree.clone() });
@@ -78,7 +78,7 @@ pub fn cells(
             files: if tree.is_some() { 0 } else { 2 * FILES as u64 },
         },
     };
-    rungs.iter().map(cell).collect()
+    thread_counts.iter().map(cell).collect()
 }
 
 /// Whether there is something to scan in a user's tree.
@@ -86,18 +86,18 @@ pub fn cells(
 /// # Errors
 ///
 /// If not.
-pub fn check(tree: &Path) -> Result<(), Trouble> {
+pub fn check(tree: &Path) -> Result<(), JobError> {
     tree::read(tree).map(drop)
 }
 
-fn run(job: &Job) -> Result<Report, Trouble> {
+fn run(job: &Job) -> Result<Report, JobError> {
     let Parameters { sections, tree } = job.parameters()?;
     let files = match &tree {
         Some(tree) => tree::read(tree)?,
         None => tree::make(job.directory()?)?,
     };
     let patterns =
-        AhoCorasick::new(tree::signatures()).map_err(|error| Trouble::Refused(error.to_string()))?;
+        AhoCorasick::new(tree::signatures()).map_err(|error| JobError::Refused(error.to_string()))?;
     let mut serial = Serial::new(job.mutex()?);
     let (next, bytes) = (AtomicUsize::new(0), AtomicU64::new(0));
     let done = workers::run(workers::Kind::Threads, job.tasks, job.duration, |_| {
@@ -133,7 +133,7 @@ struct Scanner<'a> {
 }
 
 impl Task for Scanner<'_> {
-    fn step(&mut self) -> Result<u64, Trouble> {
+    fn step(&mut self) -> Result<u64, JobError> {
         let file = &self.files[self.next.fetch_add(1, Ordering::Relaxed) % self.files.len()];
         let scanned = match self.sections {
             Sections::Iteration => self.serial.with(|| scan(file, self.patterns, None)),
@@ -144,16 +144,16 @@ impl Task for Scanner<'_> {
         Ok(1)
     }
 
-    fn end(&mut self) -> Result<(), Trouble> {
+    fn end(&mut self) -> Result<(), JobError> {
         self.bytes.fetch_add(self.own, Ordering::Relaxed);
         Ok(())
     }
 }
 
 /// Scans a file, checks what was found, and returns its size. With `calls`, mapping and unmapping are sections.
-fn scan(known: &Known, patterns: &AhoCorasick, calls: Option<&Serial>) -> Result<u64, Trouble> {
+fn scan(known: &Known, patterns: &AhoCorasick, calls: Option<&Serial>) -> Result<u64, JobError> {
     let (length, found) = search(&known.path, patterns, calls)
-        .map_err(|error| Trouble::failed(format!("cannot scan {}", known.path.display()))(error))?;
+        .map_err(|error| JobError::failed(format!("cannot scan {}", known.path.display()))(error))?;
     let is_right = known.hits.as_ref().is_none_or(|expected| *expected == found);
     expect(is_right, || format!("signatures {found:?} in {}, not {:?}", known.path.display(), known.hits))?;
     Ok(length as u64)

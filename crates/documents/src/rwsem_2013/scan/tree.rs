@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 
-use crate::workloads::job::Trouble;
+use crate::workloads::job::JobError;
 
 /// Files of a tree that is made.
 pub const FILES: usize = 512;
@@ -48,14 +48,14 @@ pub(super) fn signatures() -> Vec<[u8; SIGNATURE_BYTES]> {
 }
 
 /// Makes a tree in `directory`: 16 directories of files from 4 KB to 128 KB, some with a signature.
-pub(super) fn make(directory: &Path) -> Result<Vec<Known>, Trouble> {
+pub(super) fn make(directory: &Path) -> Result<Vec<Known>, JobError> {
     let signatures = signatures();
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(SEED + 1);
     let mut files = Vec::with_capacity(FILES);
     for number in 0..FILES {
         let inner = directory.join(format!("{:02}", number % 16));
         let path = inner.join(format!("{number:04}"));
-        let failed = || Trouble::failed(format!("cannot make {}", path.display()));
+        let failed = || JobError::failed(format!("cannot make {}", path.display()));
         fs::create_dir_all(&inner).map_err(failed())?;
         let length = LARGEST >> rng.random_range(0..=5);
         let mut bytes = vec![0; length];
@@ -74,11 +74,11 @@ pub(super) fn make(directory: &Path) -> Result<Vec<Known>, Trouble> {
 }
 
 /// Finds the files of a user's tree that are not empty and can be read. Links are not followed.
-pub(super) fn read(tree: &Path) -> Result<Vec<Known>, Trouble> {
+pub(super) fn read(tree: &Path) -> Result<Vec<Known>, JobError> {
     let mut files = Vec::new();
-    visit(tree, 0, &mut files).map_err(Trouble::failed(format!("cannot read {}", tree.display())))?;
+    visit(tree, 0, &mut files).map_err(JobError::failed(format!("cannot read {}", tree.display())))?;
     if files.is_empty() {
-        return Err(Trouble::Refused(format!("there is no file to scan in {}", tree.display())));
+        return Err(JobError::Refused(format!("there is no file to scan in {}", tree.display())));
     }
     files.sort_by(|a: &Known, b: &Known| a.path.cmp(&b.path));
     Ok(files)

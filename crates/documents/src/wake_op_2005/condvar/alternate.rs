@@ -9,10 +9,10 @@ use spinpark_lockbench::locks::primitives::BenchCondvar;
 
 use super::alternation::{Done, Setting, run};
 use super::counted::Counted;
-use crate::workloads::job::Trouble;
+use crate::workloads::job::JobError;
 
 /// Takes turns on one kind of condition variable.
-pub(crate) type Alternate = fn(&Setting) -> Result<Done, Trouble>;
+pub(crate) type Alternate = fn(&Setting) -> Result<Done, JobError>;
 
 /// The one for the condition variables of an adapter; none if it has none, or none in this process.
 pub(crate) fn by_name(adapter: &str) -> Option<Alternate> {
@@ -43,7 +43,7 @@ impl Use<Linux> for TakeTurns {
 }
 
 /// What is timed runs on Linux as it is.
-fn of_2003<S: Signalling>(setting: &Setting) -> Result<Done, Trouble> {
+fn of_2003<S: Signalling>(setting: &Setting) -> Result<Done, JobError> {
     match setting.counts {
         true => run::<Condvar2003<Counted<Linux>, S>>(setting),
         false => run::<Condvar2003<Linux, S>>(setting),

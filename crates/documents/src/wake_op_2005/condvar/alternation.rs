@@ -21,7 +21,7 @@ use spinpark_measure::start_gate::{self, NoThread, StartGate};
 
 use super::counted;
 use super::scheduling::{self, Cpus};
-use crate::workloads::job::{Trouble, expect};
+use crate::workloads::job::{JobError, expect};
 
 /// What is done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -103,7 +103,7 @@ impl<C: BenchCondvar> Player<'_, C> {
 /// # Errors
 ///
 /// If a thread cannot be put where it belongs, or the turns are not right.
-pub(crate) fn run<C: BenchCondvar>(setting: &Setting) -> Result<Done, Trouble> {
+pub(crate) fn run<C: BenchCondvar>(setting: &Setting) -> Result<Done, JobError> {
     let table = Guarded::<C::Mutex, Table>::new(Table::default());
     let [signalled, answered] = [Apart(C::default()), Apart(C::default())];
     let signaller = Player { me: 0, table: &table, mine: &answered.0, other: &signalled.0 };
@@ -131,8 +131,8 @@ pub(crate) fn run<C: BenchCondvar>(setting: &Setting) -> Result<Done, Trouble> {
         let elapsed = start.elapsed();
         Ok::<_, NoThread>((elapsed, running.stop(), played))
     })
-    .map_err(|error| Trouble::Refused(error.to_string()))?;
-    played.into_iter().collect::<Result<(), Trouble>>()?;
+    .map_err(|error| JobError::Refused(error.to_string()))?;
+    played.into_iter().collect::<Result<(), JobError>>()?;
     let calls = counted::all().map(|all| {
         let on_condvars = [&signalled, &answered].map(counted::inside).iter().sum();
         Calls { all, on_condvars }

@@ -25,7 +25,7 @@ use self::alternation::{Done, Setting};
 use self::scheduling::Cpus;
 use crate::workloads::experiment::{Cell, Configuration};
 use crate::workloads::figure::Figure;
-use crate::workloads::job::{Job, Report, Trouble};
+use crate::workloads::job::{Job, JobError, Report};
 use crate::workloads::resources::Needs;
 use crate::workloads::workload::{Column, Kind, Workload};
 
@@ -39,7 +39,7 @@ pub static WORKLOAD: Workload = Workload {
     source: "003: Jakub Jelinek's benchmark of pthread_cond_signal on one CPU",
     variants: "--cpus one|all, --signal under-lock|after-unlock, --waiter-first",
     tasks: "threads",
-    rungs: &[2],
+    thread_counts: &[2],
     figure: Figure::Elapsed,
     uses_locks: true,
     uses_directory: false,
@@ -90,9 +90,9 @@ pub fn cells(setting: &Setting, cpus: &[Cpus], locks: &[Implementation]) -> Vec<
     cpus.iter().map(cell).collect()
 }
 
-fn run(job: &Job) -> Result<Report, Trouble> {
+fn run(job: &Job) -> Result<Report, JobError> {
     let setting: Setting = job.parameters()?;
-    let refused = || Trouble::Refused(String::from("these locks have no condition variable here"));
+    let refused = || JobError::Refused(String::from("these locks have no condition variable here"));
     let alternate = job.adapter().and_then(|adapter| alternate::by_name(adapter.name)).ok_or_else(refused)?;
     let timed = alternate(&Setting { counts: false, ..setting.clone() })?;
     let iterations = (setting.iterations / COUNTED_SHARE).clamp(1, setting.iterations);

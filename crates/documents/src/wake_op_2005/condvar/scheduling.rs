@@ -5,7 +5,7 @@ use std::io;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde::{Deserialize, Serialize};
 
-use crate::workloads::job::Trouble;
+use crate::workloads::job::JobError;
 
 /// Where the two threads run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,19 +22,19 @@ pub enum Cpus {
 /// # Errors
 ///
 /// If the kernel does not allow that.
-pub(super) fn place(cpus: Cpus, lets_others: bool) -> Result<(), Trouble> {
+pub(super) fn place(cpus: Cpus, lets_others: bool) -> Result<(), JobError> {
     if cpus == Cpus::One {
-        let allowed = sched_getaffinity(None).map_err(Trouble::failed("cannot ask for the allowed CPUs"))?;
+        let allowed = sched_getaffinity(None).map_err(JobError::failed("cannot ask for the allowed CPUs"))?;
         let first = (0..CpuSet::MAX_CPU).find(|&cpu| allowed.is_set(cpu)).unwrap_or_default();
         let mut one = CpuSet::new();
         one.set(first);
-        sched_setaffinity(None, &one).map_err(Trouble::failed("cannot bind a thread to a CPU"))?;
+        sched_setaffinity(None, &one).map_err(JobError::failed("cannot bind a thread to a CPU"))?;
     }
     if lets_others {
         let parameters = libc::sched_param { sched_priority: 0 };
         // SAFETY: the parameters live; the call changes the class of this thread only.
         if unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const parameters) } != 0 {
-            return Err(Trouble::failed("cannot use SCHED_IDLE")(io::Error::last_os_error()));
+            return Err(JobError::failed("cannot use SCHED_IDLE")(io::Error::last_os_error()));
         }
     }
     Ok(())

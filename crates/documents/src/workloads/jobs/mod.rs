@@ -19,7 +19,7 @@ use self::mix::Mix;
 use self::operations::Context;
 use super::experiment::{Cell, Configuration};
 use super::figure::Figure;
-use super::job::{Job, Report, Trouble};
+use super::job::{Job, JobError, Report};
 use super::resources::Needs;
 use super::workers;
 use super::workload::{Column, Kind, Workload};
@@ -34,7 +34,7 @@ pub static WORKLOAD: Workload = Workload {
     source: "001: AIM7 fserver; 002: AIM7 alltests, custom, disk, high_systime, shared, short",
     variants: "--mix fserver,alltests,custom,disk,high_systime,shared,short",
     tasks: "users",
-    rungs: &[1, 2, 4, 8, 16],
+    thread_counts: &[1, 2, 4, 8, 16],
     figure: Figure::PerMinute("jobs"),
     uses_locks: false,
     uses_directory: true,
@@ -63,7 +63,7 @@ pub struct Parameters {
 
 /// What a user asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wish {
+pub struct Request {
     /// Names of mixes.
     pub mixes: Vec<String>,
     /// Jobs of a user.
@@ -85,15 +85,19 @@ const FILES_AT_A_TIME: u64 = 2;
 /// # Errors
 ///
 /// If there is no such mix.
-pub fn cells(wish: &Wish, rungs: &[usize], space: u64) -> Result<(Vec<Cell>, Vec<String>), String> {
+pub fn cells(
+    request: &Request,
+    thread_counts: &[usize],
+    space: u64,
+) -> Result<(Vec<Cell>, Vec<String>), String> {
     let (mut cells, mut notes) = (Vec::new(), Vec::new());
-    for name in &wish.mixes {
+    for name in &request.mixes {
         let mix = mix::by_name(name)?;
-        for &tasks in rungs {
-            let wanted = file_bytes(mix, wish, tasks);
+        for &tasks in thread_counts {
+            let wanted = file_bytes(mix, request, tasks);
             // Half of the space: the machine has others to serve.
             let most = space / 2 / FILES_AT_A_TIME / tasks.max(1) as u64;
-            let is_chosen = wish.file_size.is_some() || wish.pool_size.is_some();
+            let is_chosen = request.file_size.is_some() || request.pool_size.is_some();
             let file_bytes = if is_chosen { wanted } else { wanted.min(most) };
             if file_bytes < wanted {
                 notes.push(format!(
@@ -102,20 +106,20 @@ pub fn cells(wish: &Wish, rungs: &[usize], space: u64) -> Result<(Vec<Cell>, Vec
                     spinpark_show::units::bytes(wanted as f64)
                 ));
             }
-            cells.push(cell(mix, wish, tasks, file_bytes));
+            cells.push(cell(mix, request, tasks, file_bytes));
         }
     }
     Ok((cells, notes))
 }
 
 /// File size + pool size ÷ users.
-fn file_bytes(mix: &Mix, wish: &Wish, tasks: usize) -> u64 {
-    let pool = wish.pool_size.unwrap_or(mix.pool_size);
-    wish.file_size.unwrap_or(mix.file_size) + pool / tasks.max(1) as u64
+fn file_bytes(mix: &Mix, request: &Request, tasks: usize) -> u64 {
+    let pool = request.pool_size.unwrap_or(mix.pool_size);
+    request.file_size.unwrap_or(mix.file_size) + pool / tasks.max(1) as u64
 }
 
-fn cell(mix: &Mix, wish: &Wish, tasks: usize, file_bytes: u64) -> Cell {
-    let parameters = Parameters { mix: mix.name.clone(), jobs: wish.jobs, file_bytes, sync: wish.sync };
+fn cell(mix: &Mix, request: &Request, tasks: usize, file_bytes: u64) -> Cell {
+    let parameters = Parameters { mix: mix.name.clone(), jobs: request.jobs, file_bytes, sync: request.sync };
     let users = tasks as u64;
     Cell {
         variant: mix.name.clone(),
@@ -133,9 +137,9 @@ fn cell(mix: &Mix, wish: &Wish, tasks: usize, file_bytes: u64) -> Cell {
     }
 }
 
-fn run(job: &Job) -> Result<Report, Trouble> {
+fn run(job: &Job) -> Result<Report, JobError> {
     let parameters: Parameters = job.parameters()?;
-    let mix = mix::by_name(&parameters.mix).map_err(Trouble::Refused)?;
+    let mix = mix::by_name(&parameters.mix).map_err(JobError::Refused)?;
     let directory = job.directory()?;
     operations::check(mix, directory)?;
     let names: Vec<&str> = mix.operations().map(|(name, _)| name).collect();
@@ -167,21 +171,21 @@ fn run(job: &Job) -> Result<Report, Trouble> {
 }
 
 /// Makes a user's directory, and goes there.
-fn context(own: &Path, number: usize, seed: u64, parameters: &Parameters) -> Result<Context, Trouble> {
-    let failed = || Trouble::failed(format!("cannot use the directory {}", own.display()));
+fn context(own: &Path, number: usize, seed: u64, parameters: &Parameters) -> Result<Context, JobError> {
+    let failed = || JobError::failed(format!("cannot use the directory {}", own.display()));
     fs::create_dir(own).map_err(failed())?;
     std::env::set_current_dir(own).map_err(failed())?;
     Ok(Context::new(own, number, seed, parameters.file_bytes, parameters.sync))
 }
 
 /// Does one job, and adds the time that it took to the word of its operation.
-fn timed(name: &str, names: &[&str], context: &mut Context, words: &[AtomicU64]) -> Result<(), Trouble> {
+fn timed(name: &str, names: &[&str], context: &mut Context, words: &[AtomicU64]) -> Result<(), JobError> {
     let operation = operations::by_name(name)
-        .ok_or_else(|| Trouble::Refused(format!("there is no operation `{name}`")))?;
+        .ok_or_else(|| JobError::Refused(format!("there is no operation `{name}`")))?;
     let start = Instant::now();
     (operation.run)(context).map_err(|trouble| match trouble {
-        Trouble::Wrong(what) => Trouble::Wrong(format!("{name}: {what}")),
-        Trouble::Failed { what, error } => Trouble::Failed { what: format!("{name}: {what}"), error },
+        JobError::Wrong(what) => JobError::Wrong(format!("{name}: {what}")),
+        JobError::Failed { what, error } => JobError::Failed { what: format!("{name}: {what}"), error },
         other => other,
     })?;
     let place = names.iter().position(|known| *known == name);
@@ -202,23 +206,23 @@ fn breakdown(names: &[&str], words: &[Vec<u64>]) -> BTreeMap<String, f64> {
 mod tests {
     use super::*;
 
-    fn wish(mix: &str) -> Wish {
-        Wish { mixes: vec![mix.to_owned()], jobs: JOBS, file_size: None, pool_size: None, sync: true }
+    fn request(mix: &str) -> Request {
+        Request { mixes: vec![mix.to_owned()], jobs: JOBS, file_size: None, pool_size: None, sync: true }
     }
 
     #[test]
     fn files_have_their_part_of_the_pool_and_fit() {
-        let sizes = |wish: &Wish, space: u64| {
-            let (cells, notes) = cells(wish, &[1, 10], space).unwrap();
+        let sizes = |request: &Request, space: u64| {
+            let (cells, notes) = cells(request, &[1, 10], space).unwrap();
             let of = |cell: &Cell| cell.configurations[0].parameters["file_bytes"].as_u64().unwrap();
             (cells.iter().map(of).collect::<Vec<_>>(), notes)
         };
-        let (all, notes) = sizes(&wish("shared"), u64::MAX / 8);
+        let (all, notes) = sizes(&request("shared"), u64::MAX / 8);
         assert_eq!((all, notes.len()), (vec![11 << 20, 2 << 20], 0));
-        let (few, notes) = sizes(&wish("shared"), 40 << 20);
+        let (few, notes) = sizes(&request("shared"), 40 << 20);
         assert_eq!((few, notes.len()), (vec![10 << 20, 1 << 20], 2));
         assert!(notes[0].contains("10.0 MiB instead of 11.0 MiB"), "{notes:?}");
-        let chosen = Wish { file_size: Some(1 << 30), pool_size: Some(0), ..wish("shared") };
+        let chosen = Request { file_size: Some(1 << 30), pool_size: Some(0), ..request("shared") };
         assert_eq!(sizes(&chosen, 1), (vec![1 << 30, 1 << 30], vec![]));
     }
 

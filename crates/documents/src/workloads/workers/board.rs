@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use rustix::mm::{MapFlags, ProtFlags};
 use rustix::thread::futex;
 
-use crate::workloads::job::Trouble;
+use crate::workloads::job::JobError;
 
 /// No task has started.
 const READY: u32 = 0;
@@ -54,20 +54,20 @@ unsafe impl Sync for Board {}
 
 impl Board {
     /// A board for `tasks` tasks.
-    pub(super) fn new(tasks: usize) -> Result<Self, Trouble> {
+    pub(super) fn new(tasks: usize) -> Result<Self, JobError> {
         Self::with_words(tasks, 0)
     }
 
     /// A board with `words` numbers for each task besides.
-    pub(super) fn with_words(tasks: usize, words: usize) -> Result<Self, Trouble> {
+    pub(super) fn with_words(tasks: usize, words: usize) -> Result<Self, JobError> {
         let words_per_task = words;
         let length = size_of::<Head>() + tasks * (size_of::<Slot>() + words * size_of::<AtomicU64>());
         let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED);
         // SAFETY: a new mapping at an address of the kernel's choice.
         let memory = unsafe { rustix::mm::mmap_anonymous(std::ptr::null_mut(), length, protection, flags) };
-        let memory = memory.map_err(Trouble::failed("cannot map memory for counters"))?;
+        let memory = memory.map_err(JobError::failed("cannot map memory for counters"))?;
         // Mappings begin with a page, so both types are aligned; all zero is a value of both.
-        let failed = || Trouble::Refused(String::from("the kernel mapped memory at address 0"));
+        let failed = || JobError::Refused(String::from("the kernel mapped memory at address 0"));
         let head = NonNull::new(memory.cast::<Head>()).ok_or_else(failed)?;
         // SAFETY: inside of the mapping, whose length has the head in it.
         let slots = unsafe { head.add(1) }.cast::<Slot>();

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use self::board::{Board, COUNTED, OVER, Slot, WARM_UP};
-use super::job::{Report, Spread, Trouble};
+use super::job::{JobError, Report, Spread};
 
 pub use self::once::{Once, once};
 pub(crate) use self::processes::{ended, fork, wait};
@@ -53,20 +53,20 @@ pub trait Task {
     /// # Errors
     ///
     /// If it fails: then the whole run does.
-    fn step(&mut self) -> Result<u64, Trouble>;
+    fn step(&mut self) -> Result<u64, JobError>;
 
     /// Is called when it is over.
     ///
     /// # Errors
     ///
     /// If something is wrong in the end.
-    fn end(&mut self) -> Result<(), Trouble> {
+    fn end(&mut self) -> Result<(), JobError> {
         Ok(())
     }
 }
 
-impl<F: FnMut() -> Result<u64, Trouble>> Task for F {
-    fn step(&mut self) -> Result<u64, Trouble> {
+impl<F: FnMut() -> Result<u64, JobError>> Task for F {
+    fn step(&mut self) -> Result<u64, JobError> {
         self()
     }
 }
@@ -118,8 +118,8 @@ pub fn run<T: Task>(
     kind: Kind,
     tasks: usize,
     duration: Duration,
-    make: impl Fn(usize) -> Result<T, Trouble> + Sync,
-) -> Result<Done, Trouble> {
+    make: impl Fn(usize) -> Result<T, JobError> + Sync,
+) -> Result<Done, JobError> {
     let board = Board::new(tasks)?;
     let work = |number: usize| work(&board, number, &make);
     let (elapsed, shares) = match kind {
@@ -133,8 +133,8 @@ pub fn run<T: Task>(
 fn work<T: Task>(
     board: &Board,
     number: usize,
-    make: &impl Fn(usize) -> Result<T, Trouble>,
-) -> Result<(), Trouble> {
+    make: &impl Fn(usize) -> Result<T, JobError>,
+) -> Result<(), JobError> {
     let slot = board.slot(number);
     let mut task = make(number)?;
     board.wait_for_start();
@@ -219,7 +219,7 @@ mod tests {
             Ok(move || {
                 std::thread::yield_now();
                 // In its first step: more than one it need not have, on a busy machine.
-                if number == 1 { Err(Trouble::Wrong(String::from("one"))) } else { Ok(1) }
+                if number == 1 { Err(JobError::Wrong(String::from("one"))) } else { Ok(1) }
             })
         };
         assert_eq!(run(Kind::Threads, 2, MILLIS, fail).unwrap_err().to_string(), "wrong result: one");
@@ -229,7 +229,7 @@ mod tests {
     fn a_task_that_cannot_be_made_ends_the_run() {
         let make = |number: usize| match number {
             0 => Ok(|| Ok(1)),
-            _ => Err(Trouble::Refused(String::from("no"))),
+            _ => Err(JobError::Refused(String::from("no"))),
         };
         assert_eq!(run(Kind::Threads, 2, MILLIS, make).unwrap_err().to_string(), "no");
     }

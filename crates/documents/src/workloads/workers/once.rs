@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::board::Board;
 use super::processes;
-use crate::workloads::job::Trouble;
+use crate::workloads::job::JobError;
 
 /// What all processes did.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,9 +35,9 @@ pub struct Once {
 pub fn once<T>(
     tasks: usize,
     words: usize,
-    prepare: impl Fn(usize) -> Result<T, Trouble>,
-    work: impl Fn(T, &[AtomicU64]) -> Result<(), Trouble>,
-) -> Result<Once, Trouble> {
+    prepare: impl Fn(usize) -> Result<T, JobError>,
+    work: impl Fn(T, &[AtomicU64]) -> Result<(), JobError>,
+) -> Result<Once, JobError> {
     let board = Board::with_words(tasks, words)?;
     let mut start = None;
     processes::run_all(

@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 
 use super::board::Board;
 use super::conduct;
-use crate::workloads::job::Trouble;
+use crate::workloads::job::JobError;
 
 /// The exit status of a task that failed and said why.
 const FAILED: i32 = 1;
@@ -20,8 +20,8 @@ const FAILED: i32 = 1;
 pub(super) fn run(
     board: &Board,
     duration: Duration,
-    work: impl Fn(usize) -> Result<(), Trouble>,
-) -> Result<(Duration, Vec<u64>), Trouble> {
+    work: impl Fn(usize) -> Result<(), JobError>,
+) -> Result<(Duration, Vec<u64>), JobError> {
     let mut counted = None;
     run_all(board, work, || counted = Some(conduct(board, duration)))?;
     Ok(counted.unwrap_or_default())
@@ -30,9 +30,9 @@ pub(super) fn run(
 /// Runs `work(number)` in a process for each slot. Once all are ready, `go` is called here.
 pub(super) fn run_all(
     board: &Board,
-    work: impl Fn(usize) -> Result<(), Trouble>,
+    work: impl Fn(usize) -> Result<(), JobError>,
     go: impl FnOnce(),
-) -> Result<(), Trouble> {
+) -> Result<(), JobError> {
     let mut children = Children(Vec::new());
     for number in 0..board.slots().len() {
         children.0.push(fork(number, || work(number))?);
@@ -55,7 +55,7 @@ pub(super) fn run_all(
 /// # Errors
 ///
 /// If the kernel allows no more.
-pub(crate) fn fork(number: usize, work: impl FnOnce() -> Result<(), Trouble>) -> Result<Pid, Trouble> {
+pub(crate) fn fork(number: usize, work: impl FnOnce() -> Result<(), JobError>) -> Result<Pid, JobError> {
     let parent = rustix::process::getpid();
     // SAFETY: this process has one thread (its callers say so), so the child may do whatever we may.
     let id = unsafe { libc::fork() };
@@ -69,12 +69,12 @@ pub(crate) fn fork(number: usize, work: impl FnOnce() -> Result<(), Trouble>) ->
             // SAFETY: ends this process; nothing of the parent's is flushed or removed a second time.
             unsafe { libc::_exit(status) }
         }
-        _ => Err(Trouble::failed(format!("cannot fork process {number}"))(io::Error::last_os_error())),
+        _ => Err(JobError::failed(format!("cannot fork process {number}"))(io::Error::last_os_error())),
     }
 }
 
 /// The exit status for a result; what is wrong is said on standard error.
-fn said(result: Result<(), Trouble>) -> i32 {
+fn said(result: Result<(), JobError>) -> i32 {
     match result {
         Ok(()) => 0,
         Err(trouble) => {
@@ -88,19 +88,19 @@ fn said(result: Result<(), Trouble>) -> i32 {
 struct Children(Vec<Pid>);
 
 impl Children {
-    fn check_alive(&mut self) -> Result<(), Trouble> {
+    fn check_alive(&mut self) -> Result<(), JobError> {
         for index in 0..self.0.len() {
             if let Some(status) = wait(self.0[index], WaitOptions::NOHANG)? {
                 self.0.swap_remove(index);
                 return Err(ended(status)
                     .err()
-                    .unwrap_or(Trouble::Wrong(String::from("a task ended by itself"))));
+                    .unwrap_or(JobError::Wrong(String::from("a task ended by itself"))));
             }
         }
         Ok(())
     }
 
-    fn join(&mut self) -> Result<(), Trouble> {
+    fn join(&mut self) -> Result<(), JobError> {
         while let Some(child) = self.0.pop() {
             if let Some(status) = wait(child, WaitOptions::empty())? {
                 ended(status)?;
@@ -122,13 +122,13 @@ impl Drop for Children {
 }
 
 /// Waits for `child`; none if it still runs.
-pub(crate) fn wait(child: Pid, options: WaitOptions) -> Result<Option<WaitStatus>, Trouble> {
+pub(crate) fn wait(child: Pid, options: WaitOptions) -> Result<Option<WaitStatus>, JobError> {
     loop {
         match rustix::process::waitpid(Some(child), options) {
             Err(rustix::io::Errno::INTR) => {}
             result => {
                 return Ok(result
-                    .map_err(Trouble::failed("cannot wait for a process"))?
+                    .map_err(JobError::failed("cannot wait for a process"))?
                     .map(|(_, status)| status));
             }
         }
@@ -136,11 +136,11 @@ pub(crate) fn wait(child: Pid, options: WaitOptions) -> Result<Option<WaitStatus
 }
 
 /// What the end of a process means.
-pub(crate) fn ended(status: WaitStatus) -> Result<(), Trouble> {
+pub(crate) fn ended(status: WaitStatus) -> Result<(), JobError> {
     match (status.exit_status(), status.terminating_signal()) {
         (Some(0), _) => Ok(()),
-        (Some(FAILED), _) => Err(Trouble::Refused(String::from("a process failed; it says why above"))),
-        (_, Some(signal)) => Err(Trouble::Wrong(format!("a process was killed by signal {signal}"))),
-        (code, _) => Err(Trouble::Wrong(format!("a process ended with status {}", code.unwrap_or(-1)))),
+        (Some(FAILED), _) => Err(JobError::Refused(String::from("a process failed; it says why above"))),
+        (_, Some(signal)) => Err(JobError::Wrong(format!("a process was killed by signal {signal}"))),
+        (code, _) => Err(JobError::Wrong(format!("a process ended with status {}", code.unwrap_or(-1)))),
     }
 }

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use super::board::Board;
 use super::conduct;
-use crate::workloads::job::Trouble;
+use crate::workloads::job::JobError;
 
 /// Runs `work(number)` in a thread for each slot.
 pub(super) fn run(
     board: &Board,
     duration: Duration,
-    work: impl Fn(usize) -> Result<(), Trouble> + Sync,
-) -> Result<(Duration, Vec<u64>), Trouble> {
+    work: impl Fn(usize) -> Result<(), JobError> + Sync,
+) -> Result<(Duration, Vec<u64>), JobError> {
     let work = &work;
     thread::scope(|scope| {
         let mut handles = Vec::new();
@@ -25,7 +25,7 @@ pub(super) fn run(
                 Ok(handle) => handles.push(handle),
                 Err(error) => {
                     board.stop();
-                    return Err(Trouble::failed(format!("cannot start thread {number}"))(error));
+                    return Err(JobError::failed(format!("cannot start thread {number}"))(error));
                 }
             }
         }

@@ -37,12 +37,12 @@ fn bounds_hold_are_missed_or_stay_undecided() {
 }
 
 #[test]
-fn a_geometric_mean_is_one_row_and_each_rung_one_by_itself() {
+fn a_geometric_mean_is_one_row_and_each_count_one_by_itself() {
     let cells = many();
-    let rungs =
+    let thread_counts =
         "threads = [2, 16, 256]\nours = [\"spinpark\", \"drop-in\"]\nagainst = \"best\"\nat_least = 1.1\n";
-    assert_eq!(judged(rungs, &cells).len(), 6);
-    let means = judged(&format!("{rungs}over = \"geometric-mean\"\n"), &cells);
+    assert_eq!(judged(thread_counts, &cells).len(), 6);
+    let means = judged(&format!("{thread_counts}over = \"geometric-mean\"\n"), &cells);
     assert_eq!(means.len(), 2);
     assert_eq!(means[0].threads, [2, 16, 256]);
     assert!((means[0].ratio.unwrap().median - 4.0 / 3.0).abs() < 0.05);

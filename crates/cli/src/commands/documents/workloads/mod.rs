@@ -68,7 +68,7 @@ pub(super) fn scan(scan: &Scan) -> anyhow::Result<Experiment<'_>> {
 
 /// `spinpark documents jobs`.
 pub(super) fn jobs(jobs: &Jobs) -> anyhow::Result<Experiment<'_>> {
-    let wish = workloads::jobs::Wish {
+    let request = workloads::jobs::Request {
         mixes: jobs.mix.clone(),
         jobs: jobs.jobs,
         file_size: jobs.file_size.map(|size| u64::from(size) << 20),
@@ -77,7 +77,8 @@ pub(super) fn jobs(jobs: &Jobs) -> anyhow::Result<Experiment<'_>> {
     };
     let dir = jobs.place.dir.as_deref();
     let space = space(&Place::find(dir)?.path);
-    let (cells, notes) = workloads::jobs::cells(&wish, &jobs.threads, space).map_err(anyhow::Error::msg)?;
+    let (cells, notes) =
+        workloads::jobs::cells(&request, &jobs.threads, space).map_err(anyhow::Error::msg)?;
     notes.iter().for_each(|note| note!("{note}"));
     // The amount of work is fixed, not the time.
     Ok(Experiment { workload: &workloads::jobs::WORKLOAD, cells, millis: 0, dir, before: Before::default() })

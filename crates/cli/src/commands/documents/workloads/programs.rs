@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use spinpark_documents::mariadb::{Files, Programs};
-use spinpark_documents::mtx_2006::select::{ServerError, Wish};
+use spinpark_documents::mtx_2006::select::{Request, ServerError};
 use spinpark_documents::workloads::directory::Place;
 use spinpark_documents::{mtx_2006::select as select_workload, rwsem_2013::mail as mail_workload};
 use spinpark_lockbench::locks::definitions::{Definitions, Implementation};
@@ -63,7 +63,7 @@ pub(crate) fn select(select: &Select) -> anyhow::Result<Experiment<'_>> {
         };
         (!list.is_empty()).then(|| list.to_string_lossy().into_owned())
     };
-    let wish = Wish {
+    let request = Request {
         clients: &select.threads,
         rounds: select.per_client,
         rows: select.rows,
@@ -80,8 +80,8 @@ pub(crate) fn select(select: &Select) -> anyhow::Result<Experiment<'_>> {
     }
     // An implementation with variables of its own may not write the drop-in's report.
     let trial = locks.iter().find(|lock| lock.preload && lock.env.is_empty()).map(|lock| lock.name.clone());
-    let cells = wish.cells(&programs, template.path(), preload);
-    let first = Some(wish.preparation(&programs, template.path()));
+    let cells = request.cells(&programs, template.path(), preload);
+    let first = Some(request.preparation(&programs, template.path()));
     Ok(Experiment {
         workload: &select_workload::WORKLOAD,
         cells,

@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use super::Context;
-use crate::workloads::job::{Trouble, expect};
+use crate::workloads::job::{JobError, expect};
 
 /// Steps of a chain.
 const STEPS: u32 = 200_000;
@@ -11,7 +11,7 @@ const STEPS: u32 = 200_000;
 /// An operation on a type: `STEPS` steps from a start, and what must come out.
 macro_rules! chain {
     ($name:ident, $type:ty, $start:expr, |$x:ident| $step:expr, $end:expr) => {
-        pub(super) fn $name(_: &mut Context) -> Result<(), Trouble> {
+        pub(super) fn $name(_: &mut Context) -> Result<(), JobError> {
             let mut $x: $type = black_box($start);
             for _ in 0..STEPS {
                 $x = black_box($step);

@@ -7,20 +7,20 @@ use std::io;
 use rustix::fs::{Dir, Mode, OFlags};
 
 use super::Context;
-use crate::workloads::job::{Trouble, expect};
+use crate::workloads::job::{JobError, expect};
 
 /// A file of one's own created and closed 1000 times, and removed.
-pub(super) fn creat_close(context: &mut Context) -> Result<(), Trouble> {
+pub(super) fn creat_close(context: &mut Context) -> Result<(), JobError> {
     let path = context.path("creat");
     for _ in 0..1000 {
-        drop(File::create(&path).map_err(Trouble::failed("cannot create a file"))?);
+        drop(File::create(&path).map_err(JobError::failed("cannot create a file"))?);
     }
-    fs::remove_file(&path).map_err(Trouble::failed("cannot remove a file"))?;
+    fs::remove_file(&path).map_err(JobError::failed("cannot remove a file"))?;
     expect(!path.exists(), || String::from("a file that was removed is there"))
 }
 
 /// A file with seven more names, each removed and made again nine times.
-pub(super) fn links(context: &mut Context) -> Result<(), Trouble> {
+pub(super) fn links(context: &mut Context) -> Result<(), JobError> {
     use std::os::unix::fs::MetadataExt;
     let file = context.path("link");
     let names: Vec<_> = (1..=7).map(|number| context.path(&format!("link-{number}"))).collect();
@@ -35,18 +35,18 @@ pub(super) fn links(context: &mut Context) -> Result<(), Trouble> {
         names.iter().chain([&file]).try_for_each(fs::remove_file)?;
         Ok(names_of_file)
     };
-    let found = made().map_err(Trouble::failed("links"))?;
+    let found = made().map_err(JobError::failed("links"))?;
     expect(found == 8, || format!("a file has {found} names, not 8"))
 }
 
 /// 10,000 entries of `/bin`, from the start again and again.
-pub(super) fn listing(_: &mut Context) -> Result<(), Trouble> {
+pub(super) fn listing(_: &mut Context) -> Result<(), JobError> {
     const ENTRIES: usize = 10_000;
     let open = |path: &CStr| rustix::fs::open(path, OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty());
     // A machine without it has this directory at least.
     let directory =
-        open(c"/bin").or_else(|_| open(c".")).map_err(Trouble::failed("cannot open a directory"))?;
-    let failed = || Trouble::failed("cannot read a directory");
+        open(c"/bin").or_else(|_| open(c".")).map_err(JobError::failed("cannot open a directory"))?;
+    let failed = || JobError::failed("cannot read a directory");
     let mut entries = Dir::read_from(&directory).map_err(failed())?;
     let mut seen = 0;
     while seen < ENTRIES {
@@ -64,7 +64,7 @@ pub(super) fn listing(_: &mut Context) -> Result<(), Trouble> {
 }
 
 /// 75 names looked up in a tree, half of which are not there; files with the process' number made and removed.
-pub(super) fn search(context: &mut Context) -> Result<(), Trouble> {
+pub(super) fn search(context: &mut Context) -> Result<(), JobError> {
     let tree = context.path("src");
     let searched = || -> io::Result<usize> {
         let inner = tree.join("a/b/c");
@@ -88,6 +88,6 @@ pub(super) fn search(context: &mut Context) -> Result<(), Trouble> {
         fs::remove_dir_all(&tree)?;
         Ok(found)
     };
-    let found = searched().map_err(Trouble::failed("cannot search a tree"))?;
+    let found = searched().map_err(JobError::failed("cannot search a tree"))?;
     expect(found == 38, || format!("{found} names of 38 were found"))
 }

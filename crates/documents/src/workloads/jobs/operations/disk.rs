@@ -10,7 +10,7 @@ use std::path::Path;
 use rand::RngExt;
 
 use super::Context;
-use crate::workloads::job::{Trouble, expect};
+use crate::workloads::job::{JobError, expect};
 
 /// How a file is used.
 #[derive(Debug, Clone, Copy)]
@@ -49,7 +49,7 @@ impl Buffer {
         self.0[..8].copy_from_slice(&number.to_le_bytes());
     }
 
-    fn check(&self, number: u64) -> Result<(), Trouble> {
+    fn check(&self, number: u64) -> Result<(), JobError> {
         let found = self.0.first_chunk().map(|bytes| u64::from_le_bytes(*bytes));
         expect(found == Some(number), || format!("block {number} has the number {found:?}"))
     }
@@ -65,17 +65,17 @@ struct Scratch<'a> {
 }
 
 impl<'a> Scratch<'a> {
-    fn create(context: &'a mut Context, name: &str, shape: Shape) -> Result<Self, Trouble> {
+    fn create(context: &'a mut Context, name: &str, shape: Shape) -> Result<Self, JobError> {
         let path = context.path(name);
         let flags = if context.sync { shape.flags } else { shape.flags & !libc::O_SYNC };
         let file = File::options().read(true).write(true).create_new(true).custom_flags(flags).open(&path);
-        let file = file.map_err(Trouble::failed("cannot create a file"))?;
+        let file = file.map_err(JobError::failed("cannot create a file"))?;
         let blocks = (context.file_bytes / shape.block as u64).max(1);
         Ok(Self { file, path, shape, blocks, context })
     }
 
     /// With all blocks in it, and on the disk.
-    fn full(context: &'a mut Context, name: &str, shape: Shape) -> Result<Self, Trouble> {
+    fn full(context: &'a mut Context, name: &str, shape: Shape) -> Result<Self, JobError> {
         // How it came to be is not what is measured: without waiting for each block.
         let quick = Shape { flags: shape.flags & !libc::O_SYNC, ..shape };
         let mut scratch = Self::create(context, name, quick)?;
@@ -86,16 +86,16 @@ impl<'a> Scratch<'a> {
     }
 
     /// Opens the file again with all flags of its shape.
-    fn reopen(&mut self) -> Result<(), Trouble> {
+    fn reopen(&mut self) -> Result<(), JobError> {
         let flags = if self.context.sync { self.shape.flags } else { self.shape.flags & !libc::O_SYNC };
         let file = File::options().read(true).write(true).custom_flags(flags).open(&self.path);
-        self.file = file.map_err(Trouble::failed("cannot open a file"))?;
+        self.file = file.map_err(JobError::failed("cannot open a file"))?;
         Ok(())
     }
 
-    fn flush(&self) -> Result<(), Trouble> {
+    fn flush(&self) -> Result<(), JobError> {
         match self.context.sync {
-            true => self.file.sync_data().map_err(Trouble::failed("cannot flush a file")),
+            true => self.file.sync_data().map_err(JobError::failed("cannot flush a file")),
             false => Ok(()),
         }
     }
@@ -104,20 +104,20 @@ impl<'a> Scratch<'a> {
         number * self.shape.block as u64
     }
 
-    fn write(&self, buffer: &mut Buffer, number: u64) -> Result<(), Trouble> {
+    fn write(&self, buffer: &mut Buffer, number: u64) -> Result<(), JobError> {
         buffer.fill(number);
         let written = self.file.write_all_at(&buffer.0[..self.shape.block], self.offset(number));
-        written.map_err(Trouble::failed(format!("cannot write block {number}")))
+        written.map_err(JobError::failed(format!("cannot write block {number}")))
     }
 
-    fn read(&self, buffer: &mut Buffer, number: u64) -> Result<(), Trouble> {
+    fn read(&self, buffer: &mut Buffer, number: u64) -> Result<(), JobError> {
         buffer.fill(u64::MAX);
         let read = self.file.read_exact_at(&mut buffer.0[..self.shape.block], self.offset(number));
-        read.map_err(Trouble::failed(format!("cannot read block {number}")))?;
+        read.map_err(JobError::failed(format!("cannot read block {number}")))?;
         buffer.check(number)
     }
 
-    fn write_all(&mut self) -> Result<(), Trouble> {
+    fn write_all(&mut self) -> Result<(), JobError> {
         let mut buffer = Buffer::new();
         (0..self.blocks).try_for_each(|number| self.write(&mut buffer, number))
     }
@@ -130,7 +130,7 @@ impl<'a> Scratch<'a> {
     }
 
     /// Checks that the file has its whole size.
-    fn check_size(&self) -> Result<(), Trouble> {
+    fn check_size(&self) -> Result<(), JobError> {
         let (found, expected) = (self.file.metadata().map_or(0, |data| data.len()), self.offset(self.blocks));
         expect(found == expected, || format!("a file has {found} bytes, not {expected}"))
     }
@@ -144,28 +144,28 @@ impl Drop for Scratch<'_> {
 }
 
 /// All blocks written in order.
-pub(super) fn writes(context: &mut Context, shape: Shape) -> Result<(), Trouble> {
+pub(super) fn writes(context: &mut Context, shape: Shape) -> Result<(), JobError> {
     let mut scratch = Scratch::create(context, "written", shape)?;
     scratch.write_all()?;
     scratch.check_size()
 }
 
 /// All blocks read in order.
-pub(super) fn reads(context: &mut Context, shape: Shape) -> Result<(), Trouble> {
+pub(super) fn reads(context: &mut Context, shape: Shape) -> Result<(), JobError> {
     let scratch = Scratch::full(context, "read", shape)?;
     let mut buffer = Buffer::new();
     (0..scratch.blocks).try_for_each(|number| scratch.read(&mut buffer, number))
 }
 
 /// As many blocks read at random as the file has.
-pub(super) fn random_reads(context: &mut Context, shape: Shape) -> Result<(), Trouble> {
+pub(super) fn random_reads(context: &mut Context, shape: Shape) -> Result<(), JobError> {
     let mut scratch = Scratch::full(context, "random-read", shape)?;
     let mut buffer = Buffer::new();
     scratch.random().into_iter().try_for_each(|number| scratch.read(&mut buffer, number))
 }
 
 /// As many blocks written at random as the file has; half of them if each is synchronous.
-pub(super) fn random_writes(context: &mut Context, shape: Shape) -> Result<(), Trouble> {
+pub(super) fn random_writes(context: &mut Context, shape: Shape) -> Result<(), JobError> {
     let mut scratch = Scratch::full(context, "random-written", shape)?;
     scratch.reopen()?;
     let mut buffer = Buffer::new();
@@ -176,7 +176,7 @@ pub(super) fn random_writes(context: &mut Context, shape: Shape) -> Result<(), T
 }
 
 /// A file copied, block by block.
-pub(super) fn copies(context: &mut Context, shape: Shape) -> Result<(), Trouble> {
+pub(super) fn copies(context: &mut Context, shape: Shape) -> Result<(), JobError> {
     let path = context.path("copy");
     let flags = if context.sync { shape.flags } else { shape.flags & !libc::O_SYNC };
     let scratch = Scratch::full(context, "copied", shape)?;
@@ -192,12 +192,12 @@ pub(super) fn copies(context: &mut Context, shape: Shape) -> Result<(), Trouble>
         fs::remove_file(&path)?;
         Ok(length)
     };
-    let length = copied().map_err(Trouble::failed("cannot copy a file"))?;
+    let length = copied().map_err(JobError::failed("cannot copy a file"))?;
     expect(length == scratch.offset(scratch.blocks), || format!("the copy has {length} bytes"))
 }
 
 /// Blocks read, changed and written back at random, and flushed at once.
-pub(super) fn updates(context: &mut Context) -> Result<(), Trouble> {
+pub(super) fn updates(context: &mut Context) -> Result<(), JobError> {
     let mut scratch = Scratch::full(context, "updated", Shape { flags: 0, ..SYNC })?;
     let mut buffer = Buffer::new();
     for number in scratch.random() {
@@ -210,13 +210,13 @@ pub(super) fn updates(context: &mut Context) -> Result<(), Trouble> {
 }
 
 /// Checks that files in `directory` can be used past the page cache.
-pub(super) fn check_direct(directory: &Path) -> Result<(), Trouble> {
+pub(super) fn check_direct(directory: &Path) -> Result<(), JobError> {
     let path = directory.join("direct");
     let made = File::options().write(true).create_new(true).custom_flags(libc::O_DIRECT).open(&path);
     let written = made.and_then(|file| file.write_all_at(&Buffer::new().0[..DIRECT.block], 0));
     let _ = fs::remove_file(&path);
     written.map_err(|error| {
-        Trouble::Refused(format!(
+        JobError::Refused(format!(
             "this mix needs direct I/O (O_DIRECT), which the file system of {} does not have: {error}\n\
              tmpfs has it since Linux 6.6; name a directory on a disk with --dir, or use a mix without disk_dio",
             directory.display()

@@ -5,10 +5,10 @@ use std::hint::black_box;
 use rand::RngExt;
 
 use super::Context;
-use crate::workloads::job::{Trouble, expect};
+use crate::workloads::job::{JobError, expect};
 
 /// 30,000 pieces of memory, of which up to 100 live at a time.
-pub(super) fn allocations(context: &mut Context) -> Result<(), Trouble> {
+pub(super) fn allocations(context: &mut Context) -> Result<(), JobError> {
     const ALIVE: usize = 100;
     let mut alive: Vec<Vec<u8>> = Vec::with_capacity(ALIVE);
     for number in 0..30_000_usize {
@@ -27,7 +27,7 @@ pub(super) fn allocations(context: &mut Context) -> Result<(), Trouble> {
 }
 
 /// Blocks filled, moved and compared.
-pub(super) fn blocks(_: &mut Context) -> Result<(), Trouble> {
+pub(super) fn blocks(_: &mut Context) -> Result<(), JobError> {
     let mut block = vec![0_u8; 64 << 10];
     let half = block.len() / 2;
     for round in 1..=50_u8 {
@@ -40,7 +40,7 @@ pub(super) fn blocks(_: &mut Context) -> Result<(), Trouble> {
 }
 
 /// A megabyte copied back and forth.
-pub(super) fn copies(context: &mut Context) -> Result<(), Trouble> {
+pub(super) fn copies(context: &mut Context) -> Result<(), JobError> {
     let mut from = vec![0_u8; 1 << 20];
     context.rng.fill(&mut from[..4096]);
     let mut to = vec![1_u8; from.len()];

@@ -20,7 +20,7 @@ use rand::SeedableRng;
 use rand::rngs::Xoshiro256PlusPlus;
 
 use super::mix::Mix;
-use crate::workloads::job::Trouble;
+use crate::workloads::job::JobError;
 
 /// The user that does an operation, in a directory of its own, which is the current one.
 #[derive(Debug)]
@@ -55,10 +55,10 @@ pub struct Operation {
     /// Its published name.
     pub name: &'static str,
     /// Does it once.
-    pub run: fn(&mut Context) -> Result<(), Trouble>,
+    pub run: fn(&mut Context) -> Result<(), JobError>,
 }
 
-const fn operation(name: &'static str, run: fn(&mut Context) -> Result<(), Trouble>) -> Operation {
+const fn operation(name: &'static str, run: fn(&mut Context) -> Result<(), JobError>) -> Operation {
     Operation { name, run }
 }
 
@@ -144,7 +144,7 @@ pub fn by_name(name: &str) -> Option<&'static Operation> {
 /// # Errors
 ///
 /// The first thing that is missing, with what to do.
-pub fn check(mix: &Mix, directory: &Path) -> Result<(), Trouble> {
+pub fn check(mix: &Mix, directory: &Path) -> Result<(), JobError> {
     let has = |part: &str| mix.operations().any(|(name, _)| name.contains(part));
     if has("exec_test") {
         processes::check(processes::TRUE)?;

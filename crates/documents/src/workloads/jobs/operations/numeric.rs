@@ -5,10 +5,10 @@ use std::hint::black_box;
 use rand::RngExt;
 
 use super::Context;
-use crate::workloads::job::{Trouble, expect};
+use crate::workloads::job::{JobError, expect};
 
 /// The primes below 100,000.
-pub(super) fn sieve(_: &mut Context) -> Result<(), Trouble> {
+pub(super) fn sieve(_: &mut Context) -> Result<(), JobError> {
     const BELOW: usize = 100_000;
     let mut is_composite = vec![false; BELOW];
     let mut primes = 0;
@@ -22,7 +22,7 @@ pub(super) fn sieve(_: &mut Context) -> Result<(), Trouble> {
 }
 
 /// Arrays of three dimensions: filled, transposed, summed.
-pub(super) fn arrays(_: &mut Context) -> Result<(), Trouble> {
+pub(super) fn arrays(_: &mut Context) -> Result<(), JobError> {
     const SIDE: usize = 32;
     let mut cube = vec![[[0_u32; SIDE]; SIDE]; SIDE];
     for (x, plane) in cube.iter_mut().enumerate() {
@@ -43,7 +43,7 @@ pub(super) fn arrays(_: &mut Context) -> Result<(), Trouble> {
 }
 
 /// A matrix times a matrix that turns its rows by one.
-pub(super) fn matrices(context: &mut Context) -> Result<(), Trouble> {
+pub(super) fn matrices(context: &mut Context) -> Result<(), JobError> {
     const SIDE: usize = 64;
     let values: Vec<[f64; SIDE]> =
         (0..SIDE).map(|_| [(); SIDE].map(|()| f64::from(context.rng.random::<i16>()))).collect();
@@ -65,7 +65,7 @@ pub(super) fn matrices(context: &mut Context) -> Result<(), Trouble> {
 }
 
 /// Square roots by Newton's method.
-pub(super) fn newton(_: &mut Context) -> Result<(), Trouble> {
+pub(super) fn newton(_: &mut Context) -> Result<(), JobError> {
     let mut worst = 0.0_f64;
     for number in 1..10_000 {
         let square = f64::from(number);
@@ -79,7 +79,7 @@ pub(super) fn newton(_: &mut Context) -> Result<(), Trouble> {
 }
 
 /// Numbers as text and back, and greatest common divisors.
-pub(super) fn numbers(_: &mut Context) -> Result<(), Trouble> {
+pub(super) fn numbers(_: &mut Context) -> Result<(), JobError> {
     let gcd = |mut a: u64, mut b: u64| {
         while b != 0 {
             (a, b) = (b, a % b);
@@ -96,7 +96,7 @@ pub(super) fn numbers(_: &mut Context) -> Result<(), Trouble> {
 }
 
 /// The sum of 1/n².
-pub(super) fn series(_: &mut Context) -> Result<(), Trouble> {
+pub(super) fn series(_: &mut Context) -> Result<(), JobError> {
     const TERMS: u32 = 200_000;
     let sum: f64 = (1..=TERMS).rev().map(|n| 1.0 / f64::from(black_box(n)).powi(2)).sum();
     // What is left out is 1/n − 1/2n² + …
@@ -106,7 +106,7 @@ pub(super) fn series(_: &mut Context) -> Result<(), Trouble> {
 }
 
 /// Angles there and back.
-pub(super) fn trigonometry(_: &mut Context) -> Result<(), Trouble> {
+pub(super) fn trigonometry(_: &mut Context) -> Result<(), JobError> {
     let mut worst = 0.0_f64;
     for step in 0..10_000 {
         let angle = f64::from(black_box(step)) * 1e-4;
@@ -118,7 +118,7 @@ pub(super) fn trigonometry(_: &mut Context) -> Result<(), Trouble> {
 }
 
 /// Ten arrays sorted.
-pub(super) fn sorts(context: &mut Context) -> Result<(), Trouble> {
+pub(super) fn sorts(context: &mut Context) -> Result<(), JobError> {
     for _ in 0..10 {
         let mut numbers: Vec<u32> = (0..2_000).map(|_| context.rng.random()).collect();
         let sum = |numbers: &[u32]| numbers.iter().map(|&number| u64::from(number)).sum::<u64>();
@@ -131,7 +131,7 @@ pub(super) fn sorts(context: &mut Context) -> Result<(), Trouble> {
 }
 
 /// A thousand times out of 50 calls at once. (Rust has no `longjmp`: an error goes up through all of them.)
-pub(super) fn jumps(_: &mut Context) -> Result<(), Trouble> {
+pub(super) fn jumps(_: &mut Context) -> Result<(), JobError> {
     #[inline(never)]
     fn down(depth: u32) -> Result<(), u32> {
         match black_box(depth) {

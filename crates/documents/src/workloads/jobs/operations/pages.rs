@@ -8,7 +8,7 @@ use rustix::fs::MemfdFlags;
 use rustix::mm::{MapFlags, ProtFlags};
 
 use super::Context;
-use crate::workloads::job::{Trouble, expect};
+use crate::workloads::job::{JobError, expect};
 
 const KB: isize = 1024;
 
@@ -17,12 +17,12 @@ const KB: isize = 1024;
 /// # Safety
 ///
 /// No other thread moves it meanwhile, and what is cut off is not used.
-unsafe fn sbrk(bytes: isize) -> Result<*mut u8, Trouble> {
+unsafe fn sbrk(bytes: isize) -> Result<*mut u8, JobError> {
     // SAFETY: as the caller promises.
     let old = unsafe { libc::sbrk(bytes) };
     match old.addr() {
         usize::MAX => {
-            Err(Trouble::failed("cannot move the end of the heap")(std::io::Error::last_os_error()))
+            Err(JobError::failed("cannot move the end of the heap")(std::io::Error::last_os_error()))
         }
         _ => Ok(old.cast()),
     }
@@ -30,7 +30,7 @@ unsafe fn sbrk(bytes: isize) -> Result<*mut u8, Trouble> {
 
 /// The heap grows by `extra`; `rounds` times it shrinks by 64 KB and grows by 16 pages of 4 KB, which are told to `fresh`;
 /// in the end it is as it was. Nothing is allocated in between: allocators use the same end.
-fn grow_and_shrink(extra: isize, rounds: usize, fresh: impl Fn(*mut u8)) -> Result<(), Trouble> {
+fn grow_and_shrink(extra: isize, rounds: usize, fresh: impl Fn(*mut u8)) -> Result<(), JobError> {
     // SAFETY: one thread, and nothing moves.
     let before = unsafe { sbrk(0) }?;
     // SAFETY: one thread; it grows.
@@ -51,12 +51,12 @@ fn grow_and_shrink(extra: isize, rounds: usize, fresh: impl Fn(*mut u8)) -> Resu
 }
 
 /// The end of the heap moved 17,000 times, without touching a page.
-pub(super) fn breaks(_: &mut Context) -> Result<(), Trouble> {
+pub(super) fn breaks(_: &mut Context) -> Result<(), JobError> {
     grow_and_shrink(64 * KB, 1000, |_| ())
 }
 
 /// A megabyte more, of which 64 KB are given back and touched again 100 times: every 128 bytes of fresh pages.
-pub(super) fn pages(_: &mut Context) -> Result<(), Trouble> {
+pub(super) fn pages(_: &mut Context) -> Result<(), JobError> {
     grow_and_shrink(1024 * KB, 100, |page| {
         for offset in (0..4096).step_by(128) {
             // SAFETY: inside of the page that was just added.
@@ -71,14 +71,14 @@ pub(super) fn pages(_: &mut Context) -> Result<(), Trouble> {
 /// semaphore calls each.
 ///
 /// The published one has System V semaphores. They outlive a user that is killed, so these are eventfd(2) semaphores.
-pub(super) fn shared(_: &mut Context) -> Result<(), Trouble> {
+pub(super) fn shared(_: &mut Context) -> Result<(), JobError> {
     const SIZE: usize = 4096;
     let memory = rustix::fs::memfd_create(c"spinpark-jobs", MemfdFlags::CLOEXEC);
-    let memory = memory.map_err(Trouble::failed("cannot make shared memory"))?;
-    rustix::fs::ftruncate(&memory, SIZE as u64).map_err(Trouble::failed("cannot size shared memory"))?;
+    let memory = memory.map_err(JobError::failed("cannot make shared memory"))?;
+    rustix::fs::ftruncate(&memory, SIZE as u64).map_err(JobError::failed("cannot size shared memory"))?;
     let (one, other) = (Mapping::new(&memory, SIZE)?, Mapping::new(&memory, SIZE)?);
     let flags = EventfdFlags::SEMAPHORE | EventfdFlags::CLOEXEC;
-    let semaphore = || rustix::event::eventfd(0, flags).map_err(Trouble::failed("cannot make a semaphore"));
+    let semaphore = || rustix::event::eventfd(0, flags).map_err(JobError::failed("cannot make a semaphore"));
     let (written, read) = (semaphore()?, semaphore()?);
     let mut block = [0_u8; SIZE];
     for round in 0..100_u8 {
@@ -94,13 +94,13 @@ pub(super) fn shared(_: &mut Context) -> Result<(), Trouble> {
     Ok(())
 }
 
-fn up(semaphore: &OwnedFd) -> Result<(), Trouble> {
-    rustix::io::write(semaphore, &1_u64.to_ne_bytes()).map(|_| ()).map_err(Trouble::failed("semaphore, up"))
+fn up(semaphore: &OwnedFd) -> Result<(), JobError> {
+    rustix::io::write(semaphore, &1_u64.to_ne_bytes()).map(|_| ()).map_err(JobError::failed("semaphore, up"))
 }
 
-fn down(semaphore: &OwnedFd) -> Result<(), Trouble> {
+fn down(semaphore: &OwnedFd) -> Result<(), JobError> {
     let mut count = [0; 8];
-    rustix::io::read(semaphore, &mut count).map(|_| ()).map_err(Trouble::failed("semaphore, down"))
+    rustix::io::read(semaphore, &mut count).map(|_| ()).map_err(JobError::failed("semaphore, down"))
 }
 
 /// A shared mapping, unmapped when it is dropped.
@@ -110,12 +110,12 @@ struct Mapping {
 }
 
 impl Mapping {
-    fn new(memory: &OwnedFd, length: usize) -> Result<Self, Trouble> {
+    fn new(memory: &OwnedFd, length: usize) -> Result<Self, JobError> {
         let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED);
         // SAFETY: a new mapping at an address of the kernel's choice.
         let start = unsafe { rustix::mm::mmap(ptr::null_mut(), length, protection, flags, memory, 0) };
-        let start = start.map_err(Trouble::failed("cannot map shared memory"))?;
-        let start = NonNull::new(start.cast()).ok_or_else(|| Trouble::Wrong(String::from("memory at 0")))?;
+        let start = start.map_err(JobError::failed("cannot map shared memory"))?;
+        let start = NonNull::new(start.cast()).ok_or_else(|| JobError::Wrong(String::from("memory at 0")))?;
         Ok(Self { start, length })
     }
 

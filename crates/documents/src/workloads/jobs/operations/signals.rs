@@ -4,7 +4,7 @@ use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::Context;
-use crate::workloads::job::{Trouble, expect};
+use crate::workloads::job::{JobError, expect};
 
 /// How many signals are sent.
 const SIGNALS: u32 = 1000;
@@ -16,7 +16,7 @@ extern "C" fn catch(_: libc::c_int) {
 }
 
 /// A thousand signals, each caught before the next one is sent.
-pub(super) fn signals(_: &mut Context) -> Result<(), Trouble> {
+pub(super) fn signals(_: &mut Context) -> Result<(), JobError> {
     CAUGHT.store(0, Ordering::Relaxed);
     // SAFETY: `sigaction` is integers and a function's address; all zero means: no flags, the default action.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
@@ -26,7 +26,7 @@ pub(super) fn signals(_: &mut Context) -> Result<(), Trouble> {
     // SAFETY: two live locals; the handler only adds to an atomic.
     let set = unsafe { libc::sigaction(libc::SIGUSR1, &raw const action, &raw mut before) };
     if set != 0 {
-        return Err(Trouble::failed("cannot catch a signal")(io::Error::last_os_error()));
+        return Err(JobError::failed("cannot catch a signal")(io::Error::last_os_error()));
     }
     for _ in 0..SIGNALS {
         // SAFETY: a signal that is caught, to this thread: it is delivered before the call returns.

@@ -3,9 +3,9 @@
 use std::hint::black_box;
 
 use super::Context;
-use crate::workloads::job::{Trouble, expect};
+use crate::workloads::job::{JobError, expect};
 
-pub(super) fn strings(_: &mut Context) -> Result<(), Trouble> {
+pub(super) fn strings(_: &mut Context) -> Result<(), JobError> {
     for round in 0..200_usize {
         let mut text = String::new();
         for word in ["spin", "queue", "sleep", "contend"].into_iter().cycle().take(40) {

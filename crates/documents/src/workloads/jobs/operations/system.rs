@@ -4,13 +4,13 @@ use std::ffi::CStr;
 use std::mem::MaybeUninit;
 
 use super::Context;
-use crate::workloads::job::{Trouble, expect};
+use crate::workloads::job::{JobError, expect};
 
 /// Ten times: where am I, who am I, who is that, how long have I run, what is this machine.
-pub(super) fn questions(_: &mut Context) -> Result<(), Trouble> {
+pub(super) fn questions(_: &mut Context) -> Result<(), JobError> {
     let me = rustix::process::getuid();
     for _ in 0..10 {
-        let here = std::env::current_dir().map_err(Trouble::failed("getcwd"))?;
+        let here = std::env::current_dir().map_err(JobError::failed("getcwd"))?;
         expect(here.is_absolute(), || format!("the current directory is {}", here.display()))?;
         expect(rustix::process::getuid() == me && rustix::process::geteuid().as_raw() < u32::MAX, || {
             String::from("the user has changed")
@@ -30,7 +30,7 @@ pub(super) fn questions(_: &mut Context) -> Result<(), Trouble> {
 }
 
 /// Looks user 0 up, as long as there is a list of users.
-fn look_up_root() -> Result<(), Trouble> {
+fn look_up_root() -> Result<(), JobError> {
     // SAFETY: a string that ends with NUL. The result is static; users have one thread.
     let entry = unsafe { libc::getpwnam(c"root".as_ptr()) };
     if entry.is_null() {
