@@ -1,4 +1,4 @@
-//! The platform seam on Linux: futexes, clocks, thread identity, fork. The only crate with system calls.
+//! The platform on Linux: futexes, clocks, thread identity, fork. The only crate with system calls.
 //!
 //! `no_std`, no allocation, no thread-local destructors, and `errno` is never touched (system calls are made directly),
 //! so that all of it may run inside intercepted pthread calls, before `main` and in destructors.

@@ -3,7 +3,7 @@
 use core::cell::UnsafeCell;
 use core::sync::atomic;
 
-use spinpark_platform as seam;
+use spinpark_platform as platform;
 use spinpark_platform::Memory;
 
 use crate::layout::{LinuxWith, Rooms};
@@ -19,7 +19,7 @@ impl<T> Cell<T> {
     }
 }
 
-impl<T> seam::Cell<T> for Cell<T> {
+impl<T> platform::Cell<T> for Cell<T> {
     fn new(value: T) -> Self {
         Self::new(value)
     }

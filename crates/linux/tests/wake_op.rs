@@ -61,7 +61,7 @@ fn expected_word(op: WakeOp, old: u32) -> u32 {
         WordOp::AndNot => old & !operand,
         WordOp::Xor => old ^ operand,
     };
-    assert_eq!(new as u32, op.apply(old as u32), "the kernel and the seam mean the same");
+    assert_eq!(new as u32, op.apply(old as u32), "the kernel and the platform mean the same");
     new as u32
 }
 
@@ -76,7 +76,7 @@ fn expected_answer(op: WakeOp, old: u32) -> bool {
         Comparison::Greater => order.is_gt(),
         Comparison::GreaterOrEqual => order.is_ge(),
     };
-    assert_eq!(is_met, op.holds(old as u32), "the kernel and the seam mean the same");
+    assert_eq!(is_met, op.holds(old as u32), "the kernel and the platform mean the same");
     is_met
 }
 

@@ -1,4 +1,4 @@
-//! Lock algorithms, written once, generic over the platform seam.
+//! Lock algorithms, written once, generic over the platform traits.
 //!
 //! | lock           | what it is                                               | bytes |
 //! |----------------|----------------------------------------------------------|-------|

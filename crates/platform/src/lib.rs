@@ -1,8 +1,8 @@
-//! The seam: what a lock needs from a machine, and nothing else.
+//! The platform: what a lock needs from a machine, and nothing else.
 //!
 //! Lock algorithms are written once, generic over a zero-sized [`Platform`], and run on several machines: Linux, a
 //! loom model (every interleaving under weak memory) and a simulated many-core machine. [`Platform`] is the sum of small
-//! traits, each a *contract* in a file of its own; one conformance test (`crates/verify/tests/it/seam`) runs against every
+//! traits, each a *contract* in a file of its own; one conformance test (`crates/verify/tests/it/platform`) runs against every
 //! implementation. Traits, and plain data that every platform keeps alike ([`SpinStats`], [`Tuning`]): no dependency, no
 //! `unsafe`.
 //!

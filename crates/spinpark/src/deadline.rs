@@ -1,4 +1,4 @@
-//! From std's durations and instants to the seam's deadlines.
+//! From std's durations and instants to the platform's deadlines.
 
 use std::time::{Duration, Instant};
 

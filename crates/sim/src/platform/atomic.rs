@@ -2,7 +2,7 @@
 
 use std::sync::atomic;
 
-use spinpark_platform::{self as seam, Ordering, Ordering::Relaxed};
+use spinpark_platform::{self as platform, Ordering, Ordering::Relaxed};
 
 use super::{faulty, fence, life};
 use crate::access::{access, store};
@@ -91,13 +91,13 @@ impl AtomicU32 {
             return self.exchange(current, current).and_then(Err);
         }
         if faults.blinds(op) {
-            seam::AtomicU32::store(self, new, op.order);
+            platform::AtomicU32::store(self, new, op.order);
             return Ok(current);
         }
         if faults.halves(op) {
             let first = current & new;
             self.exchange(current, first)?;
-            seam::AtomicU32::fetch_add(self, new - first, op.order);
+            platform::AtomicU32::fetch_add(self, new - first, op.order);
             return Ok(current);
         }
         let new = if faults.clears(op) { 0 } else { new };
@@ -106,7 +106,7 @@ impl AtomicU32 {
     }
 }
 
-impl seam::AtomicU32 for AtomicU32 {
+impl platform::AtomicU32 for AtomicU32 {
     fn new(value: u32) -> Self {
         life::begin();
         Self(atomic::AtomicU32::new(value))
@@ -198,7 +198,7 @@ impl<T> AtomicPtr<T> {
     }
 }
 
-impl<T> seam::AtomicPtr<T> for AtomicPtr<T> {
+impl<T> platform::AtomicPtr<T> for AtomicPtr<T> {
     fn new(value: *mut T) -> Self {
         life::begin();
         Self(atomic::AtomicPtr::new(value))

@@ -2,7 +2,7 @@
 
 use std::cell::UnsafeCell;
 
-use spinpark_platform as seam;
+use spinpark_platform as platform;
 
 use super::life;
 use crate::access::touch;
@@ -13,7 +13,7 @@ use crate::world::memory::Access;
 #[repr(transparent)]
 pub struct Cell<T>(UnsafeCell<T>);
 
-impl<T> seam::Cell<T> for Cell<T> {
+impl<T> platform::Cell<T> for Cell<T> {
     fn new(value: T) -> Self {
         life::begin();
         Self(UnsafeCell::new(value))

@@ -1,4 +1,4 @@
-//! `P = Sim`: the seam on the simulated machine.
+//! `P = Sim`: the platform on the simulated machine.
 
 mod atomic;
 mod calls;

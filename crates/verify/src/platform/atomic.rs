@@ -1,4 +1,4 @@
-//! Loom's atomics behind the seam's traits, with faults and the drop check.
+//! Loom's atomics behind the platform's traits, with faults and the drop check.
 //!
 //! A plain store first reads the newest value, relaxed and in the same step. Otherwise loom may put the store before a
 //! read-modify-write of another thread that did not see it, which no machine does: nothing comes between what a
@@ -8,7 +8,7 @@
 use std::sync::atomic::AtomicBool;
 
 use loom::sync::atomic;
-use spinpark_platform::{self as seam, Ordering, Ordering::Acquire, Ordering::Relaxed};
+use spinpark_platform::{self as platform, Ordering, Ordering::Acquire, Ordering::Relaxed};
 
 use super::fence::fence;
 use super::world::world;
@@ -89,7 +89,7 @@ impl AtomicU32 {
             return Err(self.newest());
         }
         if faults.blinds(op) {
-            seam::AtomicU32::store(self, new, orders[0]);
+            platform::AtomicU32::store(self, new, orders[0]);
             return Ok(current);
         }
         if faults.halves(op) {
@@ -123,7 +123,7 @@ macro_rules! read_modify_write {
     )*};
 }
 
-impl seam::AtomicU32 for AtomicU32 {
+impl platform::AtomicU32 for AtomicU32 {
     fn new(value: u32) -> Self {
         Self { value: atomic::AtomicU32::new(value), life: Life::default() }
     }
@@ -222,7 +222,7 @@ impl<T> AtomicPtr<T> {
     }
 }
 
-impl<T> seam::AtomicPtr<T> for AtomicPtr<T> {
+impl<T> platform::AtomicPtr<T> for AtomicPtr<T> {
     fn new(value: *mut T) -> Self {
         Self { value: atomic::AtomicPtr::new(value), life: Life::default() }
     }

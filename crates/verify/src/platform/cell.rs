@@ -1,13 +1,13 @@
 //! Cells that report unordered accesses.
 
 use loom::cell::UnsafeCell;
-use spinpark_platform as seam;
+use spinpark_platform as platform;
 
 /// Memory that some lock protects; two accesses that no lock orders fail the model.
 #[derive(Debug)]
 pub struct Cell<T>(UnsafeCell<T>);
 
-impl<T> seam::Cell<T> for Cell<T> {
+impl<T> platform::Cell<T> for Cell<T> {
     fn new(value: T) -> Self {
         Self(UnsafeCell::new(value))
     }

@@ -1,6 +1,6 @@
-//! `P = Loom`: the seam under loom, which runs a model in every order that its bounds allow.
+//! `P = Loom`: the platform under loom, which runs a model in every order that its bounds allow.
 //!
-//! Everything a lock does through the seam is visible to loom: atomics and cells are loom's own, sleeping is loom's
+//! Everything a lock does through the platform is visible to loom: atomics and cells are loom's own, sleeping is loom's
 //! `park`, and the clock stands still unless the model moves it. The state (`World`) is made anew for each execution.
 //!
 //! Beyond the contract, this platform checks that the memory of an atomic or a cell is given back only after every

@@ -1,4 +1,4 @@
-//! One conformance test of the seam for every platform here: Linux, Loom, the simulator.
+//! One conformance test for every platform here: Linux, Loom, the simulator.
 //!
 //! | file | what it has |
 //! |---|---|
