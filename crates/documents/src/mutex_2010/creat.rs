@@ -15,7 +15,7 @@ use spinpark_lockbench::locks::definitions::Implementation;
 use crate::workloads::experiment::{Cell, Configuration};
 use crate::workloads::figure::Figure;
 use crate::workloads::job::{Job, JobError, Report, expect};
-use crate::workloads::resources::Needs;
+use crate::workloads::resources::Requirements;
 use crate::workloads::serial::Serial;
 use crate::workloads::workers::{self, Kind, Task};
 use crate::workloads::workload::Workload;
@@ -79,13 +79,13 @@ pub fn cells(
         variant: String::from(if unlink { "files removed again" } else { "files kept" }),
         tasks,
         configurations: configurations.clone(),
-        needs: Needs {
+        needs: Requirements {
             descriptors: tasks as u64,
             processes: tasks as u64,
             threads: if kinds.contains(&Kind::Threads) { tasks as u64 } else { 0 },
             memory: tasks as u64 * (64 << 10),
             files: tasks as u64 + 1,
-            ..Needs::default()
+            ..Requirements::default()
         },
     };
     Ok(thread_counts.iter().map(cell).collect())

@@ -15,7 +15,7 @@ use super::mmap::use_small_pages;
 use crate::workloads::experiment::{Cell, Configuration};
 use crate::workloads::figure::Figure;
 use crate::workloads::job::{Job, JobError, Report, expect};
-use crate::workloads::resources::Needs;
+use crate::workloads::resources::Requirements;
 use crate::workloads::workers::{self, Kind, Task};
 use crate::workloads::workload::Workload;
 
@@ -98,7 +98,7 @@ pub fn cells(mappings: &[Mapping], kinds: &[Kind], bytes: u64, thread_counts: &[
             variant: mapping.name().to_owned(),
             tasks,
             configurations: kinds.iter().map(configuration).collect(),
-            needs: Needs {
+            needs: Requirements {
                 descriptors: tasks as u64,
                 processes: tasks as u64,
                 threads: if kinds.contains(&Kind::Threads) { tasks as u64 } else { 0 },
@@ -160,7 +160,7 @@ impl Toucher {
         };
         let memory = memory.map_err(JobError::failed("cannot map memory"))?;
         let memory =
-            NonNull::new(memory.cast()).ok_or_else(|| JobError::Wrong(String::from("memory at 0")))?;
+            NonNull::new(memory.cast()).ok_or_else(|| JobError::Mismatch(String::from("memory at 0")))?;
         self.memory = Some(memory);
         Ok(memory)
     }

@@ -13,7 +13,7 @@ use spinpark_lockbench::locks::definitions::Implementation;
 use crate::workloads::experiment::{Cell, Configuration};
 use crate::workloads::figure::Figure;
 use crate::workloads::job::{Job, JobError, Report, expect};
-use crate::workloads::resources::Needs;
+use crate::workloads::resources::Requirements;
 use crate::workloads::serial::{Sections, Serial};
 use crate::workloads::workers::{self, Kind};
 use crate::workloads::workload::Workload;
@@ -81,7 +81,12 @@ pub fn cells(
             }),
             tasks,
             configurations: Sections::configurations(sections, locks, configuration),
-            needs: Needs { processes: tasks as u64, threads: tasks as u64, memory, ..Needs::default() },
+            needs: Requirements {
+                processes: tasks as u64,
+                threads: tasks as u64,
+                memory,
+                ..Requirements::default()
+            },
         }
     };
     touches.iter().flat_map(|&touch| thread_counts.iter().map(move |&tasks| cell(touch, tasks))).collect()
@@ -127,7 +132,7 @@ fn map() -> Result<NonNull<u64>, JobError> {
     // SAFETY: a new mapping at an address of the kernel's choice.
     let memory = unsafe { rustix::mm::mmap_anonymous(ptr::null_mut(), SIZE, protection, flags) };
     let memory = memory.map_err(JobError::failed("cannot map memory"))?;
-    NonNull::new(memory.cast()).ok_or_else(|| JobError::Wrong(String::from("memory at address 0")))
+    NonNull::new(memory.cast()).ok_or_else(|| JobError::Mismatch(String::from("memory at address 0")))
 }
 
 /// Writes to the memory if that is asked, and checks that it was fresh and is what was written.

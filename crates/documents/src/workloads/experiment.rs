@@ -7,7 +7,7 @@ use spinpark_lockbench::locks::definitions::Implementation;
 use spinpark_measure::rounds::{self, Plan};
 
 use super::job::Report;
-use super::resources::Needs;
+use super::resources::Requirements;
 
 /// One of the things that are compared.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -50,7 +50,7 @@ pub struct Cell {
     pub configurations: Vec<Configuration>,
     /// What it needs of the machine.
     #[serde(skip)]
-    pub needs: Needs,
+    pub needs: Requirements,
 }
 
 impl Cell {
@@ -144,7 +144,8 @@ mod tests {
     #[test]
     fn the_baseline_is_first_and_the_others_keep_their_order() {
         let configurations = ["a", "b", "c"].map(|name| Configuration::new(name, &())).to_vec();
-        let mut cell = Cell { variant: String::new(), tasks: 2, configurations, needs: Needs::default() };
+        let mut cell =
+            Cell { variant: String::new(), tasks: 2, configurations, needs: Requirements::default() };
         cell.set_baseline("c").unwrap();
         assert_eq!(
             cell.configurations.iter().map(|configuration| configuration.name.as_str()).collect::<String>(),

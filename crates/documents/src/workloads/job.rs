@@ -123,7 +123,7 @@ pub enum JobError {
     },
     /// The result is not what it must be.
     #[error("wrong result: {0}")]
-    Wrong(String),
+    Mismatch(String),
 }
 
 impl JobError {
@@ -139,7 +139,7 @@ impl JobError {
 ///
 /// If it is not right.
 pub fn expect(is_right: bool, wrong: impl FnOnce() -> String) -> Result<(), JobError> {
-    if is_right { Ok(()) } else { Err(JobError::Wrong(wrong())) }
+    if is_right { Ok(()) } else { Err(JobError::Mismatch(wrong())) }
 }
 
 /// What a worker process prints, as one line of JSON.

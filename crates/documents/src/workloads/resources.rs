@@ -10,7 +10,7 @@ use thiserror::Error;
 
 /// What a run needs, at most, besides what the machine uses anyway.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Needs {
+pub struct Requirements {
     /// File descriptors in one process.
     pub descriptors: u64,
     /// Processes and threads.
@@ -50,7 +50,7 @@ const ARENAS_PER_CPU: u64 = 8;
 /// Of memory, of each thread: the touched part of its stack, with the kernel's own.
 const TOUCHED: u64 = 64 << 10;
 
-impl Needs {
+impl Requirements {
     /// The larger of each.
     #[must_use]
     pub fn max(self, other: Self) -> Self {
@@ -118,7 +118,7 @@ impl Needs {
     }
 }
 
-impl Needs {
+impl Requirements {
     /// Address space of a process, in bytes.
     fn addresses(&self) -> u64 {
         let arenas = self.threads.min(ARENAS_PER_CPU * allowed_cpus() as u64);
@@ -275,13 +275,15 @@ mod tests {
     #[test]
     fn what_is_short_is_named() {
         let too_much = u64::MAX / 4;
-        let said = |needs: Needs| needs.check(Some(&std::env::temp_dir())).unwrap_err().to_string();
-        assert!(said(Needs { memory: too_much, ..Needs::default() }).contains("of memory"));
-        assert!(said(Needs { space: too_much, ..Needs::default() }).contains("available"));
-        assert!(said(Needs { descriptors: too_much, ..Needs::default() }).contains("ulimit -n"));
-        assert!(said(Needs { processes: too_much, ..Needs::default() }).contains("ulimit -u"));
-        assert!(said(Needs { threads: 1 << 40, ..Needs::default() }).contains("this needs"));
-        assert_eq!(Needs::default().check(None), Ok(()));
+        let said = |needs: Requirements| needs.check(Some(&std::env::temp_dir())).unwrap_err().to_string();
+        assert!(said(Requirements { memory: too_much, ..Requirements::default() }).contains("of memory"));
+        assert!(said(Requirements { space: too_much, ..Requirements::default() }).contains("available"));
+        assert!(
+            said(Requirements { descriptors: too_much, ..Requirements::default() }).contains("ulimit -n")
+        );
+        assert!(said(Requirements { processes: too_much, ..Requirements::default() }).contains("ulimit -u"));
+        assert!(said(Requirements { threads: 1 << 40, ..Requirements::default() }).contains("this needs"));
+        assert_eq!(Requirements::default().check(None), Ok(()));
     }
 
     #[test]
@@ -293,9 +295,9 @@ mod tests {
     #[test]
     fn the_larger_of_each() {
         let (a, b) = (
-            Needs { memory: 2, files: 1, ..Needs::default() },
-            Needs { memory: 1, files: 3, ..Needs::default() },
+            Requirements { memory: 2, files: 1, ..Requirements::default() },
+            Requirements { memory: 1, files: 3, ..Requirements::default() },
         );
-        assert_eq!(a.max(b), Needs { memory: 2, files: 3, ..Needs::default() });
+        assert_eq!(a.max(b), Requirements { memory: 2, files: 3, ..Requirements::default() });
     }
 }

@@ -8,7 +8,7 @@ use spinpark_documents::report::documents::page::{self, Mark, Page};
 use spinpark_documents::report::documents::{html, markdown};
 use spinpark_documents::workloads::experiment::{Cell, Configuration, Measured};
 use spinpark_documents::workloads::job::Report;
-use spinpark_documents::workloads::resources::Needs;
+use spinpark_documents::workloads::resources::Requirements;
 use spinpark_documents::workloads::result::CellResult;
 use spinpark_documents::workloads::{self, Workload, document};
 use spinpark_documents::{mutex_2010, rwsem_2013, wake_op_2005};
@@ -50,7 +50,7 @@ fn outcome(workload: &'static Workload, cells: &[(&str, usize)], configurations:
     let configurations: Vec<Configuration> =
         configurations.iter().map(|name| Configuration::new(*name, &())).collect();
     let cell = |&(variant, tasks): &(&str, usize)| {
-        let needs = Needs::default();
+        let needs = Requirements::default();
         Measured::new(Cell {
             variant: variant.to_owned(),
             tasks,

@@ -8,7 +8,7 @@ use spinpark_documents::worker;
 use spinpark_documents::workloads::document::{Document, FORMAT, Record, SCHEMA};
 use spinpark_documents::workloads::experiment::{Cell, Configuration, Measured};
 use spinpark_documents::workloads::job::{Report, Request, Spread};
-use spinpark_documents::workloads::resources::Needs;
+use spinpark_documents::workloads::resources::Requirements;
 use spinpark_documents::workloads::result::CellResult;
 use spinpark_documents::workloads::warnings;
 use spinpark_documents::workloads::{Figure, jobs};
@@ -31,7 +31,7 @@ const CONFIGURATIONS: [(&str, f64); 4] = [
 
 fn cell(variant: &str, tasks: usize) -> Measured {
     let configurations = CONFIGURATIONS.map(|(name, _)| Configuration::new(name, &())).to_vec();
-    Measured::new(Cell { variant: variant.to_owned(), tasks, configurations, needs: Needs::default() })
+    Measured::new(Cell { variant: variant.to_owned(), tasks, configurations, needs: Requirements::default() })
 }
 
 fn report(cell: &Measured, plan: &Plan) -> Report {

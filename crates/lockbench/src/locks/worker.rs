@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use super::adapters::{Adapter, by_name};
 use super::load::{Load, Placement};
-use super::workloads::{Job, Report, Wrong};
+use super::workloads::{Job, Mismatch, Report};
 
 /// What a worker is told: one argument, in JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,7 +48,7 @@ pub enum WorkerError {
     Load(String),
     /// The lock under test does not work, or lacks what the load needs.
     #[error(transparent)]
-    Wrong(#[from] Wrong),
+    Mismatch(#[from] Mismatch),
 }
 
 /// Carries out a request on one of `adapters`.
@@ -61,7 +61,7 @@ pub fn run(adapters: &[Adapter], request: &str) -> Result<Report, WorkerError> {
         serde_json::from_str(request)?;
     load.check(threads).map_err(WorkerError::Load)?;
     let adapter = by_name(adapters, &adapter).ok_or(WorkerError::Adapter(adapter))?;
-    let run = adapter.run(load.needs()).ok_or(Wrong::Unfit)?;
+    let run = adapter.run(load.needs()).ok_or(Mismatch::Unfit)?;
     let duration = Duration::from_millis(millis);
     let mut job = Job { load, threads, cpus, duration, time_waits: false, count_futex_calls };
     let mut report = Report::from(&run(&job)?);

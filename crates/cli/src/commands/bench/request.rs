@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use spinpark_documents::workloads::resources::Needs;
+use spinpark_documents::workloads::resources::Requirements;
 use spinpark_lockbench::locks::definitions::{Definitions, Role};
 use spinpark_lockbench::locks::experiment::Measured;
 use spinpark_lockbench::locks::peers::Peers;
@@ -206,9 +206,9 @@ pub(super) fn wake_ups_s(threads: usize) -> f64 {
 }
 
 /// What the largest cell needs: its threads, all in one process.
-fn needs(selected: &Selected) -> Needs {
+fn needs(selected: &Selected) -> Requirements {
     let threads = selected.cells.iter().map(|cell| cell.threads).max().unwrap_or_default() as u64;
-    Needs { processes: threads, threads, ..Needs::default() }
+    Requirements { processes: threads, threads, ..Requirements::default() }
 }
 
 fn wanted(locks: &Locks, file_workloads: Vec<String>) -> selection::Request {

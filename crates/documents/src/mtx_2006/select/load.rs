@@ -65,7 +65,7 @@ pub enum LoadError {
     },
     /// The answer is not what it must be.
     #[error("wrong result: `{query}` {what}")]
-    Wrong {
+    Mismatch {
         /// What was asked.
         query: String,
         /// What is wrong with the answer.
@@ -216,9 +216,9 @@ impl<'a> Client<'a> {
         };
         match &rows[..] {
             [row] if is_right(row) => Ok(()),
-            [_] => Err(LoadError::Wrong { query, what: String::from("returned another row") }),
+            [_] => Err(LoadError::Mismatch { query, what: String::from("returned another row") }),
             rows => {
-                Err(LoadError::Wrong { query, what: format!("returned {} rows and not one", rows.len()) })
+                Err(LoadError::Mismatch { query, what: format!("returned {} rows and not one", rows.len()) })
             }
         }
     }
@@ -228,7 +228,9 @@ impl<'a> Client<'a> {
         let query = update(word, &password(self.number + 1, round));
         match self.timed(&query)?.changed {
             1 => Ok(()),
-            changed => Err(LoadError::Wrong { query, what: format!("changed {changed} rows and not one") }),
+            changed => {
+                Err(LoadError::Mismatch { query, what: format!("changed {changed} rows and not one") })
+            }
         }
     }
 
@@ -257,5 +259,5 @@ fn check_rows(connection: &mut Connection, rows: u64) -> Result<(), LoadError> {
     if found == [[expected.clone(), expected]] {
         return Ok(());
     }
-    Err(LoadError::Wrong { query, what: format!("does not find {rows} rows with as many names") })
+    Err(LoadError::Mismatch { query, what: format!("does not find {rows} rows with as many names") })
 }

@@ -29,7 +29,7 @@ use crate::mariadb::{Files, Programs};
 use crate::workloads::experiment::{Cell, Configuration};
 use crate::workloads::figure::Figure;
 use crate::workloads::job::{Job, JobError, Report};
-use crate::workloads::resources::Needs;
+use crate::workloads::resources::Requirements;
 use crate::workloads::workload::{Column, Kind, Workload};
 
 /// The description.
@@ -152,7 +152,7 @@ impl Request<'_> {
         Start { program: programs.server.clone(), options: self.options.to_vec(), ..Start::default() }
     }
 
-    fn needs(&self, clients: u64) -> Needs {
+    fn needs(&self, clients: u64) -> Requirements {
         /// An empty database, with its logs.
         const EMPTY: u64 = 64 << 20;
         /// A row, with its key, in pages that are not full.
@@ -160,7 +160,7 @@ impl Request<'_> {
         /// The server, with its buffers.
         const SERVER: u64 = 256 << 20;
         let files = EMPTY + self.rows * ROW;
-        Needs {
+        Requirements {
             // A server has as many connections as there are clients, and the files of its own tables.
             descriptors: clients + 256,
             processes: 2 * clients + 64,
@@ -220,7 +220,7 @@ fn report(load: &Load, outcome: &Outcome) -> Report {
 impl From<LoadError> for JobError {
     fn from(error: LoadError) -> Self {
         match error {
-            LoadError::Wrong { query, what } => Self::Wrong(format!("`{query}` {what}")),
+            LoadError::Mismatch { query, what } => Self::Mismatch(format!("`{query}` {what}")),
             other => Self::Refused(other.to_string()),
         }
     }

@@ -11,7 +11,7 @@ use super::spool::Spool;
 
 /// The server lost, doubled or kept something.
 #[derive(Debug, Error)]
-pub enum Wrong {
+pub enum Mismatch {
     /// The files cannot be read.
     #[error("cannot read the server's files: {0}")]
     Unreadable(#[from] io::Error),
@@ -44,14 +44,14 @@ pub enum Wrong {
 /// # Errors
 ///
 /// The first thing that is wrong.
-pub(super) fn check(spool: &Spool, run: u64, accepted: &[u64]) -> Result<(), Wrong> {
+pub(super) fn check(spool: &Spool, run: u64, accepted: &[u64]) -> Result<(), Mismatch> {
     let leftovers = spool.leftovers()?;
     if !leftovers.is_empty() {
-        return Err(Wrong::Leftovers(leftovers));
+        return Err(Mismatch::Leftovers(leftovers));
     }
     let known: BTreeSet<String> = (0..accepted.len()).map(mailbox).collect();
     if let Some(unknown) = spool.mailboxes()?.into_iter().find(|name| !known.contains(name)) {
-        return Err(Wrong::Mailbox(unknown));
+        return Err(Mismatch::Mailbox(unknown));
     }
     for (client, &accepted) in accepted.iter().enumerate() {
         let name = mailbox(client);
@@ -64,7 +64,7 @@ pub(super) fn check(spool: &Spool, run: u64, accepted: &[u64]) -> Result<(), Wro
     Ok(())
 }
 
-fn check_mailbox(mailbox: String, text: &str, expected: BTreeSet<String>) -> Result<(), Wrong> {
+fn check_mailbox(mailbox: String, text: &str, expected: BTreeSet<String>) -> Result<(), Mismatch> {
     let mut missing: BTreeSet<&str> = expected.iter().map(String::as_str).collect();
     let (mut doubled, mut foreign) = (0, 0);
     for id in text.lines().filter_map(|line| line.strip_prefix("Message-ID: ")) {
@@ -78,7 +78,7 @@ fn check_mailbox(mailbox: String, text: &str, expected: BTreeSet<String>) -> Res
     if (missing.len(), doubled, foreign) == (0, 0, 0) {
         return Ok(());
     }
-    Err(Wrong::Messages {
+    Err(Mismatch::Messages {
         mailbox,
         accepted: expected.len() as u64,
         missing: missing.len(),
@@ -116,14 +116,14 @@ mod tests {
             wrong.to_string(),
             "user0 should hold 2 messages; 1 are missing, 1 are there twice, 1 should not be there"
         );
-        assert!(matches!(check(&spool, 8, &[3]), Err(Wrong::Messages { missing: 3, foreign: 3, .. })));
-        assert!(matches!(check(&spool, 7, &[]), Err(Wrong::Mailbox(name)) if name == "user0"));
+        assert!(matches!(check(&spool, 8, &[3]), Err(Mismatch::Messages { missing: 3, foreign: 3, .. })));
+        assert!(matches!(check(&spool, 7, &[]), Err(Mismatch::Mailbox(name)) if name == "user0"));
     }
 
     #[test]
     fn left_in_the_spool() {
         let (_directory, spool) = spool(&[]);
         spool.accept("1", &Envelope::default(), b"").unwrap();
-        assert!(matches!(check(&spool, 7, &[]), Err(Wrong::Leftovers(files)) if files.len() == 2));
+        assert!(matches!(check(&spool, 7, &[]), Err(Mismatch::Leftovers(files)) if files.len() == 2));
     }
 }

@@ -12,7 +12,7 @@ use rustix::process::Signal;
 use spinpark_measure::machine::cpu_of_children;
 use thiserror::Error;
 
-use super::check::{Wrong, check};
+use super::check::{Mismatch, check};
 use super::client::Client;
 use super::server::LISTENING;
 use super::spool::Spool;
@@ -60,14 +60,14 @@ pub enum LoadError {
     Client(#[from] JobError),
     /// What was delivered is not what was accepted.
     #[error(transparent)]
-    Wrong(#[from] Wrong),
+    Mismatch(#[from] Mismatch),
 }
 
 impl From<LoadError> for JobError {
     fn from(error: LoadError) -> Self {
         match error {
             LoadError::Client(trouble) => trouble,
-            LoadError::Wrong(wrong) => Self::Wrong(wrong.to_string()),
+            LoadError::Mismatch(wrong) => Self::Mismatch(wrong.to_string()),
             other => Self::Refused(other.to_string()),
         }
     }

@@ -13,7 +13,7 @@ mod session;
 mod spool;
 mod wire;
 
-pub use self::check::Wrong;
+pub use self::check::Mismatch;
 pub use self::client::{ClientError, MESSAGES_PER_CONNECTION};
 pub use self::load::{Load, LoadError, Outcome, SERVER};
 
@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use crate::workloads::experiment::{Cell, Configuration};
 use crate::workloads::figure::Figure;
 use crate::workloads::job::{Job, JobError, Report};
-use crate::workloads::resources::Needs;
+use crate::workloads::resources::Requirements;
 use crate::workloads::workload::{Column, Kind, Workload};
 
 /// The description.
@@ -67,11 +67,11 @@ pub fn cells(server: Option<SocketAddr>, thread_counts: &[usize], millis: u64) -
     thread_counts.iter().map(cell).collect()
 }
 
-fn needs_of_clients(clients: u64) -> Needs {
-    Needs { descriptors: clients, processes: clients, threads: clients, ..Needs::default() }
+fn needs_of_clients(clients: u64) -> Requirements {
+    Requirements { descriptors: clients, processes: clients, threads: clients, ..Requirements::default() }
 }
 
-fn needs(clients: u64, millis: u64) -> Needs {
+fn needs(clients: u64, millis: u64) -> Requirements {
     /// Of a client's connection: the process for it, deliveries, the writers that they start; and once more, while the
     /// connection before it ends.
     const PROCESSES: u64 = 2 * (1 + 2 * MESSAGES_PER_CONNECTION as u64);

@@ -21,7 +21,7 @@ use self::tree::Known;
 use crate::workloads::experiment::{Cell, Configuration};
 use crate::workloads::figure::Figure;
 use crate::workloads::job::{Job, JobError, Report, expect};
-use crate::workloads::resources::Needs;
+use crate::workloads::resources::Requirements;
 use crate::workloads::serial::{Sections, Serial};
 use crate::workloads::workers::{self, Task};
 use crate::workloads::workload::{Column, Kind, Workload};
@@ -69,7 +69,7 @@ pub fn cells(
         variant: String::new(),
         tasks,
         configurations: configurations.clone(),
-        needs: Needs {
+        needs: Requirements {
             descriptors: tasks as u64,
             processes: tasks as u64,
             threads: tasks as u64,

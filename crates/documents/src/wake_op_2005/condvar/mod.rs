@@ -26,7 +26,7 @@ use self::scheduling::Cpus;
 use crate::workloads::experiment::{Cell, Configuration};
 use crate::workloads::figure::Figure;
 use crate::workloads::job::{Job, JobError, Report};
-use crate::workloads::resources::Needs;
+use crate::workloads::resources::Requirements;
 use crate::workloads::workload::{Column, Kind, Workload};
 
 /// Futex calls are counted in a second, shorter alternation: at most one in so many signals of the first.
@@ -84,7 +84,7 @@ pub fn cells(setting: &Setting, cpus: &[Cpus], locks: &[Implementation]) -> Vec<
             },
             tasks: 2,
             configurations: locks.iter().map(configuration).collect(),
-            needs: Needs { processes: 2, threads: 2, ..Needs::default() },
+            needs: Requirements { processes: 2, threads: 2, ..Requirements::default() },
         }
     };
     cpus.iter().map(cell).collect()

@@ -20,7 +20,7 @@ use self::operations::Context;
 use super::experiment::{Cell, Configuration};
 use super::figure::Figure;
 use super::job::{Job, JobError, Report};
-use super::resources::Needs;
+use super::resources::Requirements;
 use super::workers;
 use super::workload::{Column, Kind, Workload};
 
@@ -125,14 +125,14 @@ fn cell(mix: &Mix, request: &Request, tasks: usize, file_bytes: u64) -> Cell {
         variant: mix.name.clone(),
         tasks,
         configurations: vec![Configuration::new("users", &parameters)],
-        needs: Needs {
+        needs: Requirements {
             descriptors: 16,
             // A user, its shell, and what the shell starts.
             processes: users * 4,
             memory: users * (8 << 20),
             space: users * file_bytes * FILES_AT_A_TIME,
             files: users * 100,
-            ..Needs::default()
+            ..Requirements::default()
         },
     }
 }
@@ -184,7 +184,7 @@ fn timed(name: &str, names: &[&str], context: &mut Context, words: &[AtomicU64])
         .ok_or_else(|| JobError::Refused(format!("there is no operation `{name}`")))?;
     let start = Instant::now();
     (operation.run)(context).map_err(|trouble| match trouble {
-        JobError::Wrong(what) => JobError::Wrong(format!("{name}: {what}")),
+        JobError::Mismatch(what) => JobError::Mismatch(format!("{name}: {what}")),
         JobError::Failed { what, error } => JobError::Failed { what: format!("{name}: {what}"), error },
         other => other,
     })?;

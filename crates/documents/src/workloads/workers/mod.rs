@@ -219,7 +219,7 @@ mod tests {
             Ok(move || {
                 std::thread::yield_now();
                 // In its first step: more than one it need not have, on a busy machine.
-                if number == 1 { Err(JobError::Wrong(String::from("one"))) } else { Ok(1) }
+                if number == 1 { Err(JobError::Mismatch(String::from("one"))) } else { Ok(1) }
             })
         };
         assert_eq!(run(Kind::Threads, 2, MILLIS, fail).unwrap_err().to_string(), "wrong result: one");

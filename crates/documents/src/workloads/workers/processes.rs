@@ -94,7 +94,7 @@ impl Children {
                 self.0.swap_remove(index);
                 return Err(ended(status)
                     .err()
-                    .unwrap_or(JobError::Wrong(String::from("a task ended by itself"))));
+                    .unwrap_or(JobError::Mismatch(String::from("a task ended by itself"))));
             }
         }
         Ok(())
@@ -140,7 +140,7 @@ pub(crate) fn ended(status: WaitStatus) -> Result<(), JobError> {
     match (status.exit_status(), status.terminating_signal()) {
         (Some(0), _) => Ok(()),
         (Some(FAILED), _) => Err(JobError::Refused(String::from("a process failed; it says why above"))),
-        (_, Some(signal)) => Err(JobError::Wrong(format!("a process was killed by signal {signal}"))),
-        (code, _) => Err(JobError::Wrong(format!("a process ended with status {}", code.unwrap_or(-1)))),
+        (_, Some(signal)) => Err(JobError::Mismatch(format!("a process was killed by signal {signal}"))),
+        (code, _) => Err(JobError::Mismatch(format!("a process ended with status {}", code.unwrap_or(-1)))),
     }
 }

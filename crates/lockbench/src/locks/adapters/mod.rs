@@ -12,11 +12,11 @@ use ::std::sync::LazyLock;
 
 use super::any_mutex::{MakeMutex, any_mutex};
 use super::load::Primitive;
-use super::workloads::{Job, Outcome, Wrong, condvar, mutex, rwlock};
+use super::workloads::{Job, Mismatch, Outcome, condvar, mutex, rwlock};
 use lock_api::{parking_lot_locks, spinpark_locks, usync_locks};
 
 /// Runs a load on one kind of lock.
-pub type Run = fn(&Job) -> Result<Outcome, Wrong>;
+pub type Run = fn(&Job) -> Result<Outcome, Mismatch>;
 
 /// Locks of one origin.
 #[derive(Debug, Clone, Copy, Default)]

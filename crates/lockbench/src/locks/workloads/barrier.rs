@@ -3,7 +3,7 @@
 use super::wait_times::Watch;
 use super::work::Random;
 use super::worker_pool::{self, Operation, Share};
-use super::{Job, Outcome, Wrong, expect};
+use super::{Job, Mismatch, Outcome, expect};
 use crate::locks::load;
 use crate::locks::primitives::{BenchCondvar, Guarded};
 
@@ -57,7 +57,7 @@ impl<C: BenchCondvar> Operation for Walker<'_, C> {
 }
 
 /// An operation is a thread's way through the barrier.
-pub(super) fn run<C: BenchCondvar>(load: &load::Barrier, job: &Job) -> Result<Outcome, Wrong> {
+pub(super) fn run<C: BenchCondvar>(load: &load::Barrier, job: &Job) -> Result<Outcome, Mismatch> {
     let threads = job.threads;
     let meeting = Guarded::<C::Mutex, Meeting>::new(Meeting { missing: threads, ..Meeting::default() });
     let complete = C::default();

@@ -2,7 +2,7 @@
 
 use super::wait_times::Watch;
 use super::worker_pool::{self, Operation, Share};
-use super::{Job, Outcome, Wrong, expect};
+use super::{Job, Mismatch, Outcome, expect};
 use crate::locks::primitives::{BenchCondvar, Guarded};
 
 /// What the waiters wait for.
@@ -70,7 +70,7 @@ impl<C: BenchCondvar> Hall<C> {
 }
 
 /// Thread 0 calls, the others answer. An operation is a call with all its answers.
-pub(super) fn run<C: BenchCondvar>(job: &Job) -> Result<Outcome, Wrong> {
+pub(super) fn run<C: BenchCondvar>(job: &Job) -> Result<Outcome, Mismatch> {
     let call = Guarded::new(Call::default());
     let hall = Hall::<C> { call, called: C::default(), answered: C::default() };
     let mut done = worker_pool::run(job, |number, phase| {

@@ -53,7 +53,7 @@ pub struct Job {
 
 /// A run that yields nothing.
 #[derive(Debug, Error, PartialEq, Eq)]
-pub enum Wrong {
+pub enum Mismatch {
     /// The lock under test let something happen that must not.
     #[error("wrong result: {what} is {found}, not {expected}: the lock under test does not exclude")]
     Result {
@@ -73,8 +73,8 @@ pub enum Wrong {
 }
 
 /// Compares a result with what it must be.
-fn expect(what: &'static str, found: u64, expected: u64) -> Result<(), Wrong> {
-    if found == expected { Ok(()) } else { Err(Wrong::Result { what, found, expected }) }
+fn expect(what: &'static str, found: u64, expected: u64) -> Result<(), Mismatch> {
+    if found == expected { Ok(()) } else { Err(Mismatch::Result { what, found, expected }) }
 }
 
 /// Runs a load on a mutex.
@@ -82,11 +82,11 @@ fn expect(what: &'static str, found: u64, expected: u64) -> Result<(), Wrong> {
 /// # Errors
 ///
 /// If the result is wrong: the lock under test does not work. Or if the load is none for a mutex.
-pub fn mutex<M: BenchMutex>(job: &Job) -> Result<Outcome, Wrong> {
+pub fn mutex<M: BenchMutex>(job: &Job) -> Result<Outcome, Mismatch> {
     match &job.load {
         Load::Pair(pair) => pair::mutex::<M>(pair, job),
         Load::Section(section) => section::run::<M>(section, job),
-        _ => Err(Wrong::Unfit),
+        _ => Err(Mismatch::Unfit),
     }
 }
 
@@ -95,11 +95,11 @@ pub fn mutex<M: BenchMutex>(job: &Job) -> Result<Outcome, Wrong> {
 /// # Errors
 ///
 /// As [`mutex`].
-pub fn rwlock<R: BenchRwLock>(job: &Job) -> Result<Outcome, Wrong> {
+pub fn rwlock<R: BenchRwLock>(job: &Job) -> Result<Outcome, Mismatch> {
     match &job.load {
         Load::Pair(pair) => pair::rwlock::<R>(pair, job),
         Load::Shared(shared) => shared::run::<R>(shared, job),
-        _ => Err(Wrong::Unfit),
+        _ => Err(Mismatch::Unfit),
     }
 }
 
@@ -108,7 +108,7 @@ pub fn rwlock<R: BenchRwLock>(job: &Job) -> Result<Outcome, Wrong> {
 /// # Errors
 ///
 /// As [`mutex`].
-pub fn condvar<C: BenchCondvar>(job: &Job) -> Result<Outcome, Wrong> {
+pub fn condvar<C: BenchCondvar>(job: &Job) -> Result<Outcome, Mismatch> {
     match &job.load {
         Load::PingPong(ping_pong) => ping_pong::run::<C>(ping_pong, job),
         Load::Broadcast(_) => broadcast::run::<C>(job),
@@ -116,6 +116,6 @@ pub fn condvar<C: BenchCondvar>(job: &Job) -> Result<Outcome, Wrong> {
         Load::Pool(pool) => pool::run::<C>(pool, job),
         Load::Barrier(barrier) => barrier::run::<C>(barrier, job),
         Load::Pipeline(pipeline) => pipeline::run::<C>(pipeline, job),
-        _ => Err(Wrong::Unfit),
+        _ => Err(Mismatch::Unfit),
     }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 
-use super::{Job, Outcome, Wrong, expect, worker_pool};
+use super::{Job, Mismatch, Outcome, expect, worker_pool};
 use crate::locks::counters::Counters;
 use crate::locks::load::{Locked, Pair};
 use crate::locks::primitives::{BenchMutex, BenchRwLock, Guarded, Shared};
@@ -16,14 +16,14 @@ use crate::locks::primitives::{BenchMutex, BenchRwLock, Guarded, Shared};
 const BATCH: u64 = 1000;
 
 /// A mutex of any kind.
-pub(super) fn mutex<M: BenchMutex>(pair: &Pair, job: &Job) -> Result<Outcome, Wrong> {
+pub(super) fn mutex<M: BenchMutex>(pair: &Pair, job: &Job) -> Result<Outcome, Mismatch> {
     let counter = Guarded::<M, u64>::new(0);
     let outcome = measure(pair, job, || *black_box(&mut *counter.lock()) += 1)?;
     outcome.checked(counter.into_inner())
 }
 
 /// A read-write lock.
-pub(super) fn rwlock<R: BenchRwLock>(pair: &Pair, job: &Job) -> Result<Outcome, Wrong> {
+pub(super) fn rwlock<R: BenchRwLock>(pair: &Pair, job: &Job) -> Result<Outcome, Mismatch> {
     if pair.lock == Locked::Read {
         // No thread may write while reading; so the result is what was read, added up.
         let one = Shared::<R, u64>::new(1);
@@ -40,14 +40,14 @@ pub(super) fn rwlock<R: BenchRwLock>(pair: &Pair, job: &Job) -> Result<Outcome, 
 struct Unchecked(Outcome);
 
 impl Unchecked {
-    fn checked(self, found: u64) -> Result<Outcome, Wrong> {
+    fn checked(self, found: u64) -> Result<Outcome, Mismatch> {
         expect("the counter", found, self.0.operations)?;
         Ok(self.0)
     }
 }
 
 #[inline]
-fn measure(pair: &Pair, job: &Job, operation: impl FnMut()) -> Result<Unchecked, Wrong> {
+fn measure(pair: &Pair, job: &Job, operation: impl FnMut()) -> Result<Unchecked, Mismatch> {
     match pair.threaded {
         true => Ok(worker_pool::beside_a_sleeper(|| repeat(job, operation))?),
         false => Ok(repeat(job, operation)),

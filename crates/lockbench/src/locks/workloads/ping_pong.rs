@@ -2,7 +2,7 @@
 
 use super::wait_times::Watch;
 use super::worker_pool::{self, Operation};
-use super::{Job, Outcome, Wrong, affinity, expect};
+use super::{Job, Mismatch, Outcome, affinity, expect};
 use crate::locks::load::{PingPong, Placement, Signal};
 use crate::locks::primitives::{BenchCondvar, Guarded};
 
@@ -52,7 +52,7 @@ impl<C: BenchCondvar> Operation for Player<'_, C> {
 }
 
 /// Two threads alternate.
-pub(super) fn run<C: BenchCondvar>(load: &PingPong, job: &Job) -> Result<Outcome, Wrong> {
+pub(super) fn run<C: BenchCondvar>(load: &PingPong, job: &Job) -> Result<Outcome, Mismatch> {
     let table = Guarded::<C::Mutex, Table>::new(Table::default());
     let your_turn = [C::default(), C::default()];
     let done = worker_pool::run(job, |me, phase| {

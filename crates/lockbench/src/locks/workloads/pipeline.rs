@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::wait_times::Watch;
 use super::work::Random;
 use super::worker_pool::{self, Operation};
-use super::{Job, Outcome, Wrong, expect};
+use super::{Job, Mismatch, Outcome, expect};
 use crate::locks::load::{self, Signal};
 use crate::locks::primitives::{BenchCondvar, Guarded};
 
@@ -117,7 +117,7 @@ impl<C: BenchCondvar> Operation for Stage<'_, C> {
 }
 
 /// Each thread is a stage. An operation is an item that has passed one.
-pub(super) fn run<C: BenchCondvar>(load: &load::Pipeline, job: &Job) -> Result<Outcome, Wrong> {
+pub(super) fn run<C: BenchCondvar>(load: &load::Pipeline, job: &Job) -> Result<Outcome, Mismatch> {
     let queue = || Queue::<C> {
         items: Guarded::new(Items { items: VecDeque::with_capacity(load.capacity), ..Items::default() }),
         not_empty: C::default(),

@@ -4,7 +4,7 @@ use super::phase::Phase;
 use super::wait_times::Watch;
 use super::work::Random;
 use super::worker_pool::{self, Operation, Share};
-use super::{Job, Outcome, Wrong, expect};
+use super::{Job, Mismatch, Outcome, expect};
 use crate::locks::load;
 use crate::locks::primitives::{BenchCondvar, Guarded};
 
@@ -82,7 +82,7 @@ impl<C: BenchCondvar> Pool<'_, C> {
 }
 
 /// Thread 0 feeds, the others work. An operation is a job.
-pub(super) fn run<C: BenchCondvar>(load: &load::Pool, job: &Job) -> Result<Outcome, Wrong> {
+pub(super) fn run<C: BenchCondvar>(load: &load::Pool, job: &Job) -> Result<Outcome, Mismatch> {
     let jobs = Guarded::new(Jobs::default());
     let pool = Pool::<C> { jobs, load, work: C::default(), done: C::default() };
     let mut done = worker_pool::run(job, |number, phase| match number {

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::wait_times::Watch;
 use super::work::Random;
 use super::worker_pool::{self, Operation, Share};
-use super::{Job, Outcome, Wrong, expect};
+use super::{Job, Mismatch, Outcome, expect};
 use crate::locks::load::{self, Signal, Wake};
 use crate::locks::primitives::{BenchCondvar, Guarded};
 
@@ -97,7 +97,7 @@ impl<C: BenchCondvar> Operation for Worker<'_, C> {
 }
 
 /// Some of the threads push, the others pop. An operation is a push or a pop.
-pub(super) fn run<C: BenchCondvar>(load: &load::Queue, job: &Job) -> Result<Outcome, Wrong> {
+pub(super) fn run<C: BenchCondvar>(load: &load::Queue, job: &Job) -> Result<Outcome, Mismatch> {
     let items = Items { items: VecDeque::with_capacity(load.capacity), ..Items::default() };
     let queue =
         Queue::<C> { items: Guarded::new(items), load, not_empty: C::default(), not_full: C::default() };

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::wait_times::Watch;
 use super::work::{Exponential, Random};
 use super::worker_pool::{self, Operation, Share};
-use super::{Job, Outcome, Wrong, expect};
+use super::{Job, Mismatch, Outcome, expect};
 use crate::locks::load::{MAX_LINES, Section};
 use crate::locks::mutex_in_data::MutexInData;
 use crate::locks::primitives::{BenchMutex, Guarded};
@@ -126,7 +126,7 @@ impl<C: Counted> Operation for Worker<'_, C> {
 }
 
 /// Every thread counts under the locks.
-pub(super) fn run<M: BenchMutex>(section: &Section, job: &Job) -> Result<Outcome, Wrong> {
+pub(super) fn run<M: BenchMutex>(section: &Section, job: &Job) -> Result<Outcome, Mismatch> {
     if section.beside {
         count::<MutexInData<M>>(section, job)
     } else {
@@ -134,7 +134,7 @@ pub(super) fn run<M: BenchMutex>(section: &Section, job: &Job) -> Result<Outcome
     }
 }
 
-fn count<C: Counted>(section: &Section, job: &Job) -> Result<Outcome, Wrong> {
+fn count<C: Counted>(section: &Section, job: &Job) -> Result<Outcome, Mismatch> {
     let locks: Vec<_> = (0..section.locks).map(|_| C::new()).collect();
     let done = worker_pool::run(job, |number, phase| {
         let (random, exponential) = (Random::new(number), Exponential::new());

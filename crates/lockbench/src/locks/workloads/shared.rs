@@ -5,7 +5,7 @@ use std::hint::black_box;
 use super::wait_times::Watch;
 use super::work::Random;
 use super::worker_pool::{self, Operation, Share};
-use super::{Job, Outcome, Wrong, expect};
+use super::{Job, Mismatch, Outcome, expect};
 use crate::locks::load;
 use crate::locks::primitives::{BenchRwLock, Shared};
 
@@ -54,7 +54,7 @@ impl<R: BenchRwLock> Operation for Worker<'_, R> {
 }
 
 /// Every thread reads, and writes with some probability.
-pub(super) fn run<R: BenchRwLock>(load: &load::Shared, job: &Job) -> Result<Outcome, Wrong> {
+pub(super) fn run<R: BenchRwLock>(load: &load::Shared, job: &Job) -> Result<Outcome, Mismatch> {
     let pair = Shared::<R, [u64; 2]>::new([0; 2]);
     let mut done = worker_pool::run(job, |number, phase| {
         let random = Random::new(number);

@@ -4,7 +4,7 @@ use std::env;
 use std::path::PathBuf;
 
 use anyhow::{Context, bail};
-use spinpark_documents::workloads::resources::Needs;
+use spinpark_documents::workloads::resources::Requirements;
 use spinpark_lockbench::grid::cells::{GridCell, cells, points};
 use spinpark_lockbench::grid::definition::{Axes, Grid as Definition, Kind, Plane};
 use spinpark_lockbench::grid::figure::{Against, Figure};
@@ -62,7 +62,7 @@ impl Request {
         }
         check_cells(&all, &implementations)?;
         let threads = all.iter().map(GridCell::threads).max().unwrap_or_default() as u64;
-        Needs { processes: threads, threads, ..Needs::default() }.check(None)?;
+        Requirements { processes: threads, threads, ..Requirements::default() }.check(None)?;
         let find = |library| -> anyhow::Result<DropIn> {
             let found = libraries::find(library)?;
             found.check_machine(spinpark_measure::executable::Executable::find(own.as_os_str())?.machine)?;

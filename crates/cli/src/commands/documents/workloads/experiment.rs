@@ -9,7 +9,7 @@ use spinpark_documents::workloads::Workload;
 use spinpark_documents::workloads::directory::Place;
 use spinpark_documents::workloads::document::{FORMAT, Record, SCHEMA};
 use spinpark_documents::workloads::experiment::{Cell, Measured};
-use spinpark_documents::workloads::resources::Needs;
+use spinpark_documents::workloads::resources::Requirements;
 use spinpark_documents::workloads::runner::Runner;
 use spinpark_lockbench::locks::selection::once;
 use spinpark_measure::executable::DropIn;
@@ -75,7 +75,7 @@ impl Prepared {
         let Experiment { workload, mut cells, millis, dir, before } = experiment;
         check(workload, common, &mut cells)?;
         let place = workload.uses_directory.then(|| Place::find(dir)).transpose()?;
-        let needs = cells.iter().map(|cell| cell.needs).fold(Needs::default(), Needs::max);
+        let needs = cells.iter().map(|cell| cell.needs).fold(Requirements::default(), Requirements::max);
         needs.check(place.as_ref().map(|place| place.path.as_path()))?;
         let own = env::current_exe().context("cannot find out where this command itself is")?;
         let drop_in = before.drop_in(&cells, &own)?;

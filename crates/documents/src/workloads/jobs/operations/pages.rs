@@ -115,7 +115,8 @@ impl Mapping {
         // SAFETY: a new mapping at an address of the kernel's choice.
         let start = unsafe { rustix::mm::mmap(ptr::null_mut(), length, protection, flags, memory, 0) };
         let start = start.map_err(JobError::failed("cannot map shared memory"))?;
-        let start = NonNull::new(start.cast()).ok_or_else(|| JobError::Wrong(String::from("memory at 0")))?;
+        let start =
+            NonNull::new(start.cast()).ok_or_else(|| JobError::Mismatch(String::from("memory at 0")))?;
         Ok(Self { start, length })
     }
 
