@@ -19,6 +19,7 @@
 pub mod blocks;
 pub mod compare;
 pub mod configuration;
+pub mod date;
 pub mod end;
 pub mod environment;
 pub mod executable;
@@ -27,13 +28,16 @@ pub mod launch;
 pub mod machine;
 pub mod measure;
 pub mod metric;
+pub mod nearest;
+pub mod page;
 pub mod process;
 pub mod report;
 pub mod rounds;
 pub mod sample;
 pub mod start_gate;
 pub mod stats;
+pub mod terminal;
+pub mod text;
+pub mod units;
 pub mod warnings;
 pub mod worker;
-
-pub use spinpark_show::{terminal, units};

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
+use crate::units::{change, counted, interval, percent, seconds};
 use serde::{Deserialize, Serialize};
-use spinpark_show::units::{change, counted, interval, percent, seconds};
 
 use crate::compare::Comparison;
 use crate::machine::Noise;

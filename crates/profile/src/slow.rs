@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use serde_json::{Value, json};
-use spinpark_show::date::iso;
+use spinpark_measure::date::iso;
 
 use crate::model::{CallSiteId, Profile, SlowWait};
 

@@ -1,6 +1,6 @@
-//! Numbers with units: those of [`spinpark_show::units`], and more for the tables of profiles.
+//! Numbers with units: those of [`spinpark_measure::units`], and more for the tables of profiles.
 
-use spinpark_show::units;
+use spinpark_measure::units;
 
 /// A span of time, given in ns: `1.234 s`, `12.3 ms`, `45.6 µs`, `17 ns`.
 #[must_use]

@@ -5,11 +5,10 @@ use std::collections::BTreeMap;
 /// Every crate of the workspace with its layer. A crate may depend on crates of lower layers only.
 pub const LAYERS: &[(&str, u32)] = &[
     ("spinpark-platform", 0),
-    ("spinpark-show", 0),
+    ("spinpark-measure", 0),
     ("spinpark-locks", 1),
     ("spinpark-classics", 1),
     ("spinpark-linux", 1),
-    ("spinpark-measure", 1),
     ("spinpark-observe", 2),
     ("spinpark", 3),
     ("spinpark-pthread", 3),

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use spinpark_show::units::{change, percent};
+use crate::units::{change, percent};
 
 use super::{Goodness, Printed, Style, interval, metric_name, table, text, value, verdict_word};
 use crate::compare::{Comparison, Summary};

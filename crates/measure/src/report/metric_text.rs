@@ -1,7 +1,7 @@
 //! Values, metrics and verdicts in words.
 
+use crate::units;
 use serde::{Deserialize, Serialize};
-use spinpark_show::units;
 
 use crate::sample::Metric;
 use crate::stats::Ratio;

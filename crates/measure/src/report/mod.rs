@@ -11,12 +11,12 @@ pub mod reading;
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
 
+use crate::terminal;
+pub use crate::terminal::WIDTH;
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{
     Attribute, Cell, CellAlignment, Color, ColumnConstraint, ContentArrangement, LineStyle, Table, Width,
 };
-use spinpark_show::terminal;
-pub use spinpark_show::terminal::WIDTH;
 
 pub use self::head::Head;
 pub use self::metric_text::{Goodness, Printed, interval, metric_name, value, verdict_word};
@@ -51,7 +51,7 @@ impl Style {
     /// Breaks `text` at blanks so that no line is longer than a table may be, nor than [`WIDTH`]; further lines are indented.
     #[must_use]
     pub fn wrap(self, text: &str, indent: usize) -> String {
-        spinpark_show::text::wrap(text, self.width.min(WIDTH).into(), indent)
+        crate::text::wrap(text, self.width.min(WIDTH).into(), indent)
     }
 
     /// No colours.

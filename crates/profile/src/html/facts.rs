@@ -1,7 +1,7 @@
 //! The facts of the run, as text.
 
 use serde::Serialize;
-use spinpark_show::{date, units};
+use spinpark_measure::{date, units};
 
 use super::span;
 use crate::model::{Cost, Detail, ENDED_EARLY, Ended, LocksOf, Profile};

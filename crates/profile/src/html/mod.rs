@@ -31,8 +31,8 @@ use minijinja::value::Serde;
 use minijinja::{Error, Value};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
-use spinpark_show::page::{PAGE, STYLE, environment};
-use spinpark_show::units;
+use spinpark_measure::page::{PAGE, STYLE, environment};
+use spinpark_measure::units;
 
 use crate::model::Profile;
 

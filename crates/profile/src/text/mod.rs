@@ -56,8 +56,8 @@ pub use self::slow::slow;
 pub use self::split::split;
 pub use self::waiting::waiting;
 pub use self::window::part;
-use spinpark_show::terminal;
-pub use spinpark_show::text::wrap;
+use spinpark_measure::terminal;
+pub use spinpark_measure::text::wrap;
 
 use crate::fit::{fit_all, share};
 

@@ -1,6 +1,6 @@
 //! Every figure of a machine: its key in a file, what may stand there, and what it means.
 
-pub(super) use spinpark_show::nearest::nearest;
+pub(super) use spinpark_measure::nearest::nearest;
 
 /// What may stand at a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Running a setting: its names are looked up, its workload is set up.
 
-use spinpark_show::nearest::did_you_mean;
+use spinpark_measure::nearest::did_you_mean;
 
 use super::plan::{Plan, Ran};
 use super::replay::REPLAY;

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use spinpark_lockbench::locks::definitions::Definitions;
 use spinpark_lockbench::locks::load::{Load, PingPong, Placement, Primitive};
-use spinpark_show::units::counted;
+use spinpark_measure::units::counted;
 
 /// The shapes.
 pub const SHAPES: [&str; 9] = [

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use spinpark_measure::report::{Style, table, text};
-use spinpark_show::units;
+use spinpark_measure::units;
 
 use super::Case;
 use crate::calibrate::Spread;

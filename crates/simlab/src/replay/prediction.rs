@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use spinpark_measure::report::{Style, table, text};
-use spinpark_show::units::{counted, number};
+use spinpark_measure::units::{counted, number};
 
 use super::proof::{MODEL_ERROR, Proof, known_as, rate};
 use super::recorded::Recorded;

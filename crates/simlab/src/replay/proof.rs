@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use spinpark_measure::report::Style;
-use spinpark_show::units::counted;
+use spinpark_measure::units::counted;
 
 use super::recorded::Recorded;
 use crate::simulate::summary::Summary;

@@ -4,7 +4,7 @@ use serde::Serialize;
 use spinpark_lockbench::locks::result as of_locks;
 use spinpark_lockbench::report::locks::effects;
 use spinpark_measure::stats::Ratio;
-use spinpark_show::units::{change, number, percent, seconds};
+use spinpark_measure::units::{change, number, percent, seconds};
 
 use crate::documents::definition::{Ours, Show};
 use crate::documents::outcome::{Outcome, What};

@@ -3,7 +3,7 @@
 use minijinja::Error;
 use minijinja::value::Serde;
 use serde::Serialize;
-use spinpark_show::page::{PAGE, environment};
+use spinpark_measure::page::{PAGE, environment};
 
 use super::markdown::{INTRODUCTION, QUICK};
 use super::page::Page;

@@ -2,7 +2,7 @@
 
 use spinpark_lockbench::report::locks::{dash, threads};
 use spinpark_measure::report::{Style, table, text};
-use spinpark_show::units::percent;
+use spinpark_measure::units::percent;
 
 use crate::workloads::Workload;
 use crate::workloads::result::{CellResult, ConfigurationResult};

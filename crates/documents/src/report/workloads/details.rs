@@ -2,7 +2,7 @@
 
 use spinpark_lockbench::report::locks::{dash, threads};
 use spinpark_measure::report::{Style, table, text};
-use spinpark_show::units::{bytes, number, per_operation, percent, seconds};
+use spinpark_measure::units::{bytes, number, per_operation, percent, seconds};
 
 use crate::workloads::result::{CellResult, ConfigurationResult};
 use crate::workloads::workload::Kind;

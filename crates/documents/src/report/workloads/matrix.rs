@@ -3,7 +3,7 @@
 
 use spinpark_lockbench::report::locks::{dash, threads};
 use spinpark_measure::report::{Style, table, text};
-use spinpark_show::units::change;
+use spinpark_measure::units::change;
 
 use super::{deviation, value};
 use crate::workloads::Workload;

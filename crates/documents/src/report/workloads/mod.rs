@@ -9,7 +9,7 @@ pub mod table;
 use spinpark_measure::report::{Goodness, Printed, verdict_word};
 use spinpark_measure::sample::Metric;
 use spinpark_measure::stats::verdict::Verdict;
-use spinpark_show::units;
+use spinpark_measure::units;
 
 use crate::workloads::Figure;
 

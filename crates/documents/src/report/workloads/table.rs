@@ -2,7 +2,7 @@
 
 use spinpark_lockbench::report::locks::{dash, interval, threads};
 use spinpark_measure::report::{Goodness, Style, table, text};
-use spinpark_show::units::{change, percent};
+use spinpark_measure::units::{change, percent};
 
 use super::{deviation, value, word};
 use crate::workloads::Workload;

@@ -3,7 +3,7 @@
 
 use spinpark_lockbench::report::locks::dash;
 use spinpark_measure::report::{Style, table, text};
-use spinpark_show::units::{number, per_operation, seconds};
+use spinpark_measure::units::{number, per_operation, seconds};
 
 use crate::wake_op_2005::condvar::published;
 use crate::wake_op_2005::condvar::{CONDVAR_CALLS, FUTEX_CALLS, SWITCHES, SYSTEM, USER};

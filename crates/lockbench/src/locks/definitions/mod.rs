@@ -12,7 +12,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use spinpark_classics::designs::DESIGNS;
 use spinpark_measure::executable::Library;
-use spinpark_show::nearest::did_you_mean;
+use spinpark_measure::nearest::did_you_mean;
 use thiserror::Error;
 
 pub use self::bound::{Bound, Figure, Over};

@@ -2,7 +2,7 @@
 
 use spinpark_measure::report::{Style, table, text};
 use spinpark_measure::stats::median;
-use spinpark_show::units::{counted, percent};
+use spinpark_measure::units::{counted, percent};
 
 use super::{Shown, figure};
 use crate::grid::calibration::Calibration;

@@ -1,7 +1,7 @@
 //! The table of bounds.
 
 use spinpark_measure::report::{Goodness, Style, table, text};
-use spinpark_show::units::counted;
+use spinpark_measure::units::counted;
 
 use super::{dash, interval, threads};
 use crate::locks::bounds::{BoundResult, Judgement};

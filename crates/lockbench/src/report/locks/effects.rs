@@ -2,7 +2,7 @@
 
 use spinpark_measure::report::{Goodness, Style, table, text};
 use spinpark_measure::stats::verdict::Verdict;
-use spinpark_show::units::{change, percent};
+use spinpark_measure::units::{change, percent};
 
 use super::{dash, interval, threads, time};
 use crate::locks::definitions::Implementation;

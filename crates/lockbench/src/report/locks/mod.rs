@@ -14,7 +14,7 @@ use spinpark_measure::report::{Goodness, Printed, verdict_word};
 use spinpark_measure::sample::Metric;
 use spinpark_measure::stats::Ratio;
 use spinpark_measure::stats::verdict::Verdict;
-use spinpark_show::units;
+use spinpark_measure::units;
 
 /// With at most this many cells, all figures are shown without being asked for.
 pub const FEW_CELLS: usize = 6;

@@ -1,6 +1,6 @@
 //! The answer of a run in sentences: what limits, and what makes the figures weak.
 
-use spinpark_show::units::number;
+use spinpark_measure::units::number;
 
 use super::{for_option, ns, share};
 use crate::simulate::limit::{Causes, Limit, Mostly};

@@ -4,9 +4,9 @@ use minijinja::Error;
 use minijinja::value::Serde;
 use serde::Serialize;
 use spinpark_documents::simulated::{Bins, Table};
+use spinpark_measure::page::{PAGE, environment};
 use spinpark_measure::report::Style;
 use spinpark_measure::report::front::Front;
-use spinpark_show::page::{PAGE, environment};
 
 use super::sweep::{BESIDE, Grid, What, details, fronts, grids, legend, plots_by_threads};
 use super::tables;

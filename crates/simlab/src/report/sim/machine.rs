@@ -1,7 +1,7 @@
 //! A machine: every figure, and where it comes from.
 
 use spinpark_measure::report::{Style, table, text};
-use spinpark_show::units::counted;
+use spinpark_measure::units::counted;
 use spinpark_sim::machine::Description;
 use spinpark_sim::machine::describe::DescribedFigure;
 

@@ -11,7 +11,7 @@ pub mod tables;
 
 use spinpark_documents::simulated::Unit;
 use spinpark_measure::report::{Style, length};
-use spinpark_show::units;
+use spinpark_measure::units;
 
 /// What bars are made of.
 const BAR: &str = "█";

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use spinpark_measure::report::{Style, fits, table, text};
+use spinpark_measure::units::number;
 use spinpark_platform::Event;
-use spinpark_show::units::number;
 use spinpark_sim::workload::{Histogram, Place};
 
 use super::{BAR, answer, bar_room, ns, rate, share};

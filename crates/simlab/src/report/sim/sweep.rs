@@ -5,7 +5,7 @@ use std::fmt::Write;
 use spinpark_measure::report::front::{self, Entry, Front};
 use spinpark_measure::report::plot::{Chart, Line, Undrawable};
 use spinpark_measure::report::{Style, table, text};
-use spinpark_show::units::{counted, number};
+use spinpark_measure::units::{counted, number};
 
 use super::{answer, for_option, ns, rate, share};
 use crate::simulate::limit::Limit;
@@ -91,7 +91,7 @@ impl What {
             Self::MeanWait => ns(summary.mean_wait_ns()),
             Self::LongestWait => ns(summary.longest_wait_ns()),
             Self::Fairness => format!("{:.3}", summary.fairness.jain),
-            Self::Moves => spinpark_show::units::number(summary.per_acquisition(summary.counts.moves())),
+            Self::Moves => spinpark_measure::units::number(summary.per_acquisition(summary.counts.moves())),
             Self::Busy => share(summary.utilisation),
             Self::Limit => answer::words(&Limit::of(summary)).to_owned(),
         }

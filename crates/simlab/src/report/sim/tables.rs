@@ -5,7 +5,7 @@ use std::fmt::Write;
 use comfy_table::CellAlignment;
 use spinpark_documents::simulated::{Bins, Bound, Figure, Table, Unit};
 use spinpark_measure::report::{Goodness, Style, table, text};
-use spinpark_show::units::counted;
+use spinpark_measure::units::counted;
 
 use super::{BAR, bar_room, figure};
 
