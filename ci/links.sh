@@ -15,9 +15,9 @@ FENCE = re.compile(r"^ {0,3}(```+|~~~+)")
 LINK = re.compile(r"\]\(\s*<?([^()\s<>]*(?:\([^()\s]*\)[^()\s<>]*)*)>?(?:\s+\"[^\"]*\")?\s*\)")
 HTML = re.compile(r"<(?:a|img|source)\s[^>]*?\b(?:href|src|srcset)=\"([^\"]+)\"")
 REFERENCE = re.compile(r"^ {0,3}\[[^\]]+\]:\s+<?(\S+?)>?\s*$")
-PAGE = re.compile(r"(?<![\w./-])((?:docs/[\w-]+|ARCHITECTURE|CONTRIBUTING|README|CHANGELOG)\.md)(#[\w-]+)?")
+PAGE = re.compile(r"(?<![\w./-])((?:(?:docs|notes)/[\w-]+|ARCHITECTURE|CONTRIBUTING|README|CHANGELOG)\.md)(#[\w-]+)?")
 
-FILE = re.compile(r"(?<![\w./$}-])(?:crates|ci|docs|machines)/[\w./-]*\.(?:rs|c|sh|py|txt|toml|md)\b")
+FILE = re.compile(r"(?<![\w./$}-])(?:crates|ci|docs|notes|machines)/[\w./-]*\.(?:rs|c|sh|py|txt|toml|md)\b")
 
 
 def files(*patterns):

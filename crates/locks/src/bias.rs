@@ -79,7 +79,7 @@ const SHARED: u32 = 2;
 const WRITING: u32 = u32::MAX;
 
 /// With CPUs to spare, a read beside others is worth so many reads alone: the lock's line comes from another CPU for it, which
-/// takes 50 ns and more. An estimate, on the low side; like `CROWD`, only this value was simulated (`docs/tuning.md`).
+/// takes 50 ns and more. An estimate, on the low side; like `CROWD`, only this value was simulated (`notes/tuning.md`).
 const SHARED_READ: u32 = 4;
 /// With at least as many readers inside, only one in so many reads is counted, for all of them. Readers that share a lock without
 /// a bias take its line from each other three times a read if each counts itself, twice if not, and overwrite each other's

@@ -7,7 +7,7 @@
 //! which then wait for it one item at a time. A waiter that is woken at once comes a little later, and until then they move
 //! hundreds of items without a sleep; on a second CPU it may find the mutex free. But one that is woken while the signaller
 //! holds the mutex finds it held: that pays where the signaller goes on, since the waiter then comes later, and costs time
-//! where it waits for the waiter's work. `docs/tuning.md` ("Wake, move or leave it to the release") has the planes of
+//! where it waits for the waiter's work. `notes/tuning.md` ("Wake, move or leave it to the release") has the planes of
 //! queues that decided it. And a waiter that was moved asleep looks at nothing by itself: if the one that is woken before it is stopped, it
 //! would sleep at a free mutex (L3 in [`core`](crate::core)).
 //!

@@ -36,7 +36,7 @@ pub enum Look {
 }
 
 /// After a wait, a thread reads first in so many attempts ([`Pacing::reads_first`]). Fewer cost where half of all attempts find
-/// a lock held, more cost where few do: `docs/tuning.md`, "Many locks".
+/// a lock held, more cost where few do: `notes/tuning.md`, "Many locks".
 pub const READS_AFTER_WAIT: u32 = 16;
 
 /// How threads that contend for a lock share it. A machine that does not implement it has threads take turns.

@@ -58,7 +58,7 @@ impl TransferCost {
 
     /// What a move of a lock and of what it protects costs, ns; 0 as long as that is not known. Counts the questions.
     ///
-    /// The factor is that of two machines, an EPYC and a Xeon: `docs/tuning.md`.
+    /// The factor is that of two machines, an EPYC and a Xeon: `notes/tuning.md`.
     pub fn ask(&mut self) -> u64 {
         if self.ns != 0 {
             return (u64::from(self.ns) * 9 / 4).min(USUAL_NS);

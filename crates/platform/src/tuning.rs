@@ -12,7 +12,7 @@ pub enum SpinLocks {
     Kept,
 }
 
-/// Constants that depend on the machine, each with the measurement that chose it in `docs/tuning.md`.
+/// Constants that depend on the machine, each with the measurement that chose it in `notes/tuning.md`.
 #[derive(Clone, Copy, Debug)]
 pub struct Tuning {
     /// Longest time that one spinning phase may take, ns.
@@ -67,7 +67,7 @@ pub struct Tuning {
 }
 
 impl Tuning {
-    /// What was measured on Linux, and is used there; `docs/tuning.md` has where each comes from.
+    /// What was measured on Linux, and is used there; `notes/tuning.md` has where each comes from.
     pub const LINUX: Self = Self {
         spin_ns: 20 * NS_PER_US,
         primary_spin_ns: 50 * NS_PER_US,

@@ -12,7 +12,7 @@
 //! | [`circles`]      | the rule that modules of a crate do not name each other in a circle                        |
 //!
 //! The models themselves are in `tests/it`, one file per primitive; what they cover and what loom cannot see is in
-//! `docs/verification.md`.
+//! `notes/verification.md`.
 
 pub mod circles;
 pub mod layers;

@@ -162,8 +162,6 @@ fn a_document_can_be_read_again() {
     let text = serde_json::to_string(&document).unwrap();
     let read = Record::parse(&text).unwrap();
     assert_eq!(read.cells, record.cells);
-    let with_its_keys = text.replace("\"schema\":2", "\"schema\":1").replace("\"configuration", "\"arm");
-    assert_eq!(Record::parse(&with_its_keys).unwrap().cells, record.cells, "schema 1 is read");
     assert!(Record::parse(&text.replace("\"configuration", "\"arm")).is_err());
     assert!(Record::parse(&text.replace(FORMAT, "other")).unwrap_err().contains("a document `other`"));
 }

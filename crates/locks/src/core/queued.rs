@@ -15,7 +15,7 @@ use crate::queue::{Ask, Owner, QueueGuard, Roused, WaitNode};
 use crate::word::{self, Announced, Want};
 
 /// T13: a waiter that came late rouses as many, from the head of the queue on, roused before or not: it starts so many
-/// wake-ups at a time. This and the next two are from the simulator (`docs/tuning.md`, "Longest waits").
+/// wake-ups at a time. This and the next two are from the simulator (`notes/tuning.md`, "Longest waits").
 const LATE_ROUSES: usize = 8;
 /// T13: one that came in time rouses as many that have not been roused: one for its own turn, and one more.
 const ROUSES: usize = 2;

@@ -15,7 +15,7 @@ use super::LockCore;
 use crate::word::{self, Announced, Want};
 
 /// Whether threads that spin for one lock mostly find a CPU each: its owner has one, and the announced spinner.
-/// `docs/tuning.md` ("CPUs to spare") has what this changes.
+/// `notes/tuning.md` ("CPUs to spare") has what this changes.
 pub(crate) fn has_cpus_to_spare<P: Platform>() -> bool {
     P::cpus() > 2
 }

@@ -10,7 +10,7 @@ pub(super) struct Looks {
 }
 
 const ALL: u32 = 1024;
-/// The share of looks in vain from which on a thread does not look: `docs/tuning.md`, "Spinners in a queue".
+/// The share of looks in vain from which on a thread does not look: `notes/tuning.md`, "Spinners in a queue".
 const MANY: u32 = ALL / 4;
 /// A look counts for one in so many.
 const WEIGHT: u32 = 8;

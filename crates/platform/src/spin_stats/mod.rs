@@ -57,7 +57,7 @@ const BACK_OFFS_PER_SPIN: u32 = 16;
 
 /// How many releases lie between two looks at the clock; a look costs as much as a release.
 const PASSES_PER_LOOK: u32 = 16;
-/// For how long a woken waiter is passed before a release promises it the lock; `docs/tuning.md` has the planes. It may be waiting for
+/// For how long a woken waiter is passed before a release promises it the lock; `notes/tuning.md` has the planes. It may be waiting for
 /// the CPU of a thread that passes it, and the lock is idle until it comes.
 const LATE_NS: u64 = 4_000 * NS_PER_US;
 /// Passing that began so many times as long ago was another time.

@@ -6,7 +6,7 @@
 //! and by more than a small part of the section. The waiter cannot see the owner's times, so it uses its own: threads that
 //! contend for one lock mostly run the same code.
 //!
-//! `docs/tuning.md` ("Taking turns, or one at a time") has the derivation and the planes.
+//! `notes/tuning.md` ("Taking turns, or one at a time") has the derivation and the planes.
 
 use crate::{Awake, Spinning};
 
@@ -17,7 +17,7 @@ const LONG_SECTION_NS: u32 = 1_500;
 /// ... if the pause is no longer than so many sections.
 const PAUSE_IN_SECTIONS: u32 = 2;
 /// From this length of a section on, ns, there is work for so many threads at a time as the pause has sections, and one; more of them
-/// only wait. `docs/tuning.md` ("As many awake as keep a lock busy") has the planes.
+/// only wait. `notes/tuning.md` ("As many awake as keep a lock busy") has the planes.
 const MEDIUM_SECTION_NS: u32 = 560;
 /// So many more stay awake: woken ones come too late for the moment in which all others are outside.
 const RESERVE: u32 = 3;

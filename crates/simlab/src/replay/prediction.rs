@@ -163,7 +163,7 @@ pub fn render(recorded: &Recorded, predictions: &[Prediction], style: Style) -> 
     let estimate = format!(
         "This is an estimate, not a measurement. × as recorded: over the same program simulated as it was recorded. The interval has the \
          true rate if the simulated one, at any seed, is within ±{:.0} % of it: so it was in 50 to 62 of 64 measurements on machines of two \
-         CPUs (docs/sim-accuracy.md); none were made on more. What the recording lacks is not in the interval.",
+         CPUs (notes/sim-accuracy.md); none were made on more. What the recording lacks is not in the interval.",
         100.0 * MODEL_ERROR
     );
     out += &style.wrap(&estimate, 0);

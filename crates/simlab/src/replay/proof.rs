@@ -7,7 +7,7 @@ use spinpark_measure::units::counted;
 use super::recorded::Recorded;
 use crate::simulate::summary::Summary;
 
-/// How far the simulator is from this machine (docs/sim-accuracy.md): of 64 cells with as many threads as CPUs, 50 to 62 are within
+/// How far the simulator is from this machine (notes/sim-accuracy.md): of 64 cells with as many threads as CPUs, 50 to 62 are within
 /// this error, simulated ÷ measured − 1, either way.
 pub const MODEL_ERROR: f64 = 0.5;
 

@@ -7,7 +7,7 @@
 //! | a release, before it reads `wakeup`             | patch 9  | `mutant_a_release_reads_the_flag_without_its_fence`,  |
 //! |                                                 |          | and its twin beside a reader                          |
 //! | a thread that lets readers in, before the count | 4 and 9  | `mutant_readers_are_let_in_without_its_fence`         |
-//! | a waker of a writer, after it changed the count | 3.12     | none here: see `docs/verification.md`               |
+//! | a waker of a writer, after it changed the count | 3.12     | none here: see `notes/verification.md`               |
 
 use spinpark_classics::RawRwLock;
 use spinpark_classics::rwsem_2013::{Full, NoSpin, Rwsem, Series, Vanilla};

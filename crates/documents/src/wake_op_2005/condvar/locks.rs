@@ -57,7 +57,6 @@ mod tests {
         assert!(words("usync,glibc,usync").unwrap_err().contains("`usync` twice"));
         let said = words("no-such").unwrap_err();
         assert!(said.contains("`no-such`") && said.contains("spinpark bench list"), "{said}");
-        assert!(words("glibc,orig").unwrap_err().contains("`orig` is now `classic-condvar-orig`"));
         assert!(words("classic-mtx").unwrap_err().contains("no condition variable"));
         assert!(words("glibc-recorded-off").unwrap_err().contains("`bench locks` only"));
         assert!(words("onetbb").unwrap_err().contains("no condition variable"));
