@@ -132,10 +132,8 @@ static void wait_in_made_code_again(void)
 /* The handler's stack lies in the thread's own: below the frames that are followed. */
 NOINLINE static void handle_in_own_stack(void)
 {
-    static _Alignas(16) char *stack;
-    char room[65536];
-    stack = room;
-    handle_on(stack, sizeof room);
+    _Alignas(16) char room[65536];
+    handle_on(room, sizeof room);
     for (int i = 0; i < 4; i++)
         while_held(raise_in_made_code);
     stack_t none = {.ss_flags = SS_DISABLE};

@@ -137,14 +137,17 @@ impl Recorder {
         self.shared.get().is_some_and(|shared| shared.code.has(address))
     }
 
-    /// The same after another look, if this is in no module: of a few addresses only, since junk may be meant.
+    /// The same after the maps were read again: for a few addresses only, since any may be junk, and not in a sandbox, which might
+    /// kill for it.
     pub(super) fn is_new_code(&self, address: u64) -> bool {
         const LOOKS: u32 = 8;
         let Some(shared) = self.shared.get() else { return false };
-        if !(1 << 16..1 << 47).contains(&address) || shared.code.doubts.fetch_add(1, Relaxed) >= LOOKS {
-            shared.code.doubts.fetch_min(LOOKS, Relaxed);
+        let doubts = &shared.code.doubts;
+        let may_be = (1 << 16..1 << 47).contains(&address) && doubts.load(Relaxed) < LOOKS;
+        if !may_be || raw::sandbox() != self.sandbox.load(Relaxed) {
             return false;
         }
+        doubts.fetch_add(1, Relaxed);
         self.snapshot_for(&[address]);
         shared.code.has(address)
     }

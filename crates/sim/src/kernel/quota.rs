@@ -1,8 +1,8 @@
 //! A quota of CPU time, as `cpu.max` gives one to a control group: the kernel's CFS bandwidth control.
 //!
 //! In each period the threads may have so much CPU time, on all CPUs together. A CPU takes it from the pool in slices. One that
-//! has used up its slice, and finds the pool empty, is throttled: its thread leaves it, and those of its queue wait for
-//! the next period, also on the way to a wake-up that another thread owes. A CPU that is out of threads gives back all but a
+//! has used up its slice, and finds the pool empty, is throttled: its thread leaves it, and those of its queue, just woken
+//! ones among them, wait for the next period. A CPU that is out of threads gives back all but a
 //! little. (Turner, Rao, Rao, "CPU bandwidth control for CFS", Linux Symposium 2010; figures of Linux 6.)
 
 use crate::time::Ps;

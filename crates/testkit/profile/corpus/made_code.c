@@ -25,7 +25,7 @@ static NOINLINE void with_lock(long ms)
     NOT_LAST();
 }
 
-/* A function that calls its first argument with its second one, twice as deep as one. */
+/* A function that calls its first argument with its second one, from a frame below another. */
 static made *make(FILE *map, unsigned char *at, const char *name)
 {
     static const unsigned char code[] = {
