@@ -4,7 +4,8 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use crate::model::{
-    CallSiteId, Held, HeldWait, Kind, Lock, Outcomes, Pair, Profile, Role, RoleStats, SiteStats, Strip, Times,
+    CallSiteId, Held, HeldWait, Kind, Lock, Nest, Outcomes, Pair, Profile, Role, RoleStats, SiteStats, Strip,
+    Times,
 };
 
 /// The profile with one lock per class ([`Lock::class`]); its label says how many there are. Everything that shows profiles
@@ -64,6 +65,18 @@ pub fn by_class(profile: &Profile) -> Profile {
     }
     let mut held_waits: Vec<HeldWait> = held_waits.into_values().collect();
     held_waits.sort_by_key(HeldWait::order);
+    let mut nests: BTreeMap<(u32, Role, u32, Role), Nest> = BTreeMap::new();
+    for nest in &profile.nests {
+        let number = |lock: u32| numbers.get(&lock).copied().unwrap_or(lock);
+        let (outer, lock) = (number(nest.outer), number(nest.lock));
+        let nothing = Nest { outer, lock, count: 0, wait_total: 0, hold_total: 0, ..*nest };
+        let sum = nests.entry((outer, nest.outer_role, lock, nest.role)).or_insert(nothing);
+        sum.count += nest.count;
+        sum.wait_total += nest.wait_total;
+        sum.hold_total += nest.hold_total;
+    }
+    let mut nests: Vec<Nest> = nests.into_values().collect();
+    nests.sort_by_key(|nest| Reverse(nest.count));
     let mut waiting = profile.waiting.clone();
     for wait in &mut waiting {
         wait.lock = numbers.get(&wait.lock).copied().unwrap_or(wait.lock);
@@ -72,7 +85,7 @@ pub fn by_class(profile: &Profile) -> Profile {
     for wait in &mut slow_waits {
         wait.lock = numbers.get(&wait.lock).copied().unwrap_or(wait.lock);
     }
-    Profile { locks: merged, pairs, held_waits, waiting, slow_waits, ..profile.clone() }
+    Profile { locks: merged, pairs, held_waits, nests, waiting, slow_waits, ..profile.clone() }
 }
 
 fn roles(members: &[&Lock]) -> Vec<RoleStats> {
@@ -97,6 +110,7 @@ fn add(sum: &mut RoleStats, other: &RoleStats) {
     sum.failed_tries += other.failed_tries;
     add_times(&mut sum.wait, &other.wait);
     add_held(&mut sum.hold, &other.hold);
+    add_times(&mut sum.non_critical, &other.non_critical);
     sum.split = sum.split.and(other.split);
     sum.utilisation = None;
     let (outcomes, more) = (&mut sum.outcomes, &other.outcomes);

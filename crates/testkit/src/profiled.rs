@@ -55,6 +55,8 @@ pub struct Use {
     pub hold_bins: Vec<u64>,
     /// µs.
     pub strip: u64,
+    /// Non-critical sections before: how many, ns.
+    pub non_critical: (u64, f64),
 }
 
 /// Waits for a holder: lock, role, waiter's and holder's stacks.
@@ -87,6 +89,8 @@ pub struct Recording {
     pub cpus: u32,
     pub locks_of: u32,
     pub threads: Vec<(u32, String, u32)>,
+    /// Acquisitions over time, all together.
+    pub activity: u64,
     /// Of `threads`, those that had ended when the process exited.
     pub ended: usize,
     pub locks: Vec<Lock>,
@@ -98,6 +102,8 @@ pub struct Recording {
     pub pairs: BTreeMap<Pair, (u64, f64)>,
     /// The same with another lock held: lock, role, the other lock; and for how long others waited for that one meanwhile, ns.
     pub held_waits: BTreeMap<(u32, u32, u32), (u64, f64, f64)>,
+    /// Acquisitions with another lock held, by lock, role and outer lock: how many, ns held.
+    pub nests: BTreeMap<(u32, u32, u32), (u64, f64)>,
     /// Return addresses.
     pub stacks: BTreeMap<u32, Vec<u64>>,
     pub maps: String,
@@ -171,6 +177,8 @@ impl Recording {
             let name = thread.name.iter().take_while(|byte| **byte != 0);
             let name = name.map(|byte| char::from(*byte)).collect();
             all.ended += thread.ended.load(Relaxed) as usize;
+            all.activity +=
+                thread.activity.waited.iter().map(|part| u64::from(part.load(Relaxed))).sum::<u64>();
             all.threads.push((thread.id.load(Relaxed), name, thread.users.load(Relaxed)));
         }
         for (number, lock) in view.locks() {
@@ -213,6 +221,12 @@ impl Recording {
                     waits.1 += stats.waited.load(Relaxed) as f64 * tick;
                     waits.2 += stats.blocked.load(Relaxed) as f64 * tick;
                 }
+                Entry::Nest(stats) => {
+                    let key = (stats.head.lock, stats.head.role, stats.outer);
+                    let nest = all.nests.entry(key).or_default();
+                    nest.0 += stats.count.load(Relaxed);
+                    nest.1 += stats.held.load(Relaxed) as f64 * tick;
+                }
             }
         }
         all
@@ -238,6 +252,9 @@ impl Recording {
             *all += u64::from(one.load(Relaxed));
         }
         all.holds = all.hold_bins.iter().sum();
+        all.non_critical.0 +=
+            stats.non_critical_lengths.iter().map(|bin| u64::from(bin.load(Relaxed))).sum::<u64>();
+        all.non_critical.1 += stats.non_critical.load(Relaxed) as f64 * tick;
         all.strip += stats.strip.waited.iter().map(|part| u64::from(part.load(Relaxed))).sum::<u64>();
     }
 

@@ -154,6 +154,11 @@ pub struct LockStats {
     pub holds: [AtomicU32; BINS],
     /// Waits over time.
     pub strip: Strip,
+    /// With the detail `Full`: the non-critical sections before acquisitions of this lock by a thread that had no other, since it
+    /// last released a lock or ended a wait, ticks.
+    pub non_critical: AtomicU64,
+    /// The same by length.
+    pub non_critical_lengths: [AtomicU32; BINS],
     /// How far counts from a sample may be from the truth.
     pub spread: Spread,
 }
@@ -285,6 +290,24 @@ impl HeldWaitStats {
     pub const TIMED: u32 = 8;
 }
 
+/// With the detail `Full`: a thread's use of a lock while it had another one, which it released later. Kind 5.
+#[derive(Debug)]
+#[repr(C)]
+pub struct NestStats {
+    /// See [`Head`]: what it took, and released first.
+    pub head: Head,
+    /// The number of the lock that it had: of several the one that it took last.
+    pub outer: u32,
+    /// A [`Role`], the one in which it had that.
+    pub outer_role: u32,
+    /// So many acquisitions.
+    pub count: AtomicU64,
+    /// Time waited for them, ticks.
+    pub waited: AtomicU64,
+    /// Time held, ticks.
+    pub held: AtomicU64,
+}
+
 /// An entry of a table.
 #[derive(Clone, Copy, Debug)]
 pub enum Entry<'a> {
@@ -296,6 +319,8 @@ pub enum Entry<'a> {
     Pair(&'a PairStats),
     /// Kind 4.
     HeldWait(&'a HeldWaitStats),
+    /// Kind 5.
+    Nest(&'a NestStats),
 }
 
 impl Entry<'_> {
@@ -307,6 +332,8 @@ impl Entry<'_> {
     pub const PAIR: u32 = 3;
     /// The number of [`HeldWaitStats`].
     pub const HELD_WAIT: u32 = 4;
+    /// The number of [`NestStats`].
+    pub const NEST: u32 = 5;
     /// Bytes of the largest one.
     pub const LARGEST: usize = size_of::<LockStats>();
 }

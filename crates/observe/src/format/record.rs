@@ -2,7 +2,7 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
-use super::entry::Entry;
+use super::entry::{Entry, Strip};
 use super::waiting::Waiting;
 
 /// What a lock is.
@@ -151,8 +151,9 @@ pub struct Thread {
     pub waiting: Waiting,
     /// What recording has cost its users.
     pub cost: Cost,
-    /// Spare.
-    pub spare: [u64; 1],
+    /// With the details `Full` and `Sampled`: acquisitions over time, those of which the hold was measured; counted where it ended.
+    /// In parts as [`Strip`] has them, with numbers instead of µs.
+    pub activity: Strip,
 }
 
 /// What recording costs a thread, by the recorder's own measurement.
@@ -194,5 +195,5 @@ pub struct Segment {
 const _: () = assert!(size_of::<Segment>() == SEGMENT_BYTES);
 const _: () = assert!(size_of::<Lock>() == 64);
 const _: () = assert!(size_of::<Stack>() == 256);
-const _: () = assert!(size_of::<Thread>() == 320);
+const _: () = assert!(size_of::<Thread>() == 576);
 const _: () = assert!(Entry::LARGEST <= SEGMENT_BYTES / 8);

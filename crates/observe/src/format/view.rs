@@ -3,7 +3,7 @@
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
-use super::entry::{Entry, Head, HeldWaitStats, LockStats, PairStats, SiteStats};
+use super::entry::{Entry, Head, HeldWaitStats, LockStats, NestStats, PairStats, SiteStats};
 use super::header::{Header, Region, MAGIC, VERSION};
 use super::pieces::{Piece, RegionId, HEADER_BYTES, PAGE, REGIONS};
 use super::record::{Lock, Segment, Stack, Thread, SEGMENT_BYTES};
@@ -228,6 +228,7 @@ impl<'a> Iterator for Entries<'a> {
             Entry::SITE => self.read::<SiteStats>(head.bytes).map(Entry::Site),
             Entry::PAIR => self.read::<PairStats>(head.bytes).map(Entry::Pair),
             Entry::HELD_WAIT => self.read::<HeldWaitStats>(head.bytes).map(Entry::HeldWait),
+            Entry::NEST => self.read::<NestStats>(head.bytes).map(Entry::Nest),
             _ => None, // the end, or what no recorder has written
         }
     }
@@ -238,6 +239,7 @@ const _: () = assert!(size_of::<LockStats>() % 8 == 0);
 const _: () = assert!(size_of::<SiteStats>() % 8 == 0);
 const _: () = assert!(size_of::<PairStats>() % 8 == 0);
 const _: () = assert!(size_of::<HeldWaitStats>() % 8 == 0);
+const _: () = assert!(size_of::<NestStats>() % 8 == 0);
 
 impl Header {
     /// How many things did not fit: locks, stacks, tables, pieces of tables. Waits that are not kept whole are counted all the same.

@@ -12,7 +12,7 @@ use super::index::{Key, Slot};
 use super::thread_state::{Outer, ThreadState};
 use super::Recorder;
 use crate::format::{
-    Entry, Head, HeldWaitStats, LockStats, PairStats, RegionId, Role, Segment, SiteStats, NONE,
+    Entry, Head, HeldWaitStats, LockStats, NestStats, PairStats, RegionId, Role, Segment, SiteStats, NONE,
 };
 
 /// Words of a segment that entries can have.
@@ -59,6 +59,16 @@ impl Kept for HeldWaitStats {
         unsafe { (*this).outer = outer };
         // SAFETY: as above.
         unsafe { (*this).how = how - 1 };
+    }
+}
+
+impl Kept for NestStats {
+    const KIND: u32 = Entry::NEST;
+    unsafe fn about(this: *mut Self, outer: u32, role: u32) {
+        // SAFETY: the caller's entry.
+        unsafe { (*this).outer = outer };
+        // SAFETY: as above.
+        unsafe { (*this).outer_role = role - 1 };
     }
 }
 
@@ -155,6 +165,18 @@ impl Recorder {
     ) -> Option<&HeldWaitStats> {
         // One more than what it is: never 0 (see `Key::new`).
         self.entry(own, role, lock, outer.lock, outer.how + 1)
+    }
+
+    /// The thread's use of a lock while it had another one.
+    pub(crate) fn nest_stats(
+        &self,
+        own: &ThreadState,
+        role: Role,
+        lock: u32,
+        (outer, outer_role): (u32, Role),
+    ) -> Option<&NestStats> {
+        // As above.
+        self.entry(own, role, lock, outer, outer_role as u32 + 1)
     }
 
     /// The thread's waits at one call site for another.

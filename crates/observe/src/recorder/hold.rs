@@ -233,9 +233,13 @@ impl Recorder {
         let held_for = release.end.saturating_sub(release.since);
         let is_short = release.end != 0 && self.ticks.ns(held_for) < LONG;
         let is_true = is_short || !own.is_gone(release.at);
+        let around = if self.is_full() { own.around(release.at) } else { None };
         own.remove(release.at);
         own.let_go(0);
         self.write(own, &facts, if is_true { release.end } else { 0 });
+        if let Some(outer) = around.filter(|_| is_true && release.end != 0) {
+            self.write_nested(own, &facts, outer, held_for);
+        }
         if !is_true {
             self.released_unseen(own);
         }
@@ -272,9 +276,14 @@ impl Recorder {
     }
 
     #[inline(always)]
-    pub(super) fn note(&self, own: &ThreadState, address: usize, facts: Facts) {
+    pub(super) fn note(&self, own: &ThreadState, address: usize, mut facts: Facts) {
         self.skip_no_more(own);
         self.forget_older(own);
+        let before = own.table().latest.load(Relaxed);
+        if self.is_full() && before != 0 && facts.since != 0 && !own.holds_anything() {
+            let waited = facts.wait.as_ref().map_or(0, |wait| wait.ticks);
+            facts.non_critical = facts.since.saturating_sub(waited).saturating_sub(before).max(1);
+        }
         if !own.push(address, facts) {
             self.note_instead(own, address, facts);
         }
@@ -323,6 +332,7 @@ impl Recorder {
             stack: cached.stack.get(),
             weight: 1,
             since: 0,
+            non_critical: 0,
             stats: cached.stats.get(),
             site: cached.site.get(),
             wait: None,

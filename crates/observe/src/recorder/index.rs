@@ -17,7 +17,7 @@ const FEW: usize = 256;
 pub(crate) struct Key(u64);
 
 impl Key {
-    /// Two bits are enough for four kinds: the fourth is 0 there, which no other one is, and its `second` is never 0.
+    /// Two bits are enough for five kinds: the fourth is 0 there and the fifth 1 as the first, whose `second` is 0; theirs never is.
     pub(crate) fn new(kind: u32, role: Role, lock: u32, first: u32, second: u32) -> Self {
         let part = |number: u32| u64::from(number & 0xF_FFFF);
         let head = u64::from(kind & 3) | u64::from(role as u32) << 2;

@@ -213,6 +213,11 @@ impl Recorder {
         self.detail.load(Relaxed) == Detail::Contended as u32
     }
 
+    #[inline(always)]
+    fn is_full(&self) -> bool {
+        self.detail.load(Relaxed) == Detail::Full as u32
+    }
+
     fn is_sampling(&self) -> bool {
         self.detail.load(Relaxed) == Detail::Sampled as u32
     }

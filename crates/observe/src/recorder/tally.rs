@@ -41,7 +41,7 @@ fn spread(sum: &AtomicU64, weight: u32, amount: f64) {
     sum.store((f64::from_bits(sum.load(Relaxed)) + more).to_bits(), Relaxed);
 }
 
-/// Counts a wait of `us` µs that ended `at` µs after the start.
+/// Counts so much that ended `at` µs after the start, a wait's µs or 1.
 fn strip(strip: &Strip, at: u64, us: u64) {
     let mut shift = strip.shift.load(Relaxed);
     while at >> shift >= STRIP as u64 {
@@ -96,7 +96,23 @@ impl Recorder {
         }
         if facts.since != 0 && end != 0 {
             self.write_hold(facts, stats, site, end.saturating_sub(facts.since));
-            own.table().latest.store(end, Relaxed);
+            let table = own.table();
+            table.latest.store(end, Relaxed);
+            strip(&table.activity, self.ticks.ns(end.saturating_sub(self.started())) / 1_000, 1);
+            if facts.non_critical != 0 {
+                add(&stats.non_critical, facts.non_critical);
+                bin(&stats.non_critical_lengths, self.ticks.ns(facts.non_critical), 1);
+            }
+        }
+    }
+
+    /// Writes down an acquisition with another lock held.
+    #[inline(always)]
+    pub(super) fn write_nested(&self, own: &ThreadState, facts: &Facts, outer: (u32, Role), ticks: u64) {
+        if let Some(nest) = self.nest_stats(own, facts.role, facts.lock, outer) {
+            add(&nest.count, u64::from(facts.weight));
+            add(&nest.held, ticks);
+            add(&nest.waited, facts.wait.as_ref().map_or(0, |wait| wait.ticks));
         }
     }
 

@@ -97,6 +97,8 @@ pub(crate) struct Facts {
     pub(crate) weight: u32,
     /// When it was taken, ticks; 0 if that is not measured.
     pub(crate) since: u64,
+    /// The non-critical section before it, ticks; 0: the thread had another lock, or that is not measured.
+    pub(crate) non_critical: u64,
     /// Null if there was no room.
     pub(crate) stats: *const LockStats,
     /// Null if it is not known yet.
@@ -344,6 +346,14 @@ impl ThreadState {
     #[inline(always)]
     pub(crate) fn find(&self, address: usize) -> Option<usize> {
         self.held().iter().rposition(|held| held.address.get() == address)
+    }
+
+    /// The lock that this thread had when it took the one noted there, as far as it has it still: its number, and how it has it.
+    #[inline(always)]
+    pub(crate) fn around(&self, at: usize) -> Option<(u32, Role)> {
+        let (outer, inner) = (self.held.get(at.checked_sub(1)?)?.facts.get(), self.held[at].facts.get());
+        // A note that has moved may be of a lock that was taken later.
+        (outer.since != 0 && outer.since <= inner.since).then_some((outer.lock, outer.role))
     }
 
     /// What is noted there.

@@ -89,6 +89,10 @@ pub struct RoleStats {
     pub wait: Times,
     /// Time held.
     pub hold: Held,
+    /// With the detail `full`: the non-critical sections before its acquisitions by threads that held no other lock, since their last
+    /// release or wait. The longest is not kept.
+    #[serde(default)]
+    pub non_critical: Times,
     /// How the time waited is split.
     #[serde(default)]
     pub split: Split,

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub use self::locks::{Held, Kind, Lock, Outcomes, Role, RoleStats, SampleError, SiteStats, Split, Times};
 pub use self::observed::{Observed, OtherProgram, Recorder, Rest, ThreadTime, Threads};
 pub use self::unnamed::Unnamed;
-pub use self::waits::{HeldWait, Holder, HolderCall, Pair, SlowWait, ThreadWait, Waiting};
+pub use self::waits::{HeldWait, Holder, HolderCall, Nest, Pair, SlowWait, ThreadWait, Waiting};
 pub use self::warning::Warning;
 
 /// The first field of the JSON document.
@@ -82,6 +82,9 @@ pub struct Profile {
     /// too.
     #[serde(default)]
     pub held_waits: Vec<HeldWait>,
+    /// Acquisitions while holding another lock, the most first; with the detail `full`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nests: Vec<Nest>,
     /// Waits by the names of threads, for the flame graph; without those that had not ended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub thread_waits: Vec<ThreadWait>,
@@ -178,6 +181,24 @@ pub struct Thread {
     /// Of `waited`: for the ends of threads, and for what may be a lock or a signal.
     #[serde(default)]
     pub others: u64,
+    /// Acquisitions of which the hold was measured, over time; with the details `full` and `sampled`.
+    #[serde(default, skip_serializing_if = "Activity::is_empty")]
+    pub activity: Activity,
+}
+
+/// Acquisitions over time.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Activity {
+    /// The length of a part, ns.
+    pub part: u64,
+    /// Number of acquisitions, counted where their holds ended: part *n* begins at `n * part` after the start.
+    pub acquisitions: Vec<u64>,
+}
+
+impl Activity {
+    fn is_empty(&self) -> bool {
+        self.acquisitions.is_empty()
+    }
 }
 
 /// A call site of a lock function: the frames from the innermost of the program outwards.

@@ -58,6 +58,25 @@ pub struct HeldWait {
     pub time_blocked: u64,
 }
 
+/// Acquisitions while holding another lock, which was released later. Known with the detail `full`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Nest {
+    /// [`Lock::id`](super::Lock::id) of what was held: of several locks the one that was taken last.
+    pub outer: u32,
+    /// In which role.
+    pub outer_role: Role,
+    /// [`Lock::id`](super::Lock::id) of what was acquired.
+    pub lock: u32,
+    /// In which role.
+    pub role: Role,
+    /// Number of acquisitions.
+    pub count: u64,
+    /// Time waited for them.
+    pub wait_total: u64,
+    /// Time held.
+    pub hold_total: u64,
+}
+
 impl Pair {
     /// For so long the holder had the lock while others waited, as far as that is known.
     #[must_use]

@@ -16,8 +16,9 @@ use super::{Clock, Maps, Recording, labels};
 use crate::cost;
 use crate::model::Warning;
 use crate::model::{
-    CallSite, CallSiteId, Detail, Ended, FORMAT, Held, HeldWait, HolderCall, Kind, Lock, LocksOf, Outcomes,
-    Pair, Profile, RecorderCost, Role, RoleStats, SampleError, SiteStats, SlowWait, Split, Times, VERSION,
+    CallSite, CallSiteId, Detail, Ended, FORMAT, Held, HeldWait, HolderCall, Kind, Lock, LocksOf, Nest,
+    Outcomes, Pair, Profile, RecorderCost, Role, RoleStats, SampleError, SiteStats, SlowWait, Split, Times,
+    VERSION,
 };
 use crate::symbols::Symbols;
 use crate::waits::Wait;
@@ -81,6 +82,7 @@ pub fn profile(recording: &Recording, symbols: &mut Symbols) -> Profile {
     let detail = detail(header.detail.load(Relaxed));
     let pairs = merge.pairs(&tables);
     let held_waits = merge.held_waits(&tables);
+    let nests = merge.nests(&tables);
     let locks = merge.locks(&tables, (&same, &meanings, &taken), (detail, duration), &pairs);
     let threads = merge.threads(duration, &waiters, &tables.not_locks);
     let thread_waits = merge.thread_waits(&tables);
@@ -117,6 +119,7 @@ pub fn profile(recording: &Recording, symbols: &mut Symbols) -> Profile {
         locks,
         pairs,
         held_waits,
+        nests,
         thread_waits,
         waiting,
         slow_waits,
@@ -373,6 +376,23 @@ impl Merge<'_> {
         held_waits
     }
 
+    /// Acquisitions with another lock held, the most first.
+    fn nests(&self, tables: &Tables) -> Vec<Nest> {
+        let nest =
+            |(((lock, wanted), (outer, held_as)), [count, waited, held]): (&(Use, Use), &[u64; 3])| Nest {
+                outer: *outer,
+                outer_role: role(*held_as),
+                lock: *lock,
+                role: role(*wanted),
+                count: *count,
+                wait_total: self.clock.ns(*waited),
+                hold_total: self.clock.ns(*held),
+            };
+        let mut nests: Vec<Nest> = tables.nests.iter().map(nest).collect();
+        nests.sort_by_key(|nest| Reverse(nest.count));
+        nests
+    }
+
     /// Waits that were kept whole, the longest first.
     fn slow_waits(
         &mut self,
@@ -557,6 +577,10 @@ impl Merge<'_> {
                 total: self.clock.ns_of(sum.held_after_wait.total as f64 + estimated).round() as u64,
                 total_error: self.clock.ns_of(error).ceil() as u64,
                 while_waited: if detail == Detail::Contended { self.clock.ns(sum.held_waited) } else { 0 },
+            },
+            non_critical: {
+                let lengths = &sum.non_critical_lengths;
+                self.times(lengths.iter().sum(), sum.non_critical, 0, lengths)
             },
             split: if which.1.is_mutual() {
                 Split {

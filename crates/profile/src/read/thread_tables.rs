@@ -10,6 +10,7 @@ use spinpark_observe::format::{
 
 use super::estimate::Sampled;
 use super::meaning::Meanings;
+use crate::model::Activity;
 
 /// A lock in a role.
 pub(super) type Use = (u32, Role);
@@ -27,6 +28,8 @@ pub(super) struct Tables {
     pub(super) pairs: BTreeMap<(Use, u32, u32), PairSum>,
     /// By lock and role, and the lock that the waiter had meanwhile, and how.
     pub(super) held_waits: BTreeMap<(Use, u32, How), HeldSum>,
+    /// By lock and role, and the lock that its owner had meanwhile, and its role: acquisitions, ticks waited, ticks held.
+    pub(super) nests: BTreeMap<(Use, Use), [u64; 3]>,
     /// By table: time waited for signals; and for the ends of threads, and what may be a lock or a signal.
     pub(super) not_locks: BTreeMap<u32, (u64, u64)>,
     /// By lock and table: stacks on which its threads released the lock to waiters without having noted where they took it,
@@ -59,6 +62,8 @@ pub(super) struct LockSum {
     pub(super) no_cpu: u64,
     pub(super) waits: Vec<u64>,
     pub(super) holds: Vec<u64>,
+    pub(super) non_critical: u64,
+    pub(super) non_critical_lengths: Vec<u64>,
     pub(super) strip: StripSum,
     /// Variances of `acquisitions`, `contended` and `waited`.
     pub(super) spread: [f64; 3],
@@ -127,6 +132,7 @@ impl Tables {
                 Entry::Site(stats) => &stats.head,
                 Entry::Pair(stats) => &stats.head,
                 Entry::HeldWait(stats) => &stats.head,
+                Entry::Nest(stats) => &stats.head,
             };
             let (Some(lock), Some(role)) = (same.get(&head.lock), Role::from_number(head.role)) else {
                 tables.junk += 1;
@@ -187,6 +193,18 @@ impl Tables {
                     sum.blocked = sum.blocked.saturating_add(stats.blocked.load(Relaxed));
                     sum.tables.insert(table);
                 }
+                Entry::Nest(stats) => {
+                    let (Some(outer), Some(held_as)) =
+                        (same.get(&stats.outer), Role::from_number(stats.outer_role))
+                    else {
+                        tables.junk += 1;
+                        continue;
+                    };
+                    let sums = tables.nests.entry((which, (*outer, held_as))).or_default();
+                    for (sum, number) in sums.iter_mut().zip([&stats.count, &stats.waited, &stats.held]) {
+                        *sum = sum.saturating_add(number.load(Relaxed));
+                    }
+                }
             }
         }
         tables
@@ -222,6 +240,7 @@ impl LockSum {
             (&mut self.unsplit, &stats.unsplit),
             (&mut self.watched, &stats.watched),
             (&mut self.no_cpu, &stats.no_cpu),
+            (&mut self.non_critical, &stats.non_critical),
         ];
         for (sum, number) in sums.into_iter().chain(self.outcomes.iter_mut().zip(&stats.outcomes)) {
             *sum = sum.saturating_add(number.load(Relaxed));
@@ -232,6 +251,7 @@ impl LockSum {
         self.held = self.held.and(sampled(&stats.held));
         add_all(&mut self.waits, &stats.waits);
         add_all(&mut self.holds, &stats.holds);
+        add_all(&mut self.non_critical_lengths, &stats.non_critical_lengths);
         self.strip.add(&StripSum::new(&stats.strip));
         let spread = [&stats.spread.acquisitions, &stats.spread.contended, &stats.spread.waited];
         for (sum, bits) in self.spread.iter_mut().zip(spread) {
@@ -330,7 +350,7 @@ impl StripSum {
         Self { shift, waited }
     }
 
-    fn new(strip: &format::Strip) -> Self {
+    pub(super) fn new(strip: &format::Strip) -> Self {
         let waited = strip.waited.iter().map(|waited| u64::from(waited.load(Relaxed))).collect();
         // A strip of 64 parts of 2^36 µs is a century long.
         Self { shift: strip.shift.load(Relaxed).min(36), waited }
@@ -353,6 +373,25 @@ impl StripSum {
             }
         }
         *self = sum;
+    }
+
+    /// Numbers of acquisitions, as the model has them; without the empty parts at the end.
+    pub(super) fn activity(&self) -> Activity {
+        let used = self.waited.iter().rposition(|number| *number > 0).map_or(0, |last| last + 1);
+        Activity { part: 1_000 << self.shift, acquisitions: self.waited[..used].to_vec() }
+    }
+
+    /// The same back.
+    pub(super) fn of_activity(activity: &Activity) -> Self {
+        let mut waited = activity.acquisitions.clone();
+        waited.resize(STRIP, 0);
+        Self { shift: (activity.part / 1_000).max(1).ilog2(), waited }
+    }
+
+    /// Both together.
+    pub(super) fn and(mut self, other: &Self) -> Self {
+        self.add(other);
+        self
     }
 
     /// As the model has it; without the empty parts at the end.

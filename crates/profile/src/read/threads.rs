@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use spinpark_observe::format::{self, NONE};
 
 use super::merge::{Merge, role, text};
-use super::thread_tables::Tables;
+use super::thread_tables::{StripSum, Tables};
 use super::waiting::{Holders, Waiter};
 use crate::model::{CallSiteId, Holder, Role, Thread, ThreadWait, Waiting};
 
@@ -50,6 +50,7 @@ impl Merge<'_> {
                 waited: self.clock.ns(table.waited.load(Relaxed)),
                 signals: self.clock.ns(signals),
                 others: self.clock.ns(others),
+                activity: StripSum::new(&table.activity).activity(),
             };
             match threads.get_mut(&thread.id) {
                 None => drop(threads.insert(thread.id, thread)),
@@ -62,6 +63,8 @@ impl Merge<'_> {
                     known.waited = known.waited.saturating_add(thread.waited);
                     known.signals = known.signals.saturating_add(thread.signals);
                     known.others = known.others.saturating_add(thread.others);
+                    let [sum, more] = [&known.activity, &thread.activity].map(StripSum::of_activity);
+                    known.activity = sum.and(&more).activity();
                 }
             }
         }

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 
 use spinpark_observe::format::{
     Begun, Clock, Detail, Entry, FRAMES, HEADER_BYTES, Head, Header, HeldWaitStats, Kind, Lock, LockStats,
-    MAGIC, NONE, PAGE, PairStats, Piece, REGIONS, RegionId, Role, SEGMENT_BYTES, Segment, SiteStats, Stack,
-    Thread, VERSION, Waiting,
+    MAGIC, NONE, NestStats, PAGE, PairStats, Piece, REGIONS, RegionId, Role, SEGMENT_BYTES, Segment,
+    SiteStats, Stack, Strip, Thread, VERSION, Waiting,
 };
 use spinpark_profile::read::EXTENSION;
 
@@ -44,6 +44,8 @@ impl Plain for LockStats {}
 impl Plain for SiteStats {}
 impl Plain for PairStats {}
 impl Plain for HeldWaitStats {}
+impl Plain for NestStats {}
+impl Plain for Strip {}
 
 fn zeroed<T: Plain>() -> T {
     // SAFETY: zeros are a value of it, see `Plain`.
@@ -251,6 +253,33 @@ impl Builder {
         (stats.count, stats.waited, stats.longest_wait) = (waits.0.into(), waits.1.into(), waits.1.into());
         stats.blocked = waits.2.into();
         self.entry(thread, bytes_of(&stats));
+    }
+
+    /// A thread's acquisitions of a lock with another one held: how many, ticks waited, ticks held.
+    pub fn nest(
+        &mut self,
+        thread: u32,
+        lock: u32,
+        role: Role,
+        (outer, outer_role): (u32, Role),
+        (count, waited, held): (u64, u64, u64),
+    ) {
+        let mut stats: NestStats = zeroed();
+        stats.head = head::<NestStats>(Entry::NEST, lock, role);
+        (stats.outer, stats.outer_role) = (outer, outer_role as u32);
+        (stats.count, stats.waited, stats.held) = (count.into(), waited.into(), held.into());
+        self.entry(thread, bytes_of(&stats));
+    }
+
+    /// A thread's acquisitions over time, in parts of `1 << shift` µs.
+    pub fn activity(&mut self, thread: u32, shift: u32, number: impl Fn(u64) -> u32) {
+        let mut strip: Strip = zeroed();
+        strip.shift = shift.into();
+        for (at, part) in (0..).zip(&mut strip.waited) {
+            *part = number(at).into();
+        }
+        let at = thread as usize * size_of::<Thread>() + offset_of!(Thread, activity);
+        self.threads[at..at + size_of::<Strip>()].copy_from_slice(bytes_of(&strip));
     }
 
     fn entry(&mut self, thread: u32, entry: &[u8]) {

@@ -88,6 +88,7 @@ fn stats(of: Use) -> RoleStats {
             total_error: taken * mean_hold / 40,
             while_waited: 0,
         },
+        non_critical: Times::default(),
         split: Split {
             held: contended * mean_wait / 4 * 3,
             free: contended * mean_wait / 5,
@@ -253,6 +254,7 @@ pub(crate) fn sample() -> Profile {
         waited: 1_100_000_000 + u64::from(id) * 50_000_000,
         signals: 0,
         others: 0,
+        activity: Activity::default(),
     };
     Profile {
         format: FORMAT.to_owned(),
@@ -282,6 +284,7 @@ pub(crate) fn sample() -> Profile {
         locks,
         pairs,
         thread_waits: Vec::new(),
+        nests: Vec::new(),
         held_waits: vec![
             held_wait(0, 1, Role::Write, 2_000, 150_000),
             held_wait(0, 2, Role::Signal, 10, 700_000),
