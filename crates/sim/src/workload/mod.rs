@@ -23,7 +23,7 @@ pub use gap::Gap;
 pub use histogram::Histogram;
 pub use meter::{Condvar, InTime, Mutex, Place, RwLock};
 pub use plan::{KernelTuning, Mode, Plan, Worker};
-pub use recorded::{Replay, Replayed, Use};
+pub use recorded::{Inner, Lengths, Part, Replay, Replayed, Use};
 pub use setting::{MOST_THREADS, Report, Setting, SettingError};
 
 /// A workload.

@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use super::data::{Data, change, data};
+use super::plan::Worker;
 use super::recorded::{Replayed, Use};
 use super::{Mode, Mutex, Plan, RwLock, SettingError, Workload};
 use crate::here;
@@ -19,7 +20,8 @@ struct Entry {
     uses: [Use; 2],
 }
 
-/// The workload of [`Setting::replay`](super::Setting::replay): each thread computes, then takes one of the locks, at random by its share.
+/// The workload of [`Setting::replay`](super::Setting::replay): each thread computes, then acquires one of the locks, at random by how
+/// often that is the outermost one, and others while it holds it. An operation is an acquisition.
 pub(super) const REPLAY: Workload = Workload {
     name: "replay",
     about: "the locks of a recorded program (`spinpark sim replay`)",
@@ -41,78 +43,102 @@ fn build(plan: &mut Plan<'_>) -> Result<(), SettingError> {
         entries.push(Entry { lock, data: data(), uses: uses.clone() });
     }
     let entries: Rc<[Entry]> = entries.into();
-    let all = entries.iter().flat_map(|entry| &entry.uses).map(|used| used.acquisitions).sum::<u64>();
+    let all = entries.iter().flat_map(|entry| &entry.uses).map(|used| used.outermost).sum::<u64>();
     if all == 0 {
         return Err(SettingError::Unfit(String::from("no acquisition was recorded")));
     }
     for _ in 0..plan.setting().threads {
-        let (entries, outside_ns) = (Rc::clone(&entries), replay.outside_ns);
+        let entries = Rc::clone(&entries);
         plan.worker(move |worker| {
-            worker.repeat(|| {
-                here::compute_f64(exponential(outside_ns));
-                act(&entries, here::random(all));
-            });
+            while !here::is_over() {
+                let (lock, is_shared) = outermost(&entries, here::random(all));
+                here::compute_f64(entries[lock].uses[usize::from(is_shared)].non_critical.draw());
+                acquire(&entries, (lock, is_shared), &worker);
+            }
         });
     }
     Ok(())
 }
 
-/// Acquisition number `number` of all, by lock and mode.
-fn act(entries: &[Entry], mut number: u64) {
-    for Entry { lock, data, uses } in entries {
-        for (is_shared, used) in [false, true].into_iter().zip(uses) {
-            let Some(rest) = number.checked_sub(used.acquisitions) else {
-                let hold = used.draw();
-                let section = || {
-                    change(&data.0[..usize::from(!is_shared)]);
-                    here::compute_f64(hold);
-                };
-                return match lock {
-                    Lock::RwLock(lock) if is_shared => lock.read(section),
-                    Lock::RwLock(lock) => lock.write(section),
-                    Lock::Mutex(lock) => lock.with(section),
-                };
-            };
-            number = rest;
+/// The lock and the mode of number `number` of all outermost acquisitions.
+fn outermost(entries: &[Entry], mut number: u64) -> (usize, bool) {
+    for (lock, entry) in entries.iter().enumerate() {
+        for (is_shared, used) in [false, true].into_iter().zip(&entry.uses) {
+            match number.checked_sub(used.outermost) {
+                Some(rest) => number = rest,
+                None => return (lock, is_shared),
+            }
         }
     }
+    unreachable!("the number is below their sum");
 }
 
-fn exponential(mean: f64) -> f64 {
-    const PARTS: u64 = 1 << 53;
-    -mean * libm::log((here::random(PARTS) + 1) as f64 / PARTS as f64)
+/// One acquisition, with those while the lock is held: their share of the section is between any two of them.
+fn acquire(entries: &[Entry], (lock, is_shared): (usize, bool), worker: &Worker) {
+    let Entry { lock, data, uses } = &entries[lock];
+    let used = &uses[usize::from(is_shared)];
+    let section = || {
+        change(&data.0[..usize::from(!is_shared)]);
+        let numbers: Vec<u32> = used.inner.iter().map(|inner| inner.draw()).collect();
+        let part = used.hold.draw() / f64::from(1 + numbers.iter().sum::<u32>());
+        here::compute_f64(part);
+        for (inner, number) in used.inner.iter().zip(numbers) {
+            for _ in 0..number {
+                acquire(entries, (inner.lock, inner.is_shared), worker);
+                here::compute_f64(part);
+            }
+        }
+    };
+    match lock {
+        Lock::RwLock(lock) if is_shared => lock.read(section),
+        Lock::RwLock(lock) => lock.write(section),
+        Lock::Mutex(lock) => lock.with(section),
+    }
+    worker.did_one();
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
-    use super::super::{Replay, Setting};
+    use super::super::recorded::{Inner, Lengths};
+    use super::super::{Replay, Report, Setting};
     use super::*;
     use crate::machine::Machine;
 
-    fn run(replay: Replay, lock: &str, threads: u32) -> super::super::Report {
+    fn run(replay: Replay, lock: &str, threads: u32) -> Report {
         let mut setting = Setting::new(Machine::plain(4), lock, "replay", threads);
         setting.replay = Some(Arc::new(replay));
         setting.for_ns = 10_000_000;
         setting.run().unwrap()
     }
 
-    fn used(acquisitions: u64, ns: f64) -> Use {
-        Use { acquisitions, holds: vec![(acquisitions, ns)] }
+    fn used(outermost: u64, hold: f64, non_critical: f64) -> Use {
+        Use {
+            outermost,
+            hold: Lengths::all(1, hold),
+            non_critical: Lengths::Exponential(non_critical),
+            inner: Vec::new(),
+        }
+    }
+
+    fn mutex(name: &str, used: Use) -> Replayed {
+        Replayed { name: name.into(), is_rwlock: false, uses: [used, Use::default()] }
+    }
+
+    fn replay(locks: Vec<Replayed>) -> Replay {
+        Replay { locks, rwlock: "spinpark".into() }
     }
 
     #[test]
     fn locks_have_their_shares_and_times() {
-        let replay = Replay {
-            locks: vec![
-                Replayed { name: "a".into(), is_rwlock: false, uses: [used(300, 1000.0), Use::default()] },
-                Replayed { name: "b".into(), is_rwlock: true, uses: [used(100, 500.0), used(600, 200.0)] },
-            ],
-            rwlock: "spinpark".into(),
-            outside_ns: 4000.0,
+        let rwlock = Replayed {
+            name: "b".into(),
+            is_rwlock: true,
+            uses: [used(100, 500.0, 4000.0), used(600, 200.0, 4000.0)],
         };
-        let report = run(replay.clone(), "classic-mutex-2003", 1);
+        let locks = replay(vec![mutex("a", used(300, 1000.0, 4000.0)), rwlock]);
+        let report = run(locks, "classic-mutex-2003", 1);
         let place = |name: &str| report.places.iter().find(|place| place.name == name).unwrap();
         let all = report.acquisitions() as f64;
         for (name, share, hold) in [("a", 0.3, 1000.0), ("b", 0.1, 500.0), ("b (read)", 0.6, 200.0)] {
@@ -125,9 +151,41 @@ mod tests {
         // 4,470 ns each, and what the locks take.
         assert!((report.throughput() * 4550e-9 - 1.0).abs() < 0.1, "{}", report.throughput());
         // Sections under one lock do not scale.
-        let crowded =
-            run(Replay { outside_ns: 0.0, locks: replay.locks[..1].to_vec(), ..replay }, "spinpark", 4);
+        let crowded = run(replay(vec![mutex("a", used(300, 1000.0, 0.0))]), "spinpark", 4);
         assert!(crowded.throughput() < 1.05e6, "{}", crowded.throughput());
+    }
+
+    /// A list under a lock, whose elements have locks of their own: each section of 1 µs has 2.5 of 400 ns in it.
+    #[test]
+    fn locks_are_held_within_others() {
+        let inner = Inner { lock: 1, is_shared: false, number: 2.5 };
+        let list = Use { inner: vec![inner], ..used(1, 1000.0, 2000.0) };
+        let locks = || replay(vec![mutex("list", list.clone()), mutex("element", used(0, 400.0, 0.0))]);
+        let alone = run(locks(), "classic-mutex-2003", 1);
+        let place = |name: &str| alone.places.iter().find(|place| place.name == name).unwrap();
+        let (list, element) = (place("list"), place("element"));
+        let number = element.acquisitions as f64 / list.acquisitions as f64;
+        assert!((2.2..2.8).contains(&number), "{number}");
+        let mean = list.hold_ns / list.acquisitions as f64;
+        assert!((2000.0..2400.0).contains(&mean), "{mean}");
+        // 3.5 acquisitions in 4 µs.
+        assert!((alone.throughput() / (3.5 / 4e-6) - 1.0).abs() < 0.12, "{}", alone.throughput());
+        // The list's lock is what limits: 3.5 in 2 µs.
+        let crowded = run(locks(), "spinpark", 4).throughput() / (3.5 / 2e-6);
+        assert!((0.7..1.0).contains(&crowded), "{crowded}");
+    }
+
+    /// As long as they were recorded, the rare long ones too.
+    #[test]
+    fn lengths_are_drawn_from_what_was_recorded() {
+        use super::super::recorded::Part;
+        let part = |number, low, high| Part { number, low, high };
+        let hold = Lengths::Parts(vec![part(90, 100.0, 200.0), part(10, 10_000.0, 20_000.0)]);
+        let report = run(replay(vec![mutex("a", Use { hold, ..used(1, 0.0, 100.0) })]), "spinpark", 1);
+        let place = &report.places[0];
+        let mean = place.hold_ns / place.acquisitions as f64;
+        assert!((mean / 1635.0 - 1.0).abs() < 0.15, "{mean}");
+        assert!((15_000.0..20_500.0).contains(&place.longest_hold_ns), "{}", place.longest_hold_ns);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use serde::Serialize;
 use spinpark_measure::report::{Style, table, text};
 use spinpark_measure::units::{counted, number};
 
+use super::phase::Phase;
 use super::proof::{MODEL_ERROR, Proof, known_as, rate};
 use super::recorded::Recorded;
 use crate::report::sim::answer;
@@ -78,7 +79,9 @@ struct Base {
     acquisitions: u64,
     rate: f64,
     unrecorded_rate: f64,
-    outside_ns: f64,
+    phase_start_ns: u64,
+    phase_ns: u64,
+    non_critical_ns: f64,
 }
 
 impl<'a> Document<'a> {
@@ -99,7 +102,9 @@ impl<'a> Document<'a> {
             acquisitions: recorded.acquisitions,
             rate: recorded.rate(),
             unrecorded_rate: recorded.unrecorded_rate(),
-            outside_ns: recorded.replay.outside_ns,
+            phase_start_ns: recorded.phase.start,
+            phase_ns: recorded.phase.length,
+            non_critical_ns: recorded.non_critical_ns,
         };
         Self {
             format: "spinpark sim replay",
@@ -137,9 +142,8 @@ fn compared(predictions: &[Prediction]) -> Option<String> {
 #[must_use]
 pub fn render(recorded: &Recorded, predictions: &[Prediction], style: Style) -> String {
     let mut rows = table(style, &["lock", "acquisitions", "interval", "× as recorded", "CPU time", "limit"]);
-    // Work that comes by signals may be all done before that.
-    let most = if recorded.waits_for_signals { "≤ " } else { "" };
     for prediction in predictions {
+        let most = if recorded.is_upper_limit(prediction.summary.threads) { "≤ " } else { "" };
         let (low, high) = prediction.interval;
         rows.add_row([
             known_as(&prediction.lock),
@@ -183,13 +187,19 @@ pub fn heading(recorded: &Recorded, machine: &str, threads: u32) -> String {
         1 => String::from(" on 1 CPU"),
         cpus => format!(" on {cpus} CPUs"),
     };
+    let ns = |ns: u64| crate::report::sim::ns(ns as f64);
+    let phase = if recorded.phase.length < recorded.duration_ns {
+        let Phase { start, length, .. } = recorded.phase;
+        format!("the {} from {} on in which its threads worked", ns(length), ns(start))
+    } else {
+        ns(recorded.duration_ns)
+    };
     format!(
-        "{} with {} on {machine}. Recorded: {} acquisitions of {} in {}, by {}{cpus}: {}.",
+        "{} with {} on {machine}. Recorded: {} acquisitions of {} in {phase}, by {}{cpus}: {}.",
         recorded.program,
         counted(threads as usize, "thread"),
         number(recorded.acquisitions as f64),
         counted(recorded.replay.locks.len(), "lock"),
-        crate::report::sim::ns(recorded.duration_ns as f64),
         counted(recorded.threads as usize, "thread"),
         rate(recorded.rate())
     )
