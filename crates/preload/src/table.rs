@@ -140,6 +140,6 @@ export! {
 
 // Not glibc's: for the profiler.
 export! {
-    spinpark_observe(observer: Option<Observer>) -> c_int = observe::observe,
-        ["spinpark_spinpark_observe_0" as "spinpark_observe@@SPINPARK_1"];
+    spinpark_recorder(observer: Option<Observer>) -> c_int = observe::observe,
+        ["spinpark_spinpark_recorder_0" as "spinpark_recorder@@SPINPARK_1"];
 }

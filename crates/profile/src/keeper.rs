@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use spinpark_observe::format::{HEADER_BYTES, RegionId, View};
+use spinpark_recorder::format::{HEADER_BYTES, RegionId, View};
 
 use crate::maps::Maps;
 use crate::read::{EXTENSION, Recording};

@@ -2,7 +2,7 @@
 
 use core::ffi::c_int;
 
-use spinpark_observe::recorder::Site;
+use spinpark_recorder::Site;
 
 use crate::condvar::{signal_by, wait_by};
 use crate::function::Function;

@@ -5,8 +5,8 @@
 
 use core::ffi::{CStr, c_int};
 
-use spinpark_observe::format::{CALLS, Kind, Role};
-use spinpark_observe::recorder::{Call, Site};
+use spinpark_recorder::format::{CALLS, Kind, Role};
+use spinpark_recorder::{Call, Site};
 
 use crate::function::{COUNT, Function, NAMES};
 use crate::next::{self, NEXT};

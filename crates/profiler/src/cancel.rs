@@ -9,7 +9,7 @@ use core::ptr;
 use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
 use spinpark_linux::{Scope, lookup};
-use spinpark_observe::recorder::Call;
+use spinpark_recorder::Call;
 
 /// glibc's `struct _pthread_cleanup_buffer`.
 #[repr(C)]

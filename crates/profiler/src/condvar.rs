@@ -9,9 +9,9 @@ use core::ffi::c_int;
 
 use libc::ETIMEDOUT;
 use spinpark_linux::Linux;
-use spinpark_observe::format::{Detail, Kind, Role};
-use spinpark_observe::recorder::{Call, Releasing, Site};
 use spinpark_platform::{Clock, Clocks, Deadline};
+use spinpark_recorder::format::{Detail, Kind, Role};
+use spinpark_recorder::{Call, Releasing, Site};
 
 use crate::function::Function;
 use crate::instrument::enter_late;

@@ -3,10 +3,8 @@
 use core::ffi::c_int;
 
 use libc::{EBUSY, EOWNERDEAD, ETIMEDOUT};
-use spinpark_observe::format::{Detail, Kind, Role};
-use spinpark_observe::recorder::{
-    Blocking, Call, Ended, HandOff, LeftOut, Lot, Releasing, ThreadState, address_of,
-};
+use spinpark_recorder::format::{Detail, Kind, Role};
+use spinpark_recorder::{Blocking, Call, Ended, HandOff, LeftOut, Lot, Releasing, ThreadState, address_of};
 
 use crate::function::Function;
 use crate::phases::{RECORDER, look_for_wishes};
@@ -226,7 +224,7 @@ pub(crate) fn note<const DETAIL: u32>(call: Call) {
     RECORDER.leave();
 }
 
-/// As [`Recorder::enter`](spinpark_observe::recorder::Recorder::enter), for what a recording begins with if there is none:
+/// As [`Recorder::enter`](spinpark_recorder::Recorder::enter), for what a recording begins with if there is none:
 /// a wait, or (`is_idle`) something else.
 #[inline(always)]
 pub(crate) fn enter_late(is_idle: bool) -> Option<&'static ThreadState> {

@@ -4,8 +4,8 @@ use core::ffi::c_int;
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use libc::{EBUSY, ETIMEDOUT};
-use spinpark_observe::format::{Kind, Role};
-use spinpark_observe::recorder::{Call, Site, word};
+use spinpark_recorder::format::{Kind, Role};
+use spinpark_recorder::{Call, Site, word};
 
 use crate::function::Function;
 use crate::mutex::functions;

@@ -2,8 +2,8 @@
 
 use core::ffi::c_int;
 
-use spinpark_observe::format::Role;
-use spinpark_observe::recorder::{Call, Recorder, Site};
+use spinpark_recorder::format::Role;
+use spinpark_recorder::{Call, Recorder, Site};
 
 use crate::function::Function;
 use crate::instrument::{self, POSIX, Way};
@@ -65,7 +65,7 @@ pub(crate) unsafe extern "C" fn lock_contended(
         // The same if the thread leaves acquisitions out ([`Recorder::skip_next`]) and the mutex is free.
         "4:",
         "mov rdx, qword ptr [rip + {recorder} + {slots_at}]",
-        "mov rcx, qword ptr [rip + spinpark_observe_0_1_local@GOTTPOFF]",
+        "mov rcx, qword ptr [rip + spinpark_recorder_0_1_local@GOTTPOFF]",
         "shl eax, {slot_shift}",
         "cmp dword ptr fs:[rcx + {skips_at}], 0",
         "jle {other}",
@@ -83,14 +83,14 @@ pub(crate) unsafe extern "C" fn lock_contended(
         ".cfi_adjust_cfa_offset -8",
         "test eax, eax",
         "jne 5f",
-        "mov rcx, qword ptr [rip + spinpark_observe_0_1_local@GOTTPOFF]",
+        "mov rcx, qword ptr [rip + spinpark_recorder_0_1_local@GOTTPOFF]",
         "mov qword ptr fs:[rcx + {passed_at}], rdi",
         "ret",
         "5:",
         "cmp eax, {busy}",
         "jne 6f",
         // None: see `Governor::was_not_free`.
-        "mov rcx, qword ptr [rip + spinpark_observe_0_1_local@GOTTPOFF]",
+        "mov rcx, qword ptr [rip + spinpark_recorder_0_1_local@GOTTPOFF]",
         "inc dword ptr fs:[rcx + {skips_at}]",
         "jmp 3b",
         "6:",
@@ -149,7 +149,7 @@ pub(crate) unsafe extern "C" fn unlock_contended(
 ) -> c_int {
     core::arch::naked_asm!(
         ".cfi_startproc",
-        "mov rcx, qword ptr [rip + spinpark_observe_0_1_local@GOTTPOFF]",
+        "mov rcx, qword ptr [rip + spinpark_recorder_0_1_local@GOTTPOFF]",
         "cmp qword ptr fs:[rcx + {passed_at}], rdi",
         "jne {other}",
         "mov qword ptr fs:[rcx + {passed_at}], 0",

@@ -3,7 +3,7 @@
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use spinpark_linux::raw;
-use spinpark_observe::format::Kind;
+use spinpark_recorder::format::Kind;
 
 /// Where glibc's static initialisers have the kind of a mutex, and where its mutexes have lock word and owner; words.
 pub(crate) const KIND_AT: usize = 4;

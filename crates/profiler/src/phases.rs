@@ -25,8 +25,8 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64};
 
 use spinpark_linux::{Scope, is_on, lookup, race_detector, raw, variable};
-use spinpark_observe::format::{Detail, Locks};
-use spinpark_observe::recorder::{Failure, MOST, Recorder, Settings};
+use spinpark_recorder::format::{Detail, Locks};
+use spinpark_recorder::{Failure, MOST, Recorder, Settings};
 
 use crate::{cancel, mutex_layout, next, single_threaded, table};
 
@@ -115,7 +115,7 @@ extern "C" fn initialise() {
 fn begin(directory: &CStr) {
     single_threaded::start();
     cancel::start();
-    OBSERVE.store(lookup(Scope::Next, c"spinpark_observe"), Relaxed);
+    OBSERVE.store(lookup(Scope::Next, c"spinpark_recorder"), Relaxed);
     RECORDER.prepare();
     let wanted = variable(c"SPINPARK_PROFILE_DETAIL");
     // Once: a forked child does not say it again.

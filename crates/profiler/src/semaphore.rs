@@ -3,8 +3,8 @@
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use spinpark_observe::format::{Kind, Role};
-use spinpark_observe::recorder::{Call, Site};
+use spinpark_recorder::format::{Kind, Role};
+use spinpark_recorder::{Call, Site};
 
 use crate::function::Function;
 use crate::mutex::functions;

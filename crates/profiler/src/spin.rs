@@ -2,8 +2,8 @@
 
 use core::ffi::c_int;
 
-use spinpark_observe::format::{Kind, Role};
-use spinpark_observe::recorder::{Call, Site, word};
+use spinpark_recorder::format::{Kind, Role};
+use spinpark_recorder::{Call, Site, word};
 
 use crate::function::Function;
 use crate::instrument::{self, POSIX, Way};

@@ -7,8 +7,8 @@
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
-use spinpark_observe::format::Detail;
-use spinpark_observe::recorder::Site;
+use spinpark_recorder::Site;
+use spinpark_recorder::format::Detail;
 
 use crate::function::COUNT;
 use crate::next;

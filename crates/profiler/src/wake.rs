@@ -1,7 +1,7 @@
 //! Watching a call that blocks until another thread lets it go on, and the call that does: what semaphores, barriers, ends of threads
 //! and futexes have in common. Nothing is had afterwards, as far as is known here.
 
-use spinpark_observe::recorder::{Blocking, Call, Lot};
+use spinpark_recorder::{Blocking, Call, Lot};
 
 use crate::phases::{self, RECORDER, look_for_wishes};
 use crate::table::CONTENDED;

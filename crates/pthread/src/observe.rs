@@ -1,4 +1,4 @@
-//! `spinpark_observe`, not pthread's: how a profiler learns what these locks do.
+//! `spinpark_recorder`, not pthread's: how a profiler learns what these locks do.
 
 use core::ffi::c_int;
 

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use spinpark_linux::Linux;
 use spinpark_locks::{self as locks, WaitResult, Waiter};
-use spinpark_observe::format::{Kind, Role};
-use spinpark_observe::recorder::{Call, Site};
 use spinpark_platform::{Deadline, Futex};
+use spinpark_recorder::format::{Kind, Role};
+use spinpark_recorder::{Call, Site};
 
 use crate::raw_mutex::RawMutex;
 use crate::{deadline, slow, MutexGuard};

@@ -4,9 +4,9 @@ use std::time::{Duration, Instant};
 
 use spinpark_linux::Linux;
 use spinpark_locks::{self as locks, LockCore};
-use spinpark_observe::format::{Kind, Role};
-use spinpark_observe::recorder::{Call, Site};
 use spinpark_platform::{Deadline, Threads};
+use spinpark_recorder::format::{Kind, Role};
+use spinpark_recorder::{Call, Site};
 
 use crate::deadline;
 use crate::slow::{self, Acquisition};

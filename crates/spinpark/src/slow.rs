@@ -6,8 +6,8 @@
 
 use std::sync::atomic::{AtomicPtr, Ordering::Acquire, Ordering::Release};
 
-use spinpark_observe::recorder::{Call, Site};
 use spinpark_platform::Deadline;
+use spinpark_recorder::{Call, Site};
 
 /// Watches slow paths.
 pub(crate) struct Watcher {

@@ -2,9 +2,9 @@
 
 use spinpark_linux::Linux;
 use spinpark_locks::{Preference, RawRwLock};
-use spinpark_observe::format::{Kind, Role};
-use spinpark_observe::recorder::{Call, Site};
 use spinpark_platform::Deadline;
+use spinpark_recorder::format::{Kind, Role};
+use spinpark_recorder::{Call, Site};
 
 use crate::slow::{self, Acquisition};
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
 
-use spinpark_observe::format::{Entry, Held, Kind, LockStats, RegionId, Role, View};
+use spinpark_recorder::format::{Entry, Held, Kind, LockStats, RegionId, Role, View};
 
 /// Tests of `Fn(&Path, Configuration)`, each with glibc's locks and with spinpark's, and with a directory to record into.
 #[macro_export]

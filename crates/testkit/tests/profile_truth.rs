@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use spinpark_observe::format::{HolderId, NONE, Outcome, Role};
+use spinpark_recorder::format::{HolderId, NONE, Outcome, Role};
 use spinpark_testkit::profiled::{Recording, Use, recordings};
 use spinpark_testkit::{Configuration, Run, compile_c};
 

@@ -9,7 +9,7 @@ pub const LAYERS: &[(&str, u32)] = &[
     ("spinpark-locks", 1),
     ("spinpark-classics", 1),
     ("spinpark-linux", 1),
-    ("spinpark-observe", 2),
+    ("spinpark-recorder", 2),
     ("spinpark", 3),
     ("spinpark-pthread", 3),
     ("spinpark-sim", 3),

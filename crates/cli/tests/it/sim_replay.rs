@@ -3,7 +3,7 @@
 use std::fs;
 
 use serde_json::Value;
-use spinpark_observe::format::{Kind, Role};
+use spinpark_recorder::format::{Kind, Role};
 use spinpark_testkit::recordings::store as recorded;
 
 use crate::fixtures::{said, spinpark};

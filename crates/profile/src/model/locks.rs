@@ -39,7 +39,7 @@ pub struct Lock {
 #[serde(rename_all = "kebab-case")]
 #[expect(
     missing_docs,
-    reason = "see `spinpark_observe::format::Kind`, and `waits.toml` for those that stacks tell"
+    reason = "see `spinpark_recorder::format::Kind`, and `waits.toml` for those that stacks tell"
 )]
 pub enum Kind {
     Mutex,
@@ -64,7 +64,7 @@ pub enum Kind {
 /// The mode in which threads want a lock; see the recorder's format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-#[expect(missing_docs, reason = "see `spinpark_observe::format::Role`")]
+#[expect(missing_docs, reason = "see `spinpark_recorder::format::Role`")]
 pub enum Role {
     Write,
     Read,
@@ -186,7 +186,7 @@ impl Split {
 
 /// How waits ended. `owner_changed`, `off_cpu` and `budget` say why spinning ended, and count the same waits again.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "see `spinpark_observe::format::Outcome`")]
+#[expect(missing_docs, reason = "see `spinpark_recorder::format::Outcome`")]
 pub struct Outcomes {
     pub spun: u64,
     pub parked: u64,

@@ -137,7 +137,7 @@ pub enum Ended {
 /// How much was recorded; see the recorder's format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-#[expect(missing_docs, reason = "see `spinpark_observe::format::Detail`")]
+#[expect(missing_docs, reason = "see `spinpark_recorder::format::Detail`")]
 pub enum Detail {
     Off,
     Contended,
@@ -148,7 +148,7 @@ pub enum Detail {
 /// Whose locks they were.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-#[expect(missing_docs, reason = "see `spinpark_observe::format::Locks`")]
+#[expect(missing_docs, reason = "see `spinpark_recorder::format::Locks`")]
 pub enum LocksOf {
     Glibc,
     Spinpark,

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::Ordering::Acquire;
 
-use spinpark_observe::format::{self, View};
+use spinpark_recorder::format::{self, View};
 
 use super::meaning::Meanings;
 use super::merge::{Merge, kind};

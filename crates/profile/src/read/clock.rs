@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering::Acquire;
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
-use spinpark_observe::format::{self, Header};
+use spinpark_recorder::format::{self, Header};
 
 /// Baselines that are shorter measure a tick no better than the recorder could at its start, ns.
 const SHORT: u64 = 20_000_000;

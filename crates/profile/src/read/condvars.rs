@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::Ordering::Acquire;
 
-use spinpark_observe::format::{self, Outcome};
+use spinpark_recorder::format::{self, Outcome};
 
 use super::meaning::{Moved, Taken, noted};
 use super::merge::Merge;

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use spinpark_observe::format::{self, Broken};
+use spinpark_recorder::format::{self, Broken};
 use thiserror::Error;
 
 use crate::model;

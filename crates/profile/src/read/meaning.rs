@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use spinpark_observe::format;
+use spinpark_recorder::format;
 
 use crate::model::{CallSiteId, Kind, Lock, Role};
 use crate::waits::Wait;

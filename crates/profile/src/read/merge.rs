@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
-use spinpark_observe::format::{self, CALLS, HolderId, NONE, Outcome, View};
+use spinpark_recorder::format::{self, CALLS, HolderId, NONE, Outcome, View};
 
 use super::blame::blame;
 use super::clock::monotonic;

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use memmap2::{MmapMut, MmapOptions};
 use rustix::fs::SeekFrom as Part;
-use spinpark_observe::format::{Broken, CLOSED, HEADER_BYTES, Header, MAGIC, PAGE, View};
+use spinpark_recorder::format::{Broken, CLOSED, HEADER_BYTES, Header, MAGIC, PAGE, View};
 
 use super::{ReadError, Unrecorded};
 use crate::model::Ended;

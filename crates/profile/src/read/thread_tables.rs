@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
-use spinpark_observe::format::{
+use spinpark_recorder::format::{
     self, BINS, Entry, HeldWaitStats, LockStats, NONE, PairStats, Role, STRIP, SiteStats, View,
 };
 

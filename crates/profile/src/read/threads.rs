@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
-use spinpark_observe::format::{self, NONE};
+use spinpark_recorder::format::{self, NONE};
 
 use super::merge::{Merge, role, text};
 use super::thread_tables::{StripSum, Tables};

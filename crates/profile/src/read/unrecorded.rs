@@ -6,8 +6,8 @@ use std::mem::offset_of;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use spinpark_observe::format::{CAUSES, RoomCount};
-pub use spinpark_observe::format::{Cause, ROOM_FILE};
+use spinpark_recorder::format::{CAUSES, RoomCount};
+pub use spinpark_recorder::format::{Cause, ROOM_FILE};
 
 use crate::model::Profile;
 use crate::model::Warning;

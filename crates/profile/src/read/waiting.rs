@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
-use spinpark_observe::format::{Begun, NONE, Role, Thread, View};
+use spinpark_recorder::format::{Begun, NONE, Role, Thread, View};
 
 use super::meaning::Meanings;
 use super::thread_tables::Tables;

@@ -1,12 +1,12 @@
 //! What the holder of a lock waits for itself.
 
-use spinpark_observe::format::{Begun, Held, HeldWaitStats, Hold, Holds, Kind, NONE, Role};
 use spinpark_profile::classes::by_class;
 use spinpark_profile::model::Profile;
 use spinpark_profile::read::{Recording, profile};
 use spinpark_profile::summary::summary;
 use spinpark_profile::symbols::Symbols;
 use spinpark_profile::text::{Style, held_waits};
+use spinpark_recorder::format::{Begun, Held, HeldWaitStats, Hold, Holds, Kind, NONE, Role};
 use spinpark_testkit::recordings::Builder;
 
 const MS: u64 = 1_000_000;

@@ -4,12 +4,12 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use spinpark_observe::format::{Detail, Kind, NONE, Role};
 use spinpark_profile::classes::by_class;
 use spinpark_profile::folded::{Options, folded};
 use spinpark_profile::model::{self, Ended, Profile};
 use spinpark_profile::read::{ReadError, Recording, directory, profile};
 use spinpark_profile::symbols::Symbols;
+use spinpark_recorder::format::{Detail, Kind, NONE, Role};
 use spinpark_testkit::recordings::{Builder, named, store};
 
 fn read(file: Builder) -> Profile {
@@ -243,7 +243,7 @@ fn broken_files_are_refused_with_a_reason() {
     other[8] = 9;
     assert!(message(&other).contains("version 9"));
     let mut lost = whole;
-    let at = std::mem::offset_of!(spinpark_observe::format::Header, regions);
+    let at = std::mem::offset_of!(spinpark_recorder::format::Header, regions);
     lost[at..at + 4].copy_from_slice(&17_u32.to_le_bytes());
     assert!(message(&lost).contains("damaged"));
 }

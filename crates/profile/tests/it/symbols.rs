@@ -229,9 +229,9 @@ fn warnings(program: &Path, printed: &Printed, started: u64) -> Vec<String> {
     let lines = printed.text.lines().filter(|line| line.contains('-'));
     let maps = file.maps(&lines.map(|line| format!("{line}\n")).collect::<String>());
     let stack = file.stack(maps, &printed.stack);
-    let lock = file.lock(spinpark_observe::format::Kind::Mutex, printed.locks[0], stack, false);
+    let lock = file.lock(spinpark_recorder::format::Kind::Mutex, printed.locks[0], stack, false);
     let thread = file.thread(1, "t", 0, 0, 0);
-    file.uses(thread, lock, spinpark_observe::format::Role::Write, |stats| stats.acquisitions = 1.into());
+    file.uses(thread, lock, spinpark_recorder::format::Role::Write, |stats| stats.acquisitions = 1.into());
     let directory: TempDir = tempfile::tempdir().expect("scratch space");
     let path = file.write(directory.path()).expect("it is written");
     let profile = profile(&Recording::open(&path).expect("a recording"), &mut Symbols::new());

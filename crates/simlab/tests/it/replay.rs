@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use spinpark_measure::report::Style;
-use spinpark_observe::format::{Detail, Kind, Role};
 use spinpark_profile::model::Profile;
 use spinpark_profile::read::{directory, profile};
 use spinpark_profile::symbols::Symbols;
+use spinpark_recorder::format::{Detail, Kind, Role};
 use spinpark_simlab::replay::proof::Proof;
 use spinpark_simlab::replay::recorded::{Recorded, Unfit};
 use spinpark_simlab::simulate::sim::machine::Machine;

@@ -59,7 +59,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use spinpark_observe::recorder::Failure;
+use spinpark_recorder::Failure;
 
 use crate::raw_mutex::{self, RawMutex};
 use crate::raw_rwlock::RawRwLock;
@@ -197,7 +197,7 @@ pub trait Named: sealed::Lock {}
 impl<L: sealed::Lock + ?Sized> Named for L {}
 
 mod sealed {
-    use spinpark_observe::recorder::{Call, Site};
+    use spinpark_recorder::{Call, Site};
 
     pub trait Lock {
         /// What it is called for.
@@ -207,8 +207,8 @@ mod sealed {
 }
 
 use sealed::Lock;
-use spinpark_observe::format::Role;
-use spinpark_observe::recorder::{Call, Site};
+use spinpark_recorder::format::Role;
+use spinpark_recorder::{Call, Site};
 
 #[allow(unused_imports)] // for the documentation
 use crate::ReentrantMutex;

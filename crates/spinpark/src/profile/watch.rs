@@ -6,11 +6,11 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::OnceLock;
 
 use spinpark_linux::Linux;
-use spinpark_observe::format::{Detail, Locks};
-use spinpark_observe::recorder::{
+use spinpark_platform::{Clocks, Deadline};
+use spinpark_recorder::format::{Detail, Locks};
+use spinpark_recorder::{
     Blocking, Call, Failure, Lot, Recorder, Releasing, Settings, Site, ThreadState, MOST,
 };
-use spinpark_platform::{Clocks, Deadline};
 
 use super::Named;
 use crate::slow::{self, Acquisition, Watcher};

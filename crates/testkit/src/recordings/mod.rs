@@ -9,12 +9,12 @@ use std::io;
 use std::mem::{offset_of, size_of};
 use std::path::{Path, PathBuf};
 
-use spinpark_observe::format::{
+use spinpark_profile::read::EXTENSION;
+use spinpark_recorder::format::{
     Begun, Clock, Detail, Entry, FRAMES, HEADER_BYTES, Head, Header, HeldWaitStats, Kind, Lock, LockStats,
     MAGIC, NONE, NestStats, PAGE, PairStats, Piece, REGIONS, RegionId, Role, SEGMENT_BYTES, Segment,
     SiteStats, Stack, Strip, Thread, VERSION, Waiting,
 };
-use spinpark_profile::read::EXTENSION;
 
 pub use self::store::{named, relabel, store};
 

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use spinpark_observe::format::{Detail, Held, Kind, LockStats, NONE, Outcome, Role, SiteStats};
 use spinpark_profile::model::{Frame, Profile};
 use spinpark_profile::read::{Recording, profile};
 use spinpark_profile::symbols::Symbols;
+use spinpark_recorder::format::{Detail, Held, Kind, LockStats, NONE, Outcome, Role, SiteStats};
 
 use super::Builder;
 

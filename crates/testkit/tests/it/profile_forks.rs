@@ -4,7 +4,7 @@ use std::mem::offset_of;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use spinpark_observe::format::{CAUSES, ROOM_FILE, Role, RoomCount};
+use spinpark_recorder::format::{CAUSES, ROOM_FILE, Role, RoomCount};
 use spinpark_testkit::profiled::{read_all, recordings};
 use spinpark_testkit::{Configuration, Outcome, Run, both_configurations, compile_c};
 

@@ -2,10 +2,10 @@
 
 use std::process::Command;
 
-use spinpark_observe::format::{Outcome, Role};
 use spinpark_profile::model::{self, LocksOf, Profile};
 use spinpark_profile::read;
 use spinpark_profile::symbols::Symbols;
+use spinpark_recorder::format::{Outcome, Role};
 use spinpark_testkit::Run;
 use spinpark_testkit::profiled::{Recording, Use, recordings};
 

@@ -5,7 +5,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use spinpark_observe::format::{Detail, Header, MAGIC, Role};
+use spinpark_recorder::format::{Detail, Header, MAGIC, Role};
 use spinpark_testkit::profiled::{Recording, read_all, recordings};
 use spinpark_testkit::{Configuration, Outcome, Run, both_configurations, compile_c, profiler};
 

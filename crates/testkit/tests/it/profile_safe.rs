@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use spinpark_observe::format::{HolderId, Kind, Role};
+use spinpark_recorder::format::{HolderId, Kind, Role};
 use spinpark_testkit::profiled::{Recording, read_all, recordings};
 use spinpark_testkit::{Configuration, Run, both_configurations, compile_c};
 

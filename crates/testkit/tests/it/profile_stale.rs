@@ -3,9 +3,9 @@
 use std::mem::offset_of;
 use std::path::Path;
 
-use spinpark_observe::format::{Header, Role};
 use spinpark_profile::read;
 use spinpark_profile::symbols::Symbols;
+use spinpark_recorder::format::{Header, Role};
 use spinpark_testkit::profiled::{Recording, recordings};
 use spinpark_testkit::{Configuration, Run, both_configurations, compile_c};
 

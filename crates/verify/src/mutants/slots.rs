@@ -1,10 +1,10 @@
-//! A table of `spinpark_observe::lock_free_table` with records, and wrong ways to add to it.
+//! A table of `spinpark_recorder::lock_free_table` with records, and wrong ways to add to it.
 
 use std::array;
 
-use spinpark_observe::lock_free_table::{self, Claimed, Look};
 use spinpark_platform::Ordering::{Acquire, Relaxed, Release};
 use spinpark_platform::{AtomicU32 as _, Cell as _, Platform};
+use spinpark_recorder::lock_free_table::{self, Claimed, Look};
 
 /// What is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

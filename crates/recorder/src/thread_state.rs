@@ -53,7 +53,7 @@ pub(crate) struct Local {
     pub(crate) passed: Cell<usize>,
 }
 
-spinpark_linux::thread_block!(pub(crate) fn local() -> *mut Local = "spinpark_observe_0_1_local");
+spinpark_linux::thread_block!(pub(crate) fn local() -> *mut Local = "spinpark_recorder_0_1_local");
 
 /// The calling thread's.
 #[inline(always)]

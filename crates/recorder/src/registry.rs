@@ -225,7 +225,7 @@ mod tests {
 
     use super::*;
     use crate::format::{Detail, Locks};
-    use crate::recorder::{Settings, MOST};
+    use crate::{Settings, MOST};
 
     const THREADS: usize = 8;
     const ADDRESSES: usize = 16;

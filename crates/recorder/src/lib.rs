@@ -1,7 +1,13 @@
-//! The recorder: writes a profile, inside the program.
+//! The recorder: writes a profile of locks, inside the program; and its file.
+//!
+//! The profiled program maps a file and counts in it; so a program that is killed leaves what it had, and another process can
+//! look while it runs. Each thread writes to tables of its own, never near a lock; nothing is shared but what is written
+//! once. No std, no allocation.
 //!
 //! | module       | what it has                                                                      |
 //! |--------------|----------------------------------------------------------------------------------|
+//! | [`format`]   | the file: regions, records, entries; a [`format::View`] of it                    |
+//! | [`lock_free_table`] | how it finds locks: a table without a lock                                |
 //! | `wait`       | a wait for a lock                                                                   |
 //! | `hold`       | what happens to a lock that is had, until its release                               |
 //! | `hand_off`   | between two owners of a lock: for how long it was free                              |
@@ -52,6 +58,11 @@
 //! | `detail`, and `changed` before it   | Relaxed                      | Relaxed                 | a change may be late by some calls |
 //! | slots, `hot`                        | Relaxed                      | Relaxed                 | hints: a wrong one costs a column |
 //! | `is_busy`                           | plain, between compiler fences | plain, same thread    | signal handlers                  |
+
+#![no_std]
+
+pub mod format;
+pub mod lock_free_table;
 
 mod call;
 mod call_site;
@@ -161,7 +172,7 @@ impl Recorder {
     /// Where the byte of the first slot is, from that pointer on, that is not 0 while the lock counts as free
     /// ([`Recorder::is_awaited_and_free`]).
     pub const IS_FREE_AT: usize = shared_tables::SharedTables::IS_FREE_AT;
-    /// In the thread's block `spinpark_observe_0_1_local`: so many acquisitions of contended mutexes of glibc's that are free
+    /// In the thread's block `spinpark_recorder_0_1_local`: so many acquisitions of contended mutexes of glibc's that are free
     /// are left out ([`Recorder::skip_next`]): each counts down by one, and leaves the mutex at [`Recorder::PASSED_AT`]. 32 bits.
     pub const SKIPS_AT: usize = core::mem::offset_of!(thread_state::Local, skips);
     /// As [`Recorder::SKIPS_AT`]: the mutex whose acquisition was left out. Its release is left out, unless it is awaited, and
