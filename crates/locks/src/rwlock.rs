@@ -10,7 +10,7 @@
 //! readers cannot starve a writer. A writer that was passed over for `starvation_ns` sets `HANDOFF`; from then on a
 //! reader waits behind it *unless that thread may hold a read lock on this very lock already*, which the platform
 //! knows ([`Platform::may_hold_read`]). So recursion never waits. A reader inside may be waiting for another thread's read, so
-//! the writer lets readers in again after a time, and tries again later ([`demand`](crate::core)). If the writer's thread
+//! the writer lets readers in again after a time, and tries again later ([`slow_path`](crate::core)). If the writer's thread
 //! does not run, a reader that has queued for `reader_patience_ns` joins readers all the same.
 //!
 //! Other readers that find a writer waiting awake beside readers (`SPINNER`) let it pass for up to `pass_ns`, unless that

@@ -13,7 +13,7 @@
 //! | 6     | `TIMED`    | alone: the head was woken before, lost, and times | only under the queue lock; cleared with   |
 //! |       |            | itself; beside `WAKING`: the head is a real-time  | `WAKING`                                  |
 //! |       |            | waiter, woken all the same (*urgent*)             |                                           |
-//! | 5 + 6 | *a pause*  | as 5, and readers come in meanwhile (`core/demand.rs`); not beside `WAKING` | only under the queue lock |
+//! | 5 + 6 | *a pause*  | as 5, and readers come in meanwhile (`core/slow_path.rs`); not beside `WAKING` | only under the queue lock |
 //! | 7     | `WAITERS`  | the queue is not empty                          | only under the queue lock                   |
 //! | 8     | `WAKING`   | one waiter was woken and has not settled yet    | set under the queue lock; cleared by that   |
 //! |       |            |                                                 | waiter as it acquires, queues or leaves     |

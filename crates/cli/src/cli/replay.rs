@@ -16,7 +16,7 @@ Examples:
   spinpark sim replay rec --machine epyc-7r13-96 --threads 64    with 64 threads
   spinpark sim replay rec --locks classic-mutex-fixed,spinpark --json replay.json
 
-The result is an estimate: the recording has no order of acquisitions and no think times. The command prints what it assumes instead. It first simulates the program as it was recorded; if that is off by more than the model's error, there is no prediction, and the exit status is 1. notes/sim-accuracy.md compares such estimates with measurements.";
+The result is an estimate. The command prints what the recording lacks, and what it assumes instead. It first simulates the program as it was recorded; if that is off by more than the model's error, there is no prediction, and the exit status is 1. notes/sim-accuracy.md compares such estimates with measurements.";
 
 /// Predict a recorded program's throughput on a simulated machine, and the lock that limits it
 ///

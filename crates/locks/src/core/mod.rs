@@ -50,7 +50,7 @@
 //! the lock by itself. It takes a free one, whatever is promised (L3).
 //!
 //! T15: a waiter that is to queue, and finds the queue locked for `watch_ns`, looks in the same way from outside
-//! ([`queued`]): it withdraws what it has announced, and takes the lock, queues, or leaves at its deadline.
+//! ([`slow_path`]): it withdraws what it has announced, and takes the lock, queues, or leaves at its deadline.
 //!
 //! T16: where the process has one CPU, a mutex' waiter is woken *without a mark*, one by each release that finds a queue. It
 //! does not come before the thread that has the CPU, which may acquire and release the lock a hundred thousand times until
@@ -67,32 +67,31 @@
 //!
 //! # Trace
 //!
-//! `pthread_mutex_lock` and `pthread_mutex_unlock` through the drop-in (`export.rs` of `preload` calls `mutex.rs` of `pthread`;
-//! a read-write lock begins in `rwlock.rs` instead). Files without a path are of this directory.
+//! `pthread_mutex_lock` and `pthread_mutex_unlock` through the drop-in, whose `mutex.rs` calls the fast path here (`rwlock.rs` for a
+//! read-write lock). Each way is one file of this directory, which reads from top to bottom.
 //!
 //! ```text
-//! lock, free          1  enter.rs    enter_uncontended   one compare-exchange of the word (T1), unless this thread has waited lately
-//!                                                    and finds the queue contended
-//! unlock, no waiter   2  release.rs  release_uncontended a restartable step: no CONTENDED bit, plain store (A1; linux/rseq)
-//! lock, held          3  mod.rs      acquire             one more try, unless it joins the spinners unseen; then
-//!                     4  acquire.rs  acquire_slow        spin_then_queue
-//!                     5  spin_queued.rs spin_in_turn     with more than two CPUs: in the queue of spinners; else
-//!                        spin.rs     spin                polls while the owner runs, within its budget (T2)
-//!                     6  queued.rs   join                locks the queue; WAITERS, fence (A1), links the node (T3, T4)
-//!                     7  acquire.rs  wait_for_turn       sleep_on; queue/node.rs, patience.rs sleep: futex_wait
-//! unlock, waiter      8  release.rs  release_contended   a compare-exchange, if the queue needs no service; else
-//!                     9  release.rs  release_slow        A: locks the queue, or pins it and leaves the rest to its holder (V1)
-//!                    10  plan.rs     Plan::choose        B: releases and sets WAKING (or promises) in one step; dequeues
-//!                    11  guard.rs    unlock_queue        C: unlocks the queue
-//!                    12  release.rs  Serviced::notify    D: queue/node.rs notify_all: linux/futex.rs wake
-//! the woken waiter   13  acquire.rs  contend             spins, acquires (T7); or queued.rs rejoin: the head, TIMED (T8)
+//! fast path     lock, free         1  enter_uncontended     one compare-exchange of the word (T1), unless this thread has waited lately
+//!                                                          and finds the queue contended
+//! (fast_path)   unlock, no waiter  2  release_uncontended   a restartable step: no CONTENDED bit, plain store (A1; linux/rseq)
+//!               lock, held         3  acquire               one more try, unless it joins the spinners unseen; then acquire_slow
+//! midpath       with CPUs to spare 4  spin_in_turn          in the queue of spinners (spin_queue.rs), whose head polls the lock
+//! (midpath)     else                  spin                  polls while the owner runs, within its budget (T2)
+//! slow path     queue              5  join                  locks the queue; WAITERS, fence (A1), links the node (T3, T4)
+//! (slow_path)   sleep              6  wait_for_turn         sleep_on, queue/node.rs park, Patience::sleep: futex_wait
+//! wake pass     unlock, waiter     7  release_contended     (fast_path) a compare-exchange, if the queue needs no service; else
+//! (wake_pass)                      8  release_slow          A: locks the queue, or pins it and leaves the rest to its holder (V1)
+//!                                  9  Plan::choose          B: releases and sets WAKING (or promises) in one step; dequeues
+//!                                 10  unlock_queue          C: unlocks the queue
+//!                                 11  Serviced::notify      D: queue/node.rs notify_all: linux/futex.rs wake
+//! slow path     the woken waiter  12  contend               polls, acquires (T7); or rejoin: the head, TIMED (T8)
 //! ```
 //!
 //! Releases have two entry points, [`LockCore::release_uncontended`] and [`LockCore::release_contended`], and
 //! [`LockCore::release`] for both in turn. [`LockCore::release_fair`] demands the lock for the longest waiter before that.
 //!
-//! Two words: a *service* of the queue is what a thread that has it locked does for the waiters (release.rs); a waiter
-//! *rechecks* the lock by itself when its own timer ends (patience.rs).
+//! Two words: a *service* of the queue is what a thread that has it locked does for the waiters ([`wake_pass`]); a waiter
+//! *rechecks* the lock by itself when its own timer ends ([`slow_path`]).
 //!
 //! # Invariants
 //!
@@ -100,7 +99,7 @@
 //! - **L1** (no lost wake-up) With the queue lock free: if `WAITERS` is set then there is no room for the head beside
 //!   the present holds, or `WAKING` is set (and the head is urgent, if it is a real-time waiter: U1), or a waiter that was
 //!   woken without a mark is on its way (T16), or the head is `TIMED` and a spinner is counted, or the head is `TIMED` and
-//!   rechecks by itself within its span ([`patience`]). A thread that ends the last of these conditions services the queue: a
+//!   rechecks by itself within its span (`Patience`). A thread that ends the last of these conditions services the queue: a
 //!   release (`needs_service`), an upgradable holder that came in (readers have room beside it), and a thread that withdraws
 //!   its announced state without acquiring, or was woken without a mark and leaves (T3, T4, T8, T9). The last
 //!   condition is the only one that leans on a timer, and only on two CPUs, for a head that backs off: a release whose
@@ -146,7 +145,7 @@
 //!   ([`Pacing::has_passed_woken`](spinpark_platform::Pacing)): it may be waiting for the CPU of one of them, which finds the
 //!   promise when it comes back for the lock. (To yield the CPU in the release would be to yield it with other locks held.)
 //! - **H3** (dependent readers) `HANDOFF` keeps new readers out, unless `TIMED` is set beside it. A waiter that demands the
-//!   lock of readers ends its demand by itself, and the readers that it kept out come in: see [`demand`]. So does a real-time
+//!   lock of readers ends its demand by itself, and the readers that it kept out come in: see [`slow_path`]. So does a real-time
 //!   waiter behind an upgrade, which keeps no time before it is woken.
 //! - **H2** (exit rule) A taken promise clears `HANDOFF` and `TIMED`; only a head that was woken after that, lost, and has
 //!   been losing for `starvation_ns` sets it again (or a fair release does). An upgrade, which goes before all others
@@ -160,7 +159,7 @@
 //!   come back before it. (If it leaves the service to the thread that has the queue locked, V1, it does not know the head, and
 //!   ends the demand of any.)
 //! - **R1** (free after unlock) A release that leaves the lock free is the last access to it, or is made under
-//!   the lock of a queue that is not empty: see [`release`].
+//!   the lock of a queue that is not empty: see [`wake_pass`].
 //! - **V1** (no release waits for a waiter) A thread that has the queue locked may be stopped, or wait for a fence. A
 //!   release that has to service the queue locks it or, in one compare-exchange of the queue lock's word, *pins* it and
 //!   asks its holder for a service. It then drops its hold and unpins: its last access. The holder does not unlock while there
@@ -211,25 +210,18 @@
 //! Checked by: loom models of mutex, rwlock and condvar in `verify` with mutants; native stress with 2, 16 and 256
 //! threads; the POSIX programs of `testkit`.
 
-mod acquire;
-mod demand;
-mod enter;
-mod foreign;
-mod guard;
-mod patience;
-mod plan;
-mod queued;
-mod release;
-mod spin;
-mod spin_queued;
+mod fast_path;
+mod midpath;
+mod slow_path;
+mod wake_pass;
 
-pub(crate) use acquire::Outcome;
-pub(crate) use spin::has_cpus_to_spare;
+pub(crate) use midpath::has_cpus_to_spare;
+pub(crate) use slow_path::Outcome;
 
-use spinpark_platform::{AtomicU32, Deadline, Look, Ordering::Relaxed, Platform};
+use spinpark_platform::{AtomicU32, Ordering::Relaxed, Platform};
 
 use crate::queue::{Ask, Owner, WaitQueue};
-use crate::word::{self, Want};
+use crate::word;
 
 /// A lock word with its queue: all state of a mutex or a read-write lock, 16 bytes.
 #[repr(transparent)]
@@ -268,27 +260,6 @@ impl<P: Platform> LockCore<P> {
     /// The lock's name among those that a thread remembers.
     pub(crate) fn key(&self) -> usize {
         ::core::ptr::from_ref(self) as usize
-    }
-
-    /// Acquires, or gives up. Takes part in spinning and queueing.
-    #[inline(never)] // for the drop-in's size
-    pub(crate) fn acquire(&self, want: Want, token: u32, deadline: Option<Deadline>) -> Outcome {
-        if want.is_write() {
-            P::returns_to(self.key());
-            if P::looked_in_vain() && self.joins_unseen() {
-                P::looked(Look::Omitted);
-                return self.acquire_slow(want, deadline);
-            }
-        }
-        let acquired = self.try_acquire(want, token);
-        if want.is_write() && has_cpus_to_spare::<P>() {
-            P::looked(if acquired { Look::Free } else { Look::Taken });
-        }
-        if acquired {
-            Outcome::Acquired
-        } else {
-            self.acquire_slow(want, deadline)
-        }
     }
 
     /// Makes the writer, which is the calling thread, release by [`LockCore::release_contended`], for an observer. A hint: a

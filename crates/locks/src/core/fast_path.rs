@@ -1,0 +1,261 @@
+//! The fast path: in and out of a lock in one step, without a wait.
+//!
+//! In (T1): at most one successful compare-exchange of the word; what cannot be had at once goes on as
+//! [`acquire_slow`](super::slow_path). Out (T5): a plain store by restartable step (A1), or a compare-exchange; what a waiter needs to
+//! know goes on as `release_slow` ([`wake_pass`](super::wake_pass)).
+
+use spinpark_platform::{
+    AtomicU32, Deadline, Look, Ordering::Acquire, Ordering::Relaxed, Ordering::Release as ReleaseOrder,
+    Platform,
+};
+
+use super::midpath::{has_cpus_to_spare, has_no_cpu_to_spare};
+use super::{LockCore, Outcome};
+use crate::queue::CONTENDED;
+use crate::word::{self, Release, Want};
+
+// ---- in
+
+impl<P: Platform> LockCore<P> {
+    /// T1 for an exclusive hold, guessing the word. `false` says nothing.
+    ///
+    /// A compare-exchange that fails takes the line from the owner. So a thread that has waited lately reads first whether the
+    /// queue is contended. To read always would cost a second transfer of each line that another CPU has written.
+    #[inline]
+    pub(crate) fn enter_uncontended(&self, token: u32) -> bool {
+        if P::reads_first() {
+            return self.look(|| self.enter_reading(token), token);
+        }
+        self.enter_free(word::write_hold(token)).is_ok()
+    }
+
+    /// T1 on a lock without holders and waiters. A compare-exchange with no load before it: the load would have to
+    /// wait for the read-modify-write of the release before, 5 cycles or more of a pair's 40.
+    #[inline]
+    pub(crate) fn enter_free(&self, new: u32) -> Result<u32, u32> {
+        self.word().compare_exchange(0, new, Acquire, Relaxed)
+    }
+
+    /// T1 by a thread that reads first. It goes on doing that as long as it finds flags: threads wait, or are on their way, and this
+    /// one passes them again and again.
+    #[inline(never)]
+    fn enter_reading(&self, token: u32) -> bool {
+        if self.queue.is_uncontended() {
+            return self.enter_free(word::write_hold(token)).is_ok();
+        }
+        // With CPUs to spare, each look counts.
+        !has_cpus_to_spare::<P>() && self.enter_past_flags(token)
+    }
+
+    /// T1 of a lock that is marked, or was lately.
+    #[inline(never)]
+    pub(crate) fn enter_past_flags(&self, token: u32) -> bool {
+        P::returns_to(self.key());
+        let seen = self.peek();
+        if !word::admits(seen, Want::Write) {
+            return false;
+        }
+        if seen & word::FLAGS != 0 {
+            P::reads_on();
+        }
+        let taken = word::taken(seen, Want::Write, token);
+        self.word().compare_exchange(seen, taken, Acquire, Relaxed).is_ok()
+    }
+
+    /// A look at the lock for an exclusive hold, by `acquire`. A thread whose looks have been in vain lately may join the spinners
+    /// without one ([`midpath`](super::midpath)). `false` says nothing.
+    #[inline(always)]
+    pub(crate) fn look(&self, acquire: impl FnOnce() -> bool, token: u32) -> bool {
+        if P::looked_in_vain() {
+            self.look_or_join(token)
+        } else {
+            acquire()
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn look_or_join(&self, token: u32) -> bool {
+        P::returns_to(self.key());
+        let acquired = !self.joins_unseen() && self.try_acquire(Want::Write, token);
+        if acquired {
+            P::looked(Look::Free);
+        }
+        acquired
+    }
+
+    /// T1: takes the lock if it can be had at once.
+    #[inline]
+    pub(crate) fn try_acquire(&self, want: Want, token: u32) -> bool {
+        let mut seen = self.peek();
+        while word::admits(seen, want) {
+            match self.word().compare_exchange_weak(seen, word::taken(seen, want, token), Acquire, Relaxed) {
+                Ok(_) => return true,
+                Err(now) => seen = now,
+            }
+        }
+        false
+    }
+
+    /// T1 for a reader, unless a writer waits awake for the readers to go: how many there are then, itself included. `None`
+    /// says nothing.
+    #[inline]
+    pub(crate) fn enter_invited(&self, want: Want) -> Option<u32> {
+        let mut seen = self.peek();
+        while word::invites(seen, want) {
+            let taken = word::taken(seen, want, 0);
+            match self.word().compare_exchange_weak(seen, taken, Acquire, Relaxed) {
+                Ok(_) => return Some(word::readers(taken)),
+                Err(now) => seen = now,
+            }
+        }
+        None
+    }
+
+    /// [`LockCore::enter_uncontended`] for a call that does not wait, and may be made again and again while the lock is held: it
+    /// always reads first.
+    #[inline]
+    pub(crate) fn try_uncontended(&self, token: u32) -> bool {
+        self.queue.is_uncontended() && self.enter_free(word::write_hold(token)).is_ok()
+    }
+
+    /// T1 for a call that does not wait. In a forked child, the parent's waiters keep no thread out.
+    #[inline]
+    pub(crate) fn try_once(&self, want: Want, token: u32) -> bool {
+        loop {
+            // A reader that waits behind all others does so in a try, too.
+            let passes = want != Want::ReadBehindWaiters;
+            if self.try_acquire(want, token) || passes && self.try_past_promise(want, token) {
+                return true;
+            }
+            if P::generation() == 0 || !self.adopt() {
+                return false;
+            }
+        }
+    }
+
+    /// T1 past a promise (T6): the lock is free, and the waiter for which it is kept may not run.
+    #[cold]
+    #[inline(never)]
+    fn try_past_promise(&self, want: Want, token: u32) -> bool {
+        let mut seen = self.peek();
+        while word::admits_past_promise(seen, want) {
+            let taken = word::taken(seen, want, token);
+            match self.word().compare_exchange_weak(seen, taken, Acquire, Relaxed) {
+                Ok(_) => return true,
+                Err(now) => seen = now,
+            }
+        }
+        false
+    }
+
+    /// Acquires, or gives up. Takes part in spinning and queueing.
+    #[inline(never)] // for the drop-in's size
+    pub(crate) fn acquire(&self, want: Want, token: u32, deadline: Option<Deadline>) -> Outcome {
+        if want.is_write() {
+            P::returns_to(self.key());
+            if P::looked_in_vain() && self.joins_unseen() {
+                P::looked(Look::Omitted);
+                return self.acquire_slow(want, deadline);
+            }
+        }
+        let acquired = self.try_acquire(want, token);
+        if want.is_write() && has_cpus_to_spare::<P>() {
+            P::looked(if acquired { Look::Free } else { Look::Taken });
+        }
+        if acquired {
+            Outcome::Acquired
+        } else {
+            self.acquire_slow(want, deadline)
+        }
+    }
+}
+
+// ---- out
+
+impl<P: Platform> LockCore<P> {
+    /// T5: gives up the hold `release`.
+    #[inline]
+    pub(crate) fn release(&self, release: Release) {
+        if !self.release_uncontended(release) {
+            self.release_contended(release);
+        }
+    }
+
+    /// T5 if no other thread needs to know: by the writer, probably the calling thread, of a lock whose queue is uncontended
+    /// (A1). On `false` nothing was done, and [`LockCore::release_contended`] remains.
+    #[inline(always)]
+    pub(crate) fn release_uncontended(&self, release: Release) -> bool {
+        match release {
+            Release::Write | Release::WriteToWait => {
+                P::release_unless::<CONTENDED>(self.queue.guard_word(), self.word(), || {
+                    word::write_hold(P::thread_token())
+                })
+            }
+            Release::Read | Release::Upgradable => self.release_in_one_step(release, self.peek()),
+        }
+    }
+
+    /// T5 of a lock that has, or lately had, waiters.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn release_contended(&self, release: Release) {
+        if matches!(release, Release::Read | Release::Upgradable) {
+            return self.release_slow(release);
+        }
+        let seen = self.peek();
+        let key = self.key();
+        let timed = P::is_timed(key);
+        if word::is_mere_hold(seen, release) && !timed && P::ends_contended(key) {
+            self.queue.end_attention();
+            if !self.release_in_one_step(release, seen) {
+                // A3: a waiter has marked the lock meanwhile, and this release may leave it asleep.
+                self.queue.restore_attention();
+                self.release_slow(release);
+            }
+            return;
+        }
+        if !self.release_in_one_step(release, seen) {
+            self.release_slow(release);
+        }
+        if timed {
+            P::turn_ends(key);
+        }
+    }
+
+    /// T5, to the longest waiter if there is one and the lock becomes free: demands the hand-off on its behalf.
+    #[inline]
+    pub(crate) fn release_fair(&self, release: Release) {
+        let seen = self.peek();
+        let frees = word::has_waiters(seen) && !word::is_held(word::released(seen, release));
+        if !frees || !self.release_to_head(release) {
+            self.release(release);
+        }
+    }
+
+    /// T5 from a word that was just seen, if no other thread needs to know; on `false` nothing was done.
+    #[inline]
+    fn release_in_one_step(&self, release: Release, seen: u32) -> bool {
+        let after = word::released(seen, release);
+        // A forked child may have inherited flags that mean nothing here; the slow path knows.
+        let uncontended = word::is_mere_hold(seen, release)
+            || (!word::is_foreign(seen)
+                && !word::needs_service(seen, after, release, self.returns(seen, release))
+                && P::generation() == 0);
+        uncontended && {
+            // H4: threads that run have passed the waiter that was woken for long. It may be waiting for the CPU of one of them.
+            let promises = word::is_waking(seen) && word::is_write_held(seen) && P::has_passed_woken();
+            let after = if promises { after | word::HANDOFF } else { after };
+            self.word().compare_exchange(seen, after, ReleaseOrder, Relaxed).is_ok()
+        }
+    }
+
+    /// Whether the releasing thread is about to come back for the lock, so that a head that keeps its own time is better left
+    /// asleep.
+    pub(super) fn returns(&self, seen: u32, release: Release) -> bool {
+        release == Release::Write
+            && word::is_timed(seen)
+            && has_no_cpu_to_spare::<P>()
+            && P::returns_soon(self.key())
+    }
+}

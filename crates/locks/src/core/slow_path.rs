@@ -1,0 +1,1089 @@
+//! The slow path: a thread that cannot have the lock at once spins ([`midpath`](super::midpath)), queues, sleeps, contends as it is woken,
+//! and queues again.
+//!
+//! Each step of a waiter on the queue (it joins, joins again, requests a hand-off, leaves) holds the queue lock. One
+//! compare-exchange of the word either acquires, or records the waiter and withdraws
+//! what the thread was counted as; then the thread services the queue itself if others relied on it (L1).
+//!
+//! # Requests over readers
+//!
+//! How long a starved waiter keeps readers out: a demand over readers has pauses.
+//!
+//! Gives: a writer gets its turn past independent readers whose holds overlap; and yet readers that depend on each other (one
+//! holds the lock for reading and waits for another thread's read, as in a parallel loop under a read lock) lose about a
+//! quarter of the time. glibc's default kind promises that those go on. Does not give: a bound on the writer's wait while
+//! dependent readers hold the lock; as on glibc, it then waits until they leave it, and is handed it.
+//!
+//! A demand (`HANDOFF`) keeps new readers out. If one inside waits for them, none leaves and the lock never becomes free by
+//! it; no lock can tell such readers from slow ones. So the waiter rechecks its demand after `demand_ns`. If some of the
+//! readers have left since, the demand goes on for as long as it has lasted. Else comes a *pause* (`HANDOFF` with `TIMED`):
+//! the readers that it has kept out come in, and others after them, for three times as long. (Also if none is queued: a
+//! thread that only tries may come again and again.) The demand after that lasts twice as long as this one, up to
+//! `reader_patience_ns`: readers that hold the lock for a time `h`, up to that, delay the writer by less than `9h`.
+//!
+//! In a pause the release that leaves the lock free hands it over (H1), so a free lock never waits for the pause to end.
+//! Beside a waiter that was woken, and perhaps does not run, there is no demand in the pause: that waiter, or a real-time
+//! head, is awake for a free lock.
+//!
+//! - H3 in detail: a waiter that demands the lock of readers rechecks its demand by itself, and so does one in a pause.
+//!   So neither lasts. (If its thread does not run, a reader that has waited for `reader_patience_ns` comes in by
+//!   itself.)
+
+use spinpark_platform::{
+    AtomicU32, Clock, Deadline, Event, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed,
+    Ordering::Release as ReleaseOrder, Platform, Spin, Spinning, Wait,
+};
+
+use super::midpath::{has_cpus_to_spare, has_no_cpu_to_spare, Polls, Spun};
+use super::wake_pass::Serviced;
+use super::LockCore;
+use crate::queue::{Ask, Notice, Owner, QueueGuard, Roused, WaitNode};
+use crate::word::{self, Announced, Release, Want};
+
+// ---- the wait, from the first spin to the last wake-up
+
+/// How an attempt to acquire ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// The lock is held.
+    Acquired,
+    /// The deadline passed.
+    TimedOut,
+    /// Readers may be in slots, and the lock is wanted alone: the thread that wants it revokes the bias and tries again (G3 in
+    /// [`bias`](crate::bias)).
+    Biased,
+    /// X1: other code has written the word. The lock is not held, and the thread is not in its queue.
+    Foreign,
+}
+
+impl Outcome {
+    fn of(acquired: bool) -> Self {
+        if acquired {
+            Self::Acquired
+        } else {
+            Self::TimedOut
+        }
+    }
+}
+
+fn is_past<P: Platform>(deadline: Option<Deadline>) -> bool {
+    deadline.is_some_and(|deadline| deadline.left::<P>() == 0)
+}
+
+impl<P: Platform> LockCore<P> {
+    /// Acquires for `want`, or gives up.
+    pub(crate) fn acquire_slow(&self, want: Want, deadline: Option<Deadline>) -> Outcome {
+        self.note_wait(want);
+        let outcome = self.spin_then_queue(want, P::thread_token(), deadline);
+        if outcome == Outcome::Acquired && want == Want::Upgradable && word::has_waiters(self.peek()) {
+            self.service_now(); // L1: readers behind this one have room beside it
+        }
+        outcome
+    }
+
+    fn spin_then_queue(&self, want: Want, token: u32, deadline: Option<Deadline>) -> Outcome {
+        let backs_off = self.backs_off_for(want);
+        let spun = self.spin_in_turn(want, token, deadline).unwrap_or_else(|| {
+            self.adopt();
+            if backs_off {
+                Spun::Stopped(Announced::None)
+            } else {
+                self.spin(want, token, deadline)
+            }
+        });
+        let announced = match spun {
+            Spun::Acquired => {
+                self.time_turn(want, false);
+                return Outcome::Acquired;
+            }
+            Spun::Stopped(announced) => announced,
+        };
+        if is_past::<P>(deadline) {
+            P::queues();
+            return Outcome::of(self.give_up(want, token, announced) || self.last_look(want, token));
+        }
+        let node = WaitNode::new(want, token, core::ptr::null());
+        let patience = Self::patience(&node);
+        P::queues(); // late: what the node asks takes a system call
+        let (joined, timed) = self.join(&node, announced, backs_off && !node.is_realtime(), deadline);
+        match joined {
+            Joined::Acquired => {
+                self.time_turn(want, false);
+                Outcome::Acquired
+            }
+            Joined::Queued => {
+                P::sleeps_for(self.key()); // T17
+                let patience = if timed { patience.lets_owner_go_on::<P>() } else { patience };
+                self.wait_in_queue(&node, patience, deadline)
+            }
+            Joined::Biased => Outcome::Biased,
+            Joined::Foreign => Outcome::Foreign,
+            Joined::TimedOut => Outcome::TimedOut,
+        }
+    }
+
+    /// Has the turn of a thread that waited for it, perhaps in the queue, timed now and then: see [`Platform::spinning`].
+    #[inline(never)] // for the drop-in's size
+    fn time_turn(&self, want: Want, queued: bool) {
+        if want.is_write() && P::wants_time(self.key(), queued) {
+            // So that the release is not a plain store, which nothing can time.
+            if let Some(drawn) = self.queue().begin_attention(P::may_mark()) {
+                P::turn_begins(self.key(), drawn);
+            }
+        }
+    }
+
+    /// Waits in the queue, where `node` is linked or dequeued, until the lock is held or `deadline` passes, or the word is
+    /// found to be foreign.
+    ///
+    /// Also the end of every wait on a condition variable whose waiter was moved here.
+    pub(crate) fn wait_queued(&self, node: &WaitNode<P>, deadline: Option<Deadline>) -> Outcome {
+        self.note_wait(node.want);
+        self.wait_in_queue(node, Self::patience(node), deadline)
+    }
+
+    /// Only writers guess that a lock is free ([`LockCore::enter_uncontended`]), and have turns.
+    #[inline(never)] // for the drop-in's size
+    fn note_wait(&self, want: Want) {
+        if want.is_write() {
+            P::waits_for(self.key());
+        }
+    }
+
+    /// A real-time waiter keeps its time from the start, until it demands the lock.
+    fn patience(node: &WaitNode<P>) -> Patience {
+        let patience = Patience::on_arrival::<P>(node.want);
+        if node.is_realtime() {
+            patience.until_starved()
+        } else {
+            patience
+        }
+    }
+
+    fn wait_in_queue(&self, node: &WaitNode<P>, patience: Patience, deadline: Option<Deadline>) -> Outcome {
+        let outcome = self.wait_for_turn(node, patience, deadline);
+        if outcome == Outcome::Acquired {
+            self.time_turn(node.want, true);
+        }
+        outcome
+    }
+
+    fn wait_for_turn(
+        &self,
+        node: &WaitNode<P>,
+        mut patience: Patience,
+        deadline: Option<Deadline>,
+    ) -> Outcome {
+        loop {
+            let mut hands_over = false;
+            let joined = match self.sleep_on(node, patience, deadline) {
+                Notice::Granted => return Outcome::Acquired,
+                Notice::Released => return self.acquire(node.want, node.token, deadline),
+                notice @ (Notice::Woken | Notice::Beside) => {
+                    // T7: this thread is the one for which WAKING is set; or no mark stands for it (T12, T16).
+                    let is_marked = notice == Notice::Woken;
+                    let announced = if is_marked { Announced::Waking } else { Announced::Unmarked };
+                    let backs_off = !node.is_realtime() && self.backs_off_for(node.want);
+                    self.rouse_others(node, patience);
+                    // A stream of readers passes a real-time writer once.
+                    let passed = node.is_realtime() && word::readers(self.peek()) > 0;
+                    let starved = if is_marked || node.is_realtime() {
+                        passed || patience.is_over::<P>() && (!backs_off || patience.rechecks_early())
+                    } else {
+                        patience.is_over_unmarked::<P>()
+                    };
+                    if let Spun::Acquired = self.contend(node, announced, starved, backs_off, deadline) {
+                        return Outcome::Acquired;
+                    }
+                    if is_past::<P>(deadline) {
+                        return Outcome::of(self.give_up(node.want, node.token, announced));
+                    }
+                    patience = match (backs_off, starved) {
+                        (_, true) => patience,
+                        (true, false) => patience.lets_owner_go_on::<P>(),
+                        (false, false) if is_marked => patience.until_starved(),
+                        (false, false) => patience,
+                    };
+                    hands_over = starved;
+                    self.rejoin(node, announced, starved, deadline)
+                }
+                // Nothing but the deadline ends a sleep without a recheck: what the kernel says of its clock is not asked again.
+                Notice::TimedOut if patience.has_no_timer() || is_past::<P>(deadline) => {
+                    return Outcome::of(
+                        self.time_out(node, patience) || self.last_look(node.want, node.token),
+                    );
+                }
+                Notice::TimedOut if patience.is_watch_due::<P>() => {
+                    let (joined, is_waking) = self.watch(node, patience.saw_waking());
+                    patience.has_watched::<P>(is_waking);
+                    joined
+                }
+                Notice::TimedOut if !patience.rechecks() => Joined::Queued, // a clock was a little ahead
+                Notice::TimedOut if patience.is_demanding() => {
+                    self.consider_demand(node, &mut patience);
+                    Joined::Queued
+                }
+                Notice::TimedOut if node.is_realtime() && self.comes_later(node, &mut patience) => {
+                    Joined::Queued
+                }
+                Notice::TimedOut if patience.is_over::<P>() => {
+                    hands_over = !node.want.joins_readers();
+                    if !hands_over {
+                        patience = Patience::on_arrival::<P>(node.want); // a reader asks again and again
+                    }
+                    self.recheck(node, true)
+                }
+                Notice::TimedOut if patience.rechecks_early() => {
+                    // One that was roused (T17) has let its owner go on for a part of the time only.
+                    if patience.is_recheck_due::<P>() {
+                        patience = patience.lets_owner_go_on::<P>();
+                    }
+                    self.recheck(node, false)
+                }
+                // It was roused by a thread that left it asleep, and does not come back; or the two clocks disagree by a little.
+                Notice::TimedOut => self.recheck(node, false),
+            };
+            match joined {
+                Joined::Acquired => return Outcome::Acquired,
+                Joined::Queued if hands_over => {
+                    patience.demands::<P>(node.rechecks(), self.peek());
+                    self.await_hand_over(node, patience);
+                }
+                Joined::Queued => {}
+                // G3: only of a waiter that was woken beside another, and was in no flag meanwhile.
+                Joined::Biased => return Outcome::Biased,
+                Joined::Foreign => return Outcome::Foreign,
+                Joined::TimedOut => return Outcome::TimedOut,
+            }
+        }
+    }
+
+    /// T13: rouses waiters behind this one if it has waited for long.
+    fn rouse_others(&self, node: &WaitNode<P>, patience: Patience) {
+        let seen = self.peek();
+        // A promised lock is idle until it is taken.
+        let waits = node.want.is_write()
+            && !node.is_realtime()
+            && word::has_waiters(seen)
+            && !word::is_promised(seen);
+        if waits && has_cpus_to_spare::<P>() && patience.is_long::<P>() {
+            self.rouse(!node.was_roused(P::TUNING.deep_sleep_ns));
+        }
+    }
+
+    /// Sleeps until notified, until the next recheck or until it is roused for one (T17), or until `deadline`.
+    #[inline(never)] // for the drop-in's size
+    fn sleep_on(&self, node: &WaitNode<P>, patience: Patience, deadline: Option<Deadline>) -> Notice {
+        let may_be_left = self.may_be_left(node, patience);
+        P::or_leave(&|| self.abandon(node.want, self.time_out(node, patience)), || {
+            node.park(deadline, |word, expected, deadline| {
+                if !may_be_left {
+                    return patience.sleep::<P>(word, expected, deadline);
+                }
+                P::notes_sleep(self.key(), word);
+                let slept = patience.sleep::<P>(word, expected, deadline);
+                if P::was_roused(self.key(), word) {
+                    Wait::TimedOut
+                } else {
+                    slept
+                }
+            })
+        })
+    }
+
+    /// T17: whether a release may leave the waiter asleep because its thread comes back for the lock ([`LockCore::returns`]).
+    fn may_be_left(&self, node: &WaitNode<P>, patience: Patience) -> bool {
+        has_no_cpu_to_spare::<P>() && node.want.is_write() && !node.is_realtime() && patience.may_be_left()
+    }
+
+    /// Whether a waiter leaves the lock to its owner for a while instead of taking turns with it, because that gets more work
+    /// done ([`Platform::spinning`]). With CPUs to spare, it watches the lock from afar instead.
+    fn backs_off_for(&self, want: Want) -> bool {
+        want.is_write()
+            && has_no_cpu_to_spare::<P>()
+            && P::spinning(self.key()) == Spinning::BackOff
+            && P::has_fine_timers()
+    }
+
+    /// T7: the woken waiter contends with running threads.
+    ///
+    /// A real-time waiter polls once: its CPU may be the owner's. So does, with CPUs to spare, one that has starved: it demands the lock.
+    fn contend(
+        &self,
+        node: &WaitNode<P>,
+        announced: Announced,
+        starved: bool,
+        backs_off: bool,
+        deadline: Option<Deadline>,
+    ) -> Spun {
+        let (want, token) = (node.want, node.token);
+        if node.is_realtime() {
+            return self.poll(want, token, announced, Polls::Once, deadline);
+        }
+        let polls = if backs_off || starved && has_cpus_to_spare::<P>() { Polls::Once } else { Polls::Alone };
+        let poll = || self.poll(want, token, announced, polls, deadline);
+        let owns = || word::owner(self.peek()) == token;
+        // Only of a writer does the word tell whether it has the lock by now; and not of one that has locked it before.
+        if want.is_exclusive() && !owns() {
+            P::or_leave(&|| self.abandon(want, owns() || self.give_up(want, token, announced)), poll)
+        } else {
+            poll()
+        }
+    }
+
+    /// T8: the next release hands the lock over: mostly in no time, so a sleep would only delay all waiters.
+    fn await_hand_over(&self, node: &WaitNode<P>, patience: Patience) {
+        if P::can_spin(Spin::HandOver) {
+            let notified = P::or_leave(&|| self.abandon(node.want, self.time_out(node, patience)), || {
+                node.watch(P::TUNING.spin_ns)
+            });
+            P::spun(Spin::HandOver, notified);
+        }
+    }
+
+    /// T9: the deadline has passed, or the thread leaves its call by unwinding. `true` if the lock came first.
+    fn time_out(&self, node: &WaitNode<P>, patience: Patience) -> bool {
+        if self.leave(node) {
+            P::event(Event::TimedOut);
+            return false;
+        }
+        // Dequeued just now: the notification is on its way, and comes first (Q3).
+        match self.sleep_on(node, patience.until_dequeued(), None) {
+            Notice::Granted => true,
+            Notice::Woken => self.give_up(node.want, node.token, Announced::Waking),
+            Notice::Beside => self.give_up(node.want, node.token, Announced::Unmarked),
+            Notice::Released | Notice::TimedOut => false,
+        }
+    }
+
+    /// `core.T1` at the deadline: the lock may be free, as the thread that was woken for it, or to which it is promised, need not have run.
+    #[cold]
+    #[inline(never)] // for the drop-in's size
+    fn last_look(&self, want: Want, token: u32) -> bool {
+        self.try_once(want, token)
+    }
+
+    /// T11: the thread leaves its call by unwinding, and its node is out: it gives up the lock if that `came` first.
+    #[cold]
+    #[inline(never)]
+    fn abandon(&self, want: Want, came: bool) {
+        if came {
+            self.release_contended(match want {
+                Want::Write | Want::Lock | Want::Upgrade => Release::Write,
+                Want::Read | Want::ReadAgain | Want::ReadBehindWaiters => Release::Read,
+                Want::Upgradable => Release::Upgradable,
+            });
+        }
+    }
+}
+
+// ---- steps on the queue
+
+/// T13: a waiter that came late rouses as many, from the head of the queue on, roused before or not: it starts so many
+/// wake-ups at a time. This and the next two are from the simulator (`notes/tuning.md`, "Longest waits").
+const LATE_ROUSES: usize = 8;
+/// T13: one that came in time rouses as many that have not been roused: one for its own turn, and one more.
+const ROUSES: usize = 2;
+/// T13: how far from the head those may be. Further ones would sleep deeply again before their turns come.
+const ROUSED_OF: usize = 16;
+
+/// What a thread does about a promise that was made to another one (H4).
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Promise {
+    /// It leaves the lock to that one.
+    Heeds,
+    /// It takes the lock first; the promise is a demand then.
+    Passes,
+    /// It takes the lock, and does not count on that one.
+    Ends,
+}
+
+impl Promise {
+    /// What the waiter of `node` does.
+    fn of<P: Platform>(node: &WaitNode<P>) -> Self {
+        if node.is_realtime() {
+            Self::Passes
+        } else {
+            Self::Heeds
+        }
+    }
+}
+
+/// How an attempt to queue ended.
+enum Joined {
+    /// There was room: the lock is this thread's, the node is out.
+    Acquired,
+    /// The node is linked.
+    Queued,
+    /// G3: no thread may queue for an exclusive hold while readers may be in slots. The node is out.
+    Biased,
+    /// X1: other code has written the word. Nothing was done to it; the node is out.
+    Foreign,
+    /// T9: the deadline passed first. The node is out, and the thread is in no flag.
+    TimedOut,
+}
+
+impl<P: Platform> LockCore<P> {
+    /// T3: takes the lock if there is room now, else records this thread with `flags` and withdraws what it has announced.
+    ///
+    /// A thread that was woken for the lock ends a promise. The caller holds the queue lock.
+    fn acquire_or_mark(
+        &self,
+        queue: Option<&QueueGuard<'_, P, Self>>,
+        want: Want,
+        token: u32,
+        announced: Announced,
+        flags: u32,
+        promise: Promise,
+    ) -> Joined {
+        let fenced = queue.is_some_and(|queue| queue.had_attention());
+        // H3: beside `TIMED`, a demand would be a pause.
+        let ends = if flags & word::HANDOFF == 0 { 0 } else { word::TIMED };
+        let mut seen = self.peek();
+        let mut announced = announced;
+        loop {
+            if word::is_foreign(seen) {
+                return Joined::Foreign;
+            }
+            let promise = if announced == Announced::Waking { Promise::Ends } else { promise };
+            let free = match promise {
+                Promise::Heeds => word::admits(seen, want),
+                Promise::Passes | Promise::Ends => word::admits_past_promise(seen, want),
+            };
+            let rest = word::withdraw(seen, announced);
+            let biased = want.is_exclusive() && word::has_slots(seen);
+            let (new, order) = if biased {
+                (rest, ReleaseOrder)
+            } else if free && promise == Promise::Ends {
+                (word::taken_as_promised(rest, want, token), Acquire)
+            } else if free {
+                (word::taken(rest, want, token), Acquire)
+            } else {
+                (rest & !ends | flags, ReleaseOrder)
+            };
+            match self.word().compare_exchange_weak(seen, new, order, Relaxed) {
+                Ok(_) if biased => return Joined::Biased,
+                Ok(_) if free => return Joined::Acquired,
+                Ok(_) if fenced || !word::marks_in_passing(seen, new) => return Joined::Queued,
+                Ok(_) => {
+                    // A1
+                    P::or_leave(&|| self.abandon_marked(queue, want, flags), || P::heavy_fence());
+                    seen = self.peek();
+                    if word::has_waiters(seen) {
+                        return Joined::Queued;
+                    }
+                    announced = Announced::None; // withdrawn with the mark that was wiped out
+                }
+                Err(now) => seen = now,
+            }
+        }
+    }
+
+    /// T11: the thread leaves its call in the fence, by which it has the queue locked: that is as it was, but for what `flags` say.
+    #[cold]
+    #[inline(never)]
+    #[allow(unsafe_code)] // see `QueueGuard::taken_over`
+    fn abandon_marked(&self, queue: Option<&QueueGuard<'_, P, Self>>, want: Want, flags: u32) {
+        let Some(queue) = queue else { return };
+        // SAFETY: the thread does not go on in the frame that has the guard. Nor is that frame's guard dropped: a program that can run
+        // this is built without unwinding of Rust frames (the drop-in).
+        let queue = unsafe { queue.taken_over() };
+        let heads = flags & (word::TIMED | word::HANDOFF) != 0;
+        self.settle_flags(queue.head().is_some(), heads, want);
+        self.service_and_unlock(queue);
+    }
+
+    /// T15: locks the queue for the waiter of `node`, which is not in it. While another thread has it locked, which perhaps does not
+    /// run, the waiter looks at the lock by itself, as those do that are queued (L3): it takes a free one, whatever is promised. It has
+    /// withdrawn by then what it has `announced`, on which others rely.
+    fn enter_queue(
+        &self,
+        node: &WaitNode<P>,
+        announced: &mut Announced,
+        deadline: Option<Deadline>,
+    ) -> Result<QueueGuard<'_, P, Self>, Joined> {
+        let mut span = P::TUNING.watch_ns;
+        let mut waited = 0_u64;
+        loop {
+            let left = || deadline.map_or(u64::MAX, Deadline::left::<P>);
+            if let Some(queue) = self.lock_queue_within(&|| span.min(left())) {
+                return Ok(queue);
+            }
+            waited = waited.saturating_add(span);
+            // H3, as in `recheck`: a reader inside may wait for this one.
+            let joins = node.want.joins_readers() && waited >= P::TUNING.reader_patience_ns;
+            let want = if joins { Want::ReadAgain } else { node.want };
+            let joined = self.acquire_or_mark(None, want, node.token, *announced, 0, Promise::Passes);
+            let withdrawn = core::mem::replace(announced, Announced::None) != Announced::None;
+            if !matches!(joined, Joined::Acquired) && (withdrawn || matches!(joined, Joined::Foreign)) {
+                self.service_now(); // L1; X2
+            }
+            match joined {
+                Joined::Queued => {} // as it was, but for what it had announced
+                joined => return Err(joined),
+            }
+            if left() == 0 {
+                P::event(Event::TimedOut);
+                return Err(Joined::TimedOut);
+            }
+            span = span.saturating_mul(2).min(P::TUNING.longest_watch_ns);
+        }
+    }
+
+    /// T3: queues behind all others of its rank; an upgrade before all others, which wait for its thread's own hold.
+    ///
+    /// One that `backs_off` and is the first keeps its own time at once (`TIMED`), so that the next release need not wake it.
+    /// Returns whether that is so.
+    fn join(
+        &self,
+        node: &WaitNode<P>,
+        mut announced: Announced,
+        backs_off: bool,
+        deadline: Option<Deadline>,
+    ) -> (Joined, bool) {
+        let mut queue = match self.enter_queue(node, &mut announced, deadline) {
+            Ok(queue) => queue,
+            Err(joined) => return (joined, false),
+        };
+        // Not beside a woken waiter: if that comes back, it goes to the head, and is served by this one's demand.
+        let timed = backs_off && queue.head().is_none() && !word::is_waking(self.peek());
+        let flags = if timed { word::WAITERS | word::TIMED } else { word::WAITERS };
+        let joined =
+            self.acquire_or_mark(Some(&queue), node.want, node.token, announced, flags, Promise::of(node));
+        if let Joined::Queued = joined {
+            if node.want == Want::Upgrade {
+                self.word().fetch_and(!word::TIMED, Relaxed); // of the head before it; U1: of a real-time head, too
+            }
+            queue.push(node);
+        }
+        if !matches!(joined, Joined::Acquired) {
+            self.service_and_unlock(queue); // L1: the announced state may have been what the head relied on
+        }
+        (joined, timed)
+    }
+
+    /// T8: the woken waiter lost to a running thread: back to the head, with a timer, or with a demand if `starved`. One that was woken
+    /// without a mark gets neither; if it has `starved`, the next one is with a mark (T16).
+    fn rejoin(
+        &self,
+        node: &WaitNode<P>,
+        mut announced: Announced,
+        starved: bool,
+        deadline: Option<Deadline>,
+    ) -> Joined {
+        let is_unmarked = announced == Announced::Unmarked && !node.is_realtime();
+        let mut queue = match self.enter_queue(node, &mut announced, deadline) {
+            Ok(queue) => queue,
+            Err(joined) => return joined,
+        };
+        // T16: several may be on their way. None of them passes one that has demanded the lock, which is the first, nor one that has
+        // starved. (Beside `WAKING`, a demand is that waiter's, H1.)
+        let seen = self.peek();
+        let demanded = word::wants_handoff(seen) && !word::is_waking(seen);
+        // An upgrade that came meanwhile stays first (this waiter waits for its thread's hold), and so does a real-time waiter.
+        let first = queue.would_lead(node) && !node.is_realtime();
+        let heads = match (starved, first) {
+            _ if is_unmarked => 0,
+            (true, _) => word::HANDOFF,
+            // On two CPUs, a release may leave it to its own timer (`returns`).
+            (false, true) if !has_no_cpu_to_spare::<P>() || P::has_fine_timers() => word::TIMED,
+            (false, _) => 0,
+        };
+        let flags = word::WAITERS | heads;
+        let promise = Promise::of(node);
+        let joined = self.acquire_or_mark(Some(&queue), node.want, node.token, announced, flags, promise);
+        if let Joined::Queued = joined {
+            node.reset();
+            node.set_starved(is_unmarked && starved);
+            if is_unmarked {
+                node.set_rechecks(false);
+                queue.push_behind_owed(node, demanded);
+            } else {
+                node.set_rechecks(starved && !word::is_write_held(self.peek()));
+                queue.push_again(node);
+            }
+            if heads & word::HANDOFF != 0 {
+                self.note_demand();
+            }
+        }
+        if !matches!(joined, Joined::Acquired) {
+            self.service_and_unlock(queue); // L1: the announced state may have been what the head relied on; X2
+        }
+        joined
+    }
+
+    /// The head has demanded the lock. Beside `WAKING` it is not owed that yet: the waiter that is on its way comes first, and ends
+    /// the demand (H1).
+    fn note_demand(&self) {
+        if !word::is_waking(self.peek()) {
+            P::event(Event::DemandedHandoff);
+        }
+    }
+
+    /// Lets in or wakes waiters that can come in beside the present holders, and unlocks the queue. For a caller that keeps the lock
+    /// alive: it holds it, or waits for it.
+    #[inline(never)] // for the drop-in's size
+    pub(super) fn service_and_unlock(&self, mut queue: QueueGuard<'_, P, Self>) {
+        let serviced = self.service(&mut queue, None);
+        serviced.unlock_and_notify(queue);
+    }
+
+    /// [`LockCore::service_and_unlock`], or leaves that to the thread that has the queue locked (V1).
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn service_now(&self) {
+        if let Some(queue) = self.lock_queue_or(Ask::Service) {
+            self.service_and_unlock(queue);
+        }
+    }
+
+    /// Whether a real-time waiter, whose time is up, does not recheck: one of a higher priority is queued, or the lock is free
+    /// for one that was woken and may be on its way. It waits for a woken one once only: that may be kept from its CPU (T12). It
+    /// rechecks behind an upgrade, which keeps no time before it is woken: else a demand might have no waiter that rechecks it
+    /// (H2).
+    #[cold]
+    #[inline(never)]
+    fn comes_later(&self, node: &WaitNode<P>, patience: &mut Patience) -> bool {
+        let queue = self.lock_queue();
+        let leads = queue.head().is_none_or(|head| core::ptr::eq(head, node) || head.want == Want::Upgrade);
+        let seen = self.peek();
+        let is_owed = word::is_waking(seen) && !word::is_held(seen);
+        let later = !leads || (is_owed && !patience.rechecks_early());
+        if later {
+            patience.rechecks_later::<P>(leads);
+        }
+        later
+    }
+
+    /// The waiter rechecks by itself: it takes the lock, or, if its patience is over, `demands` it.
+    ///
+    /// A reader demands nothing, but now comes in beside other readers whatever writer is owed the lock: one of those
+    /// readers may be waiting for this one, and the writer has not let it in by itself (H3): its thread does not run,
+    /// perhaps.
+    fn recheck(&self, node: &WaitNode<P>, demands: bool) -> Joined {
+        self.recheck_as(self.lock_queue(), node, demands, Promise::of(node))
+    }
+
+    /// T14: the waiter has slept for long, and looks at the lock, because a thread that was woken before it may not run. If the lock is
+    /// free, it takes it, whatever is promised, and with it the part of that thread. If a waiter was on its way already when it `saw`
+    /// the lock last, and still is, it ends that one's part if the head does not look by itself or is this waiter: the next release
+    /// wakes a waiter again. (L3)
+    ///
+    /// Returns whether a waiter is on its way.
+    #[cold]
+    #[inline(never)]
+    fn watch(&self, node: &WaitNode<P>, saw: bool) -> (Joined, bool) {
+        let mut seen = self.peek();
+        // A reader that waits behind all others passes them only if the one that was woken has not come for a while.
+        let is_late = node.want != Want::ReadBehindWaiters || saw && word::is_waking(seen);
+        if is_late && word::admits_past_promise(seen, node.want) {
+            // The holder of the queue may be stopped as well: then the waiter can only look again later.
+            let Some(queue) = self.lock_queue_within(&|| P::TUNING.watch_ns) else {
+                return (Joined::Queued, false);
+            };
+            let joined = self.recheck_as(queue, node, false, Promise::Ends);
+            seen = self.peek();
+            while matches!(joined, Joined::Acquired) && word::is_waking(seen) {
+                let alone = word::withdraw(seen, Announced::Waking);
+                match self.word().compare_exchange_weak(seen, alone, Relaxed, Relaxed) {
+                    Ok(_) if word::has_waiters(alone) && !word::is_write_held(alone) => {
+                        self.service_now(); // another one may have room beside a reader
+                        break;
+                    }
+                    Ok(_) => break,
+                    Err(now) => seen = now,
+                }
+            }
+            return (joined, false);
+        }
+        if saw && word::is_waking(seen) {
+            let Some(queue) = self.lock_queue_within(&|| P::TUNING.watch_ns) else {
+                return (Joined::Queued, true);
+            };
+            let keeps_time = |head: &WaitNode<P>| head.mutex.is_null() && !core::ptr::eq(head, node);
+            if !queue.head().is_none_or(keeps_time) && word::is_waking(self.peek()) {
+                self.word().fetch_and(!(word::WAKING | word::TIMED), Relaxed);
+                self.service_and_unlock(queue);
+                return (Joined::Queued, false);
+            }
+        }
+        (Joined::Queued, word::is_waking(seen))
+    }
+
+    #[inline(never)] // for the drop-in's size
+    fn recheck_as(
+        &self,
+        mut queue: QueueGuard<'_, P, Self>,
+        node: &WaitNode<P>,
+        demands: bool,
+        promise: Promise,
+    ) -> Joined {
+        let was_head = queue.head().is_some_and(|head| core::ptr::eq(head, node));
+        // A writer was put at the head; only an upgrade goes before that. If it is not linked, it was dequeued just now.
+        let demand = if demands { word::HANDOFF } else { 0 };
+        let (want, demand) =
+            if node.want.joins_readers() { (Want::ReadAgain, 0) } else { (node.want, demand) };
+        // One that was signalled just now may still be linked in the condition variable's queue, which has its own lock.
+        if node.is_elsewhere() || !queue.is_linked(node) {
+            return Joined::Queued;
+        }
+        let joined = self.acquire_or_mark(Some(&queue), want, node.token, Announced::None, demand, promise);
+        match joined {
+            Joined::Queued if demand != 0 => {
+                node.set_rechecks(!word::is_write_held(self.peek()));
+                if was_head {
+                    self.note_demand();
+                }
+            }
+            // G3: there is no bias for a thread in the queue.
+            Joined::Queued | Joined::Biased | Joined::TimedOut => {}
+            Joined::Foreign => {
+                queue.remove(node);
+                self.service_and_unlock(queue); // X2
+            }
+            Joined::Acquired => {
+                queue.remove(node);
+                self.settle_flags(queue.head().is_some(), was_head, node.want);
+                self.service_and_unlock(queue);
+            }
+        }
+        joined
+    }
+
+    /// T13: rouses the first waiters of the queue: many if the woken thread that calls came `late`, else one or two more.
+    #[cold]
+    #[inline(never)]
+    fn rouse(&self, late: bool) {
+        let mut roused = [const { None }; LATE_ROUSES];
+        let (first, most) = if late { (LATE_ROUSES, LATE_ROUSES) } else { (ROUSED_OF, ROUSES) };
+        let Some(queue) = self.lock_queue_or(Ask::Nothing) else { return };
+        let sleepers = queue.iter().take(first).filter(|node| node.want.is_write());
+        for (place, node) in roused.iter_mut().take(most).zip(sleepers.filter_map(|node| node.rouse(late))) {
+            *place = Some(node);
+        }
+        drop(queue);
+        roused.into_iter().flatten().for_each(Roused::wake);
+    }
+
+    /// T9: leaves the queue; `false` if the node was dequeued already, or is being moved here, and will be notified.
+    fn leave(&self, node: &WaitNode<P>) -> bool {
+        let mut queue = self.lock_queue();
+        let was_head = queue.head().is_some_and(|head| core::ptr::eq(head, node));
+        // One that was signalled just now may still be linked in the condition variable's queue, which has its own lock.
+        if node.is_elsewhere() || !queue.remove(node) {
+            return false;
+        }
+        self.settle_flags(queue.head().is_some(), was_head, node.want);
+        // Readers behind this one may have waited only for it.
+        self.service_and_unlock(queue);
+        true
+    }
+
+    /// Makes the flags agree with a queue that lost a node: W1, and the head's own flags if the head has gone. An upgrade
+    /// leaves a demand: it may have been that of the waiter behind it, before whom it went (H2).
+    ///
+    /// The caller holds the queue lock.
+    fn settle_flags(&self, more: bool, head_gone: bool, gone: Want) {
+        let waiters = if more { 0 } else { word::WAITERS };
+        let heads = match head_gone {
+            true if more && gone == Want::Upgrade => word::TIMED,
+            true => word::TIMED | word::HANDOFF,
+            false => 0,
+        };
+        let mut seen = self.peek();
+        loop {
+            // H4: beside `WAKING`, it may be the promise to the waiter that was woken.
+            let kept = if word::is_waking(seen) { word::HANDOFF } else { 0 };
+            let rest = seen & !(waiters | heads & !kept);
+            match self.word().compare_exchange_weak(seen, rest, ReleaseOrder, Relaxed) {
+                Ok(_) => break,
+                Err(now) => seen = now,
+            }
+        }
+    }
+
+    /// T4, T9: a thread that is awake and not queued gives up; it still takes the lock if it is there.
+    fn give_up(&self, want: Want, token: u32, announced: Announced) -> bool {
+        if let Joined::Acquired = self.acquire_or_mark(None, want, token, announced, 0, Promise::Passes) {
+            return true;
+        }
+        P::event(Event::TimedOut);
+        let counts = |seen| word::has_waiters(seen) || word::is_foreign(seen);
+        if announced != Announced::None && counts(self.peek()) {
+            self.service_now(); // L1: the announced state may have been what the head relied on; X2
+        }
+        false
+    }
+}
+
+// ---- a request over readers
+
+impl<P: Platform> LockCore<P> {
+    /// H3: the waiter of `node`, which demands the lock of readers, goes on with that or lets in those that it keeps out.
+    #[cold]
+    #[inline(never)]
+    fn consider_demand(&self, node: &WaitNode<P>, patience: &mut Patience) {
+        let mut queue = self.lock_queue();
+        let is_kept_out = |node: &WaitNode<P>| node.want.joins_readers();
+        let is_upgradable = |node: &WaitNode<P>| node.want == Want::Upgradable;
+        let upgradable = !is_upgradable(node) && queue.iter().any(is_upgradable);
+        let kept_out = queue.iter().filter(|&node| is_kept_out(node)).count() as u32;
+        let mut seen = self.peek();
+        let let_in = loop {
+            let inside = word::readers(seen);
+            let count = kept_out.min(word::MAX_READERS.saturating_sub(inside));
+            // A writer that holds the lock hands it over whatever readers do. A waiter that was dequeued just now is
+            // notified at once.
+            if patience.has_made_way(inside)
+                || word::is_write_held(seen)
+                || !word::wants_handoff(seen)
+                || node.is_elsewhere()
+                || !queue.is_linked(node)
+            {
+                let rechecks = !word::is_write_held(seen) && word::wants_handoff(seen);
+                node.set_rechecks(rechecks);
+                drop(queue);
+                patience.ends_demand::<P>();
+                if rechecks || word::is_write_held(seen) {
+                    patience.demands::<P>(rechecks, seen);
+                } else {
+                    patience.pauses::<P>(0); // another thread has ended it: this one demands the lock again, at once
+                }
+                return;
+            }
+            // Beside a woken waiter, which may not run, `TIMED` is not a pause (U1): the demand ends, until the pause is over.
+            let paused = if word::is_waking(seen) { seen & !word::HANDOFF } else { seen | word::TIMED };
+            let beside = if upgradable && word::fits(seen, Want::Upgradable) { word::UPGRADE } else { 0 };
+            let with_them = (paused | beside) + count * word::UNIT;
+            match self.word().compare_exchange_weak(seen, with_them, AcqRel, Relaxed) {
+                Ok(_) => {
+                    P::event(Event::WithdrewDemand);
+                    let mut let_in = queue.pop_some(count, is_kept_out);
+                    if beside != 0 {
+                        let_in.append(queue.pop_some(1, is_upgradable));
+                    }
+                    break let_in;
+                }
+                Err(now) => seen = now,
+            }
+        };
+        Serviced::granting(let_in).unlock_and_notify(queue);
+        let span = patience.ends_demand::<P>();
+        patience.pauses::<P>(span);
+    }
+}
+
+// ---- when a waiter that sleeps does something by itself: rechecks the lock, or asks for more than its turn
+
+/// The times of one wait, ns on the monotonic clock.
+#[derive(Clone, Copy)]
+struct Patience {
+    /// From here on the waiter has starved: it demands the lock.
+    end: u64,
+    /// When it rechecks the lock by itself; `u64::MAX`: not before it is woken.
+    recheck: u64,
+    /// How long it has let the owner go on the last time; 0: it has not.
+    span: u64,
+    /// How long it keeps readers out before it rechecks what that has come to; 0: it has not done so: see
+    /// "Requests over readers".
+    demand: u64,
+    /// It demands the lock of so many readers.
+    of: Option<u32>,
+    /// When it looks at the lock next because a thread that was woken before it may not run; `u64::MAX`: it does not.
+    watch: u64,
+    /// How long after the look before, ns.
+    watch_span: u64,
+    /// Whether some waiter was on its way at the last look.
+    saw_waking: bool,
+}
+
+/// A pause between two demands is so many times as long as the last part of the first one: readers that depend on each
+/// other go on for three quarters of the time.
+const PAUSE: u64 = 3;
+
+/// The time in `ns` nanoseconds from now, on the clock of all times here.
+#[inline(never)] // for the drop-in's size
+fn in_ns<P: Platform>(ns: u64) -> u64 {
+    P::now(Clock::Monotonic).saturating_add(ns)
+}
+
+impl Patience {
+    /// Of a waiter that has just arrived. A reader keeps its time from the start, others sleep until they are woken.
+    #[inline(never)]
+    fn on_arrival<P: Platform>(want: Want) -> Self {
+        let reader = want.joins_readers();
+        let patience = if reader { P::TUNING.reader_patience_ns } else { P::TUNING.starvation_ns };
+        let end = in_ns::<P>(patience);
+        let recheck = if reader { end } else { u64::MAX };
+        let least = if has_cpus_to_spare::<P>() { 0 } else { P::TUNING.least_watch_ns };
+        let span = P::TUNING.watch_ns.max(least);
+        let watch = end.saturating_sub(patience).saturating_add(span);
+        Self { end, recheck, span: 0, demand: 0, of: None, watch, watch_span: span, saw_waking: false }
+    }
+
+    /// Sleeps until it has starved. As the head of the queue that lost (`TIMED`): a demand that it made before it was woken has ended.
+    fn until_starved(self) -> Self {
+        Self { recheck: self.end, of: None, ..self }
+    }
+
+    /// Sleeps until it is woken or handed the lock.
+    fn until_notified(self) -> Self {
+        Self { recheck: u64::MAX, of: None, ..self }
+    }
+
+    /// Sleeps until it is notified: it was dequeued.
+    fn until_dequeued(self) -> Self {
+        Self { watch: u64::MAX, ..self.until_notified() }
+    }
+
+    /// Whether it is time to look at the lock, and not for a recheck.
+    #[inline(never)] // for the drop-in's size, as in the next one
+    fn is_watch_due<P: Platform>(&self) -> bool {
+        self.watch < self.recheck && P::now(Clock::Monotonic) >= self.watch
+    }
+
+    /// Has looked at the lock: `is_waking` is whether some waiter was on its way.
+    #[inline(never)]
+    fn has_watched<P: Platform>(&mut self, is_waking: bool) {
+        self.saw_waking = is_waking;
+        self.watch_span = self.watch_span.saturating_mul(2).min(P::TUNING.longest_watch_ns);
+        self.watch = in_ns::<P>(self.watch_span);
+    }
+
+    fn saw_waking(&self) -> bool {
+        self.saw_waking
+    }
+
+    /// Has just demanded the lock, whose word is `seen`; if of readers, it `rechecks` it by itself. A writer is to release it
+    /// soon, whatever readers do.
+    #[inline(never)]
+    fn demands<P: Platform>(&mut self, rechecks: bool, seen: u32) {
+        if !rechecks {
+            *self = self.until_notified();
+            return;
+        }
+        self.demand = self.demand.min(P::TUNING.reader_patience_ns).max(P::TUNING.demand_ns);
+        self.of = Some(word::readers(seen));
+        self.recheck = in_ns::<P>(self.demand);
+    }
+
+    fn is_demanding(self) -> bool {
+        self.of.is_some()
+    }
+
+    /// Whether some of the readers of which it demands the lock have left, if `inside` are left.
+    fn has_made_way(&self, inside: u32) -> bool {
+        self.of.is_some_and(|of| inside < of)
+    }
+
+    /// Ends its demand. The next one is longer, but no longer than readers put up with it.
+    ///
+    /// Returns for how long it was one.
+    fn ends_demand<P: Platform>(&mut self) -> u64 {
+        self.of = None;
+        let longer = self.demand.saturating_mul(2).min(P::TUNING.reader_patience_ns);
+        core::mem::replace(&mut self.demand, longer)
+    }
+
+    /// Makes no demand for some time after one that lasted for `span`.
+    fn pauses<P: Platform>(&mut self, span: u64) {
+        self.recheck = in_ns::<P>(span.saturating_mul(PAUSE));
+    }
+
+    /// Lets the owner go on for a while, and for twice as long each time, but not beyond the end: so that a lock that falls
+    /// idle meanwhile is idle for no longer than it was busy before. One that has starved already does it once.
+    #[inline(never)]
+    fn lets_owner_go_on<P: Platform>(self) -> Self {
+        let now = P::now(Clock::Monotonic);
+        let span = if self.span == 0 { P::TUNING.repark_ns } else { self.span.saturating_mul(2) };
+        // Once only: a waiter that is woken often must not put off its demand each time.
+        let end =
+            if self.span == 0 { self.end.max(now.saturating_add(P::TUNING.repark_ns)) } else { self.end };
+        Self { end, recheck: end.min(now.saturating_add(span)), span, of: None, ..self }
+    }
+
+    /// Rechecks later: of a real-time waiter that leaves the lock to another one. One that comes before it gets twice as
+    /// long each time: many that recheck often would keep the owner from its CPU. One that was woken for the lock gets as long
+    /// as readers give a writer, once.
+    fn rechecks_later<P: Platform>(&mut self, was_woken: bool) {
+        let tuning = P::TUNING;
+        let pause = if was_woken { tuning.reader_patience_ns } else { self.demand.max(tuning.demand_ns) };
+        self.demand = pause.saturating_mul(2);
+        self.end = in_ns::<P>(pause);
+        self.recheck = self.end;
+        if was_woken {
+            self.span = 1;
+        }
+    }
+
+    /// How long it has waited since it queued, ns.
+    fn waited<P: Platform>(self) -> u64 {
+        let queued = self.end.saturating_sub(P::TUNING.starvation_ns);
+        P::now(Clock::Monotonic).saturating_sub(queued)
+    }
+
+    /// T13: whether it has waited for so long that others are to be roused.
+    fn is_long<P: Platform>(self) -> bool {
+        self.waited::<P>() >= P::TUNING.longest_wait_ns / 2
+    }
+
+    /// T16: whether a waiter that was woken without a mark, and has lost, is to be woken with one.
+    fn is_over_unmarked<P: Platform>(self) -> bool {
+        self.waited::<P>() >= P::TUNING.unmarked_ns
+    }
+
+    /// Whether it rechecks before it has starved.
+    fn rechecks_early(self) -> bool {
+        self.span > 0
+    }
+
+    /// Whether it rechecks the lock by itself.
+    fn rechecks(self) -> bool {
+        self.recheck != u64::MAX
+    }
+
+    /// Whether the time of that has come.
+    fn is_recheck_due<P: Platform>(self) -> bool {
+        P::now(Clock::Monotonic) >= self.recheck
+    }
+
+    /// Whether it keeps its own time, and has not demanded the lock: a pause between two demands is not cut short.
+    fn may_be_left(self) -> bool {
+        self.rechecks() && self.demand == 0
+    }
+
+    /// Whether it does nothing by itself: if it sleeps for too long, that is by the caller's deadline.
+    fn has_no_timer(self) -> bool {
+        !self.rechecks() && self.watch == u64::MAX
+    }
+
+    /// Sleeps on `word` until the next recheck, or until `deadline` if that is earlier.
+    ///
+    /// A deadline alone is for the kernel, as it is. A recheck is not put on the caller's clock, which may be set back during the
+    /// sleep: others rely on it (`TIMED`). So a deadline before the recheck is slept to as the time that is left; should its
+    /// clock be set ahead meanwhile, that is noticed at the recheck.
+    #[inline(never)]
+    fn sleep<P: Platform>(
+        self,
+        word: &P::AtomicU32,
+        expected: u32,
+        deadline: Option<Deadline>,
+    ) -> Wait {
+        let kernels = || P::sleep(&|| P::futex_wait(word, expected, deadline));
+        if self.has_no_timer() {
+            return kernels();
+        }
+        let left = |clock, at: u64| at.saturating_sub(P::now(clock));
+        let own = left(Clock::Monotonic, self.recheck.min(self.watch));
+        let span = match deadline.map(|deadline| left(deadline.clock, deadline.at)) {
+            // No other waiter relies on a look.
+            Some(callers) if callers <= own && !self.rechecks() => return kernels(),
+            callers => own.min(callers.unwrap_or(u64::MAX)),
+        };
+        P::sleep(&|| P::futex_wait_for(word, expected, span))
+    }
+
+    fn is_over<P: Platform>(self) -> bool {
+        self.demand > 0 || P::now(Clock::Monotonic) >= self.end
+    }
+}

@@ -1,0 +1,532 @@
+//! The wake pass: a release that has waiters to see to. It locks the queue, releases and chooses in one step, then notifies.
+//!
+//! ```text
+//! release_slow:  A  lock the queue while still holding the lock
+//!                B  in one compare-exchange, release and: grant the lock to all readers at the head
+//!                                                         or promise it to a head that starved
+//!                                                         or set WAKING for a head that sleeps
+//!                                                         or wake a real-time head beside WAKING (T12)
+//!                                                         or end the waits that the holder has signalled
+//!                                                         or leave it to threads that are awake
+//!                   and pop whom that concerns; then B again, without the release
+//!                C  unlock the queue
+//!                D  notify the dequeued waiters
+//! ```
+//!
+//! If another thread has the queue locked, the release leaves steps B (but for letting go), C and D to that thread (V1):
+//!
+//! ```text
+//! release_pinned:  1  pin the queue and ask its holder for a service; fails if the queue is unlocked meanwhile: then A
+//!                  2  let go
+//!                  3  unpin: the last access
+//! holder:          4  wait until there are no pins; service; unlock, unless asked again
+//! ```
+//!
+//! The queue lock is unlocked *after* the release (C after B). That is no access to a lock that might be gone (R1): in
+//! B the queue is not empty, and a thread that is in it, or was dequeued from it, is still inside a call on this lock and
+//! cannot get out of it before C (if it is queued, because leaving takes the queue lock) or D (if it was dequeued).
+//!
+//! # Locks whose word other code has written
+//!
+//! See X1 in [`word`].
+//!
+//! - **X2** If waiters of ours are queued in a lock whose word other code has overwritten, a thread
+//!   of ours ends their waits: each service at a foreign word notifies all, and they find [`Outcome::Foreign`]. As the
+//!   word was overwritten, a writer of ours held the lock, whose release services the queue (X3: the word is foreign, and
+//!   `ATTENTION` is set); or a waiter that was woken was on its way, or a spinner, or the head was `TIMED`, and that one
+//!   services it as it finds the word foreign (L1). No thread queues at a foreign word, so a service leaves the queue empty.
+//! - **X3** A writer that finds its word overwritten notifies the waiters, then releases as the other code does: swap 0, wake
+//!   one by address. It may wait for the queue lock for that. A release by a plain store does not see the word: see A1.
+
+use spinpark_platform::{
+    AtomicU32, Deadline, Event, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed,
+    Ordering::Release as ReleaseOrder, Platform,
+};
+
+use super::{LockCore, Outcome};
+use crate::queue::{
+    Ask, Chain, LockedQueue, Owner, QueueGuard, Told, WaitNode, WaitQueue, BESIDE, GRANTED, RELEASED, WOKEN,
+};
+use crate::word::{self, Release, Want};
+
+impl<P: Platform> LockCore<P> {
+    /// T5 with flags set, or with a word that changes under us.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn release_slow(&self, release: Release) {
+        self.adopt();
+        let generation = P::generation();
+        loop {
+            let seen = self.word().load(Acquire);
+            if word::is_foreign(seen) {
+                return self.release_foreign(seen);
+            }
+            let after = word::released(seen, release);
+            if word::needs_service(seen, after, release, self.returns(seen, release)) {
+                // V1: a reader that leaves others inside asks for nothing. A service without its release could do no more, and
+                // the next release does it again; but the pins of a stream of such readers would keep the holder from unlocking.
+                let stays = release == Release::Read && word::readers(after) > 0;
+                let ask = if stays { Ask::Nothing } else { Ask::ServicePinned };
+                let Some(mut queue) = self.lock_queue_or(ask) else {
+                    if !stays {
+                        return self.release_pinned(release, seen, generation);
+                    }
+                    if self.word().compare_exchange_weak(seen, after, ReleaseOrder, Relaxed).is_ok() {
+                        return; // the last access
+                    }
+                    continue;
+                }; // A
+                let serviced = self.service(&mut queue, Some(release)); // B
+                drop(queue); // C
+                let released = serviced.released;
+                serviced.notify(); // D
+                if released {
+                    return;
+                }
+            } else if self.word().compare_exchange_weak(seen, after, ReleaseOrder, Relaxed).is_ok() {
+                return; // the last access
+            }
+        }
+    }
+
+    /// T5, with a demand on behalf of the head; on `false` nothing was done. If readers have come in meanwhile, the service that
+    /// releases also ends the demand (H2). It waits for a thread that has the queue locked only as long as that may run.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn release_to_head(&self, release: Release) -> bool {
+        let Some(mut queue) = self.lock_queue_within(&|| P::TUNING.watch_ns) else { return false };
+        if queue.head().is_none() {
+            return false;
+        }
+        let before = self.word().fetch_or(word::HANDOFF, ReleaseOrder); // H1: the caller holds the lock
+        if word::is_timed(before) {
+            self.word().fetch_and(!word::TIMED, Relaxed); // H3: no reader is to come in before its release
+        }
+        queue.releases();
+        let serviced = self.service(&mut queue, Some(release));
+        drop(queue);
+        let released = serviced.released;
+        serviced.notify();
+        released
+    }
+
+    /// V1: releases, whatever the word is by now, and leaves the service to the thread that has the queue locked. That thread's
+    /// priority is not this one's: so a real-time thread ends a demand itself (H2), of whatever head.
+    fn release_pinned(&self, release: Release, seen: u32, generation: u32) {
+        let mut seen = seen;
+        let after = |seen| word::released(Plan::without_lower_demand::<P>(seen, release, 0), release);
+        while let Err(now) = self.word().compare_exchange_weak(seen, after(seen), ReleaseOrder, Relaxed) {
+            seen = now;
+        }
+        if word::is_foreign(seen) {
+            P::futex_wake(self.word(), 1); // X3
+        }
+        // A handler may have forked meanwhile: the pin is the parent's.
+        if P::generation() == generation {
+            self.queue().unpin(); // the last access
+        }
+    }
+
+    /// Gives up part of a hold in favour of others: `change` maps the word. The caller still holds the lock
+    /// afterwards, so the queue can be serviced then.
+    pub(crate) fn downgrade(&self, change: impl Fn(u32) -> u32) {
+        let mut seen = self.peek();
+        while let Err(now) = self.word().compare_exchange_weak(seen, change(seen), ReleaseOrder, Relaxed) {
+            seen = now;
+        }
+        if word::has_waiters(seen) {
+            self.service_now();
+        }
+    }
+
+    /// Takes over waiters that were dequeued from a condition variable's queue: they sleep on, in this queue, until the release of the
+    /// calling thread, which holds the lock, ends their waits.
+    ///
+    /// Those whom it gives back are to be notified by the caller: others queue already, and would be served before them; or another
+    /// thread has the queue locked, for which a signal does not wait.
+    ///
+    /// Nothing here is touched after the queue lock is released and before the notification: as soon as they are all
+    /// served, the last of them may free the lock.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn absorb(&self, mut waiters: Chain<P>) -> Chain<P> {
+        let Some(mut queue) = self.lock_queue_or(Ask::Nothing) else { return waiters };
+        let uncontended = match queue.head() {
+            None => self.peek() & word::FLAGS == 0,
+            // Beside a woken waiter (after a fair release) the next release would leave the queue to that one.
+            Some(head) => head.is_deferred() && !word::is_waking(self.peek()),
+        };
+        if !uncontended {
+            return waiters;
+        }
+        while let Some(waiter) = waiters.pop() {
+            P::event(Event::DeferredWake);
+            waiter.move_to(&mut queue);
+        }
+        let serviced = self.service(&mut queue, None);
+        drop(queue);
+        serviced.notify();
+        waiters
+    }
+
+    /// B: lets in, or wakes, the head of the queue, if there is room after `release` (or, without one,
+    /// now) and no other thread will see to it; then the next one. Leaves `WAITERS` right for what is queued (W1).
+    pub(super) fn service(&self, queue: &mut LockedQueue<'_, P>, release: Option<Release>) -> Serviced<P> {
+        let mut release = release;
+        let mut serviced = Serviced::new();
+        let mut seen = self.peek();
+        loop {
+            if word::is_foreign(seen) {
+                serviced.ended.append(Plan { word: seen, action: Action::EndAllWaits }.pop(queue)); // X2
+                break;
+            }
+            let returns = release.is_some_and(|release| self.returns(seen, release));
+            let Some(plan) = Plan::choose(seen, release, returns, queue) else { break };
+            // A reader that leaves and one that comes in for it make no difference to the word, and are to be made all the
+            // same. To end waits, or wake one beside another, makes no difference to it either, if others stay.
+            let pops = matches!(plan.action, Action::EndWaits | Action::WakeBeside);
+            if plan.word == seen && release.is_none() && !pops {
+                break; // nothing to do, and nothing left to release
+            }
+            if let Err(now) = self.word().compare_exchange_weak(seen, plan.word, AcqRel, Relaxed) {
+                seen = now;
+                continue;
+            }
+            let before = core::mem::replace(&mut seen, plan.word);
+            if word::wants_handoff(before & !seen) && matches!(plan.action, Action::Wake | Action::Nothing) {
+                P::event(Event::WithdrewDemand);
+            }
+            // Those behind it come after a real-time waiter: the thread that settles `WAKING` services the queue again. So does one that
+            // was woken without a mark (T16), or the next release.
+            let is_last = match plan.action {
+                Action::WakeBeside => true,
+                Action::Wake | Action::Promise => queue.head().is_some_and(WaitNode::is_realtime),
+                _ => false,
+            };
+            serviced.released |= release.take().is_some();
+            match plan.action {
+                Action::Nothing => {}
+                Action::Wake | Action::Promise => serviced.woken.append(plan.pop(queue)),
+                Action::WakeBeside => serviced.beside.append(plan.pop(queue)),
+                Action::EndWaits | Action::EndAllWaits => serviced.ended.append(plan.pop(queue)),
+                Action::Grant(_) | Action::HandOver => serviced.granted.append(plan.pop(queue)),
+            }
+            // A1: no fence. What marks the lock here is the first waiter that its holder defers: the calling thread, which releases it later,
+            // and sees its own mark. Any other queue is marked already.
+            if is_last {
+                break;
+            }
+        }
+        serviced
+    }
+}
+
+// ---- step B: what a wake pass does next, in one compare-exchange of the word
+
+/// How far one release searches for readers to let in (rwsem's number): its own thread has work to do, and others wait
+/// for the queue lock.
+const READERS_PER_GRANT: usize = 256;
+
+/// One way to go on: the word that records it, and the waiters that it lets in.
+struct Plan {
+    word: u32,
+    action: Action,
+}
+
+#[derive(Clone, Copy)]
+enum Action {
+    Nothing,
+    /// Lets in so many readers.
+    Grant(u32),
+    /// Turns the upgradable hold of a waiter into a writer's, or lets in an upgradable one beside readers.
+    HandOver,
+    Wake,
+    /// Wakes a waiter for which the lock is kept.
+    Promise,
+    /// Wakes the head, for which `WAKING` does not stand: a real-time one (T12), or any, without a mark (T16).
+    WakeBeside,
+    /// Ends the waits of those that the holder has signalled.
+    EndWaits,
+    /// Ends all waits (X2).
+    EndAllWaits,
+}
+
+impl Plan {
+    /// What to do about the queue; `None` if it is empty.
+    fn choose<P: Platform>(
+        seen: u32,
+        release: Option<Release>,
+        returns: bool,
+        queue: &LockedQueue<'_, P>,
+    ) -> Option<Self> {
+        let head = queue.head()?;
+        let realtime = head.is_realtime();
+        let seen = word::led_by(seen, realtime); // U1
+        let seen = release.map_or(seen, |release| Self::without_lower_demand::<P>(seen, release, head.rank));
+        let after = release.map_or(seen, |release| word::released(seen, release));
+        let next = queue.iter().nth(1);
+        let nothing = Self { word: after | word::WAITERS, action: Action::Nothing };
+        let wake = || Self {
+            word: Self::without_head(after & !word::HANDOFF | word::WAKING, head.want, next),
+            action: Action::Wake,
+        };
+        if !word::fits(after, head.want) {
+            // L2: readers that come and go may pass this head; it must know that it is the head to time itself.
+            let passed = release == Some(Release::Read) && head.want.is_exclusive();
+            let timed = word::is_timed(seen) || word::is_waking(seen) || word::wants_handoff(seen);
+            // H2: readers would be kept out for a demand that no waiter rechecks. The next head is to keep its own time.
+            let left = word::wants_handoff(after)
+                && !word::is_write_held(after)
+                && !queue.iter().any(WaitNode::rechecks);
+            let wakes = passed && !timed || left && !word::is_waking(seen);
+            return Some(if wakes {
+                wake()
+            } else if left {
+                Self { word: nothing.word & !word::HANDOFF, ..nothing }
+            } else {
+                nothing
+            });
+        }
+        // A fair release has promised the lock to the head.
+        if head.is_deferred() && !word::wants_handoff(seen) {
+            let others = queue.iter().find(|node| !node.is_deferred());
+            return Some(Self {
+                word: Self::without_head(after, head.want, others),
+                action: Action::EndWaits,
+            });
+        }
+        if head.want.is_read() {
+            // The lock is promised to the waiter that was woken, or owed to it, after a thread that need not heed that has taken it.
+            if word::wants_handoff(after) && word::is_waking(after) && !realtime {
+                return Some(nothing);
+            }
+            if head.want == Want::ReadBehindWaiters && word::is_waking(seen) && !realtime {
+                return Some(nothing); // behind the woken waiter, which services the queue when it has settled
+            }
+            let room = word::MAX_READERS.saturating_sub(word::readers(after));
+            // A real-time reader came before writers that have waited longer: it does not take the readers behind them along.
+            let last = |node: &&WaitNode<P>| !realtime || node.want.is_read();
+            let near = || queue.iter().take(READERS_PER_GRANT).take_while(last);
+            let count = room.min(near().filter(|node| node.want.is_read()).count() as u32);
+            let others = queue.iter().nth(count as usize); // real-time, only if all before it are let in
+            let word = Self::without_head(after, head.want, others) + count * word::UNIT;
+            return Some(Self { word, action: Action::Grant(count) });
+        }
+        // Beside readers, an upgradable waiter is granted the lock as they are.
+        let is_beside = word::is_held(after) && !word::is_waking(after);
+        if word::wants_handoff(seen) && (head.want == Want::Upgrade || is_beside) {
+            let rest = Self::without_head(after, head.want, next);
+            return Some(Self { word: word::taken(rest, head.want, head.token), action: Action::HandOver });
+        }
+        if word::wants_handoff(seen) && !word::is_waking(after) {
+            let rest = Self::without_head(after | word::WAKING, head.want, next);
+            return Some(Self { word: rest | word::HANDOFF, action: Action::Promise });
+        }
+        let unmarked = head.want == Want::Lock && !head.has_starved() && P::wakes_unmarked();
+        Some(match word::is_left_to_others(seen, returns) {
+            true => nothing,
+            false if !word::is_waking(seen) && !unmarked => wake(),
+            false => Self { word: Self::without_head(after, head.want, next), action: Action::WakeBeside },
+        })
+    }
+
+    /// H2: `word`, before a `release` by the calling thread, without the demand of a head of `rank` that the release would hand
+    /// the lock over to, if the thread has a higher priority.
+    fn without_lower_demand<P: Platform>(word: u32, release: Release, rank: u8) -> u32 {
+        let hands_over = word::wants_handoff(word) && !word::is_held(word::released(word, release));
+        if hands_over && rank < P::priority() {
+            word::without_demand(word)
+        } else {
+            word
+        }
+    }
+
+    /// The word once the head has gone: its own two flags are cleared (H2), `WAITERS` as the queue will be (W1), urgent as
+    /// `next` is (U1).
+    ///
+    /// An upgrade that went before everyone passes a demand on: it may have been that of the waiter behind it (L2).
+    fn without_head<P: Platform>(word: u32, head: Want, next: Option<&WaitNode<P>>) -> u32 {
+        let word = word & !word::TIMED;
+        match (next, head) {
+            (None, _) => word & !(word::HANDOFF | word::WAITERS),
+            (Some(next), Want::Upgrade) => word::led_by(word | word::WAITERS, next.is_realtime()),
+            (Some(next), _) => word::led_by(word & !word::HANDOFF | word::WAITERS, next.is_realtime()),
+        }
+    }
+
+    /// Pops the waiters that the plan lets in or wakes.
+    fn pop<P: Platform>(self, queue: &mut LockedQueue<'_, P>) -> Chain<P> {
+        let (count, event) = match self.action {
+            Action::Nothing => return Chain::new(),
+            Action::Grant(count) => (count, Some(Event::GrantedReaders)),
+            Action::HandOver | Action::Promise => (1, Some(Event::HandedOff)),
+            Action::Wake => (1, Some(Event::WokeHead)),
+            Action::WakeBeside => (1, Some(Event::WokeBeside)),
+            Action::EndWaits => return queue.pop_some(u32::MAX, WaitNode::is_deferred),
+            Action::EndAllWaits => (u32::MAX, None),
+        };
+        if let Some(event) = event {
+            P::event(event);
+        }
+        let readers = matches!(self.action, Action::Grant(_));
+        queue.pop_some(count, |node| !readers || node.want.is_read())
+    }
+}
+
+// ---- steps C and D: the queue is unlocked, the dequeued waiters are notified
+
+/// So many waiters are told while the queue is locked.
+const TOLD_EARLY: usize = 4;
+
+/// What a service of the queue led to.
+pub(super) struct Serviced<P: Platform> {
+    /// These hold the lock.
+    granted: Chain<P>,
+    /// This one is to contend for the lock.
+    woken: Chain<P>,
+    /// So is this real-time one, beside another.
+    beside: Chain<P>,
+    /// These were signalled by the lock's holder: they lock it as any thread.
+    ended: Chain<P>,
+    /// The release was made on the way. Not if the queue was empty.
+    released: bool,
+}
+
+impl<P: Platform> Serviced<P> {
+    const fn new() -> Self {
+        Self {
+            granted: Chain::new(),
+            woken: Chain::new(),
+            beside: Chain::new(),
+            ended: Chain::new(),
+            released: false,
+        }
+    }
+
+    /// What let in the readers `granted`.
+    pub(super) const fn granting(granted: Chain<P>) -> Self {
+        Self { granted, ..Self::new() }
+    }
+
+    /// Adds the waiters that `later`, a service without a release, has dequeued.
+    fn append(&mut self, later: Self) {
+        self.granted.append(later.granted);
+        self.woken.append(later.woken);
+        self.beside.append(later.beside);
+        self.ended.append(later.ended);
+    }
+
+    /// D, by a thread that keeps the lock alive until the queue is unlocked: tells the first waiters while the queue is locked still. If
+    /// this thread is stopped before it has woken them, they find the notice as they look (L3). It wakes them afterwards, before it
+    /// [notifies](Self::notify) the others.
+    fn tell(&mut self) -> [Told<P>; TOLD_EARLY] {
+        let Self { granted, woken, beside, ended, .. } = self;
+        let mut next = || {
+            let next = |chain: &mut Chain<P>, state| chain.pop().map(|waiter| waiter.tell(state));
+            next(woken, WOKEN)
+                .or_else(|| next(beside, BESIDE))
+                .or_else(|| next(granted, GRANTED))
+                .or_else(|| next(ended, RELEASED))
+        };
+        core::array::from_fn(|_| next().unwrap_or(Told::NONE))
+    }
+
+    /// C, D: by a thread that keeps the lock alive.
+    #[inline(never)] // for the drop-in's size
+    pub(super) fn unlock_and_notify(mut self, queue: QueueGuard<'_, P, LockCore<P>>) {
+        let told = self.tell();
+        drop(queue);
+        told.into_iter().for_each(Told::wake);
+        self.notify();
+    }
+
+    /// D: notifies the waiters that the service dequeued. The queue is unlocked.
+    fn notify(self) {
+        self.granted.notify_all(GRANTED);
+        self.woken.notify_all(WOKEN);
+        self.beside.notify_all(BESIDE);
+        self.ended.notify_all(RELEASED);
+    }
+}
+
+// ---- how the queue is unlocked: with the pass that its holder owes to threads that did not wait for it
+
+impl<P: Platform> Owner<P> for LockCore<P> {
+    #[inline(always)]
+    fn queue(&self) -> &WaitQueue<P> {
+        &self.queue
+    }
+
+    fn forget_waiters(&self) {
+        self.word().fetch_and(!word::FLAGS, Relaxed);
+    }
+
+    #[inline(never)] // for the drop-in's size
+    fn unlock_queue(&self, queue: &mut LockedQueue<'_, P>) {
+        if queue.unlock(self.attention(queue), true).is_some() {
+            self.service_asked(queue);
+        }
+    }
+}
+
+impl<P: Platform> LockCore<P> {
+    /// Whether releases have to read the word from now on (A1).
+    fn attention(&self, queue: &LockedQueue<'_, P>) -> bool {
+        // A foreign word has lost the marks of those that are queued (X2).
+        let is_marked = |seen| word::is_marked(seen) || word::is_foreign(seen);
+        queue.had_attention() || is_marked(self.peek())
+    }
+
+    /// V1: other threads have asked for it. Unlocks the queue.
+    #[cold]
+    #[inline(never)]
+    fn service_asked(&self, queue: &mut LockedQueue<'_, P>) {
+        let mut serviced = Serviced::new();
+        let mut told = None;
+        loop {
+            serviced.append(self.service(queue, None));
+            // Once: a second service, of what was asked for meanwhile, is told below.
+            if queue.keeps_alive() && told.is_none() {
+                told = Some(serviced.tell());
+            }
+            if queue.unlock(self.attention(queue), true).is_none() {
+                break;
+            }
+        }
+        told.into_iter().flatten().for_each(Told::wake);
+        serviced.notify();
+    }
+}
+
+// ---- locks whose word other code has written
+
+impl<P: Platform> LockCore<P> {
+    /// [`LockCore::acquire`] of a lock that no other code may write to; `false` once `deadline` has passed.
+    pub(crate) fn acquire_ours(&self, want: Want, token: u32, deadline: Option<Deadline>) -> bool {
+        let outcome = self.acquire(want, token, deadline);
+        if outcome == Outcome::Foreign {
+            P::overwritten(self.key());
+        }
+        outcome == Outcome::Acquired
+    }
+
+    /// X3: gives up a writer's hold over which other code has written, as that does it: its sleepers are woken by address.
+    /// Ours are notified before that, and try again; no thread queues here meanwhile.
+    #[cold]
+    #[inline(never)]
+    fn release_foreign(&self, seen: u32) {
+        if seen > word::GLIBCS_CONTENDED {
+            P::overwritten(self.key()); // no mutex of glibc's; a read-write lock, perhaps
+        }
+        self.pass_on();
+        let key: *const P::AtomicU32 = self.word();
+        self.word().swap(0, ReleaseOrder); // the last access
+        P::futex_wake(key, 1);
+    }
+
+    /// The word of a lock that the calling thread holds is foreign, and no thread waits here (X2).
+    pub(crate) fn pass_on(&self) {
+        self.word().swap(word::GLIBCS_CONTENDED, ReleaseOrder);
+        self.service_and_unlock(self.lock_queue());
+    }
+}
