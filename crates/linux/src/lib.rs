@@ -7,6 +7,7 @@
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
 compile_error!("spinpark runs on 64-bit Linux; elsewhere use `parking_lot`, whose method names are the same");
 
+mod adaptive;
 mod barriers;
 mod block;
 mod clock;
@@ -23,7 +24,6 @@ mod lend;
 mod mapping;
 mod memory;
 mod observer;
-mod pacing;
 mod permanent;
 mod place;
 mod policy;

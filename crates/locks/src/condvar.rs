@@ -81,7 +81,7 @@ mod way;
 
 use ::core::cell::Cell;
 
-use spinpark_platform::{AtomicU32, Deadline, Event, Ordering::Relaxed, Platform, Spin, Wait};
+use spinpark_platform::{AtomicU32, Deadline, Event, Note, Ordering::Relaxed, Platform, Spin, Wait};
 
 use way::Way;
 
@@ -151,7 +151,7 @@ impl<P: Platform> Waiter<P> {
     ) {
         if P::can_spin(Spin::Signal) {
             let notified = self.node.watch(P::TUNING.spin_ns);
-            P::spun(Spin::Signal, notified);
+            P::notes(0, Note::Spun(Spin::Signal, notified));
         }
         let _ = self.node.park(deadline, sleep);
     }

@@ -7,7 +7,7 @@
 //! queue lock's word, the last access to the lock, made safe by the waiters (A1). Where they fail, the slower paths read the
 //! word anew, and make no compare-exchange that is known to fail (document 002).
 
-use spinpark_platform::{AtomicU32, Deadline, Ordering::Relaxed, Platform};
+use spinpark_platform::{AtomicU32, Deadline, Note, Ordering::Relaxed, Platform};
 
 use crate::core::{LockCore, Outcome};
 use crate::queue::{Owner, WaitQueue};
@@ -143,9 +143,9 @@ impl<P: Platform> RawMutex<P> {
     /// did before.
     pub fn unlock_to_wait(&self) {
         let key = self.core.key();
-        P::releases_to_wait(key);
+        P::notes(key, Note::ReleasesToWait);
         self.core.release(Release::WriteToWait);
-        P::sleeps_for(key); // T17, without the mutex: the roused thread may want it
+        P::notes(key, Note::Sleeps); // T17, without the mutex: the roused thread may want it
     }
 
     /// [`RawMutex::unlock`] of a mutex without waiters; on `false` nothing was done, and

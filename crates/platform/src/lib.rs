@@ -15,8 +15,8 @@
 //! | [`AsymmetricBarrier`] | `barrier.rs` | releases by a plain store; the process-wide fence | compare-exchanges |
 //! | [`Threads`] | `threads.rs` | token, fork generation, priority | no lock; priority 0 |
 //! | [`Owners`] | `owners.rs` | whether a lock's owner runs | "unknown": spins have a time budget |
-//! | [`SpinPolicy`] | `spin_policy.rs` | whether to spin, polls, CPUs | threads sleep at once |
-//! | [`Pacing`] | `pacing.rs` | how contending threads share a lock | they take turns |
+//! | [`SpinPolicy`] | `spin_policy.rs` | what a poll is, CPUs | one CPU |
+//! | [`Adaptive`] | `adaptive/` | what threads learn: whether to spin, how they share a lock | they sleep at once |
 //! | [`ReadHolds`] | `read_holds.rs` | the read locks that a thread holds | "perhaps": starved writers wait longer |
 //! | [`ReaderSlots`] | `reader_slots.rs` | readers that write no shared line | readers count in the lock |
 //! | [`Events`] | `events.rs` | what slow paths tell | not told |
@@ -28,6 +28,7 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+mod adaptive;
 mod barrier;
 mod clocks;
 mod closing;
@@ -37,17 +38,17 @@ mod layout;
 mod memory;
 mod native;
 mod owners;
-mod pacing;
 mod read_holds;
 mod reader_slots;
 mod spin_policy;
 mod spin_room;
-mod spin_stats;
 mod threads;
-mod transfer;
 mod tuning;
 mod wake_op;
 
+pub use adaptive::{
+    Adaptive, Awake, Note, Spin, SpinStats, Spinning, Timing, TransferCost, Tries, Try, READS_AFTER_WAIT,
+};
 pub use barrier::AsymmetricBarrier;
 pub use clocks::{Clock, Clocks, Deadline, NS_PER_MS, NS_PER_SEC, NS_PER_US};
 pub use closing::ClosingCost;
@@ -57,14 +58,11 @@ pub use futex::{Futex, Wait};
 pub use layout::Layout;
 pub use memory::{AtomicPtr, AtomicU32, Cell, Memory};
 pub use owners::{OnCpu, Owners};
-pub use pacing::{Awake, Look, Pacing, Spinning, READS_AFTER_WAIT};
 pub use read_holds::ReadHolds;
 pub use reader_slots::{Reader, ReaderSlots, SlotLeft};
-pub use spin_policy::{Spin, SpinPolicy};
+pub use spin_policy::SpinPolicy;
 pub use spin_room::{SpinLine, SpinRoom};
-pub use spin_stats::SpinStats;
 pub use threads::{Threads, HIGHEST_PRIORITY};
-pub use transfer::TransferCost;
 pub use tuning::{SpinLocks, Tuning};
 pub use wake_op::{Comparison, Operand, WakeOp, WordOp};
 
@@ -78,7 +76,7 @@ pub trait Platform:
     + Threads
     + Owners
     + SpinPolicy
-    + Pacing
+    + Adaptive
     + ReadHolds
     + ReaderSlots
     + Events

@@ -1,36 +1,11 @@
-//! Waiting awake: whether, and how.
+//! Waiting awake: what a poll is, and on how many CPUs.
 
 use crate::{Memory, SpinRoom};
 
-/// What a thread spins for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Spin {
-    /// A lock that is held.
-    Lock,
-    /// A lock that a release woke it for, and that another thread took meanwhile.
-    Turn,
-    /// A signal of a condition variable.
-    Signal,
-    /// A lock that the next release hands over.
-    HandOver,
-    /// A writer that waits awake for readers, and is let in first.
-    Writer,
-}
-
-/// Whether the calling thread should spin, and what a poll is.
+/// What a poll is, and which CPUs there are.
 ///
 /// Only speed rests on the answers.
 pub trait SpinPolicy: Memory {
-    /// Whether the calling thread should spin now: another thread can run meanwhile (more than one CPU), and its spins
-    /// of this kind have paid lately. `false` forbids spinning.
-    fn can_spin(kind: Spin) -> bool;
-
-    /// Tells whether a spin paid, for the next answer of [`can_spin`](SpinPolicy::can_spin).
-    #[inline(always)]
-    fn spun(kind: Spin, paid: bool) {
-        let _ = (kind, paid);
-    }
-
     /// Tells the CPU (or the model) that this thread polls memory that another thread has to change.
     ///
     /// Returns how many polls that was: 1, or more on a machine that leaves out those that would see nothing new. For
@@ -71,5 +46,11 @@ pub trait SpinPolicy: Memory {
     /// safe answer.
     fn only_cpu() -> Option<u32> {
         None
+    }
+
+    /// Whether a sleep of the calling thread that ends by its timer ends about then. `false`: the thread is not to leave a lock to
+    /// its owner for a time, since nothing else may end its sleep.
+    fn has_fine_timers() -> bool {
+        true
     }
 }

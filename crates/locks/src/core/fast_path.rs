@@ -5,8 +5,8 @@
 //! know goes on as `release_slow` ([`wake_pass`](super::wake_pass)).
 
 use spinpark_platform::{
-    AtomicU32, Deadline, Look, Ordering::Acquire, Ordering::Relaxed, Ordering::Release as ReleaseOrder,
-    Platform,
+    AtomicU32, Deadline, Note, Ordering::Acquire, Ordering::Relaxed, Ordering::Release as ReleaseOrder,
+    Platform, Tries, Try,
 };
 
 use super::midpath::{has_cpus_to_spare, has_no_cpu_to_spare};
@@ -50,13 +50,13 @@ impl<P: Platform> LockCore<P> {
     /// T1 of a lock that is marked, or was lately.
     #[inline(never)]
     pub(crate) fn enter_past_flags(&self, token: u32) -> bool {
-        P::returns_to(self.key());
+        P::notes(self.key(), Note::Returns);
         let seen = self.peek();
         if !word::admits(seen, Want::Write) {
             return false;
         }
         if seen & word::FLAGS != 0 {
-            P::reads_on();
+            P::notes(self.key(), Note::PassesWaiters);
         }
         let taken = word::taken(seen, Want::Write, token);
         self.word().compare_exchange(seen, taken, Acquire, Relaxed).is_ok()
@@ -66,7 +66,7 @@ impl<P: Platform> LockCore<P> {
     /// without one ([`midpath`](super::midpath)). `false` says nothing.
     #[inline(always)]
     pub(crate) fn look(&self, acquire: impl FnOnce() -> bool, token: u32) -> bool {
-        if P::looked_in_vain() {
+        if P::tries() != Tries::Succeed {
             self.look_or_join(token)
         } else {
             acquire()
@@ -76,10 +76,10 @@ impl<P: Platform> LockCore<P> {
     #[cold]
     #[inline(never)]
     fn look_or_join(&self, token: u32) -> bool {
-        P::returns_to(self.key());
+        P::notes(self.key(), Note::Returns);
         let acquired = !self.joins_unseen() && self.try_acquire(Want::Write, token);
         if acquired {
-            P::looked(Look::Free);
+            P::notes(self.key(), Note::Tried(Try::Free));
         }
         acquired
     }
@@ -153,15 +153,15 @@ impl<P: Platform> LockCore<P> {
     #[inline(never)] // for the drop-in's size
     pub(crate) fn acquire(&self, want: Want, token: u32, deadline: Option<Deadline>) -> Outcome {
         if want.is_write() {
-            P::returns_to(self.key());
-            if P::looked_in_vain() && self.joins_unseen() {
-                P::looked(Look::Omitted);
+            P::notes(self.key(), Note::Returns);
+            if P::tries() != Tries::Succeed && self.joins_unseen() {
+                P::notes(self.key(), Note::Tried(Try::Skipped));
                 return self.acquire_slow(want, deadline);
             }
         }
         let acquired = self.try_acquire(want, token);
         if want.is_write() && has_cpus_to_spare::<P>() {
-            P::looked(if acquired { Look::Free } else { Look::Taken });
+            P::notes(self.key(), Note::Tried(if acquired { Try::Free } else { Try::Taken }));
         }
         if acquired {
             Outcome::Acquired
@@ -219,7 +219,7 @@ impl<P: Platform> LockCore<P> {
             self.release_slow(release);
         }
         if timed {
-            P::turn_ends(key);
+            P::notes(key, Note::Released);
         }
     }
 

@@ -16,7 +16,7 @@
 //! back at once acquires the lock many times in a row, without a transfer of its line.
 //!
 //! A thread that knows its sections and pauses joins only if fewer wait awake than keep the lock busy
-//! ([`Pacing::awake`](spinpark_platform::Pacing::awake)), and else sleeps at once. One that knows nothing waits for a short time.
+//! ([`Adaptive::awake`](spinpark_platform::Adaptive::awake)), and else sleeps at once. One that knows nothing waits for a short time.
 //!
 //! Nothing in [`core`](super) rests on the order: a thread that leaves the queue, or finds no room in it, goes on as one that
 //! spins alone. Real-time threads do not queue here: others' polls are not worth their wait.
@@ -24,8 +24,8 @@
 use core::marker::PhantomData;
 
 use spinpark_platform::{
-    AtomicU32, Awake, Clock, Deadline, Event, Look, OnCpu, Ordering::Acquire, Ordering::Relaxed, Platform,
-    Spin, Spinning,
+    AtomicU32, Awake, Clock, Deadline, Event, Note, OnCpu, Ordering::Acquire, Ordering::Relaxed, Platform,
+    Spin, Spinning, Tries, Try,
 };
 
 use super::LockCore;
@@ -71,7 +71,7 @@ impl<P: Platform> LockCore<P> {
     #[inline(never)]
     pub(super) fn joins_unseen(&self) -> bool {
         has_cpus_to_spare::<P>()
-            && P::joins_unseen()
+            && P::tries() == Tries::FailOften
             && self.has_spinners()
             && P::spinning(self.key()) == Spinning::Eager
     }
@@ -214,8 +214,8 @@ impl<P: Platform> Turn<P> {
     fn was_in_vain(&self) {
         P::event(if self.is_stuck { Event::SpinLeftOffCpu } else { Event::SpinLeftBudget });
         if self.is_stuck || !self.is_cut {
-            P::spun(Spin::Lock, false);
-            P::looked(Look::Late);
+            P::notes(0, Note::Spun(Spin::Lock, false));
+            P::notes(0, Note::Tried(Try::Late));
         }
     }
 }
@@ -250,7 +250,7 @@ impl<P: Platform> LockCore<P> {
             }
             P::spin_for(P::TUNING.eager_gap_ns);
         }
-        P::spun(Spin::Writer, has_passed);
+        P::notes(self.key(), Note::Spun(Spin::Writer, has_passed));
     }
 
     /// Whether spinning for a lock in state `seen` is in vain: its readers' slots must be closed first (G3 in
@@ -279,7 +279,7 @@ impl<P: Platform> LockCore<P> {
             return Spun::Acquired;
         }
         let was_woken = matches!(announced, Announced::Waking | Announced::Unmarked);
-        let kind = if was_woken { Spin::Turn } else { Spin::Lock };
+        let kind = if was_woken { Spin::Woken } else { Spin::Lock };
         if polls == Polls::Once || (was_woken && !P::can_spin(kind)) {
             return Spun::Stopped(announced);
         }
@@ -289,12 +289,12 @@ impl<P: Platform> LockCore<P> {
         // A thread that has left it to others to keep the lock busy has not learnt what a spin is worth.
         if budget.is_head {
             if acquired || budget.owner_left || budget.ran_out {
-                P::spun(kind, acquired);
+                P::notes(self.key(), Note::Spun(kind, acquired));
             }
         } else if acquired || announced != Announced::None || !has_cpus_to_spare::<P>() {
             // Time that was up says nothing: to sleep and be woken costs more than such a spin. An owner that is off its CPU
             // may be one that yields inside its sections.
-            P::spun(kind, acquired || !budget.owner_left);
+            P::notes(self.key(), Note::Spun(kind, acquired || !budget.owner_left));
         }
         if acquired {
             P::event(Event::SpinAcquired);
@@ -315,7 +315,7 @@ impl<P: Platform> LockCore<P> {
             let seen = self.peek();
             if Self::is_to_be_had(seen, want, *announced) {
                 if self.take(want, token, *announced) {
-                    P::moved(budget.clock_read);
+                    P::notes(self.key(), Note::Moved { clock: budget.clock_read });
                     return true;
                 }
             } else if Self::is_in_vain(seen, want, *announced) {

@@ -142,7 +142,7 @@
 //!   which is a demand then; waiters that look (L3) do, and end it; a thread that came after the promise
 //!   queues, and looks, so it heeds a promise until its first look and its spin at the most.
 //!   A writer's release past a woken waiter also promises the lock to it, once threads that run have passed it for long
-//!   ([`Pacing::has_passed_woken`](spinpark_platform::Pacing)): it may be waiting for the CPU of one of them, which finds the
+//!   ([`Adaptive::has_passed_woken`](spinpark_platform::Adaptive)): it may be waiting for the CPU of one of them, which finds the
 //!   promise when it comes back for the lock. (To yield the CPU in the release would be to yield it with other locks held.)
 //! - **H3** (dependent readers) `HANDOFF` keeps new readers out, unless `TIMED` is set beside it. A waiter that demands the
 //!   lock of readers ends its demand by itself, and the readers that it kept out come in: see [`slow_path`]. So does a real-time

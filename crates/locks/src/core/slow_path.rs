@@ -30,7 +30,7 @@
 //!   itself.)
 
 use spinpark_platform::{
-    AtomicU32, Clock, Deadline, Event, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed,
+    AtomicU32, Clock, Deadline, Event, Note, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed,
     Ordering::Release as ReleaseOrder, Platform, Spin, Spinning, Wait,
 };
 
@@ -93,7 +93,7 @@ impl<P: Platform> LockCore<P> {
         });
         let announced = match spun {
             Spun::Acquired => {
-                self.time_turn(want, false);
+                self.time_acquisition(want, false);
                 return Outcome::Acquired;
             }
             Spun::Stopped(announced) => announced,
@@ -108,11 +108,11 @@ impl<P: Platform> LockCore<P> {
         let (joined, timed) = self.join(&node, announced, backs_off && !node.is_realtime(), deadline);
         match joined {
             Joined::Acquired => {
-                self.time_turn(want, false);
+                self.time_acquisition(want, false);
                 Outcome::Acquired
             }
             Joined::Queued => {
-                P::sleeps_for(self.key()); // T17
+                P::notes(self.key(), Note::Sleeps); // T17
                 let patience = if timed { patience.lets_owner_go_on::<P>() } else { patience };
                 self.wait_in_queue(&node, patience, deadline)
             }
@@ -122,13 +122,16 @@ impl<P: Platform> LockCore<P> {
         }
     }
 
-    /// Has the turn of a thread that waited for it, perhaps in the queue, timed now and then: see [`Platform::spinning`].
+    /// Has an acquisition of a thread that waited for it, perhaps in the queue, timed now and then: see [`spinpark_platform::Adaptive`].
     #[inline(never)] // for the drop-in's size
-    fn time_turn(&self, want: Want, queued: bool) {
-        if want.is_write() && P::wants_time(self.key(), queued) {
+    fn time_acquisition(&self, want: Want, queued: bool) {
+        if !want.is_write() {
+            return;
+        }
+        if let Some(timing) = P::wants_time(self.key(), queued) {
             // So that the release is not a plain store, which nothing can time.
-            if let Some(drawn) = self.queue().begin_attention(P::may_mark()) {
-                P::turn_begins(self.key(), drawn);
+            if let Some(marked) = self.queue().begin_attention(timing.may_mark) {
+                P::notes(self.key(), Note::Acquired { marked });
             }
         }
     }
@@ -146,7 +149,7 @@ impl<P: Platform> LockCore<P> {
     #[inline(never)] // for the drop-in's size
     fn note_wait(&self, want: Want) {
         if want.is_write() {
-            P::waits_for(self.key());
+            P::notes(self.key(), Note::Waits);
         }
     }
 
@@ -163,7 +166,7 @@ impl<P: Platform> LockCore<P> {
     fn wait_in_queue(&self, node: &WaitNode<P>, patience: Patience, deadline: Option<Deadline>) -> Outcome {
         let outcome = self.wait_for_turn(node, patience, deadline);
         if outcome == Outcome::Acquired {
-            self.time_turn(node.want, true);
+            self.time_acquisition(node.want, true);
         }
         outcome
     }
@@ -337,7 +340,7 @@ impl<P: Platform> LockCore<P> {
             let notified = P::or_leave(&|| self.abandon(node.want, self.time_out(node, patience)), || {
                 node.watch(P::TUNING.spin_ns)
             });
-            P::spun(Spin::HandOver, notified);
+            P::notes(self.key(), Note::Spun(Spin::HandOver, notified));
         }
     }
 
@@ -1063,12 +1066,7 @@ impl Patience {
     /// sleep: others rely on it (`TIMED`). So a deadline before the recheck is slept to as the time that is left; should its
     /// clock be set ahead meanwhile, that is noticed at the recheck.
     #[inline(never)]
-    fn sleep<P: Platform>(
-        self,
-        word: &P::AtomicU32,
-        expected: u32,
-        deadline: Option<Deadline>,
-    ) -> Wait {
+    fn sleep<P: Platform>(self, word: &P::AtomicU32, expected: u32, deadline: Option<Deadline>) -> Wait {
         let kernels = || P::sleep(&|| P::futex_wait(word, expected, deadline));
         if self.has_no_timer() {
             return kernels();

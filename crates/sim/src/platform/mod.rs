@@ -1,5 +1,6 @@
 //! `P = Sim`: the platform on the simulated machine.
 
+mod adaptive;
 mod atomic;
 mod calls;
 mod cell;
@@ -10,7 +11,6 @@ mod life;
 mod restart;
 mod slots;
 mod spin_room;
-mod spin_stats;
 
 use std::fmt::Debug;
 use std::marker::PhantomData;

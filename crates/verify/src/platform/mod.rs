@@ -29,8 +29,8 @@ pub(crate) use world::{begin, take_noted};
 
 use loom::thread;
 use spinpark_platform::{
-    Clock, Clocks, Event, Events, Layout, Memory, OnCpu, Ordering, Owners, Pacing, Platform, Spin, SpinLocks,
-    SpinPolicy, Spinning, Threads, Tuning,
+    Adaptive, Clock, Clocks, Event, Events, Layout, Memory, OnCpu, Ordering, Owners, Platform, Spin,
+    SpinLocks, SpinPolicy, Spinning, Threads, Timing, Tuning,
 };
 
 use world::world;
@@ -153,10 +153,6 @@ impl<const S: u64, const N: u64, const P: u64, const R: u32, const D: u64, const
 impl<const S: u64, const N: u64, const P: u64, const R: u32, const D: u64, const W: u64> SpinPolicy
     for Loom<S, N, P, R, D, W>
 {
-    fn can_spin(_: Spin) -> bool {
-        world().config.can_spin
-    }
-
     fn spin_hint() -> u32 {
         if std::thread::panicking() {
             // A destructor spins while a failed execution unwinds: no thread is left to end that. The reason is out.
@@ -184,9 +180,13 @@ impl<const S: u64, const N: u64, const P: u64, const R: u32, const D: u64, const
     }
 }
 
-impl<const S: u64, const N: u64, const P: u64, const R: u32, const D: u64, const W: u64> Pacing
+impl<const S: u64, const N: u64, const P: u64, const R: u32, const D: u64, const W: u64> Adaptive
     for Loom<S, N, P, R, D, W>
 {
+    fn can_spin(_: Spin) -> bool {
+        world().config.can_spin
+    }
+
     fn reads_first() -> bool {
         !world().config.never_reads
     }
@@ -195,8 +195,8 @@ impl<const S: u64, const N: u64, const P: u64, const R: u32, const D: u64, const
         if world().config.backs_off { Spinning::BackOff } else { Spinning::Eager }
     }
 
-    fn wants_time(_: usize, _: bool) -> bool {
-        world().config.backs_off
+    fn wants_time(_: usize, _: bool) -> Option<Timing> {
+        world().config.backs_off.then_some(Timing { may_mark: true })
     }
 
     fn returns_soon(_: usize) -> bool {

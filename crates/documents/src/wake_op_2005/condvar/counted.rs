@@ -4,9 +4,9 @@ use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use spinpark_platform::{
-    AsymmetricBarrier, Clock, Clocks, Deadline, Event, Events, Futex, Layout, Memory, OnCpu, Owners, Pacing,
-    Platform, ReadHolds, Reader, ReaderSlots, SlotLeft, Spin, SpinPolicy, Spinning, Threads, Tuning, Wait,
-    WakeOp,
+    Adaptive, AsymmetricBarrier, Clock, Clocks, Deadline, Event, Events, Futex, Layout, Memory, Note, OnCpu,
+    Owners, Platform, ReadHolds, Reader, ReaderSlots, SlotLeft, Spin, SpinPolicy, Spinning, Threads, Timing,
+    Tuning, Wait, WakeOp,
 };
 
 /// `P`, with its futex calls counted.
@@ -163,14 +163,6 @@ impl<P: Platform> Owners for Counted<P> {
 }
 
 impl<P: Platform> SpinPolicy for Counted<P> {
-    fn can_spin(kind: Spin) -> bool {
-        P::can_spin(kind)
-    }
-
-    fn spun(kind: Spin, paid: bool) {
-        P::spun(kind, paid);
-    }
-
     fn spin_hint() -> u32 {
         P::spin_hint()
     }
@@ -190,9 +182,29 @@ impl<P: Platform> SpinPolicy for Counted<P> {
     fn only_cpu() -> Option<u32> {
         P::only_cpu()
     }
+
+    fn has_fine_timers() -> bool {
+        P::has_fine_timers()
+    }
 }
 
-impl<P: Platform> Pacing for Counted<P> {
+impl<P: Platform> Adaptive for Counted<P> {
+    fn can_spin(kind: Spin) -> bool {
+        P::can_spin(kind)
+    }
+
+    fn notes(lock: usize, note: Note) {
+        match note {
+            Note::Waits
+            | Note::Returns
+            | Note::Spun(..)
+            | Note::Acquired { .. }
+            | Note::Released
+            | Note::ReleasesToWait => P::notes(lock, note),
+            Note::PassesWaiters | Note::Tried(_) | Note::Moved { .. } | Note::Sleeps => {}
+        }
+    }
+
     fn spinning(lock: usize) -> Spinning {
         P::spinning(lock)
     }
@@ -201,32 +213,12 @@ impl<P: Platform> Pacing for Counted<P> {
         P::reads_first()
     }
 
-    fn waits_for(lock: usize) {
-        P::waits_for(lock);
-    }
-
-    fn may_mark() -> bool {
-        P::may_mark()
-    }
-
-    fn wants_time(lock: usize, queued: bool) -> bool {
+    fn wants_time(lock: usize, queued: bool) -> Option<Timing> {
         P::wants_time(lock, queued)
-    }
-
-    fn turn_begins(lock: usize, marked: bool) {
-        P::turn_begins(lock, marked);
     }
 
     fn is_timed(lock: usize) -> bool {
         P::is_timed(lock)
-    }
-
-    fn turn_ends(lock: usize) {
-        P::turn_ends(lock);
-    }
-
-    fn returns_to(lock: usize) {
-        P::returns_to(lock);
     }
 
     fn returns_soon(lock: usize) -> bool {
@@ -235,14 +227,6 @@ impl<P: Platform> Pacing for Counted<P> {
 
     fn waits_next(lock: usize) -> bool {
         P::waits_next(lock)
-    }
-
-    fn releases_to_wait(lock: usize) {
-        P::releases_to_wait(lock);
-    }
-
-    fn has_fine_timers() -> bool {
-        P::has_fine_timers()
     }
 
     fn has_passed_woken() -> bool {

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `machine.rs` | [`Machine`](machine::Machine): how to run threads on a platform; the machines |
 //! | `futex.rs`, `memory.rs`, … | the contract: a file for each trait, of the trait's name |
-//! | `policies.rs` | the contract of the traits that guess: owners, spins, pacing, events; and of the layout |
+//! | `policies.rs` | the contract of the traits that guess: owners, spins, what is learnt, events; and of the layout |
 //! | `beyond.rs` | what only Loom does |
 
 mod barrier;
@@ -59,7 +59,7 @@ macro_rules! conforms {
                 // policies.rs
                 an_owner_without_a_name_is_not_known,
                 spins_end,
-                a_turn_is_of_one_lock,
+                an_acquisition_is_of_one_lock,
                 an_event_is_only_told,
                 room_is_zero,
             }

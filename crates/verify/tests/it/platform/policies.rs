@@ -1,9 +1,11 @@
-//! `Owners`, `SpinPolicy`, `Pacing`, `Events`, `Layout`: what may be guessed, but not against the guess that is always safe.
+//! `Owners`, `SpinPolicy`, `Adaptive`, `Events`, `Layout`: what may be guessed, but not against the guess that is always safe.
 
 use std::mem::size_of;
 use std::slice;
 
-use spinpark_platform::{Event, Events, Layout, OnCpu, Owners, Pacing, Spin, SpinPolicy, Threads};
+use spinpark_platform::{
+    Adaptive, Event, Events, Layout, Note, OnCpu, Owners, Spin, SpinPolicy, Threads, Tries,
+};
 
 use super::machine::{Contract, Machine};
 
@@ -26,10 +28,10 @@ impl<M: Machine> Contract<M> {
 
     /// `SpinPolicy`: no thread spins on one CPU; spins end, and are counted.
     pub(crate) fn spins_end() {
-        for kind in [Spin::Lock, Spin::Turn, Spin::Signal, Spin::HandOver, Spin::Writer] {
+        for kind in [Spin::Lock, Spin::Woken, Spin::Signal, Spin::HandOver, Spin::Writer] {
             assert!(M::P::cpus() > 1 || !M::P::can_spin(kind), "no other thread can run meanwhile");
-            M::P::spun(kind, false);
-            M::P::spun(kind, true);
+            M::P::notes(LOCK, Note::Spun(kind, false));
+            M::P::notes(LOCK, Note::Spun(kind, true));
         }
         assert!(M::P::cpus() >= 1);
         assert!(M::P::spin_hint() >= 1);
@@ -38,22 +40,23 @@ impl<M: Machine> Contract<M> {
         let _ = (M::P::need_resched(), M::P::only_cpu());
     }
 
-    /// `Pacing`: a turn is timed for the lock where it began, and no longer than until the thread is back.
-    pub(crate) fn a_turn_is_of_one_lock() {
-        assert!(!M::P::is_timed(LOCK), "no turn has begun");
+    /// `Adaptive`: an acquisition is timed for its lock only, and no longer than until the thread is back.
+    pub(crate) fn an_acquisition_is_of_one_lock() {
+        assert!(!M::P::is_timed(LOCK), "none is timed");
         for _ in 0..3 {
-            M::P::waits_for(LOCK);
+            M::P::notes(LOCK, Note::Waits);
             let _ = M::P::reads_first(); // a hint
-            if M::P::wants_time(LOCK, true) {
-                M::P::turn_begins(LOCK, true);
+            if M::P::wants_time(LOCK, true).is_some() {
+                M::P::notes(LOCK, Note::Acquired { marked: true });
                 assert!(M::P::is_timed(LOCK));
             }
             assert!(!M::P::is_timed(OTHER));
-            M::P::turn_ends(LOCK);
-            M::P::returns_to(LOCK);
-            assert!(!M::P::is_timed(LOCK), "the turn has ended");
+            M::P::notes(LOCK, Note::Released);
+            M::P::notes(LOCK, Note::Returns);
+            assert!(!M::P::is_timed(LOCK), "it has ended");
         }
         let _ = (M::P::returns_soon(OTHER), M::P::waits_next(OTHER)); // guesses
+        assert!(matches!(M::P::tries(), Tries::Succeed | Tries::FailSometimes | Tries::FailOften));
     }
 
     /// `Events`: telling changes nothing for the thread that tells.

@@ -5,7 +5,7 @@
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use spinpark_platform::{
-    Awake, Clock, Look, Pacing, Spin, SpinPolicy, SpinRoom, Spinning, TransferCost, Tuning,
+    Adaptive, Awake, Clock, Note, Spin, SpinPolicy, SpinRoom, Spinning, Timing, TransferCost, Tries, Tuning,
 };
 
 use crate::layout::{LinuxWith, Rooms};
@@ -27,13 +27,9 @@ pub(crate) fn spin_for(span: u64) {
     }
 }
 
-pub(crate) fn can_spin(kind: Spin) -> bool {
+fn can_spin(kind: Spin) -> bool {
     // A real-time thread may have the very CPU that the other one needs: it spins only while it can ask whether that runs.
     cpu::count() > 1 && (kind == Spin::Lock || !policy::is_realtime()) && spin_stats().spins_pay(kind)
-}
-
-pub(crate) fn spun(kind: Spin, paid: bool) {
-    spin_stats().spun(kind, paid);
 }
 
 /// What it costs to move a lock between the CPUs of this process: [`TransferCost`]'s bits.
@@ -56,61 +52,45 @@ fn transfer_ns() -> u64 {
     transfer(TransferCost::ask)
 }
 
-pub(crate) fn spinning(lock: usize) -> Spinning {
+fn spinning(lock: usize) -> Spinning {
     spin_stats().spinning(lock, transfer_ns())
 }
 
 #[inline(never)]
-pub(crate) fn moved(looked: u64) {
+fn moved(clock: u64) {
     if spin_stats().wants_sample(TransferCost::from_bits(TRANSFER.load(Relaxed))) {
         let at = now();
-        let clock = now().saturating_sub(at);
-        transfer(|cost| cost.took(at.saturating_sub(looked), clock));
+        let took = now().saturating_sub(at);
+        transfer(|cost| cost.took(at.saturating_sub(clock), took));
     }
 }
 
-pub(crate) fn wants_time(lock: usize, queued: bool) -> bool {
-    spin_stats().wants_time(lock, queued)
+fn acquired(lock: usize, marked: bool) {
+    spin_stats().acquired(lock, marked, now());
 }
 
-pub(crate) fn turn_begins(lock: usize, marked: bool) {
-    spin_stats().turn_begins(lock, marked, now());
-}
-
-pub(crate) fn returns_soon(lock: usize) -> bool {
+fn returns_soon(lock: usize) -> bool {
     spin_stats().returns_soon(lock, transfer_ns())
 }
 
-pub(crate) fn sleeps_for(lock: usize) {
+fn sleeps(lock: usize) {
     if let Some(word) = spin_stats().strays(lock).and_then(left_asleep::take) {
         futex::wake(word, 1);
     }
 }
 
-pub(crate) fn waits_next(lock: usize) -> bool {
-    spin_stats().waits_next(lock)
+fn released(lock: usize) {
+    spin_stats().released(lock, now());
 }
 
-pub(crate) fn releases_to_wait(lock: usize) {
-    spin_stats().releases_to_wait(lock);
-}
-
-pub(crate) fn is_timed(lock: usize) -> bool {
-    spin_stats().is_timed(lock)
-}
-
-pub(crate) fn turn_ends(lock: usize) {
-    spin_stats().turn_ends(lock, now());
-}
-
-pub(crate) fn returns_to(lock: usize) {
+fn returns(lock: usize) {
     spin_stats().returns_to(lock, now);
 }
 
 /// On one CPU a mark costs a short system call, and no other CPU an interrupt: so many releases without a waiter end it.
 const QUIET_ALONE: u32 = 32;
 
-pub(crate) fn ends_contended(lock: usize) -> bool {
+fn ends_contended(lock: usize) -> bool {
     if cpu::is_only_one() {
         return spin_stats().ends_contended(lock, QUIET_ALONE, || true);
     }
@@ -134,7 +114,7 @@ crate::thread_block!(fn timers() -> *mut Timers = "spinpark_0_1_timers");
 
 /// The kernel is asked at most once a tick of its clock (1 to 10 ms): a question at each wait would cost a system call where a short
 /// spin needs none.
-pub(crate) fn has_fine_timers() -> bool {
+fn has_fine_timers() -> bool {
     if sandbox::is_confined() {
         return true;
     }
@@ -147,20 +127,12 @@ pub(crate) fn has_fine_timers() -> bool {
     !timers.are_coarse
 }
 
-pub(crate) fn has_passed_woken() -> bool {
+fn has_passed_woken() -> bool {
     // A real-time thread keeps no lock for a thread of a lower priority.
     spin_stats().has_passed_for_long(now) && !policy::is_realtime()
 }
 
 impl<R: Rooms> SpinPolicy for LinuxWith<R> {
-    fn can_spin(kind: Spin) -> bool {
-        can_spin(kind)
-    }
-
-    fn spun(kind: Spin, paid: bool) {
-        spun(kind, paid);
-    }
-
     #[inline(always)]
     fn spin_hint() -> u32 {
         core::hint::spin_loop();
@@ -186,9 +158,33 @@ impl<R: Rooms> SpinPolicy for LinuxWith<R> {
     fn only_cpu() -> Option<u32> {
         Some(place::only_cpu()).filter(|&place| place != cpu::ANY)
     }
+    fn has_fine_timers() -> bool {
+        has_fine_timers()
+    }
 }
 
-impl<R: Rooms> Pacing for LinuxWith<R> {
+impl<R: Rooms> Adaptive for LinuxWith<R> {
+    fn can_spin(kind: Spin) -> bool {
+        can_spin(kind)
+    }
+
+    // What is noted is known where it is called.
+    #[inline(always)]
+    fn notes(lock: usize, note: Note) {
+        match note {
+            Note::Waits => thread::waits_for(lock),
+            Note::Returns => returns(lock),
+            Note::PassesWaiters => thread::reads_on(),
+            Note::Tried(found) => spin_stats().tried(found),
+            Note::Moved { clock } => moved(clock),
+            Note::Spun(kind, paid) => spin_stats().spun(kind, paid),
+            Note::Acquired { marked } => acquired(lock, marked),
+            Note::Released => released(lock),
+            Note::ReleasesToWait => spin_stats().releases_to_wait(lock),
+            Note::Sleeps => sleeps(lock),
+        }
+    }
+
     fn spinning(lock: usize) -> Spinning {
         spinning(lock)
     }
@@ -202,73 +198,25 @@ impl<R: Rooms> Pacing for LinuxWith<R> {
         thread::reads_first()
     }
 
-    fn reads_on() {
-        thread::reads_on();
-    }
-
-    fn waits_for(lock: usize) {
-        thread::waits_for(lock);
-    }
-
     #[inline(always)]
-    fn looked_in_vain() -> bool {
-        spin_stats().looked_in_vain()
+    fn tries() -> Tries {
+        spin_stats().tries()
     }
 
-    fn joins_unseen() -> bool {
-        spin_stats().joins_unseen()
-    }
-
-    fn looked(look: Look) {
-        spin_stats().looked(look);
-    }
-
-    fn may_mark() -> bool {
-        spin_stats().may_mark()
-    }
-
-    fn moved(looked: u64) {
-        moved(looked);
-    }
-
-    fn wants_time(lock: usize, queued: bool) -> bool {
-        wants_time(lock, queued)
-    }
-
-    fn turn_begins(lock: usize, marked: bool) {
-        turn_begins(lock, marked);
+    fn wants_time(lock: usize, queued: bool) -> Option<Timing> {
+        spin_stats().wants_time(lock, queued)
     }
 
     fn is_timed(lock: usize) -> bool {
-        is_timed(lock)
-    }
-
-    fn turn_ends(lock: usize) {
-        turn_ends(lock);
-    }
-
-    fn returns_to(lock: usize) {
-        returns_to(lock);
+        spin_stats().is_timed(lock)
     }
 
     fn returns_soon(lock: usize) -> bool {
         returns_soon(lock)
     }
 
-    fn sleeps_for(lock: usize) {
-        sleeps_for(lock);
-    }
-
     fn waits_next(lock: usize) -> bool {
-        waits_next(lock)
-    }
-
-    fn releases_to_wait(lock: usize) {
-        releases_to_wait(lock);
-    }
-
-    fn has_fine_timers() -> bool {
-        has_fine_timers()
+        spin_stats().waits_next(lock)
     }
 
     fn has_passed_woken() -> bool {

@@ -3,12 +3,9 @@
 //! Whether spinning pays depends on the program: on how long it holds its locks, on whether owners sleep or yield, on
 //! how many threads want the CPUs. So threads learn it, each for itself, and the same on every machine that locks run on.
 
-mod looks;
-mod turns;
-
-use crate::{Awake, Look, Spin, Spinning, TransferCost, NS_PER_US};
-use looks::Looks;
-use turns::Turns;
+use super::acquisitions::Acquisitions;
+use super::tries::LatestTries;
+use crate::{Awake, Spin, Spinning, Timing, TransferCost, Tries, Try, NS_PER_US};
 
 /// Spin statistics of one thread. All zero in a new thread.
 #[derive(Debug, Default)]
@@ -17,8 +14,8 @@ pub struct SpinStats {
     /// How spinning has gone lately, for each kind of [`Spin`].
     spins: [Spins; 5],
     passed: Passed,
-    turns: Turns,
-    looks: Looks,
+    acquisitions: Acquisitions,
+    tries: LatestTries,
     /// Releases of locks that were marked as contended while no thread waited for them.
     quiet_releases: u32,
     /// Locks that it found taken, and then acquired awake.
@@ -33,7 +30,7 @@ pub struct SpinStats {
 struct Spins {
     /// Spins in a row that did not pay.
     misses: u32,
-    /// How many chances to spin to let pass.
+    /// How many chances to spin are still let pass.
     pause: u32,
 }
 
@@ -65,10 +62,10 @@ const FORGOTTEN: u64 = 4;
 
 impl SpinStats {
     fn spins(&mut self, kind: Spin) -> &mut Spins {
-        let [locks, turns, signals, hand_overs, writers] = &mut self.spins;
+        let [locks, woken, signals, hand_overs, writers] = &mut self.spins;
         match kind {
             Spin::Lock => locks,
-            Spin::Turn => turns,
+            Spin::Woken => woken,
             Spin::Signal => signals,
             Spin::HandOver => hand_overs,
             Spin::Writer => writers,
@@ -91,19 +88,19 @@ impl SpinStats {
         let spins = self.spins(kind);
         let most = match kind {
             // To sleep and be woken costs more than such a spin.
-            Spin::Turn => 0,
+            Spin::Woken => 0,
             Spin::Lock | Spin::Signal | Spin::HandOver | Spin::Writer => MOST_MISSES,
         };
         spins.misses = if paid { 0 } else { most.min(spins.misses + 1) };
         spins.pause = (1 << spins.misses) - 1;
     }
 
-    /// See [`Pacing::spinning`](crate::Pacing::spinning). `transfer`: what it costs to move a lock, ns.
+    /// See [`Adaptive::spinning`](crate::Adaptive::spinning). `transfer`: what it costs to move a lock, ns.
     ///
     /// Now and then, a thread that would back off spins, and times what it finds: only spins tell what a move costs, and a cost
     /// that is too high would keep all threads from learning better.
     pub fn spinning(&mut self, lock: usize, transfer: u64) -> Spinning {
-        let spinning = self.turns.spinning(lock, transfer);
+        let spinning = self.acquisitions.spinning(lock, transfer);
         if spinning == Spinning::Eager {
             return spinning;
         }
@@ -115,99 +112,90 @@ impl SpinStats {
         Spinning::Eager
     }
 
-    /// See [`Pacing::awake`](crate::Pacing::awake).
+    /// See [`Adaptive::awake`](crate::Adaptive::awake).
     pub fn awake(&mut self, lock: usize) -> Awake {
-        self.turns.awake(lock)
+        self.acquisitions.awake(lock)
     }
 
-    /// See [`Pacing::waits_for`](crate::Pacing::waits_for).
+    /// See [`Note::Waits`](crate::Note::Waits).
     pub fn waits_for(&mut self, lock: usize) {
-        self.turns.waits_for(lock);
+        self.acquisitions.waits_for(lock);
     }
 
-    /// See [`Pacing::looked_in_vain`](crate::Pacing::looked_in_vain).
+    /// See [`Adaptive::tries`](crate::Adaptive::tries).
     #[inline(always)]
-    pub fn looked_in_vain(&self) -> bool {
-        self.looks.were_in_vain()
+    pub fn tries(&self) -> Tries {
+        self.tries.went()
     }
 
-    /// See [`Pacing::joins_unseen`](crate::Pacing::joins_unseen).
-    pub fn joins_unseen(&self) -> bool {
-        self.looks.joins_unseen()
+    /// See [`Note::Tried`](crate::Note::Tried).
+    pub fn tried(&mut self, found: Try) {
+        self.tries.tried(found);
     }
 
-    /// See [`Pacing::looked`](crate::Pacing::looked).
-    pub fn looked(&mut self, look: Look) {
-        self.looks.looked(look);
-    }
-
-    /// See [`Pacing::may_mark`](crate::Pacing::may_mark).
-    pub fn may_mark(&self) -> bool {
-        self.turns.may_mark()
-    }
-
-    /// See [`Pacing::moved`](crate::Pacing::moved): whether this move is to be timed, for `cost`.
+    /// See [`Note::Moved`](crate::Note::Moved): whether this move is to be timed, for `cost`.
     pub fn wants_sample(&mut self, cost: TransferCost) -> bool {
         self.moves = self.moves.wrapping_add(1);
         cost.wants_sample(self.moves)
     }
 
-    /// See [`Pacing::wants_time`](crate::Pacing::wants_time).
-    pub fn wants_time(&mut self, lock: usize, queued: bool) -> bool {
-        self.turns.wants_time(lock, queued)
+    /// See [`Adaptive::wants_time`](crate::Adaptive::wants_time).
+    pub fn wants_time(&mut self, lock: usize, queued: bool) -> Option<Timing> {
+        let may_mark = self.acquisitions.may_mark();
+        self.acquisitions.wants_time(lock, queued).then_some(Timing { may_mark })
     }
 
-    /// See [`Pacing::turn_begins`](crate::Pacing::turn_begins). `now` is on the monotonic clock, ns, as in the others.
-    pub fn turn_begins(&mut self, lock: usize, marked: bool, now: u64) {
-        self.turns.begins(lock, marked, now);
+    /// See [`Note::Acquired`](crate::Note::Acquired). `now` is on the monotonic clock, ns, as in the others.
+    pub fn acquired(&mut self, lock: usize, marked: bool, now: u64) {
+        self.acquisitions.acquired(lock, marked, now);
     }
 
-    /// See [`Pacing::turn_ends`](crate::Pacing::turn_ends).
-    pub fn turn_ends(&mut self, lock: usize, now: u64) {
-        self.turns.ends(lock, now);
+    /// See [`Note::Released`](crate::Note::Released).
+    pub fn released(&mut self, lock: usize, now: u64) {
+        self.acquisitions.released(lock, now);
     }
 
-    /// See [`Pacing::releases_to_wait`](crate::Pacing::releases_to_wait).
+    /// See [`Note::ReleasesToWait`](crate::Note::ReleasesToWait).
     pub fn releases_to_wait(&mut self, lock: usize) {
-        self.turns.waits(lock);
+        self.acquisitions.releases_to_wait(lock);
     }
 
-    /// See [`Pacing::waits_next`](crate::Pacing::waits_next).
+    /// See [`Adaptive::waits_next`](crate::Adaptive::waits_next).
     pub fn waits_next(&mut self, lock: usize) -> bool {
-        self.turns.waits_next(lock)
+        self.acquisitions.waits_next(lock)
     }
 
-    /// See [`Pacing::returns_soon`](crate::Pacing::returns_soon).
+    /// See [`Adaptive::returns_soon`](crate::Adaptive::returns_soon).
     pub fn returns_soon(&mut self, lock: usize, transfer: u64) -> bool {
-        self.turns.returns_soon(lock, transfer)
+        self.acquisitions.returns_soon(lock, transfer)
     }
 
-    /// For [`Pacing::sleeps_for`](crate::Pacing::sleeps_for): the other lock whose sleepers are to be roused.
+    /// For [`Note::Sleeps`](crate::Note::Sleeps): the other lock whose sleeper is to be woken early.
     #[inline(always)]
     pub fn strays(&mut self, lock: usize) -> Option<usize> {
-        self.turns.strays(lock)
+        self.acquisitions.strays(lock)
     }
 
-    /// See [`Pacing::is_timed`](crate::Pacing::is_timed).
+    /// See [`Adaptive::is_timed`](crate::Adaptive::is_timed).
     pub fn is_timed(&self, lock: usize) -> bool {
-        self.turns.is_timed(lock)
+        self.acquisitions.is_timed(lock)
     }
 
-    /// See [`Pacing::returns_to`](crate::Pacing::returns_to).
+    /// See [`Note::Returns`](crate::Note::Returns).
     pub fn returns_to(&mut self, lock: usize, clock: impl FnOnce() -> u64) {
-        self.turns.returned(lock, clock);
+        self.acquisitions.returned(lock, clock);
     }
 
-    /// See [`Pacing::ends_contended`](crate::Pacing::ends_contended); one in `quiet_releases` does, if it `may`.
+    /// See [`Adaptive::ends_contended`](crate::Adaptive::ends_contended); one in `quiet_releases` does, if it `may`.
     pub fn ends_contended(&mut self, lock: usize, quiet_releases: u32, may: impl FnOnce() -> bool) -> bool {
-        if self.turns.unmarks(lock) {
+        if self.acquisitions.unmarks(lock) {
             return true;
         }
         self.quiet_releases = self.quiet_releases.wrapping_add(1);
         self.quiet_releases % quiet_releases == 0 && may()
     }
 
-    /// See [`Pacing::has_passed_woken`](crate::Pacing::has_passed_woken). Reads the clock (ns) now and then.
+    /// See [`Adaptive::has_passed_woken`](crate::Adaptive::has_passed_woken). Reads the clock (ns) now and then.
     ///
     /// The waiter is runnable, and mostly waits for this very CPU: the kernel had put it there when both were busy, and lets
     /// it run at the end of a time slice, whatever became idle meanwhile.
@@ -252,8 +240,8 @@ mod tests {
     fn a_woken_waiters_spin_is_never_given_up_for_those_before_it() {
         let mut spin_stats = SpinStats::default();
         for _ in 0..10 {
-            spin_stats.spun(Spin::Turn, false);
-            assert!(spin_stats.spins_pay(Spin::Turn));
+            spin_stats.spun(Spin::Woken, false);
+            assert!(spin_stats.spins_pay(Spin::Woken));
         }
     }
 

@@ -1,8 +1,8 @@
 //! How a simulated thread waits, by what it has learnt: its [`SpinStats`].
 
 use spinpark_platform::{
-    Awake, Clock, Clocks, Look, Pacing, READS_AFTER_WAIT, Spin, SpinPolicy, SpinRoom, SpinStats, Spinning,
-    TransferCost,
+    Adaptive, Awake, Clock, Clocks, Note, READS_AFTER_WAIT, Spin, SpinPolicy, SpinRoom, SpinStats, Spinning,
+    Timing, TransferCost, Tries,
 };
 
 use super::clock::shown;
@@ -39,14 +39,6 @@ fn transfer<R>(act: impl FnOnce(&mut TransferCost) -> R) -> R {
 }
 
 impl<T: Tuned> SpinPolicy for Sim<T> {
-    fn can_spin(kind: Spin) -> bool {
-        is_inside() && Self::cpus() > 1 && spin_stats(|spin_stats| spin_stats.spins_pay(kind))
-    }
-
-    fn spun(kind: Spin, paid: bool) {
-        spin_stats(|spin_stats| spin_stats.spun(kind, paid));
-    }
-
     fn spin_hint() -> u32 {
         here::poll()
     }
@@ -80,7 +72,53 @@ impl<T: Tuned> SpinPolicy for Sim<T> {
     }
 }
 
-impl<T: Tuned> Pacing for Sim<T> {
+/// A lock has moved: times that now and then.
+fn moved<T: Tuned>(read: u64) {
+    let cost = transfer(|cost| *cost);
+    if spin_stats(|spin_stats| spin_stats.wants_sample(cost)) {
+        let at = Sim::<T>::now(Clock::Monotonic);
+        let clock = Sim::<T>::now(Clock::Monotonic).saturating_sub(at);
+        transfer(|cost| cost.took(at.saturating_sub(read), clock));
+    }
+}
+
+impl<T: Tuned> Adaptive for Sim<T> {
+    fn can_spin(kind: Spin) -> bool {
+        is_inside() && Self::cpus() > 1 && spin_stats(|spin_stats| spin_stats.spins_pay(kind))
+    }
+
+    fn notes(lock: usize, note: Note) {
+        match note {
+            Note::Waits => {
+                if is_inside() {
+                    world(|world| world.threads[world.running].local.reads_first = READS_AFTER_WAIT);
+                }
+                of_lock(lock, |spin_stats, lock, _| spin_stats.waits_for(lock));
+            }
+            Note::Returns => of_lock(lock, |spin_stats, lock, now| spin_stats.returns_to(lock, || now)),
+            Note::PassesWaiters => {}
+            Note::Tried(found) if is_inside() => spin_stats(|spin_stats| spin_stats.tried(found)),
+            Note::Tried(_) => {}
+            Note::Moved { clock } if is_inside() => moved::<T>(clock),
+            Note::Moved { .. } => {}
+            Note::Spun(kind, paid) => spin_stats(|spin_stats| spin_stats.spun(kind, paid)),
+            Note::Acquired { marked } => {
+                of_lock(lock, |spin_stats, lock, now| spin_stats.acquired(lock, marked, now));
+            }
+            Note::Released => of_lock(lock, |spin_stats, lock, now| spin_stats.released(lock, now)),
+            Note::ReleasesToWait => of_lock(lock, |spin_stats, lock, _| spin_stats.releases_to_wait(lock)),
+            Note::Sleeps => {
+                // In a run that is checked, waiters are woken early for no reason, too.
+                let is_guess = T::GUESSES && is_inside() && here::random(4) == 0;
+                let left =
+                    of_lock(lock, |spin_stats, lock, _| spin_stats.strays(lock).or(is_guess.then_some(lock)));
+                if let Some(left) = left {
+                    calls::rouse_left(left >> 4);
+                }
+            }
+        }
+    }
+
     fn spinning(lock: usize) -> Spinning {
         let transfer = transfer(TransferCost::ask);
         of_lock(lock, |spin_stats, lock, _| spin_stats.spinning(lock, transfer))
@@ -110,63 +148,8 @@ impl<T: Tuned> Pacing for Sim<T> {
             })
     }
 
-    fn waits_for(lock: usize) {
-        if is_inside() {
-            world(|world| world.threads[world.running].local.reads_first = READS_AFTER_WAIT);
-        }
-        of_lock(lock, |spin_stats, lock, _| spin_stats.waits_for(lock));
-    }
-
-    fn looked_in_vain() -> bool {
-        is_inside() && (T::GUESSES || spin_stats(|spin_stats| spin_stats.looked_in_vain()))
-    }
-
-    fn joins_unseen() -> bool {
-        if T::GUESSES && is_inside() {
-            return here::random(2) == 0;
-        }
-        is_inside() && spin_stats(|spin_stats| spin_stats.joins_unseen())
-    }
-
-    fn looked(look: Look) {
-        if is_inside() {
-            spin_stats(|spin_stats| spin_stats.looked(look));
-        }
-    }
-
-    fn may_mark() -> bool {
-        is_inside() && spin_stats(|spin_stats| spin_stats.may_mark())
-    }
-
-    fn moved(looked: u64) {
-        if is_inside() {
-            let cost = transfer(|cost| *cost);
-            if spin_stats(|spin_stats| spin_stats.wants_sample(cost)) {
-                let at = Self::now(Clock::Monotonic);
-                let clock = Self::now(Clock::Monotonic).saturating_sub(at);
-                transfer(|cost| cost.took(at.saturating_sub(looked), clock));
-            }
-        }
-    }
-
-    fn wants_time(lock: usize, queued: bool) -> bool {
-        of_lock(lock, |spin_stats, lock, _| spin_stats.wants_time(lock, queued))
-    }
-
-    fn turn_begins(lock: usize, marked: bool) {
-        of_lock(lock, |spin_stats, lock, now| spin_stats.turn_begins(lock, marked, now));
-    }
-
     fn is_timed(lock: usize) -> bool {
         of_lock(lock, |spin_stats, lock, _| spin_stats.is_timed(lock))
-    }
-
-    fn turn_ends(lock: usize) {
-        of_lock(lock, |spin_stats, lock, now| spin_stats.turn_ends(lock, now));
-    }
-
-    fn returns_to(lock: usize) {
-        of_lock(lock, |spin_stats, lock, now| spin_stats.returns_to(lock, || now));
     }
 
     fn returns_soon(lock: usize) -> bool {
@@ -174,24 +157,11 @@ impl<T: Tuned> Pacing for Sim<T> {
         of_lock(lock, |spin_stats, lock, _| spin_stats.returns_soon(lock, transfer))
     }
 
-    fn sleeps_for(lock: usize) {
-        // In a run that is checked, waiters are roused for no reason, too.
-        let is_guess = T::GUESSES && is_inside() && here::random(4) == 0;
-        let left = of_lock(lock, |spin_stats, lock, _| spin_stats.strays(lock).or(is_guess.then_some(lock)));
-        if let Some(left) = left {
-            calls::rouse_left(left >> 4);
-        }
-    }
-
     fn waits_next(lock: usize) -> bool {
         if T::GUESSES && is_inside() {
             return here::random(2) == 0;
         }
         of_lock(lock, |spin_stats, lock, _| spin_stats.waits_next(lock))
-    }
-
-    fn releases_to_wait(lock: usize) {
-        of_lock(lock, |spin_stats, lock, _| spin_stats.releases_to_wait(lock));
     }
 
     fn has_passed_woken() -> bool {
@@ -203,5 +173,16 @@ impl<T: Tuned> Pacing for Sim<T> {
         of_lock(lock, |spin_stats, lock, _| {
             spin_stats.ends_contended(lock, T::TUNING.quiet_releases, || true)
         })
+    }
+
+    fn tries() -> Tries {
+        if T::GUESSES && is_inside() {
+            return if here::random(2) == 0 { Tries::FailOften } else { Tries::FailSometimes };
+        }
+        if is_inside() { spin_stats(|spin_stats| spin_stats.tries()) } else { Tries::Succeed }
+    }
+
+    fn wants_time(lock: usize, queued: bool) -> Option<Timing> {
+        of_lock(lock, |spin_stats, lock, _| spin_stats.wants_time(lock, queued))
     }
 }

@@ -1,8 +1,8 @@
-//! How long a thread holds a lock, and leaves it alone between two of its turns: learnt from its own contended turns.
+//! How long a thread holds a lock, and leaves it alone between two of its acquisitions: learnt from its own contended acquisitions.
 //!
 //! A waiter needs both to choose how it spins. If the threads that contend for a lock take turns, each section costs a transfer of
-//! the lock and of its data to another CPU, and the time that the owner spends outside is not lost. If one of them goes on
-//! while the others stay away, it is the other way round. So turns pay where the time outside is longer than a transfer,
+//! the lock and of its data to another CPU, and the owner's non-critical section is not lost. If one of them goes on
+//! while the others stay away, it is the other way round. So turns pay where the non-critical section is longer than a transfer,
 //! and by more than a small part of the section. The waiter cannot see the owner's times, so it uses its own: threads that
 //! contend for one lock mostly run the same code.
 //!
@@ -10,22 +10,22 @@
 
 use crate::{Awake, Spinning};
 
-/// Turns pay if they gain more than one part in so many of a section.
+/// Acquisitions pay if they gain more than one part in so many of a section.
 const LEAST_GAIN: u64 = 8;
 /// From this length of a section on, ns, a second thread that waits awake gains nothing that its CPU time is worth, ...
 const LONG_SECTION_NS: u32 = 1_500;
-/// ... if the pause is no longer than so many sections.
-const PAUSE_IN_SECTIONS: u32 = 2;
-/// From this length of a section on, ns, there is work for so many threads at a time as the pause has sections, and one; more of them
+/// ... if the non-critical section is no longer than two sections.
+const NON_CRITICAL_IN_SECTIONS: u32 = 2;
+/// From this length of a section on, ns, there is work for as many threads at a time as the non-critical section is sections long, and one; more of them
 /// only wait. `notes/tuning.md` ("As many awake as keep a lock busy") has the planes.
 const MEDIUM_SECTION_NS: u32 = 560;
-/// So many more stay awake: woken ones come too late for the moment in which all others are outside.
+/// Three more stay awake: woken ones come too late for the moment in which all others are outside.
 const RESERVE: u32 = 3;
-/// With shorter pauses, ns, threads do not take turns, and a section of a few nanoseconds looks like a long one while others poll its line.
-const LEAST_PAUSE_NS: u32 = 100;
-/// One in so many contended turns is timed, and each one that was waited for in the queue; of a lock that is not marked only if
-/// it may be ([`Turns::may_mark`]).
-const TURNS_PER_SAMPLE: u32 = 16;
+/// With shorter non-critical sections, ns, threads do not take turns, and a section of a few nanoseconds looks like a long one while others poll its line.
+const LEAST_NON_CRITICAL_NS: u32 = 100;
+/// One in 16 contended acquisitions is timed, and each one that was waited for in the queue; of a lock that is not marked only if
+/// it may be ([`Acquisitions::may_mark`]).
+const ACQUISITIONS_PER_SAMPLE: u32 = 16;
 /// For so many samples a thread remembers that it waited on a condition variable with a lock.
 const WAITS_REMEMBERED: u32 = 16;
 /// A thread that signals oftener than this between two of its own waits is one that goes on after a signal.
@@ -36,11 +36,11 @@ const REMEMBERED: usize = 4;
 /// What a thread knows about the locks that it waited for lately. All zero in a new thread.
 #[derive(Debug, Default)]
 #[repr(C)]
-pub(crate) struct Turns {
+pub(super) struct Acquisitions {
     known: [Known; REMEMBERED],
-    /// The turn that is being timed.
+    /// The acquisition that is being timed.
     timed: Timed,
-    /// Contended turns since the last one that was timed.
+    /// Contended acquisitions since the last one that was timed.
     since_sample: u32,
     /// The lock that was marked as contended for a sample, which has been taken.
     marked: usize,
@@ -58,7 +58,7 @@ pub(crate) struct Turns {
 struct Known {
     lock: usize,
     /// From a release to the next attempt to acquire.
-    outside: [u32; 2],
+    non_critical: [u32; 2],
     /// From an acquisition to its release.
     inside: [u32; 2],
     /// So many more samples until it is forgotten that the thread released the lock to wait on a condition variable.
@@ -67,7 +67,7 @@ struct Known {
     signals: u32,
 }
 
-/// A turn that is being timed. Times are on the monotonic clock, ns.
+/// An acquisition that is being timed. Times are on the monotonic clock, ns.
 #[derive(Debug, Default)]
 #[repr(C)]
 struct Timed {
@@ -80,7 +80,7 @@ struct Timed {
     marked: bool,
 }
 
-impl Turns {
+impl Acquisitions {
     fn known(&mut self, lock: usize) -> &mut Known {
         // Locks lie in objects of 16 bytes or more, mostly.
         &mut self.known[(lock >> 4 ^ lock >> 10) % REMEMBERED]
@@ -88,10 +88,10 @@ impl Turns {
 
     /// How a wait for `lock` is to be spent, if it takes `transfer` ns to move it to another CPU.
     #[inline(never)]
-    pub(crate) fn spinning(&mut self, lock: usize, transfer: u64) -> Spinning {
+    pub(super) fn spinning(&mut self, lock: usize, transfer: u64) -> Spinning {
         let known = self.known(lock);
         let least = |samples: [u32; 2]| u64::from(samples[0].min(samples[1]));
-        let gain = least(known.outside).saturating_sub(transfer);
+        let gain = least(known.non_critical).saturating_sub(transfer);
         if known.lock == lock && known.waits == 0 && gain * LEAST_GAIN <= least(known.inside) {
             Spinning::BackOff
         } else {
@@ -101,27 +101,27 @@ impl Turns {
 
     /// How many threads that wait awake for `lock` are enough.
     #[inline(never)]
-    pub(crate) fn awake(&mut self, lock: usize) -> Awake {
+    pub(super) fn awake(&mut self, lock: usize) -> Awake {
         let known = self.known(lock);
         if known.lock != lock {
             return Awake::Briefly;
         }
         let least = |samples: [u32; 2]| samples[0].min(samples[1]);
-        let (inside, outside) = (least(known.inside), least(known.outside));
+        let (inside, non_critical) = (least(known.inside), least(known.non_critical));
         if known.waits > 0 || inside < MEDIUM_SECTION_NS {
             Awake::All
-        } else if inside >= LONG_SECTION_NS && outside / PAUSE_IN_SECTIONS <= inside {
+        } else if inside >= LONG_SECTION_NS && non_critical / NON_CRITICAL_IN_SECTIONS <= inside {
             Awake::AtMost(1)
-        } else if outside < LEAST_PAUSE_NS {
+        } else if non_critical < LEAST_NON_CRITICAL_NS {
             Awake::All
         } else {
-            Awake::AtMost(RESERVE + outside / inside)
+            Awake::AtMost(RESERVE + non_critical / inside)
         }
     }
 
     /// Whether a thread that releases `lock` comes back for it so soon that a waiter which keeps its own time is better left
     /// asleep. One without samples of it is taken to: its waiters' times say so.
-    pub(crate) fn returns_soon(&mut self, lock: usize, transfer: u64) -> bool {
+    pub(super) fn returns_soon(&mut self, lock: usize, transfer: u64) -> bool {
         let returns = self.known(lock).lock != lock || self.spinning(lock, transfer) == Spinning::BackOff;
         if returns {
             self.left = lock;
@@ -133,43 +133,43 @@ impl Turns {
 
     /// The thread is about to sleep in a wait for `lock`: the other lock whose waiters it has left asleep, if it did not come back for
     /// that one.
-    pub(crate) fn strays(&mut self, lock: usize) -> Option<usize> {
+    pub(super) fn strays(&mut self, lock: usize) -> Option<usize> {
         Some(core::mem::take(&mut self.left)).filter(|&left| left != 0 && left != lock)
     }
 
     /// Whether the thread has lately released `lock` to wait on a condition variable. Each question is one signal.
-    pub(crate) fn waits_next(&mut self, lock: usize) -> bool {
+    pub(super) fn waits_next(&mut self, lock: usize) -> bool {
         let known = self.known(lock);
         let waits = known.lock == lock && known.signals > 0;
         known.signals -= u32::from(waits);
         waits
     }
 
-    /// Whether the turn that has just begun on `lock` is to be timed.
-    pub(crate) fn wants_time(&mut self, lock: usize, queued: bool) -> bool {
+    /// Whether the acquisition of `lock` just now is to be timed.
+    pub(super) fn wants_time(&mut self, lock: usize, queued: bool) -> bool {
         self.since_sample = self.since_sample.saturating_add(1); // a thread that may not mark takes none
         let known = self.known(lock);
         // While the thread waits on conditions, its samples decide nothing.
         let news = known.lock != lock || (queued && known.waits == 0);
-        news || self.since_sample >= TURNS_PER_SAMPLE
+        news || self.since_sample >= ACQUISITIONS_PER_SAMPLE
     }
 
-    /// A turn on `lock` begins, whose release will be seen.
+    /// `lock` was acquired `now`, and its release will be seen.
     #[inline(never)]
-    pub(crate) fn begins(&mut self, lock: usize, marked: bool, now: u64) {
+    pub(super) fn acquired(&mut self, lock: usize, marked: bool, now: u64) {
         self.since_sample = 0;
-        // A turn may be announced twice, and its mark ends once.
+        // An acquisition may be noted twice, and its mark ends once.
         let marked = marked || (self.is_timed(lock) && self.timed.marked);
         self.timed = Timed { lock, acquired: now, released: 0, marked };
     }
 
     /// Whether the release of `lock` is to be timed.
-    pub(crate) fn is_timed(&self, lock: usize) -> bool {
+    pub(super) fn is_timed(&self, lock: usize) -> bool {
         self.timed.lock == lock && self.timed.released == 0
     }
 
     /// `lock` was released `now`.
-    pub(crate) fn ends(&mut self, lock: usize, now: u64) {
+    pub(super) fn released(&mut self, lock: usize, now: u64) {
         if self.is_timed(lock) {
             self.timed.released = now;
         }
@@ -177,7 +177,7 @@ impl Turns {
 
     /// An attempt to acquire `lock`.
     #[inline(never)]
-    pub(crate) fn returned(&mut self, lock: usize, clock: impl FnOnce() -> u64) {
+    pub(super) fn returned(&mut self, lock: usize, clock: impl FnOnce() -> u64) {
         if self.left == lock {
             self.left = 0;
         }
@@ -185,30 +185,30 @@ impl Turns {
             return;
         }
         let Timed { acquired, released, marked, .. } = core::mem::take(&mut self.timed);
-        let outside = span(released, clock());
+        let non_critical = span(released, clock());
         let inside = span(acquired, released);
         if marked {
             self.marked = lock;
         }
         let known = self.known(lock);
         if known.lock == lock {
-            known.outside = [outside, known.outside[0]];
+            known.non_critical = [non_critical, known.non_critical[0]];
             known.inside = [inside, known.inside[0]];
             known.waits = known.waits.saturating_sub(1);
         } else {
-            *known = Known { lock, outside: [outside; 2], inside: [inside; 2], ..Known::default() };
+            *known = Known { lock, non_critical: [non_critical; 2], inside: [inside; 2], ..Known::default() };
         }
     }
 
     /// Whether a lock may be marked only for a sample. Not if the thread waits for one lock after the other: it would mark all
     /// of them, and their releases would be slow.
-    pub(crate) fn may_mark(&self) -> bool {
+    pub(super) fn may_mark(&self) -> bool {
         self.again
     }
 
-    /// A wait for `lock` begins. If the last one was for another lock, a turn on that is not timed to its end: the thread's next
+    /// A wait for `lock` begins. If the last one was for another lock, an acquisition of that is not timed to its end: the thread's next
     /// attempt to acquire it may not be seen.
-    pub(crate) fn waits_for(&mut self, lock: usize) {
+    pub(super) fn waits_for(&mut self, lock: usize) {
         self.again = self.waited_for == lock;
         self.waited_for = lock;
         if self.timed.lock != lock {
@@ -222,17 +222,17 @@ impl Turns {
     /// `lock` is released to wait on a condition variable: whatever the samples say, its threads do not come back for it
     /// by themselves.
     #[inline(never)]
-    pub(crate) fn waits(&mut self, lock: usize) {
+    pub(super) fn releases_to_wait(&mut self, lock: usize) {
         let known = self.known(lock);
         if known.lock != lock {
-            *known = Known { lock, outside: [u32::MAX; 2], ..Known::default() };
+            *known = Known { lock, non_critical: [u32::MAX; 2], ..Known::default() };
         }
         known.waits = WAITS_REMEMBERED;
         known.signals = SIGNALS_PER_WAIT;
     }
 
     /// Whether `lock` was marked as contended only for a sample that has been taken. Once.
-    pub(crate) fn unmarks(&mut self, lock: usize) -> bool {
+    pub(super) fn unmarks(&mut self, lock: usize) -> bool {
         let unmarks = self.marked == lock;
         if unmarks {
             self.marked = 0;
@@ -254,91 +254,91 @@ mod tests {
     const TRANSFER: u64 = 250;
 
     /// What a thread knows that has waited for one lock twice.
-    fn on_one_lock() -> Turns {
-        let mut turns = Turns::default();
-        turns.waits_for(LOCK);
-        turns.waits_for(LOCK);
-        turns
+    fn on_one_lock() -> Acquisitions {
+        let mut acquisitions = Acquisitions::default();
+        acquisitions.waits_for(LOCK);
+        acquisitions.waits_for(LOCK);
+        acquisitions
     }
 
     /// A timed turn: so long inside, then so long outside.
-    fn turn(turns: &mut Turns, lock: usize, inside: u64, outside: u64) {
-        turns.begins(lock, false, 1000);
-        turns.ends(lock, 1000 + inside);
-        turns.returned(lock, || 1000 + inside + outside);
+    fn acquisition(acquisitions: &mut Acquisitions, lock: usize, inside: u64, outside: u64) {
+        acquisitions.acquired(lock, false, 1000);
+        acquisitions.released(lock, 1000 + inside);
+        acquisitions.returned(lock, || 1000 + inside + outside);
     }
 
     #[test]
     fn threads_take_turns_until_they_know_better() {
-        assert_eq!(Turns::default().spinning(LOCK, TRANSFER), Spinning::Eager);
+        assert_eq!(Acquisitions::default().spinning(LOCK, TRANSFER), Spinning::Eager);
     }
 
     #[test]
     fn a_short_time_outside_keeps_waiters_away() {
-        let mut turns = Turns::default();
-        turn(&mut turns, LOCK, 20, 50);
-        assert_eq!(turns.spinning(LOCK, TRANSFER), Spinning::BackOff);
-        assert_eq!(turns.spinning(OTHER, TRANSFER), Spinning::Eager, "another lock");
+        let mut acquisitions = Acquisitions::default();
+        acquisition(&mut acquisitions, LOCK, 20, 50);
+        assert_eq!(acquisitions.spinning(LOCK, TRANSFER), Spinning::BackOff);
+        assert_eq!(acquisitions.spinning(OTHER, TRANSFER), Spinning::Eager, "another lock");
     }
 
     #[test]
     fn the_same_time_outside_pays_where_a_lock_moves_fast() {
-        let mut turns = Turns::default();
-        turn(&mut turns, LOCK, 20, 150);
+        let mut acquisitions = Acquisitions::default();
+        acquisition(&mut acquisitions, LOCK, 20, 150);
         assert_eq!(
-            (turns.spinning(LOCK, 250), turns.spinning(LOCK, 80)),
+            (acquisitions.spinning(LOCK, 250), acquisitions.spinning(LOCK, 80)),
             (Spinning::BackOff, Spinning::Eager)
         );
     }
 
     #[test]
     fn a_time_outside_that_is_small_beside_the_section_does_so_too() {
-        let mut turns = Turns::default();
-        turn(&mut turns, LOCK, 10_000, 1_000);
-        assert_eq!(turns.spinning(LOCK, TRANSFER), Spinning::BackOff);
-        turn(&mut turns, OTHER, 1_000, 1_000);
-        assert_eq!(turns.spinning(OTHER, TRANSFER), Spinning::Eager);
+        let mut acquisitions = Acquisitions::default();
+        acquisition(&mut acquisitions, LOCK, 10_000, 1_000);
+        assert_eq!(acquisitions.spinning(LOCK, TRANSFER), Spinning::BackOff);
+        acquisition(&mut acquisitions, OTHER, 1_000, 1_000);
+        assert_eq!(acquisitions.spinning(OTHER, TRANSFER), Spinning::Eager);
     }
 
     #[test]
     fn one_preemption_changes_nothing_and_two_samples_do() {
-        let mut turns = Turns::default();
-        turn(&mut turns, LOCK, 20, 50);
-        turn(&mut turns, LOCK, 20, 4_000_000);
-        assert_eq!(turns.spinning(LOCK, TRANSFER), Spinning::BackOff);
-        turn(&mut turns, LOCK, 20, 3_000);
-        assert_eq!(turns.spinning(LOCK, TRANSFER), Spinning::Eager);
+        let mut acquisitions = Acquisitions::default();
+        acquisition(&mut acquisitions, LOCK, 20, 50);
+        acquisition(&mut acquisitions, LOCK, 20, 4_000_000);
+        assert_eq!(acquisitions.spinning(LOCK, TRANSFER), Spinning::BackOff);
+        acquisition(&mut acquisitions, LOCK, 20, 3_000);
+        assert_eq!(acquisitions.spinning(LOCK, TRANSFER), Spinning::Eager);
     }
 
     #[test]
     fn as_many_wait_awake_as_keep_the_lock_busy() {
         let knows = |inside, outside| {
-            let mut turns = Turns::default();
-            turn(&mut turns, LOCK, inside, outside);
-            turns.awake(LOCK)
+            let mut acquisitions = Acquisitions::default();
+            acquisition(&mut acquisitions, LOCK, inside, outside);
+            acquisitions.awake(LOCK)
         };
         assert_eq!([knows(2_000, 0), knows(2_000, 4_000)], [Awake::AtMost(1); 2]);
         assert_eq!(knows(2_000, 8_000), Awake::AtMost(RESERVE + 4), "so many are outside");
         assert_eq!(knows(600, 600), Awake::AtMost(RESERVE + 1));
         assert_eq!(knows(600, 0), Awake::All, "one after the other goes on for long");
         assert_eq!(knows(200, 200), Awake::All, "a wake-up takes as long as many sections");
-        let mut turns = Turns::default();
-        assert_eq!(turns.awake(LOCK), Awake::Briefly, "it knows nothing");
-        turn(&mut turns, LOCK, 2_000, 0);
-        assert_eq!(turns.awake(OTHER), Awake::Briefly, "another lock");
-        turns.waits(LOCK);
-        assert_eq!(turns.awake(LOCK), Awake::All, "it waits on conditions");
+        let mut acquisitions = Acquisitions::default();
+        assert_eq!(acquisitions.awake(LOCK), Awake::Briefly, "it knows nothing");
+        acquisition(&mut acquisitions, LOCK, 2_000, 0);
+        assert_eq!(acquisitions.awake(OTHER), Awake::Briefly, "another lock");
+        acquisitions.releases_to_wait(LOCK);
+        assert_eq!(acquisitions.awake(LOCK), Awake::All, "it waits on conditions");
     }
 
     #[test]
     fn one_turn_in_many_is_timed_and_the_first_of_each_lock() {
-        let mut turns = on_one_lock();
-        assert!(turns.wants_time(LOCK, false));
-        turn(&mut turns, LOCK, 20, 50);
-        let timed = (0..10 * TURNS_PER_SAMPLE).filter(|_| {
-            let wants = turns.wants_time(LOCK, false);
+        let mut acquisitions = on_one_lock();
+        assert!(acquisitions.wants_time(LOCK, false));
+        acquisition(&mut acquisitions, LOCK, 20, 50);
+        let timed = (0..10 * ACQUISITIONS_PER_SAMPLE).filter(|_| {
+            let wants = acquisitions.wants_time(LOCK, false);
             if wants {
-                turn(&mut turns, LOCK, 20, 50);
+                acquisition(&mut acquisitions, LOCK, 20, 50);
             }
             wants
         });
@@ -348,81 +348,88 @@ mod tests {
     /// A thread that backs off has few turns, and each comes after a wait in the queue: 16 of them take many milliseconds.
     #[test]
     fn each_turn_after_a_wait_in_the_queue_is_timed() {
-        let mut turns = on_one_lock();
-        turn(&mut turns, LOCK, 20, 50);
-        assert!(!turns.wants_time(LOCK, false) && turns.wants_time(LOCK, true));
-        turns.waits(LOCK);
-        assert!(!turns.wants_time(LOCK, true), "its samples decide nothing now");
+        let mut acquisitions = on_one_lock();
+        acquisition(&mut acquisitions, LOCK, 20, 50);
+        assert!(!acquisitions.wants_time(LOCK, false) && acquisitions.wants_time(LOCK, true));
+        acquisitions.releases_to_wait(LOCK);
+        assert!(!acquisitions.wants_time(LOCK, true), "its samples decide nothing now");
     }
 
     #[test]
     fn a_thread_that_waits_for_one_lock_after_the_other_marks_none() {
-        let mut turns = on_one_lock();
-        turns.begins(LOCK, true, 1000);
-        turns.ends(LOCK, 1020);
-        turns.waits_for(OTHER);
-        assert!(turns.wants_time(OTHER, true) && !turns.may_mark(), "the last wait was for another lock");
-        turns.returned(LOCK, || 5_000);
-        assert_eq!(turns.spinning(LOCK, TRANSFER), Spinning::Eager, "that turn is not timed to its end");
-        assert!(turns.unmarks(LOCK), "its mark is not left behind");
-        turns.waits_for(OTHER);
-        assert!(turns.may_mark(), "it waits for this one again");
+        let mut acquisitions = on_one_lock();
+        acquisitions.acquired(LOCK, true, 1000);
+        acquisitions.released(LOCK, 1020);
+        acquisitions.waits_for(OTHER);
+        assert!(
+            acquisitions.wants_time(OTHER, true) && !acquisitions.may_mark(),
+            "the last wait was for another lock"
+        );
+        acquisitions.returned(LOCK, || 5_000);
+        assert_eq!(
+            acquisitions.spinning(LOCK, TRANSFER),
+            Spinning::Eager,
+            "that turn is not timed to its end"
+        );
+        assert!(acquisitions.unmarks(LOCK), "its mark is not left behind");
+        acquisitions.waits_for(OTHER);
+        assert!(acquisitions.may_mark(), "it waits for this one again");
     }
 
     #[test]
     fn threads_that_wait_on_conditions_do_not_come_back_by_themselves() {
-        let mut turns = Turns::default();
-        assert!(turns.returns_soon(LOCK, TRANSFER), "it has never waited for the lock");
-        turn(&mut turns, LOCK, 20, 50);
-        turns.waits(LOCK);
+        let mut acquisitions = Acquisitions::default();
+        assert!(acquisitions.returns_soon(LOCK, TRANSFER), "it has never waited for the lock");
+        acquisition(&mut acquisitions, LOCK, 20, 50);
+        acquisitions.releases_to_wait(LOCK);
         assert_eq!(
-            (turns.spinning(LOCK, TRANSFER), turns.returns_soon(LOCK, TRANSFER)),
+            (acquisitions.spinning(LOCK, TRANSFER), acquisitions.returns_soon(LOCK, TRANSFER)),
             (Spinning::Eager, false)
         );
         for _ in 0..WAITS_REMEMBERED {
-            turn(&mut turns, LOCK, 20, 50);
+            acquisition(&mut acquisitions, LOCK, 20, 50);
         }
         assert_eq!(
-            (turns.spinning(LOCK, TRANSFER), turns.returns_soon(LOCK, TRANSFER)),
+            (acquisitions.spinning(LOCK, TRANSFER), acquisitions.returns_soon(LOCK, TRANSFER)),
             (Spinning::BackOff, true)
         );
     }
 
     #[test]
     fn a_thread_that_sleeps_elsewhere_first_has_left_waiters_asleep() {
-        let mut turns = Turns::default();
-        assert_eq!(turns.strays(OTHER), None, "it has left none");
-        assert!(turns.returns_soon(LOCK, TRANSFER));
-        assert_eq!((turns.strays(OTHER), turns.strays(OTHER)), (Some(LOCK), None), "once");
-        assert!(turns.returns_soon(LOCK, TRANSFER));
-        turns.returned(LOCK, || 1000);
-        assert_eq!(turns.strays(OTHER), None, "it came back first");
-        assert!(turns.returns_soon(LOCK, TRANSFER));
-        assert_eq!(turns.strays(LOCK), None, "it sleeps there itself");
-        turn(&mut turns, OTHER, 20, 5_000);
-        assert!(turns.returns_soon(LOCK, TRANSFER) && !turns.returns_soon(OTHER, TRANSFER));
-        assert_eq!(turns.strays(OTHER), Some(LOCK), "its waiters still sleep");
+        let mut acquisitions = Acquisitions::default();
+        assert_eq!(acquisitions.strays(OTHER), None, "it has left none");
+        assert!(acquisitions.returns_soon(LOCK, TRANSFER));
+        assert_eq!((acquisitions.strays(OTHER), acquisitions.strays(OTHER)), (Some(LOCK), None), "once");
+        assert!(acquisitions.returns_soon(LOCK, TRANSFER));
+        acquisitions.returned(LOCK, || 1000);
+        assert_eq!(acquisitions.strays(OTHER), None, "it came back first");
+        assert!(acquisitions.returns_soon(LOCK, TRANSFER));
+        assert_eq!(acquisitions.strays(LOCK), None, "it sleeps there itself");
+        acquisition(&mut acquisitions, OTHER, 20, 5_000);
+        assert!(acquisitions.returns_soon(LOCK, TRANSFER) && !acquisitions.returns_soon(OTHER, TRANSFER));
+        assert_eq!(acquisitions.strays(OTHER), Some(LOCK), "its waiters still sleep");
     }
 
     #[test]
     fn a_thread_that_signals_often_goes_on_after_it() {
-        let mut turns = Turns::default();
-        assert!(!turns.waits_next(LOCK), "it has never waited");
-        turns.waits(LOCK);
-        assert!((0..SIGNALS_PER_WAIT).all(|_| turns.waits_next(LOCK)));
-        assert!(!turns.waits_next(LOCK) && !turns.waits_next(OTHER));
-        turns.waits(LOCK);
-        assert!(turns.waits_next(LOCK));
+        let mut acquisitions = Acquisitions::default();
+        assert!(!acquisitions.waits_next(LOCK), "it has never waited");
+        acquisitions.releases_to_wait(LOCK);
+        assert!((0..SIGNALS_PER_WAIT).all(|_| acquisitions.waits_next(LOCK)));
+        assert!(!acquisitions.waits_next(LOCK) && !acquisitions.waits_next(OTHER));
+        acquisitions.releases_to_wait(LOCK);
+        assert!(acquisitions.waits_next(LOCK));
     }
 
     #[test]
     fn a_mark_made_for_a_sample_ends_with_it() {
-        let mut turns = Turns::default();
-        turns.begins(LOCK, true, 1000);
-        assert!(!turns.unmarks(LOCK));
-        turns.ends(LOCK, 2000);
-        turns.returned(LOCK, || 3000);
-        assert!(turns.unmarks(LOCK));
-        assert!(!turns.unmarks(LOCK), "once");
+        let mut acquisitions = Acquisitions::default();
+        acquisitions.acquired(LOCK, true, 1000);
+        assert!(!acquisitions.unmarks(LOCK));
+        acquisitions.released(LOCK, 2000);
+        acquisitions.returned(LOCK, || 3000);
+        assert!(acquisitions.unmarks(LOCK));
+        assert!(!acquisitions.unmarks(LOCK), "once");
     }
 }

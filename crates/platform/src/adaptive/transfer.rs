@@ -1,7 +1,7 @@
 //! What it costs to move a lock to another CPU: learnt by spinners, for the whole process.
 //!
 //! It differs by a factor of three between machines, and decides whether taking turns with a lock pays (see
-//! [`Pacing::spinning`](crate::Pacing::spinning)). A spinner looks at the clock, then at the lock, finds it free, and takes it: the time from
+//! [`Adaptive::spinning`](crate::Adaptive::spinning)). A spinner looks at the clock, then at the lock, finds it free, and takes it: the time from
 //! there to the next look at the clock is a read and a compare-exchange of a line that another CPU has just written, and a look at the
 //! clock. Two looks one after the other say what that takes.
 
