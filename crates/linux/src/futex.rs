@@ -191,7 +191,7 @@ impl<R: Rooms> Futex for LinuxWith<R> {
         left_asleep::note(lock, word);
     }
 
-    fn was_roused(lock: usize, word: &AtomicU32) -> bool {
+    fn was_woken_early(lock: usize, word: &AtomicU32) -> bool {
         left_asleep::withdraw(lock, word)
     }
 

@@ -9,7 +9,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering::Relaxed};
 
 struct Note {
     lock: AtomicUsize,
-    /// Null: its waiter was roused, or is awake.
+    /// Null: its waiter was woken early, or is awake.
     word: AtomicPtr<AtomicU32>,
 }
 
@@ -25,7 +25,7 @@ fn of(lock: usize) -> &'static Note {
 
 pub(crate) fn note(lock: usize, word: &AtomicU32) {
     let note = of(lock);
-    // Relaxed, as all here: no memory is handed over, and a mixture of two notes rouses the wrong waiter.
+    // Relaxed, as all here: no memory is handed over, and a mixture of two notes wakes the wrong waiter early.
     note.lock.store(lock, Relaxed);
     note.word.store(core::ptr::from_ref(word).cast_mut(), Relaxed);
 }

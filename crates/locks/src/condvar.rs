@@ -286,7 +286,7 @@ impl<P: Platform> RawCondvar<P> {
     #[cold]
     #[inline(never)]
     fn send_slow(&self, all: bool) {
-        if let Some(queue) = self.lock_queue_or(if all { Ask::Service } else { Ask::Signal }) {
+        if let Some(queue) = self.lock_queue_or(if all { Ask::WakePass } else { Ask::Signal }) {
             self.signal_in(queue, all);
         }
     }

@@ -145,7 +145,7 @@ impl<P: Platform> RawMutex<P> {
         let key = self.core.key();
         P::notes(key, Note::ReleasesToWait);
         self.core.release(Release::WriteToWait);
-        P::notes(key, Note::Sleeps); // T17, without the mutex: the roused thread may want it
+        P::notes(key, Note::Sleeps); // T17, without the mutex: the woken early thread may want it
     }
 
     /// [`RawMutex::unlock`] of a mutex without waiters; on `false` nothing was done, and

@@ -34,7 +34,7 @@
 //!   mutex; to a read-write lock 1 or 2 for a writer that waits or has left, 3 for one that is inside, and 8 for each of its
 //!   readers. No step of ours writes one bit of `WRITER` alone, both without an owner's token, or `SPARE`. Such a word is a hold
 //!   without a name: no thread of ours acquires, and none marks it ([`is_foreign`]). One to 15 of
-//!   glibc's readers are `UPGRADE`, `SPARE`, or a demand of no waiter ([`is_of_glibcs_readers`]).
+//!   glibc's readers are `UPGRADE`, `SPARE`, or a request of no waiter ([`is_of_glibcs_readers`]).
 
 /// What glibc writes to a mutex that is held and waited for, or may be.
 pub const GLIBCS_CONTENDED: u32 = 2;
@@ -130,8 +130,8 @@ pub(crate) const fn is_timed(word: u32) -> bool {
     word & (TIMED | WAKING) == TIMED
 }
 
-/// The word without a demand, and without the pause of one. `TIMED` beside `WAKING` is none (U1 in `core`).
-pub(crate) const fn without_demand(word: u32) -> u32 {
+/// The word without a request, and without the pause of one. `TIMED` beside `WAKING` is none (U1 in `core`).
+pub(crate) const fn without_request(word: u32) -> u32 {
     if is_timed(word) {
         word & !(HANDOFF | TIMED)
     } else {
@@ -267,7 +267,7 @@ pub(crate) const fn is_promised(word: u32) -> bool {
 }
 
 /// Whether a thread may take the lock now that need not heed a promise of it: one that was woken for the lock; one that has
-/// heeded it for long enough; a real-time thread; a call that does not wait. A demand, of a lock that is held, it heeds.
+/// heeded it for long enough; a real-time thread; a call that does not wait. A request, of a lock that is held, it heeds.
 pub(crate) const fn admits_past_promise(word: u32, want: Want) -> bool {
     match want {
         Want::Write | Want::Lock | Want::Upgrade => fits(word, want),
@@ -278,7 +278,7 @@ pub(crate) const fn admits_past_promise(word: u32, want: Want) -> bool {
 /// [`taken`], which ends the promise of a free lock (H4 in `core`).
 pub(crate) const fn taken_as_promised(word: u32, want: Want, token: u32) -> u32 {
     let ends = wants_handoff(word) && !is_held(word);
-    taken(if ends { without_demand(word) } else { word }, want, token)
+    taken(if ends { without_request(word) } else { word }, want, token)
 }
 
 /// What a thread that is awake owes to the flags: they say that it is until it acquires, queues or leaves.
@@ -290,7 +290,7 @@ pub(crate) enum Announced {
     Spinner,
     /// It is the waiter for which `WAKING` is set.
     Waking,
-    /// It is a waiter that was woken without a mark. It owes a service, unless it acquires.
+    /// It is a waiter that was woken without a mark. It owes a wake pass, unless it acquires.
     Unmarked,
 }
 
@@ -301,11 +301,11 @@ pub(crate) const fn withdraw(word: u32, announced: Announced) -> u32 {
         Announced::Spinner => word & !SPINNER,
         Announced::Waking => {
             let rest = if is_waking(word) { word & !(WAKING | TIMED) } else { word };
-            // A demand or promise without any waiter would be left to no thread.
+            // A request or promise without any waiter would be left to no thread.
             if has_waiters(rest) {
                 rest
             } else {
-                without_demand(rest)
+                without_request(rest)
             }
         }
     }
@@ -352,15 +352,15 @@ pub(crate) const fn is_mere_hold(word: u32, release: Release) -> bool {
     }
 }
 
-/// Whether the thread that turns `word` into `after` by a release must service the queue as it does so.
+/// Whether the thread that turns `word` into `after` by a release must make a wake pass as it does so.
 ///
 /// `returns`: the releasing thread is about to acquire the lock again, as it has done lately.
 ///
 /// Not if there are no waiters; nor if readers stay and the head keeps its own time; nor if a thread that is awake sees
 /// to it: the woken waiter, or a spinner while the head keeps its own time (document 002: one waker). A head that starved is
-/// served whatever spins. For a head that neither keeps its time nor has starved, the queue is serviced also when readers stay:
+/// served whatever spins. For a head that neither keeps its time nor has starved, a wake pass is made also when readers stay:
 /// else a stream of readers whose holds overlap would never wake a writer.
-pub(crate) const fn needs_service(word: u32, after: u32, release: Release, returns: bool) -> bool {
+pub(crate) const fn needs_wake_pass(word: u32, after: u32, release: Release, returns: bool) -> bool {
     let opens =
         readers(after) == 0 || matches!(release, Release::Upgradable) || word & (TIMED | HANDOFF) == 0;
     has_waiters(word) && opens && (wants_handoff(word) || !is_left_to_others(word, returns))

@@ -21,13 +21,13 @@ pub enum Event {
     /// A release handed the lock to the head of the queue, or promised it to the head and woke it.
     HandedOff,
     /// A waiter that had lost for too long asked for a hand-off.
-    DemandedHandoff,
+    RequestedHandoff,
     /// A signal moved a waiter to its mutex' queue, asleep as it was.
     MovedWaiter,
     /// A signal left it to its own thread's release of the mutex to wake the waiter.
     DeferredWake,
     /// A waiter that had asked for a hand-off let in the readers that it had kept out.
-    WithdrewDemand,
+    WithdrewRequest,
     /// A wait ended at its deadline.
     TimedOut,
     /// A reader enabled a lock's bias: readers use slots from here on.
@@ -37,8 +37,8 @@ pub enum Event {
     /// A release woke a waiter for which no mark stands: a real-time one beside one that was woken before and has not come yet, or on
     /// one CPU any.
     WokeBeside,
-    /// A woken waiter roused one behind it, whose turn comes later.
-    Roused,
+    /// A woken waiter woken early one behind it, whose turn comes later.
+    EarlyWake,
 }
 
 /// What a machine does with the events of slow paths: nothing, or count them.

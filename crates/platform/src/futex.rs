@@ -57,9 +57,9 @@ pub trait Futex: Memory + Clocks {
         let _ = (lock, word);
     }
 
-    /// Takes that note back after the sleep. `true`: it has gone, because a thread that left this one asleep has roused it, or another
+    /// Takes that note back after the sleep. `true`: it has gone, because a thread that left this one asleep has woken early it, or another
     /// waiter's note has replaced it.
-    fn was_roused(lock: usize, word: &Self::AtomicU32) -> bool {
+    fn was_woken_early(lock: usize, word: &Self::AtomicU32) -> bool {
         let _ = (lock, word);
         false
     }

@@ -12,6 +12,6 @@ pub trait ReadHolds: Sized + Send + Sync + 'static {
 
     /// Whether the calling thread may hold a read lock on the object at `lock`. `true` is always a safe answer;
     /// `false` must be certain, unless a thread has given back another's read lock: for a thread that does hold one, it
-    /// costs the time of a starved writer's demand.
+    /// costs the time of a starved writer's request.
     fn may_hold_read(lock: usize) -> bool;
 }

@@ -37,12 +37,12 @@ pub struct Tuning {
     pub starvation_ns: u64,
     /// How long a starved waiter first keeps new readers out, ns, before it looks whether those inside leave: one of them
     /// may be waiting for a new one.
-    pub demand_ns: u64,
+    pub request_ns: u64,
     /// On two CPUs, how long a waiter that backs off first leaves the lock to its owner, ns; twice as long each further time.
     pub repark_ns: u64,
-    /// Where CPUs are to spare, waits are not to get much longer than this, ns: from a half of it, a woken waiter rouses others.
+    /// Where CPUs are to spare, waits are not to get much longer than this, ns: from a half of it, a woken waiter wakes early others.
     pub longest_wait_ns: u64,
-    /// A thread that was roused this long ago, ns, or longer, may be on a CPU that sleeps deeply again.
+    /// A thread that was woken early this long ago, ns, or longer, may be on a CPU that sleeps deeply again.
     pub deep_sleep_ns: u64,
     /// How long a reader lets a writer go first that waits awake, ns.
     pub pass_ns: u64,
@@ -78,7 +78,7 @@ impl Tuning {
         back_off_gap_ns: 6 * NS_PER_US,
         owner_probe_ns: NS_PER_US,
         starvation_ns: 500 * NS_PER_US,
-        demand_ns: 500 * NS_PER_US,
+        request_ns: 500 * NS_PER_US,
         repark_ns: 100 * NS_PER_US,
         longest_wait_ns: 4 * NS_PER_MS,
         deep_sleep_ns: 500 * NS_PER_US,

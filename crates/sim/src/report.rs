@@ -44,15 +44,15 @@ pub const EVENTS: [(Event, &str); 17] = [
     (Event::WokeHead, "woke_head"),
     (Event::GrantedReaders, "granted_readers"),
     (Event::HandedOff, "handed_off"),
-    (Event::DemandedHandoff, "demanded_handoff"),
-    (Event::WithdrewDemand, "withdrew_demand"),
+    (Event::RequestedHandoff, "requested_handoff"),
+    (Event::WithdrewRequest, "withdrew_request"),
     (Event::MovedWaiter, "moved_waiter"),
     (Event::TimedOut, "timed_out"),
     (Event::EnabledBias, "opened_slots"),
     (Event::RevokedBias, "closed_slots"),
     (Event::DeferredWake, "deferred_wake"),
     (Event::WokeBeside, "woke_beside"),
-    (Event::Roused, "roused"),
+    (Event::EarlyWake, "early_wake"),
 ];
 
 /// The counts of locks' events, by name.
@@ -118,15 +118,15 @@ pub(crate) fn index(event: Event) -> usize {
         Event::WokeHead => 5,
         Event::GrantedReaders => 6,
         Event::HandedOff => 7,
-        Event::DemandedHandoff => 8,
+        Event::RequestedHandoff => 8,
         Event::MovedWaiter => 9,
         Event::TimedOut => 10,
         Event::EnabledBias => 11,
         Event::RevokedBias => 12,
         Event::DeferredWake => 13,
-        Event::WithdrewDemand => 14,
+        Event::WithdrewRequest => 14,
         Event::WokeBeside => 15,
-        Event::Roused => 16,
+        Event::EarlyWake => 16,
         _ => KINDS - 1,
     }
 }

@@ -11,7 +11,7 @@ use spinpark_platform::{
 
 use super::midpath::{has_cpus_to_spare, has_no_cpu_to_spare};
 use super::{LockCore, Outcome};
-use crate::queue::CONTENDED;
+use crate::queue::LOCKED_OR_CONTENDED;
 use crate::word::{self, Release, Want};
 
 // ---- in
@@ -67,7 +67,7 @@ impl<P: Platform> LockCore<P> {
     #[inline(always)]
     pub(crate) fn look(&self, acquire: impl FnOnce() -> bool, token: u32) -> bool {
         if P::tries() != Tries::Succeed {
-            self.look_or_join(token)
+            self.try_or_join(token)
         } else {
             acquire()
         }
@@ -75,9 +75,9 @@ impl<P: Platform> LockCore<P> {
 
     #[cold]
     #[inline(never)]
-    fn look_or_join(&self, token: u32) -> bool {
+    fn try_or_join(&self, token: u32) -> bool {
         P::notes(self.key(), Note::Returns);
-        let acquired = !self.joins_unseen() && self.try_acquire(Want::Write, token);
+        let acquired = !self.skips_fast_path() && self.try_acquire(Want::Write, token);
         if acquired {
             P::notes(self.key(), Note::Tried(Try::Free));
         }
@@ -154,7 +154,7 @@ impl<P: Platform> LockCore<P> {
     pub(crate) fn acquire(&self, want: Want, token: u32, deadline: Option<Deadline>) -> Outcome {
         if want.is_write() {
             P::notes(self.key(), Note::Returns);
-            if P::tries() != Tries::Succeed && self.joins_unseen() {
+            if P::tries() != Tries::Succeed && self.skips_fast_path() {
                 P::notes(self.key(), Note::Tried(Try::Skipped));
                 return self.acquire_slow(want, deadline);
             }
@@ -188,7 +188,7 @@ impl<P: Platform> LockCore<P> {
     pub(crate) fn release_uncontended(&self, release: Release) -> bool {
         match release {
             Release::Write | Release::WriteToWait => {
-                P::release_unless::<CONTENDED>(self.queue.guard_word(), self.word(), || {
+                P::release_unless::<LOCKED_OR_CONTENDED>(self.queue.guard_word(), self.word(), || {
                     word::write_hold(P::thread_token())
                 })
             }
@@ -207,10 +207,10 @@ impl<P: Platform> LockCore<P> {
         let key = self.key();
         let timed = P::is_timed(key);
         if word::is_mere_hold(seen, release) && !timed && P::ends_contended(key) {
-            self.queue.end_attention();
+            self.queue.end_contended();
             if !self.release_in_one_step(release, seen) {
                 // A3: a waiter has marked the lock meanwhile, and this release may leave it asleep.
-                self.queue.restore_attention();
+                self.queue.restore_contended();
                 self.release_slow(release);
             }
             return;
@@ -223,7 +223,7 @@ impl<P: Platform> LockCore<P> {
         }
     }
 
-    /// T5, to the longest waiter if there is one and the lock becomes free: demands the hand-off on its behalf.
+    /// T5, to the longest waiter if there is one and the lock becomes free: requests the hand-off on its behalf.
     #[inline]
     pub(crate) fn release_fair(&self, release: Release) {
         let seen = self.peek();
@@ -240,7 +240,7 @@ impl<P: Platform> LockCore<P> {
         // A forked child may have inherited flags that mean nothing here; the slow path knows.
         let uncontended = word::is_mere_hold(seen, release)
             || (!word::is_foreign(seen)
-                && !word::needs_service(seen, after, release, self.returns(seen, release))
+                && !word::needs_wake_pass(seen, after, release, self.returns(seen, release))
                 && P::generation() == 0);
         uncontended && {
             // H4: threads that run have passed the waiter that was woken for long. It may be waiting for the CPU of one of them.

@@ -69,7 +69,7 @@ impl<P: Platform> LockCore<P> {
     /// between its turns.
     #[cold]
     #[inline(never)]
-    pub(super) fn joins_unseen(&self) -> bool {
+    pub(super) fn skips_fast_path(&self) -> bool {
         has_cpus_to_spare::<P>()
             && P::tries() == Tries::FailOften
             && self.has_spinners()
@@ -95,7 +95,7 @@ impl<P: Platform> LockCore<P> {
                 Entered::NoRoom => None,
                 Entered::Head(_head) => Some(self.spin_at_head(token, deadline)),
                 Entered::Left => {
-                    turn.was_in_vain();
+                    turn.failed();
                     self.adopt();
                     Some(Spun::Stopped(Announced::None))
                 }
@@ -124,7 +124,7 @@ impl<P: Platform> LockCore<P> {
     fn spin_at_head(&self, token: u32, deadline: Option<Deadline>) -> Spun {
         self.adopt();
         let seen = self.peek();
-        if Self::is_in_vain(seen, Want::Write, Announced::None) || word::is_foreign(seen) {
+        if Self::is_futile(seen, Want::Write, Announced::None) || word::is_foreign(seen) {
             return Spun::Stopped(Announced::None);
         }
         self.poll(Want::Write, token, Announced::None, Polls::AtHead, deadline)
@@ -211,7 +211,7 @@ impl<P: Platform> Turn<P> {
     }
 
     /// It has ended without the position. If the caller's deadline has ended it, that says nothing.
-    fn was_in_vain(&self) {
+    fn failed(&self) {
         P::event(if self.is_stuck { Event::SpinLeftOffCpu } else { Event::SpinLeftBudget });
         if self.is_stuck || !self.is_cut {
             P::notes(0, Note::Spun(Spin::Lock, false));
@@ -226,7 +226,7 @@ impl<P: Platform> LockCore<P> {
     /// T2: spins. While others are queued, as the only one that has announced itself in the word, so that releases wake
     /// no waiter meanwhile; with an empty queue and a writer inside there is none to wake, and nothing is written.
     pub(super) fn spin(&self, want: Want, token: u32, deadline: Option<Deadline>) -> Spun {
-        if !P::can_spin(Spin::Lock) || Self::is_in_vain(self.peek(), want, Announced::None) {
+        if !P::can_spin(Spin::Lock) || Self::is_futile(self.peek(), want, Announced::None) {
             return Spun::Stopped(Announced::None);
         }
         self.poll(want, token, Announced::None, Polls::Alone, deadline)
@@ -258,7 +258,7 @@ impl<P: Platform> LockCore<P> {
     ///
     /// Another spinner, or a hand-off to a waiter, is no reason to sleep at once: both are mostly over in a moment, and a sleep and a
     /// wake take longer, on two CPUs as on many.
-    fn is_in_vain(seen: u32, want: Want, announced: Announced) -> bool {
+    fn is_futile(seen: u32, want: Want, announced: Announced) -> bool {
         announced == Announced::None
             && want.is_exclusive()
             && word::has_slots(seen)
@@ -318,7 +318,7 @@ impl<P: Platform> LockCore<P> {
                     P::notes(self.key(), Note::Moved { clock: budget.clock_read });
                     return true;
                 }
-            } else if Self::is_in_vain(seen, want, *announced) {
+            } else if Self::is_futile(seen, want, *announced) {
                 break;
             }
             if budget.has_waited_for_others(seen, *announced) {
@@ -449,7 +449,7 @@ impl<P: Platform> Budget<P> {
 
     /// Whether the lock, which was just `seen`, has been kept by readers or by a promise for too long.
     ///
-    /// A head waits for readers as long as a lone spinner: they may overlap for ever, until it queues and demands the lock. And no
+    /// A head waits for readers as long as a lone spinner: they may overlap for ever, until it queues and requests the lock. And no
     /// thread waits awake for a waiter that the lock is promised to longer than a sleep and a wake-up take: that waiter may be waiting
     /// for this very CPU.
     fn has_waited_for_others(&mut self, seen: u32, announced: Announced) -> bool {

@@ -3,29 +3,29 @@
 //!
 //! Each step of a waiter on the queue (it joins, joins again, requests a hand-off, leaves) holds the queue lock. One
 //! compare-exchange of the word either acquires, or records the waiter and withdraws
-//! what the thread was counted as; then the thread services the queue itself if others relied on it (L1).
+//! what the thread was counted as; then the thread makes a wake pass itself if others relied on it (L1).
 //!
 //! # Requests over readers
 //!
-//! How long a starved waiter keeps readers out: a demand over readers has pauses.
+//! How long a starved waiter keeps readers out: a request over readers has pauses.
 //!
 //! Gives: a writer gets its turn past independent readers whose holds overlap; and yet readers that depend on each other (one
 //! holds the lock for reading and waits for another thread's read, as in a parallel loop under a read lock) lose about a
 //! quarter of the time. glibc's default kind promises that those go on. Does not give: a bound on the writer's wait while
 //! dependent readers hold the lock; as on glibc, it then waits until they leave it, and is handed it.
 //!
-//! A demand (`HANDOFF`) keeps new readers out. If one inside waits for them, none leaves and the lock never becomes free by
-//! it; no lock can tell such readers from slow ones. So the waiter rechecks its demand after `demand_ns`. If some of the
-//! readers have left since, the demand goes on for as long as it has lasted. Else comes a *pause* (`HANDOFF` with `TIMED`):
+//! A request (`HANDOFF`) keeps new readers out. If one inside waits for them, none leaves and the lock never becomes free by
+//! it; no lock can tell such readers from slow ones. So the waiter rechecks its request after `request_ns`. If some of the
+//! readers have left since, the request goes on for as long as it has lasted. Else comes a *pause* (`HANDOFF` with `TIMED`):
 //! the readers that it has kept out come in, and others after them, for three times as long. (Also if none is queued: a
-//! thread that only tries may come again and again.) The demand after that lasts twice as long as this one, up to
+//! thread that only tries may come again and again.) The request after that lasts twice as long as this one, up to
 //! `reader_patience_ns`: readers that hold the lock for a time `h`, up to that, delay the writer by less than `9h`.
 //!
 //! In a pause the release that leaves the lock free hands it over (H1), so a free lock never waits for the pause to end.
-//! Beside a waiter that was woken, and perhaps does not run, there is no demand in the pause: that waiter, or a real-time
+//! Beside a waiter that was woken, and perhaps does not run, there is no request in the pause: that waiter, or a real-time
 //! head, is awake for a free lock.
 //!
-//! - H3 in detail: a waiter that demands the lock of readers rechecks its demand by itself, and so does one in a pause.
+//! - H3 in detail: a waiter that requests the lock of readers rechecks its request by itself, and so does one in a pause.
 //!   So neither lasts. (If its thread does not run, a reader that has waited for `reader_patience_ns` comes in by
 //!   itself.)
 
@@ -35,9 +35,9 @@ use spinpark_platform::{
 };
 
 use super::midpath::{has_cpus_to_spare, has_no_cpu_to_spare, Polls, Spun};
-use super::wake_pass::Serviced;
+use super::wake_pass::WakePass;
 use super::LockCore;
-use crate::queue::{Ask, Notice, Owner, QueueGuard, Roused, WaitNode};
+use crate::queue::{Ask, EarlyWake, Notice, Owner, QueueGuard, WaitNode};
 use crate::word::{self, Announced, Release, Want};
 
 // ---- the wait, from the first spin to the last wake-up
@@ -76,7 +76,7 @@ impl<P: Platform> LockCore<P> {
         self.note_wait(want);
         let outcome = self.spin_then_queue(want, P::thread_token(), deadline);
         if outcome == Outcome::Acquired && want == Want::Upgradable && word::has_waiters(self.peek()) {
-            self.service_now(); // L1: readers behind this one have room beside it
+            self.wake_pass_now(); // L1: readers behind this one have room beside it
         }
         outcome
     }
@@ -100,7 +100,7 @@ impl<P: Platform> LockCore<P> {
         };
         if is_past::<P>(deadline) {
             P::queues();
-            return Outcome::of(self.give_up(want, token, announced) || self.last_look(want, token));
+            return Outcome::of(self.give_up(want, token, announced) || self.last_try(want, token));
         }
         let node = WaitNode::new(want, token, core::ptr::null());
         let patience = Self::patience(&node);
@@ -130,7 +130,7 @@ impl<P: Platform> LockCore<P> {
         }
         if let Some(timing) = P::wants_time(self.key(), queued) {
             // So that the release is not a plain store, which nothing can time.
-            if let Some(marked) = self.queue().begin_attention(timing.may_mark) {
+            if let Some(marked) = self.queue().begin_contended(timing.may_mark) {
                 P::notes(self.key(), Note::Acquired { marked });
             }
         }
@@ -153,7 +153,7 @@ impl<P: Platform> LockCore<P> {
         }
     }
 
-    /// A real-time waiter keeps its time from the start, until it demands the lock.
+    /// A real-time waiter keeps its time from the start, until it requests the lock.
     fn patience(node: &WaitNode<P>) -> Patience {
         let patience = Patience::on_arrival::<P>(node.want);
         if node.is_realtime() {
@@ -187,7 +187,7 @@ impl<P: Platform> LockCore<P> {
                     let is_marked = notice == Notice::Woken;
                     let announced = if is_marked { Announced::Waking } else { Announced::Unmarked };
                     let backs_off = !node.is_realtime() && self.backs_off_for(node.want);
-                    self.rouse_others(node, patience);
+                    self.wake_others_early(node, patience);
                     // A stream of readers passes a real-time writer once.
                     let passed = node.is_realtime() && word::readers(self.peek()) > 0;
                     let starved = if is_marked || node.is_realtime() {
@@ -213,7 +213,7 @@ impl<P: Platform> LockCore<P> {
                 // Nothing but the deadline ends a sleep without a recheck: what the kernel says of its clock is not asked again.
                 Notice::TimedOut if patience.has_no_timer() || is_past::<P>(deadline) => {
                     return Outcome::of(
-                        self.time_out(node, patience) || self.last_look(node.want, node.token),
+                        self.time_out(node, patience) || self.last_try(node.want, node.token),
                     );
                 }
                 Notice::TimedOut if patience.is_watch_due::<P>() => {
@@ -222,8 +222,8 @@ impl<P: Platform> LockCore<P> {
                     joined
                 }
                 Notice::TimedOut if !patience.rechecks() => Joined::Queued, // a clock was a little ahead
-                Notice::TimedOut if patience.is_demanding() => {
-                    self.consider_demand(node, &mut patience);
+                Notice::TimedOut if patience.is_requesting() => {
+                    self.consider_request(node, &mut patience);
                     Joined::Queued
                 }
                 Notice::TimedOut if node.is_realtime() && self.comes_later(node, &mut patience) => {
@@ -237,19 +237,19 @@ impl<P: Platform> LockCore<P> {
                     self.recheck(node, true)
                 }
                 Notice::TimedOut if patience.rechecks_early() => {
-                    // One that was roused (T17) has let its owner go on for a part of the time only.
+                    // One that was woken early (T17) has let its owner go on for a part of the time only.
                     if patience.is_recheck_due::<P>() {
                         patience = patience.lets_owner_go_on::<P>();
                     }
                     self.recheck(node, false)
                 }
-                // It was roused by a thread that left it asleep, and does not come back; or the two clocks disagree by a little.
+                // It was woken early by a thread that left it asleep, and does not come back; or the two clocks disagree by a little.
                 Notice::TimedOut => self.recheck(node, false),
             };
             match joined {
                 Joined::Acquired => return Outcome::Acquired,
                 Joined::Queued if hands_over => {
-                    patience.demands::<P>(node.rechecks(), self.peek());
+                    patience.requests::<P>(node.rechecks(), self.peek());
                     self.await_hand_over(node, patience);
                 }
                 Joined::Queued => {}
@@ -261,8 +261,8 @@ impl<P: Platform> LockCore<P> {
         }
     }
 
-    /// T13: rouses waiters behind this one if it has waited for long.
-    fn rouse_others(&self, node: &WaitNode<P>, patience: Patience) {
+    /// T13: wakes waiters behind this one early if it has waited for long.
+    fn wake_others_early(&self, node: &WaitNode<P>, patience: Patience) {
         let seen = self.peek();
         // A promised lock is idle until it is taken.
         let waits = node.want.is_write()
@@ -270,11 +270,11 @@ impl<P: Platform> LockCore<P> {
             && word::has_waiters(seen)
             && !word::is_promised(seen);
         if waits && has_cpus_to_spare::<P>() && patience.is_long::<P>() {
-            self.rouse(!node.was_roused(P::TUNING.deep_sleep_ns));
+            self.wake_early(!node.was_woken_early(P::TUNING.deep_sleep_ns));
         }
     }
 
-    /// Sleeps until notified, until the next recheck or until it is roused for one (T17), or until `deadline`.
+    /// Sleeps until notified, until the next recheck or until it is woken early for one (T17), or until `deadline`.
     #[inline(never)] // for the drop-in's size
     fn sleep_on(&self, node: &WaitNode<P>, patience: Patience, deadline: Option<Deadline>) -> Notice {
         let may_be_left = self.may_be_left(node, patience);
@@ -285,7 +285,7 @@ impl<P: Platform> LockCore<P> {
                 }
                 P::notes_sleep(self.key(), word);
                 let slept = patience.sleep::<P>(word, expected, deadline);
-                if P::was_roused(self.key(), word) {
+                if P::was_woken_early(self.key(), word) {
                     Wait::TimedOut
                 } else {
                     slept
@@ -310,7 +310,7 @@ impl<P: Platform> LockCore<P> {
 
     /// T7: the woken waiter contends with running threads.
     ///
-    /// A real-time waiter polls once: its CPU may be the owner's. So does, with CPUs to spare, one that has starved: it demands the lock.
+    /// A real-time waiter polls once: its CPU may be the owner's. So does, with CPUs to spare, one that has starved: it requests the lock.
     fn contend(
         &self,
         node: &WaitNode<P>,
@@ -362,7 +362,7 @@ impl<P: Platform> LockCore<P> {
     /// `core.T1` at the deadline: the lock may be free, as the thread that was woken for it, or to which it is promised, need not have run.
     #[cold]
     #[inline(never)] // for the drop-in's size
-    fn last_look(&self, want: Want, token: u32) -> bool {
+    fn last_try(&self, want: Want, token: u32) -> bool {
         self.try_once(want, token)
     }
 
@@ -382,20 +382,20 @@ impl<P: Platform> LockCore<P> {
 
 // ---- steps on the queue
 
-/// T13: a waiter that came late rouses as many, from the head of the queue on, roused before or not: it starts so many
+/// T13: a waiter that came late wakes this number early, from the head of the queue on, whether woken early before or not: it starts so many
 /// wake-ups at a time. This and the next two are from the simulator (`notes/tuning.md`, "Longest waits").
-const LATE_ROUSES: usize = 8;
-/// T13: one that came in time rouses as many that have not been roused: one for its own turn, and one more.
-const ROUSES: usize = 2;
+const LATE_EARLY_WAKES: usize = 8;
+/// T13: one that came in time wakes this number early, of those that have not been: one for its own turn, and one more.
+const EARLY_WAKES: usize = 2;
 /// T13: how far from the head those may be. Further ones would sleep deeply again before their turns come.
-const ROUSED_OF: usize = 16;
+const EARLY_WAKES_OF: usize = 16;
 
 /// What a thread does about a promise that was made to another one (H4).
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Promise {
     /// It leaves the lock to that one.
     Heeds,
-    /// It takes the lock first; the promise is a demand then.
+    /// It takes the lock first; the promise is a request then.
     Passes,
     /// It takes the lock, and does not count on that one.
     Ends,
@@ -439,8 +439,8 @@ impl<P: Platform> LockCore<P> {
         flags: u32,
         promise: Promise,
     ) -> Joined {
-        let fenced = queue.is_some_and(|queue| queue.had_attention());
-        // H3: beside `TIMED`, a demand would be a pause.
+        let fenced = queue.is_some_and(|queue| queue.was_contended());
+        // H3: beside `TIMED`, a request would be a pause.
         let ends = if flags & word::HANDOFF == 0 { 0 } else { word::TIMED };
         let mut seen = self.peek();
         let mut announced = announced;
@@ -493,7 +493,7 @@ impl<P: Platform> LockCore<P> {
         let queue = unsafe { queue.taken_over() };
         let heads = flags & (word::TIMED | word::HANDOFF) != 0;
         self.settle_flags(queue.head().is_some(), heads, want);
-        self.service_and_unlock(queue);
+        self.wake_pass_and_unlock(queue);
     }
 
     /// T15: locks the queue for the waiter of `node`, which is not in it. While another thread has it locked, which perhaps does not
@@ -519,7 +519,7 @@ impl<P: Platform> LockCore<P> {
             let joined = self.acquire_or_mark(None, want, node.token, *announced, 0, Promise::Passes);
             let withdrawn = core::mem::replace(announced, Announced::None) != Announced::None;
             if !matches!(joined, Joined::Acquired) && (withdrawn || matches!(joined, Joined::Foreign)) {
-                self.service_now(); // L1; X2
+                self.wake_pass_now(); // L1; X2
             }
             match joined {
                 Joined::Queued => {} // as it was, but for what it had announced
@@ -548,7 +548,7 @@ impl<P: Platform> LockCore<P> {
             Ok(queue) => queue,
             Err(joined) => return (joined, false),
         };
-        // Not beside a woken waiter: if that comes back, it goes to the head, and is served by this one's demand.
+        // Not beside a woken waiter: if that comes back, it goes to the head, and is served by this one's request.
         let timed = backs_off && queue.head().is_none() && !word::is_waking(self.peek());
         let flags = if timed { word::WAITERS | word::TIMED } else { word::WAITERS };
         let joined =
@@ -560,12 +560,12 @@ impl<P: Platform> LockCore<P> {
             queue.push(node);
         }
         if !matches!(joined, Joined::Acquired) {
-            self.service_and_unlock(queue); // L1: the announced state may have been what the head relied on
+            self.wake_pass_and_unlock(queue); // L1: the announced state may have been what the head relied on
         }
         (joined, timed)
     }
 
-    /// T8: the woken waiter lost to a running thread: back to the head, with a timer, or with a demand if `starved`. One that was woken
+    /// T8: the woken waiter lost to a running thread: back to the head, with a timer, or with a request if `starved`. One that was woken
     /// without a mark gets neither; if it has `starved`, the next one is with a mark (T16).
     fn rejoin(
         &self,
@@ -579,10 +579,10 @@ impl<P: Platform> LockCore<P> {
             Ok(queue) => queue,
             Err(joined) => return joined,
         };
-        // T16: several may be on their way. None of them passes one that has demanded the lock, which is the first, nor one that has
-        // starved. (Beside `WAKING`, a demand is that waiter's, H1.)
+        // T16: several may be on their way. None of them passes one that has requested the lock, which is the first, nor one that has
+        // starved. (Beside `WAKING`, a request is that waiter's, H1.)
         let seen = self.peek();
-        let demanded = word::wants_handoff(seen) && !word::is_waking(seen);
+        let requested = word::wants_handoff(seen) && !word::is_waking(seen);
         // An upgrade that came meanwhile stays first (this waiter waits for its thread's hold), and so does a real-time waiter.
         let first = queue.would_lead(node) && !node.is_realtime();
         let heads = match (starved, first) {
@@ -600,49 +600,49 @@ impl<P: Platform> LockCore<P> {
             node.set_starved(is_unmarked && starved);
             if is_unmarked {
                 node.set_rechecks(false);
-                queue.push_behind_owed(node, demanded);
+                queue.push_behind_owed(node, requested);
             } else {
                 node.set_rechecks(starved && !word::is_write_held(self.peek()));
                 queue.push_again(node);
             }
             if heads & word::HANDOFF != 0 {
-                self.note_demand();
+                self.note_request();
             }
         }
         if !matches!(joined, Joined::Acquired) {
-            self.service_and_unlock(queue); // L1: the announced state may have been what the head relied on; X2
+            self.wake_pass_and_unlock(queue); // L1: the announced state may have been what the head relied on; X2
         }
         joined
     }
 
-    /// The head has demanded the lock. Beside `WAKING` it is not owed that yet: the waiter that is on its way comes first, and ends
-    /// the demand (H1).
-    fn note_demand(&self) {
+    /// The head has requested the lock. Beside `WAKING` it is not owed that yet: the waiter that is on its way comes first, and ends
+    /// the request (H1).
+    fn note_request(&self) {
         if !word::is_waking(self.peek()) {
-            P::event(Event::DemandedHandoff);
+            P::event(Event::RequestedHandoff);
         }
     }
 
     /// Lets in or wakes waiters that can come in beside the present holders, and unlocks the queue. For a caller that keeps the lock
     /// alive: it holds it, or waits for it.
     #[inline(never)] // for the drop-in's size
-    pub(super) fn service_and_unlock(&self, mut queue: QueueGuard<'_, P, Self>) {
-        let serviced = self.service(&mut queue, None);
-        serviced.unlock_and_notify(queue);
+    pub(super) fn wake_pass_and_unlock(&self, mut queue: QueueGuard<'_, P, Self>) {
+        let pass = self.wake_pass(&mut queue, None);
+        pass.unlock_and_notify(queue);
     }
 
-    /// [`LockCore::service_and_unlock`], or leaves that to the thread that has the queue locked (V1).
+    /// [`LockCore::wake_pass_and_unlock`], or leaves that to the thread that has the queue locked (V1).
     #[cold]
     #[inline(never)]
-    pub(crate) fn service_now(&self) {
-        if let Some(queue) = self.lock_queue_or(Ask::Service) {
-            self.service_and_unlock(queue);
+    pub(crate) fn wake_pass_now(&self) {
+        if let Some(queue) = self.lock_queue_or(Ask::WakePass) {
+            self.wake_pass_and_unlock(queue);
         }
     }
 
     /// Whether a real-time waiter, whose time is up, does not recheck: one of a higher priority is queued, or the lock is free
     /// for one that was woken and may be on its way. It waits for a woken one once only: that may be kept from its CPU (T12). It
-    /// rechecks behind an upgrade, which keeps no time before it is woken: else a demand might have no waiter that rechecks it
+    /// rechecks behind an upgrade, which keeps no time before it is woken: else a request might have no waiter that rechecks it
     /// (H2).
     #[cold]
     #[inline(never)]
@@ -658,13 +658,13 @@ impl<P: Platform> LockCore<P> {
         later
     }
 
-    /// The waiter rechecks by itself: it takes the lock, or, if its patience is over, `demands` it.
+    /// The waiter rechecks by itself: it takes the lock, or, if its patience is over, `requests` it.
     ///
-    /// A reader demands nothing, but now comes in beside other readers whatever writer is owed the lock: one of those
+    /// A reader requests nothing, but now comes in beside other readers whatever writer is owed the lock: one of those
     /// readers may be waiting for this one, and the writer has not let it in by itself (H3): its thread does not run,
     /// perhaps.
-    fn recheck(&self, node: &WaitNode<P>, demands: bool) -> Joined {
-        self.recheck_as(self.lock_queue(), node, demands, Promise::of(node))
+    fn recheck(&self, node: &WaitNode<P>, requests: bool) -> Joined {
+        self.recheck_as(self.lock_queue(), node, requests, Promise::of(node))
     }
 
     /// T14: the waiter has slept for long, and looks at the lock, because a thread that was woken before it may not run. If the lock is
@@ -690,7 +690,7 @@ impl<P: Platform> LockCore<P> {
                 let alone = word::withdraw(seen, Announced::Waking);
                 match self.word().compare_exchange_weak(seen, alone, Relaxed, Relaxed) {
                     Ok(_) if word::has_waiters(alone) && !word::is_write_held(alone) => {
-                        self.service_now(); // another one may have room beside a reader
+                        self.wake_pass_now(); // another one may have room beside a reader
                         break;
                     }
                     Ok(_) => break,
@@ -706,7 +706,7 @@ impl<P: Platform> LockCore<P> {
             let keeps_time = |head: &WaitNode<P>| head.mutex.is_null() && !core::ptr::eq(head, node);
             if !queue.head().is_none_or(keeps_time) && word::is_waking(self.peek()) {
                 self.word().fetch_and(!(word::WAKING | word::TIMED), Relaxed);
-                self.service_and_unlock(queue);
+                self.wake_pass_and_unlock(queue);
                 return (Joined::Queued, false);
             }
         }
@@ -718,54 +718,57 @@ impl<P: Platform> LockCore<P> {
         &self,
         mut queue: QueueGuard<'_, P, Self>,
         node: &WaitNode<P>,
-        demands: bool,
+        requests: bool,
         promise: Promise,
     ) -> Joined {
         let was_head = queue.head().is_some_and(|head| core::ptr::eq(head, node));
         // A writer was put at the head; only an upgrade goes before that. If it is not linked, it was dequeued just now.
-        let demand = if demands { word::HANDOFF } else { 0 };
-        let (want, demand) =
-            if node.want.joins_readers() { (Want::ReadAgain, 0) } else { (node.want, demand) };
+        let request = if requests { word::HANDOFF } else { 0 };
+        let (want, request) =
+            if node.want.joins_readers() { (Want::ReadAgain, 0) } else { (node.want, request) };
         // One that was signalled just now may still be linked in the condition variable's queue, which has its own lock.
         if node.is_elsewhere() || !queue.is_linked(node) {
             return Joined::Queued;
         }
-        let joined = self.acquire_or_mark(Some(&queue), want, node.token, Announced::None, demand, promise);
+        let joined = self.acquire_or_mark(Some(&queue), want, node.token, Announced::None, request, promise);
         match joined {
-            Joined::Queued if demand != 0 => {
+            Joined::Queued if request != 0 => {
                 node.set_rechecks(!word::is_write_held(self.peek()));
                 if was_head {
-                    self.note_demand();
+                    self.note_request();
                 }
             }
             // G3: there is no bias for a thread in the queue.
             Joined::Queued | Joined::Biased | Joined::TimedOut => {}
             Joined::Foreign => {
                 queue.remove(node);
-                self.service_and_unlock(queue); // X2
+                self.wake_pass_and_unlock(queue); // X2
             }
             Joined::Acquired => {
                 queue.remove(node);
                 self.settle_flags(queue.head().is_some(), was_head, node.want);
-                self.service_and_unlock(queue);
+                self.wake_pass_and_unlock(queue);
             }
         }
         joined
     }
 
-    /// T13: rouses the first waiters of the queue: many if the woken thread that calls came `late`, else one or two more.
+    /// T13: wakes the first waiters of the queue early: many if the woken thread that calls came `late`, else one or two more.
     #[cold]
     #[inline(never)]
-    fn rouse(&self, late: bool) {
-        let mut roused = [const { None }; LATE_ROUSES];
-        let (first, most) = if late { (LATE_ROUSES, LATE_ROUSES) } else { (ROUSED_OF, ROUSES) };
+    fn wake_early(&self, late: bool) {
+        let mut woken = [const { None }; LATE_EARLY_WAKES];
+        let (first, most) =
+            if late { (LATE_EARLY_WAKES, LATE_EARLY_WAKES) } else { (EARLY_WAKES_OF, EARLY_WAKES) };
         let Some(queue) = self.lock_queue_or(Ask::Nothing) else { return };
         let sleepers = queue.iter().take(first).filter(|node| node.want.is_write());
-        for (place, node) in roused.iter_mut().take(most).zip(sleepers.filter_map(|node| node.rouse(late))) {
+        for (place, node) in
+            woken.iter_mut().take(most).zip(sleepers.filter_map(|node| node.wake_early(late)))
+        {
             *place = Some(node);
         }
         drop(queue);
-        roused.into_iter().flatten().for_each(Roused::wake);
+        woken.into_iter().flatten().for_each(EarlyWake::wake);
     }
 
     /// T9: leaves the queue; `false` if the node was dequeued already, or is being moved here, and will be notified.
@@ -778,12 +781,12 @@ impl<P: Platform> LockCore<P> {
         }
         self.settle_flags(queue.head().is_some(), was_head, node.want);
         // Readers behind this one may have waited only for it.
-        self.service_and_unlock(queue);
+        self.wake_pass_and_unlock(queue);
         true
     }
 
     /// Makes the flags agree with a queue that lost a node: W1, and the head's own flags if the head has gone. An upgrade
-    /// leaves a demand: it may have been that of the waiter behind it, before whom it went (H2).
+    /// leaves a request: it may have been that of the waiter behind it, before whom it went (H2).
     ///
     /// The caller holds the queue lock.
     fn settle_flags(&self, more: bool, head_gone: bool, gone: Want) {
@@ -813,7 +816,7 @@ impl<P: Platform> LockCore<P> {
         P::event(Event::TimedOut);
         let counts = |seen| word::has_waiters(seen) || word::is_foreign(seen);
         if announced != Announced::None && counts(self.peek()) {
-            self.service_now(); // L1: the announced state may have been what the head relied on; X2
+            self.wake_pass_now(); // L1: the announced state may have been what the head relied on; X2
         }
         false
     }
@@ -822,10 +825,10 @@ impl<P: Platform> LockCore<P> {
 // ---- a request over readers
 
 impl<P: Platform> LockCore<P> {
-    /// H3: the waiter of `node`, which demands the lock of readers, goes on with that or lets in those that it keeps out.
+    /// H3: the waiter of `node`, which requests the lock of readers, goes on with that or lets in those that it keeps out.
     #[cold]
     #[inline(never)]
-    fn consider_demand(&self, node: &WaitNode<P>, patience: &mut Patience) {
+    fn consider_request(&self, node: &WaitNode<P>, patience: &mut Patience) {
         let mut queue = self.lock_queue();
         let is_kept_out = |node: &WaitNode<P>| node.want.joins_readers();
         let is_upgradable = |node: &WaitNode<P>| node.want == Want::Upgradable;
@@ -846,21 +849,21 @@ impl<P: Platform> LockCore<P> {
                 let rechecks = !word::is_write_held(seen) && word::wants_handoff(seen);
                 node.set_rechecks(rechecks);
                 drop(queue);
-                patience.ends_demand::<P>();
+                patience.ends_request::<P>();
                 if rechecks || word::is_write_held(seen) {
-                    patience.demands::<P>(rechecks, seen);
+                    patience.requests::<P>(rechecks, seen);
                 } else {
-                    patience.pauses::<P>(0); // another thread has ended it: this one demands the lock again, at once
+                    patience.pauses::<P>(0); // another thread has ended it: this one requests the lock again, at once
                 }
                 return;
             }
-            // Beside a woken waiter, which may not run, `TIMED` is not a pause (U1): the demand ends, until the pause is over.
+            // Beside a woken waiter, which may not run, `TIMED` is not a pause (U1): the request ends, until the pause is over.
             let paused = if word::is_waking(seen) { seen & !word::HANDOFF } else { seen | word::TIMED };
             let beside = if upgradable && word::fits(seen, Want::Upgradable) { word::UPGRADE } else { 0 };
             let with_them = (paused | beside) + count * word::UNIT;
             match self.word().compare_exchange_weak(seen, with_them, AcqRel, Relaxed) {
                 Ok(_) => {
-                    P::event(Event::WithdrewDemand);
+                    P::event(Event::WithdrewRequest);
                     let mut let_in = queue.pop_some(count, is_kept_out);
                     if beside != 0 {
                         let_in.append(queue.pop_some(1, is_upgradable));
@@ -870,8 +873,8 @@ impl<P: Platform> LockCore<P> {
                 Err(now) => seen = now,
             }
         };
-        Serviced::granting(let_in).unlock_and_notify(queue);
-        let span = patience.ends_demand::<P>();
+        WakePass::granting(let_in).unlock_and_notify(queue);
+        let span = patience.ends_request::<P>();
         patience.pauses::<P>(span);
     }
 }
@@ -881,7 +884,7 @@ impl<P: Platform> LockCore<P> {
 /// The times of one wait, ns on the monotonic clock.
 #[derive(Clone, Copy)]
 struct Patience {
-    /// From here on the waiter has starved: it demands the lock.
+    /// From here on the waiter has starved: it requests the lock.
     end: u64,
     /// When it rechecks the lock by itself; `u64::MAX`: not before it is woken.
     recheck: u64,
@@ -889,8 +892,8 @@ struct Patience {
     span: u64,
     /// How long it keeps readers out before it rechecks what that has come to; 0: it has not done so: see
     /// "Requests over readers".
-    demand: u64,
-    /// It demands the lock of so many readers.
+    request: u64,
+    /// It requests the lock of so many readers.
     of: Option<u32>,
     /// When it looks at the lock next because a thread that was woken before it may not run; `u64::MAX`: it does not.
     watch: u64,
@@ -900,7 +903,7 @@ struct Patience {
     saw_waking: bool,
 }
 
-/// A pause between two demands is so many times as long as the last part of the first one: readers that depend on each
+/// A pause between two requests is so many times as long as the last part of the first one: readers that depend on each
 /// other go on for three quarters of the time.
 const PAUSE: u64 = 3;
 
@@ -921,10 +924,10 @@ impl Patience {
         let least = if has_cpus_to_spare::<P>() { 0 } else { P::TUNING.least_watch_ns };
         let span = P::TUNING.watch_ns.max(least);
         let watch = end.saturating_sub(patience).saturating_add(span);
-        Self { end, recheck, span: 0, demand: 0, of: None, watch, watch_span: span, saw_waking: false }
+        Self { end, recheck, span: 0, request: 0, of: None, watch, watch_span: span, saw_waking: false }
     }
 
-    /// Sleeps until it has starved. As the head of the queue that lost (`TIMED`): a demand that it made before it was woken has ended.
+    /// Sleeps until it has starved. As the head of the queue that lost (`TIMED`): a request that it made before it was woken has ended.
     fn until_starved(self) -> Self {
         Self { recheck: self.end, of: None, ..self }
     }
@@ -957,38 +960,38 @@ impl Patience {
         self.saw_waking
     }
 
-    /// Has just demanded the lock, whose word is `seen`; if of readers, it `rechecks` it by itself. A writer is to release it
+    /// Has just requested the lock, whose word is `seen`; if of readers, it `rechecks` it by itself. A writer is to release it
     /// soon, whatever readers do.
     #[inline(never)]
-    fn demands<P: Platform>(&mut self, rechecks: bool, seen: u32) {
+    fn requests<P: Platform>(&mut self, rechecks: bool, seen: u32) {
         if !rechecks {
             *self = self.until_notified();
             return;
         }
-        self.demand = self.demand.min(P::TUNING.reader_patience_ns).max(P::TUNING.demand_ns);
+        self.request = self.request.min(P::TUNING.reader_patience_ns).max(P::TUNING.request_ns);
         self.of = Some(word::readers(seen));
-        self.recheck = in_ns::<P>(self.demand);
+        self.recheck = in_ns::<P>(self.request);
     }
 
-    fn is_demanding(self) -> bool {
+    fn is_requesting(self) -> bool {
         self.of.is_some()
     }
 
-    /// Whether some of the readers of which it demands the lock have left, if `inside` are left.
+    /// Whether some of the readers of which it requests the lock have left, if `inside` are left.
     fn has_made_way(&self, inside: u32) -> bool {
         self.of.is_some_and(|of| inside < of)
     }
 
-    /// Ends its demand. The next one is longer, but no longer than readers put up with it.
+    /// Ends its request. The next one is longer, but no longer than readers put up with it.
     ///
     /// Returns for how long it was one.
-    fn ends_demand<P: Platform>(&mut self) -> u64 {
+    fn ends_request<P: Platform>(&mut self) -> u64 {
         self.of = None;
-        let longer = self.demand.saturating_mul(2).min(P::TUNING.reader_patience_ns);
-        core::mem::replace(&mut self.demand, longer)
+        let longer = self.request.saturating_mul(2).min(P::TUNING.reader_patience_ns);
+        core::mem::replace(&mut self.request, longer)
     }
 
-    /// Makes no demand for some time after one that lasted for `span`.
+    /// Makes no request for some time after one that lasted for `span`.
     fn pauses<P: Platform>(&mut self, span: u64) {
         self.recheck = in_ns::<P>(span.saturating_mul(PAUSE));
     }
@@ -999,7 +1002,7 @@ impl Patience {
     fn lets_owner_go_on<P: Platform>(self) -> Self {
         let now = P::now(Clock::Monotonic);
         let span = if self.span == 0 { P::TUNING.repark_ns } else { self.span.saturating_mul(2) };
-        // Once only: a waiter that is woken often must not put off its demand each time.
+        // Once only: a waiter that is woken often must not put off its request each time.
         let end =
             if self.span == 0 { self.end.max(now.saturating_add(P::TUNING.repark_ns)) } else { self.end };
         Self { end, recheck: end.min(now.saturating_add(span)), span, of: None, ..self }
@@ -1010,8 +1013,8 @@ impl Patience {
     /// as readers give a writer, once.
     fn rechecks_later<P: Platform>(&mut self, was_woken: bool) {
         let tuning = P::TUNING;
-        let pause = if was_woken { tuning.reader_patience_ns } else { self.demand.max(tuning.demand_ns) };
-        self.demand = pause.saturating_mul(2);
+        let pause = if was_woken { tuning.reader_patience_ns } else { self.request.max(tuning.request_ns) };
+        self.request = pause.saturating_mul(2);
         self.end = in_ns::<P>(pause);
         self.recheck = self.end;
         if was_woken {
@@ -1025,7 +1028,7 @@ impl Patience {
         P::now(Clock::Monotonic).saturating_sub(queued)
     }
 
-    /// T13: whether it has waited for so long that others are to be roused.
+    /// T13: whether it has waited for so long that others are to be woken early.
     fn is_long<P: Platform>(self) -> bool {
         self.waited::<P>() >= P::TUNING.longest_wait_ns / 2
     }
@@ -1050,9 +1053,9 @@ impl Patience {
         P::now(Clock::Monotonic) >= self.recheck
     }
 
-    /// Whether it keeps its own time, and has not demanded the lock: a pause between two demands is not cut short.
+    /// Whether it keeps its own time, and has not requested the lock: a pause between two requests is not cut short.
     fn may_be_left(self) -> bool {
-        self.rechecks() && self.demand == 0
+        self.rechecks() && self.request == 0
     }
 
     /// Whether it does nothing by itself: if it sleeps for too long, that is by the caller's deadline.
@@ -1082,6 +1085,6 @@ impl Patience {
     }
 
     fn is_over<P: Platform>(self) -> bool {
-        self.demand > 0 || P::now(Clock::Monotonic) >= self.end
+        self.request > 0 || P::now(Clock::Monotonic) >= self.end
     }
 }

@@ -16,10 +16,10 @@
 //! If another thread has the queue locked, the release leaves steps B (but for letting go), C and D to that thread (V1):
 //!
 //! ```text
-//! release_pinned:  1  pin the queue and ask its holder for a service; fails if the queue is unlocked meanwhile: then A
-//!                  2  let go
-//!                  3  unpin: the last access
-//! holder:          4  wait until there are no pins; service; unlock, unless asked again
+//! release_delegated:  1  pin the queue and ask its holder for a wake pass; fails if the queue is unlocked meanwhile: then A
+//!                     2  let go
+//!                     3  unpin: the last access
+//! holder:             4  wait until there are no pins; wake pass; unlock, unless asked again
 //! ```
 //!
 //! The queue lock is unlocked *after* the release (C after B). That is no access to a lock that might be gone (R1): in
@@ -31,10 +31,10 @@
 //! See X1 in [`word`].
 //!
 //! - **X2** If waiters of ours are queued in a lock whose word other code has overwritten, a thread
-//!   of ours ends their waits: each service at a foreign word notifies all, and they find [`Outcome::Foreign`]. As the
-//!   word was overwritten, a writer of ours held the lock, whose release services the queue (X3: the word is foreign, and
-//!   `ATTENTION` is set); or a waiter that was woken was on its way, or a spinner, or the head was `TIMED`, and that one
-//!   services it as it finds the word foreign (L1). No thread queues at a foreign word, so a service leaves the queue empty.
+//!   of ours ends their waits: each wake pass at a foreign word notifies all, and they find [`Outcome::Foreign`]. As the
+//!   word was overwritten, a writer of ours held the lock, whose release makes a wake pass (X3: the word is foreign, and
+//!   `CONTENDED` is set); or a waiter that was woken was on its way, or a spinner, or the head was `TIMED`, and that one
+//!   makes a wake pass as it finds the word foreign (L1). No thread queues at a foreign word, so a wake pass leaves the queue empty.
 //! - **X3** A writer that finds its word overwritten notifies the waiters, then releases as the other code does: swap 0, wake
 //!   one by address. It may wait for the queue lock for that. A release by a plain store does not see the word: see A1.
 
@@ -62,24 +62,24 @@ impl<P: Platform> LockCore<P> {
                 return self.release_foreign(seen);
             }
             let after = word::released(seen, release);
-            if word::needs_service(seen, after, release, self.returns(seen, release)) {
-                // V1: a reader that leaves others inside asks for nothing. A service without its release could do no more, and
+            if word::needs_wake_pass(seen, after, release, self.returns(seen, release)) {
+                // V1: a reader that leaves others inside asks for nothing. A wake pass without its release could do no more, and
                 // the next release does it again; but the pins of a stream of such readers would keep the holder from unlocking.
                 let stays = release == Release::Read && word::readers(after) > 0;
-                let ask = if stays { Ask::Nothing } else { Ask::ServicePinned };
+                let ask = if stays { Ask::Nothing } else { Ask::DelegatedWake };
                 let Some(mut queue) = self.lock_queue_or(ask) else {
                     if !stays {
-                        return self.release_pinned(release, seen, generation);
+                        return self.release_delegated(release, seen, generation);
                     }
                     if self.word().compare_exchange_weak(seen, after, ReleaseOrder, Relaxed).is_ok() {
                         return; // the last access
                     }
                     continue;
                 }; // A
-                let serviced = self.service(&mut queue, Some(release)); // B
+                let pass = self.wake_pass(&mut queue, Some(release)); // B
                 drop(queue); // C
-                let released = serviced.released;
-                serviced.notify(); // D
+                let released = pass.released;
+                pass.notify(); // D
                 if released {
                     return;
                 }
@@ -89,8 +89,8 @@ impl<P: Platform> LockCore<P> {
         }
     }
 
-    /// T5, with a demand on behalf of the head; on `false` nothing was done. If readers have come in meanwhile, the service that
-    /// releases also ends the demand (H2). It waits for a thread that has the queue locked only as long as that may run.
+    /// T5, with a request on behalf of the head; on `false` nothing was done. If readers have come in meanwhile, the wake pass that
+    /// releases also ends the request (H2). It waits for a thread that has the queue locked only as long as that may run.
     #[cold]
     #[inline(never)]
     pub(super) fn release_to_head(&self, release: Release) -> bool {
@@ -103,18 +103,18 @@ impl<P: Platform> LockCore<P> {
             self.word().fetch_and(!word::TIMED, Relaxed); // H3: no reader is to come in before its release
         }
         queue.releases();
-        let serviced = self.service(&mut queue, Some(release));
+        let pass = self.wake_pass(&mut queue, Some(release));
         drop(queue);
-        let released = serviced.released;
-        serviced.notify();
+        let released = pass.released;
+        pass.notify();
         released
     }
 
-    /// V1: releases, whatever the word is by now, and leaves the service to the thread that has the queue locked. That thread's
-    /// priority is not this one's: so a real-time thread ends a demand itself (H2), of whatever head.
-    fn release_pinned(&self, release: Release, seen: u32, generation: u32) {
+    /// V1: releases, whatever the word is by now, and leaves the wake pass to the thread that has the queue locked. That thread's
+    /// priority is not this one's: so a real-time thread ends a request itself (H2), of whatever head.
+    fn release_delegated(&self, release: Release, seen: u32, generation: u32) {
         let mut seen = seen;
-        let after = |seen| word::released(Plan::without_lower_demand::<P>(seen, release, 0), release);
+        let after = |seen| word::released(Plan::without_lower_request::<P>(seen, release, 0), release);
         while let Err(now) = self.word().compare_exchange_weak(seen, after(seen), ReleaseOrder, Relaxed) {
             seen = now;
         }
@@ -128,14 +128,14 @@ impl<P: Platform> LockCore<P> {
     }
 
     /// Gives up part of a hold in favour of others: `change` maps the word. The caller still holds the lock
-    /// afterwards, so the queue can be serviced then.
+    /// afterwards, so the wake pass can be made then.
     pub(crate) fn downgrade(&self, change: impl Fn(u32) -> u32) {
         let mut seen = self.peek();
         while let Err(now) = self.word().compare_exchange_weak(seen, change(seen), ReleaseOrder, Relaxed) {
             seen = now;
         }
         if word::has_waiters(seen) {
-            self.service_now();
+            self.wake_pass_now();
         }
     }
 
@@ -163,21 +163,21 @@ impl<P: Platform> LockCore<P> {
             P::event(Event::DeferredWake);
             waiter.move_to(&mut queue);
         }
-        let serviced = self.service(&mut queue, None);
+        let pass = self.wake_pass(&mut queue, None);
         drop(queue);
-        serviced.notify();
+        pass.notify();
         waiters
     }
 
     /// B: lets in, or wakes, the head of the queue, if there is room after `release` (or, without one,
     /// now) and no other thread will see to it; then the next one. Leaves `WAITERS` right for what is queued (W1).
-    pub(super) fn service(&self, queue: &mut LockedQueue<'_, P>, release: Option<Release>) -> Serviced<P> {
+    pub(super) fn wake_pass(&self, queue: &mut LockedQueue<'_, P>, release: Option<Release>) -> WakePass<P> {
         let mut release = release;
-        let mut serviced = Serviced::new();
+        let mut pass = WakePass::new();
         let mut seen = self.peek();
         loop {
             if word::is_foreign(seen) {
-                serviced.ended.append(Plan { word: seen, action: Action::EndAllWaits }.pop(queue)); // X2
+                pass.ended.append(Plan { word: seen, action: Action::EndAllWaits }.pop(queue)); // X2
                 break;
             }
             let returns = release.is_some_and(|release| self.returns(seen, release));
@@ -194,22 +194,22 @@ impl<P: Platform> LockCore<P> {
             }
             let before = core::mem::replace(&mut seen, plan.word);
             if word::wants_handoff(before & !seen) && matches!(plan.action, Action::Wake | Action::Nothing) {
-                P::event(Event::WithdrewDemand);
+                P::event(Event::WithdrewRequest);
             }
-            // Those behind it come after a real-time waiter: the thread that settles `WAKING` services the queue again. So does one that
+            // Those behind it come after a real-time waiter: the thread that settles `WAKING` makes a wake pass again. So does one that
             // was woken without a mark (T16), or the next release.
             let is_last = match plan.action {
                 Action::WakeBeside => true,
                 Action::Wake | Action::Promise => queue.head().is_some_and(WaitNode::is_realtime),
                 _ => false,
             };
-            serviced.released |= release.take().is_some();
+            pass.released |= release.take().is_some();
             match plan.action {
                 Action::Nothing => {}
-                Action::Wake | Action::Promise => serviced.woken.append(plan.pop(queue)),
-                Action::WakeBeside => serviced.beside.append(plan.pop(queue)),
-                Action::EndWaits | Action::EndAllWaits => serviced.ended.append(plan.pop(queue)),
-                Action::Grant(_) | Action::HandOver => serviced.granted.append(plan.pop(queue)),
+                Action::Wake | Action::Promise => pass.woken.append(plan.pop(queue)),
+                Action::WakeBeside => pass.beside.append(plan.pop(queue)),
+                Action::EndWaits | Action::EndAllWaits => pass.ended.append(plan.pop(queue)),
+                Action::Grant(_) | Action::HandOver => pass.granted.append(plan.pop(queue)),
             }
             // A1: no fence. What marks the lock here is the first waiter that its holder defers: the calling thread, which releases it later,
             // and sees its own mark. Any other queue is marked already.
@@ -217,7 +217,7 @@ impl<P: Platform> LockCore<P> {
                 break;
             }
         }
-        serviced
+        pass
     }
 }
 
@@ -262,7 +262,7 @@ impl Plan {
         let head = queue.head()?;
         let realtime = head.is_realtime();
         let seen = word::led_by(seen, realtime); // U1
-        let seen = release.map_or(seen, |release| Self::without_lower_demand::<P>(seen, release, head.rank));
+        let seen = release.map_or(seen, |release| Self::without_lower_request::<P>(seen, release, head.rank));
         let after = release.map_or(seen, |release| word::released(seen, release));
         let next = queue.iter().nth(1);
         let nothing = Self { word: after | word::WAITERS, action: Action::Nothing };
@@ -274,7 +274,7 @@ impl Plan {
             // L2: readers that come and go may pass this head; it must know that it is the head to time itself.
             let passed = release == Some(Release::Read) && head.want.is_exclusive();
             let timed = word::is_timed(seen) || word::is_waking(seen) || word::wants_handoff(seen);
-            // H2: readers would be kept out for a demand that no waiter rechecks. The next head is to keep its own time.
+            // H2: readers would be kept out for a request that no waiter rechecks. The next head is to keep its own time.
             let left = word::wants_handoff(after)
                 && !word::is_write_held(after)
                 && !queue.iter().any(WaitNode::rechecks);
@@ -301,7 +301,7 @@ impl Plan {
                 return Some(nothing);
             }
             if head.want == Want::ReadBehindWaiters && word::is_waking(seen) && !realtime {
-                return Some(nothing); // behind the woken waiter, which services the queue when it has settled
+                return Some(nothing); // behind the woken waiter, which makes a wake pass when it has settled
             }
             let room = word::MAX_READERS.saturating_sub(word::readers(after));
             // A real-time reader came before writers that have waited longer: it does not take the readers behind them along.
@@ -330,12 +330,12 @@ impl Plan {
         })
     }
 
-    /// H2: `word`, before a `release` by the calling thread, without the demand of a head of `rank` that the release would hand
+    /// H2: `word`, before a `release` by the calling thread, without the request of a head of `rank` that the release would hand
     /// the lock over to, if the thread has a higher priority.
-    fn without_lower_demand<P: Platform>(word: u32, release: Release, rank: u8) -> u32 {
+    fn without_lower_request<P: Platform>(word: u32, release: Release, rank: u8) -> u32 {
         let hands_over = word::wants_handoff(word) && !word::is_held(word::released(word, release));
         if hands_over && rank < P::priority() {
-            word::without_demand(word)
+            word::without_request(word)
         } else {
             word
         }
@@ -344,7 +344,7 @@ impl Plan {
     /// The word once the head has gone: its own two flags are cleared (H2), `WAITERS` as the queue will be (W1), urgent as
     /// `next` is (U1).
     ///
-    /// An upgrade that went before everyone passes a demand on: it may have been that of the waiter behind it (L2).
+    /// An upgrade that went before everyone passes a request on: it may have been that of the waiter behind it (L2).
     fn without_head<P: Platform>(word: u32, head: Want, next: Option<&WaitNode<P>>) -> u32 {
         let word = word & !word::TIMED;
         match (next, head) {
@@ -378,8 +378,8 @@ impl Plan {
 /// So many waiters are told while the queue is locked.
 const TOLD_EARLY: usize = 4;
 
-/// What a service of the queue led to.
-pub(super) struct Serviced<P: Platform> {
+/// What a wake pass of the queue led to.
+pub(super) struct WakePass<P: Platform> {
     /// These hold the lock.
     granted: Chain<P>,
     /// This one is to contend for the lock.
@@ -392,7 +392,7 @@ pub(super) struct Serviced<P: Platform> {
     released: bool,
 }
 
-impl<P: Platform> Serviced<P> {
+impl<P: Platform> WakePass<P> {
     const fn new() -> Self {
         Self {
             granted: Chain::new(),
@@ -408,7 +408,7 @@ impl<P: Platform> Serviced<P> {
         Self { granted, ..Self::new() }
     }
 
-    /// Adds the waiters that `later`, a service without a release, has dequeued.
+    /// Adds the waiters that `later`, a wake pass without a release, has dequeued.
     fn append(&mut self, later: Self) {
         self.granted.append(later.granted);
         self.woken.append(later.woken);
@@ -440,7 +440,7 @@ impl<P: Platform> Serviced<P> {
         self.notify();
     }
 
-    /// D: notifies the waiters that the service dequeued. The queue is unlocked.
+    /// D: notifies the waiters that the wake pass dequeued. The queue is unlocked.
     fn notify(self) {
         self.granted.notify_all(GRANTED);
         self.woken.notify_all(WOKEN);
@@ -463,38 +463,38 @@ impl<P: Platform> Owner<P> for LockCore<P> {
 
     #[inline(never)] // for the drop-in's size
     fn unlock_queue(&self, queue: &mut LockedQueue<'_, P>) {
-        if queue.unlock(self.attention(queue), true).is_some() {
-            self.service_asked(queue);
+        if queue.unlock(self.is_contended(queue), true).is_some() {
+            self.delegated_wake_pass(queue);
         }
     }
 }
 
 impl<P: Platform> LockCore<P> {
     /// Whether releases have to read the word from now on (A1).
-    fn attention(&self, queue: &LockedQueue<'_, P>) -> bool {
+    fn is_contended(&self, queue: &LockedQueue<'_, P>) -> bool {
         // A foreign word has lost the marks of those that are queued (X2).
         let is_marked = |seen| word::is_marked(seen) || word::is_foreign(seen);
-        queue.had_attention() || is_marked(self.peek())
+        queue.was_contended() || is_marked(self.peek())
     }
 
     /// V1: other threads have asked for it. Unlocks the queue.
     #[cold]
     #[inline(never)]
-    fn service_asked(&self, queue: &mut LockedQueue<'_, P>) {
-        let mut serviced = Serviced::new();
+    fn delegated_wake_pass(&self, queue: &mut LockedQueue<'_, P>) {
+        let mut pass = WakePass::new();
         let mut told = None;
         loop {
-            serviced.append(self.service(queue, None));
-            // Once: a second service, of what was asked for meanwhile, is told below.
+            pass.append(self.wake_pass(queue, None));
+            // Once: a second wake pass, of what was asked for meanwhile, is told below.
             if queue.keeps_alive() && told.is_none() {
-                told = Some(serviced.tell());
+                told = Some(pass.tell());
             }
-            if queue.unlock(self.attention(queue), true).is_none() {
+            if queue.unlock(self.is_contended(queue), true).is_none() {
                 break;
             }
         }
         told.into_iter().flatten().for_each(Told::wake);
-        serviced.notify();
+        pass.notify();
     }
 }
 
@@ -527,6 +527,6 @@ impl<P: Platform> LockCore<P> {
     /// The word of a lock that the calling thread holds is foreign, and no thread waits here (X2).
     pub(crate) fn pass_on(&self) {
         self.word().swap(word::GLIBCS_CONTENDED, ReleaseOrder);
-        self.service_and_unlock(self.lock_queue());
+        self.wake_pass_and_unlock(self.lock_queue());
     }
 }

@@ -48,11 +48,11 @@ impl<P: Platform> LockedQueue<'_, P> {
     }
 
     /// Links `node`, which was woken and lost, before all of its rank but those that have starved (T16 in `core`); if the first of its
-    /// rank has `demanded` the lock, behind that as well.
-    pub(crate) fn push_behind_owed(&mut self, node: &WaitNode<P>, demanded: bool) {
-        let mut demanded = demanded;
+    /// rank has `requested` the lock, behind that as well.
+    pub(crate) fn push_behind_owed(&mut self, node: &WaitNode<P>, requested: bool) {
+        let mut requested = requested;
         let next = self.iter().find(|other| {
-            let is_owed = other.rank == node.rank && (core::mem::take(&mut demanded) || other.has_starved());
+            let is_owed = other.rank == node.rank && (core::mem::take(&mut requested) || other.has_starved());
             other.rank <= node.rank && !is_owed
         });
         self.link(node, next);

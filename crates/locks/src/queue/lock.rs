@@ -13,14 +13,14 @@
 //! | 1                 | `LOCKED`    | yes   | no        | the holder; any thread, to 3                        |
 //! | 3                 | + `QUEUED`  | yes   | perhaps   | the holder, which then wakes one                    |
 //!
-//! Bit 2, `ATTENTION`, belongs to the owner of the queue, who sets it as the guard is dropped. See A1 in
+//! Bit 2, `CONTENDED`, belongs to the owner of the queue, who sets it as the guard is dropped. See A1 in
 //! [`core`](crate::core).
 //!
 //! Bit 4, `ASKED`, and bits 5–9, `PINS`, are set only while the queue is locked, by threads that do not wait for the holder:
 //!
-//! - `ASKED`: the holder services the queue once more before it unlocks.
+//! - `ASKED`: the holder makes a wake pass once more before it unlocks.
 //! - `PINS`: the number of threads that have asked and are about to change the owner's word. The holder waits for
-//!   them before it services the queue and unlocks; until then it keeps the memory alive for them (V1 in
+//!   them before it makes a wake pass and unlocks; until then it keeps the memory alive for them (V1 in
 //!   [`core`](crate::core)). One thread more than can be counted sleeps, as one that waits for the queue does. In a
 //!   condition variable's queue: the number of signals that are left to the holder, and `ASKED` is a broadcast.
 //!
@@ -34,7 +34,7 @@
 //! | lock: CAS          | Acquire | unlock           | the list as the last holder left it                         |
 //! | mark `QUEUED`: CAS | Relaxed | –                | only tells the holder to wake; the sleeper checks the value |
 //! | unlock: CAS        | Release | lock, is current | publishes the list, and the word that goes with it          |
-//! | ask, pin: CAS      | Release | is asked         | the holder's service sees what the asking thread wrote      |
+//! | ask, pin: CAS      | Release | is asked         | the holder's wake pass sees what the asking thread wrote      |
 //! | ask for nothing: CAS | Relaxed | –              | writes nothing; only proves that the queue is still locked  |
 //! | unpin: sub         | Release | is asked         | as above, and the release that was made meanwhile           |
 //! | is asked: CAS      | Acquire | ask, unpin       | as above                                                    |
@@ -53,7 +53,7 @@ use super::WaitQueue;
 
 const LOCKED: u32 = 1;
 const QUEUED: u32 = 2;
-const ATTENTION: u32 = 4;
+const CONTENDED: u32 = 4;
 // Bit 3 is not used.
 const ASKED: u32 = 16;
 const PIN: u32 = 32;
@@ -61,17 +61,17 @@ const PINS: u32 = 0x1f * PIN;
 const GENERATION_SHIFT: u32 = 10;
 const STATE: u32 = (1 << GENERATION_SHIFT) - 1;
 /// Either says that the queue is or may be contended.
-pub(crate) const CONTENDED: u32 = LOCKED | ATTENTION;
+pub(crate) const LOCKED_OR_CONTENDED: u32 = LOCKED | CONTENDED;
 
 /// What a thread that finds the queue locked leaves to the holder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ask {
     /// Nothing: the caller does without.
     Nothing,
-    /// To service the queue; of a condition variable: to broadcast.
-    Service,
-    /// To service the queue, not before the calling thread [unpins](WaitQueue::unpin) it.
-    ServicePinned,
+    /// To make a wake pass; of a condition variable: to broadcast.
+    WakePass,
+    /// To make a wake pass, not before the calling thread [unpins](WaitQueue::unpin) it.
+    DelegatedWake,
     /// Of a condition variable: to signal.
     Signal,
 }
@@ -98,8 +98,8 @@ pub(crate) struct LockedQueue<'a, P: Platform> {
     inherited: bool,
     /// Whether the holder keeps the owner of the queue alive until it has unlocked that: it waits for a lock, or holds it.
     keeps_alive: bool,
-    /// Whether `ATTENTION` was set when the queue was locked, or counts as set then ([`LockedQueue::force_slow_release`]).
-    had_attention: bool,
+    /// Whether `CONTENDED` was set when the queue was locked, or counts as set then ([`LockedQueue::force_slow_release`]).
+    was_contended: bool,
     /// The holder stays on its thread.
     not_send: PhantomData<*const ()>,
 }
@@ -116,7 +116,7 @@ impl<P: Platform> WaitQueue<P> {
         seen >> GENERATION_SHIFT == generation && (generation == 0 || seen & LOCKED == 0)
     }
 
-    /// The word whose bits [`CONTENDED`] say that the queue is or may be contended.
+    /// The word whose bits [`LOCKED_OR_CONTENDED`] say that the queue is or may be contended.
     #[inline]
     pub(crate) fn guard_word(&self) -> &P::AtomicU32 {
         &self.lock
@@ -125,45 +125,45 @@ impl<P: Platform> WaitQueue<P> {
     /// Whether the queue is uncontended; a hint.
     #[inline]
     pub(crate) fn is_uncontended(&self) -> bool {
-        self.lock.load(Relaxed) & CONTENDED == 0
+        self.lock.load(Relaxed) & LOCKED_OR_CONTENDED == 0
     }
 
-    /// Sees to it that `ATTENTION` is set, for the holder of the lock, whose release can be no plain store under way. Returns
+    /// Sees to it that `CONTENDED` is set, for the holder of the lock, whose release can be no plain store under way. Returns
     /// whether it was not set before. `None`: nothing was done, because the queue is locked just now, or because it was not set and
     /// `may_set` is false.
-    pub(crate) fn begin_attention(&self, may_set: bool) -> Option<bool> {
+    pub(crate) fn begin_contended(&self, may_set: bool) -> Option<bool> {
         let seen = self.lock.load(Relaxed);
         if seen & (LOCKED | QUEUED) != 0 {
             return None;
         }
-        if seen & ATTENTION != 0 {
+        if seen & CONTENDED != 0 {
             return Some(false);
         }
         if !may_set {
             return None;
         }
         // Relaxed: this thread's own release reads it; a holder of the queue learns it from the compare-exchange that locks.
-        self.lock.compare_exchange(seen, seen | ATTENTION, Relaxed, Relaxed).ok().map(|_| true)
+        self.lock.compare_exchange(seen, seen | CONTENDED, Relaxed, Relaxed).ok().map(|_| true)
     }
 
-    /// Clears `ATTENTION`, if the queue is not locked. The caller then checks (with a read-modify-write) whether what it
+    /// Clears `CONTENDED`, if the queue is not locked. The caller then checks (with a read-modify-write) whether what it
     /// stood for has really ended.
-    pub(crate) fn end_attention(&self) {
+    pub(crate) fn end_contended(&self) {
         let seen = self.lock.load(Relaxed);
-        if seen & (LOCKED | QUEUED) == 0 && seen & ATTENTION != 0 {
+        if seen & (LOCKED | QUEUED) == 0 && seen & CONTENDED != 0 {
             // Acquire: what the last holder of the queue wrote comes before that check.
-            let _ = self.lock.compare_exchange(seen, seen & !ATTENTION, Acquire, Relaxed);
+            let _ = self.lock.compare_exchange(seen, seen & !CONTENDED, Acquire, Relaxed);
         }
     }
 
-    /// Restores `ATTENTION`, for the holder of the lock that has cleared it too early. A thread that has the queue locked
+    /// Restores `CONTENDED`, for the holder of the lock that has cleared it too early. A thread that has the queue locked
     /// does so as it unlocks.
     #[cold]
-    pub(crate) fn restore_attention(&self) {
+    pub(crate) fn restore_contended(&self) {
         let mut seen = self.lock.load(Relaxed);
-        while seen & CONTENDED == 0 {
-            // Relaxed: as in `begin_attention`.
-            match self.lock.compare_exchange(seen, seen | ATTENTION, Relaxed, Relaxed) {
+        while seen & LOCKED_OR_CONTENDED == 0 {
+            // Relaxed: as in `begin_contended`.
+            match self.lock.compare_exchange(seen, seen | CONTENDED, Relaxed, Relaxed) {
                 Ok(_) => return,
                 Err(now) => seen = now,
             }
@@ -184,15 +184,15 @@ impl<P: Platform> WaitQueue<P> {
                 _ if is_free => (generation | LOCKED, Acquire),
                 Ask::Nothing => (seen, Relaxed),
                 Ask::Signal if seen & PINS != PINS => (seen + PIN, Release),
-                Ask::Service | Ask::Signal => (seen | ASKED, Release),
+                Ask::WakePass | Ask::Signal => (seen | ASKED, Release),
                 // More threads than can be counted are in the middle of a release, and may wait for this one's CPU: it sleeps
                 // until the last of them has unpinned. Others may sleep beside it, as in `lock`.
-                Ask::ServicePinned if seen & PINS == PINS => {
+                Ask::DelegatedWake if seen & PINS == PINS => {
                     seen = self.sleep(seen, u64::MAX);
                     slept = QUEUED;
                     continue;
                 }
-                Ask::ServicePinned => ((seen | ASKED) + PIN, Release),
+                Ask::DelegatedWake => ((seen | ASKED) + PIN, Release),
             };
             // Also where it changes nothing: it sees to it that the holder has not unlocked.
             match self.lock.compare_exchange(seen, new | slept, order, Relaxed) {
@@ -202,7 +202,7 @@ impl<P: Platform> WaitQueue<P> {
         }
     }
 
-    /// Lets the holder go on for which [`Ask::ServicePinned`] was left. The caller's last access to the queue.
+    /// Lets the holder go on for which [`Ask::DelegatedWake`] was left. The caller's last access to the queue.
     pub(crate) fn unpin(&self) {
         let key: *const P::AtomicU32 = &self.lock; // taken before: the queue may die after it
         let seen = self.lock.fetch_sub(PIN, Release);
@@ -284,10 +284,10 @@ impl<P: Platform> WaitQueue<P> {
 
     /// The locked queue whose lock word held `seen` before it was locked.
     fn enter(&self, seen: u32, inherited: bool, keeps_alive: bool) -> LockedQueue<'_, P> {
-        let had_attention = seen & ATTENTION != 0 && !inherited;
+        let was_contended = seen & CONTENDED != 0 && !inherited;
         P::locks_queue(&self.lock);
         let locked =
-            LockedQueue { queue: self, inherited, keeps_alive, had_attention, not_send: PhantomData };
+            LockedQueue { queue: self, inherited, keeps_alive, was_contended, not_send: PhantomData };
         if inherited {
             locked.set_head(core::ptr::null()); // Q5
         }
@@ -308,9 +308,9 @@ impl<P: Platform> LockedQueue<'_, P> {
         self.inherited
     }
 
-    /// Whether `ATTENTION` was set when the queue was locked: no release by a plain store has begun since (A1).
-    pub(crate) fn had_attention(&self) -> bool {
-        self.had_attention
+    /// Whether `CONTENDED` was set when the queue was locked: no release by a plain store has begun since (A1).
+    pub(crate) fn was_contended(&self) -> bool {
+        self.was_contended
     }
 
     /// Whether the holder, which may have released the lock meanwhile, keeps that alive.
@@ -323,20 +323,20 @@ impl<P: Platform> LockedQueue<'_, P> {
         self.keeps_alive = false;
     }
 
-    /// The calling thread holds the lock whose queue this is for writing: as if it had set `ATTENTION` before it locked the
+    /// The calling thread holds the lock whose queue this is for writing: as if it had set `CONTENDED` before it locked the
     /// queue. Its own release is no plain store from now on.
     pub(crate) fn force_slow_release(&mut self) {
-        self.had_attention = true;
+        self.was_contended = true;
     }
 
-    /// Unlocks, with or without `ATTENTION`, and returns `None`; the holder then lets go of it. Or, with the queue still
+    /// Unlocks, with or without `CONTENDED`, and returns `None`; the holder then lets go of it. Or, with the queue still
     /// locked, returns what other threads have asked the holder for: it does that, and tries again. `waits`: pins are to be
     /// waited for.
-    pub(crate) fn unlock(&self, attention: bool, waits: bool) -> Option<Asked> {
+    pub(crate) fn unlock(&self, contended: bool, waits: bool) -> Option<Asked> {
         let queue = self.queue;
         let key: *const P::AtomicU32 = &queue.lock; // taken before the unlock: the queue may die after it
         let generation = P::generation() << GENERATION_SHIFT;
-        let free = if attention { generation | ATTENTION } else { generation };
+        let free = if contended { generation | CONTENDED } else { generation };
         let mut polls = P::TUNING.queue_polls;
         let mut seen = generation | LOCKED; // the usual value: no load is needed
         loop {

@@ -5,7 +5,7 @@
 //! to the queue's owner (a lock, a condition variable), the queue lock, the head. Zero is empty and unlocked.
 //!
 //! ```text
-//!  WaitQueue (in the lock)          nodes, each on its waiter's stack: a circle, in the order of service (Q6)
+//!  WaitQueue (in the lock)          nodes, each on its waiter's stack: a circle, in the order of wake pass (Q6)
 //! ┌──────────────┐
 //! │ word         │                 ┌────────────┐  next   ┌────────────┐  next   ┌────────────┐
 //! │ queue lock   │            ┌──► │ rank 50    │ ──────► │ rank 0     │ ──────► │ rank 0     │ ──► to the head
@@ -37,9 +37,9 @@ mod node;
 mod refs;
 
 pub(crate) use guard::{Owner, QueueGuard};
-pub(crate) use lock::{Ask, LockedQueue, CONTENDED};
+pub(crate) use lock::{Ask, LockedQueue, LOCKED_OR_CONTENDED};
 pub use node::WaitNode;
-pub(crate) use node::{Chain, Notice, Roused, Told, BESIDE, GRANTED, RELEASED, WOKEN};
+pub(crate) use node::{Chain, EarlyWake, Notice, Told, BESIDE, GRANTED, RELEASED, WOKEN};
 pub use refs::WaiterRefs;
 
 use core::mem::offset_of;

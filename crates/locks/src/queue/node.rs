@@ -20,7 +20,7 @@
 //! |                          |         |               | dequeued node it also gives the memory back         |
 //! | waiter: load             | Acquire | notify        | as above                                            |
 //! | waiter: CAS to `PARKED`  | Relaxed | –             | only asks for a wake; on failure the load follows   |
-//! | rouse: CAS to `ROUSED`   | Relaxed | –             | only has the thread check its state, and sleep      |
+//! | wake early: CAS to `ROUSED`   | Relaxed | –             | only has the thread check its state, and sleep      |
 //! | reset to `QUEUED`: store | Relaxed | –             | under the queue lock, which publishes it            |
 
 use core::mem::offset_of;
@@ -64,7 +64,7 @@ pub(crate) enum Notice {
     Granted,
     /// Signalled, with nothing held and nothing owed.
     Released,
-    /// Nothing yet, and the deadline or the time of a recheck has come, or a thread has roused this one for a recheck (T17 in `core`).
+    /// Nothing yet, and the deadline or the time of a recheck has come, or a thread has woken early this one for a recheck (T17 in `core`).
     TimedOut,
 }
 
@@ -102,8 +102,8 @@ pub struct WaitNode<P: Platform> {
     /// What the thread waits for.
     pub(crate) want: Want,
     /// When the thread last woke without a notification, ns on the monotonic clock. Only its own.
-    roused: P::Cell<u64>,
-    /// Whether the thread rechecks its demand of readers by itself (H3 in `core`). Written by the thread,
+    woken_early_at: P::Cell<u64>,
+    /// Whether the thread rechecks its request of readers by itself (H3 in `core`). Written by the thread,
     /// under the queue lock.
     rechecks: P::Cell<bool>,
     /// Whether it is to be woken with a mark (T16 in `core`). Only under the queue lock.
@@ -140,7 +140,7 @@ impl<P: Platform> WaitNode<P> {
             want,
             rank: if let Want::Upgrade = want { FIRST } else { P::priority() },
             token,
-            roused: Cell::new(0),
+            woken_early_at: Cell::new(0),
             rechecks: Cell::new(false),
             has_starved: Cell::new(false),
             claim: AtomicU32::new(0),
@@ -167,13 +167,13 @@ impl<P: Platform> WaitNode<P> {
         (1..FIRST).contains(&self.rank)
     }
 
-    /// Whether the thread rechecks its demand by itself. For others, under the queue lock.
+    /// Whether the thread rechecks its request by itself. For others, under the queue lock.
     pub(crate) fn rechecks(&self) -> bool {
         // SAFETY: the caller holds the queue lock, under which it is written, or is the thread that writes it.
         self.rechecks.with(|rechecks| unsafe { *rechecks })
     }
 
-    /// The thread has demanded the lock, or not: of readers, so that it `rechecks` it by itself. It holds the queue lock.
+    /// The thread has requested the lock, or not: of readers, so that it `rechecks` it by itself. It holds the queue lock.
     pub(crate) fn set_rechecks(&self, rechecks: bool) {
         // SAFETY: Q1: the caller holds the queue lock.
         self.rechecks.with_mut(|place| unsafe { *place = rechecks });
@@ -243,17 +243,17 @@ impl<P: Platform> WaitNode<P> {
 
     /// T13 in `core`: has the thread woken ahead of its turn, if it sleeps; if that was done before, only `again`. The node
     /// stays where it is: linked, in the queue whose lock the caller holds.
-    pub(crate) fn rouse(&self, again: bool) -> Option<Roused<P>> {
+    pub(crate) fn wake_early(&self, again: bool) -> Option<EarlyWake<P>> {
         let has_changed = |from| self.state.compare_exchange(from, ROUSED, Relaxed, Relaxed).is_ok();
         let sleeps = has_changed(PARKED) || again && has_changed(ROUSED);
-        sleeps.then_some(Roused(&raw const self.state))
+        sleeps.then_some(EarlyWake(&raw const self.state))
     }
 
     /// Whether the thread woke ahead of its turn, at most `span` ns ago. For the thread itself.
-    pub(crate) fn was_roused(&self, span: u64) -> bool {
+    pub(crate) fn was_woken_early(&self, span: u64) -> bool {
         // SAFETY: only the node's own thread uses this.
-        let roused = self.roused.with(|roused| unsafe { *roused });
-        P::now(Clock::Monotonic).saturating_sub(roused) <= span
+        let woken_early_at = self.woken_early_at.with(|woken_early_at| unsafe { *woken_early_at });
+        P::now(Clock::Monotonic).saturating_sub(woken_early_at) <= span
     }
 
     /// Waits awake for at most `span` ns for a notification; returns whether it came. Polls this node only, whose line
@@ -286,7 +286,8 @@ impl<P: Platform> WaitNode<P> {
             let expected = match self.state.compare_exchange(QUEUED, PARKED, Relaxed, Relaxed) {
                 Err(ROUSED) => {
                     // SAFETY: only the node's own thread uses this.
-                    self.roused.with_mut(|roused| unsafe { *roused = P::now(Clock::Monotonic) });
+                    self.woken_early_at
+                        .with_mut(|woken_early_at| unsafe { *woken_early_at = P::now(Clock::Monotonic) });
                     ROUSED
                 }
                 _ => PARKED,
@@ -353,14 +354,14 @@ impl<P: Platform> Told<P> {
 }
 
 /// A sleeping waiter that is to be woken ahead of its turn: a key for that, as its node may be gone by then (Q4).
-pub(crate) struct Roused<P: Platform>(*const P::AtomicU32);
+pub(crate) struct EarlyWake<P: Platform>(*const P::AtomicU32);
 
-impl<P: Platform> Roused<P> {
+impl<P: Platform> EarlyWake<P> {
     /// Wakes the thread. It sleeps again, if it has not been notified meanwhile; but its CPU has left its deep sleep, and the
     /// next wake is a fast one.
     #[inline(never)] // for the drop-in's size
     pub(crate) fn wake(self) {
-        P::event(Event::Roused);
+        P::event(Event::EarlyWake);
         P::futex_wake(self.0, 1);
     }
 }

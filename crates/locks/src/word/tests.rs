@@ -116,7 +116,7 @@ fn a_starved_head_is_handed_the_lock_whatever_spins_or_returns() {
         ] {
             let after = || released(word, release);
             if holds && !is_held(after()) {
-                assert!(needs_service(word, after(), release, true), "{word:#x} {release:?}");
+                assert!(needs_wake_pass(word, after(), release, true), "{word:#x} {release:?}");
             }
         }
     }
@@ -139,14 +139,14 @@ fn a_release_past_a_woken_waiter_services_an_urgent_head_only() {
         assert_eq!(withdraw(urgent, Announced::Waking) & (WAKING | TIMED), 0, "{word:#x}");
     }
     let held = WAITERS | WAKING | write_hold(1);
-    let services = |word| needs_service(word, released(word, Release::Write), Release::Write, false);
-    assert!(!services(held) && services(led_by(held, true)));
+    let makes_pass = |word| needs_wake_pass(word, released(word, Release::Write), Release::Write, false);
+    assert!(!makes_pass(held) && makes_pass(led_by(held, true)));
 }
 
 #[test]
-fn a_release_that_opens_nothing_needs_no_service() {
+fn a_release_that_opens_nothing_needs_no_wake_pass() {
     let held = WAITERS | TIMED | (2 * UNIT);
-    assert!(!needs_service(held, released(held, Release::Read), Release::Read, false));
-    assert!(needs_service(held & !TIMED, released(held & !TIMED, Release::Read), Release::Read, false));
-    assert!(needs_service(held | UPGRADE, held, Release::Upgradable, false));
+    assert!(!needs_wake_pass(held, released(held, Release::Read), Release::Read, false));
+    assert!(needs_wake_pass(held & !TIMED, released(held & !TIMED, Release::Read), Release::Read, false));
+    assert!(needs_wake_pass(held | UPGRADE, held, Release::Upgradable, false));
 }

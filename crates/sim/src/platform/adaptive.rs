@@ -113,7 +113,7 @@ impl<T: Tuned> Adaptive for Sim<T> {
                 let left =
                     of_lock(lock, |spin_stats, lock, _| spin_stats.strays(lock).or(is_guess.then_some(lock)));
                 if let Some(left) = left {
-                    calls::rouse_left(left >> 4);
+                    calls::wake_left_early(left >> 4);
                 }
             }
         }

@@ -139,7 +139,7 @@ fn wake_on(futex: Option<Place>, address: usize, count: u32) -> u32 {
 
 /// Rouses the waiter that releases of the lock `name` have left asleep, if there is a note of it. That may be an old one, of a word
 /// that is gone: the kernel's name of it is what counts.
-pub(super) fn rouse_left(name: usize) {
+pub(super) fn wake_left_early(name: usize) {
     if let Some((word, address)) = world(|world| world.shared.left_asleep.remove(&name)) {
         enter();
         wake_on(Some(word), address, 1);
@@ -289,7 +289,7 @@ impl<T: Tuned> Futex for Sim<T> {
         }
     }
 
-    fn was_roused(lock: usize, word: &AtomicU32) -> bool {
+    fn was_woken_early(lock: usize, word: &AtomicU32) -> bool {
         is_inside()
             && world(|world| {
                 let name = world.name_of_lock(lock);

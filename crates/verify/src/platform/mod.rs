@@ -43,16 +43,16 @@ pub const NEVER: u64 = u64::MAX;
 
 /// The loom platform.
 ///
-/// `STARVATION_NS`: 0 lets every waiter that lost once demand a hand-off; 1 only after the model has moved the clock.
+/// `STARVATION_NS`: 0 lets every waiter that lost once request a hand-off; 1 only after the model has moved the clock.
 /// `SPIN_NS`: how many polls a spinning phase has after the first one; each takes 1 ns, for its thread only.
-/// `READER_PATIENCE_NS`, `DEMAND_NS`, `WATCH_NS`: as they say. `READS_BEFORE_SLOTS`: after so many reads a read-write lock enables its bias.
+/// `READER_PATIENCE_NS`, `REQUEST_NS`, `WATCH_NS`: as they say. `READS_BEFORE_SLOTS`: after so many reads a read-write lock enables its bias.
 #[derive(Debug)]
 pub enum Loom<
     const STARVATION_NS: u64 = 1,
     const SPIN_NS: u64 = 0,
     const READER_PATIENCE_NS: u64 = NEVER,
     const READS_BEFORE_SLOTS: u32 = { u32::MAX },
-    const DEMAND_NS: u64 = NEVER,
+    const REQUEST_NS: u64 = NEVER,
     const WATCH_NS: u64 = NEVER,
 > {}
 
@@ -61,9 +61,9 @@ impl<
     const SPIN_NS: u64,
     const READER_PATIENCE_NS: u64,
     const READS_BEFORE_SLOTS: u32,
-    const DEMAND_NS: u64,
+    const REQUEST_NS: u64,
     const WATCH_NS: u64,
-> Platform for Loom<STARVATION_NS, SPIN_NS, READER_PATIENCE_NS, READS_BEFORE_SLOTS, DEMAND_NS, WATCH_NS>
+> Platform for Loom<STARVATION_NS, SPIN_NS, READER_PATIENCE_NS, READS_BEFORE_SLOTS, REQUEST_NS, WATCH_NS>
 {
     const TUNING: Tuning = Tuning {
         spin_ns: SPIN_NS,
@@ -75,7 +75,7 @@ impl<
         back_off_gap_ns: 1,
         owner_probe_ns: 1,
         starvation_ns: STARVATION_NS,
-        demand_ns: DEMAND_NS,
+        request_ns: REQUEST_NS,
         repark_ns: 1, // asleep only on request: of a waiter that lets its owner go on
         longest_wait_ns: 4,
         deep_sleep_ns: 1,

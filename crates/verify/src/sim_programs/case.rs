@@ -24,7 +24,7 @@ impl Tuned for Usual {
     const TUNING: Tuning = Tuning { watch_ns: u64::MAX, ..Tuning::LINUX };
 }
 
-/// Threads do not spin, nor leave the lock to its owner; a waiter that has lost once demands the lock; a reader joins others soon; slots are used
+/// Threads do not spin, nor leave the lock to its owner; a waiter that has lost once requests the lock; a reader joins others soon; slots are used
 /// at once; signals do what they like with their waiters.
 #[derive(Debug)]
 pub(crate) enum Hasty {}
@@ -39,7 +39,7 @@ impl Tuned for Hasty {
         crowded_gap_ns: 8,
         back_off_gap_ns: 1,
         starvation_ns: 0,
-        demand_ns: 10_000,
+        request_ns: 10_000,
         repark_ns: 0,
         longest_wait_ns: 4_000,
         deep_sleep_ns: 1_000,
@@ -67,7 +67,7 @@ impl Tuned for Spinning {
         eager_gap_ns: 20,
         back_off_gap_ns: 20,
         starvation_ns: 100_000,
-        demand_ns: 400_000,
+        request_ns: 400_000,
         reader_patience_ns: 1_000_000,
         watch_ns: u64::MAX,
         ..Tuning::LINUX
@@ -87,7 +87,7 @@ impl Tuned for Short {
         queue_spin_ns: 2_000,
         owner_probe_ns: 100,
         starvation_ns: 10_000,
-        demand_ns: 20_000,
+        request_ns: 20_000,
         repark_ns: 1_000,
         longest_wait_ns: 40_000,
         deep_sleep_ns: 5_000,

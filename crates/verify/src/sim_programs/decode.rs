@@ -36,10 +36,10 @@ fn queue(value: u32) -> String {
         3 => "LOCKED QUEUED",
         _ => "QUEUED",
     };
-    let attention = if value & 4 != 0 { " ATTENTION" } else { "" };
+    let contended = if value & 4 != 0 { " CONTENDED" } else { "" };
     let asked = if value & 16 != 0 { " ASKED" } else { "" };
     let pins = if value >> 5 & 0x1f != 0 { " PINNED" } else { "" };
-    format!("[{state}{attention}{asked}{pins}]")
+    format!("[{state}{contended}{asked}{pins}]")
 }
 
 fn bias(value: u32) -> String {
@@ -94,7 +94,7 @@ mod tests {
         assert_eq!(word(0), "[free]");
         assert_eq!(word(3 << 10 | 3 | 1 << 7), "[held by 2; WAITERS]");
         assert_eq!(word(2 << 10 | 1 << 3 | 1 << 9), "[upgradable, 2 readers; SLOTS]");
-        assert_eq!(queue(7), "[LOCKED QUEUED ATTENTION]");
+        assert_eq!(queue(7), "[LOCKED QUEUED CONTENDED]");
         assert_eq!(queue(49), "[LOCKED ASKED PINNED]");
     }
 }

@@ -8,7 +8,7 @@
 //! - threads sleep, and nothing is left to happen: a lost wake-up, or a deadlock,
 //! - it takes far more steps than it should: a livelock,
 //! - a thread accesses memory that was given back: the lock's ([`Mortal`]), or a node on another thread's stack,
-//! - a thread is passed that must not be: after it demanded the lock, or in a lock that promises order ([`Line`]),
+//! - a thread is passed that must not be: after it requested the lock, or in a lock that promises order ([`Line`]),
 //! - a flag is left behind in an unused lock, a signal is not consumed, a thread panics.
 //!
 //! The memory is x86's (`spinpark_sim`'s `memory::stores`): other wrong memory orders are for the loom models to find. Here there are more

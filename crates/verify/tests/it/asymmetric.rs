@@ -82,8 +82,8 @@ fn a_release_against_a_timed_waiter() {
     });
 }
 
-/// A3: the queue has asked for attention, there are no flags, and a thread marks the lock as its writer releases it.
-fn attention_ends<const OTHERS: usize>() {
+/// A3: the queue has asked for contended, there are no flags, and a thread marks the lock as its writer releases it.
+fn contended_ends<const OTHERS: usize>() {
     let shared = Shared::new(Mutex::<1>::new());
     let holder = lead_in(|| {
         shared.lock.lock();
@@ -106,15 +106,15 @@ fn attention_ends<const OTHERS: usize>() {
 }
 
 #[test]
-fn attention_ends_as_a_thread_marks() {
-    check(Model::new().preemptions(2), &[WokeHead], attention_ends::<1>);
+fn contended_ends_as_a_thread_marks() {
+    check(Model::new().preemptions(2), &[WokeHead], contended_ends::<1>);
     // The other two machines add nothing but time to what the line above and `a_release_against_two_waiters` explore.
-    Model::new().preemptions(1).check(attention_ends::<2>).reaches(&[WokeHead]);
+    Model::new().preemptions(1).check(contended_ends::<2>).reaches(&[WokeHead]);
 }
 
 #[test]
-fn attention_ends_beside_a_spinner() {
-    check(Model::new().preemptions(2).spinning(), &[SpinLeftBudget, WokeHead], attention_ends::<1>);
+fn contended_ends_beside_a_spinner() {
+    check(Model::new().preemptions(2).spinning(), &[SpinLeftBudget, WokeHead], contended_ends::<1>);
 }
 
 /// The spinner leaves at its deadline, or queues, or acquires.
@@ -312,7 +312,7 @@ fn last_writer_frees() {
     other.join().unwrap();
 }
 
-/// The thread that frees the mutex got it from a release that ended the attention of its queue.
+/// The thread that frees the mutex got it from a release that ended the contended of its queue.
 fn last_one_frees(spins: bool) {
     let mutex = Mortal::new(Mutex::<1>::new());
     let users = Mortal::new(Guarded::new());
@@ -337,7 +337,7 @@ fn last_one_frees(spins: bool) {
         });
         yield_now(); // it queues
         mutex.unlock(); // it is woken
-        yield_now(); // it holds the mutex, with attention
+        yield_now(); // it holds the mutex, with contended
         other
     });
     run();

@@ -17,7 +17,7 @@ type Pair = (RawMutex<Loom>, RawCondvar<Loom>);
 const WAITERS: u64 = 1 << 7;
 const WRITER: u64 = 3;
 /// Of the queue lock.
-const ATTENTION: u64 = 4;
+const CONTENDED: u64 = 4;
 
 const LOST_WAKE_UP: &str = "deadlock";
 
@@ -214,10 +214,10 @@ fn the_word_is_not_marked() {
     });
 }
 
-/// A mutant: the queue is unlocked without attention, so the release is a plain store.
+/// A mutant: the queue is unlocked without contended, so the release is a plain store.
 #[test]
 fn the_release_does_not_look() {
-    let unlocks = |op: &Op| op.is(Kind::CompareExchange, Releases) && op.value == ATTENTION;
+    let unlocks = |op: &Op| op.is(Kind::CompareExchange, Releases) && op.value == CONTENDED;
     rejected!("the_release_does_not_look", LOST_WAKE_UP, move || {
         deferring().fault(Fault::Clears(unlocks)).check(signals);
     });

@@ -1,6 +1,6 @@
 //! Models of locks that stay marked as contended.
 //!
-//! `stays_contended`: the attention of the queue outlives the queue, and a waiter that finds it marks the lock without a fence.
+//! `stays_contended`: the contended of the queue outlives the queue, and a waiter that finds it marks the lock without a fence.
 
 use std::sync::Arc;
 
@@ -16,11 +16,11 @@ type Mutex = RawMutex<Loom>;
 const WAITERS: u64 = 1 << 7;
 const WRITER: u64 = 3;
 /// Of the queue lock.
-const ATTENTION: u32 = 4;
+const CONTENDED: u32 = 4;
 
 const LOST_WAKE_UP: &str = "deadlock";
 
-/// A thread holds the mutex, whose queue is empty and has attention: returned before the thread's `rest`.
+/// A thread holds the mutex, whose queue is empty and has contended: returned before the thread's `rest`.
 fn marked(rest: impl FnOnce(&Shared<Mutex>) + 'static) -> (Arc<Shared<Mutex>>, thread::JoinHandle<()>) {
     let shared = Shared::new(Mutex::new());
     let holder = lead_in(|| {
@@ -64,7 +64,7 @@ fn a_waiter_that_finds_attention_needs_no_fence() {
     }
 }
 
-/// Each second contention finds the attention of the first.
+/// Each second contention finds the contended of the first.
 #[test]
 fn two_threads_contend_twice() {
     Model::new().stays_contended().preemptions(3).check(|| {
@@ -80,7 +80,7 @@ fn two_threads_contend_twice() {
     });
 }
 
-/// The holder ends the attention, and a second waiter marks the lock meanwhile, or just before, or after.
+/// The holder ends the contended, and a second waiter marks the lock meanwhile, or just before, or after.
 #[test]
 fn the_attention_ends_as_a_waiter_marks() {
     marked_twice(Model::new().preemptions(3));
@@ -138,17 +138,17 @@ fn no_fence_at_the_first_contention() {
     });
 }
 
-/// The waiter looks for the attention before it locks the queue, so it may have ended meanwhile.
+/// The waiter looks for the contended before it locks the queue, so it may have ended meanwhile.
 #[test]
-fn attention_is_looked_for_before_the_queue_is_locked() {
-    rejected!("attention_is_looked_for_before_the_queue_is_locked", LOST_WAKE_UP, || {
-        marked_once(Model::new().fault(Fault::Overlooked(ATTENTION)).preemptions(3));
+fn contended_is_looked_for_before_the_queue_is_locked() {
+    rejected!("contended_is_looked_for_before_the_queue_is_locked", LOST_WAKE_UP, || {
+        marked_once(Model::new().fault(Fault::Overlooked(CONTENDED)).preemptions(3));
     });
 }
 
 /// Not a mutant of the lock: the same model on a machine without that fault.
 #[test]
-fn attention_is_looked_for_as_the_queue_is_locked() {
+fn contended_is_looked_for_as_the_queue_is_locked() {
     marked_once(Model::new().preemptions(3));
 }
 
@@ -164,19 +164,19 @@ fn marked_once(model: Model) {
     });
 }
 
-/// A release clears the attention although the queue is not empty.
+/// A release clears the contended although the queue is not empty.
 #[test]
-fn attention_ends_with_a_waiter_left() {
-    rejected!("attention_ends_with_a_waiter_left", LOST_WAKE_UP, || {
-        let unlocks = |op: &Op| op.is(Kind::CompareExchange, Releases) && op.value == u64::from(ATTENTION);
+fn contended_ends_with_a_waiter_left() {
+    rejected!("contended_ends_with_a_waiter_left", LOST_WAKE_UP, || {
+        let unlocks = |op: &Op| op.is(Kind::CompareExchange, Releases) && op.value == u64::from(CONTENDED);
         marked_twice(Model::new().stays_contended().fault(Fault::Clears(unlocks)).preemptions(3));
     });
 }
 
-/// A release that ends the attention stores blindly, whatever came meanwhile.
+/// A release that ends the contended stores blindly, whatever came meanwhile.
 #[test]
-fn attention_ends_and_no_look_follows() {
-    rejected!("attention_ends_and_no_look_follows", LOST_WAKE_UP, || {
+fn contended_ends_and_no_look_follows() {
+    rejected!("contended_ends_and_no_look_follows", LOST_WAKE_UP, || {
         let releases = |op: &Op| op.is(Kind::CompareExchange, Releases) && op.value & (WAITERS | WRITER) == 0;
         marked_twice(Model::new().fault(Fault::Blind(releases)).preemptions(3));
     });

@@ -1,5 +1,5 @@
 //! Known-bad machines under the asymmetric release, which the checker must reject: without the fence, the look after it,
-//! the guard's bits, or the compare-exchange that follows the end of the attention.
+//! the guard's bits, or the compare-exchange that follows the end of the contended.
 
 use loom::thread::yield_now;
 use spinpark_locks::{RawCondvar, RawMutex};
@@ -11,7 +11,7 @@ const WAITERS: u64 = 1 << 7;
 const WRITER: u64 = 3;
 /// Of the queue lock.
 const LOCKED: u32 = 1;
-const ATTENTION: u32 = 4;
+const CONTENDED: u32 = 4;
 
 const RACE: &str = "Causality violation";
 const LOST_WAKE_UP: &str = "deadlock";
@@ -32,8 +32,8 @@ fn a_release_against_a_waiter(model: Model) {
     });
 }
 
-/// A waiter marks the lock whose writer is about to end the attention.
-fn an_end_of_attention_against_a_waiter(model: Model) {
+/// A waiter marks the lock whose writer is about to end the contended.
+fn an_end_of_contended_against_a_waiter(model: Model) {
     model.preemptions(3).check(|| {
         let shared = Shared::new(RawMutex::<Loom>::new());
         let holder = lead_in(|| {
@@ -45,7 +45,7 @@ fn an_end_of_attention_against_a_waiter(model: Model) {
             });
             yield_now(); // it queues
             shared.lock.unlock(); // it is woken
-            yield_now(); // it holds the lock, whose queue has attention
+            yield_now(); // it holds the lock, whose queue has contended
             holder
         });
         shared.section();
@@ -110,17 +110,17 @@ fn a_fence_between_the_queue_lock_and_the_mark() {
 }
 
 #[test]
-fn the_queue_is_unlocked_without_attention() {
-    rejected!("the_queue_is_unlocked_without_attention", LOST_WAKE_UP, || {
-        let unlocks = |op: &Op| op.is(Kind::CompareExchange, Release) && op.value == u64::from(ATTENTION);
+fn the_queue_is_unlocked_without_contended() {
+    rejected!("the_queue_is_unlocked_without_contended", LOST_WAKE_UP, || {
+        let unlocks = |op: &Op| op.is(Kind::CompareExchange, Release) && op.value == u64::from(CONTENDED);
         a_release_against_a_waiter(Model::new().fault(Fault::Clears(unlocks)));
     });
 }
 
 #[test]
-fn a_release_that_ignores_attention() {
-    rejected!("a_release_that_ignores_attention", LOST_WAKE_UP, || {
-        a_release_against_a_waiter(Model::new().fault(Fault::Ignored(ATTENTION)));
+fn a_release_that_ignores_contended() {
+    rejected!("a_release_that_ignores_contended", LOST_WAKE_UP, || {
+        a_release_against_a_waiter(Model::new().fault(Fault::Ignored(CONTENDED)));
     });
 }
 
@@ -131,19 +131,19 @@ fn a_release_that_ignores_the_queue_lock() {
     });
 }
 
-/// A3: the release that ended the attention stores, where it must compare.
+/// A3: the release that ended the contended stores, where it must compare.
 #[test]
-fn attention_ends_without_the_compare_exchange() {
-    rejected!("attention_ends_without_the_compare_exchange", LOST_WAKE_UP, || {
+fn contended_ends_without_the_compare_exchange() {
+    rejected!("contended_ends_without_the_compare_exchange", LOST_WAKE_UP, || {
         let releases = |op: &Op| op.is(Kind::CompareExchange, Release) && op.value == 0;
-        an_end_of_attention_against_a_waiter(Model::new().fault(Fault::Blind(releases)));
+        an_end_of_contended_against_a_waiter(Model::new().fault(Fault::Blind(releases)));
     });
 }
 
 #[test]
 fn the_models_of_the_mutants_hold() {
     a_release_against_a_waiter(Model::new());
-    an_end_of_attention_against_a_waiter(Model::new());
+    an_end_of_contended_against_a_waiter(Model::new());
     a_release_against_a_signal(Model::new());
 }
 

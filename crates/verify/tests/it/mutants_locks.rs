@@ -96,7 +96,7 @@ fn mutex_is_promised_without_release() {
                 thread::yield_now(); // it queues
                 shared.lock.unlock(); // it is woken
                 shared.lock.lock();
-                thread::yield_now(); // it has lost, and demands the lock
+                thread::yield_now(); // it has lost, and requests the lock
                 let tries = shared.spawn(|shared| {
                     if shared.lock.try_lock() {
                         shared.data.add();
@@ -202,12 +202,12 @@ fn rwlock_grants_without_release() {
     });
 }
 
-/// core.L2: a writer that starves demands the lock, but the demand is not recorded.
+/// core.L2: a writer that starves requests the lock, but the request is not recorded.
 #[test]
-fn rwlock_demand_is_not_recorded() {
-    let demand = |op: &Op| op.is(Kind::CompareExchangeWeak, Release) && op.value & HANDOFF != 0;
-    rejected!("rwlock_demand_is_not_recorded", STARVED, || {
-        Model::new().moving_clock().preemptions(1).fault(Fault::NoWrite(demand)).check(|| {
+fn rwlock_request_is_not_recorded() {
+    let request = |op: &Op| op.is(Kind::CompareExchangeWeak, Release) && op.value & HANDOFF != 0;
+    rejected!("rwlock_request_is_not_recorded", STARVED, || {
+        Model::new().moving_clock().preemptions(1).fault(Fault::NoWrite(request)).check(|| {
             let shared = Shared::new(RawRwLock::<Loom>::new());
             shared.lock.read(Preference::Readers);
             let writer = shared.spawn(|shared| {
@@ -228,7 +228,7 @@ fn rwlock_demand_is_not_recorded() {
     });
 }
 
-/// H3: a writer withdraws its demand and lets in the reader behind it, but does not count it.
+/// H3: a writer withdraws its request and lets in the reader behind it, but does not count it.
 #[test]
 fn rwlock_withdrawal_does_not_count_the_reader() {
     type Lock = RawRwLock<Loom<0, 0, NEVER, { u32::MAX }, 1>>;
@@ -246,7 +246,7 @@ fn rwlock_withdrawal_does_not_count_the_reader() {
                 thread::yield_now(); // it queues
                 shared.lock.read(Preference::Readers);
                 shared.lock.unlock_read();
-                thread::yield_now(); // it demands the lock
+                thread::yield_now(); // it requests the lock
                 let helper = shared.spawn(|shared| shared.read(Preference::Readers));
                 thread::yield_now(); // it queues
                 (writer, helper)

@@ -7,7 +7,7 @@ use loom::sync::atomic::AtomicU32;
 use loom::thread;
 use spinpark_locks::RawMutex;
 use spinpark_platform::Event::{
-    DemandedHandoff, HandedOff, Parked, SpinAcquired, SpinLeftBudget, SpinLeftOffCpu, TimedOut, WokeBeside,
+    HandedOff, Parked, RequestedHandoff, SpinAcquired, SpinLeftBudget, SpinLeftOffCpu, TimedOut, WokeBeside,
     WokeHead,
 };
 use spinpark_platform::OnCpu;
@@ -89,7 +89,7 @@ fn the_oracle_is_wrong() {
 
 #[test]
 fn everybody_starves_at_once() {
-    Model::new().check(|| sections::<0, 0>(3)).reaches(&[DemandedHandoff, HandedOff]);
+    Model::new().check(|| sections::<0, 0>(3)).reaches(&[RequestedHandoff, HandedOff]);
 }
 
 #[test]
@@ -176,7 +176,7 @@ fn a_deadline_against_a_hand_off() {
             shared.lock.lock();
             let timed = shared.spawn(|shared| shared.timed_section(1));
             shared.lock.unlock();
-            // Taken again from the waiter that was woken, which so demands a hand-off.
+            // Taken again from the waiter that was woken, which so requests a hand-off.
             shared.lock.lock();
             advance(1);
             shared.lock.unlock();
@@ -186,9 +186,9 @@ fn a_deadline_against_a_hand_off() {
         .reaches(&[TimedOut, HandedOff]);
 }
 
-/// A waiter that leaves takes its demand and its timer with it.
+/// A waiter that leaves takes its request and its timer with it.
 #[test]
-fn a_deadline_after_a_demand() {
+fn a_deadline_after_a_request() {
     Model::new()
         .moving_clock()
         .check(|| {
@@ -199,7 +199,7 @@ fn a_deadline_after_a_demand() {
                 thread::yield_now(); // it queues
                 shared.lock.unlock(); // it is woken
                 shared.lock.lock();
-                thread::yield_now(); // it has lost, and demands the lock
+                thread::yield_now(); // it has lost, and requests the lock
                 timed
             });
             advance(1);
@@ -208,7 +208,7 @@ fn a_deadline_after_a_demand() {
             timed.join().unwrap();
             shared.finish();
         })
-        .reaches(&[DemandedHandoff, TimedOut]);
+        .reaches(&[RequestedHandoff, TimedOut]);
 }
 
 #[test]

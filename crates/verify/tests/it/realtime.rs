@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use loom::thread::{JoinHandle, yield_now};
 use spinpark_locks::{Preference, RawCondvar, RawMutex, RawRwLock};
-use spinpark_platform::Event::{DemandedHandoff, HandedOff, Parked, TimedOut, WokeBeside, WokeHead};
+use spinpark_platform::Event::{HandedOff, Parked, RequestedHandoff, TimedOut, WokeBeside, WokeHead};
 use spinpark_platform::{Clock, Deadline};
 use spinpark_verify::platform::{
     EPOCH_NS, Fault, Loom, Op, advance, come_late, lead_in, let_come, set_priority,
@@ -173,7 +173,7 @@ fn a_promise_yields_to_a_realtime_waiter() {
                 yield_now(); // it queues
                 shared.lock.unlock();
                 shared.lock.lock();
-                yield_now(); // it loses, and demands the lock
+                yield_now(); // it loses, and requests the lock
                 starved
             });
             let urgent = lead_in(|| {
@@ -186,10 +186,10 @@ fn a_promise_yields_to_a_realtime_waiter() {
             join_all([starved, urgent]);
             shared.finish();
         })
-        .reaches(&[DemandedHandoff, HandedOff]);
+        .reaches(&[RequestedHandoff, HandedOff]);
 }
 
-/// A real-time thread releases the mutex that a waiter without a priority has demanded, and comes back for it: it is not handed
+/// A real-time thread releases the mutex that a waiter without a priority has requested, and comes back for it: it is not handed
 /// over. It is, once the thread has no priority either.
 fn comes_back(model: Model) {
     model
@@ -202,7 +202,7 @@ fn comes_back(model: Model) {
                 yield_now(); // it queues
                 shared.lock.unlock();
                 shared.lock.lock();
-                yield_now(); // it loses, and demands the lock
+                yield_now(); // it loses, and requests the lock
                 set_priority(1);
                 shared.lock.unlock();
                 assert!(shared.lock.try_lock(), "handed over");
@@ -217,7 +217,7 @@ fn comes_back(model: Model) {
             starved.join().unwrap();
             assert_eq!(shared.finish(), 3);
         })
-        .reaches(&[DemandedHandoff, HandedOff]);
+        .reaches(&[RequestedHandoff, HandedOff]);
 }
 
 #[test]
@@ -372,10 +372,10 @@ fn a_woken_waiter_leaves_the_mark_of_an_urgent_head() {
     });
 }
 
-/// H2: a demand that is not met is left over the free mutex.
+/// H2: a request that is not met is left over the free mutex.
 #[test]
-fn a_demand_is_left_over_a_free_mutex() {
-    rejected!("a_demand_is_left_over_a_free_mutex", "a flag was left behind", || {
+fn a_request_is_left_over_a_free_mutex() {
+    rejected!("a_request_is_left_over_a_free_mutex", "a flag was left behind", || {
         comes_back(Model::new().fault(Fault::Kept(HANDOFF)));
     });
 }

@@ -7,7 +7,7 @@ use loom::sync::atomic::AtomicU32;
 use loom::thread;
 use spinpark_locks::{Preference, RawRwLock};
 use spinpark_platform::Event::{
-    DemandedHandoff, GrantedReaders, HandedOff, Parked, SpinLeftBudget, TimedOut, WithdrewDemand, WokeHead,
+    GrantedReaders, HandedOff, Parked, RequestedHandoff, SpinLeftBudget, TimedOut, WithdrewRequest, WokeHead,
 };
 use spinpark_verify::platform::{Loom, NEVER, advance, lead_in};
 use spinpark_verify::{Model, Mortal, Shared, after, join_all};
@@ -80,7 +80,7 @@ fn a_reader_recurses_while_a_starved_writer_waits() {
             let shared = rwlock::<0>();
             shared.lock.read(READERS);
             let writer = shared.spawn(Shared::write);
-            // The first release tells the writer that it is passed; it demands the lock; the second read gets past it.
+            // The first release tells the writer that it is passed; it requests the lock; the second read gets past it.
             for _ in 0..2 {
                 thread::yield_now();
                 shared.lock.read(READERS);
@@ -90,7 +90,7 @@ fn a_reader_recurses_while_a_starved_writer_waits() {
             shared.lock.unlock_read();
             writer.join().unwrap();
         })
-        .reaches(&[DemandedHandoff, HandedOff]);
+        .reaches(&[RequestedHandoff, HandedOff]);
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn a_reader_waits_for_its_helper_past_a_starved_writer() {
             lock.unlock_read();
             writer.join().unwrap();
         })
-        .reaches(&[DemandedHandoff]);
+        .reaches(&[RequestedHandoff]);
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn readers_that_overlap_do_not_starve_a_writer() {
             shared.lock.unlock_read();
             writer.join().unwrap();
         })
-        .reaches(&[DemandedHandoff, HandedOff]);
+        .reaches(&[RequestedHandoff, HandedOff]);
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn readers_that_overlap_do_not_starve_an_upgrade() {
             shared.lock.unlock_read();
             upgrader.join().unwrap();
         })
-        .reaches(&[DemandedHandoff, HandedOff]);
+        .reaches(&[RequestedHandoff, HandedOff]);
 }
 
 #[test]
@@ -294,10 +294,10 @@ fn the_last_one_out_frees_the_lock() {
     }
 }
 
-/// H3: a writer's demand ends before its helper's patience does, so the helper comes in, and the reader that waits for it
+/// H3: a writer's request ends before its helper's patience does, so the helper comes in, and the reader that waits for it
 /// leaves. The writer, which is promised the lock, is handed it then.
 #[test]
-fn a_demand_is_withdrawn_for_a_reader_that_another_one_waits_for() {
+fn a_request_is_withdrawn_for_a_reader_that_another_one_waits_for() {
     type Lock = RawRwLock<Loom<0, 0, NEVER, { u32::MAX }, 1>>;
     Model::new()
         .preemptions(1)
@@ -310,7 +310,7 @@ fn a_demand_is_withdrawn_for_a_reader_that_another_one_waits_for() {
                 thread::yield_now(); // it queues
                 shared.lock.read(READERS);
                 shared.lock.unlock_read();
-                thread::yield_now(); // it is told that it is passed, and demands the lock
+                thread::yield_now(); // it is told that it is passed, and requests the lock
                 let helper = shared.spawn(|shared| shared.read(READERS));
                 thread::yield_now(); // it queues
                 (writer, helper)
@@ -320,5 +320,5 @@ fn a_demand_is_withdrawn_for_a_reader_that_another_one_waits_for() {
             shared.lock.unlock_read();
             writer.join().unwrap();
         })
-        .reaches(&[DemandedHandoff, WithdrewDemand, HandedOff]);
+        .reaches(&[RequestedHandoff, WithdrewRequest, HandedOff]);
 }

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use loom::sync::atomic::AtomicU32;
 use loom::thread::yield_now;
 use spinpark_locks::{Preference, RawRwLock};
-use spinpark_platform::Event::{DemandedHandoff, GrantedReaders, Parked, TimedOut, WokeHead};
+use spinpark_platform::Event::{GrantedReaders, Parked, RequestedHandoff, TimedOut, WokeHead};
 use spinpark_verify::platform::{Loom, advance, lead_in};
 use spinpark_verify::{Model, Shared, join_all};
 
@@ -129,7 +129,7 @@ fn a_downgrade_lets_in_a_reader() {
     }
 }
 
-/// A writer that has demanded the lock leaves at its deadline; the reader behind it then has room.
+/// A writer that has requested the lock leaves at its deadline; the reader behind it then has room.
 #[test]
 fn a_writer_that_leaves_lets_in_the_reader_behind_it() {
     Model::new()
@@ -141,7 +141,7 @@ fn a_writer_that_leaves_lets_in_the_reader_behind_it() {
                 let writer = shared.spawn(|shared| shared.timed_write(1));
                 yield_now(); // it queues
                 shared.lock.read(READERS);
-                and_others(|| shared.lock.unlock_read()); // it is told that it is passed, and demands the lock
+                and_others(|| shared.lock.unlock_read()); // it is told that it is passed, and requests the lock
                 writer
             });
             let reader = shared.spawn(|shared| shared.read(READERS));
@@ -151,7 +151,7 @@ fn a_writer_that_leaves_lets_in_the_reader_behind_it() {
             shared.lock.unlock_read();
             writer.join().unwrap();
         })
-        .reaches(&[DemandedHandoff, TimedOut, GrantedReaders]);
+        .reaches(&[RequestedHandoff, TimedOut, GrantedReaders]);
 }
 
 /// The same for a writer that was woken, has lost, and gives up awake.

@@ -44,17 +44,17 @@ macro_rules! families {
 }
 
 families! {
-    mutex 8_000 [SpinAcquired SpinLeftOffCpu SpinLeftBudget Parked WokeHead Roused HandedOff DemandedHandoff TimedOut],
+    mutex 8_000 [SpinAcquired SpinLeftOffCpu SpinLeftBudget Parked WokeHead EarlyWake HandedOff RequestedHandoff TimedOut],
     mutex_tight 4_000 [Parked WokeHead WokeBeside],
     mutex_freed 4_000 [Parked HandedOff],
     mutex_patience 100 [Parked],
-    rwlock 8_000 [GrantedReaders HandedOff DemandedHandoff WithdrewDemand TimedOut EnabledBias RevokedBias],
+    rwlock 8_000 [GrantedReaders HandedOff RequestedHandoff WithdrewRequest TimedOut EnabledBias RevokedBias],
     rwlock_freed 3_000 [GrantedReaders EnabledBias RevokedBias],
-    rwlock_helper 1_500 [DemandedHandoff],
+    rwlock_helper 1_500 [RequestedHandoff],
     rwlock_queueing 20 [Parked WokeHead],
-    rwlock_patience 100 [Parked DemandedHandoff],
-    rwlock_dependent_patience 40 [DemandedHandoff WithdrewDemand HandedOff],
-    rwlock_tries 3_000 [DemandedHandoff WithdrewDemand TimedOut HandedOff],
+    rwlock_patience 100 [Parked RequestedHandoff],
+    rwlock_dependent_patience 40 [RequestedHandoff WithdrewRequest HandedOff],
+    rwlock_tries 3_000 [RequestedHandoff WithdrewRequest TimedOut HandedOff],
     mutex_forked 3_000 [Parked],
     rwlock_forked 3_000 [Parked],
     condvar_forked 3_000 [Parked],

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
 use loom::thread::{JoinHandle, spawn, yield_now};
 use spinpark_locks::{Preference, RawCondvar, RawMutex, RawRwLock, Waiter, WaiterRefs};
-use spinpark_platform::Event::{DeferredWake, DemandedHandoff, Parked, RevokedBias, WokeHead};
+use spinpark_platform::Event::{DeferredWake, Parked, RequestedHandoff, RevokedBias, WokeHead};
 use spinpark_platform::Ordering::{Relaxed, Release};
 use spinpark_platform::{AtomicU32, Futex, Memory};
 use spinpark_verify::model::Checked;
@@ -24,7 +24,7 @@ type Pair = (Mutex, RawCondvar<Loom>);
 const HELD: u32 = 3;
 // Of the queue lock.
 const LOCKED: u64 = 1;
-const ATTENTION: u64 = 4;
+const CONTENDED: u64 = 4;
 const ASKED: u64 = 16;
 const PIN: u32 = 32;
 const PINS: u32 = 0x1f * PIN;
@@ -82,7 +82,7 @@ fn an_unlock_does_not_wait_for_a_waiter() {
     }
 }
 
-/// A second thread waits, and is woken or demands the mutex, as the first one stops in the queue.
+/// A second thread waits, and is woken or requests the mutex, as the first one stops in the queue.
 fn an_unlock_beside_two<const STARVATION_NS: u64>(step: u32) {
     let shared = Shared::new(RawMutex::<Loom<STARVATION_NS>>::new());
     let first = lead_in(|| {
@@ -110,8 +110,8 @@ fn an_unlock_does_not_wait_for_one_of_two_waiters() {
 }
 
 #[test]
-fn an_unlock_does_not_wait_for_a_waiter_that_demands() {
-    reach(&at_each_step(Model::new(), 32, an_unlock_beside_a_waiter::<0>), DemandedHandoff);
+fn an_unlock_does_not_wait_for_a_waiter_that_requests() {
+    reach(&at_each_step(Model::new(), 32, an_unlock_beside_a_waiter::<0>), RequestedHandoff);
 }
 
 /// A mutex whose waiters look at it by themselves, after `WATCH_NS`.
@@ -438,7 +438,7 @@ fn asks(op: &Op) -> bool {
 
 /// The queue is unlocked.
 fn unlocks(op: &Op) -> bool {
-    op.is(Kind::CompareExchange, Release) && op.value & !ATTENTION == 0
+    op.is(Kind::CompareExchange, Release) && op.value & !CONTENDED == 0
 }
 
 fn all_steps(model: Model) {

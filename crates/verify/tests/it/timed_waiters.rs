@@ -9,11 +9,11 @@ use std::sync::atomic::Ordering::{Acquire, Release};
 use loom::sync::atomic::AtomicBool;
 use loom::thread::{self, yield_now};
 use spinpark_locks::RawMutex;
-use spinpark_platform::Event::{DemandedHandoff, HandedOff, Parked, TimedOut, WokeHead};
+use spinpark_platform::Event::{HandedOff, Parked, RequestedHandoff, TimedOut, WokeHead};
 use spinpark_verify::platform::{Fault, Loom, advance, lead_in};
 use spinpark_verify::{Model, Shared, rejected};
 
-/// Starves after 1 ns: a waiter that lets its owner go on demands the lock when it looks for the first time.
+/// Starves after 1 ns: a waiter that lets its owner go on requests the lock when it looks for the first time.
 type Mutex = RawMutex<Loom>;
 /// Starves after 3 ns: such a waiter looks twice before that.
 type PatientMutex = RawMutex<Loom<4>>;
@@ -57,7 +57,7 @@ fn last_section<const STARVATION_NS: u64>(shared: &Shared<RawMutex<Loom<STARVATI
     shared.lock.unlock_to_wait();
 }
 
-/// A waiter keeps its own time from the start. Releases leave it asleep; it looks by itself, and demands the lock at last.
+/// A waiter keeps its own time from the start. Releases leave it asleep; it looks by itself, and requests the lock at last.
 fn left_asleep<const STARVATION_NS: u64>(model: Model, sections: u32) {
     model
         .check(move || {
@@ -83,26 +83,26 @@ fn a_waiter_that_is_left_asleep_looks_by_itself() {
     left_asleep::<4>(Model::new().moving_clock().backing_off().preemptions(2), 1);
 }
 
-/// It has marked the lock as the holder ends the attention: the next release sees that, whether or not this one wakes it.
+/// It has marked the lock as the holder ends the contended: the next release sees that, whether or not this one wakes it.
 #[test]
 fn the_attention_ends_as_a_waiter_comes_that_keeps_its_own_time() {
     for model in [Model::new(), Model::new().stays_contended()] {
-        model.moving_clock().backing_off().preemptions(2).check(attention_ends_beside_a_timed_head);
+        model.moving_clock().backing_off().preemptions(2).check(contended_ends_beside_a_timed_head);
     }
 }
 
-fn attention_ends_beside_a_timed_head() {
+fn contended_ends_beside_a_timed_head() {
     let timed = Timed::new(Mutex::new());
     let shared = Arc::clone(&timed.shared);
     shared.lock.lock();
     shared.lock.force_slow_release();
     let waiter = timed.spawn(last_section);
-    shared.lock.unlock(); // the attention ends, perhaps
+    shared.lock.unlock(); // the contended ends, perhaps
     shared.section(); // perhaps by a plain store
     shared.lock.lock();
     shared.data.add();
     advance(1);
-    yield_now(); // the waiter looks, and demands the lock
+    yield_now(); // the waiter looks, and requests the lock
     shared.lock.unlock();
     timed.finish(waiter);
     shared.lock.lock();
@@ -193,7 +193,7 @@ fn a_holder_marks_as_a_waiter_queues() {
 
 /// A waiter that starves is handed the mutex by a holder that comes back for it again and again.
 #[test]
-fn a_waiter_that_keeps_its_own_time_demands_the_lock() {
+fn a_waiter_that_keeps_its_own_time_requests_the_lock() {
     Model::new()
         .moving_clock()
         .backing_off()
@@ -213,7 +213,7 @@ fn a_waiter_that_keeps_its_own_time_demands_the_lock() {
             timed.finish(waiter);
             shared.finish();
         })
-        .reaches(&[DemandedHandoff, HandedOff]);
+        .reaches(&[RequestedHandoff, HandedOff]);
 }
 
 // Mutants.

@@ -34,8 +34,8 @@ const WORD_BYTES: usize = 8;
 
 /// So many changes are remembered: more than any lock makes between its last change of a word and the wake-up there.
 const CHANGES: usize = 256;
-/// The same of words on other threads' stacks. A service of a queue changes about four of each of the waiters that it lets go, of up to
-/// 256 readers, and a thread may wake the first of them after several services.
+/// The same of words on other threads' stacks. A wake pass of a queue changes about four of each of the waiters that it lets go, of up to
+/// 256 readers, and a thread may wake the first of them after several wake passes.
 const CHANGES_OF_OTHERS: usize = 4096;
 
 /// A byte of the simulated memory.
@@ -282,7 +282,7 @@ mod tests {
         assert_eq!(
             (changed.find(1), changed.find(1000)),
             (None, Some(at(0))),
-            "a service wakes its first waiter last"
+            "a wake pass wakes its first waiter last"
         );
         (0..CHANGES).for_each(|_| changed.add(1, at(0), false));
         assert_eq!(changed.find(0), None);

@@ -53,7 +53,7 @@ pub fn dependent_with<T: Tuned>(program: &mut Program) {
     program.name_fields("lock", &lock, decode::RWLOCK);
     let starvation_ns = T::TUNING.starvation_ns as f64;
     // Writers come seldom enough that their turns' wakes are not what the readers lose their time to.
-    let span = (starvation_ns + T::TUNING.demand_ns.min(1_000_000) as f64).max(20.0 * WAKES) * 40.0;
+    let span = (starvation_ns + T::TUNING.request_ns.min(1_000_000) as f64).max(20.0 * WAKES) * 40.0;
     let shared = Rc::new(Shared {
         guard: Guard::new(),
         wanted: Cell::new(0),

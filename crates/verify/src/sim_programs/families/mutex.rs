@@ -11,15 +11,15 @@ use super::subject::{ALL, FREED, How, draw, ours};
 use crate::sim_programs::guard::{stay, wander};
 use crate::sim_programs::{Guard, Hold, Program};
 
-/// The threads that demanded the lock, and how often others had come in before. Calls that do not wait, or no longer, do not heed a
+/// The threads that requested the lock, and how often others had come in before. Calls that do not wait, or no longer, do not heed a
 /// promise (H4 in the lock's core): they do not count.
 #[derive(Default)]
-struct Demands {
+struct Requests {
     made: RefCell<Vec<(u32, u64)>>,
     past_promises: Cell<u64>,
 }
 
-impl Demands {
+impl Requests {
     fn forget(&self, thread: u32) {
         self.made.borrow_mut().retain(|(who, _)| *who != thread);
     }
@@ -28,7 +28,7 @@ impl Demands {
         guard.acquisitions() - self.past_promises.get()
     }
 
-    /// The running thread comes in. Since its demand, no other did, but perhaps one that had the lock already.
+    /// The running thread comes in. Since its request, no other did, but perhaps one that had the lock already.
     fn check(&self, how: How, guard: &Guard) {
         let now = self.acquisitions(guard);
         if matches!(how, How::Try | How::Until(_)) {
@@ -43,7 +43,7 @@ impl Demands {
         {
             let passed = now - before;
             here::fail(format!(
-                "starvation: thread {me} demanded the lock, and was passed {passed} times then"
+                "starvation: thread {me} requested the lock, and was passed {passed} times then"
             ));
         }
     }
@@ -52,25 +52,25 @@ impl Demands {
 /// Each thread comes in again and again, in any way.
 pub(super) fn any(program: &mut Program) {
     let drawn = draw(program, ALL);
-    let (guard, demands) = (Rc::new(Guard::new()), Rc::new(Demands::default()));
+    let (guard, requests) = (Rc::new(Guard::new()), Rc::new(Requests::default()));
     if drawn.is_ours {
-        let (guard, demands) = (Rc::clone(&guard), Rc::clone(&demands));
+        let (guard, requests) = (Rc::clone(&guard), Rc::clone(&requests));
         program.on_event(move |thread, event| {
-            if event == Event::DemandedHandoff {
-                demands.forget(thread);
-                demands.made.borrow_mut().push((thread, demands.acquisitions(&guard)));
+            if event == Event::RequestedHandoff {
+                requests.forget(thread);
+                requests.made.borrow_mut().push((thread, requests.acquisitions(&guard)));
             }
         });
     }
     for _ in 0..program.threads() {
-        let (lock, guard, demands) = (Rc::clone(&drawn.lock), Rc::clone(&guard), Rc::clone(&demands));
+        let (lock, guard, requests) = (Rc::clone(&drawn.lock), Rc::clone(&guard), Rc::clone(&requests));
         let rounds = program.rounds();
         program.thread(move || {
             for _ in 0..rounds {
-                demands.forget(here::thread().number());
+                requests.forget(here::thread().number());
                 let how = How::random();
                 lock.section(how, &mut || {
-                    demands.check(how, &guard);
+                    requests.check(how, &guard);
                     guard.visit(Hold::Alone);
                 });
                 wander();

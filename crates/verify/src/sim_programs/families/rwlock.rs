@@ -47,8 +47,8 @@ impl<T: Tuned> Guarded<T> {
         let owed = Rc::new(Owed::default());
         let told = Rc::clone(&owed);
         program.on_event(move |thread, event| match event {
-            Event::DemandedHandoff => told.demanded(thread),
-            Event::WithdrewDemand => told.withdrawn(),
+            Event::RequestedHandoff => told.requested(thread),
+            Event::WithdrewRequest => told.withdrawn(),
             _ => {}
         });
         Self { lock, guard: Rc::new(Guard::new()), owed, preference, reads }
@@ -89,16 +89,16 @@ impl<T: Tuned> Guarded<T> {
 
     /// A thread that does not read yet comes in only if no thread is owed the lock.
     fn try_read(&self) -> bool {
-        let demand = self.owed.latest();
+        let request = self.owed.latest();
         let acquired = self.lock.try_read(self.preference);
         // A lock that no thread held was promised, perhaps.
         if acquired
             && !self.guard.is_empty()
             && !has_priorities()
-            && demand.is_some_and(|demand| self.owed.is_owed(demand))
+            && request.is_some_and(|request| self.owed.is_owed(request))
         {
             here::fail(
-                "starvation: a new reader came in past a thread that had demanded the lock".to_owned(),
+                "starvation: a new reader came in past a thread that had requested the lock".to_owned(),
             );
         }
         acquired

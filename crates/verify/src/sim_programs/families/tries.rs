@@ -1,4 +1,4 @@
-//! Threads that only try to read, beside one that stays inside: a try succeeds after a time, whichever waiters have demanded the
+//! Threads that only try to read, beside one that stays inside: a try succeeds after a time, whichever waiters have requested the
 //! lock meanwhile, and given up, been let in, or become readers.
 
 use std::cell::Cell;
@@ -23,11 +23,11 @@ const PASSING: u32 = 2;
 /// Wakes and system calls of one turn, ns.
 const WAKES: u64 = 50_000;
 
-/// How long tries fail at most while a reader stays. A demand goes on for as long as it has lasted each time that a reader has
+/// How long tries fail at most while a reader stays. A request goes on for as long as it has lasted each time that a reader has
 /// left, and is no longer than readers put up with it.
 fn bound(tuning: &Tuning, writers: u32) -> u64 {
-    let demand = tuning.demand_ns.max(tuning.reader_patience_ns);
-    u64::from(2 * PASSING + writers) * (demand + WAKES)
+    let request = tuning.request_ns.max(tuning.reader_patience_ns);
+    u64::from(2 * PASSING + writers) * (request + WAKES)
 }
 
 /// What the threads share.
@@ -43,7 +43,7 @@ struct Shared<T: Tuned> {
 }
 
 impl<T: Tuned> Shared<T> {
-    /// A deadline that comes before, with or after a demand.
+    /// A deadline that comes before, with or after a request.
     fn deadline() -> Option<Deadline> {
         let deadline = soon_by::<T>(LONGEST, 3);
         (here::random(4) != 0).then_some(deadline)
@@ -162,8 +162,8 @@ pub fn tries_with<T: Tuned>(program: &mut Program) {
     program.case.realtime = false;
     program.most_steps(50_000_000);
     program.about(format!("our read-write lock: tries beside a reader that stays, {writers} writers"));
-    let promised = T::TUNING.demand_ns.min(Tuning::LINUX.demand_ns);
-    let longest = bound(&Tuning { demand_ns: promised, ..T::TUNING }, writers);
+    let promised = T::TUNING.request_ns.min(Tuning::LINUX.request_ns);
+    let longest = bound(&Tuning { request_ns: promised, ..T::TUNING }, writers);
     let lock = Mortal::new(RawRwLock::<Sim<T>>::new());
     program.name_fields("lock", &lock, decode::RWLOCK);
     let shared = Rc::new(Shared {

@@ -11,7 +11,7 @@ const WAITERS: u64 = 1 << 7;
 const WRITER: u64 = 3;
 /// Of the queue lock.
 const LOCKED: u32 = 1;
-const ATTENTION: u32 = 4;
+const CONTENDED: u32 = 4;
 
 /// A waiter records itself, and is what the lock's writer may wipe out.
 pub(crate) fn is_mark(op: &Op) -> bool {
@@ -56,14 +56,14 @@ fn a_fence_between_the_queue_lock_and_the_mark() {
 }
 
 #[test]
-fn the_queue_is_unlocked_without_attention() {
-    let unlocks = |op: &Op| op.is(Kind::CompareExchange, Release) && op.value == u64::from(ATTENTION);
+fn the_queue_is_unlocked_without_contended() {
+    let unlocks = |op: &Op| op.is(Kind::CompareExchange, Release) && op.value == u64::from(CONTENDED);
     rejected(Checker::new(family("mutex_tight")).fault(Fault::Clears(unlocks)), hangs);
 }
 
 #[test]
-fn a_release_that_ignores_attention() {
-    rejected(Checker::new(family("mutex_tight")).fault(Fault::Ignored(ATTENTION)), never_ends);
+fn a_release_that_ignores_contended() {
+    rejected(Checker::new(family("mutex_tight")).fault(Fault::Ignored(CONTENDED)), never_ends);
 }
 
 #[test]
@@ -71,9 +71,9 @@ fn a_release_that_ignores_the_queue_lock() {
     rejected(Checker::new(family("mutex_tight")).fault(Fault::Ignored(LOCKED)), hangs);
 }
 
-/// A3: the release that ended the attention stores, where it must compare.
+/// A3: the release that ended the contended stores, where it must compare.
 #[test]
-fn attention_ends_without_the_compare_exchange() {
+fn contended_ends_without_the_compare_exchange() {
     let releases = |op: &Op| op.is(Kind::CompareExchange, Release) && op.value == 0;
     rejected(Checker::new(family("mutex_tight")).fault(Fault::Blind(releases)), hangs);
 }

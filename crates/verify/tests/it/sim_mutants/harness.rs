@@ -73,8 +73,8 @@ pub(crate) fn is_unfair(failure: &Failure) -> bool {
     matches!(failure, Failure::Starvation { .. })
 }
 
-pub(crate) fn passes_a_demand(failure: &Failure) -> bool {
-    matches!(failure, Failure::Check(words) if words.contains("past a thread that had demanded the lock"))
+pub(crate) fn passes_a_request(failure: &Failure) -> bool {
+    matches!(failure, Failure::Check(words) if words.contains("past a thread that had requested the lock"))
 }
 
 pub(crate) fn leaves_a_flag(failure: &Failure) -> bool {

@@ -7,7 +7,7 @@ use spinpark_sim::check::{Fault, Kind, Op};
 use spinpark_verify::sim_programs::{Checker, Family, dependent_with, tries_with};
 
 use super::harness::{
-    family, hangs, is_unfair, leaves_a_flag, lets_two_in, never_ends, passes_a_demand, rejected,
+    family, hangs, is_unfair, leaves_a_flag, lets_two_in, never_ends, passes_a_request, rejected,
     uses_what_is_gone,
 };
 
@@ -16,13 +16,13 @@ const HANDOFF: u64 = 1 << 5;
 const TIMED: u32 = 1 << 6;
 const SLOTS: u64 = 1 << 9;
 
-/// core.L2: a writer that starves demands the lock, but the demand is not recorded, nor that the writer sleeps. It
-/// looks by itself after a time (H3), so that not every such run hangs; or a reader comes in that the demand would have kept out.
+/// core.L2: a writer that starves requests the lock, but the request is not recorded, nor that the writer sleeps. It
+/// looks by itself after a time (H3), so that not every such run hangs; or a reader comes in that the request would have kept out.
 #[test]
-fn a_demand_is_not_recorded() {
-    let demand = |op: &Op| op.is(Kind::CompareExchangeWeak, Release) && op.value & HANDOFF != 0;
-    rejected(Checker::new(family("rwlock")).fault(Fault::NoWrite(demand)), |failure| {
-        never_ends(failure) || leaves_a_flag(failure) || passes_a_demand(failure)
+fn a_request_is_not_recorded() {
+    let request = |op: &Op| op.is(Kind::CompareExchangeWeak, Release) && op.value & HANDOFF != 0;
+    rejected(Checker::new(family("rwlock")).fault(Fault::NoWrite(request)), |failure| {
+        never_ends(failure) || leaves_a_flag(failure) || passes_a_request(failure)
     });
 }
 
@@ -71,33 +71,33 @@ fn a_flag_is_left_behind() {
     }
 }
 
-/// The waiter that demands the lock never looks at that.
+/// The waiter that requests the lock never looks at that.
 #[derive(Debug)]
 enum Endless {}
 
 impl Tuned for Endless {
     const TUNING: Tuning =
-        Tuning { demand_ns: u64::MAX, reader_patience_ns: 10 * NS_PER_MS, ..Tuning::LINUX };
+        Tuning { request_ns: u64::MAX, reader_patience_ns: 10 * NS_PER_MS, ..Tuning::LINUX };
 }
 
-/// H3: a demand has no end, and a helper waits for its patience at each item, as it was once.
+/// H3: a request has no end, and a helper waits for its patience at each item, as it was once.
 #[test]
-fn a_demand_is_never_withdrawn() {
-    let family = Family { name: "a_demand_is_never_withdrawn", build: dependent_with::<Endless> };
+fn a_request_is_never_withdrawn() {
+    let family = Family { name: "a_request_is_never_withdrawn", build: dependent_with::<Endless> };
     rejected(Checker::new(family), |failure| {
         is_unfair(failure) || never_ends(failure) || failure.to_string().contains("progress")
     });
 }
 
-/// H2, H3: no waiter looks at a demand, and a thread that only tries never comes in beside a reader that stays.
+/// H2, H3: no waiter looks at a request, and a thread that only tries never comes in beside a reader that stays.
 #[test]
-fn a_demand_at_which_no_waiter_looks() {
+fn a_request_at_which_no_waiter_looks() {
     #[derive(Debug)]
     enum Unseen {}
     impl Tuned for Unseen {
         const TUNING: Tuning = Tuning { starvation_ns: 1_000, ..Endless::TUNING };
     }
-    let family = Family { name: "a_demand_at_which_no_waiter_looks", build: tries_with::<Unseen> };
+    let family = Family { name: "a_request_at_which_no_waiter_looks", build: tries_with::<Unseen> };
     rejected(Checker::new(family), is_unfair);
 }
 

@@ -1,4 +1,4 @@
-//! Models of demands (invariants core.H2, core.H3): a waiter stands behind each one that looks at it by itself, so that no reader is
+//! Models of requests (invariants core.H2, core.H3): a waiter stands behind each one that looks at it by itself, so that no reader is
 //! kept out for longer than that.
 
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use loom::sync::atomic::AtomicU32;
 use loom::thread::{JoinHandle, yield_now};
 use spinpark_locks::{Preference, RawRwLock};
-use spinpark_platform::Event::{DemandedHandoff, HandedOff, TimedOut, WithdrewDemand};
+use spinpark_platform::Event::{HandedOff, RequestedHandoff, TimedOut, WithdrewRequest};
 use spinpark_platform::Ordering::AcqRel;
 use spinpark_platform::Platform;
 use spinpark_verify::platform::{Fault, Kind, Loom, Op, advance, lead_in};
@@ -22,9 +22,9 @@ const READER: u64 = 1 << 10;
 /// `HANDOFF` and `TIMED`.
 const PAUSE: u64 = 0b11 << 5;
 
-/// Waiters that have lost demand the lock once they have waited for 4 ns, and do not look at that.
+/// Waiters that have lost request the lock once they have waited for 4 ns, and do not look at that.
 type Lock = RawRwLock<Loom<4>>;
-/// They demand it at once, and look after 1 ns; readers are patient for 10 ns.
+/// They request it at once, and look after 1 ns; readers are patient for 10 ns.
 type Looking = RawRwLock<Loom<0, 0, 10, NO_SLOTS, 1>>;
 
 /// The scenes of a model, in their order: each thread waits for its own.
@@ -51,7 +51,7 @@ impl Scene {
 fn pass(lock: &Lock) {
     lock.read_recursive(None);
     lock.unlock_read();
-    yield_now(); // the writer demands the lock
+    yield_now(); // the writer requests the lock
 }
 
 /// The calling thread, and those that it starts, see the word as it is now.
@@ -60,13 +60,13 @@ fn see(lock: &Looking) {
     lock.unlock_read();
 }
 
-/// The calling thread reads; a writer queues, and demands the lock of it.
-fn a_demand(shared: &Arc<Shared<Looking>>) -> JoinHandle<()> {
+/// The calling thread reads; a writer queues, and requests the lock of it.
+fn a_request(shared: &Arc<Shared<Looking>>) -> JoinHandle<()> {
     shared.lock.read(READERS);
     let writer = shared.spawn(Shared::write);
     yield_now(); // it queues
     see(&shared.lock);
-    yield_now(); // it demands the lock
+    yield_now(); // it requests the lock
     writer
 }
 
@@ -79,7 +79,7 @@ fn a_new_reader_comes_in<P: Platform + 'static>(shared: &Arc<Shared<RawRwLock<P>
     reader.join().unwrap();
 }
 
-/// An upgrade demands the lock, and a writer waits behind it that has not. The upgrade ends, as `upgrades` has it, in one
+/// An upgrade requests the lock, and a writer waits behind it that has not. The upgrade ends, as `upgrades` has it, in one
 /// order, or in each if the model `explores_end`; then a new reader comes in beside.
 fn after_an_upgrade(model: Model, explores_end: bool, upgrades: fn(&Shared<Lock>), ends: fn(&Lock)) {
     model
@@ -130,7 +130,7 @@ fn after_an_upgrade(model: Model, explores_end: bool, upgrades: fn(&Shared<Lock>
             join_all(threads);
             assert_eq!(shared.data.get(), 1);
         })
-        .reaches(&[DemandedHandoff]);
+        .reaches(&[RequestedHandoff]);
 }
 
 fn an_upgrade_gives_up(model: Model) {
@@ -150,7 +150,7 @@ fn an_upgrade_gives_up(model: Model) {
 }
 
 #[test]
-fn an_upgrade_that_gives_up_takes_its_demand_along() {
+fn an_upgrade_that_gives_up_takes_its_request_along() {
     an_upgrade_gives_up(Model::new());
 }
 
@@ -167,13 +167,13 @@ fn an_upgrade_is_granted(model: Model, explores_end: bool) {
 }
 
 #[test]
-fn an_upgrade_that_is_granted_takes_its_demand_along() {
+fn an_upgrade_that_is_granted_takes_its_request_along() {
     an_upgrade_is_granted(Model::new(), false);
 }
 
-/// A writer behind an upgrade demands the lock, and gives up.
+/// A writer behind an upgrade requests the lock, and gives up.
 #[test]
-fn a_writer_behind_an_upgrade_takes_its_demand_along() {
+fn a_writer_behind_an_upgrade_takes_its_request_along() {
     Model::new()
         .moving_clock()
         .preemptions(1)
@@ -193,7 +193,7 @@ fn a_writer_behind_an_upgrade_takes_its_demand_along() {
                 let writer = shared.spawn(|shared| shared.timed_write(5));
                 yield_now(); // it queues
                 advance(4);
-                pass(&shared.lock); // it demands the lock
+                pass(&shared.lock); // it requests the lock
                 scene.begins(1);
                 yield_now(); // the upgrade is the head
                 (writer, upgrade)
@@ -204,7 +204,7 @@ fn a_writer_behind_an_upgrade_takes_its_demand_along() {
             shared.lock.unlock_read();
             upgrade.join().unwrap();
         })
-        .reaches(&[DemandedHandoff, TimedOut]);
+        .reaches(&[RequestedHandoff, TimedOut]);
 }
 
 /// A reader that leaves fairly promises the lock to the writer that waits, as another reader comes in once more beside it.
@@ -236,7 +236,7 @@ fn a_fair_release_that_leaves_a_reader_inside_promises_nothing() {
         .reaches(&[HandedOff]);
 }
 
-/// A demand of which no queued reader knows ends too: a thread that only tries comes in.
+/// A request of which no queued reader knows ends too: a thread that only tries comes in.
 fn one_that_tries(model: Model) {
     model
         .moving_clock()
@@ -244,7 +244,7 @@ fn one_that_tries(model: Model) {
         .check(|| {
             let shared = Shared::new(Looking::new());
             let writer = lead_in(|| {
-                let writer = a_demand(&shared);
+                let writer = a_request(&shared);
                 advance(1);
                 yield_now(); // it looks at that
                 see(&shared.lock);
@@ -254,17 +254,17 @@ fn one_that_tries(model: Model) {
             shared.lock.unlock_read();
             writer.join().unwrap();
         })
-        .reaches(&[DemandedHandoff, WithdrewDemand]);
+        .reaches(&[RequestedHandoff, WithdrewRequest]);
 }
 
 #[test]
-fn a_demand_makes_way_for_one_that_tries() {
+fn a_request_makes_way_for_one_that_tries() {
     one_that_tries(Model::new());
 }
 
-/// A writer demands the lock of another writer, which becomes a reader and stays.
+/// A writer requests the lock of another writer, which becomes a reader and stays.
 #[test]
-fn a_demand_of_a_writer_ends_when_that_has_become_a_reader() {
+fn a_request_of_a_writer_ends_when_that_has_become_a_reader() {
     for to_upgradable in [false, true] {
         Model::new()
             .moving_clock()
@@ -277,13 +277,13 @@ fn a_demand_of_a_writer_ends_when_that_has_become_a_reader() {
                     yield_now(); // it queues
                     shared.lock.unlock_write(); // it is woken
                     shared.lock.write(); // it has lost
-                    yield_now(); // it demands the lock
+                    yield_now(); // it requests the lock
                     if to_upgradable {
                         shared.lock.downgrade_to_upgradable();
                     } else {
                         shared.lock.downgrade();
                     }
-                    yield_now(); // it demands the lock of this thread, as a reader
+                    yield_now(); // it requests the lock of this thread, as a reader
                     advance(10);
                     yield_now(); // it looks at that
                     see(&shared.lock);
@@ -297,20 +297,20 @@ fn a_demand_of_a_writer_ends_when_that_has_become_a_reader() {
                 }
                 writer.join().unwrap();
             })
-            .reaches(&[DemandedHandoff, WithdrewDemand, HandedOff]);
+            .reaches(&[RequestedHandoff, WithdrewRequest, HandedOff]);
     }
 }
 
-/// A reader waits for a thread that wants the lock upgradably, which a demand has kept out.
+/// A reader waits for a thread that wants the lock upgradably, which a request has kept out.
 #[test]
-fn a_demand_makes_way_for_an_upgradable_one() {
+fn a_request_makes_way_for_an_upgradable_one() {
     Model::new()
         .moving_clock()
         .preemptions(1)
         .check(|| {
             let shared = Shared::new(Looking::new());
             let (writer, upgradable) = lead_in(|| {
-                let writer = a_demand(&shared);
+                let writer = a_request(&shared);
                 let upgradable = shared.spawn(|shared| {
                     shared.lock.upgradable(None);
                     shared.lock.unlock_upgradable();
@@ -323,32 +323,32 @@ fn a_demand_makes_way_for_an_upgradable_one() {
             shared.lock.unlock_read();
             writer.join().unwrap();
         })
-        .reaches(&[DemandedHandoff, WithdrewDemand]);
+        .reaches(&[RequestedHandoff, WithdrewRequest]);
 }
 
 // Mutants.
 
-/// Whether the look that ends the demand has been left out, in this execution.
+/// Whether the look that ends the request has been left out, in this execution.
 static IS_LEFT_OUT: AtomicBool = AtomicBool::new(false);
 
-/// H2: the look that ends a demand at which no waiter looks is left out, once.
+/// H2: the look that ends a request at which no waiter looks is left out, once.
 #[test]
-fn a_demand_without_a_waiter() {
+fn a_request_without_a_waiter() {
     fn ends(op: &Op) -> bool {
         // One reader, and the head is woken. While the upgrade waits, its own hold is there too.
         let ends = op.is(Kind::CompareExchangeWeak, AcqRel) && op.value == READER | WAKING;
         ends && !IS_LEFT_OUT.swap(true, Relaxed)
     }
-    rejected!("a_demand_without_a_waiter", "a new reader is kept out", || {
+    rejected!("a_request_without_a_waiter", "a new reader is kept out", || {
         an_upgrade_is_granted(Model::new().fault(Fault::NoWrite(ends)), true);
     });
 }
 
-/// H3: a demand is never withdrawn, as its pause is not written.
+/// H3: a request is never withdrawn, as its pause is not written.
 #[test]
-fn a_demand_without_a_pause() {
+fn a_request_without_a_pause() {
     let pauses = |op: &Op| op.is_compare_exchange() && op.value & PAUSE == PAUSE;
-    rejected!("a_demand_without_a_pause", "a new reader is kept out", || {
+    rejected!("a_request_without_a_pause", "a new reader is kept out", || {
         one_that_tries(Model::new().fault(Fault::NoWrite(pauses)));
     });
 }

@@ -1,9 +1,9 @@
-//! Models of waiters that are roused (T13 in `locks::core`): woken ahead of their turn where CPUs are to spare, by the woken
+//! Models of waiters that are woken early (T13 in `locks::core`): woken ahead of their turn where CPUs are to spare, by the woken
 //! waiter before them, once waits have become long.
 
 use loom::thread::yield_now;
 use spinpark_locks::{Preference, RawMutex, RawRwLock};
-use spinpark_platform::Event::{DemandedHandoff, HandedOff, Parked, Roused, TimedOut, WokeHead};
+use spinpark_platform::Event::{EarlyWake, HandedOff, Parked, RequestedHandoff, TimedOut, WokeHead};
 use spinpark_verify::platform::{Fault, Loom, advance, lead_in};
 use spinpark_verify::{Model, Shared, join_all, rejected};
 
@@ -19,7 +19,7 @@ fn spare() -> Model {
     Model::new().cpus(4).moving_clock()
 }
 
-/// Two waiters sleep for long; a release wakes the first, and that one rouses the second, whose turn may come at any time
+/// Two waiters sleep for long; a release wakes the first, and that one wakes early the second, whose turn may come at any time
 /// of that.
 fn two_waiters(model: Model) {
     model
@@ -41,7 +41,7 @@ fn two_waiters(model: Model) {
             join_all(waiters);
             assert_eq!(shared.finish(), 4);
         })
-        .reaches(&[Parked, WokeHead, Roused, DemandedHandoff, HandedOff]);
+        .reaches(&[Parked, WokeHead, EarlyWake, RequestedHandoff, HandedOff]);
 }
 
 #[test]
@@ -55,11 +55,11 @@ fn a_waiter_rouses_the_next_before_a_release_that_is_not_a_step() {
     two_waiters(spare().preemptions(1).aborted());
 }
 
-/// The states of a node: its thread has not slept yet; it was roused.
+/// The states of a node: its thread has not slept yet; it was woken early.
 const QUEUED: u32 = 0;
 const ROUSED: u32 = 6;
 
-/// T13: a notification takes a waiter that was roused to be awake, and does not wake it.
+/// T13: a notification takes a waiter that was woken early to be awake, and does not wake it.
 #[test]
 fn a_roused_waiter_is_taken_to_be_awake() {
     rejected!("a_roused_waiter_is_taken_to_be_awake", "deadlock", || {
@@ -67,7 +67,7 @@ fn a_roused_waiter_is_taken_to_be_awake() {
     });
 }
 
-/// The one that is roused has a deadline, which passes at any time.
+/// The one that is woken early has a deadline, which passes at any time.
 #[test]
 fn one_that_is_roused_gives_up() {
     spare()
@@ -89,10 +89,10 @@ fn one_that_is_roused_gives_up() {
             join_all([first, second]);
             assert!(shared.finish() >= 2);
         })
-        .reaches(&[Roused, TimedOut]);
+        .reaches(&[EarlyWake, TimedOut]);
 }
 
-/// Writers of a read-write lock, the second one roused, as a reader comes.
+/// Writers of a read-write lock, the second one woken early, as a reader comes.
 #[test]
 fn a_writer_is_roused_as_a_reader_comes() {
     spare()
@@ -114,5 +114,5 @@ fn a_writer_is_roused_as_a_reader_comes() {
             shared.read(Preference::Readers);
             join_all(writers);
         })
-        .reaches(&[Roused]);
+        .reaches(&[EarlyWake]);
 }

@@ -1,12 +1,12 @@
-//! Models of demands and real-time threads (invariants core.H2, core.H3): a real-time thread hands no lock over to a waiter of a
-//! lower priority, and a real-time waiter looks at its demand, whichever waiters are before it.
+//! Models of requests and real-time threads (invariants core.H2, core.H3): a real-time thread hands no lock over to a waiter of a
+//! lower priority, and a real-time waiter looks at its request, whichever waiters are before it.
 
 use std::sync::Arc;
 
 use loom::sync::Notify;
 use loom::thread::yield_now;
 use spinpark_locks::{Preference, RawMutex, RawRwLock};
-use spinpark_platform::Event::{DemandedHandoff, WithdrewDemand};
+use spinpark_platform::Event::{RequestedHandoff, WithdrewRequest};
 use spinpark_verify::platform::{
     Fault, Loom, advance, come_late, lead_in, let_come, set_priority, stop_after, while_stopped,
 };
@@ -16,7 +16,7 @@ const READERS: Preference = Preference::Readers;
 const NO_SLOTS: u32 = u32::MAX;
 const HANDOFF: u32 = 1 << 5;
 
-/// Waiters demand the lock at once, and look after 1 ns; readers are patient for 10 ns.
+/// Waiters request the lock at once, and look after 1 ns; readers are patient for 10 ns.
 type Looking = RawRwLock<Loom<0, 0, 10, NO_SLOTS, 1>>;
 
 /// A thread that holds no read lock reads, without waiting.
@@ -34,7 +34,7 @@ fn see(shared: &Shared<Looking>) {
     shared.lock.unlock_read();
 }
 
-/// A real-time thread releases a mutex that a waiter of a lower priority has demanded, as another thread that has the queue locked
+/// A real-time thread releases a mutex that a waiter of a lower priority has requested, as another thread that has the queue locked
 /// is stopped. The mutex is free, not kept for the waiter.
 fn past_a_queue_holder(model: Model) {
     for step in 0..16 {
@@ -46,7 +46,7 @@ fn past_a_queue_holder(model: Model) {
                 yield_now(); // it queues
                 shared.lock.unlock();
                 shared.lock.lock();
-                yield_now(); // it loses, and demands the lock
+                yield_now(); // it loses, and requests the lock
                 set_priority(1);
                 starved
             });
@@ -73,7 +73,7 @@ fn a_realtime_thread_comes_back_past_a_queue_holder() {
     past_a_queue_holder(Model::new());
 }
 
-/// The waiter demands the lock as the real-time thread is about to release it.
+/// The waiter requests the lock as the real-time thread is about to release it.
 #[test]
 fn a_realtime_thread_hands_nothing_over() {
     let checked = Model::new().moving_clock().preemptions(2).check(|| {
@@ -95,10 +95,10 @@ fn a_realtime_thread_hands_nothing_over() {
         assert_eq!(shared.finish(), 2);
     });
     assert!(!checked.to_string().contains("HandedOff"), "handed over: {checked}");
-    checked.reaches(&[DemandedHandoff, WithdrewDemand]);
+    checked.reaches(&[RequestedHandoff, WithdrewRequest]);
 }
 
-/// A real-time writer demands the lock of a reader, and makes a pause, which an upgrade that goes before it ends.
+/// A real-time writer requests the lock of a reader, and makes a pause, which an upgrade that goes before it ends.
 #[test]
 fn a_realtime_writer_looks_behind_an_upgrade() {
     Model::new()
@@ -121,13 +121,13 @@ fn a_realtime_writer_looks_behind_an_upgrade() {
                     set_priority(1);
                     shared.write();
                 });
-                yield_now(); // it demands the lock
+                yield_now(); // it requests the lock
                 advance(1);
                 yield_now(); // it makes a pause
                 begins.notify();
                 yield_now(); // the upgrade is the head
                 advance(3);
-                yield_now(); // the writer demands the lock again
+                yield_now(); // the writer requests the lock again
                 see(&shared);
                 advance(2);
                 yield_now(); // it looks at that
@@ -138,10 +138,10 @@ fn a_realtime_writer_looks_behind_an_upgrade() {
             shared.lock.unlock_read();
             join_all(threads);
         })
-        .reaches(&[DemandedHandoff, WithdrewDemand]);
+        .reaches(&[RequestedHandoff, WithdrewRequest]);
 }
 
-/// A real-time writer demands the lock of a reader beside a waiter that was woken and does not run.
+/// A real-time writer requests the lock of a reader beside a waiter that was woken and does not run.
 fn beside_a_woken_waiter(model: Model) {
     model
         .moving_clock()
@@ -161,7 +161,7 @@ fn beside_a_woken_waiter(model: Model) {
                     set_priority(1);
                     shared.write();
                 });
-                yield_now(); // it demands the lock
+                yield_now(); // it requests the lock
                 advance(1);
                 yield_now(); // it looks at that
                 see(&shared);
@@ -172,11 +172,11 @@ fn beside_a_woken_waiter(model: Model) {
             shared.lock.unlock_read();
             join_all(threads);
         })
-        .reaches(&[WithdrewDemand]);
+        .reaches(&[WithdrewRequest]);
 }
 
 #[test]
-fn a_demand_beside_a_woken_waiter_makes_way_for_one_that_tries() {
+fn a_request_beside_a_woken_waiter_makes_way_for_one_that_tries() {
     beside_a_woken_waiter(Model::new());
 }
 
@@ -206,18 +206,18 @@ fn a_recursive_reader_comes_in_past_a_writer() {
 
 // Mutants.
 
-/// H2: a release that leaves the look to the thread that has the queue locked leaves the demand, too.
+/// H2: a release that leaves the look to the thread that has the queue locked leaves the request, too.
 #[test]
-fn a_demand_is_left_to_the_queue_holder() {
-    rejected!("a_demand_is_left_to_the_queue_holder", "a flag was left behind", || {
+fn a_request_is_left_to_the_queue_holder() {
+    rejected!("a_request_is_left_to_the_queue_holder", "a flag was left behind", || {
         past_a_queue_holder(Model::new().fault(Fault::Kept(HANDOFF)));
     });
 }
 
-/// H3: a demand beside a woken waiter goes on.
+/// H3: a request beside a woken waiter goes on.
 #[test]
-fn a_demand_beside_a_woken_waiter_goes_on() {
-    rejected!("a_demand_beside_a_woken_waiter_goes_on", "a new reader is kept out", || {
+fn a_request_beside_a_woken_waiter_goes_on() {
+    rejected!("a_request_beside_a_woken_waiter_goes_on", "a new reader is kept out", || {
         beside_a_woken_waiter(Model::new().fault(Fault::Kept(HANDOFF)));
     });
 }
