@@ -89,16 +89,18 @@ fn command(command: &Command, path: &str, level: usize, page: &mut String) {
     }
 }
 
-/// What `bench` can measure.
+/// What `bench` can measure, but for the classics.
 fn implementations(page: &mut String) {
     let definitions = Definitions::built_in().expect("the built-in definitions make sense");
-    *page += "\n## Implementations\n\n| name | role | whose locks | Debian packages |\n|---|---|---|---|\n";
+    *page += "\n## Implementations\n\n\
+              The [classics](../bench.md#classics) are not in this table.\n\n\
+              | name | role | whose locks | Debian packages |\n|---|---|---|---|\n";
     for Implementation { name, about, role, install, .. } in &definitions.implementations {
         let role = match role {
             Role::Peer => "peer",
             Role::Ours => "ours",
             Role::Control => "control",
-            Role::Classic => "classic",
+            Role::Classic => continue,
         };
         let install = install.as_ref().map(|packages| format!("`{packages}`")).unwrap_or_default();
         *page += &format!("| `{name}` | {role} | {} | {install} |\n", cell(about));
