@@ -1,76 +1,93 @@
-//! Compiles a shim per peer that is installed. Nothing here can fail: a peer that is not there, or cannot be compiled, is
-//! left out, and the worker says so.
+//! Compiles each shim in `shims` whose library is installed, and lists all of them in `peers.rs` for `src/foreign.rs`.
+//! Nothing here can fail: a peer that is not installed, or cannot be compiled, is left out, and the worker says so.
 
+use std::error::Error;
 use std::path::{Path, PathBuf};
+use std::{env, fs};
 
-/// A library of locks, and how to find it.
-struct Peer {
-    name: &'static str,
-    /// Its shim.
-    source: &'static str,
-    /// A header without which it is not there.
-    header: &'static str,
-    /// Its name for pkg-config; if it has none, the library is called as the peer.
-    package: Option<&'static str>,
-    /// Debian's packages.
-    debian: &'static str,
-}
+type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
-const PEERS: [Peer; 3] = [
-    Peer {
-        name: "abseil",
-        source: "shims/abseil.cc",
-        header: "absl/synchronization/mutex.h",
-        package: Some("absl_synchronization"),
-        debian: "g++ pkg-config libabsl-dev",
-    },
-    Peer { name: "nsync", source: "shims/nsync.c", header: "nsync.h", package: None, debian: "libnsync-dev" },
-    Peer {
-        name: "onetbb",
-        source: "shims/onetbb.cc",
-        header: "oneapi/tbb/rw_mutex.h",
-        package: Some("tbb"),
-        debian: "g++ pkg-config libtbb-dev",
-    },
-];
+/// The kinds of locks, each with a function of the shim that only a peer with that kind defines.
+const KINDS: [(&str, &str); 3] = [("mutex", "lock"), ("rwlock", "read"), ("condvar", "wait")];
 
-fn main() {
+fn main() -> Result<()> {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=shims");
-    for peer in &PEERS {
-        println!("cargo::rustc-check-cfg=cfg({})", peer.name);
-        println!("cargo::rerun-if-changed={}", peer.watched().display());
-        let variable = peer.name.to_uppercase();
-        match peer.build() {
-            Ok(version) => {
-                println!("cargo::rustc-cfg={}", peer.name);
-                println!("cargo::rustc-env=PEER_{variable}={version}");
-            }
-            Err(why) => {
-                let why = why.lines().next().unwrap_or_default().to_owned();
-                println!("cargo::rustc-env=PEER_{variable}={why}");
-            }
+    let mut shims: Vec<PathBuf> =
+        fs::read_dir("shims")?.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
+    shims.sort();
+    let (mut built, mut found) = (String::new(), String::new());
+    for path in shims {
+        let shim = Shim::read(path)?;
+        println!("cargo::rerun-if-changed={}", shim.watched().display());
+        let (name, result) = (&shim.name, shim.build());
+        if result.is_ok() {
+            built += &format!("peer!({name}: {});\n", shim.kinds().join(" "));
         }
+        let found_out = match result {
+            Ok(version) => format!("Ok(({name}::adapter(), {version:?}))"),
+            Err(why) => format!("Err({why:?})"),
+        };
+        found += &format!("    ({name:?}, {found_out}),\n");
     }
+    let list = format!(
+        "{built}
+/// All peers by name.
+pub(crate) fn peers() -> Vec<(&'static str, Found)> {{
+    vec![
+{found}    ]
+}}
+"
+    );
+    fs::write(out_dir().join("peers.rs"), list)?;
+    Ok(())
 }
 
-impl Peer {
+fn out_dir() -> PathBuf {
+    env::var_os("OUT_DIR").unwrap_or_default().into()
+}
+
+/// The file that gives a library's locks a C interface.
+struct Shim {
+    path: PathBuf,
+    /// Its stem: the name of the adapter, and of the library if pkg-config does not know it.
+    name: String,
+    text: String,
+}
+
+impl Shim {
+    fn read(path: PathBuf) -> Result<Self> {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        Ok(Self { text: fs::read_to_string(&path)?, path, name })
+    }
+
+    /// The header that it includes first.
+    fn header(&self) -> &str {
+        let include = self.text.lines().find_map(|line| line.strip_prefix("#include "));
+        include.map_or("", |header| header.trim_matches(['<', '>', '"']))
+    }
+
+    fn package(&self) -> Option<&str> {
+        self.text.lines().find_map(|line| line.strip_prefix("// pkg-config: "))
+    }
+
+    fn kinds(&self) -> Vec<&'static str> {
+        let has = |function: &str| self.text.contains(&format!("PEER({function})"));
+        KINDS.into_iter().filter(|(_, function)| has(function)).map(|(kind, _)| kind).collect()
+    }
+
     /// What changes when it is installed or goes. (A file that does not exist would count as changed, always.)
     fn watched(&self) -> PathBuf {
         let headers = Path::new("/usr/include");
-        let header = headers.join(self.header);
+        let header = headers.join(self.header());
         if header.exists() { header } else { headers.into() }
     }
 
-    /// Compiles the shim and links the library; returns the library's version, or why there is none.
-    fn build(&self) -> Result<String, String> {
-        let missing = || {
-            format!(
-                "not there when it was built: apt install {}, cargo build --release -p spinpark-peers",
-                self.debian
-            )
-        };
-        let library = match self.package {
+    /// Compiles it and links the library. Returns the library's version, or why there is none: an empty reason if it is not
+    /// installed.
+    fn build(&self) -> std::result::Result<String, String> {
+        let missing = String::new;
+        let library = match self.package() {
             Some(package) => {
                 let mut config = pkg_config::Config::new();
                 Some(config.cargo_metadata(false).probe(package).map_err(|_| missing())?)
@@ -78,46 +95,38 @@ impl Peer {
             None => None,
         };
         let includes: &[PathBuf] = library.as_ref().map_or(&[], |library| &library.include_paths);
-        self.compile(includes, &missing())?;
-        match library {
-            Some(library) => {
-                for path in &library.link_paths {
-                    println!("cargo::rustc-link-search=native={}", path.display());
-                }
-                for name in &library.libs {
-                    println!("cargo::rustc-link-lib=dylib={name}");
-                }
-                Ok(library.version)
-            }
-            None => {
-                println!("cargo::rustc-link-lib=dylib={}", self.name);
-                Ok(String::new())
-            }
+        self.compile(includes)?;
+        let Some(library) = library else {
+            println!("cargo::rustc-link-lib=dylib={}", self.name);
+            return Ok(String::new());
+        };
+        for path in &library.link_paths {
+            println!("cargo::rustc-link-search=native={}", path.display());
         }
+        for name in &library.libs {
+            println!("cargo::rustc-link-lib=dylib={name}");
+        }
+        Ok(library.version)
     }
 
-    fn compile(&self, includes: &[PathBuf], missing: &str) -> Result<(), String> {
-        let is_cpp = Path::new(self.source).extension().is_some_and(|extension| extension == "cc");
+    fn compile(&self, includes: &[PathBuf]) -> std::result::Result<(), String> {
+        let extension = self.path.extension().unwrap_or_default();
         let mut build = cc::Build::new();
-        build.cpp(is_cpp).opt_level(2).includes(includes).cargo_warnings(false);
-        if is_cpp {
-            build.std("c++17");
+        build.opt_level(2).includes(includes).cargo_warnings(false);
+        if extension == "cc" {
+            build.cpp(true).std("c++17");
         }
         // First a file that only includes the header: whether it is there is not a question of our shim.
-        let probe = PathBuf::from(std::env::var_os("OUT_DIR").unwrap_or_default()).join(format!(
-            "{}_probe.{}",
-            self.name,
-            if is_cpp { "cc" } else { "c" }
-        ));
-        let text = format!("#include <{}>\nint peer_{}_probe;\n", self.header, self.name);
-        std::fs::write(&probe, text).map_err(|error| error.to_string())?;
-        build
-            .clone()
-            .file(&probe)
-            .cargo_metadata(false)
-            .try_compile("peer_probe")
-            .map_err(|_| missing.to_owned())?;
-        let compiled = build.file(self.source).try_compile(&format!("peer_{}", self.name));
-        compiled.map_err(|error| format!("its shim does not compile: {error}"))
+        let probe = out_dir().join(format!("{}_probe", self.name)).with_extension(extension);
+        let text = format!("#include <{}>\nint peer_{}_probe;\n", self.header(), self.name);
+        fs::write(&probe, text).map_err(|error| error.to_string())?;
+        let mut probing = build.clone();
+        probing.file(&probe).cargo_metadata(false).try_compile("peer_probe").map_err(|_| String::new())?;
+        build.define("PEER(function)", &*format!("peer_{}_##function", self.name));
+        let compiled = build.file(&self.path).try_compile(&format!("peer_{}", self.name));
+        compiled.map_err(|error| {
+            let error = error.to_string();
+            format!("its shim does not compile: {}", error.lines().next().unwrap_or_default())
+        })
     }
 }

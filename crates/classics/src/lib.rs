@@ -5,6 +5,7 @@
 //! | [`mutex_2010::Mutex`]         | 001      | the kernel's mutex, before and after the change of its spinning rule  |
 //! | [`rwsem_2013::Rwsem`]         | 002      | the kernel's rwsem, each patch of the series a switch                 |
 //! | [`mcs::McsLock`]              | 002      | the queue of spinners, before and after patches 6 and 7               |
+//! | [`osq::Osq`]                  | –        | what the kernel put in its place: a spinner may leave the queue       |
 //! | [`tas::TasLock`]              | 004      | a spin lock, with and without back-off                                |
 //! | [`mcs_mutex::McsMutex`]       | –        | a queue lock, the yardstick on many CPUs                              |
 //! | [`TicketLock`]                | –        | a fair spin lock, to compare with                                     |
@@ -49,6 +50,7 @@ pub mod mtx_2006;
 pub mod mutex_2003;
 #[allow(unsafe_code)] // Nodes are pointers.
 pub mod mutex_2010;
+pub mod osq;
 #[allow(unsafe_code)] // Nodes are pointers.
 pub mod rwsem_2013;
 pub mod tas;

@@ -6,9 +6,6 @@
 //! | [`RawRwLock`]  | the same word with readers, upgradable read, downgrade   | 24    |
 //! | [`RawCondvar`] | FIFO; a signal wakes its waiter, or leaves that to the   | 16    |
 //! |                | release of the mutex                                     |       |
-//! | [`McsLock`]    | queue lock, each waiter spins on its own line            | 8     |
-//! | [`Osq`]        | queue of a few spinners that may leave                   | –     |
-//! | [`SpinQueue`]  | the same behind a lock: no step waits for a neighbour    | –     |
 //!
 //! Nothing is allocated, no statics, no thread-locals, no `cfg`: all state is in the lock and on waiters' stacks, but for the
 //! queues of spinners, in memory that the platform provides. Zero is unlocked. The blocking locks share one slow path: read
@@ -19,11 +16,7 @@
 mod bias;
 mod condvar;
 mod core;
-// Nodes are pointers, as in `queue`.
-#[allow(unsafe_code)]
-mod mcs;
 mod mutex;
-mod osq;
 // Nodes are pointers: each block cites an invariant of the module.
 #[allow(unsafe_code)]
 mod queue;
@@ -34,10 +27,11 @@ mod word;
 pub use crate::bias::ReaderBias;
 pub use crate::core::LockCore;
 pub use condvar::{RawCondvar, WaitResult, Waiter};
-pub use mcs::{McsLock, McsNode};
 pub use mutex::{Locked, RawMutex};
-pub use osq::{Osq, Spot};
 pub use queue::{WaitNode, WaitQueue, WaiterRefs};
 pub use rwlock::{Preference, RawRwLock};
-pub use spin_queue::{Behind, Entered, Head, SpinQueue};
 pub use word::{owner, GLIBCS_CONTENDED, MAX_COUNT};
+
+/// For its models, simulations and stress tests only.
+#[doc(hidden)]
+pub use spin_queue::{Behind, Entered, SpinQueue};

@@ -1,7 +1,7 @@
 //! The queue of spinners behind a contended lock: CLH, in slots, which each spinner may leave at any time.
 //!
 //! Origin: Craig (1993), and Landin and Hagersten (1994): each spinner polls the slot of the one before it. Leaving as in CLH-try
-//! (Scott, 2002): the one behind takes over. Kernel mutexes queue their spinners for the same reasons in an osq ([`Osq`](crate::Osq)),
+//! (Scott, 2002): the one behind takes over. Kernel mutexes queue their spinners for the same reasons in an osq (`spinpark_classics::osq`),
 //! where one that leaves, or passes the position on, may have to wait until a neighbour has linked itself: the kernel
 //! disables preemption there. Here only `enter` waits for other threads, and its caller bounds that wait. A head passes the position on
 //! by one store and waits for no other thread.

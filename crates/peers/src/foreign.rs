@@ -1,17 +1,25 @@
 //! The shims' functions as locks. A C++ program would have some of them inline; here, each call costs one more jump.
+//!
+//! A shim defines these functions, each as `PEER(name)`. The build script tells the kinds of lock that it has by them:
+//!
+//! | kind    | constant       | functions                                                                               |
+//! |---------|----------------|-----------------------------------------------------------------------------------------|
+//! | mutex   | `mutex_size`   | `mutex_init`, `mutex_destroy`, `lock`, `unlock`                                         |
+//! | rwlock  | `rwlock_size`  | `rwlock_init`, `rwlock_destroy`, `read`, `read_unlock`, `write`, `write_unlock`         |
+//! | condvar | `condvar_size` | `condvar_init`, `condvar_destroy`, `wait` (also takes the mutex), `signal`, `broadcast` |
+#![allow(dead_code, unused_imports, unused_macros)] // What is used depends on which libraries are installed.
 
 use std::alloc::Layout;
-use std::ffi::c_void;
+use std::ffi::{c_ulong, c_void};
 use std::ptr::NonNull;
 
 use spinpark_lockbench::locks::adapters::Adapter;
 use spinpark_lockbench::locks::any_mutex::any_mutex;
-#[cfg(any(abseil, nsync))]
-use spinpark_lockbench::locks::primitives::{BenchCondvar, GuardOf};
-use spinpark_lockbench::locks::primitives::{BenchMutex, BenchRwLock};
-#[cfg(any(abseil, nsync))]
-use spinpark_lockbench::locks::workloads::condvar;
-use spinpark_lockbench::locks::workloads::{mutex, rwlock};
+use spinpark_lockbench::locks::primitives::{BenchCondvar, BenchMutex, BenchRwLock, GuardOf};
+use spinpark_lockbench::locks::workloads::{condvar, mutex, rwlock};
+
+/// A peer's adapter and version, or why it is missing; an empty reason: it is not installed.
+pub(crate) type Found = Result<(Adapter, &'static str), &'static str>;
 
 /// Memory for an object of another language: zeroed, not moved, on cache lines of its own.
 #[derive(Debug)]
@@ -86,190 +94,145 @@ macro_rules! guard {
     };
 }
 
-macro_rules! mutex {
-    ($lock:ident) => {
-        guard!(Held, Mutex, unlock);
-
-        // SAFETY: the library's mutex excludes.
-        unsafe impl BenchMutex for Mutex {
-            type Guard<'a> = Held<'a>;
-
-            #[inline]
-            fn lock(&self) -> Held<'_> {
-                // SAFETY: a live mutex.
-                unsafe { $lock(self.0.at.as_ptr()) };
-                Held(self)
-            }
-        }
-    };
-}
-
-macro_rules! rwlock {
-    ($type:ident, $read:ident, $read_unlock:ident, $write:ident, $write_unlock:ident) => {
-        guard!(Reading, $type, $read_unlock);
-        guard!(Writing, $type, $write_unlock);
-
-        // SAFETY: the library's lock excludes readers from writers, and writers from all.
-        unsafe impl BenchRwLock for $type {
-            type Read<'a> = Reading<'a>;
-            type Write<'a> = Writing<'a>;
-
-            #[inline]
-            fn read(&self) -> Reading<'_> {
-                // SAFETY: a live lock.
-                unsafe { $read(self.0.at.as_ptr()) };
-                Reading(self)
-            }
-
-            #[inline]
-            fn write(&self) -> Writing<'_> {
-                // SAFETY: a live lock.
-                unsafe { $write(self.0.at.as_ptr()) };
-                Writing(self)
-            }
-        }
-    };
-}
-
-#[cfg(any(abseil, nsync))]
-macro_rules! condvar {
-    () => {
-        impl BenchCondvar for Condvar {
-            type Mutex = Mutex;
-
-            #[inline]
-            fn wait<'a>(&self, guard: GuardOf<'a, Self>) -> GuardOf<'a, Self> {
-                // SAFETY: both live, and the guard holds the mutex.
-                unsafe { wait(self.0.at.as_ptr(), guard.0.0.at.as_ptr()) };
-                guard
-            }
-
-            #[inline]
-            fn signal(&self) {
-                // SAFETY: a live condition variable.
-                unsafe { signal(self.0.at.as_ptr()) };
-            }
-
-            #[inline]
-            fn broadcast(&self) {
-                // SAFETY: a live condition variable.
-                unsafe { broadcast(self.0.at.as_ptr()) };
-            }
-        }
-    };
-}
-
-/// The functions of a shim whose mutex is a read-write lock as well, and which has condition variables.
-#[cfg(any(abseil, nsync))]
-macro_rules! complete {
-    ($name:literal, $prefix:literal) => {
-        use super::*;
-
+/// Declares functions of a shim.
+macro_rules! functions {
+    ($peer:ident: $size:ident; $($function:ident($($argument:ident),*);)*) => {
         unsafe extern "C" {
-            #[link_name = concat!($prefix, "_mutex_size")]
-            static MUTEX_SIZE: std::ffi::c_ulong;
-            #[link_name = concat!($prefix, "_condvar_size")]
-            static CONDVAR_SIZE: std::ffi::c_ulong;
-            #[link_name = concat!($prefix, "_mutex_init")]
-            fn mutex_init(at: *mut c_void);
-            #[link_name = concat!($prefix, "_mutex_destroy")]
-            fn mutex_destroy(at: *mut c_void);
-            #[link_name = concat!($prefix, "_lock")]
-            fn lock(at: *mut c_void);
-            #[link_name = concat!($prefix, "_unlock")]
-            fn unlock(at: *mut c_void);
-            #[link_name = concat!($prefix, "_read")]
-            fn read(at: *mut c_void);
-            #[link_name = concat!($prefix, "_read_unlock")]
-            fn read_unlock(at: *mut c_void);
-            #[link_name = concat!($prefix, "_condvar_init")]
-            fn condvar_init(at: *mut c_void);
-            #[link_name = concat!($prefix, "_condvar_destroy")]
-            fn condvar_destroy(at: *mut c_void);
-            #[link_name = concat!($prefix, "_wait")]
-            fn wait(at: *mut c_void, mutex: *mut c_void);
-            #[link_name = concat!($prefix, "_signal")]
-            fn signal(at: *mut c_void);
-            #[link_name = concat!($prefix, "_broadcast")]
-            fn broadcast(at: *mut c_void);
+            #[link_name = concat!("peer_", stringify!($peer), "_", stringify!($size))]
+            static SIZE: c_ulong;
+            $(
+                #[link_name = concat!("peer_", stringify!($peer), "_", stringify!($function))]
+                fn $function($($argument: *mut c_void),*);
+            )*
         }
-
-        object!(Mutex, MUTEX_SIZE, mutex_init, mutex_destroy);
-        object!(Condvar, CONDVAR_SIZE, condvar_init, condvar_destroy);
-        mutex!(lock);
-        rwlock!(Mutex, read, read_unlock, lock, unlock);
-        condvar!();
-
-        /// This adapter.
-        pub(crate) const ADAPTER: Adapter = Adapter {
-            name: $name,
-            mutex: Some(mutex::<Mutex>),
-            any_mutex: Some(any_mutex::<Mutex>),
-            recursive: None,
-            error_check: None,
-            rwlock: Some(rwlock::<Mutex>),
-            condvar: Some(condvar::<Condvar>),
-        };
     };
 }
 
-/// `absl::Mutex` and `absl::CondVar`.
-#[cfg(abseil)]
-pub(crate) mod abseil {
-    complete!("abseil", "peer_abseil");
-}
+/// The module of a kind of lock, and its place in an adapter.
+macro_rules! kind {
+    (mutex of $peer:ident) => {
+        pub(super) mod a_mutex {
+            use super::super::*;
 
-/// `nsync_mu` and `nsync_cv`.
-#[cfg(nsync)]
-pub(crate) mod nsync {
-    complete!("nsync", "peer_nsync");
-}
+            functions! { $peer: mutex_size; mutex_init(at); mutex_destroy(at); lock(at); unlock(at); }
+            object!(Mutex, SIZE, mutex_init, mutex_destroy);
+            guard!(Held, Mutex, unlock);
 
-/// `tbb::mutex` and `tbb::rw_mutex`.
-#[cfg(onetbb)]
-pub(crate) mod onetbb {
-    use super::*;
+            // SAFETY: the library's mutex excludes.
+            unsafe impl BenchMutex for Mutex {
+                type Guard<'a> = Held<'a>;
 
-    unsafe extern "C" {
-        #[link_name = "peer_onetbb_mutex_size"]
-        static MUTEX_SIZE: std::ffi::c_ulong;
-        #[link_name = "peer_onetbb_rwlock_size"]
-        static RWLOCK_SIZE: std::ffi::c_ulong;
-        #[link_name = "peer_onetbb_mutex_init"]
-        fn mutex_init(at: *mut c_void);
-        #[link_name = "peer_onetbb_mutex_destroy"]
-        fn mutex_destroy(at: *mut c_void);
-        #[link_name = "peer_onetbb_lock"]
-        fn lock(at: *mut c_void);
-        #[link_name = "peer_onetbb_unlock"]
-        fn unlock(at: *mut c_void);
-        #[link_name = "peer_onetbb_rwlock_init"]
-        fn rwlock_init(at: *mut c_void);
-        #[link_name = "peer_onetbb_rwlock_destroy"]
-        fn rwlock_destroy(at: *mut c_void);
-        #[link_name = "peer_onetbb_read"]
-        fn read(at: *mut c_void);
-        #[link_name = "peer_onetbb_read_unlock"]
-        fn read_unlock(at: *mut c_void);
-        #[link_name = "peer_onetbb_write"]
-        fn write(at: *mut c_void);
-        #[link_name = "peer_onetbb_write_unlock"]
-        fn write_unlock(at: *mut c_void);
-    }
+                #[inline]
+                fn lock(&self) -> Held<'_> {
+                    // SAFETY: a live mutex.
+                    unsafe { lock(self.0.at.as_ptr()) };
+                    Held(self)
+                }
+            }
 
-    object!(Mutex, MUTEX_SIZE, mutex_init, mutex_destroy);
-    object!(RwLock, RWLOCK_SIZE, rwlock_init, rwlock_destroy);
-    mutex!(lock);
-    rwlock!(RwLock, read, read_unlock, write, write_unlock);
+            impl Held<'_> {
+                pub(in super::super) fn mutex(&self) -> *mut c_void {
+                    self.0.0.at.as_ptr()
+                }
+            }
+        }
+    };
+    (rwlock of $peer:ident) => {
+        pub(super) mod a_rwlock {
+            use super::super::*;
 
-    /// This adapter.
-    pub(crate) const ADAPTER: Adapter = Adapter {
-        name: "onetbb",
-        mutex: Some(mutex::<Mutex>),
-        any_mutex: Some(any_mutex::<Mutex>),
-        recursive: None,
-        error_check: None,
-        rwlock: Some(rwlock::<RwLock>),
-        condvar: None,
+            functions! {
+                $peer: rwlock_size;
+                rwlock_init(at); rwlock_destroy(at); read(at); read_unlock(at); write(at); write_unlock(at);
+            }
+            object!(RwLock, SIZE, rwlock_init, rwlock_destroy);
+            guard!(Reading, RwLock, read_unlock);
+            guard!(Writing, RwLock, write_unlock);
+
+            // SAFETY: the library's lock excludes readers from writers, and writers from all.
+            unsafe impl BenchRwLock for RwLock {
+                type Read<'a> = Reading<'a>;
+                type Write<'a> = Writing<'a>;
+
+                #[inline]
+                fn read(&self) -> Reading<'_> {
+                    // SAFETY: a live lock.
+                    unsafe { read(self.0.at.as_ptr()) };
+                    Reading(self)
+                }
+
+                #[inline]
+                fn write(&self) -> Writing<'_> {
+                    // SAFETY: a live lock.
+                    unsafe { write(self.0.at.as_ptr()) };
+                    Writing(self)
+                }
+            }
+        }
+    };
+    (condvar of $peer:ident) => {
+        pub(super) mod a_condvar {
+            use super::super::*;
+            use super::a_mutex::Mutex;
+
+            functions! {
+                $peer: condvar_size;
+                condvar_init(at); condvar_destroy(at); wait(at, mutex); signal(at); broadcast(at);
+            }
+            object!(Condvar, SIZE, condvar_init, condvar_destroy);
+
+            impl BenchCondvar for Condvar {
+                type Mutex = Mutex;
+
+                #[inline]
+                fn wait<'a>(&self, guard: GuardOf<'a, Self>) -> GuardOf<'a, Self> {
+                    // SAFETY: both live, and the guard holds the mutex.
+                    unsafe { wait(self.0.at.as_ptr(), guard.mutex()) };
+                    guard
+                }
+
+                #[inline]
+                fn signal(&self) {
+                    // SAFETY: a live condition variable.
+                    unsafe { signal(self.0.at.as_ptr()) };
+                }
+
+                #[inline]
+                fn broadcast(&self) {
+                    // SAFETY: a live condition variable.
+                    unsafe { broadcast(self.0.at.as_ptr()) };
+                }
+            }
+        }
+    };
+    (mutex in $adapter:ident) => {
+        $adapter.mutex = Some(mutex::<a_mutex::Mutex>);
+        $adapter.any_mutex = Some(any_mutex::<a_mutex::Mutex>);
+    };
+    (rwlock in $adapter:ident) => {
+        $adapter.rwlock = Some(rwlock::<a_rwlock::RwLock>);
+    };
+    (condvar in $adapter:ident) => {
+        $adapter.condvar = Some(condvar::<a_condvar::Condvar>);
     };
 }
+
+/// The locks of a shim, as a module.
+macro_rules! peer {
+    ($peer:ident: $($kind:ident)*) => {
+        mod $peer {
+            use super::*;
+
+            $(kind!($kind of $peer);)*
+
+            pub(super) fn adapter() -> Adapter {
+                let mut adapter = Adapter { name: stringify!($peer), ..Adapter::default() };
+                $(kind!($kind in adapter);)*
+                adapter
+            }
+        }
+    };
+}
+
+// `peer!` for each shim that was compiled, and `peers`.
+include!(concat!(env!("OUT_DIR"), "/peers.rs"));

@@ -1,29 +1,34 @@
 //! Which locks this worker has.
 
-use spinpark_lockbench::locks::adapters::Adapter;
+use spinpark_lockbench::locks::definitions::Definitions;
 use spinpark_lockbench::locks::load::Primitive;
-use spinpark_lockbench::locks::peers::Listing;
+use spinpark_lockbench::locks::peers::{Listing, how_to_build};
 
-/// What the build script found out: a version, or a reason, by peer.
-const FOUND: [(&str, &str); 3] =
-    [("abseil", env!("PEER_ABSEIL")), ("nsync", env!("PEER_NSYNC")), ("onetbb", env!("PEER_ONETBB"))];
+use crate::foreign::peers;
 
-/// Describes `adapters`.
-pub(crate) fn listing(adapters: &[Adapter]) -> Listing {
+/// What the build script found.
+pub(crate) fn listing() -> anyhow::Result<Listing> {
+    let definitions = Definitions::built_in()?;
     let mut listing = Listing::default();
-    for (name, said) in FOUND {
-        let (name, said) = (String::from(name), String::from(said));
-        match adapters.iter().find(|adapter| adapter.name == name) {
-            Some(adapter) => {
+    for (name, found) in peers() {
+        let name = String::from(name);
+        match found {
+            Ok((adapter, version)) => {
                 let has = Primitive::ALL.into_iter().filter(|&primitive| adapter.run(primitive).is_some());
                 let names = has.map(|primitive| primitive.name().to_owned()).collect();
                 listing.primitives.insert(name.clone(), names);
-                listing.adapters.insert(name, said);
+                listing.adapters.insert(name, version.to_owned());
             }
-            None => {
-                listing.missing.insert(name, said);
+            Err("") => {
+                let mut of_adapter = definitions.implementations.iter().filter(|it| it.adapter == name);
+                let install = of_adapter.find_map(|it| it.install.as_deref()).unwrap_or(&name);
+                let why = format!("not there when it was built: {}", how_to_build(install));
+                listing.missing.insert(name, why);
+            }
+            Err(why) => {
+                listing.missing.insert(name, why.to_owned());
             }
         }
     }
-    listing
+    Ok(listing)
 }

@@ -3,7 +3,6 @@
 //!
 //! `--list` prints which locks it has; otherwise its argument is a request, as for the command's own workers.
 
-#[cfg(any(abseil, nsync, onetbb))]
 mod foreign;
 mod listing;
 
@@ -13,18 +12,6 @@ use std::process::ExitCode;
 use anyhow::Context;
 use spinpark_lockbench::locks::adapters::Adapter;
 use spinpark_lockbench::locks::worker;
-
-/// The adapters that were built.
-fn adapters() -> Vec<Adapter> {
-    vec![
-        #[cfg(abseil)]
-        foreign::abseil::ADAPTER,
-        #[cfg(nsync)]
-        foreign::nsync::ADAPTER,
-        #[cfg(onetbb)]
-        foreign::onetbb::ADAPTER,
-    ]
-}
 
 fn main() -> ExitCode {
     match run() {
@@ -44,7 +31,9 @@ fn run() -> anyhow::Result<String> {
     let argument =
         argument.context("this program is started by `spinpark bench locks`; `--list` lists its locks")?;
     if argument == "--list" {
-        return Ok(serde_json::to_string(&listing::listing(&adapters()))?);
+        return Ok(serde_json::to_string(&listing::listing()?)?);
     }
-    Ok(serde_json::to_string(&worker::run(&adapters(), &argument)?)?)
+    let built = foreign::peers().into_iter().filter_map(|(_, found)| Some(found.ok()?.0));
+    let adapters: Vec<Adapter> = built.collect();
+    Ok(serde_json::to_string(&worker::run(&adapters, &argument)?)?)
 }

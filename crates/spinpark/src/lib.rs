@@ -32,8 +32,6 @@
 //! |                    | one upgradable reader                  |                                                         |
 //! | [`Condvar`]        | –                                      | parking, FIFO; a notification under the lock may leave  |
 //! |                    |                                        | the wake-up to the release of the mutex                 |
-//! | [`McsLock`]        | one thread                             | spinning on its own cache line, FIFO                    |
-//! | [`SpinnerQueue`]   | –                                      | a few spinners in order, who may leave                  |
 //!
 //! # Guarantees
 //!
@@ -62,7 +60,6 @@ mod remutex;
 mod rwlock;
 mod slow;
 mod slow_rwlock;
-mod spinning;
 
 pub use lock_api;
 
@@ -77,7 +74,6 @@ pub use rwlock::{
     const_rwlock, MappedRwLockReadGuard, MappedRwLockWriteGuard, RwLock, RwLockReadGuard,
     RwLockUpgradableReadGuard, RwLockWriteGuard,
 };
-pub use spinning::{McsLock, SpinnerQueue};
 pub use spinpark_linux::before_filter;
 
 #[cfg(feature = "arc_lock")]

@@ -1,11 +1,13 @@
-//! The pages `docs/reference/*.md`, one a command: rendered from the definitions of the command line, and compared with the
-//! committed ones. `SPINPARK_WRITE_REFERENCE=1 cargo test -p spinpark-cli reference` writes them anew.
+//! The pages `docs/reference/*.md`, one a command: rendered from the definitions of the command line, and for `bench` of the
+//! implementations; compared with the committed ones. `SPINPARK_WRITE_REFERENCE=1 cargo test -p spinpark-cli reference` writes them anew.
 
 use std::fs;
 use std::path::PathBuf;
 
 use clap::builder::PossibleValue;
 use clap::{Arg, ArgAction, Command};
+
+use spinpark_lockbench::locks::definitions::{Definitions, Implementation, Role};
 
 use super::documentation::public;
 
@@ -44,6 +46,9 @@ fn pages() -> Vec<(String, String)> {
             let mut page = String::from(HEAD);
             let explained = explained_in(sub.get_name());
             command(sub, &format!("spinpark {}", sub.get_name()), 1, &mut page);
+            if sub.get_name() == "bench" {
+                implementations(&mut page);
+            }
             page += &format!("\n[How to use it and read its output](../{explained}.md)\n");
             (format!("{}.md", sub.get_name()), page)
         })
@@ -81,6 +86,24 @@ fn command(command: &Command, path: &str, level: usize, page: &mut String) {
     }
     for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help") {
         self::command(sub, &format!("{path} {}", sub.get_name()), 2, page);
+    }
+}
+
+/// What `bench` can measure, but for the classics.
+fn implementations(page: &mut String) {
+    let definitions = Definitions::built_in().expect("the built-in definitions make sense");
+    *page += "\n## Implementations\n\n\
+              The [classics](../bench.md#classics) are not in this table.\n\n\
+              | name | role | whose locks | Debian packages |\n|---|---|---|---|\n";
+    for Implementation { name, about, role, install, .. } in &definitions.implementations {
+        let role = match role {
+            Role::Peer => "peer",
+            Role::Ours => "ours",
+            Role::Control => "control",
+            Role::Classic => continue,
+        };
+        let install = install.as_ref().map(|packages| format!("`{packages}`")).unwrap_or_default();
+        *page += &format!("| `{name}` | {role} | {} | {install} |\n", cell(about));
     }
 }
 

@@ -12,8 +12,9 @@ impl Grid {
     /// If the file is wrong. A test makes sure that it is not.
     pub fn built_in(definitions: &Definitions) -> Result<Self, BadDefinition> {
         const FILE: &str = "grid.toml";
-        let grid: Self = toml::from_str(include_str!("../../definitions/grid.toml"))
+        let mut grid: Self = toml::from_str(include_str!("../../definitions/grid.toml"))
             .map_err(|error| BadDefinition::Syntax { file: FILE.to_owned(), error: Box::new(error) })?;
+        definitions.name_peers(&mut grid.implementations);
         let wrong = |what| BadDefinition::Sense { file: FILE.to_owned(), what };
         grid.check(definitions).map_err(wrong)?;
         Ok(grid)

@@ -1,5 +1,5 @@
-//! Peers that are not Rust: abseil, nsync, oneTBB. They are in a worker of their own, since they need their C and C++
-//! libraries; it is found beside the command, if it was built.
+//! Peers that are not Rust. They are in a worker of their own, since they need their C and C++ libraries; it is found
+//! beside the command, if it was built.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -52,10 +52,14 @@ impl Peers {
     pub fn why_missing(&self, adapter: &str, install: Option<&str>) -> String {
         match (self.listing.missing.get(adapter), install) {
             (Some(why), _) => why.clone(),
-            (None, Some(package)) => {
-                format!("not built: apt install {package}, cargo build --release -p spinpark-peers")
-            }
+            (None, Some(packages)) => format!("not built: {}", how_to_build(packages)),
             (None, None) => String::from("there are no such locks in this command"),
         }
     }
+}
+
+/// How to have the worker with the locks that need these Debian packages.
+#[must_use]
+pub fn how_to_build(packages: &str) -> String {
+    format!("apt install {packages}, cargo build --release -p spinpark-peers")
 }

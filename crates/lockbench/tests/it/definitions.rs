@@ -195,7 +195,7 @@ fn a_wish_narrows_the_preset_down() {
     for cell in &selected.cells {
         assert_eq!(cell.implementations, ["glibc", "std", "drop-in+A=1"]);
         assert_eq!(cell.skipped[0].implementation, "onetbb");
-        assert!(cell.skipped[0].why.contains("apt install libtbb-dev"), "{:?}", cell.skipped);
+        assert!(cell.skipped[0].why.contains("apt install g++ pkg-config libtbb-dev"), "{:?}", cell.skipped);
     }
     let request = Request { workloads: vec!["ping-pong-two-cpus".into()], ..Request::default() };
     let nothing = select(&definitions, preset, &request, &Peers::default(), 1).unwrap_err();

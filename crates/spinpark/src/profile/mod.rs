@@ -30,10 +30,9 @@
 //! | releases                | how many woke a waiter                                                                     |
 //! | [`Condvar`]             | the wait for a notification, apart from the way back; notifications that found a waiter      |
 //!
-//! Not recorded: acquisitions that had not to wait, tries that fail, [`McsLock`](crate::McsLock) and
-//! [`SpinnerQueue`](crate::SpinnerQueue). The hold of a reader, or of an upgradable reader, is not measured. An upgradable
-//! reader and an upgrade are counted as writers; a [`ReentrantMutex`] as the mutex that it is made of. If a waiter gives up
-//! at its deadline, the hold that it waited for is not measured.
+//! Not recorded: acquisitions that had not to wait, and tries that fail. The hold of a reader, or of an upgradable reader,
+//! is not measured. An upgradable reader and an upgrade are counted as writers; a [`ReentrantMutex`] as the mutex that it
+//! is made of. If a waiter gives up at its deadline, the hold that it waited for is not measured.
 //!
 //! A lock is where it is: one that is dropped is not noticed, and what comes to lie in its place is counted with it, unless it
 //! is [named](name).

@@ -1,6 +1,6 @@
 //! An MCS lock of which a newcomer may take the place at the head.
 
-use spinpark_locks::McsLock;
+use spinpark_classics::mcs::McsLock;
 use spinpark_platform::{AtomicU32 as _, Ordering::Acquire, Ordering::Relaxed, Ordering::Release, Platform};
 
 /// A thread that comes while the lock is free takes it, past the queue.

@@ -1,4 +1,4 @@
-//! The spinner queue of `spinpark_locks`: its way in, out and away.
+//! The spinner queue of `spinpark_classics::osq`: how threads enter it, leave it and pass it on.
 
 use spinpark_platform::{
     AtomicU32 as _, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed, Ordering::Release, Platform,

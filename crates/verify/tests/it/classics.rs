@@ -1,9 +1,8 @@
-//! Models of the classic spin locks, queue locks and FreeBSD's mutex, and mutants.
+//! Models of the classic spin locks and FreeBSD's mutex, and mutants.
 
 use std::sync::Arc;
 
 use loom::thread;
-use spinpark_classics::mcs::{self, McsLock, Shape};
 use spinpark_classics::mtx_2006::profiling::{AtomicAdd, BackOff};
 use spinpark_classics::mtx_2006::{Absent, Alone, Globals, Mtx, Profiled, Profiling};
 use spinpark_classics::tas::{self, TasLock, TestAndSet, TestAndTestAndSet, Waiting};
@@ -80,59 +79,6 @@ fn mutant_ticket_relaxed_wait() {
     rejected!("mutant_ticket_relaxed_wait", "Causality violation", || {
         let relaxed = Fault::Relaxed(|op| op.is(Kind::Load, Acquire));
         Model::new().fault(relaxed).check(|| sections::<TicketLock<Loom>>(2));
-    });
-}
-
-/// A node is destroyed (and checked) as soon as its thread is through.
-fn mcs<S: Shape>(threads: u32) {
-    let shared = Arc::new((McsLock::<Loom, S>::new(), Guarded::new()));
-    let others: Vec<_> = (1..threads)
-        .map(|_| {
-            let shared = Arc::clone(&shared);
-            thread::spawn(move || {
-                shared.0.with(|| shared.1.add());
-            })
-        })
-        .collect();
-    shared.0.with(|| shared.1.add());
-    for other in others {
-        other.join().unwrap();
-    }
-    assert_eq!(shared.0.with(|| shared.1.get()), threads);
-}
-
-#[test]
-fn mcs_with_patches_6_and_7() {
-    Model::new().preemptions(5).check(|| mcs::<mcs::Corrected>(2));
-    Model::new().two_may_spin().check(|| mcs::<mcs::Corrected>(3));
-}
-
-/// Patch 6 takes away a store that is not needed: with it, the lock is right as well.
-#[test]
-fn mcs_without_patch_6() {
-    Model::new().preemptions(5).check(|| mcs::<mcs::Patches<false, true, true>>(2));
-}
-
-#[test]
-fn mutant_mcs_before_patch_7() {
-    rejected!("mutant_mcs_before_patch_7", "Causality violation", || {
-        Model::new().check(|| mcs::<mcs::Before>(2));
-    });
-}
-
-/// The first half of patch 7 alone: the section starts before the wait is over.
-#[test]
-fn mutant_mcs_without_a_barrier_behind_the_wait() {
-    rejected!("mutant_mcs_without_a_barrier_behind_the_wait", "Causality violation", || {
-        Model::new().check(|| mcs::<mcs::Patches<true, false, true>>(2));
-    });
-}
-
-/// The second half alone: the section ends after the hand-over.
-#[test]
-fn mutant_mcs_without_a_barrier_before_the_hand_over() {
-    rejected!("mutant_mcs_without_a_barrier_before_the_hand_over", "Causality violation", || {
-        Model::new().check(|| mcs::<mcs::Patches<true, true, false>>(2));
     });
 }
 

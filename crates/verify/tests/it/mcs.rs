@@ -1,97 +1,96 @@
-//! Models of the MCS lock, and mutants. A node is destroyed (and checked) as soon as its thread is through.
+//! Models of document 002's MCS lock, and mutants. A node is destroyed (and checked) as soon as its thread is through.
 
-use std::ptr::NonNull;
 use std::sync::Arc;
 
 use loom::thread;
-use spinpark_locks::{McsLock, McsNode};
-use spinpark_platform::Ordering::{AcqRel, Acquire, Release};
+use spinpark_classics::mcs::{Before, Corrected, McsLock, Patches, Shape};
+use spinpark_platform::Ordering::{AcqRel, Release};
 use spinpark_verify::platform::{Fault, Kind, Loom};
 use spinpark_verify::{Guarded, Model, rejected};
 
-struct Shared {
-    lock: McsLock<Loom>,
-    data: Guarded,
-}
-
-fn sections(threads: u32) {
-    let shared = Arc::new(Shared { lock: McsLock::new(), data: Guarded::new() });
+fn sections<S: Shape>(threads: u32) {
+    let shared = Arc::new((McsLock::<Loom, S>::new(), Guarded::new()));
     let others: Vec<_> = (1..threads)
         .map(|_| {
             let shared = Arc::clone(&shared);
             thread::spawn(move || {
-                shared.lock.with(|| shared.data.add());
+                shared.0.with(|| shared.1.add());
             })
         })
         .collect();
-    shared.lock.with(|| shared.data.add());
+    shared.0.with(|| shared.1.add());
     for other in others {
         other.join().unwrap();
     }
-    assert_eq!(shared.lock.with(|| shared.data.get()), threads);
+    assert_eq!(shared.0.with(|| shared.1.get()), threads);
 }
 
 #[test]
 fn two_threads() {
-    Model::new().preemptions(4).check(|| sections(2));
+    Model::new().preemptions(5).check(|| sections::<Corrected>(2));
 }
 
 #[test]
 fn three_threads() {
-    Model::new().two_may_spin().check(|| sections(3));
+    Model::new().two_may_spin().check(|| sections::<Corrected>(3));
 }
 
 #[test]
-fn try_lock_beside_lock() {
+fn try_with_beside_with() {
     Model::new().preemptions(3).check(|| {
-        let shared = Arc::new(Shared { lock: McsLock::new(), data: Guarded::new() });
+        let shared = Arc::new((McsLock::<Loom, Corrected>::new(), Guarded::new()));
         let other = {
             let shared = Arc::clone(&shared);
-            thread::spawn(move || {
-                let mut node = McsNode::new();
-                let node = NonNull::from(&mut node);
-                // SAFETY: locks::mcs.M1: the node lives in this frame, and is unlocked in it if it was locked.
-                if unsafe { shared.lock.try_lock(node) } {
-                    shared.data.add();
-                    // SAFETY: the node is the one that was locked above.
-                    unsafe { shared.lock.unlock(node) };
-                }
-            })
+            thread::spawn(move || shared.0.try_with(|| shared.1.add()).is_some())
         };
-        shared.lock.with(|| shared.data.add());
-        other.join().unwrap();
+        shared.0.with(|| shared.1.add());
+        let tried = other.join().unwrap();
+        assert_eq!(shared.0.try_with(|| shared.1.get()), Some(1 + u32::from(tried)), "it is free");
+    });
+}
+
+/// Patch 6 takes away a store that is not needed: with it, the lock is right as well.
+#[test]
+fn without_patch_6() {
+    Model::new().preemptions(5).check(|| sections::<Patches<false, true, true>>(2));
+}
+
+#[test]
+fn mutant_mcs_before_patch_7() {
+    rejected!("mutant_mcs_before_patch_7", "Causality violation", || {
+        Model::new().check(|| sections::<Before>(2));
+    });
+}
+
+/// Without the first half of patch 7: the section starts before the wait is over.
+#[test]
+fn mutant_mcs_without_a_barrier_behind_the_wait() {
+    rejected!("mutant_mcs_without_a_barrier_behind_the_wait", "Causality violation", || {
+        Model::new().check(|| sections::<Patches<true, false, true>>(2));
+    });
+}
+
+/// Without the second half: the section ends after the hand-over.
+#[test]
+fn mutant_mcs_without_a_barrier_before_the_hand_over() {
+    rejected!("mutant_mcs_without_a_barrier_before_the_hand_over", "Causality violation", || {
+        Model::new().check(|| sections::<Patches<true, true, false>>(2));
     });
 }
 
 fn two_threads_with(fault: Fault) {
-    Model::new().preemptions(3).fault(fault).check(|| sections(2));
-}
-
-/// Document 002 before patch 7: the barrier stands after the store to `locked`, so the section leaks past the unlock.
-#[test]
-fn mutant_barrier_after_the_hand_over() {
-    rejected!("mutant_barrier_after_the_hand_over", "Causality violation", || {
-        two_threads_with(Fault::Relaxed(|op| op.is(Kind::Store, Release) && !op.pointer));
-    });
-}
-
-/// Document 002 before patch 7, the other side: nothing orders the section after the wait loop.
-#[test]
-fn mutant_wait_without_acquire() {
-    rejected!("mutant_wait_without_acquire", "Causality violation", || {
-        two_threads_with(Fault::Relaxed(|op| op.is(Kind::Load, Acquire) && !op.pointer));
-    });
+    Model::new().preemptions(3).fault(fault).check(|| sections::<Corrected>(2));
 }
 
 /// The uncontended unlock does not publish the section.
 #[test]
 fn mutant_unlock_without_release() {
     rejected!("mutant_unlock_without_release", "Causality violation", || {
-        two_threads_with(Fault::Relaxed(|op| op.is(Kind::CompareExchange, Release)));
+        two_threads_with(Fault::Relaxed(|op| op.is(Kind::CompareExchange, AcqRel)));
     });
 }
 
-/// The swap neither publishes the node (locks::mcs.M2) nor acquires the last section.
+/// The swap neither publishes the node (classics::mcs.M2) nor acquires the last section.
 #[test]
 fn mutant_relaxed_swap() {
     rejected!("mutant_relaxed_swap", "Causality violation", || {
@@ -99,7 +98,7 @@ fn mutant_relaxed_swap() {
     });
 }
 
-/// The successor links itself with a node that is not published (locks::mcs.M2): the predecessor's store to it is not
+/// The successor links itself with a node that is not published (classics::mcs.M2): the predecessor's store to it is not
 /// ordered.
 #[test]
 fn mutant_link_without_release() {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use loom::thread;
-use spinpark_locks::Osq as RightOsq;
+use spinpark_classics::osq::Osq as RightOsq;
 use spinpark_platform::Ordering::{AcqRel, Acquire, Release};
 use spinpark_verify::mutants::osq::{self, Osq};
 use spinpark_verify::mutants::queue_lock::{self, QueueLock};

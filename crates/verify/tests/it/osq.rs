@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use loom::thread;
-use spinpark_locks::Osq;
+use spinpark_classics::osq::Osq;
 use spinpark_verify::platform::Loom;
 use spinpark_verify::{Guarded, Model};
 

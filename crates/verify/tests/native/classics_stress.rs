@@ -12,6 +12,7 @@ use spinpark_classics::mcs_mutex::McsMutex;
 use spinpark_classics::mtx_2006::profiling::{self, Profiled};
 use spinpark_classics::mtx_2006::{Absent, Alone};
 use spinpark_classics::mutex_2010::{Fixed, Mutex, NoSpin as Sleeps, OldSpin};
+use spinpark_classics::osq::Osq;
 use spinpark_classics::rwsem_2013::{Full, NoSpin, Patches, Rwsem, Series, Vanilla};
 use spinpark_classics::tas::{self, TasLock, TestAndSet, TestAndTestAndSet};
 
@@ -21,7 +22,7 @@ use spinpark_linux::Linux;
 const THREADS: [usize; 3] = [2, 16, 64];
 
 /// The locks below.
-const LOCKS: usize = 17;
+const LOCKS: usize = 19;
 
 /// What a lock protects. Atomics that are used as plain numbers: if a lock does not exclude, writes are lost.
 #[derive(Default)]
@@ -150,12 +151,39 @@ fn every_classic_lock() {
     rwlock::<Patches<false, false, false, false, false, true>>("rwsem, patch 9");
     rwlock::<NoSpin>("rwsem without optspin");
     rwlock::<Full>("rwsem, all");
-    let (mcs, pair) = (McsLock::<Linux, Corrected>::new(), Pair::default());
-    let act = |_| {
-        mcs.with(|| pair.bump());
+    mcs();
+    osq();
+}
+
+fn mcs() {
+    let (lock, pair) = (McsLock::<Linux, Corrected>::new(), Pair::default());
+    let act = |round| {
+        if round % 8 == 7 {
+            return u64::from(lock.try_with(|| pair.bump()).is_some());
+        }
+        lock.with(|| pair.bump());
         1
     };
     stress("mcs", act, || pair.check());
+}
+
+/// One head at a time; some spinners leave before they are the head, and some find no slot.
+fn osq() {
+    let (queue, pair) = (Osq::<Linux, 4>::new(), Pair::default());
+    let act = |round: u64| {
+        let mut polls = [0, 1, 20, 1_000][round as usize % 4];
+        let stays = || {
+            polls = u64::saturating_sub(polls, 1);
+            polls > 0
+        };
+        let Some(_spot) = queue.enter(stays) else { return 0 };
+        pair.bump();
+        1
+    };
+    stress("osq", act, || {
+        assert!(queue.is_empty(), "a slot was left in the queue");
+        pair.check()
+    });
 }
 
 /// An enabled profile sees every hold.

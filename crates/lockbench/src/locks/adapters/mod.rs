@@ -2,18 +2,45 @@
 
 mod classics;
 pub mod condvar_2003;
-pub mod condvar_by_name;
 mod lock_api;
 mod mtx;
+mod parking_lot;
 mod pthread;
+mod spinpark;
 mod std;
+mod usync;
 
 use ::std::sync::LazyLock;
 
-use super::any_mutex::{MakeMutex, any_mutex};
+use super::any_mutex::MakeMutex;
 use super::load::Primitive;
-use super::workloads::{Job, Mismatch, Outcome, condvar, mutex, rwlock};
-use lock_api::{parking_lot_locks, spinpark_locks, usync_locks};
+use super::primitives::BenchCondvar;
+use super::workloads::{Job, Mismatch, Outcome};
+
+/// The origins, in the order in which they are listed.
+macro_rules! origins {
+    ($($origin:ty,)*) => {
+        const CURRENT: &[Adapter] = &[$(<$origin>::ADAPTER),*];
+
+        /// Does it with the condition variables of `adapter`; none if it has none, or none in this process.
+        pub fn with_condvar<U: UseCondvar>(adapter: &str, user: U) -> Option<U::Output> {
+            match adapter {
+                $(name if name == <$origin>::ADAPTER.name => <$origin>::with_condvar(user),)*
+                _ => None,
+            }
+        }
+    };
+}
+
+// Ours, and the peers in Rust and libc. (The classics are in their registry, the other peers in a worker of their own.)
+origins! {
+    pthread::Locks,
+    pthread::AdaptiveLocks,
+    std::Locks,
+    parking_lot::Locks,
+    usync::Locks,
+    spinpark::Locks,
+}
 
 /// Runs a load on one kind of lock.
 pub type Run = fn(&Job) -> Result<Outcome, Mismatch>;
@@ -51,67 +78,29 @@ impl Adapter {
     }
 }
 
+/// Locks of one origin, in a file of their own.
+trait Origin {
+    /// Their adapter.
+    const ADAPTER: Adapter;
+
+    /// Does something with their condition variables, if they have some.
+    fn with_condvar<U: UseCondvar>(_: U) -> Option<U::Output> {
+        None
+    }
+}
+
+/// What is done with the condition variables of an adapter.
+pub trait UseCondvar {
+    /// What comes of it.
+    type Output;
+
+    /// Does it with the type `C`.
+    fn with<C: BenchCondvar>(self) -> Self::Output;
+}
+
 /// The adapters in this crate: those that need nothing but Rust and libc.
 pub static ADAPTERS: LazyLock<Vec<Adapter>> =
-    LazyLock::new(|| CURRENT.into_iter().chain(classics::adapters()).collect());
-
-/// Ours, and those that we are compared with.
-const CURRENT: [Adapter; 6] = [
-    Adapter {
-        name: "pthread",
-        mutex: Some(mutex::<pthread::Mutex>),
-        any_mutex: Some(any_mutex::<pthread::Mutex>),
-        recursive: Some(mutex::<pthread::Recursive>),
-        error_check: Some(mutex::<pthread::ErrorCheck>),
-        rwlock: Some(rwlock::<pthread::RwLock>),
-        condvar: Some(condvar::<pthread::Condvar>),
-    },
-    Adapter {
-        name: "pthread-adaptive",
-        mutex: Some(mutex::<pthread::Adaptive>),
-        any_mutex: Some(any_mutex::<pthread::Adaptive>),
-        recursive: None,
-        error_check: None,
-        rwlock: None,
-        condvar: Some(condvar::<pthread::AdaptiveCondvar>),
-    },
-    Adapter {
-        name: "std",
-        mutex: Some(mutex::<std::Mutex>),
-        any_mutex: Some(any_mutex::<std::Mutex>),
-        recursive: None,
-        error_check: None,
-        rwlock: Some(rwlock::<std::RwLock>),
-        condvar: Some(condvar::<std::Condvar>),
-    },
-    Adapter {
-        name: "parking_lot",
-        mutex: Some(mutex::<parking_lot_locks::Mutex>),
-        any_mutex: Some(any_mutex::<parking_lot_locks::Mutex>),
-        recursive: Some(mutex::<parking_lot_locks::Recursive>),
-        error_check: None,
-        rwlock: Some(rwlock::<parking_lot_locks::RwLock>),
-        condvar: Some(condvar::<parking_lot_locks::Condvar>),
-    },
-    Adapter {
-        name: "usync",
-        mutex: Some(mutex::<usync_locks::Mutex>),
-        any_mutex: Some(any_mutex::<usync_locks::Mutex>),
-        recursive: Some(mutex::<usync_locks::Recursive>),
-        error_check: None,
-        rwlock: Some(rwlock::<usync_locks::RwLock>),
-        condvar: Some(condvar::<usync_locks::Condvar>),
-    },
-    Adapter {
-        name: "spinpark",
-        mutex: Some(mutex::<spinpark_locks::Mutex>),
-        any_mutex: Some(any_mutex::<spinpark_locks::Mutex>),
-        recursive: Some(mutex::<spinpark_locks::Recursive>),
-        error_check: None,
-        rwlock: Some(rwlock::<spinpark_locks::RwLock>),
-        condvar: Some(condvar::<spinpark_locks::Condvar>),
-    },
-];
+    LazyLock::new(|| CURRENT.iter().copied().chain(classics::adapters()).collect());
 
 /// The adapter of that name among `adapters`.
 #[must_use]

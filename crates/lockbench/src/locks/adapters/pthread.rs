@@ -1,7 +1,48 @@
 //! pthread locks, called as a C program calls them: whose algorithm runs is decided by the process' environment.
 
+use super::{Adapter, Origin, UseCondvar};
+use crate::locks::any_mutex::any_mutex;
 use crate::locks::primitives::{BenchCondvar, BenchMutex, BenchRwLock, GuardOf};
+use crate::locks::workloads::{condvar, mutex, rwlock};
 use crate::pthread_calls::{self as pthread, Kind};
+
+/// Those of the default kinds, and the other mutexes.
+pub(super) struct Locks;
+
+impl Origin for Locks {
+    const ADAPTER: Adapter = Adapter {
+        name: "pthread",
+        mutex: Some(mutex::<Mutex>),
+        any_mutex: Some(any_mutex::<Mutex>),
+        recursive: Some(mutex::<Recursive>),
+        error_check: Some(mutex::<ErrorCheck>),
+        rwlock: Some(rwlock::<RwLock>),
+        condvar: Some(condvar::<Condvar>),
+    };
+
+    fn with_condvar<U: UseCondvar>(user: U) -> Option<U::Output> {
+        Some(user.with::<Condvar>())
+    }
+}
+
+/// Mutexes of the adaptive kind.
+pub(super) struct AdaptiveLocks;
+
+impl Origin for AdaptiveLocks {
+    const ADAPTER: Adapter = Adapter {
+        name: "pthread-adaptive",
+        mutex: Some(mutex::<Adaptive>),
+        any_mutex: Some(any_mutex::<Adaptive>),
+        recursive: None,
+        error_check: None,
+        rwlock: None,
+        condvar: Some(condvar::<AdaptiveCondvar>),
+    };
+
+    fn with_condvar<U: UseCondvar>(user: U) -> Option<U::Output> {
+        Some(user.with::<AdaptiveCondvar>())
+    }
+}
 
 /// A `pthread_mutex_t` of one of the kinds.
 macro_rules! mutex {

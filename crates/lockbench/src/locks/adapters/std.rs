@@ -2,7 +2,29 @@
 
 use std::sync::{Condvar as StdCondvar, LockResult, MutexGuard, RwLockReadGuard, RwLockWriteGuard};
 
+use super::{Adapter, Origin, UseCondvar};
+use crate::locks::any_mutex::any_mutex;
 use crate::locks::primitives::{BenchCondvar, BenchMutex, BenchRwLock, GuardOf};
+use crate::locks::workloads::{condvar, mutex, rwlock};
+
+/// Its locks.
+pub(super) struct Locks;
+
+impl Origin for Locks {
+    const ADAPTER: Adapter = Adapter {
+        name: "std",
+        mutex: Some(mutex::<Mutex>),
+        any_mutex: Some(any_mutex::<Mutex>),
+        recursive: None,
+        error_check: None,
+        rwlock: Some(rwlock::<RwLock>),
+        condvar: Some(condvar::<Condvar>),
+    };
+
+    fn with_condvar<U: UseCondvar>(user: U) -> Option<U::Output> {
+        Some(user.with::<Condvar>())
+    }
+}
 
 /// `std::sync::Mutex`.
 #[derive(Debug, Default)]

@@ -227,9 +227,22 @@ impl Definitions {
     pub fn add(&mut self, others: Self) {
         merge(&mut self.workloads, others.workloads, |workload| &workload.name);
         merge(&mut self.implementations, others.implementations, |implementation| &implementation.name);
-        merge(&mut self.presets, others.presets, |preset| &preset.name);
+        let mut presets = others.presets;
+        for preset in &mut presets {
+            self.name_peers(&mut preset.implementations);
+        }
+        merge(&mut self.presets, presets, |preset| &preset.name);
         if !others.bounds.is_empty() {
             self.bounds = others.bounds;
+        }
+    }
+
+    /// Replaces the word `peers` by the names of all implementations with that role.
+    pub(crate) fn name_peers(&self, names: &mut Vec<String>) {
+        if let Some(at) = names.iter().position(|name| name == "peers") {
+            let peers =
+                self.implementations.iter().filter(|implementation| implementation.role == Role::Peer);
+            names.splice(at..=at, peers.map(|peer| peer.name.clone()));
         }
     }
 

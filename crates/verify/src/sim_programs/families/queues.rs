@@ -2,7 +2,8 @@
 
 use std::rc::Rc;
 
-use spinpark_locks::{Entered, Osq, SpinQueue};
+use spinpark_classics::osq::Osq;
+use spinpark_locks::{Entered, SpinQueue};
 use spinpark_sim::{Sim, here};
 
 use super::subject::{How, IN_ORDER, draw};

@@ -7,7 +7,7 @@ use spinpark_classics::mtx_2006::profiling::BackOff;
 use spinpark_classics::mtx_2006::{Alone, Profiling};
 use spinpark_classics::rwsem_2013::{Patches, Rwsem};
 use spinpark_classics::{RawLock, RawRwLock as ClassicRwLock, mcs, mutex_2003};
-use spinpark_locks::{McsLock, RawMutex, RawRwLock};
+use spinpark_locks::{RawMutex, RawRwLock};
 use spinpark_platform::{Clock, Clocks, Deadline, Platform};
 use spinpark_sim::check::Field;
 use spinpark_sim::{Sim, here};
@@ -143,17 +143,15 @@ impl<P: Platform> Subject for mutex_2003::Mutex<P> {
     }
 }
 
-impl<P: Platform> Subject for McsLock<P> {
-    fn section(&self, _: How, act: &mut dyn FnMut()) -> bool {
-        self.with(act);
-        true
-    }
-}
-
 impl<P: Platform, S: mcs::Shape> Subject for mcs::McsLock<P, S> {
-    fn section(&self, _: How, act: &mut dyn FnMut()) -> bool {
-        self.with(act);
-        true
+    fn section(&self, how: How, act: &mut dyn FnMut()) -> bool {
+        match how {
+            How::Try => self.try_with(act).is_some(),
+            _ => {
+                self.with(act);
+                true
+            }
+        }
     }
 }
 
@@ -239,22 +237,18 @@ fn three_states(program: &mut Program) -> Drawn {
     design(program, "classic-mutex-2003")
 }
 
-fn our_mcs(program: &mut Program) -> Drawn {
-    drawn(program, "our MCS lock", McsLock::<Sim>::new(), decode::OPAQUE)
+fn corrected_mcs(program: &mut Program) -> Drawn {
+    drawn(program, "MCS lock", mcs::McsLock::<Sim, mcs::Corrected>::new(), decode::OPAQUE)
 }
 
 /// Those whose memory may be given back right after the release.
 pub(super) const FREED: &[Draw] =
-    &[ours, ours, ours_for_writing, three_states, our_mcs, |program| design(program, "classic-ttas")];
+    &[ours, ours, ours_for_writing, three_states, corrected_mcs, |program| design(program, "classic-ttas")];
 
 /// Those that serve first come, first served.
-pub(super) const IN_ORDER: &[Draw] = &[
-    our_mcs,
-    |program| drawn(program, "MCS lock", mcs::McsLock::<Sim, mcs::Corrected>::new(), decode::OPAQUE),
-    |program| {
-        drawn(program, "MCS lock before the patches", mcs::McsLock::<Sim, mcs::Before>::new(), decode::OPAQUE)
-    },
-];
+pub(super) const IN_ORDER: &[Draw] = &[corrected_mcs, |program| {
+    drawn(program, "MCS lock before the patches", mcs::McsLock::<Sim, mcs::Before>::new(), decode::OPAQUE)
+}];
 
 /// All.
 pub(super) const ALL: &[Draw] = &[
@@ -264,8 +258,7 @@ pub(super) const ALL: &[Draw] = &[
     ours,
     ours_for_writing,
     three_states,
-    our_mcs,
-    |program| drawn(program, "MCS lock", mcs::McsLock::<Sim, mcs::Corrected>::new(), decode::OPAQUE),
+    corrected_mcs,
     |program| design(program, "classic-mcs"),
     |program| design(program, "classic-mutex-2.6.34"),
     |program| design(program, "classic-mutex-fixed"),

@@ -1,9 +1,9 @@
 //! A queue of spinners that may leave: the optimistic spin queue (osq).
 //!
-//! Origin: `kernel/locking/osq_lock.c`, the answer to document 002's plain MCS queue of spinners, which cannot be left
-//! when spinning stops to pay. The kernel's nodes are per CPU and never freed; user-space threads come and go, so here
-//! the nodes are `N` slots beside the queue, which also bounds the number of spinners. Links are slot numbers, so there
-//! is no pointer and no `unsafe`.
+//! Origin: `kernel/locking/osq_lock.c`, the answer to document 002's plain MCS queue of spinners ([`mcs`](crate::mcs)),
+//! which cannot be left when spinning stops to pay. The kernel's nodes are per CPU and never freed; user-space threads come
+//! and go, so here the nodes are `N` slots beside the queue, which also bounds the number of spinners. Links are slot
+//! numbers, so there is no pointer and no `unsafe`.
 //!
 //! Gives: FIFO order among spinners; each polls its own slot; leaving at any time. Does not give: mutual exclusion of
 //! anything but the head's position; the head then polls the lock itself.
@@ -42,7 +42,7 @@
 //! | pass on: `head` store    | Release | wait: load          | what the head did before it left                    |
 //! | wait: `head` load        | Acquire | pass on             | as there                                            |
 //!
-//! Checked by: `verify` (loom; mutants: without step A's check of `head`, without step B's wait).
+//! Checked by: `verify` (loom: `tests/it/osq.rs`, with mutants; the simulator: program `osq`), native stress.
 
 use spinpark_platform::{
     AtomicU32, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed, Ordering::Release, Platform,
@@ -86,7 +86,7 @@ impl<P: Platform, const N: usize> Osq<P, N> {
         &self.slots[number as usize - 1]
     }
 
-    /// Whether a thread spins here; a hint.
+    /// Whether no thread spins here; a hint.
     pub fn is_empty(&self) -> bool {
         self.tail.load(Relaxed) == NONE
     }

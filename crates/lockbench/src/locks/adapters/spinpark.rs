@@ -1,0 +1,3 @@
+//! Our Rust API.
+
+super::lock_api::lock_api_adapter!(spinpark);

@@ -1,0 +1,3 @@
+//! The locks of the crate `usync`.
+
+super::lock_api::lock_api_adapter!(usync);
