@@ -67,7 +67,7 @@
 //!
 //! # Trace
 //!
-//! `pthread_mutex_lock` and `pthread_mutex_unlock` through the drop-in (`export.rs` of `preload` calls `mutex.rs` of `pthread`;
+//! `pthread_mutex_lock` and `pthread_mutex_unlock` through the drop-in (`mutex.rs` of `pthread`;
 //! a read-write lock begins in `rwlock.rs` instead). Files without a path are of this directory.
 //!
 //! ```text
