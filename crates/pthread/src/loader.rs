@@ -2,7 +2,7 @@
 //!
 //! | call                                       | what is done                                                          |
 //! |--------------------------------------------|-----------------------------------------------------------------------|
-//! | `dlopen` with `RTLD_DEEPBIND`, `dlmopen`   | glibc serves all mutexes from then on ([`foreign`](crate::foreign))                   |
+//! | `dlopen` with `RTLD_DEEPBIND`, `dlmopen`   | glibc serves all mutexes from then on ([`foreign`])                   |
 //! | `dlsym` that would give glibc's function   | it gives ours                                                         |
 //!
 //! Each function here only says where its call goes on. The exported one jumps there with the caller's return address and
