@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use crate::{FILES, sources, variable};
 
-const PACKAGES: [&str; 2] = ["spinpark-preload", "spinpark-profiler"];
+const PACKAGES: [&str; 2] = ["spinpark-pthread", "spinpark-profiler"];
 
 /// Builds both libraries; the directory that they are in.
 pub(crate) fn build(out: &Path) -> PathBuf {
@@ -58,7 +58,7 @@ fn workspace() -> PathBuf {
     let here = PathBuf::from(variable("CARGO_MANIFEST_DIR"));
     let workspace = here.ancestors().nth(2).unwrap_or(&here).to_path_buf();
     assert!(
-        workspace.join("crates/preload/Cargo.toml").exists(),
+        workspace.join("crates/pthread/Cargo.toml").exists(),
         "{} is not spinpark's workspace, so the libraries to preload cannot be built here: set SPINPARK_LIBRARIES to a \
          directory that has them, or to `none`",
         workspace.display()

@@ -16,6 +16,7 @@ fn now() -> u64 {
     clock::now(Clock::Monotonic)
 }
 
+#[inline(never)] // for the drop-in's size
 pub(crate) fn spin_for(span: u64) {
     let end = now().saturating_add(span);
     // A look at the clock takes more than 1 ns: the bound is for a clock that was stopped.
@@ -27,6 +28,7 @@ pub(crate) fn spin_for(span: u64) {
     }
 }
 
+#[inline(never)] // for the drop-in's size
 fn can_spin(kind: Spin) -> bool {
     // A real-time thread may have the very CPU that the other one needs: it spins only while it can ask whether that runs.
     cpu::count() > 1 && (kind == Spin::Lock || !policy::is_realtime()) && spin_stats().spins_pay(kind)
@@ -52,6 +54,7 @@ fn transfer_ns() -> u64 {
     transfer(TransferCost::ask)
 }
 
+#[inline(never)] // for the drop-in's size
 fn spinning(lock: usize) -> Spinning {
     spin_stats().spinning(lock, transfer_ns())
 }
@@ -69,6 +72,7 @@ fn acquired(lock: usize, marked: bool) {
     spin_stats().acquired(lock, marked, now());
 }
 
+#[inline(never)] // for the drop-in's size
 fn returns_soon(lock: usize) -> bool {
     spin_stats().returns_soon(lock, transfer_ns())
 }
@@ -114,6 +118,7 @@ crate::thread_block!(fn timers() -> *mut Timers = "spinpark_0_1_timers");
 
 /// The kernel is asked at most once a tick of its clock (1 to 10 ms): a question at each wait would cost a system call where a short
 /// spin needs none.
+#[inline(never)] // for the drop-in's size
 fn has_fine_timers() -> bool {
     if sandbox::is_confined() {
         return true;
@@ -127,6 +132,7 @@ fn has_fine_timers() -> bool {
     !timers.are_coarse
 }
 
+#[inline(never)] // for the drop-in's size
 fn has_passed_woken() -> bool {
     // A real-time thread keeps no lock for a thread of a lower priority.
     spin_stats().has_passed_for_long(now) && !policy::is_realtime()

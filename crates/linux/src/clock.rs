@@ -1,4 +1,4 @@
-//! The two clocks, as the kernel has them.
+//! The two clocks, as the kernel has them, and what POSIX calls them.
 //!
 //! Not libc's `clock_gettime`: a library that stands before it may show another time (libfaketime), and a deadline that is
 //! reckoned from that is one year off for the kernel. The vDSO's own function costs what libc's costs, which calls it; before
@@ -8,7 +8,7 @@ use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 use core::{mem, ptr};
 
-use spinpark_platform::{Clock, Clocks, Deadline};
+use spinpark_platform::{Clock, Clocks, Deadline, NS_PER_SEC};
 
 use crate::layout::{LinuxWith, Rooms};
 use crate::syscall::call6;
@@ -26,10 +26,36 @@ pub fn start() {
 }
 
 pub(crate) fn now(clock: Clock) -> u64 {
-    read(match clock {
+    read(clock_id(clock))
+}
+
+/// The id of `clock`.
+pub fn clock_id(clock: Clock) -> libc::clockid_t {
+    match clock {
         Clock::Monotonic => libc::CLOCK_MONOTONIC,
         Clock::Realtime => libc::CLOCK_REALTIME,
-    })
+    }
+}
+
+/// The clock `id`, if one can wait by it.
+pub fn clock_of(id: libc::clockid_t) -> Option<Clock> {
+    match id {
+        libc::CLOCK_REALTIME => Some(Clock::Realtime),
+        libc::CLOCK_MONOTONIC => Some(Clock::Monotonic),
+        _ => None,
+    }
+}
+
+/// The deadline at `time` on `clock`; `None` if its nanoseconds are out of range (EINVAL).
+///
+/// # Safety
+///
+/// `time` points to a timespec.
+pub unsafe fn deadline(clock: Clock, time: *const libc::timespec) -> Option<Deadline> {
+    // SAFETY: the caller's pointer.
+    let libc::timespec { tv_sec, tv_nsec } = unsafe { *time };
+    let nanoseconds = u32::try_from(tv_nsec).ok().filter(|&it| u64::from(it) < NS_PER_SEC)?;
+    Some(Deadline::from_timespec(clock, tv_sec, nanoseconds))
 }
 
 /// Changes with each tick of the kernel's clock, each 1 to 10 ms; costs a third of what the time costs. Not 0.

@@ -154,6 +154,7 @@ pub(crate) const ANY: u32 = u32::MAX;
 /// The clock of another thread of the process stands still while that thread is off the CPU. It costs 0.1 to 0.2 µs,
 /// which a spinner that waits anyway can spare. A sandbox may forbid it, and `owner` may be a thread of another
 /// process (a parent's, from before a fork): then nothing is known. `owner` is 0 if readers hold the lock.
+#[inline(never)] // for the drop-in's size
 pub(crate) fn owner_on_cpu(owner: u32, sample: &mut u64) -> OnCpu {
     if owner == 0 || is_confined() || is_alone() {
         // A real-time thread would keep its CPU from lower-priority owners for as long as it spins.

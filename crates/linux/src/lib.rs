@@ -47,7 +47,7 @@ use core::sync::atomic::{self, AtomicBool, Ordering::Relaxed};
 
 use spinpark_platform::{Platform, Tuning};
 
-pub use clock::start as start_clock;
+pub use clock::{clock_id, clock_of, deadline, start as start_clock};
 #[doc(hidden)]
 pub use cpu::pretend as pretend_cpus;
 pub use environment::{is_off, is_on, variable};

@@ -42,6 +42,7 @@ pub(crate) fn is_realtime() -> bool {
 }
 
 /// The priority of the calling thread, which is about to wait.
+#[inline(never)] // for the drop-in's size
 pub(crate) fn priority() -> u8 {
     let tick = clock::tick();
     // SAFETY: the block belongs to this thread.

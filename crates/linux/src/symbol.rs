@@ -94,6 +94,7 @@ pub enum Scope {
 
 /// Looks `name` up; null if there is none, or no `dlsym`.
 #[must_use]
+#[inline(never)] // for the drop-in's size
 pub fn lookup(scope: Scope, name: &CStr) -> *mut c_void {
     let handle = match scope {
         Scope::All => libc::RTLD_DEFAULT,
@@ -109,6 +110,7 @@ pub fn lookup(scope: Scope, name: &CStr) -> *mut c_void {
 
 /// Looks `version` of `name` up in the libraries after this one; null if there is none, or no `dlvsym`.
 #[must_use]
+#[inline(never)] // for the drop-in's size
 pub fn lookup_version(name: &CStr, version: &CStr) -> *mut c_void {
     match dlvsym() {
         Some(dlvsym) => {
@@ -137,6 +139,7 @@ impl Library {
         Self::open_with(name, libc::RTLD_NOW | libc::RTLD_NOLOAD)
     }
 
+    #[inline(never)] // for the drop-in's size
     fn open_with(name: &CStr, flags: core::ffi::c_int) -> Option<Self> {
         type Dlopen = unsafe extern "C" fn(*const c_char, core::ffi::c_int) -> *mut c_void;
         let dlopen = lookup(Scope::All, c"dlopen");
@@ -149,6 +152,7 @@ impl Library {
 
     /// Looks `name` up in it; null if there is none.
     #[must_use]
+    #[inline(never)] // for the drop-in's size
     pub fn lookup(self, name: &CStr) -> *mut c_void {
         // SAFETY: a handle and a C string.
         dlsym()

@@ -170,7 +170,7 @@ impl<P: Platform> RawRwLock<P> {
     }
 
     /// Releases a lock that the caller holds without knowing how; `false` if it is free.
-    #[inline]
+    #[inline(always)]
     pub fn unlock_any(&self) -> bool {
         if self.bias.is_writing() {
             self.unlock_write();

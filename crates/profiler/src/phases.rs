@@ -115,7 +115,7 @@ extern "C" fn initialise() {
 fn begin(directory: &CStr) {
     single_threaded::start();
     cancel::start();
-    OBSERVE.store(lookup(Scope::Next, c"spinpark_recorder"), Relaxed);
+    OBSERVE.store(lookup(Scope::Next, c"spinpark_observe"), Relaxed);
     RECORDER.prepare();
     let wanted = variable(c"SPINPARK_PROFILE_DETAIL");
     // Once: a forked child does not say it again.

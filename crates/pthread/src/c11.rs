@@ -35,7 +35,7 @@ fn result(errno: c_int) -> c_int {
 /// # Safety
 ///
 /// As C11 has it; so for all functions here.
-pub unsafe fn mtx_init(mutex: *mut pthread_mutex_t, kind: c_int) -> c_int {
+pub(crate) unsafe extern "C" fn mtx_init(mutex: *mut pthread_mutex_t, kind: c_int) -> c_int {
     // SAFETY: the caller's memory for a mutex.
     unsafe { mutex::init_kind(mutex, kind & RECURSIVE != 0) };
     SUCCESS
@@ -49,7 +49,7 @@ macro_rules! renamed {
         /// # Safety
         ///
         /// As C11 has it.
-        pub unsafe fn $name($($argument: $type),*) -> c_int {
+        pub(crate) unsafe extern "C" fn $name($($argument: $type),*) -> c_int {
             // SAFETY: the caller's pointers.
             result(unsafe { $function($($argument),*) })
         }
@@ -80,7 +80,7 @@ renamed! {
 /// # Safety
 ///
 /// As C11 has it.
-pub unsafe fn cnd_init(cond: *mut pthread_cond_t) -> c_int {
+pub(crate) unsafe extern "C" fn cnd_init(cond: *mut pthread_cond_t) -> c_int {
     // SAFETY: the caller's memory for a condition variable.
     result(unsafe { cond::init(cond, core::ptr::null()) })
 }
@@ -90,7 +90,7 @@ pub unsafe fn cnd_init(cond: *mut pthread_cond_t) -> c_int {
 /// # Safety
 ///
 /// As C11 has it.
-pub unsafe fn mtx_destroy(mutex: *mut pthread_mutex_t) {
+pub(crate) unsafe extern "C" fn mtx_destroy(mutex: *mut pthread_mutex_t) {
     // SAFETY: the caller's mutex. C11 has no way to say that it is held.
     unsafe { mutex::destroy(mutex) };
 }
@@ -100,7 +100,7 @@ pub unsafe fn mtx_destroy(mutex: *mut pthread_mutex_t) {
 /// # Safety
 ///
 /// As C11 has it.
-pub unsafe fn cnd_destroy(cond: *mut pthread_cond_t) {
+pub(crate) unsafe extern "C" fn cnd_destroy(cond: *mut pthread_cond_t) {
     // SAFETY: the caller's condition variable.
     unsafe { cond::destroy(cond) };
 }

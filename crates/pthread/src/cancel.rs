@@ -114,7 +114,7 @@ fn count(calls: &AtomicU64, change: i32) {
 /// # Safety
 ///
 /// As POSIX has it.
-pub unsafe fn cancel(thread: pthread_t) -> c_int {
+pub(crate) unsafe extern "C" fn cancel(thread: pthread_t) -> c_int {
     // SAFETY: takes nothing.
     if thread == unsafe { libc::pthread_self() } {
         // Acts at once, perhaps without coming back; and this thread is in no wait.

@@ -21,11 +21,13 @@ use core::sync::atomic::{AtomicU32, Ordering::AcqRel, Ordering::Acquire, Orderin
 
 use libc::{EBUSY, EINVAL, EOWNERDEAD, ETIMEDOUT};
 use libc::{clockid_t, pthread_cond_t, pthread_condattr_t, pthread_mutex_t, timespec};
+use spinpark_linux::clock_of;
 use spinpark_locks::{RawCondvar, WaitResult, Waiter, WaiterRefs};
 use spinpark_platform::{Clock, Deadline, Platform, Threads};
 
-use crate::fields::{self, Linux, MONOTONIC, Mutex, SHARED};
-use crate::{cancel, leave, mode, mutex, real, time};
+use crate::fields::{self, Linux, MONOTONIC, SHARED};
+use crate::mutex::Mutex;
+use crate::{cancel, leave, mode, mutex, real};
 
 /// Ours in a process-shared object that is used with a private mutex. (glibc's bit for "being destroyed", which it
 /// never sees: such an object does not go to glibc any more.)
@@ -285,7 +287,7 @@ unsafe fn wait_by(
     if !time.is_null() {
         let clock = if let Call::Clock(_, known) = call { known } else { this.clock() };
         // SAFETY: the caller's timespec.
-        deadline = unsafe { time::deadline(clock, time) };
+        deadline = unsafe { spinpark_linux::deadline(clock, time) };
         if deadline.is_none() {
             return EINVAL;
         }
@@ -302,7 +304,10 @@ unsafe fn wait_by(
 /// # Safety
 ///
 /// As POSIX has it.
-pub unsafe fn init(cond: *mut pthread_cond_t, attributes: *const pthread_condattr_t) -> c_int {
+pub(crate) unsafe extern "C" fn init(
+    cond: *mut pthread_cond_t,
+    attributes: *const pthread_condattr_t,
+) -> c_int {
     if mode::ours() {
         // Also what glibc's initialiser leaves, but for its own fields: it is not relied on to clear the rest.
         // SAFETY: the caller's memory for an object; all zero is its static initialiser.
@@ -321,7 +326,7 @@ pub unsafe fn init(cond: *mut pthread_cond_t, attributes: *const pthread_condatt
 /// # Safety
 ///
 /// As POSIX has it.
-pub unsafe fn destroy(cond: *mut pthread_cond_t) -> c_int {
+pub(crate) unsafe extern "C" fn destroy(cond: *mut pthread_cond_t) -> c_int {
     // SAFETY: the caller's condition variable.
     let this = unsafe { Cond::at(cond) };
     if !this.is_ours() {
@@ -342,7 +347,7 @@ pub unsafe fn destroy(cond: *mut pthread_cond_t) -> c_int {
 /// # Safety
 ///
 /// As POSIX has it.
-pub unsafe fn wait(cond: *mut pthread_cond_t, mutex: *mut pthread_mutex_t) -> c_int {
+pub(crate) unsafe extern "C" fn wait(cond: *mut pthread_cond_t, mutex: *mut pthread_mutex_t) -> c_int {
     // SAFETY: the caller's pointers.
     unsafe { wait_by(Call::Wait, cond, mutex, core::ptr::null()) }
 }
@@ -352,7 +357,7 @@ pub unsafe fn wait(cond: *mut pthread_cond_t, mutex: *mut pthread_mutex_t) -> c_
 /// # Safety
 ///
 /// As POSIX has it.
-pub unsafe fn timed_wait(
+pub(crate) unsafe extern "C" fn timed_wait(
     cond: *mut pthread_cond_t,
     mutex: *mut pthread_mutex_t,
     time: *const timespec,
@@ -366,13 +371,13 @@ pub unsafe fn timed_wait(
 /// # Safety
 ///
 /// As POSIX has it.
-pub unsafe fn clock_wait(
+pub(crate) unsafe extern "C" fn clock_wait(
     cond: *mut pthread_cond_t,
     mutex: *mut pthread_mutex_t,
     clock: clockid_t,
     time: *const timespec,
 ) -> c_int {
-    let Some(known) = time::clock(clock) else { return EINVAL };
+    let Some(known) = clock_of(clock) else { return EINVAL };
     // SAFETY: the caller's pointers.
     unsafe { wait_by(Call::Clock(clock, known), cond, mutex, time) }
 }
@@ -383,7 +388,7 @@ pub unsafe fn clock_wait(
 ///
 /// As POSIX has it.
 #[inline(always)]
-pub unsafe fn signal(cond: *mut pthread_cond_t) -> c_int {
+pub(crate) unsafe extern "C" fn signal(cond: *mut pthread_cond_t) -> c_int {
     // SAFETY: the caller's condition variable.
     let this = unsafe { Cond::at(cond) };
     if this.is_ours() {
@@ -400,7 +405,7 @@ pub unsafe fn signal(cond: *mut pthread_cond_t) -> c_int {
 ///
 /// As POSIX has it.
 #[inline(always)]
-pub unsafe fn broadcast(cond: *mut pthread_cond_t) -> c_int {
+pub(crate) unsafe extern "C" fn broadcast(cond: *mut pthread_cond_t) -> c_int {
     // SAFETY: the caller's condition variable.
     let this = unsafe { Cond::at(cond) };
     if this.is_ours() {

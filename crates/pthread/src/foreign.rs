@@ -14,7 +14,16 @@
 //! | 2             | unlocks, locked here  | sends our waiters to look again, stores 0, wakes one sleeper of glibc's (X3) |
 //! | any           | unlocks, marked       | the same if it was locked here, else unlocks it through glibc              |
 //!
-//! Two things are not seen:
+//! # A shared process
+//!
+//! A library that is opened with `RTLD_DEEPBIND`, or in a namespace of its own, announces this ([`share`]). From then on releases are
+//! compare-exchanges, so that no mark of glibc's is wiped out, and each mutex goes to glibc: a free one as it is locked next, a held one
+//! as its holder unlocks it or waits on a condition variable. Then no mutex is free with waiters of ours, which would look held to
+//! glibc. Read-write locks and condition variables stay ours.
+//!
+//! # What is not seen
+//!
+//! Without such an announcement, two things are not seen:
 //!
 //! - A release here that is a plain store wipes out the mark of a thread that sleeps in glibc's function. That thread sleeps until
 //!   a value of glibc's is found in this mutex, or glibc's unlock wakes it. From the first such value in the process on, each release is a
@@ -27,12 +36,12 @@ use core::ffi::c_int;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use libc::{ETIMEDOUT, timespec};
-use spinpark_linux::{tell, thread_id};
+use spinpark_linux::{is_on, tell, thread_id};
 use spinpark_locks::GLIBCS_CONTENDED;
 use spinpark_platform::{AsymmetricBarrier, Clock, Clocks, Futex, NS_PER_SEC, Platform};
 
-use crate::fields::{Linux, Mutex};
-use crate::kind::{FOREIGN, GLIBCS};
+use crate::fields::Linux;
+use crate::mutex::{FOREIGN, GLIBCS, Mutex};
 use crate::{mode, real};
 
 /// How often, once a second, a thread finds the mutex held by no thread that is known, before it says so.
@@ -162,4 +171,20 @@ impl Mutex {
         }
         users == 0
     }
+}
+
+const TELL_SHARED: &[u8] = b"spinpark: A library was opened past the drop-in (RTLD_DEEPBIND, dlmopen): \
+glibc serves all mutexes now.\n";
+
+/// Before a library is opened that calls glibc's functions.
+#[cold]
+#[inline(never)]
+pub(crate) fn share() {
+    if !mode::ours() || mode::is_shared() || is_on(c"SPINPARK_FORCE") {
+        return;
+    }
+    tell(TELL_SHARED);
+    mode::share();
+    spinpark_linux::stop_sequences();
+    Linux::heavy_fence(); // another thread may have begun that just now
 }

@@ -147,7 +147,7 @@ fn sleep_in_queue(sleep: &dyn Fn() -> Wait) -> Wait {
 /// # Safety
 ///
 /// As POSIX has it.
-pub unsafe fn pthread_exit(value: *mut c_void) -> ! {
+pub(crate) unsafe extern "C" fn pthread_exit(value: *mut c_void) -> ! {
     exit(value)
 }
 
@@ -156,7 +156,7 @@ pub unsafe fn pthread_exit(value: *mut c_void) -> ! {
 /// # Safety
 ///
 /// As C11 has it.
-pub unsafe fn thrd_exit(result: c_int) -> ! {
+pub(crate) unsafe extern "C" fn thrd_exit(result: c_int) -> ! {
     exit(result as isize as *mut c_void)
 }
 

@@ -1,28 +1,25 @@
-//! pthread objects and functions over the spinpark locks; one function per pthread call, each returning its errno.
+//! The drop-in, `libspinpark_preload.so`: pthread objects and functions over the spinpark locks.
 //!
-//! Exports nothing: the drop-in (`preload`) is an export table over this crate. All state is inside the pthread
-//! objects, in glibc's own sizes, with glibc's own fields where it reads them; static initialisers of every kind work,
-//! and nothing here needs a constructor to have run.
+//! `LD_PRELOAD=…/libspinpark_preload.so program`, or `spinpark run -- program`. One function per pthread call, each returning
+//! its errno. All state is inside the pthread objects, in glibc's own sizes, with glibc's own fields where it reads them; static
+//! initialisers of every kind work. No std, no allocation, no destructor, and no constructor that anything depends on: the one
+//! in `mode` only makes the verbose line come early.
 //!
-//! | module     | what it has                                                                  |
-//! |------------|------------------------------------------------------------------------------|
-//! | [`mutex`]  | `pthread_mutex_*`                                                            |
-//! | `fields`   | where glibc's fields stand in our locks                                      |
-//! | `kind`     | the bits of a mutex' kind                                                    |
-//! | `waited`   | a mutex that a wait on a condition variable takes back                        |
-//! | [`loader`] | `dlopen`, `dlmopen`, `dlsym`: ways past the drop-in                          |
-//! | `shared`   | a process in which glibc's functions are called as well                      |
-//! | `foreign`  | mutexes that are locked through glibc's own functions as well                |
-//! | [`glibcs`] | the calls for robust and priority-protected mutexes                            |
-//! | [`rwlock`] | `pthread_rwlock_*`                                                           |
-//! | [`cond`]   | `pthread_cond_*`, a cancellation point                                       |
-//! | [`cancel`] | `pthread_cancel`, counted: a cancelled waiter must lose no other's signal     |
-//! | [`leave`]  | calls that are left: cancelled, by `pthread_exit`, by a jump                    |
-//! | [`fork`]   | `__register_atfork`: our handler comes first                                 |
-//! | [`sandbox`]| `prctl`: a seccomp filter is about to come                                  |
-//! | [`c11`]    | `mtx_*`, `cnd_*`                                                             |
-//! | [`observe`]| an observer of what the locks do                                             |
-//! | [`mode`]   | active or disabled, and how the user can tell                                |
+//! | module      | what it has                                                                                            |
+//! |-------------|--------------------------------------------------------------------------------------------------------|
+//! | [`table`]   | the export table: which function has which symbols                                                     |
+//! | [`mutex`]   | `pthread_mutex_*`                                                                                      |
+//! | [`rwlock`]  | `pthread_rwlock_*`                                                                                     |
+//! | [`cond`]    | `pthread_cond_*`, a cancellation point                                                                 |
+//! | [`c11`]     | `mtx_*`, `cnd_*`                                                                                       |
+//! | [`mode`]    | active or disabled, and how the user can tell                                                          |
+//! | [`fields`]  | where glibc's fields stand in our locks                                                                |
+//! | [`leave`]   | calls that are left: cancelled, by `pthread_exit`, by a jump                                           |
+//! | [`cancel`]  | `pthread_cancel`, counted: a cancelled waiter must lose no other's signal                              |
+//! | [`real`]    | glibc's own functions                                                                                  |
+//! | [`foreign`] | mutexes that are locked through glibc's own functions as well                                          |
+//! | [`loader`]  | `dlopen`, `dlmopen`, `dlsym`: ways past the drop-in                                                    |
+//! | [`process`] | `__register_atfork`, `prctl`, the profiler's observer: what the locks must know about the process      |
 //!
 //! # Whose object is it?
 //!
@@ -31,22 +28,38 @@
 //! that is every call.
 #![no_std]
 
-pub mod c11;
-pub mod cancel;
-pub mod cond;
+#[cfg(not(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64")))]
+compile_error!("the drop-in is for x86-64 Linux with glibc: elsewhere symbols have other versions");
+
+mod c11;
+mod cancel;
+mod cond;
 mod fields;
 mod foreign;
-pub mod fork;
-pub mod glibcs;
-mod kind;
-pub mod leave;
-pub mod loader;
-pub mod mode;
-pub mod mutex;
-pub mod observe;
+mod leave;
+mod loader;
+mod mode;
+mod mutex;
+mod process;
 mod real;
-pub mod rwlock;
-pub mod sandbox;
-mod shared;
-mod time;
-mod waited;
+mod rwlock;
+mod table;
+
+// The libc crate leaves linking to std when anything else in the build uses std.
+#[link(name = "c")]
+unsafe extern "C" {}
+
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
+    // Only an impossible state of a lock gets here. To go on would be to let two threads into a critical section.
+    // SAFETY: ends the process.
+    unsafe { libc::abort() }
+}
+
+// In a build without link-time optimisation, core's unwind tables name what would unwind through it. Nothing does: a panic
+// ends the process. Without a definition the loader would refuse the library.
+core::arch::global_asm!(
+    ".weak rust_eh_personality",
+    ".hidden rust_eh_personality",
+    "rust_eh_personality: ud2"
+);

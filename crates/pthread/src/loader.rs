@@ -2,7 +2,7 @@
 //!
 //! | call                                       | what is done                                                          |
 //! |--------------------------------------------|-----------------------------------------------------------------------|
-//! | `dlopen` with `RTLD_DEEPBIND`, `dlmopen`   | glibc serves all mutexes from then on ([`shared`])                    |
+//! | `dlopen` with `RTLD_DEEPBIND`, `dlmopen`   | glibc serves all mutexes from then on ([`foreign`])                   |
 //! | `dlsym` that would give glibc's function   | it gives ours                                                         |
 //!
 //! Each function here only says where its call goes on. The exported one jumps there with the caller's return address and
@@ -15,32 +15,32 @@ use core::ptr;
 use spinpark_linux::{Library, glibc_dlsym};
 
 use crate::real::{self, Name};
-use crate::{mode, shared};
+use crate::{foreign, mode};
 
 type Dlsym = unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void;
 
-/// The drop-in's name (`preload/build.rs`).
+/// The drop-in's name (`build.rs`).
 const THIS: &CStr = c"libspinpark_preload.so";
 
 /// Before `dlopen(file, flags)`.
-pub extern "C" fn open(file: *const c_char, flags: c_int) -> *mut c_void {
+extern "C" fn open(file: *const c_char, flags: c_int) -> *mut c_void {
     let loads = !file.is_null() && flags & libc::RTLD_NOLOAD == 0;
     if loads && flags & libc::RTLD_DEEPBIND != 0 {
-        shared::begin();
+        foreign::share();
     }
     real::address(Name::dlopen)
 }
 
 /// Before `dlmopen(namespace, file, flags)`.
-pub extern "C" fn open_in(namespace: c_long, _: *const c_char, flags: c_int) -> *mut c_void {
+extern "C" fn open_in(namespace: c_long, _: *const c_char, flags: c_int) -> *mut c_void {
     if namespace != 0 || flags & libc::RTLD_DEEPBIND != 0 {
-        shared::begin();
+        foreign::share();
     }
     real::address(Name::dlmopen)
 }
 
 /// Before `dlsym(handle, name)`.
-pub extern "C" fn symbol(handle: *mut c_void, _: *const c_char) -> *mut c_void {
+extern "C" fn symbol(handle: *mut c_void, _: *const c_char) -> *mut c_void {
     if handle == libc::RTLD_DEFAULT || handle == libc::RTLD_NEXT {
         glibc_dlsym()
     } else {
@@ -62,3 +62,43 @@ unsafe extern "C" fn in_library(handle: *mut c_void, name: *const c_char) -> *mu
     let ours = Library::loaded(THIS).map(|library| library.lookup(unsafe { CStr::from_ptr(name) }));
     ours.filter(|it| !it.is_null()).unwrap_or(found)
 }
+
+/// Defines a function that calls `$where` and jumps to the address that it returns, with its own three arguments and return
+/// address. Exported as in [`table`](crate::table).
+macro_rules! jump {
+    ($where:path, $([$alias:literal as $symbol:literal]),+) => {
+        core::arch::global_asm!(
+            ".pushsection .text.unlikely.spinpark_loader, \"ax\", @progbits",
+            $(
+                concat!(".globl ", $alias),
+                concat!(".type ", $alias, ", @function"),
+                concat!($alias, ":"),
+                concat!(".symver ", $alias, ", ", $symbol),
+            )+
+            ".cfi_startproc",
+            "push rdi",
+            ".cfi_adjust_cfa_offset 8",
+            "push rsi",
+            ".cfi_adjust_cfa_offset 8",
+            "push rdx",
+            ".cfi_adjust_cfa_offset 8", // the stack is aligned now
+            "call {function}",
+            "pop rdx",
+            ".cfi_adjust_cfa_offset -8",
+            "pop rsi",
+            ".cfi_adjust_cfa_offset -8",
+            "pop rdi",
+            ".cfi_adjust_cfa_offset -8",
+            "jmp rax",
+            ".cfi_endproc",
+            $(concat!(".size ", $alias, ", . - ", $alias),)+
+            ".popsection",
+            function = sym $where,
+        );
+    };
+}
+
+jump!(open, ["spinpark_dlopen_0" as "dlopen@GLIBC_2.2.5"], ["spinpark_dlopen_1" as "dlopen@@GLIBC_2.34"]);
+jump!(open_in, ["spinpark_dlmopen_0" as "dlmopen@GLIBC_2.3.4"], ["spinpark_dlmopen_1" as "dlmopen@@GLIBC_2.34"]);
+// Not `dlsym@GLIBC_2.2.5`, which programs linked before glibc 2.34 call: under that name this library asks for glibc's own.
+jump!(symbol, ["spinpark_dlsym" as "dlsym@@GLIBC_2.34"]);

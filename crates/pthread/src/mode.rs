@@ -28,7 +28,7 @@ const GLIBCS: u8 = 2;
 const OURS_UNUSED: u8 = 3;
 /// glibc's, and the first call is to be reported.
 const GLIBCS_UNUSED: u8 = 4;
-/// Ours, but for the mutexes, which go to glibc one by one: see [`shared`](crate::shared).
+/// Ours, but for the mutexes, which go to glibc one by one: see [`foreign`](crate::foreign).
 const SHARED: u8 = 5;
 
 static MODE: AtomicU8 = AtomicU8::new(UNKNOWN);
@@ -64,7 +64,7 @@ pub(crate) fn fast() -> Fast {
 
 /// Whether this call is ours to serve, as far as the process goes.
 #[inline]
-pub fn ours() -> bool {
+pub(crate) fn ours() -> bool {
     match MODE.load(Relaxed) {
         OURS => true,
         GLIBCS => false,
@@ -112,6 +112,7 @@ pub(crate) fn share() {
 
 /// Another thread may have decided since `seen`, or begun to share the process ([`share`]). SeqCst: either this thread sees
 /// `SHARED`, or that one's store to `SINGLE` is the later one.
+#[inline(never)] // for the drop-in's size
 fn decide(seen: u8, mode: u8) {
     if MODE.compare_exchange(seen, mode, Relaxed, Relaxed).is_ok() && mode == OURS {
         let glibcs = real::any(c"__libc_single_threaded").cast::<u8>();
@@ -123,9 +124,19 @@ fn decide(seen: u8, mode: u8) {
     }
 }
 
-/// Reads the environment. The drop-in's initialiser calls it; so does the first call, if that comes before.
+// Runs once when the library is loaded. Nothing depends on it: the first call does the same if it comes before.
+// SAFETY: the loader calls each entry of `.init_array` once, with arguments that `initialise` does not look at.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static INITIALISER: extern "C" fn() = initialise;
+
+extern "C" fn initialise() {
+    start();
+}
+
+/// Reads the environment.
 #[cold]
-pub fn start() {
+pub(crate) fn start() {
     if MODE.load(Relaxed) != UNKNOWN {
         return;
     }
@@ -177,7 +188,7 @@ pub fn start() {
     }
 }
 
-/// The first one that glibc gets: see [`fork`](crate::fork).
+/// The first one that glibc gets: see [`process`](crate::process).
 fn register_fork_handler() {
     let ours = spinpark_linux::take_over_fork_handler();
     // SAFETY: the handler is sound to run in a forked child. A null handle: this library is never unloaded.
@@ -185,6 +196,7 @@ fn register_fork_handler() {
 }
 
 /// Appends `what` and the process id to the report file. A file that cannot be opened is ignored.
+#[inline(never)] // for the drop-in's size
 fn report(what: &str) {
     let Some(path) = variable(c"SPINPARK_REPORT") else { return };
     let mut line = Line::new();

@@ -7,136 +7,139 @@
 //! Each function returns 0 or an errno, and each is as safe to call as its POSIX namesake: the pointer is to a mutex
 //! that is initialised (statically, or all zero) and not yet destroyed.
 
-mod life;
-
-pub(crate) use life::init_kind;
-pub use life::{destroy, init};
-
 use core::ffi::c_int;
-use core::sync::atomic::Ordering::Relaxed;
+use core::mem::{align_of, size_of};
+use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use libc::{EAGAIN, EBUSY, EDEADLK, EINVAL, EPERM, ETIMEDOUT};
-use libc::{clockid_t, pthread_mutex_t, timespec};
-use spinpark_linux::thread_id;
-use spinpark_locks::Locked;
+use libc::{clockid_t, pthread_mutex_t, pthread_mutexattr_t, timespec};
+use spinpark_linux::{clock_id, clock_of, deadline, thread_id};
+use spinpark_locks::{Locked, RawMutex, WaitNode};
 use spinpark_platform::{Clock, Deadline, Threads};
 
-use crate::fields::{Linux, Mutex};
-use crate::kind::{self, ERRORCHECK, GLIBCS, TYPE};
+use crate::fields::Linux;
 use crate::mode::Fast;
-use crate::{leave, mode, real, time};
+use crate::{leave, mode, real};
+
+// What a mutex' `kind` says, the field that glibc's own initialiser or a static one writes.
+
+/// The bits that tell how the mutex behaves.
+const TYPE: u32 = 0x3;
+const RECURSIVE: u32 = libc::PTHREAD_MUTEX_RECURSIVE as u32;
+const ERRORCHECK: u32 = libc::PTHREAD_MUTEX_ERRORCHECK as u32;
+/// Ours: the mutex was found to be used through glibc's functions, which serve it from then on. They ignore this bit.
+pub(crate) const FOREIGN: u32 = 1 << 10;
+/// The bits that make it glibc's: robust, priority inheritance, priority protection, process-shared; or [`FOREIGN`]. (Not the two
+/// above the first four, which only said whether to elide the lock.)
+pub(crate) const GLIBCS: u32 = 0xf0 | FOREIGN;
+/// What glibc's destroy leaves there: glibc's own functions answer EINVAL then.
+const DESTROYED: u32 = u32::MAX;
+
+const _: () = assert!(RECURSIVE == 1 && ERRORCHECK == 2 && TYPE == 3);
+
+/// Neither recursive nor error checking.
+#[inline(always)]
+fn is_plain(kind: u32) -> bool {
+    kind & TYPE == 0 || kind & TYPE == TYPE
+}
+
+/// Our view of a `pthread_mutex_t`.
+#[repr(C)]
+pub(crate) struct Mutex {
+    pub(crate) raw: RawMutex<Linux>,
+}
+
+const _: () = assert!(size_of::<Mutex>() <= size_of::<pthread_mutex_t>());
+const _: () = assert!(align_of::<Mutex>() <= align_of::<pthread_mutex_t>());
+const _: () = assert!(
+    matches!(WaitNode::<Linux>::layout(), [8, 28, 32]),
+    "libspinpark_preload.so-gdb.py follows waiters"
+);
 
 impl Mutex {
+    /// # Safety
+    ///
+    /// `mutex` points to a mutex, which lives for `'a`.
+    #[inline(always)]
+    pub(crate) unsafe fn at<'a>(mutex: *const pthread_mutex_t) -> &'a Self {
+        // SAFETY: the caller's pointer; size and alignment fit; every field is atomic.
+        unsafe { &*mutex.cast() }
+    }
+
+    /// glibc's `__count`: how often a recursive mutex is held; only its owner reads and writes it.
+    #[inline(always)]
+    pub(crate) fn count(&self) -> &AtomicU32 {
+        &self.raw.queue().room()[0]
+    }
+
+    /// glibc's `__owner`, of recursive and error-checking mutexes: the id of the thread that holds it, 0 while it is free.
+    /// Written by the owner only, so its own is certain. (The lock word has it too; but a load of what a read-modify-write has
+    /// just written costs 5 ns.)
+    #[inline(always)]
+    pub(crate) fn owner(&self) -> &AtomicU32 {
+        &self.raw.queue().room()[1]
+    }
+
+    /// glibc's `__nusers`, which only its own functions count: 0 unless they have locked the mutex.
+    #[inline(always)]
+    pub(crate) fn users(&self) -> &AtomicU32 {
+        &self.raw.queue().room()[2]
+    }
+
+    /// Where glibc counts spins: the threads that wait on a condition variable and will take this mutex back. Read and written by
+    /// the thread that holds the mutex, but for the look of a destroyer.
+    #[inline(always)]
+    pub(crate) fn waiters(&self) -> &AtomicU32 {
+        &self.raw.queue().room()[4]
+    }
+
+    /// glibc's `__kind`.
+    #[inline(always)]
+    pub(crate) fn kind_word(&self) -> &AtomicU32 {
+        &self.raw.queue().room()[3]
+    }
+
+    #[inline(always)]
+    pub(crate) fn kind(&self) -> u32 {
+        self.kind_word().load(Relaxed)
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_plain(&self) -> bool {
+        is_plain(self.kind())
+    }
+
+    /// Whether calls on this mutex go to glibc because it was found to be used through glibc's functions.
+    pub(crate) fn is_passed_on(&self) -> bool {
+        self.kind() & GLIBCS == FOREIGN
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_owned_by(&self, token: u32) -> bool {
+        self.owner().load(Relaxed) == token
+    }
+
+    /// Notes the owner after an acquisition; returns 0.
+    #[inline(always)]
+    pub(crate) fn acquired_by(&self, token: u32) -> c_int {
+        if !self.is_plain() {
+            self.owner().store(token, Relaxed);
+            self.count().store(1, Relaxed);
+        }
+        0
+    }
+
+    /// By the owner, with the mutex held once.
+    pub(crate) fn held_more_often(&self, depth: u32) {
+        if depth > 0 {
+            self.count().store(depth + 1, Relaxed);
+        }
+    }
+
     /// Whether calls on this mutex are ours to serve.
     #[inline(always)]
     pub(crate) fn is_ours(&self) -> bool {
         self.kind() & GLIBCS == 0 && mode::serves(|| self.is_in_use())
-    }
-
-    /// What an owner that locks again gets: `None` means that it waits for itself for ever, as POSIX has it.
-    #[inline(always)]
-    fn lock_again(&self, token: u32, busy: c_int) -> Option<c_int> {
-        let kind = self.kind();
-        if kind::is_plain(kind) || !self.is_owned_by(token) {
-            return None;
-        }
-        if kind & TYPE == ERRORCHECK {
-            return Some(busy);
-        }
-        match self.count().load(Relaxed).checked_add(1) {
-            Some(count) => {
-                self.count().store(count, Relaxed);
-                Some(0)
-            }
-            None => Some(EAGAIN),
-        }
-    }
-
-    #[inline(always)]
-    fn lock(&self, token: u32) -> c_int {
-        if self.raw.try_lock_as(token) {
-            return self.acquired_by(token);
-        }
-        match self.lock_again(token, EDEADLK) {
-            Some(result) => result,
-            None => self.lock_slow(token),
-        }
-    }
-
-    #[inline(never)] // for the drop-in's size
-    fn wait_for_turn(&self, deadline: Option<Deadline>) -> Locked {
-        leave::deferred(
-            || self.raw.lock_shared(deadline),
-            |locked| {
-                if let Locked::Acquired = locked {
-                    self.raw.unlock();
-                }
-            },
-        )
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn lock_slow(&self, token: u32) -> c_int {
-        match self.wait_for_turn(None) {
-            Locked::Foreign => self.lock_foreign(0),
-            _ => self.acquired_by(token),
-        }
-    }
-
-    #[inline(always)]
-    fn try_lock(&self) -> c_int {
-        let token = thread_id();
-        match self.lock_again(token, EBUSY) {
-            Some(result) => result,
-            None if self.raw.try_lock_contended(token) => self.acquired_by(token),
-            None => EBUSY,
-        }
-    }
-
-    /// # Safety
-    ///
-    /// `time` points to a timespec.
-    unsafe fn lock_until(&self, clock: Clock, time: *const timespec) -> c_int {
-        let token = thread_id();
-        if let Some(result) = self.lock_again(token, EDEADLK) {
-            return result;
-        }
-        if self.raw.try_lock_as(token) {
-            return self.acquired_by(token); // POSIX: no look at the time if the mutex can be had at once
-        }
-        // SAFETY: the caller's pointer.
-        let deadline = unsafe { time::deadline(clock, time) };
-        if deadline.is_none() {
-            return EINVAL;
-        }
-        match self.wait_for_turn(deadline) {
-            Locked::Acquired => self.acquired_by(token),
-            Locked::TimedOut => ETIMEDOUT,
-            // SAFETY: the caller's pointer.
-            Locked::Foreign => unsafe { self.lock_foreign_until(time::id(clock), time) },
-        }
-    }
-
-    #[inline(always)]
-    fn release(&self) -> c_int {
-        self.raw.unlock();
-        0
-    }
-
-    /// A recursive or error-checking mutex.
-    #[inline(always)]
-    fn unlock_owned(&self, token: u32) -> c_int {
-        if !self.is_owned_by(token) {
-            return EPERM;
-        }
-        let count = self.count().load(Relaxed).wrapping_sub(1);
-        self.count().store(count, Relaxed);
-        if count != 0 {
-            return 0;
-        }
-        self.owner().store(0, Relaxed);
-        self.release()
     }
 }
 
@@ -146,7 +149,7 @@ impl Mutex {
 ///
 /// As POSIX has it.
 #[inline(always)]
-pub unsafe fn lock(mutex: *mut pthread_mutex_t) -> c_int {
+pub(crate) unsafe extern "C" fn lock(mutex: *mut pthread_mutex_t) -> c_int {
     // SAFETY: the caller's mutex.
     let this = unsafe { Mutex::at(mutex) };
     let token = spinpark_linux::known_token();
@@ -178,13 +181,66 @@ unsafe fn lock_elsewhere(mutex: *mut pthread_mutex_t) -> c_int {
     unsafe { real::pthread_mutex_lock(mutex) }
 }
 
+impl Mutex {
+    #[inline(always)]
+    fn lock(&self, token: u32) -> c_int {
+        if self.raw.try_lock_as(token) {
+            return self.acquired_by(token);
+        }
+        match self.lock_again(token, EDEADLK) {
+            Some(result) => result,
+            None => self.lock_slow(token),
+        }
+    }
+
+    /// What an owner that locks again gets: `None` means that it waits for itself for ever, as POSIX has it.
+    #[inline(always)]
+    fn lock_again(&self, token: u32, busy: c_int) -> Option<c_int> {
+        let kind = self.kind();
+        if is_plain(kind) || !self.is_owned_by(token) {
+            return None;
+        }
+        if kind & TYPE == ERRORCHECK {
+            return Some(busy);
+        }
+        match self.count().load(Relaxed).checked_add(1) {
+            Some(count) => {
+                self.count().store(count, Relaxed);
+                Some(0)
+            }
+            None => Some(EAGAIN),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn lock_slow(&self, token: u32) -> c_int {
+        match self.wait_for_turn(None) {
+            Locked::Foreign => self.lock_foreign(0),
+            _ => self.acquired_by(token),
+        }
+    }
+
+    #[inline(never)] // for the drop-in's size
+    fn wait_for_turn(&self, deadline: Option<Deadline>) -> Locked {
+        leave::deferred(
+            || self.raw.lock_shared(deadline),
+            |locked| {
+                if let Locked::Acquired = locked {
+                    self.raw.unlock();
+                }
+            },
+        )
+    }
+}
+
 /// `pthread_mutex_trylock`: EBUSY, EAGAIN.
 ///
 /// # Safety
 ///
 /// As POSIX has it.
 #[inline(always)]
-pub unsafe fn try_lock(mutex: *mut pthread_mutex_t) -> c_int {
+pub(crate) unsafe extern "C" fn try_lock(mutex: *mut pthread_mutex_t) -> c_int {
     // SAFETY: the caller's mutex.
     let this = unsafe { Mutex::at(mutex) };
     if this.is_ours() {
@@ -199,7 +255,7 @@ pub unsafe fn try_lock(mutex: *mut pthread_mutex_t) -> c_int {
 /// # Safety
 ///
 /// As POSIX has it.
-pub unsafe fn timed_lock(mutex: *mut pthread_mutex_t, time: *const timespec) -> c_int {
+pub(crate) unsafe extern "C" fn timed_lock(mutex: *mut pthread_mutex_t, time: *const timespec) -> c_int {
     // SAFETY: the caller's mutex.
     let this = unsafe { Mutex::at(mutex) };
     if this.is_ours() {
@@ -215,16 +271,56 @@ pub unsafe fn timed_lock(mutex: *mut pthread_mutex_t, time: *const timespec) -> 
 /// # Safety
 ///
 /// As POSIX has it.
-pub unsafe fn clock_lock(mutex: *mut pthread_mutex_t, clock: clockid_t, time: *const timespec) -> c_int {
+pub(crate) unsafe extern "C" fn clock_lock(
+    mutex: *mut pthread_mutex_t,
+    clock: clockid_t,
+    time: *const timespec,
+) -> c_int {
     // SAFETY: the caller's mutex.
     let this = unsafe { Mutex::at(mutex) };
     if this.is_ours() {
-        let Some(clock) = time::clock(clock) else { return EINVAL };
+        let Some(clock) = clock_of(clock) else { return EINVAL };
         // SAFETY: the caller's timespec.
         return unsafe { this.lock_until(clock, time) };
     }
     // SAFETY: the caller's pointers.
     unsafe { real::pthread_mutex_clocklock(mutex, clock, time) }
+}
+
+impl Mutex {
+    #[inline(always)]
+    fn try_lock(&self) -> c_int {
+        let token = thread_id();
+        match self.lock_again(token, EBUSY) {
+            Some(result) => result,
+            None if self.raw.try_lock_contended(token) => self.acquired_by(token),
+            None => EBUSY,
+        }
+    }
+
+    /// # Safety
+    ///
+    /// `time` points to a timespec.
+    unsafe fn lock_until(&self, clock: Clock, time: *const timespec) -> c_int {
+        let token = thread_id();
+        if let Some(result) = self.lock_again(token, EDEADLK) {
+            return result;
+        }
+        if self.raw.try_lock_as(token) {
+            return self.acquired_by(token); // POSIX: no look at the time if the mutex can be had at once
+        }
+        // SAFETY: the caller's pointer.
+        let deadline = unsafe { deadline(clock, time) };
+        if deadline.is_none() {
+            return EINVAL;
+        }
+        match self.wait_for_turn(deadline) {
+            Locked::Acquired => self.acquired_by(token),
+            Locked::TimedOut => ETIMEDOUT,
+            // SAFETY: the caller's pointer.
+            Locked::Foreign => unsafe { self.lock_foreign_until(clock_id(clock), time) },
+        }
+    }
 }
 
 /// `pthread_mutex_unlock`: EPERM (recursive, error checking).
@@ -233,7 +329,7 @@ pub unsafe fn clock_lock(mutex: *mut pthread_mutex_t, clock: clockid_t, time: *c
 ///
 /// As POSIX has it.
 #[inline(always)]
-pub unsafe fn unlock(mutex: *mut pthread_mutex_t) -> c_int {
+pub(crate) unsafe extern "C" fn unlock(mutex: *mut pthread_mutex_t) -> c_int {
     // SAFETY: the caller's mutex.
     let this = unsafe { Mutex::at(mutex) };
     if this.kind() & (GLIBCS | TYPE) == 0 {
@@ -264,4 +360,168 @@ pub(crate) unsafe fn unlock_elsewhere(mutex: *mut pthread_mutex_t) -> c_int {
     }
     // SAFETY: the caller's mutex.
     unsafe { real::pthread_mutex_unlock(mutex) }
+}
+
+impl Mutex {
+    #[inline(always)]
+    fn release(&self) -> c_int {
+        self.raw.unlock();
+        0
+    }
+
+    /// A recursive or error-checking mutex.
+    #[inline(always)]
+    fn unlock_owned(&self, token: u32) -> c_int {
+        if !self.is_owned_by(token) {
+            return EPERM;
+        }
+        let count = self.count().load(Relaxed).wrapping_sub(1);
+        self.count().store(count, Relaxed);
+        if count != 0 {
+            return 0;
+        }
+        self.owner().store(0, Relaxed);
+        self.release()
+    }
+}
+
+// A wait on a condition variable releases the mutex, and takes it back.
+
+impl Mutex {
+    /// Before a wait on a condition variable: prepares the release of a mutex that is ours, however often it is held, and
+    /// returns how often beyond the first time, with which [`Mutex::hold_again`] restores it; or EPERM.
+    pub(crate) fn check_wait(&self) -> Result<u32, c_int> {
+        let mut depth = 0;
+        if !self.is_plain() {
+            if !self.is_owned_by(thread_id()) {
+                return Err(EPERM);
+            }
+            self.owner().store(0, Relaxed);
+            depth = self.count().load(Relaxed).wrapping_sub(1);
+            self.count().store(0, Relaxed);
+        }
+        self.count_waiter(1);
+        Ok(depth)
+    }
+
+    /// No read-modify-write: the calling thread holds the mutex. Not below 0: a program may initialise the mutex anew
+    /// meanwhile.
+    fn count_waiter(&self, change: i32) {
+        self.waiters().store(self.waiters().load(Relaxed).saturating_add_signed(change), Relaxed);
+    }
+
+    /// After the wait, with the mutex held again.
+    pub(crate) fn hold_again(&self, depth: u32) {
+        self.count_waiter(-1);
+        self.acquired_by(thread_id());
+        self.held_more_often(depth);
+    }
+
+    /// [`Mutex::hold_again`] of a mutex that is held by glibc's functions.
+    pub(crate) fn hold_foreign_again(&self, depth: u32) -> c_int {
+        let error = self.lock_foreign(depth);
+        self.count_waiter(-1);
+        error
+    }
+}
+
+/// `pthread_mutex_init`.
+///
+/// # Safety
+///
+/// As POSIX has it.
+pub(crate) unsafe extern "C" fn init(
+    mutex: *mut pthread_mutex_t,
+    attributes: *const pthread_mutexattr_t,
+) -> c_int {
+    if mode::ours() {
+        // Also what glibc's initialiser leaves, but for its own fields: it is not relied on to clear the rest.
+        // SAFETY: the caller's memory for an object; all zero is its static initialiser.
+        unsafe { mutex.write_bytes(0, 1) };
+        if attributes.is_null() {
+            return 0;
+        }
+    }
+    // SAFETY: the caller's pointers.
+    unsafe { real::pthread_mutex_init(mutex, attributes) }
+}
+
+/// A mutex that is normal or recursive. What is written is as good for glibc's functions as for ours.
+///
+/// # Safety
+///
+/// `mutex` is memory for a mutex.
+pub(crate) unsafe fn init_kind(mutex: *mut pthread_mutex_t, recursive: bool) {
+    // SAFETY: the caller's memory; all zero is a normal mutex.
+    unsafe { mutex.write_bytes(0, 1) };
+    if recursive {
+        // SAFETY: initialised just now.
+        unsafe { Mutex::at(mutex) }.kind_word().store(RECURSIVE, Relaxed);
+    }
+}
+
+/// `pthread_mutex_destroy`: EBUSY if it is held, or if a thread that waits on a condition variable will take it back (glibc's
+/// `__nusers` counts both). It stays good then.
+///
+/// # Safety
+///
+/// As POSIX has it.
+pub(crate) unsafe extern "C" fn destroy(mutex: *mut pthread_mutex_t) -> c_int {
+    // SAFETY: the caller's mutex.
+    let this = unsafe { Mutex::at(mutex) };
+    if !this.is_ours() {
+        // SAFETY: the caller's mutex.
+        return unsafe { real::pthread_mutex_destroy(mutex) };
+    }
+    if this.raw.is_locked() || this.waiters().load(Relaxed) != 0 {
+        return EBUSY;
+    }
+    this.kind_word().store(DESTROYED, Relaxed);
+    0
+}
+
+/// `pthread_mutex_consistent`: EINVAL unless robust, which is glibc's.
+///
+/// # Safety
+///
+/// As POSIX has it.
+pub(crate) unsafe extern "C" fn consistent(mutex: *mut pthread_mutex_t) -> c_int {
+    // SAFETY: the caller's mutex.
+    if unsafe { Mutex::at(mutex) }.is_ours() {
+        return EINVAL;
+    }
+    // SAFETY: the caller's mutex.
+    unsafe { real::pthread_mutex_consistent(mutex) }
+}
+
+/// `pthread_mutex_getprioceiling`: EINVAL unless priority-protected, which is glibc's.
+///
+/// # Safety
+///
+/// As POSIX has it.
+pub(crate) unsafe extern "C" fn get_prioceiling(mutex: *const pthread_mutex_t, ceiling: *mut c_int) -> c_int {
+    // SAFETY: the caller's mutex.
+    if unsafe { Mutex::at(mutex) }.is_ours() {
+        return EINVAL;
+    }
+    // SAFETY: the caller's pointers.
+    unsafe { real::pthread_mutex_getprioceiling(mutex, ceiling) }
+}
+
+/// `pthread_mutex_setprioceiling`: EINVAL unless priority-protected, which is glibc's.
+///
+/// # Safety
+///
+/// As POSIX has it.
+pub(crate) unsafe extern "C" fn set_prioceiling(
+    mutex: *mut pthread_mutex_t,
+    ceiling: c_int,
+    old: *mut c_int,
+) -> c_int {
+    // SAFETY: the caller's mutex.
+    if unsafe { Mutex::at(mutex) }.is_ours() {
+        return EINVAL;
+    }
+    // SAFETY: the caller's pointers.
+    unsafe { real::pthread_mutex_setprioceiling(mutex, ceiling, old) }
 }

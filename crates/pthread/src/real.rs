@@ -4,6 +4,7 @@
 //! needed: before glibc 2.34 a program may load libpthread later, and only for one of its libraries (`RTLD_LOCAL`).
 
 use core::ffi::{CStr, c_int, c_ulong, c_void};
+use core::hint::black_box;
 use core::mem;
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
@@ -15,7 +16,7 @@ use libc::{
 use spinpark_linux::{Library, Scope, lookup, lookup_version};
 
 /// A fork handler.
-pub type Handler = Option<unsafe extern "C" fn()>;
+pub(crate) type Handler = Option<unsafe extern "C" fn()>;
 
 /// Looks `name` up in the libraries after this one, and in a libpthread that they do not see; null if there is none.
 ///
@@ -47,7 +48,8 @@ pub(crate) fn any(name: &CStr) -> *mut c_void {
 fn find(only: Option<Name>) {
     let mut rest = NAMES.as_bytes();
     for (number, found) in FOUND.iter().enumerate() {
-        let Ok(name) = CStr::from_bytes_until_nul(rest) else { return };
+        // SAFETY: `NAMES` has a name with its zero for each element of `FOUND`.
+        let name = unsafe { CStr::from_ptr(rest.as_ptr().cast()) };
         rest = rest.get(name.count_bytes() + 1..).unwrap_or_default();
         if only.is_none_or(|only| only as usize == number) && found.load(Relaxed).is_null() {
             found.store(next(name), Relaxed);
@@ -73,7 +75,8 @@ pub(crate) fn address(name: Name) -> *mut c_void {
 
 /// Whether `function` is one of those that were found.
 pub(crate) fn is_one(function: *mut c_void) -> bool {
-    FOUND.iter().any(|found| found.load(Relaxed) == function)
+    // As a slice whose length is not known, so that the loop is not unrolled.
+    black_box(&FOUND[..]).iter().any(|found| found.load(Relaxed) == function)
 }
 
 /// Declares functions that call glibc's function of the same name, and names of other functions.

@@ -11,12 +11,13 @@ use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use libc::{EAGAIN, EBUSY, EDEADLK, EINVAL, EPERM, ETIMEDOUT};
 use libc::{clockid_t, pthread_rwlock_t, pthread_rwlockattr_t, timespec};
+use spinpark_linux::clock_of;
 use spinpark_locks::{Preference, RawRwLock};
 use spinpark_platform::{Clock, Deadline, Platform, Threads};
 
 use crate::fields::Linux;
 use crate::mode::Fast;
-use crate::{leave, mode, real, time};
+use crate::{leave, mode, real};
 
 /// `PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP`; the two other kinds both prefer readers in glibc.
 const PREFER_WRITERS: u32 = 2;
@@ -58,6 +59,13 @@ impl RwLock {
         self.is_private() && mode::fast() != Fast::Unsure
     }
 
+    /// [`Self::is_ours`], when what is known without a call did not do.
+    #[cold]
+    #[inline(never)]
+    fn is_found_ours(&self) -> bool {
+        self.is_ours()
+    }
+
     #[inline(always)]
     fn preference(&self) -> Preference {
         if self.flags.load(Relaxed) == PREFER_WRITERS { Preference::Writers } else { Preference::Readers }
@@ -77,7 +85,8 @@ impl RwLock {
     fn wait(&self, acquire: impl FnOnce() -> bool) -> bool {
         leave::deferred(acquire, |acquired| {
             if acquired {
-                self.unlock();
+                // SAFETY: this lock, which is held.
+                unsafe { unlock(core::ptr::from_ref(self).cast_mut().cast()) };
             }
         })
     }
@@ -133,11 +142,6 @@ impl RwLock {
             ETIMEDOUT
         }
     }
-
-    #[inline(always)]
-    fn unlock(&self) -> c_int {
-        if self.raw.unlock_any() { 0 } else { EPERM }
-    }
 }
 
 /// A deadline that was checked before anything else: glibc does that for read-write locks.
@@ -148,7 +152,7 @@ impl RwLock {
 unsafe fn deadline(clock: Option<Clock>, time: *const timespec) -> Result<Option<Deadline>, c_int> {
     let clock = clock.ok_or(EINVAL)?;
     // SAFETY: the caller's pointer.
-    unsafe { time::deadline(clock, time) }.ok_or(EINVAL).map(Some)
+    unsafe { spinpark_linux::deadline(clock, time) }.ok_or(EINVAL).map(Some)
 }
 
 /// `pthread_rwlock_init`.
@@ -156,7 +160,10 @@ unsafe fn deadline(clock: Option<Clock>, time: *const timespec) -> Result<Option
 /// # Safety
 ///
 /// As POSIX has it.
-pub unsafe fn init(rwlock: *mut pthread_rwlock_t, attributes: *const pthread_rwlockattr_t) -> c_int {
+pub(crate) unsafe extern "C" fn init(
+    rwlock: *mut pthread_rwlock_t,
+    attributes: *const pthread_rwlockattr_t,
+) -> c_int {
     if mode::ours() {
         // Also what glibc's initialiser leaves, but for its own fields: it is not relied on to clear the rest.
         // SAFETY: the caller's memory for an object; all zero is its static initialiser.
@@ -174,7 +181,7 @@ pub unsafe fn init(rwlock: *mut pthread_rwlock_t, attributes: *const pthread_rwl
 /// # Safety
 ///
 /// As POSIX has it.
-pub unsafe fn destroy(rwlock: *mut pthread_rwlock_t) -> c_int {
+pub(crate) unsafe extern "C" fn destroy(rwlock: *mut pthread_rwlock_t) -> c_int {
     // SAFETY: the caller's lock.
     if unsafe { RwLock::at(rwlock) }.is_ours() {
         return 0;
@@ -193,7 +200,7 @@ macro_rules! calls {
         /// As POSIX has it.
         #[cold]
         #[inline(never)]
-        $vis unsafe fn $name(rwlock: *mut pthread_rwlock_t $(, $argument: $type)*) -> c_int {
+        $vis unsafe extern "C" fn $name(rwlock: *mut pthread_rwlock_t $(, $argument: $type)*) -> c_int {
             // SAFETY: the caller's lock.
             let $this = unsafe { RwLock::at(rwlock) };
             if $this.is_ours() {
@@ -210,8 +217,7 @@ macro_rules! calls {
 /// # Safety
 ///
 /// As POSIX has it.
-#[inline(always)]
-pub unsafe fn read(rwlock: *mut pthread_rwlock_t) -> c_int {
+pub(crate) unsafe extern "C" fn read(rwlock: *mut pthread_rwlock_t) -> c_int {
     // SAFETY: the caller's lock.
     let this = unsafe { RwLock::at(rwlock) };
     if this.is_known_ours() && this.raw.try_read_simply(this.preference()) {
@@ -226,8 +232,7 @@ pub unsafe fn read(rwlock: *mut pthread_rwlock_t) -> c_int {
 /// # Safety
 ///
 /// As POSIX has it.
-#[inline(always)]
-pub unsafe fn write(rwlock: *mut pthread_rwlock_t) -> c_int {
+pub(crate) unsafe extern "C" fn write(rwlock: *mut pthread_rwlock_t) -> c_int {
     // SAFETY: the caller's lock.
     let this = unsafe { RwLock::at(rwlock) };
     let token = spinpark_linux::known_token();
@@ -243,24 +248,24 @@ pub unsafe fn write(rwlock: *mut pthread_rwlock_t) -> c_int {
 /// # Safety
 ///
 /// As POSIX has it.
-#[inline(always)]
-pub unsafe fn unlock(rwlock: *mut pthread_rwlock_t) -> c_int {
+pub(crate) unsafe extern "C" fn unlock(rwlock: *mut pthread_rwlock_t) -> c_int {
     // SAFETY: the caller's lock.
     let this = unsafe { RwLock::at(rwlock) };
-    if this.is_known_ours() {
-        return this.unlock();
+    // One place for both, for the drop-in's size: what follows is inlined.
+    if this.is_known_ours() || this.is_found_ours() {
+        return if this.raw.unlock_any() { 0 } else { EPERM };
     }
     // SAFETY: the caller's lock.
-    unsafe { unlock_elsewhere(rwlock) }
+    unsafe { real::pthread_rwlock_unlock(rwlock) }
 }
 
 calls! {
     /// [`read`], when its short way did not do.
     read_elsewhere(this) => this.read_slow(None), pthread_rwlock_rdlock;
     /// `pthread_rwlock_tryrdlock`: EBUSY, EAGAIN.
-    pub try_read(this) => this.try_read(), pthread_rwlock_tryrdlock;
+    pub(crate) try_read(this) => this.try_read(), pthread_rwlock_tryrdlock;
     /// `pthread_rwlock_timedrdlock`: on the realtime clock; ETIMEDOUT, EINVAL, EDEADLK, EAGAIN.
-    pub timed_read(this, time: *const timespec) =>
+    pub(crate) timed_read(this, time: *const timespec) =>
         // SAFETY: the caller's timespec.
         match unsafe { deadline(Some(Clock::Realtime), time) } {
             Ok(_) if this.try_read() == 0 => 0,
@@ -268,9 +273,9 @@ calls! {
             Err(error) => error,
         }, pthread_rwlock_timedrdlock;
     /// `pthread_rwlock_clockrdlock`: as `pthread_rwlock_timedrdlock`, on either clock.
-    pub clock_read(this, clock: clockid_t, time: *const timespec) =>
+    pub(crate) clock_read(this, clock: clockid_t, time: *const timespec) =>
         // SAFETY: the caller's timespec.
-        match unsafe { deadline(time::clock(clock), time) } {
+        match unsafe { deadline(clock_of(clock), time) } {
             Ok(_) if this.try_read() == 0 => 0,
             Ok(deadline) => this.read_slow(deadline),
             Err(error) => error,
@@ -278,9 +283,9 @@ calls! {
     /// [`write()`], when its short way did not do.
     write_elsewhere(this) => this.write(), pthread_rwlock_wrlock;
     /// `pthread_rwlock_trywrlock`: EBUSY.
-    pub try_write(this) => this.try_write(), pthread_rwlock_trywrlock;
+    pub(crate) try_write(this) => this.try_write(), pthread_rwlock_trywrlock;
     /// `pthread_rwlock_timedwrlock`: on the realtime clock; ETIMEDOUT, EINVAL, EDEADLK.
-    pub timed_write(this, time: *const timespec) =>
+    pub(crate) timed_write(this, time: *const timespec) =>
         // SAFETY: the caller's timespec.
         match unsafe { deadline(Some(Clock::Realtime), time) } {
             Ok(_) if this.try_write() == 0 => 0,
@@ -288,13 +293,11 @@ calls! {
             Err(error) => error,
         }, pthread_rwlock_timedwrlock;
     /// `pthread_rwlock_clockwrlock`: as `pthread_rwlock_timedwrlock`, on either clock.
-    pub clock_write(this, clock: clockid_t, time: *const timespec) =>
+    pub(crate) clock_write(this, clock: clockid_t, time: *const timespec) =>
         // SAFETY: the caller's timespec.
-        match unsafe { deadline(time::clock(clock), time) } {
+        match unsafe { deadline(clock_of(clock), time) } {
             Ok(_) if this.try_write() == 0 => 0,
             Ok(deadline) => this.write_slow(deadline),
             Err(error) => error,
         }, pthread_rwlock_clockwrlock;
-    /// [`unlock`], when its short way did not do.
-    unlock_elsewhere(this) => this.unlock(), pthread_rwlock_unlock;
 }

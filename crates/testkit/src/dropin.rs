@@ -15,7 +15,7 @@ pub fn workspace_root() -> &'static Path {
     })
 }
 
-/// The drop-in under test: the file that `SPINPARK_PRELOAD` names, else the release build of `spinpark-preload`,
+/// The drop-in under test: the file that `SPINPARK_PRELOAD` names, else the release build of `spinpark-pthread`,
 /// made on the first call. Cargo makes concurrent test processes wait for each other here, and an up-to-date build
 /// costs a fraction of a second.
 ///
@@ -23,7 +23,7 @@ pub fn workspace_root() -> &'static Path {
 /// If the build fails, or if `SPINPARK_PRELOAD` names no file.
 pub fn dropin() -> &'static Path {
     static DROPIN: OnceLock<PathBuf> = OnceLock::new();
-    DROPIN.get_or_init(|| named_or_built("SPINPARK_PRELOAD", "spinpark-preload"))
+    DROPIN.get_or_init(|| named_or_built("SPINPARK_PRELOAD", "spinpark-pthread"))
 }
 
 /// The recorder under test: the file that `SPINPARK_PROFILER` names, else the release build of `spinpark-profiler`.

@@ -11,10 +11,9 @@ pub const LAYERS: &[(&str, u32)] = &[
     ("spinpark-linux", 1),
     ("spinpark-recorder", 2),
     ("spinpark", 3),
-    ("spinpark-pthread", 3),
     ("spinpark-sim", 3),
     ("spinpark-verify", 4),
-    ("spinpark-preload", 4),
+    ("spinpark-pthread", 4),
     ("spinpark-profiler", 4),
     // It carries the two above: its build script builds them, so cargo knows no edge.
     ("spinpark-libraries", 4),

@@ -216,12 +216,35 @@ mod slow_path;
 mod wake_pass;
 
 pub(crate) use midpath::has_cpus_to_spare;
-pub(crate) use slow_path::Outcome;
 
 use spinpark_platform::{AtomicU32, Ordering::Relaxed, Platform};
 
 use crate::queue::{Ask, Owner, WaitQueue};
 use crate::word;
+
+/// How an attempt to acquire ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// The lock is held.
+    Acquired,
+    /// The deadline passed.
+    TimedOut,
+    /// Readers may be in slots, and the lock is wanted alone: the thread that wants it revokes the bias and tries again (G3 in
+    /// [`bias`](crate::bias)).
+    Biased,
+    /// X1: other code has written the word. The lock is not held, and the thread is not in its queue.
+    Foreign,
+}
+
+impl Outcome {
+    fn of(acquired: bool) -> Self {
+        if acquired {
+            Self::Acquired
+        } else {
+            Self::TimedOut
+        }
+    }
+}
 
 /// A lock word with its queue: all state of a mutex or a read-write lock, 16 bytes.
 #[repr(transparent)]

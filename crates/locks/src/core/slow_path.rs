@@ -36,35 +36,11 @@ use spinpark_platform::{
 
 use super::midpath::{has_cpus_to_spare, has_no_cpu_to_spare, Polls, Spun};
 use super::wake_pass::WakePass;
-use super::LockCore;
+use super::{LockCore, Outcome};
 use crate::queue::{Ask, EarlyWake, Notice, Owner, QueueGuard, WaitNode};
 use crate::word::{self, Announced, Release, Want};
 
 // ---- the wait, from the first spin to the last wake-up
-
-/// How an attempt to acquire ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
-    /// The lock is held.
-    Acquired,
-    /// The deadline passed.
-    TimedOut,
-    /// Readers may be in slots, and the lock is wanted alone: the thread that wants it revokes the bias and tries again (G3 in
-    /// [`bias`](crate::bias)).
-    Biased,
-    /// X1: other code has written the word. The lock is not held, and the thread is not in its queue.
-    Foreign,
-}
-
-impl Outcome {
-    fn of(acquired: bool) -> Self {
-        if acquired {
-            Self::Acquired
-        } else {
-            Self::TimedOut
-        }
-    }
-}
 
 fn is_past<P: Platform>(deadline: Option<Deadline>) -> bool {
     deadline.is_some_and(|deadline| deadline.left::<P>() == 0)

@@ -361,7 +361,7 @@ fn under_gdb() {
 /// gdb with the drop-in's script, on a program that holds locks: runs to `look_now`, prints these objects, goes on.
 fn shown_by_gdb(gdb: PathBuf, configuration: Configuration, names: &[&str]) -> String {
     let program = compile_c("posix/gdb_shows.c", &["-g"]);
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../preload/libspinpark_preload.so-gdb.py");
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../pthread/libspinpark_preload.so-gdb.py");
     let prints = names.iter().flat_map(|name| ["-ex".to_owned(), format!("print {name}")]);
     let outcome = Run::new(gdb)
         .args(["-nx", "-batch", "-ex", "set startup-with-shell off", "-ex"])
