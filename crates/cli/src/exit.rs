@@ -9,9 +9,9 @@ use spinpark_measure::executable::Blocker;
 use spinpark_measure::failure::RunError;
 use spinpark_measure::measure::End;
 
-/// The program under test failed, or did not print its number; or a bound does not hold, if that was asked.
+/// The program under test failed, or did not print its number; or a requested bound does not hold.
 pub(crate) const FAILED: u8 = 1;
-/// What was asked for cannot be done. clap exits with the same code.
+/// The request is invalid. clap exits with the same code.
 pub(crate) const BAD_INPUT: u8 = 2;
 /// Ctrl-C, as a shell reports it.
 pub(crate) const INTERRUPTED: u8 = 130;

@@ -1,4 +1,4 @@
-//! The progress bar: drawn between runs only, so that nothing of ours runs while a program is measured.
+//! The progress bar: drawn between runs only, so that this command is idle while a program is measured.
 
 use std::env;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,7 +10,7 @@ use spinpark_lockbench::locks::experiment::{Cell as CellOfLocks, CellObserver};
 use spinpark_measure::blocks::Plan;
 use spinpark_measure::measure::{Observer, Run};
 
-/// After so many runs, the time that they took says more than what was expected.
+/// From this number of runs on, the measured time replaces the expected one.
 const FEW_RUNS: f64 = 10.0;
 /// How finely a free bar moves.
 const FREE_STEPS: u64 = 1000;
@@ -32,7 +32,7 @@ struct Lines {
 }
 
 impl Lines {
-    /// Whether it is time for one, so many seconds after the start.
+    /// Whether the next line is due `elapsed` seconds after the start.
     fn is_due(&mut self, elapsed: f64) -> bool {
         const EVERY_S: f64 = 30.0;
         let is_due = elapsed - self.last >= EVERY_S;
@@ -44,7 +44,7 @@ impl Lines {
 }
 
 impl Progress {
-    /// A bar for `runs` runs, which are expected to take so many seconds.
+    /// A bar for `runs` runs, which are expected to take `expected` seconds.
     pub(crate) fn new(runs: usize, expected: Option<f64>) -> Self {
         let bar = ProgressBar::with_draw_target(Some(runs as u64), draw_target());
         let template = "{wide_bar} {pos}/{len} runs, {prefix}, now: {msg}";
@@ -84,8 +84,8 @@ impl Progress {
         Self { bar, start: Instant::now(), runs: 0, expected: Mutex::new(None), lines: Mutex::default() }
     }
 
-    /// Of a free bar: how far it is, from 0 to 1, and what stands beside it. If the bar is not shown, that is a line on
-    /// standard error every half minute.
+    /// Sets a free bar to `part`, from 0 to 1, with the label `what`. If the bar is not shown, a line goes to standard error
+    /// every 30 s.
     pub(crate) fn at(&self, part: f64, what: String) {
         let is_due = || {
             let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);

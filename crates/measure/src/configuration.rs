@@ -80,7 +80,7 @@ pub struct Environments {
 }
 
 impl Environments {
-    /// `inherited` is the user's own `LD_PRELOAD`; a drop-in of ours in it is dropped, or the baseline would not be one.
+    /// `inherited` is the user's own `LD_PRELOAD`; spinpark's drop-in is removed from it, or the baseline would not be one.
     #[must_use]
     pub fn new(preload: &Path, inherited: Option<OsString>, baseline: Baseline) -> Self {
         let inherited = without_drop_in(&inherited.unwrap_or_default());
@@ -143,7 +143,7 @@ pub fn prepend(preload: &Path, inherited: &OsStr) -> OsString {
     list
 }
 
-/// An `LD_PRELOAD` list without any library of ours.
+/// An `LD_PRELOAD` list without spinpark's libraries.
 #[must_use]
 pub fn without_drop_in(list: &OsStr) -> OsString {
     let others =

@@ -65,7 +65,7 @@ pub enum RunError {
         /// The end of its output.
         tail: Tail,
     },
-    /// A worker of ours did not report.
+    /// A worker process did not report.
     #[error("{cell}, configuration `{configuration}`: {what}{tail}")]
     Worker {
         /// Which workload at how many threads.

@@ -1,4 +1,4 @@
-//! What all HTML pages of ours share: one file that needs nothing else, no script, no font, no picture from elsewhere.
+//! What all HTML pages share: each is one file that loads no script, font or picture.
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::{Environment, Error, HtmlEscape, Value};

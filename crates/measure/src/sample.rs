@@ -15,7 +15,7 @@ pub struct Sample {
     pub involuntary_switches: u64,
     /// The largest resident set of a single process, in bytes.
     pub peak_bytes: u64,
-    /// The program's own number, if one was asked for.
+    /// The program's own number, if one was requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub printed: Option<f64>,
 }

@@ -34,7 +34,7 @@ pub enum Warning {
     Interrupted {
         /// Complete rounds.
         blocks: usize,
-        /// Rounds that were asked for.
+        /// Requested rounds.
         rounds: usize,
     },
     /// Not enough rounds for an interval.
@@ -198,10 +198,9 @@ impl fmt::Display for Warning {
                 f,
                 "A debug build is measured, and it is slow. Build with `cargo build --release`, and run that command."
             ),
-            Self::Oversubscribed { cpus } => write!(
-                f,
-                "Numbers marked * are more than the {cpus} CPUs: there, the scheduler is measured as well."
-            ),
+            Self::Oversubscribed { cpus } => {
+                write!(f, "* more threads than the {cpus} CPUs: includes scheduling.")
+            }
             Self::FewOperations { cells } => write!(
                 f,
                 "Fewer than {FEW_OPERATIONS} operations in a run ({}): use a longer --duration there.",

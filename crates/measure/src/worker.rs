@@ -1,4 +1,4 @@
-//! Worker processes of ours: what they report, or in words why they do not.
+//! Worker processes: their reports, or a message that says why there is none.
 
 use std::process::Command;
 use std::time::Duration;

@@ -69,7 +69,7 @@ pub(super) struct Bar {
 }
 
 impl Bar {
-    /// For so many rounds.
+    /// A bar for `rounds` rounds of all measurements.
     pub(super) fn new(rounds: usize, interrupt: Arc<Interrupt>) -> Self {
         Self { progress: Progress::new(rounds * Measure::ALL.len(), None), is_first: true, interrupt }
     }

@@ -56,7 +56,7 @@ fn reported(
     let mut report = report.context("cannot create a temporary file; is TMPDIR writable?")?;
     // The drop-in's lines fit into the block that this takes: on a full disk they would be lost without a word.
     report.write_all(b"spinpark\n").and_then(|()| report.as_file().sync_data()).with_context(|| {
-        format!("cannot write to {}; set TMPDIR to a directory with room", report.path().display())
+        format!("cannot write to {}; set TMPDIR to a directory with free space", report.path().display())
     })?;
     let (sample, output) = launcher.run(configuration, 0, Some(report.path()))?;
     Ok((sample, Usage::read(report.path())?, output))

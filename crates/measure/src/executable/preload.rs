@@ -92,7 +92,7 @@ pub enum DropInError {
     #[error(
         "the {library} needs {needed}, which is not installed here: no program could start with it\nIt is a part of glibc (Debian: libc6); install it, or copy it into this root directory"
     )]
-    Needs {
+    Missing {
         /// Which.
         library: Library,
         /// What is missing.
@@ -167,7 +167,7 @@ impl DropIn {
         if self.machine == program {
             let missing = self.needed.iter().find(|name| !can_be_loaded(name));
             return missing.map_or(Ok(()), |missing| {
-                Err(DropInError::Needs { library: self.library, needed: missing.clone() })
+                Err(DropInError::Missing { library: self.library, needed: missing.clone() })
             });
         }
         Err(DropInError::Architecture {

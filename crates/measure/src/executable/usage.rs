@@ -36,7 +36,7 @@ pub enum NoUse {
         "the drop-in was not loaded into the program: it, or the programs that it starts, ignores LD_PRELOAD\nThere is nothing to compare. Statically linked and setuid programs do so; also see that nothing resets the environment{0}"
     )]
     NotLoaded(Tail),
-    /// It was loaded in vain.
+    /// It was loaded, but the program called none of its functions.
     #[error(
         "the program uses no pthread locks (no mutex, rwlock or condition variable was touched in the whole run)\nThere is nothing to compare. Programs with locks of their own do not change: Go, Rust's std::sync, Java's synchronized; for Rust, use the spinpark crate"
     )]

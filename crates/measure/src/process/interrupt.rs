@@ -24,7 +24,7 @@ impl Interrupt {
         Ok(Self { requested: AtomicBool::new(false), event })
     }
 
-    /// Asks all threads to stop. It stays asked.
+    /// Asks all threads to stop, for good.
     pub fn request(&self) {
         self.requested.store(true, Ordering::Relaxed);
         // Cannot fail: the counter is far from its limit. The write also orders the store for threads that poll.

@@ -1,7 +1,7 @@
 //! One process, from start to end, and what it cost.
 //!
 //! The whole wait happens in one thread with one `poll` over the child's output, its pidfd and the interrupt: no thread
-//! of ours runs while a program is measured, except to move its output out of the pipe.
+//! of this process runs while a program is measured, except to move its output out of the pipe.
 //!
 //! Every child leads a process group of its own, gets `SIGKILL` when we die, and takes its group along when it ends: the
 //! next run starts on a clean machine.
@@ -121,7 +121,7 @@ pub fn as_inherited(command: &mut Command) {
     unsafe { command.pre_exec(inherited::restore) };
 }
 
-/// Lets the process of `command` be killed if the thread that starts it ends: a SIGKILL cannot be passed on.
+/// Lets the process of `command` be killed if the thread that starts it ends: a SIGKILL cannot be forwarded.
 pub fn with_parent(command: &mut Command) {
     // SAFETY: the closure runs between fork and exec and only makes a system call: no allocation, no lock.
     unsafe { command.pre_exec(die_with_parent) };

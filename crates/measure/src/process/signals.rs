@@ -1,4 +1,4 @@
-//! Signals to a command that stands in for a program: taken in one place, and passed on.
+//! Signals to a command that stands in for a program: taken in one place, and forwarded.
 //!
 //! A supervisor knows the process that it started, the command, and sends its signals there. Each reaches the program as
 //! itself, with its value if it was queued with one. What the terminal sends (Ctrl-C, Ctrl-\, Ctrl-Z, a hang-up, a new
@@ -110,7 +110,7 @@ impl Signal {
     pub fn is_for(&self, program: u32) -> bool {
         let is_news_of_a_child =
             self.number == libc::SIGCHLD && self.code > 0 && self.code != libc::SI_KERNEL;
-        // A write of ours to a closed pipe raises SIGPIPE here, blocked as it is.
+        // A write by this process to a closed pipe raises SIGPIPE here, blocked as it is.
         !is_news_of_a_child
             && !self.is_from_terminal()
             && self.sender != process::id()
@@ -134,7 +134,7 @@ impl Signal {
         const { assert!(size_of::<Queued>() == size_of::<libc::siginfo_t>()) };
         let Self { number, code, sender, value } = *self;
         let queued = Queued { number, error: 0, code, padding: 0, sender, user: 0, value, rest: [0; 12] };
-        // Only a queued signal may be passed on with its origin; others come from us.
+        // Only a queued signal may be forwarded with its origin; others come from this process.
         let info = if code == libc::SI_QUEUE { &raw const queued } else { std::ptr::null() };
         // SAFETY: the structure is as large and laid out as the kernel reads it, or null.
         unsafe { libc::syscall(libc::SYS_pidfd_send_signal, pidfd.as_raw_fd(), number, info, 0) };

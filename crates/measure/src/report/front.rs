@@ -1,7 +1,7 @@
-//! Throughput beside CPU time, over all cells of a plane: what each lock costs, and which ones no other beats in both.
+//! Throughput and CPU time, over all cells of a plane: what each lock costs, and which ones no other beats in both.
 //!
-//! Those are the Pareto front: a program that has CPUs to spare takes its fast end, one that shares them its cheap end. A lock that
-//! is not on it has another beside it that does more for less.
+//! Those are the Pareto front: a program that has CPUs to spare takes its fast end, one that shares them its cheap end. For a lock
+//! that is not on it, another lock has more throughput at less CPU time.
 
 use serde::{Deserialize, Serialize};
 
@@ -27,7 +27,7 @@ impl Entry<'_> {
     }
 }
 
-/// CPU time an operation beside that of others in the same cell.
+/// CPU time an operation, relative to others in the same cell.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Price {
     /// ÷ that of the lock with the highest throughput.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::environment::Environment;
 
-/// What was asked for, and where. In a document, its fields stand beside those of the record.
+/// The request and the machine. In a document, its fields are on one level with those of the record.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Head {
     /// Which kind of document.
@@ -15,7 +15,7 @@ pub struct Head {
     pub end: String,
     /// The command line.
     pub command: String,
-    /// Rounds that were asked for.
+    /// Requested rounds.
     pub rounds: usize,
     /// Length of a counted phase, and of a timed one, in milliseconds; 0 if there is none.
     pub millis: u64,

@@ -104,7 +104,7 @@ pub struct Document<'a> {
 /// How a comparison was measured.
 #[derive(Debug, Serialize)]
 pub struct Settings<'a> {
-    /// Blocks that were asked for.
+    /// Requested blocks.
     pub rounds: usize,
     /// Decides the order of runs, the padding of the environment, and the intervals.
     pub seed: u64,
@@ -208,7 +208,7 @@ impl To {
         let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         match old {
             Some(file) if !file.metadata()?.is_file() => Ok(Self::InPlace(file)),
-            old => match (Self::try_beside(&target), old) {
+            old => match (Self::try_temporary(&target), old) {
                 (Ok(()), _) => Ok(Self::Replace(target)),
                 (Err(_), Some(file)) => Ok(Self::InPlace(file)),
                 (Err(error), None) => Err(error),
@@ -217,17 +217,17 @@ impl To {
     }
 
     /// Where the new contents are before they take the place of the old ones.
-    fn beside(target: &Path) -> PathBuf {
+    fn temporary(target: &Path) -> PathBuf {
         let mut name = OsString::from(".");
         name.push(target.file_name().unwrap_or_default());
         name.push(format!(".{}.new", std::process::id()));
         target.with_file_name(name)
     }
 
-    fn try_beside(target: &Path) -> io::Result<()> {
-        let beside = Self::beside(target);
-        File::create(&beside)?;
-        std::fs::remove_file(beside)
+    fn try_temporary(target: &Path) -> io::Result<()> {
+        let temporary = Self::temporary(target);
+        File::create(&temporary)?;
+        std::fs::remove_file(temporary)
     }
 
     fn write(&self, text: &str) -> io::Result<()> {
@@ -244,23 +244,23 @@ impl To {
                 write_to(file, text)
             }
             Self::Replace(target) => {
-                let beside = Self::beside(target);
-                let replaced = Self::replace(target, &beside, text);
+                let temporary = Self::temporary(target);
+                let replaced = Self::replace(target, &temporary, text);
                 if replaced.is_err() {
-                    let _ = std::fs::remove_file(&beside);
+                    let _ = std::fs::remove_file(&temporary);
                 }
                 replaced
             }
         }
     }
 
-    fn replace(target: &Path, beside: &Path, text: &str) -> io::Result<()> {
-        let file = File::create(beside)?;
+    fn replace(target: &Path, temporary: &Path, text: &str) -> io::Result<()> {
+        let file = File::create(temporary)?;
         if let Ok(old) = target.metadata() {
             file.set_permissions(old.permissions())?;
         }
         write_to(&file, text)?;
-        std::fs::rename(beside, target)
+        std::fs::rename(temporary, target)
     }
 }
 
@@ -284,7 +284,7 @@ mod tests {
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "old and rather long");
         Output::open(&path).unwrap().write(&[1]).unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "[\n  1\n]\n");
-        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1, "nothing beside it");
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1, "no other file");
     }
 
     #[test]
@@ -301,7 +301,7 @@ mod tests {
         assert!(link.symlink_metadata().unwrap().is_symlink());
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "new\n");
         assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o640);
-        assert_eq!(io::read_to_string(old).unwrap(), "old", "who has it open reads on");
+        assert_eq!(io::read_to_string(old).unwrap(), "old", "an open descriptor keeps the old contents");
         Output::open(Path::new("/dev/null")).unwrap().write_plain("new").unwrap();
     }
 

@@ -115,10 +115,10 @@ pub fn text(table: &Table) -> String {
     table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
 }
 
-/// Whether columns of these widths have room.
+/// Whether columns of these widths fit.
 fn is_wide_enough(table: &Table, widths: &[usize]) -> bool {
-    let room = table.width().map_or(usize::MAX, usize::from);
-    widths.iter().sum::<usize>() + widths.len() < room
+    let available = table.width().map_or(usize::MAX, usize::from);
+    widths.iter().sum::<usize>() + widths.len() < available
 }
 
 /// Whether nothing has to be broken.
@@ -133,20 +133,20 @@ pub fn length(text: &str) -> usize {
 
 /// Breaks the names in the first column, so that the table fits: the blanks of each column then, and the widths.
 fn with_broken_names(table: &mut Table) -> Option<(u16, Vec<usize>)> {
-    let room = table.width().map_or(usize::MAX, usize::from);
+    let available = table.width().map_or(usize::MAX, usize::from);
     let mut widths = least_widths(table, 1, 12);
     let others: usize = widths.iter().skip(1).sum();
     let mut broken = table.clone();
-    widths[0] = break_names(&mut broken, room.saturating_sub(others + widths.len() + 2)) + 1;
+    widths[0] = break_names(&mut broken, available.saturating_sub(others + widths.len() + 2)) + 1;
     is_wide_enough(&broken, &widths).then(|| {
         *table = broken;
         (1, widths)
     })
 }
 
-/// Breaks what stands in the first column so that it takes `room` columns, if it has hyphens where that is possible; what it
+/// Breaks what stands in the first column so that it takes `available` columns, if it has hyphens where that is possible; what it
 /// takes.
-fn break_names(table: &mut Table, room: usize) -> usize {
+fn break_names(table: &mut Table, available: usize) -> usize {
     let mut widest = 0;
     for row in table.row_iter_mut() {
         let mut cells: Vec<Cell> = row.cell_iter().cloned().collect();
@@ -154,7 +154,7 @@ fn break_names(table: &mut Table, room: usize) -> usize {
         let mut lines = vec![String::new()];
         for part in first.content().split_inclusive(['-', '+', '_', '=', ' ']) {
             let line = lines.last_mut().expect("there is one");
-            if !line.is_empty() && line.chars().count() + part.trim_end().chars().count() > room {
+            if !line.is_empty() && line.chars().count() + part.trim_end().chars().count() > available {
                 lines.push(String::from(part));
             } else {
                 *line += part;

@@ -38,7 +38,7 @@ pub(crate) struct Request {
     /// The command line, as a shell would take it.
     pub(crate) command: String,
     pub(super) say: Say,
-    /// What is not as it was asked for.
+    /// Deviations from the request.
     pub(super) notes: Vec<String>,
     own: PathBuf,
     drop_in: Option<DropIn>,
@@ -196,8 +196,8 @@ impl Request {
     }
 }
 
-/// How late the timing thread wakes up twice among so many threads, in seconds: a turn of the scheduler for each
-/// of those before it on its CPU.
+/// How late the timing thread is after two wake-ups among `threads` threads, in seconds: one time slice for each
+/// thread before it on its CPU.
 pub(super) fn wake_ups_s(threads: usize) -> f64 {
     const TURN_S: f64 = 0.002;
     const MOST_S: f64 = 0.05;

@@ -1,7 +1,7 @@
 //! What recording costs, without running the program again: what the recorder measured of itself, and for what is too short
 //! to be timed the cost of an event × events.
 //!
-//! The cost of such an event is measured on this machine, with the recorder in front of the same locks: a process of ours locks
+//! The cost of such an event is measured on this machine, with the recorder in front of the same locks: a worker process locks
 //! a mutex that no thread has waited for, and one that has been waited for, faster than that is recorded. What that takes with
 //! the recorder, less what it takes without it, is the cost.
 

@@ -22,7 +22,7 @@ use spinpark_profile::units::time;
 use crate::cli::{DetailChoice, LocksChoice};
 use crate::libraries;
 
-/// How long a program may take to end after the command itself has asked it to (`--duration`, `top`).
+/// How long a program may take to end after the command itself has told it to (`--duration`, `top`).
 const GRACE: Duration = Duration::from_secs(10);
 
 /// A program, with what is put in front of it.
@@ -156,7 +156,7 @@ pub(crate) struct Running {
     has_ctrl_c: bool,
     /// Whether the command stopped because the program did.
     is_stopped: bool,
-    /// When the command asked it to end. A signal that was passed on asks for nothing.
+    /// When the command told it to end. A forwarded signal does not count.
     asked: Option<Instant>,
     /// Whether it had to be killed, because it did not end.
     killed: bool,
@@ -264,7 +264,7 @@ impl Running {
         self.child.id()
     }
 
-    /// Whether we asked it to end.
+    /// Whether the command told it to end.
     pub(crate) fn was_asked(&self) -> bool {
         self.asked.is_some()
     }

@@ -133,12 +133,12 @@ pub(crate) fn run(profile: &Profile) -> anyhow::Result<Exit> {
 fn why_nothing(error: &ReadError, launch: &Launch, directory: &Path) -> String {
     /// Less than a recording needs to begin.
     const LITTLE: u64 = 1 << 20;
-    let room = rustix::fs::statvfs(directory).map(|disk| disk.f_bavail.saturating_mul(disk.f_frsize));
+    let free = rustix::fs::statvfs(directory).map(|disk| disk.f_bavail.saturating_mul(disk.f_frsize));
     match error {
-        ReadError::Empty(_) if room.is_ok_and(|room| room < LITTLE) => format!(
-            "the disk of {} is full ({} KiB free). Name a directory with room with --output.",
+        ReadError::Empty(_) if free.is_ok_and(|free| free < LITTLE) => format!(
+            "the disk of {} is full ({} KiB free). Use --output to name a directory with free space.",
             directory.display(),
-            room.unwrap_or_default() >> 10
+            free.unwrap_or_default() >> 10
         ),
         ReadError::Empty(_) if launch.has_thread_sanitizer() => String::from(
             "the program is built with ThreadSanitizer, which would report the recorder's own memory accesses, so the recorder \

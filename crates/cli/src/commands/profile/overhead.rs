@@ -156,7 +156,7 @@ fn report(rounds: &[[f64; 6]], profile: &Profile, seed: u64) -> anyhow::Result<C
     cost.context("every detail is measured")
 }
 
-/// What a ratio means beside the noise.
+/// What a ratio means, given the noise.
 fn words(ratio: &Ratio, again: &Ratio, configuration: Configuration) -> &'static str {
     if configuration == Configuration::Again {
         return "the noise";

@@ -16,7 +16,7 @@ const NAME: &str = "spinpark-profile";
 /// So many are kept before some should be removed.
 const MOST: u32 = 1000;
 
-/// Makes a directory: `wanted`, or one with a name of ours that is not taken.
+/// Makes a directory: `wanted`, or one with a generated name that is not taken.
 ///
 /// # Errors
 ///

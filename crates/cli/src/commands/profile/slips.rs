@@ -1,5 +1,5 @@
-//! What may have been meant otherwise: options of ours after the program, which are the program's there; and the number of
-//! a process where a program is wanted.
+//! Likely slips: options of spinpark after the program, where they belong to the program, and a process ID in place of a
+//! program.
 
 use std::env;
 use std::ffi::OsString;
@@ -39,7 +39,7 @@ fn said<A: Args>(command: &str, program: &[OsString]) -> Option<String> {
         known.get_arguments().any(|argument| argument.get_long() == Some(name)).then(|| option.to_owned())
     };
     let (name, arguments) = program.split_first()?;
-    // What follows a `--` of the program's is no option of ours.
+    // After a `--`, all arguments are the program's.
     let words = arguments.iter().take_while(|word| *word != "--").filter_map(|word| word.to_str());
     let mut ours: Vec<String> = Vec::new();
     for option in words.filter_map(is_ours) {

@@ -199,7 +199,7 @@ fn implementations(
     names.iter().map(|name| not_recorded(parse(definitions, name)?)).collect()
 }
 
-/// The planes that are asked for. An option that no plane has is a slip.
+/// The requested planes. An option that applies to no plane is an error.
 fn planes(grid: &Grid, definition: &Definition) -> Result<Vec<Plane>, String> {
     once("--plane", &grid.planes)?;
     let chosen: Vec<&Plane> = match grid.planes.is_empty() {

@@ -16,7 +16,7 @@ use crate::libraries;
 use crate::progress::{Progress, about};
 use crate::say::Say;
 
-/// From so many rounds on, a run more of each cell is a small part of all.
+/// From this number of rounds on, an extra run of each cell is a small part of the total.
 const MANY_ROUNDS: usize = 4;
 
 /// What a workload needs that its cells do not say.

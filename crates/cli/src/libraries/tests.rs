@@ -9,46 +9,46 @@ use std::time::{Duration, SystemTime};
 
 use tempfile::TempDir;
 
-use crate::place::{Found, Origin, carried, installed};
-use crate::places::{Parent, Places};
-use crate::refusal::Refusal;
-use crate::{Library, NoPlace};
+use super::{
+    CARRIED, Carried, Found, INSTALLED, Place, WRITTEN, copy_to, find_carried, find_installed,
+    install_directories, is_version,
+};
 
-const LIBRARY: Library = Library { file: "libspinpark_test.so", content: b"\x7fELF and so on" };
+const LIBRARY: Carried =
+    Carried { file: "libspinpark_test.so", content: b"\x7fELF and so on", version: VERSION };
 const VERSION: &str = "1.2.3-0123456789abcdef";
 const NOBODY: u32 = 65534;
 
 /// An empty home, and the places in it.
 struct Home {
     directory: TempDir,
-    places: Places,
+    installed: Vec<PathBuf>,
+    private: Vec<Place>,
 }
 
 impl Home {
     fn new() -> Self {
         let directory = TempDir::new().unwrap();
         let root = directory.path().canonicalize().unwrap();
-        let parent = |path: &str, is_created, name: &str| Parent {
-            path: root.join(path),
-            is_created,
-            name: name.into(),
-        };
-        let private = vec![parent("cache", true, "spinpark"), parent("tmp", false, "spinpark-0")];
+        let private = vec![
+            Place { path: root.join("cache/spinpark"), creates_parent: true },
+            Place { path: root.join("tmp/spinpark-0"), creates_parent: false },
+        ];
         fs::create_dir_all(root.join("prefix/bin")).unwrap();
         fs::create_dir(root.join("tmp")).unwrap();
         mode(&root.join("tmp"), 0o1777);
         for directory in ["prefix", "prefix/bin"] {
             mode(&root.join(directory), 0o755);
         }
-        Self { directory, places: Places { command: root.join("prefix/bin/spinpark"), private } }
+        Self { directory, installed: install_directories(&root.join("prefix/bin/spinpark")), private }
     }
 
     fn path(&self, path: &str) -> PathBuf {
         self.directory.path().canonicalize().unwrap().join(path)
     }
 
-    fn find(&self) -> Result<Found, NoPlace> {
-        carried(LIBRARY, VERSION, &self.places)
+    fn find(&self) -> anyhow::Result<Found> {
+        find_carried(LIBRARY, &self.installed, &self.private)
     }
 
     /// The file that is found, which must have the content.
@@ -68,13 +68,21 @@ impl Home {
         self.path("cache/spinpark").join(VERSION)
     }
 
-    /// The cache is passed over for a reason that `is_expected`; the temporary directory has the file.
+    /// The cache is passed over because `path` has `problem`; the temporary directory has the file.
     #[track_caller]
-    fn passes_over(&self, is_expected: impl Fn(&Refusal) -> bool) {
+    fn passes_over(&self, path: &Path, problem: &str) {
         let found = self.found();
         assert_eq!(found.path, self.path("tmp/spinpark-0").join(VERSION).join(LIBRARY.file));
-        assert!(matches!(&found.refusals[..], [refusal] if is_expected(refusal)), "{found:?}");
+        assert_refused(&found, path, problem);
     }
+}
+
+/// One place was refused, for this reason.
+#[track_caller]
+fn assert_refused(found: &Found, path: &Path, problem: &str) {
+    let texts: Vec<_> = found.refusals.iter().map(|refusal| format!("{refusal:#}")).collect();
+    let start = format!("{}: {problem}", path.display());
+    assert!(matches!(&texts[..], [text] if text.starts_with(&start)), "{start}: {texts:?}");
 }
 
 fn mode(path: &Path, mode: u32) {
@@ -98,7 +106,7 @@ fn is_root() -> bool {
 fn written_once() {
     let home = Home::new();
     let found = home.found();
-    assert_eq!((found.path, found.origin), (home.usual(), Origin::Carried));
+    assert_eq!((found.path, found.origin), (home.usual(), WRITTEN));
     for private in ["cache", "cache/spinpark", VERSION] {
         let path = if private == VERSION { home.version() } else { home.path(private) };
         assert_eq!(fs::metadata(path).unwrap().mode() & 0o7777, 0o700, "{private}");
@@ -123,7 +131,7 @@ fn a_symbolic_link_in_place_of_our_directory() {
             mode(&home.path("cache/spinpark"), 0o700);
         }
         symlink(&elsewhere, &link).unwrap();
-        home.passes_over(|refusal| matches!(refusal, Refusal::NotADirectory(path) if *path == link));
+        home.passes_over(&link, "not a directory, or a symbolic link");
         assert_eq!(fs::read_dir(elsewhere).unwrap().count(), 0, "nothing was written through the link");
     }
 }
@@ -164,8 +172,7 @@ fn another_owner() {
         if !give_away(&home.path(given)) {
             return;
         }
-        let is_owner = |refusal: &Refusal| matches!(refusal, Refusal::Owner { owner: NOBODY, .. });
-        home.passes_over(is_owner);
+        home.passes_over(&home.path(given), &format!("belongs to user {NOBODY}"));
     }
     let home = Home::new();
     home.found();
@@ -186,11 +193,12 @@ fn another_mode() {
         let home = Home::new();
         home.found();
         mode(&home.path(path), bits);
-        home.passes_over(|refusal| match refusal {
-            Refusal::NotPrivate { mode, .. } => is_private && *mode == bits,
-            Refusal::Writable { mode, .. } => !is_private && *mode == bits,
-            _ => false,
-        });
+        let problem = if is_private {
+            format!("its mode is {bits:04o}, not 0700; run `chmod 700`")
+        } else {
+            format!("other users can write to it (mode {bits:04o})")
+        };
+        home.passes_over(&home.path(path), &problem);
     }
     let home = Home::new();
     home.found();
@@ -213,7 +221,7 @@ fn another_content() {
     home.found();
     fs::remove_file(home.usual()).unwrap();
     fs::create_dir(home.usual()).unwrap();
-    home.passes_over(|refusal| matches!(refusal, Refusal::System { .. }));
+    home.passes_over(&home.usual(), "Is a directory");
 }
 
 #[test]
@@ -238,7 +246,7 @@ fn another_user_in_a_shared_directory() {
         return;
     }
     let mut home = Home::new();
-    home.places.private.remove(0);
+    home.private.remove(0);
     mode(home.directory.path(), 0o755);
     // As it is without obstacles: nothing that the other user tries succeeds.
     let path = home.found().path;
@@ -276,29 +284,29 @@ fn installed_with_the_command() {
     fs::write(&beside, LIBRARY.content).unwrap();
     mode(&beside, 0o644);
     let found = home.found();
-    assert_eq!((found.path, found.origin), (beside.clone(), Origin::Installed));
+    assert_eq!((found.path, found.origin), (beside.clone(), INSTALLED));
     assert!(!home.path("cache").exists(), "nothing is written");
     // Through a link (a store of packages), the path is that of the file itself.
     symlink(&beside, home.path("prefix/bin").join(LIBRARY.file)).unwrap();
     assert_eq!(home.found().path, beside);
     fs::remove_file(home.path("prefix/bin").join(LIBRARY.file)).unwrap();
 
-    let is_passed_over = |is_expected: &dyn Fn(&Refusal) -> bool| {
+    let is_passed_over = |path: &Path, problem: &str| {
         let found = home.found();
-        assert_eq!((found.path, found.origin), (home.usual(), Origin::Carried));
-        assert!(matches!(&found.refusals[..], [refusal] if is_expected(refusal)), "{:?}", found.refusals);
+        assert_eq!((&found.path, found.origin), (&home.usual(), WRITTEN));
+        assert_refused(&found, path, problem);
     };
     mode(&beside, 0o666);
-    is_passed_over(&|refusal| matches!(refusal, Refusal::Writable { mode: 0o666, .. }));
+    is_passed_over(&beside, "other users can write to it (mode 0666)");
     mode(&beside, 0o644);
     mode(&home.path("prefix/lib"), 0o777);
-    is_passed_over(&|refusal| matches!(refusal, Refusal::Writable { mode: 0o777, .. }));
+    is_passed_over(&home.path("prefix/lib"), "other users can write to it (mode 0777)");
     mode(&home.path("prefix/lib"), 0o755);
     fs::write(&beside, "another version").unwrap();
-    is_passed_over(&|refusal| matches!(refusal, Refusal::Different(path) if *path == beside));
+    is_passed_over(&beside, "not the library of this command");
     fs::write(&beside, LIBRARY.content).unwrap();
     if give_away(&beside) {
-        is_passed_over(&|refusal| matches!(refusal, Refusal::Owner { owner: NOBODY, .. }));
+        is_passed_over(&beside, &format!("belongs to user {NOBODY}"));
     }
 }
 
@@ -306,26 +314,27 @@ fn installed_with_the_command() {
 #[test]
 fn nothing_is_carried() {
     let home = Home::new();
-    let error = installed(LIBRARY.file, &home.places).unwrap_err().to_string();
+    let error = find_installed(LIBRARY.file, &home.installed).unwrap_err().to_string();
     assert!(error.contains("cannot find libspinpark_test.so") && error.contains("lib/spinpark/"), "{error}");
     let beside = home.path("prefix/bin").join(LIBRARY.file);
     fs::write(&beside, "any").unwrap();
-    assert_eq!(installed(LIBRARY.file, &home.places).unwrap().path, beside);
+    assert_eq!(find_installed(LIBRARY.file, &home.installed).unwrap().path, beside);
 }
 
 #[test]
 fn no_place_at_all() {
     let mut home = Home::new();
-    home.places.private.clear();
+    home.private.clear();
     assert!(home.find().unwrap_err().to_string().contains("no directory is fit for libspinpark_test.so"));
     let missing = home.path("missing/cache");
-    home.places.private = vec![
-        Parent { path: missing, is_created: true, name: "spinpark".into() },
-        Parent { path: home.path("with blank"), is_created: true, name: "spinpark".into() },
+    home.private = vec![
+        Place { path: missing.join("spinpark"), creates_parent: true },
+        Place { path: home.path("with blank/spinpark"), creates_parent: true },
     ];
     let error = home.find().unwrap_err().to_string();
     assert!(error.contains("No such file or directory") && error.contains("without blanks"), "{error}");
     assert!(!home.path("missing").exists(), "a home that does not exist is not created");
+    assert!(!home.path("with blank").exists(), "nothing is created that LD_PRELOAD cannot name");
 }
 
 #[test]
@@ -339,7 +348,8 @@ fn versions_that_are_not_used_go() {
         File::open(path).unwrap().set_times(FileTimes::new().set_modified(time)).unwrap();
     };
     for (number, days) in [(0, 31), (1, 29), (2, 31)] {
-        carried(LIBRARY, &version(number), &home.places).unwrap();
+        find_carried(Carried { version: version(number).leak(), ..LIBRARY }, &home.installed, &home.private)
+            .unwrap();
         if number == 2 {
             fs::write(ours.join(version(number)).join("notes"), "mine").unwrap();
         }
@@ -369,19 +379,32 @@ fn versions_that_are_not_used_go() {
 
 #[test]
 fn what_the_command_carries() {
-    let Some(version) = crate::version() else {
+    if CARRIED.is_empty() {
         eprintln!("skipped: built with SPINPARK_LIBRARIES=none");
         return;
-    };
-    assert!(version.starts_with(env!("CARGO_PKG_VERSION")), "{version}");
+    }
+    let version = CARRIED[0].version;
+    assert!(version.starts_with(env!("CARGO_PKG_VERSION")) && is_version(version), "{version}");
     let directory = TempDir::new().unwrap();
-    let copies = crate::copy_to(&directory.path().join("new")).unwrap();
+    let copies = copy_to(&directory.path().join("new")).unwrap();
     let names: Vec<_> = copies.iter().map(|path| path.file_name().unwrap().to_str().unwrap()).collect();
     assert_eq!(names, ["libspinpark_preload.so", "libspinpark_profiler.so"]);
-    for (copy, library) in copies.iter().zip(crate::carried()) {
+    for (copy, library) in copies.iter().zip(CARRIED) {
         assert_eq!(fs::read(copy).unwrap(), library.content);
         assert!(library.content.starts_with(b"\x7fELF"));
     }
-    crate::copy_to(&directory.path().join("new")).unwrap();
+    copy_to(&directory.path().join("new")).unwrap();
     assert_eq!(fs::read_dir(directory.path().join("new")).unwrap().count(), 2);
+}
+
+#[test]
+fn an_installation() {
+    let expected = ["/usr/bin", "/usr/lib", "/usr/lib/spinpark"];
+    assert_eq!(install_directories("/usr/bin/spinpark".as_ref()), expected.map(PathBuf::from));
+}
+
+#[test]
+fn versions() {
+    assert!(is_version("0.1.0-0123456789abcdef") && is_version("0.2.0-rc-1-0123456789abcdef"));
+    assert!(!is_version("0.1.0") && !is_version("notes-0123456789abcdef") && !is_version("0.1.0-beef"));
 }
