@@ -33,7 +33,7 @@ fi
 
 step "book"
 if command -v mdbook > /dev/null; then
-    mdbook build docs
+    ci/book.sh
 else
     echo "skipped: mdbook is not installed (cargo install mdbook --locked)"
 fi

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The recipes "On a cluster" of docs/sim.md for real: a sweep by GNU parallel, and as a job array of Slurm, on a cluster of one
+# The recipes "In parts" of docs/sim.md for real: a sweep by GNU parallel, and as a job array of Slurm, on a cluster of one
 # node that lives in a temporary directory. The merged bytes must be those of the sweep in one go.
 #
 #   ci/slurm.sh [PATH/TO/spinpark]         default: the release build

@@ -1,5 +1,6 @@
-//! The pages `docs/reference/*.md`, one a command: rendered from the definitions of the command line, and for `bench` of the
-//! implementations; compared with the committed ones. `SPINPARK_WRITE_REFERENCE=1 cargo test -p spinpark-cli reference` writes them anew.
+//! The book's pages of commands and options, one a command: rendered from the definitions of the command line, and for `bench` of the
+//! implementations. They are not in the repository: ci/book.sh writes them
+//! (`SPINPARK_WRITE_REFERENCE=1 cargo test -p spinpark-cli reference`).
 
 use std::fs;
 use std::path::PathBuf;
@@ -14,15 +15,10 @@ use super::documentation::public;
 /// Pages of more than one command: their name, their title, and the commands that they have.
 const SHARED: [(&str, &str, &[&str]); 1] =
     [("more", "`spinpark libraries`, `completions`, `man`", &["libraries", "completions", "man"])];
-const HEAD: &str = "<!-- Generated from the definitions of `--help`. Change those, then write this page anew:\n     \
-                    SPINPARK_WRITE_REFERENCE=1 cargo test -p spinpark-cli reference -->\n";
+const HEAD: &str = "<!-- Generated from the definitions of `--help` by ci/book.sh. Change those. -->\n";
 
 fn docs() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs")
-}
-
-fn directory() -> PathBuf {
-    docs().join("reference")
 }
 
 /// The page that explains a command: the generated ones only list.
@@ -175,39 +171,64 @@ fn escape(text: &str) -> String {
         .collect()
 }
 
-#[test]
-fn reference_pages_are_those_of_the_definitions() {
-    let write = std::env::var_os("SPINPARK_WRITE_REFERENCE").is_some();
-    let pages = pages();
-    let mut differing = Vec::new();
-    for (file, page) in &pages {
-        let path = directory().join(file);
-        if write {
-            fs::create_dir_all(directory()).expect("the pages' directory can be made");
-            fs::write(&path, page).expect("the page can be written");
-        } else if fs::read_to_string(&path).unwrap_or_default() != *page {
-            differing.push(file);
-        }
-    }
-    let committed = fs::read_dir(directory()).expect("there are pages");
-    let committed: Vec<String> =
-        committed.map(|entry| entry.expect("readable").file_name().to_string_lossy().into_owned()).collect();
-    let left: Vec<&String> =
-        committed.iter().filter(|name| pages.iter().all(|(file, _)| file != *name)).collect();
-    assert!(
-        differing.is_empty() && left.is_empty(),
-        "pages that differ from --help: {differing:?}; pages without a command: {left:?}. \
-         SPINPARK_WRITE_REFERENCE=1 cargo test -p spinpark-cli reference writes them"
-    );
+/// The commands of a page.
+fn commands_of(file: &str) -> Vec<&str> {
+    let name = file.trim_end_matches(".md");
+    SHARED.iter().find(|(shared, ..)| *shared == name).map_or(vec![name], |(.., names)| names.to_vec())
 }
 
 #[test]
-fn every_page_is_in_the_summary() {
+fn every_page_has_its_commands() {
+    for (file, page) in pages() {
+        for name in commands_of(&file) {
+            assert!(
+                page.contains(&format!("# `spinpark {name}`\n")),
+                "{file}: no heading for {name}\n{page}"
+            );
+            assert!(
+                page.contains(&format!("```text\nspinpark {name}")),
+                "{file}: no usage of {name}\n{page}"
+            );
+        }
+    }
+}
+
+/// ci/links.sh does not see these pages: they are not in the repository.
+#[test]
+fn links_lead_to_pages_of_the_book() {
+    for (file, page) in pages() {
+        for link in page.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let target = link.strip_prefix("../").map(|target| docs().join(target));
+            assert!(target.is_some_and(|target| target.is_file()), "{file}: broken link {link}");
+        }
+    }
+}
+
+#[test]
+fn the_summary_has_a_line_for_each_page() {
     let summary = fs::read_to_string(docs().join("SUMMARY.md")).expect("the book has a summary");
-    for (file, _) in pages() {
-        assert!(
-            summary.contains(&format!("(reference/{file})")),
-            "docs/SUMMARY.md has no line for reference/{file}"
-        );
+    let listed = summary.split("](reference/").skip(1).filter_map(|rest| rest.split(')').next());
+    let mut listed: Vec<&str> = listed.collect();
+    let pages = pages();
+    let mut rendered: Vec<&str> = pages.iter().map(|(file, _)| file.as_str()).collect();
+    listed.sort_unstable();
+    rendered.sort_unstable();
+    assert_eq!(listed, rendered, "lines of docs/SUMMARY.md (left), and pages of commands (right)");
+}
+
+/// For ci/book.sh.
+#[test]
+fn pages_are_written_on_request() {
+    if std::env::var_os("SPINPARK_WRITE_REFERENCE").is_none() {
+        return;
+    }
+    let directory = docs().join("reference");
+    // A page of a command that no longer exists goes, too.
+    if directory.exists() {
+        fs::remove_dir_all(&directory).expect("earlier pages can be removed");
+    }
+    fs::create_dir_all(&directory).expect("the pages' directory can be made");
+    for (file, page) in pages() {
+        fs::write(directory.join(file), page).expect("the page can be written");
     }
 }

@@ -13,7 +13,7 @@ fn run(machine: &str, lock: &str, workload: &str, threads: u32, for_ns: u64) -> 
     report
 }
 
-/// Document 003's calls and switches, as `docs/condvar.md` counts them on a real machine.
+/// Document 003's calls and switches, as `docs/workloads.md` counts them on a real machine.
 #[test]
 fn calls_and_switches_of_a_signal() {
     for (lock, calls, switches) in [
