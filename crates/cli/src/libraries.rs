@@ -7,6 +7,22 @@
 //!
 //! `/proc/self/fd/3` on a memory file needs no directory, but a program that closes the descriptors that it inherits (a
 //! daemon, Python's `subprocess`) reuses the number for another file, and its children would load or block on that one.
+//!
+//! # A private place
+//!
+//! - **P1** the directory has mode 0700 and a trusted path, so only the user's own processes create, replace or remove files
+//!   in it. What was checked is what programs load.
+//! - **P2** only a complete file gets the name, by `rename`. Two processes that write at once both succeed, with the same
+//!   content; a program that has mapped the older file keeps it.
+//! - **P3** the content is compared at each start, since a crash of the machine may leave an empty file: nothing is synced.
+//!
+//! # A directory of a trusted path
+//!
+//! - **J1** it belongs to root or to the user.
+//! - **J2** other users cannot write to it, or it is a sticky directory. An entry of that can be renamed or removed only by root
+//!   and by the owners of the entry and of the directory, who have J1.
+//! - **J3** no other file system begins in a directory where other users can write: one that a user has mounted there (FUSE)
+//!   can claim any owner and mode.
 
 use std::env;
 use std::ffi::OsStr;
@@ -155,13 +171,7 @@ fn check_installed(library: Carried, path: &Path) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// Puts `library` into a directory that is the user's alone, unless it is there; returns the path of the file.
-///
-/// - P1: the directory has mode 0700 and a trusted path, so only the user's own processes create, replace or remove files
-///   in it. What was checked is what programs load.
-/// - P2: only a complete file gets the name, by `rename`. Two processes that write at once both succeed, with the same
-///   content; a program that has mapped the older file keeps it.
-/// - P3: the content is compared at each start, since a crash of the machine may leave an empty file: nothing is synced.
+/// Puts `library` into a directory that is the user's alone, unless it is there; returns the path of the file (P1 to P3).
 fn put(library: Carried, place: &Place) -> Result<PathBuf> {
     let (parent, name) = split(&place.path)?;
     let parent = if place.creates_parent && !parent.exists() {
@@ -227,13 +237,7 @@ fn at(path: &Path) -> impl Fn() -> String {
 /// A directory whose path means the same directory for as long as root and the user leave it alone.
 ///
 /// The path has no symbolic link and is walked from `/`. Each entry is looked up in a directory that was checked, opened, and
-/// then checked itself:
-///
-/// - T1: it belongs to root or to the user.
-/// - T2: other users cannot write to it, or it is a sticky directory. An entry of that can be renamed or removed only by root
-///   and by the owners of the entry and of the directory, who have T1.
-/// - T3: no other file system begins in a directory where other users can write: one that a user has mounted there (FUSE)
-///   can claim any owner and mode.
+/// then checked itself (J1 to J3).
 struct Directory {
     path: PathBuf,
     /// The file system, if other users can write to the directory.
@@ -277,7 +281,7 @@ impl Directory {
         check_executable(&file).with_context(at(&path))
     }
 
-    /// T1 to T3 for an entry.
+    /// J1 to J3 for an entry.
     fn open(&self, path: &Path, flags: i32, is_private: bool) -> Result<(File, Metadata)> {
         let file = OpenOptions::new().read(true).custom_flags(flags | libc::O_NOFOLLOW).open(path);
         let file = file.map_err(|error| match error.kind() {

@@ -17,7 +17,7 @@ use super::{
 const LIBRARY: Carried =
     Carried { file: "libspinpark_test.so", content: b"\x7fELF and so on", version: VERSION };
 const VERSION: &str = "1.2.3-0123456789abcdef";
-const NOBODY: u32 = 65534;
+const OTHER_USER: u32 = 65534;
 
 /// An empty home, and the places in it.
 struct Home {
@@ -91,7 +91,7 @@ fn mode(path: &Path, mode: u32) {
 
 /// Gives it to another user; only the superuser can.
 fn give_away(path: &Path) -> bool {
-    let is_given = chown(path, Some(NOBODY), None).is_ok();
+    let is_given = chown(path, Some(OTHER_USER), None).is_ok();
     if !is_given {
         eprintln!("skipped: only the superuser can give {} away", path.display());
     }
@@ -172,7 +172,7 @@ fn another_owner() {
         if !give_away(&home.path(given)) {
             return;
         }
-        home.passes_over(&home.path(given), &format!("belongs to user {NOBODY}"));
+        home.passes_over(&home.path(given), &format!("belongs to user {OTHER_USER}"));
     }
     let home = Home::new();
     home.found();
@@ -255,7 +255,7 @@ fn another_user_in_a_shared_directory() {
                  chmod 777 \"$1\"; touch \"${1%/*}/allowed\"";
     let mut shell = Command::new("sh");
     shell.args(["-c", tries, "sh"]).arg(&ours).arg(&path).arg(VERSION);
-    let mut shell = shell.uid(NOBODY).gid(NOBODY).stderr(Stdio::null()).spawn().unwrap();
+    let mut shell = shell.uid(OTHER_USER).gid(OTHER_USER).stderr(Stdio::null()).spawn().unwrap();
     shell.wait().unwrap();
     assert!(home.path("tmp/allowed").exists(), "the other user can write to the directory");
     assert_eq!(home.found().path, path);
@@ -306,7 +306,7 @@ fn installed_with_the_command() {
     is_passed_over(&beside, "not the library of this command");
     fs::write(&beside, LIBRARY.content).unwrap();
     if give_away(&beside) {
-        is_passed_over(&beside, &format!("belongs to user {NOBODY}"));
+        is_passed_over(&beside, &format!("belongs to user {OTHER_USER}"));
     }
 }
 

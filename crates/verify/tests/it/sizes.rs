@@ -1,11 +1,8 @@
-//! Files and crates stay small: one idea, one file, and no crate that is the whole house.
+//! No crate is the whole house.
 
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
-
-/// The most lines of a source file: one idea that is read from top to bottom is better in one file than in four.
-const LINES: usize = 800;
 
 /// The largest part of all lines of Rust that a crate may have, %.
 const PART: usize = 15;
@@ -28,22 +25,6 @@ fn sources(directory: &Path, found: &mut Vec<(PathBuf, usize)>) {
             found.push((path, lines));
         }
     }
-}
-
-#[test]
-fn files_are_small() {
-    let root = repository();
-    let mut all = Vec::new();
-    sources(&root.join("crates"), &mut all);
-    assert!(all.len() > 500, "the sources were found: {}", all.len());
-    let too_long: Vec<String> = all
-        .iter()
-        .filter_map(|(path, lines)| {
-            let path = path.strip_prefix(&root).expect("it is in the repository").display().to_string();
-            (*lines > LINES).then(|| format!("{path}: {lines} lines; split it by idea"))
-        })
-        .collect();
-    assert_eq!(too_long, [""; 0]);
 }
 
 #[test]
