@@ -15,15 +15,15 @@ pub enum SpinLocks {
 /// Constants that depend on the machine, each with the measurement that chose it in `notes/tuning.md`.
 #[derive(Clone, Copy, Debug)]
 pub struct Tuning {
-    /// Longest time that one spinning phase may take, ns.
+    /// Longest spin with two CPUs, of readers, and for a signal or a hand-off, ns. With more CPUs the next three override it.
     pub spin_ns: u64,
-    /// The same for the announced spinner where CPUs are to spare, ns: it is what keeps a lock with sleepers busy. Also for the head
+    /// Longest spin of the announced spinner where CPUs are to spare, ns: it is what keeps a lock with sleepers busy. Also for the head
     /// of the queue of spinners beside readers, and the least for a writer there that knows nothing of the lock.
     pub primary_spin_ns: u64,
-    /// The same for threads that spin beside an announced spinner, where CPUs are to spare, ns; and for a lock that is promised to
+    /// Longest spin of other threads while one is announced, where CPUs are to spare, ns; and for a lock that is promised to
     /// another thread.
     pub secondary_spin_ns: u64,
-    /// The same for a writer in the queue of spinners, and once more at its head, where CPUs are to spare, ns.
+    /// Longest time of a writer in the queue of spinners, and as long again at its head, where CPUs are to spare, ns.
     pub queue_spin_ns: u64,
     /// How long a spinner stays away from the lock word between two looks at [`Spinning::Eager`](crate::Spinning::Eager), ns.
     pub eager_gap_ns: u64,

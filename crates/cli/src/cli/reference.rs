@@ -89,7 +89,7 @@ fn command(command: &Command, path: &str, level: usize, page: &mut String) {
 fn implementations(page: &mut String) {
     let definitions = Definitions::built_in().expect("the built-in definitions make sense");
     *page += "\n## Implementations\n\n\
-              The [classics](../bench.md#classics) are not in this table.\n\n\
+              The [classics](../bench.md#implementations) are not in this table.\n\n\
               | name | role | whose locks | Debian packages |\n|---|---|---|---|\n";
     for Implementation { name, about, role, install, .. } in &definitions.implementations {
         let role = match role {

@@ -115,7 +115,7 @@ impl<P: Platform> LockCore<P> {
     /// Waits in the queue, where `node` is linked or dequeued, until the lock is held or `deadline` passes, or the word is
     /// found to be foreign.
     ///
-    /// Also the end of every wait on a condition variable whose waiter was moved here.
+    /// Also the end of every wait on a condition variable whose waiter was deferred to this mutex's release (T10).
     pub(crate) fn wait_queued(&self, node: &WaitNode<P>, deadline: Option<Deadline>) -> Outcome {
         self.note_wait(node.want);
         self.wait_in_queue(node, Self::patience(node), deadline)
@@ -747,7 +747,7 @@ impl<P: Platform> LockCore<P> {
         woken.into_iter().flatten().for_each(EarlyWake::wake);
     }
 
-    /// T9: leaves the queue; `false` if the node was dequeued already, or is being moved here, and will be notified.
+    /// T9: leaves the queue; `false` if the node was dequeued already, or is being deferred to here, and will be notified.
     fn leave(&self, node: &WaitNode<P>) -> bool {
         let mut queue = self.lock_queue();
         let was_head = queue.head().is_some_and(|head| core::ptr::eq(head, node));

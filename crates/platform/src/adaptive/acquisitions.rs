@@ -10,7 +10,7 @@
 
 use crate::{Awake, Spinning};
 
-/// Acquisitions pay if they gain more than one part in so many of a section.
+/// Turns pay if they gain more than an eighth of a section.
 const LEAST_GAIN: u64 = 8;
 /// From this length of a section on, ns, a second thread that waits awake gains nothing that its CPU time is worth, ...
 const LONG_SECTION_NS: u32 = 1_500;

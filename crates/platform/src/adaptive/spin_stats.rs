@@ -83,7 +83,7 @@ impl SpinStats {
     }
 
     /// Notes whether a spin paid. One for a lock has not paid if the lock's owner was found to be off its CPU; if its time
-    /// was up, that says nothing.
+    /// was up, that says nothing, except in the queue of spinners.
     pub fn spun(&mut self, kind: Spin, paid: bool) {
         let spins = self.spins(kind);
         let most = match kind {
