@@ -1,7 +1,7 @@
 //! A mutual-exclusion lock with its owner in the word: [`LockCore`] used for writing only.
 //!
-//! Origin: Linux' mutex since 3ca0ff57 (owner and flags in one word), document 001 (spin on the owner, leave when it
-//! changes). State, transitions, invariants and orderings: [`core`](crate::core) and [`word`](crate::word).
+//! Origin: Linux' mutex since 3ca0ff57 (owner and flags in one word), document 001 (spin while the owner
+//! runs). State, transitions, invariants and orderings: [`core`](crate::core) and [`word`](crate::word).
 //!
 //! Fast paths: `lock` is one compare-exchange (Acquire) of 0; `unlock` is a plain store (Release) after a check of the
 //! queue lock's word, the last access to the lock, made safe by the waiters (A1). Where they fail, the slower paths read the

@@ -8,7 +8,7 @@
 //! | 2     | `SPINNER`  | a thread spins, so that waiters need no wake    | a spinner that sees waiters, and as it ends |
 //! | 3     | `UPGRADE`  | held upgradably, beside readers                 | an acquisition; a release or an upgrade     |
 //! | 4     | `SPARE`    | a hold that is foreign (X1)                     | no step of ours                             |
-//! | 5     | `HANDOFF`  | held: the head starved, and is promised the lock  | under the queue lock, or beside `WAKING` by |
+//! | 5     | `HANDOFF`  | held: the head starved, and requests the lock     | under the queue lock, or beside `WAKING` by |
 //! |       |            | next; free: a waiter that was woken is promised it | a release; cleared also by an acquisition  |
 //! | 6     | `TIMED`    | alone: the head was woken before, lost, and times | only under the queue lock; cleared with   |
 //! |       |            | itself; beside `WAKING`: the head is a real-time  | `WAKING`                                  |
@@ -281,7 +281,7 @@ pub(crate) const fn taken_as_promised(word: u32, want: Want, token: u32) -> u32 
     taken(if ends { without_request(word) } else { word }, want, token)
 }
 
-/// What a thread that is awake owes to the flags: they say that it is until it acquires, queues or leaves.
+/// The flag that says that a thread is awake; the thread withdraws it when it acquires, queues or leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Announced {
     /// Nothing.

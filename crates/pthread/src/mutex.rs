@@ -346,7 +346,7 @@ pub(crate) unsafe extern "C" fn unlock(mutex: *mut pthread_mutex_t) -> c_int {
     unsafe { unlock_elsewhere(mutex) }
 }
 
-/// Any other kind than the default, a mutex with waiters, a process that has not decided yet.
+/// Any other kind than the default, a process that has not decided yet, or that has one thread and a word with flags, from a fork.
 ///
 /// # Safety
 ///

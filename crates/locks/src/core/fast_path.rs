@@ -17,7 +17,7 @@ use crate::word::{self, Release, Want};
 // ---- in
 
 impl<P: Platform> LockCore<P> {
-    /// T1 for an exclusive hold, guessing the word. `false` says nothing.
+    /// T1 for an exclusive hold, guessing the word. `false` does not mean that the lock is held.
     ///
     /// A compare-exchange that fails takes the line from the owner. So a thread that has waited lately reads first whether the
     /// queue is contended. To read always would cost a second transfer of each line that another CPU has written.
@@ -63,7 +63,7 @@ impl<P: Platform> LockCore<P> {
     }
 
     /// A look at the lock for an exclusive hold, by `acquire`. A thread whose looks have been in vain lately may join the spinners
-    /// without one ([`midpath`](super::midpath)). `false` says nothing.
+    /// without one ([`midpath`](super::midpath)). `false` does not mean that the lock is held.
     #[inline(always)]
     pub(crate) fn look(&self, acquire: impl FnOnce() -> bool, token: u32) -> bool {
         if P::tries() != Tries::Succeed {
@@ -243,7 +243,7 @@ impl<P: Platform> LockCore<P> {
                 && !word::needs_wake_pass(seen, after, release, self.returns(seen, release))
                 && P::generation() == 0);
         uncontended && {
-            // H4: threads that run have passed the waiter that was woken for long. It may be waiting for the CPU of one of them.
+            // H4: running threads have passed the woken waiter for long. It may be waiting for the CPU of one of them.
             let promises = word::is_waking(seen) && word::is_write_held(seen) && P::has_passed_woken();
             let after = if promises { after | word::HANDOFF } else { after };
             self.word().compare_exchange(seen, after, ReleaseOrder, Relaxed).is_ok()

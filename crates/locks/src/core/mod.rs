@@ -5,8 +5,8 @@
 //!
 //! Gives: mutual exclusion as `fits` says; every waiter is let in or notified within a bounded number of releases and
 //! about half a millisecond per waiter ahead of it, after waiting awake for a millisecond at most; a release never touches
-//! the lock after the step that lets another thread in, so that one may free it. Waiters of a higher real-time priority are
-//! let in first (Q6 in `queue`); the bound above is for those of the highest that waits. Does not give: FIFO order (a
+//! the lock after the step that lets another thread in, unless a waiter keeps it alive (R1), so that one may free it. Waiters
+//! of a higher real-time priority are let in first (Q6 in `queue`); the bound above is for those of the highest that waits. Does not give: FIFO order (a
 //! running thread may take the lock before a sleeping one, for at most `starvation_ns` per waiter that runs when its turn
 //! comes); priority inheritance.
 //!
@@ -78,7 +78,7 @@
 //! midpath       with CPUs to spare 4  spin_in_turn          in the queue of spinners (spin_queue.rs), whose head polls the lock
 //! (midpath)     else                  spin                  polls while the owner runs, within its budget (T2)
 //! slow path     queue              5  join                  locks the queue; WAITERS, fence (A1), links the node (T3, T4)
-//! (slow_path)   sleep              6  wait_for_turn         sleep_on, queue/node.rs park, Patience::sleep: futex_wait
+//! (slow_path)   sleep              6  wait_for_turn         sleep_on, queue/node.rs park, Patience::sleep: futex_wait_for
 //! wake pass     unlock, waiter     7  release_contended     (fast_path) a compare-exchange, if the queue needs no wake pass; else
 //! (wake_pass)                      8  release_slow          A: locks the queue, or pins it and leaves the rest to its holder (V1)
 //!                                  9  Plan::choose          B: releases and sets WAKING (or promises) in one step; dequeues
@@ -148,7 +148,7 @@
 //!   lock of readers ends its request by itself, and the readers that it kept out come in: see [`slow_path`]. So does a real-time
 //!   waiter behind an upgrade, which keeps no time before it is woken.
 //! - **H2** (exit rule) A taken promise clears `HANDOFF` and `TIMED`; only a head that was woken after that, lost, and has
-//!   been losing for `starvation_ns` sets it again (or a fair release does). An upgrade, which goes before all others
+//!   waited for `starvation_ns` since it arrived sets it again (or a fair release does). An upgrade, which goes before all others
 //!   because they wait for its thread, leaves `HANDOFF` for the waiter behind it. With the queue lock free, `HANDOFF` is set
 //!   beside readers only if a queued waiter rechecks it by itself ([`WaitNode::rechecks`](crate::queue::WaitNode::rechecks)),
 //!   or a wake pass was asked for: a wake pass that finds no such waiter ends the request, and wakes the head to keep its own time

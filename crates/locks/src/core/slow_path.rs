@@ -186,7 +186,7 @@ impl<P: Platform> LockCore<P> {
                     hands_over = starved;
                     self.rejoin(node, announced, starved, deadline)
                 }
-                // Nothing but the deadline ends a sleep without a recheck: what the kernel says of its clock is not asked again.
+                // Nothing but the deadline ends a sleep without a recheck: the kernel's time-out is trusted, and the clock not read again.
                 Notice::TimedOut if patience.has_no_timer() || is_past::<P>(deadline) => {
                     return Outcome::of(
                         self.time_out(node, patience) || self.last_try(node.want, node.token),

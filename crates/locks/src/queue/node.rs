@@ -39,7 +39,7 @@ const QUEUED: u32 = 0;
 const PARKED: u32 = 1;
 /// As `PARKED`; the waiter was woken ahead of its turn.
 const ROUSED: u32 = 6;
-/// The waiter is awake and counted in `WAKING`.
+/// The waiter is awake and `WAKING` stands for it.
 pub(crate) const WOKEN: u32 = 2;
 /// The waiter holds the lock.
 pub(crate) const GRANTED: u32 = 3;
@@ -64,7 +64,7 @@ pub(crate) enum Notice {
     Granted,
     /// Signalled, with nothing held and nothing owed.
     Released,
-    /// Nothing yet, and the deadline or the time of a recheck has come, or a thread has woken early this one for a recheck (T17 in `core`).
+    /// Nothing yet, and the deadline or the time of a recheck has come, or another thread has woken this one early, to recheck (T17 in `core`).
     TimedOut,
 }
 
