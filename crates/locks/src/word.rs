@@ -8,8 +8,8 @@
 //! | 2     | `SPINNER`  | a thread spins, so that waiters need no wake    | a spinner that sees waiters, and as it ends |
 //! | 3     | `UPGRADE`  | held upgradably, beside readers                 | an acquisition; a release or an upgrade     |
 //! | 4     | `SPARE`    | a hold that is foreign (X1)                     | no step of ours                             |
-//! | 5     | `HANDOFF`  | held: the head starved, and requests the lock     | under the queue lock, or beside `WAKING` by |
-//! |       |            | next; free: a waiter that was woken is promised it | a release; cleared also by an acquisition  |
+//! | 5     | `HANDOFF`  | held: the head starved, and requests a hand-off; | under the queue lock, or beside `WAKING` by |
+//! |       |            | free: a waiter that was woken is promised it      | a release; cleared also by an acquisition  |
 //! | 6     | `TIMED`    | alone: the head was woken before, lost, and times | only under the queue lock; cleared with   |
 //! |       |            | itself; beside `WAKING`: the head is a real-time  | `WAKING`                                  |
 //! |       |            | waiter, woken all the same (*urgent*)             |                                           |

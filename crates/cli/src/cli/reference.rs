@@ -198,8 +198,17 @@ fn every_page_has_its_commands() {
 fn links_lead_to_pages_of_the_book() {
     for (file, page) in pages() {
         for link in page.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
-            let target = link.strip_prefix("../").map(|target| docs().join(target));
-            assert!(target.is_some_and(|target| target.is_file()), "{file}: broken link {link}");
+            let (target, anchor) =
+                link.split_once('#').map_or((link, None), |(target, anchor)| (target, Some(anchor)));
+            let target = target.strip_prefix("../").map(|target| docs().join(target));
+            let text = target.and_then(|target| fs::read_to_string(target).ok());
+            let text = text.unwrap_or_else(|| panic!("{file}: broken link {link}"));
+            let is_heading = |line: &str, anchor: &str| {
+                let heading = line.trim_start_matches('#').trim().to_lowercase().replace(' ', "-");
+                line.starts_with('#') && heading == anchor
+            };
+            let has = |anchor: &str| text.lines().any(|line| is_heading(line, anchor));
+            assert!(anchor.is_none_or(has), "{file}: {link} leads to no heading");
         }
     }
 }
