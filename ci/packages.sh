@@ -25,6 +25,9 @@ packages=(
     libnsync-dev
     libtbb-dev
     pkg-config
+    # Their locks are recorded.
+    libglib2.0-dev
+    qtbase5-dev
     # Used by tests beside those programs.
     chromium
     faketime
