@@ -279,10 +279,12 @@ impl Recorder {
     pub(super) fn note(&self, own: &ThreadState, address: usize, mut facts: Facts) {
         self.skip_no_more(own);
         self.forget_older(own);
-        let before = own.table().latest.load(Relaxed);
-        if self.is_full() && before != 0 && facts.since != 0 && !own.holds_anything() {
+        if self.is_full() && facts.since != 0 && !own.holds_anything() {
+            let before = own.table().latest.load(Relaxed);
             let waited = facts.wait.as_ref().map_or(0, |wait| wait.ticks);
-            facts.non_critical = facts.since.saturating_sub(waited).saturating_sub(before).max(1);
+            if before != 0 {
+                facts.non_critical = facts.since.saturating_sub(waited).saturating_sub(before).max(1);
+            }
         }
         if !own.push(address, facts) {
             self.note_instead(own, address, facts);

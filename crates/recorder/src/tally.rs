@@ -98,7 +98,10 @@ impl Recorder {
             self.write_hold(facts, stats, site, end.saturating_sub(facts.since));
             let table = own.table();
             table.latest.store(end, Relaxed);
-            strip(&table.activity, self.ticks.ns(end.saturating_sub(self.started())) / 1_000, 1);
+            // `contended` does not see all of them.
+            if !self.is_contended() {
+                strip(&table.activity, self.ticks.ns(end.saturating_sub(self.started())) / 1_000, 1);
+            }
             if facts.non_critical != 0 {
                 add(&stats.non_critical, facts.non_critical);
                 bin(&stats.non_critical_lengths, self.ticks.ns(facts.non_critical), 1);

@@ -62,7 +62,7 @@ impl<P: Platform> LockCore<P> {
         self.word().compare_exchange(seen, taken, Acquire, Relaxed).is_ok()
     }
 
-    /// A look at the lock for an exclusive hold, by `acquire`. A thread whose looks have been in vain lately may join the spinners
+    /// A try for an exclusive hold, by `acquire`. A thread whose latest tries have failed may join the spinners
     /// without one ([`midpath`](super::midpath)). `false` does not mean that the lock is held.
     #[inline(always)]
     pub(crate) fn look(&self, acquire: impl FnOnce() -> bool, token: u32) -> bool {

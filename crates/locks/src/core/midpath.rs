@@ -11,8 +11,8 @@
 //! lock.
 //!
 //! Origin: the kernel's osq (document 002: each poll of the lock by a second spinner takes the line from the owner). Beyond that, a
-//! thread that has found locks taken in more than a quarter of its latest looks joins the queue *unseen*, without a look at the
-//! lock, as an MCS lock's waiters do. Otherwise a thread that comes takes a free lock, whichever threads spin: an owner that comes
+//! thread that has found locks taken in more than a quarter of its latest tries *skips the fast path*: it joins the queue without a
+//! try, as an MCS lock's waiters do. Otherwise a thread that comes takes a free lock, whichever threads spin: an owner that comes
 //! back at once acquires the lock many times in a row, without a transfer of its line.
 //!
 //! A thread that knows its sections and pauses joins only if fewer wait awake than keep the lock busy
@@ -253,7 +253,7 @@ impl<P: Platform> LockCore<P> {
         P::notes(self.key(), Note::Spun(Spin::Writer, has_passed));
     }
 
-    /// Whether spinning for a lock in state `seen` is in vain: its readers' slots must be closed first (G3 in
+    /// Whether spinning for a lock in state `seen` is futile: its readers' slots must be closed first (G3 in
     /// [`bias`](crate::bias)).
     ///
     /// Another spinner, or a hand-off to a waiter, is no reason to sleep at once: both are mostly over in a moment, and a sleep and a

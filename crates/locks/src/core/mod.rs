@@ -74,7 +74,7 @@
 //! fast path     lock, free         1  enter_uncontended     one compare-exchange of the word (T1), unless this thread has waited lately
 //!                                                          and finds the queue contended
 //! (fast_path)   unlock, no waiter  2  release_uncontended   a restartable step: no LOCKED_OR_CONTENDED bit, plain store (A1; linux/rseq)
-//!               lock, held         3  acquire               one more try, unless it joins the spinners unseen; then acquire_slow
+//!               lock, held         3  acquire               one more try, unless it skips that; then acquire_slow
 //! midpath       with CPUs to spare 4  spin_in_turn          in the queue of spinners (spin_queue.rs), whose head polls the lock
 //! (midpath)     else                  spin                  polls while the owner runs, within its budget (T2)
 //! slow path     queue              5  join                  locks the queue; WAITERS, fence (A1), links the node (T3, T4)

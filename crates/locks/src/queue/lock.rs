@@ -13,7 +13,7 @@
 //! | 1                 | `LOCKED`    | yes   | no        | the holder; any thread, to 3                        |
 //! | 3                 | + `QUEUED`  | yes   | perhaps   | the holder, which then wakes one                    |
 //!
-//! Bit 2, `CONTENDED`, belongs to the owner of the queue, who sets it as the guard is dropped. See A1 in
+//! Bit 2, `CONTENDED`, belongs to the owner of the queue, which sets it as the guard is dropped. See A1 in
 //! [`core`](crate::core).
 //!
 //! Bit 4, `ASKED`, and bits 5–9, `PINS`, are set only while the queue is locked, by threads that do not wait for the holder:

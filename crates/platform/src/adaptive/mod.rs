@@ -142,7 +142,7 @@ pub trait Adaptive: Sized + Send + Sync + 'static {
     /// of this kind have paid lately. `false` forbids spinning.
     fn can_spin(kind: Spin) -> bool;
 
-    /// Notes what the calling thread does, for the next answers.
+    /// Notes what the calling thread does, for the next answers. `lock` is 0 where the note is about no lock.
     #[inline(always)]
     fn notes(lock: usize, note: Note) {
         let _ = (lock, note);

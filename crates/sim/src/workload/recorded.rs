@@ -117,7 +117,7 @@ impl Lengths {
         }
     }
 
-    /// Each shorter by `ns`, as far as it is that long.
+    /// Each shorter by `ns`, as far as it is that long; of an exponential distribution, which is a guess, the mean.
     #[must_use]
     pub fn shortened(&self, ns: f64) -> Self {
         match self {
@@ -128,7 +128,7 @@ impl Lengths {
         }
     }
 
-    /// None longer than `most` ns.
+    /// None longer than `most` ns; of an exponential distribution, the mean.
     #[must_use]
     pub fn capped(&self, most: f64) -> Self {
         match self {

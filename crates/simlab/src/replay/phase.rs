@@ -34,7 +34,7 @@ impl Phase {
             .map(|activity| {
                 let mut numbers = vec![0; PARTS];
                 for (at, number) in (0..).zip(&activity.acquisitions) {
-                    let at: u64 = at * activity.part / part;
+                    let at = u64::saturating_mul(at, activity.part) / part;
                     numbers[(at as usize).min(PARTS - 1)] += number;
                 }
                 numbers
@@ -48,27 +48,29 @@ impl Phase {
         }
         let typical =
             (0..PARTS).map(|at| sum(at) as f64 * threads(at) as f64).sum::<f64>() / acquisitions as f64;
+        // A thread may acquire nothing in a part; start-up and end have one thread, of two or more.
         let is_busy = |at: &usize| threads(*at) as f64 >= 0.75 * typical;
         let (Some(mut first), Some(mut last)) = ((0..PARTS).find(is_busy), (0..PARTS).rfind(is_busy)) else {
             return whole;
         };
-        // Threads begin and end within a part.
+        // Threads begin and end within a part: the outermost two go, where enough are left.
         const FEW: usize = 6;
         if last - first >= FEW {
             (first, last) = (first + 1, last - 1);
         }
-        let (start, end) = (first as u64 * part, ((last as u64 + 1) * part).min(duration));
+        let at = |parts: usize| (parts as u64).saturating_mul(part).min(duration);
+        let (start, end) = (at(first), at(last + 1));
         let length = (end - start).max(1);
         let is_idle = |at: usize| idle(&profile.threads[at]) as f64 / profile.threads[at].time.max(1) as f64;
         let present = |numbers: &[u64]| {
             let (from, to) = (numbers.iter().position(|n| *n > 0), numbers.iter().rposition(|n| *n > 0));
-            let (Some(from), Some(to)) = (from, to) else { return 0 };
-            (last.min(to) + 1).saturating_sub(first.max(from)) as u64 * part
+            let (Some(from), Some(to)) = (from, to) else { return 0.0 };
+            (last.min(to) + 1).saturating_sub(first.max(from)) as f64 * part as f64
         };
         let workers: f64 = by_thread
             .iter()
             .enumerate()
-            .map(|(at, numbers)| present(numbers) as f64 * (1.0 - is_idle(at).min(1.0)))
+            .map(|(at, numbers)| present(numbers) * (1.0 - is_idle(at).min(1.0)))
             .sum();
         Self {
             start,

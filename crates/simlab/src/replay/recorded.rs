@@ -70,7 +70,7 @@ pub enum Unfit {
     NoLocks(String),
 }
 
-/// So many locks are simulated, those with the most acquisitions.
+/// This many locks are simulated, those with the most acquisitions.
 const MOST_LOCKS: usize = 512;
 /// How much longer than the threads' time their sections may seem: that is known by parts of the recording.
 const ROUNDED: f64 = 1.2;
@@ -105,12 +105,14 @@ impl Recorded {
         let mut locks = replayed(profile, kept, &nests);
         // The phase stands for the whole: as if all acquisitions had been at its rate.
         let time = phase.length as f64 / phase.share.max(1e-9);
-        let is_contradictory = time_of(&locks) > ROUNDED * time * f64::from(workers);
+        let numbers = numbers(kept);
+        let is_contradictory =
+            computed(&locks, &numbers, Lengths::clone) > ROUNDED * time * f64::from(workers);
         if (1..workers).contains(&profile.cpus) && !is_contradictory {
-            cap(&mut locks, time * f64::from(profile.cpus));
+            cap(&mut locks, &numbers, time * f64::from(profile.cpus));
         }
         let cost = cost(profile);
-        subtract(&mut locks, cost);
+        subtract(&mut locks, &numbers, cost);
         let mut lacks = lacks(profile, kept);
         if is_contradictory {
             lacks.push(String::from(
@@ -120,8 +122,8 @@ impl Recorded {
         }
         if workers < threads {
             lacks.push(format!(
-                "Of its {threads} threads, on average {workers} at a time did not wait for signals or for others to end. So many are simulated as they were \
-                 recorded; of those that --threads asks for, all have work."
+                "Of its {threads} threads, on average {workers} at a time did not wait for signals or for others to end. \
+                 That many are simulated to reproduce the recording; of those that --threads asks for, all have work."
             ));
         }
         if both_ways > 0 {
@@ -316,26 +318,12 @@ fn total(locks: &[Replayed], of: impl Fn(&Use) -> (u64, f64)) -> (u64, f64) {
     uses.map(of).fold((0, 0.0), |(numbers, sum), (number, ns)| (numbers + number, sum + number as f64 * ns))
 }
 
-/// How often each use is acquired, outermost and within others.
-fn numbers(locks: &[Replayed]) -> Vec<[f64; 2]> {
-    let mut numbers = vec![[0.0; 2]; locks.len()];
-    for (at, lock) in locks.iter().enumerate() {
-        for (mode, used) in lock.uses.iter().enumerate() {
-            add(locks, (at, mode), used.outermost as f64, &mut numbers);
-        }
-    }
-    numbers
-}
-
-fn add(locks: &[Replayed], (at, mode): (usize, usize), number: f64, numbers: &mut [[f64; 2]]) {
-    // As far as it is one acquisition in all.
-    if number < 0.5 {
-        return;
-    }
-    numbers[at][mode] += number;
-    for inner in &locks[at].uses[mode].inner {
-        add(locks, (inner.lock, usize::from(inner.is_shared)), number * inner.number, numbers);
-    }
+/// How often each lock was acquired exclusively and shared, outermost and within others.
+fn numbers(kept: &[&Lock]) -> Vec<[f64; 2]> {
+    let of = |lock: &&Lock, wanted: Role| {
+        roles(lock).filter(|role| role.role == wanted).map(|role| role.acquisitions as f64).sum()
+    };
+    kept.iter().map(|lock| [of(lock, Role::Write), of(lock, Role::Read)]).collect()
 }
 
 /// The time computed in all acquisitions, ns.
@@ -357,29 +345,23 @@ fn change_all(locks: &mut [Replayed], change: impl Fn(&Lengths) -> Lengths) {
     }
 }
 
-fn time_of(locks: &[Replayed]) -> f64 {
-    computed(locks, &numbers(locks), Lengths::clone)
-}
-
 /// Shortens the longest times to one length, so that all are at most `time` ns.
-fn cap(locks: &mut [Replayed], time: f64) {
-    let numbers = numbers(locks);
-    if computed(locks, &numbers, Lengths::clone) <= time {
+fn cap(locks: &mut [Replayed], numbers: &[[f64; 2]], time: f64) {
+    if computed(locks, numbers, Lengths::clone) <= time {
         return;
     }
     let (mut low, mut high) = (1.0_f64, 1e12_f64);
     while high / low > 1.0001 {
         let middle = (low * high).sqrt();
-        let fits = computed(locks, &numbers, |lengths| lengths.capped(middle)) <= time;
+        let fits = computed(locks, numbers, |lengths| lengths.capped(middle)) <= time;
         (low, high) = if fits { (middle, high) } else { (low, middle) };
     }
     change_all(locks, |lengths| lengths.capped(low));
 }
 
 /// Leaves out what recording took, which made the program `cost` times as slow.
-fn subtract(locks: &mut [Replayed], cost: f64) {
-    let numbers = numbers(locks);
-    let before = computed(locks, &numbers, Lengths::clone);
+fn subtract(locks: &mut [Replayed], numbers: &[[f64; 2]], cost: f64) {
+    let before = computed(locks, numbers, Lengths::clone);
     let acquisitions: f64 = numbers.iter().flatten().sum();
     let wanted = before / cost;
     let each = (before - wanted) / acquisitions.max(1.0);
@@ -389,7 +371,7 @@ fn subtract(locks: &mut [Replayed], cost: f64) {
         used.hold = used.hold.shortened(each * inner);
     }
     // What was shorter than that.
-    let left = computed(locks, &numbers, Lengths::clone);
+    let left = computed(locks, numbers, Lengths::clone);
     if left > 0.0 {
         change_all(locks, |lengths| lengths.scaled(wanted / left));
     }
