@@ -54,5 +54,5 @@ fn tests_are_built_where_there_are_some() {
             checked += 1;
         }
     }
-    assert!(checked > 20, "the workspace was read: {checked}");
+    assert!(checked > 15, "the workspace was read: {checked}");
 }
