@@ -1,10 +1,11 @@
 //! Builds the two libraries to preload with a cargo of its own and hands their bytes to `src/libraries.rs`.
 //!
-//! Cargo cannot depend on another crate's cdylib, and the release profile is wanted in debug builds too. The inner build
-//! has its own target directory inside `OUT_DIR`: the outer cargo holds the lock of its own while it waits for this script.
+//! Cargo cannot depend on another crate's cdylib, and the release profile is wanted in debug builds too. The
+//! inner build has its own target directory inside `OUT_DIR`: the outer cargo holds the lock of its own while
+//! it waits for this script.
 //!
-//! `SPINPARK_LIBRARIES` replaces the inner build: a directory has the two files; `none` carries no library at all, for
-//! packages that install them beside the command, in `../lib` or in `../lib/spinpark`.
+//! `SPINPARK_LIBRARIES` replaces the inner build: a directory has the two files; `none` carries no library at
+//! all, for packages that install them beside the command, in `../lib` or in `../lib/spinpark`.
 
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hasher};
@@ -72,9 +73,11 @@ fn build(out: &Path) -> PathBuf {
     let directory = out.join("target");
     let mut command = Command::new(variable("CARGO"));
     command.args(["build", "--release"]).args(PACKAGES.iter().flat_map(|package| ["-p", package]));
-    // With --target, the outer flags are the libraries' alone and the place of the result does not depend on settings.
+    // With --target, the outer flags are the libraries' alone and the place of the result does not depend on
+    // settings.
     command.arg("--target").arg(&target).arg("--target-dir").arg(&directory);
-    // The outer cargo has brought the lock file up to date; this one changes no source. Without one, it resolves anew.
+    // The outer cargo has brought the lock file up to date; this one changes no source. Without one, it
+    // resolves anew.
     if workspace.join("Cargo.lock").exists() {
         command.arg("--locked");
     }
@@ -105,8 +108,8 @@ fn build(out: &Path) -> PathBuf {
     result
 }
 
-/// The outer flags, without those that need a runtime library in what is built: the libraries are `no_std` and live in
-/// processes that have none. `CARGO_ENCODED_RUSTFLAGS` separates flags with 0x1f.
+/// The outer flags, without those that need a runtime library in what is built: the libraries are `no_std`
+/// and live in processes that have none. `CARGO_ENCODED_RUSTFLAGS` separates flags with 0x1f.
 fn flags(encoded: &str) -> String {
     const NEED_RUNTIME: [&str; 3] = ["instrument-coverage", "profile-generate", "sanitizer"];
     // `-C NAME` in two words becomes one flag, and is split again at the end.
@@ -118,8 +121,8 @@ fn flags(encoded: &str) -> String {
     joined.split('\x1f').filter(is_kept).collect::<Vec<_>>().join("\x1f").replace('\0', "\x1f")
 }
 
-/// Tells cargo to run this script again if a file changes that the inner cargo has read, according to `dep_info`
-/// (`libNAME.d`), or a manifest of theirs, or a profile.
+/// Tells cargo to run this script again if a file changes that the inner cargo has read, according to
+/// `dep_info` (`libNAME.d`), or a manifest of theirs, or a profile.
 fn watch(workspace: &Path, dep_info: &Path) {
     let text = fs::read_to_string(dep_info).unwrap_or_else(|error| panic!("{}: {error}", dep_info.display()));
     let list = text.lines().next().and_then(|line| line.split_once(": ")).map_or("", |(_, list)| list);

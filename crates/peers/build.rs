@@ -1,5 +1,6 @@
-//! Compiles each shim in `shims` whose library is installed, and lists all of them in `peers.rs` for `src/foreign.rs`.
-//! Nothing here can fail: a peer that is not installed, or cannot be compiled, is left out, and the worker says so.
+//! Compiles each shim in `shims` whose library is installed, and lists all of them in `peers.rs` for
+//! `src/foreign.rs`. Nothing here can fail: a peer that is not installed, or cannot be compiled, is left out,
+//! and the worker says so.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -76,15 +77,16 @@ impl Shim {
         KINDS.into_iter().filter(|(_, function)| has(function)).map(|(kind, _)| kind).collect()
     }
 
-    /// What changes when it is installed or goes. (A file that does not exist would count as changed, always.)
+    /// What changes when it is installed or goes. (A file that does not exist would count as changed,
+    /// always.)
     fn watched(&self) -> PathBuf {
         let headers = Path::new("/usr/include");
         let header = headers.join(self.header());
         if header.exists() { header } else { headers.into() }
     }
 
-    /// Compiles it and links the library. Returns the library's version, or why there is none: an empty reason if it is not
-    /// installed.
+    /// Compiles it and links the library. Returns the library's version, or why there is none: an empty
+    /// reason if it is not installed.
     fn build(&self) -> std::result::Result<String, String> {
         let missing = String::new;
         let library = match self.package() {

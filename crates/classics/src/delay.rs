@@ -1,13 +1,13 @@
 //! Exponential back-off between two looks at a lock.
 //!
-//! Origin: document 004's patch, of which only the effect is told (17 %); its parameters are those that FreeBSD has
-//! settled on since (r313386, r332285): the first delay is one spin-wait instruction, each is twice the one before, and
-//! the longest grows with the number of CPUs.
+//! Origin: document 004's patch, of which only the effect is told (17 %); its parameters are those that
+//! FreeBSD has settled on since (r313386, r332285): the first delay is one spin-wait instruction, each is
+//! twice the one before, and the longest grows with the number of CPUs.
 //!
-//! Steps of up to [`COUNTED`] hints are counted, as there: a look at the clock takes as long as some hints, so timed steps
-//! would all be equal at first. Longer ones are timed, so that a model or a simulation does not have to run hundreds of
-//! hints. What a hint takes on this CPU (5 to 45 ns) is measured in the last step that is counted, so the next one is
-//! twice as long here, too.
+//! Steps of up to [`COUNTED`] hints are counted, as there: a look at the clock takes as long as some hints,
+//! so timed steps would all be equal at first. Longer ones are timed, so that a model or a simulation does
+//! not have to run hundreds of hints. What a hint takes on this CPU (5 to 45 ns) is measured in the last step
+//! that is counted, so the next one is twice as long here, too.
 
 use core::cmp::Ordering::{Equal, Greater, Less};
 
@@ -33,7 +33,8 @@ pub(crate) struct Delay {
 }
 
 impl Delay {
-    /// Before the first delay, on a machine of `cpus` CPUs: at most 256 hints for each, rounded up to a power of two.
+    /// Before the first delay, on a machine of `cpus` CPUs: at most 256 hints for each, rounded up to a power
+    /// of two.
     pub(crate) fn new(cpus: u32) -> Self {
         let longest = cpus.next_power_of_two().saturating_mul(256).min(LONGEST);
         Self { hints: 1, longest, hint_ns: HINT_NS }
@@ -55,7 +56,8 @@ impl Delay {
         hints
     }
 
-    /// [`COUNTED`] hints took `ns`. A clock that stands says nothing, nor does a thread that was preempted meanwhile.
+    /// [`COUNTED`] hints took `ns`. A clock that stands says nothing, nor does a thread that was preempted
+    /// meanwhile.
     fn measured(&mut self, ns: u64) {
         let hint_ns = ns / u64::from(COUNTED);
         if (1..=MOST_POLL_NS).contains(&hint_ns) {

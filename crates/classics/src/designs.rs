@@ -1,7 +1,8 @@
 //! The registry: each design under its one name.
 //!
-//! The benchmark, the simulator, the documents and the command know a lock by the name that it has here, and get it as a type
-//! over a platform of their own ([`with`]). A design that is added to the table at the end of this file is in all of them.
+//! The benchmark, the simulator, the documents and the command know a lock by the name that it has here, and
+//! get it as a type over a platform of their own ([`with`]). A design that is added to the table at the end
+//! of this file is in all of them.
 
 use spinpark_platform::Platform;
 
@@ -35,8 +36,8 @@ pub struct Design {
 pub enum Runs {
     /// On this machine and on simulated ones.
     Everywhere,
-    /// On this machine only: what it changes is nothing that the simulator models (calls, the neighbours in memory, a clock
-    /// that is read for each hold).
+    /// On this machine only: what it changes is nothing that the simulator models (calls, the neighbours in
+    /// memory, a clock that is read for each hold).
     Natively,
     /// On simulated machines only: to compare with what was published of it.
     Simulated,
@@ -56,7 +57,8 @@ impl Design {
     }
 }
 
-/// What is done with a design as a type over `P`. What is not for every design is left to [`otherwise`](Self::otherwise).
+/// What is done with a design as a type over `P`. What is not for every design is left to
+/// [`otherwise`](Self::otherwise).
 pub trait Use<P: Platform>: Sized {
     /// What comes of it.
     type Output;
@@ -89,7 +91,8 @@ pub trait Use<P: Platform>: Sized {
         self.otherwise()
     }
 
-    /// The same with [`BackOff`](crate::mtx_2006::profiling::BackOff), for as many CPUs as the user's machine has.
+    /// The same with [`BackOff`](crate::mtx_2006::profiling::BackOff), for as many CPUs as the user's machine
+    /// has.
     fn mtx_backing_off(self) -> Self::Output {
         self.otherwise()
     }

@@ -16,24 +16,25 @@
 //!
 //! Each has its names, one a variant, in [`designs`]: benchmark, simulator and command ask there.
 //!
-//! Written from descriptions of the algorithms, over the same [`Platform`](spinpark_platform::Platform) as our own
-//! locks, so that benchmarks, models and simulations take either. Nothing is allocated, no statics, no thread-locals,
-//! no `cfg`.
+//! Written from descriptions of the algorithms, over the same [`Platform`](spinpark_platform::Platform) as
+//! our own locks, so that benchmarks, models and simulations take either. Nothing is allocated, no statics,
+//! no thread-locals, no `cfg`.
 //!
 //! # What differs from a kernel
 //!
-//! - A spinner can be preempted, and so can the holder of a spin lock. So a thread that has polled a spin lock (a lock's
-//!   own `wait_lock`, a test-and-set lock) for 100 µs sleeps for 50, as often as it takes, with back-off and without
-//!   (`wait/patience.rs`). With short sections on running CPUs that is rare; on a test-and-set lock that is never free it
-//!   happens, and acts as a back-off. A waiter in an MCS queue sleeps only if its predecessor does not run either, or has
-//!   given no sign for a time slice. Linux' spin locks were ticket locks ([`Order`]). These are that only where a
-//!   platform promises that no thread is preempted around one ([`SpinLocks::Kept`](spinpark_platform::SpinLocks)): in a
-//!   simulated kernel, where no thread sleeps while it polls either.
+//! - A spinner can be preempted, and so can the holder of a spin lock. So a thread that has polled a spin
+//!   lock (a lock's own `wait_lock`, a test-and-set lock) for 100 µs sleeps for 50, as often as it takes,
+//!   with back-off and without (`wait/patience.rs`). With short sections on running CPUs that is rare; on a
+//!   test-and-set lock that is never free it happens, and acts as a back-off. A waiter in an MCS queue sleeps
+//!   only if its predecessor does not run either, or has given no sign for a time slice. Linux' spin locks
+//!   were ticket locks ([`Order`]). These are that only where a platform promises that no thread is preempted
+//!   around one ([`SpinLocks::Kept`](spinpark_platform::SpinLocks)): in a simulated kernel, where no thread
+//!   sleeps while it polls either.
 //! - "Does the owner run?" costs a system call, not a load. It is asked at a distance (`wait/oracle.rs`).
 //! - There are no real-time tasks, and on Linux a thread cannot ask whether the scheduler wants its CPU
 //!   ([`need_resched`](spinpark_platform::SpinPolicy::need_resched) is `false`).
-//! - A release may touch its lock after another thread has taken it, as it did there: before a classic lock is freed,
-//!   all its users must have finished. Our own locks do not ask for that.
+//! - A release may touch its lock after another thread has taken it, as it did there: before a classic lock
+//!   is freed, all its users must have finished. Our own locks do not ask for that.
 #![no_std]
 #![deny(unsafe_code)]
 

@@ -1,7 +1,8 @@
-//! The MCS queue of spinners as the kernel's mutex had it in 2013, before and after document 002's patches 6 and 7.
+//! The MCS queue of spinners as the kernel's mutex had it in 2013, before and after document 002's patches 6
+//! and 7.
 //!
-//! Origin: `kernel/mutex.c` of Linux 3.10, moved to a header of its own by patch 5; the lock is that of Mellor-Crummey and
-//! Scott (1991).
+//! Origin: `kernel/mutex.c` of Linux 3.10, moved to a header of its own by patch 5; the lock is that of
+//! Mellor-Crummey and Scott (1991).
 //!
 //! | patch | before                                                   | after                                             |
 //! |-------|----------------------------------------------------------|---------------------------------------------------|
@@ -9,9 +10,9 @@
 //! | 7     | a barrier *behind* the store that hands the lock over,   | a barrier *before* that store,                    |
 //! |       | none behind the wait                                     | one behind the wait                               |
 //!
-//! The barriers are orderings here: a barrier behind the hand-over orders nothing for it, so the store is Relaxed; a
-//! barrier before it is Release. Patch 7 as sent has a read barrier behind the wait, which does not order the section's
-//! stores; what was merged (e72246748ff0) is Acquire, and that is what stands here.
+//! The barriers are orderings here: a barrier behind the hand-over orders nothing for it, so the store is
+//! Relaxed; a barrier before it is Release. Patch 7 as sent has a read barrier behind the wait, which does
+//! not order the section's stores; what was merged (e72246748ff0) is Acquire, and that is what stands here.
 //!
 //! # State
 //!
@@ -30,13 +31,15 @@
 //! # Invariants
 //!
 //! - **M1** A node lives in the frame of [`McsLock::with`], from before it is in line until it has left it.
-//! - **M2** A predecessor does not leave before it has set its successor's `locked`, and never looks at it again.
+//! - **M2** A predecessor does not leave before it has set its successor's `locked`, and never looks at it
+//!   again.
 //!
 //! # What differs from the kernel
 //!
-//! A waiter spins, as there, for as long as its predecessor runs, however long that takes. It does not run if it was
-//! preempted, or sleeps for that reason itself: then the waiter sleeps briefly (`wait/patience.rs`). So the queue behind a preempted
-//! head goes to sleep from the front, a tenth of a millisecond for each place, and does not hold the CPUs that the head needs.
+//! A waiter spins, as there, for as long as its predecessor runs, however long that takes. It does not run if
+//! it was preempted, or sleeps for that reason itself: then the waiter sleeps briefly (`wait/patience.rs`).
+//! So the queue behind a preempted head goes to sleep from the front, a tenth of a millisecond for each
+//! place, and does not hold the CPUs that the head needs.
 //!
 //! # Orderings
 //!
@@ -51,8 +54,8 @@
 //! | unlock: `tail` CAS      | AcqRel                 | swap              | a full barrier there                         |
 //! | hand-over: `locked` = 1 | [`Shape::HAND_OVER`]   | wait              | this section                                 |
 //!
-//! Checked by: `verify` (`tests/it/mcs.rs`): [`Corrected`] is accepted; [`Before`], either half of patch 7 and three relaxed
-//! orderings are not. The simulator: programs `queues` and those of mutexes. Native stress.
+//! Checked by: `verify` (`tests/it/mcs.rs`): [`Corrected`] is accepted; [`Before`], either half of patch 7
+//! and three relaxed orderings are not. The simulator: programs `queues` and those of mutexes. Native stress.
 
 use core::marker::PhantomData;
 use core::ptr;

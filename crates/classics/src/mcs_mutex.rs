@@ -1,10 +1,10 @@
 //! The MCS queue lock as a mutex by itself: no node goes from `lock` to `unlock`.
 //!
-//! Origin: Mellor-Crummey and Scott (1991), with the head of the queue in the lock (Auslander and others, 2003; Scott,
-//! *Shared-Memory Synchronization*, 2013): a waiter that gets the lock takes its node out of the queue before `lock` returns.
-//! Not one of the four documents' subjects, but the yardstick for a contended lock on many CPUs: each waiter polls a line of
-//! its own. Gives: mutual exclusion; order of arrival. Does not give: sleeping, and so any progress past a waiter whose thread
-//! does not run.
+//! Origin: Mellor-Crummey and Scott (1991), with the head of the queue in the lock (Auslander and others,
+//! 2003; Scott, *Shared-Memory Synchronization*, 2013): a waiter that gets the lock takes its node out of the
+//! queue before `lock` returns. Not one of the four documents' subjects, but the yardstick for a contended
+//! lock on many CPUs: each waiter polls a line of its own. Gives: mutual exclusion; order of arrival. Does
+//! not give: sleeping, and so any progress past a waiter whose thread does not run.
 //!
 //! # State
 //!
@@ -21,10 +21,12 @@
 //!
 //! # Invariants
 //!
-//! - **MX1** `next` belongs to the owner, except from when it puts `HELD` in `tail` until it has seen the link of the waiter that
-//!   swapped that out: this waiter writes it once, and the owner waits for that before it releases.
-//! - **MX2** A node lives in the frame of `lock_slow`, and no other thread refers to it once that returns: its thread then
-//!   has the lock, and has either put `HELD` in the place of its node in `tail`, or has seen its successor link itself.
+//! - **MX1** `next` belongs to the owner, except from when it puts `HELD` in `tail` until it has seen the
+//!   link of the waiter that swapped that out: this waiter writes it once, and the owner waits for that
+//!   before it releases.
+//! - **MX2** A node lives in the frame of `lock_slow`, and no other thread refers to it once that returns:
+//!   its thread then has the lock, and has either put `HELD` in the place of its node in `tail`, or has seen
+//!   its successor link itself.
 //! - **MX3** After `granted` is set the releasing thread does not touch the lock nor the node.
 //! - **MX4** While the lock is free, `next` is null.
 //!
@@ -46,8 +48,9 @@
 //! | release: `tail` `HELD` → null      | Release | lock, try, swap    | this critical section                             |
 //! | release: `granted` store           | Release | wait               | this critical section                             |
 //!
-//! A waiter may be preempted, as in no kernel. After each 100 µs awake it sleeps for 50 if the thread before it does not run
-//! (after 4 ms, if that cannot be told); the first waiter behind an owner without a node does so in any case (`wait/patience.rs`).
+//! A waiter may be preempted, as in no kernel. After each 100 µs awake it sleeps for 50 if the thread before
+//! it does not run (after 4 ms, if that cannot be told); the first waiter behind an owner without a node does
+//! so in any case (`wait/patience.rs`).
 //!
 //! Checked by: `verify` (`tests/it/classics_mcs.rs`), `tests/native/classics_stress.rs`.
 

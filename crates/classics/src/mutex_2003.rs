@@ -1,10 +1,11 @@
 //! A futex mutex of three states, as glibc has had it since September 2003.
 //!
-//! Origin: NPTL's low-level lock, described by document 003 (and by Drepper, "Futexes Are Tricky", mutex 3). It is both
-//! the mutex of a program and the internal lock of the [condition variable](crate::condvar_2003::Condvar).
+//! Origin: NPTL's low-level lock, described by document 003 (and by Drepper, "Futexes Are Tricky", mutex 3).
+//! It is both the mutex of a program and the internal lock of the [condition
+//! variable](crate::condvar_2003::Condvar).
 //!
-//! Gives: mutual exclusion in four bytes; no system call without contention. Does not give: fairness, spinning, bounded
-//! waiting, ownership.
+//! Gives: mutual exclusion in four bytes; no system call without contention. Does not give: fairness,
+//! spinning, bounded waiting, ownership.
 //!
 //! # State
 //!
@@ -16,10 +17,12 @@
 //!
 //! # Invariants
 //!
-//! - **M1** A sleeper has seen 2 in the step in which it fell asleep. So the holder's release sees 2, and wakes.
+//! - **M1** A sleeper has seen 2 in the step in which it fell asleep. So the holder's release sees 2, and
+//!   wakes.
 //! - **M2** A thread that has slept leaves 2 behind as it gets the lock: it cannot know whether others sleep.
-//! - **M3** A thread that is moved here by a requeue sleeps without having seen anything. A thread that may meet such
-//!   sleepers takes the lock by [`lock_marked`](Mutex::lock_marked), so that M2 holds of it as well.
+//! - **M3** A thread that is moved here by a requeue sleeps without having seen anything. A thread that may
+//!   meet such sleepers takes the lock by [`lock_marked`](Mutex::lock_marked), so that M2 holds of it as
+//!   well.
 //!
 //! # Orderings
 //!
@@ -90,7 +93,8 @@ impl<P: Platform> Mutex<P> {
         }
     }
 
-    /// Gives the mutex up and wakes one sleeper, whatever the mark says: a waiter may have been moved here (M3).
+    /// Gives the mutex up and wakes one sleeper, whatever the mark says: a waiter may have been moved here
+    /// (M3).
     ///
     /// The caller holds it.
     #[inline]

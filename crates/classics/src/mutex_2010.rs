@@ -1,8 +1,9 @@
-//! The kernel's mutex of 2010: a count, an owner, a FIFO list; spinning on the owner before and after document 001.
+//! The kernel's mutex of 2010: a count, an owner, a FIFO list; spinning on the owner before and after
+//! document 001.
 //!
-//! Origin: `kernel/mutex.c` of Linux 2.6.34, and 9d0f4dcc (document 001). Gives: mutual exclusion; sleeping. A
-//! running thread may take a released lock before the waiter that was woken for it (no hand-off), so waiting has no
-//! bound.
+//! Origin: `kernel/mutex.c` of Linux 2.6.34, and 9d0f4dcc (document 001). Gives: mutual exclusion; sleeping.
+//! A running thread may take a released lock before the waiter that was woken for it (no hand-off), so
+//! waiting has no bound.
 //!
 //! # State
 //!
@@ -26,22 +27,25 @@
 //!
 //! # Invariants
 //!
-//! - **K1** Only the thread that changes `count` from 1 to something else acquires; only the holder's release sets it to 1. On
-//!   the slow way no thread can take the lock between its addition and its store: the count is 0 or less.
-//! - **K2** A thread that sleeps in the list has set `count` to −1 after it was queued, and the holder since then finds it
-//!   below 0, or took the lock from a release that found it so and wakes the oldest.
+//! - **K1** Only the thread that changes `count` from 1 to something else acquires; only the holder's release
+//!   sets it to 1. On the slow way no thread can take the lock between its addition and its store: the count
+//!   is 0 or less.
+//! - **K2** A thread that sleeps in the list has set `count` to −1 after it was queued, and the holder since
+//!   then finds it below 0, or took the lock from a release that found it so and wakes the oldest.
 //!
 //! # The spinning rule
 //!
-//! A spinner polls `owner` for as long as that runs, and tries when it changes. [`OldSpin`] (2.6.34): any change of the
-//! owner ends the poll, so a spinner that lost to another one spins on that, for ever. [`Fixed`] (document 001): if the
-//! lock went to another thread, that is heavy contention, and the spinner queues. [`NoSpin`]: it queues at once.
+//! A spinner polls `owner` for as long as that runs, and tries when it changes. [`OldSpin`] (2.6.34): any
+//! change of the owner ends the poll, so a spinner that lost to another one spins on that, for ever.
+//! [`Fixed`] (document 001): if the lock went to another thread, that is heavy contention, and the spinner
+//! queues. [`NoSpin`]: it queues at once.
 //!
 //! # What differs from the kernel
 //!
-//! Preemption cannot be disabled, so an owner may be preempted in a window, where it is not named. A spinner polls
-//! such a lock a thousand times, then queues; the kernel's spins until it has to be rescheduled. A spinner queues, too, if
-//! an answer whether the owner runs is soon out of date. The rest is in the [crate's page](crate).
+//! Preemption cannot be disabled, so an owner may be preempted in a window, where it is not named. A spinner
+//! polls such a lock a thousand times, then queues; the kernel's spins until it has to be rescheduled. A
+//! spinner queues, too, if an answer whether the owner runs is soon out of date. The rest is in the [crate's
+//! page](crate).
 //!
 //! # Orderings
 //!

@@ -1,30 +1,30 @@
 //! A queue of spinners that may leave: the optimistic spin queue (osq).
 //!
-//! Origin: `kernel/locking/osq_lock.c`, the answer to document 002's plain MCS queue of spinners ([`mcs`](crate::mcs)),
-//! which cannot be left when spinning stops to pay. The kernel's nodes are per CPU and never freed; user-space threads come
-//! and go, so here the nodes are `N` slots beside the queue, which also bounds the number of spinners. Links are slot
-//! numbers, so there is no pointer and no `unsafe`.
+//! Origin: `kernel/locking/osq_lock.c`, the answer to document 002's plain MCS queue of spinners
+//! ([`mcs`](crate::mcs)), which cannot be left when spinning stops to pay. The kernel's nodes are per CPU and
+//! never freed; user-space threads come and go, so here the nodes are `N` slots beside the queue, which also
+//! bounds the number of spinners. Links are slot numbers, so there is no pointer and no `unsafe`.
 //!
-//! Gives: FIFO order among spinners; each polls its own slot; leaving at any time. Does not give: mutual exclusion of
-//! anything but the head's position; the head then polls the lock itself.
+//! Gives: FIFO order among spinners; each polls its own slot; leaving at any time. Does not give: mutual
+//! exclusion of anything but the head's position; the head then polls the lock itself.
 //!
 //! # State
 //!
-//! `tail` is the youngest slot (0: none; slots are numbered from 1). A slot is claimed by one thread at a time; `prev`
-//! and `next` are its neighbours, `head` is 1 once the predecessor has passed the position on.
+//! `tail` is the youngest slot (0: none; slots are numbered from 1). A slot is claimed by one thread at a
+//! time; `prev` and `next` are its neighbours, `head` is 1 once the predecessor has passed the position on.
 //!
 //! # Leaving
 //!
-//! - **Step A, stabilise prev**: take this slot out of `prev.next`. From then on `prev` can neither pass the position
-//!   here nor leave: it waits for a successor to be linked. If the position arrives first, stay.
-//! - **Step B, stabilise next**: take the successor out of this slot's `next`, or make `prev` the tail if there is
-//!   none. From then on the successor cannot finish its own step A.
+//! - **Step A, stabilise prev**: take this slot out of `prev.next`. From then on `prev` can neither pass the
+//!   position here nor leave: it waits for a successor to be linked. If the position arrives first, stay.
+//! - **Step B, stabilise next**: take the successor out of this slot's `next`, or make `prev` the tail if
+//!   there is none. From then on the successor cannot finish its own step A.
 //! - **Step C, unlink**: join the two, which sets both free.
 //!
 //! # Invariants
 //!
-//! - **O1** A slot in the queue is claimed. A slot is given up only when no neighbour can refer to it any more: after
-//!   step C, or after the position was passed on.
+//! - **O1** A slot in the queue is claimed. A slot is given up only when no neighbour can refer to it any
+//!   more: after step C, or after the position was passed on.
 //! - **O2** At most one slot is the head.
 //!
 //! # Orderings

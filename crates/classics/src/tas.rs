@@ -1,8 +1,8 @@
 //! A spin lock: one word, test and set.
 //!
-//! Origin: document 004's `_mtx_lock_spin` of 2006 (try, then read until it is free: test and test-and-set), the simpler
-//! form without the reads, and the form with the exponential back-off that the message measures. Gives: mutual
-//! exclusion. Does not give: order, sleeping, a bound on waiting.
+//! Origin: document 004's `_mtx_lock_spin` of 2006 (try, then read until it is free: test and test-and-set),
+//! the simpler form without the reads, and the form with the exponential back-off that the message measures.
+//! Gives: mutual exclusion. Does not give: order, sleeping, a bound on waiting.
 //!
 //! # State
 //!
@@ -19,7 +19,8 @@
 //! | wait: load  | Relaxed | –          | only decides when to try again           |
 //! | release     | Release | lock       | this critical section                    |
 //!
-//! The holder may be preempted, as in no kernel: after each 100 µs awake a waiter sleeps for 50, whichever way it waits.
+//! The holder may be preempted, as in no kernel: after each 100 µs awake a waiter sleeps for 50, whichever
+//! way it waits.
 //!
 //! Checked by: `verify` (`tests/it/classics.rs`), `tests/native/classics_stress.rs`.
 

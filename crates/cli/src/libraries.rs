@@ -1,28 +1,31 @@
-//! The two libraries to preload: the command carries them, and finds or writes a file for each that programs can load.
+//! The two libraries to preload: the command carries them, and finds or writes a file for each that programs
+//! can load.
 //!
-//! `LD_PRELOAD` takes a path, and each program that is started later opens it again, perhaps long after the command has
-//! ended. So a carried library becomes a file: an installed one ([`install_directories`]) with exactly its content, else one that is written
-//! to the first of [`private_places`] that works. Either is used only if no other user can replace it between the check and
-//! the load ([`Directory`]).
+//! `LD_PRELOAD` takes a path, and each program that is started later opens it again, perhaps long after the
+//! command has ended. So a carried library becomes a file: an installed one ([`install_directories`]) with
+//! exactly its content, else one that is written to the first of [`private_places`] that works. Either is
+//! used only if no other user can replace it between the check and the load ([`Directory`]).
 //!
-//! `/proc/self/fd/3` on a memory file needs no directory, but a program that closes the descriptors that it inherits (a
-//! daemon, Python's `subprocess`) reuses the number for another file, and its children would load or block on that one.
+//! `/proc/self/fd/3` on a memory file needs no directory, but a program that closes the descriptors that it
+//! inherits (a daemon, Python's `subprocess`) reuses the number for another file, and its children would load
+//! or block on that one.
 //!
 //! # A private place
 //!
-//! - **P1** the directory has mode 0700 and a trusted path, so only the user's own processes create, replace or remove files
-//!   in it. What was checked is what programs load.
-//! - **P2** only a complete file gets the name, by `rename`. Two processes that write at once both succeed, with the same
-//!   content; a program that has mapped the older file keeps it.
-//! - **P3** the content is compared at each start, since a crash of the machine may leave an empty file: nothing is synced.
+//! - **P1** the directory has mode 0700 and a trusted path, so only the user's own processes create, replace
+//!   or remove files in it. What was checked is what programs load.
+//! - **P2** only a complete file gets the name, by `rename`. Two processes that write at once both succeed,
+//!   with the same content; a program that has mapped the older file keeps it.
+//! - **P3** the content is compared at each start, since a crash of the machine may leave an empty file:
+//!   nothing is synced.
 //!
 //! # A directory of a trusted path
 //!
 //! - **J1** it belongs to root or to the user.
-//! - **J2** other users cannot write to it, or it is a sticky directory. An entry of that can be renamed or removed only by root
-//!   and by the owners of the entry and of the directory, who have J1.
-//! - **J3** no other file system begins in a directory where other users can write: one that a user has mounted there (FUSE)
-//!   can claim any owner and mode.
+//! - **J2** other users cannot write to it, or it is a sticky directory. An entry of that can be renamed or
+//!   removed only by root and by the owners of the entry and of the directory, who have J1.
+//! - **J3** no other file system begins in a directory where other users can write: one that a user has
+//!   mounted there (FUSE) can claim any owner and mode.
 
 use std::env;
 use std::ffi::OsStr;
@@ -47,7 +50,8 @@ mod tests;
 struct Carried {
     file: &'static str,
     content: &'static [u8],
-    /// The package's version and a hash over both libraries, such as `0.1.0-89abcdef01234567`; it names a directory.
+    /// The package's version and a hash over both libraries, such as `0.1.0-89abcdef01234567`; it names a
+    /// directory.
     version: &'static str,
 }
 
@@ -115,8 +119,8 @@ struct Place {
     creates_parent: bool,
 }
 
-/// The cache comes before the temporary directories because it outlives the session: a service that is started now may
-/// start programs weeks later, and the system removes temporary files after days without use.
+/// The cache comes before the temporary directories because it outlives the session: a service that is
+/// started now may start programs weeks later, and the system removes temporary files after days without use.
 fn private_places() -> Vec<Place> {
     let variable = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let place =
@@ -171,7 +175,8 @@ fn check_installed(library: Carried, path: &Path) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// Puts `library` into a directory that is the user's alone, unless it is there; returns the path of the file (P1 to P3).
+/// Puts `library` into a directory that is the user's alone, unless it is there; returns the path of the file
+/// (P1 to P3).
 fn put(library: Carried, place: &Place) -> Result<PathBuf> {
     let (parent, name) = split(&place.path)?;
     let parent = if place.creates_parent && !parent.exists() {
@@ -182,8 +187,9 @@ fn put(library: Carried, place: &Place) -> Result<PathBuf> {
     };
     let versions = parent.enter(name, true)?;
     let directory = versions.enter(library.version.as_ref(), true)?;
-    // The time of the directory says, to a day, when the version was used. It is set before the file is checked: from here
-    // on, no other process removes the version. On a read-only file system, none removes anything.
+    // The time of the directory says, to a day, when the version was used. It is set before the file is
+    // checked: from here on, no other process removes the version. On a read-only file system, none removes
+    // anything.
     let is_due = fs::metadata(&directory.path).is_ok_and(|found| is_older(&found, 1));
     if is_due {
         let _ = File::open(&directory.path).and_then(|file| file.set_modified(SystemTime::now()));
@@ -236,8 +242,8 @@ fn at(path: &Path) -> impl Fn() -> String {
 
 /// A directory whose path means the same directory for as long as root and the user leave it alone.
 ///
-/// The path has no symbolic link and is walked from `/`. Each entry is looked up in a directory that was checked, opened, and
-/// then checked itself (J1 to J3).
+/// The path has no symbolic link and is walked from `/`. Each entry is looked up in a directory that was
+/// checked, opened, and then checked itself (J1 to J3).
 struct Directory {
     path: PathBuf,
     /// The file system, if other users can write to the directory.
@@ -245,7 +251,8 @@ struct Directory {
 }
 
 impl Directory {
-    /// Links in `path` (`/home` may be one) are resolved first. If one changes meanwhile, the older path is checked and used.
+    /// Links in `path` (`/home` may be one) are resolved first. If one changes meanwhile, the older path is
+    /// checked and used.
     fn walk(path: &Path) -> Result<Self> {
         let path = path.canonicalize().with_context(at(path))?;
         let above_root = Self { path: PathBuf::new(), shared: None };

@@ -84,8 +84,8 @@ impl Progress {
         Self { bar, start: Instant::now(), runs: 0, expected: Mutex::new(None), lines: Mutex::default() }
     }
 
-    /// Sets a free bar to `part`, from 0 to 1, with the label `what`. If the bar is not shown, a line goes to standard error
-    /// every 30 s.
+    /// Sets a free bar to `part`, from 0 to 1, with the label `what`. If the bar is not shown, a line goes to
+    /// standard error every 30 s.
     pub(crate) fn at(&self, part: f64, what: String) {
         let is_due = || {
             let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
@@ -130,8 +130,8 @@ pub(crate) fn about(seconds: f64) -> String {
     }
 }
 
-/// Standard error, if it is a terminal. indicatif's own target hides the bar if `NO_COLOR` is set, but a bar is no
-/// colour.
+/// Standard error, if it is a terminal. indicatif's own target hides the bar if `NO_COLOR` is set, but a bar
+/// is no colour.
 fn draw_target() -> ProgressDrawTarget {
     const REDRAWS_PER_SECOND: u8 = 20;
     let stderr = Term::stderr();

@@ -1,5 +1,5 @@
-//! What people read goes to standard output, unless data goes there. All of it passes here, and [`harmless`] with it: nothing
-//! that a program prints or is called can steer the terminal.
+//! What people read goes to standard output, unless data goes there. All of it passes here, and [`harmless`]
+//! with it: nothing that a program prints or is called can steer the terminal.
 
 use std::fmt::Display;
 use std::io::{self, ErrorKind, IsTerminal, Write};
@@ -51,7 +51,8 @@ impl Say {
     }
 }
 
-/// Prints a line to standard error, as `eprintln` does; but the reader may have gone (`2>&1 | head`), which is no error.
+/// Prints a line to standard error, as `eprintln` does; but the reader may have gone (`2>&1 | head`), which
+/// is no error.
 macro_rules! note {
     ($($text:tt)*) => {
         $crate::say::note(format_args!("{}\n", format_args!($($text)*)))
@@ -63,7 +64,8 @@ pub(crate) fn note(text: std::fmt::Arguments<'_>) {
     let _ = io::stderr().lock().write_all(harmless(&text.to_string()).as_bytes());
 }
 
-/// Prints an error to standard error. On a terminal, lines are broken where it ends; elsewhere (a log, a pipe), they are not.
+/// Prints an error to standard error. On a terminal, lines are broken where it ends; elsewhere (a log, a
+/// pipe), they are not.
 pub(crate) fn error(text: &str) {
     let text = format!("spinpark: {text}");
     let stderr = io::stderr();

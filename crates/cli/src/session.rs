@@ -30,7 +30,8 @@ impl Session {
     }
 }
 
-/// Calls `handler` at Ctrl-C, SIGTERM and SIGHUP, unless the command was started with that signal ignored (`nohup`, `&`).
+/// Calls `handler` at Ctrl-C, SIGTERM and SIGHUP, unless the command was started with that signal ignored
+/// (`nohup`, `&`).
 ///
 /// # Errors
 ///

@@ -16,8 +16,8 @@ pub struct NotInstalled {
     pub package: &'static str,
 }
 
-/// The full path of `program` if it is an executable file on `PATH` (or in one of the `sbin` directories, where
-/// distributions put servers).
+/// The full path of `program` if it is an executable file on `PATH` (or in one of the `sbin` directories,
+/// where distributions put servers).
 #[must_use]
 pub fn find_program(program: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();

@@ -1,4 +1,5 @@
-//! The benchmarks of the four documents, as programs of ours and on simulated machines, beside what was published.
+//! The benchmarks of the four documents, as programs of ours and on simulated machines, beside what was
+//! published.
 //!
 //! | what | where |
 //! |---|---|

@@ -1,8 +1,8 @@
 //! MariaDB in a directory of its own: how it is installed there, started and reached.
 //!
-//! Nothing of the system is touched: no configuration file is read, no port is opened, the server listens on a socket in
-//! the directory only, and runs as the user that starts it. Clients come as `root`, without a password: a user that can
-//! open the socket owns its directory.
+//! Nothing of the system is touched: no configuration file is read, no port is opened, the server listens on
+//! a socket in the directory only, and runs as the user that starts it. Clients come as `root`, without a
+//! password: a user that can open the socket owns its directory.
 //!
 //! Only the words of the command lines are here; the caller runs them.
 

@@ -55,7 +55,8 @@ impl Published {
 }
 
 impl Table {
-    /// The number in row `row` of the first column called `column`; none if it is not published, or is no number.
+    /// The number in row `row` of the first column called `column`; none if it is not published, or is no
+    /// number.
     #[must_use]
     pub fn number(&self, row: usize, column: &str) -> Option<f64> {
         let place = self.header.iter().position(|name| *name == column)?;
@@ -63,8 +64,8 @@ impl Table {
     }
 }
 
-/// The mean of the numbers that table `name` has in column `column`, in the rows whose first cell is `row`. None: none is
-/// published.
+/// The mean of the numbers that table `name` has in column `column`, in the rows whose first cell is `row`.
+/// None: none is published.
 pub(crate) fn mean(name: &str, row: &str, column: &str) -> Option<f64> {
     let all = numbers(name, row, column);
     (!all.is_empty()).then(|| all.iter().sum::<f64>() / all.len() as f64)

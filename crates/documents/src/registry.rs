@@ -50,7 +50,8 @@ pub fn tables() -> &'static [TableSpec] {
 /// The tables that are made only if they are named: they take longer than all others.
 const ON_REQUEST: &str = "planes";
 
-/// The tables of these names; `001` stands for all of that document, and no name for all tables but the planes.
+/// The tables of these names; `001` stands for all of that document, and no name for all tables but the
+/// planes.
 ///
 /// # Errors
 ///

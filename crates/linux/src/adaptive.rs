@@ -1,4 +1,5 @@
-//! How a thread waits, by what it has learnt: the platform's questions about its [`SpinStats`](spinpark_platform::SpinStats).
+//! How a thread waits, by what it has learnt: the platform's questions about its
+//! [`SpinStats`](spinpark_platform::SpinStats).
 //!
 //! Functions of this crate, not of the generic platform: so they are made here, for size, and once.
 
@@ -30,7 +31,8 @@ pub(crate) fn spin_for(span: u64) {
 
 #[inline(never)] // for the drop-in's size
 fn can_spin(kind: Spin) -> bool {
-    // A real-time thread may have the very CPU that the other one needs: it spins only while it can ask whether that runs.
+    // A real-time thread may have the very CPU that the other one needs: it spins only while it can ask
+    // whether that runs.
     cpu::count() > 1 && (kind == Spin::Lock || !policy::is_realtime()) && spin_stats().spins_pay(kind)
 }
 
@@ -91,7 +93,8 @@ fn returns(lock: usize) {
     spin_stats().returns_to(lock, now);
 }
 
-/// On one CPU a mark costs a short system call, and no other CPU an interrupt: so many releases without a waiter end it.
+/// On one CPU a mark costs a short system call, and no other CPU an interrupt: so many releases without a
+/// waiter end it.
 const QUIET_ALONE: u32 = 32;
 
 fn ends_contended(lock: usize) -> bool {
@@ -101,9 +104,9 @@ fn ends_contended(lock: usize) -> bool {
     spin_stats().ends_contended(lock, Tuning::LINUX.quiet_releases, barriers::are_few)
 }
 
-/// The kernel may delay a timer by the thread's slack, which is 50 us unless the program (`PR_SET_TIMERSLACK`) or its service manager
-/// (systemd's `TimerSlackNSec=`) has set it.
-/// Five times that: no small change of the slack is taken for coarse timers.
+/// The kernel may delay a timer by the thread's slack, which is 50 us unless the program
+/// (`PR_SET_TIMERSLACK`) or its service manager (systemd's `TimerSlackNSec=`) has set it. Five times that: no
+/// small change of the slack is taken for coarse timers.
 const COARSE_NS: u64 = 250_000;
 
 /// All zero in a new thread.
@@ -116,8 +119,8 @@ struct Timers {
 
 crate::thread_block!(fn timers() -> *mut Timers = "spinpark_0_1_timers");
 
-/// The kernel is asked at most once a tick of its clock (1 to 10 ms): a question at each wait would cost a system call where a short
-/// spin needs none.
+/// The kernel is asked at most once a tick of its clock (1 to 10 ms): a question at each wait would cost a
+/// system call where a short spin needs none.
 #[inline(never)] // for the drop-in's size
 fn has_fine_timers() -> bool {
     if sandbox::is_confined() {

@@ -1,8 +1,9 @@
-//! Few barriers beside waits: a lock's mark that ends comes back by a process-wide barrier, so a mark ends only if a hundred
-//! waits have passed since the last barrier. Until then it stays, and the releases of that lock are compare-exchanges.
+//! Few barriers beside waits: a lock's mark that ends comes back by a process-wide barrier, so a mark ends
+//! only if a hundred waits have passed since the last barrier. Until then it stays, and the releases of that
+//! lock are compare-exchanges.
 //!
-//! A mark that stays counts as a wait, once in `Tuning::quiet_releases`: a lock that has no waiters any more is not marked for
-//! ever.
+//! A mark that stays counts as a wait, once in `Tuning::quiet_releases`: a lock that has no waiters any more
+//! is not marked for ever.
 
 use core::sync::atomic::{AtomicU8, Ordering::Relaxed};
 

@@ -1,8 +1,9 @@
 //! The two clocks, as the kernel has them, and what POSIX calls them.
 //!
-//! Not libc's `clock_gettime`: a library that stands before it may show another time (libfaketime), and a deadline that is
-//! reckoned from that is one year off for the kernel. The vDSO's own function costs what libc's costs, which calls it; before
-//! it is looked for, and where there is none (valgrind), the clock is a system call.
+//! Not libc's `clock_gettime`: a library that stands before it may show another time (libfaketime), and a
+//! deadline that is reckoned from that is one year off for the kernel. The vDSO's own function costs what
+//! libc's costs, which calls it; before it is looked for, and where there is none (valgrind), the clock is a
+//! system call.
 
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
@@ -58,7 +59,8 @@ pub unsafe fn deadline(clock: Clock, time: *const libc::timespec) -> Option<Dead
     Some(Deadline::from_timespec(clock, tv_sec, nanoseconds))
 }
 
-/// Changes with each tick of the kernel's clock, each 1 to 10 ms; costs a third of what the time costs. Not 0.
+/// Changes with each tick of the kernel's clock, each 1 to 10 ms; costs a third of what the time costs. Not
+/// 0.
 pub(crate) fn tick() -> u64 {
     read(libc::CLOCK_MONOTONIC_COARSE)
 }
@@ -72,7 +74,8 @@ fn read(id: libc::clockid_t) -> u64 {
     // SAFETY: `time` is a live timespec.
     if read.is_none_or(|read| unsafe { read(id, &mut time) } != 0) {
         let arguments = [id as usize, ptr::addr_of_mut!(time) as usize, 0, 0, 0, 0];
-        // SAFETY: as above. It cannot fail for these clocks; a sandbox may forbid it, and then they stand still.
+        // SAFETY: as above. It cannot fail for these clocks; a sandbox may forbid it, and then they stand
+        // still.
         unsafe { call6(libc::SYS_clock_gettime, arguments) };
     }
     Deadline::from_timespec(Clock::Monotonic, time.tv_sec, time.tv_nsec as u32).at

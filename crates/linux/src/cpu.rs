@@ -13,7 +13,8 @@ use crate::sandbox::is_confined;
 use crate::single::is_alone;
 use crate::syscall::call6;
 
-/// How many CPUs the process can use: those that it may run on, or as many as its quota comes to; 0: not asked yet.
+/// How many CPUs the process can use: those that it may run on, or as many as its quota comes to; 0: not
+/// asked yet.
 static COUNT: AtomicU32 = AtomicU32::new(0);
 /// How many it may run on, as found at the start.
 static ALLOWED: AtomicU32 = AtomicU32::new(0);
@@ -37,8 +38,8 @@ pub(crate) fn count() -> u32 {
     }
 }
 
-/// Whether the process has been started on one CPU, and has not got more since. Not with a quota of one: its threads may run side by
-/// side.
+/// Whether the process has been started on one CPU, and has not got more since. Not with a quota of one: its
+/// threads may run side by side.
 pub(crate) fn is_only_one() -> bool {
     count() == 1 && ALLOWED.load(Relaxed) == 1
 }
@@ -74,8 +75,8 @@ pub(crate) fn looks() -> u32 {
     LOOKS.load(Relaxed)
 }
 
-/// Looks again how many CPUs there are: by a thread that is about to sleep, and holds no queue lock; at most once in
-/// [`INTERVAL_NS`].
+/// Looks again how many CPUs there are: by a thread that is about to sleep, and holds no queue lock; at most
+/// once in [`INTERVAL_NS`].
 #[cold]
 #[inline(never)]
 pub(crate) fn look_again() {
@@ -117,8 +118,8 @@ fn affinity(thread: u32) -> Mask {
     mask
 }
 
-/// The CPUs of the first thread and of the calling one: a program that binds each thread to a CPU of its own has many, one
-/// that was started on a single CPU has one.
+/// The CPUs of the first thread and of the calling one: a program that binds each thread to a CPU of its own
+/// has many, one that was started on a single CPU has one.
 #[cold]
 #[inline(never)]
 fn ask_count() -> u32 {
@@ -134,7 +135,8 @@ fn ask_count() -> u32 {
     COUNT.load(Relaxed)
 }
 
-/// The only CPU that the calling thread may use, from 1 on; [`ANY`] if it may use several, or that is not known.
+/// The only CPU that the calling thread may use, from 1 on; [`ANY`] if it may use several, or that is not
+/// known.
 #[cold]
 #[inline(never)]
 pub(crate) fn ask_place() -> u32 {
@@ -151,9 +153,10 @@ pub(crate) const ANY: u32 = u32::MAX;
 
 /// Whether the thread `owner` has used any CPU time since the last question.
 ///
-/// The clock of another thread of the process stands still while that thread is off the CPU. It costs 0.1 to 0.2 µs,
-/// which a spinner that waits anyway can spare. A sandbox may forbid it, and `owner` may be a thread of another
-/// process (a parent's, from before a fork): then nothing is known. `owner` is 0 if readers hold the lock.
+/// The clock of another thread of the process stands still while that thread is off the CPU. It costs 0.1 to
+/// 0.2 µs, which a spinner that waits anyway can spare. A sandbox may forbid it, and `owner` may be a thread
+/// of another process (a parent's, from before a fork): then nothing is known. `owner` is 0 if readers hold
+/// the lock.
 #[inline(never)] // for the drop-in's size
 pub(crate) fn owner_on_cpu(owner: u32, sample: &mut u64) -> OnCpu {
     if owner == 0 || is_confined() || is_alone() {

@@ -9,7 +9,8 @@ extern "C" {
     static environ: *const *const c_char;
 }
 
-/// The environment, also in a program's `.preinit_array` (ThreadSanitizer), which runs before libc has been initialised.
+/// The environment, also in a program's `.preinit_array` (ThreadSanitizer), which runs before libc has been
+/// initialised.
 fn entries() -> *const *const c_char {
     // SAFETY: read before threads exist, or as racily as any `getenv`.
     let known = unsafe { environ };

@@ -7,8 +7,9 @@ use crate::{cpu, generation, slots, thread};
 /// Whether it is registered, or the layer above has taken it to do that.
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
-/// The function that must run first in every forked child. A caller that takes it registers it; otherwise a thread's first
-/// lock operation does, which is too late for handlers that were registered before it and use locks.
+/// The function that must run first in every forked child. A caller that takes it registers it; otherwise a
+/// thread's first lock operation does, which is too late for handlers that were registered before it and use
+/// locks.
 pub fn take_over_fork_handler() -> unsafe extern "C" fn() {
     TAKEN.store(true, Relaxed);
     in_forked_child

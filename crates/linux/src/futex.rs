@@ -1,9 +1,9 @@
 //! Sleeping on a word. Private futexes: what other processes share is not ours.
 //!
-//! Our own locks need three operations only, all as old as any kernel that glibc still supports: `FUTEX_WAIT_BITSET` (its
-//! deadline is absolute, on either clock: what a caller gave, goes to the kernel as it is), `FUTEX_WAIT` (for a time, whatever
-//! a clock shows: what the locks do by themselves) and `FUTEX_WAKE`. Older designs also move sleepers ([`requeue`]), and
-//! wake on two words at once ([`wake_op`]).
+//! Our own locks need three operations only, all as old as any kernel that glibc still supports:
+//! `FUTEX_WAIT_BITSET` (its deadline is absolute, on either clock: what a caller gave, goes to the kernel as
+//! it is), `FUTEX_WAIT` (for a time, whatever a clock shows: what the locks do by themselves) and
+//! `FUTEX_WAKE`. Older designs also move sleepers ([`requeue`]), and wake on two words at once ([`wake_op`]).
 
 use core::ptr;
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -44,8 +44,8 @@ pub(crate) fn wait_for(word: &AtomicU32, expected: u32, span: u64) -> Wait {
     sleep(word, WAIT_FOR, expected, Some(Deadline { clock: Clock::Monotonic, at: span }))
 }
 
-/// After so long a real-time thread looks again whether the queue is locked, and by which thread, ns.
-/// Far longer than a queue is locked by a thread that runs, and short beside the deadlines of real-time threads.
+/// After so long a real-time thread looks again whether the queue is locked, and by which thread, ns. Far
+/// longer than a queue is locked by a thread that runs, and short beside the deadlines of real-time threads.
 const LOOK_AGAIN_NS: u64 = 1_000_000;
 
 /// [`Futex::wait_for_queue`] of a real-time thread.
@@ -73,7 +73,8 @@ fn sleep(word: &AtomicU32, operation: i32, expected: u32, time: Option<Deadline>
     let timeout = if time.is_some() { ptr::addr_of!(timeout) } else { ptr::null() };
     let word: *const AtomicU32 = word;
     let arguments = [word as usize, operation as usize, expected as usize, timeout as usize, 0, ANY_BIT];
-    // SAFETY: `word` is a live, aligned 32-bit word; `timeout` is null or a live timespec; the kernel writes neither.
+    // SAFETY: `word` is a live, aligned 32-bit word; `timeout` is null or a live timespec; the kernel writes
+    // neither.
     match unsafe { call6(libc::SYS_futex, arguments) } {
         TIMED_OUT => Wait::TimedOut,
         AGAIN => Wait::ValueChanged,
@@ -131,8 +132,8 @@ pub(crate) fn wake_op(
         second as usize,
         encode(op) as usize,
     ];
-    // SAFETY: the kernel changes `second`, a live, aligned word, in one atomic operation; the address of `first` is only
-    // hashed.
+    // SAFETY: the kernel changes `second`, a live, aligned word, in one atomic operation; the address of
+    // `first` is only hashed.
     let result = unsafe { call6(libc::SYS_futex, arguments) };
     // An error comes before the operation: the kernel does not know the call, or cannot write to the word.
     u32::try_from(result).ok()

@@ -1,8 +1,10 @@
-//! Which process of a line of forks this is: a number that differs from the parent's in every child, however it was made.
+//! Which process of a line of forks this is: a number that differs from the parent's in every child, however
+//! it was made.
 //!
-//! A fork handler is not run by `_Fork`, nor by a bare `clone`, nor before other handlers that use locks. So the number
-//! stands in a page that the kernel empties in a child (`MADV_WIPEONFORK`, Linux 4.14), and slow paths, which are all that
-//! ask for it, find it gone and choose the next one. Without such a page the fork handler does that.
+//! A fork handler is not run by `_Fork`, nor by a bare `clone`, nor before other handlers that use locks. So
+//! the number stands in a page that the kernel empties in a child (`MADV_WIPEONFORK`, Linux 4.14), and slow
+//! paths, which are all that ask for it, find it gone and choose the next one. Without such a page the fork
+//! handler does that.
 //!
 //! # State
 //!
@@ -11,12 +13,14 @@
 //! | 0           | a child that no slow path has run in                            |
 //! | number + 1  | this process' number                                            |
 //!
-//! - **N1** `LATEST` is never less than the number in `word`: it is raised first. So a child, which inherits it, chooses a
-//!   number that none of its ancestors has had (until they are 2^22).
-//! - **N2** Only a compare-exchange replaces 0, so all threads of a process agree, also if one of them is interrupted half-way
-//!   for good. A thread that loses that race has raised `LATEST` once more, which skips a number.
+//! - **N1** `LATEST` is never less than the number in `word`: it is raised first. So a child, which inherits
+//!   it, chooses a number that none of its ancestors has had (until they are 2^22).
+//! - **N2** Only a compare-exchange replaces 0, so all threads of a process agree, also if one of them is
+//!   interrupted half-way for good. A thread that loses that race has raised `LATEST` once more, which skips
+//!   a number.
 //!
-//! Relaxed throughout: the number carries no data, and threads that disagree about a word of 0 are told apart by N2.
+//! Relaxed throughout: the number carries no data, and threads that disagree about a word of 0 are told apart
+//! by N2.
 
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering::Relaxed};
 

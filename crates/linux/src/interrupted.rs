@@ -1,7 +1,8 @@
-//! Has the code go on that a signal handler interrupted, as if the handler had returned, while the handler is still in a call.
+//! Has the code go on that a signal handler interrupted, as if the handler had returned, while the handler is
+//! still in a call.
 //!
-//! The unwinder finds the frame: libgcc's, which glibc loads for `pthread_exit` anyway. What is above it on the stack is lost, so nothing
-//! there may want to be cleaned up.
+//! The unwinder finds the frame: libgcc's, which glibc loads for `pthread_exit` anyway. What is above it on
+//! the stack is lost, so nothing there may want to be cleaned up.
 
 use core::ffi::{c_int, c_void, CStr};
 use core::mem;
@@ -108,9 +109,10 @@ fn matches(record: usize, instruction: usize, stack: usize) -> bool {
     was == (instruction, stack)
 }
 
-/// Has the function go on that has `of` in its frame, or one that it calls, at the place where a signal interrupted it. If handlers have
-/// interrupted each other there, all are given up. The signals that are blocked here remain so. Returns if that place is not found, or if
-/// something above it may have cleaning up to do.
+/// Has the function go on that has `of` in its frame, or one that it calls, at the place where a signal
+/// interrupted it. If handlers have interrupted each other there, all are given up. The signals that are
+/// blocked here remain so. Returns if that place is not found, or if something above it may have cleaning up
+/// to do.
 ///
 /// # Safety
 ///
@@ -124,8 +126,8 @@ pub unsafe fn go_on(of: *const c_void) {
     let mut walk = Walk { unwinder, of, from: 0, record: 0, may_clean_up: false, cleans_up: false };
     // SAFETY: the walk outlives the call.
     unsafe { backtrace(step, (&raw mut walk).cast()) };
-    // A walk may end early, at code that no table describes: a restartable sequence that was interrupted. Then a younger interruption is
-    // what goes on, and returns to the older one.
+    // A walk may end early, at code that no table describes: a restartable sequence that was interrupted.
+    // Then a younger interruption is what goes on, and returns to the older one.
     if walk.cleans_up || walk.record == 0 {
         return;
     }

@@ -1,4 +1,5 @@
-//! How a thread leaves a call that waits for a lock by unwinding: what it does first, and where it can be cancelled.
+//! How a thread leaves a call that waits for a lock by unwinding: what it does first, and where it can be
+//! cancelled.
 
 use core::ffi::c_void;
 use core::mem;
@@ -17,8 +18,8 @@ pub type Exit = fn(*mut c_void) -> !;
 static SLEEP: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 static EXIT: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 
-/// Has every thread that waits for a lock sleep by `sleep`, and end by `exit` if it has put that off, from now on: functions of the layer
-/// above, which knows cancellation.
+/// Has every thread that waits for a lock sleep by `sleep`, and end by `exit` if it has put that off, from
+/// now on: functions of the layer above, which knows cancellation.
 pub fn leave_by(sleep: Sleep, exit: Exit) {
     SLEEP.store(sleep as *mut c_void, Relaxed);
     EXIT.store(exit as *mut c_void, Relaxed);
@@ -67,14 +68,16 @@ pub(crate) fn or_leave<R>(leave: &dyn Fn(), body: impl FnOnce() -> R) -> R {
 }
 
 impl Call {
-    /// The calling thread leaves the call, its innermost one, by unwinding: does what that needs. `false`: it cannot be left here.
+    /// The calling thread leaves the call, its innermost one, by unwinding: does what that needs. `false`: it
+    /// cannot be left here.
     #[must_use]
     pub fn leave(&self) -> bool {
         let leave: *const Leave<'_> = self.take_leave().cast();
         if !self.is_queued() {
             return true;
         }
-        // SAFETY: null, or in a frame of `or_leave` that the thread has not returned from: the unwinder is on top of it.
+        // SAFETY: null, or in a frame of `or_leave` that the thread has not returned from: the unwinder is on
+        // top of it.
         let Some(leave) = (unsafe { leave.as_ref() }) else { return false };
         (leave.0)();
         true

@@ -1,9 +1,10 @@
-//! Waiters that a release may leave asleep, since its thread comes back for the lock: for the thread that does not, but goes to sleep
-//! elsewhere. It may not touch the lock any more, which may be gone. So a waiter notes here, by the lock's address, what it sleeps on.
+//! Waiters that a release may leave asleep, since its thread comes back for the lock: for the thread that
+//! does not, but goes to sleep elsewhere. It may not touch the lock any more, which may be gone. So a waiter
+//! notes here, by the lock's address, what it sleeps on.
 //!
-//! Only hints: each such waiter keeps its own time. A note may be overwritten by that of another lock, or be of a waiter that has gone,
-//! whose word is then memory of something else: that is only an address for `futex_wake`, and each thread that sleeps
-//! there expects to be woken for no reason.
+//! Only hints: each such waiter keeps its own time. A note may be overwritten by that of another lock, or be
+//! of a waiter that has gone, whose word is then memory of something else: that is only an address for
+//! `futex_wake`, and each thread that sleeps there expects to be woken for no reason.
 
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering::Relaxed};
 
@@ -13,7 +14,8 @@ struct Note {
     word: AtomicPtr<AtomicU32>,
 }
 
-/// Locks whose notes share a place overwrite each other's, which leaves one of them to its timer: no other number was measured.
+/// Locks whose notes share a place overwrite each other's, which leaves one of them to its timer: no other
+/// number was measured.
 const NOTES: usize = 64;
 
 static NOTE: [Note; NOTES] =
@@ -25,7 +27,8 @@ fn of(lock: usize) -> &'static Note {
 
 pub(crate) fn note(lock: usize, word: &AtomicU32) {
     let note = of(lock);
-    // Relaxed, as all here: no memory is handed over, and a mixture of two notes wakes the wrong waiter early.
+    // Relaxed, as all here: no memory is handed over, and a mixture of two notes wakes the wrong waiter
+    // early.
     note.lock.store(lock, Relaxed);
     note.word.store(core::ptr::from_ref(word).cast_mut(), Relaxed);
 }
@@ -36,7 +39,8 @@ pub(crate) fn withdraw(lock: usize, word: &AtomicU32) -> bool {
     of(lock).word.compare_exchange(own, core::ptr::null_mut(), Relaxed, Relaxed).is_err()
 }
 
-/// Takes the note of the waiter that releases of the lock that was at `lock` have left asleep: what it sleeps on.
+/// Takes the note of the waiter that releases of the lock that was at `lock` have left asleep: what it sleeps
+/// on.
 #[cold]
 #[inline(never)]
 pub(crate) fn take(lock: usize) -> Option<*const AtomicU32> {

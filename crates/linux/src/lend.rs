@@ -1,16 +1,18 @@
 //! Priorities lent to threads that have a queue locked.
 //!
-//! A queue is locked for a few dozen instructions, or for a barrier. Its holder may be preempted there, and a real-time thread that
-//! wants the queue would wait for every thread whose priority lies between theirs (priority inversion). The kernel's cure is a futex
-//! with priority inheritance, whose word has to be the id of its owner, and nothing else. The lock of a queue is no such word, so
-//! each of a few *desks*, chosen by the address of the queue, is one: the holder of a queue writes its id there, if the desk is free; and
-//! a real-time thread that would sleep for the queue sleeps at the desk. It does not use what it gets there but to let go of it, and
-//! then tries to lock the queue as before.
+//! A queue is locked for a few dozen instructions, or for a barrier. Its holder may be preempted there, and a
+//! real-time thread that wants the queue would wait for every thread whose priority lies between theirs
+//! (priority inversion). The kernel's cure is a futex with priority inheritance, whose word has to be the id
+//! of its owner, and nothing else. The lock of a queue is no such word, so each of a few *desks*, chosen by
+//! the address of the queue, is one: the holder of a queue writes its id there, if the desk is free; and a
+//! real-time thread that would sleep for the queue sleeps at the desk. It does not use what it gets there but
+//! to let go of it, and then tries to lock the queue as before.
 //!
-//! A desk guards nothing, and a loan is not certain: two queues may share a desk, another waiter may just be leaving it, a
-//! handler may use it above its own thread. So a waiter sleeps there and for the queue itself in turn. Nothing is written before the
-//! first real-time thread of the process waits for a lock. A thread stands at a desk only while it locks a queue and has it
-//! locked: of the program's code, only a handler above that can wait for a mutex with priority inheritance meanwhile.
+//! A desk guards nothing, and a loan is not certain: two queues may share a desk, another waiter may just be
+//! leaving it, a handler may use it above its own thread. So a waiter sleeps there and for the queue itself
+//! in turn. Nothing is written before the first real-time thread of the process waits for a lock. A thread
+//! stands at a desk only while it locks a queue and has it locked: of the program's code, only a handler
+//! above that can wait for a mutex with priority inheritance meanwhile.
 
 use core::ptr;
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -25,8 +27,8 @@ const LOCK_PI2: i32 = 13 | libc::FUTEX_PRIVATE_FLAG;
 const UNLOCK_PI: i32 = libc::FUTEX_UNLOCK_PI | libc::FUTEX_PRIVATE_FLAG;
 const TIMED_OUT: isize = -(libc::ETIMEDOUT as isize);
 
-/// Two queues that share a desk cost their waiters needless sleeps. These are 256 bytes, and far fewer threads have a queue locked at
-/// one time.
+/// Two queues that share a desk cost their waiters needless sleeps. These are 256 bytes, and far fewer
+/// threads have a queue locked at one time.
 const DESKS: usize = 64;
 /// 0, or the id of the thread that has a queue locked, with the kernel's bit if threads wait here.
 static AT: [AtomicU32; DESKS] = [const { AtomicU32::new(0) }; DESKS];
@@ -40,7 +42,8 @@ fn desk(queue: *const AtomicU32) -> &'static AtomicU32 {
     &AT[(hash >> 58) as usize % DESKS]
 }
 
-/// The calling thread is about to lock the queue; or has just done so, and stands there unless another one does.
+/// The calling thread is about to lock the queue; or has just done so, and stands there unless another one
+/// does.
 #[inline(always)]
 pub(crate) fn locks(queue: *const AtomicU32) {
     if policy::is_any_realtime() {
@@ -77,8 +80,8 @@ fn leave(desk: &AtomicU32) {
     }
 }
 
-/// Sleeps for at most `span` ns at the desk of a queue that another thread has locked. `None`: it did not sleep, because no thread
-/// stands there, or this kernel cannot do it.
+/// Sleeps for at most `span` ns at the desk of a queue that another thread has locked. `None`: it did not
+/// sleep, because no thread stands there, or this kernel cannot do it.
 #[cold]
 #[inline(never)]
 pub(crate) fn wait(queue: &AtomicU32, span: u64) -> Option<Wait> {
@@ -103,7 +106,8 @@ pub(crate) fn wait(queue: &AtomicU32, span: u64) -> Option<Wait> {
             Some(Wait::Woken)
         }
         TIMED_OUT => Some(Wait::TimedOut),
-        // A holder that has ended, or a kernel without it. The kernel may have set its bit before it found out.
+        // A holder that has ended, or a kernel without it. The kernel may have set its bit before it found
+        // out.
         _ => {
             for left in [holder, holder | libc::FUTEX_WAITERS] {
                 let _ = desk.compare_exchange(left, 0, Relaxed, Relaxed);

@@ -1,7 +1,7 @@
 //! The platform on Linux: futexes, clocks, thread identity, fork. The only crate with system calls.
 //!
-//! `no_std`, no allocation, no thread-local destructors, and `errno` is never touched (system calls are made directly),
-//! so that all of it may run inside intercepted pthread calls, before `main` and in destructors.
+//! `no_std`, no allocation, no thread-local destructors, and `errno` is never touched (system calls are made
+//! directly), so that all of it may run inside intercepted pthread calls, before `main` and in destructors.
 #![no_std]
 
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
@@ -84,8 +84,9 @@ impl<R: Rooms> Platform for LinuxWith<R> {
 /// Whether [`start`] has run: locks are in use.
 static STARTED: AtomicBool = AtomicBool::new(false);
 
-/// Asks the kernel all that locks want to know, once, before the first of them is used: a later call may be one that a sandbox
-/// kills the process for. `permanent`: the caller knows that this code stays mapped until the process ends.
+/// Asks the kernel all that locks want to know, once, before the first of them is used: a later call may be
+/// one that a sandbox kills the process for. `permanent`: the caller knows that this code stays mapped until
+/// the process ends.
 #[cold]
 pub fn start(permanent: bool) {
     clock::start();
@@ -104,7 +105,8 @@ pub fn start(permanent: bool) {
     }
 }
 
-/// The first call of a thread that has no token yet: the process' first one, too, unless the layer above has begun.
+/// The first call of a thread that has no token yet: the process' first one, too, unless the layer above has
+/// begun.
 fn first_call() {
     if fork::register() {
         start(false);

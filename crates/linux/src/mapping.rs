@@ -1,12 +1,13 @@
 //! Whether memory is this process' alone.
 //!
-//! A lock that is private by its attributes may lie in shared memory all the same. glibc's own functions work there, as long as
-//! no thread sleeps; so must ours.
+//! A lock that is private by its attributes may lie in shared memory all the same. glibc's own functions work
+//! there, as long as no thread sleeps; so must ours.
 //!
-//! The program's own variables and the heap behind them are private. Of other memory the kernel is asked, by `PROCMAP_QUERY` (Linux
-//! 6.11) or the text of `/proc/thread-self/maps`; but not in a program that may have a filter that kills: one that has announced it, or
-//! one with a single thread, which makes no system call for locks at all. A text without end is not read to its end, and a
-//! process that cannot be asked is not asked again: its other locks have no bias.
+//! The program's own variables and the heap behind them are private. Of other memory the kernel is asked, by
+//! `PROCMAP_QUERY` (Linux 6.11) or the text of `/proc/thread-self/maps`; but not in a program that may have a
+//! filter that kills: one that has announced it, or one with a single thread, which makes no system call for
+//! locks at all. A text without end is not read to its end, and a process that cannot be asked is not asked
+//! again: its other locks have no bias.
 
 use core::ffi::CStr;
 use core::ptr;
@@ -120,7 +121,8 @@ pub(crate) fn is_private(address: usize) -> Option<bool> {
     Some(found == Some(true))
 }
 
-/// Whether `address` lies between the start of the program and the end of the heap, as far as glibc tells that.
+/// Whether `address` lies between the start of the program and the end of the heap, as far as glibc tells
+/// that.
 fn is_program_or_heap(address: usize) -> bool {
     // SAFETY: reads what the kernel gave the process at its start.
     let start = unsafe { libc::getauxval(libc::AT_PHDR) } as usize;
@@ -141,7 +143,8 @@ fn by_query(file: i32, address: usize) -> Option<bool> {
     let mut query = Query { query_addr: address as u64, ..Query::default() };
     query.size = core::mem::size_of_val(&query) as u64;
     let arguments = [file as usize, QUERY, ptr::addr_of_mut!(query) as usize, 0, 0, 0];
-    // SAFETY: the kernel reads and writes as much of the structure as its `size` says, and neither of the two buffers, of size 0.
+    // SAFETY: the kernel reads and writes as much of the structure as its `size` says, and neither of the two
+    // buffers, of size 0.
     let done = unsafe { call6(libc::SYS_ioctl, arguments) };
     (done == 0).then_some(query.vma_flags & QUERY_SHARED == 0)
 }

@@ -11,8 +11,8 @@ use spinpark_platform::{Event, Events};
 
 use crate::layout::{LinuxWith, Rooms};
 
-/// A function that is called with the number of an [`Event`], in the thread to which it happens, on a slow path of a lock:
-/// it must not use one.
+/// A function that is called with the number of an [`Event`], in the thread to which it happens, on a slow
+/// path of a lock: it must not use one.
 pub type Observer = extern "C" fn(event: c_int);
 
 static OBSERVER: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());

@@ -1,11 +1,11 @@
 //! Whether this code stays mapped until the process ends: the kernel keeps a pointer into it (S4 in `rseq`).
 //!
-//! The program itself does, and a library that was linked with `-z nodelete` (as the drop-in is). Any other library, a
-//! plugin or an extension module, is opened once more and never closed, which keeps it. What thread-local destructors of
-//! std and C++ do to the library that they are in comes to the same.
+//! The program itself does, and a library that was linked with `-z nodelete` (as the drop-in is). Any other
+//! library, a plugin or an extension module, is opened once more and never closed, which keeps it. What
+//! thread-local destructors of std and C++ do to the library that they are in comes to the same.
 //!
-//! A library is kept by its initialiser ([`initialise`]). By its first lock it would be too late: a destructor may use that
-//! when `dlclose` has already decided.
+//! A library is kept by its initialiser ([`initialise`]). By its first lock it would be too late: a
+//! destructor may use that when `dlclose` has already decided.
 
 use core::ffi::{c_char, c_int, c_void};
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -24,11 +24,11 @@ pub(crate) fn is_certain() -> bool {
     KEPT.load(Relaxed) || is_in_program(is_certain as fn() -> bool as usize)
 }
 
-/// An initialiser: keeps the library that this code is in, if it is in one. Without it, or if the loader refuses, the locks do
-/// without restartable sequences there.
+/// An initialiser: keeps the library that this code is in, if it is in one. Without it, or if the loader
+/// refuses, the locks do without restartable sequences there.
 ///
-/// Starts those, too: to register for the barrier takes microseconds in a process of one thread, and milliseconds in one of
-/// several, which the first lock would have to wait for.
+/// Starts those, too: to register for the barrier takes microseconds in a process of one thread, and
+/// milliseconds in one of several, which the first lock would have to wait for.
 pub extern "C" fn initialise() {
     let code = initialise as extern "C" fn() as usize;
     if !is_in_program(code) && keep(code) {
@@ -46,7 +46,8 @@ fn is_in_program(address: usize) -> bool {
     if start == 0 {
         return false;
     }
-    // SAFETY: the kernel, or the loader for the program that it starts, says where the program's headers are, and how many.
+    // SAFETY: the kernel, or the loader for the program that it starts, says where the program's headers are,
+    // and how many.
     let headers = unsafe { slice::from_raw_parts(start as *const libc::Elf64_Phdr, count as usize) };
     // A program that is not moved need not have a header for its headers.
     let table = headers.iter().find(|header| header.p_type == libc::PT_PHDR);
@@ -74,8 +75,8 @@ fn keep(address: usize) -> bool {
     if unsafe { dladdr(address as *const c_void, &mut found) } == 0 {
         return false;
     }
-    // SAFETY: the name of a library that is loaded: no code of it runs. Not a tail call: the caller's address says in which
-    // namespace to look.
+    // SAFETY: the name of a library that is loaded: no code of it runs. Not a tail call: the caller's address
+    // says in which namespace to look.
     let library =
         core::hint::black_box(unsafe { dlopen(found.dli_fname, libc::RTLD_LAZY | libc::RTLD_NOLOAD) });
     !library.is_null()

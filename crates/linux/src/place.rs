@@ -2,8 +2,8 @@
 
 use crate::{cpu, single, thread};
 
-/// The only CPU that the calling thread could use when it last slept, from 1 on; [`cpu::ANY`] if several, or if it has not slept
-/// since it first wanted to know.
+/// The only CPU that the calling thread could use when it last slept, from 1 on; [`cpu::ANY`] if several, or
+/// if it has not slept since it first wanted to know.
 pub(crate) fn only_cpu() -> u32 {
     let place = thread::place();
     if place.look == 0 {

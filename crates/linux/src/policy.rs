@@ -1,9 +1,10 @@
-//! The calling thread's scheduling policy, as far as locks care: real-time threads go first among waiters, and do not
-//! spin on the CPU that a lock's owner may need.
+//! The calling thread's scheduling policy, as far as locks care: real-time threads go first among waiters,
+//! and do not spin on the CPU that a lock's owner may need.
 //!
-//! It may change at any time: the thread, another one, or another process (`chrt`, RealtimeKit). So the kernel is asked, as a
-//! thread is about to wait: at its first wait, then at most once a tick of the clock (1 to 10 ms); at each, once a thread
-//! of the process was found to be a real-time one. A tick is a load from the vDSO's page, a question 0.1 µs.
+//! It may change at any time: the thread, another one, or another process (`chrt`, RealtimeKit). So the
+//! kernel is asked, as a thread is about to wait: at its first wait, then at most once a tick of the clock (1
+//! to 10 ms); at each, once a thread of the process was found to be a real-time one. A tick is a load from
+//! the vDSO's page, a question 0.1 µs.
 
 use core::mem;
 use core::ptr;
@@ -59,10 +60,12 @@ pub(crate) fn priority() -> u8 {
 #[inline(never)]
 pub(crate) fn ask() -> bool {
     if !is_confined() && !is_alone() {
-        // `struct sched_attr` of Linux 3.14: size, policy, flags (64 bits), nice, priority, and three numbers of 64 bits.
+        // `struct sched_attr` of Linux 3.14: size, policy, flags (64 bits), nice, priority, and three numbers
+        // of 64 bits.
         let mut attributes = [0_u32; 12];
         let size = mem::size_of_val(&attributes);
-        // SAFETY: the kernel writes at most so many bytes. If it fails, all stays 0, which is the usual policy.
+        // SAFETY: the kernel writes at most so many bytes. If it fails, all stays 0, which is the usual
+        // policy.
         unsafe { call6(libc::SYS_sched_getattr, [0, ptr::addr_of_mut!(attributes) as usize, size, 0, 0, 0]) };
         let priority = match attributes[1] as i32 {
             libc::SCHED_FIFO | libc::SCHED_RR => attributes[5] as u8,

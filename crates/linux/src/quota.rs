@@ -1,4 +1,5 @@
-//! The CPU time that the process' control groups allow, as a number of CPUs: a container has a quota rather than a CPU set.
+//! The CPU time that the process' control groups allow, as a number of CPUs: a container has a quota rather
+//! than a CPU set.
 //!
 //! Read once, when the process starts, from the files of version 2 (`cpu.max`) or 1 (`cpu.cfs_quota_us`,
 //! `cpu.cfs_period_us`) of the group and of those that it is in. What cannot be read sets no bound.
@@ -93,8 +94,8 @@ pub(crate) fn cpus() -> u32 {
     least(read(b"/proc/self/cgroup\0", &mut groups), b"/sys/fs/cgroup")
 }
 
-/// The least quota of all groups, and of those around them. `groups` is the text of a `/proc/PID/cgroup`, lines of
-/// `number:controllers:/path`; `root` is where the groups are.
+/// The least quota of all groups, and of those around them. `groups` is the text of a `/proc/PID/cgroup`,
+/// lines of `number:controllers:/path`; `root` is where the groups are.
 fn least(mut groups: Text<'_>, root: &[u8]) -> u32 {
     let mut least = u32::MAX;
     while !groups.0.is_empty() {
@@ -125,7 +126,8 @@ fn least(mut groups: Text<'_>, root: &[u8]) -> u32 {
             if quota > 0 && period > 0 {
                 least = least.min(u32::try_from(quota.div_ceil(period)).unwrap_or(u32::MAX));
             }
-            // In a container, the path may be that of the world outside: then only the last directory is there.
+            // In a container, the path may be that of the world outside: then only the last directory is
+            // there.
             if path.length <= top {
                 if is_first {
                     return least; // the controller is in one version only, and that of version 2 comes last

@@ -5,7 +5,8 @@ use core::sync::atomic::{compiler_fence, AtomicBool, AtomicUsize, Ordering::Rela
 /// Read locks that a thread remembers by address; more are only counted.
 const REMEMBERED: usize = 8;
 
-/// Whether a thread has given back a read lock that another thread had acquired: what threads remember of theirs may be wrong.
+/// Whether a thread has given back a read lock that another thread had acquired: what threads remember of
+/// theirs may be wrong.
 static GIVEN_BACK: AtomicBool = AtomicBool::new(false);
 
 /// The read locks that a thread holds.
@@ -34,7 +35,8 @@ impl Reads {
     /// True for about one in so many calls. Two locks that a thread takes in turn are both drawn.
     #[inline]
     pub(crate) fn is_sample(&mut self, one_in: u32) -> bool {
-        // A linear congruential generator (Numerical Recipes), whose high bits are random; the address tells threads apart.
+        // A linear congruential generator (Numerical Recipes), whose high bits are random; the address tells
+        // threads apart.
         self.draws = self.draws.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         let place = core::ptr::from_ref(self) as usize >> 6;
         ((self.draws >> 16) ^ place as u32) % one_in == 0
@@ -44,16 +46,16 @@ impl Reads {
     #[inline(always)]
     pub(crate) fn add(&mut self, lock: usize) -> Option<&mut Held> {
         let held = self.held.get_mut(self.remembered as usize)?;
-        // T4 in `slots`: an entry that is not in use has no slot, and a handler that runs from here on uses those behind
-        // this one.
+        // T4 in `slots`: an entry that is not in use has no slot, and a handler that runs from here on uses
+        // those behind this one.
         self.remembered += 1;
         compiler_fence(SeqCst);
         held.lock = lock;
         Some(held)
     }
 
-    /// The latest hold on `lock` that is in a slot; it is the last one then. Not just the latest: an upgradable hold is
-    /// noted as a counted one, and may be younger than the slot.
+    /// The latest hold on `lock` that is in a slot; it is the last one then. Not just the latest: an
+    /// upgradable hold is noted as a counted one, and may be younger than the slot.
     #[inline(always)]
     pub(crate) fn last_if_in_slot(&mut self, lock: usize) -> Option<&mut Held> {
         let last = (self.remembered as usize).checked_sub(1)?;
@@ -140,7 +142,8 @@ impl Reads {
                 self.removed_last();
             }
             None if self.uncounted > 0 => self.uncounted -= 1,
-            // Acquired by another thread, which remembers it still. POSIX leaves that undefined; glibc lets it pass.
+            // Acquired by another thread, which remembers it still. POSIX leaves that undefined; glibc lets
+            // it pass.
             None => GIVEN_BACK.store(true, Relaxed),
         }
     }

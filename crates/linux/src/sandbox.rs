@@ -1,8 +1,9 @@
 //! Programs that confine themselves: after [`before_filter`] locks make no system call but `futex`.
 //!
-//! A seccomp filter that kills cannot be asked what it allows. Most are announced, though: a process without privileges
-//! must call `prctl(PR_SET_NO_NEW_PRIVS)` first, which the drop-in intercepts. From then on the locks do without what only
-//! makes them faster: restartable sequences (which need `membarrier`), questions to the scheduler, yielding.
+//! A seccomp filter that kills cannot be asked what it allows. Most are announced, though: a process without
+//! privileges must call `prctl(PR_SET_NO_NEW_PRIVS)` first, which the drop-in intercepts. From then on the
+//! locks do without what only makes them faster: restartable sequences (which need `membarrier`), questions
+//! to the scheduler, yielding.
 
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -19,11 +20,12 @@ pub(crate) fn is_confined() -> bool {
     CONFINED.load(Relaxed)
 }
 
-/// To be called before this process installs a seccomp filter that kills: from then on, locks make no system call but `futex`.
+/// To be called before this process installs a seccomp filter that kills: from then on, locks make no system
+/// call but `futex`.
 ///
-/// They go on without what only makes them faster (restartable sequences, questions to the scheduler), for good, in this
-/// process and its children. In a process with threads it takes a millisecond. The drop-in calls it by itself where a
-/// program announces a filter through `prctl`.
+/// They go on without what only makes them faster (restartable sequences, questions to the scheduler), for
+/// good, in this process and its children. In a process with threads it takes a millisecond. The drop-in
+/// calls it by itself where a program announces a filter through `prctl`.
 #[cold]
 #[inline(never)] // for the drop-in's size
 pub fn before_filter() {

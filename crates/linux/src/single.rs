@@ -1,13 +1,14 @@
 //! Whether the process has one thread: then no step of another thread is to be ended.
 //!
-//! glibc knows: it counts threads (`__nptl_nthreads`, exported for debuggers since 2.34, also down, and 1 again after a
-//! fork), and says whether there ever was a second one (`__libc_single_threaded`, 2.32). Both change before a new thread
-//! runs, and after a thread that ends has run its destructors. In a child without fork handlers the count is the parent's:
-//! not single-threaded is always a safe answer.
+//! glibc knows: it counts threads (`__nptl_nthreads`, exported for debuggers since 2.34, also down, and 1
+//! again after a fork), and says whether there ever was a second one (`__libc_single_threaded`, 2.32). Both
+//! change before a new thread runs, and after a thread that ends has run its destructors. In a child without
+//! fork handlers the count is the parent's: not single-threaded is always a safe answer.
 //!
-//! Older ones mark each thread of a process with several (`multiple_threads` of the thread's control block, read by every
-//! cancellation point). They mark the creating thread only after the new one has begun, so this answer ([`is_alone`]) is
-//! for questions that only cost a call; and they have no restartable sequences, for which [`is_single_threaded`] is asked.
+//! Older ones mark each thread of a process with several (`multiple_threads` of the thread's control block,
+//! read by every cancellation point). They mark the creating thread only after the new one has begun, so this
+//! answer ([`is_alone`]) is for questions that only cost a call; and they have no restartable sequences, for
+//! which [`is_single_threaded`] is asked.
 
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU8, Ordering::Acquire, Ordering::Relaxed};

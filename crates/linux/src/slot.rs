@@ -1,5 +1,5 @@
-//! What a reader slot holds, and how many there are: see [`slots`](crate::slots), and the steps of a reader in
-//! [`rseq`](crate::rseq).
+//! What a reader slot holds, and how many there are: see [`slots`](crate::slots), and the steps of a reader
+//! in [`rseq`](crate::rseq).
 
 use core::sync::atomic::AtomicUsize;
 use core::sync::atomic::Ordering::{AcqRel, Relaxed};
@@ -18,8 +18,8 @@ pub(crate) const CPUS: usize = 8192;
 /// The size of a line, bytes.
 pub(crate) const LINE: usize = 64;
 
-/// Frees the slot of a reader that was counted in its lock, and has perhaps been given back by another thread since.
-/// `false`: it was not counted.
+/// Frees the slot of a reader that was counted in its lock, and has perhaps been given back by another thread
+/// since. `false`: it was not counted.
 ///
 /// # Safety
 ///

@@ -1,9 +1,9 @@
 //! Reader slots: where a thread notes which lock it reads, on a cache line that no other CPU writes.
 //!
-//! One line of eight slots for each CPU, in a table that the process maps when it starts and never gives back. A slot is
-//! claimed in a restartable sequence on its own CPU, so without an atomic read-modify-write; it belongs to the claimer
-//! until that thread gives it back, wherever it runs by then. What the slots mean to a lock is in `spinpark-locks`
-//! (`bias`).
+//! One line of eight slots for each CPU, in a table that the process maps when it starts and never gives
+//! back. A slot is claimed in a restartable sequence on its own CPU, so without an atomic read-modify-write;
+//! it belongs to the claimer until that thread gives it back, wherever it runs by then. What the slots mean
+//! to a lock is in `spinpark-locks` (`bias`).
 //!
 //! # A slot
 //!
@@ -18,17 +18,19 @@
 //!
 //! # Invariants
 //!
-//! - **T1** Of the steps that claim a slot of a line, one runs at a time: on the line's CPU, restarted if interrupted.
-//! - **T2** A slot that is not free is written by its owner, or by the holder of its lock's queue lock that has revoked
-//!   the bias and fenced: no step that saw the bias enabled is on its way then. Both compare and exchange then, so that the owner
-//!   has left uncounted, or is counted, and both know it: it waits for no thread.
-//! - **T4** (signal handlers) A handler that reads locks may run between any two instructions here. It leaves the thread's
-//!   memory of read locks as it finds it, from its end on, so an entry is in that memory before its slot is claimed, and
-//!   has no slot (as that of a reader that is counted) while the slot is claimed or given back: a handler never takes the
-//!   entry for its own.
-//! - **T3** The name of a table is its address without the sixteen zeros at its end; a bias holds the name of the table in
-//!   which its readers are. Libraries that each have a copy of this code have a table each, and a reader uses a slot
-//!   only if the bias names its own.
+//! - **T1** Of the steps that claim a slot of a line, one runs at a time: on the line's CPU, restarted if
+//!   interrupted.
+//! - **T2** A slot that is not free is written by its owner, or by the holder of its lock's queue lock that
+//!   has revoked the bias and fenced: no step that saw the bias enabled is on its way then. Both compare and
+//!   exchange then, so that the owner has left uncounted, or is counted, and both know it: it waits for no
+//!   thread.
+//! - **T4** (signal handlers) A handler that reads locks may run between any two instructions here. It leaves
+//!   the thread's memory of read locks as it finds it, from its end on, so an entry is in that memory before
+//!   its slot is claimed, and has no slot (as that of a reader that is counted) while the slot is claimed or
+//!   given back: a handler never takes the entry for its own.
+//! - **T3** The name of a table is its address without the sixteen zeros at its end; a bias holds the name of
+//!   the table in which its readers are. Libraries that each have a copy of this code have a table each, and
+//!   a reader uses a slot only if the bias names its own.
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU32, AtomicUsize};
@@ -81,8 +83,8 @@ unsafe fn table(name: u32) -> &'static Table {
 
 /// The name of this copy's table; 0 if there are no slots.
 ///
-/// In a process with one thread, too: a slot costs no system call there, to give it up neither, and less than a
-/// read-modify-write.
+/// In a process with one thread, too: a slot costs no system call there, to give it up neither, and less than
+/// a read-modify-write.
 #[cold]
 pub(crate) fn table_name() -> u32 {
     thread::token(); // whose first call maps the table, if the initialiser has not
@@ -114,7 +116,8 @@ pub(crate) fn enter(bias: &AtomicU32, lock: usize) -> bool {
     if open != NAME.load(Relaxed) || area == 0 {
         return false;
     }
-    // SAFETY: the area is this thread's; the table has that name, which is not `NO_TABLE`, for no bias holds it.
+    // SAFETY: the area is this thread's; the table has that name, which is not `NO_TABLE`, for no bias holds
+    // it.
     match unsafe { claim(area, bias, open, lock) } {
         Claimed::Yes => true,
         Claimed::NotNow => enter_again(bias, open, lock),
@@ -176,7 +179,8 @@ pub(crate) fn leave(bias: &AtomicU32, lock: usize) -> SlotLeft {
     let Some(held) = reads.last_if_in_slot(lock) else { return SlotLeft::Counted };
     let slot = core::mem::replace(&mut held.slot, core::ptr::null()); // T4
     let area = rseq::area();
-    // SAFETY: the area is this thread's; the slot is of a table, which is never unmapped, and this thread's (T2).
+    // SAFETY: the area is this thread's; the slot is of a table, which is never unmapped, and this thread's
+    // (T2).
     if area != 0 && unsafe { rseq::give_back(area, bias, NAME.load(Relaxed), slot, lock) } {
         reads.removed_last();
         SlotLeft::Left
@@ -249,8 +253,8 @@ fn replace(name: u32, lock: usize, from: &[usize], mark: usize) -> u32 {
     count
 }
 
-/// Frees the slots of all readers but those of the surviving thread: they do not exist here, and would never give
-/// back their slots. Its own that were being counted may be, or may not.
+/// Frees the slots of all readers but those of the surviving thread: they do not exist here, and would never
+/// give back their slots. Its own that were being counted may be, or may not.
 pub(crate) fn in_forked_child() {
     let own = thread::reads();
     each(NAME.load(Relaxed), |slot| match slot.load(Relaxed) {
@@ -277,7 +281,8 @@ impl<R: Rooms> ReaderSlots for LinuxWith<R> {
 
     #[inline(always)]
     fn reads_before_slots() -> u32 {
-        // What a writer pays to revoke a bias grows with the CPUs: it interrupts each, and looks at the line of each.
+        // What a writer pays to revoke a bias grows with the CPUs: it interrupts each, and looks at the line
+        // of each.
         ClosingCost(CLOSING.load(Relaxed)).reads(READS_PER_CPU * cpu::count())
     }
 

@@ -1,5 +1,5 @@
-//! What spinners queue in: 80 KiB of zeros, of which the kernel provides the pages that are touched. Each copy of this crate in a
-//! process has its own: a library's locks are spun for by the library's own code.
+//! What spinners queue in: 80 KiB of zeros, of which the kernel provides the pages that are touched. Each
+//! copy of this crate in a process has its own: a library's locks are spun for by the library's own code.
 
 use core::sync::atomic::AtomicU32;
 

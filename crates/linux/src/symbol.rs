@@ -1,11 +1,12 @@
 //! Symbols that may or may not be there, looked up at run time.
 //!
-//! Another preloaded library may have a `dlsym` of its own, before or behind ours. If such a function calls glibc's, then
-//! `RTLD_NEXT` means the libraries after *that* library, ours among them: asking it for "glibc's" function would give our own,
-//! which would call itself for ever. So glibc's `dlsym` is looked up by `dlvsym` first.
+//! Another preloaded library may have a `dlsym` of its own, before or behind ours. If such a function calls
+//! glibc's, then `RTLD_NEXT` means the libraries after *that* library, ours among them: asking it for
+//! "glibc's" function would give our own, which would call itself for ever. So glibc's `dlsym` is looked up
+//! by `dlvsym` first.
 //!
-//! `dlsym` takes the loader's lock, which glibc does not take through anything that the drop-in intercepts; it allocates
-//! only to report a failure.
+//! `dlsym` takes the loader's lock, which glibc does not take through anything that the drop-in intercepts;
+//! it allocates only to report a failure.
 
 use core::ffi::{c_char, c_void, CStr};
 use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
@@ -20,7 +21,8 @@ type Init = unsafe extern "C" fn();
 core::arch::global_asm!(".symver dlsym, dlsym@GLIBC_2.2.5", ".symver dlvsym, dlvsym@GLIBC_2.2.5");
 core::arch::global_asm!(".weak dlsym", ".weak dlvsym", ".weak __tsan_init", ".weak __curbrk");
 
-/// Defines a function that returns the address of a weak symbol, of a function or variable: from the GOT, where it is 0 if it is not defined.
+/// Defines a function that returns the address of a weak symbol, of a function or variable: from the GOT,
+/// where it is 0 if it is not defined.
 macro_rules! weak {
     ($($name:ident = $symbol:ident: $type:ty;)*) => {$(
         fn $name() -> Option<$type> {
@@ -54,10 +56,12 @@ weak! {
 /// The version that glibc's oldest functions have.
 const OLDEST: &CStr = if cfg!(target_arch = "x86_64") { c"GLIBC_2.2.5" } else { c"GLIBC_2.17" };
 
-/// The address of glibc's `dlsym`: of the first library after this one that has it by version. Null if there is no `dlvsym`.
+/// The address of glibc's `dlsym`: of the first library after this one that has it by version. Null if there
+/// is no `dlvsym`.
 #[must_use]
 pub fn glibc_dlsym() -> *mut c_void {
-    /// What was found, or null. Each thread finds the same, so no thread needs to see what another one stored.
+    /// What was found, or null. Each thread finds the same, so no thread needs to see what another one
+    /// stored.
     static FOUND: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
     let mut found = FOUND.load(Relaxed);
     if found.is_null() {
@@ -101,8 +105,9 @@ pub fn lookup(scope: Scope, name: &CStr) -> *mut c_void {
         Scope::Next => libc::RTLD_NEXT,
     };
     match dlsym() {
-        // SAFETY: a handle and a C string, as dlsym wants them. The result is used after the call, so this is not a
-        // tail call, which RTLD_NEXT (it looks at its return address) would take for a call by another library.
+        // SAFETY: a handle and a C string, as dlsym wants them. The result is used after the call, so this is
+        // not a tail call, which RTLD_NEXT (it looks at its return address) would take for a call by another
+        // library.
         Some(dlsym) => core::hint::black_box(unsafe { dlsym(handle, name.as_ptr()) }),
         None => ptr::null_mut(),
     }

@@ -16,8 +16,8 @@ use core::arch::asm;
 #[inline]
 pub(crate) unsafe fn call6(number: i64, a: [usize; 6]) -> isize {
     let result: isize;
-    // SAFETY: the x86-64 system call convention: rcx and r11 are overwritten, nothing else; the caller vouches for
-    // the arguments.
+    // SAFETY: the x86-64 system call convention: rcx and r11 are overwritten, nothing else; the caller
+    // vouches for the arguments.
     unsafe {
         asm!("syscall", inlateout("rax") number as isize => result, in("rdi") a[0], in("rsi") a[1], in("rdx") a[2],
              in("r10") a[3], in("r8") a[4], in("r9") a[5], lateout("rcx") _, lateout("r11") _,

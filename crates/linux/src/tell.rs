@@ -1,8 +1,9 @@
 //! Messages to the program's user, on standard error.
 //!
-//! Descriptor 2 is standard error only by custom. A daemon closes it, and the next file that it opens is number 2: a message would
-//! be written into the program's data. So a message is written only if descriptor 2 is what it was when the process began, or a
-//! log: a file that is opened for writing at its end and nothing else. Otherwise it is lost.
+//! Descriptor 2 is standard error only by custom. A daemon closes it, and the next file that it opens is
+//! number 2: a message would be written into the program's data. So a message is written only if descriptor 2
+//! is what it was when the process began, or a log: a file that is opened for writing at its end and nothing
+//! else. Otherwise it is lost.
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 

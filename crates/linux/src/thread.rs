@@ -1,8 +1,8 @@
-//! Thread identity, and what a thread remembers: a few words of thread-local memory, reached without std, allocation or
-//! destructors.
+//! Thread identity, and what a thread remembers: a few words of thread-local memory, reached without std,
+//! allocation or destructors.
 //!
-//! The token is the kernel's thread id: small, unique among living threads, and what the question "does the owner
-//! run?" needs. It is looked up once per thread, and again by the thread that survives a fork.
+//! The token is the kernel's thread id: small, unique among living threads, and what the question "does the
+//! owner run?" needs. It is looked up once per thread, and again by the thread that survives a fork.
 
 use core::cell::Cell;
 use core::ffi::c_void;
@@ -53,13 +53,14 @@ pub(crate) struct Place {
 
 /// A call of a thread's that waits: what leaving it by unwinding needs.
 ///
-/// A thread's calls are a chain, from that of a signal handler to the one that the handler interrupts. One pointer tells which is the innermost, so
-/// that a handler between any two steps finds a whole chain.
+/// A thread's calls are a chain, from that of a signal handler to the one that the handler interrupts. One
+/// pointer tells which is the innermost, so that a handler between any two steps finds a whole chain.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Call {
     state: Cell<u32>,
-    /// What the thread does as it leaves the call, or null: it cannot be left. See [`or_leave`](crate::leave).
+    /// What the thread does as it leaves the call, or null: it cannot be left. See
+    /// [`or_leave`](crate::leave).
     leave: Cell<*const c_void>,
     /// See [`being_left_in`](Self::being_left_in).
     left_in: Cell<*const c_void>,
@@ -125,8 +126,9 @@ impl Call {
         self.state.get() & QUEUED != 0
     }
 
-    /// Whether the call must go on before the thread can end: it is being left already; or there is nothing that would undo what the
-    /// thread has done by now (it is changing a queue, or spins, announced to others).
+    /// Whether the call must go on before the thread can end: it is being left already; or there is nothing
+    /// that would undo what the thread has done by now (it is changing a queue, or spins, announced to
+    /// others).
     #[must_use]
     pub fn must_go_on(&self) -> bool {
         let place = self.left_in.get();
@@ -180,7 +182,8 @@ pub(crate) fn set_leave(leave: *const c_void) -> *const c_void {
     call().map_or(ptr::null(), |call| call.leave.replace(leave))
 }
 
-/// The calling thread ends with `value` as soon as it has come to where `call`, its innermost one, can be left, or to its end.
+/// The calling thread ends with `value` as soon as it has come to where `call`, its innermost one, can be
+/// left, or to its end.
 pub fn put_off_exit(call: *const Call, value: *mut c_void) {
     // SAFETY: the block belongs to this thread.
     unsafe { (*local()).exits = Exit { of: call, value } };
@@ -203,8 +206,8 @@ crate::thread_block!(fn local() -> *mut Local = "spinpark_0_1_local");
 /// What the calling thread remembers of its read locks. The reference is for one call: see [`spin_stats`].
 #[inline(always)]
 pub(crate) fn reads<'a>() -> &'a mut Reads {
-    // SAFETY: the block belongs to this thread, and the caller is done with the reference before any other code in
-    // this thread asks for it.
+    // SAFETY: the block belongs to this thread, and the caller is done with the reference before any other
+    // code in this thread asks for it.
     unsafe { &mut (*local()).reads }
 }
 
@@ -235,7 +238,8 @@ fn load_token() -> u32 {
 /// Whether the calling thread still reads first after its last wait; if so, it has done so once more.
 #[inline(always)]
 pub(crate) fn reads_first() -> bool {
-    // SAFETY: the block belongs to this thread. A signal handler in between may add to the number, or take one more away.
+    // SAFETY: the block belongs to this thread. A signal handler in between may add to the number, or take
+    // one more away.
     let reads = unsafe { &mut (*local()).reads_first };
     let is_left = *reads > 0;
     *reads -= u32::from(is_left);
@@ -256,8 +260,8 @@ pub(crate) fn waits_for(lock: usize) {
     spin_stats().waits_for(lock);
 }
 
-/// The calling thread's token if it has been asked for before, else 0: for fast paths that leave the first time to
-/// their slow path.
+/// The calling thread's token if it has been asked for before, else 0: for fast paths that leave the first
+/// time to their slow path.
 #[inline(always)]
 #[must_use]
 pub fn known_token() -> u32 {
@@ -286,11 +290,13 @@ const ID_PLACE: usize = 0x2d0;
 /// Whether it does.
 static ID_IS_THERE: AtomicBool = AtomicBool::new(false);
 
-/// Where [`thread_id`] looks, from the thread pointer: at glibc's place, or, if [`start`] finds that it is another, at the token.
+/// Where [`thread_id`] looks, from the thread pointer: at glibc's place, or, if [`start`] finds that it is
+/// another, at the token.
 #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
 static ID_AT: AtomicUsize = AtomicUsize::new(ID_PLACE);
 
-/// What stands where glibc keeps the calling thread's id. The kernel writes it before a thread runs, and in a forked child.
+/// What stands where glibc keeps the calling thread's id. The kernel writes it before a thread runs, and in a
+/// forked child.
 #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
 fn glibcs_id() -> u32 {
     let id: u32;
@@ -314,7 +320,8 @@ pub(crate) fn start() {
     #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
     if !is_there {
         let token_at: usize;
-        // SAFETY: reads the offset of the token, which is the first field of the thread's block, from the GOT.
+        // SAFETY: reads the offset of the token, which is the first field of the thread's block, from the
+        // GOT.
         unsafe {
             core::arch::asm!("mov {it}, qword ptr [rip + spinpark_0_1_local@GOTTPOFF]", it = out(reg) token_at,
                              options(pure, readonly, nostack, preserves_flags));
@@ -323,8 +330,9 @@ pub(crate) fn start() {
     }
 }
 
-/// The calling thread's id as glibc knows it, which is what glibc's own functions write as a mutex' owner. It differs from the
-/// token in a process that was cloned past glibc, from where the program has told glibc the new id (Chromium's sandbox does).
+/// The calling thread's id as glibc knows it, which is what glibc's own functions write as a mutex' owner. It
+/// differs from the token in a process that was cloned past glibc, from where the program has told glibc the
+/// new id (Chromium's sandbox does).
 #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
 #[inline(always)]
 #[must_use]
@@ -362,16 +370,16 @@ pub(crate) fn ask_token() -> u32 {
 
 /// The calling thread's [`Place`]. The reference is for one call: see [`spin_stats`].
 pub(crate) fn place<'a>() -> &'a mut Place {
-    // SAFETY: the block belongs to this thread, and the caller is done with the reference before any other code in
-    // this thread asks for it.
+    // SAFETY: the block belongs to this thread, and the caller is done with the reference before any other
+    // code in this thread asks for it.
     unsafe { &mut (*local()).place }
 }
 
-/// What the calling thread has learnt about spinning. The reference is for one call: no other call in this thread may ask
-/// meanwhile.
+/// What the calling thread has learnt about spinning. The reference is for one call: no other call in this
+/// thread may ask meanwhile.
 pub(crate) fn spin_stats<'a>() -> &'a mut SpinStats {
-    // SAFETY: the block belongs to this thread, and the caller is done with the reference before any other code in
-    // this thread asks for it.
+    // SAFETY: the block belongs to this thread, and the caller is done with the reference before any other
+    // code in this thread asks for it.
     unsafe { &mut (*local()).spin_stats }
 }
 

@@ -1,8 +1,11 @@
-//! Tools that find data races by intercepting pthread calls: locks that bypass these calls look like races to them.
+//! Tools that find data races by intercepting pthread calls: locks that bypass these calls look like races to
+//! them.
 //!
-//! - **ThreadSanitizer** is in a library (GCC) or in the program (Clang), and exports `__tsan_init` in both cases.
-//! - **Helgrind and DRD** preload a library of their own, whose name valgrind writes to the program's `LD_PRELOAD`. Valgrind
-//!   removes it from the environment of programs that it does not follow, so each process sees its own tool.
+//! - **ThreadSanitizer** is in a library (GCC) or in the program (Clang), and exports `__tsan_init` in both
+//!   cases.
+//! - **Helgrind and DRD** preload a library of their own, whose name valgrind writes to the program's
+//!   `LD_PRELOAD`. Valgrind removes it from the environment of programs that it does not follow, so each
+//!   process sees its own tool.
 //!
 //! Memcheck and the other tools of valgrind intercept no pthread calls, and are not mentioned here.
 

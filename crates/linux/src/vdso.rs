@@ -1,7 +1,8 @@
-//! The vDSO: functions of the kernel's that it maps into each process. Found where the kernel says that it is, and read as the
-//! ELF file that it is; not through libc, in whose names another library may stand.
+//! The vDSO: functions of the kernel's that it maps into each process. Found where the kernel says that it
+//! is, and read as the ELF file that it is; not through libc, in whose names another library may stand.
 //!
-//! What is read is doubted: nothing outside of what the file says is mapped is touched, and what does not fit is not found.
+//! What is read is doubted: nothing outside of what the file says is mapped is touched, and what does not fit
+//! is not found.
 
 use core::slice;
 
@@ -68,8 +69,9 @@ fn header(file: &[u8], kind: u32) -> Option<Part> {
 
 /// Where [`NAME`] is in the file.
 ///
-/// The hash tables, which tell how many symbols there are, come in two kinds, of which a vDSO has one or the other; but the
-/// symbols end where their names begin, in every linker's order. If not, what follows is none of that name.
+/// The hash tables, which tell how many symbols there are, come in two kinds, of which a vDSO has one or the
+/// other; but the symbols end where their names begin, in every linker's order. If not, what follows is none
+/// of that name.
 fn find(file: &[u8]) -> Option<usize> {
     let load = header(file, libc::PT_LOAD)?;
     let place = |address: usize| address.wrapping_sub(load.address).wrapping_add(load.offset);

@@ -1,8 +1,9 @@
-//! `FUTEX_WAKE_OP` and `FUTEX_REQUEUE` as this kernel has them: the number that is left in the word, and which threads woke up.
+//! `FUTEX_WAKE_OP` and `FUTEX_REQUEUE` as this kernel has them: the number that is left in the word, and
+//! which threads woke up.
 //!
-//! For each of the five operations, plain and shifted, each comparison, and both outcomes of it: one thread sleeps on
-//! the first word and one on the second. Nothing here waits for time to pass: a thread is known to sleep because the
-//! kernel counts it, and known to have slept on because a later wake finds it.
+//! For each of the five operations, plain and shifted, each comparison, and both outcomes of it: one thread
+//! sleeps on the first word and one on the second. Nothing here waits for time to pass: a thread is known to
+//! sleep because the kernel counts it, and known to have slept on because a later wake finds it.
 
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
@@ -12,7 +13,8 @@ use std::thread::{self, JoinHandle};
 use spinpark_linux::Linux;
 use spinpark_platform::{Comparison, Futex, Operand, Wait, WakeOp, WordOp};
 
-/// How many threads sleep on `word`. Moving all of them to where they are changes nothing but their number's being told.
+/// How many threads sleep on `word`. Moving all of them to where they are changes nothing but their number's
+/// being told.
 fn sleepers(word: &AtomicU32) -> u32 {
     Linux::futex_requeue(word, None, 0, word, u32::MAX).expect("this kernel can requeue")
 }
@@ -91,8 +93,8 @@ const COMPARISONS: [Comparison; 6] = [
     Comparison::GreaterOrEqual,
 ];
 
-/// `op` with each comparison, where the old value is below, at and above the constant: each comparison comes out both
-/// ways.
+/// `op` with each comparison, where the old value is below, at and above the constant: each comparison comes
+/// out both ways.
 fn check_comparisons(op: WordOp, operand: Operand, constant: i32) {
     for comparison in COMPARISONS {
         let op = WakeOp::new(op, operand, comparison, constant).unwrap();

@@ -1,8 +1,9 @@
 //! The bundled demonstration: a small server, as far as its locks are concerned.
 //!
-//! Four threads accept requests and put them, in batches, into a bounded queue (a mutex and two condition variables).
-//! Four more take them out, look each one up in a table that is nearly always read (a rwlock), and account for it in
-//! statistics that all threads share (one hot mutex). The amount of work is fixed; its results are checked.
+//! Four threads accept requests and put them, in batches, into a bounded queue (a mutex and two condition
+//! variables). Four more take them out, look each one up in a table that is nearly always read (a rwlock),
+//! and account for it in statistics that all threads share (one hot mutex). The amount of work is fixed; its
+//! results are checked.
 
 use std::collections::VecDeque;
 use std::hint::black_box;

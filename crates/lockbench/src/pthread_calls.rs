@@ -1,7 +1,8 @@
 //! pthread locks as they are, for our own workloads.
 //!
-//! std's locks are futexes of their own and never call pthread functions, so a workload that uses them would measure
-//! nothing. These wrappers add an allocation (the objects must not move) and a check of each return value, nothing else.
+//! std's locks are futexes of their own and never call pthread functions, so a workload that uses them would
+//! measure nothing. These wrappers add an allocation (the objects must not move) and a check of each return
+//! value, nothing else.
 
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
@@ -34,7 +35,8 @@ fn check(call: &str, error: i32) {
     }
 }
 
-/// A pthread object that does not move, on cache lines of its own: where `malloc` happens to put it must not matter.
+/// A pthread object that does not move, on cache lines of its own: where `malloc` happens to put it must not
+/// matter.
 #[derive(Debug)]
 #[repr(align(128))]
 struct Place<T>(UnsafeCell<T>);
@@ -87,7 +89,8 @@ impl Mutex {
     /// `pthread_mutex_unlock`.
     #[inline]
     pub fn unlock(&self) {
-        // SAFETY: as for `lock`. A call by a thread that does not hold it is an error of the workload, not of memory.
+        // SAFETY: as for `lock`. A call by a thread that does not hold it is an error of the workload, not of
+        // memory.
         check("pthread_mutex_unlock", unsafe { libc::pthread_mutex_unlock(self.0.0.get()) });
     }
 }

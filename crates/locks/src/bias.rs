@@ -1,12 +1,14 @@
-//! The reader bias of a read-write lock: readers that note themselves in slots of their own instead of in the lock.
+//! The reader bias of a read-write lock: readers that note themselves in slots of their own instead of in the
+//! lock.
 //!
-//! Origin: folly's SharedMutex (2015): deferred readers in a process-wide table, and a writer that pays for a barrier on
-//! all CPUs. Here a slot is claimed and given back without any read-modify-write, each by one restartable step
-//! ([`Platform::slot_enter`], [`Platform::slot_leave`]), and a lock enables its bias only once it is *read-mostly*.
+//! Origin: folly's SharedMutex (2015): deferred readers in a process-wide table, and a writer that pays for a
+//! barrier on all CPUs. Here a slot is claimed and given back without any read-modify-write, each by one
+//! restartable step ([`Platform::slot_enter`], [`Platform::slot_leave`]), and a lock enables its bias only
+//! once it is *read-mostly*.
 //!
 //! Gives: readers that share no cache line; a write that costs a barrier and a scan of the slots once in
-//! `reads_before_slots` reads at most, a quarter of them if they share the lock (bounded revocation: no clock, no history).
-//! Does not give: cheap writes to a lock whose bias is enabled.
+//! `reads_before_slots` reads at most, a quarter of them if they share the lock (bounded revocation: no
+//! clock, no history). Does not give: cheap writes to a lock whose bias is enabled.
 //!
 //! # State
 //!
@@ -16,36 +18,43 @@
 //! | 1                   | a table's name  | enabled: readers may be in that table's slots, and in the word's count     |
 //! | 1                   | no name         | being enabled, or being revoked: by the holder of the queue lock           |
 //!
-//! No name: 0; `PRIVATE`, once it is known that no other process has the lock's memory; or `SHARED`, if one may, or that cannot be found
-//! out: then the bias is not enabled. (A lock may lie in shared memory although its attributes do not say so.)
+//! No name: 0; `PRIVATE`, once it is known that no other process has the lock's memory; or `SHARED`, if one
+//! may, or that cannot be found out: then the bias is not enabled. (A lock may lie in shared memory although
+//! its attributes do not say so.)
 //!
 //! `SLOTS` keeps writers out (`word::fits`); upgradable holders and readers do not mind it.
 //!
-//! `reads` counts the reads since the last write, roughly, and those that share the lock as more: readers add to it without a
-//! read-modify-write. While a writer holds the lock it is `WRITING`.
+//! `reads` counts the reads since the last write, roughly, and those that share the lock as more: readers add
+//! to it without a read-modify-write. While a writer holds the lock it is `WRITING`.
 //!
 //! # Invariants
 //!
-//! - **G1** Both change only under the queue lock; but a reader, before the first bias, notes in `table` whether the lock is private
-//!   in one step from 0, which fails once there is a bias. `SLOTS` is set only on a word without flags and without a writer.
-//! - **G2** A thread that revokes the bias moves each reader from its slot to the count, under the queue lock: it clears `table`,
-//!   fences (from then on no reader enters, and none leaves in passing), *marks* the slots, adds their number to the count as it
-//!   clears `SLOTS`, and *settles* them. A reader gives back its slot in one step, whatever is in it: if that is marked or not, it has
-//!   left, and if it is settled, it is counted. The thread that settles takes those off the count that have left marked slots. So no
-//!   reader that leaves waits for that thread, and the count is never too small. It is too large for a moment, in which the queue is
-//!   locked and no thread has queued for an exclusive hold (G3): a writer waits for the thread that settles, as it does for the
-//!   fence. A settled slot stays taken until its reader comes, so the bias may have been enabled again by then.
-//! - **G3** (no lost wake-up) No thread that wants the lock alone waits in the queue while `SLOTS` is set: it revokes the
-//!   bias before it queues, and G1 keeps the bias revoked while flags are set. So no thread waits for a reader in a slot.
-//! - **G4** (free after unlock) Leaving a slot touches nothing after that step, but in a forked child (G6): that unlocks the queue.
-//!   A writer cannot have got in, because it must revoke the bias first, which takes the queue lock.
-//! - **G5** `reads` is written only by holders of the lock, and by the thread that revokes the bias while `SLOTS` keeps
-//!   writers out. So a writer finds it as it left it.
-//! - **G6** (fork) A child may find a bias that a thread of its parent was just revoking. `SLOTS` without `table`: no reader was
-//!   counted yet; the thread that revokes the bias next does all of it. No `SLOTS`, but a slot that is marked and not settled: its
-//!   reader is counted, and the thread that enables the bias next settles it first. A reader in such a slot is told that it is
-//!   [`Unsure`](Reader::Unsure), and looks at `SLOTS` under the queue lock. (Readers that are no threads of the child are in no
-//!   slots: the platform sees to that. A reader that leaves a marked slot, and forks before it is taken off the count, leaves a
+//! - **G1** Both change only under the queue lock; but a reader, before the first bias, notes in `table`
+//!   whether the lock is private in one step from 0, which fails once there is a bias. `SLOTS` is set only on
+//!   a word without flags and without a writer.
+//! - **G2** A thread that revokes the bias moves each reader from its slot to the count, under the queue
+//!   lock: it clears `table`, fences (from then on no reader enters, and none leaves in passing), *marks* the
+//!   slots, adds their number to the count as it clears `SLOTS`, and *settles* them. A reader gives back its
+//!   slot in one step, whatever is in it: if that is marked or not, it has left, and if it is settled, it is
+//!   counted. The thread that settles takes those off the count that have left marked slots. So no reader
+//!   that leaves waits for that thread, and the count is never too small. It is too large for a moment, in
+//!   which the queue is locked and no thread has queued for an exclusive hold (G3): a writer waits for the
+//!   thread that settles, as it does for the fence. A settled slot stays taken until its reader comes, so the
+//!   bias may have been enabled again by then.
+//! - **G3** (no lost wake-up) No thread that wants the lock alone waits in the queue while `SLOTS` is set: it
+//!   revokes the bias before it queues, and G1 keeps the bias revoked while flags are set. So no thread waits
+//!   for a reader in a slot.
+//! - **G4** (free after unlock) Leaving a slot touches nothing after that step, but in a forked child (G6):
+//!   that unlocks the queue. A writer cannot have got in, because it must revoke the bias first, which takes
+//!   the queue lock.
+//! - **G5** `reads` is written only by holders of the lock, and by the thread that revokes the bias while
+//!   `SLOTS` keeps writers out. So a writer finds it as it left it.
+//! - **G6** (fork) A child may find a bias that a thread of its parent was just revoking. `SLOTS` without
+//!   `table`: no reader was counted yet; the thread that revokes the bias next does all of it. No `SLOTS`,
+//!   but a slot that is marked and not settled: its reader is counted, and the thread that enables the bias
+//!   next settles it first. A reader in such a slot is told that it is [`Unsure`](Reader::Unsure), and looks
+//!   at `SLOTS` under the queue lock. (Readers that are no threads of the child are in no slots: the platform
+//!   sees to that. A reader that leaves a marked slot, and forks before it is taken off the count, leaves a
 //!   reader too many in the child.)
 //!
 //! # Orderings
@@ -58,8 +67,8 @@
 //! | take off the count: sub   | Release | writer's acquire | as above, for readers that left marked slots                |
 //! | revoke: clear `SLOTS`, CAS| AcqRel  | writer's acquire | as above, for the writer that gets in, whichever revoked    |
 //!
-//! Checked by: `verify` (models with mutants: no fence, no move, a count that is added too late, slots that are not settled, a
-//! reader that waits for the thread that revokes the bias), native stress.
+//! Checked by: `verify` (models with mutants: no fence, no move, a count that is added too late, slots that
+//! are not settled, a reader that waits for the thread that revokes the bias), native stress.
 
 use spinpark_platform::{
     AtomicU32, Clock, Event, Ordering::AcqRel, Ordering::Relaxed, Ordering::Release as ReleaseOrder,
@@ -78,13 +87,15 @@ const SHARED: u32 = 2;
 /// In `reads`: a writer holds the lock.
 const WRITING: u32 = u32::MAX;
 
-/// With CPUs to spare, a read beside others is worth so many reads alone: the lock's line comes from another CPU for it, which
-/// takes 50 ns and more. An estimate, on the low side; like `CROWD`, only this value was simulated (`notes/tuning.md`).
+/// With CPUs to spare, a read beside others is worth so many reads alone: the lock's line comes from another
+/// CPU for it, which takes 50 ns and more. An estimate, on the low side; like `CROWD`, only this value was
+/// simulated (`notes/tuning.md`).
 const SHARED_READ: u32 = 4;
-/// With at least as many readers inside, only one in so many reads is counted, for all of them. Readers that share a lock without
-/// a bias take its line from each other three times a read if each counts itself, twice if not, and overwrite each other's
-/// additions: 64 of them took more than ten times as long to enable the bias as the count says. Which one counts is drawn by
-/// its thread: the number of readers does not tell them apart, as some may stay inside for long.
+/// With at least as many readers inside, only one in so many reads is counted, for all of them. Readers that
+/// share a lock without a bias take its line from each other three times a read if each counts itself, twice
+/// if not, and overwrite each other's additions: 64 of them took more than ten times as long to enable the
+/// bias as the count says. Which one counts is drawn by its thread: the number of readers does not tell them
+/// apart, as some may stay inside for long.
 const CROWD: u32 = 8;
 
 /// The bias: 8 bytes, zero is revoked.
@@ -106,8 +117,8 @@ impl<P: Platform> ReaderBias<P> {
         &self.table
     }
 
-    /// After an acquisition for reading by count. `readers`: how many there are then; 1 also if that is not known. Enables the
-    /// bias once the lock is read-mostly.
+    /// After an acquisition for reading by count. `readers`: how many there are then; 1 also if that is not
+    /// known. Enables the bias once the lock is read-mostly.
     #[inline]
     pub(crate) fn note_read(&self, core: &LockCore<P>, lock: usize, readers: u32) {
         let weight = match readers {
@@ -138,8 +149,8 @@ impl<P: Platform> ReaderBias<P> {
         self.reads.store(0, Relaxed);
     }
 
-    /// Whether the holder that the caller knows of is a writer. (The lock word says so, too; but a load of what a
-    /// read-modify-write has just written costs 5 ns.)
+    /// Whether the holder that the caller knows of is a writer. (The lock word says so, too; but a load of
+    /// what a read-modify-write has just written costs 5 ns.)
     #[inline]
     pub(crate) fn is_writing(&self) -> bool {
         self.reads.load(Relaxed) == WRITING
@@ -185,9 +196,9 @@ impl<P: Platform> ReaderBias<P> {
         known != SHARED
     }
 
-    /// G2: revokes the bias, if it is enabled, and counts in the word the readers in slots of the lock at `lock`. `false`: nothing is
-    /// done, because another thread has had the queue locked while this one slept for `span` ns (0: it does not sleep; `u64::MAX`: as
-    /// long as it takes).
+    /// G2: revokes the bias, if it is enabled, and counts in the word the readers in slots of the lock at
+    /// `lock`. `false`: nothing is done, because another thread has had the queue locked while this one slept
+    /// for `span` ns (0: it does not sleep; `u64::MAX`: as long as it takes).
     #[cold]
     #[inline(never)]
     pub(crate) fn revoke(&self, core: &LockCore<P>, lock: usize, span: u64) -> bool {
@@ -226,7 +237,8 @@ impl<P: Platform> ReaderBias<P> {
         true
     }
 
-    /// A reader whose slot could not be given back in passing: whether it is counted in the word. If not, it has left.
+    /// A reader whose slot could not be given back in passing: whether it is counted in the word. If not, it
+    /// has left.
     #[cold]
     #[inline(never)]
     pub(crate) fn is_counted(core: &LockCore<P>, lock: usize) -> bool {

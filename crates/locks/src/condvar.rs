@@ -1,28 +1,30 @@
-//! A condition variable: a queue, by real-time priority and then FIFO. A signal wakes its waiter, which then locks the mutex as
-//! any thread; or, if the calling thread holds the mutex and will wait for something itself soon, or has the only CPU that the waiter
-//! can use, it *defers* that to the release of the mutex.
+//! A condition variable: a queue, by real-time priority and then FIFO. A signal wakes its waiter, which then
+//! locks the mutex as any thread; or, if the calling thread holds the mutex and will wait for something
+//! itself soon, or has the only CPU that the waiter can use, it *defers* that to the release of the mutex.
 //!
-//! Origin: wait morphing as in nsync and abseil; document 003 asked for one system call per signal. Those *move* a waiter to the
-//! mutex' queue, asleep as it is, until its turn comes. But that puts its turn before the work of the threads that run,
-//! which then wait for it one item at a time. A waiter that is woken at once comes a little later, and until then they move
-//! hundreds of items without a sleep; on a second CPU it may find the mutex free. But one that is woken while the signaller
-//! holds the mutex finds it held: that pays where the signaller goes on, since the waiter then comes later, and costs time
-//! where it waits for the waiter's work. `notes/tuning.md` ("Wake, move or leave it to the release") has the planes of
-//! queues that decided it. And a waiter that was moved asleep looks at nothing by itself: if the one that is woken before it is stopped, it
-//! would sleep at a free mutex (L3 in [`core`](crate::core)).
+//! Origin: wait morphing as in nsync and abseil; document 003 asked for one system call per signal. Those
+//! *move* a waiter to the mutex' queue, asleep as it is, until its turn comes. But that puts its turn before
+//! the work of the threads that run, which then wait for it one item at a time. A waiter that is woken at
+//! once comes a little later, and until then they move hundreds of items without a sleep; on a second CPU it
+//! may find the mutex free. But one that is woken while the signaller holds the mutex finds it held: that
+//! pays where the signaller goes on, since the waiter then comes later, and costs time where it waits for the
+//! waiter's work. `notes/tuning.md` ("Wake, move or leave it to the release") has the planes of queues that
+//! decided it. And a waiter that was moved asleep looks at nothing by itself: if the one that is woken before
+//! it is stopped, it would sleep at a free mutex (L3 in [`core`](crate::core)).
 //!
-//! Gives: that order among waiters; no lost and no stolen wake-up (a signal picks its waiter under the queue lock, so
-//! glibc's bug 25847 cannot arise); the variable may be destroyed right after a broadcast: a waiter that was signalled does not
-//! touch it, unless it holds a reference, for which destruction waits (C4). Does not give: freedom from spurious wake-ups (a
-//! cancelled waiter that had been signalled passes the signal on, perhaps to one too many); a return at the deadline if a thread
-//! that signals is stopped between its claim of the waiter and its notification, or one that has the queue locked: the node is
-//! on the waiter's stack, and that thread is about to write to it (Q3). glibc's waiter locks the variable at its deadline, and
-//! waits then, too.
+//! Gives: that order among waiters; no lost and no stolen wake-up (a signal picks its waiter under the queue
+//! lock, so glibc's bug 25847 cannot arise); the variable may be destroyed right after a broadcast: a waiter
+//! that was signalled does not touch it, unless it holds a reference, for which destruction waits (C4). Does
+//! not give: freedom from spurious wake-ups (a cancelled waiter that had been signalled passes the signal on,
+//! perhaps to one too many); a return at the deadline if a thread that signals is stopped between its claim
+//! of the waiter and its notification, or one that has the queue locked: the node is on the waiter's stack,
+//! and that thread is about to write to it (Q3). glibc's waiter locks the variable at its deadline, and waits
+//! then, too.
 //!
 //! # State
 //!
-//! `word` counts the waiters that are linked; changed only under the queue lock, read outside it as a hint. Each node
-//! has a `claim`:
+//! `word` counts the waiters that are linked; changed only under the queue lock, read outside it as a hint.
+//! Each node has a `claim`:
 //!
 //! | claim            | meaning                               | left by                                         |
 //! |------------------|---------------------------------------|-------------------------------------------------|
@@ -40,27 +42,29 @@
 //!
 //! # Invariants
 //!
-//! - **C1** Exactly one of signal and waiter ends `WAITING`. So a signal is never spent on a waiter that returns
-//!   "timed out", and a waiter that was signalled without a reference never touches the variable again.
-//! - **C2** A waiter is linked before it releases its mutex. So a signal by a thread that holds the mutex afterwards
-//!   finds it.
-//! - **C3** A `GIVEN_UP` waiter unlinks itself; signals step over it. [`RawCondvar::is_idle`] is what a destroyer
-//!   waits for.
-//! - **C4** A waiter that may pass its signal on holds a reference until it has woken up, and drops it, having passed the
-//!   signal on if it was cancelled, before it takes the mutex. A destroyer waits until there are none
-//!   ([`RawCondvar::is_idle_with`]).
-//! - **C5** A destroyer may hold the mutex, so it waits for no thread that sleeps in the mutex' queue: with no waiter left
-//!   in this queue a signal need not be passed on, so the thread that takes the last one out ends the references of the
-//!   waiters in the mutex' queue. It finds them: a waiter with a reference is linked there before this queue is unlocked.
-//!   If another thread has the mutex' queue locked, a signal does not wait for it. It gives the waiter that it takes out a
-//!   reference (`SIGNALLED_LAST`), wakes it, and leaves the others' references to it. (It is woken, not deferred: it must not
-//!   sleep in the mutex' queue before it has ended them.) That waiter, and a last one that gives up, lock the mutex' queue,
-//!   then this one, and end the references if there is still no waiter; else a later last one does. No thread that has this
-//!   queue locked waits for a mutex' queue, so this order cannot deadlock.
-//! - **C6** A signal whose result is not asked for waits for no thread that has a queue locked. If this queue is locked, the
-//!   signal leaves itself, in one step, to the thread that has it locked, which makes it before it unlocks.
-//!   So it goes to a waiter that was linked then, or to that thread itself, and not to a later one. The step is the
-//!   signaller's last access to the variable. The waiter is woken, never deferred.
+//! - **C1** Exactly one of signal and waiter ends `WAITING`. So a signal is never spent on a waiter that
+//!   returns "timed out", and a waiter that was signalled without a reference never touches the variable
+//!   again.
+//! - **C2** A waiter is linked before it releases its mutex. So a signal by a thread that holds the mutex
+//!   afterwards finds it.
+//! - **C3** A `GIVEN_UP` waiter unlinks itself; signals step over it. [`RawCondvar::is_idle`] is what a
+//!   destroyer waits for.
+//! - **C4** A waiter that may pass its signal on holds a reference until it has woken up, and drops it,
+//!   having passed the signal on if it was cancelled, before it takes the mutex. A destroyer waits until
+//!   there are none ([`RawCondvar::is_idle_with`]).
+//! - **C5** A destroyer may hold the mutex, so it waits for no thread that sleeps in the mutex' queue: with
+//!   no waiter left in this queue a signal need not be passed on, so the thread that takes the last one out
+//!   ends the references of the waiters in the mutex' queue. It finds them: a waiter with a reference is
+//!   linked there before this queue is unlocked. If another thread has the mutex' queue locked, a signal does
+//!   not wait for it. It gives the waiter that it takes out a reference (`SIGNALLED_LAST`), wakes it, and
+//!   leaves the others' references to it. (It is woken, not deferred: it must not sleep in the mutex' queue
+//!   before it has ended them.) That waiter, and a last one that gives up, lock the mutex' queue, then this
+//!   one, and end the references if there is still no waiter; else a later last one does. No thread that has
+//!   this queue locked waits for a mutex' queue, so this order cannot deadlock.
+//! - **C6** A signal whose result is not asked for waits for no thread that has a queue locked. If this queue
+//!   is locked, the signal leaves itself, in one step, to the thread that has it locked, which makes it
+//!   before it unlocks. So it goes to a waiter that was linked then, or to that thread itself, and not to a
+//!   later one. The step is the signaller's last access to the variable. The waiter is woken, never deferred.
 //!
 //! # Orderings
 //!
@@ -72,8 +76,8 @@
 //! | count: load by signal | Relaxed | –          | a waiter that must be seen was linked before its mutex was  |
 //! |                       |         |            | released, which the signaller acquired since (C2)           |
 //!
-//! Checked by: loom models with signal, broadcast and timeout against each other, and mutants; native stress; the
-//! cancellation, destruction and lost-wake-up programs of `testkit`.
+//! Checked by: loom models with signal, broadcast and timeout against each other, and mutants; native stress;
+//! the cancellation, destruction and lost-wake-up programs of `testkit`.
 
 mod guard;
 mod refs;
@@ -131,17 +135,18 @@ impl<P: Platform> Waiter<P> {
         Self { node: WaitNode::new(Want::Lock, P::thread_token(), core::ptr::null()) }
     }
 
-    /// A wait that can be cancelled: after [`RawCondvar::finish`] it is to be [settled](RawCondvar::settle), and the condition
-    /// variable lives as long as it has references in `refs`.
+    /// A wait that can be cancelled: after [`RawCondvar::finish`] it is to be [settled](RawCondvar::settle),
+    /// and the condition variable lives as long as it has references in `refs`.
     pub fn cancellable(mut self, refs: &WaiterRefs<P>) -> Self {
         self.node.refs = refs;
         self
     }
 
-    /// Sleeps until signalled or until `deadline`, through `sleep` (the platform's wait, or a cancellation point).
+    /// Sleeps until signalled or until `deadline`, through `sleep` (the platform's wait, or a cancellation
+    /// point).
     ///
-    /// Stays awake for a moment first, if that has paid lately: threads that hand work back and forth answer each other
-    /// faster than the kernel wakes a thread.
+    /// Stays awake for a moment first, if that has paid lately: threads that hand work back and forth answer
+    /// each other faster than the kernel wakes a thread.
     ///
     /// Returns when there is something to [`finish`](RawCondvar::finish).
     pub fn sleep(
@@ -193,10 +198,11 @@ impl<P: Platform> RawCondvar<P> {
         self.queue.word.fetch_add(1, Relaxed);
     }
 
-    /// Ends a wait: C1 decides whether by signal or not. Once signalled, the condition variable is not touched.
+    /// Ends a wait: C1 decides whether by signal or not. Once signalled, the condition variable is not
+    /// touched.
     ///
-    /// If signalled, a wait that can be cancelled is to be [settled](Self::settle), and goes on in the mutex' queue:
-    /// [`Waiter::reacquire`].
+    /// If signalled, a wait that can be cancelled is to be [settled](Self::settle), and goes on in the mutex'
+    /// queue: [`Waiter::reacquire`].
     pub fn finish(&self, waiter: &Waiter<P>) -> WaitResult {
         let node = &waiter.node;
         if node.claim.compare_exchange(WAITING, GIVEN_UP, Relaxed, Relaxed).is_err() {
@@ -216,8 +222,8 @@ impl<P: Platform> RawCondvar<P> {
         WaitResult::TimedOut
     }
 
-    /// C4: after a signal has ended a wait, and before the mutex is taken. If it was cancelled, its signal goes to another
-    /// waiter, if there is one that might have had it.
+    /// C4: after a signal has ended a wait, and before the mutex is taken. If it was cancelled, its signal
+    /// goes to another waiter, if there is one that might have had it.
     pub fn settle(&self, waiter: &Waiter<P>, is_cancelled: bool) {
         if let Some(refs) = Self::end_reference(&waiter.node) {
             if is_cancelled {
@@ -229,14 +235,15 @@ impl<P: Platform> RawCondvar<P> {
         }
     }
 
-    /// Ends the wait of the longest waiter of the highest priority; returns whether there was one. May wait for another
-    /// thread that is in the queue.
+    /// Ends the wait of the longest waiter of the highest priority; returns whether there was one. May wait
+    /// for another thread that is in the queue.
     #[inline]
     pub fn signal(&self) -> bool {
         self.has_waiters() && self.signal_slow(false) > 0
     }
 
-    /// Ends the wait of everyone who waits now; returns how many. May wait for another thread that is in the queue.
+    /// Ends the wait of everyone who waits now; returns how many. May wait for another thread that is in the
+    /// queue.
     #[inline]
     pub fn broadcast(&self) -> u32 {
         if self.has_waiters() {
@@ -246,8 +253,8 @@ impl<P: Platform> RawCondvar<P> {
         }
     }
 
-    /// [`signal`](Self::signal), or, if for `all`, [`broadcast`](Self::broadcast), without a wait: a thread that is in the
-    /// queue does it then (C6).
+    /// [`signal`](Self::signal), or, if for `all`, [`broadcast`](Self::broadcast), without a wait: a thread
+    /// that is in the queue does it then (C6).
     #[inline]
     pub fn send(&self, all: bool) {
         if self.has_waiters() {
@@ -338,8 +345,8 @@ impl<P: Platform> RawCondvar<P> {
 
     /// Wakes each waiter, or leaves that to the mutex: those of one mutex together.
     ///
-    /// The condition variable is not touched any more, but to unlock its `queue` if that is still locked (C5): a waiter
-    /// that has been served may destroy it.
+    /// The condition variable is not touched any more, but to unlock its `queue` if that is still locked
+    /// (C5): a waiter that has been served may destroy it.
     fn send_on(mut waiters: Chain<P>, mut queue: Option<QueueGuard<'_, P, Self>>) {
         let mut defers = None;
         let mut next = waiters.pop();

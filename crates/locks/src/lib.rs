@@ -7,9 +7,9 @@
 //! | [`RawCondvar`] | FIFO; a signal wakes its waiter, or leaves that to the   | 16    |
 //! |                | release of the mutex                                     |       |
 //!
-//! Nothing is allocated, no statics, no thread-locals, no `cfg`: all state is in the lock and on waiters' stacks, but for the
-//! queues of spinners, in memory that the platform provides. Zero is unlocked. The blocking locks share one slow path: read
-//! [`word`], then [`core`], then [`queue`].
+//! Nothing is allocated, no statics, no thread-locals, no `cfg`: all state is in the lock and on waiters'
+//! stacks, but for the queues of spinners, in memory that the platform provides. Zero is unlocked. The
+//! blocking locks share one slow path: read [`word`], then [`core`], then [`queue`].
 #![no_std]
 #![deny(unsafe_code)]
 

@@ -3,9 +3,10 @@
 //! Origin: Linux' mutex since 3ca0ff57 (owner and flags in one word), document 001 (spin while the owner
 //! runs). State, transitions, invariants and orderings: [`core`](crate::core) and [`word`](crate::word).
 //!
-//! Fast paths: `lock` is one compare-exchange (Acquire) of 0; `unlock` is a plain store (Release) after a check of the
-//! queue lock's word, the last access to the lock, made safe by the waiters (A1). Where they fail, the slower paths read the
-//! word anew, and make no compare-exchange that is known to fail (document 002).
+//! Fast paths: `lock` is one compare-exchange (Acquire) of 0; `unlock` is a plain store (Release) after a
+//! check of the queue lock's word, the last access to the lock, made safe by the waiters (A1). Where they
+//! fail, the slower paths read the word anew, and make no compare-exchange that is known to fail (document
+//! 002).
 
 use spinpark_platform::{AtomicU32, Deadline, Note, Ordering::Relaxed, Platform};
 
@@ -65,7 +66,8 @@ impl<P: Platform> RawMutex<P> {
         self.core.acquire_ours(Want::Lock, token, None);
     }
 
-    /// Acquires, or gives up, or finds that other code has locked the mutex (glibc's functions, past a drop-in).
+    /// Acquires, or gives up, or finds that other code has locked the mutex (glibc's functions, past a
+    /// drop-in).
     pub fn lock_shared(&self, deadline: Option<Deadline>) -> Locked {
         match self.core.acquire(Want::Lock, P::thread_token(), deadline) {
             Outcome::Acquired => Locked::Acquired,
@@ -74,13 +76,15 @@ impl<P: Platform> RawMutex<P> {
         }
     }
 
-    /// Whether a thread holds the mutex through these functions, or waits for it; not whether other code has locked it.
+    /// Whether a thread holds the mutex through these functions, or waits for it; not whether other code has
+    /// locked it.
     pub fn is_in_use(&self) -> bool {
         let seen = self.core.peek();
         seen != 0 && !word::is_foreign(seen)
     }
 
-    /// Makes the mutex, which the calling thread holds, look locked by other code: waiters find [`Locked::Foreign`].
+    /// Makes the mutex, which the calling thread holds, look locked by other code: waiters find
+    /// [`Locked::Foreign`].
     #[cold]
     pub fn pass_on(&self) {
         self.core.pass_on();
@@ -107,14 +111,15 @@ impl<P: Platform> RawMutex<P> {
         self.core.try_once(Want::Lock, token)
     }
 
-    /// Acquires, or returns `false` once `deadline` has passed. A free mutex is acquired whatever the deadline.
+    /// Acquires, or returns `false` once `deadline` has passed. A free mutex is acquired whatever the
+    /// deadline.
     #[inline]
     pub fn lock_until(&self, deadline: Deadline) -> bool {
         self.lock_contended_until(Some(deadline))
     }
 
-    /// What remains of [`RawMutex::lock`] after [`RawMutex::try_lock_uncontended`]; `false` once `deadline` has passed, if there
-    /// is one.
+    /// What remains of [`RawMutex::lock`] after [`RawMutex::try_lock_uncontended`]; `false` once `deadline`
+    /// has passed, if there is one.
     pub fn lock_contended_until(&self, deadline: Option<Deadline>) -> bool {
         self.core.acquire_ours(Want::Lock, P::thread_token(), deadline)
     }
@@ -124,23 +129,24 @@ impl<P: Platform> RawMutex<P> {
         word::owner(self.core.peek())
     }
 
-    /// Makes the calling thread, which holds the mutex, release it by [`RawMutex::unlock_contended`], for an observer. A
-    /// hint: a waiter that leaves at its deadline may end it.
+    /// Makes the calling thread, which holds the mutex, release it by [`RawMutex::unlock_contended`], for an
+    /// observer. A hint: a waiter that leaves at its deadline may end it.
     pub fn force_slow_release(&self) {
         self.core.force_slow_release();
     }
 
     /// Releases. Release ordering; the mutex is not touched after the step that lets another thread in.
     ///
-    /// The mutex is held, by the calling thread. If it is another's (POSIX leaves that undefined, and glibc lets it pass for
-    /// normal mutexes), that one must not signal a waiter of this mutex meanwhile: it would rely on its own release.
+    /// The mutex is held, by the calling thread. If it is another's (POSIX leaves that undefined, and glibc
+    /// lets it pass for normal mutexes), that one must not signal a waiter of this mutex meanwhile: it would
+    /// rely on its own release.
     #[inline]
     pub fn unlock(&self) {
         self.core.release(Release::Write);
     }
 
-    /// [`RawMutex::unlock`] by a thread that waits for something else next, so that a waiter is woken whatever the thread
-    /// did before.
+    /// [`RawMutex::unlock`] by a thread that waits for something else next, so that a waiter is woken
+    /// whatever the thread did before.
     pub fn unlock_to_wait(&self) {
         let key = self.core.key();
         P::notes(key, Note::ReleasesToWait);
@@ -160,8 +166,8 @@ impl<P: Platform> RawMutex<P> {
         self.core.release_contended(Release::Write);
     }
 
-    /// Releases to the longest waiter, if there is one, whatever runs or spins. A thread with a real-time priority only wakes a
-    /// waiter of a lower one (H2 in `core`): it does not leave the lock to that.
+    /// Releases to the longest waiter, if there is one, whatever runs or spins. A thread with a real-time
+    /// priority only wakes a waiter of a lower one (H2 in `core`): it does not leave the lock to that.
     #[inline]
     pub fn unlock_fair(&self) {
         self.core.release_fair(Release::Write);
@@ -173,8 +179,8 @@ impl<P: Platform> RawMutex<P> {
         word::is_held(self.core.peek())
     }
 
-    /// What [`RawMutex::lock`] tries before it waits, after [`RawMutex::try_lock_uncontended`], by the calling thread, whose token
-    /// is at hand. It reads first. `false` says nothing.
+    /// What [`RawMutex::lock`] tries before it waits, after [`RawMutex::try_lock_uncontended`], by the
+    /// calling thread, whose token is at hand. It reads first. `false` says nothing.
     #[inline]
     pub fn try_lock_as(&self, token: u32) -> bool {
         self.core.look(|| self.core.enter_past_flags(token), token)
@@ -186,7 +192,8 @@ impl<P: Platform> RawMutex<P> {
         self.core.enter_uncontended(token)
     }
 
-    /// `try_lock_uncontended` without an atomic read-modify-write, for a process that has this one thread only.
+    /// `try_lock_uncontended` without an atomic read-modify-write, for a process that has this one thread
+    /// only.
     #[inline]
     pub fn try_lock_alone(&self, token: u32) -> bool {
         let free = self.core.peek() == 0;
@@ -196,8 +203,9 @@ impl<P: Platform> RawMutex<P> {
         free
     }
 
-    /// `unlock`, of a mutex without waiters, without an atomic read-modify-write, for a process that has this one thread only;
-    /// `false` if the word has flags (inherited in a fork), which [`RawMutex::unlock`] sorts out.
+    /// `unlock`, of a mutex without waiters, without an atomic read-modify-write, for a process that has this
+    /// one thread only; `false` if the word has flags (inherited in a fork), which [`RawMutex::unlock`] sorts
+    /// out.
     #[inline]
     pub fn unlock_alone(&self) -> bool {
         let uncontended = self.core.peek() & word::FLAGS == 0;

@@ -1,20 +1,22 @@
 //! A read-write lock in one word: [`LockCore`] used in all its ways.
 //!
-//! Origin: Linux' rwsem as document 002 makes it (read the count before a compare-exchange, writers spin before they
-//! queue, one waker, readers woken as a group) and as it became later (hand-off). State, transitions, invariants and
-//! orderings: [`core`](crate::core) and [`word`](crate::word).
+//! Origin: Linux' rwsem as document 002 makes it (read the count before a compare-exchange, writers spin
+//! before they queue, one waker, readers woken as a group) and as it became later (hand-off). State,
+//! transitions, invariants and orderings: [`core`](crate::core) and [`word`](crate::word).
 //!
 //! # Policy
 //!
-//! Readers may recurse even while a writer waits, which is glibc's promise for its default kind; yet a stream of
-//! readers cannot starve a writer. A writer that was passed over for `starvation_ns` sets `HANDOFF`; from then on a
-//! reader waits behind it *unless that thread may hold a read lock on this very lock already*, which the platform
-//! knows ([`Platform::may_hold_read`]). So recursion never waits. A reader inside may be waiting for another thread's read, so
-//! the writer lets readers in again after a time, and tries again later ([`slow_path`](crate::core)). If the writer's thread
-//! does not run, a reader that has queued for `reader_patience_ns` joins readers all the same.
+//! Readers may recurse even while a writer waits, which is glibc's promise for its default kind; yet a stream
+//! of readers cannot starve a writer. A writer that was passed over for `starvation_ns` sets `HANDOFF`; from
+//! then on a reader waits behind it *unless that thread may hold a read lock on this very lock already*,
+//! which the platform knows ([`Platform::may_hold_read`]). So recursion never waits. A reader inside may be
+//! waiting for another thread's read, so the writer lets readers in again after a time, and tries again later
+//! ([`slow_path`](crate::core)). If the writer's thread does not run, a reader that has queued for
+//! `reader_patience_ns` joins readers all the same.
 //!
-//! Other readers that find a writer waiting awake beside readers (`SPINNER`) let it pass for up to `pass_ns`, unless that
-//! has not paid lately: readers that come back at once leave such a writer no moment in which it could poll the word.
+//! Other readers that find a writer waiting awake beside readers (`SPINNER`) let it pass for up to `pass_ns`,
+//! unless that has not paid lately: readers that come back at once leave such a writer no moment in which it
+//! could poll the word.
 
 mod upgrade;
 
@@ -119,8 +121,8 @@ impl<P: Platform> RawRwLock<P> {
         readers.is_some()
     }
 
-    /// Acquires for reading as a thread that holds a read lock already, whether the platform knows it or not: never
-    /// waits behind a writer that waits. `false` once `deadline` has passed.
+    /// Acquires for reading as a thread that holds a read lock already, whether the platform knows it or not:
+    /// never waits behind a writer that waits. `false` once `deadline` has passed.
     #[inline]
     pub fn read_recursive(&self, deadline: Option<Deadline>) -> bool {
         self.read_in_slot() || self.note_read(self.core.acquire_ours(Want::ReadAgain, 0, deadline))
@@ -142,7 +144,8 @@ impl<P: Platform> RawRwLock<P> {
             )
     }
 
-    /// `try_read` without asking what this thread holds already, and unless a writer waits awake; `false` says nothing.
+    /// `try_read` without asking what this thread holds already, and unless a writer waits awake; `false`
+    /// says nothing.
     #[inline]
     pub fn try_read_simply(&self, preference: Preference) -> bool {
         self.read_in_slot() || self.note_readers(self.core.enter_invited(preference.read()))
@@ -188,7 +191,8 @@ impl<P: Platform> RawRwLock<P> {
         word::has_slots(seen) && self.unlock_anothers()
     }
 
-    /// Releases the read lock of another thread, which is in a slot: POSIX leaves that undefined, glibc lets it pass.
+    /// Releases the read lock of another thread, which is in a slot: POSIX leaves that undefined, glibc lets
+    /// it pass.
     #[cold]
     fn unlock_anothers(&self) -> bool {
         self.bias.revoke(&self.core, self.key(), u64::MAX);
@@ -205,7 +209,8 @@ impl<P: Platform> RawRwLock<P> {
         self.core.release(Release::Read);
     }
 
-    /// Whether other code has written the word, as far as the word shows it: of a lock that is never held upgradably.
+    /// Whether other code has written the word, as far as the word shows it: of a lock that is never held
+    /// upgradably.
     pub fn is_overwritten(&self) -> bool {
         let seen = self.core.peek();
         word::is_foreign(seen) || word::is_of_glibcs_readers(seen)
@@ -216,7 +221,8 @@ impl<P: Platform> RawRwLock<P> {
         word::readers(self.core.peek()) >= word::MAX_READERS
     }
 
-    /// Releases a read lock. Release ordering; the lock is not touched after the step that lets another thread in.
+    /// Releases a read lock. Release ordering; the lock is not touched after the step that lets another
+    /// thread in.
     #[inline]
     pub fn unlock_read(&self) {
         if !self.leave_slot() {
@@ -348,14 +354,15 @@ impl<P: Platform> RawRwLock<P> {
         word::owner(self.core.peek())
     }
 
-    /// Makes the calling thread, which holds the lock for writing, release it by [`RawRwLock::unlock_write_contended`], for an
-    /// observer. A hint: a waiter that leaves at its deadline may end it.
+    /// Makes the calling thread, which holds the lock for writing, release it by
+    /// [`RawRwLock::unlock_write_contended`], for an observer. A hint: a waiter that leaves at its deadline
+    /// may end it.
     pub fn force_slow_release(&self) {
         self.core.force_slow_release();
     }
 
-    /// Releases a read lock, to the longest waiter if there is no other holder. For a thread with a real-time priority see
-    /// [`RawMutex::unlock_fair`](crate::RawMutex::unlock_fair).
+    /// Releases a read lock, to the longest waiter if there is no other holder. For a thread with a real-time
+    /// priority see [`RawMutex::unlock_fair`](crate::RawMutex::unlock_fair).
     pub fn unlock_read_fair(&self) {
         if !self.leave_slot() {
             P::read_released(self.key());

@@ -1,16 +1,19 @@
 //! The queue of spinners behind a contended lock: CLH, in slots, which each spinner may leave at any time.
 //!
-//! Origin: Craig (1993), and Landin and Hagersten (1994): each spinner polls the slot of the one before it. Leaving as in CLH-try
-//! (Scott, 2002): the one behind takes over. Kernel mutexes queue their spinners for the same reasons in an osq (`spinpark_classics::osq`),
-//! where one that leaves, or passes the position on, may have to wait until a neighbour has linked itself: the kernel
-//! disables preemption there. Here only `enter` waits for other threads, and its caller bounds that wait. A head passes the position on
-//! by one store and waits for no other thread.
+//! Origin: Craig (1993), and Landin and Hagersten (1994): each spinner polls the slot of the one before it.
+//! Leaving as in CLH-try (Scott, 2002): the one behind takes over. Kernel mutexes queue their spinners for
+//! the same reasons in an osq (`spinpark_classics::osq`), where one that leaves, or passes the position on,
+//! may have to wait until a neighbour has linked itself: the kernel disables preemption there. Here only
+//! `enter` waits for other threads, and its caller bounds that wait. A head passes the position on by one
+//! store and waits for no other thread.
 //!
-//! Slots are in memory that outlives all threads, and any thread may have any of them. All locks share them ([`SpinRoom`]); of the
-//! locks that share a queue, normally one uses it at a time, and the spinners of another one do not queue.
+//! Slots are in memory that outlives all threads, and any thread may have any of them. All locks share them
+//! ([`SpinRoom`]); of the locks that share a queue, normally one uses it at a time, and the spinners of
+//! another one do not queue.
 //!
-//! Gives: order among spinners; each polls one line that changes once. Does not give: mutual exclusion of anything but the
-//! head's position, or that a thread gets it: the thread before it may not run. The users of the queue bound their waits.
+//! Gives: order among spinners; each polls one line that changes once. Does not give: mutual exclusion of
+//! anything but the head's position, or that a thread gets it: the thread before it may not run. The users of
+//! the queue bound their waits.
 //!
 //! # State
 //!
@@ -34,21 +37,21 @@
 //! |                   |          | none (yet)                               |                                                    |
 //! | slot, `about`     | a token  | of `WAITS`: the thread; a hint           | its spinner                                        |
 //!
-//! Each word has the process generation beside its value, and a value of another generation counts as 0: a forked child has none of
-//! the spinners of its parent, and its slots are free.
+//! Each word has the process generation beside its value, and a value of another generation counts as 0: a
+//! forked child has none of the spinners of its parent, and its slots are free.
 //!
 //! # Invariants
 //!
-//! - **Y1** A slot that is not `FREE` is in the queue, at one place, or its spinner is about to put it there, or has just taken it
-//!   out. Behind each place there is one slot at most: the spinner that swapped its number out of `queue.word`. So one spinner at most
-//!   sees that a slot has been passed or left; it frees the slot, and no other thread but the slot's spinner refers to it (but for
-//!   the hint [`SpinQueue::has`]).
+//! - **Y1** A slot that is not `FREE` is in the queue, at one place, or its spinner is about to put it there,
+//!   or has just taken it out. Behind each place there is one slot at most: the spinner that swapped its
+//!   number out of `queue.word`. So one spinner at most sees that a slot has been passed or left; it frees
+//!   the slot, and no other thread but the slot's spinner refers to it (but for the hint [`SpinQueue::has`]).
 //! - **Y2** A spinner writes its slot for the last time when it sets `PASSED`, `LEFT` or `FREE`.
-//! - **Y3** One spinner is the head at most: the one behind no slot, or behind one that is `PASSED`. The position is never lost: the
-//!   place behind a slot that is `LEFT` is behind the one before it.
-//! - **Y4** A thread that has ended writes no slot: the spinner behind its slot frees that, and takes its place. (If the thread ended
-//!   between its arrival and its note of the slot before, the spinner behind takes itself for the head, beside another. That is no
-//!   error of the lock, which heads only poll.)
+//! - **Y3** One spinner is the head at most: the one behind no slot, or behind one that is `PASSED`. The
+//!   position is never lost: the place behind a slot that is `LEFT` is behind the one before it.
+//! - **Y4** A thread that has ended writes no slot: the spinner behind its slot frees that, and takes its
+//!   place. (If the thread ended between its arrival and its note of the slot before, the spinner behind
+//!   takes itself for the head, beside another. That is no error of the lock, which heads only poll.)
 //!
 //! # Orderings
 //!
@@ -67,11 +70,12 @@
 //! | `queue.about`: load, store | Relaxed | –                | a hint: two locks in one queue wait for each other, for a time |
 //! | is occupied, has: loads    | Acquire | –                | a hint                                                         |
 //!
-//! Limits, of speed only: a thread that jumps out of its wait here by `siglongjmp` (undefined in POSIX) leaves its slot behind, and so
-//! may one that a handler of its forks. Spinners behind that slot leave after their time, and sleep.
+//! Limits, of speed only: a thread that jumps out of its wait here by `siglongjmp` (undefined in POSIX)
+//! leaves its slot behind, and so may one that a handler of its forks. Spinners behind that slot leave after
+//! their time, and sleep.
 //!
-//! Checked by: `verify` (loom: `tests/it/spin_queue.rs`, with mutants; the simulator: program `spin_queue`, and all programs of locks),
-//! native stress.
+//! Checked by: `verify` (loom: `tests/it/spin_queue.rs`, with mutants; the simulator: program `spin_queue`,
+//! and all programs of locks), native stress.
 
 use spinpark_platform::{
     AtomicU32, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed, Ordering::Release, Platform, SpinLine,
@@ -163,8 +167,8 @@ impl<'a, P: Platform> SpinQueue<'a, P> {
         self.slot(number).word.store(self.generation | state, Release);
     }
 
-    /// Whether so many spinners of this lock are in the queue; a hint: a slot that is looked at may meanwhile be another spinner's, and
-    /// lead anywhere.
+    /// Whether so many spinners of this lock are in the queue; a hint: a slot that is looked at may meanwhile
+    /// be another spinner's, and lead anywhere.
     pub fn has(&self, spinners: u32) -> bool {
         let mut number = self.value(self.room.queue.word.load(Acquire));
         let mut missing = spinners;
@@ -228,8 +232,8 @@ impl<'a, P: Platform> SpinQueue<'a, P> {
         })
     }
 
-    /// Queues the thread `token`, and waits to become the head for as long as `behind` says so, which is called between two polls
-    /// with the token of the thread before this one: mostly right.
+    /// Queues the thread `token`, and waits to become the head for as long as `behind` says so, which is
+    /// called between two polls with the token of the thread before this one: mostly right.
     pub fn enter<'q, B: Into<Behind>>(
         &'q self,
         token: u32,

@@ -20,21 +20,22 @@
 //! | 9     | `SLOTS`    | readers may be in slots (read-write locks: see [`bias`](crate::bias)) | under the queue lock     |
 //! | 10–31 | count      | `WRITER`: the owner's token; else readers       | an acquisition; a release                   |
 //!
-//! Zero is unlocked, without waiters. `WRITER` excludes `UPGRADE`, and `WRITER` implies a count (the owner's token)
-//! that is not 0. `WAITERS`, `WAKING`, `HANDOFF`, `TIMED` and `SPINNER` are *flags*: they only say which thread sees to the
-//! queue. `WRITER`, `SPARE`, `UPGRADE` and the count are the *hold*.
+//! Zero is unlocked, without waiters. `WRITER` excludes `UPGRADE`, and `WRITER` implies a count (the owner's
+//! token) that is not 0. `WAITERS`, `WAKING`, `HANDOFF`, `TIMED` and `SPINNER` are *flags*: they only say
+//! which thread sees to the queue. `WRITER`, `SPARE`, `UPGRADE` and the count are the *hold*.
 //!
 //! # Foreign words
 //!
-//! glibc's functions use the same four bytes of a `pthread_mutex_t` and a `pthread_rwlock_t`, if a program reaches them past the
-//! drop-in.
+//! glibc's functions use the same four bytes of a `pthread_mutex_t` and a `pthread_rwlock_t`, if a program
+//! reaches them past the drop-in.
 //!
-//! - **X1** Neither side takes what the other holds. glibc's mutex takes every value but 0 as held. Its readers wait while
-//!   both bits of `WRITER` are set, its writers also while there is a count. It writes 1 (held) or 2 (held, or waited for) to a
-//!   mutex; to a read-write lock 1 or 2 for a writer that waits or has left, 3 for one that is inside, and 8 for each of its
-//!   readers. No step of ours writes one bit of `WRITER` alone, both without an owner's token, or `SPARE`. Such a word is a hold
-//!   without a name: no thread of ours acquires, and none marks it ([`is_foreign`]). One to 15 of
-//!   glibc's readers are `UPGRADE`, `SPARE`, or a request of no waiter ([`is_of_glibcs_readers`]).
+//! - **X1** Neither side takes what the other holds. glibc's mutex takes every value but 0 as held. Its
+//!   readers wait while both bits of `WRITER` are set, its writers also while there is a count. It writes 1
+//!   (held) or 2 (held, or waited for) to a mutex; to a read-write lock 1 or 2 for a writer that waits or has
+//!   left, 3 for one that is inside, and 8 for each of its readers. No step of ours writes one bit of
+//!   `WRITER` alone, both without an owner's token, or `SPARE`. Such a word is a hold without a name: no
+//!   thread of ours acquires, and none marks it ([`is_foreign`]). One to 15 of glibc's readers are `UPGRADE`,
+//!   `SPARE`, or a request of no waiter ([`is_of_glibcs_readers`]).
 
 /// What glibc writes to a mutex that is held and waited for, or may be.
 pub const GLIBCS_CONTENDED: u32 = 2;
@@ -66,8 +67,8 @@ pub(crate) const FLAGS: u32 = WAITERS | WAKING | HANDOFF | TIMED | SPINNER;
 pub(crate) const HOLD: u32 = !(FLAGS | SLOTS);
 /// The largest token.
 pub const MAX_COUNT: u32 = u32::MAX >> COUNT_SHIFT;
-/// Most readers that may be counted at a time. The rest of the count is for readers that come out of slots all at once
-/// (`Platform::MOST_SLOT_READERS`).
+/// Most readers that may be counted at a time. The rest of the count is for readers that come out of slots
+/// all at once (`Platform::MOST_SLOT_READERS`).
 pub(crate) const MAX_READERS: u32 = MAX_COUNT - (1 << 20);
 
 const _: () =
@@ -108,7 +109,8 @@ impl Want {
         matches!(self, Self::Read | Self::ReadAgain | Self::ReadBehindWaiters)
     }
 
-    /// Whether a reader inside may depend on such a reader: so it does not wait for writers without end (H3 in `core`).
+    /// Whether a reader inside may depend on such a reader: so it does not wait for writers without end (H3
+    /// in `core`).
     pub(crate) const fn joins_readers(self) -> bool {
         matches!(self, Self::Read | Self::ReadAgain)
     }
@@ -144,8 +146,8 @@ pub(crate) const fn is_urgent(word: u32) -> bool {
     word & (TIMED | WAKING) == TIMED | WAKING
 }
 
-/// The flags as they are for a head that is a `realtime` waiter, or is not (U1 in `core`): a real-time waiter needs no
-/// `TIMED` of its own, since it keeps its time from the start and is woken by each release.
+/// The flags as they are for a head that is a `realtime` waiter, or is not (U1 in `core`): a real-time waiter
+/// needs no `TIMED` of its own, since it keeps its time from the start and is woken by each release.
 pub(crate) const fn led_by(word: u32, realtime: bool) -> u32 {
     match (realtime, is_waking(word)) {
         (true, true) => word | TIMED,
@@ -205,7 +207,8 @@ pub(crate) const fn has_slots(word: u32) -> bool {
     word & SLOTS != 0
 }
 
-/// Whether the bias may be enabled: it is revoked, there are no waiters, and no writer holds the lock (G1 in `bias`).
+/// Whether the bias may be enabled: it is revoked, there are no waiters, and no writer holds the lock (G1 in
+/// `bias`).
 pub(crate) const fn may_enable_bias(word: u32) -> bool {
     word & (FLAGS | SLOTS | WRITER) == 0
 }
@@ -238,15 +241,15 @@ const fn owed(want: Want) -> u32 {
     }
 }
 
-/// Whether a thread that is not in the queue may take the lock now: there is room, and no waiter is owed it, or the head makes
-/// a pause (H3 in `core`).
+/// Whether a thread that is not in the queue may take the lock now: there is room, and no waiter is owed it,
+/// or the head makes a pause (H3 in `core`).
 pub(crate) const fn admits(word: u32, want: Want) -> bool {
     let paused = if is_timed(word) && !want.is_exclusive() { HANDOFF } else { 0 };
     fits(word, want) && word & owed(want) & !paused == 0
 }
 
-/// Whether a reader that comes now delays no writer: it is admitted, and no writer has starved or waits awake for the
-/// readers to go.
+/// Whether a reader that comes now delays no writer: it is admitted, and no writer has starved or waits awake
+/// for the readers to go.
 pub(crate) const fn invites(word: u32, want: Want) -> bool {
     fits(word, want) && word & (owed(want) | HANDOFF | SPINNER) == 0
 }
@@ -266,8 +269,9 @@ pub(crate) const fn is_promised(word: u32) -> bool {
     !is_held(word) && word & (HANDOFF | WAKING) == HANDOFF | WAKING
 }
 
-/// Whether a thread may take the lock now that need not heed a promise of it: one that was woken for the lock; one that has
-/// heeded it for long enough; a real-time thread; a call that does not wait. A request, of a lock that is held, it heeds.
+/// Whether a thread may take the lock now that need not heed a promise of it: one that was woken for the
+/// lock; one that has heeded it for long enough; a real-time thread; a call that does not wait. A request, of
+/// a lock that is held, it heeds.
 pub(crate) const fn admits_past_promise(word: u32, want: Want) -> bool {
     match want {
         Want::Write | Want::Lock | Want::Upgrade => fits(word, want),
@@ -316,8 +320,8 @@ pub(crate) const fn is_marked(word: u32) -> bool {
     word & (WAITERS | WAKING) != 0
 }
 
-/// Whether the step from `before` to `after` marks a lock whose writer may be about to release it by a plain store, and
-/// so wipe the mark out (A1 in `core`).
+/// Whether the step from `before` to `after` marks a lock whose writer may be about to release it by a plain
+/// store, and so wipe the mark out (A1 in `core`).
 pub(crate) const fn marks_in_passing(before: u32, after: u32) -> bool {
     is_marked(after) && !is_marked(before) && is_write_held(before)
 }
@@ -344,7 +348,8 @@ pub(crate) const fn released(word: u32, release: Release) -> u32 {
     }
 }
 
-/// Whether `word` has nothing but the hold `release` and others of its kind: no flags, and nothing foreign (X1).
+/// Whether `word` has nothing but the hold `release` and others of its kind: no flags, and nothing foreign
+/// (X1).
 pub(crate) const fn is_mere_hold(word: u32, release: Release) -> bool {
     match release {
         Release::Write | Release::WriteToWait => word & (FLAGS | UPGRADE | SPARE) == 0 && word >= UNIT,
@@ -356,18 +361,19 @@ pub(crate) const fn is_mere_hold(word: u32, release: Release) -> bool {
 ///
 /// `returns`: the releasing thread is about to acquire the lock again, as it has done lately.
 ///
-/// Not if there are no waiters; nor if readers stay and the head keeps its own time; nor if a thread that is awake sees
-/// to it: the woken waiter, or a spinner while the head keeps its own time (document 002: one waker). A head that starved is
-/// served whatever spins. For a head that neither keeps its time nor has starved, a wake pass is made also when readers stay:
-/// else a stream of readers whose holds overlap would never wake a writer.
+/// Not if there are no waiters; nor if readers stay and the head keeps its own time; nor if a thread that is
+/// awake sees to it: the woken waiter, or a spinner while the head keeps its own time (document 002: one
+/// waker). A head that starved is served whatever spins. For a head that neither keeps its time nor has
+/// starved, a wake pass is made also when readers stay: else a stream of readers whose holds overlap would
+/// never wake a writer.
 pub(crate) const fn needs_wake_pass(word: u32, after: u32, release: Release, returns: bool) -> bool {
     let opens =
         readers(after) == 0 || matches!(release, Release::Upgradable) || word & (TIMED | HANDOFF) == 0;
     has_waiters(word) && opens && (wants_handoff(word) || !is_left_to_others(word, returns))
 }
 
-/// Whether a head that did not starve is left to a thread that is awake: the woken waiter, or a spinner or the releasing
-/// thread while the head keeps its own time. Not a real-time head.
+/// Whether a head that did not starve is left to a thread that is awake: the woken waiter, or a spinner or
+/// the releasing thread while the head keeps its own time. Not a real-time head.
 pub(crate) const fn is_left_to_others(word: u32, returns: bool) -> bool {
     (is_waking(word) && !is_urgent(word)) || (is_timed(word) && (has_spinner(word) || returns))
 }

@@ -1,7 +1,8 @@
-//! The order of runs: rounds over cells, and in each cell a block that holds every configuration once, both shuffled.
+//! The order of runs: rounds over cells, and in each cell a block that holds every configuration once, both
+//! shuffled.
 //!
-//! A slow drift of the machine (heat, a neighbour) then meets every configuration alike, and no configuration is always
-//! the first or always follows the same other configuration.
+//! A slow drift of the machine (heat, a neighbour) then meets every configuration alike, and no configuration
+//! is always the first or always follows the same other configuration.
 
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::seq::SliceRandom;
@@ -41,8 +42,8 @@ pub(crate) struct Place<A> {
     pub(crate) padding: usize,
 }
 
-/// Makes `rounds` rounds over `cells`, always in the same order for the same seed: in each round a block of every cell, cells
-/// and blocks in shuffled order. `configurations` are those of a cell; `run` makes one run.
+/// Makes `rounds` rounds over `cells`, always in the same order for the same seed: in each round a block of
+/// every cell, cells and blocks in shuffled order. `configurations` are those of a cell; `run` makes one run.
 pub(crate) fn each_run<C, A>(
     cells: &mut [C],
     rounds: usize,

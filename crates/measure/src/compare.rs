@@ -18,7 +18,8 @@ pub struct Summary {
     pub glibc: Option<f64>,
     /// Median over the runs of configuration `spinpark`.
     pub spinpark: Option<f64>,
-    /// `spinpark / glibc` over blocks; none with fewer than six complete blocks, or if there is nothing to divide by.
+    /// `spinpark / glibc` over blocks; none with fewer than six complete blocks, or if there is nothing to
+    /// divide by.
     pub change: Option<Ratio>,
     /// `glibc again / glibc` over blocks: what means nothing.
     pub again: Option<Ratio>,

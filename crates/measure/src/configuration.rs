@@ -20,8 +20,8 @@ pub const DETAIL: &str = "SPINPARK_PROFILE_DETAIL";
 /// The variable that says whose children are recorded from their start, whether they wait or not.
 pub const PARENT: &str = "SPINPARK_PROFILE_PARENT";
 
-/// The variable that pads the environment to a random length, so that no configuration owns one stack alignment
-/// (Mytkowicz et al., "Producing wrong data without doing anything obviously wrong", 2009).
+/// The variable that pads the environment to a random length, so that no configuration owns one stack
+/// alignment (Mytkowicz et al., "Producing wrong data without doing anything obviously wrong", 2009).
 const PADDING: &str = "SPINPARK_RANDOMIZED_ENVIRONMENT_OFFSET";
 
 /// One of the things that are compared.
@@ -65,7 +65,8 @@ impl fmt::Display for Configuration {
 pub enum Baseline {
     /// The program as it is: what its user runs today.
     Glibc,
-    /// The drop-in is loaded, but passes every call to glibc: the same cost of interposition in all configurations.
+    /// The drop-in is loaded, but passes every call to glibc: the same cost of interposition in all
+    /// configurations.
     Disabled,
 }
 
@@ -80,15 +81,16 @@ pub struct Environments {
 }
 
 impl Environments {
-    /// `inherited` is the user's own `LD_PRELOAD`; spinpark's drop-in is removed from it, or the baseline would not be one.
+    /// `inherited` is the user's own `LD_PRELOAD`; spinpark's drop-in is removed from it, or the baseline
+    /// would not be one.
     #[must_use]
     pub fn new(preload: &Path, inherited: Option<OsString>, baseline: Baseline) -> Self {
         let inherited = without_drop_in(&inherited.unwrap_or_default());
         Self { preload: preload.to_path_buf(), inherited, baseline, loads_drop_in: false }
     }
 
-    /// The program loads a drop-in by itself (linked, loaded later, preloaded by a script): from now on it is off in the
-    /// baseline.
+    /// The program loads a drop-in by itself (linked, loaded later, preloaded by a script): from now on it is
+    /// off in the baseline.
     pub fn switch_off_drop_in(&mut self) {
         self.loads_drop_in = true;
     }
@@ -99,7 +101,8 @@ impl Environments {
         self.loads_drop_in
     }
 
-    /// Sets the variables of `configuration` on `command`, with `padding` bytes of environment that mean nothing.
+    /// Sets the variables of `configuration` on `command`, with `padding` bytes of environment that mean
+    /// nothing.
     pub fn apply(&self, configuration: Configuration, padding: usize, command: &mut Command) {
         prepare(command, padding);
         if self.loads_drop_in && configuration != Configuration::Spinpark {

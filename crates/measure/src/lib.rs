@@ -1,9 +1,9 @@
-//! Measuring programs the honest way: fresh processes, shuffled blocks, an A/A configuration, intervals instead of
-//! single numbers.
+//! Measuring programs the honest way: fresh processes, shuffled blocks, an A/A configuration, intervals
+//! instead of single numbers.
 //!
-//! The unit of replication is a *process*. One [block](blocks) starts every [configuration] once, in shuffled order;
-//! what is compared is the ratio of two configurations inside one block, so that drift of the machine cancels. A
-//! configuration that is glibc once more (A/A) shows how large a difference is that means nothing.
+//! The unit of replication is a *process*. One [block](blocks) starts every [configuration] once, in shuffled
+//! order; what is compared is the ratio of two configurations inside one block, so that drift of the machine
+//! cancels. A configuration that is glibc once more (A/A) shows how large a difference is that means nothing.
 //!
 //! | step | where |
 //! |---|---|
@@ -14,7 +14,8 @@
 //! | what follows from the numbers | [`stats`], [`compare`], [`warnings`] |
 //! | say it | [`report`] |
 //!
-//! Everything after [`measure::Executor`] works without a clock and without processes, and is tested that way.
+//! Everything after [`measure::Executor`] works without a clock and without processes, and is tested that
+//! way.
 
 pub mod blocks;
 pub mod compare;

@@ -95,8 +95,8 @@ fn usage_of(who: i32) -> libc::rusage {
     usage
 }
 
-/// Our own largest resident set, in bytes. The kernel counts it for each child too, since a child starts as a copy of
-/// us: peak memory below this cannot be seen.
+/// Our own largest resident set, in bytes. The kernel counts it for each child too, since a child starts as a
+/// copy of us: peak memory below this cannot be seen.
 #[must_use]
 pub fn own_peak_bytes() -> u64 {
     // `ru_maxrss` is no help: it is also that of the parent process, before it became us.

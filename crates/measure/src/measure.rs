@@ -17,7 +17,8 @@ pub trait Executor {
     ///
     /// # Errors
     ///
-    /// [`RunError::Interrupted`] if the user does not want to wait any longer; anything else if the run is worthless.
+    /// [`RunError::Interrupted`] if the user does not want to wait any longer; anything else if the run is
+    /// worthless.
     fn execute(&mut self, plan: &Plan) -> Result<Sample, RunError>;
 }
 

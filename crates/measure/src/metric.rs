@@ -81,7 +81,8 @@ impl OutputMetric {
     }
 }
 
-/// Reads a number as programs print it: surrounding blanks and groups of thousands (`1,234,567.8`) are allowed.
+/// Reads a number as programs print it: surrounding blanks and groups of thousands (`1,234,567.8`) are
+/// allowed.
 fn parse(text: &str) -> Option<f64> {
     let text = text.trim();
     let (whole, rest) = text.split_at(text.find(['.', 'e', 'E']).unwrap_or(text.len()));

@@ -1,7 +1,7 @@
 //! Rounds over cells: every configuration of every cell once, in shuffled order, and the baseline twice.
 //!
-//! A round visits all cells in shuffled order and runs one block in each: what disturbs for a minute then disturbs one
-//! round of every cell, rather than every round of one cell.
+//! A round visits all cells in shuffled order and runs one block in each: what disturbs for a minute then
+//! disturbs one round of every cell, rather than every round of one cell.
 
 use crate::blocks::{Place, each_run};
 use crate::end::End;

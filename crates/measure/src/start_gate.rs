@@ -1,7 +1,7 @@
 //! Threads that all start, or none does anything.
 //!
-//! As a barrier, but for the day on which a thread cannot be created: those that are there already are sent home, and the
-//! caller gets an error instead of waiting for ever.
+//! As a barrier, but for the day on which a thread cannot be created: those that are there already are sent
+//! home, and the caller gets an error instead of waiting for ever.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Scope, ScopedJoinHandle};
@@ -69,8 +69,8 @@ impl StartGate {
     }
 }
 
-/// Starts a thread for each number below `threads`. Their `work` calls [`StartGate::pass`], and does nothing if that is
-/// false.
+/// Starts a thread for each number below `threads`. Their `work` calls [`StartGate::pass`], and does nothing
+/// if that is false.
 ///
 /// # Errors
 ///

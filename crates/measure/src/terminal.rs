@@ -9,8 +9,8 @@ use std::os::fd::AsFd;
 /// The widest line that we print, except on a terminal that is wider.
 pub const WIDTH: u16 = 100;
 
-/// The width of tables: that of the terminal, or what `COLUMNS` says if `stream` is none, from 80 to 160 columns; [`WIDTH`]
-/// if neither is known.
+/// The width of tables: that of the terminal, or what `COLUMNS` says if `stream` is none, from 80 to 160
+/// columns; [`WIDTH`] if neither is known.
 #[must_use]
 pub fn width(stream: &impl AsFd) -> u16 {
     let named = || env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).unwrap_or(0);
@@ -20,8 +20,8 @@ pub fn width(stream: &impl AsFd) -> u16 {
     }
 }
 
-/// Whether `stream` is a terminal that takes colours and bold text: unless `NO_COLOR` is set (<https://no-color.org>) or `TERM` is
-/// `dumb`.
+/// Whether `stream` is a terminal that takes colours and bold text: unless `NO_COLOR` is set
+/// (<https://no-color.org>) or `TERM` is `dumb`.
 #[must_use]
 pub fn has_color(stream: &impl IsTerminal) -> bool {
     let refused = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
@@ -29,9 +29,9 @@ pub fn has_color(stream: &impl IsTerminal) -> bool {
     stream.is_terminal() && !refused
 }
 
-/// `text` with nothing in it that steers a terminal: a measured program chooses its name, its output, and the names of its
-/// threads and locks. Control characters and marks that change the direction of text are escaped (`\u{1b}`). Line ends, tabs
-/// and the colours of our own tables stay.
+/// `text` with nothing in it that steers a terminal: a measured program chooses its name, its output, and the
+/// names of its threads and locks. Control characters and marks that change the direction of text are escaped
+/// (`\u{1b}`). Line ends, tabs and the colours of our own tables stay.
 #[must_use]
 pub fn harmless(text: &str) -> Cow<'_, str> {
     let is_bad = |c: char| {
@@ -63,7 +63,8 @@ pub fn harmless(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// The length of the colour that `text` begins with: `ESC [`, digits and semicolons, `m`; but not one that hides text.
+/// The length of the colour that `text` begins with: `ESC [`, digits and semicolons, `m`; but not one that
+/// hides text.
 fn colour(text: &str) -> usize {
     let Some(after) = text.strip_prefix("\u{1b}[") else { return 0 };
     let Some((parameters, _)) = after.split_once('m') else { return 0 };

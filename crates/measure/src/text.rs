@@ -1,7 +1,7 @@
 //! Sentences.
 
-/// Breaks `text` at blanks into lines of at most `width`; the first line keeps its indentation, further lines have `indent`. A
-/// number keeps its unit: `48 %`.
+/// Breaks `text` at blanks into lines of at most `width`; the first line keeps its indentation, further lines
+/// have `indent`. A number keeps its unit: `48 %`.
 #[must_use]
 pub fn wrap(text: &str, width: usize, indent: usize) -> String {
     let begun = text.trim_start_matches(' ');

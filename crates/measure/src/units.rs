@@ -12,7 +12,8 @@ pub fn seconds(value: f64) -> String {
     }
 }
 
-/// A CPU time per operation. The kernel counts in ticks: where it counted none, the time is not zero, but less than one.
+/// A CPU time per operation. The kernel counts in ticks: where it counted none, the time is not zero, but
+/// less than one.
 #[must_use]
 pub fn per_operation(value: f64) -> String {
     if value == 0.0 { String::from("< tick") } else { seconds(value) }

@@ -1,5 +1,5 @@
-//! The worker of `spinpark bench locks` for locks that are not Rust. It is a program of its own, so that the command
-//! needs none of their libraries.
+//! The worker of `spinpark bench locks` for locks that are not Rust. It is a program of its own, so that the
+//! command needs none of their libraries.
 //!
 //! `--list` prints which locks it has; otherwise its argument is a request, as for the command's own workers.
 

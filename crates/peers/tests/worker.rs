@@ -45,7 +45,8 @@ fn every_peer_is_accounted_for() {
     }
 }
 
-/// Whether a run does an operation: a longer one only where a busy machine lets nothing happen in a short time.
+/// Whether a run does an operation: a longer one only where a busy machine lets nothing happen in a short
+/// time.
 fn does_something(adapter: &str, load: &Load, threads: usize) -> bool {
     [5, 50, 500, 5_000].into_iter().any(|millis| {
         let request = Request {

@@ -1,25 +1,27 @@
-//! The asymmetric barrier: releases without an atomic read-modify-write, and the process-wide fence that ends them.
+//! The asymmetric barrier: releases without an atomic read-modify-write, and the process-wide fence that ends
+//! them.
 
 use crate::Memory;
 
-/// A release that is a plain store, and the fence that makes it safe: releasing threads save an atomic operation, a thread
-/// that is about to sleep pays for the ordering.
+/// A release that is a plain store, and the fence that makes it safe: releasing threads save an atomic
+/// operation, a thread that is about to sleep pays for the ordering.
 pub trait AsymmetricBarrier: Memory {
-    /// Stores 0 to `word` (Release ordering) unless `guard` holds a bit of `MASK`; returns whether it did. `likely` is what
-    /// `word` holds if no other thread uses it. `false` is always a safe answer.
+    /// Stores 0 to `word` (Release ordering) unless `guard` holds a bit of `MASK`; returns whether it did.
+    /// `likely` is what `word` holds if no other thread uses it. `false` is always a safe answer.
     ///
-    /// Looking and storing need not be one step: the store may wipe out what others wrote to `word` in between. It is
-    /// *restartable*: a [`heavy_fence`](AsymmetricBarrier::heavy_fence) comes after the store, or makes the call look
-    /// again. So a thread that sets a bit of `MASK`, then writes to `word` something that must last, calls the fence and
-    /// looks whether it is still there. The store is the last access to either.
+    /// Looking and storing need not be one step: the store may wipe out what others wrote to `word` in
+    /// between. It is *restartable*: a [`heavy_fence`](AsymmetricBarrier::heavy_fence) comes after the store,
+    /// or makes the call look again. So a thread that sets a bit of `MASK`, then writes to `word` something
+    /// that must last, calls the fence and looks whether it is still there. The store is the last access to
+    /// either.
     fn release_unless<const MASK: u32>(
         guard: &Self::AtomicU32,
         word: &Self::AtomicU32,
         likely: impl FnOnce() -> u32,
     ) -> bool;
 
-    /// Orders memory among all threads of the process, and ends their restartable steps: each has happened, and is seen
-    /// by the caller, or starts again and sees what the caller wrote before. Costs a system call and an interrupt of every
-    /// CPU on which the process runs: for threads that are about to sleep.
+    /// Orders memory among all threads of the process, and ends their restartable steps: each has happened,
+    /// and is seen by the caller, or starts again and sees what the caller wrote before. Costs a system call
+    /// and an interrupt of every CPU on which the process runs: for threads that are about to sleep.
     fn heavy_fence();
 }

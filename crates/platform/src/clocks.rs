@@ -26,8 +26,8 @@ pub struct Deadline {
 }
 
 impl Deadline {
-    /// The deadline `seconds` and `nanoseconds` after the zero of `clock`. A negative time has passed already; one
-    /// beyond the range of `u64` nanoseconds lies at its end, which no clock reaches.
+    /// The deadline `seconds` and `nanoseconds` after the zero of `clock`. A negative time has passed
+    /// already; one beyond the range of `u64` nanoseconds lies at its end, which no clock reaches.
     #[must_use]
     pub fn from_timespec(clock: Clock, seconds: i64, nanoseconds: u32) -> Self {
         let at = match u64::try_from(seconds) {

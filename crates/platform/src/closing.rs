@@ -1,12 +1,14 @@
-//! How many reads in a row make it worth while to let readers use slots: as many as pay for the next writer's closing of them.
+//! How many reads in a row make it worth while to let readers use slots: as many as pay for the next writer's
+//! closing of them.
 //!
-//! Origin: BRAVO (Dice and Kogan, 2019), which bounds the slow-down that revocation can cause by a multiple of the time that
-//! the last one took. Here the time is a running mean of the process, and is compared with what slots save: so the lock
-//! neither keeps a clock nor a history, and a machine with dear interrupts (a virtual one) opens slots later than one with
-//! cheap ones.
+//! Origin: BRAVO (Dice and Kogan, 2019), which bounds the slow-down that revocation can cause by a multiple
+//! of the time that the last one took. Here the time is a running mean of the process, and is compared with
+//! what slots save: so the lock neither keeps a clock nor a history, and a machine with dear interrupts (a
+//! virtual one) opens slots later than one with cheap ones.
 
-/// What a read in a slot saves against one that is counted in the lock, ns: a read-modify-write. Where others read too, it saves a
-/// transfer of the lock's line as well; the lock counts such a read as several, if there are CPUs to spare.
+/// What a read in a slot saves against one that is counted in the lock, ns: a read-modify-write. Where others
+/// read too, it saves a transfer of the lock's line as well; the lock counts such a read as several, if there
+/// are CPUs to spare.
 const READ_GAIN_NS: u32 = 16;
 /// What took longer than this, ns, was a preemption.
 const MOST_NS: u32 = 200_000;

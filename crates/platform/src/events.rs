@@ -34,8 +34,8 @@ pub enum Event {
     EnabledBias,
     /// A writer revoked a lock's bias and counted the readers in its slots.
     RevokedBias,
-    /// A release woke a waiter for which no mark stands: a real-time one beside one that was woken before and has not come yet, or on
-    /// one CPU any.
+    /// A release woke a waiter for which no mark stands: a real-time one beside one that was woken before and
+    /// has not come yet, or on one CPU any.
     WokeBeside,
     /// A woken waiter woken early one behind it, whose turn comes later.
     EarlyWake,

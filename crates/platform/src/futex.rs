@@ -4,8 +4,8 @@ use crate::{Clock, Clocks, Deadline, Memory, WakeOp};
 
 /// How a futex wait ended.
 ///
-/// There is no `Interrupted`: a signal handler that ran is reported as [`Wait::Woken`], because every waiter must
-/// check its word again after any return.
+/// There is no `Interrupted`: a signal handler that ran is reported as [`Wait::Woken`], because every waiter
+/// must check its word again after any return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
     /// Woken by a wake, by a signal handler, or for no reason. The caller checks its word.
@@ -18,15 +18,18 @@ pub enum Wait {
 
 /// Sleeping on words: `futex(2)`, private to the process.
 ///
-/// None of it orders memory. A wake reaches threads that sleep; one that has not begun to sleep compares its word.
+/// None of it orders memory. A wake reaches threads that sleep; one that has not begun to sleep compares its
+/// word.
 pub trait Futex: Memory + Clocks {
     /// Sleeps while `word` holds `expected`, until a wake on `word` or until `deadline`.
     ///
-    /// May return [`Wait::Woken`] at any time. The comparison and the start of the sleep are one step with respect
-    /// to [`futex_wake`](Futex::futex_wake). Implies no memory ordering: the caller loads its word with the order it needs.
+    /// May return [`Wait::Woken`] at any time. The comparison and the start of the sleep are one step with
+    /// respect to [`futex_wake`](Futex::futex_wake). Implies no memory ordering: the caller loads its word
+    /// with the order it needs.
     fn futex_wait(word: &Self::AtomicU32, expected: u32, deadline: Option<Deadline>) -> Wait;
 
-    /// The same for at most `span` ns of the monotonic clock: how a waiter sleeps that is going to recheck by itself.
+    /// The same for at most `span` ns of the monotonic clock: how a waiter sleeps that is going to recheck by
+    /// itself.
     fn futex_wait_for(word: &Self::AtomicU32, expected: u32, span: u64) -> Wait {
         let at = Self::now(Clock::Monotonic).saturating_add(span);
         Self::futex_wait(word, expected, Some(Deadline { clock: Clock::Monotonic, at }))
@@ -38,39 +41,42 @@ pub trait Futex: Memory + Clocks {
         sleep()
     }
 
-    /// Runs `body`, a part of a call that waits for a lock. If the thread leaves that by unwinding (it is cancelled, or ends in a
-    /// signal handler), `leave` runs before its stack goes, at whatever point of `body` that was.
+    /// Runs `body`, a part of a call that waits for a lock. If the thread leaves that by unwinding (it is
+    /// cancelled, or ends in a signal handler), `leave` runs before its stack goes, at whatever point of
+    /// `body` that was.
     #[inline(always)]
     fn or_leave<R>(leave: &dyn Fn(), body: impl FnOnce() -> R) -> R {
         let _ = leave;
         body()
     }
 
-    /// Notes that the calling thread is about to lock the queue of a lock, in a call that waits. Until that ends, it can be left by
-    /// unwinding only in [`or_leave`](Futex::or_leave).
+    /// Notes that the calling thread is about to lock the queue of a lock, in a call that waits. Until that
+    /// ends, it can be left by unwinding only in [`or_leave`](Futex::or_leave).
     #[inline(always)]
     fn queues() {}
 
-    /// Notes that the calling thread is about to sleep on `word` with a timer of its own, so that releases of the lock at `lock` may
-    /// leave it asleep. For [`Note::Sleeps`](crate::Note::Sleeps).
+    /// Notes that the calling thread is about to sleep on `word` with a timer of its own, so that releases of
+    /// the lock at `lock` may leave it asleep. For [`Note::Sleeps`](crate::Note::Sleeps).
     fn notes_sleep(lock: usize, word: &Self::AtomicU32) {
         let _ = (lock, word);
     }
 
-    /// Takes that note back after the sleep. `true`: it has gone, because a thread that left this one asleep has woken early it, or another
-    /// waiter's note has replaced it.
+    /// Takes that note back after the sleep. `true`: it has gone, because a thread that left this one asleep
+    /// has woken early it, or another waiter's note has replaced it.
     fn was_woken_early(lock: usize, word: &Self::AtomicU32) -> bool {
         let _ = (lock, word);
         false
     }
 
-    /// Notes that the calling thread is in no queue, and has none locked: its call can be left anywhere again.
+    /// Notes that the calling thread is in no queue, and has none locked: its call can be left anywhere
+    /// again.
     #[inline(always)]
     fn has_left_queues() {}
 
-    /// Sleeps on `word`, the lock of a queue, while it holds `expected`, for at most `span` ns; for `u64::MAX` as long as it takes. A
-    /// thread with a real-time priority lends it to the thread that has the queue locked, if this machine can do that: that one may be
-    /// kept from its CPU by threads whose priorities lie between theirs.
+    /// Sleeps on `word`, the lock of a queue, while it holds `expected`, for at most `span` ns; for
+    /// `u64::MAX` as long as it takes. A thread with a real-time priority lends it to the thread that has the
+    /// queue locked, if this machine can do that: that one may be kept from its CPU by threads whose
+    /// priorities lie between theirs.
     fn wait_for_queue(word: &Self::AtomicU32, expected: u32, span: u64) -> Wait {
         if span == u64::MAX {
             Self::futex_wait(word, expected, None)
@@ -85,7 +91,8 @@ pub trait Futex: Memory + Clocks {
         let _ = word;
     }
 
-    /// Notes that the calling thread has just unlocked the queue whose lock was `key`, which is only a key; or has not locked it.
+    /// Notes that the calling thread has just unlocked the queue whose lock was `key`, which is only a key;
+    /// or has not locked it.
     #[inline(always)]
     fn unlocked_queue(key: *const Self::AtomicU32) {
         let _ = key;
@@ -93,18 +100,18 @@ pub trait Futex: Memory + Clocks {
 
     /// Wakes up to `count` sleepers on `key`, oldest first; returns how many.
     ///
-    /// `key` is only a key: it is never dereferenced, so the object may be gone already. A stale key can wake a
-    /// stranger that now uses the same address, which that stranger's contract allows.
+    /// `key` is only a key: it is never dereferenced, so the object may be gone already. A stale key can wake
+    /// a stranger that now uses the same address, which that stranger's contract allows.
     fn futex_wake(key: *const Self::AtomicU32, count: u32) -> u32;
 
-    /// Wakes up to `wake` sleepers on `from`, oldest first, and moves up to `moved` of those behind them to `to`, where
-    /// they go on sleeping as its youngest, in the same order, whatever `from` holds. Returns how many were woken and
-    /// moved together.
+    /// Wakes up to `wake` sleepers on `from`, oldest first, and moves up to `moved` of those behind them to
+    /// `to`, where they go on sleeping as its youngest, in the same order, whatever `from` holds. Returns how
+    /// many were woken and moved together.
     ///
     /// With `expected`, only if `from` holds that: the comparison is one step with the rest, as in
-    /// [`futex_wait`](Futex::futex_wait). `None`: nothing has happened, because `from` holds something else or this machine
-    /// cannot do it; the caller makes do with [`futex_wake`](Futex::futex_wake). Without `expected`, `from` is only a key,
-    /// as `to` always is. Implies no memory ordering.
+    /// [`futex_wait`](Futex::futex_wait). `None`: nothing has happened, because `from` holds something else
+    /// or this machine cannot do it; the caller makes do with [`futex_wake`](Futex::futex_wake). Without
+    /// `expected`, `from` is only a key, as `to` always is. Implies no memory ordering.
     fn futex_requeue(
         from: &Self::AtomicU32,
         expected: Option<u32>,
@@ -113,15 +120,17 @@ pub trait Futex: Memory + Clocks {
         moved: u32,
     ) -> Option<u32>;
 
-    /// Does `op` to `second` (AcqRel ordering), wakes up to `wake` sleepers on `first`, and, if the condition of `op`
-    /// holds of what `second` held before, up to `wake_second` sleepers on `second`. Returns how many were woken.
+    /// Does `op` to `second` (AcqRel ordering), wakes up to `wake` sleepers on `first`, and, if the condition
+    /// of `op` holds of what `second` held before, up to `wake_second` sleepers on `second`. Returns how many
+    /// were woken.
     ///
-    /// For sleepers on both words, and for a thread that compares them in [`futex_wait`](Futex::futex_wait), all of that is
-    /// one step; for other accesses to `second`, `op` is. `None`: nothing has happened, because this machine cannot do it;
-    /// the caller does the operation itself and makes do with [`futex_wake`](Futex::futex_wake).
+    /// For sleepers on both words, and for a thread that compares them in [`futex_wait`](Futex::futex_wait),
+    /// all of that is one step; for other accesses to `second`, `op` is. `None`: nothing has happened,
+    /// because this machine cannot do it; the caller does the operation itself and makes do with
+    /// [`futex_wake`](Futex::futex_wake).
     ///
-    /// Neither count is 0: Linux would wake one all the same. `first` is only a key. `op` is the last access to `second`,
-    /// which is only a key afterwards.
+    /// Neither count is 0: Linux would wake one all the same. `first` is only a key. `op` is the last access
+    /// to `second`, which is only a key afterwards.
     fn futex_wake_op(
         first: *const Self::AtomicU32,
         wake: u32,

@@ -2,8 +2,8 @@
 
 /// What stands in a lock besides its own state. The algorithms do not touch it.
 pub trait Layout: Sized + Send + Sync + 'static {
-    /// What stands in a lock between its word and the rest of its state: nothing, or fields of an interface that keeps
-    /// them there. All zero by default. The algorithms do not touch it.
+    /// What stands in a lock between its word and the rest of its state: nothing, or fields of an interface
+    /// that keeps them there. All zero by default. The algorithms do not touch it.
     type Room: Default + Send + Sync;
 
     /// The same, between the queue lock and the head of the queue.

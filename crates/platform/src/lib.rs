@@ -1,10 +1,10 @@
 //! The platform: what a lock needs from a machine, and nothing else.
 //!
-//! Lock algorithms are written once, generic over a zero-sized [`Platform`], and run on several machines: Linux, a
-//! loom model (every interleaving under weak memory) and a simulated many-core machine. [`Platform`] is the sum of small
-//! traits, each a *contract* in a file of its own; one conformance test (`crates/verify/tests/it/platform`) runs against every
-//! implementation. Traits, and plain data that every platform keeps alike ([`SpinStats`], [`Tuning`]): no dependency, no
-//! `unsafe`.
+//! Lock algorithms are written once, generic over a zero-sized [`Platform`], and run on several machines:
+//! Linux, a loom model (every interleaving under weak memory) and a simulated many-core machine. [`Platform`]
+//! is the sum of small traits, each a *contract* in a file of its own; one conformance test
+//! (`crates/verify/tests/it/platform`) runs against every implementation. Traits, and plain data that every
+//! platform keeps alike ([`SpinStats`], [`Tuning`]): no dependency, no `unsafe`.
 //!
 //! | trait | file | contract | without it |
 //! |---|---|---|---|
@@ -21,8 +21,8 @@
 //! | [`ReaderSlots`] | `reader_slots.rs` | readers that write no shared line | readers count in the lock |
 //! | [`Events`] | `events.rs` | what slow paths tell | not told |
 //!
-//! Code that is generic over `P: Platform` calls all of them as `P::…`; code that names a machine imports the small trait
-//! whose method it calls.
+//! Code that is generic over `P: Platform` calls all of them as `P::…`; code that names a machine imports the
+//! small trait whose method it calls.
 //!
 //! Units: time is in nanoseconds, as `u64`; an absolute point in time is a [`Deadline`].
 #![no_std]
@@ -84,8 +84,8 @@ pub trait Platform:
     /// The constants of this machine.
     const TUNING: Tuning;
 
-    /// The lock at `lock` holds what none of its own steps writes: other code has written to it, or it was freed. Ends the process: to
-    /// go on would be to let two threads in, or to follow pointers that are none.
+    /// The lock at `lock` holds what none of its own steps writes: other code has written to it, or it was
+    /// freed. Ends the process: to go on would be to let two threads in, or to follow pointers that are none.
     fn overwritten(lock: usize) -> ! {
         panic!("the lock at {lock:#x} was overwritten by other code")
     }

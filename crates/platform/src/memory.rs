@@ -4,8 +4,8 @@ use crate::Ordering;
 
 /// What locks are made of, and the fence that orders it.
 ///
-/// An atomic is as `core`'s, with the memory model of the machine. A cell is plain memory: two accesses that no atomic
-/// orders are a data race.
+/// An atomic is as `core`'s, with the memory model of the machine. A cell is plain memory: two accesses that
+/// no atomic orders are a data race.
 pub trait Memory: Sized + Send + Sync + 'static {
     /// A 32-bit atomic that [`Futex::futex_wait`](crate::Futex::futex_wait) can sleep on.
     type AtomicU32: AtomicU32;
@@ -15,8 +15,8 @@ pub trait Memory: Sized + Send + Sync + 'static {
     /// Memory that some lock protects.
     type Cell<T>: Cell<T>;
 
-    /// Orders all memory accesses of the calling thread before it with all after it, as `fence(SeqCst)` does: of two threads
-    /// that each write something, fence, and look at the other's, at least one sees it.
+    /// Orders all memory accesses of the calling thread before it with all after it, as `fence(SeqCst)` does:
+    /// of two threads that each write something, fence, and look at the other's, at least one sees it.
     #[inline(always)]
     fn full_fence() {
         core::sync::atomic::fence(Ordering::SeqCst);
@@ -70,8 +70,9 @@ pub trait AtomicPtr<T>: Send + Sync + Sized {
 
 /// Memory that is only touched under some lock. A model reports two accesses that are not ordered by it.
 ///
-/// The pointers are good for the duration of the closure, which must be short and must not call out: `with` for
-/// reading, `with_mut` for reading and writing. Dereferencing one is up to the caller, who knows the lock.
+/// The pointers are good for the duration of the closure, which must be short and must not call out: `with`
+/// for reading, `with_mut` for reading and writing. Dereferencing one is up to the caller, who knows the
+/// lock.
 pub trait Cell<T>: Sized {
     /// A cell that holds `value`.
     fn new(value: T) -> Self;

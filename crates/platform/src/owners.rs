@@ -14,7 +14,8 @@ pub enum OnCpu {
 /// Whether a lock's owner runs: spinning for one that does not cannot pay.
 pub trait Owners: Sized + Send + Sync + 'static {
     /// Asks whether the thread named `owner` runs. `sample` carries what this platform remembers between two
-    /// questions about the same owner; 0 means that this is the first one. An `owner` of 0 is one that the lock does not name.
+    /// questions about the same owner; 0 means that this is the first one. An `owner` of 0 is one that the
+    /// lock does not name.
     fn owner_on_cpu(owner: u32, sample: &mut u64) -> OnCpu;
 
     /// Whether the thread named `thread` has ended. `false` is always a safe answer; `true` is certain.

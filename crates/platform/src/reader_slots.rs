@@ -20,13 +20,13 @@ pub enum Reader {
     InSlot,
     /// In the lock's count, and it still is.
     Counted,
-    /// One or the other: the thread that was moving it does not exist in this forked child. The lock tells, while the caller
-    /// keeps its bias as it is.
+    /// One or the other: the thread that was moving it does not exist in this forked child. The lock tells,
+    /// while the caller keeps its bias as it is.
     Unsure,
 }
 
-/// A table of slots, one line for each CPU, and the *reader bias* of a lock: a word that holds the name of the table while readers
-/// may use slots.
+/// A table of slots, one line for each CPU, and the *reader bias* of a lock: a word that holds the name of
+/// the table while readers may use slots.
 ///
 /// A machine may have none: [`slot_table`](ReaderSlots::slot_table) is 0 then, and no reader enters.
 pub trait ReaderSlots: AsymmetricBarrier + ReadHolds {
@@ -42,43 +42,46 @@ pub trait ReaderSlots: AsymmetricBarrier + ReadHolds {
         true
     }
 
-    /// Notes that revoking a lock's bias took so long, ns: what the reads before the next time have to be worth.
+    /// Notes that revoking a lock's bias took so long, ns: what the reads before the next time have to be
+    /// worth.
     fn bias_revoked(took: u64) {
         let _ = took;
     }
 
-    /// Whether no other process has the memory of the lock at `lock`: slots, and the fence, are of one process. `None`: that cannot be
-    /// found out yet. May make system calls.
+    /// Whether no other process has the memory of the lock at `lock`: slots, and the fence, are of one
+    /// process. `None`: that cannot be found out yet. May make system calls.
     fn is_private(lock: usize) -> Option<bool> {
         let _ = lock;
         Some(true)
     }
 
-    /// The name of the table in which the calling code has its slots, for the bias of a lock; 0 if there are no slots.
+    /// The name of the table in which the calling code has its slots, for the bias of a lock; 0 if there are
+    /// no slots.
     fn slot_table() -> u32;
 
-    /// Notes in a slot that the calling thread reads the lock at `lock` (Acquire ordering), if `bias` holds the name of the
-    /// caller's table. `false` is always a safe answer. Looking at the bias and noting are a restartable step, as in
+    /// Notes in a slot that the calling thread reads the lock at `lock` (Acquire ordering), if `bias` holds
+    /// the name of the caller's table. `false` is always a safe answer. Looking at the bias and noting are a
+    /// restartable step, as in
     /// [`AsymmetricBarrier::release_unless`](crate::AsymmetricBarrier::release_unless).
     fn slot_enter(bias: &Self::AtomicU32, lock: usize) -> bool;
 
-    /// Gives back the latest slot in which the calling thread reads `lock` (Release ordering), if there is one, and `bias`
-    /// still holds the name. A restartable step. Does not touch the lock after that.
+    /// Gives back the latest slot in which the calling thread reads `lock` (Release ordering), if there is
+    /// one, and `bias` still holds the name. A restartable step. Does not touch the lock after that.
     fn slot_leave(bias: &Self::AtomicU32, lock: usize) -> SlotLeft;
 
-    /// After [`SlotLeft::Revoked`]: gives back the slot, and says where the reader was. Release ordering. Waits for no thread that
-    /// moves it, and does not touch the lock. On [`Reader::Unsure`] it is given back only if the
-    /// bias is kept as it is (`kept`); else the caller sees to that, and asks again.
+    /// After [`SlotLeft::Revoked`]: gives back the slot, and says where the reader was. Release ordering.
+    /// Waits for no thread that moves it, and does not touch the lock. On [`Reader::Unsure`] it is given back
+    /// only if the bias is kept as it is (`kept`); else the caller sees to that, and asks again.
     fn slot_take_back(lock: usize, kept: bool) -> Reader;
 
     /// Whether a slot of `table` names `lock`, of a reader that is not counted; a hint.
     fn has_slots(table: u32, lock: usize) -> bool;
 
-    /// Marks the slots of `table` that name `lock`, whose bias was revoked, and then a heavy fence made; returns how many. The caller
-    /// adds them to the lock's count, and then settles them. Acquire ordering.
+    /// Marks the slots of `table` that name `lock`, whose bias was revoked, and then a heavy fence made;
+    /// returns how many. The caller adds them to the lock's count, and then settles them. Acquire ordering.
     fn slots_mark(table: u32, lock: usize) -> u32;
 
-    /// How many of the marked slots still have their readers: from now on these know that they are counted. The others have left, and
-    /// are to be taken off the count. Acquire ordering.
+    /// How many of the marked slots still have their readers: from now on these know that they are counted.
+    /// The others have left, and are to be taken off the count. Acquire ordering.
     fn slots_settle(table: u32, lock: usize) -> u32;
 }

@@ -8,15 +8,15 @@ use crate::{Memory, SpinRoom};
 pub trait SpinPolicy: Memory {
     /// Tells the CPU (or the model) that this thread polls memory that another thread has to change.
     ///
-    /// Returns how many polls that was: 1, or more on a machine that leaves out those that would see nothing new. For
-    /// callers that count them.
+    /// Returns how many polls that was: 1, or more on a machine that leaves out those that would see nothing
+    /// new. For callers that count them.
     fn spin_hint() -> u32;
 
     /// Waits awake for about `span` ns without touching shared memory. May return at any time.
     fn spin_for(span: u64);
 
-    /// Whether the scheduler wants this CPU for another thread, so that spinning on is unkind. `false` is always a safe
-    /// answer: where a thread cannot ask, one that spins is preempted.
+    /// Whether the scheduler wants this CPU for another thread, so that spinning on is unkind. `false` is
+    /// always a safe answer: where a thread cannot ask, one that spins is preempted.
     #[inline(always)]
     fn need_resched() -> bool {
         false
@@ -28,28 +28,28 @@ pub trait SpinPolicy: Memory {
         None
     }
 
-    /// How many CPUs the threads of this process can use: some ways of waiting pay only with CPUs to spare. 1 is always a
-    /// safe answer.
+    /// How many CPUs the threads of this process can use: some ways of waiting pay only with CPUs to spare. 1
+    /// is always a safe answer.
     #[inline(always)]
     fn cpus() -> u32 {
         1
     }
 
-    /// Whether waiters are woken without a mark (T16 in `core` of the locks): the threads of this process can use one CPU, so that a
-    /// woken waiter does not come before the thread that has it, which takes the lock again and again until then. `false` is always a
-    /// safe answer.
+    /// Whether waiters are woken without a mark (T16 in `core` of the locks): the threads of this process can
+    /// use one CPU, so that a woken waiter does not come before the thread that has it, which takes the lock
+    /// again and again until then. `false` is always a safe answer.
     fn wakes_unmarked() -> bool {
         false
     }
 
-    /// The CPU that the calling thread is bound to, if it may use only one; its number is only compared. `None` is always a
-    /// safe answer.
+    /// The CPU that the calling thread is bound to, if it may use only one; its number is only compared.
+    /// `None` is always a safe answer.
     fn only_cpu() -> Option<u32> {
         None
     }
 
-    /// Whether a sleep of the calling thread that ends by its timer ends about then. `false`: the thread is not to leave a lock to
-    /// its owner for a time, since nothing else may end its sleep.
+    /// Whether a sleep of the calling thread that ends by its timer ends about then. `false`: the thread is
+    /// not to leave a lock to its owner for a time, since nothing else may end its sleep.
     fn has_fine_timers() -> bool {
         true
     }

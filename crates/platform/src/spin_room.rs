@@ -1,4 +1,5 @@
-//! Memory for the queues of spinners, which all locks of a process share: no lock has room for one of its own.
+//! Memory for the queues of spinners, which all locks of a process share: no lock has room for one of its
+//! own.
 
 /// A cache line of that memory: three words, all zero at first.
 #[derive(Debug, Default)]
@@ -12,8 +13,8 @@ pub struct SpinLine<W> {
     pub before: W,
 }
 
-/// What the spinners of one lock queue in. It is up to the platform which locks share a queue; normally one of them uses it
-/// at a time.
+/// What the spinners of one lock queue in. It is up to the platform which locks share a queue; normally one
+/// of them uses it at a time.
 #[derive(Debug)]
 pub struct SpinRoom<'a, W> {
     /// The queue.

@@ -5,29 +5,35 @@ use crate::{NS_PER_MS, NS_PER_US};
 /// What a spin lock relies on: those of the classics, which were a kernel's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SpinLocks {
-    /// A holder may lose its CPU: first come, first served would wait for it, and a waiter's polls have an end.
+    /// A holder may lose its CPU: first come, first served would wait for it, and a waiter's polls have an
+    /// end.
     Preempted,
-    /// Neither a holder nor a waiter loses its CPU, as in a kernel: a waiter polls for as long as it takes, and the lock may be
-    /// a ticket lock.
+    /// Neither a holder nor a waiter loses its CPU, as in a kernel: a waiter polls for as long as it takes,
+    /// and the lock may be a ticket lock.
     Kept,
 }
 
 /// Constants that depend on the machine, each with the measurement that chose it in `notes/tuning.md`.
 #[derive(Clone, Copy, Debug)]
 pub struct Tuning {
-    /// Longest spin with two CPUs, of readers, and for a signal or a hand-off, ns. With more CPUs the next three override it.
+    /// Longest spin with two CPUs, of readers, and for a signal or a hand-off, ns. With more CPUs the next
+    /// three override it.
     pub spin_ns: u64,
-    /// Longest spin of the announced spinner where CPUs are to spare, ns: it is what keeps a lock with sleepers busy. Also for the head
-    /// of the queue of spinners beside readers, and the least for a writer there that knows nothing of the lock.
+    /// Longest spin of the announced spinner where CPUs are to spare, ns: it is what keeps a lock with
+    /// sleepers busy. Also for the head of the queue of spinners beside readers, and the least for a writer
+    /// there that knows nothing of the lock.
     pub primary_spin_ns: u64,
-    /// Longest spin of other threads while one is announced, where CPUs are to spare, ns; and for a lock that is promised to
-    /// another thread.
+    /// Longest spin of other threads while one is announced, where CPUs are to spare, ns; and for a lock that
+    /// is promised to another thread.
     pub secondary_spin_ns: u64,
-    /// Longest time of a writer in the queue of spinners, and as long again at its head, where CPUs are to spare, ns.
+    /// Longest time of a writer in the queue of spinners, and as long again at its head, where CPUs are to
+    /// spare, ns.
     pub queue_spin_ns: u64,
-    /// How long a spinner stays away from the lock word between two looks at [`Spinning::Eager`](crate::Spinning::Eager), ns.
+    /// How long a spinner stays away from the lock word between two looks at
+    /// [`Spinning::Eager`](crate::Spinning::Eager), ns.
     pub eager_gap_ns: u64,
-    /// How long it does so at most where CPUs are to spare, and other threads take turns with the lock meanwhile, ns.
+    /// How long it does so at most where CPUs are to spare, and other threads take turns with the lock
+    /// meanwhile, ns.
     pub crowded_gap_ns: u64,
     /// How long it does so at [`Spinning::BackOff`](crate::Spinning::BackOff), ns.
     pub back_off_gap_ns: u64,
@@ -35,12 +41,14 @@ pub struct Tuning {
     pub owner_probe_ns: u64,
     /// A waiter that is woken this long after it queued, and finds the lock taken, is handed it, ns.
     pub starvation_ns: u64,
-    /// How long a starved waiter first keeps new readers out, ns, before it looks whether those inside leave: one of them
-    /// may be waiting for a new one.
+    /// How long a starved waiter first keeps new readers out, ns, before it looks whether those inside leave:
+    /// one of them may be waiting for a new one.
     pub request_ns: u64,
-    /// On two CPUs, how long a waiter that backs off first leaves the lock to its owner, ns; twice as long each further time.
+    /// On two CPUs, how long a waiter that backs off first leaves the lock to its owner, ns; twice as long
+    /// each further time.
     pub repark_ns: u64,
-    /// Where CPUs are to spare, waits are not to get much longer than this, ns: from a half of it, a woken waiter wakes early others.
+    /// Where CPUs are to spare, waits are not to get much longer than this, ns: from a half of it, a woken
+    /// waiter wakes early others.
     pub longest_wait_ns: u64,
     /// A thread that was woken early this long ago, ns, or longer, may be on a CPU that sleeps deeply again.
     pub deep_sleep_ns: u64,
@@ -50,17 +58,18 @@ pub struct Tuning {
     pub reader_patience_ns: u64,
     /// Of a waiter that is woken without a mark, on one CPU: how long it waits until it is woken with one.
     pub unmarked_ns: u64,
-    /// After so long a sleeping waiter first looks at the lock by itself, ns, and then after twice as long each time: a
-    /// thread that was woken before it may be stopped. `u64::MAX`: it does not.
+    /// After so long a sleeping waiter first looks at the lock by itself, ns, and then after twice as long
+    /// each time: a thread that was woken before it may be stopped. `u64::MAX`: it does not.
     pub watch_ns: u64,
-    /// The first look comes no earlier than this with one or two CPUs, ns: a timer that ends before the kernel's next tick costs a
-    /// virtual machine as much as the switch to another thread.
+    /// The first look comes no earlier than this with one or two CPUs, ns: a timer that ends before the
+    /// kernel's next tick costs a virtual machine as much as the switch to another thread.
     pub least_watch_ns: u64,
     /// The longest time between two such looks, ns.
     pub longest_watch_ns: u64,
     /// Polls of the queue lock before its waiter sleeps.
     pub queue_polls: u32,
-    /// One in so many releases of a lock that is marked as contended, and has no waiters, ends the mark. Not 0.
+    /// One in so many releases of a lock that is marked as contended, and has no waiters, ends the mark. Not
+    /// 0.
     pub quiet_releases: u32,
     /// What spin locks rely on.
     pub spin_locks: SpinLocks,
@@ -89,7 +98,8 @@ impl Tuning {
         least_watch_ns: 4 * NS_PER_MS,
         longest_watch_ns: 128 * NS_PER_MS,
         queue_polls: 100,
-        // So that the barrier of the next waiter, 5 to 60 us, costs each of them a few nanoseconds at the most.
+        // So that the barrier of the next waiter, 5 to 60 us, costs each of them a few nanoseconds at the
+        // most.
         quiet_releases: 16_384,
         spin_locks: SpinLocks::Preempted,
     };

@@ -16,8 +16,8 @@ const BESIDES: f64 = 0.5;
 /// The same of a second call.
 const BESIDES_CALL: f64 = 0.2;
 
-/// `For about 82 % of the time that threads waited for the mutex `table`, its holder was blocked on the mutex `log` (820
-/// ms); …`
+/// `For about 82 % of the time that threads waited for the mutex `table`, its holder was blocked on the mutex
+/// `log` (820 ms); …`
 pub(crate) fn inner(profile: &Profile, top: &Lock) -> Option<String> {
     // By what its holders waited for: others' waiting meanwhile, and their own.
     let mut sums: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
@@ -94,7 +94,8 @@ pub(crate) struct Row {
     pub(crate) waits: HeldWait,
 }
 
-/// The waits with a contended lock held, those first that blocked others longest; with deadlines and without in one row.
+/// The waits with a contended lock held, those first that blocked others longest; with deadlines and without
+/// in one row.
 pub(crate) fn rows(profile: &Profile) -> Vec<Row> {
     let label = |lock: u32| profile.lock(lock).map_or_else(|| String::from("?"), |lock| lock.label.clone());
     let is_wanted = |waits: &&HeldWait| {

@@ -8,10 +8,11 @@ use crate::model::{
     Times,
 };
 
-/// The profile with one lock per class ([`Lock::class`]); its label says how many there are. Everything that shows profiles
-/// shows this one too.
+/// The profile with one lock per class ([`Lock::class`]); its label says how many there are. Everything that
+/// shows profiles shows this one too.
 ///
-/// Sums are sums, the longest are the longest; `longest_queue` is that of one lock. Addresses are those of the first lock.
+/// Sums are sums, the longest are the longest; `longest_queue` is that of one lock. Addresses are those of
+/// the first lock.
 #[must_use]
 pub fn by_class(profile: &Profile) -> Profile {
     let mut classes: BTreeMap<(&str, Kind), Vec<&Lock>> = BTreeMap::new();

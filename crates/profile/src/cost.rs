@@ -1,21 +1,22 @@
 //! What recording cost a program, from what its recorder measured of itself.
 //!
-//! The recorder times its own calls, and says how much of that it did while its thread had a lock that others have waited for.
-//! From inside, the program's time without it can only be bounded:
+//! The recorder times its own calls, and says how much of that it did while its thread had a lock that others
+//! have waited for. From inside, the program's time without it can only be bounded:
 //!
-//! - at least: the recorder's time is spread over the threads that can run at a time, or, if that is more, what it did with such
-//!   locks held delayed all threads;
+//! - at least: the recorder's time is spread over the threads that can run at a time, or, if that is more,
+//!   what it did with such locks held delayed all threads;
 //! - at most: no two threads ever ran at a time, and all of it delayed the program.
 //!
-//! What is in neither is how threads alternate otherwise when they come to a lock later. That matters to threads that do little
-//! but lock.
+//! What is in neither is how threads alternate otherwise when they come to a lock later. That matters to
+//! threads that do little but lock.
 
 use crate::model::{Cost, Detail, Profile, RecorderCost};
 use crate::units::{count, percent, time};
 
 /// A recording that slowed its program more is said to be none of the program as it is.
 pub const BOUND: f64 = 1.05;
-/// The recorder's part of the time that is still believed; if it had more, all that is known is that it was much.
+/// The recorder's part of the time that is still believed; if it had more, all that is known is that it was
+/// much.
 const MOST: f64 = 0.75;
 /// Threads that take contended locks more often than once in so many ns do little else.
 const LITTLE_ELSE: f64 = 2_000.0;

@@ -1,8 +1,8 @@
 //! Names in columns that are too narrow for them: the parts that distinguish names stay.
 //!
-//! A label is `mutex of a::b::f (file.c:12) #2, read`, or a part of that. Whatever is cut, `#2` and `read` stay, and so do
-//! addresses in modules, `+0x1234`. The line goes first; where two names would look alike then, it stays, and more goes of
-//! the function.
+//! A label is `mutex of a::b::f (file.c:12) #2, read`, or a part of that. Whatever is cut, `#2` and `read`
+//! stay, and so do addresses in modules, `+0x1234`. The line goes first; where two names would look alike
+//! then, it stays, and more goes of the function.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -14,8 +14,9 @@ const CALLED_BY: &str = " < ";
 /// A name keeps this many characters, if the text after it leaves room for them.
 const LEAST: usize = 4;
 
-/// `text` in at most `room` columns. What is longer loses its line, `(file.c:12)`, then the `mutex of` in front, then outer
-/// namespaces; then the names of modules are cut, and then its middle, since both ends tell things apart.
+/// `text` in at most `room` columns. What is longer loses its line, `(file.c:12)`, then the `mutex of` in
+/// front, then outer namespaces; then the names of modules are cut, and then its middle, since both ends tell
+/// things apart.
 pub(crate) fn fit(text: &str, room: usize) -> String {
     let text = one_line(text);
     if columns(&text) <= room {
@@ -243,7 +244,8 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Shares `room` among columns with these widths: no column gets more than its width, and the widest ones are cut.
+/// Shares `room` among columns with these widths: no column gets more than its width, and the widest ones are
+/// cut.
 pub(crate) fn share(wanted: &[usize], room: usize) -> Vec<usize> {
     /// A name is not cut to less.
     const LEAST: usize = 8;

@@ -1,9 +1,9 @@
 //! Folded stacks of waiting: for flame graphs (inferno, FlameGraph, speedscope).
 //!
-//! A line is the frames from the outermost to the innermost, with `;` between them, a leaf that says which lock it was,
-//! `[lock: cache_lock]`, and the µs waited there. For a return from a condition variable (the mutex was contended, or the
-//! wake-up late) the frame before the leaf is `[back]`. Frames that are not functions are in brackets, as in the output of
-//! `perf` and bcc.
+//! A line is the frames from the outermost to the innermost, with `;` between them, a leaf that says which
+//! lock it was, `[lock: cache_lock]`, and the µs waited there. For a return from a condition variable (the
+//! mutex was contended, or the wake-up late) the frame before the leaf is `[back]`. Frames that are not
+//! functions are in brackets, as in the output of `perf` and bcc.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
@@ -72,7 +72,8 @@ fn stack(profile: &Profile, call_site: CallSiteId, lock: &Lock, role: Role) -> S
 type Use = (u32, Role, CallSiteId);
 type Pairs<'a> = HashMap<Use, Vec<&'a Pair>>;
 
-/// The holders of the lock during the waits at a call site, and for how long. Time in no pair has an unknown holder.
+/// The holders of the lock during the waits at a call site, and for how long. Time in no pair has an unknown
+/// holder.
 fn holders(profile: &Profile, pairs: &Pairs<'_>, waiter: Use, all: u64) -> Vec<(String, u64)> {
     let mut rest = all;
     let mut found: Vec<(String, u64)> = Vec::new();

@@ -1,4 +1,5 @@
-//! Profiles as JSON: an array with one [`Profile`] per process, each of which begins with `format` and `version`.
+//! Profiles as JSON: an array with one [`Profile`] per process, each of which begins with `format` and
+//! `version`.
 
 use std::cmp::Reverse;
 use std::fs;
@@ -81,10 +82,11 @@ pub fn read(path: &Path) -> Result<Vec<Profile>, ReadError> {
     Ok(profiles)
 }
 
-/// Writes [`FILE`] in `directory`, and returns its path. Readers see the old file until the new one is complete.
+/// Writes [`FILE`] in `directory`, and returns its path. Readers see the old file until the new one is
+/// complete.
 ///
-/// The directory then has at most `max_size` bytes on the disk: the profiles that waited most are written, as many as fit, and
-/// nothing if none fits. The others are read from their recordings again.
+/// The directory then has at most `max_size` bytes on the disk: the profiles that waited most are written, as
+/// many as fit, and nothing if none fits. The others are read from their recordings again.
 ///
 /// # Errors
 /// As the system has them.
@@ -142,8 +144,9 @@ fn fitting(profiles: &[Profile], room: u64) -> Vec<Profile> {
 
 /// The profiles of `path`: a directory, a recording, or a JSON document.
 ///
-/// In a directory, a process is taken from [`FILE`] if that has it, since its symbols were looked up when the programs were
-/// what they had been. A process that was still running then is read again, and all are with a user's table of waits.
+/// In a directory, a process is taken from [`FILE`] if that has it, since its symbols were looked up when the
+/// programs were what they had been. A process that was still running then is read again, and all are with a
+/// user's table of waits.
 ///
 /// # Errors
 /// [`ReadError`], if there is no profile that can be read.

@@ -1,8 +1,9 @@
 //! Files of a running program, opened before they vanish.
 //!
-//! Bundles remove their programs when these end, packages are upgraded, and memory files have no path at all. So the command
-//! that started the recording looks a few times a second which modules the recordings of its directory name, and opens those
-//! of processes that still run, through `/proc/PID`. An open file stays what it was, whatever becomes of its name.
+//! Bundles remove their programs when these end, packages are upgraded, and memory files have no path at all.
+//! So the command that started the recording looks a few times a second which modules the recordings of its
+//! directory name, and opens those of processes that still run, through `/proc/PID`. An open file stays what
+//! it was, whatever becomes of its name.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};

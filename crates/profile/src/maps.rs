@@ -1,4 +1,5 @@
-//! Where modules were mapped: snapshots of `/proc/self/maps`, with the build ids that the recorder found in memory.
+//! Where modules were mapped: snapshots of `/proc/self/maps`, with the build ids that the recorder found in
+//! memory.
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -75,7 +76,8 @@ impl Maps {
         Self { snapshots }
     }
 
-    /// Snapshot `number`, or else the latest one before: a stack may have been written when a snapshot found no room.
+    /// Snapshot `number`, or else the latest one before: a stack may have been written when a snapshot found
+    /// no room.
     #[must_use]
     pub fn snapshot(&self, number: u32) -> &[Mapping] {
         let number = (number as usize).min(self.snapshots.len().saturating_sub(1));

@@ -8,7 +8,8 @@ use crate::model::{
 use crate::names::{for_people, short};
 
 impl Profile {
-    /// Whether it is another recording of the same process: of the program that it was before, or of other locks.
+    /// Whether it is another recording of the same process: of the program that it was before, or of other
+    /// locks.
     #[must_use]
     pub fn is_of_process(&self, other: &Self) -> bool {
         let process = |profile: &Self| (profile.pid, profile.namespace, profile.born);
@@ -27,15 +28,15 @@ impl Profile {
         self.call_sites.get(call_site).map_or_else(|| String::from("?"), CallSite::label)
     }
 
-    /// Time waited for locks, ns. Without waiting for signals (a thread without work waits for work) and the returns after it,
-    /// [`back_wait`](Self::back_wait).
+    /// Time waited for locks, ns. Without waiting for signals (a thread without work waits for work) and the
+    /// returns after it, [`back_wait`](Self::back_wait).
     #[must_use]
     pub fn lock_wait(&self) -> u64 {
         self.locks.iter().map(Lock::lock_wait).sum()
     }
 
-    /// Time from signals of condition variables until the waiters had their mutexes again, ns: the mutex was contended, or the
-    /// wake-up took long.
+    /// Time from signals of condition variables until the waiters had their mutexes again, ns: the mutex was
+    /// contended, or the wake-up took long.
     #[must_use]
     pub fn back_wait(&self) -> u64 {
         self.wait_in(Role::Back)
@@ -47,7 +48,8 @@ impl Profile {
         self.lock_wait() + self.back_wait()
     }
 
-    /// Time waited for signals, ns: of condition variables, of channels, at barriers, for work. Without that for the ends of threads.
+    /// Time waited for signals, ns: of condition variables, of channels, at barriers, for work. Without that
+    /// for the ends of threads.
     #[must_use]
     pub fn signal_wait(&self) -> u64 {
         self.wait_in(Role::Signal) - self.join_wait()
@@ -77,8 +79,9 @@ impl Profile {
         self.threads_and_time().1
     }
 
-    /// How many threads there were, and their time, ns. The recorder knows of them from their first use of a lock on; the
-    /// command that observes the process, from their beginning, but nothing of those that lived between two looks. What is more is right.
+    /// How many threads there were, and their time, ns. The recorder knows of them from their first use of a
+    /// lock on; the command that observes the process, from their beginning, but nothing of those that lived
+    /// between two looks. What is more is right.
     #[must_use]
     pub fn threads_and_time(&self) -> (u64, u64) {
         let number = self.threads.iter().map(|thread| u64::from(thread.users)).sum();
@@ -86,7 +89,8 @@ impl Profile {
         let observed = self.observed.as_ref().map(|observed| &observed.threads).map(|threads| {
             (u64::from(threads.number), threads.time.total().saturating_add(threads.idle_time.total()))
         });
-        // Where all threads were seen, that is what they lived for: the recorder counts those that have ended until the end.
+        // Where all threads were seen, that is what they lived for: the recorder counts those that have ended
+        // until the end.
         let is_better = |observed: &(u64, u64)| observed.1 > time || observed.0 >= number && observed.1 > 0;
         observed.filter(is_better).unwrap_or((number, time))
     }
@@ -126,9 +130,9 @@ impl Lock {
         self.roles.iter().find(|stats| stats.role == role)
     }
 
-    /// The call site that created it, or used it first. If the first user never waited and never blocked others, it may
-    /// have used an older lock at this address whose destruction cannot be observed (`std::mutex`): then the site that
-    /// waits most.
+    /// The call site that created it, or used it first. If the first user never waited and never blocked
+    /// others, it may have used an older lock at this address whose destruction cannot be observed
+    /// (`std::mutex`): then the site that waits most.
     #[must_use]
     pub fn user(&self) -> Option<CallSiteId> {
         let sites = || self.roles.iter().flat_map(|stats| &stats.sites);
@@ -245,14 +249,15 @@ impl Kind {
 }
 
 impl Role {
-    /// Whether a waiter in this role certainly waits for a lock: not for a signal, and not to return after one.
+    /// Whether a waiter in this role certainly waits for a lock: not for a signal, and not to return after
+    /// one.
     #[must_use]
     pub fn is_lock(self) -> bool {
         matches!(self, Self::Write | Self::Read)
     }
 
-    /// Whether a waiter in this role may wait for a holder: of a lock, or of the mutex of a condition variable. (After a
-    /// deadline it usually waits for a CPU.)
+    /// Whether a waiter in this role may wait for a holder: of a lock, or of the mutex of a condition
+    /// variable. (After a deadline it usually waits for a CPU.)
     #[must_use]
     pub fn has_holder(self) -> bool {
         self.is_lock() || self == Self::Back
@@ -351,8 +356,8 @@ impl CallSite {
             .map(Frame::position)
     }
 
-    /// The innermost function with a name; if it calls into code without names that uses the lock, `function → library.so`.
-    /// Without any names `module+0x1234`.
+    /// The innermost function with a name; if it calls into code without names that uses the lock, `function
+    /// → library.so`. Without any names `module+0x1234`.
     #[must_use]
     pub fn function(&self) -> String {
         let named = self.named();

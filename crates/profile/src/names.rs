@@ -35,9 +35,9 @@ const CALLED_BY: &str = " < ";
 
 /// The names of the call sites of a profile.
 ///
-/// The name of a call site is its function. If several would have the same name, such as all that take locks through a wrapper
-/// of the program's own, the callers are added: `my_mutex_lock < store`. Code without symbols is named by the function that calls
-/// into it: `cudaMemcpyAsync → libcuda.so`.
+/// The name of a call site is its function. If several would have the same name, such as all that take locks
+/// through a wrapper of the program's own, the callers are added: `my_mutex_lock < store`. Code without
+/// symbols is named by the function that calls into it: `cudaMemcpyAsync → libcuda.so`.
 #[derive(Clone, Debug)]
 pub struct Names<'a> {
     call_sites: &'a [CallSite],
@@ -129,7 +129,8 @@ impl<'a> Names<'a> {
         )
     }
 
-    /// `function (file.c:12)`; with callers only if the function is a wrapper of locks: it tells nothing then.
+    /// `function (file.c:12)`; with callers only if the function is a wrapper of locks: it tells nothing
+    /// then.
     #[must_use]
     pub fn label_without_wrapper(&self, call_site: CallSiteId) -> String {
         match self.is_wrapper(call_site) {
@@ -138,9 +139,10 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// The function, for a sentence that puts it in back quotes; with callers only if it is a wrapper of locks. Each name is not
-    /// longer than [`LONGEST`]. Code without symbols is named by what the program called, and by the program's own function, which
-    /// is in back quotes of its own: ``cudaMemcpyAsync`, called by `copier``.
+    /// The function, for a sentence that puts it in back quotes; with callers only if it is a wrapper of
+    /// locks. Each name is not longer than [`LONGEST`]. Code without symbols is named by what the program
+    /// called, and by the program's own function, which is in back quotes of its own: ``cudaMemcpyAsync`,
+    /// called by `copier``.
     #[must_use]
     pub fn in_sentence(&self, call_site: CallSiteId) -> String {
         let Some(found) = self.call_sites.get(call_site) else { return String::from("?") };
@@ -158,7 +160,8 @@ impl<'a> Names<'a> {
         fit(&name, LONGEST)
     }
 
-    /// What the program called that led to code without symbols, and the function of the program that called it.
+    /// What the program called that led to code without symbols, and the function of the program that called
+    /// it.
     fn entry<'b>(&self, call_site: &'b CallSite) -> Option<(&'b Frame, &'b Frame)> {
         let named = call_site.named();
         if call_site.frames.first().is_some_and(|frame| self.program.as_deref() == Some(&frame.module)) {
@@ -194,7 +197,8 @@ impl<'a> Names<'a> {
         self.call_sites.get(call_site)
     }
 
-    /// Whether the function of a call site does nothing but take locks for others, by its name and its callers.
+    /// Whether the function of a call site does nothing but take locks for others, by its name and its
+    /// callers.
     #[must_use]
     pub fn is_wrapper(&self, call_site: CallSiteId) -> bool {
         self.call_sites.get(call_site).is_some_and(|call_site| self.wrappers.contains(&call_site.function()))
@@ -237,8 +241,8 @@ pub fn for_people(function: &str) -> String {
     without_type(&name).to_owned()
 }
 
-/// Closures by their function, without a number: `worker::{closure}` of Rust's `worker::{{closure}}` and `worker::{closure#0}`,
-/// `worker::{lambda}` of C++'s `worker(int)::{lambda()#1}::operator()() const`.
+/// Closures by their function, without a number: `worker::{closure}` of Rust's `worker::{{closure}}` and
+/// `worker::{closure#0}`, `worker::{lambda}` of C++'s `worker(int)::{lambda()#1}::operator()() const`.
 fn closures(function: &str) -> Cow<'_, str> {
     if !function.contains('{') {
         return Cow::Borrowed(function);

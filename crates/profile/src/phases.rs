@@ -1,6 +1,8 @@
-//! Waiting over time: when the lock changes that threads wait for most, and what they waited for in a part of the run.
+//! Waiting over time: when the lock changes that threads wait for most, and what they waited for in a part of
+//! the run.
 //!
-//! A recording has the time waited for each lock by parts of the run, at most 64; everything else is a sum over all of it.
+//! A recording has the time waited for each lock by parts of the run, at most 64; everything else is a sum
+//! over all of it.
 
 use crate::fit::fit;
 use crate::label::named;

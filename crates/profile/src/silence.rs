@@ -1,7 +1,7 @@
 //! What a report says where it has little waiting for locks to show: silence is no verdict.
 //!
-//! First, processes that are not in the recording. *Weight*: their share of the time of all threads of the run that were not
-//! idle (of all threads, if all were).
+//! First, processes that are not in the recording. *Weight*: their share of the time of all threads of the
+//! run that were not idle (of all threads, if all were).
 //!
 //! | seen                                                        | first sentence                                          |
 //! |-------------------------------------------------------------|---------------------------------------------------------|
@@ -13,8 +13,8 @@
 //!
 //! They come first if the process that is shown waited little; otherwise its lock does, and they follow.
 //!
-//! Then the process that is shown, if its threads waited little for pthread locks; or, if another recorded process that waited
-//! no more has most of the weight, that one:
+//! Then the process that is shown, if its threads waited little for pthread locks; or, if another recorded
+//! process that waited no more has most of the weight, that one:
 //!
 //! | seen (first that holds; shares of its threads' time, idle ones left out) | said                                        |
 //! |--------------------------------------------------------------------------|---------------------------------------------|
@@ -54,7 +54,8 @@ pub(crate) struct Said {
     pub(crate) details: Vec<String>,
 }
 
-/// What is said of a process in which no thread waited for a lock, or only as long as `little` says (`1.2 ms for locks, …`).
+/// What is said of a process in which no thread waited for a lock, or only as long as `little` says (`1.2 ms
+/// for locks, …`).
 pub(crate) fn verdict(profile: &Profile, little: Option<&str>) -> Said {
     let plain = |headline: String| Said { headline, details: Vec::new() };
     let lock = match profile.locks_of {
@@ -188,7 +189,8 @@ fn unseen(observed: &Observed) -> Option<String> {
     })
 }
 
-/// What is said beside a lock that threads did wait for, if they waited longer for something that is not recorded.
+/// What is said beside a lock that threads did wait for, if they waited longer for something that is not
+/// recorded.
 pub(crate) fn waited_elsewhere(profile: &Profile) -> Option<String> {
     let observed = profile.observed.as_ref()?;
     let share = shares(&observed.threads.time);
@@ -202,8 +204,8 @@ pub(crate) fn waited_elsewhere(profile: &Profile) -> Option<String> {
     })
 }
 
-/// Processes of the run that are not in the recording, or not yet: the sentences, and whether they are important enough to come
-/// first where the process that is shown waited little.
+/// Processes of the run that are not in the recording, or not yet: the sentences, and whether they are
+/// important enough to come first where the process that is shown waited little.
 pub(crate) fn absent(profile: &Profile) -> Option<(String, bool)> {
     let observed = profile.observed.as_ref()?;
     unrecorded(observed, Some(profile.pid))
@@ -254,7 +256,8 @@ fn unrecorded(observed: &Observed, pid: Option<u32>) -> Option<(String, bool)> {
     Some((format!("{begun}: {why}.{did} {what_to_do}"), weight >= HEAVY))
 }
 
-/// The share of programs without the recorder in the time of threads: of those that were not idle, or of all if all were.
+/// The share of programs without the recorder in the time of threads: of those that were not idle, or of all
+/// if all were.
 fn weight(observed: &Observed) -> f64 {
     let share = |of: fn(&Threads) -> u64, rest: [u64; 2]| {
         let sum = |is: fn(Recorder) -> bool| {

@@ -1,8 +1,9 @@
-//! The longest waits, one by one, for tools that lay them beside what else was traced: lines of JSON, a timeline for
-//! [Perfetto](https://ui.perfetto.dev) (Chrome's trace event format), and one for [speedscope](https://www.speedscope.app).
+//! The longest waits, one by one, for tools that lay them beside what else was traced: lines of JSON, a
+//! timeline for [Perfetto](https://ui.perfetto.dev) (Chrome's trace event format), and one for
+//! [speedscope](https://www.speedscope.app).
 //!
-//! Times of the timeline for Perfetto are the wall clock's, in µs since 1970, as a trace of requests has them; those of speedscope
-//! are ns since the recording began.
+//! Times of the timeline for Perfetto are the wall clock's, in µs since 1970, as a trace of requests has
+//! them; those of speedscope are ns since the recording began.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -100,7 +101,8 @@ fn metadata(what: &str, process: u32, thread: u32, name: &str) -> Value {
     json!({"name": what, "ph": "M", "pid": process, "tid": thread, "args": {"name": name}})
 }
 
-/// A timeline for speedscope: a profile for each thread, in which each wait is its stack, and the lock on top.
+/// A timeline for speedscope: a profile for each thread, in which each wait is its stack, and the lock on
+/// top.
 #[must_use]
 pub fn speedscope(profiles: &[Profile]) -> String {
     let mut frames: Vec<Value> = Vec::new();

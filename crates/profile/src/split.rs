@@ -1,5 +1,5 @@
-//! What the time waited for a lock was: held by other threads, free while its next owner woke up, or held by a thread that had no
-//! CPU; and for how much of the run the lock was held. In sentences.
+//! What the time waited for a lock was: held by other threads, free while its next owner woke up, or held by
+//! a thread that had no CPU; and for how much of the run the lock was held. In sentences.
 
 use crate::model::{Detail, Lock, LocksOf, Profile, Role, RoleStats, Split};
 use crate::units::{count, time};
@@ -124,7 +124,8 @@ fn saturated(profile: &Profile, stats: &RoleStats) -> Option<String> {
 
 /// ` (3 threads, 2 CPUs)` if there are more threads than CPUs, and what to do.
 fn crowd(profile: &Profile) -> (String, &'static str) {
-    // One that comes takes over the table of one that has ended, if there is any: so there were no more at a time than tables.
+    // One that comes takes over the table of one that has ended, if there is any: so there were no more at a
+    // time than tables.
     let threads = profile.threads.len() as u64;
     let is_reused = profile.threads.iter().any(|thread| thread.users > 1);
     let (at_most, at_a_time) = if is_reused { ("at most ", " at a time") } else { ("", "") };

@@ -8,9 +8,11 @@ use crate::units::{count, one_line, time};
 
 /// Threads of a cycle, or groups of threads that are stuck, that a sentence names.
 const NAMED: usize = 4;
-/// The summary begins with waits that had not ended if they have more than this share of all waiting for locks,
+/// The summary begins with waits that had not ended if they have more than this share of all waiting for
+/// locks,
 const MOST: f64 = 0.5;
-/// and if the longest is at least this share of the recording, or this long (ns): some wait is always in progress.
+/// and if the longest is at least this share of the recording, or this long (ns): some wait is always in
+/// progress.
 const LONG_PART: f64 = 0.1;
 const LONG: u64 = 1_000_000_000;
 
@@ -111,7 +113,8 @@ pub fn leads(profile: &Profile) -> bool {
         && (longest >= LONG || longest as f64 >= LONG_PART * profile.duration as f64)
 }
 
-/// Threads that waited for signals at the end: one sentence. None if the program exited: threads without work always wait.
+/// Threads that waited for signals at the end: one sentence. None if the program exited: threads without work
+/// always wait.
 #[must_use]
 pub fn unsignalled(profile: &Profile) -> Option<String> {
     let is_condvar =

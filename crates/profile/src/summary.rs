@@ -1,9 +1,11 @@
-//! The summary, in sentences: which lock matters, which function holds it, which one waits, and whether waiting matters.
+//! The summary, in sentences: which lock matters, which function holds it, which one waits, and whether
+//! waiting matters.
 //!
-//! Waiting for a signal of a condition variable is not waiting for a lock: a thread without work waits for work. It has its own
-//! sentence, and no share includes it. Nor does any share include returns from condition variables: they begin with the signal,
-//! so what looks like waiting for the mutex may be a thread without a CPU. Where signals hand a well-known lock of a runtime over
-//! (CPython's GIL), waiting for them is waiting for that lock.
+//! Waiting for a signal of a condition variable is not waiting for a lock: a thread without work waits for
+//! work. It has its own sentence, and no share includes it. Nor does any share include returns from condition
+//! variables: they begin with the signal, so what looks like waiting for the mutex may be a thread without a
+//! CPU. Where signals hand a well-known lock of a runtime over (CPython's GIL), waiting for them is waiting
+//! for that lock.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +20,8 @@ use crate::{chain, other_waits, phases, silence, split, stuck, unnamed};
 
 /// Waiting is not what makes a program slow below this share of the threads' time,
 const SMALL_SHARE: f64 = 0.02;
-/// and below this average number of waiting threads. Both are checked, because the time of threads that ended is not exact.
+/// and below this average number of waiting threads. Both are checked, because the time of threads that ended
+/// is not exact.
 const SMALL_WAITERS: f64 = 0.05;
 /// What is not known comes before what is, if it is so many times as much.
 const MUCH_MORE: u64 = 4;
@@ -34,8 +37,8 @@ pub struct Summary {
     pub headline: String,
     /// How much waiting there was, which threads waited, and what was left out: whole sentences.
     pub details: Vec<String>,
-    /// Time waited for locks ([`Profile::lock_wait`]) ÷ time of all threads ([`Thread::time`](crate::model::Thread::time)),
-    /// 0 to 1.
+    /// Time waited for locks ([`Profile::lock_wait`]) ÷ time of all threads
+    /// ([`Thread::time`](crate::model::Thread::time)), 0 to 1.
     pub share_of_time: f64,
     /// How many threads waited for a lock at a time, on average.
     pub waiters: f64,
@@ -152,7 +155,8 @@ pub fn summary(profile: &Profile) -> Summary {
         let at = details.len().min(1);
         details.splice(at..at, silence::waited_elsewhere(profile));
     }
-    // A verdict of silence begins with the processes that are not in the recording; here they come after the lock.
+    // A verdict of silence begins with the processes that are not in the recording; here they come after the
+    // lock.
     if let Some((absent, is_important)) = silence::absent(profile) {
         let is_told = is_important && (top.is_none() || is_small) && !is_back_first;
         let at = if is_important { details.len().min(1) } else { details.len() };
@@ -208,7 +212,8 @@ fn runtime(profile: &Profile) -> Option<(&Lock, u64)> {
     locks.map(|lock| (lock, waited(lock))).max_by_key(|(_, waited)| *waited)
 }
 
-/// `Threads waited 744 ms for `CPython's GIL`, 29 % of the time of 4 threads: one thread at a time runs Python code.`
+/// `Threads waited 744 ms for `CPython's GIL`, 29 % of the time of 4 threads: one thread at a time runs
+/// Python code.`
 fn runtime_first(profile: &Profile, lock: &Lock, waited: u64) -> String {
     let (threads, _) = profile.threads_and_time();
     let share = (waited as f64 / profile.thread_time().max(1) as f64).min(1.0);
@@ -314,8 +319,8 @@ fn leading_class(profile: &Profile, top: &Lock, waited: u64) -> Option<Profile> 
     Some(by_class(profile)).filter(|classes| blame_class(classes, waited).is_some())
 }
 
-/// `75 % of all waiting is on the 16 locks of `shard`, …`: if locks that are created or named together lead, and no single
-/// one does.
+/// `75 % of all waiting is on the 16 locks of `shard`, …`: if locks that are created or named together lead,
+/// and no single one does.
 fn blame_class(classes: &Profile, waited: u64) -> Option<String> {
     let top = classes.locks.first()?;
     let share = top.lock_wait() as f64 / waited as f64;

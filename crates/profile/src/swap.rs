@@ -20,8 +20,8 @@ pub fn of_one(profile: &Profile) -> Option<String> {
     (profile.locks_of != LocksOf::Library).then(|| sentence(std::slice::from_ref(profile))).flatten()
 }
 
-/// `Of 3.2 s waiting for locks, 5 % is for pthread locks, the only ones that spinpark replaces without a rebuild: 80 % is for std
-/// Mutex, …`; none if most is for those.
+/// `Of 3.2 s waiting for locks, 5 % is for pthread locks, the only ones that spinpark replaces without a
+/// rebuild: 80 % is for std Mutex, …`; none if most is for those.
 #[must_use]
 pub fn sentence(profiles: &[Profile]) -> Option<String> {
     let (mut all, mut replaced) = (0, 0);

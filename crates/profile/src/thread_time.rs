@@ -1,7 +1,8 @@
 //! What threads did with their time, in a line: running, runnable, locks, signals, other.
 //!
-//! Percentages are of the time of all threads that were not idle, and add up to 100. Running and runnable are the kernel's
-//! figures (`schedstat`), locks and signals the recorder's; what the rest was is sampled by [`watch`](crate::watch).
+//! Percentages are of the time of all threads that were not idle, and add up to 100. Running and runnable are
+//! the kernel's figures (`schedstat`), locks and signals the recorder's; what the rest was is sampled by
+//! [`watch`](crate::watch).
 
 use std::cmp::Reverse;
 

@@ -1,5 +1,5 @@
-//! What a thread waits for that sleeps at a futex or a semaphore, by the functions on its stack: from a [table](waits.toml), which
-//! a user may extend.
+//! What a thread waits for that sleeps at a futex or a semaphore, by the functions on its stack: from a
+//! [table](waits.toml), which a user may extend.
 
 use std::cell::Cell;
 use std::path::Path;
@@ -159,9 +159,9 @@ impl Waits {
         users.filter(|entry| !entry.is_met.get()).map(|entry| entry.name.as_str()).collect()
     }
 
-    /// What a thread with this stack waits for, the innermost function first, and how many frames of it belong to that. A stripped
-    /// library's own functions have no names: what calls them from the same library tells.
-    /// `is_wrapper`: of frames that wrap locks whatever they are.
+    /// What a thread with this stack waits for, the innermost function first, and how many frames of it
+    /// belong to that. A stripped library's own functions have no names: what calls them from the same
+    /// library tells. `is_wrapper`: of frames that wrap locks whatever they are.
     pub(crate) fn find(
         &self,
         frames: &[Frame],
@@ -212,8 +212,8 @@ impl Waits {
     }
 }
 
-/// Line tables have inlined functions without their modules: those of Rust's library, and of crates that threads wait with, are known
-/// by their files.
+/// Line tables have inlined functions without their modules: those of Rust's library, and of crates that
+/// threads wait with, are known by their files.
 fn is_of_such_a_crate(frame: &Frame) -> bool {
     const LIBRARY: [&str; 3] = ["/library/std/src/", "/library/core/src/", "/library/alloc/src/"];
     /// In a registry; a version follows.
@@ -227,7 +227,8 @@ fn is_of_such_a_crate(frame: &Frame) -> bool {
     frame.is_inlined && frame.source.as_ref().is_some_and(is_there)
 }
 
-/// A function's name as patterns have it: without its parameters, its type, and what stands before a path of Rust's.
+/// A function's name as patterns have it: without its parameters, its type, and what stands before a path of
+/// Rust's.
 fn plain(function: &str) -> &str {
     let name = short(function);
     name.strip_prefix("void ").or(name.strip_prefix("bool ")).unwrap_or(name)

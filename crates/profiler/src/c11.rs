@@ -1,4 +1,5 @@
-//! C11's `mtx_*` and `cnd_*`: in glibc and in spinpark the same objects as pthread's, with other names for the results.
+//! C11's `mtx_*` and `cnd_*`: in glibc and in spinpark the same objects as pthread's, with other names for
+//! the results.
 
 use core::ffi::c_int;
 

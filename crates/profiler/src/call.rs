@@ -1,7 +1,8 @@
-//! What threads do that have a lock for which others wait: `read`, `fsync`, `poll` and their like, by libc's names. What libc does by
-//! itself, and what a program does by system calls of its own, is not seen.
+//! What threads do that have a lock for which others wait: `read`, `fsync`, `poll` and their like, by libc's
+//! names. What libc does by itself, and what a program does by system calls of its own, is not seen.
 //!
-//! A thread that has noted no lock jumps on, with all that its caller has passed; one that has takes the time of the call.
+//! A thread that has noted no lock jumps on, with all that its caller has passed; one that has takes the time
+//! of the call.
 
 use core::ffi::{CStr, c_int};
 

@@ -1,7 +1,7 @@
 //! A thread that is cancelled while it waits for a signal: what was counted for it is taken back.
 //!
-//! glibc unwinds such a thread and calls the clean-up handlers on the way; `_pthread_cleanup_push`, which old `pthread.h`
-//! macros used, registers one by the address of its frame, so nothing has to be caught here.
+//! glibc unwinds such a thread and calls the clean-up handlers on the way; `_pthread_cleanup_push`, which old
+//! `pthread.h` macros used, registers one by the address of its frame, so nothing has to be caught here.
 
 use core::ffi::{c_int, c_void};
 use core::mem::{self, MaybeUninit};
@@ -52,7 +52,8 @@ pub(crate) fn with_handler<R>(call: &Call, handler: fn(&Call), body: impl FnOnce
     let Some((push, pop)) = push.zip(pop) else { return body() };
     let context = Context { call, handler };
     let mut buffer = MaybeUninit::<Buffer>::uninit();
-    // SAFETY: buffer and context stay in this frame until the pop below, or until the unwinder has left the frame.
+    // SAFETY: buffer and context stay in this frame until the pop below, or until the unwinder has left the
+    // frame.
     unsafe { push(buffer.as_mut_ptr(), run, (&raw const context).cast_mut().cast()) };
     let result = body();
     // SAFETY: the buffer pushed last; 0: do not run the handler.

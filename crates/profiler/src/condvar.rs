@@ -1,9 +1,11 @@
-//! `pthread_cond_*`. The real wait is called: its semantics, cancellation among them, are the next implementation's.
+//! `pthread_cond_*`. The real wait is called: its semantics, cancellation among them, are the next
+//! implementation's.
 //!
-//! Those of the oldest version (`GLIBC_2.2.5`), to which symbols without a version are bound, keep the condition variable elsewhere: they
-//! are functions of their own.
+//! Those of the oldest version (`GLIBC_2.2.5`), to which symbols without a version are bound, keep the
+//! condition variable elsewhere: they are functions of their own.
 //!
-//! The mutex counts as released at the call and as acquired at the return: the time between is the condition variable's.
+//! The mutex counts as released at the call and as acquired at the return: the time between is the condition
+//! variable's.
 
 use core::ffi::c_int;
 
@@ -24,9 +26,9 @@ fn call(address: usize, site: Site) -> Call {
     Call { address, role: Role::Signal, kind: |_| Kind::Condvar, site }
 }
 
-/// How long ago the deadline was, ns. Of which clock it is only the condition variable knows: it is the one by which it is
-/// over, and only just. Where another library moves the clock and converts deadlines, it may be none of the kernel's: what is
-/// longer than the wait is cut off by the recorder.
+/// How long ago the deadline was, ns. Of which clock it is only the condition variable knows: it is the one
+/// by which it is over, and only just. Where another library moves the clock and converts deadlines, it may
+/// be none of the kernel's: what is longer than the wait is cut off by the recorder.
 unsafe fn late_by(time: usize) -> u64 {
     // SAFETY: the caller's timespec, by which it waited just now.
     let time = unsafe { *(time as *const libc::timespec) };

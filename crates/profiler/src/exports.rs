@@ -1,15 +1,16 @@
 //! The exported functions: trampolines through a table.
 //!
-//! A trampoline is two moves, so that ours know where they were called, and a jump. Before the process has looked around, the
-//! table has *starters*, which do that and jump again. Functions with more arguments than are left alone so, the calls of [`call`]
-//! and `syscall`, make their own notes of where they were called.
+//! A trampoline is two moves, so that ours know where they were called, and a jump. Before the process has
+//! looked around, the table has *starters*, which do that and jump again. Functions with more arguments than
+//! are left alone so, the calls of [`call`] and `syscall`, make their own notes of where they were called.
 
 use crate::function::{COUNT, Function};
 use crate::table::{CONTENDED, FULL, Forms, OFF, SAMPLED};
 use crate::{c11, call, condvar, meet, mutex, phases, rwlock, semaphore, spin, syscall, unload};
 
-/// Defines the functions: what they are for each detail, and their symbols with versions; and with them the two tables of
-/// [`table`](crate::table). The trampoline of the one `by_hand` is written elsewhere; those of `calls` say in eax which they are.
+/// Defines the functions: what they are for each detail, and their symbols with versions; and with them the
+/// two tables of [`table`](crate::table). The trampoline of the one `by_hand` is written elsewhere; those of
+/// `calls` say in eax which they are.
 macro_rules! exports {
     ($($number:literal $name:ident = $forms:expr, [$($alias:literal as $symbol:literal),+ $(,)?];)*
      by_hand $by_hand:literal $other:ident = $others:expr, [$others_alias:literal as $others_symbol:literal];
@@ -84,7 +85,8 @@ macro_rules! exports {
                     concat!(".symver ", $calls_alias, ", ", $calls_symbol),
                 )+
             )*
-            // eax: the number of the function; its arguments are to stay, up to six in registers, and where it was called, if noted.
+            // eax: the number of the function; its arguments are to stay, up to six in registers, and where
+            // it was called, if noted.
             "spinpark_profiler_start:",
             ".cfi_startproc",
             "push rdi",

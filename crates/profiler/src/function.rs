@@ -16,7 +16,8 @@ macro_rules! functions {
         /// How many functions there are.
         pub(crate) const COUNT: usize = [$(Function::$name,)*].len();
 
-        /// Their names, as in the C library; those of the oldest version of condition variables begin with `old_`.
+        /// Their names, as in the C library; those of the oldest version of condition variables begin with
+        /// `old_`.
         pub(crate) const NAMES: &[&CStr] = &[$(
             match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
                 Ok(name) => name,

@@ -1,4 +1,5 @@
-//! Watching one acquisition or release, whatever kind of lock it is: what the modules of the kinds have in common.
+//! Watching one acquisition or release, whatever kind of lock it is: what the modules of the kinds have in
+//! common.
 
 use core::ffi::c_int;
 
@@ -96,8 +97,8 @@ pub(crate) unsafe fn lock<const DETAIL: u32>(way: &Way, arguments: [usize; 4], c
     result
 }
 
-/// Gets a lock that was waited for before. A try that fails would take the line of the lock from its holder for nothing: so
-/// one that is seen to be another thread's is waited for at once.
+/// Gets a lock that was waited for before. A try that fails would take the line of the lock from its holder
+/// for nothing: so one that is seen to be another thread's is waited for at once.
 ///
 /// # Safety
 ///
@@ -176,8 +177,9 @@ unsafe fn lock_noted<const DETAIL: u32>(way: &Way, arguments: [usize; 4], call: 
     result
 }
 
-/// Gets a mutex that is always glibc's (robust, and so on). It is not tried first: glibc's try leaves a robust mutex that
-/// cannot be recovered locked. Whether it has to be waited for is what its lock word says just before.
+/// Gets a mutex that is always glibc's (robust, and so on). It is not tried first: glibc's try leaves a
+/// robust mutex that cannot be recovered locked. Whether it has to be waited for is what its lock word says
+/// just before.
 #[cold]
 #[inline(never)]
 unsafe fn lock_special<const DETAIL: u32>(way: &Way, arguments: [usize; 4], call: Call) -> c_int {
@@ -224,8 +226,8 @@ pub(crate) fn note<const DETAIL: u32>(call: Call) {
     RECORDER.leave();
 }
 
-/// As [`Recorder::enter`](spinpark_recorder::Recorder::enter), for what a recording begins with if there is none:
-/// a wait, or (`is_idle`) something else.
+/// As [`Recorder::enter`](spinpark_recorder::Recorder::enter), for what a recording begins with if there is
+/// none: a wait, or (`is_idle`) something else.
 #[inline(always)]
 pub(crate) fn enter_late(is_idle: bool) -> Option<&'static ThreadState> {
     match RECORDER.enter() {
@@ -373,7 +375,8 @@ fn lock_of(unlock: Function, call: &Call) -> usize {
     }
 }
 
-/// Lets a lock go. The role of the call is that in which wake-ups are counted if it is not known how it was had.
+/// Lets a lock go. The role of the call is that in which wake-ups are counted if it is not known how it was
+/// had.
 ///
 /// # Safety
 ///
@@ -381,7 +384,8 @@ fn lock_of(unlock: Function, call: &Call) -> usize {
 #[inline(always)]
 pub(crate) unsafe fn unlock<const DETAIL: u32>(unlock: Function, call: Call) -> c_int {
     let arguments = [lock_of(unlock, &call), 0, 0, 0];
-    // With `contended` only hot locks are noted, and once hot they stay hot; with `full` all are, by this thread or another.
+    // With `contended` only hot locks are noted, and once hot they stay hot; with `full` all are, by this
+    // thread or another.
     let is_noted = DETAIL == FULL || DETAIL == SAMPLED && RECORDER.holds_anything();
     if !is_noted && !RECORDER.is_hot(call.address) {
         // SAFETY: the caller's object.
@@ -460,8 +464,8 @@ unsafe fn let_go(unlock: Function, call: Call) -> c_int {
     result
 }
 
-/// A lock that its thread has not noted: taken before any thread had waited for it; or by another thread, as plain mutexes and
-/// readers' locks allow.
+/// A lock that its thread has not noted: taken before any thread had waited for it; or by another thread, as
+/// plain mutexes and readers' locks allow.
 struct Unnoted {
     /// The thread that has it, 0 if that cannot be told.
     owner: u32,

@@ -20,7 +20,8 @@ fn call(address: usize, kind: fn(usize) -> Kind, site: Site) -> Call {
     Call { address, role: Role::Wake, kind, site }
 }
 
-/// Arrives at a barrier. Each arrival is noted: the last one before a thread goes on is the one that it has waited for.
+/// Arrives at a barrier. Each arrival is noted: the last one before a thread goes on is the one that it has
+/// waited for.
 ///
 /// # Safety
 ///

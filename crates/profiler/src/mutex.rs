@@ -19,8 +19,8 @@ pub(crate) fn call(address: usize, site: Site) -> Call {
 
 const LOCK: Way = way(Function::pthread_mutex_lock);
 
-/// `pthread_mutex_lock` with the detail `contended`, by hand: [`instrument::lock`] for a mutex that was never waited
-/// for. What is called then finds stack and frame pointer as they were.
+/// `pthread_mutex_lock` with the detail `contended`, by hand: [`instrument::lock`] for a mutex that was never
+/// waited for. What is called then finds stack and frame pointer as they were.
 ///
 /// # Safety
 ///
@@ -132,9 +132,9 @@ unsafe extern "C" fn wait_contended(mutex: usize, b: usize, c: usize, d: usize, 
     unsafe { instrument::wait::<CONTENDED>(&LOCK, [mutex, b, c, d], call(mutex, site)) }
 }
 
-/// `pthread_mutex_unlock` with the detail `contended`: at once, if the acquisition was left out and no thread sleeps until the
-/// release, which glibc's lock word tells ([`is_awaited`](crate::mutex_layout::is_awaited)). Whatever is done here prolongs the
-/// hold.
+/// `pthread_mutex_unlock` with the detail `contended`: at once, if the acquisition was left out and no thread
+/// sleeps until the release, which glibc's lock word tells ([`is_awaited`](crate::mutex_layout::is_awaited)).
+/// Whatever is done here prolongs the hold.
 ///
 /// # Safety
 ///
@@ -165,8 +165,8 @@ pub(crate) unsafe extern "C" fn unlock_contended(
     )
 }
 
-/// `pthread_mutex_lock` with the detail `sampled`: [`instrument::lock`] for a mutex that looks free and was never
-/// waited for, without what it keeps for the others.
+/// `pthread_mutex_lock` with the detail `sampled`: [`instrument::lock`] for a mutex that looks free and was
+/// never waited for, without what it keeps for the others.
 ///
 /// # Safety
 ///
@@ -282,7 +282,8 @@ pub(crate) unsafe fn initialise<const DETAIL: u32>(
 /// As to call the function with this object.
 pub(crate) unsafe fn dispose(function: Function, object: usize) -> c_int {
     if let Some(_own) = RECORDER.enter() {
-        // Before: afterwards the memory may be another object's at once. One that is in use (EBUSY) is met again.
+        // Before: afterwards the memory may be another object's at once. One that is in use (EBUSY) is met
+        // again.
         RECORDER.destroyed(object);
         RECORDER.leave();
     } else {

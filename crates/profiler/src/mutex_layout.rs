@@ -1,11 +1,13 @@
-//! What is known of a mutex' layout: the kind, which glibc's static initialisers fix, and the words that say which thread has it.
+//! What is known of a mutex' layout: the kind, which glibc's static initialisers fix, and the words that say
+//! which thread has it.
 
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use spinpark_linux::raw;
 use spinpark_recorder::format::Kind;
 
-/// Where glibc's static initialisers have the kind of a mutex, and where its mutexes have lock word and owner; words.
+/// Where glibc's static initialisers have the kind of a mutex, and where its mutexes have lock word and
+/// owner; words.
 pub(crate) const KIND_AT: usize = 4;
 pub(crate) const LOCK_AT: usize = 0;
 pub(crate) const OWNER_AT: usize = 2;
@@ -32,8 +34,9 @@ pub(crate) fn is_special(mutex: usize) -> bool {
     word(mutex, KIND_AT) & SPECIAL != 0
 }
 
-/// Whether a mutex that is glibc's is another thread's, as far as its words tell. The lock word of a robust or
-/// priority-inheriting one has its owner; others' say that they are held, and, with priority protection, the ceiling.
+/// Whether a mutex that is glibc's is another thread's, as far as its words tell. The lock word of a robust
+/// or priority-inheriting one has its owner; others' say that they are held, and, with priority protection,
+/// the ceiling.
 pub(crate) fn is_others(mutex: usize) -> bool {
     let (kind, lock) = (word(mutex, KIND_AT), word(mutex, LOCK_AT));
     let owner = match kind {
@@ -44,9 +47,9 @@ pub(crate) fn is_others(mutex: usize) -> bool {
     owner != 0 && owner != raw::thread_id()
 }
 
-/// Where a mutex has a word that is 0 while it is free, bytes: the owner in glibc's. (Not its lock word: a release is a
-/// read-modify-write of that, and to load what one has just written takes longer than all of this.) In spinpark's it is the
-/// lock word, which a release merely stores.
+/// Where a mutex has a word that is 0 while it is free, bytes: the owner in glibc's. (Not its lock word: a
+/// release is a read-modify-write of that, and to load what one has just written takes longer than all of
+/// this.) In spinpark's it is the lock word, which a release merely stores.
 pub(crate) static LOOK_AT: AtomicUsize = AtomicUsize::new(4 * OWNER_AT);
 
 /// Mutexes are spinpark's.
@@ -65,15 +68,16 @@ fn are_glibcs() -> bool {
     LOOK_AT.load(Relaxed) == 4 * OWNER_AT
 }
 
-/// The word of glibc's mutexes that has their owner, if it is one of those and not [`is_special`]; 0 while it is free, or is
-/// just being taken or released.
+/// The word of glibc's mutexes that has their owner, if it is one of those and not [`is_special`]; 0 while it
+/// is free, or is just being taken or released.
 #[inline(always)]
 pub(crate) fn owner_word(mutex: usize) -> Option<u32> {
     (are_glibcs() && !is_special(mutex)).then(|| word(mutex, OWNER_AT))
 }
 
-/// Whether threads sleep until this mutex is released, which the calling thread has; none if that cannot be told. Glibc's have
-/// 2 in their lock word then: also for a thread that is awake already, and then sleeps once more.
+/// Whether threads sleep until this mutex is released, which the calling thread has; none if that cannot be
+/// told. Glibc's have 2 in their lock word then: also for a thread that is awake already, and then sleeps
+/// once more.
 #[inline(always)]
 pub(crate) fn is_awaited(mutex: usize) -> Option<bool> {
     (are_glibcs() && !is_special(mutex)).then(|| word(mutex, LOCK_AT) > 1)
@@ -85,10 +89,12 @@ pub(crate) fn is_had_again(mutex: usize) -> bool {
     are_glibcs() && kind(mutex) == Kind::Recursive && word(mutex, COUNT_AT) > 1
 }
 
-/// Whether threads sleep until this read-write lock is released, that the thread `own` has; of readers the one that leaves last makes way.
+/// Whether threads sleep until this read-write lock is released, that the thread `own` has; of readers the
+/// one that leaves last makes way.
 ///
-/// glibc's first word has the number of readers from the third bit on, those that wait included while a writer has the lock; its
-/// second bit says that a writer has the lock or is the next one. The second word has the number of writers that come after that.
+/// glibc's first word has the number of readers from the third bit on, those that wait included while a
+/// writer has the lock; its second bit says that a writer has the lock or is the next one. The second word
+/// has the number of writers that come after that.
 #[inline(always)]
 pub(crate) fn is_rwlock_awaited(rwlock: usize, own: u32) -> Option<bool> {
     const WRITER: u32 = 2;

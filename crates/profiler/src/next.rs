@@ -15,8 +15,8 @@ pub(crate) static NEXT: [AtomicPtr<c_void>; COUNT] = [const { AtomicPtr::new(ptr
 /// Any function of the table: one with fewer arguments does not look at the others.
 type Call = unsafe extern "C" fn(usize, usize, usize, usize) -> c_int;
 
-/// Looks all of them up in the libraries after this one. What is not there makes the loader allocate a message, and the
-/// allocator may use locks: those it uses are looked up first then ([`find_one`]).
+/// Looks all of them up in the libraries after this one. What is not there makes the loader allocate a
+/// message, and the allocator may use locks: those it uses are looked up first then ([`find_one`]).
 pub(crate) fn find_all() {
     (0..COUNT).for_each(find_one);
 }
@@ -41,14 +41,14 @@ pub(crate) fn forget_error() {
     }
 }
 
-/// `dlsym(RTLD_NEXT)` finds glibc's older condition variables before 2.36 (BZ 14932): then the version is named that has
-/// had its present layout since 2.3.2. Not always: a library between that intercepts them (ThreadSanitizer's) exports no
-/// version, and `dlvsym` passes it by. Clockwait has always had one layout.
+/// `dlsym(RTLD_NEXT)` finds glibc's older condition variables before 2.36 (BZ 14932): then the version is
+/// named that has had its present layout since 2.3.2. Not always: a library between that intercepts them
+/// (ThreadSanitizer's) exports no version, and `dlvsym` passes it by. Clockwait has always had one layout.
 fn find(name: &CStr) -> *mut c_void {
     if let Some(old) = name.to_bytes_with_nul().strip_prefix(b"old_") {
         let name = CStr::from_bytes_with_nul(old).unwrap_or(name);
-        // A symbol without a version, as in a program that is linked with ThreadSanitizer's library, is bound to ours of the oldest
-        // version, and would have been bound to that library's.
+        // A symbol without a version, as in a program that is linked with ThreadSanitizer's library, is bound
+        // to ours of the oldest version, and would have been bound to that library's.
         let found = lookup(Scope::Next, name);
         let versions = [c"GLIBC_2.2.5", c"GLIBC_2.3.2"].map(|version| lookup_version(name, version));
         let is_between = !found.is_null() && !versions.contains(&found);
@@ -76,11 +76,13 @@ pub(crate) unsafe fn call(function: Function, arguments: [usize; 4]) -> c_int {
     // SAFETY: found before anything of ours was installed; ours is installed only if it is there.
     let next = unsafe { mem::transmute::<*mut c_void, Call>(next) };
     let [a, b, c, d] = arguments;
-    // SAFETY: the caller's promise; arguments beyond those that the function has are in registers that it does not read.
+    // SAFETY: the caller's promise; arguments beyond those that the function has are in registers that it
+    // does not read.
     unsafe { next(a, b, c, d) }
 }
 
-/// The same with seven arguments, the seventh on the stack, and a result of any width: for functions that are known by number.
+/// The same with seven arguments, the seventh on the stack, and a result of any width: for functions that are
+/// known by number.
 ///
 /// # Safety
 ///

@@ -67,7 +67,8 @@ pub(crate) extern "C" fn first_call(number: usize) {
                 look_around();
                 LOOKER.store(0, Release);
             }
-            // Called by what this thread does to look around, the loader's allocator say; or by a signal handler.
+            // Called by what this thread does to look around, the loader's allocator say; or by a signal
+            // handler.
             Err(looker) if looker == me => {
                 next::find_one(number);
                 return table::pass(number);
@@ -141,7 +142,8 @@ fn begin(directory: &CStr) {
     locks();
     RECORDER.idle(detail);
     table::install(detail);
-    // Other details count more than waits from now on; with `off`, another process may change the detail in the file later.
+    // Other details count more than waits from now on; with `off`, another process may change the detail in
+    // the file later.
     if is_main || detail != Detail::Contended {
         let _ = record(!is_main);
     }
@@ -271,7 +273,8 @@ extern "C" fn terminate() {
     RECORDER.finish();
 }
 
-// SAFETY: the loader calls each entry of `.init_array` once, with arguments that `initialise` does not look at.
+// SAFETY: the loader calls each entry of `.init_array` once, with arguments that `initialise` does not look
+// at.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static INITIALISE: extern "C" fn() = initialise;

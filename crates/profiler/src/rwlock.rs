@@ -23,8 +23,8 @@ const fn write_by(lock: Function) -> Way {
     Way { try_it: Function::pthread_rwlock_trywrlock, lock, codes: POSIX, is_mutex: false }
 }
 
-/// As [`instrument::lock`], but a time that is none is an error at once, and not only if the lock has to be waited for.
-/// What it means if there is none at all (null) the next implementation knows.
+/// As [`instrument::lock`], but a time that is none is an error at once, and not only if the lock has to be
+/// waited for. What it means if there is none at all (null) the next implementation knows.
 ///
 /// # Safety
 ///

@@ -28,8 +28,8 @@ unsafe fn wait_by<const DETAIL: u32>(
     time: usize,
     site: Site,
 ) -> c_int {
-    // The lower half of glibc's first eight bytes is the count, since 2.21; anything else is a wait of no length.
-    // SAFETY: the caller's semaphore.
+    // The lower half of glibc's first eight bytes is the count, since 2.21; anything else is a wait of no
+    // length. SAFETY: the caller's semaphore.
     let count = unsafe { &*(arguments[0] as *const AtomicU32) };
     if count.load(Relaxed) > 0 {
         // SAFETY: the caller's arguments.

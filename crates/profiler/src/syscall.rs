@@ -1,7 +1,9 @@
-//! `syscall`: futexes of the runtimes that have no lock functions of libc's, such as Rust's, C++20's, GLib's and Qt's.
+//! `syscall`: futexes of the runtimes that have no lock functions of libc's, such as Rust's, C++20's, GLib's
+//! and Qt's.
 //!
-//! It takes seven arguments, of which the last is on the stack; all are passed on, and all registers of a call that is none of
-//! these: it jumps. `errno` is that of the call. What waits in the kernel by itself (libc's own, the drop-in's) is not seen here.
+//! It takes seven arguments, of which the last is on the stack; all are passed on, and all registers of a
+//! call that is none of these: it jumps. `errno` is that of the call. What waits in the kernel by itself
+//! (libc's own, the drop-in's) is not seen here.
 //!
 //! The memory of a futex is not looked at: the kernel may know that it is not there.
 

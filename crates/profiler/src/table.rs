@@ -1,8 +1,8 @@
 //! The table through which the exported functions jump, and what it may have for each detail.
 //!
-//! Its words are written one by one, while other threads may be jumping: each is at all times a function that does what its
-//! name says, so any mixture is good. Which functions these are, the module `exports` says, which is above everything that
-//! records: it defines both symbols.
+//! Its words are written one by one, while other threads may be jumping: each is at all times a function that
+//! does what its name says, so any mixture is good. Which functions these are, the module `exports` says,
+//! which is above everything that records: it defines both symbols.
 
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};

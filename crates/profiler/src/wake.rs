@@ -1,5 +1,5 @@
-//! Watching a call that blocks until another thread lets it go on, and the call that does: what semaphores, barriers, ends of threads
-//! and futexes have in common. Nothing is had afterwards, as far as is known here.
+//! Watching a call that blocks until another thread lets it go on, and the call that does: what semaphores,
+//! barriers, ends of threads and futexes have in common. Nothing is had afterwards, as far as is known here.
 
 use spinpark_recorder::{Blocking, Call, Lot};
 
@@ -17,7 +17,8 @@ pub(crate) enum End {
     AtOnce,
 }
 
-/// What runs if the thread is cancelled while it blocks; for [`cancel::with_handler`](crate::cancel::with_handler).
+/// What runs if the thread is cancelled while it blocks; for
+/// [`cancel::with_handler`](crate::cancel::with_handler).
 pub(crate) type Cancelled = fn(&Call);
 
 fn cancelled(call: &Call) {

@@ -1,16 +1,17 @@
 //! Cancellation: sleeps in which a thread can be cancelled, and what runs then.
 //!
-//! POSIX' cancellation is the thread library's: glibc unwinds the stack and calls the clean-up handlers on the way. Two
-//! of its public calls are enough. `pthread_setcanceltype` makes cancellation act at once for the length of one system
-//! call, which is what glibc does for its own blocking calls; `_pthread_cleanup_push`, which old `pthread.h` macros
-//! used, registers a handler by address of its frame, so nothing has to be caught or unwound in Rust.
+//! POSIX' cancellation is the thread library's: glibc unwinds the stack and calls the clean-up handlers on
+//! the way. Two of its public calls are enough. `pthread_setcanceltype` makes cancellation act at once for
+//! the length of one system call, which is what glibc does for its own blocking calls;
+//! `_pthread_cleanup_push`, which old `pthread.h` macros used, registers a handler by address of its frame,
+//! so nothing has to be caught or unwound in Rust.
 //!
-//! One thing more is needed. `pthread_cancel` looks at the target's type and then sends a signal; if the target was
-//! woken in between, it leaves its wait with a signal of the condition variable used up, and is reported as cancelled
-//! when the late signal arrives at its exit. (glibc's own waits look at a private flag for this.) So [`cancel`] notes the
-//! targets of the calls that are under way, and a thread that leaves a wait while it is one waits for the call and for its
-//! effect, with the handler still in place. Other threads do not wait: a call may take as long as a `dlopen` (glibc loads its
-//! unwinder at the first one).
+//! One thing more is needed. `pthread_cancel` looks at the target's type and then sends a signal; if the
+//! target was woken in between, it leaves its wait with a signal of the condition variable used up, and is
+//! reported as cancelled when the late signal arrives at its exit. (glibc's own waits look at a private flag
+//! for this.) So [`cancel`] notes the targets of the calls that are under way, and a thread that leaves a
+//! wait while it is one waits for the call and for its effect, with the handler still in place. Other threads
+//! do not wait: a call may take as long as a `dlopen` (glibc loads its unwinder at the first one).
 
 use core::ffi::{c_int, c_void};
 use core::mem::{self, MaybeUninit};
@@ -35,16 +36,17 @@ unsafe extern "C" {
 
 /// Calls of [`cancel`] that have begun, ever.
 static BEGUN: AtomicU32 = AtomicU32::new(0);
-/// The targets of the calls that are under way, each with the generation of the process in its upper 16 bits (a forked child
-/// does not have the threads that make the parent's); 0: a free place.
+/// The targets of the calls that are under way, each with the generation of the process in its upper 16 bits
+/// (a forked child does not have the threads that make the parent's); 0: a free place.
 static TARGETS: [AtomicU64; 64] = [const { AtomicU64::new(0) }; 64];
 /// Calls that are under way (low half), in the process of the generation in the high half.
 static UNDER_WAY: AtomicU64 = AtomicU64::new(0);
 /// Those of them that found no place, counted the same way. They may be for any thread.
 static OTHERS: AtomicU64 = AtomicU64::new(0);
 
-/// How long a thread waits for a cancellation of its own that is under way, in steps of [`STEP_NS`]: a canceller needs
-/// microseconds, unless it is off the CPU. Bounded, so that a flood of cancellations cannot hold a thread up.
+/// How long a thread waits for a cancellation of its own that is under way, in steps of [`STEP_NS`]: a
+/// canceller needs microseconds, unless it is off the CPU. Bounded, so that a flood of cancellations cannot
+/// hold a thread up.
 const STEPS: u32 = 400;
 const STEP_NS: u64 = 50_000;
 
@@ -59,8 +61,8 @@ fn is_any(calls: &AtomicU64) -> bool {
     state as u32 > 0 && (state >> 32) as u32 == Linux::generation()
 }
 
-/// Whether a call is under way that may be for the calling thread. It costs one load while there is none, else a look at all places,
-/// and no other thread a sleep.
+/// Whether a call is under way that may be for the calling thread. It costs one load while there is none,
+/// else a look at all places, and no other thread a sleep.
 #[inline(never)] // for the drop-in's size
 fn is_target() -> bool {
     // SAFETY: takes nothing.
@@ -122,8 +124,8 @@ pub(crate) unsafe extern "C" fn cancel(thread: pthread_t) -> c_int {
         return unsafe { real::pthread_cancel(thread) };
     }
     let mut old = 0;
-    // The call is async-cancel-safe, and a canceller that is itself cancelled must not leave its count behind.
-    // SAFETY: a public call; restored below.
+    // The call is async-cancel-safe, and a canceller that is itself cancelled must not leave its count
+    // behind. SAFETY: a public call; restored below.
     unsafe { pthread_setcanceltype(LATER, &raw mut old) };
     let counted = Counted::begin(thread);
     // SAFETY: the caller's thread.
@@ -146,15 +148,15 @@ pub(crate) fn cancellable(sleep: &dyn Fn() -> Wait) -> Wait {
     let mut old = 0;
     let begun = BEGUN.load(Relaxed);
     let already = is_target(); // such a call may see the type below, and end before the last look
-    // SAFETY: from here to the second call cancellation may act at any instruction. Between them are the system call and,
-    // now and then, a look at the CPUs, which may end anywhere. The state that the handler needs is in memory, and no frame
-    // here has anything to drop.
+    // SAFETY: from here to the second call cancellation may act at any instruction. Between them are the
+    // system call and, now and then, a look at the CPUs, which may end anywhere. The state that the handler
+    // needs is in memory, and no frame here has anything to drop.
     unsafe { pthread_setcanceltype(AT_ONCE, &raw mut old) };
     let wait = sleep();
     // SAFETY: restores what the first call returned.
     unsafe { pthread_setcanceltype(old, &raw mut old) };
-    // A canceller that saw the type above has counted itself before that, so it is seen here (Dekker: it counts and
-    // then looks at the type; this thread changes the type and then looks at the counts).
+    // A canceller that saw the type above has counted itself before that, so it is seen here (Dekker: it
+    // counts and then looks at the type; this thread changes the type and then looks at the counts).
     fence(SeqCst);
     if already || BEGUN.load(Relaxed) != begun || is_target() {
         await_cancellation();
@@ -216,8 +218,8 @@ type Sleep = fn(&AtomicU32, u32, Option<Deadline>) -> Wait;
 ///
 /// The handler runs on top of the stack of `body`, whose frames are all still there.
 ///
-/// In a process without the thread library (glibc before 2.34) there is no handler and no other thread to cancel this one:
-/// the wait is no cancellation point then.
+/// In a process without the thread library (glibc before 2.34) there is no handler and no other thread to
+/// cancel this one: the wait is no cancellation point then.
 pub(crate) fn with_handler<C>(
     context: &C,
     handler: unsafe extern "C" fn(*mut c_void),

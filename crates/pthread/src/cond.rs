@@ -1,9 +1,9 @@
 //! `pthread_cond_*`.
 //!
-//! The object (48 bytes in glibc): references to it of signalled waiters; our condition variable, within which is `__wrefs` at
-//! glibc's place (see [`fields`]), whose two lowest bits are written by glibc's own initialiser: process-shared, and
-//! clock. Where that place is depends on glibc's version (2.41 moved it), so it is found once, by initialising a scratch
-//! object (`probe`).
+//! The object (48 bytes in glibc): references to it of signalled waiters; our condition variable, within
+//! which is `__wrefs` at glibc's place (see [`fields`]), whose two lowest bits are written by glibc's own
+//! initialiser: process-shared, and clock. Where that place is depends on glibc's version (2.41 moved it), so
+//! it is found once, by initialising a scratch object (`probe`).
 //!
 //! # Which mutex
 //!
@@ -29,8 +29,8 @@ use crate::fields::{self, Linux, MONOTONIC, SHARED};
 use crate::mutex::Mutex;
 use crate::{cancel, leave, mode, mutex, real};
 
-/// Ours in a process-shared object that is used with a private mutex. (glibc's bit for "being destroyed", which it
-/// never sees: such an object does not go to glibc any more.)
+/// Ours in a process-shared object that is used with a private mutex. (glibc's bit for "being destroyed",
+/// which it never sees: such an object does not go to glibc any more.)
 const TAKEN_OVER: u32 = 4;
 /// glibc counts its waiters from this bit on.
 const WAITER_SHIFT: u32 = 3;
@@ -77,8 +77,8 @@ impl Cond {
         }
     }
 
-    /// Shared, taken over, or waited for through glibc's own functions, past the drop-in: then the process ends. Neither side can
-    /// wake the other's waiters.
+    /// Shared, taken over, or waited for through glibc's own functions, past the drop-in: then the process
+    /// ends. Neither side can wake the other's waiters.
     #[cold]
     #[inline(never)]
     fn is_ours_by(flags: u32) -> bool {
@@ -97,8 +97,9 @@ impl Cond {
 
     /// A process-shared object meets a private mutex: it is ours from now on, unless glibc has waiters in it.
     ///
-    /// Waiters hold their mutex here, and there may be one mutex only, so no two threads do this at a time. A signaller
-    /// need not hold it: so what glibc has counted where our queue lies is gone before the object is ours.
+    /// Waiters hold their mutex here, and there may be one mutex only, so no two threads do this at a time. A
+    /// signaller need not hold it: so what glibc has counted where our queue lies is gone before the object
+    /// is ours.
     #[cold]
     fn take_over(&self) -> bool {
         let flags = self.flags().load(Relaxed);
@@ -107,8 +108,8 @@ impl Cond {
         }
         let words = core::ptr::from_ref(self).cast::<AtomicU32>();
         for at in OURS {
-            // SAFETY: words of the object which are ours to write to: all of them are atomic or touched only under the
-            // queue's lock, and before this nothing of ours was in them.
+            // SAFETY: words of the object which are ours to write to: all of them are atomic or touched only
+            // under the queue's lock, and before this nothing of ours was in them.
             unsafe { &*words.wrapping_add(at) }.store(0, Relaxed);
         }
         self.refs.reset();
@@ -142,7 +143,8 @@ impl<'a> Waiting<'a> {
                 0
             }
             None => {
-                // SAFETY: the caller of the wait vouches for its mutex, in which glibc's fields are where they are in ours.
+                // SAFETY: the caller of the wait vouches for its mutex, in which glibc's fields are where
+                // they are in ours.
                 let theirs = unsafe { Mutex::at(self.mutex) };
                 self.is_user.set(theirs.owner().load(Relaxed) == Linux::thread_token());
                 self.add_user(1);
@@ -156,8 +158,9 @@ impl<'a> Waiting<'a> {
         }
     }
 
-    /// A waiter is a user of its mutex, as it is in glibc's own waits: glibc does not destroy a mutex that has users. It counts them
-    /// while it holds the mutex, and so does this: a thread that does not own it is no user.
+    /// A waiter is a user of its mutex, as it is in glibc's own waits: glibc does not destroy a mutex that
+    /// has users. It counts them while it holds the mutex, and so does this: a thread that does not own it is
+    /// no user.
     fn add_user(&self, number: u32) {
         if self.is_user.get() {
             // SAFETY: as in `release_mutex`.
@@ -175,8 +178,8 @@ impl<'a> Waiting<'a> {
 
     /// Ends the wait with the mutex held; an errno if the mutex has one to tell (a robust one).
     ///
-    /// A cancelled waiter's signal is passed on first: the condition variable may be destroyed by a thread that holds the
-    /// mutex.
+    /// A cancelled waiter's signal is passed on first: the condition variable may be destroyed by a thread
+    /// that holds the mutex.
     fn end(&self, is_cancelled: bool) -> (WaitResult, c_int) {
         let result = self.finish(is_cancelled);
         let error = match self.ours {
@@ -214,8 +217,8 @@ impl<'a> Waiting<'a> {
     }
 }
 
-/// The thread was cancelled in its sleep: the mutex must be held when the user's own handlers run, and a signal that
-/// came first goes to the next waiter.
+/// The thread was cancelled in its sleep: the mutex must be held when the user's own handlers run, and a
+/// signal that came first goes to the next waiter.
 unsafe extern "C" fn cancelled(argument: *mut c_void) {
     // SAFETY: `with_handler` got this context, which lives in a frame below this one.
     let waiting = unsafe { &*argument.cast::<Waiting<'_>>() };
@@ -262,7 +265,8 @@ impl Call {
 ///
 /// # Safety
 ///
-/// As POSIX has it: `cond` is initialised, `mutex` is held by this thread, `time` points to a timespec or is null.
+/// As POSIX has it: `cond` is initialised, `mutex` is held by this thread, `time` points to a timespec or is
+/// null.
 #[inline(never)] // for the drop-in's size
 unsafe fn wait_by(
     call: Call,
@@ -309,8 +313,8 @@ pub(crate) unsafe extern "C" fn init(
     attributes: *const pthread_condattr_t,
 ) -> c_int {
     if mode::ours() {
-        // Also what glibc's initialiser leaves, but for its own fields: it is not relied on to clear the rest.
-        // SAFETY: the caller's memory for an object; all zero is its static initialiser.
+        // Also what glibc's initialiser leaves, but for its own fields: it is not relied on to clear the
+        // rest. SAFETY: the caller's memory for an object; all zero is its static initialiser.
         unsafe { cond.write_bytes(0, 1) };
         if attributes.is_null() {
             return 0;
@@ -320,8 +324,8 @@ pub(crate) unsafe extern "C" fn init(
     unsafe { real::pthread_cond_init(cond, attributes) }
 }
 
-/// `pthread_cond_destroy`: EBUSY while threads wait that have not been signalled. Waits for those that are just leaving
-/// at their deadline, and for those that were signalled but have not run since.
+/// `pthread_cond_destroy`: EBUSY while threads wait that have not been signalled. Waits for those that are
+/// just leaving at their deadline, and for those that were signalled but have not run since.
 ///
 /// # Safety
 ///
@@ -342,7 +346,8 @@ pub(crate) unsafe extern "C" fn destroy(cond: *mut pthread_cond_t) -> c_int {
     0
 }
 
-/// `pthread_cond_wait`, a cancellation point: EPERM (error checking, recursive), and what a robust mutex has to tell.
+/// `pthread_cond_wait`, a cancellation point: EPERM (error checking, recursive), and what a robust mutex has
+/// to tell.
 ///
 /// # Safety
 ///
@@ -352,7 +357,8 @@ pub(crate) unsafe extern "C" fn wait(cond: *mut pthread_cond_t, mutex: *mut pthr
     unsafe { wait_by(Call::Wait, cond, mutex, core::ptr::null()) }
 }
 
-/// `pthread_cond_timedwait`, a cancellation point, on the condition variable's clock: ETIMEDOUT, EINVAL, EPERM.
+/// `pthread_cond_timedwait`, a cancellation point, on the condition variable's clock: ETIMEDOUT, EINVAL,
+/// EPERM.
 ///
 /// # Safety
 ///

@@ -8,8 +8,10 @@
 //! | 28    | gap              | –             | `__shared`      | `__wrefs` (before 2.41)                 |
 //! | 32–39 | head             | –             | –               | –                                       |
 //!
-//! A mutex' fields have glibc's meaning where other code looks at them: Chromium's sandbox reads `__owner`, debuggers' scripts
-//! read all of them, and glibc's own functions may be called on it as well (see [`foreign`](crate::foreign)). Its words that the fast paths touch (`__lock`, `__kind`, the queue lock) are near each other.
+//! A mutex' fields have glibc's meaning where other code looks at them: Chromium's sandbox reads `__owner`,
+//! debuggers' scripts read all of them, and glibc's own functions may be called on it as well (see
+//! [`foreign`](crate::foreign)). Its words that the fast paths touch (`__lock`, `__kind`, the queue lock) are
+//! near each other.
 
 use core::mem::{MaybeUninit, size_of};
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -52,8 +54,8 @@ pub(crate) fn cond_flags(queue: &WaitQueue<Linux>) -> &AtomicU32 {
     queue.room().get(FLAGS_AT.load(Relaxed) as usize).unwrap_or(queue.gap())
 }
 
-/// Finds out where glibc keeps its flags: they are what is left of an object initialised as process-shared and
-/// monotonic. Nothing changes if glibc cannot be asked.
+/// Finds out where glibc keeps its flags: they are what is left of an object initialised as process-shared
+/// and monotonic. Nothing changes if glibc cannot be asked.
 #[cold]
 pub(crate) fn probe() {
     let mut attributes = MaybeUninit::<pthread_condattr_t>::zeroed();

@@ -1,12 +1,14 @@
 //! Mutexes that a program reaches through two implementations: this one, and glibc's own functions past it.
 //!
-//! A library opened with `RTLD_DEEPBIND`, or a pointer from `dlsym` on libc's own handle, calls glibc's `pthread_mutex_lock` on an
-//! object that others lock here. Both have their word in the same four bytes. glibc takes any value of ours for a mutex that is held, and
-//! no thread of ours acquires one of glibc's (X1 in `spinpark_locks`' `word`). So no two threads hold the mutex at a time. Owner and count
-//! mean the same to both: a thread that holds a recursive mutex through one may lock it again through the other.
+//! A library opened with `RTLD_DEEPBIND`, or a pointer from `dlsym` on libc's own handle, calls glibc's
+//! `pthread_mutex_lock` on an object that others lock here. Both have their word in the same four bytes.
+//! glibc takes any value of ours for a mutex that is held, and no thread of ours acquires one of glibc's (X1
+//! in `spinpark_locks`' `word`). So no two threads hold the mutex at a time. Owner and count mean the same to
+//! both: a thread that holds a recursive mutex through one may lock it again through the other.
 //!
-//! What remains is to wake each other's sleepers. The first thread of ours that finds a value of glibc's marks the mutex as glibc's for
-//! good ([`FOREIGN`] in its kind), says so once, and every later call goes to glibc's functions.
+//! What remains is to wake each other's sleepers. The first thread of ours that finds a value of glibc's
+//! marks the mutex as glibc's for good ([`FOREIGN`] in its kind), says so once, and every later call goes to
+//! glibc's functions.
 //!
 //! | the word says | a thread of ours      | what it does                                                               |
 //! |---------------|-----------------------|----------------------------------------------------------------------------|
@@ -16,21 +18,22 @@
 //!
 //! # A shared process
 //!
-//! A library that is opened with `RTLD_DEEPBIND`, or in a namespace of its own, announces this ([`share`]). From then on releases are
-//! compare-exchanges, so that no mark of glibc's is wiped out, and each mutex goes to glibc: a free one as it is locked next, a held one
-//! as its holder unlocks it or waits on a condition variable. Then no mutex is free with waiters of ours, which would look held to
-//! glibc. Read-write locks and condition variables stay ours.
+//! A library that is opened with `RTLD_DEEPBIND`, or in a namespace of its own, announces this ([`share`]).
+//! From then on releases are compare-exchanges, so that no mark of glibc's is wiped out, and each mutex goes
+//! to glibc: a free one as it is locked next, a held one as its holder unlocks it or waits on a condition
+//! variable. Then no mutex is free with waiters of ours, which would look held to glibc. Read-write locks and
+//! condition variables stay ours.
 //!
 //! # What is not seen
 //!
 //! Without such an announcement, two things are not seen:
 //!
-//! - A release here that is a plain store wipes out the mark of a thread that sleeps in glibc's function. That thread sleeps until
-//!   a value of glibc's is found in this mutex, or glibc's unlock wakes it. From the first such value in the process on, each release is a
-//!   compare-exchange, which fails on such a mark.
-//! - A mutex that is free, but has waiters of ours, looks held to glibc, whose waiter then overwrites the word: 2, and no holder.
-//!   No thread can tell that from a holder of ours, whose name was overwritten. So after [`LONGEST`] seconds a waiter says what
-//!   may have happened, once in the process, and waits on.
+//! - A release here that is a plain store wipes out the mark of a thread that sleeps in glibc's function.
+//!   That thread sleeps until a value of glibc's is found in this mutex, or glibc's unlock wakes it. From the
+//!   first such value in the process on, each release is a compare-exchange, which fails on such a mark.
+//! - A mutex that is free, but has waiters of ours, looks held to glibc, whose waiter then overwrites the
+//!   word: 2, and no holder. No thread can tell that from a holder of ours, whose name was overwritten. So
+//!   after [`LONGEST`] seconds a waiter says what may have happened, once in the process, and waits on.
 
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -108,7 +111,8 @@ impl Mutex {
         unsafe { real::pthread_mutex_clocklock(mutex, clock, time) }
     }
 
-    /// In a shared process: whether the mutex is held here, or has waiters. If not, it is glibc's from here on.
+    /// In a shared process: whether the mutex is held here, or has waiters. If not, it is glibc's from here
+    /// on.
     #[cold]
     #[inline(never)]
     pub(crate) fn is_in_use(&self) -> bool {
@@ -119,15 +123,17 @@ impl Mutex {
         ours
     }
 
-    /// Whether the mutex, which the calling thread unlocks, was locked here. One that is glibc's by now is made so all the way.
+    /// Whether the mutex, which the calling thread unlocks, was locked here. One that is glibc's by now is
+    /// made so all the way.
     #[inline(always)]
     pub(crate) fn is_ours_to_unlock(&self) -> bool {
         self.kind() & GLIBCS == 0 && mode::serves(|| self.is_held_here())
             || self.is_passed_on() && self.is_held_here()
     }
 
-    /// Whether the mutex was locked here, by the calling thread, and is ours after it. In a shared process, or once it is marked, it
-    /// is not: its holder writes what glibc would have, so that it never becomes free with waiters of ours.
+    /// Whether the mutex was locked here, by the calling thread, and is ours after it. In a shared process,
+    /// or once it is marked, it is not: its holder writes what glibc would have, so that it never becomes
+    /// free with waiters of ours.
     #[cold]
     #[inline(never)]
     pub(crate) fn is_held_here(&self) -> bool {

@@ -1,15 +1,19 @@
-//! How a thread leaves a lock call without coming back: it is cancelled in its sleep ([`cancel`](crate::cancel)), or a handler of a
-//! signal ends it by `pthread_exit` (how programs cancel where there is no `pthread_cancel`) or jumps away.
+//! How a thread leaves a lock call without coming back: it is cancelled in its sleep
+//! ([`cancel`](crate::cancel)), or a handler of a signal ends it by `pthread_exit` (how programs cancel where
+//! there is no `pthread_cancel`) or jumps away.
 //!
-//! [`deferred`] gives a call a clean-up handler, which undoes it. glibc runs that, at once, from wherever the signal came. A thread
-//! that is changing a lock's queue cannot be left: what it has begun must be completed, and only its own frames can do that. So the
-//! exit is *put off*: the handler is given up, the interrupted code goes on as if it had returned ([`go_on`](spinpark_linux::go_on)),
-//! and the thread ends at the next place where its call can be left, a microsecond later. For the program the signal came that much
-//! later. So it is while the thread spins, announced to others, and where it has begun to wait for a condition variable. A thread that
-//! is undoing its call already, because it ends or is cancelled, goes on with that: the second exit is given up with its handler.
+//! [`deferred`] gives a call a clean-up handler, which undoes it. glibc runs that, at once, from wherever the
+//! signal came. A thread that is changing a lock's queue cannot be left: what it has begun must be completed,
+//! and only its own frames can do that. So the exit is *put off*: the handler is given up, the interrupted
+//! code goes on as if it had returned ([`go_on`](spinpark_linux::go_on)), and the thread ends at the next
+//! place where its call can be left, a microsecond later. For the program the signal came that much later. So
+//! it is while the thread spins, announced to others, and where it has begun to wait for a condition
+//! variable. A thread that is undoing its call already, because it ends or is cancelled, goes on with that:
+//! the second exit is given up with its handler.
 //!
-//! Not if the handler has cleaning up to do (a destructor, a clean-up handler of its own): that is lost with its frames. Then the process
-//! ends with a message, as it does for `siglongjmp`, whose target is the program's alone to know.
+//! Not if the handler has cleaning up to do (a destructor, a clean-up handler of its own): that is lost with
+//! its frames. Then the process ends with a message, as it does for `siglongjmp`, whose target is the
+//! program's alone to know.
 
 use core::ffi::{c_int, c_void};
 use core::mem::{self, MaybeUninit};
@@ -30,19 +34,22 @@ struct Waits {
     kind: c_int,
 }
 
-/// Runs `wait`, a wait in a lock's queue, with cancellation deferred, except in its sleeps if the thread has asked for
-/// cancellation at once: see [`sleep_in_queue`].
+/// Runs `wait`, a wait in a lock's queue, with cancellation deferred, except in its sleeps if the thread has
+/// asked for cancellation at once: see [`sleep_in_queue`].
 ///
-/// A thread may leave the call from a signal handler: by `pthread_exit`, which unwinds, or by `siglongjmp`, for which glibc
-/// runs the same handlers, unless the handler's alternate stack lies in a frame of this thread. Where it sleeps, or has been
-/// woken and spins, that is as good as a cancellation (`Futex::or_leave`). Where it is in the middle of a change of the queue, or
-/// of its lock, an exit is put off until that is done ([`exit`]); if the wait is over then, `undo` gives up what it got.
-/// Where an exit cannot be put off, and at a jump, the process ends: another thread would follow a pointer into a stack that is gone.
+/// A thread may leave the call from a signal handler: by `pthread_exit`, which unwinds, or by `siglongjmp`,
+/// for which glibc runs the same handlers, unless the handler's alternate stack lies in a frame of this
+/// thread. Where it sleeps, or has been woken and spins, that is as good as a cancellation
+/// (`Futex::or_leave`). Where it is in the middle of a change of the queue, or of its lock, an exit is put
+/// off until that is done ([`exit`]); if the wait is over then, `undo` gives up what it got. Where an exit
+/// cannot be put off, and at a jump, the process ends: another thread would follow a pointer into a stack
+/// that is gone.
 pub(crate) fn deferred<R>(wait: impl FnOnce() -> R, undo: impl FnOnce(R)) -> R {
     within(true, wait, undo)
 }
 
-/// [`deferred`], for a wait whose sleeps are no cancellation points, or have their own way, and after which nothing is undone.
+/// [`deferred`], for a wait whose sleeps are no cancellation points, or have their own way, and after which
+/// nothing is undone.
 pub(crate) fn always_deferred<R>(wait: impl FnOnce() -> R) -> R {
     within(false, wait, drop)
 }
@@ -72,8 +79,8 @@ fn begin(waits: &mut MaybeUninit<Waits>, at_once: bool) {
     let waits = waits.write(Waits { buffer: Buffer::EMPTY, call, kind });
     let it: *mut Waits = waits;
     if let Some((push, _)) = push_and_pop() {
-        // SAFETY: the buffer stays in the caller's frame until `end`, or until the unwinder has left the frame. It is the
-        // first field.
+        // SAFETY: the buffer stays in the caller's frame until `end`, or until the unwinder has left the
+        // frame. It is the first field.
         unsafe { push(it.cast(), left, it.cast()) };
     }
     // SAFETY: written above.
@@ -115,7 +122,8 @@ const LEFT: &[u8] = b"spinpark: A signal handler left a lock call.\n";
 unsafe extern "C" fn left(argument: *mut c_void) {
     // SAFETY: `begin` got this call, which lives in a frame below this one.
     let waits = unsafe { &*argument.cast::<Waits>() };
-    // What is to be done first is no cancellation point. If a handler leaves that, too, this function runs again.
+    // What is to be done first is no cancellation point. If a handler leaves that, too, this function runs
+    // again.
     let mut kind = LATER;
     // SAFETY: a public call; restored below.
     unsafe { pthread_setcanceltype(LATER, &raw mut kind) };
@@ -191,7 +199,8 @@ pub(crate) fn exit(value: *mut c_void) -> ! {
     }
 }
 
-/// glibc's `__pthread_unwind_buf_t`: a place to jump to, and then the handlers that were registered before, in both ways.
+/// glibc's `__pthread_unwind_buf_t`: a place to jump to, and then the handlers that were registered before,
+/// in both ways.
 #[repr(C)]
 struct Registered {
     /// glibc's `__jmp_buf`: 8 words on x86-64, 22 on AArch64.
@@ -238,13 +247,15 @@ impl Handlers {
     }
 }
 
-/// Runs `undo`, which undoes `call` in a clean-up handler. Handlers of signals that would end the thread meanwhile are given up: it ends.
+/// Runs `undo`, which undoes `call` in a clean-up handler. Handlers of signals that would end the thread
+/// meanwhile are given up: it ends.
 pub(crate) fn being_left<R>(call: &Call, undo: impl FnOnce() -> R) -> R {
     let handlers = Handlers::newest();
     call.being_left((&raw const handlers).cast(), undo)
 }
 
-/// Whether no clean-up handler has been registered since that of `call`, the innermost one, or since that began to undo it.
+/// Whether no clean-up handler has been registered since that of `call`, the innermost one, or since that
+/// began to undo it.
 fn has_no_handler_since(call: &Call) -> bool {
     let Some(newest) = Handlers::newest() else { return false };
     if let Some(place) = call.being_left_in() {

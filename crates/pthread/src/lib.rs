@@ -1,9 +1,10 @@
 //! The drop-in, `libspinpark_preload.so`: pthread objects and functions over the spinpark locks.
 //!
-//! `LD_PRELOAD=…/libspinpark_preload.so program`, or `spinpark run -- program`. One function per pthread call, each returning
-//! its errno. All state is inside the pthread objects, in glibc's own sizes, with glibc's own fields where it reads them; static
-//! initialisers of every kind work. No std, no allocation, no destructor, and no constructor that anything depends on: the one
-//! in `mode` only makes the verbose line come early.
+//! `LD_PRELOAD=…/libspinpark_preload.so program`, or `spinpark run -- program`. One function per pthread
+//! call, each returning its errno. All state is inside the pthread objects, in glibc's own sizes, with
+//! glibc's own fields where it reads them; static initialisers of every kind work. No std, no allocation, no
+//! destructor, and no constructor that anything depends on: the one in `mode` only makes the verbose line
+//! come early.
 //!
 //! | module      | what it has                                                                                            |
 //! |-------------|--------------------------------------------------------------------------------------------------------|
@@ -23,9 +24,9 @@
 //!
 //! # Whose object is it?
 //!
-//! Robust, priority-inheritance, priority-protected and process-shared objects are glibc's: their kind says so, in the
-//! field where glibc keeps it, and each call on one goes to glibc's own function (`real.rs`). With `SPINPARK_DISABLE=1`
-//! that is every call.
+//! Robust, priority-inheritance, priority-protected and process-shared objects are glibc's: their kind says
+//! so, in the field where glibc keeps it, and each call on one goes to glibc's own function (`real.rs`). With
+//! `SPINPARK_DISABLE=1` that is every call.
 #![no_std]
 
 #[cfg(not(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64")))]
@@ -51,13 +52,13 @@ unsafe extern "C" {}
 
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
-    // Only an impossible state of a lock gets here. To go on would be to let two threads into a critical section.
-    // SAFETY: ends the process.
+    // Only an impossible state of a lock gets here. To go on would be to let two threads into a critical
+    // section. SAFETY: ends the process.
     unsafe { libc::abort() }
 }
 
-// In a build without link-time optimisation, core's unwind tables name what would unwind through it. Nothing does: a panic
-// ends the process. Without a definition the loader would refuse the library.
+// In a build without link-time optimisation, core's unwind tables name what would unwind through it. Nothing
+// does: a panic ends the process. Without a definition the loader would refuse the library.
 core::arch::global_asm!(
     ".weak rust_eh_personality",
     ".hidden rust_eh_personality",

@@ -5,8 +5,8 @@
 //! | `dlopen` with `RTLD_DEEPBIND`, `dlmopen`   | glibc serves all mutexes from then on ([`foreign`])                   |
 //! | `dlsym` that would give glibc's function   | it gives ours                                                         |
 //!
-//! Each function here only says where its call goes on. The exported one jumps there with the caller's return address and
-//! arguments: glibc looks at the return address, to find the caller's library.
+//! Each function here only says where its call goes on. The exported one jumps there with the caller's return
+//! address and arguments: glibc looks at the return address, to find the caller's library.
 
 use core::ffi::{CStr, c_char, c_int, c_long, c_void};
 use core::mem;
@@ -57,14 +57,14 @@ unsafe extern "C" fn in_library(handle: *mut c_void, name: *const c_char) -> *mu
     if found.is_null() || !mode::ours() || !real::is_one(found) {
         return found;
     }
-    // Not the first of that name in the process: that may be the caller's own, which looks for the one that it wraps.
-    // SAFETY: the caller's name.
+    // Not the first of that name in the process: that may be the caller's own, which looks for the one that
+    // it wraps. SAFETY: the caller's name.
     let ours = Library::loaded(THIS).map(|library| library.lookup(unsafe { CStr::from_ptr(name) }));
     ours.filter(|it| !it.is_null()).unwrap_or(found)
 }
 
-/// Defines a function that calls `$where` and jumps to the address that it returns, with its own three arguments and return
-/// address. Exported as in [`table`](crate::table).
+/// Defines a function that calls `$where` and jumps to the address that it returns, with its own three
+/// arguments and return address. Exported as in [`table`](crate::table).
 macro_rules! jump {
     ($where:path, $([$alias:literal as $symbol:literal]),+) => {
         core::arch::global_asm!(
@@ -100,5 +100,6 @@ macro_rules! jump {
 
 jump!(open, ["spinpark_dlopen_0" as "dlopen@GLIBC_2.2.5"], ["spinpark_dlopen_1" as "dlopen@@GLIBC_2.34"]);
 jump!(open_in, ["spinpark_dlmopen_0" as "dlmopen@GLIBC_2.3.4"], ["spinpark_dlmopen_1" as "dlmopen@@GLIBC_2.34"]);
-// Not `dlsym@GLIBC_2.2.5`, which programs linked before glibc 2.34 call: under that name this library asks for glibc's own.
+// Not `dlsym@GLIBC_2.2.5`, which programs linked before glibc 2.34 call: under that name this library asks
+// for glibc's own.
 jump!(symbol, ["spinpark_dlsym" as "dlsym@@GLIBC_2.34"]);

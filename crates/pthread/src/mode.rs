@@ -33,8 +33,9 @@ const SHARED: u8 = 5;
 
 static MODE: AtomicU8 = AtomicU8::new(UNKNOWN);
 
-/// Points to a byte that is 0 or 1 only if the mode is `OURS`: 1 while the process has one thread. That is glibc's
-/// `__libc_single_threaded` (2.32), or a byte that is always 0. So the fast paths learn both from two loads.
+/// Points to a byte that is 0 or 1 only if the mode is `OURS`: 1 while the process has one thread. That is
+/// glibc's `__libc_single_threaded` (2.32), or a byte that is always 0. So the fast paths learn both from two
+/// loads.
 static SINGLE: AtomicPtr<u8> = AtomicPtr::new((&raw const UNSURE).cast_mut());
 static UNSURE: u8 = 2;
 static NEVER: u8 = 0;
@@ -53,8 +54,8 @@ pub(crate) enum Fast {
 /// What is known without a call.
 #[inline(always)]
 pub(crate) fn fast() -> Fast {
-    // SAFETY: points to a byte of this library or of libc, neither of which is unloaded while it runs. glibc writes
-    // it in `pthread_create`, before there is a second thread, and after a join.
+    // SAFETY: points to a byte of this library or of libc, neither of which is unloaded while it runs. glibc
+    // writes it in `pthread_create`, before there is a second thread, and after a join.
     match unsafe { SINGLE.load(Relaxed).read_volatile() } {
         0 => Fast::Threaded,
         1 => Fast::Alone,
@@ -110,8 +111,8 @@ pub(crate) fn share() {
     SINGLE.store((&raw const UNSURE).cast_mut(), SeqCst);
 }
 
-/// Another thread may have decided since `seen`, or begun to share the process ([`share`]). SeqCst: either this thread sees
-/// `SHARED`, or that one's store to `SINGLE` is the later one.
+/// Another thread may have decided since `seen`, or begun to share the process ([`share`]). SeqCst: either
+/// this thread sees `SHARED`, or that one's store to `SINGLE` is the later one.
 #[inline(never)] // for the drop-in's size
 fn decide(seen: u8, mode: u8) {
     if MODE.compare_exchange(seen, mode, Relaxed, Relaxed).is_ok() && mode == OURS {
@@ -124,8 +125,9 @@ fn decide(seen: u8, mode: u8) {
     }
 }
 
-// Runs once when the library is loaded. Nothing depends on it: the first call does the same if it comes before.
-// SAFETY: the loader calls each entry of `.init_array` once, with arguments that `initialise` does not look at.
+// Runs once when the library is loaded. Nothing depends on it: the first call does the same if it comes
+// before. SAFETY: the loader calls each entry of `.init_array` once, with arguments that `initialise` does
+// not look at.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static INITIALISER: extern "C" fn() = initialise;

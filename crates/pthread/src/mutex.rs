@@ -1,11 +1,11 @@
 //! `pthread_mutex_*`.
 //!
-//! The object (40 bytes in glibc): our lock, whose word is where glibc has its own. Within it are, at glibc's places
-//! (see [`fields`](crate::fields)), the depth of recursion, the owner, the waiters that will come back from a condition variable,
-//! and `kind`, which is written by glibc's own initialiser or by a static one.
+//! The object (40 bytes in glibc): our lock, whose word is where glibc has its own. Within it are, at glibc's
+//! places (see [`fields`](crate::fields)), the depth of recursion, the owner, the waiters that will come back
+//! from a condition variable, and `kind`, which is written by glibc's own initialiser or by a static one.
 //!
-//! Each function returns 0 or an errno, and each is as safe to call as its POSIX namesake: the pointer is to a mutex
-//! that is initialised (statically, or all zero) and not yet destroyed.
+//! Each function returns 0 or an errno, and each is as safe to call as its POSIX namesake: the pointer is to
+//! a mutex that is initialised (statically, or all zero) and not yet destroyed.
 
 use core::ffi::c_int;
 use core::mem::{align_of, size_of};
@@ -27,10 +27,11 @@ use crate::{leave, mode, real};
 const TYPE: u32 = 0x3;
 const RECURSIVE: u32 = libc::PTHREAD_MUTEX_RECURSIVE as u32;
 const ERRORCHECK: u32 = libc::PTHREAD_MUTEX_ERRORCHECK as u32;
-/// Ours: the mutex was found to be used through glibc's functions, which serve it from then on. They ignore this bit.
+/// Ours: the mutex was found to be used through glibc's functions, which serve it from then on. They ignore
+/// this bit.
 pub(crate) const FOREIGN: u32 = 1 << 10;
-/// The bits that make it glibc's: robust, priority inheritance, priority protection, process-shared; or [`FOREIGN`]. (Not the two
-/// above the first four, which only said whether to elide the lock.)
+/// The bits that make it glibc's: robust, priority inheritance, priority protection, process-shared; or
+/// [`FOREIGN`]. (Not the two above the first four, which only said whether to elide the lock.)
 pub(crate) const GLIBCS: u32 = 0xf0 | FOREIGN;
 /// What glibc's destroy leaves there: glibc's own functions answer EINVAL then.
 const DESTROYED: u32 = u32::MAX;
@@ -72,9 +73,9 @@ impl Mutex {
         &self.raw.queue().room()[0]
     }
 
-    /// glibc's `__owner`, of recursive and error-checking mutexes: the id of the thread that holds it, 0 while it is free.
-    /// Written by the owner only, so its own is certain. (The lock word has it too; but a load of what a read-modify-write has
-    /// just written costs 5 ns.)
+    /// glibc's `__owner`, of recursive and error-checking mutexes: the id of the thread that holds it, 0
+    /// while it is free. Written by the owner only, so its own is certain. (The lock word has it too; but a
+    /// load of what a read-modify-write has just written costs 5 ns.)
     #[inline(always)]
     pub(crate) fn owner(&self) -> &AtomicU32 {
         &self.raw.queue().room()[1]
@@ -86,8 +87,8 @@ impl Mutex {
         &self.raw.queue().room()[2]
     }
 
-    /// Where glibc counts spins: the threads that wait on a condition variable and will take this mutex back. Read and written by
-    /// the thread that holds the mutex, but for the look of a destroyer.
+    /// Where glibc counts spins: the threads that wait on a condition variable and will take this mutex back.
+    /// Read and written by the thread that holds the mutex, but for the look of a destroyer.
     #[inline(always)]
     pub(crate) fn waiters(&self) -> &AtomicU32 {
         &self.raw.queue().room()[4]
@@ -164,7 +165,8 @@ pub(crate) unsafe extern "C" fn lock(mutex: *mut pthread_mutex_t) -> c_int {
     unsafe { lock_elsewhere(mutex) }
 }
 
-/// Any other kind than the default, a mutex that is held, a process that has not decided yet, a thread's first call.
+/// Any other kind than the default, a mutex that is held, a process that has not decided yet, a thread's
+/// first call.
 ///
 /// # Safety
 ///
@@ -346,7 +348,8 @@ pub(crate) unsafe extern "C" fn unlock(mutex: *mut pthread_mutex_t) -> c_int {
     unsafe { unlock_elsewhere(mutex) }
 }
 
-/// Any other kind than the default, a process that has not decided yet, or that has one thread and a word with flags, from a fork.
+/// Any other kind than the default, a process that has not decided yet, or that has one thread and a word
+/// with flags, from a fork.
 ///
 /// # Safety
 ///
@@ -388,8 +391,9 @@ impl Mutex {
 // A wait on a condition variable releases the mutex, and takes it back.
 
 impl Mutex {
-    /// Before a wait on a condition variable: prepares the release of a mutex that is ours, however often it is held, and
-    /// returns how often beyond the first time, with which [`Mutex::hold_again`] restores it; or EPERM.
+    /// Before a wait on a condition variable: prepares the release of a mutex that is ours, however often it
+    /// is held, and returns how often beyond the first time, with which [`Mutex::hold_again`] restores it; or
+    /// EPERM.
     pub(crate) fn check_wait(&self) -> Result<u32, c_int> {
         let mut depth = 0;
         if !self.is_plain() {
@@ -404,8 +408,8 @@ impl Mutex {
         Ok(depth)
     }
 
-    /// No read-modify-write: the calling thread holds the mutex. Not below 0: a program may initialise the mutex anew
-    /// meanwhile.
+    /// No read-modify-write: the calling thread holds the mutex. Not below 0: a program may initialise the
+    /// mutex anew meanwhile.
     fn count_waiter(&self, change: i32) {
         self.waiters().store(self.waiters().load(Relaxed).saturating_add_signed(change), Relaxed);
     }
@@ -435,8 +439,8 @@ pub(crate) unsafe extern "C" fn init(
     attributes: *const pthread_mutexattr_t,
 ) -> c_int {
     if mode::ours() {
-        // Also what glibc's initialiser leaves, but for its own fields: it is not relied on to clear the rest.
-        // SAFETY: the caller's memory for an object; all zero is its static initialiser.
+        // Also what glibc's initialiser leaves, but for its own fields: it is not relied on to clear the
+        // rest. SAFETY: the caller's memory for an object; all zero is its static initialiser.
         unsafe { mutex.write_bytes(0, 1) };
         if attributes.is_null() {
             return 0;
@@ -460,8 +464,8 @@ pub(crate) unsafe fn init_kind(mutex: *mut pthread_mutex_t, recursive: bool) {
     }
 }
 
-/// `pthread_mutex_destroy`: EBUSY if it is held, or if a thread that waits on a condition variable will take it back (glibc's
-/// `__nusers` counts both). It stays good then.
+/// `pthread_mutex_destroy`: EBUSY if it is held, or if a thread that waits on a condition variable will take
+/// it back (glibc's `__nusers` counts both). It stays good then.
 ///
 /// # Safety
 ///

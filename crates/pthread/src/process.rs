@@ -15,9 +15,9 @@ use crate::{mode, real};
 
 /// `__register_atfork`, which `pthread_atfork` is a static stub for.
 ///
-/// Child handlers run in the order in which they were registered, and the textbook use (lock in the parent, unlock in
-/// the child) is a lock operation in the child. So whichever comes first, a lock's call or a registration, our handler is
-/// registered before ([`mode::start`]).
+/// Child handlers run in the order in which they were registered, and the textbook use (lock in the parent,
+/// unlock in the child) is a lock operation in the child. So whichever comes first, a lock's call or a
+/// registration, our handler is registered before ([`mode::start`]).
 ///
 /// # Safety
 ///
@@ -35,8 +35,8 @@ pub(crate) unsafe extern "C" fn register_atfork(
 
 /// `prctl`: glibc's.
 ///
-/// Without privileges, a seccomp filter must be preceded by `PR_SET_NO_NEW_PRIVS`; libseccomp, OpenSSH and Chromium call it
-/// through libc. What comes to the kernel in other ways is not seen.
+/// Without privileges, a seccomp filter must be preceded by `PR_SET_NO_NEW_PRIVS`; libseccomp, OpenSSH and
+/// Chromium call it through libc. What comes to the kernel in other ways is not seen.
 ///
 /// # Safety
 ///
@@ -65,7 +65,8 @@ pub(crate) unsafe extern "C" fn prctl(
     result
 }
 
-/// `spinpark_observe`: installs an observer of slow paths, or none; returns 1 if the locks of this process are ours, else 0.
+/// `spinpark_observe`: installs an observer of slow paths, or none; returns 1 if the locks of this process
+/// are ours, else 0.
 ///
 /// The observer gets the number of a `spinpark_platform::Event`.
 ///

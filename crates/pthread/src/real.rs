@@ -1,7 +1,8 @@
 //! glibc's own functions, for the objects and the processes that are not ours.
 //!
-//! Found with `dlsym(RTLD_NEXT)` when the process starts. Those that are not there then are looked up again when they are
-//! needed: before glibc 2.34 a program may load libpthread later, and only for one of its libraries (`RTLD_LOCAL`).
+//! Found with `dlsym(RTLD_NEXT)` when the process starts. Those that are not there then are looked up again
+//! when they are needed: before glibc 2.34 a program may load libpthread later, and only for one of its
+//! libraries (`RTLD_LOCAL`).
 
 use core::ffi::{CStr, c_int, c_ulong, c_void};
 use core::hint::black_box;
@@ -18,17 +19,19 @@ use spinpark_linux::{Library, Scope, lookup, lookup_version};
 /// A fork handler.
 pub(crate) type Handler = Option<unsafe extern "C" fn()>;
 
-/// Looks `name` up in the libraries after this one, and in a libpthread that they do not see; null if there is none.
+/// Looks `name` up in the libraries after this one, and in a libpthread that they do not see; null if there
+/// is none.
 ///
-/// `dlsym(RTLD_NEXT)` finds glibc's older condition variables before 2.36 (BZ 14932): then the version is named that has
-/// had its present layout since 2.3.2 (clockwait, and architectures that came later, have one only). Not always: a library
-/// between that intercepts them (ThreadSanitizer's) exports no version, and `dlvsym` passes it by.
+/// `dlsym(RTLD_NEXT)` finds glibc's older condition variables before 2.36 (BZ 14932): then the version is
+/// named that has had its present layout since 2.3.2 (clockwait, and architectures that came later, have one
+/// only). Not always: a library between that intercepts them (ThreadSanitizer's) exports no version, and
+/// `dlvsym` passes it by.
 #[inline(never)] // for the drop-in's size
 fn next(name: &CStr) -> *mut c_void {
     let found = lookup(Scope::Next, name);
     if !found.is_null() {
-        // Not clockwait: to report a version that is missing, the loader allocates, perhaps within an allocator that is just
-        // being set up (Chromium's, which would wait for itself).
+        // Not clockwait: to report a version that is missing, the loader allocates, perhaps within an
+        // allocator that is just being set up (Chromium's, which would wait for itself).
         let is_double =
             name.to_bytes().starts_with(b"pthread_cond_") && name.to_bytes() != b"pthread_cond_clockwait";
         let is_older = is_double && found == lookup_version(name, c"GLIBC_2.2.5");
@@ -57,8 +60,8 @@ fn find(only: Option<Name>) {
     }
 }
 
-/// Finds every function, at the start of the process: later a thread may need one while another holds the loader's lock
-/// and waits for it (a library's constructor that joins threads).
+/// Finds every function, at the start of the process: later a thread may need one while another holds the
+/// loader's lock and waits for it (a library's constructor that joins threads).
 pub(crate) fn find_all() {
     find(None);
 }
@@ -100,7 +103,8 @@ macro_rules! real {
                 type Function = unsafe extern "C" fn($($type),*) -> c_int;
                 // SAFETY: null or the address of glibc's function, whose type this is.
                 match unsafe { mem::transmute::<*mut c_void, Option<Function>>(address(Name::$name)) } {
-                    // SAFETY: the caller's arguments, which are what it would have called glibc's function with.
+                    // SAFETY: the caller's arguments, which are what it would have called glibc's function
+                    // with.
                     Some(function) => unsafe { function($($argument),*) },
                     None => libc::ENOSYS,
                 }

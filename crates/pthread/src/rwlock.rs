@@ -1,7 +1,8 @@
 //! `pthread_rwlock_*`.
 //!
-//! The object (56 bytes in glibc): our lock where glibc has its counters, with `__shared` at glibc's place within it (see
-//! [`fields`](crate::fields)); then `__flags`. Both are written by glibc's own initialiser or by a static one.
+//! The object (56 bytes in glibc): our lock where glibc has its counters, with `__shared` at glibc's place
+//! within it (see [`fields`](crate::fields)); then `__flags`. Both are written by glibc's own initialiser or
+//! by a static one.
 //!
 //! Each function returns 0 or an errno, and each is as safe to call as its POSIX namesake.
 
@@ -71,7 +72,8 @@ impl RwLock {
         if self.flags.load(Relaxed) == PREFER_WRITERS { Preference::Writers } else { Preference::Readers }
     }
 
-    /// Ends the process if glibc's functions have locked the object, as far as that shows: more threads than may be inside.
+    /// Ends the process if glibc's functions have locked the object, as far as that shows: more threads than
+    /// may be inside.
     #[inline(never)] // for the drop-in's size
     fn is_mine(&self) -> bool {
         if self.raw.is_overwritten() {
@@ -123,7 +125,8 @@ impl RwLock {
 
     #[inline(never)] // for the drop-in's size
     fn try_write(&self) -> c_int {
-        // To revoke a bias is to lock the queue: within a call, which an exit in a handler does not leave there.
+        // To revoke a bias is to lock the queue: within a call, which an exit in a handler does not leave
+        // there.
         let acquired = self.raw.try_write_as(Linux::thread_token())
             || self.raw.is_biased() && self.wait(|| self.raw.try_write());
         if acquired { 0 } else { EBUSY }
@@ -165,8 +168,8 @@ pub(crate) unsafe extern "C" fn init(
     attributes: *const pthread_rwlockattr_t,
 ) -> c_int {
     if mode::ours() {
-        // Also what glibc's initialiser leaves, but for its own fields: it is not relied on to clear the rest.
-        // SAFETY: the caller's memory for an object; all zero is its static initialiser.
+        // Also what glibc's initialiser leaves, but for its own fields: it is not relied on to clear the
+        // rest. SAFETY: the caller's memory for an object; all zero is its static initialiser.
         unsafe { rwlock.write_bytes(0, 1) };
         if attributes.is_null() {
             return 0;
@@ -212,7 +215,8 @@ macro_rules! calls {
     )*};
 }
 
-/// `pthread_rwlock_rdlock`: EDEADLK if this thread holds it for writing, EAGAIN if there are too many readers.
+/// `pthread_rwlock_rdlock`: EDEADLK if this thread holds it for writing, EAGAIN if there are too many
+/// readers.
 ///
 /// # Safety
 ///

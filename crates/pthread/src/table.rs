@@ -1,11 +1,13 @@
-//! The export table: the symbols and versions that glibc has for each function. ([`loader`](crate::loader) exports its own.)
+//! The export table: the symbols and versions that glibc has for each function. ([`loader`](crate::loader)
+//! exports its own.)
 
 use crate::{c11, cancel, cond, leave, mutex, process, rwlock};
 
-/// Exports functions under names and versions. `@@` marks the version that new programs are linked to, as in glibc.
+/// Exports functions under names and versions. `@@` marks the version that new programs are linked to, as in
+/// glibc.
 ///
-/// The assembler's `.symver` wants a symbol of its own for each version, so each gets an alias of the function; those
-/// aliases and the functions' own names are not exported.
+/// The assembler's `.symver` wants a symbol of its own for each version, so each gets an alias of the
+/// function; those aliases and the functions' own names are not exported.
 macro_rules! export {
     ($($function:path => $($name:literal @ $(@ $default:literal)? $($other:literal)?),+;)*) => {$(
         core::arch::global_asm!(
@@ -71,9 +73,10 @@ export! {
     rwlock::clock_write => "pthread_rwlock_clockwrlock" @ "GLIBC_2.30", "pthread_rwlock_clockwrlock" @@ "GLIBC_2.34";
 }
 
-// Condition variables. glibc's 2.2.5 forms keep a pointer in the object, and release a mutex past the drop-in. The oldest version is also
-// what symbols without one are bound to (of plugins linked with musl, for example), so ours take the object, which has 48 bytes there,
-// as it is; with `SPINPARK_DISABLE=1`, too. (In programs linked before glibc 2.3 it has 24.)
+// Condition variables. glibc's 2.2.5 forms keep a pointer in the object, and release a mutex past the
+// drop-in. The oldest version is also what symbols without one are bound to (of plugins linked with musl, for
+// example), so ours take the object, which has 48 bytes there, as it is; with `SPINPARK_DISABLE=1`, too. (In
+// programs linked before glibc 2.3 it has 24.)
 export! {
     cond::init => "pthread_cond_init" @@ "GLIBC_2.3.2", "pthread_cond_init" @ "GLIBC_2.2.5";
     cond::destroy => "pthread_cond_destroy" @@ "GLIBC_2.3.2", "pthread_cond_destroy" @ "GLIBC_2.2.5";

@@ -1,8 +1,9 @@
-//! What a thread does that has a lock for which others wait, as far as it calls libc for it: a wait of its own, in which they wait,
-//! too.
+//! What a thread does that has a lock for which others wait, as far as it calls libc for it: a wait of its
+//! own, in which they wait, too.
 //!
-//! It is written down as a wait for a lock is that a thread makes while it has another one ([`HeldWaitStats`]): the function stands for
-//! the lock ([`Kind::Call`](crate::format::Kind::Call)). The longest call of a hold goes to the waiters with its release.
+//! It is written down as a wait for a lock is that a thread makes while it has another one
+//! ([`HeldWaitStats`]): the function stands for the lock ([`Kind::Call`](crate::format::Kind::Call)). The
+//! longest call of a hold goes to the waiters with its release.
 
 use super::site_cache::Call;
 use super::thread_state::{Called, Outer, ThreadState, Waited};
@@ -15,7 +16,8 @@ const LEAST: u64 = 10_000;
 const TICKS_BITS: u32 = 56;
 
 impl Recorder {
-    /// The thread, which has noted locks, has made a call from `start` on, ticks. The address of the call is the function's number.
+    /// The thread, which has noted locks, has made a call from `start` on, ticks. The address of the call is
+    /// the function's number.
     pub fn called(&self, own: &ThreadState, call: &Call, start: u64) {
         let end = self.now();
         let ticks = end.saturating_sub(start);

@@ -1,8 +1,10 @@
-//! The stack and the entries of a call: those that its thread has seen lately ([`site_cache`](super::site_cache)), or new ones.
+//! The stack and the entries of a call: those that its thread has seen lately
+//! ([`site_cache`](super::site_cache)), or new ones.
 //!
-//! A stack is recognised by all return addresses on it, or followed from each to the next ([`steps`](super::steps)). What has
-//! an address that was never seen is unwound; as are stacks with frames of changing size, within a budget: a small share of the
-//! thread's time ([`MAY_UNWIND`]). Beyond it only the caller is noted.
+//! A stack is recognised by all return addresses on it, or followed from each to the next
+//! ([`steps`](super::steps)). What has an address that was never seen is unwound; as are stacks with frames
+//! of changing size, within a budget: a small share of the thread's time ([`MAY_UNWIND`]). Beyond it only the
+//! caller is noted.
 
 use super::hash::hash;
 use super::registry::key;

@@ -1,7 +1,7 @@
 //! Time in ticks: the CPU's time stamp counter if it ticks evenly, else the monotonic clock.
 //!
-//! How long a tick is is measured once, at the start, against the monotonic clock; readers of the file have a better idea
-//! from the pair of clocks that the recorder leaves behind now and then.
+//! How long a tick is is measured once, at the start, against the monotonic clock; readers of the file have a
+//! better idea from the pair of clocks that the recorder leaves behind now and then.
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
@@ -23,8 +23,8 @@ const ONE: u64 = 1 << 32;
 #[derive(Debug)]
 pub(super) struct Ticks {
     is_tsc: AtomicBool,
-    /// Nanoseconds per tick, times 2^32, less that of the monotonic clock: all zero is that clock, and needs no room in a
-    /// library's file.
+    /// Nanoseconds per tick, times 2^32, less that of the monotonic clock: all zero is that clock, and needs
+    /// no room in a library's file.
     tick: AtomicU64,
     /// What it takes to read the clock, ticks.
     reading: AtomicU64,
@@ -123,7 +123,8 @@ fn pair() -> (u64, u64) {
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn counter() -> u64 {
-    // SAFETY: every x86-64 has it; a program that forbids it to itself (`PR_SET_TSC`) does so later than this.
+    // SAFETY: every x86-64 has it; a program that forbids it to itself (`PR_SET_TSC`) does so later than
+    // this.
     unsafe { core::arch::x86_64::_rdtsc() }
 }
 

@@ -1,8 +1,8 @@
 //! Condition variables: the wait for a signal, apart from the wait to get the mutex back.
 //!
-//! From outside it cannot be seen where one ends and the other begins; but the signaller knows when it signalled. A wait
-//! that ended at its deadline has waited for a signal until then. What comes after either is the way back, the wake-up
-//! included.
+//! From outside it cannot be seen where one ends and the other begins; but the signaller knows when it
+//! signalled. A wait that ended at its deadline has waited for a signal until then. What comes after either
+//! is the way back, the wake-up included.
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -27,8 +27,8 @@ pub struct SignalWait {
 }
 
 impl Recorder {
-    /// The thread is about to wait for a signal; the role of the call is [`Role::Signal`]. `mutex`: one that may be noted
-    /// still, and which it lets go before it sleeps.
+    /// The thread is about to wait for a signal; the role of the call is [`Role::Signal`]. `mutex`: one that
+    /// may be noted still, and which it lets go before it sleeps.
     pub fn begin_signal_wait(
         &self,
         own: &ThreadState,
@@ -102,7 +102,8 @@ impl Recorder {
         self.queue(call.address, -1);
     }
 
-    /// The thread is about to signal. Called only if a thread has waited (it is hot), or everything is counted.
+    /// The thread is about to signal. Called only if a thread has waited (it is hot), or everything is
+    /// counted.
     pub fn signal(&self, own: &ThreadState, call: &Call) {
         if let Some(shared) = self.shared.get() {
             shared.slot(call.address).signal.store(self.ticks.now(), Relaxed);

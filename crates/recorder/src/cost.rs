@@ -1,8 +1,9 @@
 //! What recording costs a thread: measured.
 //!
-//! Of the recorder's calls one in [`TIMED`], by lot, reads the clock at its beginning and its end; what it took counts
-//! [`TIMED`] times. What is rare and long (unwinding, new records) is always timed. The sums are in the thread's table
-//! ([`Cost`](crate::format::Cost)). What a record takes decides how many there may be ([`Governor`](super::governor::Governor)).
+//! Of the recorder's calls one in [`TIMED`], by lot, reads the clock at its beginning and its end; what it
+//! took counts [`TIMED`] times. What is rare and long (unwinding, new records) is always timed. The sums are
+//! in the thread's table ([`Cost`](crate::format::Cost)). What a record takes decides how many there may be
+//! ([`Governor`](super::governor::Governor)).
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -16,8 +17,8 @@ const TIMED: u64 = 16;
 
 /// What is rare takes no longer, ns, if its thread has a CPU.
 const LONGEST: u64 = 1_000_000;
-/// Nor does a call without what is rare, which takes 0.1 to 2 µs, page faults of its table included: of a longer one the rest is
-/// time without a CPU, and would count [`TIMED`] times.
+/// Nor does a call without what is rare, which takes 0.1 to 2 µs, page faults of its table included: of a
+/// longer one the rest is time without a CPU, and would count [`TIMED`] times.
 const LONGEST_CALL: u64 = 20_000;
 
 /// A call that may be timed.
@@ -36,8 +37,8 @@ impl Meter {
 }
 
 impl Recorder {
-    /// Whether the calling thread leaves out this acquisition of the hot lock at `address`. Not if it has noted that it holds
-    /// it: then it is one more of those, which may count nothing.
+    /// Whether the calling thread leaves out this acquisition of the hot lock at `address`. Not if it has
+    /// noted that it holds it: then it is one more of those, which may count nothing.
     #[inline(always)]
     pub fn leaves_out(&self, address: usize) -> bool {
         let here = here();
@@ -65,7 +66,8 @@ impl Recorder {
         }
     }
 
-    /// The acquisition that the calling thread [has asked for](Recorder::leaves_out) is none: the lock was not free.
+    /// The acquisition that the calling thread [has asked for](Recorder::leaves_out) is none: the lock was
+    /// not free.
     #[inline(always)]
     pub fn was_not_free(&self, was_drawn: bool) {
         // SAFETY: null, or memory that is never given back.
@@ -85,15 +87,15 @@ impl Recorder {
         }
     }
 
-    /// Whether the lock at `address` counts as free for those that wait for it. To be asked before it is had: a look at what others
-    /// write would prolong the hold.
+    /// Whether the lock at `address` counts as free for those that wait for it. To be asked before it is had:
+    /// a look at what others write would prolong the hold.
     #[inline(always)]
     pub fn is_awaited_and_free(&self, address: usize) -> bool {
         self.shared.get().is_some_and(|shared| shared.slot(address).is_free.load(Relaxed) != 0)
     }
 
-    /// Such a lock was had by the calling thread, which leaves that out. For others it stays free: they learn of this hold if the
-    /// thread releases it to them ([`super::hand_off`]).
+    /// Such a lock was had by the calling thread, which leaves that out. For others it stays free: they learn
+    /// of this hold if the thread releases it to them ([`super::hand_off`]).
     #[cold]
     #[inline(never)]
     pub fn barged(&self, address: usize) {
@@ -103,9 +105,10 @@ impl Recorder {
         }
     }
 
-    /// Whether a release of the lock at `address` is not looked at: the thread leaves out acquisitions, and has none noted, and
-    /// no thread sleeps until that release. `owner`: the thread that has the lock, if that can be told; `is_awaited` tells the
-    /// calling thread, of which it gets the id, whether there is such a sleeper, if that can be told.
+    /// Whether a release of the lock at `address` is not looked at: the thread leaves out acquisitions, and
+    /// has none noted, and no thread sleeps until that release. `owner`: the thread that has the lock, if
+    /// that can be told; `is_awaited` tells the calling thread, of which it gets the id, whether there is
+    /// such a sleeper, if that can be told.
     #[inline(always)]
     pub fn leaves_out_release(
         &self,
@@ -183,8 +186,8 @@ impl Recorder {
         result
     }
 
-    /// What is rare took so many ticks, and cost so many, as far as is known. Nothing takes longer than [`LONGEST`]: the thread
-    /// had no CPU meanwhile, and would have waited.
+    /// What is rare took so many ticks, and cost so many, as far as is known. Nothing takes longer than
+    /// [`LONGEST`]: the thread had no CPU meanwhile, and would have waited.
     pub(crate) fn note_rare(&self, own: &ThreadState, took: u64, cost: u64) {
         let longest = self.ticks.ticks(LONGEST);
         let sums = &own.table().cost;

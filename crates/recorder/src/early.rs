@@ -1,7 +1,9 @@
-//! Locks that are created before there is a recording: the stacks that create them are kept in memory, until one begins.
+//! Locks that are created before there is a recording: the stacks that create them are kept in memory, until
+//! one begins.
 //!
-//! A process that begins when it first waits would otherwise not know what made its locks, which is what most of them are
-//! called by. A slot belongs to an address by its hash; a later lock takes the place of an earlier one.
+//! A process that begins when it first waits would otherwise not know what made its locks, which is what most
+//! of them are called by. A slot belongs to an address by its hash; a later lock takes the place of an
+//! earlier one.
 //!
 //! | op                           | order            | pairs with | because                                     |
 //! |------------------------------|------------------|------------|---------------------------------------------|
@@ -99,7 +101,8 @@ impl Recorder {
                 let trace = self.unwinder.capture(site, bounds, id, self);
                 noted.store(0, Relaxed);
                 fence(Release); // a reader that sees the new stack sees that the address is another
-                                // SAFETY: this thread is the only writer; a reader looks at the address again.
+                                // SAFETY: this thread is the only writer; a reader looks at the address
+                                // again.
                 unsafe { slot.trace.get().write_volatile(trace) };
                 noted.store(address, Release);
                 slot.writer.store(0, Release);
@@ -124,8 +127,8 @@ impl Recorder {
             if address == 0 {
                 continue;
             }
-            // SAFETY: written whole before its address was; if it is being written again, the copy is not used. All bits that
-            // a writer leaves are those of a trace.
+            // SAFETY: written whole before its address was; if it is being written again, the copy is not
+            // used. All bits that a writer leaves are those of a trace.
             let trace = unsafe { slot.trace.get().read_volatile() };
             fence(Acquire);
             if noted.load(Relaxed) != address {

@@ -1,7 +1,7 @@
 //! A table of a thread: its entries in the file.
 //!
-//! They lie in segments of the file, which are claimed one after the other; the thread's [`Index`](super::index::Index) finds
-//! them.
+//! They lie in segments of the file, which are claimed one after the other; the thread's
+//! [`Index`](super::index::Index) finds them.
 
 use core::mem::size_of;
 use core::ptr;

@@ -1,14 +1,16 @@
 //! The file: created, mapped, and made larger piece by piece ([`Piece`]).
 //!
-//! It is mapped as long as it may become, but not accessible: a program that locks its memory (`mlockall`) locks only what is
-//! used. Before a record is touched, its pages are made accessible and writable (`MADV_POPULATE_WRITE`), or their
-//! room on the disk is taken (`fallocate`) on kernels that cannot do that: a disk without room is then a number in
-//! `dropped`, and never a signal in the program. With the former no descriptor stays open, which a daemon that closes all
-//! of them would close; with the latter the descriptor is known by its file, and not used when it is another's.
+//! It is mapped as long as it may become, but not accessible: a program that locks its memory (`mlockall`)
+//! locks only what is used. Before a record is touched, its pages are made accessible and writable
+//! (`MADV_POPULATE_WRITE`), or their room on the disk is taken (`fallocate`) on kernels that cannot do that:
+//! a disk without room is then a number in `dropped`, and never a signal in the program. With the former no
+//! descriptor stays open, which a daemon that closes all of them would close; with the latter the descriptor
+//! is known by its file, and not used when it is another's.
 //!
-//! The end of the process cuts the file off behind its last piece ([`File::close`]), and the command does if the process
-//! could not. Other threads may be recording still: so no piece is added from then on (`CLOSED`), and those that there are
-//! stay. Should a process whose end was wrongly assumed go on, what it has to add is counted as dropped.
+//! The end of the process cuts the file off behind its last piece ([`File::close`]), and the command does if
+//! the process could not. Other threads may be recording still: so no piece is added from then on (`CLOSED`),
+//! and those that there are stay. Should a process whose end was wrongly assumed go on, what it has to add is
+//! counted as dropped.
 //!
 //! | op                               | order   | pairs with | because                                            |
 //! |----------------------------------|---------|------------|----------------------------------------------------|
@@ -241,8 +243,8 @@ impl File {
         Some((number, self.at(id, number)))
     }
 
-    /// Copies text to the end of a region, and leaves so many zeros behind it; where it starts there. `None` if there is no room
-    /// for all of it.
+    /// Copies text to the end of a region, and leaves so many zeros behind it; where it starts there. `None`
+    /// if there is no room for all of it.
     pub(crate) fn append(&self, id: RegionId, text: &[u8], zeros: u32) -> Option<u32> {
         let number = self.claim_many(id, u32::try_from(text.len()).ok()?.checked_add(zeros)?)?;
         let mut at = number;

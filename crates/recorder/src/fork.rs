@@ -1,11 +1,13 @@
 //! Whether this process records: not yet, now, or not at all; and what a fork makes of that.
 //!
-//! The file is the parent's, and so is all that is noted. A child begins a recording of its own once it has something to record
-//! ([`Recorder::begin`]): for most there never is, and their fork should cost what it costs without a recorder. So the
-//! handler of `pthread_atfork` does no more than to say that the child may begin ([`Recorder::forked`]).
+//! The file is the parent's, and so is all that is noted. A child begins a recording of its own once it has
+//! something to record ([`Recorder::begin`]): for most there never is, and their fork should cost what it
+//! costs without a recorder. So the handler of `pthread_atfork` does no more than to say that the child may
+//! begin ([`Recorder::forked`]).
 //!
-//! It runs after handlers of others, and not at all after `_Fork` or a bare `clone`. So the state is a word in a page that the
-//! kernel empties in a child (`MADV_WIPEONFORK`, Linux 4.14): nothing is recorded without it.
+//! It runs after handlers of others, and not at all after `_Fork` or a bare `clone`. So the state is a word
+//! in a page that the kernel empties in a child (`MADV_WIPEONFORK`, Linux 4.14): nothing is recorded without
+//! it.
 //!
 //! | state       | set by                                                | next                                           |
 //! |-------------|-------------------------------------------------------|------------------------------------------------|
@@ -115,10 +117,11 @@ impl Recorder {
 
     /// In a forked child, whose only thread this is: nothing is recorded until [`Recorder::begin`].
     ///
-    /// `false` if the fork came from a signal handler that has interrupted the recorder: it will go on when that returns, with
-    /// the parent's memory, which is left as it is. There must be no start then.
+    /// `false` if the fork came from a signal handler that has interrupted the recorder: it will go on when
+    /// that returns, with the parent's memory, which is left as it is. There must be no start then.
     ///
-    /// Each page that this writes costs the fork a copy: it is the state's, and that of the thread's own memory.
+    /// Each page that this writes costs the fork a copy: it is the state's, and that of the thread's own
+    /// memory.
     pub fn forked(&self) -> bool {
         let here = here();
         if here.refused.get() != 0 {
@@ -159,8 +162,8 @@ impl Recorder {
         Detail::of(self.detail.load(Relaxed))
     }
 
-    /// Begins a recording, if there is none and there may be one; `Ok` if there is one now. The calling thread is about to
-    /// wait for a lock, or, with `settings.is_idle`, has something else to record.
+    /// Begins a recording, if there is none and there may be one; `Ok` if there is one now. The calling
+    /// thread is about to wait for a lock, or, with `settings.is_idle`, has something else to record.
     ///
     /// Another thread that begins is waited for, a while.
     #[cold]

@@ -1,13 +1,14 @@
 //! What recording costs a thread, kept within a bound. How that is measured is in [`super::cost`].
 //!
-//! With the detail `Contended`, a thread records all acquisitions of hot locks, and all waits, as long as they take
-//! less than a share of its time without these waits ([`SHARE`]). Where they come faster it records some of them, by lot, each
-//! with the same chance 1 : *every*; such a record has the weight *every*. How many there must be is decided anew every
-//! [`WINDOW`] records.
+//! With the detail `Contended`, a thread records all acquisitions of hot locks, and all waits, as long as
+//! they take less than a share of its time without these waits ([`SHARE`]). Where they come faster it records
+//! some of them, by lot, each with the same chance 1 : *every*; such a record has the weight *every*. How
+//! many there must be is decided anew every [`WINDOW`] records.
 //!
-//! A wait that is left out is still noted for readers while it lasts. If it was [long](LONG), the chance is that of its
-//! length, up to 1 for *every* times that length, and the weight is one by that: few long waits fit into a thread's time, and
-//! they are most of it. A chance in proportion to what is to be added up gives the narrowest interval.
+//! A wait that is left out is still noted for readers while it lasts. If it was [long](LONG), the chance is
+//! that of its length, up to 1 for *every* times that length, and the weight is one by that: few long waits
+//! fit into a thread's time, and they are most of it. A chance in proportion to what is to be added up gives
+//! the narrowest interval.
 
 use core::cell::Cell;
 
@@ -90,7 +91,8 @@ impl Governor {
         gaps.every() > 1 && !gaps.is_sample()
     }
 
-    /// Whether the next acquisition is left out. One that `is_noted` all the same counts nothing then: all have the same chance.
+    /// Whether the next acquisition is left out. One that `is_noted` all the same counts nothing then: all
+    /// have the same chance.
     #[inline(always)]
     pub(crate) fn leaves_out_acquisition(&self, is_noted: impl FnOnce() -> bool) -> bool {
         let is_left_out =
@@ -110,8 +112,8 @@ impl Governor {
         }
     }
 
-    /// The acquisition that [was asked for](Governor::leaves_out_acquisition) is none, since the lock is not free: only
-    /// acquisitions count, so that what takes longer because it was drawn has the same chance.
+    /// The acquisition that [was asked for](Governor::leaves_out_acquisition) is none, since the lock is not
+    /// free: only acquisitions count, so that what takes longer because it was drawn has the same chance.
     pub(crate) fn was_not_free(&self, was_drawn: bool) {
         if !was_drawn {
             self.give_back(1);
@@ -155,8 +157,8 @@ impl Governor {
         lot
     }
 
-    /// The weight of a wait of so many ns, [`LONG`] at least; none if it is left out. `is_drawn`: it was drawn before its length
-    /// was known.
+    /// The weight of a wait of so many ns, [`LONG`] at least; none if it is left out. `is_drawn`: it was
+    /// drawn before its length was known.
     pub(crate) fn weight_of_long(&self, ns: u64, is_drawn: bool) -> Option<u32> {
         let every = self.weight(Bounded::Waits);
         if every == 1 {
@@ -179,8 +181,8 @@ impl Governor {
         self.records.get() >= WINDOW
     }
 
-    /// A part of a record took so many ticks; `ticks_of` tells how many ticks so many ns are. A record has two to three such
-    /// parts; an interrupted one is no example.
+    /// A part of a record took so many ticks; `ticks_of` tells how many ticks so many ns are. A record has
+    /// two to three such parts; an interrupted one is no example.
     pub(crate) fn took(&self, which: Bounded, took: u64, ticks_of: impl FnOnce(u64) -> u64) {
         let takes = &self.kind(which).takes;
         let before = if takes.get() == 0 { ticks_of(FIRST_GUESS[which as usize]) } else { takes.get() };

@@ -1,4 +1,5 @@
-//! Between two owners of a lock that is waited for: when it was released and by which holder, and for how long it was free.
+//! Between two owners of a lock that is waited for: when it was released and by which holder, and for how
+//! long it was free.
 //!
 //! ```text
 //!  a holds      │ free        │ b holds            │ free      │ the waiter has it
@@ -6,17 +7,18 @@
 //!           release       acquisition          release     acquisition
 //! ```
 //!
-//! The slot of a lock has, in ticks: `ended`, the latest release that saw waiters (its lowest bit: a reader's); `is_free`, no
-//! thread has been seen to take the lock since; `free`, for how long it was free before. So a waiter knows the sum at two points
-//! in time, when it begins to wait and when it has the lock, and their difference is the part of its wait that no holder
-//! explains. A release without waiters writes none of it; nor does an acquisition that is left out ([`super::cost`]), by a thread
-//! that is faster than the next owner: that thread keeps the time for itself until it releases the lock to waiters; until then, or
-//! until their turn, the lock counts as free.
+//! The slot of a lock has, in ticks: `ended`, the latest release that saw waiters (its lowest bit: a
+//! reader's); `is_free`, no thread has been seen to take the lock since; `free`, for how long it was free
+//! before. So a waiter knows the sum at two points in time, when it begins to wait and when it has the lock,
+//! and their difference is the part of its wait that no holder explains. A release without waiters writes
+//! none of it; nor does an acquisition that is left out ([`super::cost`]), by a thread that is faster than
+//! the next owner: that thread keeps the time for itself until it releases the lock to waiters; until then,
+//! or until their turn, the lock counts as free.
 //!
-//! Several readers hold a lock at once, and a reader that releases it may leave others behind. So a reader that comes after a
-//! reader finds a lock that was not free; and a writer waits for the reader that leaves last. A reader waits for a writer,
-//! whatever other readers, that were faster, do after it: so the latest release by a writer has a place of its own, and is
-//! there before the lock is free.
+//! Several readers hold a lock at once, and a reader that releases it may leave others behind. So a reader
+//! that comes after a reader finds a lock that was not free; and a writer waits for the reader that leaves
+//! last. A reader waits for a writer, whatever other readers, that were faster, do after it: so the latest
+//! release by a writer has a place of its own, and is there before the lock is free.
 //!
 //! Which holders a wait had is in [`super::parts`].
 
@@ -48,13 +50,15 @@ impl Split {
     pub(super) const UNKNOWN: Self = Self { free: 0, ended: 0, is_known: false };
 }
 
-/// Whether a lock that was released is free for a thread that wants it in `role`: of several readers others may have it still.
+/// Whether a lock that was released is free for a thread that wants it in `role`: of several readers others
+/// may have it still.
 fn is_free_for(role: Role, ended: u64) -> bool {
     role == Role::Write || ended & READER == 0
 }
 
 impl Slot {
-    /// For how long the lock was free until `now`, ticks, from any point in time on; for a thread that wants it in `role`.
+    /// For how long the lock was free until `now`, ticks, from any point in time on; for a thread that wants
+    /// it in `role`.
     pub(super) fn free_until(&self, role: Role, now: u64) -> u64 {
         let (free, ended) = (self.free.load(Relaxed), self.ended.load(Relaxed));
         if self.is_free.load(Relaxed) == 0 || !is_free_for(role, ended) {
@@ -97,8 +101,8 @@ impl Slot {
 }
 
 impl Recorder {
-    /// A wait for the lock at `address` ends: how it was split, and the holder that released the lock last, as in [`Waited`].
-    /// `free`: from [`Slot::wait_begins`].
+    /// A wait for the lock at `address` ends: how it was split, and the holder that released the lock last,
+    /// as in [`Waited`]. `free`: from [`Slot::wait_begins`].
     pub(super) fn split(
         &self,
         (address, role): (usize, Role),
@@ -126,9 +130,9 @@ impl Recorder {
         }
     }
 
-    /// The thread is about to release a lock that threads have waited for, and perhaps do now. The role of the call: how it has
-    /// it, if it has not noted that; `is_shared`: it is a read-write lock; `is_awaited`: a thread sleeps until this release, as
-    /// one may whose wait is left out.
+    /// The thread is about to release a lock that threads have waited for, and perhaps do now. The role of
+    /// the call: how it has it, if it has not noted that; `is_shared`: it is a read-write lock; `is_awaited`:
+    /// a thread sleeps until this release, as one may whose wait is left out.
     #[inline(always)]
     pub fn hand_off(
         &self,
@@ -154,9 +158,11 @@ impl Recorder {
     ) -> HandOff {
         let (role, holder, end) = match releasing {
             Releasing::Last(release) => (release.role(), release.holder(own), release.end()),
-            // There is no lock that others want meanwhile, and no record of it by which a thread's releases are found.
+            // There is no lock that others want meanwhile, and no record of it by which a thread's releases
+            // are found.
             _ if call.role == Role::Wake => (call.role, HolderId::ReleasedAt(self.stack(own, call.site)), 0),
-            // Nothing is unwound while others want the lock: a stack that is new is looked up after the release.
+            // Nothing is unwound while others want the lock: a stack that is new is looked up after the
+            // release.
             _ => {
                 let stack = self.known_stack(own, call.site);
                 let holder = stack.map_or(HolderId::Table(own.number()), HolderId::ReleasedAt);

@@ -6,8 +6,8 @@
 //! acquired_at_once ────────────────────────────────────────────┴─ release ─ released  written after the release
 //! ```
 //!
-//! A thread that has a lock only reads the clock and notes in its own memory what it knows; the tables are written when it has
-//! let the lock go. What comes before is in [`super::wait`].
+//! A thread that has a lock only reads the clock and notes in its own memory what it knows; the tables are
+//! written when it has let the lock go. What comes before is in [`super::wait`].
 
 use core::ptr;
 use core::sync::atomic::Ordering::Relaxed;
@@ -37,7 +37,8 @@ pub struct Prepared(Option<Facts>);
 
 /// See [`Releasing`].
 pub struct Release {
-    /// Where it is noted, until after the release: others may have read it, and it would have to be fetched before.
+    /// Where it is noted, until after the release: others may have read it, and it would have to be fetched
+    /// before.
     at: usize,
     role: Role,
     /// Ticks; 0: it is not measured.
@@ -124,7 +125,8 @@ impl Recorder {
         self.recorded(own, Bounded::Acquisitions);
     }
 
-    /// If threads wait for the lock, this one was faster: how long it holds it is measured then, in a sample by chance only.
+    /// If threads wait for the lock, this one was faster: how long it holds it is measured then, in a sample
+    /// by chance only.
     #[inline(always)]
     fn taken_before_waiters(&self, call: &Call, facts: &mut Facts) {
         let Some(shared) = self.shared.get() else { return };
@@ -140,9 +142,9 @@ impl Recorder {
         }
     }
 
-    /// As [`Recorder::count_or_sample`] for a lock that is not hot, if that is no more than to count one that this thread
-    /// knows, and the next sample is not due; whether it was. Each of the two numbers changes in one instruction, so a signal
-    /// handler does no harm.
+    /// As [`Recorder::count_or_sample`] for a lock that is not hot, if that is no more than to count one that
+    /// this thread knows, and the next sample is not due; whether it was. Each of the two numbers changes in
+    /// one instruction, so a signal handler does no harm.
     #[inline(always)]
     pub fn count(&self, address: usize, role: Role) -> bool {
         let here = here();
@@ -229,7 +231,8 @@ impl Recorder {
     #[inline(always)]
     pub fn released(&self, own: &ThreadState, release: &Release, hand_off: Option<(usize, HandOff)>) {
         let facts = own.at(release.at).facts.get();
-        // A look at what others write takes as long as all of this, and of a short hold there is little to be wrong.
+        // A look at what others write takes as long as all of this, and of a short hold there is little to be
+        // wrong.
         let held_for = release.end.saturating_sub(release.since);
         let is_short = release.end != 0 && self.ticks.ns(held_for) < LONG;
         let is_true = is_short || !own.is_gone(release.at);
@@ -248,8 +251,8 @@ impl Recorder {
         }
     }
 
-    /// It has let a lock go that others may wait for, and that it had was not noted: what others have found out about its
-    /// holder is not true any more.
+    /// It has let a lock go that others may wait for, and that it had was not noted: what others have found
+    /// out about its holder is not true any more.
     pub fn released_unseen(&self, own: &ThreadState) {
         own.table().unseen_release.store(self.ticks.now(), Relaxed);
     }

@@ -12,8 +12,9 @@ use crate::format::{HolderId, RegionId, NONE};
 const LOOKED_AT: u32 = 128;
 
 impl Recorder {
-    /// The holder of the lock that is called for, as [`HolderId`] has it, and the number of its table if it has noted that it
-    /// is; else [`NONE`]s. `owner`: the thread that has the lock, 0 if it is free just now; none if that cannot be told.
+    /// The holder of the lock that is called for, as [`HolderId`] has it, and the number of its table if it
+    /// has noted that it is; else [`NONE`]s. `owner`: the thread that has the lock, 0 if it is free just now;
+    /// none if that cannot be told.
     pub(super) fn noted_holder(&self, own: &ThreadState, call: &Call, owner: Option<u32>) -> (u32, u32) {
         const NO_HOLDER: (u32, u32) = (NONE, NONE);
         let address = call.address;
@@ -51,8 +52,8 @@ impl Recorder {
         if is_its(&number) {
             return Some(number);
         }
-        // The slot is that of a thread whose id is equal but for a multiple of the slots: what waits for whom is known of the
-        // one that is looked for.
+        // The slot is that of a thread whose id is equal but for a multiple of the slots: what waits for whom
+        // is known of the one that is looked for.
         let count = header.regions[RegionId::Threads as usize].used.load(Relaxed);
         let number = (0..count.min(LOOKED_AT)).find(is_its)?;
         slot.store((number + 1) as u16, Relaxed);
@@ -65,8 +66,8 @@ impl Recorder {
         unsafe { self.shared.get()?.owners.get(number as usize)?.load(Acquire).as_ref() }
     }
 
-    /// This thread has a lock for itself: the noted holder does not hold it (any more). Another thread has released it on its
-    /// behalf, or the holder has ended with it, or the release was not seen.
+    /// This thread has a lock for itself: the noted holder does not hold it (any more). Another thread has
+    /// released it on its behalf, or the holder has ended with it, or the release was not seen.
     pub(super) fn drop_stale_note(&self, own: &ThreadState, address: usize, table: u32) {
         if let Some(other) = self.own_of(table).filter(|other| !ptr::eq(*other, own)) {
             other.forget_stale(address, false);
@@ -83,8 +84,8 @@ impl Recorder {
         }
     }
 
-    /// This thread has released the lock at `address`, which a reader had, without having noted it: it may have done so for
-    /// any that has.
+    /// This thread has released the lock at `address`, which a reader had, without having noted it: it may
+    /// have done so for any that has.
     pub fn let_go_for_readers(&self, own: &ThreadState, address: usize) {
         let Some(header) = self.file.header() else { return };
         let count = header.regions[RegionId::Threads as usize].used.load(Relaxed);

@@ -1,4 +1,5 @@
-//! What finds a thread's entries by what they are about: memory of the thread's own, open addressing, which doubles.
+//! What finds a thread's entries by what they are about: memory of the thread's own, open addressing, which
+//! doubles.
 
 use core::cell::Cell;
 use core::mem::size_of;
@@ -11,13 +12,14 @@ use crate::format::{Head, Role, Segment};
 /// Slots of a new index.
 const FEW: usize = 256;
 
-/// What an entry is about, in one number that is not 0: a kind has 2 bits, a role 3, a lock 19, and stacks 20 each, of
-/// which the highest is for [`NONE`](crate::format::NONE).
+/// What an entry is about, in one number that is not 0: a kind has 2 bits, a role 3, a lock 19, and stacks 20
+/// each, of which the highest is for [`NONE`](crate::format::NONE).
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Key(u64);
 
 impl Key {
-    /// Two bits are enough for five kinds: the fourth is 0 there and the fifth 1 as the first, whose `second` is 0; theirs never is.
+    /// Two bits are enough for five kinds: the fourth is 0 there and the fifth 1 as the first, whose `second`
+    /// is 0; theirs never is.
     pub(crate) fn new(kind: u32, role: Role, lock: u32, first: u32, second: u32) -> Self {
         let part = |number: u32| u64::from(number & 0xF_FFFF);
         let head = u64::from(kind & 3) | u64::from(role as u32) << 2;

@@ -1,8 +1,8 @@
 //! The recorder: writes a profile of locks, inside the program; and its file.
 //!
-//! The profiled program maps a file and counts in it; so a program that is killed leaves what it had, and another process can
-//! look while it runs. Each thread writes to tables of its own, never near a lock; nothing is shared but what is written
-//! once. No std, no allocation.
+//! The profiled program maps a file and counts in it; so a program that is killed leaves what it had, and
+//! another process can look while it runs. Each thread writes to tables of its own, never near a lock;
+//! nothing is shared but what is written once. No std, no allocation.
 //!
 //! | module       | what it has                                                                      |
 //! |--------------|----------------------------------------------------------------------------------|
@@ -40,11 +40,13 @@
 //!
 //! # Rules
 //!
-//! 1. Nothing is written near a lock, and a thread that does not wait writes nothing shared (`shared_tables`).
+//! 1. Nothing is written near a lock, and a thread that does not wait writes nothing shared
+//!    (`shared_tables`).
 //! 2. Nothing is written down while a lock is held that could be written after (`hold`).
-//! 3. No allocation but by the kernel, no `errno`, no lock that the program has. Only [`Recorder::prepare`] allocates.
-//! 4. A call that finds the recorder at work in its own thread (a signal handler; the unwinder's own lock) is not recorded
-//!    but counted ([`Recorder::enter`]).
+//! 3. No allocation but by the kernel, no `errno`, no lock that the program has. Only [`Recorder::prepare`]
+//!    allocates.
+//! 4. A call that finds the recorder at work in its own thread (a signal handler; the unwinder's own lock) is
+//!    not recorded but counted ([`Recorder::enter`]).
 //! 5. What does not fit is counted, and never a failure of the program.
 //!
 //! # Orderings
@@ -160,23 +162,26 @@ const EVENTS: [(u32, Outcome); 5] = [
 ];
 
 impl Recorder {
-    /// Where the bytes are that say by hash which locks have been waited for ([`Recorder::is_hot`]), for assembly. The hash
-    /// of a lock is the upper half of the product of its address / 8 and [`Recorder::HASH_FACTOR`], 32 bits each.
+    /// Where the bytes are that say by hash which locks have been waited for ([`Recorder::is_hot`]), for
+    /// assembly. The hash of a lock is the upper half of the product of its address / 8 and
+    /// [`Recorder::HASH_FACTOR`], 32 bits each.
     pub const HOT_AT: usize = core::mem::offset_of!(Recorder, hot);
     /// See [`Recorder::HOT_AT`].
     pub const HASH_FACTOR: u32 = hash::FACTOR;
-    /// Where the pointer is to the slots of locks, of [`Recorder::SLOT_BYTES`] each, by hash; null while there are none.
+    /// Where the pointer is to the slots of locks, of [`Recorder::SLOT_BYTES`] each, by hash; null while
+    /// there are none.
     pub const SLOTS_AT: usize = core::mem::offset_of!(Recorder, shared);
     /// See [`Recorder::SLOTS_AT`].
     pub const SLOT_BYTES: usize = size_of::<shared_tables::Slot>();
     /// Where the byte of the first slot is, from that pointer on, that is not 0 while the lock counts as free
     /// ([`Recorder::is_awaited_and_free`]).
     pub const IS_FREE_AT: usize = shared_tables::SharedTables::IS_FREE_AT;
-    /// In the thread's block `spinpark_recorder_0_1_local`: so many acquisitions of contended mutexes of glibc's that are free
-    /// are left out ([`Recorder::skip_next`]): each counts down by one, and leaves the mutex at [`Recorder::PASSED_AT`]. 32 bits.
+    /// In the thread's block `spinpark_recorder_0_1_local`: so many acquisitions of contended mutexes of
+    /// glibc's that are free are left out ([`Recorder::skip_next`]): each counts down by one, and leaves the
+    /// mutex at [`Recorder::PASSED_AT`]. 32 bits.
     pub const SKIPS_AT: usize = core::mem::offset_of!(thread_state::Local, skips);
-    /// As [`Recorder::SKIPS_AT`]: the mutex whose acquisition was left out. Its release is left out, unless it is awaited, and
-    /// takes this away.
+    /// As [`Recorder::SKIPS_AT`]: the mutex whose acquisition was left out. Its release is left out, unless
+    /// it is awaited, and takes this away.
     pub const PASSED_AT: usize = core::mem::offset_of!(thread_state::Local, passed);
 
     /// One that records nothing yet.

@@ -1,10 +1,10 @@
 //! What is particular about the locks of the Rust library: they watch themselves, on their slow paths only.
 //!
-//! An acquisition that had not to wait is not seen, and so its holder is not noted. But a release with waiters is
-//! slow, and so it is known where the lock was let go: that stands in for where it was taken.
+//! An acquisition that had not to wait is not seen, and so its holder is not noted. But a release with
+//! waiters is slow, and so it is known where the lock was let go: that stands in for where it was taken.
 //!
-//! The release of a lock that was waited for is made slow, to end the hold; but a waiter that gives up may make it fast
-//! again. So a hold counts as measured only if no waiter has given up since it began.
+//! The release of a lock that was waited for is made slow, to end the hold; but a waiter that gives up may
+//! make it fast again. So a hold counts as measured only if no waiter has given up since it began.
 
 use core::sync::atomic::Ordering::{Relaxed, Release};
 
@@ -38,8 +38,8 @@ impl Recorder {
         }
     }
 
-    /// As [`Recorder::release`]; the hold is not measured if an earlier one may have ended unseen. If the lock is not noted
-    /// and has waiters, notes where it is released.
+    /// As [`Recorder::release`]; the hold is not measured if an earlier one may have ended unseen. If the
+    /// lock is not noted and has waiters, notes where it is released.
     pub fn release_seen(&self, own: &ThreadState, call: &Call) -> Releasing {
         let Some(shared) = self.shared.get() else { return Releasing::Unknown };
         let slot = shared.slot(call.address);

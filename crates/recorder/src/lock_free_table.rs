@@ -1,8 +1,10 @@
-//! A table of numbers by key, in which no thread waits for another: open addressing, changed by compare-and-swap.
+//! A table of numbers by key, in which no thread waits for another: open addressing, changed by
+//! compare-and-swap.
 //!
-//! Each slot has the number of a record, of which the caller knows the key and whether it lives; 0 is an empty slot. A lock
-//! would do as well, if its owner always ran: but when 200 threads that were just started all look for their first key, it
-//! may not for some time slices, and these threads would have to wait in a program that is only being watched.
+//! Each slot has the number of a record, of which the caller knows the key and whether it lives; 0 is an
+//! empty slot. A lock would do as well, if its owner always ran: but when 200 threads that were just started
+//! all look for their first key, it may not for some time slices, and these threads would have to wait in a
+//! program that is only being watched.
 //!
 //! # States of a slot
 //!
@@ -14,12 +16,14 @@
 //!
 //! # Invariants
 //!
-//! - **T1, at most one slot is a key's.** A thread that adds a record of a key goes along the same chain as any other, to
-//!   its first slot that is empty or that key's. A slot that is not empty never gets empty, and keeps its key: so a thread
-//!   that loses the exchange finds what the winner wrote by looking at the same slot again, and not by going on.
-//! - **T2, at most one record of a key lives.** It is the one in that slot: another takes its place only once it is retired.
-//! - **T3, one thread may retire a record while another replaces it.** The exchange names the number that was read, so a
-//!   record that another thread has put there meanwhile stays.
+//! - **T1, at most one slot is a key's.** A thread that adds a record of a key goes along the same chain as
+//!   any other, to its first slot that is empty or that key's. A slot that is not empty never gets empty, and
+//!   keeps its key: so a thread that loses the exchange finds what the winner wrote by looking at the same
+//!   slot again, and not by going on.
+//! - **T2, at most one record of a key lives.** It is the one in that slot: another takes its place only once
+//!   it is retired.
+//! - **T3, one thread may retire a record while another replaces it.** The exchange names the number that was
+//!   read, so a record that another thread has put there meanwhile stays.
 //!
 //! # Orderings
 //!
@@ -73,7 +77,8 @@ pub fn find<'a, A: AtomicU32, T>(
     None
 }
 
-/// Adds `number`, not 0, whose record is written and was in no slot before, unless its key has a living record.
+/// Adds `number`, not 0, whose record is written and was in no slot before, unless its key has a living
+/// record.
 pub fn claim<'a, A: AtomicU32, T>(
     chain: impl Iterator<Item = &'a A>,
     look: impl Fn(u32) -> Look<T>,

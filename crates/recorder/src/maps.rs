@@ -1,11 +1,11 @@
 //! Snapshots of `/proc/self/maps`: what code lay where, to look addresses up later.
 //!
-//! A snapshot is followed by a line `= START INODE BUILD-ID` for each module that was not met before, read from the module's
-//! headers in memory: whatever becomes of its file, a reader knows which build ran. The headers are read through
-//! `/proc/self/mem`, since another thread may unload the module meanwhile.
+//! A snapshot is followed by a line `= START INODE BUILD-ID` for each module that was not met before, read
+//! from the module's headers in memory: whatever becomes of its file, a reader knows which build ran. The
+//! headers are read through `/proc/self/mem`, since another thread may unload the module meanwhile.
 //!
-//! When a module is unloaded, others may come to its addresses: the next new stack takes a new snapshot, and stacks that go
-//! through the module are not used again ([`Recorder::unloaded`]).
+//! When a module is unloaded, others may come to its addresses: the next new stack takes a new snapshot, and
+//! stacks that go through the module are not used again ([`Recorder::unloaded`]).
 
 use core::cell::UnsafeCell;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -137,8 +137,8 @@ impl Recorder {
         self.shared.get().is_some_and(|shared| shared.code.has(address))
     }
 
-    /// The same after the maps were read again: for a few addresses only, since any may be junk, and not in a sandbox, which might
-    /// kill for it.
+    /// The same after the maps were read again: for a few addresses only, since any may be junk, and not in a
+    /// sandbox, which might kill for it.
     pub(super) fn is_new_code(&self, address: u64) -> bool {
         const LOOKS: u32 = 8;
         let Some(shared) = self.shared.get() else { return false };
@@ -152,8 +152,8 @@ impl Recorder {
         shared.code.has(address)
     }
 
-    /// The code before an address, if there is memory. By the calls with which build ids are read, a number of times, and not in a
-    /// sandbox, which might kill for them.
+    /// The code before an address, if there is memory. By the calls with which build ids are read, a number
+    /// of times, and not in a sandbox, which might kill for them.
     pub(super) fn code_before(&self, address: usize) -> Option<[u8; 8]> {
         const READS: u32 = 1000;
         let reads = &self.shared.get()?.code.reads;
@@ -193,8 +193,8 @@ impl Recorder {
         if file < 0 {
             return;
         }
-        // A thread that closes all descriptors it does not know may close this one, and another one may get its number: that
-        // is not ours to read from or to close.
+        // A thread that closes all descriptors it does not know may close this one, and another one may get
+        // its number: that is not ours to read from or to close.
         let identity = raw::identity(file);
         let is_ours = || identity.is_some() && raw::identity(file) == identity;
         // SAFETY: the thread that set `is_busy` is the only one that uses it.
@@ -312,7 +312,8 @@ fn number<const BYTES: usize>(bytes: &[u8], at: usize) -> Option<u64> {
     Some(bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
 }
 
-/// The build id of a module that starts at `start`: from its program headers, the notes. `read` fills what it is given.
+/// The build id of a module that starts at `start`: from its program headers, the notes. `read` fills what it
+/// is given.
 fn build_id(start: u64, buffer: &mut [u8; 4096], read: &mut dyn FnMut(u64, &mut [u8])) -> Option<BuildId> {
     const LOAD: u64 = 1;
     const NOTE: u64 = 4;
@@ -337,7 +338,8 @@ fn build_id(start: u64, buffer: &mut [u8; 4096], read: &mut dyn FnMut(u64, &mut 
     })
 }
 
-/// The build id among notes: each has the sizes of its name and its contents, its kind, and those, padded to 4 bytes.
+/// The build id among notes: each has the sizes of its name and its contents, its kind, and those, padded to
+/// 4 bytes.
 fn in_notes(notes: &[u8]) -> Option<BuildId> {
     const KIND: u64 = 3;
     let mut at = 0_usize;
@@ -359,7 +361,8 @@ fn in_notes(notes: &[u8]) -> Option<BuildId> {
 struct Pieces {
     /// From, to, offset, inode.
     numbers: [u64; 4],
-    /// 0 and 1: from and to; 2: the flags; 3: the offset; 4: the device; 5: the inode; 6: the rest of the line.
+    /// 0 and 1: from and to; 2: the flags; 3: the offset; 4: the device; 5: the inode; 6: the rest of the
+    /// line.
     part: usize,
     is_readable: bool,
     is_code: bool,
@@ -418,8 +421,8 @@ impl Line {
     }
 }
 
-/// Writes a number in a base, with `at_least` digits. A loop: a small stack, a signal handler's, has no room for a frame a
-/// digit.
+/// Writes a number in a base, with `at_least` digits. A loop: a small stack, a signal handler's, has no room
+/// for a frame a digit.
 pub(super) fn put_digits(number: u64, base: u64, at_least: u32, put: &mut dyn FnMut(&[u8])) {
     let mut count = at_least.max(1);
     while base.checked_pow(count).is_some_and(|limit| number >= limit) {

@@ -1,9 +1,9 @@
 //! The holders of a wait: each thread that had the lock meanwhile has its part of it.
 //!
-//! A thread that releases a lock which others wait for remembers that for them: when, which holder, and for how long it had the lock. A
-//! short hold is remembered after the release. For a long one that would often be too late, since threads that wake up take the
-//! CPU of the one that woke them; and beside its length it is nothing. A waiter looks at what is remembered after it has released
-//! the lock in turn.
+//! A thread that releases a lock which others wait for remembers that for them: when, which holder, and for
+//! how long it had the lock. A short hold is remembered after the release. For a long one that would often be
+//! too late, since threads that wake up take the CPU of the one that woke them; and beside its length it is
+//! nothing. A waiter looks at what is remembered after it has released the lock in turn.
 //!
 //! ```text
 //!       │ a          free │ b      free │ c             free │
@@ -11,10 +11,11 @@
 //!     start    release a      release b        release c    end     a: held; b, c: held and free before; c: free at the end
 //! ```
 //!
-//! What is not remembered is the part of the wait in which the lock was neither held by one of these nor free. If a ring of
-//! [`releases`](super::releases) has no place for all of its level, that is its holders', by how long they had it, as those
-//! that are remembered are any of them. Otherwise threads did not remember it that release the lock too often
-//! ([`EVERY`](super::hand_off)): then it is the next holder's, as far as it lies before its hold.
+//! What is not remembered is the part of the wait in which the lock was neither held by one of these nor
+//! free. If a ring of [`releases`](super::releases) has no place for all of its level, that is its holders',
+//! by how long they had it, as those that are remembered are any of them. Otherwise threads did not remember
+//! it that release the lock too often ([`EVERY`](super::hand_off)): then it is the next holder's, as far as
+//! it lies before its hold.
 //!
 //! Of readers, the one that leaves last blocks a writer: one reader after the other is one hold of that one.
 
@@ -84,7 +85,8 @@ struct Whole {
     first: Option<u32>,
 }
 
-/// Divides a wait; `pasts`: the releases in it, the latest first; `more`: see [`Rings::since`](super::releases::Rings::since).
+/// Divides a wait; `pasts`: the releases in it, the latest first; `more`: see
+/// [`Rings::since`](super::releases::Rings::since).
 fn divide(whole: &Whole, pasts: &[Past], more: u32, parts: &mut Parts) {
     let end = whole.ended.at();
     let tail = (whole.end - end).min(whole.free);
@@ -146,7 +148,8 @@ fn divide(whole: &Whole, pasts: &[Past], more: u32, parts: &mut Parts) {
 }
 
 impl Recorder {
-    /// The parts of a wait by holder, into `parts`, which has none. Called, so that its stack is given back before the caller goes on.
+    /// The parts of a wait by holder, into `parts`, which has none. Called, so that its stack is given back
+    /// before the caller goes on.
     #[inline(never)]
     pub(super) fn parts(&self, facts: &Facts, waited: &Waited, parts: &mut Parts) {
         let first = waited.holder;

@@ -1,13 +1,16 @@
-//! Locks by address. An object that is destroyed, or created again at the same address, is another lock from then on.
+//! Locks by address. An object that is destroyed, or created again at the same address, is another lock from
+//! then on.
 //!
-//! The table is one of [`crate::lock_free_table`]: no thread waits here for one that does not run. It cannot get full
-//! before the file has no room for records, of which there are half as many as slots, and each slot had one of its own.
+//! The table is one of [`crate::lock_free_table`]: no thread waits here for one that does not run. It cannot
+//! get full before the file has no room for records, of which there are half as many as slots, and each slot
+//! had one of its own.
 //!
 //! What an object is found by, its *key*, is its address. Where each stack that waits has a record of its own
 //! ([`Kind::is_by_stack`]), the number of the stack stands above it.
 //!
-//! A record gets its kind, by which readers of the file see it, when it is in the table: from the thread that put it there,
-//! or from one that finds it earlier. Where another thread was faster it is no lock, and this thread's next one.
+//! A record gets its kind, by which readers of the file see it, when it is in the table: from the thread that
+//! put it there, or from one that finds it earlier. Where another thread was faster it is no lock, and this
+//! thread's next one.
 
 use core::ptr;
 use core::sync::atomic::AtomicU32;
@@ -104,8 +107,8 @@ impl Recorder {
         lock_free_table::find(chain(self.shared.get()?, address), |found| self.look(found, address))
     }
 
-    /// The living lock of a kind with this key, met now or before; `None` if there is no room. One of another kind that was
-    /// there is gone: its memory was used again without a destruction.
+    /// The living lock of a kind with this key, met now or before; `None` if there is no room. One of another
+    /// kind that was there is gone: its memory was used again without a destruction.
     pub(crate) fn meet(
         &self,
         own: &ThreadState,
@@ -147,7 +150,8 @@ impl Recorder {
         }
     }
 
-    /// Whether half of the room is used: the rest is for locks, since objects of which each stack has a record are not seen to go.
+    /// Whether half of the room is used: the rest is for locks, since objects of which each stack has a
+    /// record are not seen to go.
     fn has_many_locks(&self) -> bool {
         let region = self.file.header().map(|header| &header.regions[RegionId::Locks as usize]);
         region.is_some_and(|region| region.used.load(Relaxed) >= region.capacity / 2)
@@ -256,8 +260,8 @@ mod tests {
         recorder
     }
 
-    /// Threads that meet the same locks at once, and destroy them: all threads that meet one have the same number (T1, T2), and
-    /// none is sent away.
+    /// Threads that meet the same locks at once, and destroy them: all threads that meet one have the same
+    /// number (T1, T2), and none is sent away.
     #[test]
     fn a_lock_has_one_number() {
         let recorder = started();

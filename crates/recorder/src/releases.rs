@@ -1,8 +1,8 @@
 //! The latest releases of locks to threads that wait: when, which holder, and for how long it had the lock.
 //!
-//! A wait of some ms may be one hold of some ms and hundreds of short ones after it, which must not push the long one out. So
-//! there is a ring for each level of lengths ([`level`]): of the holds of a level from *l* on, those of the latest *l* ×
-//! [`RING`] are there, whatever else was.
+//! A wait of some ms may be one hold of some ms and hundreds of short ones after it, which must not push the
+//! long one out. So there is a ring for each level of lengths ([`level`]): of the holds of a level from *l*
+//! on, those of the latest *l* × [`RING`] are there, whatever else was.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU32, AtomicU64};
@@ -24,7 +24,8 @@ pub(super) fn release(address: usize, holder: u32) -> u64 {
     (address as u64 >> 3) << 32 | u64::from(holder)
 }
 
-/// The level of a hold of so many ticks: up to 4 µs (8, where a tick is a nanosecond), four times that, and so on.
+/// The level of a hold of so many ticks: up to 4 µs (8, where a tick is a nanosecond), four times that, and
+/// so on.
 pub(super) fn level(held: u64) -> usize {
     (((held | 1).ilog2() as usize).saturating_sub(11) / 2).min(LEVELS - 1)
 }
@@ -57,8 +58,8 @@ pub(super) struct Rings {
     rings: [[Remembered; RING]; LEVELS],
 }
 
-/// A [`Past`] of a lock. `ended` is 0 while it is being written. Two threads that write one at the same time may leave one that is
-/// neither's: a hint, as those of a slot.
+/// A [`Past`] of a lock. `ended` is 0 while it is being written. Two threads that write one at the same time
+/// may leave one that is neither's: a hint, as those of a slot.
 #[repr(C)]
 pub(super) struct Remembered {
     pub(super) ended: AtomicU64,
@@ -101,7 +102,8 @@ impl Rings {
         }
     }
 
-    /// Those of the lock at `address` after `start`: their number, and the levels of which there were more (a bit each).
+    /// Those of the lock at `address` after `start`: their number, and the levels of which there were more (a
+    /// bit each).
     pub(super) fn since(&self, address: usize, start: u64, found: &mut [Past; MOST]) -> (usize, u32) {
         let (mut count, mut more) = (0, 0);
         for level in (0..LEVELS).rev() {

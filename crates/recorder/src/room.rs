@@ -1,14 +1,15 @@
 //! How much room the recordings of a directory may take.
 //!
-//! All processes that record there count in one mapped word what their files have on the disk; nothing is written beyond the
-//! bound. There is no lock, so a process that is stopped or killed holds up no other.
+//! All processes that record there count in one mapped word what their files have on the disk; nothing is
+//! written beyond the bound. There is no lock, so a process that is stopped or killed holds up no other.
 //!
-//! - **R1, the files never have more than `taken` says.** A process adds before it writes. One that is killed between the two
-//!   leaves a count that is too high by one piece. What the file system needs besides is counted with it: a page that lists a
-//!   file's pieces, a 256th for more of those, and the name in the directory.
+//! - **R1, the files never have more than `taken` says.** A process adds before it writes. One that is killed
+//!   between the two leaves a count that is too high by one piece. What the file system needs besides is
+//!   counted with it: a page that lists a file's pieces, a 256th for more of those, and the name in the
+//!   directory.
 //! - **R2, `taken` never exceeds the bound.** The exchange that adds compares with it.
-//! - **R3, what waits comes first.** A process that has not waited for a lock may take room only as long as the
-//!   recordings have less than half of the bound.
+//! - **R3, what waits comes first.** A process that has not waited for a lock may take room only as long as
+//!   the recordings have less than half of the bound.
 //!
 //! Every operation is Relaxed: the words say nothing about other memory.
 
@@ -25,7 +26,8 @@ use crate::format::{Cause, RoomCount, PAGE};
 const LEAST: u64 = 1 << 16;
 /// What a file system needs to list the pages of a file, for each of them at the worst, bytes.
 const LISTED: usize = PAGE / 256;
-/// What it needs for a file besides, bytes: a page with the beginning of that list, and a name in the directory.
+/// What it needs for a file besides, bytes: a page with the beginning of that list, and a name in the
+/// directory.
 const FOR_FILE: usize = PAGE + 128;
 /// What the count itself and an empty directory have, bytes.
 const FOR_DIRECTORY: u64 = 2 * PAGE as u64;
@@ -80,8 +82,8 @@ impl Room {
         Self { count: AtomicPtr::new(ptr::null_mut()), limit: AtomicU64::new(0), most: AtomicU64::new(0) }
     }
 
-    /// Maps the count in this file, unless one is mapped. `most`: the bound, bytes. A process that `is_idle` has not waited for
-    /// a lock (R3).
+    /// Maps the count in this file, unless one is mapped. `most`: the bound, bytes. A process that `is_idle`
+    /// has not waited for a lock (R3).
     pub(crate) fn open(&self, file: &CStr, most: u64, is_idle: bool) -> Result<(), Failure> {
         self.most.store(most, Relaxed);
         self.limit.store(if is_idle { most / 2 } else { most }, Relaxed);
@@ -167,7 +169,8 @@ impl Room {
     }
 }
 
-/// Maps the count in a file. Its length is set, and its room taken, by each who opens it: that changes nothing.
+/// Maps the count in a file. Its length is set, and its room taken, by each who opens it: that changes
+/// nothing.
 fn map(path: &CStr) -> Result<*mut RoomCount, Failure> {
     let file = raw::open_or_create(path);
     if file < 0 {

@@ -2,7 +2,8 @@
 
 use core::cell::Cell;
 
-/// Gaps between samples, geometrically distributed, from random numbers of the thread's own. All zero: no sample ever.
+/// Gaps between samples, geometrically distributed, from random numbers of the thread's own. All zero: no
+/// sample ever.
 #[repr(C)]
 pub(crate) struct Gaps {
     left: Cell<u32>,

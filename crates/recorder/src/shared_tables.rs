@@ -1,4 +1,5 @@
-//! The recorder's own memory, which is not in the file: what finds things again, and what threads tell each other.
+//! The recorder's own memory, which is not in the file: what finds things again, and what threads tell each
+//! other.
 //!
 //! | array       | says                                              | written by                                        |
 //! |-------------|---------------------------------------------------|---------------------------------------------------|
@@ -24,9 +25,10 @@
 //! | `disturbed` | since when holds of it may have ended unseen      | a waiter that gives up                            |
 //! | `call`      | the longest call that its holder made             | a release to waiters                              |
 //!
-//! `disturbed` is for the library's locks ([`super::library`]). A slot is found by a hash of the address, and is right as long
-//! as no two busy locks share one. It is one cache line: a waiter takes it once before and once after, and a thread that
-//! releases to waiters once. A thread that neither waits nor releases to a waiter writes nothing here.
+//! `disturbed` is for the library's locks ([`super::library`]). A slot is found by a hash of the address, and
+//! is right as long as no two busy locks share one. It is one cache line: a waiter takes it once before and
+//! once after, and a thread that releases to waiters once. A thread that neither waits nor releases to a
+//! waiter writes nothing here.
 
 use core::mem::{offset_of, size_of};
 use core::ptr;

@@ -1,4 +1,5 @@
-//! Waits that are kept whole ([`Slow`]): the longest of each thread, and all that are longer than the user has asked for.
+//! Waits that are kept whole ([`Slow`]): the longest of each thread, and all that are longer than the user
+//! has asked for.
 //!
 //! They are written where a wait is counted, after the lock was released, so that no thread waits for it.
 

@@ -1,12 +1,13 @@
 //! Where a thread's own stack lies: the stack that the C library or the kernel gave it.
 //!
-//! Unwinding reads what lies above a call, as far as tables say. On a stack that the program made itself (a coroutine's, or
-//! that of a signal handler) it is unknown what that is, and where the memory ends. So only a thread's own stack is unwound,
-//! and only if there is room on it for the unwinder.
+//! Unwinding reads what lies above a call, as far as tables say. On a stack that the program made itself (a
+//! coroutine's, or that of a signal handler) it is unknown what that is, and where the memory ends. So only a
+//! thread's own stack is unwound, and only if there is room on it for the unwinder.
 //!
-//! `pthread_getattr_np` would say where it is, but it allocates. glibc's descriptor of a thread, at the thread pointer, has the
-//! start of its stack and the length side by side, and lies itself at the upper end of that stack: two words whose sum is
-//! just behind it are those two. The main thread's has none: its stack is where the loader found it.
+//! `pthread_getattr_np` would say where it is, but it allocates. glibc's descriptor of a thread, at the
+//! thread pointer, has the start of its stack and the length side by side, and lies itself at the upper end
+//! of that stack: two words whose sum is just behind it are those two. The main thread's has none: its stack
+//! is where the loader found it.
 
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -16,7 +17,8 @@ use super::site::Site;
 
 /// Room below a call that unwinding needs, bytes: with some for what it calls, and for a signal.
 const ROOM: usize = 12 << 10;
-/// So much of the main thread's stack is looked at, if it may be so large, bytes. Nothing else is mapped that near.
+/// So much of the main thread's stack is looked at, if it may be so large, bytes. Nothing else is mapped that
+/// near.
 const MAIN: usize = 64 << 20;
 
 /// Addresses from and to.
@@ -144,8 +146,8 @@ mod tests {
         for size in [256 << 10, 1 << 20, 8 << 20] {
             let (bounds, stack) = seen(size);
             assert!(bounds.has(stack / 8 * 8));
-            // Guard and descriptor are a part of it, or not. glibc may give the thread the larger stack of one that has ended,
-            // such as another test's, which has 2 MB.
+            // Guard and descriptor are a part of it, or not. glibc may give the thread the larger stack of
+            // one that has ended, such as another test's, which has 2 MB.
             let length = bounds.high - bounds.low;
             let most = size.max(2 << 20) + (64 << 10);
             assert!((size - (16 << 10)..most).contains(&length), "{bounds:x?} of {size:x}");

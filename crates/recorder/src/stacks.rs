@@ -1,5 +1,5 @@
-//! The table of stacks: each is written once. Two threads that have the same new stack at a time may both write it; readers
-//! merge equal ones.
+//! The table of stacks: each is written once. Two threads that have the same new stack at a time may both
+//! write it; readers merge equal ones.
 
 use core::ptr;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -19,8 +19,8 @@ fn hash(trace: &Trace) -> u64 {
 }
 
 impl Stack {
-    /// Whether it goes through a module that was unloaded. Relaxed: code of another module at these addresses runs after the
-    /// loader's own synchronisation.
+    /// Whether it goes through a module that was unloaded. Relaxed: code of another module at these addresses
+    /// runs after the loader's own synchronisation.
     #[inline(always)]
     pub(crate) fn is_retired(&self) -> bool {
         self.is_retired.load(Relaxed) != 0

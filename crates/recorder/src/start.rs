@@ -40,8 +40,8 @@ pub struct Settings<'a> {
 }
 
 impl Recorder {
-    /// Finds what captures stacks, and measures the clock. Allocates, and takes half a millisecond; once, before
-    /// [`Recorder::idle`].
+    /// Finds what captures stacks, and measures the clock. Allocates, and takes half a millisecond; once,
+    /// before [`Recorder::idle`].
     pub fn prepare(&self) {
         self.unwinder.start();
         self.main_stack.start();
@@ -225,8 +225,8 @@ impl Path {
         CStr::from_bytes_until_nul(unsafe { &*self.0.get() }).ok().filter(|path| !path.is_empty())
     }
 
-    /// `DIRECTORY/PID-START.spinprof`, START in ms since 1970, or `DIRECTORY/PID-START-2.spinprof` for another process with
-    /// this number in its own name space.
+    /// `DIRECTORY/PID-START.spinprof`, START in ms since 1970, or `DIRECTORY/PID-START-2.spinprof` for
+    /// another process with this number in its own name space.
     ///
     /// # Safety
     ///

@@ -1,16 +1,18 @@
 //! Stacks without unwinding: how far it is from a return address to the next one.
 //!
-//! Between a call and the return from it a function's frame has one size, unless the function asks for memory on the stack
-//! (`alloca`). So what unwinding has once told of a return address (where that of its caller lies) is true for every stack with
-//! that address on it, of any thread and at any depth. A stack of known addresses costs a look for each of them: as many call
-//! sites as a program has, recursion and wrappers are told apart without unwinding.
+//! Between a call and the return from it a function's frame has one size, unless the function asks for memory
+//! on the stack (`alloca`). So what unwinding has once told of a return address (where that of its caller
+//! lies) is true for every stack with that address on it, of any thread and at any depth. A stack of known
+//! addresses costs a look for each of them: as many call sites as a program has, recursion and wrappers are
+//! told apart without unwinding.
 //!
-//! An address whose frame was found to have another size more than a few times [varies](VARIES), and stacks with it are
-//! unwound. Code that takes the place of other code (plugins, generated code) has those few times.
+//! An address whose frame was found to have another size more than a few times [varies](VARIES), and stacks
+//! with it are unwound. Code that takes the place of other code (plugins, generated code) has those few
+//! times.
 //!
-//! A slot is one word: the address (48 bits), how often its step changed (2) and the step, in words (14). Slots are filled by
-//! compare-and-swap, and never emptied. Relaxed throughout: a word says all that there is to know, and a wrong step is found
-//! as if it had changed.
+//! A slot is one word: the address (48 bits), how often its step changed (2) and the step, in words (14).
+//! Slots are filled by compare-and-swap, and never emptied. Relaxed throughout: a word says all that there is
+//! to know, and a wrong step is found as if it had changed.
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -19,7 +21,8 @@ use super::stack_bounds::Bounds;
 use super::unwind::Trace;
 use crate::format::FRAMES;
 
-/// Return addresses of which the steps are known at a time: 512 KB of memory, of which only what is used is there.
+/// Return addresses of which the steps are known at a time: 512 KB of memory, of which only what is used is
+/// there.
 const SLOTS: usize = 1 << 16;
 /// A chain that is longer than this is a table that is full.
 const LONGEST_CHAIN: usize = 16;
@@ -140,8 +143,8 @@ impl Steps {
         }
     }
 
-    /// Fills `trace` with the stack above `site`; whether that was possible. Otherwise it has the part of it of which the steps are
-    /// known, and the next address.
+    /// Fills `trace` with the stack above `site`; whether that was possible. Otherwise it has the part of it
+    /// of which the steps are known, and the next address.
     #[inline]
     pub(crate) fn walk(&self, site: Site, bounds: Bounds, trace: &mut Trace) -> bool {
         trace.depth = 0;

@@ -121,7 +121,8 @@ impl Recorder {
 
     #[inline(always)]
     fn write_hold(&self, facts: &Facts, stats: &LockStats, site: Option<&SiteStats>, ticks: u64) {
-        // Each hold is in one sum: those that are left out are in `held_waited`, so that none stands for them here.
+        // Each hold is in one sum: those that are left out are in `held_waited`, so that none stands for them
+        // here.
         bin(&stats.holds, self.ticks.ns(ticks), 1);
         // Only estimates have a use for them.
         let with_squares = self.is_sampling();

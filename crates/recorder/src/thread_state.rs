@@ -1,9 +1,11 @@
-//! What a thread has: its table in the file, and memory of its own for what it holds and what it has seen lately.
+//! What a thread has: its table in the file, and memory of its own for what it holds and what it has seen
+//! lately.
 //!
-//! Others read what it holds (`id`, `notes`), as a hint: a thread that waits finds out so where the lock that it wants was
-//! taken; they write there only that a note is not true. What they read the thread has twice, and while it holds a lock it
-//! reads its own: a cache line that others read has to be fetched back. The memory is never given back, since others may be
-//! reading; a thread that starts takes over the table and the memory of one that has ended.
+//! Others read what it holds (`id`, `notes`), as a hint: a thread that waits finds out so where the lock that
+//! it wants was taken; they write there only that a note is not true. What they read the thread has twice,
+//! and while it holds a lock it reads its own: a cache line that others read has to be fetched back. The
+//! memory is never given back, since others may be reading; a thread that starts takes over the table and the
+//! memory of one that has ended.
 //!
 //! | operation                            | order            | pairs with | because                                  |
 //! |--------------------------------------|------------------|------------|------------------------------------------|
@@ -46,8 +48,9 @@ pub(crate) struct Local {
     pub(crate) releasing: Cell<usize>,
     /// There was no table for this thread: so many calls later it asks again.
     pub(crate) refused: Cell<u32>,
-    /// So many acquisitions of contended mutexes are left out from now on, whatever else the recorder knows of the thread: it
-    /// has noted no lock. A part of the governor's gap. Below 0 if a signal handler came between a look and a step: as 0.
+    /// So many acquisitions of contended mutexes are left out from now on, whatever else the recorder knows
+    /// of the thread: it has noted no lock. A part of the governor's gap. Below 0 if a signal handler came
+    /// between a look and a step: as 0.
     pub(crate) skips: Cell<i32>,
     /// The mutex whose acquisition was left out last, until its release; or 0.
     pub(crate) passed: Cell<usize>,
@@ -169,8 +172,8 @@ impl Outer {
 /// See above. All zero is a new one.
 #[repr(C, align(64))]
 pub struct ThreadState {
-    /// The thread, in the lower half; 0: none yet. In the upper one, how often it was taken over: so of several threads
-    /// that want to, one does.
+    /// The thread, in the lower half; 0: none yet. In the upper one, how often it was taken over: so of
+    /// several threads that want to, one does.
     user: AtomicU64,
     number: Cell<u32>,
     table: Cell<*const Thread>,
@@ -217,7 +220,8 @@ struct Busy {
     releasing: AtomicUsize,
     /// So many locks are noted, from the first on.
     depth: Cell<usize>,
-    /// Time that this thread has spent on new stacks, ticks; meaningful to a caller that has set it to 0 before.
+    /// Time that this thread has spent on new stacks, ticks; meaningful to a caller that has set it to 0
+    /// before.
     aside: Cell<u64>,
     /// Time that this thread has spent on unwinding, ticks.
     unwinding: Cell<u64>,
@@ -269,12 +273,14 @@ impl ThreadState {
         &self.busy.unwinding
     }
 
-    /// Time that this thread has spent on new stacks, ticks; meaningful to a caller that has set it to 0 before.
+    /// Time that this thread has spent on new stacks, ticks; meaningful to a caller that has set it to 0
+    /// before.
     pub(crate) fn aside(&self) -> &Cell<u64> {
         &self.busy.aside
     }
 
-    /// A lock that counted as free when the thread took it and left that out, and when, ticks ([`super::hand_off`]).
+    /// A lock that counted as free when the thread took it and left that out, and when, ticks
+    /// ([`super::hand_off`]).
     pub(crate) fn barged(&self) -> &Cell<(usize, u64)> {
         &self.busy.barged
     }
@@ -348,7 +354,8 @@ impl ThreadState {
         self.held().iter().rposition(|held| held.address.get() == address)
     }
 
-    /// The lock that this thread had when it took the one noted there, as far as it has it still: its number, and how it has it.
+    /// The lock that this thread had when it took the one noted there, as far as it has it still: its number,
+    /// and how it has it.
     #[inline(always)]
     pub(crate) fn around(&self, at: usize) -> Option<(u32, Role)> {
         let (outer, inner) = (self.held.get(at.checked_sub(1)?)?.facts.get(), self.held[at].facts.get());
@@ -362,7 +369,8 @@ impl ThreadState {
         &self.held[at]
     }
 
-    /// Whether another thread has found out that what is noted there is not true ([`ThreadState::forget_stale`]).
+    /// Whether another thread has found out that what is noted there is not true
+    /// ([`ThreadState::forget_stale`]).
     #[inline(always)]
     pub(crate) fn is_gone(&self, at: usize) -> bool {
         self.notes[at].address.load(Relaxed) == GONE
@@ -421,14 +429,16 @@ impl ThreadState {
         self.busy.releasing.store(address, Release);
     }
 
-    /// For other threads: that this one holds the lock at `address` is not true; if `only_reads`, for reading.
+    /// For other threads: that this one holds the lock at `address` is not true; if `only_reads`, for
+    /// reading.
     pub(crate) fn forget_stale(&self, address: usize, only_reads: bool) {
         if self.is_letting_go(address) {
             return; // its note is about to be taken away
         }
         let is_it = |note: &Note| !only_reads || note.role.load(Relaxed) == Role::Read as u32;
         for (note, _) in self.seen().filter(|(note, noted)| *noted == address && is_it(note)) {
-            // Its thread may be moving notes: then this does nothing, or finds the same note in its new place.
+            // Its thread may be moving notes: then this does nothing, or finds the same note in its new
+            // place.
             let _ = note.address.compare_exchange(address, GONE, Relaxed, Relaxed);
         }
     }
@@ -443,8 +453,8 @@ impl ThreadState {
         }
     }
 
-    /// For other threads: the stack with which this thread took the lock at `address`, if it holds it and a thread that wants
-    /// it in `role` has to wait for that.
+    /// For other threads: the stack with which this thread took the lock at `address`, if it holds it and a
+    /// thread that wants it in `role` has to wait for that.
     pub(crate) fn stack_of_holder(&self, address: usize, role: Role) -> Option<u32> {
         let (note, _) = self.seen().find(|(_, noted)| *noted == address)?;
         let stack = note.stack.load(Acquire);
@@ -454,7 +464,8 @@ impl ThreadState {
         (note.address.load(Relaxed) == address).then_some(stack)
     }
 
-    /// For other threads: whether this one is releasing the lock at `address` go; another may have it already.
+    /// For other threads: whether this one is releasing the lock at `address` go; another may have it
+    /// already.
     pub(crate) fn is_letting_go(&self, address: usize) -> bool {
         self.busy.releasing.load(Acquire) == address
     }
@@ -490,7 +501,8 @@ impl Recorder {
         Some(unsafe { &*own })
     }
 
-    /// Whether the recorder is at work in this thread: what it calls itself, the unwinder's initialisation say, is not the program's.
+    /// Whether the recorder is at work in this thread: what it calls itself, the unwinder's initialisation
+    /// say, is not the program's.
     #[must_use]
     pub fn is_at_work(&self) -> bool {
         here().is_busy.get() != 0

@@ -1,22 +1,24 @@
 //! Stacks: the caller, its caller, and so on.
 //!
-//! Unwind tables tell for sure, frame pointers cannot be told from junk. So the unwinder of `libgcc_s` is asked, which C++ and
-//! Rust programs have loaded anyway; it is loaded at the start of the process, since that allocates. With glibc 2.35 or
-//! later it finds tables without a lock (`_dl_find_object`); with an older one it takes the loader's, which a thread that
-//! waits for this one may hold: there, and without the library, the frame pointers are followed, with bounds.
+//! Unwind tables tell for sure, frame pointers cannot be told from junk. So the unwinder of `libgcc_s` is
+//! asked, which C++ and Rust programs have loaded anyway; it is loaded at the start of the process, since
+//! that allocates. With glibc 2.35 or later it finds tables without a lock (`_dl_find_object`); with an older
+//! one it takes the loader's, which a thread that waits for this one may hold: there, and without the
+//! library, the frame pointers are followed, with bounds.
 //!
-//! Code that was made at run time (a JVM's, JavaScript's) and some written in assembly has no tables. Where the unwinder ends
-//! there, the chain of frame pointers is followed from the one that it has restored for that frame
-//! ([`Unwinder::follow_made_code`]). Functions that use the register for something else are missing then; a JVM keeps frame
-//! pointers with `-XX:+PreserveFramePointer`, JavaScript's engines always.
+//! Code that was made at run time (a JVM's, JavaScript's) and some written in assembly has no tables. Where
+//! the unwinder ends there, the chain of frame pointers is followed from the one that it has restored for
+//! that frame ([`Unwinder::follow_made_code`]). Functions that use the register for something else are
+//! missing then; a JVM keeps frame pointers with `-XX:+PreserveFramePointer`, JavaScript's engines always.
 //!
-//! A stack that is not the thread's own is not unwound ([`super::stack_bounds`]), nor any while a thread holds the
-//! unwinder's own mutex ([`super::unwinder_lock`]), nor that of a call from the unwinder, which is about to lock it:
-//! those have their caller only.
+//! A stack that is not the thread's own is not unwound ([`super::stack_bounds`]), nor any while a thread
+//! holds the unwinder's own mutex ([`super::unwinder_lock`]), nor that of a call from the unwinder, which is
+//! about to lock it: those have their caller only.
 //!
-//! A capture also learns *where on the stack* each return address lies. Unwinding costs microseconds, a look whether the
-//! same addresses still lie in the same places some nanoseconds: so a known stack is recognised ([`Trace::still_holds`]), and
-//! one that is not is followed without unwinding if each of its addresses is known ([`super::steps`]).
+//! A capture also learns *where on the stack* each return address lies. Unwinding costs microseconds, a look
+//! whether the same addresses still lie in the same places some nanoseconds: so a known stack is recognised
+//! ([`Trace::still_holds`]), and one that is not is followed without unwinding if each of its addresses is
+//! known ([`super::steps`]).
 
 use core::ffi::{c_int, c_void};
 use core::mem::{self, MaybeUninit};
@@ -92,7 +94,8 @@ impl Trace {
     ///
     /// # Safety
     ///
-    /// The places were captured by this thread, for this `stack`: so each is on the thread's own stack, above it.
+    /// The places were captured by this thread, for this `stack`: so each is on the thread's own stack, above
+    /// it.
     #[inline]
     pub(crate) unsafe fn still_holds(stack: *const usize, frames: &[u64], places: &[u32]) -> bool {
         frames.iter().zip(places).skip(1).all(|(frame, place)| {
@@ -269,8 +272,9 @@ impl Unwinder {
         trace
     }
 
-    /// Goes on by frame pointers, `from` the place of a return address and the frame pointer of the frame above it: upwards on the
-    /// thread's own stack, to return addresses. Those lie behind a call; a JVM's interpreter pushes others, into made code.
+    /// Goes on by frame pointers, `from` the place of a return address and the frame pointer of the frame
+    /// above it: upwards on the thread's own stack, to return addresses. Those lie behind a call; a JVM's
+    /// interpreter pushes others, into made code.
     fn follow_made_code(
         &self,
         site: Site,
@@ -318,8 +322,8 @@ struct Walk {
     get_register: Option<GetRegister>,
     /// The recorder's own frames are behind.
     is_above: bool,
-    /// The frame that was reached last: where its return address lies, and its frame pointer. None if the tables have told that no
-    /// other follows.
+    /// The frame that was reached last: where its return address lies, and its frame pointer. None if the
+    /// tables have told that no other follows.
     reached: Option<(usize, usize)>,
 }
 
@@ -330,7 +334,8 @@ unsafe extern "C" fn step(context: *mut Context, walk: *mut c_void) -> c_int {
     let mut is_interrupted = 0;
     // SAFETY: the context that this was called with.
     let address = unsafe { get_ip(context, &mut is_interrupted) };
-    // SAFETY: as above. At this point of a walk it is where the frame inside ended: behind the return address.
+    // SAFETY: as above. At this point of a walk it is where the frame inside ended: behind the return
+    // address.
     let place = unsafe { get_cfa(context) }.wrapping_sub(mem::size_of::<usize>());
     if !walk.is_above {
         if place != walk.site.stack as usize {
@@ -345,8 +350,8 @@ unsafe extern "C" fn step(context: *mut Context, walk: *mut c_void) -> c_int {
     let return_place = place;
     let words = place.wrapping_sub(walk.site.stack as usize) / mem::size_of::<usize>();
     let place = match u32::try_from(words) {
-        // A frame that a signal interrupted was not called: nothing on the stack says so. What is on another stack may be
-        // gone when it is checked again.
+        // A frame that a signal interrupted was not called: nothing on the stack says so. What is on another
+        // stack may be gone when it is checked again.
         Ok(words) if is_interrupted == 0 && walk.bounds.has(place) => {
             // Elsewhere than on x86-64 it may lie anywhere in the frame: then the stack cannot be recognised.
             walk.trace.is_for_now |= word_at(place) != address;
@@ -401,8 +406,8 @@ fn ends_in_call(_: [u8; 8]) -> bool {
     false
 }
 
-/// Follows the chain of frame pointers, as far as it looks like one: upwards, aligned, not too far. Junk can look like one;
-/// so the kernel does the reading, which answers an error where there is no memory.
+/// Follows the chain of frame pointers, as far as it looks like one: upwards, aligned, not too far. Junk can
+/// look like one; so the kernel does the reading, which answers an error where there is no memory.
 fn follow_frames(site: Site, bounds: Bounds, trace: &mut Trace) {
     let mut below = site.stack as usize;
     let mut frame = site.frame as usize;

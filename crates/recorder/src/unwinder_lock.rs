@@ -1,11 +1,12 @@
 //! Whether the unwinder's own mutex is held.
 //!
-//! Once a program has registered unwind tables of its own, the `libgcc_s` of GCC 12 and before locks a mutex to look through
-//! them, and may allocate with it held. So a thread that holds it may wait for an allocator's mutex: were its stack unwound
-//! then, it would wait for itself. And one that waits while it holds an allocator's mutex would wait for the first.
+//! Once a program has registered unwind tables of its own, the `libgcc_s` of GCC 12 and before locks a mutex
+//! to look through them, and may allocate with it held. So a thread that holds it may wait for an allocator's
+//! mutex: were its stack unwound then, it would wait for itself. And one that waits while it holds an
+//! allocator's mutex would wait for the first.
 //!
-//! There is no interface that tells where that mutex is: but it is a static one, so it is in the little memory that the
-//! library writes to, and a mutex that is held looks like nothing else there.
+//! There is no interface that tells where that mutex is: but it is a static one, so it is in the little
+//! memory that the library writes to, and a mutex that is held looks like nothing else there.
 
 use core::mem::size_of;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};

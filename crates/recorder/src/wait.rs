@@ -1,6 +1,7 @@
 //! A wait for a lock, until the lock is had or the time is over. How it goes on is in [`super::hold`].
 //!
-//! A stack is captured and the holder looked for before a thread blocks, and noted for readers: the wait may never end.
+//! A stack is captured and the holder looked for before a thread blocks, and noted for readers: the wait may
+//! never end.
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -45,7 +46,8 @@ pub enum Lot {
     Recorded,
 }
 
-/// A wait that has begun and is left out, unless it is long; it costs next to nothing ([`Recorder::begin_left_out`]).
+/// A wait that has begun and is left out, unless it is long; it costs next to nothing
+/// ([`Recorder::begin_left_out`]).
 #[derive(Clone, Copy)]
 pub struct LeftOut {
     epoch: u32,
@@ -112,8 +114,9 @@ impl Ended {
 }
 
 impl Recorder {
-    /// As [`Recorder::begin_wait`], of a thread that leaves out most waits, has noted no lock, and has waited at this place for
-    /// this lock before: it is noted for readers while it lasts. Otherwise what is to be asked of `begin_wait`.
+    /// As [`Recorder::begin_wait`], of a thread that leaves out most waits, has noted no lock, and has waited
+    /// at this place for this lock before: it is noted for readers while it lasts. Otherwise what is to be
+    /// asked of `begin_wait`.
     #[inline(always)]
     pub fn begin_left_out(
         &self,
@@ -141,8 +144,8 @@ impl Recorder {
         Ok(LeftOut { epoch: self.epoch(), start, free })
     }
 
-    /// Such a wait has ended. If it was long, it is recorded after all, with what is known of it, and is to be passed on as from
-    /// [`Recorder::end_wait`]. `is_had`: the lock was had.
+    /// Such a wait has ended. If it was long, it is recorded after all, with what is known of it, and is to
+    /// be passed on as from [`Recorder::end_wait`]. `is_had`: the lock was had.
     #[inline(always)]
     pub fn end_left_out(&self, own: &ThreadState, call: &Call, wait: LeftOut, is_had: bool) -> Option<Ended> {
         let end = self.ticks.now();
@@ -267,8 +270,8 @@ impl Recorder {
         }
     }
 
-    /// Notes for readers that the thread is about to block, and what it holds meanwhile; `besides` is a lock that it lets go
-    /// before. What it holds that others wait for.
+    /// Notes for readers that the thread is about to block, and what it holds meanwhile; `besides` is a lock
+    /// that it lets go before. What it holds that others wait for.
     pub(crate) fn publish(
         &self,
         own: &ThreadState,
@@ -287,8 +290,8 @@ impl Recorder {
         self.outer(own, lock, begun.is_timed, besides)
     }
 
-    /// What this thread holds besides `lock` that most others wait for; of several the one that it took last, as far as that
-    /// is known.
+    /// What this thread holds besides `lock` that most others wait for; of several the one that it took last,
+    /// as far as that is known.
     fn outer(&self, own: &ThreadState, lock: u32, is_timed: bool, besides: Option<usize>) -> Outer {
         let (mut outer, mut best) = (Outer::NOTHING, None);
         if !own.holds_anything() {
@@ -328,11 +331,12 @@ impl Recorder {
         Outer { blocked, ..outer }
     }
 
-    /// For how long the threads that wait for `lock` have done so between these points in time, ticks; also those whose waits are
-    /// left out. A look at each thread has to be little beside that time, since this one has the lock that they wait for.
+    /// For how long the threads that wait for `lock` have done so between these points in time, ticks; also
+    /// those whose waits are left out. A look at each thread has to be little beside that time, since this
+    /// one has the lock that they wait for.
     fn waited_since(&self, lock: u32, (start, end): (u64, u64)) -> Option<u64> {
-        /// What a look may take, ns: two lines that the other thread has written. And the part of the time that all of them may have,
-        /// that of the governor's bound.
+        /// What a look may take, ns: two lines that the other thread has written. And the part of the time
+        /// that all of them may have, that of the governor's bound.
         const LOOK: u64 = 100;
         const PART: u64 = 64;
         let count = self.file.header()?.regions[RegionId::Threads as usize].used.load(Relaxed);
@@ -389,7 +393,8 @@ impl Recorder {
         if wait.is_left_out {
             split = Split::UNKNOWN;
         } else if wait.sleeps.is_some() && wait.holder == NONE && split.ended == 0 {
-            // Every acquisition is noted, and every release to waiters: the lock was released just before this one counted.
+            // Every acquisition is noted, and every release to waiters: the lock was released just before
+            // this one counted.
             split = Split { free: ticks, ended: 0, is_known: true };
         }
         if let Some(shared) = self.shared.get() {
@@ -458,9 +463,9 @@ impl Recorder {
         }
     }
 
-    /// Whether it is time to look into another thread's memory, while this one has the lock: that costs as much as a release
-    /// of a lock that others want, and what there is to see is rare. So only after a wait beside which it is nothing, and
-    /// every few waits.
+    /// Whether it is time to look into another thread's memory, while this one has the lock: that costs as
+    /// much as a release of a lock that others want, and what there is to see is rare. So only after a wait
+    /// beside which it is nothing, and every few waits.
     fn is_time_to_look(&self, waited: &Waited) -> bool {
         const EVERY: u64 = 8;
         // By lot: programs that wait in turn for several locks should not miss one each time.

@@ -1,9 +1,9 @@
-//! Waits to be woken: a futex, a semaphore, a barrier, the end of a thread. Whether that is a lock only the stack tells, and only
-//! readers know names: so what a thread has afterwards is not noted, and each stack has a record of its own
-//! ([`Kind::is_by_stack`](crate::format::Kind::is_by_stack)).
+//! Waits to be woken: a futex, a semaphore, a barrier, the end of a thread. Whether that is a lock only the
+//! stack tells, and only readers know names: so what a thread has afterwards is not noted, and each stack has
+//! a record of its own ([`Kind::is_by_stack`](crate::format::Kind::is_by_stack)).
 //!
-//! A thread that wakes others notes its stack and the time, as a release does ([`super::hand_off`]). The memory of the object is never looked at:
-//! it may be gone.
+//! A thread that wakes others notes its stack and the time, as a release does ([`super::hand_off`]). The
+//! memory of the object is never looked at: it may be gone.
 //!
 //! ```text
 //! begin_wait ─ (the thread sleeps) ─ end_wait ─┬─ went_on    woken, or interrupted
@@ -76,7 +76,8 @@ impl Recorder {
         }
     }
 
-    /// The thread is about to wake threads that wait at an address for which one has waited ([`Recorder::is_hot`]).
+    /// The thread is about to wake threads that wait at an address for which one has waited
+    /// ([`Recorder::is_hot`]).
     #[inline(never)]
     pub fn begin_wake(&self, own: &ThreadState, call: &Call) -> Option<Wake> {
         let slot = self.shared.get()?.slot(call.address);

@@ -1,8 +1,8 @@
 //! Whether the holder of a lock has a CPU: asked of the kernel for some waits.
 //!
-//! The kernel knows for how long a thread was ready to run and had no CPU. A waiter asks for that of the holder before it blocks,
-//! and once more when it has the lock. The question takes some µs. So a thread asks once in [`EVERY`] at most: of waits that last
-//! longer all are watched, of others a sample.
+//! The kernel knows for how long a thread was ready to run and had no CPU. A waiter asks for that of the
+//! holder before it blocks, and once more when it has the lock. The question takes some µs. So a thread asks
+//! once in [`EVERY`] at most: of waits that last longer all are watched, of others a sample.
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -15,7 +15,8 @@ use crate::format::{HolderId, Locks, NONE};
 
 /// A thread watches a holder once in so many ns at most.
 const EVERY: u64 = 2_000_000;
-/// Of a wait that was shorter, ns, the second question would take too large a part; nor was the holder without a CPU for long.
+/// Of a wait that was shorter, ns, the second question would take too large a part; nor was the holder
+/// without a CPU for long.
 const SHORT: u64 = 100_000;
 
 /// A holder that is being watched.

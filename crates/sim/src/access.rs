@@ -25,7 +25,8 @@ fn begin_access() {
     }
 }
 
-/// Waits for memory until `has_come` says what has come of that. Returns it, and since when that was waited for, if it was.
+/// Waits for memory until `has_come` says what has come of that. Returns it, and since when that was waited
+/// for, if it was.
 #[inline]
 fn wait_for<R>(mut has_come: impl FnMut(&mut World) -> Option<R>) -> (R, Option<Ps>) {
     let mut since = None;
@@ -58,8 +59,8 @@ fn end_access(world: &mut World, since: Option<Ps>, is_update: bool) {
     world.has_looked();
 }
 
-/// Loads from memory, or updates it: returns at the moment at which that happens. A load of what the thread has stored itself,
-/// and others do not see yet, has that value.
+/// Loads from memory, or updates it: returns at the moment at which that happens. A load of what the thread
+/// has stored itself, and others do not see yet, has that value.
 #[inline]
 pub(crate) fn access(address: usize, access: Access) -> Option<Value> {
     if !is_inside() {
@@ -115,7 +116,8 @@ pub(crate) fn drain() {
     }
 }
 
-/// The end of the running thread's code: what it has used last goes on the clock before any thread learns of its end.
+/// The end of the running thread's code: what it has used last goes on the clock before any thread learns of
+/// its end.
 pub(crate) fn finish() {
     if world(|world| world.threads[world.running].debt > 0) {
         settle();

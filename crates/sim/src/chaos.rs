@@ -1,16 +1,19 @@
 //! Faults: what a machine may do at any time, and seldom does.
 //!
-//! A lock has to live with all of it, so a test asks for much of it. Two orders of threads: *by time*, as the machine
-//! runs them, with random delays and preemptions; and *by rank*: always the runnable thread of the lowest rank runs.
+//! A lock has to live with all of it, so a test asks for much of it. Two orders of threads: *by time*, as the
+//! machine runs them, with random delays and preemptions; and *by rank*: always the runnable thread of the
+//! lowest rank runs.
 //!
-//! Order by rank is PCT (Burckhardt, Kothari, Musuvathi, Nagarakatte, ASPLOS 2010) with one change: each step is a change
-//! of rank with probability 1/s, where PCT draws a fixed number of steps. Its argument carries over. A bug of depth *d*
-//! shows in each run in which *d* events come in a certain order. For a run of *n* threads and *k* steps, and *s = k*: the
-//! thread that has to be last at first has the highest rank with probability 1/n; the *d − 1* steps at which others have to
-//! stop are changes of rank, and no other step is one, with probability (1/k)^(d−1) · (1 − 1/k)^(k−d+1), which is at least
-//! 1/(e·k^(d−1)); and the stopped threads go on in the right order with probability 1/(d−1)!, because the ranks that they
-//! get are random. So a run finds the bug with probability 1/(e · n · (d−1)! · k^(d−1)) or more. That is a lower bound: mostly
-//! many sets of steps will do. A thread that polls goes behind all others, or none of them would end its wait.
+//! Order by rank is PCT (Burckhardt, Kothari, Musuvathi, Nagarakatte, ASPLOS 2010) with one change: each step
+//! is a change of rank with probability 1/s, where PCT draws a fixed number of steps. Its argument carries
+//! over. A bug of depth *d* shows in each run in which *d* events come in a certain order. For a run of *n*
+//! threads and *k* steps, and *s = k*: the thread that has to be last at first has the highest rank with
+//! probability 1/n; the *d − 1* steps at which others have to stop are changes of rank, and no other step is
+//! one, with probability (1/k)^(d−1) · (1 − 1/k)^(k−d+1), which is at least 1/(e·k^(d−1)); and the stopped
+//! threads go on in the right order with probability 1/(d−1)!, because the ranks that they get are random. So
+//! a run finds the bug with probability 1/(e · n · (d−1)! · k^(d−1)) or more. That is a lower bound: mostly
+//! many sets of steps will do. A thread that polls goes behind all others, or none of them would end its
+//! wait.
 
 use serde::{Deserialize, Serialize};
 
@@ -50,13 +53,13 @@ pub struct Chaos {
     pub abort: f64,
     /// A weak compare-exchange fails for no reason, as on machines with load-linked and store-conditional.
     pub weak: f64,
-    /// A store stays in its core's buffer though the core has the line, for `delay_ns` on the average; order by rank: until
-    /// nothing of a lower rank is to be done, at a random rank.
+    /// A store stays in its core's buffer though the core has the line, for `delay_ns` on the average; order
+    /// by rank: until nothing of a lower rank is to be done, at a random rank.
     pub buffered: f64,
 }
 
-/// Ranks at first are below this; those of threads that were stopped lie between this and the next; then come threads that
-/// poll.
+/// Ranks at first are below this; those of threads that were stopped lie between this and the next; then come
+/// threads that poll.
 pub(crate) const STOPPED: i64 = 1 << 40;
 pub(crate) const POLLING: i64 = 1 << 41;
 

@@ -1,7 +1,8 @@
 //! A simulated many-core NUMA machine on which the very same lock sources run.
 //!
-//! Locks are generic over a [`Platform`](spinpark_platform::Platform); here it is [`Sim`]: its words cost what the machine's
-//! cache lines cost, its futexes have a scheduler, and its time is virtual. One seed gives one run, whatever it was compiled with and wherever it runs.
+//! Locks are generic over a [`Platform`](spinpark_platform::Platform); here it is [`Sim`]: its words cost
+//! what the machine's cache lines cost, its futexes have a scheduler, and its time is virtual. One seed gives
+//! one run, whatever it was compiled with and wherever it runs.
 //!
 //! ```
 //! use std::rc::Rc;

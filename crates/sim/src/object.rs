@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use crate::world::memory::regions;
 
-/// An object of a simulated program that is not on a thread's stack: it begins a pair of cache lines, and shares none with
-/// others. Inside, words lie as the type has them.
+/// An object of a simulated program that is not on a thread's stack: it begins a pair of cache lines, and
+/// shares none with others. Inside, words lie as the type has them.
 ///
-/// Simulated words are on simulated threads' stacks or in such objects; an access elsewhere fails the run, because the allocator
-/// would decide which words share a cache line. What an object refers to (as a `Vec` does) is not in it.
+/// Simulated words are on simulated threads' stacks or in such objects; an access elsewhere fails the run,
+/// because the allocator would decide which words share a cache line. What an object refers to (as a `Vec`
+/// does) is not in it.
 ///
 /// It belongs to the OS thread on which it was made.
 #[derive(Debug)]

@@ -1,8 +1,9 @@
 //! A run as a timeline that [Perfetto](https://ui.perfetto.dev) shows: Chrome's trace event format, as JSON.
 //!
-//! Two groups of tracks: a track for each CPU, which shows whose thread it runs, and a track for each thread, which
-//! shows its contended waits and its holds. Of the format, only complete events (`X`), metadata (`M`) and one instant
-//! (`i`) are used. Times are in microseconds; slices of one track lie side by side or within each other.
+//! Two groups of tracks: a track for each CPU, which shows whose thread it runs, and a track for each thread,
+//! which shows its contended waits and its holds. Of the format, only complete events (`X`), metadata (`M`)
+//! and one instant (`i`) are used. Times are in microseconds; slices of one track lie side by side or within
+//! each other.
 
 use std::cmp::Reverse;
 use std::io::{self, Write};
@@ -20,8 +21,8 @@ pub const MOST_SLICES: usize = 250_000;
 const CPUS: u32 = 1;
 /// The group of the threads.
 const THREADS: u32 = 2;
-/// The number of the first CPU's track, and of the first thread's: numbers differ between groups, and from those of the
-/// groups, because a thread with its process' number is taken for the main thread.
+/// The number of the first CPU's track, and of the first thread's: numbers differ between groups, and from
+/// those of the groups, because a thread with its process' number is taken for the main thread.
 const FIRST_TRACK: [u32; 2] = [1_000, 10_000];
 
 /// Something on a track.

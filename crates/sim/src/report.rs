@@ -151,8 +151,8 @@ pub struct Outcome {
     pub failure: Option<crate::Failure>,
     /// When the last thread ended, ns of virtual time.
     pub elapsed_ns: u64,
-    /// Until when threads' and CPUs' times are counted, ns: the end of the run's time, or of the last thread, if that was
-    /// earlier.
+    /// Until when threads' and CPUs' times are counted, ns: the end of the run's time, or of the last thread,
+    /// if that was earlier.
     pub measured_ns: u64,
     /// Counts.
     pub counts: Counts,

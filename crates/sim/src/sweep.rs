@@ -7,8 +7,8 @@ use rayon::prelude::*;
 
 use crate::workload::{Report, Setting, SettingError};
 
-/// How many stacks there may be at a time. Each takes two mappings; a quarter of those that the kernel allows is left for
-/// everything else.
+/// How many stacks there may be at a time. Each takes two mappings; a quarter of those that the kernel allows
+/// is left for everything else.
 fn most_stacks() -> usize {
     /// What the kernel allows unless told.
     const USUAL: usize = 65_530;
@@ -16,8 +16,8 @@ fn most_stacks() -> usize {
     limit.ok().and_then(|text| text.trim().parse().ok()).unwrap_or(USUAL) / 8 * 3
 }
 
-/// How many of these runs go side by side: as many as there are CPUs, unless they have so many threads that the kernel would
-/// have no mappings left for their stacks.
+/// How many of these runs go side by side: as many as there are CPUs, unless they have so many threads that
+/// the kernel would have no mappings left for their stacks.
 #[must_use]
 pub fn side_by_side(settings: &[Setting]) -> usize {
     let most = settings.iter().map(|setting| setting.threads as usize).max().unwrap_or_default().max(1);
@@ -34,8 +34,8 @@ fn on_threads<R: Send>(threads: usize, act: impl FnOnce() -> R + Send) -> R {
     }
 }
 
-/// Runs all of them, the longest first; the reports are in the order of the settings. `done` is called after each, on some
-/// thread.
+/// Runs all of them, the longest first; the reports are in the order of the settings. `done` is called after
+/// each, on some thread.
 ///
 /// # Errors
 ///
@@ -56,8 +56,8 @@ pub fn run_all(settings: &[Setting], done: impl Fn(&Report) + Sync) -> Result<Ve
     Ok(reports.into_iter().map(|(_, report)| report).collect())
 }
 
-/// Runs each of them, beginning with the first ones. `done` is called after each, on some thread, with its number and how
-/// many seconds of real time it took.
+/// Runs each of them, beginning with the first ones. `done` is called after each, on some thread, with its
+/// number and how many seconds of real time it took.
 pub fn run_each(settings: &[Setting], done: impl Fn(usize, Result<Report, SettingError>, f64) + Sync) {
     let run = |(number, setting): (usize, &Setting)| {
         let start = Instant::now();

@@ -47,8 +47,8 @@ impl World {
         }
     }
 
-    /// The last steps, a line each. Words have the names that the simulated program gave them; else that of the stack that
-    /// they are on, or the number of their line, and their place in it.
+    /// The last steps, a line each. Words have the names that the simulated program gave them; else that of
+    /// the stack that they are on, or the number of their line, and their place in it.
     pub(crate) fn interleaving(&mut self) -> Vec<String> {
         std::mem::take(&mut self.trace.steps).into()
     }

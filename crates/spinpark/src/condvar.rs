@@ -29,9 +29,10 @@ impl WaitTimeoutResult {
 /// FIFO. A notification wakes its waiter, at once or as the calling thread releases the mutex.
 /// No notification is lost to a waiter that times out. Waits may end for no reason.
 ///
-/// Threads may wait with different mutexes: each takes back its own (`parking_lot` panics there). The condition of
-/// [`wait_while_for`](Self::wait_while_for) and [`wait_while_until`](Self::wait_while_until) is looked at once more after
-/// the deadline, as in std: a change that came with the deadline counts (`parking_lot` does not look again).
+/// Threads may wait with different mutexes: each takes back its own (`parking_lot` panics there). The
+/// condition of [`wait_while_for`](Self::wait_while_for) and [`wait_while_until`](Self::wait_while_until) is
+/// looked at once more after the deadline, as in std: a change that came with the deadline counts
+/// (`parking_lot` does not look again).
 ///
 /// ```
 /// use std::time::Duration;
@@ -146,8 +147,8 @@ impl Condvar {
         guard: &mut MutexGuard<'_, T>,
         deadline: Option<Deadline>,
     ) -> WaitTimeoutResult {
-        // SAFETY: the guard holds this mutex, and the wait returns with it held again, also on a timeout; nothing
-        // in between can unwind.
+        // SAFETY: the guard holds this mutex, and the wait returns with it held again, also on a timeout;
+        // nothing in between can unwind.
         let mutex = unsafe { MutexGuard::mutex(guard).raw() };
         if slow::watcher().is_none() {
             return WaitTimeoutResult(self.raw.wait(&mutex.0, deadline) == WaitResult::TimedOut);

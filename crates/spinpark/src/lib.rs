@@ -1,8 +1,9 @@
-//! Locks for Linux that spin while that pays, park in order and hand over to a waiter that has waited for long.
+//! Locks for Linux that spin while that pays, park in order and hand over to a waiter that has waited for
+//! long.
 //!
-//! Drop-in for [`parking_lot`](https://docs.rs/parking_lot) 0.12: the types are [`lock_api`]'s, so the method names are
-//! the same (not here: `FairMutex`, for which `unlock_fair` does, and `Once`). Nothing is allocated; a read-write lock
-//! is 24 bytes, a mutex or condition variable 16; constructors are `const`.
+//! Drop-in for [`parking_lot`](https://docs.rs/parking_lot) 0.12: the types are [`lock_api`]'s, so the method
+//! names are the same (not here: `FairMutex`, for which `unlock_fair` does, and `Once`). Nothing is
+//! allocated; a read-write lock is 24 bytes, a mutex or condition variable 16; constructors are `const`.
 //!
 //! ```
 //! use spinpark::{Condvar, Mutex};
@@ -35,16 +36,15 @@
 //!
 //! # Guarantees
 //!
-//! *Ordering*: acquiring has Acquire semantics, releasing Release. *Fairness*: a running thread may take a lock before a
-//! sleeping one, but a waiter that has waited for 0.5 ms, and finds the lock taken when it is
-//! woken, is handed the lock by the next release. *Panics*: no poisoning, as in
-//! `parking_lot`.
-//! *Fork*: locks work in a forked child; those that other threads held stay held, as with any lock.
+//! *Ordering*: acquiring has Acquire semantics, releasing Release. *Fairness*: a running thread may take a
+//! lock before a sleeping one, but a waiter that has waited for 0.5 ms, and finds the lock taken when it is
+//! woken, is handed the lock by the next release. *Panics*: no poisoning, as in `parking_lot`. *Fork*: locks
+//! work in a forked child; those that other threads held stay held, as with any lock.
 //!
 //! # Profiles
 //!
-//! [`profile`] records which lock the program's threads wait for, where, and behind which holder. It costs nothing until it is
-//! started.
+//! [`profile`] records which lock the program's threads wait for, where, and behind which holder. It costs
+//! nothing until it is started.
 //!
 //! # Minimum Rust version
 //!
@@ -87,8 +87,8 @@ use core::sync::atomic::AtomicU32;
 use spinpark_linux::{Cell, Linux};
 use spinpark_locks::WaitQueue;
 
-/// Keeps a library that these locks are in loaded, and starts restartable sequences while the process has one thread: see
-/// `permanent` in `spinpark-linux`.
+/// Keeps a library that these locks are in loaded, and starts restartable sequences while the process has one
+/// thread: see `permanent` in `spinpark-linux`.
 #[used]
 #[link_section = ".init_array"]
 static INITIALISE: extern "C" fn() = spinpark_linux::initialise;

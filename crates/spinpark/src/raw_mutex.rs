@@ -14,12 +14,14 @@ use crate::slow::{self, Acquisition};
 /// The mutex without data: what [`Mutex`](crate::Mutex) and its guards are built on.
 pub struct RawMutex(pub(crate) locks::RawMutex<Linux>);
 
-// SAFETY: `lock` and `try_lock` give one thread at a time the lock (mutual exclusion is `spinpark-locks`' contract).
+// SAFETY: `lock` and `try_lock` give one thread at a time the lock (mutual exclusion is `spinpark-locks`'
+// contract).
 unsafe impl lock_api::RawMutex for RawMutex {
     #[allow(clippy::declare_interior_mutable_const)] // lock_api's constructor
     const INIT: Self = Self(locks::RawMutex::from_core(LockCore::from_queue(crate::empty_queue())));
 
-    // The thread that holds the mutex releases it: a notification by its holder relies on that (A1 in `spinpark-locks`).
+    // The thread that holds the mutex releases it: a notification by its holder relies on that (A1 in
+    // `spinpark-locks`).
     type GuardMarker = lock_api::GuardNoSend;
 
     #[inline]

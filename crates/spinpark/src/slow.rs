@@ -1,8 +1,9 @@
 //! The way into slow paths, for a watcher ([`profile`](crate::profile)).
 //!
-//! Fast paths are inlined into the program, and know nothing of profiles. What they call when they fail goes through a
-//! trampoline, so that a watcher knows where in the program that was, and asks here whether there is a watcher: one load.
-//! The watcher's code is reached through a pointer only, so a program that starts no profile has none of it.
+//! Fast paths are inlined into the program, and know nothing of profiles. What they call when they fail goes
+//! through a trampoline, so that a watcher knows where in the program that was, and asks here whether there
+//! is a watcher: one load. The watcher's code is reached through a pointer only, so a program that starts no
+//! profile has none of it.
 
 use std::sync::atomic::{AtomicPtr, Ordering::Acquire, Ordering::Release};
 
@@ -15,7 +16,8 @@ pub(crate) struct Watcher {
     pub(crate) acquire: fn(call: &Call, lock: &dyn Acquisition) -> bool,
     /// A release, or a part of one, that may concern others.
     pub(crate) release: fn(call: &Call, release: &dyn Fn()),
-    /// A wait for a signal, which begins and ends with the mutex at this address held; whether it ended at the deadline.
+    /// A wait for a signal, which begins and ends with the mutex at this address held; whether it ended at
+    /// the deadline.
     pub(crate) wait:
         fn(call: &Call, mutex: usize, deadline: Option<Deadline>, wait: &dyn Fn() -> bool) -> bool,
     /// A signal to a waiter.

@@ -1,16 +1,17 @@
 //! Native stress: all locks, mixed, with timeouts, and invariants that hold at every moment.
 //!
 //! - *Mutual exclusion*: what a lock protects is two copies of a number that only a writer makes differ.
-//! - *No lost wake-up*: a thread that sleeps for ever on a mutex or read-write lock hangs the test. Waits on the condition
-//!   variables have deadlines, so that no thread depends on another: tokens are counted, but a lost signal is only late.
-//! - *Every thread ends*: each finishes [`ROUNDS`], and those that it begins until the time is over, however few CPUs
-//!   there are. How long a thread waits at most is not asked here, where the scheduler decides it: the simulator does,
-//!   on a machine with a CPU for each thread (`mutex_patience`, `rwlock_patience`).
+//! - *No lost wake-up*: a thread that sleeps for ever on a mutex or read-write lock hangs the test. Waits on
+//!   the condition variables have deadlines, so that no thread depends on another: tokens are counted, but a
+//!   lost signal is only late.
+//! - *Every thread ends*: each finishes [`ROUNDS`], and those that it begins until the time is over, however
+//!   few CPUs there are. How long a thread waits at most is not asked here, where the scheduler decides it:
+//!   the simulator does, on a machine with a CPU for each thread (`mutex_patience`, `rwlock_patience`).
 //!
 //! All of this as on this machine, and as with CPUs to spare, where spinners queue.
 //!
-//! `SPINPARK_STRESS_SECONDS` says for how long new rounds begin in all (default 6), for 2, 16 and 256 threads of both a sixth
-//! each.
+//! `SPINPARK_STRESS_SECONDS` says for how long new rounds begin in all (default 6), for 2, 16 and 256 threads
+//! of both a sixth each.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;

@@ -1,5 +1,5 @@
-//! A program in Rust that uses pthread's mutexes, as bindings of C libraries do. (std's own locks are futexes, which cannot be
-//! interposed.)
+//! A program in Rust that uses pthread's mutexes, as bindings of C libraries do. (std's own locks are
+//! futexes, which cannot be interposed.)
 
 use std::cell::UnsafeCell;
 use std::sync::Arc;

@@ -11,8 +11,9 @@ const FLAGS: [&str; 6] = ["-O2", "-g", "-pthread", "-D_GNU_SOURCE", "-Wall", "-W
 
 /// Compiles `source`, a path relative to this crate or an absolute one, and returns the program.
 ///
-/// C++ sources (`.cpp`) are compiled with `CXX` or `c++`, all others with `CC` or `cc`. The result is kept, under a
-/// name that depends on the text of the source, on the headers beside it, on the compiler and on the flags.
+/// C++ sources (`.cpp`) are compiled with `CXX` or `c++`, all others with `CC` or `cc`. The result is kept,
+/// under a name that depends on the text of the source, on the headers beside it, on the compiler and on the
+/// flags.
 ///
 /// # Panics
 /// If the compiler is missing or unhappy.
@@ -27,9 +28,9 @@ pub fn compile_c(source: impl AsRef<Path>, flags: &[&str]) -> PathBuf {
     if program.exists() {
         return program;
     }
-    // Compile beside it and rename: another test process may want the same program now.
-    // The path only, not the open file: a child that another thread forks now would keep it open, and what is open for
-    // writing cannot be executed.
+    // Compile beside it and rename: another test process may want the same program now. The path only, not
+    // the open file: a child that another thread forks now would keep it open, and what is open for writing
+    // cannot be executed.
     let unfinished = tempfile::Builder::new()
         .prefix(&stem)
         .tempfile_in(scratch_dir())
@@ -55,7 +56,8 @@ pub fn compile_c(source: impl AsRef<Path>, flags: &[&str]) -> PathBuf {
         output.status,
         String::from_utf8_lossy(&output.stderr),
     );
-    // The second one leaves the first one's in place: it may run already, and a profile of it knows the file by its age.
+    // The second one leaves the first one's in place: it may run already, and a profile of it knows the file
+    // by its age.
     if let Err(error) = unfinished.persist_noclobber(&program) {
         assert_eq!(error.error.kind(), std::io::ErrorKind::AlreadyExists, "{}", error.error);
     }

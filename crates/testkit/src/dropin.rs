@@ -15,9 +15,9 @@ pub fn workspace_root() -> &'static Path {
     })
 }
 
-/// The drop-in under test: the file that `SPINPARK_PRELOAD` names, else the release build of `spinpark-pthread`,
-/// made on the first call. Cargo makes concurrent test processes wait for each other here, and an up-to-date build
-/// costs a fraction of a second.
+/// The drop-in under test: the file that `SPINPARK_PRELOAD` names, else the release build of
+/// `spinpark-pthread`, made on the first call. Cargo makes concurrent test processes wait for each other
+/// here, and an up-to-date build costs a fraction of a second.
 ///
 /// # Panics
 /// If the build fails, or if `SPINPARK_PRELOAD` names no file.
@@ -26,7 +26,8 @@ pub fn dropin() -> &'static Path {
     DROPIN.get_or_init(|| named_or_built("SPINPARK_PRELOAD", "spinpark-pthread"))
 }
 
-/// The recorder under test: the file that `SPINPARK_PROFILER` names, else the release build of `spinpark-profiler`.
+/// The recorder under test: the file that `SPINPARK_PROFILER` names, else the release build of
+/// `spinpark-profiler`.
 ///
 /// # Panics
 /// As [`dropin`].
@@ -38,7 +39,8 @@ pub fn profiler() -> &'static Path {
 fn named_or_built(variable: &str, package: &str) -> PathBuf {
     match std::env::var_os(variable) {
         Some(path) => {
-            // The programs run in other directories than we do, and `ld.so` only warns about a file that is missing.
+            // The programs run in other directories than we do, and `ld.so` only warns about a file that is
+            // missing.
             std::fs::canonicalize(&path)
                 .unwrap_or_else(|error| panic!("{variable}={}: {error}", path.display()))
         }

@@ -10,8 +10,9 @@
 //! }
 //! ```
 //!
-//! A program that hangs is a failed test: every run has a timeout, after which the whole process group is killed.
-//! Before that, if `gdb` is installed, the stacks of all its threads are put into the failure's message.
+//! A program that hangs is a failed test: every run has a timeout, after which the whole process group is
+//! killed. Before that, if `gdb` is installed, the stacks of all its threads are put into the failure's
+//! message.
 
 mod compile;
 mod dropin;

@@ -6,7 +6,8 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use spinpark_recorder::format::{Entry, Held, Kind, LockStats, RegionId, Role, View};
 
-/// Tests of `Fn(&Path, Configuration)`, each with glibc's locks and with spinpark's, and with a directory to record into.
+/// Tests of `Fn(&Path, Configuration)`, each with glibc's locks and with spinpark's, and with a directory to
+/// record into.
 #[macro_export]
 macro_rules! both_configurations {
     ($($name:ident = $body:expr;)*) => {$(
@@ -100,7 +101,8 @@ pub struct Recording {
     pub sites: BTreeMap<(u32, u32, u32), Use>,
     /// So many waits, and their sum in ns.
     pub pairs: BTreeMap<Pair, (u64, f64)>,
-    /// The same with another lock held: lock, role, the other lock; and for how long others waited for that one meanwhile, ns.
+    /// The same with another lock held: lock, role, the other lock; and for how long others waited for that
+    /// one meanwhile, ns.
     pub held_waits: BTreeMap<(u32, u32, u32), (u64, f64, f64)>,
     /// Acquisitions with another lock held, by lock, role and outer lock: how many, ns held.
     pub nests: BTreeMap<(u32, u32, u32), (u64, f64)>,

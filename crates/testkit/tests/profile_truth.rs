@@ -1,4 +1,5 @@
-//! Recordings of programs whose use of locks is known: counts are exact, times are what the program measured itself.
+//! Recordings of programs whose use of locks is known: counts are exact, times are what the program measured
+//! itself.
 
 use std::collections::BTreeMap;
 
@@ -110,7 +111,8 @@ impl Scene {
                 assert_eq!(found.holds, truth.holds, "{context}");
                 let total = found.held.total + found.held_after_wait.total;
                 assert_near("holds", total, truth.held, truth.unsure);
-                // From before the call that takes the lock returned until after the one began that releases it.
+                // From before the call that takes the lock returned until after the one began that releases
+                // it.
                 assert!(total >= truth.held - 50_000.0, "{context}");
             }
         }
@@ -235,7 +237,8 @@ scenes! {
         assert!(calls.iter().any(|((.., outer), (count, waited, _))| {
             *outer == number(inner) && *count == 20 && *waited >= 0.95 * inner.waited
         }), "{calls:?}");
-        // The other thread waits for the outer one from before the 10 ms on for which the inner one is held then, 20 times.
+        // The other thread waits for the outer one from before the 10 ms on for which the inner one is held
+        // then, 20 times.
         assert!((0.95 * 200e6..=*waited).contains(made), "others meanwhile: {made} of {inner:?}");
     };
     chain_contended = "chain", "contended", |scene, _| {
@@ -298,8 +301,9 @@ scenes! {
         assert_eq!((found.acquisitions, found.contended), (truth.acquisitions, 0));
         let (count, all) = (found.held.count as f64, found.acquisitions as f64);
         assert!((2_500.0..4_000.0).contains(&count), "one in 64 of 200,000: {count}");
-        // Each hold is in a sample with the same chance, so of the long ones there are as many as there should be; four
-        // standard errors are exceeded once in ten thousand runs. (Not their sum: a few preemptions would be most of it.)
+        // Each hold is in a sample with the same chance, so of the long ones there are as many as there
+        // should be; four standard errors are exceeded once in ten thousand runs. (Not their sum: a few
+        // preemptions would be most of it.)
         let words: Vec<&str> = scene.lines.last().expect("lines").split(' ').collect();
         let part = words[1].parse::<f64>().expect("a count") / all;
         let found_part = found.hold_bins[13..].iter().sum::<u64>() as f64 / count;

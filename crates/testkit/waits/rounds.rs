@@ -1,4 +1,5 @@
-// Waits of known number and length: see `rounds.h`. Programs include this file, which uses `std` only, and no lock of it.
+// Waits of known number and length: see `rounds.h`. Programs include this file, which uses `std` only, and no
+// lock of it.
 
 const ROUNDS: usize = 10;
 const HOLD: Duration = Duration::from_millis(20);

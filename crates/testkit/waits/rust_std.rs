@@ -1,4 +1,5 @@
-//! Waits of known number and length for what Rust's std has: see `rounds.h`, of which this is the same in Rust.
+//! Waits of known number and length for what Rust's std has: see `rounds.h`, of which this is the same in
+//! Rust.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering::SeqCst};

@@ -1,9 +1,9 @@
 //! The rule that sibling modules of a crate do not name each other in a circle.
 //!
-//! A module *names* another one if a path in its code leads there: an import, or a path where it is used. A path that ends
-//! at an item that a module re-exports leads to the module that has the item. A module and its parts may name each other;
-//! what counts is the siblings: an edge from `a::b` to `c::d` is one from `a` to `c`. Tests do not count, nor does what
-//! macros generate.
+//! A module *names* another one if a path in its code leads there: an import, or a path where it is used. A
+//! path that ends at an item that a module re-exports leads to the module that has the item. A module and its
+//! parts may name each other; what counts is the siblings: an edge from `a::b` to `c::d` is one from `a` to
+//! `c`. Tests do not count, nor does what macros generate.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -26,8 +26,8 @@ struct Modules {
     imports: BTreeMap<Name, BTreeMap<String, Name>>,
 }
 
-/// The circles among the modules of the crate whose root file is `root`: for each, the siblings' names in order, separated
-/// by spaces, after the path of their parent (`crate` for the root).
+/// The circles among the modules of the crate whose root file is `root`: for each, the siblings' names in
+/// order, separated by spaces, after the path of their parent (`crate` for the root).
 ///
 /// # Errors
 ///
@@ -125,7 +125,8 @@ impl Modules {
         Ok(())
     }
 
-    /// The module that `path`, in the code of `from`, leads to; `None`: it leads out of the crate, or is no path of modules.
+    /// The module that `path`, in the code of `from`, leads to; `None`: it leads out of the crate, or is no
+    /// path of modules.
     fn target(&self, from: &Name, path: &[String], steps: usize) -> Option<Name> {
         let (first, mut rest) = path.split_first()?;
         let mut at = match first.as_str() {

@@ -1,4 +1,5 @@
-//! All model checking: loom models of the locks, random programs on the simulator, and known-bad mutants that both must reject.
+//! All model checking: loom models of the locks, random programs on the simulator, and known-bad mutants that
+//! both must reject.
 //!
 //! | module           | what it is                                                                                 |
 //! |------------------|--------------------------------------------------------------------------------------------|
@@ -11,8 +12,8 @@
 //! | [`stacks`]       | loom's stacks, kept from one execution to the next                                         |
 //! | [`circles`]      | the rule that modules of a crate do not name each other in a circle                        |
 //!
-//! The models themselves are in `tests/it`, one file per primitive; what they cover and what loom cannot see is in
-//! `notes/verification.md`.
+//! The models themselves are in `tests/it`, one file per primitive; what they cover and what loom cannot see
+//! is in `notes/verification.md`.
 
 pub mod circles;
 pub mod layers;

@@ -12,7 +12,8 @@ use crate::platform::{Config, Fault, begin, take_noted};
 /// Replaces every model's bound on preemptions, but for those with a limit.
 const PREEMPTIONS: &str = "SPINPARK_LOOM_PREEMPTIONS";
 
-/// Explored by default: executions with at most this many switches away from a thread that could have gone on.
+/// Explored by default: executions with at most this many switches away from a thread that could have gone
+/// on.
 const DEFAULT_PREEMPTIONS: usize = 2;
 
 /// Longest execution, in decisions; longer ones are taken for a livelock and rejected.
@@ -69,7 +70,8 @@ impl Model {
         self
     }
 
-    /// The machine has no restartable steps: a release is a compare-exchange, and the heavy fence does nothing.
+    /// The machine has no restartable steps: a release is a compare-exchange, and the heavy fence does
+    /// nothing.
     pub fn without_steps(mut self) -> Self {
         self.config.restartable = false;
         self
@@ -111,8 +113,8 @@ impl Model {
         self
     }
 
-    /// Two CPUs, on which waiters leave the lock to its owner, and owners come back for it. Every turn of a thread that waited
-    /// for it asks to be timed, so that the lock's holder marks it as contended.
+    /// Two CPUs, on which waiters leave the lock to its owner, and owners come back for it. Every turn of a
+    /// thread that waited for it asks to be timed, so that the lock's holder marks it as contended.
     pub fn backing_off(mut self) -> Self {
         self.config.backs_off = true;
         self.cpus(2)
@@ -130,8 +132,8 @@ impl Model {
         self
     }
 
-    /// The largest bound that makes sense: beyond two preemptions, loom lets two threads that spin take turns for ever
-    /// while a third one could go on, which no scheduler does.
+    /// The largest bound that makes sense: beyond two preemptions, loom lets two threads that spin take turns
+    /// for ever while a third one could go on, which no scheduler does.
     pub fn two_may_spin(mut self) -> Self {
         self.limit = 2;
         self
@@ -145,8 +147,8 @@ impl Model {
 
     /// Runs `body` in every order within the bounds. Panics at the first one that fails.
     ///
-    /// An execution fails if it panics, if every thread sleeps for ever, if two accesses to a cell are not ordered, or
-    /// if memory is given back while it may still be accessed.
+    /// An execution fails if it panics, if every thread sleeps for ever, if two accesses to a cell are not
+    /// ordered, or if memory is given back while it may still be accessed.
     pub fn check(self, body: impl Fn() + Send + Sync + 'static) -> Checked {
         let bound = std::env::var(PREEMPTIONS).ok().map_or(self.preemptions, |bound| {
             bound
@@ -182,7 +184,8 @@ pub struct Checked {
 }
 
 impl Checked {
-    /// Asserts that some execution came to each of `events`: a bound that is too small proves nothing about them.
+    /// Asserts that some execution came to each of `events`: a bound that is too small proves nothing about
+    /// them.
     pub fn reaches(self, events: &[Event]) {
         for event in events {
             assert!(

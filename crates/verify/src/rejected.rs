@@ -1,7 +1,8 @@
 //! How a mutant's failure is observed.
 //!
-//! A model that fails inside loom may end the process (a second panic while the other threads of the execution are
-//! unwound). So a mutant's model runs in a child process: the test program again, with this one test.
+//! A model that fails inside loom may end the process (a second panic while the other threads of the
+//! execution are unwound). So a mutant's model runs in a child process: the test program again, with this one
+//! test.
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -11,8 +12,8 @@ const CHILD: &str = "SPINPARK_VERIFY_MUTANT";
 
 const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Asserts that a model fails, and says why: `rejected!(test, reason, model)`, with the name of the calling test as a `&str`,
-/// and the model as a closure.
+/// Asserts that a model fails, and says why: `rejected!(test, reason, model)`, with the name of the calling
+/// test as a `&str`, and the model as a closure.
 ///
 /// # Panics
 ///

@@ -1,31 +1,35 @@
 //! The stacks of loom's threads, kept from one execution to the next.
 //!
-//! Loom gives each thread of each execution a new stack: three system calls and two or three page faults, millions of times.
-//! That is a third of a model's time. Two models that run at once also wait for each other there: the kernel changes the
-//! mappings of a process under one lock, and interrupts the other CPUs when memory is unmapped. With stacks that are kept, all
-//! models take 336 s instead of 1,310 s (two CPUs, 2026-11-26).
+//! Loom gives each thread of each execution a new stack: three system calls and two or three page faults,
+//! millions of times. That is a third of a model's time. Two models that run at once also wait for each other
+//! there: the kernel changes the mappings of a process under one lock, and interrupts the other CPUs when
+//! memory is unmapped. With stacks that are kept, all models take 336 s instead of 1,310 s (two CPUs,
+//! 2026-11-26).
 //!
-//! `generator`, which makes the stacks, calls libc's `mmap`, `mprotect` and `munmap`. The functions of these names in this
-//! file take their place in every program that this crate is linked into. They hand out stacks from an arena, whose guard
-//! pages stay as they are; every other call is passed on to the kernel. `malloc`, the stacks of glibc's threads and std
-//! (which calls `mmap64`) do not come here.
+//! `generator`, which makes the stacks, calls libc's `mmap`, `mprotect` and `munmap`. The functions of these
+//! names in this file take their place in every program that this crate is linked into. They hand out stacks
+//! from an arena, whose guard pages stay as they are; every other call is passed on to the kernel. `malloc`,
+//! the stacks of glibc's threads and std (which calls `mmap64`) do not come here.
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_long, c_void};
 use std::ptr::null_mut;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What `generator` asks for: its default of 0x1000 words, rounded down to 7 pages, one page more, and the guard page.
+/// What `generator` asks for: its default of 0x1000 words, rounded down to 7 pages, one page more, and the
+/// guard page.
 const SIZE: usize = 9 * 4096;
 /// How it asks.
 const FLAGS: c_int = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_STACK;
-/// The arena's stacks. Models have up to six threads, and libtest runs one model a CPU; what goes beyond is mapped as before.
+/// The arena's stacks. Models have up to six threads, and libtest runs one model a CPU; what goes beyond is
+/// mapped as before.
 const STACKS: usize = 1024;
 
 static ARENA: Mutex<Arena> = Mutex::new(Arena { start: 0, carved: 0, free: Vec::new() });
 
 thread_local! {
-    /// The stack that this thread has just been given with its guard page in place: `generator` protects it next.
+    /// The stack that this thread has just been given with its guard page in place: `generator` protects it
+    /// next.
     static GUARDED: Cell<usize> = const { Cell::new(0) };
 }
 
@@ -141,8 +145,8 @@ pub unsafe extern "C" fn munmap(at: *mut c_void, length: usize) -> c_int {
     unsafe { libc::syscall(libc::SYS_munmap, at, length) as c_int }
 }
 
-/// How many stacks the models of this process have had at once. Zero after a model means that `generator` asks for its stacks
-/// in another way than this module knows, and that models are slow again.
+/// How many stacks the models of this process have had at once. Zero after a model means that `generator`
+/// asks for its stacks in another way than this module knows, and that models are slow again.
 pub fn most_at_once() -> usize {
     Arena::get().carved
 }

@@ -1,4 +1,5 @@
-//! What the models of condition variables share: tokens behind a mutex, threads that add them, and threads that wait for them.
+//! What the models of condition variables share: tokens behind a mutex, threads that add them, and threads
+//! that wait for them.
 
 use std::sync::Arc;
 

@@ -57,8 +57,8 @@ impl<T> Mortal<T> {
     /// Destroys the object: the platform's drop check fails the model if an access to it is not over.
     pub fn destroy(self) {
         let object: *const T = &raw const **self.0;
-        // SAFETY: the platform's atomics and cells are all that is in `T`; their destructors only talk to loom, which
-        // reports a second destruction, and any later access, as a failure of the model.
+        // SAFETY: the platform's atomics and cells are all that is in `T`; their destructors only talk to
+        // loom, which reports a second destruction, and any later access, as a failure of the model.
         unsafe { std::ptr::drop_in_place(object.cast_mut()) };
     }
 }

@@ -1,11 +1,12 @@
-//! The condition variable that glibc had from 2003 to 2017: an internal lock, counters under it, and one futex.
+//! The condition variable that glibc had from 2003 to 2017: an internal lock, counters under it, and one
+//! futex.
 //!
-//! Origin: NPTL, as document 003 describes it, with the three ways to signal that it measures ([`Orig`], [`Requeue`],
-//! [`WakeByOp`]). The broadcast moves waiters to the mutex, as glibc's did.
+//! Origin: NPTL, as document 003 describes it, with the three ways to signal that it measures ([`Orig`],
+//! [`Requeue`], [`WakeByOp`]). The broadcast moves waiters to the mutex, as glibc's did.
 //!
-//! Gives: no lost wake-up; waits never end for no reason. Does not give: order (a thread that starts to wait after a signal
-//! can take that signal from one that waited before: glibc bug 13165, for which the design was given up in 2.25);
-//! destruction right after a broadcast: the woken waiters use the variable once more.
+//! Gives: no lost wake-up; waits never end for no reason. Does not give: order (a thread that starts to wait
+//! after a signal can take that signal from one that waited before: glibc bug 13165, for which the design was
+//! given up in 2.25); destruction right after a broadcast: the woken waiters use the variable once more.
 //!
 //! # State
 //!
@@ -33,16 +34,17 @@
 //! # Invariants
 //!
 //! - **N1** The counters are touched, and `futex` is changed, only under the internal lock.
-//! - **N2** `ended` ≤ `released` ≤ `started`. A waiter that finds `ended` < `released`, and a release since its own W1, ends.
-//! - **N3** `futex` = `started` + `released`, in 32 bits. So each W1, S1 and B1 changes it, and a waiter that read it under
-//!   the lock falls asleep only if nothing has happened since.
-//! - **N4** A waiter holds the internal lock from before it gives up its mutex until it is counted. So a thread that
-//!   signals with the mutex, or after it has held the mutex, finds the wait.
-//! - **N5** Only [`Requeue`]: a signal moves its waiter to the internal lock, unmarked, and wakes one there as it unlocks.
-//!   A thread that comes from a sleep takes the lock with the mark (M3), so each of them wakes the next one: as long as
-//!   a thread sleeps there unmarked, another thread is on its way to wake it.
-//! - **N6** A broadcast wakes one and moves the others to the mutex, unmarked. A thread that comes from a wait takes the
-//!   mutex with the mark (M3), with the same consequence.
+//! - **N2** `ended` ≤ `released` ≤ `started`. A waiter that finds `ended` < `released`, and a release since
+//!   its own W1, ends.
+//! - **N3** `futex` = `started` + `released`, in 32 bits. So each W1, S1 and B1 changes it, and a waiter that
+//!   read it under the lock falls asleep only if nothing has happened since.
+//! - **N4** A waiter holds the internal lock from before it gives up its mutex until it is counted. So a
+//!   thread that signals with the mutex, or after it has held the mutex, finds the wait.
+//! - **N5** Only [`Requeue`]: a signal moves its waiter to the internal lock, unmarked, and wakes one there
+//!   as it unlocks. A thread that comes from a sleep takes the lock with the mark (M3), so each of them wakes
+//!   the next one: as long as a thread sleeps there unmarked, another thread is on its way to wake it.
+//! - **N6** A broadcast wakes one and moves the others to the mutex, unmarked. A thread that comes from a
+//!   wait takes the mutex with the mark (M3), with the same consequence.
 //!
 //! # Orderings
 //!
@@ -53,10 +55,11 @@
 //! |                            |         |              | what it means is read again under the lock                 |
 //! | internal lock              | see [`Mutex`]   |       | the unlock by the kernel ([`WakeByOp`]) is AcqRel          |
 //!
-//! Counters have 64 bits and never wrap. `futex` does: a waiter that is off its CPU between reading it and falling asleep
-//! while exactly 2^32 waits and signals come misses them all, as in the original.
+//! Counters have 64 bits and never wrap. `futex` does: a waiter that is off its CPU between reading it and
+//! falling asleep while exactly 2^32 waits and signals come misses them all, as in the original.
 //!
-//! Checked by: `verify` (loom, with the mutant that document 003 draws), native stress; `linux` tests the kernel calls.
+//! Checked by: `verify` (loom, with the mutant that document 003 draws), native stress; `linux` tests the
+//! kernel calls.
 
 mod signal;
 
@@ -94,7 +97,8 @@ pub struct Condvar<P: Platform, S: Signalling = WakeByOp> {
     signalling: PhantomData<S>,
 }
 
-// SAFETY: N1: the counters are touched only under the internal lock; `mutex` is a key that is never dereferenced.
+// SAFETY: N1: the counters are touched only under the internal lock; `mutex` is a key that is never
+// dereferenced.
 unsafe impl<P: Platform, S: Signalling> Send for Condvar<P, S> {}
 // SAFETY: as above.
 unsafe impl<P: Platform, S: Signalling> Sync for Condvar<P, S> {}
@@ -126,7 +130,8 @@ impl<P: Platform, S: Signalling> Condvar<P, S> {
         self.futex.store(counters.started.wrapping_add(counters.released) as u32, Relaxed);
     }
 
-    /// Waits for a signal, with `mutex` (held) given up meanwhile; returns with it held. Only ever use one mutex at a time.
+    /// Waits for a signal, with `mutex` (held) given up meanwhile; returns with it held. Only ever use one
+    /// mutex at a time.
     pub fn wait(&self, mutex: &Mutex<P>, deadline: Option<Deadline>) -> WaitResult {
         self.lock.lock(); // N4
         mutex.unlock();
@@ -197,8 +202,8 @@ impl<P: Platform, S: Signalling> Condvar<P, S> {
         // SAFETY: N1: this thread holds the internal lock.
         let mutex = self.mutex.with(|key| unsafe { *key });
         self.lock.unlock();
-        // A thread that starts to wait now changes the futex, and must not be moved: then all are woken, and it sleeps
-        // again (W5).
+        // A thread that starts to wait now changes the futex, and must not be moved: then all are woken, and
+        // it sleeps again (W5).
         match P::futex_requeue(&self.futex, Some(value), 1, mutex, u32::MAX) {
             None => {
                 P::futex_wake(&self.futex, u32::MAX);

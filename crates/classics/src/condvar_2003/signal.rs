@@ -15,8 +15,8 @@ pub trait Signalling: Send + Sync + 'static {
 
 /// A wake, then an unlock: glibc from September 2003 to September 2005 ("nptl-orig" in document 003).
 ///
-/// A waiter that runs at once finds the lock held, sleeps again, and has slept there, so it leaves with a wake as well
-/// (mutex_2003.M2): five system calls for a signal, and the waiter is switched to twice.
+/// A waiter that runs at once finds the lock held, sleeps again, and has slept there, so it leaves with a
+/// wake as well (mutex_2003.M2): five system calls for a signal, and the waiter is switched to twice.
 #[derive(Clone, Copy, Debug)]
 pub enum Orig {}
 
@@ -33,9 +33,9 @@ impl Signalling for Orig {
 
 /// The waiter is moved to the lock, and the unlock wakes it: "nptl-requeue" in document 003.
 ///
-/// The waiter is switched to once, but there are still four system calls: the signal's unlock always wakes, and so does
-/// that of a thread that comes back from a sleep, since it takes the lock with the mark (M3 of the [mutex](Mutex)). Without
-/// that mark a wake-up is lost, as the document shows.
+/// The waiter is switched to once, but there are still four system calls: the signal's unlock always wakes,
+/// and so does that of a thread that comes back from a sleep, since it takes the lock with the mark (M3 of
+/// the [mutex](Mutex)). Without that mark a wake-up is lost, as the document shows.
 #[derive(Clone, Copy, Debug)]
 pub enum Requeue {}
 
@@ -57,7 +57,8 @@ impl Signalling for Requeue {
     }
 }
 
-/// The kernel unlocks before any woken thread runs: glibc from September 2005 to 2017 ("nptl-wake_op" in document 003).
+/// The kernel unlocks before any woken thread runs: glibc from September 2005 to 2017 ("nptl-wake_op" in
+/// document 003).
 ///
 /// Two system calls, the signaller's and the waiter's, and the waiter is switched to once.
 #[derive(Clone, Copy, Debug)]

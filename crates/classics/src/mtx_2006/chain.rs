@@ -1,9 +1,9 @@
 //! Where waiters sleep: outside of the mutex, in a chain that its address selects.
 //!
-//! The original has a hash table of 128 chains, each with a spin lock and a list of turnstiles, one for each mutex that
-//! has waiters. Here a chain is one list of waiters, each with the address of its mutex: the same order, the same
-//! lock, and the same memory that a contended mutex does not share with its neighbours. That lock is test-and-set in the
-//! kernel, too.
+//! The original has a hash table of 128 chains, each with a spin lock and a list of turnstiles, one for each
+//! mutex that has waiters. Here a chain is one list of waiters, each with the address of its mutex: the same
+//! order, the same lock, and the same memory that a contended mutex does not share with its neighbours. That
+//! lock is test-and-set in the kernel, too.
 
 use spinpark_platform::Platform;
 

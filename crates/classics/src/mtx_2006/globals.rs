@@ -16,8 +16,8 @@ pub struct Holds {
     pub longest_ns: u64,
 }
 
-/// One per machine: on cache lines of their own, the counter beside the switch, as two neighbours in a data section; each
-/// of the `CHAINS` chains on lines of its own.
+/// One per machine: on cache lines of their own, the counter beside the switch, as two neighbours in a data
+/// section; each of the `CHAINS` chains on lines of its own.
 ///
 /// The original has a record per place in the source; here one is enough.
 #[repr(align(128))]
@@ -36,8 +36,8 @@ unsafe impl<P: Platform, const CHAINS: usize> Send for Globals<P, CHAINS> {}
 unsafe impl<P: Platform, const CHAINS: usize> Sync for Globals<P, CHAINS> {}
 
 impl<P: Platform, const CHAINS: usize> Globals<P, CHAINS> {
-    /// From three words that hold 0, an empty record and empty chains, for `const` initialisers, which cannot call the
-    /// platform's constructors.
+    /// From three words that hold 0, an empty record and empty chains, for `const` initialisers, which cannot
+    /// call the platform's constructors.
     pub const fn from_parts(
         enabled: P::AtomicU32,
         acquisitions: P::AtomicU32,

@@ -1,8 +1,8 @@
 //! FreeBSD's mutex of 2006: an owner and a flag in one word, a turnstile, spinning while the owner runs.
 //!
-//! Origin: `kern_mutex.c` of April 2006, the subject of document 004, with its profiling ([`profiling`]). Gives: mutual
-//! exclusion; sleeping. A running thread may take a released lock before the waiter that was woken for it, which then
-//! queues again as the youngest. Does not give: recursion (the original does).
+//! Origin: `kern_mutex.c` of April 2006, the subject of document 004, with its profiling ([`profiling`]).
+//! Gives: mutual exclusion; sleeping. A running thread may take a released lock before the waiter that was
+//! woken for it, which then queues again as the youngest. Does not give: recursion (the original does).
 //!
 //! # State
 //!
@@ -15,17 +15,19 @@
 //!
 //! # In memory
 //!
-//! A mutex is its word and what its profile adds, aligned as words are, wherever its owner puts it: the original's `unp`
-//! lies among the data that it protects. Its turnstile is the waiters for its address in a [chain], which all
-//! mutexes share ([`Globals`]). So the size and the alignment of the mutex say on which cache lines its neighbours lie, as
-//! they did there; [`profiling`] has the figures.
+//! A mutex is its word and what its profile adds, aligned as words are, wherever its owner puts it: the
+//! original's `unp` lies among the data that it protects. Its turnstile is the waiters for its address in a
+//! [chain], which all mutexes share ([`Globals`]). So the size and the alignment of the mutex say on which
+//! cache lines its neighbours lie, as they did there; [`profiling`] has the figures.
 //!
 //! # Invariants
 //!
-//! - **F1** A thread in the turnstile entered it while the word had an owner and `CONTESTED`, under the chain's lock; so
-//!   that owner releases under the lock, and finds it.
-//! - **F2** The word is `UNOWNED` only if the turnstile is empty, or will be when the release that holds its lock is over.
-//! - **F3** All calls on a mutex are made with the same [`Globals`], and no thread waits for it while it moves.
+//! - **F1** A thread in the turnstile entered it while the word had an owner and `CONTESTED`, under the
+//!   chain's lock; so that owner releases under the lock, and finds it.
+//! - **F2** The word is `UNOWNED` only if the turnstile is empty, or will be when the release that holds its
+//!   lock is over.
+//! - **F3** All calls on a mutex are made with the same [`Globals`], and no thread waits for it while it
+//!   moves.
 //!
 //! # Orderings
 //!
@@ -39,7 +41,8 @@
 //! | reads of the word               | Relaxed | –                      | a CAS or the chain's lock follows                 |
 //! | profile fields, counters        | Relaxed | –                      | plain there; they order nothing                   |
 //!
-//! The original spins without a pause instruction on processors that have none; here there is always the platform's hint.
+//! The original spins without a pause instruction on processors that have none; here there is always the
+//! platform's hint.
 //!
 //! Checked by: `verify` (`tests/it/classics.rs`), `tests/native/classics_stress.rs`.
 

@@ -1,7 +1,7 @@
 //! The ingredients of document 004's anomaly, each a switch.
 //!
-//! The message finds 38 % more throughput with profiling compiled in and not enabled, and lists what that changes. Each
-//! item is a lock of its own here; [`Profiled`] is all of them, as the kernel option was.
+//! The message finds 38 % more throughput with profiling compiled in and not enabled, and lists what that
+//! changes. Each item is a lock of its own here; [`Profiled`] is all of them, as the kernel option was.
 //!
 //! | in the message                                          | switch                    | alone            |
 //! |---------------------------------------------------------|---------------------------|------------------|
@@ -26,14 +26,16 @@
 //! |                                 |             |            | what comes before stays on the word's line               |
 //! | [`Aligned`]                     | 256         | 256        | neither neighbour is on the word's line                  |
 //!
-//! Whether a neighbour is used under the lock is the program's choice. The benchmark's has a counter on each side that
-//! the owner changes (`spinpark documents mtx`), all in 24 bytes from the start of a line if nothing is enlarged or
-//! aligned. The fields are smaller than the original's, and the original's struct was larger than a line of its machine; so
-//! what [`Profiled`] alone changes there by being larger, [`Larger`] alone changes here.
+//! Whether a neighbour is used under the lock is the program's choice. The benchmark's has a counter on each
+//! side that the owner changes (`spinpark documents mtx`), all in 24 bytes from the start of a line if
+//! nothing is enlarged or aligned. The fields are smaller than the original's, and the original's struct was
+//! larger than a line of its machine; so what [`Profiled`] alone changes there by being larger, [`Larger`]
+//! alone changes here.
 //!
-//! What stable Rust cannot say: the alignment of a *function* (the message aligned the object file; a whole program can be
-//! built with `-C llvm-args=-align-all-functions=8`), and the exact layout of a function. So [`Aligned`] aligns the
-//! struct only. The code that records a hold needs the accesses to decide that it does not run, so it is never alone.
+//! What stable Rust cannot say: the alignment of a *function* (the message aligned the object file; a whole
+//! program can be built with `-C llvm-args=-align-all-functions=8`), and the exact layout of a function. So
+//! [`Aligned`] aligns the struct only. The code that records a hold needs the accesses to decide that it does
+//! not run, so it is never alone.
 
 use spinpark_platform::{AtomicU32, Platform};
 

@@ -1,4 +1,5 @@
-//! Letting the line in: a writer at its head is woken, and tries itself; readers at its head are let in together.
+//! Letting the line in: a writer at its head is woken, and tries itself; readers at its head are let in
+//! together.
 
 use spinpark_platform::{AtomicU32, Event, Ordering::Relaxed, Platform};
 
@@ -48,8 +49,9 @@ impl<P: Platform, S: Series> Rwsem<P, S> {
                 self.grant(waiters, wake);
             }
             Some(Kind::Writer) if wake == Wake::Any => {
-                // It may be about to sleep: it says so, then looks at the count, which the caller has changed. If it does
-                // both under the list's lock, it has done so before this, or sees the change.
+                // It may be about to sleep: it says so, then looks at the count, which the caller has
+                // changed. If it does both under the list's lock, it has done so before this, or sees the
+                // change.
                 if !S::LOOKS_UNDER_LOCK {
                     P::full_fence();
                 }
@@ -57,7 +59,8 @@ impl<P: Platform, S: Series> Rwsem<P, S> {
                 P::event(Event::WokeHead);
                 self.end_wakeup();
             }
-            // No waiter: patch 9 says that only of a list that is not empty; or the writer's turn comes later.
+            // No waiter: patch 9 says that only of a list that is not empty; or the writer's turn comes
+            // later.
             Some(Kind::Writer) | None => self.end_wakeup(),
         }
     }

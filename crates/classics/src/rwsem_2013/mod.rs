@@ -1,8 +1,10 @@
-//! The kernel's read-write semaphore of 2013: a count, a FIFO list of readers and writers, and a series of patches.
+//! The kernel's read-write semaphore of 2013: a count, a FIFO list of readers and writers, and a series of
+//! patches.
 //!
-//! Origin: `lib/rwsem.c` of Linux 3.12, and document 002's nine patches ([`series`]). Gives: readers share, writers
-//! exclude; readers and writers sleep in one line; readers in front of it come in together. A running writer may steal a
-//! lock that is free past the line, so a waiter's wait has no bound; a reader queues as soon as there are waiters.
+//! Origin: `lib/rwsem.c` of Linux 3.12, and document 002's nine patches ([`series`]). Gives: readers share,
+//! writers exclude; readers and writers sleep in one line; readers in front of it come in together. A running
+//! writer may steal a lock that is free past the line, so a waiter's wait has no bound; a reader queues as
+//! soon as there are waiters.
 //!
 //! # State
 //!
@@ -16,13 +18,14 @@
 //!
 //! # Invariants
 //!
-//! - **S1** `count` has its waiting part from the first waiter's entry into the list to the last one's exit; both change
-//!   together under the list's lock.
-//! - **S2** A thread that fails on the fast path takes back what it added, and then looks, under the list's lock, whether
-//!   it was the last one active: then it lets the line in, or comes in itself.
-//! - **S3** A reader in the list is taken out by the thread that lets it in; a writer takes itself out, once it has the lock.
-//! - **S4** (patch 9) A release that leaves the waking to another one finds it before that one has cleared `wakeup`; the woken
-//!   thread looks at the count after that, under the list's lock. So it sees the release.
+//! - **S1** `count` has its waiting part from the first waiter's entry into the list to the last one's exit;
+//!   both change together under the list's lock.
+//! - **S2** A thread that fails on the fast path takes back what it added, and then looks, under the list's
+//!   lock, whether it was the last one active: then it lets the line in, or comes in itself.
+//! - **S3** A reader in the list is taken out by the thread that lets it in; a writer takes itself out, once
+//!   it has the lock.
+//! - **S4** (patch 9) A release that leaves the waking to another one finds it before that one has cleared
+//!   `wakeup`; the woken thread looks at the count after that, under the list's lock. So it sees the release.
 //!
 //! # Orderings
 //!
@@ -40,8 +43,8 @@
 //! |                              |         |                    | `wakeup`; the waker clears it, then the count is read |
 //! | `owner`, `wakeup`: all       | Relaxed | –                  | plain there; a guess, and as above                    |
 //!
-//! Checked by: `verify` (`tests/it/document_002.rs`, `tests/it/document_002_fences.rs`, `tests/it/classics_rwsem.rs`),
-//! `tests/native/classics_stress.rs`.
+//! Checked by: `verify` (`tests/it/document_002.rs`, `tests/it/document_002_fences.rs`,
+//! `tests/it/classics_rwsem.rs`), `tests/native/classics_stress.rs`.
 
 mod count;
 mod grant;

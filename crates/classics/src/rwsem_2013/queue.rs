@@ -58,7 +58,8 @@ impl<P: Platform, S: Series> Rwsem<P, S> {
         self.note_owner();
     }
 
-    /// Takes the lock, if no thread is active, for a writer in the list (S1: the last one takes the waiting part along).
+    /// Takes the lock, if no thread is active, for a writer in the list (S1: the last one takes the waiting
+    /// part along).
     fn take_from_line(&self, waiters: &Locked<'_, P, Kind>) -> bool {
         let new = if waiters.is_single() { WRITE } else { WRITE + WAITING };
         self.exchange(WAITING, new).is_ok()

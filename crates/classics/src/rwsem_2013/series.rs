@@ -13,9 +13,9 @@
 //!
 //! Without patch 8 the MCS lock is unused, so 6 and 7 change nothing then.
 //!
-//! Two more switches are not patches, but readings. Patch 8 as sent clears the owner after the release; patch 9 as sent
-//! leaves the woken writer's look at the count outside `wait_lock`, and loses wake-ups (`notes/verification.md`). The
-//! combinations here have the right reading; [`AsSent`] has the others.
+//! Two more switches are not patches, but readings. Patch 8 as sent clears the owner after the release; patch
+//! 9 as sent leaves the woken writer's look at the count outside `wait_lock`, and loses wake-ups
+//! (`notes/verification.md`). The combinations here have the right reading; [`AsSent`] has the others.
 
 use core::marker::PhantomData;
 
@@ -33,8 +33,8 @@ pub trait Series: Send + Sync + 'static {
     const SPINS: bool;
     /// Patch 9.
     const ONE_WAKER: bool;
-    /// Whether a writer that was woken looks at the count under `wait_lock` only. What the comment in patch 9 takes for
-    /// granted, and needs; 3.12 looks without it first, which saves the lock if it is too late.
+    /// Whether a writer that was woken looks at the count under `wait_lock` only. What the comment in patch 9
+    /// takes for granted, and needs; 3.12 looks without it first, which saves the lock if it is too late.
     const LOOKS_UNDER_LOCK: bool = Self::ONE_WAKER;
     /// Whether the owner is cleared before the release, so that it never wipes out the next one.
     const CLEARS_OWNER_FIRST: bool = true;

@@ -1,13 +1,14 @@
 //! Patch 8: a writer spins on the owner before it queues, in line with other spinners.
 //!
-//! A spinner at the head of the MCS queue polls the owner while that runs, and takes the lock when it is released, past
-//! sleeping waiters. It leaves if the lock went to another thread (document 001's rule), and each time it has tried it goes to
-//! the end of the queue. A spinner in the queue cannot leave it: the reason why the kernel got another queue later. It spins
-//! behind others that run for as long as they do ([`mcs`](crate::mcs)).
+//! A spinner at the head of the MCS queue polls the owner while that runs, and takes the lock when it is
+//! released, past sleeping waiters. It leaves if the lock went to another thread (document 001's rule), and
+//! each time it has tried it goes to the end of the queue. A spinner in the queue cannot leave it: the reason
+//! why the kernel got another queue later. It spins behind others that run for as long as they do
+//! ([`mcs`](crate::mcs)).
 //!
-//! Differs from the patch: readers name no owner, and preemption cannot be disabled, so "no owner" may last. A spinner
-//! polls that a thousand times in all, then queues; the patch polls until it has to be rescheduled, as this does in a
-//! simulated kernel.
+//! Differs from the patch: readers name no owner, and preemption cannot be disabled, so "no owner" may last.
+//! A spinner polls that a thousand times in all, then queues; the patch polls until it has to be rescheduled,
+//! as this does in a simulated kernel.
 
 use spinpark_platform::{Event, Platform};
 

@@ -33,7 +33,8 @@ pub(crate) struct WaitList<P: Platform, K, O: Order = Tickets> {
     ends: P::Cell<Ends<P, K>>,
 }
 
-// SAFETY: L2: the ends, and what they point to, are touched under the lock only; L1: what they point to is alive.
+// SAFETY: L2: the ends, and what they point to, are touched under the lock only; L1: what they point to is
+// alive.
 unsafe impl<P: Platform, K: Send, O: Order> Send for WaitList<P, K, O> {}
 // SAFETY: as above.
 unsafe impl<P: Platform, K: Send, O: Order> Sync for WaitList<P, K, O> {}
@@ -130,7 +131,8 @@ impl<P: Platform, K: Copy, O: Order> Locked<'_, P, K, O> {
     ///
     /// # Safety
     ///
-    /// L1: `node` is in no list, and stays where it is until it is removed or its thread was woken by [`Self::pop_wake`].
+    /// L1: `node` is in no list, and stays where it is until it is removed or its thread was woken by
+    /// [`Self::pop_wake`].
     pub(crate) unsafe fn push_back(&mut self, node: &Node<P, K>) {
         let Ends { first, last } = self.ends();
         node.set_links(Links { prev: last, next: ptr::null() });

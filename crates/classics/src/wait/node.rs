@@ -7,8 +7,8 @@
 //! | `RUNNING`  | does not sleep, or is about to wake  | the thread that wakes it                                |
 //! | `SLEEPING` | sleeps, or is about to               | its thread, before it looks for the last time           |
 //!
-//! That is the kernel's protocol for sleeping: first say that you sleep, then look whether you have to, then sleep until
-//! another thread sets `RUNNING`. A wake-up between those steps is kept.
+//! That is the kernel's protocol for sleeping: first say that you sleep, then look whether you have to, then
+//! sleep until another thread sets `RUNNING`. A wake-up between those steps is kept.
 //!
 //! # Orderings
 //!
@@ -82,8 +82,8 @@ impl<P: Platform, K> Node<P, K> {
     ///
     /// # Safety
     ///
-    /// `node` is alive until then: it is in the list, whose lock the caller holds, or was taken out of it by the caller
-    /// (L1), who does not use it any more (L3).
+    /// `node` is alive until then: it is in the list, whose lock the caller holds, or was taken out of it by
+    /// the caller (L1), who does not use it any more (L3).
     pub(super) unsafe fn wake(node: *const Self) {
         // SAFETY: L1: the node is alive.
         let task: *const P::AtomicU32 = unsafe { &raw const (*node).task };

@@ -1,26 +1,29 @@
 //! Polling what only another running thread can change, in a bounded way.
 //!
-//! In a kernel, the holder of a spin lock cannot be preempted. Here it can, and a machine with more threads than CPUs would
-//! burn whole time slices. So a thread that has polled for 100 µs sleeps for 50, on a word that is never woken, and polls
-//! again.
+//! In a kernel, the holder of a spin lock cannot be preempted. Here it can, and a machine with more threads
+//! than CPUs would burn whole time slices. So a thread that has polled for 100 µs sleeps for 50, on a word
+//! that is never woken, and polls again.
 //!
-//! The rule is the same for all that poll, however often they look: it counts the time that they spend awake, not polls.
-//! Otherwise a lock with back-off would sleep at another rate than one without, and a comparison of the two would compare
-//! sleeps.
+//! The rule is the same for all that poll, however often they look: it counts the time that they spend awake,
+//! not polls. Otherwise a lock with back-off would sleep at another rate than one without, and a comparison
+//! of the two would compare sleeps.
 //!
 //! Where spin locks keep their CPUs ([`SpinLocks::Kept`]), no thread sleeps here.
 //!
-//! A waiter in a queue behind a predecessor does more ([`Behind`]): it sleeps only if its predecessor does not run either.
+//! A waiter in a queue behind a predecessor does more ([`Behind`]): it sleeps only if its predecessor does
+//! not run either.
 
 use spinpark_platform::{AtomicU32, Clock, Deadline, NS_PER_MS, NS_PER_US, OnCpu, Platform, SpinLocks};
 
-/// Time awake between two brief sleeps, ns: longer than a section under a `wait_lock` here takes on a running CPU.
+/// Time awake between two brief sleeps, ns: longer than a section under a `wait_lock` here takes on a running
+/// CPU.
 const AWAKE_NS: u64 = 100 * NS_PER_US;
 
 /// A brief sleep, ns: a system call and two switches are worth it, a time slice is not lost.
 const NAP_NS: u64 = 50 * NS_PER_US;
 
-/// Time awake behind a predecessor of whom nothing is known, ns: a time slice. The thread would be preempted anyway.
+/// Time awake behind a predecessor of whom nothing is known, ns: a time slice. The thread would be preempted
+/// anyway.
 const SLICE_NS: u64 = 4 * NS_PER_MS;
 
 /// Polls between two looks at the clock, about 1 µs. Shorter waits do not look at it.
@@ -29,9 +32,9 @@ const POLLS_PER_LOOK: u32 = 64;
 /// A poll does not take longer, ns: what seems to has a preemption in it, in which the thread was not awake.
 pub(crate) const MOST_POLL_NS: u64 = 100;
 
-/// Polls of an owner that is not there. The two windows, between taking a lock and naming its owner and between
-/// forgetting the owner and the release, are a few instructions, unless the thread is preempted in one. In a kernel no thread
-/// is preempted there, and a spinner goes on until it is to leave its CPU.
+/// Polls of an owner that is not there. The two windows, between taking a lock and naming its owner and
+/// between forgetting the owner and the release, are a few instructions, unless the thread is preempted in
+/// one. In a kernel no thread is preempted there, and a spinner goes on until it is to leave its CPU.
 pub(crate) const fn window_polls<P: Platform>() -> u32 {
     match P::TUNING.spin_locks {
         SpinLocks::Preempted => 1_000,
@@ -97,9 +100,9 @@ impl Patience {
 
 /// How long a thread has polled for a word that its predecessor in a queue writes.
 ///
-/// The kernel's waiters cannot leave such a queue, and spin for as long as it takes. So these do while the predecessor
-/// runs, which spins itself or is the head. If it does not, it was preempted or sleeps, the queue stands, and spinning
-/// keeps a CPU from it.
+/// The kernel's waiters cannot leave such a queue, and spin for as long as it takes. So these do while the
+/// predecessor runs, which spins itself or is the head. If it does not, it was preempted or sleeps, the queue
+/// stands, and spinning keeps a CPU from it.
 #[derive(Debug)]
 pub(crate) struct Behind {
     patience: Patience,

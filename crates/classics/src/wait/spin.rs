@@ -2,9 +2,10 @@
 //!
 //! Two kinds, by what the machine promises ([`SpinLocks`]):
 //!
-//! - *Kept*: its holder and its waiters keep their CPUs, as in a kernel; so it is what that kernel had ([`Order`]).
-//! - *Preempted*: as in user space. Test and test-and-set: a ticket lock is at its worst when the next one in line is
-//!   preempted; and a brief sleep after many polls, or a preempted holder costs whole time slices.
+//! - *Kept*: its holder and its waiters keep their CPUs, as in a kernel; so it is what that kernel had
+//!   ([`Order`]).
+//! - *Preempted*: as in user space. Test and test-and-set: a ticket lock is at its worst when the next one in
+//!   line is preempted; and a brief sleep after many polls, or a preempted holder costs whole time slices.
 //!
 //! # State
 //!
@@ -41,8 +42,8 @@ pub trait Order: Send + Sync + 'static {
     const IS_FIFO: bool;
 }
 
-/// A ticket lock (Linux 2.6.25 to 4.1): first come, first served; all waiters poll one word, so each hand-over goes past all
-/// of them (Boyd-Wickizer et al., "Non-scalable locks are dangerous", 2012).
+/// A ticket lock (Linux 2.6.25 to 4.1): first come, first served; all waiters poll one word, so each
+/// hand-over goes past all of them (Boyd-Wickizer et al., "Non-scalable locks are dangerous", 2012).
 #[derive(Debug)]
 pub enum Tickets {}
 

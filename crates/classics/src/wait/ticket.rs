@@ -1,9 +1,9 @@
 //! A ticket lock: first come, first served, by a counter of arrivals and a counter of turns.
 //!
-//! Origin: Reed and Kanodia's sequencer and event count (1979), as a spin lock in Mellor-Crummey and Scott (1991); Linux' spin
-//! locks from 2.6.25 to 4.1. Not one of the four documents' subjects, but what their kernels keep their lists under, and
-//! the simplest fair lock to compare with. Gives: mutual exclusion; order of arrival. Does not give: sleeping, and so any
-//! progress past a waiter whose thread does not run.
+//! Origin: Reed and Kanodia's sequencer and event count (1979), as a spin lock in Mellor-Crummey and Scott
+//! (1991); Linux' spin locks from 2.6.25 to 4.1. Not one of the four documents' subjects, but what their
+//! kernels keep their lists under, and the simplest fair lock to compare with. Gives: mutual exclusion; order
+//! of arrival. Does not give: sleeping, and so any progress past a waiter whose thread does not run.
 //!
 //! # State
 //!
@@ -16,8 +16,8 @@
 //!
 //! # Invariants
 //!
-//! - **TK1** `next` − `serving` is the number of threads that hold the lock or wait for it, so less than 2³²: a ticket is of
-//!   one of them at most.
+//! - **TK1** `next` − `serving` is the number of threads that hold the lock or wait for it, so less than 2³²:
+//!   a ticket is of one of them at most.
 //! - **TK2** Only the owner writes `serving`. So its release is a plain store.
 //!
 //! # Orderings
@@ -30,8 +30,8 @@
 //! | try: `next` exchange   | Relaxed | –          | hands out the ticket; no other thread can have had the turn    |
 //! | release: `serving` + 1 | Release | lock, try  | this critical section                                          |
 //!
-//! A waiter may be preempted, as in no kernel: after each 100 µs awake it sleeps for 50 (`wait/patience.rs`). With more
-//! threads than CPUs each turn of such a thread waits for it.
+//! A waiter may be preempted, as in no kernel: after each 100 µs awake it sleeps for 50 (`wait/patience.rs`).
+//! With more threads than CPUs each turn of such a thread waits for it.
 //!
 //! Checked by: `verify` (`tests/it/classics.rs`), `tests/native/classics_stress.rs`.
 

@@ -29,8 +29,9 @@ Examples:
 pub(crate) enum Bench {
     /// Measure implementations side by side, workload by workload
     ///
-    /// Every run is a fresh process that does nothing but lock, and checks its own result. A round visits every cell (a
-    /// workload at a number of threads) in shuffled order, and runs every implementation in it once, and the baseline twice.
+    /// Every run is a fresh process that does nothing but lock, and checks its own result. A round visits
+    /// every cell (a workload at a number of threads) in shuffled order, and runs every implementation in it
+    /// once, and the baseline twice.
     #[command(after_long_help = LOCKS_EXAMPLES)]
     Locks(Box<BenchLocks>),
     Grid(Box<Grid>),

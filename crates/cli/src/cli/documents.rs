@@ -23,8 +23,8 @@ Examples:
 
 /// Run the workloads of four documents about locks again, on this machine
 ///
-/// 001: optimistic spinning of the kernel's mutex (2010). 002: a mutex around the kernel's mmap_sem (2013). 003:
-/// FUTEX_WAKE_OP (2005). 004: mutex profiling in FreeBSD (2006). docs/documents.md describes them.
+/// 001: optimistic spinning of the kernel's mutex (2010). 002: a mutex around the kernel's mmap_sem (2013).
+/// 003: FUTEX_WAKE_OP (2005). 004: mutex profiling in FreeBSD (2006). docs/documents.md describes them.
 #[derive(Debug, Subcommand)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) enum Documents {
@@ -43,9 +43,9 @@ pub(crate) enum Documents {
     Select(Box<Select>),
     /// Measure FreeBSD's mutex of 2006, and each ingredient of its profiling by itself (document 004)
     ///
-    /// In 2006, a kernel became 38 % faster on one hot lock when its mutex profiling was compiled in, for an unknown
-    /// reason. This is `bench locks --preset mtx`: that mutex is the baseline, and there is one implementation for each
-    /// thing that the profiling changes.
+    /// In 2006, a kernel became 38 % faster on one hot lock when its mutex profiling was compiled in, for an
+    /// unknown reason. This is `bench locks --preset mtx`: that mutex is the baseline, and there is one
+    /// implementation for each thing that the profiling changes.
     #[command(after_long_help = MTX_EXAMPLES)]
     Mtx(Box<Locks>),
 }
@@ -81,8 +81,9 @@ What a machine cannot run (no MariaDB, no tmpfs) is said in its place, and the r
 
 /// Measure all four documents in one report: their published tables beside this machine's
 ///
-/// Runs the workloads that correspond to the tables of the four documents, each as its own command would, and writes
-/// Markdown and one HTML file with plots that needs nothing else. Each part names the command that repeats it.
+/// Runs the workloads that correspond to the tables of the four documents, each as its own command would, and
+/// writes Markdown and one HTML file with plots that needs nothing else. Each part names the command that
+/// repeats it.
 #[derive(Debug, Args)]
 #[command(after_long_help = RUN_EXAMPLES)]
 pub(crate) struct DocumentsRun {

@@ -25,14 +25,16 @@ docs/grid.md says how to read it.";
 
 /// Measure implementations over planes of parameters, as heat maps
 ///
-/// Planes are section × outside × threads for a mutex (and four variations), the same × writes for a read-write lock,
-/// bounded queues, threads that hand work over, and pipelines; some again on one CPU, and with bound threads. Each cell runs every implementation, in shuffled rounds over all cells.
-/// The heat map shows ours ÷ the best peer of each cell.
+/// Planes are section × outside × threads for a mutex (and four variations), the same × writes for a
+/// read-write lock, bounded queues, threads that hand work over, and pipelines; some again on one CPU, and
+/// with bound threads. Each cell runs every implementation, in shuffled rounds over all cells. The heat map
+/// shows ours ÷ the best peer of each cell.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Grid {
-    /// Only these planes: mutex, mutex-exponential, mutex-five-lines, mutex-eight-locks, mutex-bursts, rwlock, queue, handoff,
-    /// pipeline, mutex-one-cpu, mutex-bound, rwlock-one-cpu, queue-one-cpu, queue-bound, pipeline-one-cpu, pipeline-bound
+    /// Only these planes: mutex, mutex-exponential, mutex-five-lines, mutex-eight-locks, mutex-bursts,
+    /// rwlock, queue, handoff, pipeline, mutex-one-cpu, mutex-bound, rwlock-one-cpu, queue-one-cpu,
+    /// queue-bound, pipeline-one-cpu, pipeline-bound
     #[arg(short, long = "plane", value_name = "NAME", num_args = 1.., value_delimiter = ',')]
     pub(crate) planes: Vec<String>,
 
@@ -107,11 +109,13 @@ pub(crate) struct Grid {
 /// How a grid is shown.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct GridShown {
-    /// The figure of a grid: throughput, cpu, wait-p999, longest-wait, futex, switches, ideal [default: throughput]
+    /// The figure of a grid: throughput, cpu, wait-p999, longest-wait, futex, switches, ideal [default:
+    /// throughput]
     #[arg(long, value_name = "NAME")]
     pub(crate) figure: Option<Figure>,
 
-    /// What ours is divided by: best (of the peers in each cell), glibc, ideal, or any implementation [default: best]
+    /// What ours is divided by: best (of the peers in each cell), glibc, ideal, or any implementation
+    /// [default: best]
     #[arg(long, value_name = "NAME")]
     pub(crate) against: Option<String>,
 

@@ -71,9 +71,9 @@ More commands:
 
 /// Find the lock that a threaded program waits for, and try better locks without a rebuild.
 ///
-/// `profile` names the lock, its holder and its waiters. `compare` measures whether spinpark's mutexes, read-write locks
-/// and condition variables make the program faster than glibc's; `run` uses them. Without a command, spinpark compares a
-/// demonstration program.
+/// `profile` names the lock, its holder and its waiters. `compare` measures whether spinpark's mutexes,
+/// read-write locks and condition variables make the program faster than glibc's; `run` uses them. Without a
+/// command, spinpark compares a demonstration program.
 #[derive(Debug, Parser)]
 #[command(name = "spinpark", version, after_long_help = EXAMPLES, max_term_width = 100)]
 pub(crate) struct Cli {
@@ -128,8 +128,8 @@ Examples:
 
 /// Run a program on spinpark's locks
 ///
-/// Sets LD_PRELOAD and becomes the program: same process, same terminal, same signals, its exit status. An LD_PRELOAD that
-/// is set already stays in effect.
+/// Sets LD_PRELOAD and becomes the program: same process, same terminal, same signals, its exit status. An
+/// LD_PRELOAD that is set already stays in effect.
 #[derive(Debug, Args)]
 #[command(after_long_help = RUN_EXAMPLES)]
 pub(crate) struct Run {

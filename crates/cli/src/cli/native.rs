@@ -18,9 +18,9 @@ Exit status 1: a bound is missed.";
 
 /// Compare the simulator with this machine
 ///
-/// Measures this machine's primitives (or takes a machine file), then runs the same locks under the same loads here and in
-/// the simulator, in 1, 2 and 4 threads on 1 and 2 CPUs, and prints both throughputs and how far they are apart. Let nothing
-/// else run meanwhile.
+/// Measures this machine's primitives (or takes a machine file), then runs the same locks under the same
+/// loads here and in the simulator, in 1, 2 and 4 threads on 1 and 2 CPUs, and prints both throughputs and
+/// how far they are apart. Let nothing else run meanwhile.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Native {

@@ -24,9 +24,10 @@ The program keeps its terminal, input, output and exit status; the report goes t
 
 /// Find out which locks a program waits for, and which threads hold them
 ///
-/// No rebuild and no privileges are needed: a preloaded library records waits for pthread and C11 locks and condition variables,
-/// for semaphores, and for the locks of runtimes that sleep by libc's `syscall`: Rust's, C++20's, GLib's, Qt's and others. Signals to this command are passed on to the program. It ends as the program does: with
-/// its exit status, or by the same signal.
+/// No rebuild and no privileges are needed: a preloaded library records waits for pthread and C11 locks and
+/// condition variables, for semaphores, and for the locks of runtimes that sleep by libc's `syscall`: Rust's,
+/// C++20's, GLib's, Qt's and others. Signals to this command are passed on to the program. It ends as the
+/// program does: with its exit status, or by the same signal.
 #[derive(Debug, Args)]
 #[command(after_long_help = PROFILE_EXAMPLES)]
 pub(crate) struct Profile {
@@ -151,7 +152,8 @@ pub(crate) struct Showing {
 
     /// A table of functions that tell what a thread waits for, read before the built-in one
     ///
-    /// For locks and queues of your own that sleep at futexes or semaphores; see the manual, "Whose wait is seen".
+    /// For locks and queues of your own that sleep at futexes or semaphores; see the manual, "Whose wait is
+    /// seen".
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub(crate) waits: Option<PathBuf>,
 
@@ -200,8 +202,8 @@ Ctrl-C also ends a program that `top` started.";
 
 /// Watch where a running program waits
 ///
-/// The program keeps its tables in a file that is mapped, so watching needs no privileges and does not stop it. It must have
-/// been started by `spinpark profile`, `spinpark top`, or with the profiler in LD_PRELOAD.
+/// The program keeps its tables in a file that is mapped, so watching needs no privileges and does not stop
+/// it. It must have been started by `spinpark profile`, `spinpark top`, or with the profiler in LD_PRELOAD.
 #[derive(Debug, Args)]
 #[command(after_long_help = TOP_EXAMPLES)]
 pub(crate) struct Top {

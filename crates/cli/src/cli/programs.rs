@@ -20,9 +20,9 @@ Examples:
 
 /// Clients that hand over mail to a server that forks for everything
 ///
-/// Document 002: exim under MOSBENCH's load. Ten messages per connection; a process per connection, per delivery and per
-/// write to a mailbox. In the end, each message must be in one mailbox, once. What it stresses is the kernel: fork, exit,
-/// and directories that all share.
+/// Document 002: exim under MOSBENCH's load. Ten messages per connection; a process per connection, per
+/// delivery and per write to a mailbox. In the end, each message must be in one mailbox, once. What it
+/// stresses is the kernel: fork, exit, and directories that all share.
 #[derive(Debug, Args)]
 #[command(after_long_help = MAIL_EXAMPLES)]
 pub(crate) struct Mail {
@@ -62,9 +62,10 @@ Examples:
 
 /// Clients that ask MariaDB for rows: glibc's locks and ours inside the server
 ///
-/// Document 004: MySQL under super-smack's select-key. Each client makes a number of rounds, each of two selects by key,
-/// and checks every row. The server is the installed one (Debian's mariadb-server), started for each run in a private
-/// directory, without a port, by you; it has nothing to do with a database that is running on this system.
+/// Document 004: MySQL under super-smack's select-key. Each client makes a number of rounds, each of two
+/// selects by key, and checks every row. The server is the installed one (Debian's mariadb-server), started
+/// for each run in a private directory, without a port, by you; it has nothing to do with a database that is
+/// running on this system.
 #[derive(Debug, Args)]
 #[command(after_long_help = SELECT_EXAMPLES)]
 pub(crate) struct Select {

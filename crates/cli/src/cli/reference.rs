@@ -1,5 +1,5 @@
-//! The book's pages of commands and options, one a command: rendered from the definitions of the command line, and for `bench` of the
-//! implementations. They are not in the repository: ci/book.sh writes them
+//! The book's pages of commands and options, one a command: rendered from the definitions of the command
+//! line, and for `bench` of the implementations. They are not in the repository: ci/book.sh writes them
 //! (`SPINPARK_WRITE_REFERENCE=1 cargo test -p spinpark-cli reference`).
 
 use std::fs;

@@ -20,21 +20,23 @@ The result is an estimate. The command prints what the recording lacks, and what
 
 /// Predict a recorded program's throughput on a simulated machine, and the lock that limits it
 ///
-/// Its locks, their shares of the acquisitions, the times for which they were held and the time between two acquisitions become a
-/// workload.
+/// Its locks, their shares of the acquisitions, the times for which they were held and the time between two
+/// acquisitions become a workload.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Replay {
-    /// A directory of `spinpark profile --detail full` (or `sampled`), one of its recordings, or its profile.json
+    /// A directory of `spinpark profile --detail full` (or `sampled`), one of its recordings, or its
+    /// profile.json
     #[arg(value_name = "RECORDING")]
     pub(crate) recording: PathBuf,
 
-    /// The machine: a name of `spinpark sim list`, a file, or plain-N; NAME:N uses its first N CPUs, NAME:N/Q with a quota of Q CPUs
+    /// The machine: a name of `spinpark sim list`, a file, or plain-N; NAME:N uses its first N CPUs, NAME:N/Q
+    /// with a quota of Q CPUs
     #[arg(short, long, value_name = "NAME", default_value = "big-512:64")]
     pub(crate) machine: String,
 
-    /// A machine like the one that it was recorded on: its recording has to be reproduced there first [default: plain-N, with
-    /// as many CPUs as the program could use]
+    /// A machine like the one that it was recorded on: its recording has to be reproduced there first
+    /// [default: plain-N, with as many CPUs as the program could use]
     #[arg(long, value_name = "NAME")]
     pub(crate) recorded_on: Option<String>,
 

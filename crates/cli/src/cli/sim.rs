@@ -84,7 +84,8 @@ The same request prints the same bytes: a seed decides everything. How fast the 
 #[derive(Debug, Args)]
 #[command(after_long_help = RUN_EXAMPLES)]
 pub(crate) struct SimRun {
-    /// The machine: a name of `spinpark sim list`, a file, or plain-N; NAME:N uses its first N CPUs, NAME:N/Q with a quota of Q CPUs
+    /// The machine: a name of `spinpark sim list`, a file, or plain-N; NAME:N uses its first N CPUs, NAME:N/Q
+    /// with a quota of Q CPUs
     #[arg(short, long, value_name = "NAME", default_value = "big-512:64")]
     pub(crate) machine: String,
 
@@ -137,7 +138,8 @@ Runs go side by side on all CPUs, the longest ones first. A lock is marked if it
 #[derive(Debug, Args)]
 #[command(after_long_help = SWEEP_EXAMPLES)]
 pub(crate) struct Sweep {
-    /// Machines: names of `spinpark sim list`, files, or plain-N; NAME:N uses the first N CPUs, NAME:N/Q with a quota of Q CPUs
+    /// Machines: names of `spinpark sim list`, files, or plain-N; NAME:N uses the first N CPUs, NAME:N/Q with
+    /// a quota of Q CPUs
     #[arg(short, long = "machine", value_name = "NAME", num_args = 1.., value_delimiter = ',',
           default_value = "big-512:64")]
     pub(crate) machines: Vec<String>,
@@ -288,8 +290,8 @@ Figures that no program can measure are taken from what the kernel says or is kn
 
 /// Measure this machine, and write a machine file for the simulator
 ///
-/// Measures primitives (cache misses, system calls, wake-ups, switches …), never locks: what the simulator says about locks
-/// on this machine is a prediction. Let nothing else run meanwhile.
+/// Measures primitives (cache misses, system calls, wake-ups, switches …), never locks: what the simulator
+/// says about locks on this machine is a prediction. Let nothing else run meanwhile.
 #[derive(Debug, Args)]
 #[command(after_long_help = CALIBRATE_EXAMPLES)]
 pub(crate) struct Calibrate {

@@ -82,8 +82,8 @@ Examples:
 
 /// Threads that map 1 MB, write to it or not, and unmap it: plain or under a mutex
 ///
-/// Document 002: is a mutex around the kernel's own lock faster? The columns are the documents': means, standard
-/// deviations in %, and the change against the plain variant.
+/// Document 002: is a mutex around the kernel's own lock faster? The columns are the documents': means,
+/// standard deviations in %, and the change against the plain variant.
 #[derive(Debug, Args)]
 #[command(after_long_help = MMAP_EXAMPLES)]
 pub(crate) struct Mmap {
@@ -117,8 +117,8 @@ Examples:
 
 /// Tasks that create and close a file of their own, all in one directory
 ///
-/// Document 001's test of the kernel's mutex. A task that creates a name takes the directory's lock; --locks adds one of
-/// ours or our peers' around it.
+/// Document 001's test of the kernel's mutex. A task that creates a name takes the directory's lock; --locks
+/// adds one of ours or our peers' around it.
 #[derive(Debug, Args)]
 #[command(after_long_help = CREAT_EXAMPLES)]
 pub(crate) struct Creat {
@@ -192,7 +192,8 @@ Examples:
 
 /// Threads that open, map, search and unmap files: a virus scanner
 ///
-/// The tree that is made has a signature in every seventh file, and a run fails if it does not find exactly these.
+/// The tree that is made has a signature in every seventh file, and a run fails if it does not find exactly
+/// these.
 #[derive(Debug, Args)]
 #[command(after_long_help = SCAN_EXAMPLES)]
 pub(crate) struct Scan {
@@ -200,7 +201,8 @@ pub(crate) struct Scan {
     #[arg(long, value_name = "N", num_args = 1.., value_delimiter = ',', value_parser = whole::<usize>(THREADS, 8))]
     pub(crate) threads: Vec<usize>,
 
-    /// Scan this tree instead of one that is made. It is only read; no other program may write to it meanwhile
+    /// Scan this tree instead of one that is made. It is only read; no other program may write to it
+    /// meanwhile
     #[arg(long, value_name = "DIR")]
     pub(crate) tree: Option<PathBuf>,
 
@@ -230,8 +232,8 @@ Examples:
 
 /// Users that do small jobs of many kinds, in mixes with published weights: jobs per minute
 ///
-/// The multi-user benchmark of documents 001 and 002, with operations of our own. Each user is a process that does its jobs
-/// in an order of its own. Mixes: fserver, alltests, custom, disk, high_systime, shared, short.
+/// The multi-user benchmark of documents 001 and 002, with operations of our own. Each user is a process that
+/// does its jobs in an order of its own. Mixes: fserver, alltests, custom, disk, high_systime, shared, short.
 #[derive(Debug, Args)]
 #[command(after_long_help = JOBS_EXAMPLES)]
 pub(crate) struct Jobs {
@@ -275,15 +277,15 @@ Examples:
 
 /// A signaller and a waiter that take turns: what a signal of a condition variable costs
 ///
-/// Document 003: glibc's condition variable of 2003 (classic-condvar-orig), with its waiter moved to the internal lock
-/// (classic-condvar-requeue), and with the unlock in the kernel by FUTEX_WAKE_OP (classic-condvar-wake-op), beside those of
-/// today. The columns are the document's, real,
-/// user and system time, with futex calls and context switches per signal.
+/// Document 003: glibc's condition variable of 2003 (classic-condvar-orig), with its waiter moved to the
+/// internal lock (classic-condvar-requeue), and with the unlock in the kernel by FUTEX_WAKE_OP
+/// (classic-condvar-wake-op), beside those of today. The columns are the document's, real, user and system
+/// time, with futex calls and context switches per signal.
 #[derive(Debug, Args)]
 #[command(after_long_help = CONDVAR_EXAMPLES)]
 pub(crate) struct Condvar {
-    /// Implementations of the condition variable: names of `bench list` [default: the document's three, glibc, std, parking_lot,
-    /// spinpark, drop-in]
+    /// Implementations of the condition variable: names of `bench list` [default: the document's three,
+    /// glibc, std, parking_lot, spinpark, drop-in]
     #[arg(short, long, value_name = "NAME", num_args = 1.., value_delimiter = ',', default_value = condvar::locks::DEFAULT, hide_default_value = true)]
     pub(crate) locks: Vec<String>,
 
@@ -301,8 +303,8 @@ pub(crate) struct Condvar {
 
     /// On one CPU, run the woken waiter at once, as on the document's machine
     ///
-    /// The signaller is then in the class SCHED_IDLE. Without this option, the kernel decides which thread runs, and
-    /// in most cases decides the same.
+    /// The signaller is then in the class SCHED_IDLE. Without this option, the kernel decides which thread
+    /// runs, and in most cases decides the same.
     #[arg(long)]
     pub(crate) waiter_first: bool,
 
@@ -313,7 +315,8 @@ pub(crate) struct Condvar {
 /// Where files go.
 #[derive(Debug, Args)]
 pub(crate) struct Dir {
-    /// Make the private directory for files here, and remove it afterwards [default: a tmpfs, such as /dev/shm]
+    /// Make the private directory for files here, and remove it afterwards [default: a tmpfs, such as
+    /// /dev/shm]
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
 }

@@ -1,4 +1,5 @@
-//! Before anything is measured: one run on each kind of lock, to warm caches and to see that there is something to compare.
+//! Before anything is measured: one run on each kind of lock, to warm caches and to see that there is
+//! something to compare.
 
 use std::io::Write;
 
@@ -25,8 +26,8 @@ impl Prepared {
     }
 }
 
-/// Runs each kind once. A program that has our locks by itself, in whatever way, is found out by its drop-in's own report:
-/// from then on they are off in the baseline.
+/// Runs each kind once. A program that has our locks by itself, in whatever way, is found out by its
+/// drop-in's own report: from then on they are off in the baseline.
 pub(crate) fn prepare(launcher: &mut Launcher<'_>) -> anyhow::Result<Prepared> {
     let (mut glibc, mut seen, _) = reported(launcher, Configuration::Glibc)?;
     if seen.has_our_locks() {
@@ -54,7 +55,8 @@ fn reported(
 ) -> anyhow::Result<(Sample, Usage, String)> {
     let report = tempfile::Builder::new().prefix("spinpark-report-").tempfile();
     let mut report = report.context("cannot create a temporary file; is TMPDIR writable?")?;
-    // The drop-in's lines fit into the block that this takes: on a full disk they would be lost without a word.
+    // The drop-in's lines fit into the block that this takes: on a full disk they would be lost without a
+    // word.
     report.write_all(b"spinpark\n").and_then(|()| report.as_file().sync_data()).with_context(|| {
         format!("cannot write to {}; set TMPDIR to a directory with free space", report.path().display())
     })?;

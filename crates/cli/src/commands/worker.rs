@@ -1,5 +1,5 @@
-//! `spinpark __bench-worker` and `__workload-worker`: one workload on one adapter's locks, or one configuration of a
-//! workload, in a process of its own; `__mail-server`: the server of `documents mail`.
+//! `spinpark __bench-worker` and `__workload-worker`: one workload on one adapter's locks, or one
+//! configuration of a workload, in a process of its own; `__mail-server`: the server of `documents mail`.
 
 use std::process::ExitCode;
 

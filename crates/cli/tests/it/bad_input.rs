@@ -55,15 +55,16 @@ fn statically_linked() {
         .fails(2, &["is a script, and its interpreter cannot be used", "is statically linked"]);
 }
 
-/// A shell script whose only work is done by a static program: the shell loads the drop-in, but no process locks.
+/// A shell script whose only work is done by a static program: the shell loads the drop-in, but no process
+/// locks.
 #[test]
 fn no_process_uses_locks() {
     compare(&program(), &["no-locks"]).fails(2, &["uses no pthread locks", "Go, Rust's std::sync"]);
     compare(Path::new("sh"), &["-c", "exit 0"]).fails(2, &["uses no pthread locks"]);
 }
 
-/// `env -i` would start a process without the drop-in; a drop-in that no process loads is told apart from one that
-/// does not lock.
+/// `env -i` would start a process without the drop-in; a drop-in that no process loads is told apart from one
+/// that does not lock.
 #[test]
 fn drop_in_is_not_loaded() {
     let directory = tempfile::tempdir().unwrap();
@@ -234,7 +235,8 @@ fn drop_in_in_a_path_that_the_variable_cannot_hold() {
         .fails(2, &["contains a blank or a colon"]);
 }
 
-/// With too little address space for the threads, nothing hangs or panics: the command says so before it starts one.
+/// With too little address space for the threads, nothing hangs or panics: the command says so before it
+/// starts one.
 #[test]
 fn limits_are_checked_before_anything_starts() {
     for bench in ["bench locks --workload saturated --locks glibc,std", "documents mmap"] {

@@ -212,7 +212,8 @@ fn profiler_without_a_recorder() {
     said(&mut command).fails(1, &["cannot make a temporary directory", "TMPDIR"]);
 }
 
-/// The goals of recording are judged by this command, those of the locks by the other, and no other preset has any.
+/// The goals of recording are judged by this command, those of the locks by the other, and no other preset
+/// has any.
 #[test]
 fn profiler_has_bounds_of_its_own() {
     let directory = tempfile::tempdir().unwrap();

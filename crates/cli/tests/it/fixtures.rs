@@ -106,8 +106,8 @@ impl From<Output> for Said {
     }
 }
 
-/// Runs a command to its end. A copy of a program that was only just written may still be open for writing in a child
-/// that another test is about to start; that passes.
+/// Runs a command to its end. A copy of a program that was only just written may still be open for writing in
+/// a child that another test is about to start; that passes.
 pub(crate) fn said(command: &mut Command) -> Said {
     for _ in 0..6000 {
         match command.output() {
@@ -140,7 +140,8 @@ impl Said {
     }
 }
 
-/// Ctrl-C, as soon as the command has printed a line with these words; what it says on standard output, and on standard error.
+/// Ctrl-C, as soon as the command has printed a line with these words; what it says on standard output, and
+/// on standard error.
 pub(crate) fn interrupted_after(words: &str, command: &mut Command) -> (String, String) {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut stdout = BufReader::new(child.stdout.take().unwrap());

@@ -25,7 +25,8 @@ fn signal(name: &str, pid: u32) {
     assert!(Command::new("kill").args(["-s", name, &pid.to_string()]).status().unwrap().success());
 }
 
-/// Lets `hang-in-run` hang in run number `run`, sends `name`, and returns what was said and which processes ran.
+/// Lets `hang-in-run` hang in run number `run`, sends `name`, and returns what was said and which processes
+/// ran.
 fn interrupted(run: usize, name: &str, json: &Path) -> (Said, Vec<String>) {
     let log = tempfile::NamedTempFile::new().unwrap();
     let mut command = spinpark(["compare", "--rounds", "50", "--json"]);

@@ -57,7 +57,8 @@ impl Moved {
         PathBuf::from(result.stdout.trim())
     }
 
-    /// Runs a script as root in mount and other namespaces of its own; `$0` is the command. `None` if that is not allowed.
+    /// Runs a script as root in mount and other namespaces of its own; `$0` is the command. `None` if that is
+    /// not allowed.
     fn with_mounts(&self, script: &str) -> Option<crate::fixtures::Said> {
         let mut is_allowed = Command::new("unshare");
         is_allowed.args(["--mount", "mount", "-t", "tmpfs", "none"]).arg(self.path("home"));
@@ -174,7 +175,8 @@ fn a_mount_without_exec() {
         "not used",
         "programs cannot load code from there (mounted noexec?)",
     ]);
-    // The loader agrees: the drop-in from there is not loaded. And where it is complete already, it is still not used.
+    // The loader agrees: the drop-in from there is not loaded. And where it is complete already, it is still
+    // not used.
     let mounted = "mount -t tmpfs none \"$HOME\"; \"$0\" libraries; mount -o remount,noexec \"$HOME\"; \"$0\" libraries";
     let Some(result) = moved.with_mounts(mounted) else { return };
     result.succeeds(&["home/.cache/spinpark/", "tmp/spinpark-0/", "mounted noexec?"]);

@@ -1,8 +1,8 @@
 //! The command as its users see it. These tests assert behaviour, never times.
 //!
-//! Most use a stand-in for the drop-in that passes every lock to glibc and keeps the reporting protocol, so that they
-//! test the command alone. `profile`, `top` and `bench locks --preset profiler` have the real recorder: what they show is
-//! what it wrote.
+//! Most use a stand-in for the drop-in that passes every lock to glibc and keeps the reporting protocol, so
+//! that they test the command alone. `profile`, `top` and `bench locks --preset profiler` have the real
+//! recorder: what they show is what it wrote.
 
 mod bad_input;
 mod bench;

@@ -16,7 +16,8 @@ fn program() -> PathBuf {
     compiled("signals.c", "signals", &["-pthread"])
 }
 
-/// Starts `command` with these signals ignored and those blocked, and no others: whatever the tests run under (`nohup` ignores one).
+/// Starts `command` with these signals ignored and those blocked, and no others: whatever the tests run under
+/// (`nohup` ignores one).
 fn with_signals(command: &mut Command, ignored: &'static [i32], blocked: &'static [i32]) {
     let prepare = move || {
         for signal in 1..=libc::SIGRTMAX() {

@@ -252,8 +252,8 @@ fn the_reader_may_go() {
     }
 }
 
-/// Ctrl-C in a sweep of runs with thousands of threads: the stacks of those that are given up are not there for other runs, but
-/// nothing fails for want of them; and a sweep without a result leaves an old one alone.
+/// Ctrl-C in a sweep of runs with thousands of threads: the stacks of those that are given up are not there
+/// for other runs, but nothing fails for want of them; and a sweep without a result leaves an old one alone.
 #[test]
 fn an_interrupted_sweep_of_many_threads() {
     let directory = tempfile::tempdir().unwrap();

@@ -32,8 +32,8 @@ fn signal(name: &str, pid: u32) {
     assert!(Command::new("kill").args(["-s", name, &pid.to_string()]).status().unwrap().success());
 }
 
-/// Starts `command`, which makes its files in `directory`, sends `name` once a server of it runs, and returns what it
-/// said.
+/// Starts `command`, which makes its files in `directory`, sends `name` once a server of it runs, and returns
+/// what it said.
 pub(crate) fn signalled(command: &mut Command, name: &str, directory: &Path) -> Said {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut reader = BufReader::new(child.stdout.take().unwrap());

@@ -1,4 +1,5 @@
-//! `spinpark documents WORKLOAD`: each runs, checks its result, says what it found, and leaves nothing behind.
+//! `spinpark documents WORKLOAD`: each runs, checks its result, says what it found, and leaves nothing
+//! behind.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};

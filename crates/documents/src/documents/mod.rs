@@ -6,8 +6,8 @@
 //! | what a run gave: a measurement, or why there is none | [`outcome`] |
 //! | the report that stands on them | [`report::documents`](crate::report::documents) |
 //!
-//! A run is a command line of `spinpark documents`, so each figure of a report can be measured again by itself. The published
-//! tables are those of [`published`](crate::published).
+//! A run is a command line of `spinpark documents`, so each figure of a report can be measured again by
+//! itself. The published tables are those of [`published`](crate::published).
 
 pub mod definition;
 pub mod outcome;

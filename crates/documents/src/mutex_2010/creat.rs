@@ -1,7 +1,8 @@
 //! Tasks that create and close a file of their own, all in one directory: document 001's "V".
 //!
-//! A thread that creates a name takes the directory's lock. In the document's version the file stays, so from the second round
-//! on it is opened and truncated, which newer kernels do without that lock; with `unlink`, each round creates it again.
+//! A thread that creates a name takes the directory's lock. In the document's version the file stays, so from
+//! the second round on it is opened and truncated, which newer kernels do without that lock; with `unlink`,
+//! each round creates it again.
 
 use std::ffi::CString;
 use std::fs;

@@ -1,7 +1,7 @@
 //! Tasks that write to fresh pages, so that each write is a page fault.
 //!
-//! Threads share an address space, and its lock; processes do not. The difference between the two is what the address
-//! space's lock costs.
+//! Threads share an address space, and its lock; processes do not. The difference between the two is what the
+//! address space's lock costs.
 
 use std::fs::File;
 use std::os::fd::AsFd;
@@ -204,8 +204,8 @@ impl Task for Toucher {
         for page in self.next_page..self.next_page + pages {
             // SAFETY: inside of the mapping.
             let byte = unsafe { memory.add(page * page_size()) };
-            // The write comes first, or the fault would be a read's. Another byte of the page shows what was there.
-            // SAFETY: mapped, and ours alone.
+            // The write comes first, or the fault would be a read's. Another byte of the page shows what was
+            // there. SAFETY: mapped, and ours alone.
             unsafe { byte.write_volatile(after(self.before)) };
             // SAFETY: inside of the same page.
             let other = unsafe { byte.add(1) };

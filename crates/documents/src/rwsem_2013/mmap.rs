@@ -1,8 +1,8 @@
 //! Threads that map memory, perhaps write to it, and unmap it; plain, or one after the other.
 //!
-//! Both calls take the address space's lock for writing, and each first write to a page takes it for reading (or a lock
-//! of the mapping, since Linux 6.4). Document 002 asks whether a mutex around all of it is faster: with a fair and slow
-//! kernel lock it is, and should not be.
+//! Both calls take the address space's lock for writing, and each first write to a page takes it for reading
+//! (or a lock of the mapping, since Linux 6.4). Document 002 asks whether a mutex around all of it is faster:
+//! with a fair and slow kernel lock it is, and should not be.
 
 use std::ptr::{self, NonNull};
 

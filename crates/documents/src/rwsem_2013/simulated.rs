@@ -1,4 +1,5 @@
-//! Document 002: mapping and unmapping 1 MB in threads, on 40 cores, with the rwsem before and after the series.
+//! Document 002: mapping and unmapping 1 MB in threads, on 40 cores, with the rwsem before and after the
+//! series.
 
 use spinpark_sim::workload::{Report, Setting, SettingError};
 
@@ -8,7 +9,8 @@ use crate::simulated::{Bound, Effort, Figure, Progress, Table, TableSpec, Unit};
 
 const MACHINE: &str = "westmere-ex-40";
 const VANILLA: &str = "classic-rwsem-3.12";
-/// What was measured: in patch 8 as sent a release clears the owner last. (Patch 9 as sent may lose a wake-up: not here.)
+/// What was measured: in patch 8 as sent a release clears the owner last. (Patch 9 as sent may lose a
+/// wake-up: not here.)
 const ALL: &str = "classic-rwsem-as-sent";
 const NO_SPIN: &str = "classic-rwsem-nospin";
 

@@ -76,8 +76,8 @@ impl Figure {
         error.filter(|error| error.is_finite())
     }
 
-    /// Whether both are on the same side of "no effect". None: nothing is published, or no effect, or the unit has no such
-    /// value.
+    /// Whether both are on the same side of "no effect". None: nothing is published, or no effect, or the
+    /// unit has no such value.
     #[must_use]
     pub fn same_sign(&self) -> Option<bool> {
         let neutral = match self.unit {
@@ -157,7 +157,8 @@ pub struct TableSpec {
     pub name: &'static str,
     /// What it is about.
     pub about: &'static str,
-    /// CPU time that it takes on the machine `this-2` with [`Effort::Full`], seconds: for estimates of the time left.
+    /// CPU time that it takes on the machine `this-2` with [`Effort::Full`], seconds: for estimates of the
+    /// time left.
     pub seconds: u32,
     /// Simulates it.
     pub run: fn(Effort, Progress<'_>) -> Result<Table, SettingError>,

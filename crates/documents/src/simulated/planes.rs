@@ -1,7 +1,8 @@
-//! Our mutex on a plane of sections and pauses, on machines with many CPUs, beside the fastest classic of each cell, and beside one
-//! that sleeps at once.
+//! Our mutex on a plane of sections and pauses, on machines with many CPUs, beside the fastest classic of
+//! each cell, and beside one that sleeps at once.
 //!
-//! A cell is a workload with a number of threads. A table has one row for each bound: the worst cell, and how many miss it.
+//! A cell is a workload with a number of threads. A table has one row for each bound: the worst cell, and how
+//! many miss it.
 
 use spinpark_measure::report::front::{self, Entry, Front};
 use spinpark_sim::workload::{Report, Setting, SettingError};
@@ -11,8 +12,8 @@ use super::runs::{evenness, figure, longest_wait, machine, run_seeds};
 use super::{Bound, Effort, Figure, Progress, Table, TableSpec, Unit};
 
 const OURS: &str = "spinpark";
-/// The fastest classics, one of each kind: with back-off, in order, in order by a queue, with a queue of spinners and sleepers,
-/// and both in a read-write lock.
+/// The fastest classics, one of each kind: with back-off, in order, in order by a queue, with a queue of
+/// spinners and sleepers, and both in a read-write lock.
 const CLASSICS: [&str; 5] =
     ["classic-tas-backoff", "classic-ticket", "classic-mcs", "classic-mutex-fixed", "classic-rwsem-full"];
 
@@ -233,7 +234,8 @@ fn cpu_ns(report: &Report) -> Option<f64> {
     (report.in_time > 0).then(|| report.on_cpu_ns() as f64 / report.in_time as f64)
 }
 
-/// Throughput beside CPU time: of the cells in which no lock was left out, and of the others, of the locks that were in all of them.
+/// Throughput beside CPU time: of the cells in which no lock was left out, and of the others, of the locks
+/// that were in all of them.
 fn fronts(cells: &[Vec<Report>], sleepers: &[Report]) -> Vec<(String, Front)> {
     let is_crowded = |cell: &[Report]| cell.first().is_some_and(|ours| ours.threads > RACE_ABOVE);
     let of = |crowded: bool, title: String| {
@@ -255,7 +257,8 @@ fn entry(report: &Report) -> Entry<'_> {
     }
 }
 
-/// What throughput costs: CPU time beside that of the fastest classic, and both beside the lock that sleeps at once.
+/// What throughput costs: CPU time beside that of the fastest classic, and both beside the lock that sleeps
+/// at once.
 fn cpu_time(cells: &[Vec<Report>], sleepers: &[Report]) -> Vec<Figure> {
     const MOST: f64 = 2.0;
     const LEAST: f64 = 1.0;

@@ -1,9 +1,9 @@
 //! Which lock is the fastest of each cell, without simulating to the end those that are far behind it.
 //!
-//! Most of the time of a table went into locks that poll with hundreds of threads: a hundred times as many events as the
-//! fastest lock, for no operation. So the locks of a cell race: all run for a fortieth of the time; those that have a tenth of
-//! the fastest one's operations for a tenth of it; those that have half of them for all of it; and those that still have
-//! half, with all seeds.
+//! Most of the time of a table went into locks that poll with hundreds of threads: a hundred times as many
+//! events as the fastest lock, for no operation. So the locks of a cell race: all run for a fortieth of the
+//! time; those that have a tenth of the fastest one's operations for a tenth of it; those that have half of
+//! them for all of it; and those that still have half, with all seeds.
 
 use std::sync::Mutex;
 
@@ -12,7 +12,8 @@ use spinpark_sim::workload::{Report, Setting, SettingError};
 
 use super::Progress;
 
-/// Into which part of the time a heat is shorter, and which part of the fastest one's operations is needed to be in the next.
+/// Into which part of the time a heat is shorter, and which part of the fastest one's operations is needed to
+/// be in the next.
 const HEATS: [(u64, f64); 3] = [(40, 0.1), (10, 0.5), (1, 0.5)];
 /// With fewer operations of the fastest one, none is left out: chance decides then.
 const FEW: u64 = 20;
@@ -106,7 +107,8 @@ fn cost_of(threads: u32, for_ns: u64) -> u64 {
     (for_ns as f64 * f64::from(threads).sqrt() * 1e-3) as u64
 }
 
-/// What is ahead after heat `number` if nothing more is left out: that is too much, so the progress is faster than it says.
+/// What is ahead after heat `number` if nothing more is left out: that is too much, so the progress is faster
+/// than it says.
 fn ahead(cells: &[Cell], entered: &[Vec<bool>], number: usize, seeds: u64) -> u64 {
     let heats =
         HEATS.iter().skip(number).map(|(shorter, _)| cost(&runs(cells, entered, |_, _| true, *shorter, 0)));

@@ -8,7 +8,8 @@ use super::{Bound, Effort, Figure, Progress, Table, TableSpec, Unit};
 const OURS: &str = "spinpark";
 /// A count in one word. With optimistic spinning, it is the fastest of the documents' read-write locks.
 const COUNTER: &str = "classic-rwsem-full";
-/// With the virtual times of their runs, ns. Readers in slots do so many operations that a longer run takes minutes.
+/// With the virtual times of their runs, ns. Readers in slots do so many operations that a longer run takes
+/// minutes.
 const WORKLOADS: [(&str, u64); 2] = [("readers", 5_000_000), ("mixed-0.1", 20_000_000)];
 const MACHINES: [&str; 4] = ["westmere-ex-80", "epyc-7r13-96", "sapphire-rapids-112", "big-512"];
 /// As many threads, each with a CPU of its own.

@@ -1,4 +1,5 @@
-//! Our mutex on machines that were not at hand: 64 and 512 cores, up to eight times as many threads, beside the classics.
+//! Our mutex on machines that were not at hand: 64 and 512 cores, up to eight times as many threads, beside
+//! the classics.
 
 use spinpark_sim::workload::{Report, Setting, SettingError};
 
@@ -7,7 +8,8 @@ use super::runs::{evenness, figure, longest_wait, machine, ratios, seeds};
 use super::{Bound, Effort, Figure, Progress, Table, TableSpec, Unit};
 
 const OURS: &str = "spinpark";
-/// The documents' mutexes, and two that serve in order. (Test-and-set without back-off is far behind all of them.)
+/// The documents' mutexes, and two that serve in order. (Test-and-set without back-off is far behind all of
+/// them.)
 const CLASSICS: &[&str] = &[
     "classic-mutex-2.6.34",
     "classic-mutex-fixed",

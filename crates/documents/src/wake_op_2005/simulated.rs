@@ -9,7 +9,8 @@ use crate::simulated::{Bound, Effort, Figure, Progress, Table, TableSpec, Unit};
 
 const MACHINE: &str = "up";
 
-/// `switch` of the machine is what lmbench shows for two processes. Threads of one process keep address space and TLB.
+/// `switch` of the machine is what lmbench shows for two processes. Threads of one process keep address space
+/// and TLB.
 const THREAD_SWITCH_NS: f64 = 400.0;
 
 /// The document's lock names, and ours.

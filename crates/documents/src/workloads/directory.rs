@@ -1,8 +1,8 @@
 //! Where a workload may write: a directory of its own, on a file system in memory, that is gone afterwards.
 //!
-//! The command makes one for each run and removes it after the run, however that ended: the worker never removes it, so
-//! a worker that is killed leaves nothing. Only if the command itself is killed with `SIGKILL`, it stays; its name is
-//! then `spinpark-` and six random characters.
+//! The command makes one for each run and removes it after the run, however that ended: the worker never
+//! removes it, so a worker that is killed leaves nothing. Only if the command itself is killed with
+//! `SIGKILL`, it stays; its name is then `spinpark-` and six random characters.
 
 use std::ffi::OsString;
 use std::fs::{self, Permissions};
@@ -61,8 +61,8 @@ pub enum NoPlace {
 }
 
 impl Place {
-    /// The user's choice, or the first tmpfs that can be written: `/dev/shm`, `$XDG_RUNTIME_DIR`, `/run/shm`, the directory
-    /// for temporary files.
+    /// The user's choice, or the first tmpfs that can be written: `/dev/shm`, `$XDG_RUNTIME_DIR`, `/run/shm`,
+    /// the directory for temporary files.
     ///
     /// # Errors
     ///

@@ -1,4 +1,5 @@
-//! Whose locks a configuration has: an implementation of `bench locks` by its name, or an adapter by its name.
+//! Whose locks a configuration has: an implementation of `bench locks` by its name, or an adapter by its
+//! name.
 
 use spinpark_lockbench::locks::adapters::{ADAPTERS, by_name};
 use spinpark_lockbench::locks::definitions::{Definitions, Implementation, Role};

@@ -13,9 +13,9 @@
 //! | all of that as one JSON document | [`document`] |
 //! | whose locks a configuration has | [`locks`] |
 //!
-//! A workload is a file (or a directory) of its own in its document's folder: parameters, cells, a function that runs it, and a
-//! [`Workload`] that describes it. It is added to the [`registry`](crate::registry). The [`jobs`] are of two documents, so they
-//! are here.
+//! A workload is a file (or a directory) of its own in its document's folder: parameters, cells, a function
+//! that runs it, and a [`Workload`] that describes it. It is added to the [`registry`](crate::registry). The
+//! [`jobs`] are of two documents, so they are here.
 
 pub mod directory;
 pub mod document;

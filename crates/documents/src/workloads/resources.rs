@@ -39,7 +39,8 @@ pub struct Shortage {
 const OWN_DESCRIPTORS: u64 = 16;
 const OWN_PROCESSES: u64 = 8;
 
-/// Of address space: a thread's stack with its guard page, and what a worker maps besides: itself, libraries, heaps.
+/// Of address space: a thread's stack with its guard page, and what a worker maps besides: itself, libraries,
+/// heaps.
 const STACK: u64 = (2 << 20) + (8 << 10);
 const OWN_ADDRESSES: u64 = 64 << 20;
 
@@ -64,8 +65,8 @@ impl Requirements {
         }
     }
 
-    /// Checks that all of it is there. `directory` is where files will be. Raises the limit of file descriptors, which
-    /// children inherit, as far as that is allowed.
+    /// Checks that all of it is there. `directory` is where files will be. Raises the limit of file
+    /// descriptors, which children inherit, as far as that is allowed.
     ///
     /// # Errors
     ///
@@ -174,8 +175,8 @@ impl Available {
     }
 }
 
-/// The space that is left in `directory`, in bytes; no limit if that is not known. On a tmpfs no more than the memory that is
-/// left.
+/// The space that is left in `directory`, in bytes; no limit if that is not known. On a tmpfs no more than
+/// the memory that is left.
 #[must_use]
 pub fn space(directory: &Path) -> u64 {
     let available = Available::read(Some(directory));
@@ -187,7 +188,8 @@ fn read(path: impl AsRef<Path>) -> Option<String> {
     fs::read_to_string(path).ok()
 }
 
-/// More processes and threads that this user may start: the smallest of the user's, the system's and the cgroup's limit.
+/// More processes and threads that this user may start: the smallest of the user's, the system's and the
+/// cgroup's limit.
 fn processes() -> Option<u64> {
     let user = if rustix::process::geteuid().is_root() {
         None
@@ -233,7 +235,8 @@ fn memory() -> Option<u64> {
     machine.into_iter().chain(cgroups("memory")).min()
 }
 
-/// What the control groups (version 2) leave of "pids" or "memory": each group's limit holds for those inside it, too.
+/// What the control groups (version 2) leave of "pids" or "memory": each group's limit holds for those inside
+/// it, too.
 fn cgroups(what: &str) -> Option<u64> {
     let own = read("/proc/self/cgroup")?;
     let path = own.lines().find_map(|line| line.strip_prefix("0::"))?.trim_start_matches('/').to_owned();

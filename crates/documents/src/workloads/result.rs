@@ -1,4 +1,5 @@
-//! From runs to statements: mean and standard deviation as in the documents, and the paired ratio with its verdict.
+//! From runs to statements: mean and standard deviation as in the documents, and the paired ratio with its
+//! verdict.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -38,7 +39,8 @@ pub struct ConfigurationResult {
     pub standard_deviation: Option<f64>,
     /// The mean ÷ the baseline's mean. None for the baseline itself.
     pub of_means: Option<f64>,
-    /// The figure ÷ the baseline's within rounds: the median, with its interval. None for the baseline itself.
+    /// The figure ÷ the baseline's within rounds: the median, with its interval. None for the baseline
+    /// itself.
     pub ratio: Option<Ratio>,
     /// What follows from the ratio.
     pub verdict: Option<Verdict>,
@@ -79,7 +81,8 @@ impl ConfigurationResult {
 }
 
 impl CellResult {
-    /// Compares the runs of a cell by `figure`. `seed` makes the intervals reproducible. None if nothing was measured.
+    /// Compares the runs of a cell by `figure`. `seed` makes the intervals reproducible. None if nothing was
+    /// measured.
     #[must_use]
     pub fn new(measured: &Measured, figure: Figure, seed: u64) -> Option<Self> {
         let names = measured.configurations();

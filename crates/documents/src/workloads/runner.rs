@@ -1,4 +1,5 @@
-//! Starts worker processes, one per run: in the environment of the configuration's locks, in a private directory.
+//! Starts worker processes, one per run: in the environment of the configuration's locks, in a private
+//! directory.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

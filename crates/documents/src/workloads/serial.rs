@@ -23,8 +23,8 @@ pub enum Sections {
 }
 
 impl Sections {
-    /// The configurations for these sections with these locks; `make` makes one without a lock. `plain` has none,
-    /// `mutex X` is one section, `calls X` is two.
+    /// The configurations for these sections with these locks; `make` makes one without a lock. `plain` has
+    /// none, `mutex X` is one section, `calls X` is two.
     pub fn configurations(
         sections: &[Self],
         locks: &[Implementation],

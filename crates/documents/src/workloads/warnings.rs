@@ -8,8 +8,8 @@ use spinpark_measure::warnings::{FEW_OPERATIONS, SHORT_RUN_S, Warning, empty_run
 use super::Workload;
 use super::result::CellResult;
 
-/// Everything that is weak about the cells of a workload. `is_timed`: runs count for a time, and do not do a fixed amount
-/// of work.
+/// Everything that is weak about the cells of a workload. `is_timed`: runs count for a time, and do not do a
+/// fixed amount of work.
 #[must_use]
 pub fn of_workload(workload: &Workload, results: &[CellResult], is_timed: bool, cpus: usize) -> Vec<Warning> {
     let named = |result: &CellResult| format!("{} at {}", result.variant, result.tasks).trim().to_owned();

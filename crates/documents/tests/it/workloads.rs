@@ -1,4 +1,5 @@
-//! Workloads from runs to tables, without a clock and without a process; and the ones with locks on every adapter.
+//! Workloads from runs to tables, without a clock and without a process; and the ones with locks on every
+//! adapter.
 
 use std::collections::BTreeMap;
 

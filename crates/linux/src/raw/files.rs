@@ -57,7 +57,8 @@ pub fn working_directory(bytes: &mut [u8]) -> isize {
     unsafe { call6(libc::SYS_getcwd, [bytes.as_mut_ptr() as usize, bytes.len(), 0, 0, 0, 0]) }
 }
 
-/// Makes a directory in which its owner may write, but not those that it is in. That it is there already is no failure.
+/// Makes a directory in which its owner may write, but not those that it is in. That it is there already is
+/// no failure.
 pub fn make_directory(path: &CStr) -> bool {
     let arguments = [libc::AT_FDCWD as usize, path.as_ptr() as usize, 0o777, 0, 0, 0];
     // SAFETY: a C string that the kernel reads.
@@ -183,7 +184,8 @@ fn status(file: i32) -> Option<libc::stat> {
     (result == 0).then_some(stat)
 }
 
-/// Maps the first `length` bytes of a file, shared with all that do; no access is possible before [`open_mapping`].
+/// Maps the first `length` bytes of a file, shared with all that do; no access is possible before
+/// [`open_mapping`].
 #[must_use]
 pub fn map_file(file: i32, length: usize) -> Option<NonNull<u8>> {
     map(length, libc::PROT_NONE, libc::MAP_SHARED | libc::MAP_NORESERVE, file)
@@ -224,8 +226,8 @@ pub unsafe fn unmap(start: NonNull<u8>, length: usize) {
     unsafe { call6(libc::SYS_munmap, [start.as_ptr() as usize, length, 0, 0, 0, 0]) };
 }
 
-/// Makes the pages of a mapping writable now, so that a disk without room is an error here and not a signal later. Whether
-/// that worked; `None` if this kernel cannot do it. Whole pages.
+/// Makes the pages of a mapping writable now, so that a disk without room is an error here and not a signal
+/// later. Whether that worked; `None` if this kernel cannot do it. Whole pages.
 #[must_use]
 pub fn populate(start: *mut u8, length: usize) -> Option<bool> {
     // SAFETY: no byte changes.
@@ -236,13 +238,15 @@ pub fn populate(start: *mut u8, length: usize) -> Option<bool> {
     }
 }
 
-/// Says that a mapping of a file is not touched in order, so that the kernel reads no pages around those that are.
+/// Says that a mapping of a file is not touched in order, so that the kernel reads no pages around those that
+/// are.
 pub fn expect_no_order(start: *mut u8, length: usize) {
     // SAFETY: no byte changes; on failure nothing does.
     unsafe { call6(libc::SYS_madvise, [start as usize, length, libc::MADV_RANDOM as usize, 0, 0, 0]) };
 }
 
-/// Lets private memory be all zero in children, however they are made; whether this kernel can do that. Whole pages.
+/// Lets private memory be all zero in children, however they are made; whether this kernel can do that. Whole
+/// pages.
 pub fn wipe_on_fork(start: *mut u8, length: usize) -> bool {
     // SAFETY: no byte of this process changes.
     unsafe { call6(libc::SYS_madvise, [start as usize, length, WIPE_ON_FORK, 0, 0, 0]) == 0 }

@@ -12,7 +12,8 @@ pub fn thread_id() -> u32 {
     unsafe { call6(libc::SYS_gettid, [0; 6]) as u32 }
 }
 
-/// The calling thread's pointer to its thread-local memory; the C library's descriptor of the thread is there.
+/// The calling thread's pointer to its thread-local memory; the C library's descriptor of the thread is
+/// there.
 #[cfg(target_arch = "x86_64")]
 #[must_use]
 pub fn thread_pointer() -> usize {
@@ -58,8 +59,8 @@ pub fn timer_slack() -> u64 {
     u64::try_from(slack).unwrap_or(0)
 }
 
-/// Changes when the calling thread enters a sandbox of system calls: the mode of seccomp, and whether there may be new
-/// privileges.
+/// Changes when the calling thread enters a sandbox of system calls: the mode of seccomp, and whether there
+/// may be new privileges.
 #[must_use]
 pub fn sandbox() -> u32 {
     let ask = |what: i32| {
@@ -80,8 +81,8 @@ pub fn cpus() -> u32 {
     set.iter().take(words).map(|word| word.count_ones()).sum()
 }
 
-/// For how long `thread`, one of this process, was ready to run and had no CPU, ns; `None` if that is not known. Of a thread that
-/// has none now, until it lost it.
+/// For how long `thread`, one of this process, was ready to run and had no CPU, ns; `None` if that is not
+/// known. Of a thread that has none now, until it lost it.
 #[must_use]
 pub fn run_delay(thread: u32) -> Option<u64> {
     const BEFORE: &[u8] = b"/proc/self/task/";
@@ -131,7 +132,8 @@ pub fn sleeps() -> u64 {
     usage.ru_nvcsw as u64
 }
 
-/// Changes the calling thread's mask of blocked signals by `how` (`SIG_BLOCK`, `SIG_SETMASK`); returns what it was.
+/// Changes the calling thread's mask of blocked signals by `how` (`SIG_BLOCK`, `SIG_SETMASK`); returns what
+/// it was.
 pub(crate) fn change_mask(how: i32, signals: u64) -> u64 {
     let mut before = 0_u64;
     let words = [&raw const signals as usize, &raw mut before as usize];

@@ -1,8 +1,9 @@
 //! Restartable sequences: how a lock is released without an atomic read-modify-write.
 //!
-//! Origin: `rseq(2)` (Desnoyers, Turner, Hunter; Linux 4.18) with `membarrier(2)`'s `PRIVATE_EXPEDITED_RSEQ` (5.10): what
-//! a thread begins between two labels is either committed by its last store or started again, if the thread is preempted
-//! or signalled, or a barrier asks for it. glibc registers each thread since 2.35; this module only uses that area.
+//! Origin: `rseq(2)` (Desnoyers, Turner, Hunter; Linux 4.18) with `membarrier(2)`'s `PRIVATE_EXPEDITED_RSEQ`
+//! (5.10): what a thread begins between two labels is either committed by its last store or started again, if
+//! the thread is preempted or signalled, or a barrier asks for it. glibc registers each thread since 2.35;
+//! this module only uses that area.
 //!
 //! # The step
 //!
@@ -15,43 +16,45 @@
 //! abort:   as if the guard had held a bit
 //! ```
 //!
-//! Aborted, it fails, and the caller goes on with a compare-exchange: a debugger that steps through it makes progress.
+//! Aborted, it fails, and the caller goes on with a compare-exchange: a debugger that steps through it makes
+//! progress.
 //!
-//! A step leaves itself armed, for the next time: the kernel disarms it when the thread is preempted, moved or signalled
-//! elsewhere, or by a barrier. The look
-//! whether it still is belongs to the step, so an interruption after it restarts the step. A store to arm and one to
-//! disarm would be 4 ns of a pair of 11: the read-modify-write of the next acquire waits until they have left the CPU.
-//! So the descriptor must stay mapped (S4).
+//! A step leaves itself armed, for the next time: the kernel disarms it when the thread is preempted, moved
+//! or signalled elsewhere, or by a barrier. The look whether it still is belongs to the step, so an
+//! interruption after it restarts the step. A store to arm and one to disarm would be 4 ns of a pair of 11:
+//! the read-modify-write of the next acquire waits until they have left the CPU. So the descriptor must stay
+//! mapped (S4).
 //!
-//! `guard` is another word than `word`: a load of what a read-modify-write has just written waits for that store to
-//! leave the CPU, 5 ns of a pair's 14 (measured on a Xeon of 2.1 GHz); a load beside it does not.
+//! `guard` is another word than `word`: a load of what a read-modify-write has just written waits for that
+//! store to leave the CPU, 5 ns of a pair's 14 (measured on a Xeon of 2.1 GHz); a load beside it does not.
 //!
 //! # The steps of a reader
 //!
-//! [`claim`] finds a free slot of this CPU's line and writes the lock's address there, [`give_back`] frees it; both look at
-//! the lock's bias first, and the slot's store is the commit. See `slots`.
+//! [`claim`] finds a free slot of this CPU's line and writes the lock's address there, [`give_back`] frees
+//! it; both look at the lock's bias first, and the slot's store is the commit. See `slots`.
 //!
 //! # When it is used
 //!
-//! Decided once ([`start`]): not if `SPINPARK_RSEQ=0`, if this code may be unloaded (S4), if glibc has no registered area
-//! (before 2.35, `valgrind`, `GLIBC_TUNABLES=glibc.pthread.rseq=0`, a sandbox), or if the kernel has no such barrier. Then,
-//! and on other processors than x86-64, a release is a compare-exchange and a heavy fence is nothing. One load and a
-//! predictable branch tell.
+//! Decided once ([`start`]): not if `SPINPARK_RSEQ=0`, if this code may be unloaded (S4), if glibc has no
+//! registered area (before 2.35, `valgrind`, `GLIBC_TUNABLES=glibc.pthread.rseq=0`, a sandbox), or if the
+//! kernel has no such barrier. Then, and on other processors than x86-64, a release is a compare-exchange and
+//! a heavy fence is nothing. One load and a predictable branch tell.
 //!
-//! - **S1** While `AREA` is not 0, the barrier is registered. So a thread that sees 0 *after* it has written its mark needs no
-//!   fence: a thread that reads `AREA` later, and finds it set, reads the mark as well.
-//! - **S2** glibc ends the process if it cannot register a new thread, so every thread of a process with `AREA` set is
-//!   registered. (A child of `vfork` is not, and may not use locks.)
-//! - **S3** A sandbox may forbid the barrier later. One that announces itself ([`sandbox`](crate::sandbox)) has `AREA` cleared
-//!   before. Else the first fence that fails clears it for good. It, and every fence
-//!   for a while, waits longer than any step that had begun takes: a thread that is preempted in it starts again, and one
-//!   that is not needs nanoseconds, or as long as interrupts and a hypervisor keep its CPU. That this is less than
-//!   `GRACE_NS` is an assumption: a hypervisor that stops one of several CPUs for longer, between a step's look and its store a
-//!   few instructions later, at the very first barrier that a sandbox forbids, breaks it. Nothing else that a sandbox is
-//!   sure to allow restarts other threads' steps, so there is no certain way.
-//! - **S4** `AREA` is set only if this code stays mapped until the process ends ([`permanent`](crate::permanent)): the kernel
-//!   reads the descriptor of a step long after it, even in a new thread that got a dead one's area, and ends a process
-//!   whose pointer is wild.
+//! - **S1** While `AREA` is not 0, the barrier is registered. So a thread that sees 0 *after* it has written
+//!   its mark needs no fence: a thread that reads `AREA` later, and finds it set, reads the mark as well.
+//! - **S2** glibc ends the process if it cannot register a new thread, so every thread of a process with
+//!   `AREA` set is registered. (A child of `vfork` is not, and may not use locks.)
+//! - **S3** A sandbox may forbid the barrier later. One that announces itself ([`sandbox`](crate::sandbox))
+//!   has `AREA` cleared before. Else the first fence that fails clears it for good. It, and every fence for a
+//!   while, waits longer than any step that had begun takes: a thread that is preempted in it starts again,
+//!   and one that is not needs nanoseconds, or as long as interrupts and a hypervisor keep its CPU. That this
+//!   is less than `GRACE_NS` is an assumption: a hypervisor that stops one of several CPUs for longer,
+//!   between a step's look and its store a few instructions later, at the very first barrier that a sandbox
+//!   forbids, breaks it. Nothing else that a sandbox is sure to allow restarts other threads' steps, so there
+//!   is no certain way.
+//! - **S4** `AREA` is set only if this code stays mapped until the process ends
+//!   ([`permanent`](crate::permanent)): the kernel reads the descriptor of a step long after it, even in a
+//!   new thread that got a dead one's area, and ends a process whose pointer is wild.
 
 mod step;
 
@@ -95,8 +98,8 @@ fn register() -> bool {
     membarrier(REGISTER) == 0
 }
 
-/// The barrier; whether it was made. A process that is not registered is told so: on the kernels known, a child inherits
-/// that of its parent.
+/// The barrier; whether it was made. A process that is not registered is told so: on the kernels known, a
+/// child inherits that of its parent.
 fn barrier() -> bool {
     match membarrier(BARRIER) {
         0 => true,
@@ -105,7 +108,8 @@ fn barrier() -> bool {
     }
 }
 
-/// Decides whether this process uses restartable sequences. Once, from [`start`](crate::start); until then it does not.
+/// Decides whether this process uses restartable sequences. Once, from [`start`](crate::start); until then it
+/// does not.
 #[cold]
 pub(crate) fn start(permanent: bool) {
     if crate::is_off(c"SPINPARK_RSEQ") {
@@ -171,7 +175,8 @@ fn retire() {
     AREA.store(0, SeqCst);
 }
 
-/// Restartable sequences are not used from here on: releases are compare-exchanges. Best called while the barrier is still allowed.
+/// Restartable sequences are not used from here on: releases are compare-exchanges. Best called while the
+/// barrier is still allowed.
 #[cold]
 #[inline(never)]
 pub fn stop() {

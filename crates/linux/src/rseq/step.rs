@@ -7,13 +7,13 @@ use super::{area, AREA};
 #[cfg(target_arch = "x86_64")]
 use crate::slot::{CPUS, FREE, LINE};
 
-/// A step: arms it, if it is not, and runs the instructions up to its end. An abort goes on at `9:`, which stands outside
-/// and sets the result to 0; so may the instructions.
+/// A step: arms it, if it is not, and runs the instructions up to its end. An abort goes on at `9:`, which
+/// stands outside and sets the result to 0; so may the instructions.
 #[cfg(target_arch = "x86_64")]
 macro_rules! step {
     ([$($line:literal),+], $($operands:tt)+) => {
-        // The descriptor has the layout of `struct rseq_cs`: version, flags, start, length, abort; before the abort label
-        // stands the signature that glibc registered with.
+        // The descriptor has the layout of `struct rseq_cs`: version, flags, start, length, abort; before the
+        // abort label stands the signature that glibc registered with.
         core::arch::asm!(
             "lea {result}, [rip + 3f]",
             "2:",
@@ -45,13 +45,14 @@ macro_rules! step {
     };
 }
 
-/// Stores 0 to `word` unless `guard` holds a bit of `MASK`; whether it did. `area` is that of [`area`], not 0.
+/// Stores 0 to `word` unless `guard` holds a bit of `MASK`; whether it did. `area` is that of [`area`], not
+/// 0.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub(super) fn clear_unless<const MASK: u32>(area: usize, guard: &AtomicU32, word: &AtomicU32) -> bool {
     let done: usize;
-    // SAFETY: the only memory written is `word`, an atomic, by one aligned store (Release, as all stores on x86), and this
-    // thread's registered area, whose second word (at 8) is ours to write.
+    // SAFETY: the only memory written is `word`, an atomic, by one aligned store (Release, as all stores on
+    // x86), and this thread's registered area, whose second word (at 8) is ours to write.
     unsafe {
         step!(
             ["test dword ptr [{guard}], {mask}", "jnz 9f", "mov dword ptr [{word}], 0"],
@@ -80,8 +81,8 @@ pub(crate) unsafe fn claim(
     lock: usize,
 ) -> *const AtomicUsize {
     let slot: usize;
-    // SAFETY: as in `clear_unless`; the slot is in the line of a CPU below `CPUS`, whose number the area has at 4. Loads
-    // are Acquire, stores Release, as all are on x86.
+    // SAFETY: as in `clear_unless`; the slot is in the line of a CPU below `CPUS`, whose number the area has
+    // at 4. Loads are Acquire, stores Release, as all are on x86.
     unsafe {
         step!(
             [

@@ -165,7 +165,8 @@ impl BoundResult {
     }
 }
 
-/// The geometric mean of cells in each round that nearly all of them have; a cell without it has its median there.
+/// The geometric mean of cells in each round that nearly all of them have; a cell without it has its median
+/// there.
 fn mean_by_round(cells: &[&ByRound]) -> ByRound {
     let middles: Vec<f64> =
         cells.iter().map(|cell| median(&cell.values().copied().collect::<Vec<_>>()).unwrap_or(1.0)).collect();

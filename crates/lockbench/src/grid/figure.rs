@@ -74,8 +74,8 @@ impl Figure {
 
     /// Reads the figure off a report; none if the report has none. Futex calls are counted in another run.
     ///
-    /// A run in which nothing happened counts as one operation, and a run without a switch as half of one: a ratio of zero
-    /// would have no logarithm.
+    /// A run in which nothing happened counts as one operation, and a run without a switch as half of one: a
+    /// ratio of zero would have no logarithm.
     #[must_use]
     pub fn of(self, report: &Report) -> Option<f64> {
         let operations = report.operations.max(1) as f64;

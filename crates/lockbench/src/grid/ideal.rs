@@ -3,7 +3,8 @@
 use super::calibration::Calibration;
 use crate::locks::load::{Load, Queue, Section, Shared};
 
-/// Operations a second of an ideal lock; none where that is no question of the lock's time only (a hand-over without work).
+/// Operations a second of an ideal lock; none where that is no question of the lock's time only (a hand-over
+/// without work).
 #[must_use]
 pub fn throughput(load: &Load, threads: usize, cpus: usize, calibration: &Calibration) -> Option<f64> {
     let steps = |steps: u32| f64::from(steps) * calibration.iteration_ns;

@@ -1,7 +1,8 @@
 //! `spinpark bench grid`: locks over planes of parameters instead of in single workloads.
 //!
-//! A lock that is tuned for some points of a plane is often bad beside them; a plane shows it. Runs are those of
-//! [`bench locks`](crate::locks): a fresh process each, all cells of all planes in the same shuffled rounds.
+//! A lock that is tuned for some points of a plane is often bad beside them; a plane shows it. Runs are those
+//! of [`bench locks`](crate::locks): a fresh process each, all cells of all planes in the same shuffled
+//! rounds.
 //!
 //! | what | where |
 //! |---|---|

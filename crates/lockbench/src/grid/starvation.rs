@@ -1,4 +1,5 @@
-//! Read-write locks that starve writers: fast readers are no merit then, so such a lock is no peer in that cell.
+//! Read-write locks that starve writers: fast readers are no merit then, so such a lock is no peer in that
+//! cell.
 
 use serde::Serialize;
 use spinpark_measure::stats::median;

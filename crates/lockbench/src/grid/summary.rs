@@ -1,4 +1,5 @@
-//! A plane in one line: the geometric mean of its ratios, the worst cell, and how many cells are clearly worse than the peer.
+//! A plane in one line: the geometric mean of its ratios, the worst cell, and how many cells are clearly
+//! worse than the peer.
 
 use serde::Serialize;
 use spinpark_measure::stats::geometric_mean;
@@ -130,7 +131,8 @@ pub fn tables_of<'a>(cells: &'a [GridCell], plane: &str) -> Vec<(&'a str, usize)
     tables
 }
 
-/// All planes for all of our implementations: one summary each, and one for each number of threads that has a table.
+/// All planes for all of our implementations: one summary each, and one for each number of threads that has a
+/// table.
 #[must_use]
 pub fn summaries(
     context: &Context<'_>,

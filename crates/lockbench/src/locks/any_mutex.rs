@@ -1,5 +1,5 @@
-//! A mutex of whatever adapter, behind a pointer: for workloads whose sections are system calls, where an indirect call
-//! of two nanoseconds is nothing.
+//! A mutex of whatever adapter, behind a pointer: for workloads whose sections are system calls, where an
+//! indirect call of two nanoseconds is nothing.
 
 use super::primitives::{Apart, BenchMutex};
 

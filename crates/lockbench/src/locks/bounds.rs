@@ -1,8 +1,9 @@
 //! Goals: a ratio of two implementations in one run, with a limit, and a verdict.
 //!
-//! The ratio is taken within rounds; its median has a 95 % interval. "Holds" and "missed" need the whole interval on one
-//! side of the limit; anything else is undecided. "Best peer" is the one whose median is best in that cell, among the
-//! peers that are present; nothing of ours is a peer. Picking it by the same runs favours the peer, a little.
+//! The ratio is taken within rounds; its median has a 95 % interval. "Holds" and "missed" need the whole
+//! interval on one side of the limit; anything else is undecided. "Best peer" is the one whose median is best
+//! in that cell, among the peers that are present; nothing of ours is a peer. Picking it by the same runs
+//! favours the peer, a little.
 
 use std::collections::BTreeMap;
 

@@ -1,8 +1,8 @@
-//! What the kernel counts while operations are counted: CPU time, context switches, and (in runs that are for nothing
-//! else) futex calls.
+//! What the kernel counts while operations are counted: CPU time, context switches, and (in runs that are for
+//! nothing else) futex calls.
 //!
-//! Futex calls are counted by a tracepoint (`perf_event_open(2)`), in the kernel and for all threads, without stopping
-//! any. It slows each call down a little; that is why the runs that are timed do without it.
+//! Futex calls are counted by a tracepoint (`perf_event_open(2)`), in the kernel and for all threads, without
+//! stopping any. It slows each call down a little; that is why the runs that are timed do without it.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -123,7 +123,8 @@ fn open_futex_counter() -> io::Result<File> {
     };
     attributes.set_disabled(1);
     attributes.set_inherit(1);
-    // SAFETY: the attributes live and say their size; the other numbers mean this process, on any CPU, no group.
+    // SAFETY: the attributes live and say their size; the other numbers mean this process, on any CPU, no
+    // group.
     let fd: RawFd = unsafe { perf::perf_event_open(&raw mut attributes, 0, -1, -1, 0) };
     if fd < 0 {
         let error = io::Error::last_os_error();

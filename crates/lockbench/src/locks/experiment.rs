@@ -1,4 +1,5 @@
-//! Cells of locks: a workload at a number of threads, its implementations and its runs. [`rounds`] orders them.
+//! Cells of locks: a workload at a number of threads, its implementations and its runs. [`rounds`] orders
+//! them.
 
 use std::collections::BTreeMap;
 
@@ -88,7 +89,8 @@ pub trait CellExecutor {
     ///
     /// # Errors
     ///
-    /// [`RunError::Interrupted`] if the user does not want to wait any longer; anything else if the run is worthless.
+    /// [`RunError::Interrupted`] if the user does not want to wait any longer; anything else if the run is
+    /// worthless.
     fn execute(&mut self, cell: &Cell, plan: &Plan) -> Result<Report, RunError>;
 }
 

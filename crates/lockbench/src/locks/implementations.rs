@@ -1,4 +1,5 @@
-//! Implementations as the command line names them: `drop-in`, or `drop-in+NAME=VALUE` for the same with a variable.
+//! Implementations as the command line names them: `drop-in`, or `drop-in+NAME=VALUE` for the same with a
+//! variable.
 
 use std::path::PathBuf;
 
@@ -31,8 +32,8 @@ pub fn parse(definitions: &Definitions, word: &str) -> Result<Implementation, St
     Ok(implementation)
 }
 
-/// Makes the paths of the implementation's own libraries absolute. The loader ignores a file that it cannot load, so that other
-/// locks would be measured than those of the name.
+/// Makes the paths of the implementation's own libraries absolute. The loader ignores a file that it cannot
+/// load, so that other locks would be measured than those of the name.
 fn check_libraries(implementation: &mut Implementation) -> Result<(), String> {
     for library in [Library::DropIn, Library::Profiler] {
         let loads = implementation.loads(library);

@@ -1,4 +1,5 @@
-//! What the threads of a workload do, in numbers: read from a definition file, and handed to the worker process.
+//! What the threads of a workload do, in numbers: read from a definition file, and handed to the worker
+//! process.
 
 use serde::{Deserialize, Serialize};
 
@@ -69,8 +70,8 @@ pub struct Section {
     pub inside: u32,
     /// Steps of work outside.
     pub outside: u32,
-    /// The lock lies among the data that it protects, on one cache line with it if it is small: one counter before it,
-    /// one behind it. Otherwise both are on lines of their own.
+    /// The lock lies among the data that it protects, on one cache line with it if it is small: one counter
+    /// before it, one behind it. Otherwise both are on lines of their own.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub beside: bool,
     /// `inside` and `outside` are means of exponentially distributed lengths.
@@ -177,7 +178,8 @@ pub struct Queue {
     /// Threads that fill it; if it does not say, half of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub producers: Option<usize>,
-    /// Steps of work on each item, outside of the lock, by the thread that makes it and by the thread that takes it.
+    /// Steps of work on each item, outside of the lock, by the thread that makes it and by the thread that
+    /// takes it.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub work: u32,
     /// Where the signal is.

@@ -5,8 +5,9 @@ use std::hint::black_box;
 
 use super::primitives::BenchMutex;
 
-/// A counter, a mutex and a counter in that order, each right behind the one before, from the start of a cache line (of
-/// two, since CPUs fetch lines in pairs). So the mutex' own size and alignment say what is on the line of its word.
+/// A counter, a mutex and a counter in that order, each right behind the one before, from the start of a
+/// cache line (of two, since CPUs fetch lines in pairs). So the mutex' own size and alignment say what is on
+/// the line of its word.
 #[derive(Debug, Default)]
 #[repr(C, align(128))]
 pub(crate) struct MutexInData<M> {
@@ -15,12 +16,13 @@ pub(crate) struct MutexInData<M> {
     behind: UnsafeCell<u64>,
 }
 
-// SAFETY: the counters are touched in `with` and through ownership only, in `with` under a guard, of which there is one at a
-// time, as `BenchMutex` promises.
+// SAFETY: the counters are touched in `with` and through ownership only, in `with` under a guard, of which
+// there is one at a time, as `BenchMutex` promises.
 unsafe impl<M: BenchMutex> Sync for MutexInData<M> {}
 
 impl<M: BenchMutex> MutexInData<M> {
-    /// Counts on one side, calls `inside`, and counts on the other, while the lock is held. `acquired` is called first.
+    /// Counts on one side, calls `inside`, and counts on the other, while the lock is held. `acquired` is
+    /// called first.
     #[inline]
     pub(crate) fn with(&self, acquired: impl FnOnce(), inside: impl FnOnce()) {
         let _guard = self.lock.lock();

@@ -1,5 +1,5 @@
-//! Peers that are not Rust. They are in a worker of their own, since they need their C and C++ libraries; it is found
-//! beside the command, if it was built.
+//! Peers that are not Rust. They are in a worker of their own, since they need their C and C++ libraries; it
+//! is found beside the command, if it was built.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,9 @@
-//! What a workload needs from a lock: small traits, so that a Rust lock is inlined into a workload as into a user's
-//! program.
+//! What a workload needs from a lock: small traits, so that a Rust lock is inlined into a workload as into a
+//! user's program.
 //!
-//! A lock and the data that it protects stand on cache lines of their own, whatever the lock's size: what is compared
-//! is the algorithm. (A small lock beside its data saves a cache line: `super::mutex_in_data` has that, for loads that ask for it.)
+//! A lock and the data that it protects stand on cache lines of their own, whatever the lock's size: what is
+//! compared is the algorithm. (A small lock beside its data saves a cache line: `super::mutex_in_data` has
+//! that, for loads that ask for it.)
 
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};

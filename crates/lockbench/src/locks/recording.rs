@@ -1,8 +1,8 @@
-//! The recorder of `spinpark profile` in front of a worker's locks: what it costs is measured as an implementation's
-//! locks are.
+//! The recorder of `spinpark profile` in front of a worker's locks: what it costs is measured as an
+//! implementation's locks are.
 //!
-//! Each run has a directory of its own, which goes when the run has ended, however it ended. A run that left no recording
-//! there yields nothing: it would say that recording costs nothing.
+//! Each run has a directory of its own, which goes when the run has ended, however it ended. A run that left
+//! no recording there yields nothing: it would say that recording costs nothing.
 
 use std::fs::{self, File};
 use std::io::Read;

@@ -36,8 +36,8 @@ pub struct CellResult {
 pub struct ImplementationResult {
     /// Its name.
     pub implementation: String,
-    /// Time per operation of all threads, in nanoseconds: the counted phase ÷ operations. Infinite (in JSON null) if
-    /// nothing happened in any run; medians are over the runs in which something did.
+    /// Time per operation of all threads, in nanoseconds: the counted phase ÷ operations. Infinite (in JSON
+    /// null) if nothing happened in any run; medians are over the runs in which something did.
     pub time_ns: f64,
     /// Time per operation ÷ the baseline's, within rounds. None for the baseline itself.
     pub ratio: Option<Ratio>,

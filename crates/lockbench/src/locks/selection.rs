@@ -181,8 +181,8 @@ fn selections(
             };
             selection.threads = request.threads.iter().filter(possible).copied().collect();
             if selection.threads.is_empty() {
-                // A workload for one number of threads is what it is, and not left out of a run at other numbers. Any
-                // other workload says what is wrong with the numbers.
+                // A workload for one number of threads is what it is, and not left out of a run at other
+                // numbers. Any other workload says what is wrong with the numbers.
                 selection.threads.clone_from(if fixed { &workload.threads } else { &request.threads });
             }
             let numbers = |numbers: &mut dyn Iterator<Item = &usize>| {

@@ -1,6 +1,7 @@
 //! The worker process: one load on one adapter's locks, once, and a second time to time waits.
 //!
-//! It must not create a thread before the workload does: one workload measures what a single-threaded process pays.
+//! It must not create a thread before the workload does: one workload measures what a single-threaded process
+//! pays.
 
 use std::time::Duration;
 

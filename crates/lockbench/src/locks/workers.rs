@@ -24,7 +24,8 @@ use super::workloads::affinity::starting_on_one_cpu;
 /// The command's hidden subcommand that is a worker.
 pub const SUBCOMMAND: &str = "__bench-worker";
 
-/// A worker that takes longer hangs: its lock lost a wake-up. Generous, since the machine may be busy or suspended.
+/// A worker that takes longer hangs: its lock lost a wake-up. Generous, since the machine may be busy or
+/// suspended.
 const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Starts workers.
@@ -57,8 +58,8 @@ impl CellExecutor for Workers<'_> {
 }
 
 impl Workers<'_> {
-    /// Makes a run. With `drop_in_report`, the drop-in says there which processes it was loaded into. What is recorded goes
-    /// with the run.
+    /// Makes a run. With `drop_in_report`, the drop-in says there which processes it was loaded into. What is
+    /// recorded goes with the run.
     ///
     /// # Errors
     ///
@@ -125,8 +126,8 @@ impl Workers<'_> {
     }
 }
 
-/// Sets the environment in which a worker has the locks of `implementation`: the recorder is in front of whatever they
-/// are. `inherited` is the user's own `LD_PRELOAD`.
+/// Sets the environment in which a worker has the locks of `implementation`: the recorder is in front of
+/// whatever they are. `inherited` is the user's own `LD_PRELOAD`.
 pub fn set_locks(
     command: &mut Command,
     implementation: &Implementation,

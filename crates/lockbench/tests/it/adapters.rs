@@ -1,5 +1,5 @@
-//! Every load on every adapter: each run does something, finds its own result right, and reports it in a form that
-//! survives the pipe. On whatever pthread locks this process has.
+//! Every load on every adapter: each run does something, finds its own result right, and reports it in a form
+//! that survives the pipe. On whatever pthread locks this process has.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
@@ -130,9 +130,9 @@ fn futex_calls_are_counted_or_the_reason_is_said() {
     }
 }
 
-/// Document 003's count for its best variant: on one CPU, a hand-off between two threads costs one wake and one wait at most.
-/// On more, a signal wakes its waiter under the mutex: if the waiter meets the mutex there and has to sleep, it is woken
-/// once more.
+/// Document 003's count for its best variant: on one CPU, a hand-off between two threads costs one wake and
+/// one wait at most. On more, a signal wakes its waiter under the mutex: if the waiter meets the mutex there
+/// and has to sleep, it is woken once more.
 #[test]
 fn a_hand_off_costs_few_futex_calls() {
     for (workload, most) in [("ping-pong-one-cpu", 2), ("ping-pong-two-cpus", 4), ("condvar-ping-pong", 4)] {

@@ -63,7 +63,8 @@ fn bounds_belong_to_a_preset() {
     assert!(none.contains("the preset `mtx` has no bounds; there are some for: locks, profiler"), "{none}");
 }
 
-/// Each detail of the recorder, in front of each of the two kinds of pthread locks, and nothing else that differs.
+/// Each detail of the recorder, in front of each of the two kinds of pthread locks, and nothing else that
+/// differs.
 #[test]
 fn recorded_implementations() {
     let definitions = Definitions::built_in().unwrap();

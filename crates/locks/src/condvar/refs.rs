@@ -9,7 +9,8 @@ use crate::queue::{LockedQueue, Owner, WaitNode, WaiterRefs};
 impl<P: Platform> RawCondvar<P> {
     #[allow(unsafe_code)] // waiters remember where references are counted as a pointer
     pub(super) fn refs_of<'a>(waiter: &WaitNode<P>) -> Option<&'a WaiterRefs<P>> {
-        // SAFETY: null or from `cancellable`. The callers hold the queue lock of the condition variable, or a reference.
+        // SAFETY: null or from `cancellable`. The callers hold the queue lock of the condition variable, or a
+        // reference.
         unsafe { waiter.refs.as_ref() }
     }
 
@@ -30,7 +31,8 @@ impl<P: Platform> RawCondvar<P> {
         }
     }
 
-    /// C5: by the last waiter, awake and out of this queue, which takes its mutex back later, and has a reference until now.
+    /// C5: by the last waiter, awake and out of this queue, which takes its mutex back later, and has a
+    /// reference until now.
     #[cold]
     #[inline(never)]
     pub(super) fn end_others(&self, last: &WaitNode<P>, refs: &WaiterRefs<P>) {

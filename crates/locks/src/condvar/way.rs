@@ -22,8 +22,8 @@ impl<P: Platform> RawCondvar<P> {
     #[allow(unsafe_code)] // waiters remember their mutexes as pointers
     pub(super) fn mutex_of<'a>(waiter: &WaitNode<P>) -> Option<&'a LockCore<P>> {
         let queue = waiter.mutex;
-        // SAFETY: the pointer came from a `LockCore` in `with_mutex`, and a waiter that has not been notified yet is going to
-        // take that mutex back, so its mutex is alive (Q3).
+        // SAFETY: the pointer came from a `LockCore` in `with_mutex`, and a waiter that has not been notified
+        // yet is going to take that mutex back, so its mutex is alive (Q3).
         (!queue.is_null()).then(|| unsafe { LockCore::from_queue_ptr(queue) })
     }
 
@@ -53,7 +53,8 @@ impl<P: Platform> Waiter<P> {
         }
     }
 
-    /// [`Waiter::reacquire`]; `false`: the mutex is not held, because other code has locked it ([`RawMutex::lock_shared`]).
+    /// [`Waiter::reacquire`]; `false`: the mutex is not held, because other code has locked it
+    /// ([`RawMutex::lock_shared`]).
     #[must_use]
     pub fn reacquire_shared(&self, result: WaitResult, mutex: &RawMutex<P>) -> bool {
         let outcome = match result {

@@ -1,8 +1,8 @@
 //! The fast path: in and out of a lock in one step, without a wait.
 //!
 //! In (T1): at most one successful compare-exchange of the word; what cannot be had at once goes on as
-//! [`acquire_slow`](super::slow_path). Out (T5): a plain store by restartable step (A1), or a compare-exchange; what a waiter needs to
-//! know goes on as `release_slow` ([`wake_pass`](super::wake_pass)).
+//! [`acquire_slow`](super::slow_path). Out (T5): a plain store by restartable step (A1), or a
+//! compare-exchange; what a waiter needs to know goes on as `release_slow` ([`wake_pass`](super::wake_pass)).
 
 use spinpark_platform::{
     AtomicU32, Deadline, Note, Ordering::Acquire, Ordering::Relaxed, Ordering::Release as ReleaseOrder,
@@ -19,8 +19,9 @@ use crate::word::{self, Release, Want};
 impl<P: Platform> LockCore<P> {
     /// T1 for an exclusive hold, guessing the word. `false` does not mean that the lock is held.
     ///
-    /// A compare-exchange that fails takes the line from the owner. So a thread that has waited lately reads first whether the
-    /// queue is contended. To read always would cost a second transfer of each line that another CPU has written.
+    /// A compare-exchange that fails takes the line from the owner. So a thread that has waited lately reads
+    /// first whether the queue is contended. To read always would cost a second transfer of each line that
+    /// another CPU has written.
     #[inline]
     pub(crate) fn enter_uncontended(&self, token: u32) -> bool {
         if P::reads_first() {
@@ -29,15 +30,15 @@ impl<P: Platform> LockCore<P> {
         self.enter_free(word::write_hold(token)).is_ok()
     }
 
-    /// T1 on a lock without holders and waiters. A compare-exchange with no load before it: the load would have to
-    /// wait for the read-modify-write of the release before, 5 cycles or more of a pair's 40.
+    /// T1 on a lock without holders and waiters. A compare-exchange with no load before it: the load would
+    /// have to wait for the read-modify-write of the release before, 5 cycles or more of a pair's 40.
     #[inline]
     pub(crate) fn enter_free(&self, new: u32) -> Result<u32, u32> {
         self.word().compare_exchange(0, new, Acquire, Relaxed)
     }
 
-    /// T1 by a thread that reads first. It goes on doing that as long as it finds flags: threads wait, or are on their way, and this
-    /// one passes them again and again.
+    /// T1 by a thread that reads first. It goes on doing that as long as it finds flags: threads wait, or are
+    /// on their way, and this one passes them again and again.
     #[inline(never)]
     fn enter_reading(&self, token: u32) -> bool {
         if self.queue.is_uncontended() {
@@ -62,8 +63,8 @@ impl<P: Platform> LockCore<P> {
         self.word().compare_exchange(seen, taken, Acquire, Relaxed).is_ok()
     }
 
-    /// A try for an exclusive hold, by `acquire`. A thread whose latest tries have failed may join the spinners
-    /// without one ([`midpath`](super::midpath)). `false` does not mean that the lock is held.
+    /// A try for an exclusive hold, by `acquire`. A thread whose latest tries have failed may join the
+    /// spinners without one ([`midpath`](super::midpath)). `false` does not mean that the lock is held.
     #[inline(always)]
     pub(crate) fn look(&self, acquire: impl FnOnce() -> bool, token: u32) -> bool {
         if P::tries() != Tries::Succeed {
@@ -97,8 +98,8 @@ impl<P: Platform> LockCore<P> {
         false
     }
 
-    /// T1 for a reader, unless a writer waits awake for the readers to go: how many there are then, itself included. `None`
-    /// says nothing.
+    /// T1 for a reader, unless a writer waits awake for the readers to go: how many there are then, itself
+    /// included. `None` says nothing.
     #[inline]
     pub(crate) fn enter_invited(&self, want: Want) -> Option<u32> {
         let mut seen = self.peek();
@@ -112,8 +113,8 @@ impl<P: Platform> LockCore<P> {
         None
     }
 
-    /// [`LockCore::enter_uncontended`] for a call that does not wait, and may be made again and again while the lock is held: it
-    /// always reads first.
+    /// [`LockCore::enter_uncontended`] for a call that does not wait, and may be made again and again while
+    /// the lock is held: it always reads first.
     #[inline]
     pub(crate) fn try_uncontended(&self, token: u32) -> bool {
         self.queue.is_uncontended() && self.enter_free(word::write_hold(token)).is_ok()
@@ -182,8 +183,8 @@ impl<P: Platform> LockCore<P> {
         }
     }
 
-    /// T5 if no other thread needs to know: by the writer, probably the calling thread, of a lock whose queue is uncontended
-    /// (A1). On `false` nothing was done, and [`LockCore::release_contended`] remains.
+    /// T5 if no other thread needs to know: by the writer, probably the calling thread, of a lock whose queue
+    /// is uncontended (A1). On `false` nothing was done, and [`LockCore::release_contended`] remains.
     #[inline(always)]
     pub(crate) fn release_uncontended(&self, release: Release) -> bool {
         match release {
@@ -223,7 +224,8 @@ impl<P: Platform> LockCore<P> {
         }
     }
 
-    /// T5, to the longest waiter if there is one and the lock becomes free: requests the hand-off on its behalf.
+    /// T5, to the longest waiter if there is one and the lock becomes free: requests the hand-off on its
+    /// behalf.
     #[inline]
     pub(crate) fn release_fair(&self, release: Release) {
         let seen = self.peek();
@@ -243,15 +245,16 @@ impl<P: Platform> LockCore<P> {
                 && !word::needs_wake_pass(seen, after, release, self.returns(seen, release))
                 && P::generation() == 0);
         uncontended && {
-            // H4: running threads have passed the woken waiter for long. It may be waiting for the CPU of one of them.
+            // H4: running threads have passed the woken waiter for long. It may be waiting for the CPU of one
+            // of them.
             let promises = word::is_waking(seen) && word::is_write_held(seen) && P::has_passed_woken();
             let after = if promises { after | word::HANDOFF } else { after };
             self.word().compare_exchange(seen, after, ReleaseOrder, Relaxed).is_ok()
         }
     }
 
-    /// Whether the releasing thread is about to come back for the lock, so that a head that keeps its own time is better left
-    /// asleep.
+    /// Whether the releasing thread is about to come back for the lock, so that a head that keeps its own
+    /// time is better left asleep.
     pub(super) fn returns(&self, seen: u32, release: Release) -> bool {
         release == Release::Write
             && word::is_timed(seen)

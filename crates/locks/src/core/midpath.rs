@@ -1,25 +1,28 @@
 //! The midpath: waiting awake. Optimistic spinning, bounded in time, read-only between attempts.
 //!
-//! Origin: document 001 (Linux 9d0f4dcc): spin only while the owner runs. In user space that is a question to the kernel, so
-//! it is asked late and seldom, and the budget bounds what a wrong answer costs. The document's other rule, to leave as soon
-//! as the lock goes to another owner, is not followed: it assumes that a sleep costs less than one more turn of the lock,
-//! and that a spinner has other work for its CPU.
+//! Origin: document 001 (Linux 9d0f4dcc): spin only while the owner runs. In user space that is a question to
+//! the kernel, so it is asked late and seldom, and the budget bounds what a wrong answer costs. The
+//! document's other rule, to leave as soon as the lock goes to another owner, is not followed: it assumes
+//! that a sleep costs less than one more turn of the lock, and that a spinner has other work for its CPU.
 //!
 //! # The queue of spinners
 //!
 //! Where CPUs are to spare, the writers that spin for a lock do so in a queue, and only its head polls the
 //! lock.
 //!
-//! Origin: the kernel's osq (document 002: each poll of the lock by a second spinner takes the line from the owner). Beyond that, a
-//! thread that has found locks taken in more than a quarter of its latest tries *skips the fast path*: it joins the queue without a
-//! try, as an MCS lock's waiters do. Otherwise a thread that comes takes a free lock, whichever threads spin: an owner that comes
-//! back at once acquires the lock many times in a row, without a transfer of its line.
+//! Origin: the kernel's osq (document 002: each poll of the lock by a second spinner takes the line from the
+//! owner). Beyond that, a thread that has found locks taken in more than a quarter of its latest tries *skips
+//! the fast path*: it joins the queue without a try, as an MCS lock's waiters do. Otherwise a thread that
+//! comes takes a free lock, whichever threads spin: an owner that comes back at once acquires the lock many
+//! times in a row, without a transfer of its line.
 //!
 //! A thread that knows its sections and pauses joins only if fewer wait awake than keep the lock busy
-//! ([`Adaptive::awake`](spinpark_platform::Adaptive::awake)), and else sleeps at once. One that knows nothing waits for a short time.
+//! ([`Adaptive::awake`](spinpark_platform::Adaptive::awake)), and else sleeps at once. One that knows nothing
+//! waits for a short time.
 //!
-//! Nothing in [`core`](super) rests on the order: a thread that leaves the queue, or finds no room in it, goes on as one that
-//! spins alone. Real-time threads do not queue here: others' polls are not worth their wait.
+//! Nothing in [`core`](super) rests on the order: a thread that leaves the queue, or finds no room in it,
+//! goes on as one that spins alone. Real-time threads do not queue here: others' polls are not worth their
+//! wait.
 
 use core::marker::PhantomData;
 
@@ -32,13 +35,14 @@ use super::LockCore;
 use crate::spin_queue::{Behind, Entered, SpinQueue};
 use crate::word::{self, Announced, Want};
 
-/// Whether threads that spin for one lock mostly find a CPU each: its owner has one, and the announced spinner.
-/// `notes/tuning.md` ("CPUs to spare") has what this changes.
+/// Whether threads that spin for one lock mostly find a CPU each: its owner has one, and the announced
+/// spinner. `notes/tuning.md` ("CPUs to spare") has what this changes.
 pub(crate) fn has_cpus_to_spare<P: Platform>() -> bool {
     P::cpus() > 2
 }
 
-/// Whether there are as many CPUs as it takes to wait awake at all, and no more: one for the owner, one for a waiter.
+/// Whether there are as many CPUs as it takes to wait awake at all, and no more: one for the owner, one for a
+/// waiter.
 pub(super) fn has_no_cpu_to_spare<P: Platform>() -> bool {
     P::cpus() == 2
 }
@@ -65,8 +69,8 @@ pub(super) enum Spun {
 // ---- in turn: the queue of spinners
 
 impl<P: Platform> LockCore<P> {
-    /// Whether to join the queue of spinners without a look at the lock. Not at back-off: the owner is expected to leave the lock free
-    /// between its turns.
+    /// Whether to join the queue of spinners without a look at the lock. Not at back-off: the owner is
+    /// expected to leave the lock free between its turns.
     #[cold]
     #[inline(never)]
     pub(super) fn skips_fast_path(&self) -> bool {
@@ -104,8 +108,8 @@ impl<P: Platform> LockCore<P> {
         })?
     }
 
-    /// Whether as many threads wait awake already as keep the lock busy, or as have a CPU beside the owner's. Under a quota, more of them
-    /// would run, and use it up.
+    /// Whether as many threads wait awake already as keep the lock busy, or as have a CPU beside the owner's.
+    /// Under a quota, more of them would run, and use it up.
     fn has_enough(&self, awake: Awake) -> bool {
         let beside = P::cpus() - 1; // more than one: `has_cpus_to_spare`
         let most = match awake {
@@ -150,14 +154,15 @@ struct Turn<P: Platform> {
     platform: PhantomData<P>,
 }
 
-/// How seldom a spinner asks whether the one before it runs, in intervals of the head's questions about the owner.
+/// How seldom a spinner asks whether the one before it runs, in intervals of the head's questions about the
+/// owner.
 const PROBES: u64 = 16;
 
 /// So many spinners are not counted against the CPUs: to read that many slots costs more than it tells.
 const FEW: u32 = 8;
 
-/// A thread that knows nothing of the lock waits for so long, times the CPUs, ns: through a short section of as many threads as run.
-/// Longer ones are not worth its wait, and many threads may have come at once.
+/// A thread that knows nothing of the lock waits for so long, times the CPUs, ns: through a short section of
+/// as many threads as run. Longer ones are not worth its wait, and many threads may have come at once.
 const FIRST_TURN_NS: u64 = 1_250;
 
 impl<P: Platform> Turn<P> {
@@ -223,8 +228,9 @@ impl<P: Platform> Turn<P> {
 // ---- polling the lock
 
 impl<P: Platform> LockCore<P> {
-    /// T2: spins. While others are queued, as the only one that has announced itself in the word, so that releases wake
-    /// no waiter meanwhile; with an empty queue and a writer inside there is none to wake, and nothing is written.
+    /// T2: spins. While others are queued, as the only one that has announced itself in the word, so that
+    /// releases wake no waiter meanwhile; with an empty queue and a writer inside there is none to wake, and
+    /// nothing is written.
     pub(super) fn spin(&self, want: Want, token: u32, deadline: Option<Deadline>) -> Spun {
         if !P::can_spin(Spin::Lock) || Self::is_futile(self.peek(), want, Announced::None) {
             return Spun::Stopped(Announced::None);
@@ -232,8 +238,9 @@ impl<P: Platform> LockCore<P> {
         self.poll(want, token, Announced::None, Polls::Alone, deadline)
     }
 
-    /// Lets a writer go first that waits awake for the readers to go, if it goes soon: a stream of readers that come back
-    /// at once leaves it no moment in which to poll. Not for a thread that may be one of those readers.
+    /// Lets a writer go first that waits awake for the readers to go, if it goes soon: a stream of readers
+    /// that come back at once leaves it no moment in which to poll. Not for a thread that may be one of those
+    /// readers.
     #[inline(never)]
     pub(crate) fn let_spinner_pass(&self) {
         let waits = |seen| word::has_spinner(seen) && !word::is_write_held(seen);
@@ -256,8 +263,8 @@ impl<P: Platform> LockCore<P> {
     /// Whether spinning for a lock in state `seen` is futile: its readers' slots must be closed first (G3 in
     /// [`bias`](crate::bias)).
     ///
-    /// Another spinner, or a hand-off to a waiter, is no reason to sleep at once: both are mostly over in a moment, and a sleep and a
-    /// wake take longer, on two CPUs as on many.
+    /// Another spinner, or a hand-off to a waiter, is no reason to sleep at once: both are mostly over in a
+    /// moment, and a sleep and a wake take longer, on two CPUs as on many.
     fn is_futile(seen: u32, want: Want, announced: Announced) -> bool {
         announced == Announced::None
             && want.is_exclusive()
@@ -292,8 +299,8 @@ impl<P: Platform> LockCore<P> {
                 P::notes(self.key(), Note::Spun(kind, acquired));
             }
         } else if acquired || announced != Announced::None || !has_cpus_to_spare::<P>() {
-            // Time that was up says nothing: to sleep and be woken costs more than such a spin. An owner that is off its CPU
-            // may be one that yields inside its sections.
+            // Time that was up says nothing: to sleep and be woken costs more than such a spin. An owner that
+            // is off its CPU may be one that yields inside its sections.
             P::notes(self.key(), Note::Spun(kind, acquired || !budget.owner_left));
         }
         if acquired {
@@ -324,7 +331,8 @@ impl<P: Platform> LockCore<P> {
             if budget.has_waited_for_others(seen, *announced) {
                 break;
             }
-            // Beside readers, which would else enable the bias again and again (G1 in `bias`), and never let a writer queue.
+            // Beside readers, which would else enable the bias again and again (G1 in `bias`), and never let
+            // a writer queue.
             if *announced == Announced::None && (word::has_waiters(seen) || word::readers(seen) > 0) {
                 if word::has_spinner(seen) {
                     budget.waits_as_secondary();
@@ -359,7 +367,8 @@ impl<P: Platform> LockCore<P> {
             && self.word().compare_exchange(seen, new(), Acquire, Relaxed).is_ok()
     }
 
-    /// Whether the lock is there for a thread that has `announced` itself: one that was woken for it heeds no promise.
+    /// Whether the lock is there for a thread that has `announced` itself: one that was woken for it heeds no
+    /// promise.
     fn is_to_be_had(seen: u32, want: Want, announced: Announced) -> bool {
         if announced == Announced::Waking {
             word::admits_past_promise(seen, want)
@@ -373,7 +382,8 @@ impl<P: Platform> LockCore<P> {
 struct Budget<P: Platform> {
     /// Whether it is that of the head of the queue of spinners.
     is_head: bool,
-    /// For how long to wait for readers, or for a promise to be kept, as the last poll has found, ns; 0: it has found neither.
+    /// For how long to wait for readers, or for a promise to be kept, as the last poll has found, ns; 0: it
+    /// has found neither.
     others_span: u64,
     /// Until when that is; `u64::MAX`: neither.
     others_end: u64,
@@ -409,7 +419,8 @@ impl<P: Platform> Budget<P> {
         let (deadline, is_exact) = match deadline {
             None => (u64::MAX, true),
             Some(Deadline { clock: Clock::Monotonic, at }) => (at, true),
-            // On the other clock a spinner may overstay by its budget: that of a lone one is no more than a timer's own slack.
+            // On the other clock a spinner may overstay by its budget: that of a lone one is no more than a
+            // timer's own slack.
             Some(_) => (u64::MAX, false),
         };
         let is_head = polls == Polls::AtHead && is_exact;
@@ -449,9 +460,9 @@ impl<P: Platform> Budget<P> {
 
     /// Whether the lock, which was just `seen`, has been kept by readers or by a promise for too long.
     ///
-    /// A head waits for readers as long as a lone spinner: they may overlap for ever, until it queues and requests the lock. And no
-    /// thread waits awake for a waiter that the lock is promised to longer than a sleep and a wake-up take: that waiter may be waiting
-    /// for this very CPU.
+    /// A head waits for readers as long as a lone spinner: they may overlap for ever, until it queues and
+    /// requests the lock. And no thread waits awake for a waiter that the lock is promised to longer than a
+    /// sleep and a wake-up take: that waiter may be waiting for this very CPU.
     fn has_waited_for_others(&mut self, seen: u32, announced: Announced) -> bool {
         let span = if self.is_head && word::readers(seen) > 0 {
             P::TUNING.primary_spin_ns
@@ -478,17 +489,18 @@ impl<P: Platform> Budget<P> {
         }
     }
 
-    /// Stays away from the lock word before the next poll. Returns whether to stop: the time is over, or `owner` (0:
-    /// unknown) does not run, perhaps because this thread has its CPU.
+    /// Stays away from the lock word before the next poll. Returns whether to stop: the time is over, or
+    /// `owner` (0: unknown) does not run, perhaps because this thread has its CPU.
     ///
-    /// Each poll takes the owner's cache line away from it, and each success moves the lock and all that it protects
-    /// to another CPU. Where threads come back for the lock faster than it can move, one that leaves the owner alone for
-    /// many of its turns costs all threads less than one that takes the first chance (document 004: back-off); elsewhere,
-    /// to stay away is to leave a free lock idle. The platform says which it is.
+    /// Each poll takes the owner's cache line away from it, and each success moves the lock and all that it
+    /// protects to another CPU. Where threads come back for the lock faster than it can move, one that leaves
+    /// the owner alone for many of its turns costs all threads less than one that takes the first chance
+    /// (document 004: back-off); elsewhere, to stay away is to leave a free lock idle. The platform says
+    /// which it is.
     ///
-    /// With CPUs to spare, a spinner doubles its gap each time that it finds another owner than before: other threads take
-    /// turns, and its polls cost each of them a transfer of the line. Another one takes the lock while it is
-    /// away.
+    /// With CPUs to spare, a spinner doubles its gap each time that it finds another owner than before: other
+    /// threads take turns, and its polls cost each of them a transfer of the line. Another one takes the lock
+    /// while it is away.
     fn wait(&mut self, owner: u32) -> bool {
         if self.owner != owner {
             if self.owner != 0 {
@@ -518,7 +530,8 @@ impl<P: Platform> Budget<P> {
     }
 
     fn owner_is_off(&mut self, owner: u32) -> bool {
-        // A mutex that this thread has locked itself, and that another one is to unlock: POSIX leaves that undefined.
+        // A mutex that this thread has locked itself, and that another one is to unlock: POSIX leaves that
+        // undefined.
         if owner != 0 && owner == P::thread_token() {
             return true;
         }

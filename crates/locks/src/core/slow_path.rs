@@ -1,33 +1,35 @@
-//! The slow path: a thread that cannot have the lock at once spins ([`midpath`](super::midpath)), queues, sleeps, contends as it is woken,
-//! and queues again.
+//! The slow path: a thread that cannot have the lock at once spins ([`midpath`](super::midpath)), queues,
+//! sleeps, contends as it is woken, and queues again.
 //!
-//! Each step of a waiter on the queue (it joins, joins again, requests a hand-off, leaves) holds the queue lock. One
-//! compare-exchange of the word either acquires, or records the waiter and withdraws
-//! what the thread was counted as; then the thread makes a wake pass itself if others relied on it (L1).
+//! Each step of a waiter on the queue (it joins, joins again, requests a hand-off, leaves) holds the queue
+//! lock. One compare-exchange of the word either acquires, or records the waiter and withdraws what the
+//! thread was counted as; then the thread makes a wake pass itself if others relied on it (L1).
 //!
 //! # Requests over readers
 //!
 //! How long a starved waiter keeps readers out: a request over readers has pauses.
 //!
-//! Gives: a writer gets its turn past independent readers whose holds overlap; and yet readers that depend on each other (one
-//! holds the lock for reading and waits for another thread's read, as in a parallel loop under a read lock) lose about a
-//! quarter of the time. glibc's default kind promises that those go on. Does not give: a bound on the writer's wait while
-//! dependent readers hold the lock; as on glibc, it then waits until they leave it, and is handed it.
+//! Gives: a writer gets its turn past independent readers whose holds overlap; and yet readers that depend on
+//! each other (one holds the lock for reading and waits for another thread's read, as in a parallel loop
+//! under a read lock) lose about a quarter of the time. glibc's default kind promises that those go on. Does
+//! not give: a bound on the writer's wait while dependent readers hold the lock; as on glibc, it then waits
+//! until they leave it, and is handed it.
 //!
-//! A request (`HANDOFF`) keeps new readers out. If one inside waits for them, none leaves and the lock never becomes free by
-//! it; no lock can tell such readers from slow ones. So the waiter rechecks its request after `request_ns`. If some of the
-//! readers have left since, the request goes on for as long as it has lasted. Else comes a *pause* (`HANDOFF` with `TIMED`):
-//! the readers that it has kept out come in, and others after them, for three times as long. (Also if none is queued: a
-//! thread that only tries may come again and again.) The request after that lasts twice as long as this one, up to
-//! `reader_patience_ns`: readers that hold the lock for a time `h`, up to that, delay the writer by less than `9h`.
+//! A request (`HANDOFF`) keeps new readers out. If one inside waits for them, none leaves and the lock never
+//! becomes free by it; no lock can tell such readers from slow ones. So the waiter rechecks its request after
+//! `request_ns`. If some of the readers have left since, the request goes on for as long as it has lasted.
+//! Else comes a *pause* (`HANDOFF` with `TIMED`): the readers that it has kept out come in, and others after
+//! them, for three times as long. (Also if none is queued: a thread that only tries may come again and
+//! again.) The request after that lasts twice as long as this one, up to `reader_patience_ns`: readers that
+//! hold the lock for a time `h`, up to that, delay the writer by less than `9h`.
 //!
-//! In a pause the release that leaves the lock free hands it over (H1), so a free lock never waits for the pause to end.
-//! Beside a waiter that was woken, and perhaps does not run, there is no request in the pause: that waiter, or a real-time
-//! head, is awake for a free lock.
+//! In a pause the release that leaves the lock free hands it over (H1), so a free lock never waits for the
+//! pause to end. Beside a waiter that was woken, and perhaps does not run, there is no request in the pause:
+//! that waiter, or a real-time head, is awake for a free lock.
 //!
-//! - H3 in detail: a waiter that requests the lock of readers rechecks its request by itself, and so does one in a pause.
-//!   So neither lasts. (If its thread does not run, a reader that has waited for `reader_patience_ns` comes in by
-//!   itself.)
+//! - H3 in detail: a waiter that requests the lock of readers rechecks its request by itself, and so does one
+//!   in a pause. So neither lasts. (If its thread does not run, a reader that has waited for
+//!   `reader_patience_ns` comes in by itself.)
 
 use spinpark_platform::{
     AtomicU32, Clock, Deadline, Event, Note, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed,
@@ -98,7 +100,8 @@ impl<P: Platform> LockCore<P> {
         }
     }
 
-    /// Has an acquisition of a thread that waited for it, perhaps in the queue, timed now and then: see [`spinpark_platform::Adaptive`].
+    /// Has an acquisition of a thread that waited for it, perhaps in the queue, timed now and then: see
+    /// [`spinpark_platform::Adaptive`].
     #[inline(never)] // for the drop-in's size
     fn time_acquisition(&self, want: Want, queued: bool) {
         if !want.is_write() {
@@ -112,10 +115,11 @@ impl<P: Platform> LockCore<P> {
         }
     }
 
-    /// Waits in the queue, where `node` is linked or dequeued, until the lock is held or `deadline` passes, or the word is
-    /// found to be foreign.
+    /// Waits in the queue, where `node` is linked or dequeued, until the lock is held or `deadline` passes,
+    /// or the word is found to be foreign.
     ///
-    /// Also the end of every wait on a condition variable whose waiter was deferred to this mutex's release (T10).
+    /// Also the end of every wait on a condition variable whose waiter was deferred to this mutex's release
+    /// (T10).
     pub(crate) fn wait_queued(&self, node: &WaitNode<P>, deadline: Option<Deadline>) -> Outcome {
         self.note_wait(node.want);
         self.wait_in_queue(node, Self::patience(node), deadline)
@@ -159,7 +163,8 @@ impl<P: Platform> LockCore<P> {
                 Notice::Granted => return Outcome::Acquired,
                 Notice::Released => return self.acquire(node.want, node.token, deadline),
                 notice @ (Notice::Woken | Notice::Beside) => {
-                    // T7: this thread is the one for which WAKING is set; or no mark stands for it (T12, T16).
+                    // T7: this thread is the one for which WAKING is set; or no mark stands for it (T12,
+                    // T16).
                     let is_marked = notice == Notice::Woken;
                     let announced = if is_marked { Announced::Waking } else { Announced::Unmarked };
                     let backs_off = !node.is_realtime() && self.backs_off_for(node.want);
@@ -186,7 +191,8 @@ impl<P: Platform> LockCore<P> {
                     hands_over = starved;
                     self.rejoin(node, announced, starved, deadline)
                 }
-                // Nothing but the deadline ends a sleep without a recheck: the kernel's time-out is trusted, and the clock not read again.
+                // Nothing but the deadline ends a sleep without a recheck: the kernel's time-out is trusted,
+                // and the clock not read again.
                 Notice::TimedOut if patience.has_no_timer() || is_past::<P>(deadline) => {
                     return Outcome::of(
                         self.time_out(node, patience) || self.last_try(node.want, node.token),
@@ -219,7 +225,8 @@ impl<P: Platform> LockCore<P> {
                     }
                     self.recheck(node, false)
                 }
-                // It was woken early by a thread that left it asleep, and does not come back; or the two clocks disagree by a little.
+                // It was woken early by a thread that left it asleep, and does not come back; or the two
+                // clocks disagree by a little.
                 Notice::TimedOut => self.recheck(node, false),
             };
             match joined {
@@ -250,7 +257,8 @@ impl<P: Platform> LockCore<P> {
         }
     }
 
-    /// Sleeps until notified, until the next recheck or until it is woken early for one (T17), or until `deadline`.
+    /// Sleeps until notified, until the next recheck or until it is woken early for one (T17), or until
+    /// `deadline`.
     #[inline(never)] // for the drop-in's size
     fn sleep_on(&self, node: &WaitNode<P>, patience: Patience, deadline: Option<Deadline>) -> Notice {
         let may_be_left = self.may_be_left(node, patience);
@@ -270,13 +278,15 @@ impl<P: Platform> LockCore<P> {
         })
     }
 
-    /// T17: whether a release may leave the waiter asleep because its thread comes back for the lock ([`LockCore::returns`]).
+    /// T17: whether a release may leave the waiter asleep because its thread comes back for the lock
+    /// ([`LockCore::returns`]).
     fn may_be_left(&self, node: &WaitNode<P>, patience: Patience) -> bool {
         has_no_cpu_to_spare::<P>() && node.want.is_write() && !node.is_realtime() && patience.may_be_left()
     }
 
-    /// Whether a waiter leaves the lock to its owner for a while instead of taking turns with it, because that gets more work
-    /// done ([`Platform::spinning`]). With CPUs to spare, it watches the lock from afar instead.
+    /// Whether a waiter leaves the lock to its owner for a while instead of taking turns with it, because
+    /// that gets more work done ([`Platform::spinning`]). With CPUs to spare, it watches the lock from afar
+    /// instead.
     fn backs_off_for(&self, want: Want) -> bool {
         want.is_write()
             && has_no_cpu_to_spare::<P>()
@@ -286,7 +296,8 @@ impl<P: Platform> LockCore<P> {
 
     /// T7: the woken waiter contends with running threads.
     ///
-    /// A real-time waiter polls once: its CPU may be the owner's. So does, with CPUs to spare, one that has starved: it requests the lock.
+    /// A real-time waiter polls once: its CPU may be the owner's. So does, with CPUs to spare, one that has
+    /// starved: it requests the lock.
     fn contend(
         &self,
         node: &WaitNode<P>,
@@ -302,7 +313,8 @@ impl<P: Platform> LockCore<P> {
         let polls = if backs_off || starved && has_cpus_to_spare::<P>() { Polls::Once } else { Polls::Alone };
         let poll = || self.poll(want, token, announced, polls, deadline);
         let owns = || word::owner(self.peek()) == token;
-        // Only of a writer does the word tell whether it has the lock by now; and not of one that has locked it before.
+        // Only of a writer does the word tell whether it has the lock by now; and not of one that has locked
+        // it before.
         if want.is_exclusive() && !owns() {
             P::or_leave(&|| self.abandon(want, owns() || self.give_up(want, token, announced)), poll)
         } else {
@@ -320,7 +332,8 @@ impl<P: Platform> LockCore<P> {
         }
     }
 
-    /// T9: the deadline has passed, or the thread leaves its call by unwinding. `true` if the lock came first.
+    /// T9: the deadline has passed, or the thread leaves its call by unwinding. `true` if the lock came
+    /// first.
     fn time_out(&self, node: &WaitNode<P>, patience: Patience) -> bool {
         if self.leave(node) {
             P::event(Event::TimedOut);
@@ -335,14 +348,16 @@ impl<P: Platform> LockCore<P> {
         }
     }
 
-    /// `core.T1` at the deadline: the lock may be free, as the thread that was woken for it, or to which it is promised, need not have run.
+    /// `core.T1` at the deadline: the lock may be free, as the thread that was woken for it, or to which it
+    /// is promised, need not have run.
     #[cold]
     #[inline(never)] // for the drop-in's size
     fn last_try(&self, want: Want, token: u32) -> bool {
         self.try_once(want, token)
     }
 
-    /// T11: the thread leaves its call by unwinding, and its node is out: it gives up the lock if that `came` first.
+    /// T11: the thread leaves its call by unwinding, and its node is out: it gives up the lock if that `came`
+    /// first.
     #[cold]
     #[inline(never)]
     fn abandon(&self, want: Want, came: bool) {
@@ -358,10 +373,12 @@ impl<P: Platform> LockCore<P> {
 
 // ---- steps on the queue
 
-/// T13: a waiter that came late wakes this number early, from the head of the queue on, whether woken early before or not: it starts so many
-/// wake-ups at a time. This and the next two are from the simulator (`notes/tuning.md`, "Longest waits").
+/// T13: a waiter that came late wakes this number early, from the head of the queue on, whether woken early
+/// before or not: it starts so many wake-ups at a time. This and the next two are from the simulator
+/// (`notes/tuning.md`, "Longest waits").
 const LATE_EARLY_WAKES: usize = 8;
-/// T13: one that came in time wakes this number early, of those that have not been: one for its own turn, and one more.
+/// T13: one that came in time wakes this number early, of those that have not been: one for its own turn, and
+/// one more.
 const EARLY_WAKES: usize = 2;
 /// T13: how far from the head those may be. Further ones would sleep deeply again before their turns come.
 const EARLY_WAKES_OF: usize = 16;
@@ -403,7 +420,8 @@ enum Joined {
 }
 
 impl<P: Platform> LockCore<P> {
-    /// T3: takes the lock if there is room now, else records this thread with `flags` and withdraws what it has announced.
+    /// T3: takes the lock if there is room now, else records this thread with `flags` and withdraws what it
+    /// has announced.
     ///
     /// A thread that was woken for the lock ends a promise. The caller holds the queue lock.
     fn acquire_or_mark(
@@ -458,23 +476,25 @@ impl<P: Platform> LockCore<P> {
         }
     }
 
-    /// T11: the thread leaves its call in the fence, by which it has the queue locked: that is as it was, but for what `flags` say.
+    /// T11: the thread leaves its call in the fence, by which it has the queue locked: that is as it was, but
+    /// for what `flags` say.
     #[cold]
     #[inline(never)]
     #[allow(unsafe_code)] // see `QueueGuard::taken_over`
     fn abandon_marked(&self, queue: Option<&QueueGuard<'_, P, Self>>, want: Want, flags: u32) {
         let Some(queue) = queue else { return };
-        // SAFETY: the thread does not go on in the frame that has the guard. Nor is that frame's guard dropped: a program that can run
-        // this is built without unwinding of Rust frames (the drop-in).
+        // SAFETY: the thread does not go on in the frame that has the guard. Nor is that frame's guard
+        // dropped: a program that can run this is built without unwinding of Rust frames (the drop-in).
         let queue = unsafe { queue.taken_over() };
         let heads = flags & (word::TIMED | word::HANDOFF) != 0;
         self.settle_flags(queue.head().is_some(), heads, want);
         self.wake_pass_and_unlock(queue);
     }
 
-    /// T15: locks the queue for the waiter of `node`, which is not in it. While another thread has it locked, which perhaps does not
-    /// run, the waiter looks at the lock by itself, as those do that are queued (L3): it takes a free one, whatever is promised. It has
-    /// withdrawn by then what it has `announced`, on which others rely.
+    /// T15: locks the queue for the waiter of `node`, which is not in it. While another thread has it locked,
+    /// which perhaps does not run, the waiter looks at the lock by itself, as those do that are queued (L3):
+    /// it takes a free one, whatever is promised. It has withdrawn by then what it has `announced`, on which
+    /// others rely.
     fn enter_queue(
         &self,
         node: &WaitNode<P>,
@@ -509,10 +529,11 @@ impl<P: Platform> LockCore<P> {
         }
     }
 
-    /// T3: queues behind all others of its rank; an upgrade before all others, which wait for its thread's own hold.
+    /// T3: queues behind all others of its rank; an upgrade before all others, which wait for its thread's
+    /// own hold.
     ///
-    /// One that `backs_off` and is the first keeps its own time at once (`TIMED`), so that the next release need not wake it.
-    /// Returns whether that is so.
+    /// One that `backs_off` and is the first keeps its own time at once (`TIMED`), so that the next release
+    /// need not wake it. Returns whether that is so.
     fn join(
         &self,
         node: &WaitNode<P>,
@@ -524,7 +545,8 @@ impl<P: Platform> LockCore<P> {
             Ok(queue) => queue,
             Err(joined) => return (joined, false),
         };
-        // Not beside a woken waiter: if that comes back, it goes to the head, and is served by this one's request.
+        // Not beside a woken waiter: if that comes back, it goes to the head, and is served by this one's
+        // request.
         let timed = backs_off && queue.head().is_none() && !word::is_waking(self.peek());
         let flags = if timed { word::WAITERS | word::TIMED } else { word::WAITERS };
         let joined =
@@ -541,8 +563,9 @@ impl<P: Platform> LockCore<P> {
         (joined, timed)
     }
 
-    /// T8: the woken waiter lost to a running thread: back to the head, with a timer, or with a request if `starved`. One that was woken
-    /// without a mark gets neither; if it has `starved`, the next one is with a mark (T16).
+    /// T8: the woken waiter lost to a running thread: back to the head, with a timer, or with a request if
+    /// `starved`. One that was woken without a mark gets neither; if it has `starved`, the next one is with a
+    /// mark (T16).
     fn rejoin(
         &self,
         node: &WaitNode<P>,
@@ -555,11 +578,12 @@ impl<P: Platform> LockCore<P> {
             Ok(queue) => queue,
             Err(joined) => return joined,
         };
-        // T16: several may be on their way. None of them passes one that has requested the lock, which is the first, nor one that has
-        // starved. (Beside `WAKING`, a request is that waiter's, H1.)
+        // T16: several may be on their way. None of them passes one that has requested the lock, which is the
+        // first, nor one that has starved. (Beside `WAKING`, a request is that waiter's, H1.)
         let seen = self.peek();
         let requested = word::wants_handoff(seen) && !word::is_waking(seen);
-        // An upgrade that came meanwhile stays first (this waiter waits for its thread's hold), and so does a real-time waiter.
+        // An upgrade that came meanwhile stays first (this waiter waits for its thread's hold), and so does a
+        // real-time waiter.
         let first = queue.would_lead(node) && !node.is_realtime();
         let heads = match (starved, first) {
             _ if is_unmarked => 0,
@@ -591,16 +615,16 @@ impl<P: Platform> LockCore<P> {
         joined
     }
 
-    /// The head has requested the lock. Beside `WAKING` it is not owed that yet: the waiter that is on its way comes first, and ends
-    /// the request (H1).
+    /// The head has requested the lock. Beside `WAKING` it is not owed that yet: the waiter that is on its
+    /// way comes first, and ends the request (H1).
     fn note_request(&self) {
         if !word::is_waking(self.peek()) {
             P::event(Event::RequestedHandoff);
         }
     }
 
-    /// Lets in or wakes waiters that can come in beside the present holders, and unlocks the queue. For a caller that keeps the lock
-    /// alive: it holds it, or waits for it.
+    /// Lets in or wakes waiters that can come in beside the present holders, and unlocks the queue. For a
+    /// caller that keeps the lock alive: it holds it, or waits for it.
     #[inline(never)] // for the drop-in's size
     pub(super) fn wake_pass_and_unlock(&self, mut queue: QueueGuard<'_, P, Self>) {
         let pass = self.wake_pass(&mut queue, None);
@@ -616,10 +640,10 @@ impl<P: Platform> LockCore<P> {
         }
     }
 
-    /// Whether a real-time waiter, whose time is up, does not recheck: one of a higher priority is queued, or the lock is free
-    /// for one that was woken and may be on its way. It waits for a woken one once only: that may be kept from its CPU (T12). It
-    /// rechecks behind an upgrade, which keeps no time before it is woken: else a request might have no waiter that rechecks it
-    /// (H2).
+    /// Whether a real-time waiter, whose time is up, does not recheck: one of a higher priority is queued, or
+    /// the lock is free for one that was woken and may be on its way. It waits for a woken one once only:
+    /// that may be kept from its CPU (T12). It rechecks behind an upgrade, which keeps no time before it is
+    /// woken: else a request might have no waiter that rechecks it (H2).
     #[cold]
     #[inline(never)]
     fn comes_later(&self, node: &WaitNode<P>, patience: &mut Patience) -> bool {
@@ -636,24 +660,26 @@ impl<P: Platform> LockCore<P> {
 
     /// The waiter rechecks by itself: it takes the lock, or, if its patience is over, `requests` it.
     ///
-    /// A reader requests nothing, but now comes in beside other readers whatever writer is owed the lock: one of those
-    /// readers may be waiting for this one, and the writer has not let it in by itself (H3): its thread does not run,
-    /// perhaps.
+    /// A reader requests nothing, but now comes in beside other readers whatever writer is owed the lock: one
+    /// of those readers may be waiting for this one, and the writer has not let it in by itself (H3): its
+    /// thread does not run, perhaps.
     fn recheck(&self, node: &WaitNode<P>, requests: bool) -> Joined {
         self.recheck_as(self.lock_queue(), node, requests, Promise::of(node))
     }
 
-    /// T14: the waiter has slept for long, and looks at the lock, because a thread that was woken before it may not run. If the lock is
-    /// free, it takes it, whatever is promised, and with it the part of that thread. If a waiter was on its way already when it `saw`
-    /// the lock last, and still is, it ends that one's part if the head does not look by itself or is this waiter: the next release
-    /// wakes a waiter again. (L3)
+    /// T14: the waiter has slept for long, and looks at the lock, because a thread that was woken before it
+    /// may not run. If the lock is free, it takes it, whatever is promised, and with it the part of that
+    /// thread. If a waiter was on its way already when it `saw` the lock last, and still is, it ends that
+    /// one's part if the head does not look by itself or is this waiter: the next release wakes a waiter
+    /// again. (L3)
     ///
     /// Returns whether a waiter is on its way.
     #[cold]
     #[inline(never)]
     fn watch(&self, node: &WaitNode<P>, saw: bool) -> (Joined, bool) {
         let mut seen = self.peek();
-        // A reader that waits behind all others passes them only if the one that was woken has not come for a while.
+        // A reader that waits behind all others passes them only if the one that was woken has not come for a
+        // while.
         let is_late = node.want != Want::ReadBehindWaiters || saw && word::is_waking(seen);
         if is_late && word::admits_past_promise(seen, node.want) {
             // The holder of the queue may be stopped as well: then the waiter can only look again later.
@@ -698,11 +724,13 @@ impl<P: Platform> LockCore<P> {
         promise: Promise,
     ) -> Joined {
         let was_head = queue.head().is_some_and(|head| core::ptr::eq(head, node));
-        // A writer was put at the head; only an upgrade goes before that. If it is not linked, it was dequeued just now.
+        // A writer was put at the head; only an upgrade goes before that. If it is not linked, it was
+        // dequeued just now.
         let request = if requests { word::HANDOFF } else { 0 };
         let (want, request) =
             if node.want.joins_readers() { (Want::ReadAgain, 0) } else { (node.want, request) };
-        // One that was signalled just now may still be linked in the condition variable's queue, which has its own lock.
+        // One that was signalled just now may still be linked in the condition variable's queue, which has
+        // its own lock.
         if node.is_elsewhere() || !queue.is_linked(node) {
             return Joined::Queued;
         }
@@ -729,7 +757,8 @@ impl<P: Platform> LockCore<P> {
         joined
     }
 
-    /// T13: wakes the first waiters of the queue early: many if the woken thread that calls came `late`, else one or two more.
+    /// T13: wakes the first waiters of the queue early: many if the woken thread that calls came `late`, else
+    /// one or two more.
     #[cold]
     #[inline(never)]
     fn wake_early(&self, late: bool) {
@@ -747,11 +776,13 @@ impl<P: Platform> LockCore<P> {
         woken.into_iter().flatten().for_each(EarlyWake::wake);
     }
 
-    /// T9: leaves the queue; `false` if the node was dequeued already, or is being deferred to here, and will be notified.
+    /// T9: leaves the queue; `false` if the node was dequeued already, or is being deferred to here, and will
+    /// be notified.
     fn leave(&self, node: &WaitNode<P>) -> bool {
         let mut queue = self.lock_queue();
         let was_head = queue.head().is_some_and(|head| core::ptr::eq(head, node));
-        // One that was signalled just now may still be linked in the condition variable's queue, which has its own lock.
+        // One that was signalled just now may still be linked in the condition variable's queue, which has
+        // its own lock.
         if node.is_elsewhere() || !queue.remove(node) {
             return false;
         }
@@ -761,8 +792,9 @@ impl<P: Platform> LockCore<P> {
         true
     }
 
-    /// Makes the flags agree with a queue that lost a node: W1, and the head's own flags if the head has gone. An upgrade
-    /// leaves a request: it may have been that of the waiter behind it, before whom it went (H2).
+    /// Makes the flags agree with a queue that lost a node: W1, and the head's own flags if the head has
+    /// gone. An upgrade leaves a request: it may have been that of the waiter behind it, before whom it went
+    /// (H2).
     ///
     /// The caller holds the queue lock.
     fn settle_flags(&self, more: bool, head_gone: bool, gone: Want) {
@@ -801,7 +833,8 @@ impl<P: Platform> LockCore<P> {
 // ---- a request over readers
 
 impl<P: Platform> LockCore<P> {
-    /// H3: the waiter of `node`, which requests the lock of readers, goes on with that or lets in those that it keeps out.
+    /// H3: the waiter of `node`, which requests the lock of readers, goes on with that or lets in those that
+    /// it keeps out.
     #[cold]
     #[inline(never)]
     fn consider_request(&self, node: &WaitNode<P>, patience: &mut Patience) {
@@ -814,8 +847,8 @@ impl<P: Platform> LockCore<P> {
         let let_in = loop {
             let inside = word::readers(seen);
             let count = kept_out.min(word::MAX_READERS.saturating_sub(inside));
-            // A writer that holds the lock hands it over whatever readers do. A waiter that was dequeued just now is
-            // notified at once.
+            // A writer that holds the lock hands it over whatever readers do. A waiter that was dequeued just
+            // now is notified at once.
             if patience.has_made_way(inside)
                 || word::is_write_held(seen)
                 || !word::wants_handoff(seen)
@@ -833,7 +866,8 @@ impl<P: Platform> LockCore<P> {
                 }
                 return;
             }
-            // Beside a woken waiter, which may not run, `TIMED` is not a pause (U1): the request ends, until the pause is over.
+            // Beside a woken waiter, which may not run, `TIMED` is not a pause (U1): the request ends, until
+            // the pause is over.
             let paused = if word::is_waking(seen) { seen & !word::HANDOFF } else { seen | word::TIMED };
             let beside = if upgradable && word::fits(seen, Want::Upgradable) { word::UPGRADE } else { 0 };
             let with_them = (paused | beside) + count * word::UNIT;
@@ -871,7 +905,8 @@ struct Patience {
     request: u64,
     /// It requests the lock of so many readers.
     of: Option<u32>,
-    /// When it looks at the lock next because a thread that was woken before it may not run; `u64::MAX`: it does not.
+    /// When it looks at the lock next because a thread that was woken before it may not run; `u64::MAX`: it
+    /// does not.
     watch: u64,
     /// How long after the look before, ns.
     watch_span: u64,
@@ -879,8 +914,8 @@ struct Patience {
     saw_waking: bool,
 }
 
-/// A pause between two requests is so many times as long as the last part of the first one: readers that depend on each
-/// other go on for three quarters of the time.
+/// A pause between two requests is so many times as long as the last part of the first one: readers that
+/// depend on each other go on for three quarters of the time.
 const PAUSE: u64 = 3;
 
 /// The time in `ns` nanoseconds from now, on the clock of all times here.
@@ -890,7 +925,8 @@ fn in_ns<P: Platform>(ns: u64) -> u64 {
 }
 
 impl Patience {
-    /// Of a waiter that has just arrived. A reader keeps its time from the start, others sleep until they are woken.
+    /// Of a waiter that has just arrived. A reader keeps its time from the start, others sleep until they are
+    /// woken.
     #[inline(never)]
     fn on_arrival<P: Platform>(want: Want) -> Self {
         let reader = want.joins_readers();
@@ -903,7 +939,8 @@ impl Patience {
         Self { end, recheck, span: 0, request: 0, of: None, watch, watch_span: span, saw_waking: false }
     }
 
-    /// Sleeps until it has starved. As the head of the queue that lost (`TIMED`): a request that it made before it was woken has ended.
+    /// Sleeps until it has starved. As the head of the queue that lost (`TIMED`): a request that it made
+    /// before it was woken has ended.
     fn until_starved(self) -> Self {
         Self { recheck: self.end, of: None, ..self }
     }
@@ -936,8 +973,8 @@ impl Patience {
         self.saw_waking
     }
 
-    /// Has just requested the lock, whose word is `seen`; if of readers, it `rechecks` it by itself. A writer is to release it
-    /// soon, whatever readers do.
+    /// Has just requested the lock, whose word is `seen`; if of readers, it `rechecks` it by itself. A writer
+    /// is to release it soon, whatever readers do.
     #[inline(never)]
     fn requests<P: Platform>(&mut self, rechecks: bool, seen: u32) {
         if !rechecks {
@@ -972,8 +1009,9 @@ impl Patience {
         self.recheck = in_ns::<P>(span.saturating_mul(PAUSE));
     }
 
-    /// Lets the owner go on for a while, and for twice as long each time, but not beyond the end: so that a lock that falls
-    /// idle meanwhile is idle for no longer than it was busy before. One that has starved already does it once.
+    /// Lets the owner go on for a while, and for twice as long each time, but not beyond the end: so that a
+    /// lock that falls idle meanwhile is idle for no longer than it was busy before. One that has starved
+    /// already does it once.
     #[inline(never)]
     fn lets_owner_go_on<P: Platform>(self) -> Self {
         let now = P::now(Clock::Monotonic);
@@ -984,9 +1022,9 @@ impl Patience {
         Self { end, recheck: end.min(now.saturating_add(span)), span, of: None, ..self }
     }
 
-    /// Rechecks later: of a real-time waiter that leaves the lock to another one. One that comes before it gets twice as
-    /// long each time: many that recheck often would keep the owner from its CPU. One that was woken for the lock gets as long
-    /// as readers give a writer, once.
+    /// Rechecks later: of a real-time waiter that leaves the lock to another one. One that comes before it
+    /// gets twice as long each time: many that recheck often would keep the owner from its CPU. One that was
+    /// woken for the lock gets as long as readers give a writer, once.
     fn rechecks_later<P: Platform>(&mut self, was_woken: bool) {
         let tuning = P::TUNING;
         let pause = if was_woken { tuning.reader_patience_ns } else { self.request.max(tuning.request_ns) };
@@ -1029,7 +1067,8 @@ impl Patience {
         P::now(Clock::Monotonic) >= self.recheck
     }
 
-    /// Whether it keeps its own time, and has not requested the lock: a pause between two requests is not cut short.
+    /// Whether it keeps its own time, and has not requested the lock: a pause between two requests is not cut
+    /// short.
     fn may_be_left(self) -> bool {
         self.rechecks() && self.request == 0
     }
@@ -1041,9 +1080,9 @@ impl Patience {
 
     /// Sleeps on `word` until the next recheck, or until `deadline` if that is earlier.
     ///
-    /// A deadline alone is for the kernel, as it is. A recheck is not put on the caller's clock, which may be set back during the
-    /// sleep: others rely on it (`TIMED`). So a deadline before the recheck is slept to as the time that is left; should its
-    /// clock be set ahead meanwhile, that is noticed at the recheck.
+    /// A deadline alone is for the kernel, as it is. A recheck is not put on the caller's clock, which may be
+    /// set back during the sleep: others rely on it (`TIMED`). So a deadline before the recheck is slept to
+    /// as the time that is left; should its clock be set ahead meanwhile, that is noticed at the recheck.
     #[inline(never)]
     fn sleep<P: Platform>(self, word: &P::AtomicU32, expected: u32, deadline: Option<Deadline>) -> Wait {
         let kernels = || P::sleep(&|| P::futex_wait(word, expected, deadline));

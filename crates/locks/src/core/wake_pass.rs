@@ -1,4 +1,5 @@
-//! The wake pass: a release that has waiters to see to. It locks the queue, releases and chooses in one step, then notifies.
+//! The wake pass: a release that has waiters to see to. It locks the queue, releases and chooses in one step,
+//! then notifies.
 //!
 //! ```text
 //! release_slow:  A  lock the queue while still holding the lock
@@ -13,7 +14,8 @@
 //!                D  notify the dequeued waiters
 //! ```
 //!
-//! If another thread has the queue locked, the release leaves steps B (but for letting go), C and D to that thread (V1):
+//! If another thread has the queue locked, the release leaves steps B (but for letting go), C and D to that
+//! thread (V1):
 //!
 //! ```text
 //! release_delegated:  1  pin the queue and ask its holder for a wake pass; fails if the queue is unlocked meanwhile: then A
@@ -22,21 +24,24 @@
 //! holder:             4  wait until there are no pins; wake pass; unlock, unless asked again
 //! ```
 //!
-//! The queue lock is unlocked *after* the release (C after B). That is no access to a lock that might be gone (R1): in
-//! B the queue is not empty, and a thread that is in it, or was dequeued from it, is still inside a call on this lock and
-//! cannot get out of it before C (if it is queued, because leaving takes the queue lock) or D (if it was dequeued).
+//! The queue lock is unlocked *after* the release (C after B). That is no access to a lock that might be gone
+//! (R1): in B the queue is not empty, and a thread that is in it, or was dequeued from it, is still inside a
+//! call on this lock and cannot get out of it before C (if it is queued, because leaving takes the queue
+//! lock) or D (if it was dequeued).
 //!
 //! # Locks whose word other code has written
 //!
 //! See X1 in [`word`].
 //!
-//! - **X2** If waiters of ours are queued in a lock whose word other code has overwritten, a thread
-//!   of ours ends their waits: each wake pass at a foreign word notifies all, and they find [`Outcome::Foreign`]. As the
-//!   word was overwritten, a writer of ours held the lock, whose release makes a wake pass (X3: the word is foreign, and
-//!   `CONTENDED` is set); or a waiter that was woken was on its way, or a spinner, or the head was `TIMED`, and that one
-//!   makes a wake pass as it finds the word foreign (L1). No thread queues at a foreign word, so a wake pass leaves the queue empty.
-//! - **X3** A writer that finds its word overwritten notifies the waiters, then releases as the other code does: swap 0, wake
-//!   one by address. It may wait for the queue lock for that. A release by a plain store does not see the word: see A1.
+//! - **X2** If waiters of ours are queued in a lock whose word other code has overwritten, a thread of ours
+//!   ends their waits: each wake pass at a foreign word notifies all, and they find [`Outcome::Foreign`]. As
+//!   the word was overwritten, a writer of ours held the lock, whose release makes a wake pass (X3: the word
+//!   is foreign, and `CONTENDED` is set); or a waiter that was woken was on its way, or a spinner, or the
+//!   head was `TIMED`, and that one makes a wake pass as it finds the word foreign (L1). No thread queues at
+//!   a foreign word, so a wake pass leaves the queue empty.
+//! - **X3** A writer that finds its word overwritten notifies the waiters, then releases as the other code
+//!   does: swap 0, wake one by address. It may wait for the queue lock for that. A release by a plain store
+//!   does not see the word: see A1.
 
 use spinpark_platform::{
     AtomicU32, Deadline, Event, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed,
@@ -63,8 +68,9 @@ impl<P: Platform> LockCore<P> {
             }
             let after = word::released(seen, release);
             if word::needs_wake_pass(seen, after, release, self.returns(seen, release)) {
-                // V1: a reader that leaves others inside asks for nothing. A wake pass without its release could do no more, and
-                // the next release does it again; but the pins of a stream of such readers would keep the holder from unlocking.
+                // V1: a reader that leaves others inside asks for nothing. A wake pass without its release
+                // could do no more, and the next release does it again; but the pins of a stream of such
+                // readers would keep the holder from unlocking.
                 let stays = release == Release::Read && word::readers(after) > 0;
                 let ask = if stays { Ask::Nothing } else { Ask::DelegatedWake };
                 let Some(mut queue) = self.lock_queue_or(ask) else {
@@ -89,8 +95,9 @@ impl<P: Platform> LockCore<P> {
         }
     }
 
-    /// T5, with a request on behalf of the head; on `false` nothing was done. If readers have come in meanwhile, the wake pass that
-    /// releases also ends the request (H2). It waits for a thread that has the queue locked only as long as that may run.
+    /// T5, with a request on behalf of the head; on `false` nothing was done. If readers have come in
+    /// meanwhile, the wake pass that releases also ends the request (H2). It waits for a thread that has the
+    /// queue locked only as long as that may run.
     #[cold]
     #[inline(never)]
     pub(super) fn release_to_head(&self, release: Release) -> bool {
@@ -110,8 +117,9 @@ impl<P: Platform> LockCore<P> {
         released
     }
 
-    /// V1: releases, whatever the word is by now, and leaves the wake pass to the thread that has the queue locked. That thread's
-    /// priority is not this one's: so a real-time thread ends a request itself (H2), of whatever head.
+    /// V1: releases, whatever the word is by now, and leaves the wake pass to the thread that has the queue
+    /// locked. That thread's priority is not this one's: so a real-time thread ends a request itself (H2), of
+    /// whatever head.
     fn release_delegated(&self, release: Release, seen: u32, generation: u32) {
         let mut seen = seen;
         let after = |seen| word::released(Plan::without_lower_request::<P>(seen, release, 0), release);
@@ -139,21 +147,22 @@ impl<P: Platform> LockCore<P> {
         }
     }
 
-    /// Takes over waiters that were dequeued from a condition variable's queue: they sleep on, in this queue, until the release of the
-    /// calling thread, which holds the lock, ends their waits.
+    /// Takes over waiters that were dequeued from a condition variable's queue: they sleep on, in this queue,
+    /// until the release of the calling thread, which holds the lock, ends their waits.
     ///
-    /// Those whom it gives back are to be notified by the caller: others queue already, and would be served before them; or another
-    /// thread has the queue locked, for which a signal does not wait.
+    /// Those whom it gives back are to be notified by the caller: others queue already, and would be served
+    /// before them; or another thread has the queue locked, for which a signal does not wait.
     ///
-    /// Nothing here is touched after the queue lock is released and before the notification: as soon as they are all
-    /// served, the last of them may free the lock.
+    /// Nothing here is touched after the queue lock is released and before the notification: as soon as they
+    /// are all served, the last of them may free the lock.
     #[cold]
     #[inline(never)]
     pub(crate) fn absorb(&self, mut waiters: Chain<P>) -> Chain<P> {
         let Some(mut queue) = self.lock_queue_or(Ask::Nothing) else { return waiters };
         let uncontended = match queue.head() {
             None => self.peek() & word::FLAGS == 0,
-            // Beside a woken waiter (after a fair release) the next release would leave the queue to that one.
+            // Beside a woken waiter (after a fair release) the next release would leave the queue to that
+            // one.
             Some(head) => head.is_deferred() && !word::is_waking(self.peek()),
         };
         if !uncontended {
@@ -169,8 +178,8 @@ impl<P: Platform> LockCore<P> {
         waiters
     }
 
-    /// B: lets in, or wakes, the head of the queue, if there is room after `release` (or, without one,
-    /// now) and no other thread will see to it; then the next one. Leaves `WAITERS` right for what is queued (W1).
+    /// B: lets in, or wakes, the head of the queue, if there is room after `release` (or, without one, now)
+    /// and no other thread will see to it; then the next one. Leaves `WAITERS` right for what is queued (W1).
     pub(super) fn wake_pass(&self, queue: &mut LockedQueue<'_, P>, release: Option<Release>) -> WakePass<P> {
         let mut release = release;
         let mut pass = WakePass::new();
@@ -182,8 +191,9 @@ impl<P: Platform> LockCore<P> {
             }
             let returns = release.is_some_and(|release| self.returns(seen, release));
             let Some(plan) = Plan::choose(seen, release, returns, queue) else { break };
-            // A reader that leaves and one that comes in for it make no difference to the word, and are to be made all the
-            // same. To end waits, or wake one beside another, makes no difference to it either, if others stay.
+            // A reader that leaves and one that comes in for it make no difference to the word, and are to be
+            // made all the same. To end waits, or wake one beside another, makes no difference to it either,
+            // if others stay.
             let pops = matches!(plan.action, Action::EndWaits | Action::WakeBeside);
             if plan.word == seen && release.is_none() && !pops {
                 break; // nothing to do, and nothing left to release
@@ -196,8 +206,8 @@ impl<P: Platform> LockCore<P> {
             if word::wants_handoff(before & !seen) && matches!(plan.action, Action::Wake | Action::Nothing) {
                 P::event(Event::WithdrewRequest);
             }
-            // Those behind it come after a real-time waiter: the thread that settles `WAKING` makes a wake pass again. So does one that
-            // was woken without a mark (T16), or the next release.
+            // Those behind it come after a real-time waiter: the thread that settles `WAKING` makes a wake
+            // pass again. So does one that was woken without a mark (T16), or the next release.
             let is_last = match plan.action {
                 Action::WakeBeside => true,
                 Action::Wake | Action::Promise => queue.head().is_some_and(WaitNode::is_realtime),
@@ -211,8 +221,8 @@ impl<P: Platform> LockCore<P> {
                 Action::EndWaits | Action::EndAllWaits => pass.ended.append(plan.pop(queue)),
                 Action::Grant(_) | Action::HandOver => pass.granted.append(plan.pop(queue)),
             }
-            // A1: no fence. What marks the lock here is the first waiter that its holder defers: the calling thread, which releases it later,
-            // and sees its own mark. Any other queue is marked already.
+            // A1: no fence. What marks the lock here is the first waiter that its holder defers: the calling
+            // thread, which releases it later, and sees its own mark. Any other queue is marked already.
             if is_last {
                 break;
             }
@@ -223,8 +233,8 @@ impl<P: Platform> LockCore<P> {
 
 // ---- step B: what a wake pass does next, in one compare-exchange of the word
 
-/// How far one release searches for readers to let in (rwsem's number): its own thread has work to do, and others wait
-/// for the queue lock.
+/// How far one release searches for readers to let in (rwsem's number): its own thread has work to do, and
+/// others wait for the queue lock.
 const READERS_PER_GRANT: usize = 256;
 
 /// One way to go on: the word that records it, and the waiters that it lets in.
@@ -243,7 +253,8 @@ enum Action {
     Wake,
     /// Wakes a waiter for which the lock is kept.
     Promise,
-    /// Wakes the head, for which `WAKING` does not stand: a real-time one (T12), or any, without a mark (T16).
+    /// Wakes the head, for which `WAKING` does not stand: a real-time one (T12), or any, without a mark
+    /// (T16).
     WakeBeside,
     /// Ends the waits of those that the holder has signalled.
     EndWaits,
@@ -271,10 +282,12 @@ impl Plan {
             action: Action::Wake,
         };
         if !word::fits(after, head.want) {
-            // L2: readers that come and go may pass this head; it must know that it is the head to time itself.
+            // L2: readers that come and go may pass this head; it must know that it is the head to time
+            // itself.
             let passed = release == Some(Release::Read) && head.want.is_exclusive();
             let timed = word::is_timed(seen) || word::is_waking(seen) || word::wants_handoff(seen);
-            // H2: readers would be kept out for a request that no waiter rechecks. The next head is to keep its own time.
+            // H2: readers would be kept out for a request that no waiter rechecks. The next head is to keep
+            // its own time.
             let left = word::wants_handoff(after)
                 && !word::is_write_held(after)
                 && !queue.iter().any(WaitNode::rechecks);
@@ -296,7 +309,8 @@ impl Plan {
             });
         }
         if head.want.is_read() {
-            // The lock is promised to the waiter that was woken, or owed to it, after a thread that need not heed that has taken it.
+            // The lock is promised to the waiter that was woken, or owed to it, after a thread that need not
+            // heed that has taken it.
             if word::wants_handoff(after) && word::is_waking(after) && !realtime {
                 return Some(nothing);
             }
@@ -304,7 +318,8 @@ impl Plan {
                 return Some(nothing); // behind the woken waiter, which makes a wake pass when it has settled
             }
             let room = word::MAX_READERS.saturating_sub(word::readers(after));
-            // A real-time reader came before writers that have waited longer: it does not take the readers behind them along.
+            // A real-time reader came before writers that have waited longer: it does not take the readers
+            // behind them along.
             let last = |node: &&WaitNode<P>| !realtime || node.want.is_read();
             let near = || queue.iter().take(READERS_PER_GRANT).take_while(last);
             let count = room.min(near().filter(|node| node.want.is_read()).count() as u32);
@@ -330,8 +345,8 @@ impl Plan {
         })
     }
 
-    /// H2: `word`, before a `release` by the calling thread, without the request of a head of `rank` that the release would hand
-    /// the lock over to, if the thread has a higher priority.
+    /// H2: `word`, before a `release` by the calling thread, without the request of a head of `rank` that the
+    /// release would hand the lock over to, if the thread has a higher priority.
     fn without_lower_request<P: Platform>(word: u32, release: Release, rank: u8) -> u32 {
         let hands_over = word::wants_handoff(word) && !word::is_held(word::released(word, release));
         if hands_over && rank < P::priority() {
@@ -341,10 +356,11 @@ impl Plan {
         }
     }
 
-    /// The word once the head has gone: its own two flags are cleared (H2), `WAITERS` as the queue will be (W1), urgent as
-    /// `next` is (U1).
+    /// The word once the head has gone: its own two flags are cleared (H2), `WAITERS` as the queue will be
+    /// (W1), urgent as `next` is (U1).
     ///
-    /// An upgrade that went before everyone passes a request on: it may have been that of the waiter behind it (L2).
+    /// An upgrade that went before everyone passes a request on: it may have been that of the waiter behind
+    /// it (L2).
     fn without_head<P: Platform>(word: u32, head: Want, next: Option<&WaitNode<P>>) -> u32 {
         let word = word & !word::TIMED;
         match (next, head) {
@@ -416,9 +432,9 @@ impl<P: Platform> WakePass<P> {
         self.ended.append(later.ended);
     }
 
-    /// D, by a thread that keeps the lock alive until the queue is unlocked: tells the first waiters while the queue is locked still. If
-    /// this thread is stopped before it has woken them, they find the notice as they look (L3). It wakes them afterwards, before it
-    /// [notifies](Self::notify) the others.
+    /// D, by a thread that keeps the lock alive until the queue is unlocked: tells the first waiters while
+    /// the queue is locked still. If this thread is stopped before it has woken them, they find the notice as
+    /// they look (L3). It wakes them afterwards, before it [notifies](Self::notify) the others.
     fn tell(&mut self) -> [Told<P>; TOLD_EARLY] {
         let Self { granted, woken, beside, ended, .. } = self;
         let mut next = || {
@@ -510,8 +526,8 @@ impl<P: Platform> LockCore<P> {
         outcome == Outcome::Acquired
     }
 
-    /// X3: gives up a writer's hold over which other code has written, as that does it: its sleepers are woken by address.
-    /// Ours are notified before that, and try again; no thread queues here meanwhile.
+    /// X3: gives up a writer's hold over which other code has written, as that does it: its sleepers are
+    /// woken by address. Ours are notified before that, and try again; no thread queues here meanwhile.
     #[cold]
     #[inline(never)]
     fn release_foreign(&self, seen: u32) {

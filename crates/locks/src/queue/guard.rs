@@ -1,4 +1,5 @@
-//! The guard of a locked queue: whatever the queue belongs to, dropping it does what other threads have asked for, and unlocks.
+//! The guard of a locked queue: whatever the queue belongs to, dropping it does what other threads have asked
+//! for, and unlocks.
 
 use core::ops::{Deref, DerefMut};
 
@@ -7,7 +8,8 @@ use spinpark_platform::Platform;
 use super::lock::{Ask, LockedQueue};
 use super::WaitQueue;
 
-/// What a wait queue belongs to, with the word that says something about its waiters: a lock, or a condition variable.
+/// What a wait queue belongs to, with the word that says something about its waiters: a lock, or a condition
+/// variable.
 pub(crate) trait Owner<P: Platform>: Sized {
     fn queue(&self) -> &WaitQueue<P>;
 
@@ -22,8 +24,8 @@ pub(crate) trait Owner<P: Platform>: Sized {
         QueueGuard::new(self, self.queue().lock())
     }
 
-    /// As [`Owner::lock_queue`], unless another thread has the queue locked while this one sleeps for `span` ns:
-    /// [`WaitQueue::lock_within`].
+    /// As [`Owner::lock_queue`], unless another thread has the queue locked while this one sleeps for `span`
+    /// ns: [`WaitQueue::lock_within`].
     fn lock_queue_within(&self, span: &dyn Fn() -> u64) -> Option<QueueGuard<'_, P, Self>> {
         self.queue().lock_within(span).map(|queue| QueueGuard::new(self, queue))
     }

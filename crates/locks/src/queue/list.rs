@@ -47,8 +47,8 @@ impl<P: Platform> LockedQueue<'_, P> {
         self.link(node, self.iter().find(|other| other.rank <= node.rank));
     }
 
-    /// Links `node`, which was woken and lost, before all of its rank but those that have starved (T16 in `core`); if the first of its
-    /// rank has `requested` the lock, behind that as well.
+    /// Links `node`, which was woken and lost, before all of its rank but those that have starved (T16 in
+    /// `core`); if the first of its rank has `requested` the lock, behind that as well.
     pub(crate) fn push_behind_owed(&mut self, node: &WaitNode<P>, requested: bool) {
         let mut requested = requested;
         let next = self.iter().find(|other| {
@@ -114,7 +114,8 @@ impl<P: Platform> LockedQueue<'_, P> {
         true
     }
 
-    /// Takes up to `count` nodes that are `wanted` out of the list, in its order, for the caller to notify (Q2). One walk.
+    /// Takes up to `count` nodes that are `wanted` out of the list, in its order, for the caller to notify
+    /// (Q2). One walk.
     #[inline(never)]
     pub(crate) fn pop_some(&mut self, count: u32, wanted: impl Fn(&WaitNode<P>) -> bool) -> Chain<P> {
         let mut dequeued = Chain::new();
@@ -122,7 +123,8 @@ impl<P: Platform> LockedQueue<'_, P> {
         let mut at = self.head_ptr();
         let mut left = count;
         while left > 0 {
-            // SAFETY: Q3: `at` is linked: it was the head, or the next of a linked node, and has not been dequeued.
+            // SAFETY: Q3: `at` is linked: it was the head, or the next of a linked node, and has not been
+            // dequeued.
             let node = unsafe { &*at };
             let (next, done) = (node.links().next, at == last);
             if wanted(node) {

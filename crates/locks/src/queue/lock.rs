@@ -1,9 +1,10 @@
 //! The queue lock.
 //!
-//! A three-state futex lock (Drepper, "Futexes Are Tricky", mutex 3) that is held for a few dozen instructions. It
-//! spins a little and then sleeps, so a preempted or low-priority holder never makes others burn their slice. A real-time thread
-//! lends its priority to the holder, where the platform can do that ([`wait_for_queue`](spinpark_platform::Futex::wait_for_queue)). A
-//! thread that can do without the queue gives up after a time: its holder may be stopped.
+//! A three-state futex lock (Drepper, "Futexes Are Tricky", mutex 3) that is held for a few dozen
+//! instructions. It spins a little and then sleeps, so a preempted or low-priority holder never makes others
+//! burn their slice. A real-time thread lends its priority to the holder, where the platform can do that
+//! ([`wait_for_queue`](spinpark_platform::Futex::wait_for_queue)). A thread that can do without the queue
+//! gives up after a time: its holder may be stopped.
 //!
 //! # State
 //!
@@ -16,16 +17,19 @@
 //! Bit 2, `CONTENDED`, belongs to the owner of the queue, which sets it as the guard is dropped. See A1 in
 //! [`core`](crate::core).
 //!
-//! Bit 4, `ASKED`, and bits 5–9, `PINS`, are set only while the queue is locked, by threads that do not wait for the holder:
+//! Bit 4, `ASKED`, and bits 5–9, `PINS`, are set only while the queue is locked, by threads that do not wait
+//! for the holder:
 //!
 //! - `ASKED`: the holder makes a wake pass once more before it unlocks.
-//! - `PINS`: the number of threads that have asked and are about to change the owner's word. The holder waits for
-//!   them before it makes a wake pass and unlocks; until then it keeps the memory alive for them (V1 in
-//!   [`core`](crate::core)). One thread more than can be counted sleeps, as one that waits for the queue does. In a
-//!   condition variable's queue: the number of signals that are left to the holder, and `ASKED` is a broadcast.
+//! - `PINS`: the number of threads that have asked and are about to change the owner's word. The holder waits
+//!   for them before it makes a wake pass and unlocks; until then it keeps the memory alive for them (V1 in
+//!   [`core`](crate::core)). One thread more than can be counted sleeps, as one that waits for the queue
+//!   does. In a condition variable's queue: the number of signals that are left to the holder, and `ASKED` is
+//!   a broadcast.
 //!
-//! Bits 10–31 are the process generation of the last holder. A thread that finds another one lives in a forked child:
-//! holder and waiters are threads of the parent, so it takes the lock over and empties the list.
+//! Bits 10–31 are the process generation of the last holder. A thread that finds another one lives in a
+//! forked child: holder and waiters are threads of the parent, so it takes the lock over and empties the
+//! list.
 //!
 //! # Orderings
 //!
@@ -40,8 +44,8 @@
 //! | is asked: CAS      | Acquire | ask, unpin       | as above                                                    |
 //! | is current: load   | Acquire | unlock           | flags set after it must not be wiped by the adoption        |
 //!
-//! Checked by: `verify` (every model of a lock runs through it; its own model has the mutant that re-locks with
-//! `LOCKED` after a sleep), native stress with 256 threads.
+//! Checked by: `verify` (every model of a lock runs through it; its own model has the mutant that re-locks
+//! with `LOCKED` after a sleep), native stress with 256 threads.
 
 use core::marker::PhantomData;
 
@@ -96,9 +100,11 @@ impl Asked {
 pub(crate) struct LockedQueue<'a, P: Platform> {
     pub(super) queue: &'a WaitQueue<P>,
     inherited: bool,
-    /// Whether the holder keeps the owner of the queue alive until it has unlocked that: it waits for a lock, or holds it.
+    /// Whether the holder keeps the owner of the queue alive until it has unlocked that: it waits for a lock,
+    /// or holds it.
     keeps_alive: bool,
-    /// Whether `CONTENDED` was set when the queue was locked, or counts as set then ([`LockedQueue::force_slow_release`]).
+    /// Whether `CONTENDED` was set when the queue was locked, or counts as set then
+    /// ([`LockedQueue::force_slow_release`]).
     was_contended: bool,
     /// The holder stays on its thread.
     not_send: PhantomData<*const ()>,
@@ -107,8 +113,8 @@ pub(crate) struct LockedQueue<'a, P: Platform> {
 impl<P: Platform> WaitQueue<P> {
     /// Whether the queue is known to be this process' own, not its parent's from before a fork.
     ///
-    /// In a forked child a locked queue is not known to be: its holder may be the thread that is about to make the
-    /// owner's word right. `false` is always safe; a caller that gets it locks the queue once.
+    /// In a forked child a locked queue is not known to be: its holder may be the thread that is about to
+    /// make the owner's word right. `false` is always safe; a caller that gets it locks the queue once.
     #[inline]
     pub(crate) fn is_current(&self) -> bool {
         let generation = P::generation();
@@ -128,9 +134,9 @@ impl<P: Platform> WaitQueue<P> {
         self.lock.load(Relaxed) & LOCKED_OR_CONTENDED == 0
     }
 
-    /// Sees to it that `CONTENDED` is set, for the holder of the lock, whose release can be no plain store under way. Returns
-    /// whether it was not set before. `None`: nothing was done, because the queue is locked just now, or because it was not set and
-    /// `may_set` is false.
+    /// Sees to it that `CONTENDED` is set, for the holder of the lock, whose release can be no plain store
+    /// under way. Returns whether it was not set before. `None`: nothing was done, because the queue is
+    /// locked just now, or because it was not set and `may_set` is false.
     pub(crate) fn begin_contended(&self, may_set: bool) -> Option<bool> {
         let seen = self.lock.load(Relaxed);
         if seen & (LOCKED | QUEUED) != 0 {
@@ -142,12 +148,13 @@ impl<P: Platform> WaitQueue<P> {
         if !may_set {
             return None;
         }
-        // Relaxed: this thread's own release reads it; a holder of the queue learns it from the compare-exchange that locks.
+        // Relaxed: this thread's own release reads it; a holder of the queue learns it from the
+        // compare-exchange that locks.
         self.lock.compare_exchange(seen, seen | CONTENDED, Relaxed, Relaxed).ok().map(|_| true)
     }
 
-    /// Clears `CONTENDED`, if the queue is not locked. The caller then checks (with a read-modify-write) whether what it
-    /// stood for has really ended.
+    /// Clears `CONTENDED`, if the queue is not locked. The caller then checks (with a read-modify-write)
+    /// whether what it stood for has really ended.
     pub(crate) fn end_contended(&self) {
         let seen = self.lock.load(Relaxed);
         if seen & (LOCKED | QUEUED) == 0 && seen & CONTENDED != 0 {
@@ -156,8 +163,8 @@ impl<P: Platform> WaitQueue<P> {
         }
     }
 
-    /// Restores `CONTENDED`, for the holder of the lock that has cleared it too early. A thread that has the queue locked
-    /// does so as it unlocks.
+    /// Restores `CONTENDED`, for the holder of the lock that has cleared it too early. A thread that has the
+    /// queue locked does so as it unlocks.
     #[cold]
     pub(crate) fn restore_contended(&self) {
         let mut seen = self.lock.load(Relaxed);
@@ -170,8 +177,8 @@ impl<P: Platform> WaitQueue<P> {
         }
     }
 
-    /// Locks the queue, or, if another thread has it locked, leaves `ask` to that thread, in one step, and returns `None`. Does
-    /// not wait for it.
+    /// Locks the queue, or, if another thread has it locked, leaves `ask` to that thread, in one step, and
+    /// returns `None`. Does not wait for it.
     #[inline(never)] // for the drop-in's size
     pub(crate) fn lock_or(&self, ask: Ask) -> Option<LockedQueue<'_, P>> {
         let generation = P::generation() << GENERATION_SHIFT;
@@ -185,8 +192,9 @@ impl<P: Platform> WaitQueue<P> {
                 Ask::Nothing => (seen, Relaxed),
                 Ask::Signal if seen & PINS != PINS => (seen + PIN, Release),
                 Ask::WakePass | Ask::Signal => (seen | ASKED, Release),
-                // More threads than can be counted are in the middle of a release, and may wait for this one's CPU: it sleeps
-                // until the last of them has unpinned. Others may sleep beside it, as in `lock`.
+                // More threads than can be counted are in the middle of a release, and may wait for this
+                // one's CPU: it sleeps until the last of them has unpinned. Others may sleep beside it, as in
+                // `lock`.
                 Ask::DelegatedWake if seen & PINS == PINS => {
                     seen = self.sleep(seen, u64::MAX);
                     slept = QUEUED;
@@ -202,7 +210,8 @@ impl<P: Platform> WaitQueue<P> {
         }
     }
 
-    /// Lets the holder go on for which [`Ask::DelegatedWake`] was left. The caller's last access to the queue.
+    /// Lets the holder go on for which [`Ask::DelegatedWake`] was left. The caller's last access to the
+    /// queue.
     pub(crate) fn unpin(&self) {
         let key: *const P::AtomicU32 = &self.lock; // taken before: the queue may die after it
         let seen = self.lock.fetch_sub(PIN, Release);
@@ -220,8 +229,8 @@ impl<P: Platform> WaitQueue<P> {
         }
     }
 
-    /// Locks the queue, or gives up once this thread has waited for `span` ns since it first slept (0: it does not sleep; `u64::MAX`: as
-    /// long as it takes), which is asked then.
+    /// Locks the queue, or gives up once this thread has waited for `span` ns since it first slept (0: it
+    /// does not sleep; `u64::MAX`: as long as it takes), which is asked then.
     #[inline(never)] // for the drop-in's size
     pub(crate) fn lock_within(&self, span: &dyn Fn() -> u64) -> Option<LockedQueue<'_, P>> {
         let generation = P::generation() << GENERATION_SHIFT;
@@ -244,7 +253,8 @@ impl<P: Platform> WaitQueue<P> {
                 P::spin_hint();
                 seen = self.lock.load(Relaxed);
             } else if gives_up {
-                // The wake-up of a thread that has slept, and gives up, may have been meant for one that sleeps still.
+                // The wake-up of a thread that has slept, and gives up, may have been meant for one that
+                // sleeps still.
                 let marked = mine & QUEUED | seen;
                 if seen == marked || self.lock.compare_exchange(seen, marked, Relaxed, Relaxed).is_ok() {
                     return None;
@@ -264,8 +274,8 @@ impl<P: Platform> WaitQueue<P> {
                     continue;
                 }
                 seen = self.sleep(seen, left);
-                // Others may sleep beside us: a thread that has slept owes them a wake (a woken waiter that re-locks with
-                // the uncontended value loses one).
+                // Others may sleep beside us: a thread that has slept owes them a wake (a woken waiter that
+                // re-locks with the uncontended value loses one).
                 mine = generation | LOCKED | QUEUED;
             }
         }
@@ -302,13 +312,14 @@ fn wake_one<P: Platform>(key: *const P::AtomicU32) {
 }
 
 impl<P: Platform> LockedQueue<'_, P> {
-    /// Whether this process found the queue as its parent had left it at the fork: the list was emptied just now, and
-    /// what the owner's word says about waiters is wrong.
+    /// Whether this process found the queue as its parent had left it at the fork: the list was emptied just
+    /// now, and what the owner's word says about waiters is wrong.
     pub(crate) fn was_inherited(&self) -> bool {
         self.inherited
     }
 
-    /// Whether `CONTENDED` was set when the queue was locked: no release by a plain store has begun since (A1).
+    /// Whether `CONTENDED` was set when the queue was locked: no release by a plain store has begun since
+    /// (A1).
     pub(crate) fn was_contended(&self) -> bool {
         self.was_contended
     }
@@ -323,15 +334,15 @@ impl<P: Platform> LockedQueue<'_, P> {
         self.keeps_alive = false;
     }
 
-    /// The calling thread holds the lock whose queue this is for writing: as if it had set `CONTENDED` before it locked the
-    /// queue. Its own release is no plain store from now on.
+    /// The calling thread holds the lock whose queue this is for writing: as if it had set `CONTENDED` before
+    /// it locked the queue. Its own release is no plain store from now on.
     pub(crate) fn force_slow_release(&mut self) {
         self.was_contended = true;
     }
 
-    /// Unlocks, with or without `CONTENDED`, and returns `None`; the holder then lets go of it. Or, with the queue still
-    /// locked, returns what other threads have asked the holder for: it does that, and tries again. `waits`: pins are to be
-    /// waited for.
+    /// Unlocks, with or without `CONTENDED`, and returns `None`; the holder then lets go of it. Or, with the
+    /// queue still locked, returns what other threads have asked the holder for: it does that, and tries
+    /// again. `waits`: pins are to be waited for.
     pub(crate) fn unlock(&self, contended: bool, waits: bool) -> Option<Asked> {
         let queue = self.queue;
         let key: *const P::AtomicU32 = &queue.lock; // taken before the unlock: the queue may die after it

@@ -1,8 +1,9 @@
-//! The wait queue: a list of waiters, by real-time priority and then FIFO, on the waiters' own stacks, under a small lock
-//! of its own.
+//! The wait queue: a list of waiters, by real-time priority and then FIFO, on the waiters' own stacks, under
+//! a small lock of its own.
 //!
-//! Origin: the intrusive lists of `kernel/locking` and nsync; nothing is allocated. Sixteen bytes: a word that belongs
-//! to the queue's owner (a lock, a condition variable), the queue lock, the head. Zero is empty and unlocked.
+//! Origin: the intrusive lists of `kernel/locking` and nsync; nothing is allocated. Sixteen bytes: a word
+//! that belongs to the queue's owner (a lock, a condition variable), the queue lock, the head. Zero is empty
+//! and unlocked.
 //!
 //! ```text
 //!  WaitQueue (in the lock)          nodes, each on its waiter's stack: a circle, in the order of wake pass (Q6)
@@ -14,21 +15,23 @@
 //!                                  └────────────┘         └────────────┘         └────────────┘
 //! ```
 //!
-//! Each waiter sleeps on the `state` of its own node, so that a release wakes exactly the waiters that it dequeued.
+//! Each waiter sleeps on the `state` of its own node, so that a release wakes exactly the waiters that it
+//! dequeued.
 //!
 //! # Invariants
 //!
 //! - **Q1** `head` and the links of every node in the list are touched only under the queue lock.
-//! - **Q2** A node is in exactly one of these places: *out* (its thread owns it), *linked* (the list owns it), *dequeued*
-//!   (the thread that took it from the list owns it, as a [`Dequeued`], until it notifies).
-//! - **Q3** A thread whose node is linked or dequeued does not return from its wait: it first unlinks the node itself,
-//!   under the queue lock, or it is notified. So a linked or dequeued node is alive.
-//! - **Q4** A notification is the popper's last access to the node; the wake that follows uses its address as a key.
-//! - **Q5** In a forked child the list and the lock are those of threads that do not exist there: a thread that locks
-//!   the queue and finds an older generation empties it (see [`lock`]).
-//! - **Q6** The list is sorted by rank (the real-time priority, [`Platform::priority`], of the thread as it queued; an
-//!   upgrade is before all): higher first. Within a rank, it is FIFO, but for a waiter that was woken and lost: that is the
-//!   first again.
+//! - **Q2** A node is in exactly one of these places: *out* (its thread owns it), *linked* (the list owns
+//!   it), *dequeued* (the thread that took it from the list owns it, as a [`Dequeued`], until it notifies).
+//! - **Q3** A thread whose node is linked or dequeued does not return from its wait: it first unlinks the
+//!   node itself, under the queue lock, or it is notified. So a linked or dequeued node is alive.
+//! - **Q4** A notification is the popper's last access to the node; the wake that follows uses its address as
+//!   a key.
+//! - **Q5** In a forked child the list and the lock are those of threads that do not exist there: a thread
+//!   that locks the queue and finds an older generation empties it (see [`lock`]).
+//! - **Q6** The list is sorted by rank (the real-time priority, [`Platform::priority`], of the thread as it
+//!   queued; an upgrade is before all): higher first. Within a rank, it is FIFO, but for a waiter that was
+//!   woken and lost: that is the first again.
 
 mod guard;
 mod list;
@@ -46,7 +49,8 @@ use core::mem::offset_of;
 
 use spinpark_platform::{AtomicU32, Cell, Platform};
 
-/// Sixteen bytes: the owner's word, the queue lock, the head of the list; and what the platform leaves room for.
+/// Sixteen bytes: the owner's word, the queue lock, the head of the list; and what the platform leaves room
+/// for.
 #[repr(C)]
 pub struct WaitQueue<P: Platform> {
     /// Belongs to the owner of the queue, not to the queue.
@@ -58,14 +62,15 @@ pub struct WaitQueue<P: Platform> {
     head: P::Cell<*const WaitNode<P>>,
 }
 
-// SAFETY: Q1: `head` and what it points to are touched only under the queue lock; Q3: what it points to is alive.
+// SAFETY: Q1: `head` and what it points to are touched only under the queue lock; Q3: what it points to is
+// alive.
 unsafe impl<P: Platform> Send for WaitQueue<P> {}
 // SAFETY: as above.
 unsafe impl<P: Platform> Sync for WaitQueue<P> {}
 
 impl<P: Platform> WaitQueue<P> {
-    /// An empty queue, from its parts: two words that hold 0, a null head, and the room. For `const` initialisers, which
-    /// cannot call the platform's constructors.
+    /// An empty queue, from its parts: two words that hold 0, a null head, and the room. For `const`
+    /// initialisers, which cannot call the platform's constructors.
     pub const fn from_parts(
         word: P::AtomicU32,
         lock: P::AtomicU32,

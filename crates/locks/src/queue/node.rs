@@ -57,14 +57,15 @@ const _: () = assert!(HIGHEST_PRIORITY < FIRST, "an upgrade goes before real-tim
 pub(crate) enum Notice {
     /// `WAKING` is set for this thread: it tries to take the lock.
     Woken,
-    /// It tries to take the lock, and `WAKING` does not stand for it: a real-time waiter (T12 in `core`), or one that was woken without
-    /// a mark (T16).
+    /// It tries to take the lock, and `WAKING` does not stand for it: a real-time waiter (T12 in `core`), or
+    /// one that was woken without a mark (T16).
     Beside,
     /// The lock is this thread's.
     Granted,
     /// Signalled, with nothing held and nothing owed.
     Released,
-    /// Nothing yet, and the deadline or the time of a recheck has come, or another thread has woken this one early, to recheck (T17 in `core`).
+    /// Nothing yet, and the deadline or the time of a recheck has come, or another thread has woken this one
+    /// early, to recheck (T17 in `core`).
     TimedOut,
 }
 
@@ -94,8 +95,8 @@ impl<P: Platform> Links<P> {
 pub struct WaitNode<P: Platform> {
     state: P::AtomicU32,
     links: P::Cell<Links<P>>,
-    /// Whether the node is in a list. Only under the queue lock, also when the node is dequeued: its thread may read it
-    /// while the dequeuer writes `links`.
+    /// Whether the node is in a list. Only under the queue lock, also when the node is dequeued: its thread
+    /// may read it while the dequeuer writes `links`.
     linked: P::Cell<bool>,
     /// The thread.
     pub(crate) token: u32,
@@ -108,25 +109,29 @@ pub struct WaitNode<P: Platform> {
     rechecks: P::Cell<bool>,
     /// Whether it is to be woken with a mark (T16 in `core`). Only under the queue lock.
     has_starved: P::Cell<bool>,
-    /// Its place in a list: those of a higher one are before it. The thread's real-time priority, or [`FIRST`].
+    /// Its place in a list: those of a higher one are before it. The thread's real-time priority, or
+    /// [`FIRST`].
     pub(crate) rank: u8,
     /// Condition variables: whether a signal or the waiter itself ends the wait; see `condvar`.
     pub(crate) claim: P::AtomicU32,
     /// Condition variables: the queue of the mutex that the waiter moves to, or null if it just wakes.
     pub(crate) mutex: *const WaitQueue<P>,
-    /// Condition variables: where the references of signalled waiters are counted, or null if this one never holds one.
+    /// Condition variables: where the references of signalled waiters are counted, or null if this one never
+    /// holds one.
     pub(crate) refs: *const WaiterRefs<P>,
     /// Condition variables: the CPU that the waiter is bound to.
     pub(crate) only_cpu: Option<u32>,
-    /// Condition variables: whether the mutex' next release is to end the wait. Written while the node is dequeued, read
-    /// under the queue lock.
+    /// Condition variables: whether the mutex' next release is to end the wait. Written while the node is
+    /// dequeued, read under the queue lock.
     deferred: P::Cell<bool>,
-    /// Condition variables: whether a signal has moved the waiter to the mutex' queue. Only under that queue's lock.
+    /// Condition variables: whether a signal has moved the waiter to the mutex' queue. Only under that
+    /// queue's lock.
     moved: P::Cell<bool>,
 }
 
 impl<P: Platform> WaitNode<P> {
-    /// Where a debugger finds the next node, the thread's id, and what it waits for (a byte: [`Want`]'s number), in bytes.
+    /// Where a debugger finds the next node, the thread's id, and what it waits for (a byte: [`Want`]'s
+    /// number), in bytes.
     #[must_use]
     pub const fn layout() -> [usize; 3] {
         [offset_of!(Self, links), offset_of!(Self, token), offset_of!(Self, want)]
@@ -162,18 +167,21 @@ impl<P: Platform> WaitNode<P> {
         self.links.with_mut(|links| unsafe { *links = new });
     }
 
-    /// Whether the thread is a real-time one, which lower-priority threads are not to delay. An upgrade goes first anyway.
+    /// Whether the thread is a real-time one, which lower-priority threads are not to delay. An upgrade goes
+    /// first anyway.
     pub(crate) fn is_realtime(&self) -> bool {
         (1..FIRST).contains(&self.rank)
     }
 
     /// Whether the thread rechecks its request by itself. For others, under the queue lock.
     pub(crate) fn rechecks(&self) -> bool {
-        // SAFETY: the caller holds the queue lock, under which it is written, or is the thread that writes it.
+        // SAFETY: the caller holds the queue lock, under which it is written, or is the thread that writes
+        // it.
         self.rechecks.with(|rechecks| unsafe { *rechecks })
     }
 
-    /// The thread has requested the lock, or not: of readers, so that it `rechecks` it by itself. It holds the queue lock.
+    /// The thread has requested the lock, or not: of readers, so that it `rechecks` it by itself. It holds
+    /// the queue lock.
     pub(crate) fn set_rechecks(&self, rechecks: bool) {
         // SAFETY: Q1: the caller holds the queue lock.
         self.rechecks.with_mut(|place| unsafe { *place = rechecks });
@@ -196,7 +204,8 @@ impl<P: Platform> WaitNode<P> {
         self.linked.with(|linked| unsafe { *linked })
     }
 
-    /// Within one access, with its check: in the simulator each costs time, and a build with assertions is to take no more.
+    /// Within one access, with its check: in the simulator each costs time, and a build with assertions is to
+    /// take no more.
     pub(super) fn set_linked(&self, new: bool) {
         self.linked.with_mut(|linked| {
             // SAFETY: Q1: the caller holds the queue lock.
@@ -207,13 +216,13 @@ impl<P: Platform> WaitNode<P> {
 
     /// Whether the mutex' next release is to end the wait.
     pub(crate) fn is_deferred(&self) -> bool {
-        // SAFETY: Q1, Q2: the caller holds the queue lock; the thread that wrote this has linked the node under that lock
-        // since.
+        // SAFETY: Q1, Q2: the caller holds the queue lock; the thread that wrote this has linked the node
+        // under that lock since.
         self.deferred.with(|deferred| unsafe { *deferred })
     }
 
-    /// Whether the node is the condition variable's, or on its way from there to the queue of the mutex, whose lock the
-    /// caller holds.
+    /// Whether the node is the condition variable's, or on its way from there to the queue of the mutex,
+    /// whose lock the caller holds.
     pub(crate) fn is_elsewhere(&self) -> bool {
         // SAFETY: Q1: the lock of the mutex' queue is held, under which it is written.
         !self.mutex.is_null() && !self.moved.with(|moved| unsafe { *moved })
@@ -241,8 +250,8 @@ impl<P: Platform> WaitNode<P> {
         }
     }
 
-    /// T13 in `core`: has the thread woken ahead of its turn, if it sleeps; if that was done before, only `again`. The node
-    /// stays where it is: linked, in the queue whose lock the caller holds.
+    /// T13 in `core`: has the thread woken ahead of its turn, if it sleeps; if that was done before, only
+    /// `again`. The node stays where it is: linked, in the queue whose lock the caller holds.
     pub(crate) fn wake_early(&self, again: bool) -> Option<EarlyWake<P>> {
         let has_changed = |from| self.state.compare_exchange(from, ROUSED, Relaxed, Relaxed).is_ok();
         let sleeps = has_changed(PARKED) || again && has_changed(ROUSED);
@@ -256,8 +265,8 @@ impl<P: Platform> WaitNode<P> {
         P::now(Clock::Monotonic).saturating_sub(woken_early_at) <= span
     }
 
-    /// Waits awake for at most `span` ns for a notification; returns whether it came. Polls this node only, whose line
-    /// no other thread reads.
+    /// Waits awake for at most `span` ns for a notification; returns whether it came. Polls this node only,
+    /// whose line no other thread reads.
     pub(crate) fn watch(&self, span: u64) -> bool {
         let end = P::now(Clock::Monotonic).saturating_add(span);
         loop {
@@ -271,8 +280,8 @@ impl<P: Platform> WaitNode<P> {
         }
     }
 
-    /// Sleeps until notified, or until `deadline`. `sleep` is the platform's futex wait, or one that does more (a
-    /// cancellation point).
+    /// Sleeps until notified, or until `deadline`. `sleep` is the platform's futex wait, or one that does
+    /// more (a cancellation point).
     pub(crate) fn park(
         &self,
         deadline: Option<Deadline>,
@@ -282,7 +291,8 @@ impl<P: Platform> WaitNode<P> {
             if let Some(notice) = self.notice() {
                 return notice;
             }
-            // On failure the node is parked already (a sleep that ended early) or has been notified: the loads decide.
+            // On failure the node is parked already (a sleep that ended early) or has been notified: the
+            // loads decide.
             let expected = match self.state.compare_exchange(QUEUED, PARKED, Relaxed, Relaxed) {
                 Err(ROUSED) => {
                     // SAFETY: only the node's own thread uses this.
@@ -315,8 +325,8 @@ impl<P: Platform> Dequeued<P> {
         unsafe { &*self.0 }
     }
 
-    /// Links the waiter into `queue` behind all of its rank, asleep or awake as it is (Q2: the list owns it then).
-    /// The next release ends its wait.
+    /// Links the waiter into `queue` behind all of its rank, asleep or awake as it is (Q2: the list owns it
+    /// then). The next release ends its wait.
     pub(crate) fn move_to(self, queue: &mut super::LockedQueue<'_, P>) {
         // SAFETY: Q2: the dequeued node is the caller's.
         self.node().deferred.with_mut(|it| unsafe { *it = true });
@@ -339,7 +349,8 @@ impl<P: Platform> Dequeued<P> {
     }
 }
 
-/// A waiter that has been told the end of its wait, and perhaps sleeps still: a key, as its node may be gone (Q4).
+/// A waiter that has been told the end of its wait, and perhaps sleeps still: a key, as its node may be gone
+/// (Q4).
 #[must_use = "the waiter may sleep on"]
 pub(crate) struct Told<P: Platform>(*const P::AtomicU32);
 
@@ -353,12 +364,13 @@ impl<P: Platform> Told<P> {
     }
 }
 
-/// A sleeping waiter that is to be woken ahead of its turn: a key for that, as its node may be gone by then (Q4).
+/// A sleeping waiter that is to be woken ahead of its turn: a key for that, as its node may be gone by then
+/// (Q4).
 pub(crate) struct EarlyWake<P: Platform>(*const P::AtomicU32);
 
 impl<P: Platform> EarlyWake<P> {
-    /// Wakes the thread. It sleeps again, if it has not been notified meanwhile; but its CPU has left its deep sleep, and the
-    /// next wake is a fast one.
+    /// Wakes the thread. It sleeps again, if it has not been notified meanwhile; but its CPU has left its
+    /// deep sleep, and the next wake is a fast one.
     #[inline(never)] // for the drop-in's size
     pub(crate) fn wake(self) {
         P::event(Event::EarlyWake);

@@ -1,7 +1,8 @@
-//! References that signalled waiters hold to their condition variable, as glibc's `__wrefs`: destruction waits for them.
+//! References that signalled waiters hold to their condition variable, as glibc's `__wrefs`: destruction
+//! waits for them.
 //!
-//! A waiter that was signalled passes the signal on if it is cancelled, so it touches the variable once more (C4). It counts
-//! only if others were still waiting when it was signalled. Eight bytes; zero is none.
+//! A waiter that was signalled passes the signal on if it is cancelled, so it touches the variable once more
+//! (C4). It counts only if others were still waiting when it was signalled. Eight bytes; zero is none.
 //!
 //! # Orderings
 //!
@@ -17,8 +18,8 @@ use spinpark_platform::{AtomicU32, Ordering::Acquire, Ordering::Relaxed, Orderin
 #[repr(C)]
 pub struct WaiterRefs<P: Platform> {
     count: P::AtomicU32,
-    /// The process generation in which `count` counts: a forked child does not have the threads of its parent. Changed only
-    /// under the queue lock.
+    /// The process generation in which `count` counts: a forked child does not have the threads of its
+    /// parent. Changed only under the queue lock.
     generation: P::AtomicU32,
 }
 

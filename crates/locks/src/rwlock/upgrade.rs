@@ -1,7 +1,7 @@
 //! Upgradable holds, and the ways from one hold to another.
 //!
-//! An upgradable holder is beside readers, but alone among the upgradable: so there is never a second one that waits for
-//! the first one to leave as it wants to be alone.
+//! An upgradable holder is beside readers, but alone among the upgradable: so there is never a second one
+//! that waits for the first one to leave as it wants to be alone.
 
 use spinpark_platform::{Deadline, Platform};
 
@@ -9,8 +9,8 @@ use super::RawRwLock;
 use crate::word::{self, Release, Want, UNIT, UPGRADE};
 
 impl<P: Platform> RawRwLock<P> {
-    /// Acquires upgradably: beside readers, but alone among the upgradable. `false` once `deadline` has passed.
-    /// Acquire ordering.
+    /// Acquires upgradably: beside readers, but alone among the upgradable. `false` once `deadline` has
+    /// passed. Acquire ordering.
     pub fn upgradable(&self, deadline: Option<Deadline>) -> bool {
         self.note_upgradable(self.core.acquire_ours(Want::Upgradable, P::thread_token(), deadline))
     }

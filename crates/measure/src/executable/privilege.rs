@@ -1,4 +1,5 @@
-//! Programs that gain privileges when they start: the kernel sets `AT_SECURE`, and the loader then ignores `LD_PRELOAD`.
+//! Programs that gain privileges when they start: the kernel sets `AT_SECURE`, and the loader then ignores
+//! `LD_PRELOAD`.
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;

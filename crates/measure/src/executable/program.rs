@@ -110,7 +110,8 @@ impl Executable {
         Self::find_with(name, &[])
     }
 
-    /// The same for a program with its arguments: a loader (`ld-linux-x86-64.so.2 ./app`) is judged by what it loads.
+    /// The same for a program with its arguments: a loader (`ld-linux-x86-64.so.2 ./app`) is judged by what
+    /// it loads.
     ///
     /// # Errors
     ///
@@ -199,8 +200,8 @@ enum Loads {
     Program(PathBuf),
 }
 
-/// What `elf` at `path` loads with these `arguments`. A loader is a library without a loader, with a loader's name, or the one
-/// that its argument asks for.
+/// What `elf` at `path` loads with these `arguments`. A loader is a library without a loader, with a loader's
+/// name, or the one that its argument asks for.
 fn loaded_by(path: &Path, elf: &Elf, arguments: &[OsString]) -> Loads {
     if elf.interpreter.is_some() {
         return Loads::Nothing;

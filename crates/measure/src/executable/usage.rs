@@ -1,9 +1,10 @@
 //! What the drop-in reports about a run: which processes loaded it, and which of them ever took a lock.
 //!
-//! If `SPINPARK_REPORT` names a file, the drop-in appends `loaded <pid>` when a process starts, and `used <pid>` at the
-//! first lock call of that process; before that `off <pid>`, if it left all to glibc because of a race detector, or
-//! `disabled <pid>`, because of `SPINPARK_DISABLE`. This is the only reliable answer to "does it use pthread locks": symbol tables know nothing about libraries that are loaded
-//! later, or about a child process.
+//! If `SPINPARK_REPORT` names a file, the drop-in appends `loaded <pid>` when a process starts, and `used
+//! <pid>` at the first lock call of that process; before that `off <pid>`, if it left all to glibc because of
+//! a race detector, or `disabled <pid>`, because of `SPINPARK_DISABLE`. This is the only reliable answer to
+//! "does it use pthread locks": symbol tables know nothing about libraries that are loaded later, or about a
+//! child process.
 
 use std::fs;
 use std::io;

@@ -1,9 +1,9 @@
 //! Signal dispositions and the signal mask, as this process got them from its parent.
 //!
-//! A program inherits both over `exec`, and callers count on it: `nohup` ignores SIGHUP, a shell ignores SIGINT in a
-//! background job, a service manager ignores SIGPIPE or blocks signals. Rust's runtime ignores SIGPIPE before `main`, and
-//! `std::process::Command` sets it to its default and empties the mask. So both are read before `main`, and
-//! [`restore`] sets them in a child between `fork` and `exec`.
+//! A program inherits both over `exec`, and callers count on it: `nohup` ignores SIGHUP, a shell ignores
+//! SIGINT in a background job, a service manager ignores SIGPIPE or blocks signals. Rust's runtime ignores
+//! SIGPIPE before `main`, and `std::process::Command` sets it to its default and empties the mask. So both
+//! are read before `main`, and [`restore`] sets them in a child between `fork` and `exec`.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -12,7 +12,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 /// The highest signal number of Linux.
 const LAST: i32 = 64;
 
-/// A bit for each signal that was ignored, and for each that was blocked. Written before `main`, by one thread.
+/// A bit for each signal that was ignored, and for each that was blocked. Written before `main`, by one
+/// thread.
 static IGNORED: AtomicU64 = AtomicU64::new(0);
 static BLOCKED: AtomicU64 = AtomicU64::new(0);
 
@@ -57,8 +58,8 @@ pub fn is_ignored(signal: i32) -> bool {
     IGNORED.load(Relaxed) & 1 << (signal - 1) != 0
 }
 
-/// Gives this process the dispositions and the mask that the command was started with. Signals that are caught now need
-/// nothing: `exec` sets them to their defaults. For `pre_exec`: it only makes system calls.
+/// Gives this process the dispositions and the mask that the command was started with. Signals that are
+/// caught now need nothing: `exec` sets them to their defaults. For `pre_exec`: it only makes system calls.
 ///
 /// # Errors
 ///

@@ -27,7 +27,8 @@ impl Interrupt {
     /// Asks all threads to stop, for good.
     pub fn request(&self) {
         self.requested.store(true, Ordering::Relaxed);
-        // Cannot fail: the counter is far from its limit. The write also orders the store for threads that poll.
+        // Cannot fail: the counter is far from its limit. The write also orders the store for threads that
+        // poll.
         let _ = rustix::io::write(&self.event, &1u64.to_ne_bytes());
     }
 

@@ -1,7 +1,7 @@
 //! Processes that outlive the program that started them: daemons, and children in sessions of their own.
 //!
-//! As a *subreaper* we inherit them when their parent ends, and can end them too. This is for a command that has no
-//! children but the measured ones; a process with other children must not call [`adopt_orphans`].
+//! As a *subreaper* we inherit them when their parent ends, and can end them too. This is for a command that
+//! has no children but the measured ones; a process with other children must not call [`adopt_orphans`].
 
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,10 +1,10 @@
 //! One process, from start to end, and what it cost.
 //!
-//! The whole wait happens in one thread with one `poll` over the child's output, its pidfd and the interrupt: no thread
-//! of this process runs while a program is measured, except to move its output out of the pipe.
+//! The whole wait happens in one thread with one `poll` over the child's output, its pidfd and the interrupt:
+//! no thread of this process runs while a program is measured, except to move its output out of the pipe.
 //!
-//! Every child leads a process group of its own, gets `SIGKILL` when we die, and takes its group along when it ends: the
-//! next run starts on a clean machine.
+//! Every child leads a process group of its own, gets `SIGKILL` when we die, and takes its group along when
+//! it ends: the next run starts on a clean machine.
 
 mod capture;
 pub mod inherited;
@@ -196,7 +196,8 @@ impl Running {
         }
     }
 
-    /// Waits for one event and handles output. Returns whether the child exited, and whether an interrupt came.
+    /// Waits for one event and handles output. Returns whether the child exited, and whether an interrupt
+    /// came.
     fn poll(
         &mut self,
         capture: &mut Capture,

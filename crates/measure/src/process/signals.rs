@@ -1,19 +1,19 @@
 //! Signals to a command that stands in for a program: taken in one place, and forwarded.
 //!
-//! A supervisor knows the process that it started, the command, and sends its signals there. Each reaches the program as
-//! itself, with its value if it was queued with one. What the terminal sends (Ctrl-C, Ctrl-\, Ctrl-Z, a hang-up, a new
-//! size) goes to the whole process group, so the program has it already.
+//! A supervisor knows the process that it started, the command, and sends its signals there. Each reaches the
+//! program as itself, with its value if it was queued with one. What the terminal sends (Ctrl-C, Ctrl-\,
+//! Ctrl-Z, a hang-up, a new size) goes to the whole process group, so the program has it already.
 //!
-//! All signals are blocked while [`Signals`] exists, in this thread and in those that it starts, and read from a
-//! descriptor: none ends the command, and a poll waits for signals and for the program alike.
+//! All signals are blocked while [`Signals`] exists, in this thread and in those that it starts, and read
+//! from a descriptor: none ends the command, and a poll waits for signals and for the program alike.
 
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::{fs, process};
 
-/// Signals that come to this process. Dropping it sets the mask that was there before; signals that were not taken by then
-/// are gone.
+/// Signals that come to this process. Dropping it sets the mask that was there before; signals that were not
+/// taken by then are gone.
 #[derive(Debug)]
 pub struct Signals {
     descriptor: OwnedFd,
@@ -104,8 +104,8 @@ impl Signal {
         self.code == libc::SI_KERNEL && sent.contains(&self.number)
     }
 
-    /// Whether it is for process `program`, whose parent we are, and does not come from there: what a program sends to its own
-    /// process group reaches it anyway.
+    /// Whether it is for process `program`, whose parent we are, and does not come from there: what a program
+    /// sends to its own process group reaches it anyway.
     #[must_use]
     pub fn is_for(&self, program: u32) -> bool {
         let is_news_of_a_child =

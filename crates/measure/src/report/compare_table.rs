@@ -80,7 +80,8 @@ fn price(comparison: &Comparison, printed: &Printed) -> Option<String> {
     let (_, Goodness::Good) = verdict_word(primary.metric, primary.verdict, printed) else { return None };
     let cpu = of(Metric::Cpu)?;
     let time = cpu.change?;
-    // A rate times the length of the run is the work that was done. What another number says of it is not known.
+    // A rate times the length of the run is the work that was done. What another number says of it is not
+    // known.
     let (about, work, most) = match primary.metric {
         Metric::Printed if printed.higher_is_better => {
             let (rate, wall) = (primary.change?, of(Metric::Wall)?.change?);

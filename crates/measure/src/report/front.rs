@@ -1,7 +1,8 @@
-//! Throughput and CPU time, over all cells of a plane: what each lock costs, and which ones no other beats in both.
+//! Throughput and CPU time, over all cells of a plane: what each lock costs, and which ones no other beats in
+//! both.
 //!
-//! Those are the Pareto front: a program that has CPUs to spare takes its fast end, one that shares them its cheap end. For a lock
-//! that is not on it, another lock has more throughput at less CPU time.
+//! Those are the Pareto front: a program that has CPUs to spare takes its fast end, one that shares them its
+//! cheap end. For a lock that is not on it, another lock has more throughput at less CPU time.
 
 use serde::{Deserialize, Serialize};
 
@@ -83,9 +84,9 @@ pub struct Front {
     pub locks: Vec<Mean>,
 }
 
-/// The fronts of some cells: locks that have figures in the same cells are compared with each other, for a mean over easier cells is
-/// a better one. `sleepers` are the names of locks that sleep at once; the first one that is there is it. The largest group comes
-/// first; groups of one lock are left out.
+/// The fronts of some cells: locks that have figures in the same cells are compared with each other, for a
+/// mean over easier cells is a better one. `sleepers` are the names of locks that sleep at once; the first
+/// one that is there is it. The largest group comes first; groups of one lock are left out.
 #[must_use]
 pub fn fronts(cells: &[Vec<Entry<'_>>], sleepers: &[&str]) -> Vec<Front> {
     let mut names: Vec<&str> = Vec::new();

@@ -129,8 +129,9 @@ pub struct Unwritable {
     pub error: io::Error,
 }
 
-/// A file that is known to be writable before anything was measured, and is left alone until there is something to
-/// write. Then it is replaced in one step: half a document is never seen, whatever ends the process.
+/// A file that is known to be writable before anything was measured, and is left alone until there is
+/// something to write. Then it is replaced in one step: half a document is never seen, whatever ends the
+/// process.
 #[derive(Debug)]
 pub struct Output {
     path: PathBuf,

@@ -48,7 +48,8 @@ impl Style {
         self.width < WIDTH
     }
 
-    /// Breaks `text` at blanks so that no line is longer than a table may be, nor than [`WIDTH`]; further lines are indented.
+    /// Breaks `text` at blanks so that no line is longer than a table may be, nor than [`WIDTH`]; further
+    /// lines are indented.
     #[must_use]
     pub fn wrap(self, text: &str, indent: usize) -> String {
         crate::text::wrap(text, self.width.min(WIDTH).into(), indent)
@@ -91,12 +92,13 @@ pub fn table(style: Style, header: &[&str]) -> Table {
     table
 }
 
-/// How a table is made narrower, step by step: the blanks of each column, and what is longer may be broken at blanks.
+/// How a table is made narrower, step by step: the blanks of each column, and what is longer may be broken at
+/// blanks.
 const STEPS: [(u16, usize); 3] = [(2, 24), (1, 24), (1, 12)];
 
-/// A table as text, without blanks at line ends. Where it is narrow, headers and sentences are broken, at blanks, then columns
-/// move together, then shorter names are broken; what does not fit even so are long names in the first column, which are
-/// broken at hyphens and the like. Numbers are not, as long as it fits.
+/// A table as text, without blanks at line ends. Where it is narrow, headers and sentences are broken, at
+/// blanks, then columns move together, then shorter names are broken; what does not fit even so are long
+/// names in the first column, which are broken at hyphens and the like. Numbers are not, as long as it fits.
 pub fn text(table: &Table) -> String {
     let mut table = table.clone();
     if is_wide_enough(&table, &natural_widths(&table)) {
@@ -131,7 +133,8 @@ pub fn length(text: &str) -> usize {
     text.lines().map(|line| line.chars().count()).max().unwrap_or_default()
 }
 
-/// Breaks the names in the first column, so that the table fits: the blanks of each column then, and the widths.
+/// Breaks the names in the first column, so that the table fits: the blanks of each column then, and the
+/// widths.
 fn with_broken_names(table: &mut Table) -> Option<(u16, Vec<usize>)> {
     let available = table.width().map_or(usize::MAX, usize::from);
     let mut widths = least_widths(table, 1, 12);
@@ -144,8 +147,8 @@ fn with_broken_names(table: &mut Table) -> Option<(u16, Vec<usize>)> {
     })
 }
 
-/// Breaks what stands in the first column so that it takes `available` columns, if it has hyphens where that is possible; what it
-/// takes.
+/// Breaks what stands in the first column so that it takes `available` columns, if it has hyphens where that
+/// is possible; what it takes.
 fn break_names(table: &mut Table, available: usize) -> usize {
     let mut widest = 0;
     for row in table.row_iter_mut() {

@@ -1,8 +1,8 @@
-//! Charts as SVG: a number over numbers of threads, a line per configuration, with intervals; and one number over another, a point
-//! per configuration.
+//! Charts as SVG: a number over numbers of threads, a line per configuration, with intervals; and one number
+//! over another, a point per configuration.
 //!
-//! The colours are readable on light and on dark ground, and there is no ground of our own. A chart's axes are logarithmic or in
-//! equal steps, so equal ratios are equal distances.
+//! The colours are readable on light and on dark ground, and there is no ground of our own. A chart's axes
+//! are logarithmic or in equal steps, so equal ratios are equal distances.
 
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};

@@ -1,7 +1,8 @@
 //! Percentile bootstrap of a median over blocks (Efron 1979).
 //!
-//! The blocks are drawn again with replacement, the median of each drawing is taken, and the middle 95 % of those
-//! medians are the interval. Blocks are the unit: they are what was repeated independently. No distribution is assumed.
+//! The blocks are drawn again with replacement, the median of each drawing is taken, and the middle 95 % of
+//! those medians are the interval. Blocks are the unit: they are what was repeated independently. No
+//! distribution is assumed.
 
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
@@ -11,12 +12,12 @@ use super::{Ratio, median, median_in_place, quantile};
 /// Drawings per interval. The interval's own error is then far below what 10 or 20 blocks can say.
 pub const RESAMPLES: usize = 10_000;
 
-/// The fewest blocks that allow a 95 % interval of a median. With five, all values lie on one side of the true median
-/// in 2 × 0.5⁵ = 6.3 % of all cases; with six in 3.1 %.
+/// The fewest blocks that allow a 95 % interval of a median. With five, all values lie on one side of the
+/// true median in 2 × 0.5⁵ = 6.3 % of all cases; with six in 3.1 %.
 pub const MIN_BLOCKS: usize = 6;
 
-/// The median of `ratios` with its 95 % interval; `None` if there are fewer than [`MIN_BLOCKS`], or if a ratio is not a
-/// positive number.
+/// The median of `ratios` with its 95 % interval; `None` if there are fewer than [`MIN_BLOCKS`], or if a
+/// ratio is not a positive number.
 #[must_use]
 pub fn ratio_interval(ratios: &[f64], seed: u64) -> Option<Ratio> {
     ratio_interval_of(RESAMPLES, ratios, seed)
@@ -65,8 +66,9 @@ mod tests {
         assert!((first.low - other.low).abs() < 0.01 && (first.high - other.high).abs() < 0.01);
     }
 
-    /// Against the exact distribution: with n = 9 the bootstrap median is the k-th value with binomial probability;
-    /// P(median <= x₍₁₎) = 0.2 % and P(median <= x₍₂₎) = 3.0 %, so the 2.5 % quantile is the second smallest value.
+    /// Against the exact distribution: with n = 9 the bootstrap median is the k-th value with binomial
+    /// probability; P(median <= x₍₁₎) = 0.2 % and P(median <= x₍₂₎) = 3.0 %, so the 2.5 % quantile is the
+    /// second smallest value.
     #[test]
     fn known_interval_of_nine_values() {
         let ratios: Vec<f64> = (1..=9).map(f64::from).collect();

@@ -1,6 +1,7 @@
 //! The statistics of a paired comparison: medians, bootstrap intervals over blocks, verdicts.
 //!
-//! Ratios are handled as logarithms, so that "twice as fast" and "half as fast" are equally far from "no change".
+//! Ratios are handled as logarithms, so that "twice as fast" and "half as fast" are equally far from "no
+//! change".
 
 pub mod bootstrap;
 pub mod paired;
@@ -20,14 +21,15 @@ pub struct Ratio {
 }
 
 impl Ratio {
-    /// The farthest distance of the interval from "no change", as a fraction: `[0.96, 1.02]` gives about 0.042.
+    /// The farthest distance of the interval from "no change", as a fraction: `[0.96, 1.02]` gives about
+    /// 0.042.
     #[must_use]
     pub fn reach(&self) -> f64 {
         self.low.ln().abs().max(self.high.ln().abs()).exp_m1()
     }
 
-    /// How far the median is from "no change", in the smaller of the two readings new ÷ old and old ÷ new: 0.75 and 1.333 give
-    /// 0.25.
+    /// How far the median is from "no change", in the smaller of the two readings new ÷ old and old ÷ new:
+    /// 0.75 and 1.333 give 0.25.
     #[must_use]
     pub fn least_change(&self) -> f64 {
         -(-self.median.ln().abs()).exp_m1()
@@ -88,7 +90,8 @@ pub fn standard_deviation(values: &[f64]) -> Option<f64> {
     Some((squares / (values.len() - 1) as f64).sqrt())
 }
 
-/// The value below which the fraction `q` of `sorted` lies, linearly interpolated. `sorted` must not be empty.
+/// The value below which the fraction `q` of `sorted` lies, linearly interpolated. `sorted` must not be
+/// empty.
 #[must_use]
 pub fn quantile(sorted: &[f64], q: f64) -> f64 {
     let position = q.clamp(0.0, 1.0) * (sorted.len() - 1) as f64;

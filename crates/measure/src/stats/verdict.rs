@@ -6,14 +6,14 @@
 //! | lower / higher | the interval excludes "no change", and the median change exceeds the noise floor |
 //! | undecided | anything else: more blocks, or a quieter machine |
 //!
-//! One change has two percentages: a time of −23.5 % is a rate of +30.7 %. The reading that is harder to pass counts: the
-//! larger one of noise and of intervals ([`Ratio::reach`]), the smaller one of the change ([`Ratio::least_change`]). So a
-//! change up, the same change down, a time and its rate get the same verdict, and none that is printed as smaller
-//! than the noise is called a difference.
+//! One change has two percentages: a time of −23.5 % is a rate of +30.7 %. The reading that is harder to pass
+//! counts: the larger one of noise and of intervals ([`Ratio::reach`]), the smaller one of the change
+//! ([`Ratio::least_change`]). So a change up, the same change down, a time and its rate get the same verdict,
+//! and none that is printed as smaller than the noise is called a difference.
 //!
-//! The *noise floor* is the farthest end of the A/A interval: what the same locks differ by from run to run. The
-//! *margin* is 2 %, or the noise floor where that is larger, but never more than 5 %: a machine so noisy that
-//! it cannot tell 20 % apart does not make two programs equivalent.
+//! The *noise floor* is the farthest end of the A/A interval: what the same locks differ by from run to run.
+//! The *margin* is 2 %, or the noise floor where that is larger, but never more than 5 %: a machine so noisy
+//! that it cannot tell 20 % apart does not make two programs equivalent.
 
 use serde::Serialize;
 

@@ -1,10 +1,12 @@
-//! How long a thread holds a lock, and leaves it alone between two of its acquisitions: learnt from its own contended acquisitions.
+//! How long a thread holds a lock, and leaves it alone between two of its acquisitions: learnt from its own
+//! contended acquisitions.
 //!
-//! A waiter needs both to choose how it spins. If the threads that contend for a lock take turns, each section costs a transfer of
-//! the lock and of its data to another CPU, and the owner's non-critical section is not lost. If one of them goes on
-//! while the others stay away, it is the other way round. So turns pay where the non-critical section is longer than a transfer,
-//! and by more than a small part of the section. The waiter cannot see the owner's times, so it uses its own: threads that
-//! contend for one lock mostly run the same code.
+//! A waiter needs both to choose how it spins. If the threads that contend for a lock take turns, each
+//! section costs a transfer of the lock and of its data to another CPU, and the owner's non-critical section
+//! is not lost. If one of them goes on while the others stay away, it is the other way round. So turns pay
+//! where the non-critical section is longer than a transfer, and by more than a small part of the section.
+//! The waiter cannot see the owner's times, so it uses its own: threads that contend for one lock mostly run
+//! the same code.
 //!
 //! `notes/tuning.md` ("Taking turns, or one at a time") has the derivation and the planes.
 
@@ -12,19 +14,22 @@ use crate::{Awake, Spinning};
 
 /// Turns pay if they gain more than an eighth of a section.
 const LEAST_GAIN: u64 = 8;
-/// From this length of a section on, ns, a second thread that waits awake gains nothing that its CPU time is worth, ...
+/// From this length of a section on, ns, a second thread that waits awake gains nothing that its CPU time is
+/// worth, ...
 const LONG_SECTION_NS: u32 = 1_500;
 /// ... if the non-critical section is no longer than two sections.
 const NON_CRITICAL_IN_SECTIONS: u32 = 2;
-/// From this length of a section on, ns, there is work for as many threads at a time as the non-critical section is sections long, and one; more of them
-/// only wait. `notes/tuning.md` ("As many awake as keep a lock busy") has the planes.
+/// From this length of a section on, ns, there is work for as many threads at a time as the non-critical
+/// section is sections long, and one; more of them only wait. `notes/tuning.md` ("As many awake as keep a
+/// lock busy") has the planes.
 const MEDIUM_SECTION_NS: u32 = 560;
 /// Three more stay awake: woken ones come too late for the moment in which all others are outside.
 const RESERVE: u32 = 3;
-/// With shorter non-critical sections, ns, threads do not take turns, and a section of a few nanoseconds looks like a long one while others poll its line.
+/// With shorter non-critical sections, ns, threads do not take turns, and a section of a few nanoseconds
+/// looks like a long one while others poll its line.
 const LEAST_NON_CRITICAL_NS: u32 = 100;
-/// One in 16 contended acquisitions is timed, and each one that was waited for in the queue; of a lock that is not marked only if
-/// it may be ([`Acquisitions::may_mark`]).
+/// One in 16 contended acquisitions is timed, and each one that was waited for in the queue; of a lock that
+/// is not marked only if it may be ([`Acquisitions::may_mark`]).
 const ACQUISITIONS_PER_SAMPLE: u32 = 16;
 /// For so many samples a thread remembers that it waited on a condition variable with a lock.
 const WAITS_REMEMBERED: u32 = 16;
@@ -48,7 +53,8 @@ pub(super) struct Acquisitions {
     waited_for: usize,
     /// The wait before that was for the same one.
     again: bool,
-    /// The lock whose waiters were left asleep by the last release, as this thread was taken to come back for it; 0: none.
+    /// The lock whose waiters were left asleep by the last release, as this thread was taken to come back for
+    /// it; 0: none.
     left: usize,
 }
 
@@ -61,7 +67,8 @@ struct Known {
     non_critical: [u32; 2],
     /// From an acquisition to its release.
     inside: [u32; 2],
-    /// So many more samples until it is forgotten that the thread released the lock to wait on a condition variable.
+    /// So many more samples until it is forgotten that the thread released the lock to wait on a condition
+    /// variable.
     waits: u32,
     /// For so many more signals the thread is taken to wait itself next.
     signals: u32,
@@ -119,8 +126,8 @@ impl Acquisitions {
         }
     }
 
-    /// Whether a thread that releases `lock` comes back for it so soon that a waiter which keeps its own time is better left
-    /// asleep. One without samples of it is taken to: its waiters' times say so.
+    /// Whether a thread that releases `lock` comes back for it so soon that a waiter which keeps its own time
+    /// is better left asleep. One without samples of it is taken to: its waiters' times say so.
     pub(super) fn returns_soon(&mut self, lock: usize, transfer: u64) -> bool {
         let returns = self.known(lock).lock != lock || self.spinning(lock, transfer) == Spinning::BackOff;
         if returns {
@@ -131,13 +138,14 @@ impl Acquisitions {
         returns
     }
 
-    /// The thread is about to sleep in a wait for `lock`: the other lock whose waiters it has left asleep, if it did not come back for
-    /// that one.
+    /// The thread is about to sleep in a wait for `lock`: the other lock whose waiters it has left asleep, if
+    /// it did not come back for that one.
     pub(super) fn strays(&mut self, lock: usize) -> Option<usize> {
         Some(core::mem::take(&mut self.left)).filter(|&left| left != 0 && left != lock)
     }
 
-    /// Whether the thread has lately released `lock` to wait on a condition variable. Each question is one signal.
+    /// Whether the thread has lately released `lock` to wait on a condition variable. Each question is one
+    /// signal.
     pub(super) fn waits_next(&mut self, lock: usize) -> bool {
         let known = self.known(lock);
         let waits = known.lock == lock && known.signals > 0;
@@ -200,14 +208,14 @@ impl Acquisitions {
         }
     }
 
-    /// Whether a lock may be marked only for a sample. Not if the thread waits for one lock after the other: it would mark all
-    /// of them, and their releases would be slow.
+    /// Whether a lock may be marked only for a sample. Not if the thread waits for one lock after the other:
+    /// it would mark all of them, and their releases would be slow.
     pub(super) fn may_mark(&self) -> bool {
         self.again
     }
 
-    /// A wait for `lock` begins. If the last one was for another lock, an acquisition of that is not timed to its end: the thread's next
-    /// attempt to acquire it may not be seen.
+    /// A wait for `lock` begins. If the last one was for another lock, an acquisition of that is not timed to
+    /// its end: the thread's next attempt to acquire it may not be seen.
     pub(super) fn waits_for(&mut self, lock: usize) {
         self.again = self.waited_for == lock;
         self.waited_for = lock;
@@ -219,8 +227,8 @@ impl Acquisitions {
         }
     }
 
-    /// `lock` is released to wait on a condition variable: whatever the samples say, its threads do not come back for it
-    /// by themselves.
+    /// `lock` is released to wait on a condition variable: whatever the samples say, its threads do not come
+    /// back for it by themselves.
     #[inline(never)]
     pub(super) fn releases_to_wait(&mut self, lock: usize) {
         let known = self.known(lock);
@@ -345,7 +353,8 @@ mod tests {
         assert_eq!(timed.count(), 10);
     }
 
-    /// A thread that backs off has few turns, and each comes after a wait in the queue: 16 of them take many milliseconds.
+    /// A thread that backs off has few turns, and each comes after a wait in the queue: 16 of them take many
+    /// milliseconds.
     #[test]
     fn each_turn_after_a_wait_in_the_queue_is_timed() {
         let mut acquisitions = on_one_lock();

@@ -1,8 +1,9 @@
-//! What a thread guesses about a contended lock, from what it has measured itself: whether to wait awake, how it polls, how many
-//! threads wait awake, and when a contended lock counts as uncontended again.
+//! What a thread guesses about a contended lock, from what it has measured itself: whether to wait awake, how
+//! it polls, how many threads wait awake, and when a contended lock counts as uncontended again.
 //!
-//! No invariant of a lock rests on an answer. Each thread learns for itself ([`SpinStats`]): whether spinning pays depends on the program,
-//! on how long it holds its locks, on whether owners sleep or yield, and on how many threads want the CPUs.
+//! No invariant of a lock rests on an answer. Each thread learns for itself ([`SpinStats`]): whether spinning
+//! pays depends on the program, on how long it holds its locks, on whether owners sleep or yield, and on how
+//! many threads want the CPUs.
 //!
 //! | a thread asks | it has measured | answers |
 //! |---|---|---|
@@ -15,8 +16,8 @@
 //! | [`has_passed_woken`](Adaptive::has_passed_woken) | since when it acquires a lock past a waiter that was woken for it | when to promise the lock to that one |
 //! | [`ends_contended`](Adaptive::ends_contended) | releases without a waiter | when releases are plain stores again |
 //!
-//! The constants are beside their uses; `notes/tuning.md` has the planes of workloads that they were chosen on. With two CPUs the threads
-//! take turns or back off; with more, spinners queue.
+//! The constants are beside their uses; `notes/tuning.md` has the planes of workloads that they were chosen
+//! on. With two CPUs the threads take turns or back off; with more, spinners queue.
 
 mod acquisitions;
 mod spin_stats;
@@ -47,7 +48,8 @@ pub enum Spinning {
     /// It polls often, and acquires the lock as soon as it is free: the threads take turns.
     #[default]
     Eager,
-    /// It backs off for many acquisitions of the owner, which comes back for the lock faster than the lock can move.
+    /// It backs off for many acquisitions of the owner, which comes back for the lock faster than the lock
+    /// can move.
     BackOff,
 }
 
@@ -84,8 +86,8 @@ pub enum Tries {
     Succeed,
     /// Some failed.
     FailSometimes,
-    /// More than a quarter failed: the thread skips the fast path and joins the queue of spinners, if there are any, without a look at the
-    /// lock, whose line that would take from its owner.
+    /// More than a quarter failed: the thread skips the fast path and joins the queue of spinners, if there
+    /// are any, without a look at the lock, whose line that would take from its owner.
     FailOften,
 }
 
@@ -96,12 +98,13 @@ pub enum Note {
     Waits,
     /// It tries to acquire the lock.
     Returns,
-    /// It has acquired the lock past waiters, and is likely to do so again: it [reads first](Adaptive::reads_first) in its next attempts.
+    /// It has acquired the lock past waiters, and is likely to do so again: it [reads
+    /// first](Adaptive::reads_first) in its next attempts.
     PassesWaiters,
     /// How its first try went.
     Tried(Try),
-    /// It has just acquired a lock that it had found taken, awake. It read the clock at `clock`, then the lock, and found it free: the
-    /// time since then is what it costs to move a lock.
+    /// It has just acquired a lock that it had found taken, awake. It read the clock at `clock`, then the
+    /// lock, and found it free: the time since then is what it costs to move a lock.
     Moved {
         /// ns, monotonic.
         clock: u64,
@@ -117,9 +120,9 @@ pub enum Note {
     Released,
     /// It is about to release the lock, to wait on a condition variable.
     ReleasesToWait,
-    /// It is about to sleep in a wait for the lock. If it has not come back for another one that it
-    /// [was taken to](Adaptive::returns_soon), it wakes the waiter early that it has left asleep there, if that can be found
-    /// ([`notes_sleep`](crate::Futex::notes_sleep)): the other lock itself may be gone by now.
+    /// It is about to sleep in a wait for the lock. If it has not come back for another one that it [was
+    /// taken to](Adaptive::returns_soon), it wakes the waiter early that it has left asleep there, if that
+    /// can be found ([`notes_sleep`](crate::Futex::notes_sleep)): the other lock itself may be gone by now.
     Sleeps,
 }
 
@@ -130,16 +133,16 @@ pub struct Timing {
     pub may_mark: bool,
 }
 
-/// After a wait, a thread reads first in this number of attempts ([`Adaptive::reads_first`]). Fewer cost where half of all attempts find
-/// a lock held, more cost where few do: `notes/tuning.md`, "Many locks".
+/// After a wait, a thread reads first in this number of attempts ([`Adaptive::reads_first`]). Fewer cost
+/// where half of all attempts find a lock held, more cost where few do: `notes/tuning.md`, "Many locks".
 pub const READS_AFTER_WAIT: u32 = 16;
 
 /// How threads that contend for a lock share it. A machine that does not implement it has threads take turns.
 ///
 /// `lock` is an address, which is only compared.
 pub trait Adaptive: Sized + Send + Sync + 'static {
-    /// Whether the calling thread should spin now: another thread can run meanwhile (more than one CPU), and its spins
-    /// of this kind have paid lately. `false` forbids spinning.
+    /// Whether the calling thread should spin now: another thread can run meanwhile (more than one CPU), and
+    /// its spins of this kind have paid lately. `false` forbids spinning.
     fn can_spin(kind: Spin) -> bool;
 
     /// Notes what the calling thread does, for the next answers. `lock` is 0 where the note is about no lock.
@@ -160,8 +163,9 @@ pub trait Adaptive: Sized + Send + Sync + 'static {
         Awake::All
     }
 
-    /// Whether the calling thread has waited for a lock lately: then it reads the state of a lock before it takes the lock's line
-    /// for writing, which would take it from the owner for nothing. Counts an attempt. `false` is always a safe answer.
+    /// Whether the calling thread has waited for a lock lately: then it reads the state of a lock before it
+    /// takes the lock's line for writing, which would take it from the owner for nothing. Counts an attempt.
+    /// `false` is always a safe answer.
     #[inline(always)]
     fn reads_first() -> bool {
         false
@@ -173,43 +177,47 @@ pub trait Adaptive: Sized + Send + Sync + 'static {
         Tries::Succeed
     }
 
-    /// Whether and how the time of the calling thread, which has just acquired the lock at `lock` after a wait, is to be taken:
-    /// [`Note::Acquired`], then [`Note::Released`] and [`Note::Returns`].
+    /// Whether and how the time of the calling thread, which has just acquired the lock at `lock` after a
+    /// wait, is to be taken: [`Note::Acquired`], then [`Note::Released`] and [`Note::Returns`].
     ///
-    /// `queued`: the wait was one in the lock's queue. It cost more than the timing does, and a thread has few of them.
+    /// `queued`: the wait was one in the lock's queue. It cost more than the timing does, and a thread has
+    /// few of them.
     fn wants_time(lock: usize, queued: bool) -> Option<Timing> {
         let _ = (lock, queued);
         None
     }
 
-    /// Whether the calling thread's release of the lock at `lock` is to be timed, by [`Note::Released`] after it.
+    /// Whether the calling thread's release of the lock at `lock` is to be timed, by [`Note::Released`] after
+    /// it.
     fn is_timed(lock: usize) -> bool {
         let _ = lock;
         false
     }
 
-    /// Whether the calling thread, which releases the lock at `lock`, comes back for it so soon that a waiter which keeps
-    /// its own time is better left asleep. `false` is always a safe answer.
+    /// Whether the calling thread, which releases the lock at `lock`, comes back for it so soon that a waiter
+    /// which keeps its own time is better left asleep. `false` is always a safe answer.
     fn returns_soon(lock: usize) -> bool {
         let _ = lock;
         false
     }
 
-    /// Whether the calling thread, which holds the lock at `lock` and signals, mostly waits for something itself soon after
-    /// that. Counts the signal. `false` is always a safe answer.
+    /// Whether the calling thread, which holds the lock at `lock` and signals, mostly waits for something
+    /// itself soon after that. Counts the signal. `false` is always a safe answer.
     fn waits_next(lock: usize) -> bool {
         let _ = lock;
         false
     }
 
-    /// Notes that the calling thread is about to release a lock that it had acquired while a waiter that was woken for it has not come
-    /// yet. Whether that has gone on for long: the waiter may be waiting for the caller's CPU, and the lock is kept for it then.
+    /// Notes that the calling thread is about to release a lock that it had acquired while a waiter that was
+    /// woken for it has not come yet. Whether that has gone on for long: the waiter may be waiting for the
+    /// caller's CPU, and the lock is kept for it then.
     fn has_passed_woken() -> bool {
         false
     }
 
-    /// Whether the calling thread's release ends the mark of a lock that was contended, and has no waiters. A mark makes each
-    /// release a little dearer; to set it again costs a [heavy fence](crate::AsymmetricBarrier::heavy_fence).
+    /// Whether the calling thread's release ends the mark of a lock that was contended, and has no waiters. A
+    /// mark makes each release a little dearer; to set it again costs a [heavy
+    /// fence](crate::AsymmetricBarrier::heavy_fence).
     fn ends_contended(lock: usize) -> bool {
         let _ = lock;
         true

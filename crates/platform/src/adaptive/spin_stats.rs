@@ -1,7 +1,8 @@
 //! What a thread has learnt about waiting awake: plain data that a platform keeps for each thread.
 //!
-//! Whether spinning pays depends on the program: on how long it holds its locks, on whether owners sleep or yield, on
-//! how many threads want the CPUs. So threads learn it, each for itself, and the same on every machine that locks run on.
+//! Whether spinning pays depends on the program: on how long it holds its locks, on whether owners sleep or
+//! yield, on how many threads want the CPUs. So threads learn it, each for itself, and the same on every
+//! machine that locks run on.
 
 use super::acquisitions::Acquisitions;
 use super::tries::LatestTries;
@@ -48,14 +49,15 @@ struct Passed {
 /// The longest pause: after eight misses in a row, one chance in 256 is taken.
 const MOST_MISSES: u32 = 8;
 
-/// One in so many waits in which a thread would back off is spent awake: a spin of 20 us at most, where each of the others sleeps for 100 us
-/// or more. If each such spin acquires, 256 waits of all threads make a series of samples.
+/// One in so many waits in which a thread would back off is spent awake: a spin of 20 us at most, where each
+/// of the others sleeps for 100 us or more. If each such spin acquires, 256 waits of all threads make a
+/// series of samples.
 const BACK_OFFS_PER_SPIN: u32 = 16;
 
 /// How many releases lie between two looks at the clock; a look costs as much as a release.
 const PASSES_PER_LOOK: u32 = 16;
-/// For how long a woken waiter is passed before a release promises it the lock; `notes/tuning.md` has the planes. It may be waiting for
-/// the CPU of a thread that passes it, and the lock is idle until it comes.
+/// For how long a woken waiter is passed before a release promises it the lock; `notes/tuning.md` has the
+/// planes. It may be waiting for the CPU of a thread that passes it, and the lock is idle until it comes.
 const LATE_NS: u64 = 4_000 * NS_PER_US;
 /// Passing that began so many times as long ago was another time.
 const FORGOTTEN: u64 = 4;
@@ -82,8 +84,8 @@ impl SpinStats {
         pays
     }
 
-    /// Notes whether a spin paid. One for a lock has not paid if the lock's owner was found to be off its CPU; if its time
-    /// was up, that says nothing, except in the queue of spinners.
+    /// Notes whether a spin paid. One for a lock has not paid if the lock's owner was found to be off its
+    /// CPU; if its time was up, that says nothing, except in the queue of spinners.
     pub fn spun(&mut self, kind: Spin, paid: bool) {
         let spins = self.spins(kind);
         let most = match kind {
@@ -97,8 +99,8 @@ impl SpinStats {
 
     /// See [`Adaptive::spinning`](crate::Adaptive::spinning). `transfer`: what it costs to move a lock, ns.
     ///
-    /// Now and then, a thread that would back off spins, and times what it finds: only spins tell what a move costs, and a cost
-    /// that is too high would keep all threads from learning better.
+    /// Now and then, a thread that would back off spins, and times what it finds: only spins tell what a move
+    /// costs, and a cost that is too high would keep all threads from learning better.
     pub fn spinning(&mut self, lock: usize, transfer: u64) -> Spinning {
         let spinning = self.acquisitions.spinning(lock, transfer);
         if spinning == Spinning::Eager {
@@ -186,7 +188,8 @@ impl SpinStats {
         self.acquisitions.returned(lock, clock);
     }
 
-    /// See [`Adaptive::ends_contended`](crate::Adaptive::ends_contended); one in `quiet_releases` does, if it `may`.
+    /// See [`Adaptive::ends_contended`](crate::Adaptive::ends_contended); one in `quiet_releases` does, if it
+    /// `may`.
     pub fn ends_contended(&mut self, lock: usize, quiet_releases: u32, may: impl FnOnce() -> bool) -> bool {
         if self.acquisitions.unmarks(lock) {
             return true;
@@ -195,10 +198,11 @@ impl SpinStats {
         self.quiet_releases % quiet_releases == 0 && may()
     }
 
-    /// See [`Adaptive::has_passed_woken`](crate::Adaptive::has_passed_woken). Reads the clock (ns) now and then.
+    /// See [`Adaptive::has_passed_woken`](crate::Adaptive::has_passed_woken). Reads the clock (ns) now and
+    /// then.
     ///
-    /// The waiter is runnable, and mostly waits for this very CPU: the kernel had put it there when both were busy, and lets
-    /// it run at the end of a time slice, whatever became idle meanwhile.
+    /// The waiter is runnable, and mostly waits for this very CPU: the kernel had put it there when both were
+    /// busy, and lets it run at the end of a time slice, whatever became idle meanwhile.
     pub fn has_passed_for_long(&mut self, clock: impl FnOnce() -> u64) -> bool {
         let passed = &mut self.passed;
         passed.times += 1;
@@ -254,7 +258,8 @@ mod tests {
         assert_eq!(ends, 10);
     }
 
-    /// A promise makes the thread wait; when it has the lock again, another waiter may have been woken just before.
+    /// A promise makes the thread wait; when it has the lock again, another waiter may have been woken just
+    /// before.
     #[test]
     fn after_a_promise_passing_begins_anew() {
         let mut spin_stats = SpinStats::default();

@@ -2,8 +2,8 @@
 
 use crate::{Tries, Try};
 
-/// How often the tries of a thread have lately found a lock taken: a moving mean of eight tries, in parts of [`ALL`]. 0 in a new
-/// thread.
+/// How often the tries of a thread have lately found a lock taken: a moving mean of eight tries, in parts of
+/// [`ALL`]. 0 in a new thread.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LatestTries {
     taken: u32,

@@ -1,17 +1,17 @@
 //! Which locks of two profiles are the same, although the program may have been edited in between.
 //!
-//! Addresses differ from run to run, and lines from edit to edit. These steps compare properties that survive edits, the most
-//! certain first; a matched lock is not considered again:
+//! Addresses differ from run to run, and lines from edit to edit. These steps compare properties that survive
+//! edits, the most certain first; a matched lock is not considered again:
 //!
 //! 1. the name that the program gave the lock, or its variable;
 //! 2. its call site with the line, if both files are the same build;
-//! 3. the functions that created it, or used it first, from the innermost one out: all of them; then four, three, two, and the
-//!    innermost alone, unless it only wraps locks;
+//! 3. the functions that created it, or used it first, from the innermost one out: all of them; then four,
+//!    three, two, and the innermost alone, unless it only wraps locks;
 //! 4. if its creation was not seen: the functions that take it, if no other lock has any of them.
 //!
-//! In each step kinds and modules must be equal. Locks that match equally in a step are told apart by the functions that take
-//! them, then by the order of their lines, if there are as many before as after. Otherwise they cannot be told apart, and share
-//! one row.
+//! In each step kinds and modules must be equal. Locks that match equally in a step are told apart by the
+//! functions that take them, then by the order of their lines, if there are as many before as after.
+//! Otherwise they cannot be told apart, and share one row.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -134,8 +134,8 @@ fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// The part of a frame that survives edits: the function, and the module without its version. The program may have another
-/// name; code without symbols is compared by its offset.
+/// The part of a frame that survives edits: the function, and the module without its version. The program may
+/// have another name; code without symbols is compared by its offset.
 fn function(frame: &Frame, program: &str) -> String {
     let library = frame.module.split_inclusive(".so").next().unwrap_or(&frame.module);
     let module = if frame.module == program { "" } else { library };
@@ -233,7 +233,8 @@ pub(crate) fn matched(before: &[Class], after: &[Class]) -> Vec<Matched> {
     found
 }
 
-/// Equal ones apart: by the functions that take them, then in the order of their lines, if there are as many on both sides.
+/// Equal ones apart: by the functions that take them, then in the order of their lines, if there are as many
+/// on both sides.
 fn apart(mut same: Matched, before: &[Class], after: &[Class]) -> Vec<Matched> {
     if same.before.len() == 1 && same.after.len() == 1 {
         return vec![same];

@@ -1,7 +1,7 @@
 //! The changes between two profiles, before and after, lock by lock.
 //!
-//! Locks are matched by properties that survive edits: names, variables, the functions that create them (`same`). Locks of one
-//! creation site count as one.
+//! Locks are matched by properties that survive edits: names, variables, the functions that create them
+//! (`same`). Locks of one creation site count as one.
 
 mod matching;
 mod rendering;

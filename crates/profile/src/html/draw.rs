@@ -24,7 +24,8 @@ pub(super) fn range<'a>(histograms: impl Iterator<Item = &'a [u64]>) -> (usize, 
     (low.min(high), high)
 }
 
-/// A histogram; the highest bar has the full height. `is_rich`: each bar has a title, else the picture has one for all.
+/// A histogram; the highest bar has the full height. `is_rich`: each bar has a title, else the picture has
+/// one for all.
 pub(super) fn histogram(bins: &[u64], (low, high): (usize, usize), is_rich: bool) -> String {
     let highest = bins.iter().copied().max().unwrap_or_default();
     if highest == 0 {

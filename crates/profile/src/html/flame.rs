@@ -1,7 +1,7 @@
 //! Flame graphs: stacks as trees, weighted by time waited. The page's script draws them.
 //!
-//! A tree is a list of numbers, four for a node, in depth-first order: depth, name, ns, waits. Nodes too small to be
-//! visible are left out, so that a page does not grow with the program.
+//! A tree is a list of numbers, four for a node, in depth-first order: depth, name, ns, waits. Nodes too
+//! small to be visible are left out, so that a page does not grow with the program.
 
 use std::collections::{BTreeMap, HashMap};
 

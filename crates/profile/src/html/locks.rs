@@ -137,8 +137,8 @@ struct PairRow {
     free: u64,
 }
 
-/// The rows: waits for locks, the longest total first, then returns from condition variables, then waits for signals; and
-/// how many are left out.
+/// The rows: waits for locks, the longest total first, then returns from condition variables, then waits for
+/// signals; and how many are left out.
 pub(super) fn rows(profile: &Profile, all: &Names<'_>) -> (Vec<Row>, usize) {
     let mut used: Vec<(&Lock, &RoleStats)> = profile
         .locks

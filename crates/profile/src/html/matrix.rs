@@ -1,6 +1,7 @@
 //! Waiters and holders: sites that waited × sites that held the lock, by time waited.
 //!
-//! Stacks with the same innermost function and line are one site here. Waiting for signals is left out: it has no holder.
+//! Stacks with the same innermost function and line are one site here. Waiting for signals is left out: it
+//! has no holder.
 
 use std::collections::HashMap;
 
@@ -77,7 +78,8 @@ pub(super) fn matrix(profile: &Profile) -> Option<Matrix> {
     let highest = sums.iter().flatten().map(|sum| sum.total).max().filter(|total| *total > 0)?;
     let cell = |waiter: &str, holder: &str, sum: &Sum| Cell {
         total: sum.total,
-        // The square root: half of the largest should differ from it, and a hundredth should still be visible.
+        // The square root: half of the largest should differ from it, and a hundredth should still be
+        // visible.
         shade: ((sum.total as f64 / highest as f64).sqrt() * SHADES).ceil() as u32,
         title: format!(
             "{waiter} waited for {holder}: {} waits, total {}, longest {}",

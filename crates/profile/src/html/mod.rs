@@ -1,7 +1,9 @@
-//! The report as one self-contained page: tables, histograms, a matrix of waiters and holders, flame graphs of waiting.
+//! The report as one self-contained page: tables, histograms, a matrix of waiters and holders, flame graphs
+//! of waiting.
 //!
-//! The page loads nothing: its policy forbids every request, and allows exactly one script and one style, by their hashes. So a
-//! name in the profile that looks like a script would not run, even if it were not escaped.
+//! The page loads nothing: its policy forbids every request, and allows exactly one script and one style, by
+//! their hashes. So a name in the profile that looks like a script would not run, even if it were not
+//! escaped.
 //!
 //! | what | where |
 //! |---|---|
@@ -12,7 +14,8 @@
 //! | the flame graph's trees; the script draws them | [`flame`] |
 //! | FreeBSD's columns, condition variables, threads, facts of the run | [`small_tables`], [`facts`] |
 //!
-//! Without scripts every table can be read; sorting, filtering and the flame graph need them. The page is well-formed XML.
+//! Without scripts every table can be read; sorting, filtering and the flame graph need them. The page is
+//! well-formed XML.
 
 mod captions;
 mod draw;
@@ -54,7 +57,8 @@ struct Page {
     processes: Vec<process::Process>,
 }
 
-/// The report, as HTML. With several processes there is a choice at the top; the one that waited most comes first.
+/// The report, as HTML. With several processes there is a choice at the top; the one that waited most comes
+/// first.
 ///
 /// # Errors
 ///

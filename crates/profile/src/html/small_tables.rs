@@ -1,4 +1,5 @@
-//! The smaller tables: FreeBSD's columns, condition variables and other waits, the longest waits, threads, stacks.
+//! The smaller tables: FreeBSD's columns, condition variables and other waits, the longest waits, threads,
+//! stacks.
 
 use serde::Serialize;
 

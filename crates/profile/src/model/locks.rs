@@ -9,7 +9,8 @@ use super::{CallSiteId, Strip};
 pub struct Lock {
     /// Its number in the recording; unique in this profile.
     pub id: u32,
-    /// Its name in reports: its own name; otherwise what created or first used it, with a number if there are several.
+    /// Its name in reports: its own name; otherwise what created or first used it, with a number if there are
+    /// several.
     pub label: String,
     /// The name that the program gave it.
     pub name: Option<String>,
@@ -20,7 +21,8 @@ pub struct Lock {
     /// What it is called, if it is none of libc's: `std Mutex`, `GMutex`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub type_name: Option<String>,
-    /// It stands for all that are waited for in one function: which of them it was is not known, and `address` is one of them.
+    /// It stands for all that are waited for in one function: which of them it was is not known, and
+    /// `address` is one of them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_several: bool,
     /// What created it, or used it first.
@@ -89,16 +91,16 @@ pub struct RoleStats {
     pub wait: Times,
     /// Time held.
     pub hold: Held,
-    /// With the detail `full`: the non-critical sections before its acquisitions by threads that held no other lock, since their last
-    /// release or wait. The longest is not kept.
+    /// With the detail `full`: the non-critical sections before its acquisitions by threads that held no
+    /// other lock, since their last release or wait. The longest is not kept.
     #[serde(default)]
     pub non_critical: Times,
     /// How the time waited is split.
     #[serde(default)]
     pub split: Split,
     /// Share of the recording in which it was held in this role, 0 to 1: time held ÷
-    /// [`Profile::duration`](super::Profile::duration). With the detail `contended` a lower bound. None for readers, which hold it at the same time,
-    /// and for several locks together.
+    /// [`Profile::duration`](super::Profile::duration). With the detail `contended` a lower bound. None for
+    /// readers, which hold it at the same time, and for several locks together.
     #[serde(default)]
     pub utilisation: Option<f64>,
     /// How its waits ended.
@@ -149,8 +151,8 @@ pub struct Held {
     pub total: u64,
     /// Half the width of the 95 % interval of `total`; 0 if every acquisition was measured.
     pub total_error: u64,
-    /// With the detail `contended`: besides `total`, for how long the lock was held while others waited, of holds whose start is
-    /// not known.
+    /// With the detail `contended`: besides `total`, for how long the lock was held while others waited, of
+    /// holds whose start is not known.
     #[serde(default)]
     pub while_waited: u64,
 }
@@ -184,7 +186,8 @@ impl Split {
     }
 }
 
-/// How waits ended. `owner_changed`, `off_cpu` and `budget` say why spinning ended, and count the same waits again.
+/// How waits ended. `owner_changed`, `off_cpu` and `budget` say why spinning ended, and count the same waits
+/// again.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "see `spinpark_recorder::format::Outcome`")]
 pub struct Outcomes {
@@ -207,7 +210,8 @@ pub struct SiteStats {
     /// Where.
     #[serde(alias = "place")]
     pub call_site: CallSiteId,
-    /// Number of acquisitions here; with the details `contended` and `sampled` only those that waited, or were in a sample.
+    /// Number of acquisitions here; with the details `contended` and `sampled` only those that waited, or
+    /// were in a sample.
     pub acquisitions: u64,
     /// Number of acquisitions that had to wait.
     pub contended: u64,

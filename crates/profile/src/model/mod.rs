@@ -72,14 +72,14 @@ pub struct Profile {
     pub call_sites: Vec<CallSite>,
     /// Files that the code of call sites is in.
     pub modules: Vec<Module>,
-    /// Locks that were waited for or counted, those with the longest total wait first; without waiting for signals, and the
-    /// returns after it.
+    /// Locks that were waited for or counted, those with the longest total wait first; without waiting for
+    /// signals, and the returns after it.
     pub locks: Vec<Lock>,
-    /// Pairs of waiters and holders, the longest total wait first; then returns from condition variables ([`Role::Back`]);
-    /// waits for signals last.
+    /// Pairs of waiters and holders, the longest total wait first; then returns from condition variables
+    /// ([`Role::Back`]); waits for signals last.
     pub pairs: Vec<Pair>,
-    /// Waits of threads that held another lock meanwhile, in the order of `pairs`: threads that want that lock wait for these,
-    /// too.
+    /// Waits of threads that held another lock meanwhile, in the order of `pairs`: threads that want that
+    /// lock wait for these, too.
     #[serde(default)]
     pub held_waits: Vec<HeldWait>,
     /// Acquisitions while holding another lock, the most first; with the detail `full`.
@@ -88,15 +88,16 @@ pub struct Profile {
     /// Waits by the names of threads, for the flame graph; without those that had not ended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub thread_waits: Vec<ThreadWait>,
-    /// Waits that had not ended when the recording did, the longest first. They are in all numbers, as if they had ended then.
+    /// Waits that had not ended when the recording did, the longest first. They are in all numbers, as if
+    /// they had ended then.
     #[serde(default)]
     pub waiting: Vec<Waiting>,
-    /// The longest waits that ended, one by one, the longest first: those of each thread, and all that are longer than was asked
-    /// for.
+    /// The longest waits that ended, one by one, the longest first: those of each thread, and all that are
+    /// longer than was asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub slow_waits: Vec<SlowWait>,
-    /// Cycles of threads that waited for each other, as indices of `waiting`: each waited for what the next one held, and
-    /// the last one for what the first held.
+    /// Cycles of threads that waited for each other, as indices of `waiting`: each waited for what the next
+    /// one held, and the last one for what the first held.
     #[serde(default)]
     pub deadlocks: Vec<Vec<usize>>,
     /// All waiting for locks over time; without waiting for signals, and the returns after it.
@@ -113,8 +114,9 @@ pub struct Profile {
     /// What the command saw of the run in `/proc`; none if the recorder was alone.
     #[serde(default)]
     pub observed: Option<Observed>,
-    /// What to know before relying on the rest: whole sentences. In JSON two arrays of them: `warnings` has all, `losses` those
-    /// that report missing records. If `dropped` is 0 and there are no losses, no record is missing.
+    /// What to know before relying on the rest: whole sentences. In JSON two arrays of them: `warnings` has
+    /// all, `losses` those that report missing records. If `dropped` is 0 and there are no losses, no record
+    /// is missing.
     #[serde(flatten, with = "warning::in_json")]
     pub warnings: Vec<Warning>,
 }
@@ -164,11 +166,12 @@ pub struct Thread {
     pub name: String,
     /// How many threads used the table.
     pub users: u32,
-    /// From each one's first use of a lock on, ns: the last one's until the end of the recording, also if it had ended before,
-    /// since the recorder does not see it end; others' until the end of their latest wait or measured hold.
+    /// From each one's first use of a lock on, ns: the last one's until the end of the recording, also if it
+    /// had ended before, since the recorder does not see it end; others' until the end of their latest wait
+    /// or measured hold.
     pub time: u64,
-    /// The last one had ended before the recording did, as far as that is known: the program exited in order, or still ran
-    /// when the recording was read.
+    /// The last one had ended before the recording did, as far as that is known: the program exited in order,
+    /// or still ran when the recording was read.
     #[serde(default)]
     pub has_ended: bool,
     /// Waits.
@@ -191,7 +194,8 @@ pub struct Thread {
 pub struct Activity {
     /// The length of a part, ns.
     pub part: u64,
-    /// Number of acquisitions, counted where their holds ended: part *n* begins at `n * part` after the start.
+    /// Number of acquisitions, counted where their holds ended: part *n* begins at `n * part` after the
+    /// start.
     pub acquisitions: Vec<u64>,
 }
 
@@ -246,7 +250,8 @@ pub struct Strip {
     pub waited: Vec<u64>,
 }
 
-/// What the recorder did and how long it took, in all threads. Calls were timed by lot, and what is rare each time.
+/// What the recorder did and how long it took, in all threads. Calls were timed by lot, and what is rare each
+/// time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecorderCost {
     /// Time of its calls, without what is rare.

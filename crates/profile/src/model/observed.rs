@@ -1,4 +1,5 @@
-//! What the command saw of a program in `/proc` while it ran: what its threads did, and which processes were not recorded.
+//! What the command saw of a program in `/proc` while it ran: what its threads did, and which processes were
+//! not recorded.
 
 use serde::{Deserialize, Serialize};
 

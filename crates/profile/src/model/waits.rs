@@ -22,8 +22,8 @@ pub struct Pair {
     pub is_release: bool,
     /// Number of waits for this holder, or for others and this one.
     pub count: u64,
-    /// Time waited for this holder: from when the lock was released to it until it released the lock, or, at the end of a wait,
-    /// until its next owner had it.
+    /// Time waited for this holder: from when the lock was released to it until it released the lock, or, at
+    /// the end of a wait, until its next owner had it.
     pub wait_total: u64,
     /// The longest of these times.
     pub wait_longest: u64,
@@ -35,7 +35,8 @@ pub struct Pair {
 /// Waits while holding another lock.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct HeldWait {
-    /// [`Lock::id`](super::Lock::id) of what was held: of several locks the one that most others waited for, then the one that was taken last.
+    /// [`Lock::id`](super::Lock::id) of what was held: of several locks the one that most others waited for,
+    /// then the one that was taken last.
     pub outer: u32,
     /// In which role.
     pub outer_role: Role,
@@ -163,12 +164,13 @@ pub struct SlowWait {
     pub role: Role,
     /// Where; none if that is not known.
     pub call_site: Option<CallSiteId>,
-    /// Where the thread had taken the lock, or released it, that had it longest meanwhile; for what is no lock, where it was woken. None
-    /// if that is not known.
+    /// Where the thread had taken the lock, or released it, that had it longest meanwhile; for what is no
+    /// lock, where it was woken. None if that is not known.
     pub holder: Option<CallSiteId>,
     /// `holder` is where it released the lock, or woke the thread.
     pub is_release: bool,
-    /// When it began, ns after the start of the recording ([`Profile::started`](super::Profile::started) is the wall clock then).
+    /// When it began, ns after the start of the recording ([`Profile::started`](super::Profile::started) is
+    /// the wall clock then).
     pub start: u64,
     /// How long it was, ns.
     pub time: u64,
@@ -178,7 +180,8 @@ pub struct SlowWait {
     pub queue: u32,
     /// It ended at its deadline.
     pub is_timed_out: bool,
-    /// The longest call that `holder` made while it had the lock, if it was the last one; none if none was seen.
+    /// The longest call that `holder` made while it had the lock, if it was the last one; none if none was
+    /// seen.
     pub holder_call: Option<HolderCall>,
 }
 

@@ -1,5 +1,5 @@
-//! The messages of the pprof format: `perftools.profiles` of <https://github.com/google/pprof>, `profile.proto`. Only what
-//! we write and read.
+//! The messages of the pprof format: `perftools.profiles` of <https://github.com/google/pprof>,
+//! `profile.proto`. Only what we write and read.
 
 /// The whole profile.
 #[derive(Clone, PartialEq, prost::Message)]

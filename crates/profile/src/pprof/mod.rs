@@ -1,10 +1,11 @@
 //! Profiles for `go tool pprof` and everything else that reads its format.
 //!
-//! Two values per stack, as in Go's own mutex profiles: `contentions` (count) and `delay` (nanoseconds). The stack is the
-//! *waiter's*, as in Go's block profile (Go's mutex profile has the stack that unlocks). Labels, which Go's profiles lack,
-//! name the lock (`lock`, `address`, `kind`), the mode in which it was wanted (`role`) and the process. `-tags`,
-//! `-tagfocus`, `-tagleaf` and `-tagroot` work on labels; the last two turn them into frames. Locks are not frames, so that
-//! `-top` lists only functions. Waiting for signals of condition variables is left out.
+//! Two values per stack, as in Go's own mutex profiles: `contentions` (count) and `delay` (nanoseconds). The
+//! stack is the *waiter's*, as in Go's block profile (Go's mutex profile has the stack that unlocks). Labels,
+//! which Go's profiles lack, name the lock (`lock`, `address`, `kind`), the mode in which it was wanted
+//! (`role`) and the process. `-tags`, `-tagfocus`, `-tagleaf` and `-tagroot` work on labels; the last two
+//! turn them into frames. Locks are not frames, so that `-top` lists only functions. Waiting for signals of
+//! condition variables is left out.
 //!
 //! Addresses are those in the file; so each mapping starts at 0.
 

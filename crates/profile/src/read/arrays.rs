@@ -1,6 +1,7 @@
 //! Locks that are elements of one array: `shard[2]` instead of `shard+0x78`.
 //!
-//! Without types, the size of the variable and the distances between its locks say how long an element is, as a rule.
+//! Without types, the size of the variable and the distances between its locks say how long an element is, as
+//! a rule.
 
 use std::collections::BTreeMap;
 

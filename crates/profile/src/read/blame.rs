@@ -4,7 +4,8 @@ use std::cmp::Reverse;
 
 use crate::model::{CallSiteId, Lock, Pair, Role, RoleStats, SiteStats};
 
-/// Counts each wait for `lock` at the site from which it was held then. A holder that never waited gets a site, too.
+/// Counts each wait for `lock` at the site from which it was held then. A holder that never waited gets a
+/// site, too.
 pub(super) fn blame(lock: &mut Lock, pairs: &[&Pair]) {
     for pair in pairs {
         let Some(holder) = pair.holder else { continue };
@@ -25,8 +26,8 @@ pub(super) fn blame(lock: &mut Lock, pairs: &[&Pair]) {
     }
 }
 
-/// In which role the holder had the lock: a recording does not say, but it was a role that has the call site; readers
-/// are held up by writers only.
+/// In which role the holder had the lock: a recording does not say, but it was a role that has the call site;
+/// readers are held up by writers only.
 fn holder_role(roles: &[RoleStats], pair: &Pair, holder: CallSiteId) -> usize {
     let has = |wanted: Role| {
         roles

@@ -1,5 +1,5 @@
-//! What waits are for of which the recorder knows no more than an address and a stack: each stack has a record of its own, and what
-//! stands for one object becomes one.
+//! What waits are for of which the recorder knows no more than an address and a stack: each stack has a
+//! record of its own, and what stands for one object becomes one.
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering::Acquire;

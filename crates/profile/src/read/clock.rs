@@ -27,8 +27,8 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// By the longest baseline that there is: from the start to the latest pair of clocks; or else as the recorder measured
-    /// it at the start. None if the recording has neither.
+    /// By the longest baseline that there is: from the start to the latest pair of clocks; or else as the
+    /// recorder measured it at the start. None if the recording has neither.
     #[must_use]
     pub fn new(header: &Header) -> Option<Self> {
         let last_monotonic = header.last_monotonic.load(Acquire);

@@ -1,9 +1,9 @@
-//! Condition variables of runtimes that make locks of them, one for each thread: Java's monitors, JavaScript's `Atomics.wait`. Which object a
-//! thread waits for, its stack tells; the condition variable does not. So waits at such stacks are taken out of it, and those in one function
-//! become one object.
+//! Condition variables of runtimes that make locks of them, one for each thread: Java's monitors,
+//! JavaScript's `Atomics.wait`. Which object a thread waits for, its stack tells; the condition variable does
+//! not. So waits at such stacks are taken out of it, and those in one function become one object.
 //!
-//! Of the waits at a stack only number, sum and longest are recorded: their lengths have no histogram, and they are spread over time as all
-//! waits for the condition variable are.
+//! Of the waits at a stack only number, sum and longest are recorded: their lengths have no histogram, and
+//! they are spread over time as all waits for the condition variable are.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::Ordering::Acquire;
@@ -72,7 +72,8 @@ impl Merge<'_> {
 }
 
 impl Tables {
-    /// The waits for a condition variable at a stack are for something else. The way back from one is a part of the same wait.
+    /// The waits for a condition variable at a stack are for something else. The way back from one is a part
+    /// of the same wait.
     fn move_site(&mut self, (from, stack): (Use, u32), to: Use) {
         let Some(mut site) = self.sites.remove(&(from, stack)) else { return };
         let is_signal = from.1 == format::Role::Signal;
@@ -116,7 +117,8 @@ impl Tables {
 }
 
 impl LockSum {
-    /// Takes the waits of a site away: their part of the strip, and how many of them have timed out at the least.
+    /// Takes the waits of a site away: their part of the strip, and how many of them have timed out at the
+    /// least.
     fn take(&mut self, site: &SiteSum) -> (StripSum, u64) {
         let part = site.waited as f64 / self.waited.max(1) as f64;
         let mut strip = self.strip.clone();

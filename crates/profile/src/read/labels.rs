@@ -1,7 +1,8 @@
 //! Names of locks.
 //!
-//! The name that the program gave them; otherwise what they are [known](crate::known_locks) as; otherwise their variable; otherwise the function that created or first used them. Locks
-//! with equal names are numbered in the order of their records.
+//! The name that the program gave them; otherwise what they are [known](crate::known_locks) as; otherwise
+//! their variable; otherwise the function that created or first used them. Locks with equal names are
+//! numbered in the order of their records.
 
 use std::collections::HashMap;
 
@@ -12,8 +13,8 @@ use crate::model::{CallSite, Kind, Lock};
 use crate::names::{Names, without_arguments};
 use crate::symbols::{Part, Symbols};
 
-/// Gives each lock its label. `locks` are in the order in which they were met; `snapshots` has the number of the snapshot of
-/// the maps in which each was met.
+/// Gives each lock its label. `locks` are in the order in which they were met; `snapshots` has the number of
+/// the snapshot of the maps in which each was met.
 pub(super) fn label(
     locks: &mut [Lock],
     snapshots: &HashMap<u32, u32>,

@@ -1,5 +1,5 @@
-//! What waits are for: by record, and by condition variable and stack. The tables below are filled from names by
-//! [`by_stack`](super::by_stack) and [`condvars`](super::condvars).
+//! What waits are for: by record, and by condition variable and stack. The tables below are filled from names
+//! by [`by_stack`](super::by_stack) and [`condvars`](super::condvars).
 
 use std::collections::HashMap;
 

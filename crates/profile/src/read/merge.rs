@@ -23,8 +23,8 @@ use crate::model::{
 use crate::symbols::Symbols;
 use crate::waits::Wait;
 
-/// The profile of a recording. Symbols are looked up with `symbols`, which may be used again for further recordings of the
-/// same programs.
+/// The profile of a recording. Symbols are looked up with `symbols`, which may be used again for further
+/// recordings of the same programs.
 #[must_use]
 pub fn profile(recording: &Recording, symbols: &mut Symbols) -> Profile {
     let (view, header) = (recording.view(), recording.view().header());
@@ -245,7 +245,8 @@ impl Merge<'_> {
         call_site.map(CallSite::function).unwrap_or_default()
     }
 
-    /// For how long it was recorded. If the program was killed and its end was not noted, until its last recorded event.
+    /// For how long it was recorded. If the program was killed and its end was not noted, until its last
+    /// recorded event.
     fn duration(&self, ended: Ended, tables: &Tables) -> u64 {
         let header = self.view.header();
         if ended == Ended::Running {
@@ -300,7 +301,8 @@ impl Merge<'_> {
         (*most as f64 >= NEARLY * all as f64).then(|| self.call_site(*stack)).flatten()
     }
 
-    /// The call site that takes a lock most often in the function of another call site, with the same callers.
+    /// The call site that takes a lock most often in the function of another call site, with the same
+    /// callers.
     fn taken_in(&mut self, tables: &Tables, lock: u32, site: CallSiteId) -> Option<CallSiteId> {
         let uses =
             tables.sites.range(((lock, format::Role::Write), 0)..=((lock, format::Role::Read), u32::MAX));
@@ -327,8 +329,8 @@ impl Merge<'_> {
         alike.max_by_key(|(_, count)| *count).map(|(site, _)| site)
     }
 
-    /// Pairs of waiters and holders by call site, the longest waiting first; returns from condition variables after the
-    /// others, waits for signals last.
+    /// Pairs of waiters and holders by call site, the longest waiting first; returns from condition variables
+    /// after the others, waits for signals last.
     fn pairs(&mut self, tables: &Tables) -> Vec<Pair> {
         type Key = (Use, CallSiteId, Option<CallSiteId>, bool);
         let mut sums: BTreeMap<Key, PairSum> = BTreeMap::new();

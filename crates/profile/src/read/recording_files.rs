@@ -22,7 +22,8 @@ pub const EXTENSION: &str = "spinprof";
 #[derive(Debug)]
 pub struct Recording {
     path: PathBuf,
-    /// A copy. The file has holes, and on a full disk in memory (tmpfs) a look at a hole that is mapped is a `SIGBUS`.
+    /// A copy. The file has holes, and on a full disk in memory (tmpfs) a look at a hole that is mapped is a
+    /// `SIGBUS`.
     map: MmapMut,
     ended: Ended,
 }
@@ -101,8 +102,8 @@ impl Recording {
     }
 }
 
-/// Copies the file from its start to its end. The header is copied first, so that it does not count records that the
-/// program adds meanwhile and the copy lacks; the recorder claims records before it uses them.
+/// Copies the file from its start to its end. The header is copied first, so that it does not count records
+/// that the program adds meanwhile and the copy lacks; the recorder claims records before it uses them.
 fn copy(mut file: File, length: u64) -> io::Result<MmapMut> {
     let length = usize::try_from(length).map_err(|_| io::ErrorKind::FileTooLarge)?;
     let mut map = MmapOptions::new().len(length).no_reserve_swap().map_anon()?;
@@ -126,7 +127,8 @@ fn copy(mut file: File, length: u64) -> io::Result<MmapMut> {
     Ok(map)
 }
 
-/// Writes the time of death into the recordings of process `pid`, which was killed just now and could not do so itself.
+/// Writes the time of death into the recordings of process `pid`, which was killed just now and could not do
+/// so itself.
 ///
 /// # Errors
 /// As the system has them.
@@ -155,8 +157,9 @@ pub fn note_end(directory: &Path, pid: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// Cuts recordings of processes that have ended off behind what they have used, where they could not do so themselves: they
-/// were killed, or had left the directory. Files are left as they are if we may not write them, or their process may still run.
+/// Cuts recordings of processes that have ended off behind what they have used, where they could not do so
+/// themselves: they were killed, or had left the directory. Files are left as they are if we may not write
+/// them, or their process may still run.
 pub fn compact(directory: &Path) {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path());
     for path in entries.filter(|path| path.extension().is_some_and(|extension| extension == EXTENSION)) {
@@ -172,7 +175,8 @@ fn compact_file(path: &Path) -> io::Result<()> {
         if !metadata.is_file() || metadata.len() <= HEADER_BYTES as u64 {
             return Ok(());
         }
-        // SAFETY: no file becomes shorter than its header, which recorders and readers change by atomic operations.
+        // SAFETY: no file becomes shorter than its header, which recorders and readers change by atomic
+        // operations.
         let map = unsafe { MmapOptions::new().len(HEADER_BYTES).map(&file)? };
         // SAFETY: a page is aligned to 8 bytes, and is mapped as long as this is used.
         let Ok(view) = (unsafe { View::new(map.as_ptr(), HEADER_BYTES) }) else { return Ok(()) };
@@ -203,8 +207,8 @@ fn may_run(header: &Header, path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|metadata| is_mapped_by(header.pid, path, metadata.ino()))
 }
 
-/// Whether a process has the file open for writing, or mapped so: the kernel gives no lease then. None if it gives none anyway:
-/// the file is another user's, or on a file system without leases.
+/// Whether a process has the file open for writing, or mapped so: the kernel gives no lease then. None if it
+/// gives none anyway: the file is another user's, or on a file system without leases.
 fn is_written(path: &Path) -> Option<bool> {
     /// Of `fcntl`, on Linux.
     const SET_SIGNAL: libc::c_int = 10;
@@ -227,7 +231,8 @@ fn is_written(path: &Path) -> Option<bool> {
     }
 }
 
-/// Whether process `pid` lives and has the file mapped; so another process with the same number is not mistaken for it.
+/// Whether process `pid` lives and has the file mapped; so another process with the same number is not
+/// mistaken for it.
 fn is_mapped_by(pid: u32, path: &Path, inode: u64) -> bool {
     let Ok(maps) = fs::read_to_string(format!("/proc/{pid}/maps")) else {
         // Another user's: it may be the one.

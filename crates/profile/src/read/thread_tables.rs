@@ -28,12 +28,13 @@ pub(super) struct Tables {
     pub(super) pairs: BTreeMap<(Use, u32, u32), PairSum>,
     /// By lock and role, and the lock that the waiter had meanwhile, and how.
     pub(super) held_waits: BTreeMap<(Use, u32, How), HeldSum>,
-    /// By lock and role, and the lock that its owner had meanwhile, and its role: acquisitions, ticks waited, ticks held.
+    /// By lock and role, and the lock that its owner had meanwhile, and its role: acquisitions, ticks waited,
+    /// ticks held.
     pub(super) nests: BTreeMap<(Use, Use), [u64; 3]>,
     /// By table: time waited for signals; and for the ends of threads, and what may be a lock or a signal.
     pub(super) not_locks: BTreeMap<u32, (u64, u64)>,
-    /// By lock and table: stacks on which its threads released the lock to waiters without having noted where they took it,
-    /// and how often.
+    /// By lock and table: stacks on which its threads released the lock to waiters without having noted where
+    /// they took it, and how often.
     pub(super) released: BTreeMap<(u32, u32), BTreeMap<u32, u64>>,
     /// The same of those on which its threads took it.
     pub(super) taken: BTreeMap<(u32, u32), BTreeMap<u32, u64>>,
@@ -105,8 +106,8 @@ pub(super) struct StripSum {
     pub(super) waited: Vec<u64>,
 }
 
-/// The record that counts of each lock, by number: that of a lock which has two. No recorder writes such a thing, but files
-/// are not trusted.
+/// The record that counts of each lock, by number: that of a lock which has two. No recorder writes such a
+/// thing, but files are not trusted.
 pub(super) fn same_locks(view: View<'_>) -> HashMap<u32, u32> {
     let mut living: HashMap<(u64, u32), u32> = HashMap::new();
     let mut same = HashMap::new();

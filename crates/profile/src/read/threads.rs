@@ -1,4 +1,5 @@
-//! The threads of a [`Profile`](crate::model::Profile): how long they were there, and what they still waited for at the end.
+//! The threads of a [`Profile`](crate::model::Profile): how long they were there, and what they still waited
+//! for at the end.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,8 +14,9 @@ use super::waiting::{Holders, Waiter};
 use crate::model::{CallSiteId, Holder, Role, Thread, ThreadWait, Waiting};
 
 impl Merge<'_> {
-    /// How long a table's threads were there: each from its first use of a lock, its latest one until the end of the recording.
-    /// The recorder does not see threads end, so time after the latest wait or measured hold counts, too.
+    /// How long a table's threads were there: each from its first use of a lock, its latest one until the end
+    /// of the recording. The recorder does not see threads end, so time after the latest wait or measured
+    /// hold counts, too.
     fn time_of(&self, table: &format::Thread, duration: u64) -> u64 {
         let since = self.clock.since_start(table.since);
         self.clock.ns(table.past.load(Relaxed)).saturating_add(duration.saturating_sub(since))

@@ -1,7 +1,8 @@
 //! Waits that had not ended: counted as if they had ended with the recording, and the cycles among them.
 //!
-//! A waiting thread notes what it waits for, the holder when the wait began, and what it holds itself. The notes of other
-//! waiting threads tell which of them still hold it: a thread cannot release a lock while it waits.
+//! A waiting thread notes what it waits for, the holder when the wait began, and what it holds itself. The
+//! notes of other waiting threads tell which of them still hold it: a thread cannot release a lock while it
+//! waits.
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
@@ -30,8 +31,9 @@ pub(super) struct Waiter {
     unseen_release: u64,
 }
 
-/// The waits that had not ended at `end`, the longest first. `same`: records of locks that count; `has_ended`: of a thread, which has
-/// left its wait then: by `pthread_exit` in a signal handler, or cancelled.
+/// The waits that had not ended at `end`, the longest first. `same`: records of locks that count;
+/// `has_ended`: of a thread, which has left its wait then: by `pthread_exit` in a signal handler, or
+/// cancelled.
 pub(super) fn waiters(
     view: View<'_>,
     same: &HashMap<u32, u32>,
@@ -61,8 +63,8 @@ pub(super) fn waiters(
 }
 
 impl Tables {
-    /// Counts waits that had not ended. `same`: records of locks that count; `ns`: of a number of ticks; `end`: ns after the
-    /// start.
+    /// Counts waits that had not ended. `same`: records of locks that count; `ns`: of a number of ticks;
+    /// `end`: ns after the start.
     pub(super) fn count_waiters(
         &mut self,
         waiters: &[Waiter],
@@ -71,7 +73,8 @@ impl Tables {
         end: u64,
     ) {
         for Waiter { begun, role, ticks, .. } in waiters {
-            // A thread that was never woken has had no work: that is listed as a wait that has not ended, and in no sum.
+            // A thread that was never woken has had no work: that is listed as a wait that has not ended, and
+            // in no sum.
             if *role == Role::Wake && ns(*ticks) as f64 >= NEVER * end as f64 {
                 continue;
             }
@@ -126,7 +129,8 @@ impl Holders {
         Self { holders, by_thread }
     }
 
-    /// The waiters that have what this one waits for, certainly, and the stacks that took it ([`NONE`]: not known).
+    /// The waiters that have what this one waits for, certainly, and the stacks that took it ([`NONE`]: not
+    /// known).
     pub(super) fn of(&self, waiters: &[Waiter], waiter: &Waiter) -> Vec<(usize, u32)> {
         if !waiter.role.is_mutual() {
             return Vec::new();
@@ -143,8 +147,9 @@ impl Holders {
         found
     }
 
-    /// Cycles of threads that wait for each other, as indices: each waits for what the next one holds, and the last one for
-    /// what the first holds. None of them ends by itself: a wait with a deadline is in none. A thread is in one cycle at most.
+    /// Cycles of threads that wait for each other, as indices: each waits for what the next one holds, and
+    /// the last one for what the first holds. None of them ends by itself: a wait with a deadline is in none.
+    /// A thread is in one cycle at most.
     pub(super) fn cycles(&self, waiters: &[Waiter]) -> Vec<Vec<usize>> {
         let next = |index: usize| -> Vec<usize> {
             let waiter = &waiters[index];

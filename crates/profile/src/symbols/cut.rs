@@ -1,10 +1,11 @@
 //! Which frames are the lock's own and not the program's.
 //!
-//! A reader wants the call site in the program, not the wrapper around the lock. Wrappers are known by name: those of
-//! libraries, and lock methods of classes that are named like locks. Debug information that has line tables only
-//! (`-gline-tables-only`, `debug = "line-tables-only"`) gives *inlined* functions names without modules, namespaces and classes:
-//! those are known by name and source file together. A file alone tells nothing: without the records of inlined functions
-//! (split DWARF that is not there), the program's own function stands at a line of the header.
+//! A reader wants the call site in the program, not the wrapper around the lock. Wrappers are known by name:
+//! those of libraries, and lock methods of classes that are named like locks. Debug information that has line
+//! tables only (`-gline-tables-only`, `debug = "line-tables-only"`) gives *inlined* functions names without
+//! modules, namespaces and classes: those are known by name and source file together. A file alone tells
+//! nothing: without the records of inlined functions (split DWARF that is not there), the program's own
+//! function stands at a line of the header.
 
 use crate::model::Frame;
 use crate::names::short;
@@ -71,7 +72,8 @@ const PREFIXES: [&str; 50] = [
 /// Templates: what the guards of C++ are called, in front of `<`.
 const GUARDS: [&str; 4] = ["std::lock_guard", "std::unique_lock", "std::shared_lock", "std::scoped_lock"];
 
-/// Rust's crates of locks, in which every function is a wrapper, and what drops their guards; line tables have its last part.
+/// Rust's crates of locks, in which every function is a wrapper, and what drops their guards; line tables
+/// have its last part.
 const CRATES: [&str; 11] = [
     "lock_api::",
     "parking_lot::",
@@ -86,7 +88,8 @@ const CRATES: [&str; 11] = [
     "drop<lock_api::",
 ];
 
-/// Directories with the sources of Rust's crates of locks: of a registry, where a version follows, and of a checkout.
+/// Directories with the sources of Rust's crates of locks: of a registry, where a version follows, and of a
+/// checkout.
 const CRATE_SOURCES: [&str; 7] = [
     "/lock_api-",
     "/parking_lot-",
@@ -115,7 +118,8 @@ const BARE: [&str; 14] = [
     "_M_lock",
 ];
 
-/// What the paths of the headers end with, in which libstdc++ and libc++ have their locks, below a directory `c++`.
+/// What the paths of the headers end with, in which libstdc++ and libc++ have their locks, below a directory
+/// `c++`.
 const HEADERS: [&str; 9] = [
     "/bits/gthr-default.h",
     "/bits/std_mutex.h",
@@ -168,7 +172,8 @@ pub(super) fn is_wrapper(frame: &Frame) -> bool {
     if frame.is_inlined && frame.source.as_ref().is_some_and(|(path, _)| is_source_of_locks(path, function)) {
         return true;
     }
-    // `<spinpark::Mutex<T>>::lock`, `void std::lock<…>(…)` and `bool std::timed_mutex::try_lock_for<…>(…)` are meant too.
+    // `<spinpark::Mutex<T>>::lock`, `void std::lock<…>(…)` and `bool std::timed_mutex::try_lock_for<…>(…)`
+    // are meant too.
     let function = function.trim_start_matches('<').trim_start_matches("void ").trim_start_matches("bool ");
     let is_guard = |guard: &str| function.strip_prefix(guard).is_some_and(|rest| rest.starts_with('<'));
     PREFIXES.iter().chain(&CRATES).any(|prefix| function.starts_with(prefix))
@@ -177,7 +182,8 @@ pub(super) fn is_wrapper(frame: &Frame) -> bool {
         || is_method_of_lock(short(function))
 }
 
-/// `…/parking_lot-0.12.5/src/condvar.rs`; `lock` in `/usr/include/c++/12/bits/std_mutex.h`; not `…/parking_lot-fork/src/main.rs`.
+/// `…/parking_lot-0.12.5/src/condvar.rs`; `lock` in `/usr/include/c++/12/bits/std_mutex.h`; not
+/// `…/parking_lot-fork/src/main.rs`.
 fn is_source_of_locks(path: &str, function: &str) -> bool {
     let is_of = |directory: &str| {
         let rest = path.split_once(directory).map(|(_, rest)| rest);

@@ -1,8 +1,8 @@
 //! Where separate debug files are, as gdb looks for them.
 //!
-//! In this order: by build id in the debug directories; by `.gnu_debuglink` beside the file, in `.debug/` beside it, and below
-//! the debug directories; from debuginfod, if `DEBUGINFOD_URLS` is set. What `.gnu_debugaltlink` names (dwz) is found in the
-//! same ways.
+//! In this order: by build id in the debug directories; by `.gnu_debuglink` beside the file, in `.debug/`
+//! beside it, and below the debug directories; from debuginfod, if `DEBUGINFOD_URLS` is set. What
+//! `.gnu_debugaltlink` names (dwz) is found in the same ways.
 
 use std::ffi::OsStr;
 use std::fmt::Write;

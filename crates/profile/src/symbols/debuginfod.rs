@@ -1,8 +1,8 @@
 //! Debug files from debuginfod servers, by elfutils' own client.
 //!
-//! `libdebuginfod.so.1` comes with what sets `DEBUGINFOD_URLS` on Debian, Fedora and others, and with gdb. It is loaded when it
-//! is needed first, so there is one cache, one set of variables (`DEBUGINFOD_CACHE_PATH`, `DEBUGINFOD_TIMEOUT`, …) and one
-//! list of trusted certificates for gdb, perf and this command.
+//! `libdebuginfod.so.1` comes with what sets `DEBUGINFOD_URLS` on Debian, Fedora and others, and with gdb. It
+//! is loaded when it is needed first, so there is one cache, one set of variables (`DEBUGINFOD_CACHE_PATH`,
+//! `DEBUGINFOD_TIMEOUT`, …) and one list of trusted certificates for gdb, perf and this command.
 
 use std::cell::RefCell;
 use std::env;

@@ -13,8 +13,8 @@ pub(super) fn shown(name: &str) -> String {
     demangled(name).unwrap_or_else(|| name.to_owned())
 }
 
-/// The name of a function or variable, demangled. Only names that begin as mangled ones do: C's `i`, `f` and `rd` are C++'s
-/// `int`, `float` and a reference to `double`.
+/// The name of a function or variable, demangled. Only names that begin as mangled ones do: C's `i`, `f` and
+/// `rd` are C++'s `int`, `float` and a reference to `double`.
 pub(super) fn demangled(name: &str) -> Option<String> {
     // Mach-O has one more `_`; so do tools that came from there.
     let name = name.strip_prefix('_').filter(|name| name.starts_with("_Z")).unwrap_or(name);
@@ -56,8 +56,9 @@ pub(super) fn is_scrambled(name: &str) -> bool {
     hash.len() >= 32 && hash.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Names the lambdas of C++ among `frames`, the innermost first. Debug information calls one that was inlined `operator()`, without
-/// the function that it is in; that stands in the type of what called it: `__invoke_impl<void, main()::<lambda()> >`.
+/// Names the lambdas of C++ among `frames`, the innermost first. Debug information calls one that was inlined
+/// `operator()`, without the function that it is in; that stands in the type of what called it:
+/// `__invoke_impl<void, main()::<lambda()> >`.
 pub(super) fn name_lambdas(frames: &mut [Frame]) {
     for at in 1..frames.len() {
         let (inner, outer) = frames.split_at_mut(at);
@@ -70,8 +71,8 @@ pub(super) fn name_lambdas(frames: &mut [Frame]) {
     }
 }
 
-/// `main()` of `__invoke_impl<void, main()::<lambda()> >`, and of `Handler<void (), main()::{lambda()#1}>::_M_invoke(…)`: only of
-/// what is an argument of the template itself.
+/// `main()` of `__invoke_impl<void, main()::<lambda()> >`, and of `Handler<void (),
+/// main()::{lambda()#1}>::_M_invoke(…)`: only of what is an argument of the template itself.
 fn function_of_lambda(caller: &str) -> Option<&str> {
     let at = ["::<lambda(", "::{lambda("].iter().filter_map(|mark| caller.find(mark)).min()?;
     let (mut start, mut depth, mut angles) = (None, 0_usize, 0_usize);

@@ -1,8 +1,9 @@
 //! Names of code that was made at run time, as its compiler wrote them down for `perf`.
 //!
-//! A perf map, `/tmp/perf-PID.map`, has a line `START SIZE NAME` for each function (Node, JVMs, .NET, CPython, LuaJIT). A
-//! jitdump, `jit-PID.dump`, is a file of records, which the program maps, so that its place is known. Code moves and
-//! is written over: of several functions at an address, the last one is the one.
+//! A perf map, `/tmp/perf-PID.map`, has a line `START SIZE NAME` for each function (Node, JVMs, .NET,
+//! CPython, LuaJIT). A jitdump, `jit-PID.dump`, is a file of records, which the program maps, so that its
+//! place is known. Code moves and is written over: of several functions at an address, the last one is the
+//! one.
 
 use std::fs;
 use std::io::Read;
@@ -65,7 +66,8 @@ impl Jit {
 
 /// A function as people know it, with its source file and line if the name has them.
 ///
-/// JavaScript's engine writes `JS:^add /srv/a.js:12:5`, a JVM the type of the result before the method's name.
+/// JavaScript's engine writes `JS:^add /srv/a.js:12:5`, a JVM the type of the result before the method's
+/// name.
 pub(super) fn shown(name: &str) -> (String, Option<(String, u32)>) {
     if let Some(rest) = JAVASCRIPT.iter().find_map(|tag| name.strip_prefix(tag)) {
         let rest = rest.trim_start_matches(['*', '~', '^', '+', '\'']);

@@ -10,8 +10,8 @@
 //! | `cut`         | which frames are the lock's own and not the program's              |
 //! | `demangle`    | names as the source has them                                       |
 //!
-//! A file has names only if it is the build that was recorded: the recorder notes build ids from the program's memory. Code
-//! without a name is module + offset, and [`Symbols::modules`] says why.
+//! A file has names only if it is the build that was recorded: the recorder notes build ids from the
+//! program's memory. Code without a name is module + offset, and [`Symbols::modules`] says why.
 
 mod cut;
 mod debug_files;
@@ -195,8 +195,8 @@ impl Symbols {
 
     /// The call site of a stack: return addresses, the innermost first, to be looked up in snapshot `number`.
     ///
-    /// The frames of the lock functions themselves are cut off. A function that ends with the call of one has jumped there, and
-    /// is not on the stack: it is what its caller calls.
+    /// The frames of the lock functions themselves are cut off. A function that ends with the call of one has
+    /// jumped there, and is not on the stack: it is what its caller calls.
     #[must_use]
     pub fn call_site(&mut self, maps: &Maps, number: u32, stack: &[u64], is_cut: bool) -> CallSite {
         self.call_site_and_wait(maps, number, stack, is_cut).0
@@ -314,7 +314,8 @@ impl Symbols {
         Err(why)
     }
 
-    /// Whether the file that has the name now is the one that was mapped, as far as its build id does not tell.
+    /// Whether the file that has the name now is the one that was mapped, as far as its build id does not
+    /// tell.
     fn is_it(&self, mapping: &Mapping, file: &fs::Metadata) -> bool {
         if mapping.build_id.is_some() {
             return true;
@@ -323,8 +324,8 @@ impl Symbols {
             seconds.unsigned_abs().saturating_mul(1_000_000_000) + rest.unsigned_abs()
         };
         let is_later = ns(file.mtime(), file.mtime_nsec()) > self.process.started;
-        // Packages keep the build time as modification time; but replacing a file creates a new inode, with a new
-        // change time.
+        // Packages keep the build time as modification time; but replacing a file creates a new inode, with a
+        // new change time.
         let is_another =
             mapping.inode != file.ino() && ns(file.ctime(), file.ctime_nsec()) > self.process.started;
         !is_later && !is_another && !mapping.is_deleted
@@ -339,8 +340,8 @@ impl Symbols {
         symbolize(Some(file), &mapping.path, start).pop()
     }
 
-    /// Where code without a name was called from another file, it has the name of the function that was called there: that has
-    /// jumped to it, or it is a part of that.
+    /// Where code without a name was called from another file, it has the name of the function that was
+    /// called there: that has jumped to it, or it is a part of that.
     fn name_entries(&mut self, maps: &Maps, number: u32, stack: &[u64], groups: &mut [Vec<Frame>]) {
         for at in 1..groups.len() {
             let (Some(code), Some(caller)) = (groups[at - 1].last(), groups[at].first()) else { continue };
@@ -378,7 +379,8 @@ impl Symbols {
             return vec![self.outside_of_files(maps, mapping, address)];
         }
         let in_file = address - mapping.start + mapping.offset;
-        // In the file's own addresses, if it can be read. A debug file has no place for its code, but the same addresses.
+        // In the file's own addresses, if it can be read. A debug file has no place for its code, but the
+        // same addresses.
         let offset = self.file(mapping).and_then(|file| {
             let by_segment = file.address(in_file - 1);
             by_segment.or_else(|| maps.start(number, mapping)?.address_in(file, before))
@@ -447,7 +449,8 @@ fn symbolize(file: Option<&File>, path: &Path, at: u64) -> Vec<Frame> {
     let shown = |name: &str| demangle::shown(name);
     let inner = inlined.into_iter().map(|inner| frame(inner.name.as_deref().map(shown), inner.source, true));
     let mut frames: Vec<Frame> = inner.filter(|frame| frame.function.is_some()).collect();
-    // Line tables alone have names without namespaces and classes; symbols have what compilers add to names of C.
+    // Line tables alone have names without namespaces and classes; symbols have what compilers add to names
+    // of C.
     let name = match (outer.name.as_deref(), symbol) {
         (Some(name), Some(symbol)) if !demangle::is_mangled(name) && demangle::is_mangled(symbol) => {
             Some(symbol)
@@ -460,8 +463,8 @@ fn symbolize(file: Option<&File>, path: &Path, at: u64) -> Vec<Frame> {
     frames
 }
 
-/// Line tables alone call an inlined closure of Rust `{closure#0}`: what it is a closure of stands in the types of its callers,
-/// `spawn<shop::worker::{closure_env#0}, ()>`, or is the caller itself.
+/// Line tables alone call an inlined closure of Rust `{closure#0}`: what it is a closure of stands in the
+/// types of its callers, `spawn<shop::worker::{closure_env#0}, ()>`, or is the caller itself.
 fn name_closures(frames: &mut [Inlined]) {
     for at in 0..frames.len() {
         let (inner, outer) = frames[at..].split_at_mut(1);
@@ -521,7 +524,8 @@ impl Maps {
     }
 }
 
-/// The mapping of a file that has `address`, or the one before it: the zeros that follow the file's data are not the file's.
+/// The mapping of a file that has `address`, or the one before it: the zeros that follow the file's data are
+/// not the file's.
 fn module_before(snapshot: &[Mapping], address: u64) -> Option<&Mapping> {
     let at = snapshot.iter().position(|mapping| (mapping.start..mapping.end).contains(&address))?;
     let (mapping, before) = (&snapshot[at], at.checked_sub(1).map(|before| &snapshot[before]));

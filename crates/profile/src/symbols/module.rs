@@ -1,8 +1,9 @@
 //! A program or library: its segments, its build id, and the names of its functions and variables.
 //!
-//! Names come from all symbol tables that gdb would find: the file's own, that of its separate debug file, the compressed one
-//! of MiniDebugInfo (`.gnu_debugdata`), and the dynamic one. Functions that were inlined, and lines, come from DWARF by
-//! [addr2line](https://docs.rs/addr2line), which also reads split DWARF (`.dwo`, `.dwp`) and compressed sections.
+//! Names come from all symbol tables that gdb would find: the file's own, that of its separate debug file,
+//! the compressed one of MiniDebugInfo (`.gnu_debugdata`), and the dynamic one. Functions that were inlined,
+//! and lines, come from DWARF by [addr2line](https://docs.rs/addr2line), which also reads split DWARF
+//! (`.dwo`, `.dwp`) and compressed sections.
 
 use std::io::{Cursor, Read};
 use std::path::Path;
@@ -155,7 +156,8 @@ impl Module {
         segment.address.checked_add(offset)?.checked_sub(segment.offset)
     }
 
-    /// Where the first page is, in the file and in the addresses of its symbols. What is mapped of it first starts there.
+    /// Where the first page is, in the file and in the addresses of its symbols. What is mapped of it first
+    /// starts there.
     pub(super) fn first(&self) -> Option<(u64, u64)> {
         const PAGE: u64 = 4096;
         let first = self.segments.iter().min_by_key(|segment| segment.address)?;
@@ -181,7 +183,8 @@ impl Module {
         containing(&self.functions, address).or_else(unsized_one).map(|function| function.name.as_str())
     }
 
-    /// The start of the function of this module that a direct call before `address` calls, if that has a symbol.
+    /// The start of the function of this module that a direct call before `address` calls, if that has a
+    /// symbol.
     pub(super) fn called(&self, address: u64) -> Option<u64> {
         let target = self.target(address)?;
         let first = self.functions.partition_point(|function| function.address < target);
@@ -189,7 +192,8 @@ impl Module {
         there.any(|function| function.bytes > 0).then_some(target)
     }
 
-    /// The function of another file that a call before `address` calls: by way of a stub, or of its address alone.
+    /// The function of another file that a call before `address` calls: by way of a stub, or of its address
+    /// alone.
     pub(super) fn imported(&self, address: u64) -> Option<&str> {
         /// Where an indirect branch to another function is allowed.
         const MARK: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];

@@ -9,8 +9,8 @@ use crate::model::{Pair, Profile};
 use crate::names::{FREE, Names};
 use crate::units::{percent, short_count, time};
 
-/// The pairs of waiter and holder, those with the longest waiting first, returns from condition variables last. Waiting for
-/// signals has no holder and is left out.
+/// The pairs of waiter and holder, those with the longest waiting first, returns from condition variables
+/// last. Waiting for signals has no holder and is left out.
 #[must_use]
 pub fn blocking(profile: &Profile, style: Style) -> String {
     let names = Names::of(&profile.call_sites);

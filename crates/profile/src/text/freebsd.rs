@@ -1,8 +1,8 @@
 //! The columns of FreeBSD's `debug.lock.prof.stats` (LOCK_PROFILING(9)).
 //!
-//! Times are µs. As there, `wait_avg` is the time waited ÷ *all* acquisitions, and a row is a lock at a call site. `cnt_lock`
-//! counts the waits at the site; `cnt_hold` counts the waits of other threads while the lock was held from the site, which
-//! FreeBSD documents and prints as 0.
+//! Times are µs. As there, `wait_avg` is the time waited ÷ *all* acquisitions, and a row is a lock at a call
+//! site. `cnt_lock` counts the waits at the site; `cnt_hold` counts the waits of other threads while the lock
+//! was held from the site, which FreeBSD documents and prints as 0.
 
 use super::{Style, sites};
 use crate::fit::{fit, fit_all};

@@ -7,7 +7,8 @@ use crate::units::{percent, short_count, time, time_or_dash};
 
 /// The table of locks; condition variables have their own.
 ///
-/// From 100 columns on it has means and histograms of waits, from 120 on the longest queue and the total time held.
+/// From 100 columns on it has means and histograms of waits, from 120 on the longest queue and the total time
+/// held.
 #[must_use]
 pub fn locks(profile: &Profile, style: Style) -> String {
     let used: Vec<(&Lock, &RoleStats)> = profile

@@ -98,8 +98,9 @@ impl Style {
 
 /// A table under its title; nothing if it has no rows.
 ///
-/// The first `names` columns hold names, aligned left. The longest of them are shortened to the width that the numbers leave;
-/// names that differ still look different. Rows beyond `style.rows` are counted, and not created.
+/// The first `names` columns hold names, aligned left. The longest of them are shortened to the width that
+/// the numbers leave; names that differ still look different. Rows beyond `style.rows` are counted, and not
+/// created.
 pub(crate) fn render<T>(
     style: Style,
     title: &str,

@@ -6,8 +6,8 @@ use super::{Style, render};
 use crate::model::{Lock, Profile, RoleStats};
 use crate::units::short_count;
 
-/// The table of outcomes; from 100 columns on also why spinning ended. Empty if none is known: glibc's locks do not report
-/// them.
+/// The table of outcomes; from 100 columns on also why spinning ended. Empty if none is known: glibc's locks
+/// do not report them.
 #[must_use]
 pub fn outcomes(profile: &Profile, style: Style) -> String {
     let locks = profile.locks.iter().filter(|lock| lock.kind.is_lock() && !lock.is_slept_for());

@@ -20,8 +20,8 @@ struct Sum {
     holders: BTreeMap<String, u64>,
 }
 
-/// The table of the locks of all these processes, locks with one name of one program together, those that were waited for most
-/// first. Empty if fewer than two processes waited.
+/// The table of the locks of all these processes, locks with one name of one program together, those that
+/// were waited for most first. Empty if fewer than two processes waited.
 #[must_use]
 pub fn processes(profiles: &[Profile], style: Style) -> String {
     // A process that called exec has several recordings.

@@ -15,8 +15,8 @@ struct Change<'a> {
     waited: u64,
 }
 
-/// The table of the locks that were used between two looks at one process, those that were waited for most first. Empty if
-/// there are none.
+/// The table of the locks that were used between two looks at one process, those that were waited for most
+/// first. Empty if there are none.
 #[must_use]
 pub fn rates(before: &Profile, now: &Profile, style: Style) -> String {
     let seconds = now.duration.saturating_sub(before.duration) as f64 / 1e9;

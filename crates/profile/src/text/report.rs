@@ -10,7 +10,8 @@ use crate::swap;
 use crate::thread_time;
 use crate::units::{count, time};
 
-/// The report of one process: what ran, the summary, tables, what the numbers leave out, and what recording cost.
+/// The report of one process: what ran, the summary, tables, what the numbers leave out, and what recording
+/// cost.
 #[must_use]
 pub fn report(profile: &Profile, style: Style) -> String {
     let mut parts =

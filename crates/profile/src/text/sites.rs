@@ -10,8 +10,8 @@ use crate::model::{Lock, Profile, Role, SiteStats};
 use crate::names::Names;
 use crate::units::{short_count, time_or_dash};
 
-/// All sites, with their locks; those first that waited longest or blocked others longest. Without those where threads
-/// wait for signals.
+/// All sites, with their locks; those first that waited longest or blocked others longest. Without those
+/// where threads wait for signals.
 pub(super) fn all(profile: &Profile) -> Vec<(&Lock, Role, &SiteStats)> {
     let mut sites: Vec<(&Lock, Role, &SiteStats)> = profile
         .locks

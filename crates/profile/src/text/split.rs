@@ -4,8 +4,9 @@ use super::{Style, render};
 use crate::model::{Lock, LocksOf, Profile, RoleStats};
 use crate::units::{percent, time};
 
-/// How the time waited for each lock is split: held, free, not known, which add up to it; for how much of the watched time the
-/// holder had no CPU; and the time held in all. Empty for the library's locks, whose recorder does not see that a lock is free.
+/// How the time waited for each lock is split: held, free, not known, which add up to it; for how much of the
+/// watched time the holder had no CPU; and the time held in all. Empty for the library's locks, whose
+/// recorder does not see that a lock is free.
 #[must_use]
 pub fn split(profile: &Profile, style: Style) -> String {
     let header =

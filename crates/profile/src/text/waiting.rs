@@ -5,8 +5,8 @@ use crate::model::{Ended, Profile, Role, Waiting};
 use crate::names::Names;
 use crate::units::time_or_dash;
 
-/// The table of waits that had not ended, the longest first. After a regular exit it leaves out waits for signals: threads
-/// without work always wait for one.
+/// The table of waits that had not ended, the longest first. After a regular exit it leaves out waits for
+/// signals: threads without work always wait for one.
 #[must_use]
 pub fn waiting(profile: &Profile, style: Style) -> String {
     let header = ["waiter", "lock", "holder", "holding\nthread", "waiting\nthread", "time"];

@@ -12,7 +12,8 @@ use object::{ReadCache, ReadRef, elf};
 use super::task::Task;
 use crate::model::{Recorder, Threads};
 
-/// The type of the word of the auxiliary vector that says that the kernel does not trust the environment (`AT_SECURE`).
+/// The type of the word of the auxiliary vector that says that the kernel does not trust the environment
+/// (`AT_SECURE`).
 const AT_SECURE: u64 = libc::AT_SECURE;
 
 /// A program that a process ran.
@@ -41,7 +42,8 @@ impl Image {
     }
 }
 
-/// Whether process `pid` has the recorder, whose file is called `library`; [`Recorder::Unknown`] while its loader is at work.
+/// Whether process `pid` has the recorder, whose file is called `library`; [`Recorder::Unknown`] while its
+/// loader is at work.
 pub(super) fn recorder(pid: u32, library: &str) -> Recorder {
     let file = |name: &str| Path::new("/proc").join(pid.to_string()).join(name);
     let maps = match fs::read(file("maps")) {

@@ -1,8 +1,9 @@
 //! What the command sees of a program in `/proc` while it runs.
 //!
-//! A recording says what threads waited for as far as it was recorded. Whether they ran meanwhile, or waited for something else,
-//! and whether a process was recorded at all, only an observer can tell. It is a thread of the command that looks at all
-//! processes of the run from time to time, and takes at most 1 % of a CPU and 3 ms by its own measurement.
+//! A recording says what threads waited for as far as it was recorded. Whether they ran meanwhile, or waited
+//! for something else, and whether a process was recorded at all, only an observer can tell. It is a thread
+//! of the command that looks at all processes of the run from time to time, and takes at most 1 % of a CPU
+//! and 3 ms by its own measurement.
 //!
 //! | module        | what it has                                                          |
 //! |---------------|----------------------------------------------------------------------|
@@ -35,8 +36,8 @@ pub struct Prepared {
     strangers: BTreeSet<u32>,
 }
 
-/// Makes this process the parent of the daemons that the program leaves, so that they are seen, and notes which children it has
-/// already. To be called before the program is started. `library`: the recorder's file.
+/// Makes this process the parent of the daemons that the program leaves, so that they are seen, and notes
+/// which children it has already. To be called before the program is started. `library`: the recorder's file.
 #[must_use]
 pub fn prepare(library: &Path) -> Prepared {
     // Without it (in a sandbox), daemons are not seen; the rest is.
@@ -77,7 +78,8 @@ impl Watch {
     #[must_use]
     pub fn finish(self) -> Option<Observation> {
         drop(self.stop);
-        // A program that ended before the first look was observed, too: for too short a time to tell anything.
+        // A program that ended before the first look was observed, too: for too short a time to tell
+        // anything.
         let has_proc = Path::new("/proc/self/stat").exists();
         self.thread?.join().ok().filter(|seen| has_proc || !seen.programs.kept.is_empty())
     }

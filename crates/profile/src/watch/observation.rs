@@ -174,7 +174,8 @@ impl Observation {
         /// The recorder's start and the first look.
         const NEAR: u64 = 100_000_000;
         let started = profile.started.saturating_sub(self.started);
-        // The program may have become one without the recorder before the first look at it. The library records without.
+        // The program may have become one without the recorder before the first look at it. The library
+        // records without.
         let may_be = |it: &Program| profile.locks_of == LocksOf::Library || !it.recorder.is_missing();
         let candidates = || {
             let programs = self.programs.kept.iter().enumerate();
@@ -191,8 +192,8 @@ impl Observation {
     }
 }
 
-/// Gives every profile of `directory` what was seen of it and of the other programs of its run. Without an observation there,
-/// profiles keep the one that they have.
+/// Gives every profile of `directory` what was seen of it and of the other programs of its run. Without an
+/// observation there, profiles keep the one that they have.
 pub fn attach(directory: &Path, profiles: &mut [Profile]) {
     if let Some(observation) = Observation::of(directory) {
         observation.attach_to(profiles);
@@ -295,8 +296,9 @@ impl Waited {
     }
 }
 
-/// The program's threads, with what was recorded: from the time in futexes that of locks and signals is taken, and where that is
-/// not enough, from the time without a CPU (a waiter that was woken) and on one (spinning), so that the parts stay the whole.
+/// The program's threads, with what was recorded: from the time in futexes that of locks and signals is
+/// taken, and where that is not enough, from the time without a CPU (a waiter that was woken) and on one
+/// (spinning), so that the parts stay the whole.
 fn combined(program: &Program, waited: &Waited) -> Threads {
     /// A thread that waited for a lock for more than this share of its time is not idle.
     const FEW: f64 = 0.05;
@@ -370,7 +372,8 @@ mod tests {
         let mut program = program(7, "/bin/app", 0, 1_000, time);
         program.threads.idle_time.futexes = 500 * MS;
         program.idle = vec![(70, ThreadTime { futexes: 500 * MS, ..ThreadTime::default() })];
-        // An idle worker waited for signals, and so did others; locks took more than the futexes that are left have.
+        // An idle worker waited for signals, and so did others; locks took more than the futexes that are
+        // left have.
         let waited = Waited {
             locks: 520 * MS,
             signals: 620 * MS,

@@ -101,7 +101,8 @@ impl Observer {
         }
     }
 
-    /// How long until the next look: such that looks take [`SHARE`] of the time, and not in step with what the program does.
+    /// How long until the next look: such that looks take [`SHARE`] of the time, and not in step with what
+    /// the program does.
     pub(super) fn pause(&mut self) -> Duration {
         let elapsed = self.begun.elapsed();
         // xorshift: 0.75 to 1.25 times as long.
@@ -114,8 +115,8 @@ impl Observer {
         wanted.max(paid_at.saturating_sub(elapsed))
     }
 
-    /// Looks at all processes of the run. Whether one may be alive: the child of an adopted one that has ended comes to light at the
-    /// next look.
+    /// Looks at all processes of the run. Whether one may be alive: the child of an adopted one that has
+    /// ended comes to light at the next look.
     pub(super) fn look(&mut self) -> bool {
         let before = cpu_of_this_thread();
         let at = ns(self.begun.elapsed());
@@ -163,7 +164,8 @@ impl Observer {
         let tasks = numbers_in(&format!("/proc/{pid}/task"));
         let is_over = matches!(main.state, b'Z' | b'X') && tasks.len() <= 1;
         let since = self.last;
-        // A thread that was not there at the last look came after it; before the first look, when the run began.
+        // A thread that was not there at the last look came after it; before the first look, when the run
+        // began.
         let start_of = |started: u64, sched: Sched, observer: &Self| {
             let age = boot_time().saturating_sub(started.saturating_mul(observer.tick));
             at.saturating_sub(age.max(sched.ran + sched.waited)).max(since).min(at)
@@ -209,8 +211,8 @@ impl Observer {
 
     /// Notices another program, and whether the recorder is in it.
     ///
-    /// What belongs together is read from several files: all of it is of the program of `main` only if that is still there
-    /// afterwards. A process that is another one each time is left for the next look.
+    /// What belongs together is read from several files: all of it is of the program of `main` only if that
+    /// is still there afterwards. A process that is another one each time is left for the next look.
     fn image(&mut self, pid: u32, at: u64, main: &mut Stat, process: &mut Process) {
         const ATTEMPTS: u32 = 4;
         for _ in 0..ATTEMPTS {
@@ -436,7 +438,8 @@ mod tests {
 
     use super::*;
 
-    /// Children that become another program are looked at all the time, also while the kernel replaces the program.
+    /// Children that become another program are looked at all the time, also while the kernel replaces the
+    /// program.
     #[test]
     fn a_program_is_seen_once() {
         let script = "i=0; while [ $i -lt 15 ]; do env nice true; i=$((i + 1)); done";

@@ -1,7 +1,8 @@
 //! A thread as `/proc` shows it: how long it ran and waited for a CPU, and what it is blocked in.
 //!
-//! `schedstat` has exact times; what a thread is blocked in is sampled. A thread whose `schedstat` has not changed since the last
-//! look has been in the same wait all the time, so that an idle thread costs one read of a file.
+//! `schedstat` has exact times; what a thread is blocked in is sampled. A thread whose `schedstat` has not
+//! changed since the last look has been in the same wait all the time, so that an idle thread costs one read
+//! of a file.
 
 use crate::model::ThreadTime;
 
@@ -31,8 +32,9 @@ pub(super) struct Stat {
     pub(super) ticks: u64,
     /// When it started, clock ticks since boot.
     pub(super) started: u64,
-    /// Start of the code and of the stack: another program has others. None where they may not be read (the kernel then shows 1
-    /// and 0), and while the kernel still sets the program up (0 for what it does not know yet).
+    /// Start of the code and of the stack: another program has others. None where they may not be read (the
+    /// kernel then shows 1 and 0), and while the kernel still sets the program up (0 for what it does not
+    /// know yet).
     pub(super) image: Option<(u64, u64)>,
 }
 
@@ -73,9 +75,11 @@ impl Sched {
     }
 }
 
-/// What a blocked thread is in, by `/proc/PID/task/TID/syscall`. `is_thread`: whether the process has a thread of that number.
+/// What a blocked thread is in, by `/proc/PID/task/TID/syscall`. `is_thread`: whether the process has a
+/// thread of that number.
 pub(super) fn blocked_in(syscall: &[u8], is_thread: impl Fn(u32) -> bool) -> Option<Doing> {
-    /// Without it, a futex is shared between processes; `pthread_join` waits in such a one for the number of the thread.
+    /// Without it, a futex is shared between processes; `pthread_join` waits in such a one for the number of
+    /// the thread.
     const PRIVATE: u64 = libc::FUTEX_PRIVATE_FLAG as u64;
     let text = std::str::from_utf8(syscall).ok()?;
     let mut fields = text.split_ascii_whitespace();
@@ -162,7 +166,8 @@ impl Task {
         let on_cpu =
             sched.ran.saturating_sub(self.sched.ran) + sched.waited.saturating_sub(self.sched.waited);
         let blocked = passed.saturating_sub(on_cpu);
-        // In what it was before and after. What it was in between two looks that found it running is as the other times.
+        // In what it was before and after. What it was in between two looks that found it running is as the
+        // other times.
         let parts = match (self.doing, doing) {
             (Doing::Running, Doing::Running) => None,
             (Doing::Running, other) | (other, Doing::Running) => Some((other, other)),
@@ -203,8 +208,8 @@ impl Task {
         time
     }
 
-    /// Whether it is a worker without work, or waits for the workers to end: no CPU time to speak of, and in one wait nearly all
-    /// the time, or rarely woken.
+    /// Whether it is a worker without work, or waits for the workers to end: no CPU time to speak of, and in
+    /// one wait nearly all the time, or rarely woken.
     pub(super) fn is_idle(&self) -> bool {
         /// ns; what a thread needs to start, and a process to load its libraries.
         const START: u64 = 10_000_000;
@@ -234,7 +239,8 @@ fn part(time: &mut ThreadTime, doing: Doing) -> &mut u64 {
     }
 }
 
-/// The parts in proportion, so that they add up to `sum`. What is not known takes its share of what is, if enough is known.
+/// The parts in proportion, so that they add up to `sum`. What is not known takes its share of what is, if
+/// enough is known.
 fn scaled(parts: &ThreadTime, sum: u64) -> ThreadTime {
     let mut parts = *parts;
     if parts.unknown <= parts.total() / 2 {

@@ -12,7 +12,8 @@ fn profile() -> Profile {
 
 const MS: u64 = 1_000_000;
 
-/// A mutex that was held for `held` ms of 10 s, of which all was measured, and waited for 3 s: for `free` ms of these it was free.
+/// A mutex that was held for `held` ms of 10 s, of which all was measured, and waited for 3 s: for `free` ms
+/// of these it was free.
 fn waited(held: u64, free: u64) -> Profile {
     let mut profile = profile();
     profile.detail = Detail::Full;

@@ -73,7 +73,8 @@ fn the_holder_waits_for_a_signal() {
     assert!(details.contains(said), "{details}");
 }
 
-/// A holder's wait that blocked others only briefly is in the table, and not in the summary, however long it was.
+/// A holder's wait that blocked others only briefly is in the table, and not in the summary, however long it
+/// was.
 #[test]
 fn a_holders_wait_that_blocks_few() {
     let (mut file, thread, locks) =
@@ -155,7 +156,8 @@ fn a_class_whose_holders_wait() {
     assert!(details.contains(said), "{details}");
 }
 
-/// Waits for two locks, each with the other one held: the thread, the role of each, with a deadline or without.
+/// Waits for two locks, each with the other one held: the thread, the role of each, with a deadline or
+/// without.
 fn both_orders(threads: [u32; 2], kinds: [Kind; 2], roles: [[Role; 2]; 2], timed: u32) -> String {
     let (mut file, first, locks) =
         locks(&[("table", kinds[0], 5_000 * MS, 1_000 * MS), ("log", kinds[1], 900 * MS, 900 * MS)]);

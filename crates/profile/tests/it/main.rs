@@ -1,4 +1,5 @@
-//! Recordings made by hand, read and shown; names of real programs. What a real recorder wrote is in `tests/real`.
+//! Recordings made by hand, read and shown; names of real programs. What a real recorder wrote is in
+//! `tests/real`.
 
 mod advice;
 mod chain;

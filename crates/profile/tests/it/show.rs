@@ -168,7 +168,8 @@ fn idle_workers_are_not_contention() {
     assert!(summary.details[0].contains("4.000 s for signals"), "{:?}", summary.details);
 }
 
-/// A runtime's lock that is handed over by signals leads where threads waited longer for it than for all locks.
+/// A runtime's lock that is handed over by signals leads where threads waited longer for it than for all
+/// locks.
 #[test]
 fn a_runtime_lock_leads_if_it_was_waited_for_most() {
     let mut profile = profile();
@@ -289,8 +290,8 @@ fn what_ended_it() {
     assert!(report.contains("3 threads, ended after 2.00 s, as asked;"), "{report}");
 }
 
-/// A wrapper of the program's own is the innermost function of all call sites; those that differ far out only are one
-/// row.
+/// A wrapper of the program's own is the innermost function of all call sites; those that differ far out only
+/// are one row.
 #[test]
 fn wrappers_have_their_callers() {
     let mut profile = profile();

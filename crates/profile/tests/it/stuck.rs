@@ -65,7 +65,8 @@ fn waiting(waits: &[Wait]) -> Profile {
     read(file)
 }
 
-/// A thread that has left a wait, by `pthread_exit` in a handler or cancelled, waits for nothing, and is in no deadlock.
+/// A thread that has left a wait, by `pthread_exit` in a handler or cancelled, waits for nothing, and is in
+/// no deadlock.
 #[test]
 fn a_thread_that_has_ended_waits_no_more() {
     let mut file = Builder::new();

@@ -1,5 +1,5 @@
-//! Profiles of programs whose use of locks is known: what the recorder wrote is read as what happened, with the names that
-//! the program's source has.
+//! Profiles of programs whose use of locks is known: what the recorder wrote is read as what happened, with
+//! the names that the program's source has.
 
 mod names;
 
@@ -143,8 +143,9 @@ fn samples() {
     let lock = profile.locks.iter().find(|lock| lock.address == truths[0].address).expect("it was used");
     let stats = lock.role(Role::Write).expect("it was locked");
     assert_eq!(stats.acquisitions, truths[0].acquisitions);
-    // Whether the truth is inside the interval is chance, one time in twenty or more where a few holds were preempted; that
-    // intervals cover is tested with times that are made. Here: that it is an estimate, of all, and says so.
+    // Whether the truth is inside the interval is chance, one time in twenty or more where a few holds were
+    // preempted; that intervals cover is tested with times that are made. Here: that it is an estimate, of
+    // all, and says so.
     assert!(stats.hold.is_estimate() && stats.hold.total_error > 0);
     assert!(stats.hold.measured.count < stats.acquisitions / 32);
     let mean = stats.hold.measured.total / stats.hold.measured.count;

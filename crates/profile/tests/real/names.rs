@@ -1,4 +1,5 @@
-//! Names that a reader knows, of programs that were recorded: stripped libraries, plugins that come and go, files that vanish.
+//! Names that a reader knows, of programs that were recorded: stripped libraries, plugins that come and go,
+//! files that vanish.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,7 +1,7 @@
 //! Functions that may block a thread while it has a lock.
 
-/// Their names; [`Kind::Call`](super::Kind::Call) has the index, plus one, in the place of an address. What begins with one of them
-/// counts as it, if with no longer one: `pread64` is a `pread`.
+/// Their names; [`Kind::Call`](super::Kind::Call) has the index, plus one, in the place of an address. What
+/// begins with one of them counts as it, if with no longer one: `pread64` is a `pread`.
 pub const CALLS: [&str; 41] = [
     "read",
     "pread",

@@ -6,7 +6,8 @@ use core::sync::atomic::AtomicU64;
 /// No lock, stack or name: the number of a record that does not exist.
 pub const NONE: u32 = u32::MAX;
 
-/// Bins of a histogram: bin *n* counts times from 2^n up to 2^(n+1) ns; the first one has 0 too, the last one all above.
+/// Bins of a histogram: bin *n* counts times from 2^n up to 2^(n+1) ns; the first one has 0 too, the last one
+/// all above.
 pub const BINS: usize = 40;
 /// Parts of a strip.
 pub const STRIP: usize = 64;
@@ -21,8 +22,8 @@ pub enum Role {
     Read = 1,
     /// A signal of a condition variable.
     Signal = 2,
-    /// The mutex back, after a signal. Counted with the condition variable; from the signal on, so that the time to wake up
-    /// is in it.
+    /// The mutex back, after a signal. Counted with the condition variable; from the signal on, so that the
+    /// time to wake up is in it.
     Back = 3,
     /// The mutex back, after a timeout: from the deadline on. As a rule all of it is the time to wake up.
     Late = 4,
@@ -31,7 +32,8 @@ pub enum Role {
 }
 
 impl Role {
-    /// Whether a thread that wants it waits for another one, which is noted: the holder, or the thread that wakes it.
+    /// Whether a thread that wants it waits for another one, which is noted: the holder, or the thread that
+    /// wakes it.
     #[must_use]
     pub fn is_mutual(self) -> bool {
         matches!(self, Self::Write | Self::Read | Self::Wake)
@@ -134,11 +136,11 @@ pub struct LockStats {
     pub outcomes: [AtomicU64; 8],
     /// Acquisitions that had waited: all of them are measured.
     pub held_after_wait: Held,
-    /// Acquisitions that had not waited: all of them with the detail `Full`; with `Sampled` samples, each as likely as the
-    /// others; with `Contended` those that were had while other threads waited.
+    /// Acquisitions that had not waited: all of them with the detail `Full`; with `Sampled` samples, each as
+    /// likely as the others; with `Contended` those that were had while other threads waited.
     pub held: Held,
-    /// With the detail `Contended`: how long the lock was held while others waited, of holds that are in neither of these,
-    /// ticks.
+    /// With the detail `Contended`: how long the lock was held while others waited, of holds that are in
+    /// neither of these, ticks.
     pub held_waited: AtomicU64,
     /// Of `waited`: the lock was free, ticks. It had been released, and its next owner had not woken up.
     pub free: AtomicU64,
@@ -154,8 +156,8 @@ pub struct LockStats {
     pub holds: [AtomicU32; BINS],
     /// Waits over time.
     pub strip: Strip,
-    /// With the detail `Full`: the non-critical sections before acquisitions of this lock by a thread that had no other, since it
-    /// last released a lock or ended a wait, ticks.
+    /// With the detail `Full`: the non-critical sections before acquisitions of this lock by a thread that
+    /// had no other, since it last released a lock or ended a wait, ticks.
     pub non_critical: AtomicU64,
     /// The same by length.
     pub non_critical_lengths: [AtomicU32; BINS],
@@ -163,9 +165,9 @@ pub struct LockStats {
     pub spread: Spread,
 }
 
-/// Sums over recorded events, each of which stands for *w* of its kind: *w* (*w* − 1) × what is counted, squared. That is an
-/// unbiased estimate of the variance of the sums of *w* × what is counted (Horvitz and Thompson), and 0 without sampling. Bits
-/// of an `f64`.
+/// Sums over recorded events, each of which stands for *w* of its kind: *w* (*w* − 1) × what is counted,
+/// squared. That is an unbiased estimate of the variance of the sums of *w* × what is counted (Horvitz and
+/// Thompson), and 0 without sampling. Bits of an `f64`.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct Spread {
@@ -187,7 +189,8 @@ pub struct SiteStats {
     pub stack: u32,
     /// Spare.
     pub reserved: u32,
-    /// So often taken here. With the details `Contended` and `Sampled`: only if it was waited for, or in a sample.
+    /// So often taken here. With the details `Contended` and `Sampled`: only if it was waited for, or in a
+    /// sample.
     pub acquisitions: AtomicU64,
     /// So often it could not be taken at once.
     pub contended: AtomicU64,
@@ -203,7 +206,8 @@ pub struct SiteStats {
     pub released: AtomicU64,
 }
 
-/// Waits of a thread at one call site for one holder, or the parts of waits for which it was the holder. Kind 3.
+/// Waits of a thread at one call site for one holder, or the parts of waits for which it was the holder. Kind
+/// 3.
 #[derive(Debug)]
 #[repr(C)]
 pub struct PairStats {
@@ -269,8 +273,8 @@ impl HolderId {
 pub struct HeldWaitStats {
     /// See [`Head`]: what it waited for.
     pub head: Head,
-    /// The number of the lock that it had: of several the one that most others waited for at the end, then the one that it
-    /// took last.
+    /// The number of the lock that it had: of several the one that most others waited for at the end, then
+    /// the one that it took last.
     pub outer: u32,
     /// A [`Role`], the one in which it had that; and [`HeldWaitStats::TIMED`] if the wait had a deadline.
     pub how: u32,
@@ -280,8 +284,8 @@ pub struct HeldWaitStats {
     pub waited: AtomicU64,
     /// The longest wait, ticks.
     pub longest_wait: AtomicU64,
-    /// How long others waited for that lock meanwhile, ticks: each wait × half the sum of how many they were at its beginning
-    /// and at its end.
+    /// How long others waited for that lock meanwhile, ticks: each wait × half the sum of how many they were
+    /// at its beginning and at its end.
     pub blocked: AtomicU64,
 }
 
@@ -290,7 +294,8 @@ impl HeldWaitStats {
     pub const TIMED: u32 = 8;
 }
 
-/// With the detail `Full`: a thread's use of a lock while it had another one, which it released later. Kind 5.
+/// With the detail `Full`: a thread's use of a lock while it had another one, which it released later. Kind
+/// 5.
 #[derive(Debug)]
 #[repr(C)]
 pub struct NestStats {

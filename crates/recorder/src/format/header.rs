@@ -106,22 +106,24 @@ pub struct Header {
     pub last: AtomicU64,
     /// The monotonic clock then, ns; 0 while there is no such pair.
     pub last_monotonic: AtomicU64,
-    /// The monotonic clock when the process was seen to have ended, ns; 0 while it has not. Written by its starter, if it
-    /// did not exit in order.
+    /// The monotonic clock when the process was seen to have ended, ns; 0 while it has not. Written by its
+    /// starter, if it did not exit in order.
     pub ended_monotonic: AtomicU64,
-    /// Calls that were not recorded because the recorder itself was at work in their thread (signal handlers).
+    /// Calls that were not recorded because the recorder itself was at work in their thread (signal
+    /// handlers).
     pub nested: AtomicU64,
     /// See [`RegionId`](super::RegionId).
     pub regions: [Region; 7],
-    /// At which page of the file each piece of a region starts; 0: it is not there. See [`Piece`](super::Piece).
+    /// At which page of the file each piece of a region starts; 0: it is not there. See
+    /// [`Piece`](super::Piece).
     pub pieces: [AtomicU32; PIECES],
-    /// Pages that belong to the header or a piece; the file has nothing behind them. With [`CLOSED`](super::CLOSED) once no
-    /// more are added.
+    /// Pages that belong to the header or a piece; the file has nothing behind them. With
+    /// [`CLOSED`](super::CLOSED) once no more are added.
     pub end: AtomicU32,
     /// The PID namespace of the process, by its number in `/proc/self/ns`; 0 if that is not known.
     pub namespace: u32,
-    /// When the kernel started the process, in its ticks since the machine started; 0 if that is not known. A program that the
-    /// process becomes (`exec`) has the same.
+    /// When the kernel started the process, in its ticks since the machine started; 0 if that is not known. A
+    /// program that the process becomes (`exec`) has the same.
     pub born: u64,
     /// Path of the program, ended by a zero.
     pub program: [u8; 512],

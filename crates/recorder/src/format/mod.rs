@@ -14,13 +14,14 @@
 //! | `text`     | names of locks                                                | the thread that names a lock                |
 //! | `slow`     | [`Slow`]: waits that are kept whole                            | the thread that has waited                  |
 //!
-//! Regions grow by pieces ([`Piece`]). While the program runs the file has a long hole at its end, for the pieces to come; once
-//! it has ended the file ends with the last one. Records are claimed by adding one to the region's `used`; a record whose
-//! first word is 0 is claimed and not written yet. What does not fit is counted in the region's `dropped`.
+//! Regions grow by pieces ([`Piece`]). While the program runs the file has a long hole at its end, for the
+//! pieces to come; once it has ended the file ends with the last one. Records are claimed by adding one to
+//! the region's `used`; a record whose first word is 0 is claimed and not written yet. What does not fit is
+//! counted in the region's `dropped`.
 //!
-//! Numbers are little-endian, as on the machine that wrote them. Times are in ticks of the header's clock unless a name says
-//! otherwise. Counters of tables are written by one thread with plain stores (Relaxed), so a reader of a living program
-//! sees numbers that are a moment old, and not all of the same moment.
+//! Numbers are little-endian, as on the machine that wrote them. Times are in ticks of the header's clock
+//! unless a name says otherwise. Counters of tables are written by one thread with plain stores (Relaxed), so
+//! a reader of a living program sees numbers that are a moment old, and not all of the same moment.
 
 mod calls;
 mod entry;

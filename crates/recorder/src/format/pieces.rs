@@ -1,12 +1,13 @@
 //! Where records lie in the file.
 //!
-//! A region grows by pieces, which follow each other in the file in the order in which they were needed, whatever region they
-//! belong to: so what is used is the beginning of the file, and a recording that has ended is cut off behind it
-//! ([`Header::end`](super::Header)). The header says at which page each piece starts.
+//! A region grows by pieces, which follow each other in the file in the order in which they were needed,
+//! whatever region they belong to: so what is used is the beginning of the file, and a recording that has
+//! ended is cut off behind it ([`Header::end`](super::Header)). The header says at which page each piece
+//! starts.
 //!
-//! A *unit* is a page, or a record that is larger, rounded up to pages; no record lies in two. Pieces have 1, 1, 1, 1, 2, 2, 2,
-//! 2, 4, 4, 4, 4, 8 … units: at most a fifth of a large region is not used yet, and the number of a record says where it is
-//! without a search.
+//! A *unit* is a page, or a record that is larger, rounded up to pages; no record lies in two. Pieces have 1,
+//! 1, 1, 1, 2, 2, 2, 2, 4, 4, 4, 4, 8 … units: at most a fifth of a large region is not used yet, and the
+//! number of a record says where it is without a search.
 
 use super::record::{Lock, Segment, Stack, Thread};
 use super::slow::Slow;

@@ -63,8 +63,8 @@ impl Kind {
         .find(|kind| *kind as u32 == number)
     }
 
-    /// Whether each stack that waits for such an object has a record of its own: a thread may wait on one word for this and for
-    /// that, so that the word alone says nothing.
+    /// Whether each stack that waits for such an object has a record of its own: a thread may wait on one
+    /// word for this and for that, so that the word alone says nothing.
     #[must_use]
     pub fn is_by_stack(self) -> bool {
         matches!(self, Self::Futex | Self::Semaphore | Self::Barrier | Self::Join | Self::Once)
@@ -110,7 +110,8 @@ pub struct Stack {
     pub depth: u16,
     /// 1 if there were more.
     pub is_cut: u16,
-    /// Of recorders, not for readers: 1 if it goes through a module that was unloaded, so that it is not met again.
+    /// Of recorders, not for readers: 1 if it goes through a module that was unloaded, so that it is not met
+    /// again.
     pub is_retired: AtomicU32,
     /// The snapshot of `maps` in which the addresses are to be looked up.
     pub maps: u32,
@@ -140,8 +141,8 @@ pub struct Thread {
     pub waits: AtomicU64,
     /// Time that its threads waited, ticks.
     pub waited: AtomicU64,
-    /// When the thread last let a lock go that others may wait for, and of which it was not noted that it had it; ticks, 0:
-    /// never.
+    /// When the thread last let a lock go that others may wait for, and of which it was not noted that it had
+    /// it; ticks, 0: never.
     pub unseen_release: AtomicU64,
     /// When its user last ended a wait, or a hold that was measured, ticks; 0: never.
     pub latest: AtomicU64,
@@ -151,8 +152,8 @@ pub struct Thread {
     pub waiting: Waiting,
     /// What recording has cost its users.
     pub cost: Cost,
-    /// With the details `Full` and `Sampled`: acquisitions over time, those of which the hold was measured; counted where it ended.
-    /// In parts as [`Strip`] has them, with numbers instead of µs.
+    /// With the details `Full` and `Sampled`: acquisitions over time, those of which the hold was measured;
+    /// counted where it ended. In parts as [`Strip`] has them, with numbers instead of µs.
     pub activity: Strip,
 }
 

@@ -5,8 +5,8 @@ use core::sync::atomic::{AtomicU32, AtomicU64};
 /// Its name in the directory.
 pub const ROOM_FILE: &core::ffi::CStr = c".spinpark-room";
 
-/// The file: one page, which all processes map that record into the directory. Every word is right at any moment, so a
-/// process that is killed leaves nothing to repair.
+/// The file: one page, which all processes map that record into the directory. Every word is right at any
+/// moment, so a process that is killed leaves nothing to repair.
 #[derive(Debug)]
 #[repr(C)]
 pub struct RoomCount {

@@ -19,7 +19,8 @@ pub struct SlowWait {
     pub role: u32,
     /// Where it waited.
     pub stack: u32,
-    /// The holder that released the lock last before its end, or had it at the beginning: a [`HolderId`](super::HolderId).
+    /// The holder that released the lock last before its end, or had it at the beginning: a
+    /// [`HolderId`](super::HolderId).
     pub holder: u32,
     /// When it began, ticks.
     pub start: u64,
@@ -33,7 +34,8 @@ pub struct SlowWait {
     pub queue: u32,
     /// A bit per [`Outcome`](super::Outcome).
     pub outcomes: u32,
-    /// The longest call that its holder made meanwhile, as [`Lock::address`](super::Lock) has it of such a call; 0: none was seen.
+    /// The longest call that its holder made meanwhile, as [`Lock::address`](super::Lock) has it of such a
+    /// call; 0: none was seen.
     pub call: u32,
     /// How long that took, µs.
     pub call_us: u32,
@@ -68,7 +70,8 @@ impl SlowWait {
     }
 }
 
-/// A record of one. All zero is none. A reader may come in between, or have a copy that was made meanwhile: `check` tells it.
+/// A record of one. All zero is none. A reader may come in between, or have a copy that was made meanwhile:
+/// `check` tells it.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Slow {

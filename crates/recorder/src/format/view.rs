@@ -35,7 +35,8 @@ impl<'a> View<'a> {
     ///
     /// # Safety
     ///
-    /// `start` is aligned to 8 bytes; `bytes` bytes from there are readable for `'a`, and written to by recorders only.
+    /// `start` is aligned to 8 bytes; `bytes` bytes from there are readable for `'a`, and written to by
+    /// recorders only.
     pub unsafe fn new(start: *const u8, bytes: usize) -> Result<Self, Broken> {
         if bytes < HEADER_BYTES {
             return Err(Broken::Short);
@@ -75,7 +76,8 @@ impl<'a> View<'a> {
         region.used.load(Acquire).min(region.capacity)
     }
 
-    /// Where `length` bytes of a region are that lie in one unit from record `number` on; `None` if they are not in the file.
+    /// Where `length` bytes of a region are that lie in one unit from record `number` on; `None` if they are
+    /// not in the file.
     fn at(&self, id: RegionId, number: u32, length: usize) -> Option<*const u8> {
         let (unit, within) = id.unit_of(number);
         let piece = Piece::with(id, unit)?;
@@ -93,7 +95,8 @@ impl<'a> View<'a> {
             return None;
         }
         let record = self.at(id, number, size_of::<T>())?;
-        // SAFETY: a whole one is there; aligned, as it is at a multiple of its size in a page; any bits are a record.
+        // SAFETY: a whole one is there; aligned, as it is at a multiple of its size in a page; any bits are a
+        // record.
         unsafe { Some(&*record.cast()) }
     }
 
@@ -242,7 +245,8 @@ const _: () = assert!(size_of::<HeldWaitStats>() % 8 == 0);
 const _: () = assert!(size_of::<NestStats>() % 8 == 0);
 
 impl Header {
-    /// How many things did not fit: locks, stacks, tables, pieces of tables. Waits that are not kept whole are counted all the same.
+    /// How many things did not fit: locks, stacks, tables, pieces of tables. Waits that are not kept whole
+    /// are counted all the same.
     #[must_use]
     pub fn dropped(&self) -> u64 {
         let others = self.regions.iter().enumerate().filter(|(id, _)| *id != RegionId::Slow as usize);

@@ -1,7 +1,8 @@
 //! A wait that has begun and not ended: what is known of it before the thread blocks.
 //!
-//! The thread writes it to its own table, and takes it back when the wait is over. So a program that is killed while threads
-//! wait, for each other perhaps, leaves whom they waited for. A reader may come in between: `check` tells it.
+//! The thread writes it to its own table, and takes it back when the wait is over. So a program that is
+//! killed while threads wait, for each other perhaps, leaves whom they waited for. A reader may come in
+//! between: `check` tells it.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU32, AtomicU64};

@@ -1,4 +1,5 @@
-//! Faults that a mutant puts into the machine, under unchanged locks: the same for the simulated machine and for loom's.
+//! Faults that a mutant puts into the machine, under unchanged locks: the same for the simulated machine and
+//! for loom's.
 //!
 //! The simulated memory is x86's: of [`Fault::Relaxed`] it notices stores that were sequentially consistent.
 
@@ -66,37 +67,42 @@ pub enum Fault {
     OneWordOnly,
     /// The heavy fence does nothing.
     NoFence,
-    /// The heavy fence ends restartable steps, and does not wait for stores in store buffers. (Only on the simulated machine.)
+    /// The heavy fence ends restartable steps, and does not wait for stores in store buffers. (Only on the
+    /// simulated machine.)
     NoDrain,
-    /// The heavy fence does nothing; it happens before the compare-exchanges for which this holds (of what they write).
+    /// The heavy fence does nothing; it happens before the compare-exchanges for which this holds (of what
+    /// they write).
     FenceBefore(fn(&Op) -> bool),
     /// A thread that looks after a heavy fence sees what this one wrote last, whatever has become of that.
     NoLook,
     /// A restartable step ignores these bits of its guard.
     Ignored(u32),
-    /// A thread that leaves its call by unwinding does not do what the call has said is to be done first. (Only on the simulated
-    /// machine.)
+    /// A thread that leaves its call by unwinding does not do what the call has said is to be done first.
+    /// (Only on the simulated machine.)
     LeavesAtOnce,
     /// A wait goes to sleep whatever its word holds.
     NoCompare,
-    /// A compare-exchange for which this holds (of what it would write) reports success without having written.
+    /// A compare-exchange for which this holds (of what it would write) reports success without having
+    /// written.
     NoWrite(fn(&Op) -> bool),
     /// A compare-exchange for which this holds fails.
     Refused(fn(&Op) -> bool),
-    /// These bits are left out of what a compare-exchange writes, or a subtraction takes away. (Only on loom's machine.)
+    /// These bits are left out of what a compare-exchange writes, or a subtraction takes away. (Only on
+    /// loom's machine.)
     Without(fn(&Op) -> u32),
     /// A compare-exchange for which this holds stores without comparing.
     Blind(fn(&Op) -> bool),
     /// A swap or a compare-exchange for which this holds writes 0.
     Clears(fn(&Op) -> bool),
-    /// A compare-exchange to acquire, which may fail for no reason, overlooks that these bits have changed. (Only on loom's
-    /// machine.)
+    /// A compare-exchange to acquire, which may fail for no reason, overlooks that these bits have changed.
+    /// (Only on loom's machine.)
     Overlooked(u32),
     /// A swap that finds the first value reports the second. (Only on loom's machine.)
     SwapReports(u32, u32),
     /// A compare-exchange, or an AND, leaves these bits of what was there.
     Kept(u32),
-    /// A compare-exchange for which this holds first takes bits away, and adds the others in a step of its own.
+    /// A compare-exchange for which this holds first takes bits away, and adds the others in a step of its
+    /// own.
     InTwo(fn(&Op) -> bool),
     /// A compare-exchange that would change nothing adds these bits. (Only on the simulated machine.)
     Adds(fn(&Op) -> u32),
@@ -106,7 +112,8 @@ pub enum Fault {
     NotCounted,
     /// Marked slots are not settled: their readers leave without a word.
     NotSettled,
-    /// A reader that leaves its slot is not told whether it is counted before it has the queue locked. (Only on loom's machine.)
+    /// A reader that leaves its slot is not told whether it is counted before it has the queue locked. (Only
+    /// on loom's machine.)
     Unsure,
 }
 

@@ -1,8 +1,8 @@
-//! What a run that checks a lock adds to the machine: [`Fault`]s, memory that is gone, names of words, and the order in which
-//! threads came ([`Checks`]).
+//! What a run that checks a lock adds to the machine: [`Fault`]s, memory that is gone, names of words, and
+//! the order in which threads came ([`Checks`]).
 //!
-//! The programs that are checked, and what has to hold in them, are in `spinpark-verify`. What they call as they run is in
-//! [`here`](crate::here).
+//! The programs that are checked, and what has to hold in them, are in `spinpark-verify`. What they call as
+//! they run is in [`here`](crate::here).
 
 mod fault;
 mod state;

@@ -1,5 +1,5 @@
-//! What a run that checks a lock keeps: what is wrong with the machine, which memory is gone, what words are called, who came
-//! in which order.
+//! What a run that checks a lock keeps: what is wrong with the machine, which memory is gone, what words are
+//! called, who came in which order.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -52,7 +52,8 @@ impl Checks {
         Self { faults, ..Self::default() }
     }
 
-    /// Threads have real-time priorities, at random at each wait where constants guess: then nothing bounds a wait.
+    /// Threads have real-time priorities, at random at each wait where constants guess: then nothing bounds a
+    /// wait.
     pub fn set_realtime(&mut self, realtime: bool) {
         self.realtime = realtime;
     }

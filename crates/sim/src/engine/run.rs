@@ -1,7 +1,7 @@
 //! Running a simulation: the loop that resumes coroutines, and how their code reaches the world.
 //!
-//! Everything of a run happens on one OS thread: the world is in a thread-local cell, which is never borrowed while
-//! another coroutine runs. Several OS threads can each run a simulation of their own.
+//! Everything of a run happens on one OS thread: the world is in a thread-local cell, which is never borrowed
+//! while another coroutine runs. Several OS threads can each run a simulation of their own.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -47,8 +47,8 @@ pub(crate) fn world<R>(act: impl FnOnce(&mut World) -> R) -> R {
 #[inline]
 pub(crate) fn suspend() {
     let yielder = YIELDER.get();
-    // SAFETY: not null, because simulated code runs; it is the running coroutine's own, set when that was resumed, and
-    // lives as long as the coroutine's body.
+    // SAFETY: not null, because simulated code runs; it is the running coroutine's own, set when that was
+    // resumed, and lives as long as the coroutine's body.
     let yielder = unsafe { &*yielder };
     yielder.suspend(());
     YIELDER.set(yielder);
@@ -90,8 +90,9 @@ pub(crate) fn run(
 
 /// The coroutines, by number of their thread.
 ///
-/// A run that failed, or was stopped, or in which simulated code panicked, leaves threads in the middle of something: what is
-/// on their stacks is given up. The stacks themselves are not: a process can only have so many mappings, and each takes two.
+/// A run that failed, or was stopped, or in which simulated code panicked, leaves threads in the middle of
+/// something: what is on their stacks is given up. The stacks themselves are not: a process can only have so
+/// many mappings, and each takes two.
 #[derive(Default)]
 struct Fibers {
     all: Vec<Option<Fiber>>,
@@ -103,8 +104,9 @@ impl Drop for Fibers {
     fn drop(&mut self) {
         YIELDER.set(std::ptr::null());
         for mut fiber in self.all.drain(..).flatten() {
-            // SAFETY: what is on the stack is not dropped, but leaked; whatever it refers to stays alive with it. What refers
-            // to it are words of locks whose owners are on such stacks too, and the world's, which does not follow them.
+            // SAFETY: what is on the stack is not dropped, but leaked; whatever it refers to stays alive with
+            // it. What refers to it are words of locks whose owners are on such stacks too, and the world's,
+            // which does not follow them.
             unsafe { fiber.force_reset() };
             keep(fiber);
         }

@@ -7,7 +7,8 @@ use crate::world::memory::Changed;
 use crate::world::{Handler, World};
 
 impl World {
-    /// Between two signals lie so many accesses, in the mean: a slow path has about as many, so most have a signal in them.
+    /// Between two signals lie so many accesses, in the mean: a slow path has about as many, so most have a
+    /// signal in them.
     const ACCESSES: u64 = 40;
 
     /// The running thread has a handler from here on.
@@ -17,7 +18,8 @@ impl World {
         self.threads[running].handler = Some(Handler(handler));
     }
 
-    /// A signal, if one comes now: not in the kernel, where it waits for the way out, and none during a handler.
+    /// A signal, if one comes now: not in the kernel, where it waits for the way out, and none during a
+    /// handler.
     fn signal(&mut self) -> Option<Interrupted> {
         let thread = &self.threads[self.running];
         if thread.unpreemptible > 0 || thread.in_kernel || thread.handler.is_none() {

@@ -1,4 +1,5 @@
-//! A step of the running thread: what it has used goes on the clock, and the thread is suspended if others come first.
+//! A step of the running thread: what it has used goes on the clock, and the thread is suspended if others
+//! come first.
 
 use super::run::{is_inside, suspend, world};
 use crate::chaos::{POLLING, STOPPED};
@@ -32,7 +33,8 @@ pub(crate) fn note(did: impl FnOnce() -> Did) {
 }
 
 impl World {
-    /// Puts the time that the running thread has used on the clock. Returns whether others come first: then it is suspended.
+    /// Puts the time that the running thread has used on the clock. Returns whether others come first: then
+    /// it is suspended.
     #[inline]
     pub(crate) fn settle(&mut self) -> bool {
         let id = self.running;

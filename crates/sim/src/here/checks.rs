@@ -7,7 +7,8 @@ use spinpark_platform::Event;
 use crate::check::Checks;
 use crate::engine::run::{is_inside, world};
 
-/// Does `act` to what a run that checks a lock keeps, with the number of the running thread; in another run, nothing.
+/// Does `act` to what a run that checks a lock keeps, with the number of the running thread; in another run,
+/// nothing.
 fn checks(act: impl FnOnce(&mut Checks, u32)) {
     if is_inside() {
         world(|world| {

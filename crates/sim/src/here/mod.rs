@@ -33,7 +33,8 @@ pub(crate) fn branches(address: usize, succeeded: bool) {
 pub(crate) fn poll() -> u32 {
     if !is_inside() {
         if std::thread::panicking() {
-            // A destructor polls while a thread that panicked unwinds: no other can run to end that. The reason is out.
+            // A destructor polls while a thread that panicked unwinds: no other can run to end that. The
+            // reason is out.
             std::process::abort();
         }
         return 1;
@@ -65,7 +66,8 @@ pub(crate) fn read_clock(show: impl FnOnce(Ps) -> u64) -> u64 {
     world(|world| show(world.now + world.threads[world.running].debt))
 }
 
-/// Computes for `ns` nanoseconds of the CPU's full speed: what the core has not done already while it waited for memory.
+/// Computes for `ns` nanoseconds of the CPU's full speed: what the core has not done already while it waited
+/// for memory.
 pub fn compute(ns: u64) {
     compute_f64(ns as f64);
 }
@@ -132,7 +134,8 @@ pub fn is_over() -> bool {
     is_inside() && (is_late() || is_stopped())
 }
 
-/// What kept a thread from its program between `from_ns` and `to_ns` (as [`now`] says), as far as it is remembered.
+/// What kept a thread from its program between `from_ns` and `to_ns` (as [`now`] says), as far as it is
+/// remembered.
 pub(crate) fn kept_by(thread: ThreadId, from_ns: f64, to_ns: f64, mut each: impl FnMut(Delay, f64)) {
     if is_inside() {
         world(|world| {
@@ -167,8 +170,8 @@ pub fn thread() -> ThreadId {
     world(|world| world.running)
 }
 
-/// The running thread belongs to an address space in which the CPUs that idle after it count themselves, in the word at
-/// `counter`: two atomic operations for each sleep. Nothing is done with the word itself.
+/// The running thread belongs to an address space in which the CPUs that idle after it count themselves, in
+/// the word at `counter`: two atomic operations for each sleep. Nothing is done with the word itself.
 pub(crate) fn in_address_space(counter: usize) {
     if is_inside() {
         world(|world| world.threads[world.running].space = Some(counter));
@@ -181,8 +184,8 @@ pub fn socket() -> u32 {
     world(|world| world.places.socket_of(world.core_of_running()))
 }
 
-/// Interrupts every other CPU that runs a thread, and waits until the last one has answered: what a kernel does to make others
-/// forget translations.
+/// Interrupts every other CPU that runs a thread, and waits until the last one has answered: what a kernel
+/// does to make others forget translations.
 pub fn interrupt_others() {
     if is_inside() {
         drain(); // interrupts are sent behind a barrier
@@ -202,15 +205,17 @@ pub fn random_priority() -> u8 {
     [0, 0, 0, 1, 2, HIGHEST_PRIORITY][random(6) as usize]
 }
 
-/// Gives the calling thread a real-time priority; 0: none. Locks put their waiters in order by it; the scheduler does not
-/// heed it.
+/// Gives the calling thread a real-time priority; 0: none. Locks put their waiters in order by it; the
+/// scheduler does not heed it.
 pub fn set_priority(priority: u8) {
     world(|world| world.threads[world.running].local.priority = Some(priority));
 }
 
-/// The process goes on as its forked child: the other threads never run again, and the generation is the next one.
+/// The process goes on as its forked child: the other threads never run again, and the generation is the next
+/// one.
 ///
-/// Waits for a moment at which no other thread is in the kernel; returns false if there was none, and nothing has happened.
+/// Waits for a moment at which no other thread is in the kernel; returns false if there was none, and nothing
+/// has happened.
 #[must_use]
 pub fn fork() -> bool {
     const TRIES: u32 = 200;
@@ -230,8 +235,8 @@ pub fn on_signals(handler: impl Fn() + 'static) {
     world(|world| world.handle_signals(Rc::new(handler)));
 }
 
-/// The calling thread begins a call of a lock that it may leave by ending, as by `pthread_exit` in a signal handler: in a sleep,
-/// or by [`exit`].
+/// The calling thread begins a call of a lock that it may leave by ending, as by `pthread_exit` in a signal
+/// handler: in a sleep, or by [`exit`].
 pub fn begin_call_to_leave() {
     world(|world| {
         let local = &mut world.threads[world.running].local;
@@ -244,8 +249,8 @@ pub fn end_call_to_leave() {
     world(|world| world.threads[world.running].local.exits = false);
 }
 
-/// Whether the calling thread may [`exit`] in the call that it has begun: that has not queued yet, or has said how to leave it
-/// ([`Futex::or_leave`](spinpark_platform::Futex::or_leave)).
+/// Whether the calling thread may [`exit`] in the call that it has begun: that has not queued yet, or has
+/// said how to leave it ([`Futex::or_leave`](spinpark_platform::Futex::or_leave)).
 pub fn may_exit() -> bool {
     has_way_out()
         || world(|world| {
@@ -262,8 +267,8 @@ pub fn has_way_out() -> bool {
     })
 }
 
-/// The calling thread ends here, after what its call has said is to be done first: nothing on its stack is dropped, and from now
-/// on an access to that fails a checked run.
+/// The calling thread ends here, after what its call has said is to be done first: nothing on its stack is
+/// dropped, and from now on an access to that fails a checked run.
 pub fn exit() -> ! {
     let leave = world(|world| {
         let local = &mut world.threads[world.running].local;
@@ -305,7 +310,8 @@ pub fn join(thread: ThreadId) {
     }
 }
 
-/// Runs kernel code: it costs no system calls, asks for CPUs at no cost, and is not preempted, unless the machine's kernel is.
+/// Runs kernel code: it costs no system calls, asks for CPUs at no cost, and is not preempted, unless the
+/// machine's kernel is.
 pub fn in_kernel<R>(act: impl FnOnce() -> R) -> R {
     let set = |inside: bool| {
         if is_inside() {

@@ -13,8 +13,8 @@ impl World {
         cpu.current.is_none() && cpu.queue.is_empty()
     }
 
-    /// The CPU for a thread that wakes: where it ran last, if that is idle; else an idle one near there, or near its waker;
-    /// else where it ran last. Whole cores first.
+    /// The CPU for a thread that wakes: where it ran last, if that is idle; else an idle one near there, or
+    /// near its waker; else where it ran last. Whole cores first.
     pub(super) fn place(&self, thread: ThreadId, waker: Option<CpuId>) -> CpuId {
         let last = self.threads[thread].cpu;
         if self.may_use(thread, last) && self.is_idle(last) {
@@ -44,7 +44,8 @@ impl World {
             .filter(move |&cpu| self.places.cache_of(self.places.core_of(cpu)) == cache)
     }
 
-    /// A CPU that has become idle takes a thread that waits elsewhere: from the longest queue behind its last-level cache.
+    /// A CPU that has become idle takes a thread that waits elsewhere: from the longest queue behind its
+    /// last-level cache.
     pub(super) fn pull(&mut self, cpu: CpuId) -> Option<ThreadId> {
         if self.queued == 0 {
             return None;

@@ -5,8 +5,8 @@ use crate::time::Ps;
 use crate::world::{CpuId, State, ThreadId, What, World};
 
 impl World {
-    /// Every other CPU that runs a thread is interrupted, and a restartable step there starts again. Returns the cost, with the
-    /// wait for the last one.
+    /// Every other CPU that runs a thread is interrupted, and a restartable step there starts again. Returns
+    /// the cost, with the wait for the last one.
     pub(crate) fn interrupt_all(&mut self) -> Ps {
         let barrier = self.costs.membarrier;
         match self.interrupt_running() {
@@ -15,13 +15,14 @@ impl World {
         }
     }
 
-    /// What is left of an interrupt once it has been sent. It is served while its sender is not through with the sending: on
-    /// `this-2` the two take 1,280 and 1,220 ns, and a wait for both 1,430 ns.
+    /// What is left of an interrupt once it has been sent. It is served while its sender is not through with
+    /// the sending: on `this-2` the two take 1,280 and 1,220 ns, and a wait for both 1,430 ns.
     pub(crate) fn wait_for_last(&self) -> Ps {
         self.costs.interrupt.saturating_sub(self.costs.kick)
     }
 
-    /// The same, by the kernel for itself: the interrupts are sent, then the last one's end is waited for. Returns the cost.
+    /// The same, by the kernel for itself: the interrupts are sent, then the last one's end is waited for.
+    /// Returns the cost.
     pub(crate) fn interrupt_and_wait(&mut self) -> Ps {
         match self.interrupt_running() {
             0 => 0,
@@ -61,9 +62,9 @@ impl World {
         }
     }
 
-    /// A CPU that has something to do has timer ticks, each CPU at its own time. Without them two threads that hit upon a
-    /// rhythm would keep it for ever. A thread that polls has them only when it looks: so polling for what does not come
-    /// has no events.
+    /// A CPU that has something to do has timer ticks, each CPU at its own time. Without them two threads
+    /// that hit upon a rhythm would keep it for ever. A thread that polls has them only when it looks: so
+    /// polling for what does not come has no events.
     pub(crate) fn plan_tick(&mut self, cpu: CpuId) {
         let tick = self.costs.tick;
         if tick == 0 || self.chaos.is_by_rank() || self.cpu(cpu).tick_planned {

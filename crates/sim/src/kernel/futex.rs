@@ -1,6 +1,7 @@
 //! Futexes: which threads sleep on which word, in which order.
 //!
-//! The calls themselves, with their waits for the bucket's lock, are in `calls`; here is what happens while it is held.
+//! The calls themselves, with their waits for the bucket's lock, are in `calls`; here is what happens while
+//! it is held.
 
 use spinpark_platform::Wait;
 
@@ -10,10 +11,11 @@ use crate::world::memory::{Place, regions};
 use crate::world::{State, ThreadId, What, World};
 
 impl World {
-    /// layout.J3: the futex whose word is, or was, at `address`. None: no word that was ever used is there, and no thread sleeps.
+    /// layout.J3: the futex whose word is, or was, at `address`. None: no word that was ever used is there,
+    /// and no thread sleeps.
     ///
-    /// Not every wake-up finds its word alive: what it was for may have come already. But its thread has changed the word then,
-    /// and that says which one is meant.
+    /// Not every wake-up finds its word alive: what it was for may have come already. But its thread has
+    /// changed the word then, and that says which one is meant.
     pub(crate) fn futex(&mut self, address: usize) -> Option<Place> {
         let running = self.running;
         if let Some(place) = self.threads[running].changed.find(address) {

@@ -1,9 +1,10 @@
 //! A quota of CPU time, as `cpu.max` gives one to a control group: the kernel's CFS bandwidth control.
 //!
-//! In each period the threads may have so much CPU time, on all CPUs together. A CPU takes it from the pool in slices. One that
-//! has used up its slice, and finds the pool empty, is throttled: its thread leaves it, and those of its queue, just woken
-//! ones among them, wait for the next period. A CPU that is out of threads gives back all but a
-//! little. (Turner, Rao, Rao, "CPU bandwidth control for CFS", Linux Symposium 2010; figures of Linux 6.)
+//! In each period the threads may have so much CPU time, on all CPUs together. A CPU takes it from the pool
+//! in slices. One that has used up its slice, and finds the pool empty, is throttled: its thread leaves it,
+//! and those of its queue, just woken ones among them, wait for the next period. A CPU that is out of threads
+//! gives back all but a little. (Turner, Rao, Rao, "CPU bandwidth control for CFS", Linux Symposium 2010;
+//! figures of Linux 6.)
 
 use crate::time::Ps;
 use crate::world::{CpuId, What, World};
@@ -11,7 +12,8 @@ use crate::world::{CpuId, What, World};
 const MS: Ps = 1_000_000_000;
 /// In each period there is a new quota: what container runtimes ask for.
 const PERIOD: Ps = 100 * MS;
-/// What a CPU takes at a time, and after which what was given back is given out (`sched_cfs_bandwidth_slice_us`).
+/// What a CPU takes at a time, and after which what was given back is given out
+/// (`sched_cfs_bandwidth_slice_us`).
 const SLICE: i64 = 5 * MS as i64;
 /// What an idle CPU keeps.
 const KEPT: i64 = MS as i64;
@@ -22,7 +24,8 @@ impl World {
         (cpus * PERIOD as f64) as i64
     }
 
-    /// Whether there is CPU time left for this CPU, which may take some for that. If there is none, it is throttled.
+    /// Whether there is CPU time left for this CPU, which may take some for that. If there is none, it is
+    /// throttled.
     pub(super) fn may_run(&mut self, cpu: CpuId) -> bool {
         if self.quota.is_none() {
             return true;

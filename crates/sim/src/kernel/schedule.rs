@@ -1,8 +1,8 @@
 //! The scheduler: a queue per CPU, ordered by virtual run time, as in CFS and EEVDF.
 //!
-//! A CPU runs its thread for a slice: the period divided by the number of its threads, and not less than the minimum. A
-//! woken thread goes to an idle CPU near where it ran last, or near its waker; else it queues where it ran last, and
-//! preempts the thread there if it is far enough behind it.
+//! A CPU runs its thread for a slice: the period divided by the number of its threads, and not less than the
+//! minimum. A woken thread goes to an idle CPU near where it ran last, or near its waker; else it queues
+//! where it ran last, and preempts the thread there if it is far enough behind it.
 
 use crate::time::Ps;
 use crate::world::{CpuId, Delay, State, ThreadId, What, World};
@@ -143,8 +143,8 @@ impl World {
         self.cpu(cpu).queue.remove(place)
     }
 
-    /// Gives the CPU to the thread, which starts in `delay`; the CPU, which was idle, first needs `exit` to be out of that, and
-    /// no thread has it for so long.
+    /// Gives the CPU to the thread, which starts in `delay`; the CPU, which was idle, first needs `exit` to
+    /// be out of that, and no thread has it for so long.
     pub(super) fn dispatch(&mut self, thread: ThreadId, cpu: CpuId, exit: Ps, delay: Ps) {
         let now = self.now;
         let both = self.spread_call(exit + delay);
@@ -274,7 +274,8 @@ impl World {
         self.spread_call(costs.wake)
     }
 
-    /// What it costs the waker, on CPU `from`, to kick the idle CPU `to`. A waker that is no thread is on no socket.
+    /// What it costs the waker, on CPU `from`, to kick the idle CPU `to`. A waker that is no thread is on no
+    /// socket.
     fn kick(&self, from: Option<CpuId>, to: CpuId) -> Ps {
         let socket = |cpu| self.places.socket_of(self.places.core_of(cpu));
         match from {

@@ -1,12 +1,13 @@
 //! Spin locks of the kernel, as far as others wait for them: those of the futex hash buckets.
 //!
-//! First come, first served (ticket and queued spin locks are). A hand-over costs the transfer of a cache line. A waiter
-//! keeps its CPU, and is not preempted.
+//! First come, first served (ticket and queued spin locks are). A hand-over costs the transfer of a cache
+//! line. A waiter keeps its CPU, and is not preempted.
 
 use crate::world::{Core, State, World};
 
 impl World {
-    /// The running thread asks for spin lock `index`. Returns whether it has to wait: it is resumed when it has it.
+    /// The running thread asks for spin lock `index`. Returns whether it has to wait: it is resumed when it
+    /// has it.
     pub(crate) fn spin_lock(&mut self, index: usize) -> bool {
         let thread = self.running;
         let core = self.core_of_running();

@@ -32,7 +32,8 @@ pub trait AnyRwLock {
 
 /// Two condition variables with their mutex.
 pub trait AnyCondvar: AnyMutex {
-    /// Releases the mutex, waits for a signal of variable `which` (0 or 1), or for nothing, and acquires the mutex.
+    /// Releases the mutex, waits for a signal of variable `which` (0 or 1), or for nothing, and acquires the
+    /// mutex.
     fn wait(&self, which: usize);
     /// Wakes one that waits for variable `which`.
     fn signal(&self, which: usize);

@@ -1,4 +1,5 @@
-//! Which locks there are: ours, and the documents' designs by their names in the [registry](spinpark_classics::designs).
+//! Which locks there are: ours, and the documents' designs by their names in the
+//! [registry](spinpark_classics::designs).
 
 use std::marker::PhantomData;
 use std::rc::Rc;

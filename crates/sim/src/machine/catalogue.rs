@@ -37,7 +37,8 @@ pub fn machines() -> Vec<&'static str> {
 }
 
 impl Machine {
-    /// The machine of that name, or the one in the file at that path: what has a `/` in it or ends in `.toml` is a path.
+    /// The machine of that name, or the one in the file at that path: what has a `/` in it or ends in `.toml`
+    /// is a path.
     ///
     /// # Errors
     ///

@@ -5,8 +5,9 @@ use super::describe::Description;
 use super::{Machine, MachineError, assemble, plain};
 
 impl Machine {
-    /// `NAME`, a file, or `plain-N`, the machine of N cores in round figures; each with `:CPUS` if only so many of its CPUs
-    /// are to be used, and with `:CPUS/QUOTA` if the threads have a quota of CPU time besides: `plain-64:64/4`, four CPUs' time.
+    /// `NAME`, a file, or `plain-N`, the machine of N cores in round figures; each with `:CPUS` if only so
+    /// many of its CPUs are to be used, and with `:CPUS/QUOTA` if the threads have a quota of CPU time
+    /// besides: `plain-64:64/4`, four CPUs' time.
     ///
     /// # Errors
     ///

@@ -1,7 +1,7 @@
 //! The machine that is simulated: how many CPUs it has, how far apart they are, and what everything costs.
 //!
-//! A machine is data: a TOML file, in which each figure stands with its source. Costs are in nanoseconds; the engine
-//! counts in picoseconds.
+//! A machine is data: a TOML file, in which each figure stands with its source. Costs are in nanoseconds; the
+//! engine counts in picoseconds.
 //!
 //! | question | where |
 //! |---|---|
@@ -50,8 +50,8 @@ pub struct Machine {
     pub scheduler: Scheduler,
 }
 
-/// How many CPUs there are. They are numbered as follows: hardware thread 0 of each core, socket by socket, then
-/// hardware thread 1 of each core, and so on (as Linux mostly does).
+/// How many CPUs there are. They are numbered as follows: hardware thread 0 of each core, socket by socket,
+/// then hardware thread 1 of each core, and so on (as Linux mostly does).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Shape {
     /// Sockets.
@@ -64,9 +64,11 @@ pub struct Shape {
     pub threads: u32,
     /// For each pair of sockets, how many links lie between them; 0 on the diagonal.
     pub hops: Vec<Vec<u32>>,
-    /// How many of the CPUs may be used: the first so many. All, unless [`Machine::limited_to`] said otherwise.
+    /// How many of the CPUs may be used: the first so many. All, unless [`Machine::limited_to`] said
+    /// otherwise.
     pub usable: u32,
-    /// How many CPUs the quota of the process comes to (`cpu.max`, with a period of 100 ms); none: there is no quota.
+    /// How many CPUs the quota of the process comes to (`cpu.max`, with a period of 100 ms); none: there is
+    /// no quota.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quota: Option<f64>,
 }
@@ -92,13 +94,15 @@ pub struct Memory {
     pub dram_ns: f64,
     /// What a write adds for each further last-level cache that has to give up its copy, ns.
     pub invalidate_ns: f64,
-    /// Which part of a transfer's time the line is busy for others (0 to 1): transfers of one line come one after another.
+    /// Which part of a transfer's time the line is busy for others (0 to 1): transfers of one line come one
+    /// after another.
     pub serial: f64,
-    /// How much likelier a waiting request is to be served next than one that is one level of distance farther from where the
-    /// line is (1: all the same). Requests for one line are not served first come, first served.
+    /// How much likelier a waiting request is to be served next than one that is one level of distance
+    /// farther from where the line is (1: all the same). Requests for one line are not served first come,
+    /// first served.
     pub nearness: f64,
-    /// Each transfer takes between 1 − `spread` and 1 + `spread` of its time, all equally likely. What is always the same lets
-    /// threads fall into a rhythm in which they never meet.
+    /// Each transfer takes between 1 − `spread` and 1 + `spread` of its time, all equally likely. What is
+    /// always the same lets threads fall into a rhythm in which they never meet.
     pub spread: f64,
 }
 
@@ -109,15 +113,15 @@ pub struct Cpu {
     pub pause_ns: f64,
     /// The few instructions between two memory accesses of a lock, ns.
     pub step_ns: f64,
-    /// How much of the work that follows the core does, at most, while an atomic operation or a load waits for memory, ns: what
-    /// its reorder buffer holds. 0: it works in order.
+    /// How much of the work that follows the core does, at most, while an atomic operation or a load waits
+    /// for memory, ns: what its reorder buffer holds. 0: it works in order.
     pub window_ns: f64,
     /// A step of the workloads' work, ns: a chain of six instructions, as a step of a xorshift generator is.
     pub work_ns: f64,
     /// A full fence, ns.
     pub fence_ns: f64,
-    /// How many stores a core has under way at most while it goes on: the entries of its store buffer. 0: a thread waits for each
-    /// store.
+    /// How many stores a core has under way at most while it goes on: the entries of its store buffer. 0: a
+    /// thread waits for each store.
     pub stores: u32,
     /// How fast a hardware thread is while its sibling computes too, as a part of its full speed.
     pub smt: f64,
@@ -170,14 +174,16 @@ pub struct DeepIdle {
     pub exit_ns: f64,
 }
 
-/// How the kernel gives out the CPUs: weighted fair queueing with a virtual run time per thread, as CFS and EEVDF do.
+/// How the kernel gives out the CPUs: weighted fair queueing with a virtual run time per thread, as CFS and
+/// EEVDF do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Scheduler {
     /// Within this time each thread of a CPU runs once, unless they are too many, ns.
     pub latency_ns: f64,
     /// A slice is not shorter, ns.
     pub min_slice_ns: f64,
-    /// A woken thread preempts the running one if it is so far behind it, ns. `None`: only at the end of the slice.
+    /// A woken thread preempts the running one if it is so far behind it, ns. `None`: only at the end of the
+    /// slice.
     pub wakeup_ns: Option<f64>,
     /// How much of `latency_ns` a thread that slept is put behind at most (CFS: a half).
     pub sleeper_credit: f64,

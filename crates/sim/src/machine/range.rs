@@ -1,4 +1,5 @@
-//! What a figure can be: what is outside of its range is a slip of the file's author, and would be simulated without a word.
+//! What a figure can be: what is outside of its range is a slip of the file's author, and would be simulated
+//! without a word.
 //!
 //! The ranges hold every machine of the catalogue, and what a calibration finds on a loaded one.
 

@@ -9,7 +9,8 @@ use super::error::MachineError;
 use super::figure::{self, Figure};
 use super::keys::{KEYS, SHAPE, find, nearest};
 
-/// CPUs of a machine, and each count of which they are the product: tables in the simulator are made for so many.
+/// CPUs of a machine, and each count of which they are the product: tables in the simulator are made for so
+/// many.
 pub(super) const CPUS: std::ops::RangeInclusive<u32> = 1..=1024;
 
 /// What stands at the top of a file, beside the tables.

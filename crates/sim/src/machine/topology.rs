@@ -2,8 +2,8 @@
 
 use super::{Machine, Shape};
 
-/// Where a CPU is. Each number counts from 0 within what is around it, except that caches and cores count through the
-/// whole machine: two CPUs with the same `cache` share a last-level cache.
+/// Where a CPU is. Each number counts from 0 within what is around it, except that caches and cores count
+/// through the whole machine: two CPUs with the same `cache` share a last-level cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The socket.
@@ -79,8 +79,8 @@ impl Machine {
         self.shape.usable
     }
 
-    /// The same machine, of which only the first `cpus` CPUs are used: with as many as there are cores, no core runs two
-    /// hardware threads. At least 1, at most what there is.
+    /// The same machine, of which only the first `cpus` CPUs are used: with as many as there are cores, no
+    /// core runs two hardware threads. At least 1, at most what there is.
     #[must_use]
     pub fn limited_to(mut self, cpus: u32) -> Self {
         self.shape.usable = cpus.clamp(1, self.shape.all_cpus());
@@ -97,14 +97,15 @@ impl Machine {
 /// The names of topologies, in the order in which they are listed.
 pub const TOPOLOGIES: &[&str] = &["full", "ring", "hypercube", "twisted-hypercube-8"];
 
-/// For each pair of `sockets` sockets, how many links lie between them. `None` if there is no topology of that name for so
-/// many sockets.
+/// For each pair of `sockets` sockets, how many links lie between them. `None` if there is no topology of
+/// that name for so many sockets.
 ///
 /// - `full`: a link between any two (also: a bus).
 /// - `ring`: each has a link to the next, the last one to the first.
 /// - `hypercube`: sockets whose numbers differ in one bit have a link; a power of two of them.
-/// - `twisted-hypercube-8`: eight sockets with three links each, of which no two are more than two links apart: a cube of
-///   which two parallel edges are crossed. This is how eight-socket x86 machines without a node controller are wired.
+/// - `twisted-hypercube-8`: eight sockets with three links each, of which no two are more than two links
+///   apart: a cube of which two parallel edges are crossed. This is how eight-socket x86 machines without a
+///   node controller are wired.
 #[must_use]
 pub fn hops(topology: &str, sockets: u32) -> Option<Vec<Vec<u32>>> {
     let ring_next = |a: u32, b: u32| (a + 1) % sockets == b || (b + 1) % sockets == a;

@@ -1,15 +1,16 @@
 //! Memory: what an access costs, by the state of its cache line and the distance to it.
 //!
-//! The protocol is a directory with invalidation. A load of a line that the core's own cache or the last-level cache of
-//! its socket has, clean, is served there; everything else is a *move* of the line. Moves of one line come one after
-//! another, and the next core is drawn by lot, near ones more likely: requests for a contended line are not served first
-//! come, first served. The core that has just got the line can use it until the next move is half done: a store right
-//! after a successful compare-exchange does not wait behind every core that polls.
+//! The protocol is a directory with invalidation. A load of a line that the core's own cache or the
+//! last-level cache of its socket has, clean, is served there; everything else is a *move* of the line. Moves
+//! of one line come one after another, and the next core is drawn by lot, near ones more likely: requests for
+//! a contended line are not served first come, first served. The core that has just got the line can use it
+//! until the next move is half done: a store right after a successful compare-exchange does not wait behind
+//! every core that polls.
 //!
-//! A store to a line that is elsewhere waits for it in its thread's store buffer, with its value, and the thread goes on
-//! ([`stores`]): the memory is x86's (total store order). Beside these values none are kept here: the simulated program's words
-//! are real memory, and an access happens to them at the moment at which its line is there. Memory that is weaker is what the
-//! loom models are for.
+//! A store to a line that is elsewhere waits for it in its thread's store buffer, with its value, and the
+//! thread goes on ([`stores`]): the memory is x86's (total store order). Beside these values none are kept
+//! here: the simulated program's words are real memory, and an access happens to them at the moment at which
+//! its line is there. Memory that is weaker is what the loom models are for.
 
 mod alive;
 mod running_ahead;
@@ -33,7 +34,8 @@ pub(crate) enum Reach {
 }
 
 impl World {
-    /// The running thread wants to load from `address`, or to update it, now. (It stores by [`World::make_store`].)
+    /// The running thread wants to load from `address`, or to update it, now. (It stores by
+    /// [`World::make_store`].)
     pub(crate) fn reach(&mut self, address: usize, access: Access) -> Reach {
         let Some(place) = self.alive(address) else {
             return Reach::Later; // never: the run has failed
@@ -124,7 +126,8 @@ impl World {
         let cost = self.move_cost(id, to);
         let cost = self.spread_transfer(cost);
         let serial = ((cost as f64 * self.costs.serial) as Ps).max(1);
-        // First the request is on its way, and the line stays in use; a core that has waited has that behind it.
+        // First the request is on its way, and the line stays in use; a core that has waited has that behind
+        // it.
         let way = cost.saturating_sub(serial);
         let begin = now + way.saturating_sub(now - to.asked + early);
         let serial = (way + serial).saturating_sub(early).clamp(1, serial);
@@ -230,8 +233,8 @@ impl World {
         Some(to.thread)
     }
 
-    /// The core's other hardware threads that wait for the line have it too: a core asks for a line once. So does the thread
-    /// for which it was asked ahead.
+    /// The core's other hardware threads that wait for the line have it too: a core asks for a line once. So
+    /// does the thread for which it was asked ahead.
     fn serve_siblings(&mut self, id: LineId, served: Request) {
         let mut index = 0;
         while let Some(&request) = self.memory.get(id).waiting.get(index) {

@@ -23,8 +23,9 @@ impl World {
         if window == 0 { 0 } else { self.now.saturating_sub(since) }
     }
 
-    /// For how long the running thread's core has been asking for a line that it misses. If another core got it meanwhile, what
-    /// was done ahead is for nothing: a core that loses a line that it has read ahead starts over from there.
+    /// For how long the running thread's core has been asking for a line that it misses. If another core got
+    /// it meanwhile, what was done ahead is for nothing: a core that loses a line that it has read ahead
+    /// starts over from there.
     pub(crate) fn not_lost(&mut self, id: LineId, core: Core) -> Ps {
         let early = self.asking_for();
         if early <= self.since_lost(id, core) {

@@ -1,9 +1,9 @@
 //! The store buffer: the stores that a thread has made, and that no other thread sees yet.
 //!
-//! A core goes on past a store. The store waits, with its value, until the cache line has come to the core for writing.
-//! This is x86-TSO (Owens, Sarkar, Sewell, *A better x86 memory model: x86-TSO*, TPHOLs 2009; Intel SDM vol. 3, §8.2, has the
-//! same rules in words): a store may be seen later than a load that follows it in the program, and nothing else is reordered.
-//! UltraSPARC's TSO is the same.
+//! A core goes on past a store. The store waits, with its value, until the cache line has come to the core
+//! for writing. This is x86-TSO (Owens, Sarkar, Sewell, *A better x86 memory model: x86-TSO*, TPHOLs 2009;
+//! Intel SDM vol. 3, §8.2, has the same rules in words): a store may be seen later than a load that follows
+//! it in the program, and nothing else is reordered. UltraSPARC's TSO is the same.
 //!
 //! | state of a store   | set by                            | left by                                                  |
 //! |--------------------|-----------------------------------|----------------------------------------------------------|
@@ -29,12 +29,12 @@
 //! | B8    | every store drains                                           | `ask` keeps a request for each of the oldest    |
 //! |       |                                                              | lines; an arrival, and `What::Drain`, drain     |
 //!
-//! What costs time: a store takes its thread none, unless the buffer is full (`cpu.stores`); then it waits for the oldest one.
-//! The core asks for the lines of its oldest stores side by side. A store to a line that the core has, with no older
-//! one before it, drains at once.
+//! What costs time: a store takes its thread none, unless the buffer is full (`cpu.stores`); then it waits
+//! for the oldest one. The core asks for the lines of its oldest stores side by side. A store to a line that
+//! the core has, with no older one before it, drains at once.
 //!
-//! Memory behind a [`Cell`](crate::Cell), and memory whose contents do not matter, is written at once, and only its line is
-//! waited for here: in a program without data races no thread can tell.
+//! Memory behind a [`Cell`](crate::Cell), and memory whose contents do not matter, is written at once, and
+//! only its line is waited for here: in a program without data races no thread can tell.
 
 use super::Reach;
 use crate::time::Ps;
@@ -45,13 +45,15 @@ use crate::world::{Core, Did, LineId, State, Thread, ThreadId, What, World};
 const ASKED: usize = 4;
 
 impl World {
-    /// The running thread is about to store. Returns whether there is room; if not, it is resumed when there is.
+    /// The running thread is about to store. Returns whether there is room; if not, it is resumed when there
+    /// is.
     pub(crate) fn has_room(&mut self) -> bool {
         let depth = self.costs.stores.max(1);
         self.threads[self.running].stores.stores.len() < depth || self.waits(depth - 1)
     }
 
-    /// The running thread's stores have to be seen by all. Returns whether they are; if not, it is resumed when they are.
+    /// The running thread's stores have to be seen by all. Returns whether they are; if not, it is resumed
+    /// when they are.
     pub(crate) fn has_drained(&mut self) -> bool {
         let running = self.running;
         if self.threads[running].stores.is_empty() {
@@ -70,7 +72,8 @@ impl World {
         false
     }
 
-    /// Makes a store of the running thread: there is room. Returns whether there is memory; if not, the run has failed.
+    /// Makes a store of the running thread: there is room. Returns whether there is memory; if not, the run
+    /// has failed.
     pub(crate) fn make_store(&mut self, write: Write) -> bool {
         let Some(place) = self.alive(write.address) else { return false };
         let (id, core, thread) = (place.line, self.core_of_running(), self.running);
@@ -183,7 +186,8 @@ impl World {
         self.note_of(thread, did);
     }
 
-    /// B8: asks for the lines of the oldest stores; the thread's core has done so for the last one for `early`.
+    /// B8: asks for the lines of the oldest stores; the thread's core has done so for the last one for
+    /// `early`.
     fn ask(&mut self, thread: ThreadId, early: Ps) {
         let (now, core) = (self.now, self.threads[thread].stores.core);
         for index in 0..self.threads[thread].stores.stores.len().min(ASKED) {
@@ -221,7 +225,8 @@ impl World {
         }
     }
 
-    /// The thread's CPU is interrupted: what is in its buffer is not held any longer, and a barrier can wait for it.
+    /// The thread's CPU is interrupted: what is in its buffer is not held any longer, and a barrier can wait
+    /// for it.
     pub(crate) fn flush(&mut self, thread: ThreadId) {
         let buffer = &mut self.threads[thread].stores;
         if !buffer.is_empty() {
@@ -260,7 +265,8 @@ impl World {
         true
     }
 
-    /// B6: whether all stores have drained for which a barrier waits; if not, the running thread is resumed when some have.
+    /// B6: whether all stores have drained for which a barrier waits; if not, the running thread is resumed
+    /// when some have.
     pub(crate) fn has_fenced(&mut self) -> bool {
         let is_behind = |thread: &Thread| thread.stores.drained < thread.stores.fenced;
         if self.buffers.stores == 0 || !self.threads.0.iter().any(is_behind) {

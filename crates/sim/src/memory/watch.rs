@@ -1,9 +1,9 @@
 //! Polling: a thread that sees nothing new costs nothing.
 //!
-//! `spin_hint` says that the thread would look again at what it has looked at. If none of that has changed, it is not
-//! resumed until something does, and then after a random part of a poll's time. It also looks again after a while: it
-//! may count its polls, or look at the clock. These looks become rarer as it waits, an eighth of the time that it has
-//! waited; so a wait of any length costs few events.
+//! `spin_hint` says that the thread would look again at what it has looked at. If none of that has changed,
+//! it is not resumed until something does, and then after a random part of a poll's time. It also looks again
+//! after a while: it may count its polls, or look at the clock. These looks become rarer as it waits, an
+//! eighth of the time that it has waited; so a wait of any length costs few events.
 
 use crate::world::memory::Access;
 use crate::world::{Core, Delay, LineId, State, ThreadId, World};
@@ -51,7 +51,8 @@ impl World {
         }
     }
 
-    /// The running thread is about to poll again. Returns whether it is put to wait; if so, [`World::watched`] comes after.
+    /// The running thread is about to poll again. Returns whether it is put to wait; if so,
+    /// [`World::watched`] comes after.
     pub(crate) fn watch(&mut self) -> bool {
         self.looks_next();
         let (thread, now) = (self.running, self.now);
@@ -82,8 +83,8 @@ impl World {
         true
     }
 
-    /// The thread loses its CPU. If it polls, it does not do so until it has one again: neither its spin budget nor its
-    /// spinning time goes on.
+    /// The thread loses its CPU. If it polls, it does not do so until it has one again: neither its spin
+    /// budget nor its spinning time goes on.
     pub(crate) fn pause_watch(&mut self, thread: ThreadId) {
         let (now, in_time) =
             (self.now, self.in_time(self.threads[thread].watch.since.unwrap_or(self.now), self.now));
@@ -109,7 +110,8 @@ impl World {
         let watch = &mut self.threads[self.running].watch;
         let in_time = std::mem::take(&mut watch.before_in_time) + last_in_time;
         let waited = if is_by_rank {
-            // Nothing else has let that time pass. It must, or the slice of a thread that polls in vain would not end.
+            // Nothing else has let that time pass. It must, or the slice of a thread that polls in vain would
+            // not end.
             (watch.since, watch.before) = (None, 0);
             (watch.quiet / 8).max(pause)
         } else {

@@ -15,7 +15,8 @@ impl Write {
         match self.value {
             Value::Unknown => Did::Accessed(Access::Store, self.address),
             Value::Word(word, value) => {
-                // SAFETY: it came from a reference, and is not dropped, as the caller says; all accesses are atomic.
+                // SAFETY: it came from a reference, and is not dropped, as the caller says; all accesses are
+                // atomic.
                 let old = unsafe { &*word }.swap(value, Relaxed);
                 Did::Wrote(self.address, old, value)
             }

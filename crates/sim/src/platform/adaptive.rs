@@ -16,11 +16,11 @@ fn spin_stats<R>(act: impl FnOnce(&mut SpinStats) -> R) -> R {
     world(|world| act(&mut world.threads[world.running].local.spin_stats))
 }
 
-/// What the running thread has learnt about the lock at `lock`: with the lock's name, and the time, ns. Outside of a run, which
-/// has no threads, nothing.
+/// What the running thread has learnt about the lock at `lock`: with the lock's name, and the time, ns.
+/// Outside of a run, which has no threads, nothing.
 ///
-/// Threads remember locks by bits 4 and up of their addresses. Those are the allocator's, and one seed is one run: so a
-/// lock's name is its number in the order in which locks were first named.
+/// Threads remember locks by bits 4 and up of their addresses. Those are the allocator's, and one seed is one
+/// run: so a lock's name is its number in the order in which locks were first named.
 fn of_lock<R: Default>(lock: usize, act: impl FnOnce(&mut SpinStats, usize, u64) -> R) -> R {
     if !is_inside() {
         return R::default();
@@ -29,7 +29,8 @@ fn of_lock<R: Default>(lock: usize, act: impl FnOnce(&mut SpinStats, usize, u64)
     spin_stats(|spin_stats| act(spin_stats, name, now))
 }
 
-/// What it costs to move a lock between the CPUs of the machine. Outside of a run, which has no threads: not known.
+/// What it costs to move a lock between the CPUs of the machine. Outside of a run, which has no threads: not
+/// known.
 fn transfer<R>(act: impl FnOnce(&mut TransferCost) -> R) -> R {
     if is_inside() {
         world(|world| act(&mut world.shared.transfer))

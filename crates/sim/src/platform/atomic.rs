@@ -1,4 +1,5 @@
-//! Words whose accesses cost what the machine says. As large as real ones, so that they share cache lines as those do.
+//! Words whose accesses cost what the machine says. As large as real ones, so that they share cache lines as
+//! those do.
 
 use std::sync::atomic;
 
@@ -136,10 +137,11 @@ impl platform::AtomicU32 for AtomicU32 {
         self.update(|word| {
             crate::here::note_order(self.address(), value as usize);
             let old = word.swap(value, Relaxed);
-            // A swap never fails, but its caller branches on what it found, which is not known here. 0 against all else stands
-            // for that: it is a free lock (test-and-set, 2003), an empty queue of spinners, a waiter that is awake. Where it is
-            // something else, two ways count as one, and the guess is right more often than a core's would be: the counter of
-            // 2.6.34's mutex (0: held, 1: free, less: waiters), and releases, which never find 0.
+            // A swap never fails, but its caller branches on what it found, which is not known here. 0
+            // against all else stands for that: it is a free lock (test-and-set, 2003), an empty queue of
+            // spinners, a waiter that is awake. Where it is something else, two ways count as one, and the
+            // guess is right more often than a core's would be: the counter of 2.6.34's mutex (0: held, 1:
+            // free, less: waiters), and releases, which never find 0.
             branches(self.address(), old == 0);
             old
         })

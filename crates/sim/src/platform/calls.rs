@@ -13,8 +13,9 @@ use crate::world::memory::{Access, Place};
 use crate::world::platform::Leave;
 use crate::world::{Did, State, ThreadId, World};
 
-/// Whether the running thread runs kernel code. For that, a futex stands for what it is made of: a state to set and
-/// `schedule`, and `wake_up_process`. There is no system call, no bucket to look for, and none to lock.
+/// Whether the running thread runs kernel code. For that, a futex stands for what it is made of: a state to
+/// set and `schedule`, and `wake_up_process`. There is no system call, no bucket to look for, and none to
+/// lock.
 fn is_in_kernel() -> bool {
     world(|world| world.threads[world.running].in_kernel)
 }
@@ -77,8 +78,9 @@ fn wake_all(threads: &[ThreadId]) {
     }
 }
 
-/// A CPU that goes idle keeps the address space of the thread that sleeps, and gives it back when that one runs again: Linux
-/// counts that in the address space (until 6.4). Only where a workload has said where: `here::in_address_space`.
+/// A CPU that goes idle keeps the address space of the thread that sleeps, and gives it back when that one
+/// runs again: Linux counts that in the address space (until 6.4). Only where a workload has said where:
+/// `here::in_address_space`.
 fn count_in_space() {
     if let Some(counter) = world(|world| world.threads[world.running].space) {
         access(counter, Access::Update);
@@ -137,8 +139,8 @@ fn wake_on(futex: Option<Place>, address: usize, count: u32) -> u32 {
     woken.len() as u32
 }
 
-/// Rouses the waiter that releases of the lock `name` have left asleep, if there is a note of it. That may be an old one, of a word
-/// that is gone: the kernel's name of it is what counts.
+/// Rouses the waiter that releases of the lock `name` have left asleep, if there is a note of it. That may be
+/// an old one, of a word that is gone: the kernel's name of it is what counts.
 pub(super) fn wake_left_early(name: usize) {
     if let Some((word, address)) = world(|world| world.shared.left_asleep.remove(&name)) {
         enter();

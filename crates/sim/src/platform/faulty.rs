@@ -1,7 +1,7 @@
 //! What a mutant's machine does wrong: see [`Fault`](crate::check::Fault).
 //!
-//! Of the faults of memory order, [`Fault::Relaxed`] changes stores that are sequentially consistent, and nothing else: this memory
-//! is x86's. The loom models find the others.
+//! Of the faults of memory order, [`Fault::Relaxed`] changes stores that are sequentially consistent, and
+//! nothing else: this memory is x86's. The loom models find the others.
 
 use std::cell::Cell;
 

@@ -6,7 +6,8 @@ use crate::engine::step::{settle, spend};
 use crate::here::random;
 use crate::world::{Did, World};
 
-/// In a run that is checked, CPUs are interrupted one after the other: one that has been goes on while the next one has not.
+/// In a run that is checked, CPUs are interrupted one after the other: one that has been goes on while the
+/// next one has not.
 fn interrupt_each() {
     let cpus = world(|world| world.cpus.len());
     let first = random(cpus as u64) as usize;

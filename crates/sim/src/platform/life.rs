@@ -1,7 +1,8 @@
 //! When memory begins and ends: words on a thread's stack are gone when their object is.
 //!
-//! Where an object begins cannot be seen: it is made, and moved to its place. So what ends on a thread's stack is taken for
-//! gone until that thread makes another object. An access by another thread meanwhile is one to memory that was given back.
+//! Where an object begins cannot be seen: it is made, and moved to its place. So what ends on a thread's
+//! stack is taken for gone until that thread makes another object. An access by another thread meanwhile is
+//! one to memory that was given back.
 
 use crate::engine::run::{is_inside, world};
 

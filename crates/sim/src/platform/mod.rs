@@ -34,8 +34,8 @@ pub trait Tuned: Debug + Send + Sync + 'static {
     const TUNING: Tuning;
     /// After so many reads for each CPU a read-write lock's readers use slots.
     const READS_PER_CPU: u32 = 128;
-    /// Questions whose answers only speed or order may rest on (whether a thread is bound to a CPU, whether it will wait
-    /// after a signal, its priority) are answered at random.
+    /// Questions whose answers only speed or order may rest on (whether a thread is bound to a CPU, whether
+    /// it will wait after a signal, its priority) are answered at random.
     const GUESSES: bool = false;
 }
 
@@ -49,8 +49,8 @@ impl Tuned for LinuxTuning {
 
 /// The simulated machine.
 ///
-/// Locks of it work as usual outside of a simulation too, as long as no thread has to wait: they may be made before it and
-/// looked at after it.
+/// Locks of it work as usual outside of a simulation too, as long as no thread has to wait: they may be made
+/// before it and looked at after it.
 #[derive(Debug)]
 pub struct Sim<T: Tuned = LinuxTuning>(PhantomData<T>);
 

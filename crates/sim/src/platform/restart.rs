@@ -1,5 +1,5 @@
-//! Restartable steps: a look and a store that are aborted by a preemption, or by a heavy fence, in between. The store goes into
-//! the thread's store buffer; the fence waits until it has drained, if it came first.
+//! Restartable steps: a look and a store that are aborted by a preemption, or by a heavy fence, in between.
+//! The store goes into the thread's store buffer; the fence waits until it has drained, if it came first.
 
 use spinpark_platform::{AsymmetricBarrier, AtomicU32 as _, Ordering::Relaxed, Ordering::Release};
 

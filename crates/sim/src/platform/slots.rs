@@ -38,8 +38,8 @@ fn address(slot: &AtomicUsize) -> usize {
     std::ptr::from_ref(slot).addr()
 }
 
-/// What a slot holds. The slots of a line cost one access; in a run that is checked, they are read one after the other all
-/// the same.
+/// What a slot holds. The slots of a line cost one access; in a run that is checked, they are read one after
+/// the other all the same.
 fn read(slot: &AtomicUsize) -> usize {
     if is_inside() && world(|world| world.checks.is_some()) {
         settle();
@@ -102,8 +102,8 @@ pub(super) fn enter(bias: &AtomicU32, lock: usize) -> bool {
     entered
 }
 
-/// The latest hold of the running thread on `lock` that is in a slot: its place among the holds, and the slot. It has none while that
-/// is given back: a handler that comes meanwhile must not take it for its own.
+/// The latest hold of the running thread on `lock` that is in a slot: its place among the holds, and the
+/// slot. It has none while that is given back: a handler that comes meanwhile must not take it for its own.
 fn take_latest(lock: usize) -> Option<(usize, (usize, usize))> {
     held(|held| {
         let found = held.iter().rposition(|held| held.lock == lock && held.slot.is_some())?;

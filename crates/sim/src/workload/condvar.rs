@@ -1,7 +1,7 @@
 //! Document 003's benchmark: a signaller and a waiter in strict alternation under one mutex, on one CPU.
 //!
-//! As `spinpark documents condvar`: two condition variables, one for each direction, and each signal is made after the mutex
-//! is given up, or under it.
+//! As `spinpark documents condvar`: two condition variables, one for each direction, and each signal is made
+//! after the mutex is given up, or under it.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -9,10 +9,11 @@ use std::rc::Rc;
 use super::{Mode, Plan, SettingError, Workload};
 use crate::here;
 
-/// The program's own work for a turn, cycles: its loop, the library's entry and exit, the check whose turn it is. The
-/// document's program is lost.
+/// The program's own work for a turn, cycles: its loop, the library's entry and exit, the check whose turn it
+/// is. The document's program is lost.
 ///
-/// Fitted: with it, `wake-op` is 1.72 times as fast as `orig` on the document's machine (switches between threads: 400 ns).
+/// Fitted: with it, `wake-op` is 1.72 times as fast as `orig` on the document's machine (switches between
+/// threads: 400 ns).
 const TURN: f64 = 700.0;
 
 fn alternate(plan: &mut Plan<'_>, is_under_lock: bool) -> Result<(), SettingError> {

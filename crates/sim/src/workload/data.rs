@@ -19,7 +19,8 @@ pub(super) fn data() -> Rc<Object<Data>> {
     Object::new(Data(std::array::from_fn(|_| Line(AtomicU32::new(0)))))
 }
 
-/// A change of each line, as `+= 1` under a lock: a load and a store. None needs another one, so they come side by side.
+/// A change of each line, as `+= 1` under a lock: a load and a store. None needs another one, so they come
+/// side by side.
 pub(super) fn change(lines: &[Line]) {
     for Line(word) in lines {
         word.store(word.load(Relaxed), Relaxed);

@@ -22,13 +22,14 @@ pub struct Gap {
     pub pause_ns: f64,
     /// Its own steps and system calls.
     pub steps_ns: f64,
-    /// None of that is known: its next owner had not asked for it yet. What kept another one who waited is in the parts above.
+    /// None of that is known: its next owner had not asked for it yet. What kept another one who waited is in
+    /// the parts above.
     pub others_ns: f64,
 }
 
 impl Gap {
-    /// The lock was free and wanted from `from` on; the running thread asked for it at `asked`, and has it at `to`. Before it
-    /// asked, `other` is asked what kept it.
+    /// The lock was free and wanted from `from` on; the running thread asked for it at `asked`, and has it at
+    /// `to`. Before it asked, `other` is asked what kept it.
     fn new(from: f64, asked: f64, to: f64, other: Option<ThreadId>) -> Self {
         let own = asked.clamp(from, to);
         let mut gap = Self::default();
@@ -129,8 +130,8 @@ impl Since {
         self.waiting.insert(here::thread());
     }
 
-    /// The running thread has it. `was_free`: no other has it. It asked for it at `asked`: what kept it free until now, in the
-    /// run's time.
+    /// The running thread has it. `was_free`: no other has it. It asked for it at `asked`: what kept it free
+    /// until now, in the run's time.
     pub(super) fn taken(&mut self, asked: f64, now: f64, was_free: bool) -> Gap {
         self.waiting.remove(here::thread());
         if !was_free {
@@ -141,14 +142,15 @@ impl Since {
         Gap::new(self.free.max(self.wanted).min(end), asked, end, self.waiting.threads.first().copied())
     }
 
-    /// It is free again: how long it was held, and for how much of that the running thread, which had it, waited for a CPU;
-    /// in the run's time.
+    /// It is free again: how long it was held, and for how much of that the running thread, which had it,
+    /// waited for a CPU; in the run's time.
     pub(super) fn freed(&mut self, now: f64) -> (f64, f64) {
         self.free = now;
         ((now.min(here::end_ns()) - self.held).max(0.0), here::queued_ns() - self.queued)
     }
 
-    /// It is taken by a thread that gave it up only to wait for something else, and did not ask for it before.
+    /// It is taken by a thread that gave it up only to wait for something else, and did not ask for it
+    /// before.
     pub(super) fn taken_back(&mut self, now: f64) {
         (self.held, self.queued) = (now, here::queued_ns());
     }

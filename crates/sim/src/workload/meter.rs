@@ -1,4 +1,5 @@
-//! What is measured at a lock, from outside: waits and their lengths, how long it was held, and that it excludes.
+//! What is measured at a lock, from outside: waits and their lengths, how long it was held, and that it
+//! excludes.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -15,8 +16,8 @@ use crate::locks::{AnyCondvar, AnyMutex, AnyRwLock};
 /// A contended acquisition that takes less has not waited, ns.
 const AT_ONCE_NS: f64 = 100.0;
 
-/// What of a place's figures belongs to the run's time: what a part of that time can be made of. What lies after its end,
-/// while the remaining waiters get the lock one after the other, is cut off.
+/// What of a place's figures belongs to the run's time: what a part of that time can be made of. What lies
+/// after its end, while the remaining waiters get the lock one after the other, is cut off.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct InTime {
     /// Acquisitions.
@@ -29,7 +30,8 @@ pub struct InTime {
     pub wait_ns: f64,
     /// Holding, ns.
     pub hold_ns: f64,
-    /// It was held so by any thread, ns: what readers hold together counts once, and waits in a condition variable not at all.
+    /// It was held so by any thread, ns: what readers hold together counts once, and waits in a condition
+    /// variable not at all.
     pub held_ns: f64,
     /// Of that, its owner could go on, and had no CPU, ns. Of readers this is not known.
     pub off_cpu_ns: f64,
@@ -348,12 +350,14 @@ pub struct Condvar {
 }
 
 impl Condvar {
-    /// Runs `section` while the calling thread holds the mutex. The section may wait: its waits count as held time.
+    /// Runs `section` while the calling thread holds the mutex. The section may wait: its waits count as held
+    /// time.
     pub fn with<R>(&self, section: impl FnOnce() -> R) -> R {
         self.meter.around(Hold::Exclusive, || self.pair.lock(), section, || self.pair.unlock())
     }
 
-    /// Within [`Condvar::with`]: gives up the mutex, waits for a signal, or for nothing, and takes the mutex again.
+    /// Within [`Condvar::with`]: gives up the mutex, waits for a signal, or for nothing, and takes the mutex
+    /// again.
     pub fn wait(&self) {
         self.wait_for(0);
     }
@@ -368,7 +372,8 @@ impl Condvar {
         self.pair.broadcast(0);
     }
 
-    /// As [`Condvar::wait`], on one of the mutex' two condition variables: 0, which is the other calls', or 1.
+    /// As [`Condvar::wait`], on one of the mutex' two condition variables: 0, which is the other calls', or
+    /// 1.
     pub fn wait_for(&self, which: usize) {
         self.meter.gives_up();
         self.pair.wait(which);

@@ -1,5 +1,5 @@
-//! Workloads: what simulated threads do with a lock. Those that `spinpark bench` and `spinpark documents` also have, have
-//! the same names here.
+//! Workloads: what simulated threads do with a lock. Those that `spinpark bench` and `spinpark documents`
+//! also have, have the same names here.
 
 mod condvar;
 mod data;

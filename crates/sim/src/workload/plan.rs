@@ -11,8 +11,8 @@ use crate::platform::{LinuxTuning, Tuned};
 use crate::simulation::Simulation;
 use spinpark_platform::{SpinLocks, Tuning};
 
-/// Locks of the kernel: whether the owner runs is one load there, so it is asked at each poll; and no thread is preempted
-/// around a spin lock, which is a ticket lock.
+/// Locks of the kernel: whether the owner runs is one load there, so it is asked at each poll; and no thread
+/// is preempted around a spin lock, which is a ticket lock.
 #[derive(Debug)]
 pub enum KernelTuning {}
 

@@ -1,5 +1,5 @@
-//! What a recorded program does with its locks: which it acquires how often, on its own or while it holds another one, for how long
-//! it holds them, and for how long it computes in between.
+//! What a recorded program does with its locks: which it acquires how often, on its own or while it holds
+//! another one, for how long it holds them, and for how long it computes in between.
 
 use crate::here;
 
@@ -117,7 +117,8 @@ impl Lengths {
         }
     }
 
-    /// Each shorter by `ns`, as far as it is that long; of an exponential distribution, which is a guess, the mean.
+    /// Each shorter by `ns`, as far as it is that long; of an exponential distribution, which is a guess, the
+    /// mean.
     #[must_use]
     pub fn shortened(&self, ns: f64) -> Self {
         match self {

@@ -20,8 +20,9 @@ struct Entry {
     uses: [Use; 2],
 }
 
-/// The workload of [`Setting::replay`](super::Setting::replay): each thread computes, then acquires one of the locks, at random by how
-/// often that is the outermost one, and others while it holds it. An operation is an acquisition.
+/// The workload of [`Setting::replay`](super::Setting::replay): each thread computes, then acquires one of
+/// the locks, at random by how often that is the outermost one, and others while it holds it. An operation is
+/// an acquisition.
 pub(super) const REPLAY: Workload = Workload {
     name: "replay",
     about: "the locks of a recorded program (`spinpark sim replay`)",
@@ -155,7 +156,8 @@ mod tests {
         assert!(crowded.throughput() < 1.05e6, "{}", crowded.throughput());
     }
 
-    /// A list under a lock, whose elements have locks of their own: each section of 1 µs has 2.5 of 400 ns in it.
+    /// A list under a lock, whose elements have locks of their own: each section of 1 µs has 2.5 of 400 ns in
+    /// it.
     #[test]
     fn locks_are_held_within_others() {
         let inner = Inner { lock: 1, is_shared: false, number: 2.5 };

@@ -106,7 +106,8 @@ fn other_kind(name: &str) -> Option<String> {
     Some(format!(": that is a {kind}: {option} {name}"))
 }
 
-/// What to say if a lock is asked for that is not written over the platform traits, so that the simulator cannot run it.
+/// What to say if a lock is asked for that is not written over the platform traits, so that the simulator
+/// cannot run it.
 fn elsewhere(lock: &str) -> Option<&'static str> {
     /// How names of such locks begin.
     const OTHERS: [&str; 8] =

@@ -156,8 +156,8 @@ impl Report {
         self.operations.iter().sum()
     }
 
-    /// Operations per second of virtual time, as long as all threads work: what comes after the run's time, while one
-    /// thread after the other ends, does not count.
+    /// Operations per second of virtual time, as long as all threads work: what comes after the run's time,
+    /// while one thread after the other ends, does not count.
     #[must_use]
     pub fn throughput(&self) -> f64 {
         let time = self.outcome.elapsed_ns.min(self.for_ns).max(1);

@@ -1,8 +1,8 @@
-//! The shapes of `spinpark bench locks`: sections under a lock, with work outside. They do what those do: `spinpark sim
-//! native` compares them.
+//! The shapes of `spinpark bench locks`: sections under a lock, with work outside. They do what those do:
+//! `spinpark sim native` compares them.
 //!
-//! As there: work is steps of a random number generator; the protected data is one cache line, or several, on lines of its
-//! own, or on the lock's own.
+//! As there: work is steps of a random number generator; the protected data is one cache line, or several, on
+//! lines of its own, or on the lock's own.
 
 use std::cell::Cell;
 use std::rc::Rc;

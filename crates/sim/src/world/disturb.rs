@@ -10,7 +10,8 @@ impl World {
         probability > 0.0 && self.rng.f64() < probability
     }
 
-    /// Order by rank: the running thread goes behind all others. A thread that polls has to, or no other would run.
+    /// Order by rank: the running thread goes behind all others. A thread that polls has to, or no other
+    /// would run.
     pub(crate) fn fall_behind(&mut self) {
         if self.chaos.is_by_rank() {
             self.last_rank += 1;
@@ -18,7 +19,8 @@ impl World {
         }
     }
 
-    /// Order by rank: that of a store that is held. It comes before threads that poll, or they might wait for it for ever.
+    /// Order by rank: that of a store that is held. It comes before threads that poll, or they might wait for
+    /// it for ever.
     pub(crate) fn draining_rank(&mut self) -> i64 {
         self.rng.i64(0..POLLING)
     }

@@ -68,7 +68,8 @@ impl Events {
         self.ready.peek().is_some_and(|Reverse(((next, _), _))| *next <= rank)
     }
 
-    /// The next one, and when it happens; what is ready `now` happens now, unless the time of something else has come.
+    /// The next one, and when it happens; what is ready `now` happens now, unless the time of something else
+    /// has come.
     pub(crate) fn take(&mut self, now: Ps) -> Option<(Ps, What)> {
         if !self.ready.is_empty() && !self.comes_before(now) {
             return self.ready.pop().map(|Reverse((_, what))| (now, what));

@@ -1,8 +1,8 @@
 //! The state of a simulation, which all other parts read and change.
 //!
-//! Beside the data, here are the methods that all parts need: to plan that a thread goes on, to fail, to draw by lot. How the
-//! state changes is in the parts above: `memory`, `kernel`, `trace` and `engine` are methods of [`World`]. They call each
-//! other's methods, and name only what is here.
+//! Beside the data, here are the methods that all parts need: to plan that a thread goes on, to fail, to draw
+//! by lot. How the state changes is in the parts above: `memory`, `kernel`, `trace` and `engine` are methods
+//! of [`World`]. They call each other's methods, and name only what is here.
 
 pub(crate) mod ahead;
 mod costs;

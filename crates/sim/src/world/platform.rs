@@ -13,7 +13,8 @@ use super::memory::regions::Region;
 /// Slots in a line.
 pub(crate) const SLOTS: usize = 8;
 
-/// A reader's slot holds the address of its lock, with this bit while the reader is being counted in the lock.
+/// A reader's slot holds the address of its lock, with this bit while the reader is being counted in the
+/// lock.
 pub(crate) const MARKED: usize = 1;
 /// The same, with this bit once it is counted.
 pub(crate) const COUNTED: usize = 2;
@@ -26,8 +27,8 @@ pub(crate) struct SlotLine(pub(crate) [AtomicUsize; SLOTS]);
 /// What threads share besides their locks.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
-    /// Locks by their places in memory, or by the numbers that a program gives for addresses where no memory is: each one's name
-    /// is its number in the order in which they were first named.
+    /// Locks by their places in memory, or by the numbers that a program gives for addresses where no memory
+    /// is: each one's name is its number in the order in which they were first named.
     pub(crate) names: FxHashMap<Result<Place, usize>, usize>,
     /// What it costs to move a lock.
     pub(crate) transfer: TransferCost,
@@ -39,7 +40,8 @@ pub(crate) struct Shared {
     pub(crate) regions: Vec<Region>,
     /// A line for each CPU, from the first use on.
     pub(crate) lines: Option<Rc<[SlotLine]>>,
-    /// By a lock's name, the word that a waiter sleeps on which releases may leave asleep: what it is, and its address then.
+    /// By a lock's name, the word that a waiter sleeps on which releases may leave asleep: what it is, and
+    /// its address then.
     pub(crate) left_asleep: FxHashMap<usize, (Place, usize)>,
     /// The kernel has no restartable steps.
     pub(crate) without_steps: bool,
@@ -90,7 +92,8 @@ pub(crate) struct Local {
     /// Its real-time priority, if that has been set.
     pub(crate) priority: Option<u8>,
     pub(crate) read: Vec<Held>,
-    /// What it last wrote by a compare-exchange, and the same until the first load after a heavy fence: for a fault.
+    /// What it last wrote by a compare-exchange, and the same until the first load after a heavy fence: for a
+    /// fault.
     pub(crate) written: u32,
     pub(crate) after_fence: Option<u32>,
     /// Whether it may end in a call of a lock.

@@ -16,7 +16,8 @@ pub(crate) enum Delay {
     Line,
     /// It polled what had not changed yet.
     Unchanged,
-    /// What it polls had changed, and the pause between two looks was not over; or it looked at nothing meanwhile (back-off).
+    /// What it polls had changed, and the pause between two looks was not over; or it looked at nothing
+    /// meanwhile (back-off).
     Pause,
 }
 

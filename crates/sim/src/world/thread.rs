@@ -113,7 +113,8 @@ pub(crate) struct Thread {
     pub(crate) rank: i64,
     /// Where its stack lies.
     pub(crate) stack: std::ops::Range<usize>,
-    /// The word of its address space that a CPU counts itself in and out of, as it goes from the thread to nothing and back.
+    /// The word of its address space that a CPU counts itself in and out of, as it goes from the thread to
+    /// nothing and back.
     pub(crate) space: Option<usize>,
     /// The threads that wait for its end.
     pub(crate) joiners: Vec<ThreadId>,

@@ -1,5 +1,5 @@
-//! Threads that wait awake with CPUs to spare: none of them keeps a CPU from the one that the lock is for, and no more of them than
-//! keep the lock busy.
+//! Threads that wait awake with CPUs to spare: none of them keeps a CPU from the one that the lock is for,
+//! and no more of them than keep the lock busy.
 
 use spinpark_sim::machine::Machine;
 use spinpark_sim::sweep::run_all;
@@ -22,8 +22,9 @@ fn run(cpus: u32, threads: u32, workload: &str, ms: u64, span_ns: u64) -> Vec<Re
     reports
 }
 
-/// Two threads a CPU, and a release that promises the lock to a woken waiter every few milliseconds: the waiter is ready to run on
-/// the CPU of a thread that waits awake. While that stayed awake, a quarter of the time was lost, half a millisecond at a time.
+/// Two threads a CPU, and a release that promises the lock to a woken waiter every few milliseconds: the
+/// waiter is ready to run on the CPU of a thread that waits awake. While that stayed awake, a quarter of the
+/// time was lost, half a millisecond at a time.
 #[test]
 fn a_promised_lock_is_not_kept_from_its_waiter_by_spinners() {
     const SPAN_NS: u64 = 50_000;

@@ -7,7 +7,8 @@ use spinpark_sim::here;
 use spinpark_sim::machine::Machine;
 use spinpark_sim::workload::{Mode, Report, Setting, Workload};
 
-/// Two threads: the first one holds the lock for 100 µs from the start; the other one asks 10 µs later, and holds it for 20 µs.
+/// Two threads: the first one holds the lock for 100 µs from the start; the other one asks 10 µs later, and
+/// holds it for 20 µs.
 const ONE_WAITS: Workload = Workload {
     name: "one-waits",
     about: "",

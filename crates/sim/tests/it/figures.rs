@@ -1,8 +1,8 @@
-//! One seed is one run on every build: its figures are those of the committed file, whatever the tree was compiled with, and
-//! wherever it and its memory lie.
+//! One seed is one run on every build: its figures are those of the committed file, whatever the tree was
+//! compiled with, and wherever it and its memory lie.
 //!
-//! A change of a lock, of a workload or of the machine changes them: `INSTA_UPDATE=always cargo test -p spinpark-sim`. A test that
-//! fails here without such a change has found something that comes from the build.
+//! A change of a lock, of a workload or of the machine changes them: `INSTA_UPDATE=always cargo test -p
+//! spinpark-sim`. A test that fails here without such a change has found something that comes from the build.
 
 use std::cell::Cell;
 use std::fmt::Write as _;
@@ -18,7 +18,8 @@ use spinpark_sim::machine::Machine;
 use spinpark_sim::workload::Setting;
 use spinpark_sim::{AtomicU32, Chaos, Object, Order, Record, Sim, Simulation, here};
 
-/// The run in figures, with a hash of everything that happened in it: each access, with its time, word and value.
+/// The run in figures, with a hash of everything that happened in it: each access, with its time, word and
+/// value.
 fn figures(machine: &str, lock: &str, workload: &str, threads: u32, seed: u64, chaos: &Chaos) -> String {
     let machine = Machine::choose(machine).expect("there is such a machine");
     let name = machine.name.clone();
@@ -107,8 +108,8 @@ fn deeper(frames: usize, act: &mut dyn FnMut()) {
     std::hint::black_box(room);
 }
 
-/// What a frame is made of is the compiler's: here threads wait for locks at other depths of their stacks, and at several of them
-/// in one run.
+/// What a frame is made of is the compiler's: here threads wait for locks at other depths of their stacks,
+/// and at several of them in one run.
 #[test]
 fn the_depth_of_a_stack_does_not_matter() {
     let run = |least: usize, many: usize| {

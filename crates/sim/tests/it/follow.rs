@@ -1,8 +1,9 @@
 //! A lock follows its load: what threads have learnt under one load they forget soon under another one.
 //!
-//! A workload `moves-…` runs beside both of its loads unmoved, from the same seeds. After each move its throughput has to come
-//! up to that of the load it has moved to, within a time that is set by what it means: a few waits of `starvation_ns`.
-//! `cargo test -p spinpark-sim --test it -- --nocapture follow::` prints the times.
+//! A workload `moves-…` runs beside both of its loads unmoved, from the same seeds. After each move its
+//! throughput has to come up to that of the load it has moved to, within a time that is set by what it means:
+//! a few waits of `starvation_ns`. `cargo test -p spinpark-sim --test it -- --nocapture follow::` prints the
+//! times.
 
 use spinpark_sim::machine::Machine;
 use spinpark_sim::sweep::run_all;
@@ -20,8 +21,8 @@ const MS: usize = 4;
 const SPAN_NS: u64 = 1_000_000 / MS as u64;
 /// How long each load lasts, in spans.
 const PHASE: usize = 12 * MS;
-/// After so long a lock has followed. A waiter that leaves the lock to its owner comes for it every half millisecond, and two
-/// samples tell it of a new load.
+/// After so long a lock has followed. A waiter that leaves the lock to its owner comes for it every half
+/// millisecond, and two samples tell it of a new load.
 const MOST: usize = 5 * MS;
 /// So much of the throughput of the unmoved load has to be reached.
 const ENOUGH: f64 = 0.8;
@@ -52,10 +53,11 @@ fn mean(spans: &[u64]) -> f64 {
     spans.iter().sum::<u64>() as f64 / spans.len() as f64
 }
 
-/// The first span from which on enough is done: in the first millisecond, and in all that is left of the phase.
+/// The first span from which on enough is done: in the first millisecond, and in all that is left of the
+/// phase.
 ///
-/// Not in each moment between: some loads change between two ways to run for as long as they last (30/30 with two threads on
-/// two CPUs), moved or not.
+/// Not in each moment between: some loads change between two ways to run for as long as they last (30/30 with
+/// two threads on two CPUs), moved or not.
 fn follows(spans: &[u64], unmoved: f64) -> Option<usize> {
     let is_enough = |spans: &[u64]| mean(spans) >= ENOUGH * unmoved;
     (0..spans.len() - MS).find(|&from| is_enough(&spans[from..from + MS]) && is_enough(&spans[from..]))

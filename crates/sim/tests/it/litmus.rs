@@ -1,9 +1,11 @@
-//! Litmus tests: a few threads, a few stores and loads, over many seeds. What comes out is exactly what x86 allows.
+//! Litmus tests: a few threads, a few stores and loads, over many seeds. What comes out is exactly what x86
+//! allows.
 //!
-//! What that is, the test works out itself, for each program: it follows every run of the abstract machine of Owens, Sarkar and
-//! Sewell (*A better x86 memory model: x86-TSO*, TPHOLs 2009): each thread has a queue of stores, a load takes its own latest
-//! store or memory's value, and any queue's oldest store goes to memory at any time. The names of the programs are theirs, and
-//! those of the Intel manual's examples (SDM vol. 3, §8.2.3).
+//! What that is, the test works out itself, for each program: it follows every run of the abstract machine of
+//! Owens, Sarkar and Sewell (*A better x86 memory model: x86-TSO*, TPHOLs 2009): each thread has a queue of
+//! stores, a load takes its own latest store or memory's value, and any queue's oldest store goes to memory
+//! at any time. The names of the programs are theirs, and those of the Intel manual's examples (SDM vol. 3,
+//! §8.2.3).
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -117,7 +119,8 @@ fn run(program: Program, first: u32, seed: u64, chaos: &Chaos, cpus: u32) -> See
     let loaded: Rc<Vec<Cell<Vec<u32>>>> = Rc::new(program.iter().map(|_| Cell::default()).collect());
     let mut machine = Machine::plain(cpus);
     machine.memory.spread = 0.2;
-    // What is new is no line's first use only: the threads start with all of them in their caches, or in another one's.
+    // What is new is no line's first use only: the threads start with all of them in their caches, or in
+    // another one's.
     let mut simulation = Simulation::new(&machine).seed(seed).chaos(chaos.clone());
     let started = Rc::new(Cell::new(0));
     for (number, ops) in program.iter().enumerate() {

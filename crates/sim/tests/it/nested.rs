@@ -1,4 +1,5 @@
-//! Locks within locks: a thread that left waiters of one lock asleep goes to sleep at another one, which one of those may hold.
+//! Locks within locks: a thread that left waiters of one lock asleep goes to sleep at another one, which one
+//! of those may hold.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -15,8 +16,8 @@ const STEPS_PER_YIELD: u64 = 4;
 /// 2,500 to 2,800; 600 to 750 where no thread rouses another, and all sleep until timers end.
 const LEAST: f64 = 1_500.0;
 
-/// Rounds in a millisecond, of threads that lock one of many records, and a lock for all within that, and may yield their CPUs
-/// between any two steps.
+/// Rounds in a millisecond, of threads that lock one of many records, and a lock for all within that, and may
+/// yield their CPUs between any two steps.
 fn rounds_in_a_ms(seed: u64) -> f64 {
     let machine = Machine::plain(2);
     let mut simulation = Simulation::new(&machine).seed(seed);

@@ -47,8 +47,8 @@ pub struct Case {
 }
 
 impl Case {
-    /// Whether the bounds are on it: one thread on one CPU, or two on two. Those with more threads than CPUs are shown besides;
-    /// there the scheduler decides, too.
+    /// Whether the bounds are on it: one thread on one CPU, or two on two. Those with more threads than CPUs
+    /// are shown besides; there the scheduler decides, too.
     #[must_use]
     pub fn is_bound(&self) -> bool {
         self.threads == self.cpus

@@ -1,4 +1,5 @@
-//! How far the simulator is from the machine at hand: the same locks under the same loads, measured and simulated.
+//! How far the simulator is from the machine at hand: the same locks under the same loads, measured and
+//! simulated.
 //!
 //! | step | where |
 //! |---|---|

@@ -65,7 +65,8 @@ impl Native<'_> {
         let mut set = CpuSet::new();
         self.cpus.iter().rev().take(case.cpus).for_each(|&cpu| set.set(cpu));
         let bind = move || sched_setaffinity(None, &set).map_err(io::Error::from);
-        // SAFETY: the closure runs between fork and exec and only makes a system call: no allocation, no lock.
+        // SAFETY: the closure runs between fork and exec and only makes a system call: no allocation, no
+        // lock.
         unsafe { command.pre_exec(bind) };
         command
     }

@@ -15,7 +15,8 @@ pub struct Effort {
     pub for_ns: u64,
 }
 
-/// Operations per second of each of `cases` on `machine`, run by run. `done` is called after each run, on some thread.
+/// Operations per second of each of `cases` on `machine`, run by run. `done` is called after each run, on
+/// some thread.
 ///
 /// # Errors
 ///

@@ -147,7 +147,8 @@ fn membarrier(cpus: &Cpus) -> Result<Membarrier, CalibrateError> {
     })
 }
 
-/// How long this thread did not come to its work, each time, ns: readings of the clock that are too far apart.
+/// How long this thread did not come to its work, each time, ns: readings of the clock that are too far
+/// apart.
 fn gaps(is_over: &AtomicBool) -> Vec<f64> {
     const LEAST: f64 = 250.0;
     let mut gaps = Vec::new();

@@ -96,7 +96,8 @@ pub(super) fn preempts_kernel() -> Known<bool> {
 
 /// Hash buckets for futexes.
 pub(super) fn futex_buckets(cpus: usize) -> Known<f64> {
-    // Since 6.16 a process has a table of its own once it has threads; before, there was one for all, of 256 for each CPU.
+    // Since 6.16 a process has a table of its own once it has threads; before, there was one for all, of 256
+    // for each CPU.
     if version() >= (6, 16) {
         let buckets = (4 * cpus).next_power_of_two().max(16);
         return Known::new(

@@ -1,4 +1,5 @@
-//! What it takes to get at a cache line, by where it is: chains of loads, each of which waits for the one before.
+//! What it takes to get at a cache line, by where it is: chains of loads, each of which waits for the one
+//! before.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::hint::{black_box, spin_loop};
@@ -137,8 +138,9 @@ pub(super) fn dram(cpus: &Cpus) -> Result<Option<f64>, CalibrateError> {
     Ok(quick(&rounds))
 }
 
-/// How much work a core does ahead while an atomic operation waits for memory, ns: what 128 steps of work after each such
-/// operation add is that much less than what they take alone. At most what the operation takes.
+/// How much work a core does ahead while an atomic operation waits for memory, ns: what 128 steps of work
+/// after each such operation add is that much less than what they take alone. At most what the operation
+/// takes.
 pub(super) fn window(cpus: &Cpus) -> Result<Option<f64>, CalibrateError> {
     const STEPS: u32 = 128;
     pin(cpus.main().cpu)?;
@@ -211,8 +213,8 @@ fn transfer(
     })
 }
 
-/// What a thread pays for its caches when it moves to `other`, ns: a pass over 32 KB that it wrote before it moved, less
-/// the second pass.
+/// What a thread pays for its caches when it moves to `other`, ns: a pass over 32 KB that it wrote before it
+/// moved, less the second pass.
 pub(super) fn migrate(cpus: &Cpus, other: Option<Place>) -> Result<Option<f64>, CalibrateError> {
     const WORDS: usize = (32 << 10) / 8;
     let Some(other) = other else { return Ok(None) };

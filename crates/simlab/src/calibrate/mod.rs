@@ -1,5 +1,5 @@
-//! Measuring what a machine file says: the primitives of the machine at hand, and nothing but primitives. Locks are never
-//! measured here, so that a simulation of locks on the result is a prediction.
+//! Measuring what a machine file says: the primitives of the machine at hand, and nothing but primitives.
+//! Locks are never measured here, so that a simulation of locks on the result is a prediction.
 //!
 //! | step | where |
 //! |---|---|
@@ -9,9 +9,10 @@
 //! | what the kernel says or is known for | `kernel` |
 //! | a machine file of it all | [`sheet`] |
 //!
-//! Each measurement is made of many short batches, of which the lower quartile counts (disturbances only make a time
-//! longer); the whole series is repeated, and the figure is the median over the rounds. What else runs on the machine
-//! spoils some batches and perhaps a round. How far the rounds are apart stands beside each figure.
+//! Each measurement is made of many short batches, of which the lower quartile counts (disturbances only make
+//! a time longer); the whole series is repeated, and the figure is the median over the rounds. What else runs
+//! on the machine spoils some batches and perhaps a round. How far the rounds are apart stands beside each
+//! figure.
 
 mod calls;
 pub mod cpus;

@@ -13,8 +13,8 @@ use super::spread::{Spread, cost};
 
 const BATCHES: usize = 200;
 
-/// Clock rate in GHz: a multiplication that waits for the one before takes 3 cycles on x86-64 CPUs since 2008, the `or`
-/// before it
+/// Clock rate in GHz: a multiplication that waits for the one before takes 3 cycles on x86-64 CPUs since
+/// 2008, the `or` before it
 /// 1. (The factor is another one each time: by a constant one compilers multiply once, by its power.)
 pub(super) fn ghz(cpus: &Cpus) -> Result<Option<f64>, CalibrateError> {
     const CYCLES: f64 = 3.0 + 1.0;

@@ -318,8 +318,8 @@ impl Draft<'_> {
         self.put_ns("kernel", "timer_slack", late - call - exit, self.derived(Measure::Lateness, less));
     }
 
-    /// After how long an idle CPU takes clearly longer to wake: between the last duration at which it does not, and the first
-    /// one at which it does.
+    /// After how long an idle CPU takes clearly longer to wake: between the last duration at which it does
+    /// not, and the first one at which it does.
     fn deeper(&self) -> Option<f64> {
         const CLEARLY: f64 = 1.4;
         let first = self.of(IDLE[0].0);

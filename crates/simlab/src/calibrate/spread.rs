@@ -45,8 +45,8 @@ impl Spread {
     }
 }
 
-/// The lower quartile of what one call takes, in ns, over `batches` batches of `calls` calls. For what a CPU or the kernel
-/// does by itself: whatever disturbs it only makes it longer.
+/// The lower quartile of what one call takes, in ns, over `batches` batches of `calls` calls. For what a CPU
+/// or the kernel does by itself: whatever disturbs it only makes it longer.
 pub(super) fn cost(batches: usize, calls: usize, mut call: impl FnMut()) -> f64 {
     let mut batch = || {
         let start = Instant::now();
@@ -68,7 +68,8 @@ pub(super) fn median(values: &[f64]) -> Option<f64> {
     Spread::of(values).filter(|_| values.len() >= ENOUGH).map(|spread| spread.median)
 }
 
-/// The lower quartile of `values`, if there are enough of them to tell: for times that disturbances only make longer.
+/// The lower quartile of `values`, if there are enough of them to tell: for times that disturbances only make
+/// longer.
 pub(super) fn quick(values: &[f64]) -> Option<f64> {
     Spread::of(values).filter(|_| values.len() >= ENOUGH).map(|spread| spread.lower)
 }

@@ -7,8 +7,8 @@ use super::cpus::{Cpus, pin};
 use super::spread::quick;
 use super::{CalibrateError, futex};
 
-/// How much later than asked a thread runs again that waits for a futex for 50 µs, ns: the timer, the CPU that was idle,
-/// the way back.
+/// How much later than asked a thread runs again that waits for a futex for 50 µs, ns: the timer, the CPU
+/// that was idle, the way back.
 pub(super) fn lateness(cpus: &Cpus) -> Result<Option<f64>, CalibrateError> {
     const TIMEOUT: Duration = Duration::from_micros(50);
     pin(cpus.main().cpu)?;

@@ -9,7 +9,8 @@ use super::cpus::{Cpus, pin};
 use super::spread::{median, quick};
 use super::{CalibrateError, futex};
 
-/// One turn of two threads that wake each other through a futex and sleep, on one CPU, ns: a wake-up, a wait, a switch.
+/// One turn of two threads that wake each other through a futex and sleep, on one CPU, ns: a wake-up, a wait,
+/// a switch.
 pub(super) fn hand_over(cpus: &Cpus) -> Result<Option<f64>, CalibrateError> {
     const TURNS: u32 = 200;
     let batch = |game: &Game| {
@@ -34,7 +35,8 @@ struct Game {
 }
 
 impl Game {
-    /// Lets the first player call `batch`, which takes `turns` turns, so many times; the lower quartile of what it returns.
+    /// Lets the first player call `batch`, which takes `turns` turns, so many times; the lower quartile of
+    /// what it returns.
     fn play(
         cpus: &Cpus,
         batches: u32,

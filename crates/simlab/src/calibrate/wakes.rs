@@ -20,8 +20,8 @@ pub(super) fn until_it_runs(cpus: &Cpus, idle: Duration) -> Result<Option<f64>, 
     Ok(elsewhere(cpus, idle, count)?.and_then(|seen| quick(&seen.latencies)))
 }
 
-/// The part of wake-ups on the waker's own CPU after which the woken thread preempts the waker, which had computed for
-/// 2 ms, at once.
+/// The part of wake-ups on the waker's own CPU after which the woken thread preempts the waker, which had
+/// computed for 2 ms, at once.
 pub(super) fn preempts(cpus: &Cpus) -> Result<Option<f64>, CalibrateError> {
     /// Sooner is at once.
     const AT_ONCE: f64 = 200e3;
@@ -68,8 +68,8 @@ struct Seen {
 }
 
 impl Wakes {
-    /// Calls `before` when the sleeper is about to sleep (it has to take longer than falling asleep), wakes the sleeper, and
-    /// computes until it has run.
+    /// Calls `before` when the sleeper is about to sleep (it has to take longer than falling asleep), wakes
+    /// the sleeper, and computes until it has run.
     fn run(&self, before: impl Fn()) -> Result<Seen, CalibrateError> {
         let start = Instant::now();
         let now = || start.elapsed().as_nanos() as u64;

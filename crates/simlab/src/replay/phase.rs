@@ -13,13 +13,14 @@ pub struct Phase {
     pub length: u64,
     /// Which part of all acquisitions it has.
     pub share: f64,
-    /// How many threads were at work at a time, on average: idle ones wait for signals, or for the ends of others.
+    /// How many threads were at work at a time, on average: idle ones wait for signals, or for the ends of
+    /// others.
     pub workers: f64,
 }
 
 impl Phase {
-    /// From the first to the last time at which at least three quarters as many threads acquired locks as at a typical acquisition. The whole
-    /// recording, if it does not say when they did.
+    /// From the first to the last time at which at least three quarters as many threads acquired locks as at
+    /// a typical acquisition. The whole recording, if it does not say when they did.
     #[must_use]
     pub fn of(profile: &Profile) -> Self {
         let idle = |thread: &Thread| thread.signals.saturating_add(thread.others);

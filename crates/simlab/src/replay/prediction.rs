@@ -25,7 +25,8 @@ pub struct Prediction {
     pub of_recorded: f64,
     /// Over the rate of the same program simulated as it was recorded ([`Proof::rate`]): like for like.
     pub of_home: f64,
-    /// CPU time an acquisition, ns, polling and all; none if the program waits for signals: it computes less than the simulated one.
+    /// CPU time an acquisition, ns, polling and all; none if the program waits for signals: it computes less
+    /// than the simulated one.
     pub cpu_ns: Option<f64>,
     /// What limits.
     pub limit: Limit,

@@ -1,4 +1,5 @@
-//! Whether a recording, simulated as it was recorded, makes what was recorded. If it does not, it says nothing about another machine.
+//! Whether a recording, simulated as it was recorded, makes what was recorded. If it does not, it says
+//! nothing about another machine.
 
 use serde::Serialize;
 use spinpark_measure::report::Style;
@@ -7,8 +8,8 @@ use spinpark_measure::units::counted;
 use super::recorded::Recorded;
 use crate::simulate::summary::Summary;
 
-/// How far the simulator is from this machine (notes/sim-accuracy.md): of 64 cells with as many threads as CPUs, 50 to 62 are within
-/// this error, simulated ÷ measured − 1, either way.
+/// How far the simulator is from this machine (notes/sim-accuracy.md): of 64 cells with as many threads as
+/// CPUs, 50 to 62 are within this error, simulated ÷ measured − 1, either way.
 pub const MODEL_ERROR: f64 = 0.5;
 
 /// The recording on a machine like the one that it was made on.

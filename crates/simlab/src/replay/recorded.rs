@@ -1,14 +1,14 @@
 //! What of a recording can be simulated, and what it lacks.
 //!
-//! A thread computes (its *non-critical section*), acquires an outermost lock, and while it holds that the locks that the recording
-//! has within it. The lengths are drawn from the recorded histograms, which are corrected in three steps, so that all of them together
-//! are the time that the program computed:
+//! A thread computes (its *non-critical section*), acquires an outermost lock, and while it holds that the
+//! locks that the recording has within it. The lengths are drawn from the recorded histograms, which are
+//! corrected in three steps, so that all of them together are the time that the program computed:
 //!
 //! 1. What is acquired within a section is simulated, so its time is not the section's.
-//! 2. Where threads outnumber CPUs, times have preemptions in them. No CPU computes for longer than there is time, so the longest are
-//!    shortened to one length until they fit.
-//! 3. What recording took is subtracted: as much an acquisition, from the non-critical section before it, or from the section that it
-//!    is in.
+//! 2. Where threads outnumber CPUs, times have preemptions in them. No CPU computes for longer than there is
+//!    time, so the longest are shortened to one length until they fit.
+//! 3. What recording took is subtracted: as much an acquisition, from the non-critical section before it, or
+//!    from the section that it is in.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -40,7 +40,8 @@ pub struct Recorded {
     pub lock: &'static str,
     /// Time with the recorder ÷ without; 1 if that is not known.
     pub cost: f64,
-    /// Whether its threads wait for signals of condition variables, which are simulated as if there were always work.
+    /// Whether its threads wait for signals of condition variables, which are simulated as if there were
+    /// always work.
     pub waits_for_signals: bool,
     /// Its locks.
     pub replay: Replay,
@@ -166,7 +167,8 @@ impl Recorded {
         })
     }
 
-    /// Whether its rate with so many threads is at most the simulated one, since what makes it slower is not simulated.
+    /// Whether its rate with so many threads is at most the simulated one, since what makes it slower is not
+    /// simulated.
     #[must_use]
     pub fn is_upper_limit(&self, threads: u32) -> bool {
         let is_alone = self.workers == 1 || self.cpus == 1;
@@ -204,8 +206,8 @@ fn cost(profile: &Profile) -> f64 {
     profile.cost.as_ref().map_or(1.0, |cost| cost.ratio.max(1.0))
 }
 
-/// The acquisitions of these locks within others of them that are simulated so; and how many pairs are not, since that could deadlock:
-/// the rarer of two orders.
+/// The acquisitions of these locks within others of them that are simulated so; and how many pairs are not,
+/// since that could deadlock: the rarer of two orders.
 fn nests(profile: &Profile, kept: &[&Lock]) -> (Vec<Nest>, usize) {
     let known: BTreeSet<u32> = kept.iter().map(|lock| lock.id).collect();
     let is_lock = |role: Role| matches!(role, Role::Write | Role::Read);
@@ -271,8 +273,8 @@ fn replayed(profile: &Profile, kept: &[&Lock], nests: &[Nest]) -> Vec<Replayed> 
     locks
 }
 
-/// Where no non-critical sections were recorded they are as long as elsewhere; where none were anywhere, all the threads' time
-/// outside sections is theirs.
+/// Where no non-critical sections were recorded they are as long as elsewhere; where none were anywhere, all
+/// the threads' time outside sections is theirs.
 fn guess_non_critical(profile: &Profile, locks: &mut [Replayed]) {
     let is_known = |used: &Use| used.non_critical != Lengths::default();
     let (number, sum) = total(locks, |used| match is_known(used) {

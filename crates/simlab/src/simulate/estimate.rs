@@ -1,8 +1,10 @@
-//! How long the rest of many runs takes. Runs differ by factors of thousands, so counting them would say nothing.
+//! How long the rest of many runs takes. Runs differ by factors of thousands, so counting them would say
+//! nothing.
 //!
-//! What a run costs is about its virtual time times the square root of the threads that can do something, times a factor of
-//! the lock and the workload, which is learnt from the runs that have ended. Factors of one workload's locks differ by ten, and
-//! those that end first are the low ones: so nothing is said before the factors of most of the rest are known.
+//! What a run costs is about its virtual time times the square root of the threads that can do something,
+//! times a factor of the lock and the workload, which is learnt from the runs that have ended. Factors of one
+//! workload's locks differ by ten, and those that end first are the low ones: so nothing is said before the
+//! factors of most of the rest are known.
 
 use std::collections::BTreeMap;
 
@@ -15,13 +17,15 @@ struct Weighed {
     weight: f64,
 }
 
-/// So much of the rest is of kinds that are known, or nothing is said. With this, the first estimates of sweeps of all locks on
-/// 64 CPUs, under five workloads, came after 9 to 28 % of the time, and were off by 8 to 24 %.
+/// So much of the rest is of kinds that are known, or nothing is said. With this, the first estimates of
+/// sweeps of all locks on 64 CPUs, under five workloads, came after 9 to 28 % of the time, and were off by 8
+/// to 24 %.
 const KNOWN: f64 = 0.75;
 
-/// How much a run weighs, before anything is known about its lock. The square root is between those workloads whose threads do
-/// their own work most of the time (all of them cost something) and those in which they wait for one lock (a waiter costs
-/// little); in the sweeps above it is right within 20 % from 2 to 128 threads for the sum over all locks of `hot-lock`.
+/// How much a run weighs, before anything is known about its lock. The square root is between those workloads
+/// whose threads do their own work most of the time (all of them cost something) and those in which they wait
+/// for one lock (a waiter costs little); in the sweeps above it is right within 20 % from 2 to 128 threads
+/// for the sum over all locks of `hot-lock`.
 #[must_use]
 pub fn weight(setting: &Setting) -> f64 {
     let (threads, cpus) = (f64::from(setting.threads), f64::from(setting.machine.cpus()));

@@ -26,7 +26,8 @@ pub struct Ladder {
 }
 
 impl Ladder {
-    /// A setting for each combination, in the order in which it is shown: the runs of one setting are neighbours.
+    /// A setting for each combination, in the order in which it is shown: the runs of one setting are
+    /// neighbours.
     #[must_use]
     pub fn settings(&self) -> Vec<Setting> {
         let mut settings = Vec::new();
@@ -66,7 +67,8 @@ pub struct Cell {
 pub struct Ranked {
     /// Throughput over the best lock's.
     pub of_best: f64,
-    /// It is below the best by more than the spread of the seeds: its best seed is below the worst seed of the best.
+    /// It is below the best by more than the spread of the seeds: its best seed is below the worst seed of
+    /// the best.
     pub is_below: bool,
     /// CPU time an operation ÷ that of others; none without an operation.
     pub cpu_time: Option<Price>,

@@ -37,7 +37,8 @@ pub enum Weak {
 }
 
 impl Weak {
-    /// All of a summary's weaknesses. None, where nothing was done at all, or a run failed: that is said elsewhere.
+    /// All of a summary's weaknesses. None, where nothing was done at all, or a run failed: that is said
+    /// elsewhere.
     #[must_use]
     pub fn of(summary: &Summary) -> Vec<Self> {
         let operations = operations(summary);

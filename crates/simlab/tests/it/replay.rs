@@ -122,7 +122,8 @@ fn lengths_are_as_they_were_recorded() {
     assert!(!recorded.lacks.join(" ").contains("no non-critical sections"), "{:?}", recorded.lacks);
 }
 
-/// 2 µs under `outer`, of which `inner` has 1.2 µs in two acquisitions and 0.3 µs of waiting; `inner` is taken alone, too.
+/// 2 µs under `outer`, of which `inner` has 1.2 µs in two acquisitions and 0.3 µs of waiting; `inner` is
+/// taken alone, too.
 fn nested() -> Builder {
     let mut file = Builder::new();
     let thread = file.thread(4242, "main", 0, 0, 0);
@@ -163,7 +164,8 @@ fn locks_in_two_orders_do_not_deadlock() {
     assert!(recorded.lacks.join(" ").contains("both orders, in 1 pairs"), "{:?}", recorded.lacks);
 }
 
-/// The main thread works alone for 2 s, and waits for the others' end; two others work from then on until 8 s.
+/// The main thread works alone for 2 s, and waits for the others' end; two others work from then on until 8
+/// s.
 #[test]
 fn start_up_and_end_are_cut_off() {
     let mut file = Builder::new();

@@ -1,4 +1,5 @@
-//! What the simulator's commands print, of figures that no engine made: they stay as they are when it is mended.
+//! What the simulator's commands print, of figures that no engine made: they stay as they are when it is
+//! mended.
 
 use std::collections::BTreeSet;
 

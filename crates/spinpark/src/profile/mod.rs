@@ -1,4 +1,5 @@
-//! A profile of this crate's locks: which of them threads wait for, where, for how long, and behind which holder.
+//! A profile of this crate's locks: which of them threads wait for, where, for how long, and behind which
+//! holder.
 //!
 //! ```no_run
 //! use spinpark::{profile, Mutex};
@@ -15,8 +16,9 @@
 //! }
 //! ```
 //!
-//! Then `spinpark report profiles` shows it, and `spinpark top` while the program runs. There is no feature to enable, and
-//! a profile that is not started costs nothing: fast paths are the same, slow ones load a pointer more.
+//! Then `spinpark report profiles` shows it, and `spinpark top` while the program runs. There is no feature
+//! to enable, and a profile that is not started costs nothing: fast paths are the same, slow ones load a
+//! pointer more.
 //!
 //! # What is recorded
 //!
@@ -30,24 +32,26 @@
 //! | releases                | how many woke a waiter                                                                     |
 //! | [`Condvar`]             | the wait for a notification, apart from the way back; notifications that found a waiter      |
 //!
-//! Not recorded: acquisitions that had not to wait, and tries that fail. The hold of a reader, or of an upgradable reader,
-//! is not measured. An upgradable reader and an upgrade are counted as writers; a [`ReentrantMutex`] as the mutex that it
-//! is made of. If a waiter gives up at its deadline, the hold that it waited for is not measured.
+//! Not recorded: acquisitions that had not to wait, and tries that fail. The hold of a reader, or of an
+//! upgradable reader, is not measured. An upgradable reader and an upgrade are counted as writers; a
+//! [`ReentrantMutex`] as the mutex that it is made of. If a waiter gives up at its deadline, the hold that it
+//! waited for is not measured.
 //!
-//! A lock is where it is: one that is dropped is not noticed, and what comes to lie in its place is counted with it, unless it
-//! is [named](name).
+//! A lock is where it is: one that is dropped is not noticed, and what comes to lie in its place is counted
+//! with it, unless it is [named](name).
 //!
 //! # Beside the profiler
 //!
-//! `spinpark profile PROG` watches the program's pthread locks. This module has tables and a file of its own, so both may
-//! run: each has its locks, and neither sees the other's. In one directory each has its file, and `spinpark report`
-//! shows both.
+//! `spinpark profile PROG` watches the program's pthread locks. This module has tables and a file of its own,
+//! so both may run: each has its locks, and neither sees the other's. In one directory each has its file, and
+//! `spinpark report` shows both.
 //!
 //! # Forks, threads, ends
 //!
-//! A forked child begins a file of its own when one of its locks first has to wait; names are to be given again there.
-//! Threads need not know of the profile, and may end at any time. A program that is killed leaves what it had recorded; what a
-//! thread has to add about a lock that it holds is missing then, and also after [`Profile::stop`].
+//! A forked child begins a file of its own when one of its locks first has to wait; names are to be given
+//! again there. Threads need not know of the profile, and may end at any time. A program that is killed
+//! leaves what it had recorded; what a thread has to add about a lock that it holds is missing then, and also
+//! after [`Profile::stop`].
 
 mod watch;
 
@@ -75,8 +79,9 @@ pub enum Error {
     Again,
     /// The file could not be created in this directory.
     Create(PathBuf, io::Error),
-    /// There is no room for the file, or no memory, or files of this process may not be as long, or the recordings of the
-    /// directory would exceed their bound (`SPINPARK_PROFILE_MAX_SIZE`, in bytes; 256 MiB without it).
+    /// There is no room for the file, or no memory, or files of this process may not be as long, or the
+    /// recordings of the directory would exceed their bound (`SPINPARK_PROFILE_MAX_SIZE`, in bytes; 256 MiB
+    /// without it).
     NoRoom,
     /// On this processor profiles are not recorded.
     Unsupported,
@@ -131,8 +136,8 @@ impl Drop for Profile {
     }
 }
 
-/// Records what the locks of this process do from now on, in a file `PID-START.spinprof` of `directory`, which is created if
-/// it is not there.
+/// Records what the locks of this process do from now on, in a file `PID-START.spinprof` of `directory`,
+/// which is created if it is not there.
 ///
 /// Takes about a millisecond, and memory for the tables as they fill. Threads that wait already are not seen.
 ///
@@ -159,10 +164,11 @@ pub fn start(directory: impl AsRef<Path>) -> Result<Profile, Error> {
     }
 }
 
-/// As [`start`], if the environment variable `SPINPARK_PROFILE_DIR` names a directory; `None` if it does not, or is empty.
+/// As [`start`], if the environment variable `SPINPARK_PROFILE_DIR` names a directory; `None` if it does not,
+/// or is empty.
 ///
-/// A program that is started by `spinpark profile` has that variable: then its library locks are recorded beside its pthread
-/// locks.
+/// A program that is started by `spinpark profile` has that variable: then its library locks are recorded
+/// beside its pthread locks.
 ///
 /// ```
 /// fn main() -> Result<(), spinpark::profile::Error> {
@@ -181,16 +187,18 @@ pub fn start_from_environment() -> Result<Option<Profile>, Error> {
     }
 }
 
-/// Gives a lock a name, by which the profile calls it. Without one it is called by the static variable that it is, or by
-/// the place that first waited for it.
+/// Gives a lock a name, by which the profile calls it. Without one it is called by the static variable that
+/// it is, or by the place that first waited for it.
 ///
-/// The name belongs to the place where the lock is: name it where it stays. A new name says that the lock there is
-/// another one now. While nothing is recorded, this does nothing. What is behind a zero byte is left out.
+/// The name belongs to the place where the lock is: name it where it stays. A new name says that the lock
+/// there is another one now. While nothing is recorded, this does nothing. What is behind a zero byte is left
+/// out.
 pub fn name<L: Named + ?Sized>(lock: &L, name: &str) {
     watch::name(lock, name);
 }
 
-/// A lock that can have a name: [`Mutex`](crate::Mutex), [`ReentrantMutex`], [`RwLock`](crate::RwLock), [`Condvar`].
+/// A lock that can have a name: [`Mutex`](crate::Mutex), [`ReentrantMutex`], [`RwLock`](crate::RwLock),
+/// [`Condvar`].
 pub trait Named: sealed::Lock {}
 
 impl<L: sealed::Lock + ?Sized> Named for L {}

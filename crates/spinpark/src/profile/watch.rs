@@ -57,7 +57,8 @@ pub(super) fn start(directory: CString) -> Result<(), Option<Failure>> {
     // SAFETY: registers a function that is sound to run in a forked child. Without memory it fails; then
     // children are not recorded.
     unsafe { libc::pthread_atfork(None, None, Some(in_forked_child)) };
-    // SAFETY: registers a function that may run at any time. If it fails, the file says that the program was killed.
+    // SAFETY: registers a function that may run at any time. If it fails, the file says that the program was
+    // killed.
     unsafe { libc::atexit(at_exit) };
     slow::watch(Some(&WATCHER));
     Ok(())

@@ -1,4 +1,5 @@
-//! More threads than a queue lock counts are in the middle of a release: one more sleeps until they are through.
+//! More threads than a queue lock counts are in the middle of a release: one more sleeps until they are
+//! through.
 
 #![allow(unsafe_code)]
 
@@ -38,7 +39,8 @@ fn a_release_beside_the_most_pins_sleeps() {
     thread::scope(|scope| {
         // These threads, in one.
         scope.spawn(move || {
-            // SAFETY: the word, and behind it the queue lock, of a mutex that lives until this thread has ended (`repr(C)`).
+            // SAFETY: the word, and behind it the queue lock, of a mutex that lives until this thread has
+            // ended (`repr(C)`).
             let [word, lock] = unsafe { &*(address as *const [AtomicU32; 2]) };
             thread::sleep(HELD);
             if lock.fetch_sub(PINS, Ordering::Release) & QUEUED != 0 {

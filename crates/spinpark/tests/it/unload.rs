@@ -47,7 +47,8 @@ fn a_library_that_locks_only_in_its_destructor() {
     }
 }
 
-/// The kernel must not be left with a pointer into memory that is gone (rseq.S4 in the crate `spinpark-linux`).
+/// The kernel must not be left with a pointer into memory that is gone (rseq.S4 in the crate
+/// `spinpark-linux`).
 #[test]
 fn threads_outlive_the_library_whose_locks_they_used() {
     let library = open("plugin");

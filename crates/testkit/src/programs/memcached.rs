@@ -69,7 +69,8 @@ impl Memcached {
     }
 }
 
-/// The server writes `TCP INET: 12345` once it listens; it renames the file, so that it is never seen half written.
+/// The server writes `TCP INET: 12345` once it listens; it renames the file, so that it is never seen half
+/// written.
 fn read_port(file: &Path) -> Option<u16> {
     let text = std::fs::read_to_string(file).ok()?;
     field(&text, "TCP INET:").parse().ok()

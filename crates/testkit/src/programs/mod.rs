@@ -7,8 +7,8 @@
 //! same_results(|configuration| prove(PIGZ.run().args(["-p4", "-c"]).input("a text"), configuration).stdout);
 //! ```
 //!
-//! Nothing here uses a fixed port or a file outside a directory of its own, which goes away with its owner, as does
-//! every process.
+//! Nothing here uses a fixed port or a file outside a directory of its own, which goes away with its owner,
+//! as does every process.
 
 mod data;
 mod mariadb;
@@ -51,8 +51,8 @@ pub fn same_results<R: PartialEq + Debug>(load: impl FnMut(Configuration) -> R) 
     assert_eq!(glibc, spinpark, "left: without the drop-in, right: with it");
 }
 
-/// Runs a program to its end on `configuration`; asserts that it exits with status 0, in time, and that it really had the
-/// locks of that configuration.
+/// Runs a program to its end on `configuration`; asserts that it exits with status 0, in time, and that it
+/// really had the locks of that configuration.
 ///
 /// # Panics
 /// If not.

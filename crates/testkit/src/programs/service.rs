@@ -49,8 +49,8 @@ impl Service {
         self.running.terminate();
     }
 
-    /// Waits for the server's end and asserts that it exits with status 0, in time, and that it ran on the locks
-    /// of its configuration.
+    /// Waits for the server's end and asserts that it exits with status 0, in time, and that it ran on the
+    /// locks of its configuration.
     ///
     /// # Panics
     /// If not.

@@ -176,7 +176,8 @@ impl Builder {
         push(&mut self.threads, &thread)
     }
 
-    /// Marks a thread as ended, with its latest event so many ticks after the start; and how long others had its table before.
+    /// Marks a thread as ended, with its latest event so many ticks after the start; and how long others had
+    /// its table before.
     pub fn ended(&mut self, thread: u32, latest: u64, past: u64) {
         let start = thread as usize * size_of::<Thread>();
         let mut change = |field: usize, value: &[u8]| {
@@ -188,7 +189,8 @@ impl Builder {
         change(offset_of!(Thread, past), &past.to_le_bytes());
     }
 
-    /// What a thread waits for, and when it last let go something that it was not known to have, ticks after the start.
+    /// What a thread waits for, and when it last let go something that it was not known to have, ticks after
+    /// the start.
     pub fn waits(&mut self, thread: u32, begun: Begun, unseen_release: u64) {
         let waiting: Waiting = zeroed();
         waiting.begin(&Begun { since: self.header.start + begun.since, ..begun });
@@ -233,7 +235,8 @@ impl Builder {
         self.entry(thread, bytes_of(&stats));
     }
 
-    /// A thread's waits for a lock with another one held: how many, ticks in all, for how many ticks others waited meanwhile.
+    /// A thread's waits for a lock with another one held: how many, ticks in all, for how many ticks others
+    /// waited meanwhile.
     pub fn held_wait(&mut self, thread: u32, lock: u32, role: Role, outer: u32, waits: (u64, u64, u64)) {
         self.held_wait_as(thread, lock, role, (outer, Role::Write as u32), waits);
     }

@@ -42,7 +42,8 @@ impl Configuration {
     }
 }
 
-/// `glibc`, `spinpark` or `disabled`, as in the environment variable `SPINPARK_TEST_CONFIGURATION` that every program gets.
+/// `glibc`, `spinpark` or `disabled`, as in the environment variable `SPINPARK_TEST_CONFIGURATION` that every
+/// program gets.
 impl fmt::Display for Configuration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

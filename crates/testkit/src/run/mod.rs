@@ -19,8 +19,8 @@ use hung_stacks::stacks_of_group;
 use outcome::Hang;
 pub use outcome::Outcome;
 
-/// A program to run: a [`Command`] in a process group of its own, with a [`Configuration`], a timeout and captured
-/// output.
+/// A program to run: a [`Command`] in a process group of its own, with a [`Configuration`], a timeout and
+/// captured output.
 #[derive(Debug)]
 pub struct Run {
     command: Command,
@@ -51,8 +51,8 @@ impl Run {
         self
     }
 
-    /// Lets the profiler watch, with files in `directory` and this detail: as `spinpark profile` does, from the program's
-    /// start.
+    /// Lets the profiler watch, with files in `directory` and this detail: as `spinpark profile` does, from
+    /// the program's start.
     pub fn profiled(mut self, directory: impl AsRef<OsStr>, detail: &str) -> Run {
         self.command.env("SPINPARK_PROFILE_DIR", directory).env("SPINPARK_PROFILE_DETAIL", detail);
         self.command.env("SPINPARK_PROFILE_PARENT", std::process::id().to_string());
@@ -217,8 +217,9 @@ fn command_line(command: &Command) -> String {
     words.join(OsStr::new(" ")).to_string_lossy().into_owned()
 }
 
-/// Starts `command`; waits while its file is still open for writing somewhere: another test's thread may have forked
-/// between the compiler's start and its end, and its child keeps our descriptors until it executes something.
+/// Starts `command`; waits while its file is still open for writing somewhere: another test's thread may have
+/// forked between the compiler's start and its end, and its child keeps our descriptors until it executes
+/// something.
 fn start_patiently(command: &mut Command) -> std::io::Result<Child> {
     let give_up = Instant::now() + Duration::from_secs(30);
     loop {

@@ -146,8 +146,8 @@ fn needs_nothing_newer_than_glibc_2_31() {
     }
 }
 
-/// A version that a library is said to need must exist there, even if only weak symbols use it, unless it is itself
-/// marked weak; so no version beyond 2.31 may be asked for firmly.
+/// A version that a library is said to need must exist there, even if only weak symbols use it, unless it is
+/// itself marked weak; so no version beyond 2.31 may be asked for firmly.
 #[test]
 fn asks_for_no_version_that_an_old_glibc_lacks() {
     let library = Library::dropin();

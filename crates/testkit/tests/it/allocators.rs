@@ -1,8 +1,9 @@
-//! Other preloaded libraries beside the drop-in and the recorder, before and behind them: allocators, which call lock
-//! functions before anything else and in fork handlers; heaptrack, which intercepts the allocator; eatmydata.
+//! Other preloaded libraries beside the drop-in and the recorder, before and behind them: allocators, which
+//! call lock functions before anything else and in fork handlers; heaptrack, which intercepts the allocator;
+//! eatmydata.
 //!
-//! None of Debian's registers restartable sequences of its own. Where a program does (`own_rseq`), glibc has been told not to
-//! (`glibc.pthread.rseq=0`), and then the drop-in uses none.
+//! None of Debian's registers restartable sequences of its own. Where a program does (`own_rseq`), glibc has
+//! been told not to (`glibc.pthread.rseq=0`), and then the drop-in uses none.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -78,8 +79,9 @@ fn eatmydata() {
     beside("libeatmydata.so");
 }
 
-/// Its script puts its library before ours. Children start no thread here: heaptrack's lock may be held at a fork, by a thread
-/// that the child does not have, and a second thread of the child then waits for it for ever (on glibc in a third of the runs).
+/// Its script puts its library before ours. Children start no thread here: heaptrack's lock may be held at a
+/// fork, by a thread that the child does not have, and a second thread of the child then waits for it for
+/// ever (on glibc in a third of the runs).
 #[test]
 fn heaptrack() {
     let Some(heaptrack) = find_program("heaptrack") else { return skipped("heaptrack") };
@@ -90,7 +92,8 @@ fn heaptrack() {
     }
 }
 
-/// A program that registers restartable sequences itself, as Google's tcmalloc does where glibc leaves them alone.
+/// A program that registers restartable sequences itself, as Google's tcmalloc does where glibc leaves them
+/// alone.
 #[test]
 fn own_rseq() {
     let program = compile_c("posix/own_rseq.c", &[]);

@@ -1,5 +1,5 @@
-//! Locks where another library shows another time than the kernel's: a year ahead, a year behind, standing still; before our
-//! library and behind it. `posix/clock_moved.c` says what holds.
+//! Locks where another library shows another time than the kernel's: a year ahead, a year behind, standing
+//! still; before our library and behind it. `posix/clock_moved.c` says what holds.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

@@ -1,5 +1,5 @@
-//! Under tools that find data races by watching pthread calls, the drop-in and the recorder switch themselves off and say
-//! so; AddressSanitizer, which watches memory, runs with both.
+//! Under tools that find data races by watching pthread calls, the drop-in and the recorder switch themselves
+//! off and say so; AddressSanitizer, which watches memory, runs with both.
 
 use std::path::{Path, PathBuf};
 
@@ -155,7 +155,8 @@ mod address_sanitizer {
     }
 }
 
-/// A program's `.preinit_array` may call lock functions before libc knows the environment (ThreadSanitizer does).
+/// A program's `.preinit_array` may call lock functions before libc knows the environment (ThreadSanitizer
+/// does).
 #[test]
 fn environment_is_known_before_libc() {
     let library = compile_c("posix/before_main_lib.c", &["-shared", "-fPIC"]);

@@ -1,5 +1,5 @@
-//! The drop-in and the recorder on programs. Recordings whose times are checked are in `tests/profile_truth.rs`, a process
-//! of its own: it shares its CPUs with no other test.
+//! The drop-in and the recorder on programs. Recordings whose times are checked are in
+//! `tests/profile_truth.rs`, a process of its own: it shares its CPUs with no other test.
 
 mod abi;
 mod allocators;

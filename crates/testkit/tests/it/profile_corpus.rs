@@ -1,8 +1,9 @@
-//! The corpus of truth: programs with one known bottleneck each, and the sentence that a report has to begin with.
+//! The corpus of truth: programs with one known bottleneck each, and the sentence that a report has to begin
+//! with.
 //!
-//! Each program is recorded with glibc's locks and with spinpark's, with the details `contended` and `full`. What it waits
-//! for is fixed by construction (turns, and sleeps as sections), so the lock, its holder, the waiter and their shares are the
-//! same on a loaded machine.
+//! Each program is recorded with glibc's locks and with spinpark's, with the details `contended` and `full`.
+//! What it waits for is fixed by construction (turns, and sleeps as sections), so the lock, its holder, the
+//! waiter and their shares are the same on a loaded machine.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -119,8 +120,9 @@ fn long_holder_that_never_waits() {
 fn a_long_holder_among_many_short_ones() {
     check(c("long_among_short.c"), |report| {
         report.begins_with(&["`index_lock`", "held by `rebuild_index`", "`look_up` waits"]);
-        // Those that hold it for a moment do so for a small part of what is held: 0.01 where they are not preempted meanwhile,
-        // up to 0.15 with three busy threads beside them on two CPUs, 0.85 and more if short holds push the long one out.
+        // Those that hold it for a moment do so for a small part of what is held: 0.01 where they are not
+        // preempted meanwhile, up to 0.15 with three busy threads beside them on two CPUs, 0.85 and more if
+        // short holds push the long one out.
         let held = |name: &str| {
             let pairs = report.profile.pairs.iter().filter(|pair| pair.role.is_lock());
             let is_by = |holder: usize| report.profile.call_sites[holder].function() == name;
@@ -231,7 +233,8 @@ fn lock_that_does_not_matter() {
     });
 }
 
-/// Threads of Python that compute wait for the interpreter lock, whose turns are signals of a condition variable.
+/// Threads of Python that compute wait for the interpreter lock, whose turns are signals of a condition
+/// variable.
 #[test]
 fn python() {
     let Some(python) =

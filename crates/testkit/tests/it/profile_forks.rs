@@ -1,4 +1,5 @@
-//! A recording of a program that forks: only processes that wait have a file, and all files together have a bound.
+//! A recording of a program that forks: only processes that wait have a file, and all files together have a
+//! bound.
 
 use std::mem::offset_of;
 use std::os::unix::fs::MetadataExt;

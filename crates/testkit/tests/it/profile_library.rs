@@ -1,4 +1,5 @@
-//! Recordings that the Rust library makes of its own locks: waits are counted, times are what the program measured itself.
+//! Recordings that the Rust library makes of its own locks: waits are counted, times are what the program
+//! measured itself.
 
 use std::process::Command;
 
@@ -61,8 +62,8 @@ fn run(scene: &str) -> Scene {
 /// By construction, who waits is seen asleep for so long, ns.
 const HOLD: f64 = 10e6;
 
-/// At most what the program measured, and 5 % less at most, or as much as it is sure of: on a busy machine, who is about to
-/// wait may itself be kept waiting, for a CPU. 50 µs per wait are nothing.
+/// At most what the program measured, and 5 % less at most, or as much as it is sure of: on a busy machine,
+/// who is about to wait may itself be kept waiting, for a CPU. 50 µs per wait are nothing.
 #[track_caller]
 fn assert_near(what: &str, found: f64, truth: &Truth, true_time: f64, sure: f64) {
     let (least, most) = (sure.min(0.95 * true_time), 1.05 * true_time);
@@ -82,7 +83,8 @@ impl Scene {
             assert_eq!((found.contended, found.waits), (truth.contended, truth.contended), "{context}");
             assert_eq!(found.outcomes[..5].iter().sum::<u64>(), found.contended, "{context}");
             let sure = if truth.role == Role::Back { 0.0 } else { HOLD * truth.contended as f64 };
-            // The signaller may be kept waiting for a CPU between its account and the signal: that is the next one's time.
+            // The signaller may be kept waiting for a CPU between its account and the signal: that is the
+            // next one's time.
             let more =
                 self.truths.iter().filter(|more| truth.role == Role::Signal && more.role == Role::Back);
             let most = truth.waited + more.map(|more| more.waited).sum::<f64>();

@@ -1,4 +1,5 @@
-//! The programs in `posix/` under the profiler: with everything recorded, each keeps its promises as it does without.
+//! The programs in `posix/` under the profiler: with everything recorded, each keeps its promises as it does
+//! without.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! Recordings of real programs, and of programs of ours in C++ and Rust: the report names the lock that matters.
+//! Recordings of real programs, and of programs of ours in C++ and Rust: the report names the lock that
+//! matters.
 //!
 //! A program that is not installed is skipped and named; with `SPINPARK_REQUIRE_PROGRAMS=1` its test fails.
 
@@ -88,8 +89,8 @@ fn rust() {
     std::fs::remove_file(program).expect("our program");
 }
 
-/// Unwinding takes a lock, in a program that has registered unwind tables: it must not be unwound for. (sysbench, whose
-/// LuaJIT does so, hung.)
+/// Unwinding takes a lock, in a program that has registered unwind tables: it must not be unwound for.
+/// (sysbench, whose LuaJIT does so, hung.)
 #[test]
 fn the_unwinders_own_lock() {
     let program = compile_c("profile/tables.c", &["-lgcc_s"]);
@@ -186,7 +187,8 @@ fn read_by_go(profile: &Profile) {
     let path = directory.path().join("waits.pb.gz");
     pprof::write(std::slice::from_ref(profile), std::fs::File::create(&path).expect("a file"))
         .expect("written");
-    // Go may compile the tool when it is first used: once for all tests, which may take long on a busy machine.
+    // Go may compile the tool when it is first used: once for all tests, which may take long on a busy
+    // machine.
     let cache = concat!(env!("CARGO_TARGET_TMPDIR"), "/go");
     for sample in ["contentions", "delay"] {
         let top = GO.run().args(["tool", "pprof", "-top"]).arg(format!("-sample_index={sample}")).arg(&path);

@@ -1,4 +1,5 @@
-//! The program never dies of the recorder, nor waits for it: what programs do that a recorder may stumble over.
+//! The program never dies of the recorder, nor waits for it: what programs do that a recorder may stumble
+//! over.
 
 use std::path::{Path, PathBuf};
 
@@ -85,7 +86,8 @@ both_configurations! {
             let recording = &read_all(&directory)[0];
             let mut known = 0;
             for ((_, _, _, holder), (waits, _)) in &recording.pairs {
-                // `take`, which locks, has two callers; where its acquisition was left out, `slow` was seen to unlock.
+                // `take`, which locks, has two callers; where its acquisition was left out, `slow` was seen
+                // to unlock.
                 let (stack, at) = match HolderId::from_number(*holder) {
                     HolderId::TookAt(stack) => (stack, 1),
                     HolderId::ReleasedAt(stack) => (stack, 0),

@@ -188,8 +188,9 @@ fn stress_ng_mutex() {
 
 /// Calls `load` in a thread whose children cannot get a real-time priority, not even as root.
 ///
-/// stress-ng gives its threads one if it can. With fewer processors than threads, the thread that creates the others
-/// may then not run again before all operations are done, which stress-ng reports as a failure, on any locks.
+/// stress-ng gives its threads one if it can. With fewer processors than threads, the thread that creates the
+/// others may then not run again before all operations are done, which stress-ng reports as a failure, on any
+/// locks.
 fn without_realtime<R: Send>(load: impl FnOnce() -> R + Send) -> R {
     use rustix::thread::{CapabilitySet, remove_capability_from_bounding_set};
     std::thread::scope(|scope| {
@@ -221,13 +222,15 @@ fn cpython() {
 }
 
 fn cpython_suite(suite: &str, configuration: Configuration) {
-    // As `python3 -m test`, but its children, whose output it compares, shall not announce the drop-in; and Ctrl-C works as
-    // its tests want it, also in a job that a shell started in the background, where it is ignored.
+    // As `python3 -m test`, but its children, whose output it compares, shall not announce the drop-in; and
+    // Ctrl-C works as its tests want it, also in a job that a shell started in the background, where it is
+    // ignored.
     const MAIN: &str = "import os, signal; del os.environ['SPINPARK_VERBOSE']; \
         signal.signal(signal.SIGINT, signal.default_int_handler); import test.__main__";
     let dir = private_dir();
     let python = PYTHON.run().current_dir(dir.path()).env("TMPDIR", dir.path());
-    // `-w`: once more what failed. Some of CPython's own tests rely on time, and fail on a busy machine with either library.
+    // `-w`: once more what failed. Some of CPython's own tests rely on time, and fail on a busy machine with
+    // either library.
     let outcome = prove(python.args(["-c", MAIN, "-w", suite]), configuration);
     let last =
         outcome.stdout_text().lines().rfind(|line| line.starts_with("Tests result: ")).map(str::to_owned);

@@ -1,5 +1,5 @@
-//! Recordings of waits that are none for libc's own locks: futexes of runtimes, semaphores, barriers, joins. Each program waits a known
-//! number of times and measures for how long; the report says what for.
+//! Recordings of waits that are none for libc's own locks: futexes of runtimes, semaphores, barriers, joins.
+//! Each program waits a known number of times and measures for how long; the report says what for.
 //!
 //! A library that is not installed is skipped and named; with `SPINPARK_REQUIRE_PROGRAMS=1` its test fails.
 
@@ -153,7 +153,8 @@ impl Scene {
             .collect()
     }
 
-    /// The innermost function of a call site, without what follows its name, and the library without names that it called.
+    /// The innermost function of a call site, without what follows its name, and the library without names
+    /// that it called.
     fn function(&self, call_site: CallSiteId) -> String {
         let function = self.profile.call_sites[call_site].function();
         let function = function.split(" → ").next().unwrap_or_default();
@@ -216,7 +217,8 @@ impl Way {
     }
 }
 
-/// A scene in all ways, as recordings are by default, and with all that can be recorded; with the drop-in beside it.
+/// A scene in all ways, as recordings are by default, and with all that can be recorded; with the drop-in
+/// beside it.
 fn in_all_ways(build: Build, scene: &str, check: impl Fn(&Scene)) {
     for (way, configuration, detail) in [
         (Way::Optimised, Configuration::Glibc, "contended"),
@@ -328,7 +330,8 @@ mod rust_std {
     }
 }
 
-/// Crates, as this crate's own program has them: without debug information of theirs, and nothing of its own inlined.
+/// Crates, as this crate's own program has them: without debug information of theirs, and nothing of its own
+/// inlined.
 mod crates {
     use super::*;
 
@@ -464,7 +467,8 @@ fn python() {
     assert!((0.9 * scene.truth.least..=1.05 * scene.truth.most).contains(&waited), "{}", scene.shown());
 }
 
-/// Programs that use futexes as no sane program does: see `waits/odd.c`. They get the answers that they get without a recorder.
+/// Programs that use futexes as no sane program does: see `waits/odd.c`. They get the answers that they get
+/// without a recorder.
 mod odd {
     use super::*;
 

@@ -4,7 +4,8 @@ use spinpark_classics::condvar_2003::{Requeue, Signalling};
 use spinpark_classics::mutex_2003::Mutex;
 use spinpark_platform::{Comparison, Operand, Platform, WakeOp, WordOp};
 
-/// What document 003 shows to lose a wake-up: the waiter is moved to the internal lock, and takes it without the mark.
+/// What document 003 shows to lose a wake-up: the waiter is moved to the internal lock, and takes it without
+/// the mark.
 #[derive(Clone, Copy, Debug)]
 pub enum PlainRequeue {}
 

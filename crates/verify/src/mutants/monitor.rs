@@ -1,4 +1,5 @@
-//! A mutex with a condition variable that is made of many: each waiter has one to itself, and a list says who is next.
+//! A mutex with a condition variable that is made of many: each waiter has one to itself, and a list says who
+//! is next.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;

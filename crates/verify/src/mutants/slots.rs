@@ -13,7 +13,8 @@ pub enum Error {
     None,
     /// Nothing, in the copy that has the other errors.
     Copied,
-    /// A thread that loses a slot looks at the winner's record without having it (no Acquire in a failed exchange).
+    /// A thread that loses a slot looks at the winner's record without having it (no Acquire in a failed
+    /// exchange).
     LosesBlindly,
     /// A thread that loses a slot goes on to the next one (lock_free_table.T1).
     GoesOn,
@@ -54,7 +55,8 @@ impl<P: Platform, const SLOTS: usize, const RECORDS: usize> Table<P, SLOTS, RECO
 
     fn look(&self, number: u32, key: u32) -> Look<u32> {
         let record = self.record(number);
-        // SAFETY: a number is in a slot after its record was written, which is not done again: that is what is checked.
+        // SAFETY: a number is in a slot after its record was written, which is not done again: that is what
+        // is checked.
         let is_it = record.key.with(|its| unsafe { *its }) == key;
         match (is_it, record.retired.load(Relaxed)) {
             (false, _) => Look::Other,
@@ -138,8 +140,8 @@ impl<P: Platform, const SLOTS: usize, const RECORDS: usize> Table<P, SLOTS, RECO
         }
     }
 
-    /// All threads are done, and were told these numbers for these keys. What is wrong: a number that lives is what all
-    /// threads find now, so no key has two.
+    /// All threads are done, and were told these numbers for these keys. What is wrong: a number that lives
+    /// is what all threads find now, so no key has two.
     pub fn check(&self, told: &[(u32, u32)]) -> Result<(), String> {
         for (key, number) in told {
             if self.record(*number).retired.load(Relaxed) == 0 && self.find(*key) != Some(*number) {

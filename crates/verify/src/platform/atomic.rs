@@ -1,9 +1,9 @@
 //! Loom's atomics behind the platform's traits, with faults and the drop check.
 //!
-//! A plain store first reads the newest value, relaxed and in the same step. Otherwise loom may put the store before a
-//! read-modify-write of another thread that did not see it, which no machine does: nothing comes between what a
-//! read-modify-write reads and what it writes. The price: stores to one word take effect in the order in which loom
-//! runs them.
+//! A plain store first reads the newest value, relaxed and in the same step. Otherwise loom may put the store
+//! before a read-modify-write of another thread that did not see it, which no machine does: nothing comes
+//! between what a read-modify-write reads and what it writes. The price: stores to one word take effect in
+//! the order in which loom runs them.
 
 use std::sync::atomic::AtomicBool;
 
@@ -24,7 +24,8 @@ struct Life {
 }
 
 impl Life {
-    /// Before every operation of a thread. `false`: the execution has failed and unwinds, so nothing may be done any more.
+    /// Before every operation of a thread. `false`: the execution has failed and unwinds, so nothing may be
+    /// done any more.
     fn check(&self) -> bool {
         let goes_on = self.is_in_use();
         if goes_on {

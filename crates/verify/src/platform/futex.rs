@@ -1,8 +1,9 @@
 //! The futex: a FIFO queue per address. The comparison and the start of the sleep are one step.
 //!
-//! A sleeper is parked, so an execution in which all threads sleep ends as loom's "deadlock" report: that is what a
-//! lost wake-up looks like. Loom's `unpark` orders memory, which the contract does not promise; the orderings of the
-//! locks are checked by the executions in which the waiter finds its word changed and does not sleep.
+//! A sleeper is parked, so an execution in which all threads sleep ends as loom's "deadlock" report: that is
+//! what a lost wake-up looks like. Loom's `unpark` orders memory, which the contract does not promise; the
+//! orderings of the locks are checked by the executions in which the waiter finds its word changed and does
+//! not sleep.
 
 use std::cell::Cell;
 use std::rc::Rc;

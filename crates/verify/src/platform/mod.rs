@@ -1,11 +1,12 @@
 //! `P = Loom`: the platform under loom, which runs a model in every order that its bounds allow.
 //!
-//! Everything a lock does through the platform is visible to loom: atomics and cells are loom's own, sleeping is loom's
-//! `park`, and the clock stands still unless the model moves it. The state (`World`) is made anew for each execution.
+//! Everything a lock does through the platform is visible to loom: atomics and cells are loom's own, sleeping
+//! is loom's `park`, and the clock stands still unless the model moves it. The state (`World`) is made anew
+//! for each execution.
 //!
-//! Beyond the contract, this platform checks that the memory of an atomic or a cell is given back only after every
-//! access to it (the *drop check*): a release that touches its lock too late, or a notification that touches a node
-//! too late, is an error here and not just a race that happens to be lost.
+//! Beyond the contract, this platform checks that the memory of an atomic or a cell is given back only after
+//! every access to it (the *drop check*): a release that touches its lock too late, or a notification that
+//! touches a node too late, is an error here and not just a race that happens to be lost.
 
 mod atomic;
 mod cell;
@@ -43,9 +44,10 @@ pub const NEVER: u64 = u64::MAX;
 
 /// The loom platform.
 ///
-/// `STARVATION_NS`: 0 lets every waiter that lost once request a hand-off; 1 only after the model has moved the clock.
-/// `SPIN_NS`: how many polls a spinning phase has after the first one; each takes 1 ns, for its thread only.
-/// `READER_PATIENCE_NS`, `REQUEST_NS`, `WATCH_NS`: as they say. `READS_BEFORE_SLOTS`: after so many reads a read-write lock enables its bias.
+/// `STARVATION_NS`: 0 lets every waiter that lost once request a hand-off; 1 only after the model has moved
+/// the clock. `SPIN_NS`: how many polls a spinning phase has after the first one; each takes 1 ns, for its
+/// thread only. `READER_PATIENCE_NS`, `REQUEST_NS`, `WATCH_NS`: as they say. `READS_BEFORE_SLOTS`: after so
+/// many reads a read-write lock enables its bias.
 #[derive(Debug)]
 pub enum Loom<
     const STARVATION_NS: u64 = 1,
@@ -155,7 +157,8 @@ impl<const S: u64, const N: u64, const P: u64, const R: u32, const D: u64, const
 {
     fn spin_hint() -> u32 {
         if std::thread::panicking() {
-            // A destructor spins while a failed execution unwinds: no thread is left to end that. The reason is out.
+            // A destructor spins while a failed execution unwinds: no thread is left to end that. The reason
+            // is out.
             std::process::abort();
         }
         thread::yield_now();

@@ -1,9 +1,10 @@
 //! Restartable steps, and the fence that ends them.
 //!
-//! A step holds its thread's own mutex; the fence takes and releases the mutex of every other thread. So a step and a
-//! fence come one after the other, with the memory order that the barrier gives; steps of different threads overlap, and
-//! anything else comes between the look and the store of a step. (A step that a real fence aborts has done nothing: here
-//! it starts after the fence in the first place. That it may then report failure is [`Config::aborted`].)
+//! A step holds its thread's own mutex; the fence takes and releases the mutex of every other thread. So a
+//! step and a fence come one after the other, with the memory order that the barrier gives; steps of
+//! different threads overlap, and anything else comes between the look and the store of a step. (A step that
+//! a real fence aborts has done nothing: here it starts after the fence in the first place. That it may then
+//! report failure is [`Config::aborted`].)
 //!
 //! [`Config::aborted`]: super::Config::aborted
 

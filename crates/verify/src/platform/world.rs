@@ -1,8 +1,10 @@
-//! What one execution of a model has besides its objects: the configuration, the clock, the sleepers, the threads.
+//! What one execution of a model has besides its objects: the configuration, the clock, the sleepers, the
+//! threads.
 //!
-//! Loom runs all threads of an execution as coroutines on one OS thread and switches only inside its own operations.
-//! So plain cells in a `std` thread-local are enough, if no borrow spans a loom operation. What the threads of a model
-//! do to each other through this state is made visible to loom's partial-order reduction by [`World::step`].
+//! Loom runs all threads of an execution as coroutines on one OS thread and switches only inside its own
+//! operations. So plain cells in a `std` thread-local are enough, if no borrow spans a loom operation. What
+//! the threads of a model do to each other through this state is made visible to loom's partial-order
+//! reduction by [`World::step`].
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -43,7 +45,8 @@ pub struct Config {
     pub defers: bool,
     /// See [`Model::unmarked`](crate::Model::unmarked).
     pub unmarked: bool,
-    /// Whether waiters leave the lock to its owner, and owners come back for it: also asks for every turn to be timed.
+    /// Whether waiters leave the lock to its owner, and owners come back for it: also asks for every turn to
+    /// be timed.
     pub backs_off: bool,
     /// Threads that acquire a lock guess that it is free, and do not read first.
     pub never_reads: bool,
@@ -72,8 +75,8 @@ impl Default for Config {
     }
 }
 
-/// Has the calling thread leave its call in its next sleep in a lock's queue: it cleans up, and panics without a message,
-/// which the model catches.
+/// Has the calling thread leave its call in its next sleep in a lock's queue: it cleans up, and panics
+/// without a message, which the model catches.
 pub fn leave_next_sleep() {
     world().local(|local| local.leaves = true);
 }
@@ -109,8 +112,8 @@ pub(super) struct Local {
     /// What it does before it leaves. Valid while its call is in `or_leave`, which takes it away again.
     pub(super) leave: Option<*const dyn Fn()>,
     pub(super) has_aborted: bool,
-    /// What it last wrote by a compare-exchange, and the same until the first load after a heavy fence. Only kept if
-    /// a fault wants it.
+    /// What it last wrote by a compare-exchange, and the same until the first load after a heavy fence. Only
+    /// kept if a fault wants it.
     pub(super) written: u32,
     pub(super) after_fence: Option<u32>,
     /// Whether it is held back after its next sleep.
@@ -211,8 +214,8 @@ pub fn set_back(ns: u64) {
     world.behind.set(world.behind.get() + ns);
 }
 
-/// From now on, full fences do nothing in the calling thread: in a mutant whose threads have one part each, one side of
-/// each pair of fences.
+/// From now on, full fences do nothing in the calling thread: in a mutant whose threads have one part each,
+/// one side of each pair of fences.
 pub fn lose_full_fences() {
     world().local(|local| local.loses_full_fences = true);
 }
@@ -231,7 +234,8 @@ pub fn stop_after(accesses: u32) {
     world().local(|local| local.stops_after = Some(accesses));
 }
 
-/// Runs `path`, and what other threads do meanwhile, in one order only: the way to the place that a model is about.
+/// Runs `path`, and what other threads do meanwhile, in one order only: the way to the place that a model is
+/// about.
 pub fn lead_in<R>(path: impl FnOnce() -> R) -> R {
     let world = world();
     world.is_leading_in.set(true);
@@ -243,8 +247,8 @@ pub fn lead_in<R>(path: impl FnOnce() -> R) -> R {
 }
 
 impl World {
-    /// One step of the machine that depends on, and changes, what `objects` stand for: no other thread runs between
-    /// them. The caller goes on without a loom operation to make the step's changes.
+    /// One step of the machine that depends on, and changes, what `objects` stand for: no other thread runs
+    /// between them. The caller goes on without a loom operation to make the step's changes.
     pub(super) fn step<'a>(&self, objects: impl IntoIterator<Item = &'a AtomicU32>) {
         let touch = |object: &AtomicU32| {
             // Fails, so nothing is stored and nothing is ordered; yet the reduction takes it for a change.
@@ -270,7 +274,8 @@ impl World {
         }
     }
 
-    /// Before each access to a word outside of a restartable step (in which a stopped thread would start again).
+    /// Before each access to a word outside of a restartable step (in which a stopped thread would start
+    /// again).
     pub(super) fn stop_here(&self) {
         let stops = self.local(|local| match &mut local.stops_after {
             Some(0) => local.stops_after.take().is_some(),
@@ -314,7 +319,8 @@ impl World {
 
     pub(super) fn now(&self, clock: Clock) -> u64 {
         if self.config.clock_moves && !std::thread::panicking() {
-            // A load, which depends on `advance` only: two that read the clock need not be tried in both orders.
+            // A load, which depends on `advance` only: two that read the clock need not be tried in both
+            // orders.
             let _ = self.clock.load(Relaxed);
         }
         self.shown(clock)

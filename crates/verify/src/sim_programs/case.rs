@@ -15,8 +15,9 @@ pub(crate) enum Constants {
     Short,
 }
 
-/// Those of Linux, but no waiter looks at the lock by itself: that would make good for a wake-up that was lost, and may pass a thread
-/// that was promised the lock. (`tests/it/stopped.rs` and the C programs `not_running` are about looks.)
+/// Those of Linux, but no waiter looks at the lock by itself: that would make good for a wake-up that was
+/// lost, and may pass a thread that was promised the lock. (`tests/it/stopped.rs` and the C programs
+/// `not_running` are about looks.)
 #[derive(Debug)]
 pub(crate) enum Usual {}
 
@@ -24,8 +25,8 @@ impl Tuned for Usual {
     const TUNING: Tuning = Tuning { watch_ns: u64::MAX, ..Tuning::LINUX };
 }
 
-/// Threads do not spin, nor leave the lock to its owner; a waiter that has lost once requests the lock; a reader joins others soon; slots are used
-/// at once; signals do what they like with their waiters.
+/// Threads do not spin, nor leave the lock to its owner; a waiter that has lost once requests the lock; a
+/// reader joins others soon; slots are used at once; signals do what they like with their waiters.
 #[derive(Debug)]
 pub(crate) enum Hasty {}
 
@@ -157,7 +158,8 @@ pub(crate) struct Case {
     pub(crate) constants: Constants,
     pub(crate) chaos: Chaos,
     pub(crate) without_steps: bool,
-    /// Threads have real-time priorities, at random at each wait where constants guess: then nothing bounds a wait.
+    /// Threads have real-time priorities, at random at each wait where constants guess: then nothing bounds a
+    /// wait.
     pub(crate) realtime: bool,
     /// For the program.
     pub(crate) rng: fastrand::Rng,

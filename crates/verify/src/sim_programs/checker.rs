@@ -139,8 +139,8 @@ impl Checker {
         self
     }
 
-    /// The family belongs to the calling test, in the file that these arguments of `cargo` name: `-p spinpark-verify --test
-    /// mutants`. It has to call [`Checker::replay`].
+    /// The family belongs to the calling test, in the file that these arguments of `cargo` name: `-p
+    /// spinpark-verify --test mutants`. It has to call [`Checker::replay`].
     pub fn of_test(mut self, file: &'static str) -> Self {
         self.test = Some(file);
         self
@@ -206,11 +206,12 @@ impl Checker {
         Ok(swept)
     }
 
-    /// Runs the programs of these seeds, on a machine or with a lock that is known to be bad, until one fails as that has to: one
-    /// for whose failure `is_right` holds. Looks at [`LEAST_JUDGED`] seeds at least, and on all CPUs at many at a time.
+    /// Runs the programs of these seeds, on a machine or with a lock that is known to be bad, until one fails
+    /// as that has to: one for whose failure `is_right` holds. Looks at [`LEAST_JUDGED`] seeds at least, and
+    /// on all CPUs at many at a time.
     ///
-    /// A bad lock often fails in several ways, and the first one that a seed comes upon says little: what counts is that the
-    /// expected one comes.
+    /// A bad lock often fails in several ways, and the first one that a seed comes upon says little: what
+    /// counts is that the expected one comes.
     pub fn judge(&self, seeds: Range<u64>, is_right: impl Fn(&Failure) -> bool + Sync) -> Verdict {
         let failure = |seed| self.ran(seed, Record::default()).failure.map(|failure| (seed, failure));
         let (mut right, mut others) = (Vec::new(), Vec::new());

@@ -1,6 +1,7 @@
 //! What a lock guards, as the checker sees it: which threads are inside, and which have to be.
 //!
-//! All of it is outside of the simulated machine: it costs no time, and nothing comes between two lines of it.
+//! All of it is outside of the simulated machine: it costs no time, and nothing comes between two lines of
+//! it.
 
 use std::cell::{Cell, RefCell};
 
@@ -103,7 +104,8 @@ pub(crate) fn stay() {
     }
 }
 
-/// A deadline within so many `times` the time after which a waiter has starved, or the `longest` hold if that is longer, ns.
+/// A deadline within so many `times` the time after which a waiter has starved, or the `longest` hold if that
+/// is longer, ns.
 pub(crate) fn soon_by<T: Tuned>(longest: u64, times: u64) -> Deadline {
     let at = Sim::<T>::now(Clock::Monotonic) + here::random(T::TUNING.starvation_ns.max(longest) * times);
     Deadline { clock: Clock::Monotonic, at }

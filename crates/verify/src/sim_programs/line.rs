@@ -4,7 +4,8 @@ use std::cell::Cell;
 
 use spinpark_sim::here::{self, place_in_order};
 
-/// Watches the order in which threads get what they queued for. See [`Program::watch_order`](super::Program::watch_order).
+/// Watches the order in which threads get what they queued for. See
+/// [`Program::watch_order`](super::Program::watch_order).
 #[derive(Debug, Default)]
 pub struct Line {
     /// The place of the thread served last, plus one.

@@ -7,8 +7,8 @@ use spinpark_sim::Object;
 use spinpark_sim::check::{Field, Named};
 use spinpark_sim::here::bury;
 
-/// An object that the threads of a program share. Its memory stays until the last handle is gone, so that a late access is
-/// found, and not undefined.
+/// An object that the threads of a program share. Its memory stays until the last handle is gone, so that a
+/// late access is found, and not undefined.
 #[derive(Debug)]
 pub struct Mortal<T: ?Sized>(Rc<Object<T>>);
 
@@ -23,7 +23,8 @@ impl<T> Mortal<T> {
     pub(crate) fn first_word(&self) -> u32 {
         const { assert!(size_of::<T>() >= size_of::<u32>(), "it has such a word") };
         let start = std::ptr::from_ref(&**self.0).cast::<u32>();
-        // SAFETY: there is an initialised word, which the caller vouches for, aligned as the object is; nothing writes to it.
+        // SAFETY: there is an initialised word, which the caller vouches for, aligned as the object is;
+        // nothing writes to it.
         unsafe { start.read() }
     }
 }

@@ -32,7 +32,8 @@ pub fn seeds() -> Option<u64> {
 }
 
 impl Checker {
-    /// With the limits of `SPINPARK_LIMITS`, and as many steps shown as `SPINPARK_STEPS` says, if they are set.
+    /// With the limits of `SPINPARK_LIMITS`, and as many steps shown as `SPINPARK_STEPS` says, if they are
+    /// set.
     ///
     /// # Panics
     ///
@@ -42,7 +43,8 @@ impl Checker {
         number("SPINPARK_STEPS").map_or(limited, |steps| limited.shown(steps as usize))
     }
 
-    /// If `SPINPARK_SEED` is set, runs that one only, unless `SPINPARK_FAMILY` names another family. `None`: it is not set.
+    /// If `SPINPARK_SEED` is set, runs that one only, unless `SPINPARK_FAMILY` names another family. `None`:
+    /// it is not set.
     ///
     /// # Errors
     ///

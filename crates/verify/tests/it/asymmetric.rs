@@ -1,7 +1,8 @@
-//! Models of the asymmetric release: a writer's plain store against a thread that marks the lock (invariants A1 to A3).
+//! Models of the asymmetric release: a writer's plain store against a thread that marks the lock (invariants
+//! A1 to A3).
 //!
-//! Each runs on three machines: one with restartable steps, one on which the first step of each thread is aborted, and
-//! one without them, on which a release is a compare-exchange and the fence does nothing.
+//! Each runs on three machines: one with restartable steps, one on which the first step of each thread is
+//! aborted, and one without them, on which a release is a compare-exchange and the fence does nothing.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -82,7 +83,8 @@ fn a_release_against_a_timed_waiter() {
     });
 }
 
-/// A3: the queue has asked for contended, there are no flags, and a thread marks the lock as its writer releases it.
+/// A3: the queue has asked for contended, there are no flags, and a thread marks the lock as its writer
+/// releases it.
 fn contended_ends<const OTHERS: usize>() {
     let shared = Shared::new(Mutex::<1>::new());
     let holder = lead_in(|| {
@@ -108,7 +110,8 @@ fn contended_ends<const OTHERS: usize>() {
 #[test]
 fn contended_ends_as_a_thread_marks() {
     check(Model::new().preemptions(2), &[WokeHead], contended_ends::<1>);
-    // The other two machines add nothing but time to what the line above and `a_release_against_two_waiters` explore.
+    // The other two machines add nothing but time to what the line above and `a_release_against_two_waiters`
+    // explore.
     Model::new().preemptions(1).check(contended_ends::<2>).reaches(&[WokeHead]);
 }
 
@@ -186,8 +189,8 @@ fn a_release_after_a_signal_under_the_lock() {
     });
 }
 
-/// Outside the contract of `RawMutex::unlock`: another thread releases while the one that has acquired signals, which
-/// takes for granted that it is the one that releases. What the contract is for.
+/// Outside the contract of `RawMutex::unlock`: another thread releases while the one that has acquired
+/// signals, which takes for granted that it is the one that releases. What the contract is for.
 #[test]
 fn a_release_by_another_thread_against_a_signal_by_the_owner() {
     rejected!("a_release_by_another_thread_against_a_signal_by_the_owner", "deadlock", || {

@@ -1,4 +1,5 @@
-//! Models of the kernel's rwsem of 2013 with document 002's series, and mutants. Its two claims: `document_002.rs`.
+//! Models of the kernel's rwsem of 2013 with document 002's series, and mutants. Its two claims:
+//! `document_002.rs`.
 
 use std::sync::Arc;
 
@@ -134,8 +135,8 @@ fn mutant_rwsem_no_wakes() {
     });
 }
 
-/// A writer says that it sleeps and looks at the count; a release changes the count and looks who sleeps. Neither sees
-/// the other if no barrier stands in between.
+/// A writer says that it sleeps and looks at the count; a release changes the count and looks who sleeps.
+/// Neither sees the other if no barrier stands in between.
 #[test]
 fn mutant_rwsem_no_full_fence() {
     rejected!("mutant_rwsem_no_full_fence", "deadlock", || {

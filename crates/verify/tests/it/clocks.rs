@@ -1,5 +1,5 @@
-//! Models of a clock that is set back: a waiter that keeps its own time looks after that time, whatever becomes of the
-//! clock that its deadline is on.
+//! Models of a clock that is set back: a waiter that keeps its own time looks after that time, whatever
+//! becomes of the clock that its deadline is on.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Release};
@@ -14,8 +14,8 @@ use spinpark_verify::{Model, Shared, rejected};
 /// Longer than an execution.
 const HANGS: &str = "exceeded maximum number of branches";
 
-/// A release leaves the waiter asleep (`TIMED`). Its deadline has not come, and does not come; the wall clock is set back
-/// at any point of its way, by far more than it has left until its look.
+/// A release leaves the waiter asleep (`TIMED`). Its deadline has not come, and does not come; the wall clock
+/// is set back at any point of its way, by far more than it has left until its look.
 fn set_back_under_a_waiter(model: Model) {
     model
         .moving_clock()

@@ -13,8 +13,8 @@ use spinpark_verify::{Guarded, Model, Mortal, Tokens, after, join_all, rejected}
 
 type Shared = Tokens<RawCondvar<Loom>>;
 
-/// Waits once if there is no token yet, and passes a signal that it got on to the next one, as a thread must that was cancelled
-/// or gives up.
+/// Waits once if there is no token yet, and passes a signal that it got on to the next one, as a thread must
+/// that was cancelled or gives up.
 fn wait_once(shared: &Shared, wait: impl FnOnce(&Shared) -> WaitResult) {
     shared.mutex.lock();
     let is_signalled = shared.tokens.get() == 0 && wait(shared) == WaitResult::Signalled;
@@ -24,7 +24,8 @@ fn wait_once(shared: &Shared, wait: impl FnOnce(&Shared) -> WaitResult) {
     }
 }
 
-/// Two threads wait, and one signal is sent. The thread that got it passes it on, so both end, unless the signal is lost.
+/// Two threads wait, and one signal is sent. The thread that got it passes it on, so both end, unless the
+/// signal is lost.
 fn one_signal_for_two(shared: &Arc<Shared>, first: impl FnOnce(&Shared) -> WaitResult + 'static) {
     let waiters = [
         shared.spawn(move |shared| wait_once(shared, first)),
@@ -141,7 +142,8 @@ fn a_timeout_against_a_signal_on(cpus: u32) -> Checked {
 
 #[test]
 fn a_timeout_loses_no_signal() {
-    // Four threads and a clock: one preemption is what can be explored, and does not let the clock come first.
+    // Four threads and a clock: one preemption is what can be explored, and does not let the clock come
+    // first.
     Model::new()
         .moving_clock()
         .preemptions(1)
@@ -154,8 +156,8 @@ fn a_timeout_loses_no_signal() {
         .reaches(&[DeferredWake]);
 }
 
-/// A cancelled waiter leaves by unwinding where it waits for its mutex, while a signal takes it out of this queue and into
-/// that one.
+/// A cancelled waiter leaves by unwinding where it waits for its mutex, while a signal takes it out of this
+/// queue and into that one.
 #[test]
 fn a_waiter_leaves_as_it_is_signalled() {
     Model::new()
@@ -286,7 +288,8 @@ fn destroyed_right_after_a_broadcast_that_wakes() {
     Model::new().cpus(2).preemptions(1).check(|| destroyed_right_after_a_broadcast(2, false));
 }
 
-/// A mutant of the wait: its sleep ends early, and its node goes although the signal that has claimed it has not told it.
+/// A mutant of the wait: its sleep ends early, and its node goes although the signal that has claimed it has
+/// not told it.
 #[test]
 fn a_signalled_waiter_goes_before_it_is_told() {
     rejected!("a_signalled_waiter_goes_before_it_is_told", "", || {

@@ -1,4 +1,5 @@
-//! Models of the condition variable of 2003, in the three variants of document 003, and of the one that it rejects.
+//! Models of the condition variable of 2003, in the three variants of document 003, and of the one that it
+//! rejects.
 
 use loom::thread;
 use spinpark_classics::condvar_2003::{Condvar, Orig, Requeue, Signalling, WaitResult, WakeByOp};
@@ -149,8 +150,8 @@ models!(orig, Orig, &[Parked]);
 models!(requeue, Requeue, &[Parked, MovedWaiter]);
 models!(wake_by_op, WakeByOp, &[Parked]);
 
-/// The document's known-bad variant: a waiter moved to the internal lock takes it unmarked, and a sleeper beside it
-/// is forgotten.
+/// The document's known-bad variant: a waiter moved to the internal lock takes it unmarked, and a sleeper
+/// beside it is forgotten.
 #[test]
 fn mutant_plain_requeue() {
     rejected!("mutant_plain_requeue", "deadlock", || {

@@ -1,4 +1,5 @@
-//! Models of a condition variable that is destroyed while a signalled waiter, perhaps cancelled, is on its way out (C4, C5).
+//! Models of a condition variable that is destroyed while a signalled waiter, perhaps cancelled, is on its
+//! way out (C4, C5).
 
 use loom::thread::{self, JoinHandle, yield_now};
 use spinpark_locks::{RawCondvar, RawMutex, WaitResult, Waiter, WaiterRefs};
@@ -73,8 +74,8 @@ fn first(mutex: Mortal<RawMutex<Loom>>, condvar: Mortal<Condvar>, case: Case) ->
     })
 }
 
-/// The calling thread holds the mutex, is the second waiter itself, signals the first one, ends its own wait, and
-/// destroys the variable.
+/// The calling thread holds the mutex, is the second waiter itself, signals the first one, ends its own wait,
+/// and destroys the variable.
 fn destroyed_by_the_holder(case: Case) {
     let mutex = Mortal::new(RawMutex::<Loom>::new());
     let condvar = Mortal::new(Condvar::default());
@@ -159,7 +160,8 @@ fn without_a_cancellation() {
     }
 }
 
-/// One signal for two waiters, the first of which is cancelled: the second one has it, whichever was signalled first.
+/// One signal for two waiters, the first of which is cancelled: the second one has it, whichever was
+/// signalled first.
 #[test]
 fn a_cancelled_waiter_passes_its_signal_on() {
     for model in models() {

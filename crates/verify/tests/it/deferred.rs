@@ -1,5 +1,5 @@
-//! Models of signals by the holder of the mutex, on several CPUs: the release of the mutex wakes the waiter, or the signal
-//! itself does.
+//! Models of signals by the holder of the mutex, on several CPUs: the release of the mutex wakes the waiter,
+//! or the signal itself does.
 
 use std::sync::Arc;
 
@@ -92,7 +92,8 @@ fn the_release_wakes_all_waiters() {
         .reaches(&[DeferredWake]);
 }
 
-/// One waiter; another thread queues before the signal, which then wakes at once, or behind it, or not at all.
+/// One waiter; another thread queues before the signal, which then wakes at once, or behind it, or not at
+/// all.
 fn contended(release: fn(&RawMutex<Loom>)) -> Checked {
     deferring().preemptions(1).check(move || {
         held(1, |shared| {
@@ -223,9 +224,9 @@ fn the_release_does_not_look() {
     });
 }
 
-/// A waiter between two that were signalled gives up after a fair release, a barging thread and a release that left it
-/// asleep: its own look is then the only one that can end the second signalled wait, whose telling leaves the word as it
-/// is.
+/// A waiter between two that were signalled gives up after a fair release, a barging thread and a release
+/// that left it asleep: its own look is then the only one that can end the second signalled wait, whose
+/// telling leaves the word as it is.
 #[test]
 fn a_waiter_in_between_gives_up() {
     type Patient = Loom<1000>;
@@ -287,8 +288,8 @@ fn a_waiter_in_between_gives_up() {
         .reaches(&[DeferredWake, HandedOff, WokeHead, TimedOut]);
 }
 
-/// Where signals are not left to the release, a waiter is not moved to the mutex, but woken: by a signal, or by a
-/// broadcast, with the mutex held or not.
+/// Where signals are not left to the release, a waiter is not moved to the mutex, but woken: by a signal, or
+/// by a broadcast, with the mutex held or not.
 #[test]
 fn with_several_cpus_a_signal_wakes() {
     for broadcasts in [false, true] {

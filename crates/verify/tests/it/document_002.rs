@@ -52,7 +52,8 @@ fn asleep() -> Model {
     Model::new().two_may_spin().oracle(OnCpu::Off)
 }
 
-/// Patch 8, first half of the verdict: whenever the owner is cleared, writers exclude each other, and all come in.
+/// Patch 8, first half of the verdict: whenever the owner is cleared, writers exclude each other, and all
+/// come in.
 #[test]
 fn patch_8_is_safe_and_live_either_way() {
     let awake = Model::new().three_may_spin().oracle(OnCpu::Running);
@@ -87,7 +88,8 @@ fn patch_8_cleared_before_the_release_the_owner_is_right() {
     the_holder_is_the_owner::<Full>();
 }
 
-/// Cleared after it, the next writer's owner is erased, and no thread spins on that writer: the price in speed.
+/// Cleared after it, the next writer's owner is erased, and no thread spins on that writer: the price in
+/// speed.
 #[test]
 fn patch_8_as_sent_erases_the_next_owner() {
     rejected!("patch_8_as_sent_erases_the_next_owner", "the owner is not who holds it", || {
@@ -115,7 +117,8 @@ fn patch_8_cleared_before_the_release_it_may_be_freed() {
     freed_by_the_next_writer::<UpTo8>();
 }
 
-/// A limit of the verdict: the late store is an access after the release, which the next writer must allow for.
+/// A limit of the verdict: the late store is an access after the release, which the next writer must allow
+/// for.
 #[test]
 fn patch_8_as_sent_touches_what_may_be_gone() {
     rejected!("patch_8_as_sent_touches_what_may_be_gone", "Causality violation", || {
@@ -139,7 +142,8 @@ fn patch_9_as_sent_loses_a_wake_up_without_spinners() {
     });
 }
 
-/// What its comment takes for granted, that the woken writer does nothing before `wait_lock` is free, saves it.
+/// What its comment takes for granted, that the woken writer does nothing before `wait_lock` is free, saves
+/// it.
 #[test]
 fn patch_9_with_the_look_under_the_lock() {
     a_holder_a_sleeper_and::<Full>(asleep(), Thief::Steals);

@@ -24,8 +24,8 @@ enum Without {
     Thief,
 }
 
-/// A writer holds the semaphore and releases it. A second thread sleeps in the queue. A third comes when it is free, or
-/// never, and releases it as well.
+/// A writer holds the semaphore and releases it. A second thread sleeps in the queue. A third comes when it
+/// is free, or never, and releases it as well.
 fn model<S: Series>(sleeps: fn(&Shared<Rwsem<Loom, S>>), without: Without) {
     let lose = move |who| {
         if who == without {
@@ -107,7 +107,8 @@ fn mutant_a_release_beside_a_reader_reads_the_flag_without_its_fence() {
     });
 }
 
-/// The waker clears the flag, reads a count from before a release that saw it set, and leaves the readers to that.
+/// The waker clears the flag, reads a count from before a release that saw it set, and leaves the readers to
+/// that.
 #[test]
 fn mutant_readers_are_let_in_without_its_fence() {
     rejected!("mutant_readers_are_let_in_without_its_fence", "deadlock", || {
@@ -115,7 +116,8 @@ fn mutant_readers_are_let_in_without_its_fence() {
     });
 }
 
-/// The waker of a writer needs none under patch 9: no flag, no count, that it reads; the list's lock has the rest.
+/// The waker of a writer needs none under patch 9: no flag, no count, that it reads; the list's lock has the
+/// rest.
 #[test]
 fn who_wakes_a_writer_under_patch_9_needs_no_fence() {
     model::<NoSpin>(writes, Without::Holder);

@@ -1,5 +1,5 @@
-//! Models of waiters that are woken early (T13 in `locks::core`): woken ahead of their turn where CPUs are to spare, by the woken
-//! waiter before them, once waits have become long.
+//! Models of waiters that are woken early (T13 in `locks::core`): woken ahead of their turn where CPUs are to
+//! spare, by the woken waiter before them, once waits have become long.
 
 use loom::thread::yield_now;
 use spinpark_locks::{Preference, RawMutex, RawRwLock};
@@ -19,8 +19,8 @@ fn spare() -> Model {
     Model::new().cpus(4).moving_clock()
 }
 
-/// Two waiters sleep for long; a release wakes the first, and that one wakes early the second, whose turn may come at any time
-/// of that.
+/// Two waiters sleep for long; a release wakes the first, and that one wakes early the second, whose turn may
+/// come at any time of that.
 fn two_waiters(model: Model) {
     model
         .check(|| {

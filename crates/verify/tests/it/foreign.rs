@@ -1,7 +1,8 @@
-//! Models of a mutex that other code locks as well: glibc's functions, as a program reaches them past a drop-in (X1 to X3 in `locks`).
+//! Models of a mutex that other code locks as well: glibc's functions, as a program reaches them past a
+//! drop-in (X1 to X3 in `locks`).
 //!
-//! The other side is glibc's lock: 0, 1 and 2 in the same word. A thread of ours that finds its values goes over to it, as the drop-in
-//! does.
+//! The other side is glibc's lock: 0, 1 and 2 in the same word. A thread of ours that finds its values goes
+//! over to it, as the drop-in does.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed as Flag};
 
@@ -15,7 +16,8 @@ use spinpark_verify::{Model, Shared, join_all, rejected};
 type P = Loom;
 type Mutex = RawMutex<P>;
 
-/// glibc's `lll_lock`. Without `sleeps` it gives up where it would sleep, and leaves the word as a sleeper does.
+/// glibc's `lll_lock`. Without `sleeps` it gives up where it would sleep, and leaves the word as a sleeper
+/// does.
 fn lock_there(mutex: &Mutex, sleeps: bool) -> bool {
     let word = mutex.queue().word();
     if word.compare_exchange(0, 1, Acquire, Relaxed).is_ok() {

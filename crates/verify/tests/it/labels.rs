@@ -1,12 +1,14 @@
-//! Labels of invariants and transitions: each one that a comment cites is defined, once, where a reader finds it.
+//! Labels of invariants and transitions: each one that a comment cites is defined, once, where a reader finds
+//! it.
 //!
-//! A *definition* is in a file's header (`//!`): a list item that begins with the label (`- **A1** …`, `- **A1, …**`,
-//! `- P1: …`); for transitions also a drawing (a block of text), a table cell or a paragraph that begins with it.
+//! A *definition* is in a file's header (`//!`): a list item that begins with the label (`- **A1** …`, `-
+//! **A1, …**`, `- P1: …`); for transitions also a drawing (a block of text), a table cell or a paragraph that
+//! begins with it.
 //!
 //! A *citation* is any label in any comment. `module.A1` is defined in the module of that name: a file, or a
-//! directory's `mod.rs`; `crate::module.A1`, in that crate. `A1` alone is looked for in the file itself, then in the
-//! file's directory with all below it, then in the directory above, up to the crate, and then in all crates: the first
-//! of these that has a definition must have one only.
+//! directory's `mod.rs`; `crate::module.A1`, in that crate. `A1` alone is looked for in the file itself, then
+//! in the file's directory with all below it, then in the directory above, up to the crate, and then in all
+//! crates: the first of these that has a definition must have one only.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -1,4 +1,5 @@
-//! Models, random programs on the simulator, mutants of both, and rules of the sources. Native stress is in `tests/native`.
+//! Models, random programs on the simulator, mutants of both, and rules of the sources. Native stress is in
+//! `tests/native`.
 
 mod asymmetric;
 mod circles;

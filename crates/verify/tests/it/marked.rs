@@ -1,6 +1,7 @@
 //! Models of locks that stay marked as contended.
 //!
-//! `stays_contended`: the contended of the queue outlives the queue, and a waiter that finds it marks the lock without a fence.
+//! `stays_contended`: the contended of the queue outlives the queue, and a waiter that finds it marks the
+//! lock without a fence.
 
 use std::sync::Arc;
 
@@ -152,7 +153,8 @@ fn contended_is_looked_for_as_the_queue_is_locked() {
     marked_once(Model::new().preemptions(3));
 }
 
-/// The holder releases, acquires and releases again; one waiter comes, and is the only one that locks the queue.
+/// The holder releases, acquires and releases again; one waiter comes, and is the only one that locks the
+/// queue.
 fn marked_once(model: Model) {
     model.check(|| {
         let (shared, holder) = marked(|shared| {

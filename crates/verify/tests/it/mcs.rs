@@ -1,4 +1,5 @@
-//! Models of document 002's MCS lock, and mutants. A node is destroyed (and checked) as soon as its thread is through.
+//! Models of document 002's MCS lock, and mutants. A node is destroyed (and checked) as soon as its thread is
+//! through.
 
 use std::sync::Arc;
 
@@ -98,8 +99,8 @@ fn mutant_relaxed_swap() {
     });
 }
 
-/// The successor links itself with a node that is not published (classics::mcs.M2): the predecessor's store to it is not
-/// ordered.
+/// The successor links itself with a node that is not published (classics::mcs.M2): the predecessor's store
+/// to it is not ordered.
 #[test]
 fn mutant_link_without_release() {
     rejected!("mutant_link_without_release", "Causality violation", || {

@@ -1,5 +1,5 @@
-//! Known-bad machines under the asymmetric release, which the checker must reject: without the fence, the look after it,
-//! the guard's bits, or the compare-exchange that follows the end of the contended.
+//! Known-bad machines under the asymmetric release, which the checker must reject: without the fence, the
+//! look after it, the guard's bits, or the compare-exchange that follows the end of the contended.
 
 use loom::thread::yield_now;
 use spinpark_locks::{RawCondvar, RawMutex};
@@ -94,7 +94,8 @@ fn the_mark_never_lasts() {
     });
 }
 
-/// The fence ends releases that have not seen the queue locked; those that begin between fence and lock see it free.
+/// The fence ends releases that have not seen the queue locked; those that begin between fence and lock see
+/// it free.
 #[test]
 fn a_fence_before_the_queue_is_locked() {
     rejected!("a_fence_before_the_queue_is_locked", LOST_WAKE_UP, || {

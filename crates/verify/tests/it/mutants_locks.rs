@@ -1,5 +1,5 @@
-//! Known-bad mutexes, read-write locks and condition variables, which the checker must reject. The locks are the right
-//! ones; the machine has a fault, or a user does what the lock must not.
+//! Known-bad mutexes, read-write locks and condition variables, which the checker must reject. The locks are
+//! the right ones; the machine has a fault, or a user does what the lock must not.
 
 use loom::thread;
 use spinpark_locks::{Preference, RawCondvar, RawMutex, RawRwLock, WaitResult, Waiter};
@@ -75,13 +75,15 @@ fn mutex_queues_without_mark() {
             && matches!(op.order, Release | AcqRel)
             && op.value & (WAITERS | WRITER) == WAITERS | WRITER
     };
-    // A waiter that looks would notice, as if a release had wiped the mark out, and mark again (A1): so it does not.
+    // A waiter that looks would notice, as if a release had wiped the mark out, and mark again (A1): so it
+    // does not.
     rejected!("mutex_queues_without_mark", LOST_WAKE_UP, || {
         mutex_on::<1>(Model::new().fault(Fault::NoWrite(mark)).fault(Fault::NoLook), 2);
     });
 }
 
-/// T6: the release that promises the mutex does not publish the section before it to a thread that takes the mutex past the promise.
+/// T6: the release that promises the mutex does not publish the section before it to a thread that takes the
+/// mutex past the promise.
 #[test]
 fn mutex_is_promised_without_release() {
     let promises = |op: &Op| {

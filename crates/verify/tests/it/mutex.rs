@@ -81,7 +81,8 @@ fn three_threads_one_poll_each() {
 
 #[test]
 fn the_oracle_is_wrong() {
-    // A spinner does not leave because the owner has changed: only its time, or an owner that is off its CPU, ends the spin.
+    // A spinner does not leave because the owner has changed: only its time, or an owner that is off its CPU,
+    // ends the spin.
     for (answer, end) in [(OnCpu::Off, SpinLeftOffCpu), (OnCpu::Running, SpinLeftBudget)] {
         Model::new().spinning().oracle(answer).check(|| sections::<1, 2>(3)).reaches(&[end, SpinAcquired]);
     }
@@ -225,7 +226,8 @@ fn a_deadline_that_has_passed() {
         .reaches(&[TimedOut]);
 }
 
-/// The thread that counts the users to zero knows that no other will lock, and frees the mutex right after its own unlock.
+/// The thread that counts the users to zero knows that no other will lock, and frees the mutex right after
+/// its own unlock.
 fn last_one_frees<const STARVATION_NS: u64, const SPIN_NS: u64>(threads: u32) {
     let mutex = Mortal::new(RawMutex::<Loom<STARVATION_NS, SPIN_NS>>::new());
     let users = Mortal::new(AtomicU32::new(threads));

@@ -1,8 +1,9 @@
-//! Models of holds that another thread ends: a normal mutex, or a read lock, that one thread acquires and another one
-//! releases. POSIX leaves that undefined for pthreads; programs that use a mutex as a semaphore do it.
+//! Models of holds that another thread ends: a normal mutex, or a read lock, that one thread acquires and
+//! another one releases. POSIX leaves that undefined for pthreads; programs that use a mutex as a semaphore
+//! do it.
 //!
-//! What is not modelled does not hold: the thread that has locked the mutex signals a waiter of it while the other one releases
-//! it (a row of docs/drop-in.md's table of programs that break rules).
+//! What is not modelled does not hold: the thread that has locked the mutex signals a waiter of it while the
+//! other one releases it (a row of docs/drop-in.md's table of programs that break rules).
 
 use std::sync::Arc;
 
@@ -37,8 +38,8 @@ fn releases(shared: &Arc<Shared<Mutex>>, is_due: &Arc<AtomicBool>) -> JoinHandle
     })
 }
 
-/// Another thread releases the mutex that this one has locked. So many `waiters` want it, and perhaps its owner again: then the
-/// owner in the word is the waiter itself.
+/// Another thread releases the mutex that this one has locked. So many `waiters` want it, and perhaps its
+/// owner again: then the owner in the word is the waiter itself.
 fn passes_on(waiters: u32, owner_waits: bool) {
     let shared = Shared::new(Mutex::new());
     let is_due = Arc::new(AtomicBool::new(false));

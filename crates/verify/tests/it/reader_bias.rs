@@ -1,4 +1,5 @@
-//! Models of the read-write lock whose bias is enabled: readers in slots (invariants G1 to G4), and known-bad machines.
+//! Models of the read-write lock whose bias is enabled: readers in slots (invariants G1 to G4), and known-bad
+//! machines.
 //!
 //! Most are led to the place where a reader is in a slot, and explored from there.
 
@@ -240,7 +241,8 @@ fn a_slot_is_given_back_before_an_upgradable_hold() {
     Model::new().preemptions(1).check(body).reaches(&[RevokedBias, Parked]);
 }
 
-/// G4: a writer comes in as a reader leaves its slot; the last thread gets the lock once more, alone, and frees it.
+/// G4: a writer comes in as a reader leaves its slot; the last thread gets the lock once more, alone, and
+/// frees it.
 fn last_one_frees() {
     let lock = Mortal::new(Lock::new());
     let users = Mortal::new(AtomicU32::new(2));
@@ -249,7 +251,8 @@ fn last_one_frees() {
         lock.unlock_read();
     });
     let leave = move |unlock: fn(&Lock)| {
-        // Counted while the lock is held; the thread that counts to zero is alone once it has got the lock again.
+        // Counted while the lock is held; the thread that counts to zero is alone once it has got the lock
+        // again.
         let is_last = users.fetch_sub(1, Relaxed) == 1;
         unlock(&lock);
         if is_last {

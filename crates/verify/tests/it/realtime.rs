@@ -1,5 +1,5 @@
-//! Models of waiters with real-time priorities: the order in which they are served, and wakes beside a waiter that was
-//! woken and does not run.
+//! Models of waiters with real-time priorities: the order in which they are served, and wakes beside a waiter
+//! that was woken and does not run.
 
 use std::sync::Arc;
 
@@ -65,8 +65,8 @@ fn waiters_are_served_by_priority() {
     served_by_priority::<1>(Model::new().preemptions(1));
 }
 
-/// The waiters' times are up, at any moment of the release: the one of the lower priority does not take the lock before the
-/// other one.
+/// The waiters' times are up, at any moment of the release: the one of the lower priority does not take the
+/// lock before the other one.
 #[test]
 fn a_waiter_whose_time_is_up_leaves_a_free_lock_to_a_higher_priority() {
     Model::new().moving_clock().preemptions(1).check(|| {
@@ -88,7 +88,8 @@ fn a_waiter_whose_time_is_up_leaves_a_free_lock_to_a_higher_priority() {
     });
 }
 
-/// A waiter was woken and does not run; the lock is taken past it. The release wakes a real-time waiter all the same.
+/// A waiter was woken and does not run; the lock is taken past it. The release wakes a real-time waiter all
+/// the same.
 fn woken_beside(model: Model) {
     model
         .check(|| {
@@ -123,7 +124,8 @@ fn a_realtime_waiter_is_woken_beside_one_that_does_not_run() {
     woken_beside(Model::new().preemptions(2).aborted());
 }
 
-/// The same, and the woken one runs, at any time: it takes the lock, or queues again behind the real-time waiter.
+/// The same, and the woken one runs, at any time: it takes the lock, or queues again behind the real-time
+/// waiter.
 fn woken_comes(model: Model) {
     model
         .preemptions(1)
@@ -159,8 +161,8 @@ fn a_woken_waiter_comes_as_a_realtime_waiter_queues() {
     woken_comes(Model::new());
 }
 
-/// A starved waiter has been promised the lock; the real-time waiter that comes then is served first, and the other one
-/// after it.
+/// A starved waiter has been promised the lock; the real-time waiter that comes then is served first, and the
+/// other one after it.
 #[test]
 fn a_promise_yields_to_a_realtime_waiter() {
     Model::new()
@@ -189,8 +191,8 @@ fn a_promise_yields_to_a_realtime_waiter() {
         .reaches(&[RequestedHandoff, HandedOff]);
 }
 
-/// A real-time thread releases the mutex that a waiter without a priority has requested, and comes back for it: it is not handed
-/// over. It is, once the thread has no priority either.
+/// A real-time thread releases the mutex that a waiter without a priority has requested, and comes back for
+/// it: it is not handed over. It is, once the thread has no priority either.
 fn comes_back(model: Model) {
     model
         .preemptions(1)
@@ -258,7 +260,8 @@ fn a_realtime_waiter_gives_up_beside_a_woken_one() {
         .reaches(&[TimedOut, WokeBeside]);
 }
 
-/// A real-time reader comes in past a writer of a lower priority, and does not take the reader behind that along.
+/// A real-time reader comes in past a writer of a lower priority, and does not take the reader behind that
+/// along.
 #[test]
 fn a_realtime_reader_goes_before_a_writer() {
     Model::new()
@@ -326,8 +329,8 @@ fn signals_choose_by_priority() {
     }
 }
 
-/// A signal has chosen the waiter, but not taken it out of the condition variable's queue yet, as the waiter's timer ends:
-/// a look at the mutex' queue must not take it for one that is linked there.
+/// A signal has chosen the waiter, but not taken it out of the condition variable's queue yet, as the
+/// waiter's timer ends: a look at the mutex' queue must not take it for one that is linked there.
 #[test]
 fn a_signalled_waiter_looks_before_it_is_dequeued() {
     Model::new()

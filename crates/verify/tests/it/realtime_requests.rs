@@ -1,5 +1,6 @@
-//! Models of requests and real-time threads (invariants core.H2, core.H3): a real-time thread hands no lock over to a waiter of a
-//! lower priority, and a real-time waiter looks at its request, whichever waiters are before it.
+//! Models of requests and real-time threads (invariants core.H2, core.H3): a real-time thread hands no lock
+//! over to a waiter of a lower priority, and a real-time waiter looks at its request, whichever waiters are
+//! before it.
 
 use std::sync::Arc;
 
@@ -34,8 +35,8 @@ fn see(shared: &Shared<Looking>) {
     shared.lock.unlock_read();
 }
 
-/// A real-time thread releases a mutex that a waiter of a lower priority has requested, as another thread that has the queue locked
-/// is stopped. The mutex is free, not kept for the waiter.
+/// A real-time thread releases a mutex that a waiter of a lower priority has requested, as another thread
+/// that has the queue locked is stopped. The mutex is free, not kept for the waiter.
 fn past_a_queue_holder(model: Model) {
     for step in 0..16 {
         model.preemptions(0).check(move || {
@@ -98,7 +99,8 @@ fn a_realtime_thread_hands_nothing_over() {
     checked.reaches(&[RequestedHandoff, WithdrewRequest]);
 }
 
-/// A real-time writer requests the lock of a reader, and makes a pause, which an upgrade that goes before it ends.
+/// A real-time writer requests the lock of a reader, and makes a pause, which an upgrade that goes before it
+/// ends.
 #[test]
 fn a_realtime_writer_looks_behind_an_upgrade() {
     Model::new()
@@ -180,7 +182,8 @@ fn a_request_beside_a_woken_waiter_makes_way_for_one_that_tries() {
     beside_a_woken_waiter(Model::new());
 }
 
-/// A writer becomes a reader and waits for a recursive reader, which has queued behind a writer that keeps no time.
+/// A writer becomes a reader and waits for a recursive reader, which has queued behind a writer that keeps no
+/// time.
 #[test]
 fn a_recursive_reader_comes_in_past_a_writer() {
     Model::new().moving_clock().preemptions(1).check(|| {

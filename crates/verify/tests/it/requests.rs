@@ -1,5 +1,5 @@
-//! Models of requests (invariants core.H2, core.H3): a waiter stands behind each one that looks at it by itself, so that no reader is
-//! kept out for longer than that.
+//! Models of requests (invariants core.H2, core.H3): a waiter stands behind each one that looks at it by
+//! itself, so that no reader is kept out for longer than that.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -79,8 +79,8 @@ fn a_new_reader_comes_in<P: Platform + 'static>(shared: &Arc<Shared<RawRwLock<P>
     reader.join().unwrap();
 }
 
-/// An upgrade requests the lock, and a writer waits behind it that has not. The upgrade ends, as `upgrades` has it, in one
-/// order, or in each if the model `explores_end`; then a new reader comes in beside.
+/// An upgrade requests the lock, and a writer waits behind it that has not. The upgrade ends, as `upgrades`
+/// has it, in one order, or in each if the model `explores_end`; then a new reader comes in beside.
 fn after_an_upgrade(model: Model, explores_end: bool, upgrades: fn(&Shared<Lock>), ends: fn(&Lock)) {
     model
         .moving_clock()
@@ -207,7 +207,8 @@ fn a_writer_behind_an_upgrade_takes_its_request_along() {
         .reaches(&[RequestedHandoff, TimedOut]);
 }
 
-/// A reader that leaves fairly promises the lock to the writer that waits, as another reader comes in once more beside it.
+/// A reader that leaves fairly promises the lock to the writer that waits, as another reader comes in once
+/// more beside it.
 #[test]
 fn a_fair_release_that_leaves_a_reader_inside_promises_nothing() {
     Model::new()

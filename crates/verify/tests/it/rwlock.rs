@@ -80,7 +80,8 @@ fn a_reader_recurses_while_a_starved_writer_waits() {
             let shared = rwlock::<0>();
             shared.lock.read(READERS);
             let writer = shared.spawn(Shared::write);
-            // The first release tells the writer that it is passed; it requests the lock; the second read gets past it.
+            // The first release tells the writer that it is passed; it requests the lock; the second read
+            // gets past it.
             for _ in 0..2 {
                 thread::yield_now();
                 shared.lock.read(READERS);
@@ -273,7 +274,8 @@ fn the_last_one_out_frees_the_lock() {
                     } else {
                         lock.write();
                     }
-                    // Counted while the lock is held; the thread that counts to zero is alone once it has got the lock again.
+                    // Counted while the lock is held; the thread that counts to zero is alone once it has got
+                    // the lock again.
                     let is_last = users.fetch_sub(1, Relaxed) == 1;
                     if reads {
                         lock.unlock_read();
@@ -294,8 +296,8 @@ fn the_last_one_out_frees_the_lock() {
     }
 }
 
-/// H3: a writer's request ends before its helper's patience does, so the helper comes in, and the reader that waits for it
-/// leaves. The writer, which is promised the lock, is handed it then.
+/// H3: a writer's request ends before its helper's patience does, so the helper comes in, and the reader that
+/// waits for it leaves. The writer, which is promised the lock, is handed it then.
 #[test]
 fn a_request_is_withdrawn_for_a_reader_that_another_one_waits_for() {
     type Lock = RawRwLock<Loom<0, 0, NEVER, { u32::MAX }, 1>>;

@@ -1,7 +1,7 @@
 //! Models of the read-write lock in which one waiter must see to another (invariants core.L1, core.L2).
 //!
-//! They are long, so each is led to the place where it matters in one order (`lead_in`); a `yield_now` lets the others
-//! run until they sleep. What follows is explored.
+//! They are long, so each is led to the place where it matters in one order (`lead_in`); a `yield_now` lets
+//! the others run until they sleep. What follows is explored.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -26,7 +26,8 @@ fn and_others(step: impl FnOnce()) {
     yield_now();
 }
 
-/// The woken writer queues again *behind* the upgrade, and looks: the reader's release may have left that to it.
+/// The woken writer queues again *behind* the upgrade, and looks: the reader's release may have left that to
+/// it.
 #[test]
 fn an_upgrade_gets_past_a_woken_writer() {
     Model::new()
@@ -203,8 +204,9 @@ fn a_spinner_that_is_not_admitted_wakes_the_head() {
         .reaches(&[WokeHead]);
 }
 
-/// A reader leaves, and one that had waited behind a writer comes in for it: the word stays as it is, and both are made. (A
-/// release that took that for nothing to do would try again until the writer, which gives up, has looked at the queue.)
+/// A reader leaves, and one that had waited behind a writer comes in for it: the word stays as it is, and
+/// both are made. (A release that took that for nothing to do would try again until the writer, which gives
+/// up, has looked at the queue.)
 #[test]
 fn a_reader_leaves_as_another_comes_in_for_it() {
     Model::new()

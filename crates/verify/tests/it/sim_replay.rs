@@ -42,8 +42,8 @@ fn a_seed_is_a_run() {
     assert!(theirs.contains(&story), "here:\n{story}\nin another process:\n{theirs}");
 }
 
-/// What the first programs of each family come to: the same on every build, until a lock, a family or the machine changes
-/// (`INSTA_UPDATE=always` writes the figures anew).
+/// What the first programs of each family come to: the same on every build, until a lock, a family or the
+/// machine changes (`INSTA_UPDATE=always` writes the figures anew).
 #[test]
 fn figures_are_those_of_every_build() {
     let figures = families().iter().map(|family| {

@@ -115,7 +115,8 @@ fn slots_are_used_again() {
     Model::new().preemptions(3).check(|| all_do::<3>(&[STAYS, LEAVES], twice, is_free));
 }
 
-/// Of two locks that share a queue, one uses it; the spinners of the other one do not queue, or both do, and nothing is lost.
+/// Of two locks that share a queue, one uses it; the spinners of the other one do not queue, or both do, and
+/// nothing is lost.
 #[test]
 fn two_locks_that_share_a_queue() {
     let of_two_locks = |lines: &Lines<2>, data: &Guarded, token: u32, polls: u32| {

@@ -1,4 +1,5 @@
-//! Loom's stacks are kept: what makes the models four times as fast is not lost with a new release of `generator`.
+//! Loom's stacks are kept: what makes the models four times as fast is not lost with a new release of
+//! `generator`.
 
 use spinpark_verify::{Model, stacks};
 

@@ -1,8 +1,9 @@
-//! A thread that is stopped anywhere inside a call of a lock hinders no release, no signal and no try of another thread.
+//! A thread that is stopped anywhere inside a call of a lock hinders no release, no signal and no try of
+//! another thread.
 //!
-//! Each model is run for each place where the one thread may stop: before its first access to a word, its second, and so on. It
-//! stays stopped until the other thread's calls have returned, so one of them that waits for it waits for ever. Then it goes
-//! on, and everything must come to its end.
+//! Each model is run for each place where the one thread may stop: before its first access to a word, its
+//! second, and so on. It stays stopped until the other thread's calls have returned, so one of them that
+//! waits for it waits for ever. Then it goes on, and everything must come to its end.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -55,7 +56,8 @@ fn stopping<L: 'static>(
     })
 }
 
-/// The holder releases the mutex, and tries to take it again, beside a thread that stops as it locks or unlocks it.
+/// The holder releases the mutex, and tries to take it again, beside a thread that stops as it locks or
+/// unlocks it.
 fn an_unlock_beside_a_waiter<const STARVATION_NS: u64>(step: u32) {
     let shared = Shared::new(RawMutex::<Loom<STARVATION_NS>>::new());
     shared.lock.lock();
@@ -118,8 +120,9 @@ fn an_unlock_does_not_wait_for_a_waiter_that_requests() {
 type Watched<const STARVATION_NS: u64, const WATCH_NS: u64> =
     RawMutex<Loom<STARVATION_NS, 0, NEVER, { u32::MAX }, NEVER, WATCH_NS>>;
 
-/// core.L3: the first waiter stops, perhaps after it was woken, or promised the mutex. The second one gets on, unless the first has the
-/// mutex, or has locked its queue since the second one is in that. One that comes later stands outside (T15).
+/// core.L3: the first waiter stops, perhaps after it was woken, or promised the mutex. The second one gets
+/// on, unless the first has the mutex, or has locked its queue since the second one is in that. One that
+/// comes later stands outside (T15).
 fn a_waiter_behind_a_stopped_one<const STARVATION_NS: u64, const WATCH_NS: u64>(step: u32) {
     let shared = Shared::new(Watched::<STARVATION_NS, WATCH_NS>::new());
     let first = lead_in(|| {
@@ -242,7 +245,8 @@ fn tries_do_not_wait_for_a_writer_that_revokes_the_bias() {
     reach(&at_each_step(Model::new().preemptions(0), 30, tries_beside_a_writer), RevokedBias);
 }
 
-/// A reader leaves its slot beside a writer that stops as it revokes the bias, or as it waits for the readers to go.
+/// A reader leaves its slot beside a writer that stops as it revokes the bias, or as it waits for the readers
+/// to go.
 fn a_reader_in_a_slot_beside_a_writer(step: u32) {
     let shared = Shared::new(RawRwLock::<Loom<1, 0, NEVER, 0>>::new());
     shared.read(Preference::Readers); // enables the bias
@@ -305,8 +309,8 @@ fn a_writer_does_not_wait_for_a_reader() {
     at_each_step(Model::new().preemptions(1), 24, a_writer_beside_a_reader);
 }
 
-/// A signal, or a broadcast, beside a thread that stops as it begins to wait, or ends its wait at its deadline; before
-/// that, another one waits, which must get what was sent.
+/// A signal, or a broadcast, beside a thread that stops as it begins to wait, or ends its wait at its
+/// deadline; before that, another one waits, which must get what was sent.
 fn a_signal_beside_a_waiter(step: u32, all: bool) {
     let shared = Shared::new(Pair::default());
     let waiter = lead_in(|| {
@@ -356,9 +360,9 @@ enum Last {
     IsNotAwaited,
 }
 
-/// A signalled waiter sleeps in the mutex' queue, with a reference to the condition variable (C5). A signal, or a broadcast,
-/// takes the last waiter out beside a thread that stops as it queues for the mutex. The holder of the mutex then destroys the
-/// condition variable.
+/// A signalled waiter sleeps in the mutex' queue, with a reference to the condition variable (C5). A signal,
+/// or a broadcast, takes the last waiter out beside a thread that stops as it queues for the mutex. The
+/// holder of the mutex then destroys the condition variable.
 fn a_last_signal_beside_a_waiter_of_the_mutex(step: u32, all: bool, last: Last) {
     let (mutex, condvar) = (Mortal::new(Mutex::new()), Mortal::new(RawCondvar::<Loom>::new()));
     let refs = Mortal::new(WaiterRefs::<Loom>::new());

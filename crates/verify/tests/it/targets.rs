@@ -1,5 +1,5 @@
-//! Cargo builds a program of tests for a crate that has tests, and for no other: each is built, linked and run for nothing.
-//! And a crate that gets tests or examples is asked for them: they would never run.
+//! Cargo builds a program of tests for a crate that has tests, and for no other: each is built, linked and
+//! run for nothing. And a crate that gets tests or examples is asked for them: they would never run.
 
 use std::fs;
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! Models of waiters that leave a lock to its owner for a while.
 //!
-//! `backing_off`: two CPUs, a first waiter that keeps its own time from the start, releases that leave it asleep, and holders that
-//! mark the lock themselves because their turn is to be timed.
+//! `backing_off`: two CPUs, a first waiter that keeps its own time from the start, releases that leave it
+//! asleep, and holders that mark the lock themselves because their turn is to be timed.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Release};
@@ -57,7 +57,8 @@ fn last_section<const STARVATION_NS: u64>(shared: &Shared<RawMutex<Loom<STARVATI
     shared.lock.unlock_to_wait();
 }
 
-/// A waiter keeps its own time from the start. Releases leave it asleep; it looks by itself, and requests the lock at last.
+/// A waiter keeps its own time from the start. Releases leave it asleep; it looks by itself, and requests the
+/// lock at last.
 fn left_asleep<const STARVATION_NS: u64>(model: Model, sections: u32) {
     model
         .check(move || {
@@ -83,7 +84,8 @@ fn a_waiter_that_is_left_asleep_looks_by_itself() {
     left_asleep::<4>(Model::new().moving_clock().backing_off().preemptions(2), 1);
 }
 
-/// It has marked the lock as the holder ends the contended: the next release sees that, whether or not this one wakes it.
+/// It has marked the lock as the holder ends the contended: the next release sees that, whether or not this
+/// one wakes it.
 #[test]
 fn the_attention_ends_as_a_waiter_comes_that_keeps_its_own_time() {
     for model in [Model::new(), Model::new().stays_contended()] {
@@ -110,7 +112,8 @@ fn contended_ends_beside_a_timed_head() {
     shared.lock.unlock();
 }
 
-/// A thread that releases to wait for something else does not come back: it wakes the waiter, and no clock is needed.
+/// A thread that releases to wait for something else does not come back: it wakes the waiter, and no clock is
+/// needed.
 #[test]
 fn a_release_to_wait_wakes_a_waiter_that_keeps_its_own_time() {
     Model::new()
@@ -150,7 +153,8 @@ fn a_fair_release_serves_a_waiter_that_keeps_its_own_time() {
         .reaches(&[HandedOff]);
 }
 
-/// One that keeps its own time, one behind it, and a deadline at which the first leaves: the second is not left behind.
+/// One that keeps its own time, one behind it, and a deadline at which the first leaves: the second is not
+/// left behind.
 #[test]
 fn a_waiter_that_keeps_its_own_time_gives_up() {
     Model::new()
@@ -171,7 +175,8 @@ fn a_waiter_that_keeps_its_own_time_gives_up() {
         .reaches(&[TimedOut]);
 }
 
-/// A holder marks the mutex by itself, for its turn to be timed, as the other thread queues; each acquires twice.
+/// A holder marks the mutex by itself, for its turn to be timed, as the other thread queues; each acquires
+/// twice.
 #[test]
 fn a_holder_marks_as_a_waiter_queues() {
     for model in [Model::new(), Model::new().stays_contended()] {

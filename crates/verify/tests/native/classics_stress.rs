@@ -1,7 +1,8 @@
-//! Native stress of the classic locks: what they protect is two copies of a number that only a writer makes differ.
+//! Native stress of the classic locks: what they protect is two copies of a number that only a writer makes
+//! differ.
 //!
-//! `SPINPARK_STRESS_SECONDS` says how long in all (default 6): each lock has its share, for 2, 16 and 64 threads. A lost
-//! wake-up hangs the test.
+//! `SPINPARK_STRESS_SECONDS` says how long in all (default 6): each lock has its share, for 2, 16 and 64
+//! threads. A lost wake-up hangs the test.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread;

@@ -1,7 +1,8 @@
-//! Native stress of the condition variable of 2003: a small store of tokens, with all kinds of signals and with deadlines.
+//! Native stress of the condition variable of 2003: a small store of tokens, with all kinds of signals and
+//! with deadlines.
 //!
-//! Everything that is put is taken; a lost wake-up hangs the test. `SPINPARK_STRESS_SECONDS` (default 6) scales the
-//! number of tokens.
+//! Everything that is put is taken; a lost wake-up hangs the test. `SPINPARK_STRESS_SECONDS` (default 6)
+//! scales the number of tokens.
 
 use std::cell::UnsafeCell;
 use std::thread;

@@ -1,5 +1,5 @@
-//! The contract of releases and fences on this machine, under stress: with restartable sequences, without them, in a
-//! forked child, and with signals that interrupt.
+//! The contract of releases and fences on this machine, under stress: with restartable sequences, without
+//! them, in a forked child, and with signals that interrupt.
 //!
 //! Each test runs in a process of its own: how a process releases is decided once.
 
@@ -65,8 +65,8 @@ impl Lock {
         }
     }
 
-    /// Marks the lock; the mark must last from the look after the fence until it is taken away. Returns whether it had
-    /// been wiped out before that look.
+    /// Marks the lock; the mark must last from the look after the fence until it is taken away. Returns
+    /// whether it had been wiped out before that look.
     fn mark(&self) -> bool {
         self.guard.fetch_or(GUARD, AcqRel);
         self.word.fetch_or(MARK, AcqRel);
@@ -98,7 +98,8 @@ impl Drop for End<'_> {
     }
 }
 
-/// Two threads hold the lock in turns while this one marks it. Returns how many marks were wiped out before the fence.
+/// Two threads hold the lock in turns while this one marks it. Returns how many marks were wiped out before
+/// the fence.
 fn stress(marks: u32) -> u32 {
     Linux::thread_token(); // decides how this process releases
     let lock = Lock::default();
@@ -113,7 +114,8 @@ fn stress(marks: u32) -> u32 {
 
 /// Runs `body` in a forked child and in its parent at the same time.
 fn in_parent_and_child(body: fn()) {
-    // SAFETY: the child uses threads and memory, which glibc puts in order in a fork, and leaves without destructors.
+    // SAFETY: the child uses threads and memory, which glibc puts in order in a fork, and leaves without
+    // destructors.
     let child = unsafe { libc::fork() };
     assert_ne!(child, -1);
     if child == 0 {
@@ -230,7 +232,8 @@ impl Biased {
         }
     }
 
-    /// Shuts the bias, waits for the readers inside, writes, and enables it again. Returns how many were inside.
+    /// Shuts the bias, waits for the readers inside, writes, and enables it again. Returns how many were
+    /// inside.
     fn write(&self, table: u32) -> u32 {
         let moved = self.with_count(|count| {
             self.bias.store(0, Relaxed);
@@ -307,8 +310,8 @@ fn readers_in_slots_are_found_in_a_forked_child() {
 
 /// Single-stepped, with a mark at each trap in turn: where the word was still held, the mark lasts.
 ///
-/// A signal to the thread itself ends its step, as a fence by another thread does. So the first trap in a step ends it:
-/// this shows that a step is armed when it begins, not where it ends.
+/// A signal to the thread itself ends its step, as a fence by another thread does. So the first trap in a
+/// step ends it: this shows that a step is armed when it begins, not where it ends.
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn a_mark_at_any_trap_lasts() {
@@ -325,7 +328,8 @@ fn a_mark_at_any_trap_lasts() {
     }
     /// Releases, with a trap after each instruction.
     fn release() -> bool {
-        // SAFETY: sets the trap flag, on a stack below the red zone's end (no `nostack`); the handler is in place.
+        // SAFETY: sets the trap flag, on a stack below the red zone's end (no `nostack`); the handler is in
+        // place.
         unsafe { core::arch::asm!("pushfq", "or qword ptr [rsp], 0x100", "popfq") };
         let released = Linux::release_unless::<GUARD>(&LOCK.guard, &LOCK.word, || HELD);
         // SAFETY: clears it.

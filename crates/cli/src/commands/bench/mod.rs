@@ -130,9 +130,9 @@ enum Counted {
     Interrupted,
 }
 
-/// One run per cell and implementation that is for counting futex calls. It also warms caches, and shows that all
-/// implementations work before the first one is timed; the first run of each implementation on the drop-in shows that
-/// it is really loaded.
+/// One run per cell and implementation that is for counting futex calls. It also warms caches, and shows that
+/// all implementations work before the first one is timed; the first run of each implementation on the
+/// drop-in shows that it is really loaded.
 fn count_futex_calls(
     workers: &mut Workers<'_>,
     cells: &mut [Measured],

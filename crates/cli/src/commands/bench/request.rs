@@ -196,8 +196,8 @@ impl Request {
     }
 }
 
-/// How late the timing thread is after two wake-ups among `threads` threads, in seconds: one time slice for each
-/// thread before it on its CPU.
+/// How late the timing thread is after two wake-ups among `threads` threads, in seconds: one time slice for
+/// each thread before it on its CPU.
 pub(super) fn wake_ups_s(threads: usize) -> f64 {
     const TURN_S: f64 = 0.002;
     const MOST_S: f64 = 0.05;

@@ -28,7 +28,8 @@ struct Measured {
     noise: Noise,
     /// Whether the program had our locks by itself, which were off in the baseline.
     had_drop_in: bool,
-    /// Which part of the waiting is not for locks that the drop-in replaces; none if it is little, or was not recorded.
+    /// Which part of the waiting is not for locks that the drop-in replaces; none if it is little, or was not
+    /// recorded.
     waiting: Option<String>,
 }
 

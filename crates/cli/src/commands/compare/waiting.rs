@@ -11,7 +11,8 @@ use spinpark_profile::{json, swap};
 
 use crate::libraries;
 
-/// Records a run on glibc's locks; what is to be said of it. Nothing is, if it cannot be recorded: the comparison goes on.
+/// Records a run on glibc's locks; what is to be said of it. Nothing is, if it cannot be recorded: the
+/// comparison goes on.
 pub(super) fn record(launcher: &Launcher<'_>) -> Option<String> {
     let profiler = libraries::find(Library::Profiler).ok()?.path;
     let directory = tempfile::Builder::new().prefix("spinpark-waits-").tempdir().ok()?;

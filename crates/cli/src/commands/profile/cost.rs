@@ -1,9 +1,9 @@
-//! What recording costs, without running the program again: what the recorder measured of itself, and for what is too short
-//! to be timed the cost of an event × events.
+//! What recording costs, without running the program again: what the recorder measured of itself, and for
+//! what is too short to be timed the cost of an event × events.
 //!
-//! The cost of such an event is measured on this machine, with the recorder in front of the same locks: a worker process locks
-//! a mutex that no thread has waited for, and one that has been waited for, faster than that is recorded. What that takes with
-//! the recorder, less what it takes without it, is the cost.
+//! The cost of such an event is measured on this machine, with the recorder in front of the same locks: a
+//! worker process locks a mutex that no thread has waited for, and one that has been waited for, faster than
+//! that is recorded. What that takes with the recorder, less what it takes without it, is the cost.
 
 use std::env;
 use std::process::{Command, ExitCode, Stdio};
@@ -18,8 +18,8 @@ use crate::say::Say;
 
 /// The hidden command that measures.
 pub(crate) const COMMAND: &str = "__profile-cost";
-/// Runs of it, with and without the recorder in turn. The fastest part of the fastest one counts: what disturbs makes it only
-/// slower.
+/// Runs of it, with and without the recorder in turn. The fastest part of the fastest one counts: what
+/// disturbs makes it only slower.
 const RUNS: usize = 3;
 /// Parts of a run.
 const PARTS: u32 = 10;

@@ -147,7 +147,8 @@ impl Launch {
     }
 }
 
-/// A program that runs, and the signals to the command meanwhile: they reach the program, as if the command were not there.
+/// A program that runs, and the signals to the command meanwhile: they reach the program, as if the command
+/// were not there.
 pub(crate) struct Running {
     child: Child,
     handle: OwnedFd,

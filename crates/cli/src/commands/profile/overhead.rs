@@ -45,10 +45,12 @@ impl Configuration {
     }
 }
 
-/// The largest environment that means nothing, bytes: so that no configuration has one place of the stack for itself.
+/// The largest environment that means nothing, bytes: so that no configuration has one place of the stack for
+/// itself.
 const PADDING: usize = 4096;
 
-/// Runs the program in shuffled rounds, says what came out, and returns the cost of the detail that is wanted.
+/// Runs the program in shuffled rounds, says what came out, and returns the cost of the detail that is
+/// wanted.
 pub(crate) fn measure(launch: &Launch, profile: &Profile) -> anyhow::Result<Cost> {
     check_rounds(profile.rounds)?;
     let session = Session::start(None)?;

@@ -184,8 +184,8 @@ impl<'a> Shower<'a> {
         Ok(())
     }
 
-    /// The process that is wanted, or the one that waited most. It has several recordings if it became another program, or if
-    /// its pthread locks and those of the library were recorded.
+    /// The process that is wanted, or the one that waited most. It has several recordings if it became
+    /// another program, or if its pthread locks and those of the library were recorded.
     fn chosen<'p>(&self, profiles: &'p [Profile]) -> anyhow::Result<Chosen<'p>> {
         let most = most(profiles).context("there is no process in the recording")?;
         let Some(wanted) = &self.showing.process else {

@@ -1,5 +1,5 @@
-//! Likely slips: options of spinpark after the program, where they belong to the program, and a process ID in place of a
-//! program.
+//! Likely slips: options of spinpark after the program, where they belong to the program, and a process ID in
+//! place of a program.
 
 use std::env;
 use std::ffi::OsString;
@@ -20,8 +20,8 @@ pub(crate) fn process(program: &[OsString], error: anyhow::Error) -> anyhow::Err
     }
 }
 
-/// What is to be said of `program`, which ends the command line of `command`: nothing if a `--` before it, or no such option.
-/// Options of one letter are too common for that.
+/// What is to be said of `program`, which ends the command line of `command`: nothing if a `--` before it, or
+/// no such option. Options of one letter are too common for that.
 pub(crate) fn note<A: Args>(command: &str, program: &[OsString]) -> Option<String> {
     let given: Vec<OsString> = env::args_os().collect();
     let before = given.len().checked_sub(program.len() + 1).and_then(|at| given.get(at));

@@ -58,8 +58,8 @@ struct State {
     ended: usize,
 }
 
-/// In which order they are made: the longest first, since they decide when all is done; of those that seem to be as long as
-/// each other the first seed of each lock first, since that says how long the others take.
+/// In which order they are made: the longest first, since they decide when all is done; of those that seem to
+/// be as long as each other the first seed of each lock first, since that says how long the others take.
 fn order(settings: &[Setting]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..settings.len()).collect();
     order.sort_by(|&a, &b| {

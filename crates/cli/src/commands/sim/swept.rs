@@ -56,7 +56,8 @@ impl Out {
         });
     }
 
-    /// Writes all files; those that show cells only if there are any: what an earlier run has written is worth more than nothing.
+    /// Writes all files; those that show cells only if there are any: what an earlier run has written is
+    /// worth more than nothing.
     pub(super) fn write(
         self,
         end: End,

@@ -62,7 +62,8 @@ fn bounds_that_are_none() {
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
 }
 
-/// What the estimate of the recorder's own cost measures is quick: it waits a few times, and not some ten thousand times.
+/// What the estimate of the recorder's own cost measures is quick: it waits a few times, and not some ten
+/// thousand times.
 #[test]
 fn the_estimate_is_quick() {
     let directory = tempfile::tempdir().unwrap();

@@ -116,7 +116,8 @@ fn for_a_time() {
         .fails(2, &["`soon` is not a unit of time", "20ms"]);
 }
 
-/// The command with a program that goes on until it is ended, in a process group of their own, once the program is ready.
+/// The command with a program that goes on until it is ended, in a process group of their own, once the
+/// program is ready.
 fn started(mut command: Command) -> (Child, BufReader<impl Read>) {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0).spawn().unwrap();
     let mut output = BufReader::new(child.stdout.take().unwrap());

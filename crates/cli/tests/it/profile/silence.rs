@@ -1,6 +1,8 @@
-//! Programs that wait for nothing that is recorded, or are not recorded: no report concludes anything from that.
+//! Programs that wait for nothing that is recorded, or are not recorded: no report concludes anything from
+//! that.
 //!
-//! What is said of which process is the table of `crates/profile/src/silence.rs`; here it is seen on programs.
+//! What is said of which process is the table of `crates/profile/src/silence.rs`; here it is seen on
+//! programs.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -190,7 +192,8 @@ fn a_static_program_behind_a_shell() {
     says(&report, &["Process ", "(`static`)", "was not recorded: it is statically linked"]);
 }
 
-/// A program that the kernel does not trust with its environment: another group, which only the superuser can give away.
+/// A program that the kernel does not trust with its environment: another group, which only the superuser can
+/// give away.
 #[test]
 fn a_privileged_program_behind_a_shell() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -207,7 +210,8 @@ fn a_privileged_program_behind_a_shell() {
     says(&report, &["Process ", "(`setgid`)", "setuid, setgid, file capabilities"]);
 }
 
-/// A daemon of the old school goes on when the command has ended: it has no descriptors, another session and another parent.
+/// A daemon of the old school goes on when the command has ended: it has no descriptors, another session and
+/// another parent.
 #[test]
 fn a_daemon_that_closes_everything() {
     let program = silent();

@@ -1,7 +1,8 @@
 //! A connection to a MySQL or MariaDB server over its socket.
 //!
-//! A client of our own, since the crates that speak this protocol bring eighty others along (addresses, time zones,
-//! encryption), and the C client would have to be installed: what the benchmark needs is one login and one command.
+//! A client of our own, since the crates that speak this protocol bring eighty others along (addresses, time
+//! zones, encryption), and the C client would have to be installed: what the benchmark needs is one login and
+//! one command.
 
 use std::io::{self, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;

@@ -1,4 +1,5 @@
-//! One run: clients in threads of this process, each on a connection of its own, with a number of rounds to do.
+//! One run: clients in threads of this process, each on a connection of its own, with a number of rounds to
+//! do.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;

@@ -1,11 +1,11 @@
 //! `spinpark documents select`: document 004's super-smack benchmark against a real database.
 //!
-//! Clients ask MariaDB for rows of one table, by key, over a socket; what is compared is the locks *inside the server*.
-//! The server is the one of the system's package, started for this benchmark alone: in a private directory, without a
-//! port, as the user that runs the benchmark, and gone afterwards.
+//! Clients ask MariaDB for rows of one table, by key, over a socket; what is compared is the locks *inside
+//! the server*. The server is the one of the system's package, started for this benchmark alone: in a private
+//! directory, without a port, as the user that runs the benchmark, and gone afterwards.
 //!
-//! The table is made once, by a worker of its own ([`Parameters::Prepare`]); each run starts a server on a copy, so that no
-//! run finds what another has left.
+//! The table is made once, by a worker of its own ([`Parameters::Prepare`]); each run starts a server on a
+//! copy, so that no run finds what another has left.
 
 pub mod connection;
 mod load;

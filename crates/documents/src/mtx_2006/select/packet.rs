@@ -1,8 +1,8 @@
-//! The packets of MySQL's protocol, as far as a client needs them that has no password, encrypts nothing, and asks in
-//! text.
+//! The packets of MySQL's protocol, as far as a client needs them that has no password, encrypts nothing, and
+//! asks in text.
 //!
-//! From the description at <https://mariadb.com/kb/en/clientserver-protocol/>. A packet is three bytes of length, one of
-//! sequence number, and the payload; numbers are little-endian.
+//! From the description at <https://mariadb.com/kb/en/clientserver-protocol/>. A packet is three bytes of
+//! length, one of sequence number, and the payload; numbers are little-endian.
 
 use thiserror::Error;
 

@@ -104,7 +104,8 @@ impl Server {
         let log = File::create(log(files)).map_err(failed)?;
         let both = log.try_clone().map_err(failed)?;
         command.stdin(Stdio::null()).stdout(log).stderr(both);
-        // SAFETY: the closure runs between fork and exec and only makes a system call: no allocation, no lock.
+        // SAFETY: the closure runs between fork and exec and only makes a system call: no allocation, no
+        // lock.
         unsafe {
             command.pre_exec(|| {
                 rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(io::Error::from)

@@ -10,8 +10,8 @@ use crate::workloads::result::{CellResult, ConfigurationResult};
 /// Numbers of tasks that fit beside each other.
 const COLUMNS: usize = 8;
 
-/// The table of one variant, for its baseline; none if the workload has no parts. The largest part of the first column
-/// is first.
+/// The table of one variant, for its baseline; none if the workload has no parts. The largest part of the
+/// first column is first.
 #[must_use]
 pub fn render(workload: &Workload, results: &[&CellResult], cpus: usize, style: Style) -> Option<String> {
     let columns: Vec<(usize, &ConfigurationResult)> = results

@@ -1,5 +1,5 @@
-//! The table of the documents: a row per number of tasks, and for each configuration the change against the baseline in
-//! %, with the standard deviation in %.
+//! The table of the documents: a row per number of tasks, and for each configuration the change against the
+//! baseline in %, with the standard deviation in %.
 
 use spinpark_lockbench::report::locks::{dash, threads};
 use spinpark_measure::report::{Style, table, text};

@@ -1,4 +1,5 @@
-//! A row per cell and configuration: mean, standard deviation, change of the mean; and the paired ratio with its verdict.
+//! A row per cell and configuration: mean, standard deviation, change of the mean; and the paired ratio with
+//! its verdict.
 
 use spinpark_lockbench::report::locks::{dash, interval, threads};
 use spinpark_measure::report::{Goodness, Style, table, text};

@@ -9,7 +9,8 @@ use thiserror::Error;
 
 use super::wire::{Line, read_line, say};
 
-/// How many messages go over one connection: as in MOSBENCH, and the most that exim delivers at once by default.
+/// How many messages go over one connection: as in MOSBENCH, and the most that exim delivers at once by
+/// default.
 pub const MESSAGES_PER_CONNECTION: usize = 10;
 
 /// A server that says nothing for so long is stuck.
@@ -129,8 +130,8 @@ impl Dialogue {
         say(self.reader.get_ref(), line).map_err(|error| self.broken(error))
     }
 
-    /// Says goodbye, and that nothing else will come: exim answers after 200 ms otherwise, since it waits for the client
-    /// to hang up first.
+    /// Says goodbye, and that nothing else will come: exim answers after 200 ms otherwise, since it waits for
+    /// the client to hang up first.
     fn quit(&mut self) -> Result<(), ClientError> {
         self.say("QUIT")?;
         self.reader.get_ref().shutdown(Shutdown::Write).map_err(|error| self.broken(error))?;

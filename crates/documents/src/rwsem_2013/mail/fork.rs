@@ -18,7 +18,8 @@ pub(super) fn require_one_thread() -> io::Result<()> {
 /// The caller's process has one thread: see [`require_one_thread`].
 pub(super) fn fork(work: impl FnOnce() -> i32) -> io::Result<Pid> {
     let parent = rustix::process::getpid();
-    // SAFETY: there is no other thread, so the child has everything that the parent had, in a consistent state.
+    // SAFETY: there is no other thread, so the child has everything that the parent had, in a consistent
+    // state.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
         0 => {
@@ -84,7 +85,8 @@ impl Children {
         }
     }
 
-    /// An orphan that we inherited was not started here: its parent did not wait for it, which is a failure, too.
+    /// An orphan that we inherited was not started here: its parent did not wait for it, which is a failure,
+    /// too.
     fn count(&mut self, status: WaitStatus) {
         let is_ours = self.alive > 0;
         self.alive = self.alive.saturating_sub(1);

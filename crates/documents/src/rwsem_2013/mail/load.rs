@@ -139,7 +139,8 @@ impl Server {
         let mut command = Command::new("/proc/self/exe");
         command.arg(SERVER).arg(directory).arg(limit.to_string());
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        // SAFETY: the closure runs between fork and exec and only makes a system call: no allocation, no lock.
+        // SAFETY: the closure runs between fork and exec and only makes a system call: no allocation, no
+        // lock.
         unsafe {
             command.pre_exec(|| {
                 rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(io::Error::from)

@@ -1,8 +1,8 @@
 //! `spinpark documents mail`: document 002's exim benchmark, in a form of our own.
 //!
-//! Clients hand over mail, ten messages per connection, as fast as they can; a server that starts a process for each
-//! connection, each delivery and each write to a mailbox puts it into one directory and delivers it to others. The load
-//! is MOSBENCH's; nothing of exim is in it. See [`server`] for what the kernel has to do.
+//! Clients hand over mail, ten messages per connection, as fast as they can; a server that starts a process
+//! for each connection, each delivery and each write to a mailbox puts it into one directory and delivers it
+//! to others. The load is MOSBENCH's; nothing of exim is in it. See [`server`] for what the kernel has to do.
 
 mod check;
 mod client;
@@ -72,8 +72,8 @@ fn needs_of_clients(clients: u64) -> Requirements {
 }
 
 fn needs(clients: u64, millis: u64) -> Requirements {
-    /// Of a client's connection: the process for it, deliveries, the writers that they start; and once more, while the
-    /// connection before it ends.
+    /// Of a client's connection: the process for it, deliveries, the writers that they start; and once more,
+    /// while the connection before it ends.
     const PROCESSES: u64 = 2 * (1 + 2 * MESSAGES_PER_CONNECTION as u64);
     /// A process shares most of its memory with its parent.
     const MEMORY: u64 = 256 << 10;

@@ -1,11 +1,11 @@
-//! The server: one process accepts connections, one serves each connection, one delivers each message, and one more
-//! writes it to each mailbox.
+//! The server: one process accepts connections, one serves each connection, one delivers each message, and
+//! one more writes it to each mailbox.
 //!
-//! That is how exim works when it is told to deliver at once. All that these processes share is the kernel: the tables of
-//! processes, address spaces that are copied and dropped, and two directories.
+//! That is how exim works when it is told to deliver at once. All that these processes share is the kernel:
+//! the tables of processes, address spaces that are copied and dropped, and two directories.
 //!
-//! A connection's process says goodbye only when its messages are delivered. So what clients have counted is done, and no
-//! backlog grows behind the measurement.
+//! A connection's process says goodbye only when its messages are delivered. So what clients have counted is
+//! done, and no backlog grows behind the measurement.
 
 use std::io::{self, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -23,8 +23,8 @@ use super::wire::{Line, read_line, read_message, say};
 /// What the server prints when it listens, before the port.
 pub(super) const LISTENING: &str = "listening on port";
 
-/// Serves on a port of the loopback interface that the kernel chooses, with files in `directory`, until standard input
-/// ends. Connections beyond `limit` wait.
+/// Serves on a port of the loopback interface that the kernel chooses, with files in `directory`, until
+/// standard input ends. Connections beyond `limit` wait.
 ///
 /// # Errors
 ///

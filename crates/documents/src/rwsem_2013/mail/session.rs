@@ -1,7 +1,7 @@
 //! What a mail server says: one connection's state, without any input or output.
 //!
-//! The part of SMTP (RFC 5321) that mail clients need to hand over a message. Nothing is relayed and there is no
-//! authentication.
+//! The part of SMTP (RFC 5321) that mail clients need to hand over a message. Nothing is relayed and there is
+//! no authentication.
 
 /// Longest name of a mailbox.
 const LONGEST_NAME: usize = 64;

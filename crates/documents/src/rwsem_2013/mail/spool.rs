@@ -7,8 +7,8 @@
 //! | `spool/ID-H` | its envelope: from the moment that it has this name, the message is accepted |
 //! | `mail/NAME` | a mailbox: messages one after the other, each behind a line that starts with `From ` |
 //!
-//! So each message costs three names, a rename and two removals in one directory that all processes share, which is what
-//! the benchmark is about.
+//! So each message costs three names, a rename and two removals in one directory that all processes share,
+//! which is what the benchmark is about.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};

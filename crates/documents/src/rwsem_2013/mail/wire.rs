@@ -31,7 +31,8 @@ pub(super) fn read_line(reader: &mut impl BufRead) -> io::Result<Line> {
     }
 }
 
-/// Reads lines up to a single dot, and undoes the doubling of dots at their beginnings. `None`: the other side hung up.
+/// Reads lines up to a single dot, and undoes the doubling of dots at their beginnings. `None`: the other
+/// side hung up.
 pub(super) fn read_message(reader: &mut impl BufRead) -> io::Result<Option<Vec<u8>>> {
     let mut text = Vec::with_capacity(256);
     loop {

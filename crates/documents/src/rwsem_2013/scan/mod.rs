@@ -1,7 +1,7 @@
 //! Threads that map files, search them, and unmap them: a virus scanner.
 //!
-//! Document 002 has it in one sentence: a scanner with a thread per CPU that maps, scans and unmaps files became faster
-//! with a mutex around the two calls. There, a section is around each call (`calls`).
+//! Document 002 has it in one sentence: a scanner with a thread per CPU that maps, scans and unmaps files
+//! became faster with a mutex around the two calls. There, a section is around each call (`calls`).
 
 mod tree;
 
@@ -150,7 +150,8 @@ impl Task for Scanner<'_> {
     }
 }
 
-/// Scans a file, checks what was found, and returns its size. With `calls`, mapping and unmapping are sections.
+/// Scans a file, checks what was found, and returns its size. With `calls`, mapping and unmapping are
+/// sections.
 fn scan(known: &Known, patterns: &AhoCorasick, calls: Option<&Serial>) -> Result<u64, JobError> {
     let (length, found) = search(&known.path, patterns, calls)
         .map_err(|error| JobError::failed(format!("cannot scan {}", known.path.display()))(error))?;

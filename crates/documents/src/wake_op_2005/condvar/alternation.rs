@@ -6,9 +6,9 @@
 //! turn over; unlock; signal                          turn over; unlock; answer
 //! ```
 //!
-//! Document 003's own benchmark is lost; this is what its text describes. If the waiter runs as soon as it is signalled,
-//! it has answered before the signaller looks: then the waiter waits each time and the signaller never, and each
-//! iteration is one signal that wakes a waiter.
+//! Document 003's own benchmark is lost; this is what its text describes. If the waiter runs as soon as it is
+//! signalled, it has answered before the signaller looks: then the waiter waits each time and the signaller
+//! never, and each iteration is one signal that wakes a waiter.
 
 use std::thread;
 use std::time::{Duration, Instant};

@@ -1,4 +1,5 @@
-//! The figures of document 003: one CPU (x86-64, 2005), two runs of each variant, in seconds as `time` prints them.
+//! The figures of document 003: one CPU (x86-64, 2005), two runs of each variant, in seconds as `time` prints
+//! them.
 
 use crate::published::{Table, by_name};
 

@@ -17,7 +17,8 @@ pub enum Cpus {
     All,
 }
 
-/// Puts the calling thread where it belongs. With `lets_others`, a thread that it wakes on its CPU runs at once.
+/// Puts the calling thread where it belongs. With `lets_others`, a thread that it wakes on its CPU runs at
+/// once.
 ///
 /// # Errors
 ///

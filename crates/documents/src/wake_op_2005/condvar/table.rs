@@ -1,5 +1,5 @@
-//! Document 003's columns, real, user and system time of a run, beside the document's own figures; and what a signal
-//! costs in calls and context switches.
+//! Document 003's columns, real, user and system time of a run, beside the document's own figures; and what a
+//! signal costs in calls and context switches.
 
 use spinpark_lockbench::report::locks::dash;
 use spinpark_measure::report::{Style, table, text};

@@ -1,8 +1,9 @@
-//! Users that each have a list of small jobs — arithmetic, files, directories, pipes, sockets, processes, memory — and do
-//! them in an order of their own: the multi-user benchmark of documents 001 and 002, with operations of our own.
+//! Users that each have a list of small jobs — arithmetic, files, directories, pipes, sockets, processes,
+//! memory — and do them in an order of their own: the multi-user benchmark of documents 001 and 002, with
+//! operations of our own.
 //!
-//! A user is a process with a directory of its own. All start together; jobs per minute = jobs of a user ÷ elapsed time in
-//! seconds × 60 × users, where the time ends with the last user.
+//! A user is a process with a directory of its own. All start together; jobs per minute = jobs of a user ÷
+//! elapsed time in seconds × 60 × users, where the time ends with the last user.
 
 pub mod mix;
 pub mod operations;
@@ -79,8 +80,8 @@ pub struct Request {
 /// Files that an operation has at a time.
 const FILES_AT_A_TIME: u64 = 2;
 
-/// The cells for a request, and a sentence about each file size that was reduced to fit in `space` bytes. A size that the
-/// user chose is never reduced.
+/// The cells for a request, and a sentence about each file size that was reduced to fit in `space` bytes. A
+/// size that the user chose is never reduced.
 ///
 /// # Errors
 ///

@@ -26,14 +26,15 @@ struct Head {
     ready: AtomicU32,
 }
 
-/// What one task counts, 256 bytes from the next one's: no line is shared, and none is fetched with a neighbour's.
+/// What one task counts, 256 bytes from the next one's: no line is shared, and none is fetched with a
+/// neighbour's.
 #[derive(Debug)]
 #[repr(align(256))]
 pub(super) struct Slot {
     /// Operations from the beginning.
     operations: AtomicU64,
-    /// The kernel's account when the counted phase began, and at its end: user and system time in microseconds,
-    /// voluntary and involuntary switches.
+    /// The kernel's account when the counted phase began, and at its end: user and system time in
+    /// microseconds, voluntary and involuntary switches.
     before: [AtomicU64; 4],
     after: [AtomicU64; 4],
 }

@@ -1,7 +1,8 @@
 //! Tasks — threads or processes — that start together, are counted for a while, and stop together.
 //!
-//! Each task counts its operations on cache lines of its own, in memory that threads and processes share alike; the thread
-//! that keeps the time reads all counters at both ends of the counted phase. No clock is read in between.
+//! Each task counts its operations on cache lines of its own, in memory that threads and processes share
+//! alike; the thread that keeps the time reads all counters at both ends of the counted phase. No clock is
+//! read in between.
 //!
 //! ```text
 //! all are ready | warm up (a quarter) | counted | over
@@ -144,8 +145,8 @@ fn work<T: Task>(
         let phase = board.phase();
         if phase != seen {
             match (seen, phase) {
-                // A task that slept through the counted phase used nothing in it. If it has not done anything at all, it does
-                // so now: what a workload checks in the end is what each task does.
+                // A task that slept through the counted phase used nothing in it. If it has not done anything
+                // at all, it does so now: what a workload checks in the end is what each task does.
                 (WARM_UP, OVER) => {
                     if operations == 0 {
                         slot.publish(task.step()?);

@@ -24,8 +24,8 @@ pub struct Once {
     pub involuntary_switches: u64,
 }
 
-/// Runs `work(number, prepared, words)` in `tasks` processes, once each. `prepare(number)` is called in the process before the
-/// start. `words` are `words` numbers that the process may write down.
+/// Runs `work(number, prepared, words)` in `tasks` processes, once each. `prepare(number)` is called in the
+/// process before the start. `words` are `words` numbers that the process may write down.
 ///
 /// Must be called before the process has a second thread.
 ///

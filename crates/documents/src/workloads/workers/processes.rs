@@ -1,7 +1,7 @@
 //! Tasks that are processes.
 //!
-//! They are forked from a process with one thread, so everything works in them that works here. They end with their
-//! parent, even if it is killed.
+//! They are forked from a process with one thread, so everything works in them that works here. They end with
+//! their parent, even if it is killed.
 
 use std::io;
 use std::thread;

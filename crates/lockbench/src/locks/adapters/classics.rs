@@ -1,4 +1,5 @@
-//! The locks of the four documents: an adapter for each of the [designs](spinpark_classics::designs), since an adapter has one mutex.
+//! The locks of the four documents: an adapter for each of the [designs](spinpark_classics::designs), since
+//! an adapter has one mutex.
 
 use spinpark_classics::condvar_2003::Signalling;
 use spinpark_classics::designs::{self, DESIGNS, Use};

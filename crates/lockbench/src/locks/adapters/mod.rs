@@ -32,7 +32,8 @@ macro_rules! origins {
     };
 }
 
-// Ours, and the peers in Rust and libc. (The classics are in their registry, the other peers in a worker of their own.)
+// Ours, and the peers in Rust and libc. (The classics are in their registry, the other peers in a worker of
+// their own.)
 origins! {
     pthread::Locks,
     pthread::AdaptiveLocks,

@@ -1,4 +1,5 @@
-//! pthread locks, called as a C program calls them: whose algorithm runs is decided by the process' environment.
+//! pthread locks, called as a C program calls them: whose algorithm runs is decided by the process'
+//! environment.
 
 use super::{Adapter, Origin, UseCondvar};
 use crate::locks::any_mutex::any_mutex;

@@ -1,6 +1,7 @@
 //! What can be measured, in files: workloads, implementations, presets and bounds.
 //!
-//! The files of this repository are part of the command; a user's file adds to them, or replaces what has the same name.
+//! The files of this repository are part of the command; a user's file adds to them, or replaces what has the
+//! same name.
 
 mod bound;
 mod design;
@@ -90,8 +91,8 @@ pub struct Implementation {
 }
 
 impl Implementation {
-    /// The file that is loaded as `library`, if this implementation needs it: the one that its own variable names, else
-    /// `usual`.
+    /// The file that is loaded as `library`, if this implementation needs it: the one that its own variable
+    /// names, else `usual`.
     #[must_use]
     pub fn file<'a>(&'a self, library: Library, usual: Option<&'a Path>) -> Option<&'a Path> {
         let own = self.env.get(library.variable()).map(Path::new);
@@ -222,8 +223,8 @@ impl Definitions {
             .map_err(|error| BadDefinition::Syntax { file: file.to_owned(), error: Box::new(error) })
     }
 
-    /// Adds `others`; what has the name of something that is there already replaces it. Bounds have no names: if there
-    /// are any in `others`, they are the bounds.
+    /// Adds `others`; what has the name of something that is there already replaces it. Bounds have no names:
+    /// if there are any in `others`, they are the bounds.
     pub fn add(&mut self, others: Self) {
         merge(&mut self.workloads, others.workloads, |workload| &workload.name);
         merge(&mut self.implementations, others.implementations, |implementation| &implementation.name);

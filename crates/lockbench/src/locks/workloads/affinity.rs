@@ -8,7 +8,8 @@ pub(super) fn allowed() -> Vec<usize> {
     (0..CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).collect()
 }
 
-/// Runs `start`, which starts a process, with the calling thread bound to the first allowed CPU: so that process is.
+/// Runs `start`, which starts a process, with the calling thread bound to the first allowed CPU: so that
+/// process is.
 pub(in crate::locks) fn starting_on_one_cpu<T>(start: impl FnOnce() -> T) -> T {
     let before = sched_getaffinity(None);
     on(0);
@@ -19,8 +20,8 @@ pub(in crate::locks) fn starting_on_one_cpu<T>(start: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Puts the calling thread on the `number`-th allowed CPU, counted in a circle. Where that is not possible, it stays where it is: the caller
-/// knows how many CPUs there are.
+/// Puts the calling thread on the `number`-th allowed CPU, counted in a circle. Where that is not possible,
+/// it stays where it is: the caller knows how many CPUs there are.
 pub(super) fn on(number: usize) {
     if let Some(&cpu) = allowed().iter().cycle().nth(number) {
         let mut set = CpuSet::new();

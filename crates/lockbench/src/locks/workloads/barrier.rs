@@ -1,4 +1,5 @@
-//! All threads meet at a barrier that is made of a mutex and a condition variable: the last one wakes all others.
+//! All threads meet at a barrier that is made of a mutex and a condition variable: the last one wakes all
+//! others.
 
 use super::wait_times::Watch;
 use super::work::Random;

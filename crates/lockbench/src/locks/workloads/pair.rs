@@ -1,6 +1,7 @@
 //! Lock and unlock, uncontended: the price that every program pays.
 //!
-//! No thread waits here, so the thread's CPU time is the cost, and the other programs on the machine are left out of it.
+//! No thread waits here, so the thread's CPU time is the cost, and the other programs on the machine are left
+//! out of it.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};

@@ -13,7 +13,8 @@ struct Table {
     over: bool,
 }
 
-/// What one thread does. Its wait is the time from asking for the mutex until it is its turn: the other's turn, too.
+/// What one thread does. Its wait is the time from asking for the mutex until it is its turn: the other's
+/// turn, too.
 struct Player<'a, C: BenchCondvar> {
     me: usize,
     signal: Signal,

@@ -1,4 +1,5 @@
-//! One thread feeds a pool of workers: a batch of jobs, one signal each, and then it waits until all are done.
+//! One thread feeds a pool of workers: a batch of jobs, one signal each, and then it waits until all are
+//! done.
 
 use super::phase::Phase;
 use super::wait_times::Watch;

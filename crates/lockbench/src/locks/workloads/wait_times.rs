@@ -32,7 +32,8 @@ impl Watch for Untimed {
     fn acquired(&mut self) {}
 }
 
-/// Reads the clock at both times. The second reading is inside the critical section, and makes it some 25 ns longer.
+/// Reads the clock at both times. The second reading is inside the critical section, and makes it some 25 ns
+/// longer.
 pub(super) struct Stopwatch<'a> {
     phase: &'a Phase,
     waiting_since: Instant,

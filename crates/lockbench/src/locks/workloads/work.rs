@@ -30,7 +30,8 @@ impl Random {
     }
 }
 
-/// Lengths of an exponential distribution with the mean 1, without a logarithm per draw, which takes as long as a lock.
+/// Lengths of an exponential distribution with the mean 1, without a logarithm per draw, which takes as long
+/// as a lock.
 ///
 /// The values are quantiles at equal distances; the longest is 7.6 times the mean.
 #[derive(Debug)]

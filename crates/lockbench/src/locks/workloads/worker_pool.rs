@@ -1,16 +1,16 @@
 //! Threads that start together, are measured for a while, and stop together.
 //!
-//! With more threads than CPUs, the last thread starts long after the first, and the thread that keeps the time may be late
-//! too. So there are phases, and only operations that end in the middle one count:
+//! With more threads than CPUs, the last thread starts long after the first, and the thread that keeps the
+//! time may be late too. So there are phases, and only operations that end in the middle one count:
 //!
 //! ```text
 //! gate | warm up | counted: this time, these operations | over
 //! ```
 //!
-//! Reading a clock takes as long as a lock. So a load is run twice, on fresh locks and threads: once without any clock,
-//! to count operations; once with a clock on both sides of each wait. In the second one, every wait is timed from its
-//! beginning, also if that is before the counted phase, and to its end, also if that is after it: a thread that
-//! starves is not overlooked.
+//! Reading a clock takes as long as a lock. So a load is run twice, on fresh locks and threads: once without
+//! any clock, to count operations; once with a clock on both sides of each wait. In the second one, every
+//! wait is timed from its beginning, also if that is before the counted phase, and to its end, also if that
+//! is after it: a thread that starves is not overlooked.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -29,8 +29,8 @@ const WARM_UP_SHARE: u32 = 4;
 
 /// What one thread does again and again.
 pub(super) trait Operation {
-    /// Does it once, and tells `watch` when it starts to wait and when it has got the lock. False: nothing was done,
-    /// since it is over.
+    /// Does it once, and tells `watch` when it starts to wait and when it has got the lock. False: nothing
+    /// was done, since it is over.
     fn run(&mut self, watch: &mut impl Watch) -> bool;
 
     /// Is called once, when it is over.
@@ -93,7 +93,8 @@ pub(super) struct Done<T> {
 
 /// Runs `work(number, phase)` in the job's threads until the phase is over. All are alive before any starts.
 ///
-/// The gate is made of std's locks, so it is not among the locks under test, except for the implementation that is std.
+/// The gate is made of std's locks, so it is not among the locks under test, except for the implementation
+/// that is std.
 ///
 /// # Errors
 ///
@@ -128,7 +129,8 @@ pub(super) fn run<T: Send>(job: &Job, work: impl Fn(usize, &Phase) -> T + Sync) 
     })
 }
 
-/// Runs `body` while a second thread is alive and asleep: glibc and we both treat a process with one thread differently.
+/// Runs `body` while a second thread is alive and asleep: glibc and we both treat a process with one thread
+/// differently.
 ///
 /// # Errors
 ///
@@ -137,7 +139,8 @@ pub(super) fn beside_a_sleeper<T>(body: impl FnOnce() -> T) -> Result<T, NoThrea
     thread::scope(|scope| {
         let sleeper = start_gate::start_one(scope, thread::park)?;
         let result = body();
-        // A parked thread may wake for no reason and end early; that is harmless at this point and rare before.
+        // A parked thread may wake for no reason and end early; that is harmless at this point and rare
+        // before.
         sleeper.thread().unpark();
         Ok(result)
     })

@@ -9,8 +9,8 @@ use super::{Shown, figure};
 /// Blanks between two maps.
 const GAP: usize = 3;
 
-/// The maps of one table: side by side if there is room, else below each other, and one that is too wide in parts. `legend` says
-/// what the names of rows and columns mean.
+/// The maps of one table: side by side if there is room, else below each other, and one that is too wide in
+/// parts. `legend` says what the names of rows and columns mean.
 #[must_use]
 pub fn render(maps: &[Map], shown: &Shown, legend: &str, style: Style) -> String {
     let Some(first) = maps.first() else { return String::new() };

@@ -1,4 +1,5 @@
-//! A heat map as SVG. Each cell has its figure; colour only besides, and what a figure is made of as a tooltip.
+//! A heat map as SVG. Each cell has its figure; colour only besides, and what a figure is made of as a
+//! tooltip.
 
 use std::fmt::Write;
 

@@ -9,7 +9,8 @@ use super::{bounds, effects, pairwise};
 use crate::locks::bounds::BoundResult;
 use crate::locks::result::CellResult;
 
-/// Markdown tables with date, machine and command. `varied`: the implementation of which all others are variants.
+/// Markdown tables with date, machine and command. `varied`: the implementation of which all others are
+/// variants.
 #[must_use]
 pub fn render(
     results: &[CellResult],

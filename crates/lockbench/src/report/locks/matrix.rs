@@ -1,5 +1,5 @@
-//! Many implementations: a row per implementation, a column per number of threads; workloads that have only one share a
-//! table. What that costs in CPU time is a table of its own, over all cells.
+//! Many implementations: a row per implementation, a column per number of threads; workloads that have only
+//! one share a table. What that costs in CPU time is a table of its own, over all cells.
 
 use spinpark_measure::report::front::{self, Entry, Front};
 use spinpark_measure::report::{Style, table, text};
@@ -108,7 +108,8 @@ pub fn render(results: &[CellResult], cpus: usize, style: Style) -> String {
     tables.join("\n")
 }
 
-/// Throughput beside CPU time in the cells of several threads: a single one waits for no other. What ran in the same cells is together.
+/// Throughput beside CPU time in the cells of several threads: a single one waits for no other. What ran in
+/// the same cells is together.
 #[must_use]
 pub fn fronts(results: &[CellResult]) -> Vec<Front> {
     let cells: Vec<Vec<Entry<'_>>> = results

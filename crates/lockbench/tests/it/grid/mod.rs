@@ -169,7 +169,8 @@ fn environment() -> Environment {
     }
 }
 
-/// The drop-in is slow with long sections and 16 threads; otherwise ours are faster than peers. glibc starves writers.
+/// The drop-in is slow with long sections and 16 threads; otherwise ours are faster than peers. glibc starves
+/// writers.
 fn usual(cell: &Cell, implementation: &str) -> Does {
     let is_long = matches!(&cell.load, Load::Section(section) if section.inside > 0);
     let ns = match implementation {

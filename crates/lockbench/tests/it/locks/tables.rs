@@ -59,7 +59,8 @@ fn tables_fit_their_width() {
     }
 }
 
-/// A long name stays whole as long as there is room for it, and then is broken at a hyphen, never inside of a word.
+/// A long name stays whole as long as there is room for it, and then is broken at a hyphen, never inside of a
+/// word.
 #[test]
 fn long_names_are_not_broken_in_a_word() {
     let recorded = ["glibc", "glibc-recorded-contended", "drop-in-recorded-contended"];

@@ -43,7 +43,8 @@ fn open(chromium: &Path, page: &str, driver: &str) -> Seen {
     open_in(chromium, 1280, page, driver)
 }
 
-/// Opens a copy of `page` to which `driver` was added: the body of an async function, which calls `note(name, value)`.
+/// Opens a copy of `page` to which `driver` was added: the body of an async function, which calls `note(name,
+/// value)`.
 fn open_in(chromium: &Path, width: u32, page: &str, driver: &str) -> Seen {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("page.html");
@@ -215,8 +216,8 @@ fn long_tables_are_cut_and_processes_chosen() {
     assert_eq!(seen.console, [""; 0]);
 }
 
-/// In a window of 1200 pixels the tables of locks and of condition variables are whole, however long the names; in a smaller
-/// one that of locks is scrolled in a box of its own, and the names stay.
+/// In a window of 1200 pixels the tables of locks and of condition variables are whole, however long the
+/// names; in a smaller one that of locks is scrolled in a box of its own, and the names stay.
 #[test]
 fn the_table_of_locks_is_not_cut_off() {
     let Some(chromium) = chromium() else { return };

@@ -36,7 +36,8 @@ fn a_row_for_each_role_of_a_lock() {
     let document = parse(&page);
     let rows = rows(by_id(&document, "p0-locks"));
     let names: Vec<&str> = rows.iter().map(|row| row[0].as_str()).collect();
-    // The longest wait in all first; the way back from a condition variable may be no contention, waiting for signals is none.
+    // The longest wait in all first; the way back from a condition variable may be no contention, waiting for
+    // signals is none.
     assert_eq!(
         names,
         [

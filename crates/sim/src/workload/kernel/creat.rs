@@ -1,11 +1,12 @@
 //! `creat`: tasks that create and close a file of their own, all in one directory: document 001's "V".
 //!
-//! From the second round on the file exists, so a round is, in the kernel of 2010: walk to the directory, look the name up
-//! under the directory's mutex, open and truncate the file, close it.
+//! From the second round on the file exists, so a round is, in the kernel of 2010: walk to the directory,
+//! look the name up under the directory's mutex, open and truncate the file, close it.
 //!
-//! What else all tasks write on that way is known: a study of Linux 2.6.35 on 48 cores (Boyd-Wickizer et al., OSDI
-//! 2010) names the counts of directory entries and mounts, an entry's lock during look-up, and the list of open files; and the
-//! last reference to an entry is given back under the lock of the whole directory cache.
+//! What else all tasks write on that way is known: a study of Linux 2.6.35 on 48 cores (Boyd-Wickizer et al.,
+//! OSDI 2010) names the counts of directory entries and mounts, an entry's lock during look-up, and the list
+//! of open files; and the last reference to an entry is given back under the lock of the whole directory
+//! cache.
 
 use std::rc::Rc;
 
@@ -20,14 +21,15 @@ pub(super) const CREAT: Workload = Workload {
     build,
 };
 
-/// Under the directory's mutex: permission, a look-up by name in the directory cache, cycles. An estimate: three
-/// dependent misses of the second level, and some instructions.
+/// Under the directory's mutex: permission, a look-up by name in the directory cache, cycles. An estimate:
+/// three dependent misses of the second level, and some instructions.
 const LOOK_UP_CYCLES: f64 = 500.0;
-/// The same in the first round, which makes the file: entry, inode, the directory's block; a guess, and 80 times as much. With
-/// it all tasks begin at the mutex, not at the list of open files: see the page on the documents in the simulator.
+/// The same in the first round, which makes the file: entry, inode, the directory's block; a guess, and 80
+/// times as much. With it all tasks begin at the mutex, not at the list of open files: see the page on the
+/// documents in the simulator.
 const CREATE_CYCLES: f64 = 40_000.0;
-/// The rest of `creat`, without what follows: name, path, descriptor, file, own inode's truncation, cycles. An
-/// estimate: with `close`, 2 µs on an idle machine of that age.
+/// The rest of `creat`, without what follows: name, path, descriptor, file, own inode's truncation, cycles.
+/// An estimate: with `close`, 2 µs on an idle machine of that age.
 const OPEN_CYCLES: f64 = 3_500.0;
 /// `close`, cycles. As above.
 const CLOSE_CYCLES: f64 = 1_500.0;

@@ -1,4 +1,5 @@
-//! `fserver`: a file server's mix, reduced to what meets at one directory's mutex: a computation, then a file that is made.
+//! `fserver`: a file server's mix, reduced to what meets at one directory's mutex: a computation, then a file
+//! that is made.
 
 use crate::here;
 use crate::workload::{Mode, Plan, SettingError, Workload};
@@ -14,8 +15,8 @@ pub(super) const FSERVER: Workload = Workload {
 const HOLD_CYCLES: f64 = 17_500.0;
 /// The rest of the call that makes the file, cycles. An estimate, as for `creat`.
 const CALL_CYCLES: f64 = 5_000.0;
-/// The computation, on the average, ns: short enough that the mutex limits with either kernel. An assumption: the document does
-/// not say how many users share how many directories.
+/// The computation, on the average, ns: short enough that the mutex limits with either kernel. An assumption:
+/// the document does not say how many users share how many directories.
 const COMPUTATION_NS: f64 = 500_000.0;
 
 fn build(plan: &mut Plan<'_>) -> Result<(), SettingError> {

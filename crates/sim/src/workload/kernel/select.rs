@@ -1,5 +1,6 @@
-//! `select`: a database's clients and servers talk over sockets of the machine, which have one mutex: document 004's
-//! select-smack on FreeBSD of 2006, where every send and every receive of a local socket takes `unp`.
+//! `select`: a database's clients and servers talk over sockets of the machine, which have one mutex:
+//! document 004's select-smack on FreeBSD of 2006, where every send and every receive of a local socket takes
+//! `unp`.
 
 use super::shared::Count;
 use crate::here;
@@ -12,11 +13,11 @@ pub(super) const SELECT: Workload = Workload {
     build,
 };
 
-/// Under the mutex: a message is copied to a socket's buffer, or from it, cycles. An estimate: some hundred instructions of
-/// a CPU that issues about one a cycle, with its misses left to the line below.
+/// Under the mutex: a message is copied to a socket's buffer, or from it, cycles. An estimate: some hundred
+/// instructions of a CPU that issues about one a cycle, with its misses left to the line below.
 const SECTION_CYCLES: f64 = 800.0;
-/// Between two sections, on the average: the rest of the call, and this side's part of a query, cycles. Fitted: document 004's
-/// gain of 17 % by back-off.
+/// Between two sections, on the average: the rest of the call, and this side's part of a query, cycles.
+/// Fitted: document 004's gain of 17 % by back-off.
 const BETWEEN_CYCLES: f64 = 19_500.0;
 
 fn build(plan: &mut Plan<'_>) -> Result<(), SettingError> {

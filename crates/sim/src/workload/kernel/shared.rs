@@ -1,4 +1,5 @@
-//! Words that all CPUs write: reference counts and spin locks of the kernel's objects, each on a cache line of its own.
+//! Words that all CPUs write: reference counts and spin locks of the kernel's objects, each on a cache line
+//! of its own.
 
 use std::rc::Rc;
 
@@ -51,7 +52,8 @@ impl SpinLock {
         Self(Object::new(Tickets { next: AtomicU32::new(0), serving: AtomicU32::new(0) }))
     }
 
-    /// Runs `section` under the lock. Within [`in_kernel`](crate::here::in_kernel): a waiter is not preempted.
+    /// Runs `section` under the lock. Within [`in_kernel`](crate::here::in_kernel): a waiter is not
+    /// preempted.
     pub(super) fn with(&self, section: impl FnOnce()) {
         let Tickets { next, serving } = &**self.0;
         let mine = next.fetch_add(1, Relaxed);

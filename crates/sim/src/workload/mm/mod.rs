@@ -5,11 +5,12 @@
 //! | what is done under which lock | [`space`] |
 //! | what that costs | [`costs`] |
 //!
-//! The chosen lock is the kernel's. A mutex of the program around an iteration is glibc's of three states. Each thread has a
-//! CPU of its own, the first ones on the first socket, as will-it-scale has it, from which the document's test comes.
+//! The chosen lock is the kernel's. A mutex of the program around an iteration is glibc's of three states.
+//! Each thread has a CPU of its own, the first ones on the first socket, as will-it-scale has it, from which
+//! the document's test comes.
 //!
-//! Not modelled: locks of page tables (split, and a mapping has its own but for the neighbour's half), accounting by
-//! control group, and everything that a machine does besides.
+//! Not modelled: locks of page tables (split, and a mapping has its own but for the neighbour's half),
+//! accounting by control group, and everything that a machine does besides.
 
 mod costs;
 mod space;

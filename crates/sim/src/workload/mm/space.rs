@@ -86,9 +86,9 @@ impl Space {
         })
     }
 
-    /// The last word of the lock's cache line. In `mm_struct` of Linux 3.12 these lie there, beside the lock: the root of
-    /// the page tables, which each fault reads; the count of idle CPUs that keep the space; the lock under which page
-    /// tables are added.
+    /// The last word of the lock's cache line. In `mm_struct` of Linux 3.12 these lie there, beside the lock:
+    /// the root of the page tables, which each fault reads; the count of idle CPUs that keep the space; the
+    /// lock under which page tables are added.
     fn beside_lock(&self) -> usize {
         self.lock.address() + 60
     }
@@ -117,9 +117,10 @@ impl Space {
         self.call(|| self.clock.run(costs::MAP));
     }
 
-    /// Unmaps a mapping in which `pages` were written. Other CPUs that run threads of this address space are to forget
-    /// where those pages were: each is interrupted, and the last one is waited for. (That a CPU in line for a `wait_lock`
-    /// answers only when it has been there was tried, and changes nothing: the line is empty before that.)
+    /// Unmaps a mapping in which `pages` were written. Other CPUs that run threads of this address space are
+    /// to forget where those pages were: each is interrupted, and the last one is waited for. (That a CPU in
+    /// line for a `wait_lock` answers only when it has been there was tried, and changes nothing: the line is
+    /// empty before that.)
     pub(super) fn unmap(&self, pages: u32) {
         self.call(|| {
             self.clock.run(costs::UNMAP);

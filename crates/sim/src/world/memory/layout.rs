@@ -1,7 +1,8 @@
 //! Where the words of a program lie in the simulated memory.
 //!
-//! That is up to the simulated program alone: which words share a cache line decides what they cost, and native addresses are
-//! the compiler's and the allocator's. No native address is compared, divided into lines or hashed for what happens in a run.
+//! That is up to the simulated program alone: which words share a cache line decides what they cost, and
+//! native addresses are the compiler's and the allocator's. No native address is compared, divided into lines
+//! or hashed for what happens in a run.
 //!
 //! | a word lies            | its place in the simulated memory                                                              |
 //! |------------------------|------------------------------------------------------------------------------------------------|
@@ -17,8 +18,9 @@
 //! | J3    | a futex is a place, not an address: a wake-up may come when the  | `Changed`: the places of what a thread has    |
 //! |       | word has ended, and another one is at its address                | changed lately                                |
 //!
-//! A word on a stack counts as [`WORD_BYTES`] bytes, whatever its size. So the words of a waiter's node share lines in the order of their
-//! first use, eight to a line; those of two nodes of one thread may share one, as neighbouring frames do.
+//! A word on a stack counts as [`WORD_BYTES`] bytes, whatever its size. So the words of a waiter's node share
+//! lines in the order of their first use, eight to a line; those of two nodes of one thread may share one, as
+//! neighbouring frames do.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -32,10 +34,12 @@ use crate::world::ids::{LineId, ThreadId};
 /// Room of a word on a stack.
 const WORD_BYTES: usize = 8;
 
-/// So many changes are remembered: more than any lock makes between its last change of a word and the wake-up there.
+/// So many changes are remembered: more than any lock makes between its last change of a word and the wake-up
+/// there.
 const CHANGES: usize = 256;
-/// The same of words on other threads' stacks. A wake pass of a queue changes about four of each of the waiters that it lets go, of up to
-/// 256 readers, and a thread may wake the first of them after several wake passes.
+/// The same of words on other threads' stacks. A wake pass of a queue changes about four of each of the
+/// waiters that it lets go, of up to 256 readers, and a thread may wake the first of them after several wake
+/// passes.
 const CHANGES_OF_OTHERS: usize = 4096;
 
 /// A byte of the simulated memory.
@@ -189,8 +193,8 @@ impl Changed {
         words.push_back((address, place));
     }
 
-    /// Where the word was that the thread changed at `address` last. (What is a stack during a run is not a region in it, nor the
-    /// other way round.)
+    /// Where the word was that the thread changed at `address` last. (What is a stack during a run is not a
+    /// region in it, nor the other way round.)
     pub(crate) fn find(&self, address: usize) -> Option<Place> {
         let latest = |words: &VecDeque<(usize, Place)>| {
             words.iter().rev().find(|(changed, _)| *changed == address).map(|(_, place)| *place)

@@ -67,14 +67,15 @@ impl Line {
         has && !self.is_leaving(exclusive, now)
     }
 
-    /// Whether the copies are not to be used any more for such an access, because the line is on its way elsewhere.
+    /// Whether the copies are not to be used any more for such an access, because the line is on its way
+    /// elsewhere.
     #[inline]
     pub(crate) fn is_leaving(&self, exclusive: bool, now: Ps) -> bool {
         self.moving.is_some_and(|moving| now >= moving.leaves && (exclusive || moving.to.exclusive))
     }
 
-    /// How much earlier than `now` the line could leave for `core`, which has asked for it `early`: not before it came to
-    /// where it is, and was written there.
+    /// How much earlier than `now` the line could leave for `core`, which has asked for it `early`: not
+    /// before it came to where it is, and was written there.
     pub(crate) fn early(&self, core: Core, early: Ps, now: Ps) -> Ps {
         match self.last {
             Some((last, at)) if last != core => early.min(now.saturating_sub(at)),

@@ -1,4 +1,5 @@
-//! The state of memory: where words lie, lines, store buffers, what threads poll. `crate::memory` has the protocol.
+//! The state of memory: where words lie, lines, store buffers, what threads poll. `crate::memory` has the
+//! protocol.
 
 mod bits;
 mod layout;

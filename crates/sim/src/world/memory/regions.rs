@@ -18,8 +18,8 @@ struct Regions {
     made: u64,
 }
 
-/// Memory that begins a cache line, and shares none with other memory: words in it lie as they do natively. For as long as this
-/// value is there.
+/// Memory that begins a cache line, and shares none with other memory: words in it lie as they do natively.
+/// For as long as this value is there.
 #[derive(Debug)]
 pub(crate) struct Region {
     start: usize,
@@ -54,7 +54,8 @@ pub(crate) fn remove(start: usize) {
     let _ = REGIONS.try_with(|regions| regions.borrow_mut().known.remove(&start));
 }
 
-/// The region in which `address` lies: its number, which no other ever has, and how far from its beginning that is.
+/// The region in which `address` lies: its number, which no other ever has, and how far from its beginning
+/// that is.
 pub(super) fn find(address: usize) -> Option<(u64, usize)> {
     REGIONS.with_borrow(|regions| {
         let (start, (end, number)) = regions.known.range(..=address).next_back()?;

@@ -14,7 +14,8 @@ pub(crate) struct Store {
     pub(crate) is_asked: bool,
     /// In a run with [`Chaos`](crate::Chaos): it stays, whatever its core has.
     pub(crate) is_held: bool,
-    /// Its thread has ended the object itself: the memory is its own for whatever comes next, so the store is no late one.
+    /// Its thread has ended the object itself: the memory is its own for whatever comes next, so the store is
+    /// no late one.
     pub(crate) is_over: bool,
 }
 

@@ -18,13 +18,13 @@ fn work_after_an_atomic_operation_is_done_meanwhile() {
         here::compute(20);
         here::compute(100);
     });
-    // All that it can hold is done; the operation on the line itself comes after. The core has asked for the line 1 ns before
-    // `step` begins (and its first instructions), as nothing before was in the way.
+    // All that it can hold is done; the operation on the line itself comes after. The core has asked for the
+    // line 1 ns before `step` begins (and its first instructions), as nothing before was in the way.
     about(took, near - 1.0 + rmw + 120.0 - 30.0);
 }
 
-/// A core goes on as it thinks that an exchange will end. At first it thinks that it will fail; a swap fails if it finds
-/// anything.
+/// A core goes on as it thinks that an exchange will end. At first it thinks that it will fail; a swap fails
+/// if it finds anything.
 #[test]
 fn work_after_an_exchange_is_done_meanwhile_if_the_guess_is_right() {
     let mut machine = Machine::plain(2);
@@ -97,8 +97,8 @@ fn lines_that_are_needed_soon_come_side_by_side() {
     assert!(both < 1.3 * near, "{both} ns");
 }
 
-/// Two cores that change the same few lines take them away from each other before they are used: what was done ahead is for
-/// nothing then. With many lines that is rare.
+/// Two cores that change the same few lines take them away from each other before they are used: what was
+/// done ahead is for nothing then. With many lines that is rare.
 #[test]
 fn lines_that_are_lost_are_asked_for_again() {
     let per_change = |lines: u64| {

@@ -149,7 +149,8 @@ fn stores_wait_for_their_lines_and_their_thread_does_not() {
         lines.iter().for_each(|line| assert_eq!(line.load(Relaxed), 2));
     };
     about(after_writes(&machine, 8, then_load), 8.0 * (step + step + hit));
-    // What waits for all stores: their lines come four at a time, and each is asked for one step after the one before.
+    // What waits for all stores: their lines come four at a time, and each is asked for one step after the
+    // one before.
     let come = near + near + 4.0 * step;
     let then_fence = |lines: &[Rc<Line>]| {
         store(lines);
@@ -185,7 +186,8 @@ fn a_full_store_buffer_is_waited_for() {
     machine.cpu.stores = 0;
     about(after_writes(&machine, 8, store), 8.0 * (step + near));
     machine.cpu.stores = 2;
-    // Two lines are on their way at a time, one after the other by a step: the last two have been asked for at the end.
+    // Two lines are on their way at a time, one after the other by a step: the last two have been asked for
+    // at the end.
     about(after_writes(&machine, 8, store), 3.0 * near + 2.0 * step);
     machine.cpu.stores = 7;
     about(after_writes(&machine, 8, store), near + step);
@@ -214,8 +216,8 @@ fn seen_after_store(look: fn(&AtomicU32) -> u32) -> f64 {
     seen.get() - stored.get()
 }
 
-/// A thread that looks, in its own copy of the line or by atomic operations, sees a store when the storer has got the line,
-/// and the line is back.
+/// A thread that looks, in its own copy of the line or by atomic operations, sees a store when the storer has
+/// got the line, and the line is back.
 #[test]
 fn a_store_is_not_seen_before_its_line_has_come() {
     let near = Machine::plain(2).memory.near_ns;

@@ -1,4 +1,5 @@
-//! All data of the simulator's commands as JSON. Nothing in it depends on the machine that simulates, or on when it does.
+//! All data of the simulator's commands as JSON. Nothing in it depends on the machine that simulates, or on
+//! when it does.
 
 use serde::Serialize;
 use spinpark_documents::simulated::{Figure, Table};

@@ -1,8 +1,9 @@
 //! What limits a run: the answer that stands above all figures.
 //!
-//! It is found from where the threads' time went. A lock limits if a good part of their time is waiting for it. Which part
-//! of it does is found from where the lock's own time went: if it is held for longer than it is free although a thread
-//! wants it, the sections themselves are the limit, or waits for a CPU inside; if not, what its next owner is kept by is.
+//! It is found from where the threads' time went. A lock limits if a good part of their time is waiting for
+//! it. Which part of it does is found from where the lock's own time went: if it is held for longer than it
+//! is free although a thread wants it, the sections themselves are the limit, or waits for a CPU inside; if
+//! not, what its next owner is kept by is.
 
 mod lock;
 
@@ -26,7 +27,8 @@ const FEW_MOVES: f64 = 0.02;
 const HELD: f64 = 0.75;
 /// Owners that wait for a CPU for this part of the time of their holds are what limits.
 const OFF_CPU: f64 = 0.5;
-/// If so many acquisitions do not wait though others do, the threads that are awake keep the lock to themselves.
+/// If so many acquisitions do not wait though others do, the threads that are awake keep the lock to
+/// themselves.
 const BARGING: f64 = 0.8;
 /// Threads that are awake keep a lock to themselves only if others sleep for this part of the time.
 const OTHERS_SLEEP: f64 = 0.1;
@@ -136,7 +138,8 @@ pub enum Limit {
         /// Which part is polling.
         spinning: f64,
     },
-    /// Threads that are on their way to a CPU that has time for them, and no lock: in a condition variable, for example.
+    /// Threads that are on their way to a CPU that has time for them, and no lock: in a condition variable,
+    /// for example.
     WakeUps {
         /// Which part of their time they are on their way.
         runnable: f64,
@@ -174,8 +177,8 @@ impl Limit {
         let has_no_cpus = summary.utilisation >= BUSY && time.runnable >= CONTENDED;
         if let Some(place) = worst.filter(|place| waits(place) >= WAITS) {
             let limit = of_place(summary, place);
-            // The next owner is kept by nothing but a lack of CPUs; or CPUs have work enough of the threads that are awake.
-            // Then no lock limits.
+            // The next owner is kept by nothing but a lack of CPUs; or CPUs have work enough of the threads
+            // that are awake. Then no lock limits.
             let works = time.spinning < CONTENDED * (1.0 - time.asleep);
             let is_of_cpus = match limit {
                 Some(Self::HandOver { mostly: Mostly::Cpus, .. }) => has_no_cpus,
@@ -217,7 +220,8 @@ fn of_place(summary: &Summary, place: &Place) -> Option<Limit> {
             return Some(limit);
         }
         let moves = summary.per_acquisition(summary.counts.moves());
-        // If no thread finds it taken, what an acquisition takes for long is its lines; a few that move by turns are enough.
+        // If no thread finds it taken, what an acquisition takes for long is its lines; a few that move by
+        // turns are enough.
         let least = if contended < NEVER { FEW_MOVES } else { MOVES };
         return (moves >= least).then_some(Limit::Lines { place: name, wait_ns, moves });
     }

@@ -40,7 +40,8 @@ fn limits_of_plain_cases() {
     is(2, "spinpark", "creat", 8, "cpus");
 }
 
-/// Most readers find the line near them, and those that do not come one after the other: fewer operations than of one thread.
+/// Most readers find the line near them, and those that do not come one after the other: fewer operations
+/// than of one thread.
 #[test]
 fn lines_that_seldom_move() {
     let machine = Machine::load("nehalem-ex-64").unwrap();
@@ -123,8 +124,8 @@ fn shares_of_a_lock() {
     }
 }
 
-/// At the end sleepers are woken one by one, which takes as long as the run: that is no time in which the lock
-/// could have been held.
+/// At the end sleepers are woken one by one, which takes as long as the run: that is no time in which the
+/// lock could have been held.
 #[test]
 fn what_comes_after_the_run_is_in_no_share() {
     let machine = Machine::choose("big-512:64").unwrap();

@@ -1,6 +1,8 @@
-//! A sweep in parts: which runs a shard has, the lines that it writes, and how files of lines become the whole again.
+//! A sweep in parts: which runs a shard has, the lines that it writes, and how files of lines become the
+//! whole again.
 //!
-//! One seed is one run, so a run has the same line wherever it is made: lines that are put in order are those of the whole.
+//! One seed is one run, so a run has the same line wherever it is made: lines that are put in order are those
+//! of the whole.
 
 mod lines;
 mod merge;
@@ -29,8 +31,9 @@ impl Shard {
 
     /// The runs that it has, in the order of `settings`.
     ///
-    /// Runs of about the same length are dealt out after each other, longest first. Among those, chance decides (the same for
-    /// each shard): locks differ by a factor of ten, and by turns a shard could have the same lock each time.
+    /// Runs of about the same length are dealt out after each other, longest first. Among those, chance
+    /// decides (the same for each shard): locks differ by a factor of ten, and by turns a shard could have
+    /// the same lock each time.
     #[must_use]
     pub fn runs(self, settings: &[Setting]) -> Vec<usize> {
         let mut order: Vec<usize> = (0..settings.len()).collect();

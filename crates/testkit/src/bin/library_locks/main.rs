@@ -1,5 +1,5 @@
-//! A program whose use of the Rust library's locks is known: it prints what it measured itself. Its recording goes where
-//! `SPINPARK_PROFILE_DIR` says.
+//! A program whose use of the Rust library's locks is known: it prints what it measured itself. Its recording
+//! goes where `SPINPARK_PROFILE_DIR` says.
 //!
 //! `lock ROLE ADDRESS CONTENDED WAITED HELD`: threads that had to wait, times in ns; `HELD` by those.
 
@@ -128,7 +128,8 @@ fn condvar() {
     back.into_inner().expect("no thread panicked").print("back", &changed);
 }
 
-/// A thread that had to wait for a queue's mutex waits for a signal with it; and once with another one held besides.
+/// A thread that had to wait for a queue's mutex waits for a signal with it; and once with another one held
+/// besides.
 fn queue() {
     let (queue, ready) = (Mutex::new(()), Condvar::new());
     let book = Mutex::new(());

@@ -1,4 +1,5 @@
-//! Scenes in which a lock goes to another thread by the fast path, which the recorder does not see; then the program is killed.
+//! Scenes in which a lock goes to another thread by the fast path, which the recorder does not see; then the
+//! program is killed.
 
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::thread;
@@ -26,8 +27,8 @@ static OTHER: Mutex<u32> = Mutex::new(0);
 static STAGE: AtomicU32 = AtomicU32::new(0);
 static WAITING: Waiting = Waiting::new();
 
-/// Waits for a lock, so that it is noted as its holder, and releases it by the fast path, which is not seen: a waiter has
-/// given up.
+/// Waits for a lock, so that it is noted as its holder, and releases it by the fast path, which is not seen:
+/// a waiter has given up.
 fn hold_and_let_go_unseen<G>(
     lock: impl Fn() -> G + Send + Copy + 'static,
     give_up: impl FnOnce() + Send + 'static,
@@ -68,7 +69,8 @@ fn wait_for_other() {
     let _other = OTHER.lock();
 }
 
-/// Another thread takes the lock and keeps it; one that has the other lock waits for it; and this one waits for that.
+/// Another thread takes the lock and keeps it; one that has the other lock waits for it; and this one waits
+/// for that.
 pub(crate) fn unseen_mutex() {
     hold_and_let_go_unseen(|| STORE.lock(), || assert!(STORE.try_lock_for(HOLD).is_none()));
     STAGE.store(0, SeqCst);
@@ -82,7 +84,8 @@ pub(crate) fn unseen_mutex() {
     wait_for_other();
 }
 
-/// The note of the first hold is found to be stale by a writer that waits for readers; then the lock is taken again, fast.
+/// The note of the first hold is found to be stale by a writer that waits for readers; then the lock is taken
+/// again, fast.
 pub(crate) fn unseen_rwlock() {
     hold_and_let_go_unseen(|| TABLE.write(), || assert!(TABLE.try_write_for(HOLD).is_none()));
     let read = TABLE.read();

@@ -1,4 +1,5 @@
-//! Waits of known number and length for what libraries of Rust have: see `waits/rounds.h`, of which this is the same in Rust.
+//! Waits of known number and length for what libraries of Rust have: see `waits/rounds.h`, of which this is
+//! the same in Rust.
 
 use std::hint::black_box;
 use std::sync::LazyLock;

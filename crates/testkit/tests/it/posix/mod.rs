@@ -1,5 +1,6 @@
-//! The C programs in `posix/`, each of which checks one topic of what POSIX and glibc promise, with and without the
-//! drop-in; and some of them under tools and restrictions that take away what locks may want to use.
+//! The C programs in `posix/`, each of which checks one topic of what POSIX and glibc promise, with and
+//! without the drop-in; and some of them under tools and restrictions that take away what locks may want to
+//! use.
 //!
 //! `<program>::glibc` says that the program is right, `<program>::spinpark` that the drop-in is, and
 //! `<program>::disabled` that a switched-off drop-in passes everything through.
@@ -20,8 +21,8 @@ fn program(name: &str) -> Run {
     Run::new(compile_c(format!("posix/{name}.c"), &[])).timeout(WATCHDOG)
 }
 
-/// Programs with real-time threads run one after the other: those of one would keep the CPUs from those of another, whose waits are
-/// measured.
+/// Programs with real-time threads run one after the other: those of one would keep the CPUs from those of
+/// another, whose waits are measured.
 fn realtime_turn() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
@@ -358,7 +359,8 @@ fn under_gdb() {
     }
 }
 
-/// gdb with the drop-in's script, on a program that holds locks: runs to `look_now`, prints these objects, goes on.
+/// gdb with the drop-in's script, on a program that holds locks: runs to `look_now`, prints these objects,
+/// goes on.
 fn shown_by_gdb(gdb: PathBuf, configuration: Configuration, names: &[&str]) -> String {
     let program = compile_c("posix/gdb_shows.c", &["-g"]);
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../pthread/libspinpark_preload.so-gdb.py");

@@ -70,7 +70,8 @@ impl<T: Tuned> Pair<T> {
         result
     }
 
-    /// A wait that is cancelled at some time: it ends then, whatever has happened, and passes a signal on that it got.
+    /// A wait that is cancelled at some time: it ends then, whatever has happened, and passes a signal on
+    /// that it got.
     fn wait_cancelled(&self) -> WaitResult {
         let waiter = Waiter::with_mutex(&self.mutex).cancellable(&self.refs);
         self.condvar.enqueue(&waiter);
@@ -107,8 +108,8 @@ impl<T: Tuned> Pair<T> {
     }
 }
 
-/// Some put tokens and signal once for each; some take them; some wait once, impatiently, and pass a signal on that they got.
-/// If a signal is spent on one who gives up, a taker sleeps for ever.
+/// Some put tokens and signal once for each; some take them; some wait once, impatiently, and pass a signal
+/// on that they got. If a signal is spent on one who gives up, a taker sleeps for ever.
 pub(super) fn tokens(program: &mut Program) {
     fn put_together<T: Tuned>(program: &mut Program) {
         let pair = Pair::<T>::draw(program);
@@ -186,7 +187,8 @@ pub(super) fn tokens(program: &mut Program) {
     tuned!(program.case.constants, T => put_together::<T>(program));
 }
 
-/// One waits, one signals until that has reached it, others come and go: a waiter is moved while its mutex is released.
+/// One waits, one signals until that has reached it, others come and go: a waiter is moved while its mutex is
+/// released.
 pub(super) fn tight(program: &mut Program) {
     fn put_together<T: Tuned>(program: &mut Program) {
         let pair = Pair::<T>::draw(program);
@@ -256,7 +258,8 @@ pub(super) fn order(program: &mut Program) {
     tuned!(program.case.constants, T => put_together::<T>(program));
 }
 
-/// Variable and mutex are given back as soon as that is allowed: after signals and a broadcast, and by the last one out.
+/// Variable and mutex are given back as soon as that is allowed: after signals and a broadcast, and by the
+/// last one out.
 pub(super) fn freed(program: &mut Program) {
     fn put_together<T: Tuned>(program: &mut Program) {
         let pair = Pair::<T>::draw(program);
@@ -296,7 +299,8 @@ pub(super) fn freed(program: &mut Program) {
                 pair.condvar.signal();
             }
             pair.condvar.broadcast();
-            // Waiters that have given up are still to unlink themselves, and some that were signalled hold references.
+            // Waiters that have given up are still to unlink themselves, and some that were signalled hold
+            // references.
             while !pair.condvar.is_idle_with(&pair.refs) {
                 here::yield_now();
             }

@@ -1,6 +1,8 @@
-//! Readers that depend on each other, beside writers that come now and then: both make progress, with a bound.
+//! Readers that depend on each other, beside writers that come now and then: both make progress, with a
+//! bound.
 //!
-//! That a run ends says too little here: a lock that delays each item of such a program by a time-out ends as well.
+//! That a run ends says too little here: a lock that delays each item of such a program by a time-out ends as
+//! well.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -38,8 +40,9 @@ pub(super) fn ours(program: &mut Program) {
     tuned!(program.case.constants, T => dependent_with::<T>(program));
 }
 
-/// A thread holds the lock for reading, and waits for each of many reads of another one; then the same with writers. Asks for a
-/// third as many items a second as without writers, and that a writer which has starved gets its turn at the end of the hold.
+/// A thread holds the lock for reading, and waits for each of many reads of another one; then the same with
+/// writers. Asks for a third as many items a second as without writers, and that a writer which has starved
+/// gets its turn at the end of the hold.
 pub fn dependent_with<T: Tuned>(program: &mut Program) {
     let writers = 1 + program.random(2) as u32;
     let batch = [1, 10, 100, 1_000][program.random(4)];

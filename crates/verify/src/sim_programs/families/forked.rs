@@ -1,5 +1,5 @@
-//! A fork while other threads wait: the child has only the forking thread, which holds the lock. Its own threads then use
-//! the lock: none of it may be handed to a thread that is not there, or wait for one.
+//! A fork while other threads wait: the child has only the forking thread, which holds the lock. Its own
+//! threads then use the lock: none of it may be handed to a thread that is not there, or wait for one.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -28,7 +28,8 @@ fn deadline<T: Tuned>() -> Option<Deadline> {
 
 /// The threads of the parent, then the one that forks while it is inside, and starts as many in the child.
 ///
-/// `of_parent` and `of_child` are one turn of such a thread; the forking one comes in and goes by `enter` and `leave`.
+/// `of_parent` and `of_child` are one turn of such a thread; the forking one comes in and goes by `enter` and
+/// `leave`.
 fn forks<L: 'static>(
     program: &mut Program,
     lock: &Rc<L>,

@@ -11,8 +11,8 @@ use super::subject::{ALL, FREED, How, draw, ours};
 use crate::sim_programs::guard::{stay, wander};
 use crate::sim_programs::{Guard, Hold, Program};
 
-/// The threads that requested the lock, and how often others had come in before. Calls that do not wait, or no longer, do not heed a
-/// promise (H4 in the lock's core): they do not count.
+/// The threads that requested the lock, and how often others had come in before. Calls that do not wait, or
+/// no longer, do not heed a promise (H4 in the lock's core): they do not count.
 #[derive(Default)]
 struct Requests {
     made: RefCell<Vec<(u32, u64)>>,
@@ -28,7 +28,8 @@ impl Requests {
         guard.acquisitions() - self.past_promises.get()
     }
 
-    /// The running thread comes in. Since its request, no other did, but perhaps one that had the lock already.
+    /// The running thread comes in. Since its request, no other did, but perhaps one that had the lock
+    /// already.
     fn check(&self, how: How, guard: &Guard) {
         let now = self.acquisitions(guard);
         if matches!(how, How::Try | How::Until(_)) {

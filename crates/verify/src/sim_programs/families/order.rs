@@ -30,8 +30,8 @@ pub trait Monitor: Clone + 'static {
     fn broadcast(&self) -> u32;
 }
 
-/// All threads but one wait again and again; that one signals and broadcasts, with the mutex. Then the waits that end are those
-/// that have lasted longest, of the highest priority.
+/// All threads but one wait again and again; that one signals and broadcasts, with the mutex. Then the waits
+/// that end are those that have lasted longest, of the highest priority.
 pub fn order_of<M: Monitor>(program: &mut Program, monitor: M) {
     let line = Rc::new(RefCell::new(VecDeque::<(u32, u8)>::new()));
     let told = Rc::new(RefCell::new(Vec::new()));

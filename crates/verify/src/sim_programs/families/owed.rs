@@ -4,7 +4,8 @@ use std::cell::{Cell, RefCell};
 
 use spinpark_sim::here::{self, has_priorities};
 
-/// The threads that have requested the lock, and are owed it: they wait without a deadline, to hold the lock alone.
+/// The threads that have requested the lock, and are owed it: they wait without a deadline, to hold the lock
+/// alone.
 #[derive(Default)]
 pub(super) struct Owed {
     /// The thread that waits so; none of its requests count else: it may take them back.
@@ -47,7 +48,8 @@ impl Owed {
         self.requests.borrow().iter().any(|&(_, known, _)| known == request)
     }
 
-    /// The running thread has come in alone, out of the queue or past it. One may have been on its way in at the request.
+    /// The running thread has come in alone, out of the queue or past it. One may have been on its way in at
+    /// the request.
     pub(super) fn came_in_alone(&self) {
         for (who, _, times) in self.requests.borrow_mut().iter_mut() {
             *times += 1;

@@ -1,5 +1,5 @@
-//! Programs on a machine that is fair: nothing goes wrong on it, and each thread has a CPU. There a lock has to let
-//! every thread in after a time, however often those come back that had it just now.
+//! Programs on a machine that is fair: nothing goes wrong on it, and each thread has a CPU. There a lock has
+//! to let every thread in after a time, however often those come back that had it just now.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -16,11 +16,13 @@ use crate::sim_programs::{Guard, Hold, Mortal, Program};
 /// The longest section, ns.
 const LONGEST: u64 = 3_000;
 
-/// The longest time between two sections of a thread, ns: so short that who is woken does not find the lock free by luck.
+/// The longest time between two sections of a thread, ns: so short that who is woken does not find the lock
+/// free by luck.
 const OUTSIDE: u64 = 40;
 
-/// How long a thread waits at most. A writer waits awake first, in the queue of spinners and as its head. All who wait grow impatient side by side, `starvation_ns` after they queued. Then one after
-/// the other is woken, requests the lock, is woken again, and has its section.
+/// How long a thread waits at most. A writer waits awake first, in the queue of spinners and as its head. All
+/// who wait grow impatient side by side, `starvation_ns` after they queued. Then one after the other is
+/// woken, requests the lock, is woken again, and has its section.
 fn bound(tuning: &Tuning, threads: u32) -> u64 {
     /// Two wakes, and the system calls.
     const WAKES: u64 = 50_000;
@@ -38,7 +40,8 @@ pub(super) fn fair(program: &mut Program) -> u32 {
     threads
 }
 
-/// What every thread does: it comes in again and again, until the run has lasted for several times the longest wait.
+/// What every thread does: it comes in again and again, until the run has lasted for several times the
+/// longest wait.
 struct Crowd {
     guard: Guard,
     longest: u64,
@@ -84,7 +87,8 @@ fn patience_of<T: Tuned>(program: &mut Program) {
     patience_with(program, &T::TUNING, move |_| into.lock(), move || out_of.unlock());
 }
 
-/// Some lock of which is asked what ours promises with the constants `promised`: `acquire` gets the thread's number.
+/// Some lock of which is asked what ours promises with the constants `promised`: `acquire` gets the thread's
+/// number.
 pub fn patience_with(
     program: &mut Program,
     promised: &Tuning,

@@ -1,5 +1,5 @@
-//! A writer that queues beside a stream of readers, on a machine that is fair: the queue is not kept locked by readers that
-//! leave.
+//! A writer that queues beside a stream of readers, on a machine that is fair: the queue is not kept locked
+//! by readers that leave.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -16,8 +16,8 @@ use crate::sim_programs::{Guard, Hold, Mortal, Program};
 const READERS: u32 = 16;
 /// The longest section, ns.
 const LONGEST: u64 = 400;
-/// From its call, a writer that does not spin is in the queue, or through, after so many ns: the cache line of the word goes to
-/// each reader a few times.
+/// From its call, a writer that does not spin is in the queue, or through, after so many ns: the cache line
+/// of the word goes to each reader a few times.
 const BOUND: f64 = 20_000.0;
 const WRITES: u32 = 60;
 
@@ -36,7 +36,8 @@ impl Tuned for Queues {
     const READS_PER_CPU: u32 = 1 << 20;
 }
 
-/// The readers leave one after the other, but never all: a release that leaves others inside could do no more than look.
+/// The readers leave one after the other, but never all: a release that leaves others inside could do no more
+/// than look.
 pub(super) fn rwlock(program: &mut Program) {
     fair(program);
     program.case.machine = Machine::plain(READERS + 1);

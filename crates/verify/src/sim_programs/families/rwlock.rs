@@ -226,7 +226,8 @@ pub(super) fn ours(program: &mut Program) {
     tuned!(program.case.constants, T => put_together::<T>(program));
 }
 
-/// Readers come in once, at last; then a writer that finds that they have all been there gives the memory back.
+/// Readers come in once, at last; then a writer that finds that they have all been there gives the memory
+/// back.
 pub(super) fn freed(program: &mut Program) {
     fn put_together<T: Tuned>(program: &mut Program) {
         let guarded = Guarded::<T>::draw(program);

@@ -1,5 +1,5 @@
-//! Signals whose handlers use locks, while their thread is at any point of a lock call: they try the lock that their thread
-//! waits for, releases or holds, and wait for one that only handlers use.
+//! Signals whose handlers use locks, while their thread is at any point of a lock call: they try the lock
+//! that their thread waits for, releases or holds, and wait for one that only handlers use.
 
 use std::rc::Rc;
 

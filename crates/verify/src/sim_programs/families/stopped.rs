@@ -1,12 +1,12 @@
 //! Threads that do not come back to what they do with a lock: one that is stopped, or some that end.
 //!
-//! *Stopped*: at any point of its lock calls, by a signal handler that sleeps, or that keeps its CPU, for longer than everything else
-//! takes. *Left*: a thread ends in its call, in a sleep or in a handler where the call can be left. The others get on, unless they
-//! are behind what such a thread holds (`core.L3`).
+//! *Stopped*: at any point of its lock calls, by a signal handler that sleeps, or that keeps its CPU, for
+//! longer than everything else takes. *Left*: a thread ends in its call, in a sleep or in a handler where the
+//! call can be left. The others get on, unless they are behind what such a thread holds (`core.L3`).
 //!
-//! What excuses a long wait is what docs/drop-in.md says (Limits): the stopped thread has the lock, or is in the middle of its
-//! unlock; or it has the queue locked, and the waiter is in that already, or is a writer, which perhaps waits for the bias to be revoked.
-//! Nothing excuses one beside threads that have ended.
+//! What excuses a long wait is what docs/drop-in.md says (Limits): the stopped thread has the lock, or is in
+//! the middle of its unlock; or it has the queue locked, and the waiter is in that already, or is a writer,
+//! which perhaps waits for the bias to be revoked. Nothing excuses one beside threads that have ended.
 
 use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
@@ -36,7 +36,8 @@ const MOST_THREADS: u32 = 8;
 pub(crate) struct Looks<T>(PhantomData<T>);
 
 impl<T: Tuned> Tuned for Looks<T> {
-    // A checked run makes polls rarer while nothing changes: a hundred of them would take longer than the stop.
+    // A checked run makes polls rarer while nothing changes: a hundred of them would take longer than the
+    // stop.
     const TUNING: Tuning = Tuning {
         watch_ns: 20_000,
         least_watch_ns: 0,
@@ -62,7 +63,8 @@ enum Fate {
 enum Phase {
     Outside,
     Locking,
-    /// It may have the lock, or is giving it up: also in a call of a reader, which alone knows whether it is counted, or in a slot.
+    /// It may have the lock, or is giving it up: also in a call of a reader, which alone knows whether it is
+    /// counted, or in a slot.
     Holding,
 }
 
@@ -95,8 +97,8 @@ fn is_queue_locked<T: Tuned>(queue: &WaitQueue<Sim<T>>) -> bool {
 }
 
 impl Watch {
-    /// For the threads of `program`, which go in the order of time: by rank, a thread that goes on for long keeps others from their next
-    /// steps; and longer delays add up to waits of their own.
+    /// For the threads of `program`, which go in the order of time: by rank, a thread that goes on for long
+    /// keeps others from their next steps; and longer delays add up to waits of their own.
     fn new(program: &mut Program, fate: Fate) -> Self {
         program.case.chaos.order = Order::Time;
         program.case.chaos.delay_ns = program.case.chaos.delay_ns.min(3_000.0);
@@ -112,8 +114,8 @@ impl Watch {
         &self.phases[here::thread().number() as usize]
     }
 
-    /// The running thread's handler. `owns`: it has acquired the lock in a call that has not returned. `has_queue`: a thread has its
-    /// queue locked.
+    /// The running thread's handler. `owns`: it has acquired the lock in a call that has not returned.
+    /// `has_queue`: a thread has its queue locked.
     fn handle<T: Tuned>(&self, owns: impl FnOnce() -> bool, has_queue: impl FnOnce() -> bool) {
         if self.phase().get() == Phase::Outside || here::random(4) != 0 {
             return;

@@ -47,7 +47,8 @@ pub(super) fn soon() -> Deadline {
 
 /// A mutex.
 pub(super) trait Subject {
-    /// Runs `act` inside, if the lock can be had as `how` says. A lock that does not have that waits for as long as it takes.
+    /// Runs `act` inside, if the lock can be had as `how` says. A lock that does not have that waits for as
+    /// long as it takes.
     fn section(&self, how: How, act: &mut dyn FnMut()) -> bool;
 
     /// It is no longer used: whether it is free, and nothing was left behind.

@@ -1,5 +1,5 @@
-//! Threads that only try to read, beside one that stays inside: a try succeeds after a time, whichever waiters have requested the
-//! lock meanwhile, and given up, been let in, or become readers.
+//! Threads that only try to read, beside one that stays inside: a try succeeds after a time, whichever
+//! waiters have requested the lock meanwhile, and given up, been let in, or become readers.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -23,8 +23,8 @@ const PASSING: u32 = 2;
 /// Wakes and system calls of one turn, ns.
 const WAKES: u64 = 50_000;
 
-/// How long tries fail at most while a reader stays. A request goes on for as long as it has lasted each time that a reader has
-/// left, and is no longer than readers put up with it.
+/// How long tries fail at most while a reader stays. A request goes on for as long as it has lasted each time
+/// that a reader has left, and is no longer than readers put up with it.
 fn bound(tuning: &Tuning, writers: u32) -> u64 {
     let request = tuning.request_ns.max(tuning.reader_patience_ns);
     u64::from(2 * PASSING + writers) * (request + WAKES)

@@ -26,7 +26,8 @@ fn loom_reports_a_race() {
     });
 }
 
-/// Two stores and a read-modify-write on one word: the last one in place is read, never one that was overwritten.
+/// Two stores and a read-modify-write on one word: the last one in place is read, never one that was
+/// overwritten.
 #[test]
 fn loom_does_not_lose_a_store_to_an_older_swap() {
     Model::new().preemptions(3).check(|| {

@@ -43,7 +43,8 @@ impl<M: Machine> Contract<M> {
         }
     }
 
-    /// Nor before its span is over, which may be none. Time goes on until then: a span begins when it is asked for.
+    /// Nor before its span is over, which may be none. Time goes on until then: a span begins when it is
+    /// asked for.
     pub(crate) fn a_span_ends_a_wait_and_not_before() {
         let words = Object::arc([Word::<M>::new(0), Word::<M>::new(0)]);
         let timer = {
@@ -120,7 +121,8 @@ impl<M: Machine> Contract<M> {
         (words, thread)
     }
 
-    /// A moved thread is reached through the other word, and through that only; one that is not asleep yet is not moved.
+    /// A moved thread is reached through the other word, and through that only; one that is not asleep yet is
+    /// not moved.
     pub(crate) fn a_sleeper_is_moved() {
         for expected in [None, Some(0)] {
             let (words, sleeper) = Self::sleeper_on_the_first();

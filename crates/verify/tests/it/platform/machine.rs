@@ -92,7 +92,8 @@ impl Machine for OnLoomWithoutSteps {
     }
 }
 
-/// The simulated machine: on one CPU and on several, in order of time and of rank, undisturbed and with all that may go wrong.
+/// The simulated machine: on one CPU and on several, in order of time and of rank, undisturbed and with all
+/// that may go wrong.
 pub(crate) struct OnSim;
 
 /// The same without restartable steps.
@@ -163,7 +164,8 @@ impl Machine for OnSimWithoutSteps {
     }
 }
 
-/// The contract of a machine, item by item: each is a test of its own. The items are in the files beside this one.
+/// The contract of a machine, item by item: each is a test of its own. The items are in the files beside this
+/// one.
 pub(crate) struct Contract<M>(PhantomData<M>);
 
 /// A word of a machine.

@@ -1,4 +1,5 @@
-//! `Owners`, `SpinPolicy`, `Adaptive`, `Events`, `Layout`: what may be guessed, but not against the guess that is always safe.
+//! `Owners`, `SpinPolicy`, `Adaptive`, `Events`, `Layout`: what may be guessed, but not against the guess
+//! that is always safe.
 
 use std::mem::size_of;
 use std::slice;
@@ -68,7 +69,8 @@ impl<M: Machine> Contract<M> {
         assert_eq!((M::P::thread_token(), M::P::cpus()), before);
     }
 
-    /// `Layout`: what stands between a lock's fields is zero by default, so that an object of zeroes is a free lock.
+    /// `Layout`: what stands between a lock's fields is zero by default, so that an object of zeroes is a
+    /// free lock.
     pub(crate) fn room_is_zero() {
         all_zero(&<M::P as Layout>::Room::default());
         all_zero(&<M::P as Layout>::Gap::default());

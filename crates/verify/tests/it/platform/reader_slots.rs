@@ -9,7 +9,8 @@ use spinpark_sim::Object;
 use super::machine::{Contract, Machine, Word};
 
 impl<M: Machine> Contract<M> {
-    /// A bias that names the caller's table, and the lock that it is the bias of. None: this machine has no slots.
+    /// A bias that names the caller's table, and the lock that it is the bias of. None: this machine has no
+    /// slots.
     fn bias() -> Option<(Arc<Object<Word<M>>>, usize)> {
         M::P::thread_token(); // decides whether there are any
         let table = M::P::slot_table();
@@ -56,7 +57,8 @@ impl<M: Machine> Contract<M> {
         assert!(!Self::leave(&bias, lock), "no hold, no slot");
     }
 
-    /// A reader that was moved learns it, also if the bias has been enabled again; one that was not, or is only marked, does not.
+    /// A reader that was moved learns it, also if the bias has been enabled again; one that was not, or is
+    /// only marked, does not.
     pub(crate) fn revoking_a_bias_moves_its_readers() {
         let cases = [(true, true, true), (false, true, true), (true, false, false), (true, true, false)];
         for (shut_for_good, marks, settles) in cases {
@@ -102,8 +104,9 @@ impl<M: Machine> Contract<M> {
         assert!(!M::P::may_hold_read(64));
     }
 
-    /// A thread that has revoked the bias and fenced finds each reader that came in and has not left, and none comes or
-    /// leaves in passing any more. One that leaves is counted, or has left uncounted, and both know it.
+    /// A thread that has revoked the bias and fenced finds each reader that came in and has not left, and
+    /// none comes or leaves in passing any more. One that leaves is counted, or has left uncounted, and both
+    /// know it.
     pub(crate) fn no_reader_comes_or_leaves_after_a_heavy_fence() {
         let Some((bias, lock)) = Self::bias() else { return };
         let counted = Object::arc(Word::<M>::new(0));

@@ -25,13 +25,15 @@ fn no_fence() {
     rejected(Checker::new(family("mutex_tight")).fault(Fault::NoFence), hangs);
 }
 
-/// The fence ends steps, but a store that one has made before stays in its store buffer, and wipes the mark out later.
+/// The fence ends steps, but a store that one has made before stays in its store buffer, and wipes the mark
+/// out later.
 #[test]
 fn a_fence_that_does_not_wait_for_stores() {
     rejected(Checker::new(family("mutex_tight")).fault(Fault::NoDrain), hangs);
 }
 
-/// The mark is never there when its thread looks: it tries for ever, or until the lock is free, and leaves a flag behind.
+/// The mark is never there when its thread looks: it tries for ever, or until the lock is free, and leaves a
+/// flag behind.
 #[test]
 fn the_mark_never_lasts() {
     rejected(Checker::new(family("mutex_tight")).fault(Fault::NoWrite(is_mark)), |_| true);

@@ -96,8 +96,9 @@ fn destroyed_while_it_is_not_idle() {
     rejected(Checker::new(Family { name: "destroyed_while_it_is_not_idle", build }), uses_what_is_gone);
 }
 
-/// C5: a signal takes the last waiter out while another thread has the mutex' queue locked, and that waiter does not end the
-/// references of those that sleep in the mutex' queue. (The signalling thread is that waiter itself.)
+/// C5: a signal takes the last waiter out while another thread has the mutex' queue locked, and that waiter
+/// does not end the references of those that sleep in the mutex' queue. (The signalling thread is that waiter
+/// itself.)
 #[test]
 fn a_last_waiter_forgets_references() {
     let build = |program: &mut Program| {

@@ -33,7 +33,8 @@ pub(crate) fn found(checker: Checker, is_right: fn(&Failure) -> bool) -> Option<
     Some(verdict.found())
 }
 
-/// Asserts that some run fails in a way for which `is_right` holds. Others may fail otherwise: the verdict tells how many.
+/// Asserts that some run fails in a way for which `is_right` holds. Others may fail otherwise: the verdict
+/// tells how many.
 pub(crate) fn rejected(checker: Checker, is_right: fn(&Failure) -> bool) {
     if let Some(failing) = found(checker, is_right) {
         assert!(is_right(&failing.failure), "another failure when it was run again:\n{failing}");

@@ -1,5 +1,5 @@
-//! Known-bad machines, locks and users, which the simulator must find: the same as those that loom must reject, as far as an
-//! x86 memory shows them. See `notes/verification.md`.
+//! Known-bad machines, locks and users, which the simulator must find: the same as those that loom must
+//! reject, as far as an x86 memory shows them. See `notes/verification.md`.
 
 mod asymmetric;
 mod condvar;

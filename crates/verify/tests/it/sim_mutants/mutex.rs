@@ -22,7 +22,8 @@ fn wakes_are_lost() {
 #[test]
 fn a_sleep_does_not_compare() {
     for name in ["mutex", "rwlock", "rwsem", "condvar", "condvar_2003"] {
-        // Beside a waiter that looks by itself, again and again (H3), threads that sleep for ever are no deadlock.
+        // Beside a waiter that looks by itself, again and again (H3), threads that sleep for ever are no
+        // deadlock.
         rejected(Checker::new(family(name)).fault(Fault::NoCompare), |failure| {
             hangs(failure) || never_ends(failure)
         });

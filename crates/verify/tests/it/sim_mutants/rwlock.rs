@@ -16,8 +16,9 @@ const HANDOFF: u64 = 1 << 5;
 const TIMED: u32 = 1 << 6;
 const SLOTS: u64 = 1 << 9;
 
-/// core.L2: a writer that starves requests the lock, but the request is not recorded, nor that the writer sleeps. It
-/// looks by itself after a time (H3), so that not every such run hangs; or a reader comes in that the request would have kept out.
+/// core.L2: a writer that starves requests the lock, but the request is not recorded, nor that the writer
+/// sleeps. It looks by itself after a time (H3), so that not every such run hangs; or a reader comes in that
+/// the request would have kept out.
 #[test]
 fn a_request_is_not_recorded() {
     let request = |op: &Op| op.is(Kind::CompareExchangeWeak, Release) && op.value & HANDOFF != 0;
@@ -60,8 +61,8 @@ fn readers_are_counted_too_late() {
     rejected(Checker::new(family("rwlock")).fault(Fault::InTwo(closes)), lets_two_in);
 }
 
-/// The head of the queue goes, and its timer's flag stays: releases leave the next head, which has no timer, asleep; or the flag
-/// is there when no thread is any more.
+/// The head of the queue goes, and its timer's flag stays: releases leave the next head, which has no timer,
+/// asleep; or the flag is there when no thread is any more.
 #[test]
 fn a_flag_is_left_behind() {
     for name in ["mutex", "mutex_tight", "rwlock"] {
@@ -89,7 +90,8 @@ fn a_request_is_never_withdrawn() {
     });
 }
 
-/// H2, H3: no waiter looks at a request, and a thread that only tries never comes in beside a reader that stays.
+/// H2, H3: no waiter looks at a request, and a thread that only tries never comes in beside a reader that
+/// stays.
 #[test]
 fn a_request_at_which_no_waiter_looks() {
     #[derive(Debug)]
@@ -101,8 +103,8 @@ fn a_request_at_which_no_waiter_looks() {
     rejected(Checker::new(family), is_unfair);
 }
 
-/// V1: a reader that leaves others inside asks the thread that has the queue locked to look; a stream of such readers keeps that
-/// thread from unlocking.
+/// V1: a reader that leaves others inside asks the thread that has the queue locked to look; a stream of such
+/// readers keeps that thread from unlocking.
 #[test]
 fn readers_that_leave_ask() {
     const LOCKED: u64 = 1;

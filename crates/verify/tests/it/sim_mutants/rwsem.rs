@@ -24,8 +24,9 @@ fn patch_9_as_sent_loses_wake_ups() {
     rejected(Checker::new(family).limits(FEW), hangs);
 }
 
-/// rwsem_2013.S4: a woken writer says that it sleeps again, and looks at the count; without its fence it looks before a waker can see that
-/// it sleeps. (With patch 9 it looks under the list's lock, which is a fence on x86.)
+/// rwsem_2013.S4: a woken writer says that it sleeps again, and looks at the count; without its fence it
+/// looks before a waker can see that it sleeps. (With patch 9 it looks under the list's lock, which is a
+/// fence on x86.)
 #[test]
 fn a_writer_sleeps_without_its_fence() {
     let family = Family { name: "a_writer_sleeps_without_its_fence", build: writers_and_thieves::<Vanilla> };
@@ -65,8 +66,8 @@ fn writers_and_thieves<S: Series>(program: &mut Program) {
     }
 }
 
-/// A writer that takes and releases it; then the last one gives the memory back, if `late` is whether the owner is cleared
-/// after the release.
+/// A writer that takes and releases it; then the last one gives the memory back, if `late` is whether the
+/// owner is cleared after the release.
 fn freed_by_the_last_writer<S: Series>(program: &mut Program) {
     let lock = Mortal::new(<Rwsem<Sim, S> as spinpark_classics::RawRwLock>::new());
     program.name("rwsem", &lock);

@@ -10,7 +10,8 @@ use super::harness::{family, never_ends, rejected};
 const LOCKED: u64 = 1;
 const ASKED: u64 = 16;
 
-/// V1: the release does not leave the look to the thread that has the queue locked, but waits for it: for itself.
+/// V1: the release does not leave the look to the thread that has the queue locked, but waits for it: for
+/// itself.
 #[test]
 fn a_handlers_release_waits_for_the_queue() {
     let asks =

@@ -150,8 +150,8 @@ fn measure_request(
     Ok((findings, noise, end))
 }
 
-/// Runs before all others: the first one of each implementation on the drop-in shows that it is loaded; where futex
-/// calls can be counted, there is one for each cell and implementation.
+/// Runs before all others: the first one of each implementation on the drop-in shows that it is loaded; where
+/// futex calls can be counted, there is one for each cell and implementation.
 fn before(
     request: &Request,
     workers: &mut Workers<'_>,

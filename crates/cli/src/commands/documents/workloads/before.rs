@@ -1,5 +1,5 @@
-//! What comes before the first round: a run that makes what all others need, and a run that shows that the drop-in is
-//! really loaded.
+//! What comes before the first round: a run that makes what all others need, and a run that shows that the
+//! drop-in is really loaded.
 
 use std::path::Path;
 use std::time::Instant;

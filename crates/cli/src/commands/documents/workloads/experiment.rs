@@ -95,8 +95,8 @@ impl Prepared {
         (self.millis > 0).then(|| self.runs() as f64 * run)
     }
 
-    /// Measures. `command` is what does the same again. With `say`, a first run of each cell tells how long all of it takes,
-    /// where nothing else does.
+    /// Measures. `command` is what does the same again. With `say`, a first run of each cell tells how long
+    /// all of it takes, where nothing else does.
     pub(in crate::commands) fn measure(
         self,
         session: &Session,

@@ -63,7 +63,8 @@ pub(super) fn listing(_: &mut Context) -> Result<(), JobError> {
     Ok(())
 }
 
-/// 75 names looked up in a tree, half of which are not there; files with the process' number made and removed.
+/// 75 names looked up in a tree, half of which are not there; files with the process' number made and
+/// removed.
 pub(super) fn search(context: &mut Context) -> Result<(), JobError> {
     let tree = context.path("src");
     let searched = || -> io::Result<usize> {

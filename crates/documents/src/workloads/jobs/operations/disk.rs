@@ -1,4 +1,5 @@
-//! Contents of files: written, read, copied, in order and at random; in blocks of several sizes, synchronous or direct.
+//! Contents of files: written, read, copied, in order and at random; in blocks of several sizes, synchronous
+//! or direct.
 //!
 //! Each operation makes its own file, and removes it. A block begins with its number, and a read checks it.
 

@@ -1,5 +1,5 @@
-//! The operations of the mixes, by their published names; what they do is our own, with the published amounts of work
-//! where there are some. Each checks its own result.
+//! The operations of the mixes, by their published names; what they do is our own, with the published amounts
+//! of work where there are some. Each checks its own result.
 
 mod arithmetic;
 mod directories;

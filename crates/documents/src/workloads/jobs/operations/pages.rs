@@ -28,8 +28,8 @@ unsafe fn sbrk(bytes: isize) -> Result<*mut u8, JobError> {
     }
 }
 
-/// The heap grows by `extra`; `rounds` times it shrinks by 64 KB and grows by 16 pages of 4 KB, which are told to `fresh`;
-/// in the end it is as it was. Nothing is allocated in between: allocators use the same end.
+/// The heap grows by `extra`; `rounds` times it shrinks by 64 KB and grows by 16 pages of 4 KB, which are
+/// told to `fresh`; in the end it is as it was. Nothing is allocated in between: allocators use the same end.
 fn grow_and_shrink(extra: isize, rounds: usize, fresh: impl Fn(*mut u8)) -> Result<(), JobError> {
     // SAFETY: one thread, and nothing moves.
     let before = unsafe { sbrk(0) }?;
@@ -55,7 +55,8 @@ pub(super) fn breaks(_: &mut Context) -> Result<(), JobError> {
     grow_and_shrink(64 * KB, 1000, |_| ())
 }
 
-/// A megabyte more, of which 64 KB are given back and touched again 100 times: every 128 bytes of fresh pages.
+/// A megabyte more, of which 64 KB are given back and touched again 100 times: every 128 bytes of fresh
+/// pages.
 pub(super) fn pages(_: &mut Context) -> Result<(), JobError> {
     grow_and_shrink(1024 * KB, 100, |page| {
         for offset in (0..4096).step_by(128) {
@@ -70,7 +71,8 @@ pub(super) fn pages(_: &mut Context) -> Result<(), JobError> {
 /// Memory that is mapped twice, written through one mapping and read through the other, 100 times, with four
 /// semaphore calls each.
 ///
-/// The published one has System V semaphores. They outlive a user that is killed, so these are eventfd(2) semaphores.
+/// The published one has System V semaphores. They outlive a user that is killed, so these are eventfd(2)
+/// semaphores.
 pub(super) fn shared(_: &mut Context) -> Result<(), JobError> {
     const SIZE: usize = 4096;
     let memory = rustix::fs::memfd_create(c"spinpark-jobs", MemfdFlags::CLOEXEC);

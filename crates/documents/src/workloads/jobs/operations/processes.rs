@@ -41,7 +41,8 @@ pub(super) fn execs(_: &mut Context) -> Result<(), JobError> {
     for _ in 0..5 {
         let mut command = Command::new(TRUE);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        // SAFETY: the closure does nothing. With one, the child is forked in full, and not started by a short cut.
+        // SAFETY: the closure does nothing. With one, the child is forked in full, and not started by a short
+        // cut.
         unsafe { command.pre_exec(|| Ok(())) };
         let status = command.status().map_err(JobError::failed("cannot start `true`"))?;
         expect(status.success(), || format!("`true` {status}"))?;
