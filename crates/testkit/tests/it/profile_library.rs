@@ -62,8 +62,8 @@ fn run(scene: &str) -> Scene {
 /// By construction, who waits is seen asleep for so long, ns.
 const HOLD: f64 = 10e6;
 
-/// At most what the program measured, and 5 % less at most, or as much as it is sure of: on a busy machine,
-/// who is about to wait may itself be kept waiting, for a CPU. 50 µs per wait are nothing.
+/// At most what the program measured, and 5 % less at most, or as much as it is sure of: on a busy machine a
+/// thread that is about to wait may itself be kept waiting, for a CPU. 50 µs per wait are nothing.
 #[track_caller]
 fn assert_near(what: &str, found: f64, truth: &Truth, true_time: f64, sure: f64) {
     let (least, most) = (sure.min(0.95 * true_time), 1.05 * true_time);

@@ -21,7 +21,7 @@ const LONGEST: u64 = 3_000;
 const OUTSIDE: u64 = 40;
 
 /// How long a thread waits at most. A writer waits awake first, in the queue of spinners and as its head. All
-/// who wait grow impatient side by side, `starvation_ns` after they queued. Then one after the other is
+/// waiters grow impatient side by side, `starvation_ns` after they queued. Then one after the other is
 /// woken, requests the lock, is woken again, and has its section.
 fn bound(tuning: &Tuning, threads: u32) -> u64 {
     /// Two wakes, and the system calls.
