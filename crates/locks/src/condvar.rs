@@ -72,28 +72,23 @@
 //! |-----------------------|---------|------------|-------------------------------------------------------------|
 //! | claim: CAS, both ends | Relaxed | –          | only decides which; the queue lock and the node's           |
 //! |                       |         |            | notification carry the rest                                 |
-//! | reference: CAS        | Relaxed | –          | decides which thread drops it; see `queue::refs`            |
+//! | reference: CAS        | Relaxed | –          | decides which thread drops it; see `queue::node`            |
 //! | count: load by signal | Relaxed | –          | a waiter that must be seen was linked before its mutex was  |
 //! |                       |         |            | released, which the signaller acquired since (C2)           |
 //!
 //! Checked by: loom models with signal, broadcast and timeout against each other, and mutants; native stress;
 //! the cancellation, destruction and lost-wake-up programs of `testkit`.
 
-mod guard;
-mod refs;
-mod way;
-
 use ::core::cell::Cell;
 
 use spinpark_platform::{AtomicU32, Deadline, Event, Note, Ordering::Relaxed, Platform, Spin, Wait};
 
-use way::Way;
-
+use crate::core::{LockCore, Outcome};
 use crate::mutex::RawMutex;
 use crate::queue::{
     Ask, Chain, LockedQueue, Notice, Owner, QueueGuard, WaitNode, WaitQueue, WaiterRefs, RELEASED,
 };
-use crate::word::Want;
+use crate::word::{self, Want};
 
 const WAITING: u32 = 0;
 const SIGNALLED: u32 = 1;
@@ -373,6 +368,135 @@ impl<P: Platform> RawCondvar<P> {
             drop(queue.take());
             rest.notify_all(RELEASED);
         }
+    }
+}
+
+// ---- how a signal goes on with the waiter whose wait it ends, and how that takes the mutex back
+
+/// What a signal does with a waiter.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// Wakes it.
+    Wake,
+    /// Leaves that to the calling thread's release of the mutex.
+    Defer,
+}
+
+impl<P: Platform> RawCondvar<P> {
+    /// The mutex that a dequeued waiter takes back.
+    #[allow(unsafe_code)] // waiters remember their mutexes as pointers
+    fn mutex_of<'a>(waiter: &WaitNode<P>) -> Option<&'a LockCore<P>> {
+        let queue = waiter.mutex;
+        // SAFETY: the pointer came from a `LockCore` in `with_mutex`, and a waiter that has not been notified
+        // yet is going to take that mutex back, so its mutex is alive (Q3).
+        (!queue.is_null()).then(|| unsafe { LockCore::from_queue_ptr(queue) })
+    }
+
+    /// How to go on with a waiter. `defers`: what was found out for those before it.
+    #[inline(never)]
+    fn way_to(waiter: &WaitNode<P>, defers: &mut Option<bool>) -> Way {
+        let Some(mutex) = Self::mutex_of(waiter) else { return Way::Wake };
+        if waiter.claim.load(Relaxed) == SIGNALLED_LAST {
+            return Way::Wake; // C5
+        }
+        let holds = || word::owner(mutex.peek()) == P::thread_token();
+        // It cannot run before the calling thread leaves its CPU, as far as is known.
+        let shares_cpu = || P::cpus() == 1 || (waiter.only_cpu.is_some() && waiter.only_cpu == P::only_cpu());
+        if holds() && (shares_cpu() || *defers.get_or_insert_with(|| P::waits_next(mutex.key()))) {
+            Way::Defer
+        } else {
+            Way::Wake
+        }
+    }
+}
+
+impl<P: Platform> Waiter<P> {
+    /// After [`RawCondvar::finish`]: takes the mutex back, from its queue if the wait was deferred there.
+    pub fn reacquire(&self, result: WaitResult, mutex: &RawMutex<P>) {
+        if !self.reacquire_shared(result, mutex) {
+            P::overwritten(mutex.core().key());
+        }
+    }
+
+    /// [`Waiter::reacquire`]; `false`: the mutex is not held, because other code has locked it
+    /// ([`RawMutex::lock_shared`]).
+    #[must_use]
+    pub fn reacquire_shared(&self, result: WaitResult, mutex: &RawMutex<P>) -> bool {
+        let outcome = match result {
+            WaitResult::Signalled => mutex.core().wait_queued(&self.node, None),
+            WaitResult::TimedOut => mutex.core().acquire(Want::Lock, self.node.token, None),
+        };
+        outcome == Outcome::Acquired
+    }
+}
+
+// ---- the references of signalled waiters (C4), and how they end where no other waiter is left (C5)
+
+impl<P: Platform> RawCondvar<P> {
+    #[allow(unsafe_code)] // waiters remember where references are counted as a pointer
+    fn refs_of<'a>(waiter: &WaitNode<P>) -> Option<&'a WaiterRefs<P>> {
+        // SAFETY: null or from `cancellable`. The callers hold the queue lock of the condition variable, or a
+        // reference.
+        unsafe { waiter.refs.as_ref() }
+    }
+
+    /// Makes the waiter's reference, if there is still one, the caller's to drop.
+    fn end_reference<'a>(waiter: &WaitNode<P>) -> Option<&'a WaiterRefs<P>> {
+        let ended = waiter.claim.compare_exchange(SIGNALLED_REF, SIGNALLED, Relaxed, Relaxed).is_ok();
+        if ended {
+            Self::refs_of(waiter)
+        } else {
+            None
+        }
+    }
+
+    /// C5: of the waiters in a mutex' queue. The caller has it locked, and this one, which has no waiter.
+    fn end_references(theirs: &LockedQueue<'_, P>, refs: &WaiterRefs<P>) {
+        for node in theirs.iter().filter(|node| core::ptr::eq(node.refs, refs)) {
+            Self::end_reference(node).inspect(|refs| refs.drop_one());
+        }
+    }
+
+    /// C5: by the last waiter, awake and out of this queue, which takes its mutex back later, and has a
+    /// reference until now.
+    #[cold]
+    #[inline(never)]
+    fn end_others(&self, last: &WaitNode<P>, refs: &WaiterRefs<P>) {
+        let theirs = Self::mutex_of(last).map(LockCore::lock_queue);
+        let queue = self.lock_queue();
+        if let Some(theirs) = theirs.as_ref().filter(|_| !self.has_waiters()) {
+            Self::end_references(theirs, refs);
+        }
+        drop(queue);
+        drop(theirs);
+        refs.drop_one();
+    }
+}
+
+// ---- how the queue is unlocked: after the signals that other threads leave to its holder
+
+impl<P: Platform> Owner<P> for RawCondvar<P> {
+    #[inline(always)]
+    fn queue(&self) -> &WaitQueue<P> {
+        &self.queue
+    }
+
+    fn forget_waiters(&self) {
+        self.queue.word.store(0, Relaxed);
+    }
+
+    /// C6.
+    #[inline(never)] // for the drop-in's size
+    fn unlock_queue(&self, queue: &mut LockedQueue<'_, P>) {
+        let mut waiters = Chain::new();
+        while let Some(asked) = queue.unlock(false, false) {
+            let signals = asked.signals();
+            let all = signals == u32::MAX;
+            for _ in 0..if all { 1 } else { signals } {
+                waiters.append(self.claim(queue, all).0);
+            }
+        }
+        waiters.notify_all(RELEASED);
     }
 }
 

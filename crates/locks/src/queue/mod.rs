@@ -33,17 +33,13 @@
 //!   queued; an upgrade is before all): higher first. Within a rank, it is FIFO, but for a waiter that was
 //!   woken and lost: that is the first again.
 
-mod guard;
 mod list;
 mod lock;
 mod node;
-mod refs;
 
-pub(crate) use guard::{Owner, QueueGuard};
-pub(crate) use lock::{Ask, LockedQueue, LOCKED_OR_CONTENDED};
-pub use node::WaitNode;
+pub(crate) use lock::{Ask, LockedQueue, Owner, QueueGuard, LOCKED_OR_CONTENDED};
+pub use node::{WaitNode, WaiterRefs};
 pub(crate) use node::{Chain, EarlyWake, Notice, Told, BESIDE, GRANTED, RELEASED, WOKEN};
-pub use refs::WaiterRefs;
 
 use core::mem::offset_of;
 

@@ -22,6 +22,18 @@
 //! | waiter: CAS to `PARKED`  | Relaxed | –             | only asks for a wake; on failure the load follows   |
 //! | wake early: CAS to `ROUSED`   | Relaxed | –             | only has the thread check its state, and sleep      |
 //! | reset to `QUEUED`: store | Relaxed | –             | under the queue lock, which publishes it            |
+//!
+//! # References of signalled waiters
+//!
+//! A waiter that was signalled passes the signal on if it is cancelled, so it touches the condition variable
+//! once more (C4 in [`condvar`](crate::condvar)). It counts only if others were still waiting when it was
+//! signalled. Destruction waits for these references, as for glibc's `__wrefs`.
+//!
+//! | operation    | order   | pairs with    | because                                                                  |
+//! |--------------|---------|---------------|--------------------------------------------------------------------------|
+//! | add          | Relaxed | –             | under the queue lock, as the check                                       |
+//! | drop         | Release | is there any? | the dropping thread's accesses to the variable come before its end       |
+//! | is there any?| Acquire | drop          | as above                                                                 |
 
 use core::mem::offset_of;
 use core::ptr;
@@ -32,7 +44,6 @@ use spinpark_platform::{
 };
 
 use super::WaitQueue;
-use super::WaiterRefs;
 use crate::word::Want;
 
 const QUEUED: u32 = 0;
@@ -433,5 +444,58 @@ impl<P: Platform> Chain<P> {
         while let Some(dequeued) = self.pop() {
             dequeued.notify(state);
         }
+    }
+}
+
+// ---- references of signalled waiters
+
+/// How many signalled waiters may still touch the condition variable. Eight bytes; zero is none.
+#[repr(C)]
+pub struct WaiterRefs<P: Platform> {
+    count: P::AtomicU32,
+    /// The process generation in which `count` counts: a forked child does not have the threads of its
+    /// parent. Changed only under the queue lock.
+    generation: P::AtomicU32,
+}
+
+impl<P: Platform> WaiterRefs<P> {
+    /// No references.
+    pub fn new() -> Self {
+        Self { count: AtomicU32::new(0), generation: AtomicU32::new(0) }
+    }
+
+    /// Makes it none, whatever it was. The caller is the only one that uses it.
+    pub fn reset(&self) {
+        self.count.store(0, Relaxed);
+        self.generation.store(0, Relaxed);
+    }
+
+    fn is_current(&self) -> bool {
+        self.generation.load(Relaxed) == P::generation()
+    }
+
+    /// Whether there are references. The caller holds the queue lock.
+    pub(crate) fn any(&self) -> bool {
+        self.is_current() && self.count.load(Acquire) != 0
+    }
+
+    /// Adds one. The caller holds the queue lock.
+    pub(crate) fn add(&self) {
+        if !self.is_current() {
+            self.count.store(0, Relaxed);
+            self.generation.store(P::generation(), Relaxed);
+        }
+        self.count.fetch_add(1, Relaxed);
+    }
+
+    /// Drops the caller's: its last access to the condition variable.
+    pub(crate) fn drop_one(&self) {
+        self.count.fetch_sub(1, Release);
+    }
+}
+
+impl<P: Platform> Default for WaiterRefs<P> {
+    fn default() -> Self {
+        Self::new()
     }
 }
