@@ -6,12 +6,13 @@
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use spinpark_platform::{
-    Adaptive, Awake, Clock, Note, Spin, SpinPolicy, SpinRoom, Spinning, Timing, TransferCost, Tries, Tuning,
+    Adaptive, Awake, Clock, Note, Spin, SpinLine, SpinPolicy, SpinRoom, Spinning, Timing, TransferCost,
+    Tries, Tuning,
 };
 
-use crate::layout::{LinuxWith, Rooms};
+use crate::memory::{LinuxWith, Rooms};
 use crate::thread::spin_stats;
-use crate::{barriers, clock, cpu, futex, left_asleep, place, policy, raw, sandbox, spin_room, thread};
+use crate::{clock, cpu, futex, left_asleep, policy, raw, rseq, sandbox, thread};
 
 fn now() -> u64 {
     clock::now(Clock::Monotonic)
@@ -101,7 +102,7 @@ fn ends_contended(lock: usize) -> bool {
     if cpu::is_only_one() {
         return spin_stats().ends_contended(lock, QUIET_ALONE, || true);
     }
-    spin_stats().ends_contended(lock, Tuning::LINUX.quiet_releases, barriers::are_few)
+    spin_stats().ends_contended(lock, Tuning::LINUX.quiet_releases, rseq::barriers_are_few)
 }
 
 /// The kernel may delay a timer by the thread's slack, which is 50 us unless the program
@@ -141,6 +142,35 @@ fn has_passed_woken() -> bool {
     spin_stats().has_passed_for_long(now) && !policy::is_realtime()
 }
 
+// ---- what spinners queue in
+//
+// 80 KiB of zeros, of which the kernel provides the pages that are touched. Each copy of this crate in a
+// process has its own: a library's locks are spun for by the library's own code.
+
+type Line = SpinLine<AtomicU32>;
+
+/// Locks that are contended at the same time seldom share one: two of 20 do with a probability of a half.
+const QUEUES: usize = 256;
+/// A thread has one, and each queue keeps one that its last spinner has left.
+const SLOTS: usize = SpinRoom::<AtomicU32>::MOST_SLOTS;
+
+static QUEUE: [Line; QUEUES] = [const { line() }; QUEUES];
+static SLOT: [Line; SLOTS] = [const { line() }; SLOTS];
+
+const fn line() -> Line {
+    SpinLine { word: AtomicU32::new(0), about: AtomicU32::new(0), before: AtomicU32::new(0) }
+}
+
+/// The room for spinners of the lock at `lock`.
+fn spin_room(lock: usize) -> SpinRoom<'static, AtomicU32> {
+    // Locks lie 16 bytes apart at least. A Fibonacci hash: its upper bits depend on all of the address'.
+    let hash = ((lock >> 4) as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    let (upper, name) = ((hash >> 56) as usize, (hash >> 24) as u32);
+    SpinRoom { queue: &QUEUE[upper % QUEUES], slots: &SLOT, name: name | 1 }
+}
+
+// ---- the traits
+
 impl<R: Rooms> SpinPolicy for LinuxWith<R> {
     #[inline(always)]
     fn spin_hint() -> u32 {
@@ -153,7 +183,7 @@ impl<R: Rooms> SpinPolicy for LinuxWith<R> {
     }
 
     fn with_spin_room<A>(lock: usize, act: impl FnOnce(SpinRoom<'_, AtomicU32>) -> A) -> Option<A> {
-        Some(act(spin_room::of(lock)))
+        Some(act(spin_room(lock)))
     }
 
     fn cpus() -> u32 {
@@ -165,7 +195,7 @@ impl<R: Rooms> SpinPolicy for LinuxWith<R> {
     }
 
     fn only_cpu() -> Option<u32> {
-        Some(place::only_cpu()).filter(|&place| place != cpu::ANY)
+        Some(cpu::only_cpu()).filter(|&place| place != cpu::ANY)
     }
     fn has_fine_timers() -> bool {
         has_fine_timers()

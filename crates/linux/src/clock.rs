@@ -11,8 +11,8 @@ use core::{mem, ptr};
 
 use spinpark_platform::{Clock, Clocks, Deadline, NS_PER_SEC};
 
-use crate::layout::{LinuxWith, Rooms};
-use crate::syscall::call6;
+use crate::memory::{LinuxWith, Rooms};
+use crate::raw::call6;
 use crate::vdso;
 
 type Read = unsafe extern "C" fn(libc::clockid_t, *mut libc::timespec) -> c_int;

@@ -7,11 +7,11 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use spinpark_platform::{Clock, Deadline, OnCpu, Owners, NS_PER_SEC};
 
 use crate::clock::now;
-use crate::layout::{LinuxWith, Rooms};
+use crate::memory::{LinuxWith, Rooms};
 use crate::quota;
+use crate::raw::call6;
 use crate::sandbox::is_confined;
 use crate::single::is_alone;
-use crate::syscall::call6;
 
 /// How many CPUs the process can use: those that it may run on, or as many as its quota comes to; 0: not
 /// asked yet.
@@ -135,11 +135,44 @@ fn ask_count() -> u32 {
     COUNT.load(Relaxed)
 }
 
+// ---- which CPU the calling thread is bound to: it asks as it goes to sleep, and not with a lock held
+
+/// The only CPU that the calling thread could use when it last slept, from 1 on; [`ANY`] if several, or
+/// if it has not slept since it first wanted to know.
+pub(crate) fn only_cpu() -> u32 {
+    let place = crate::thread::place();
+    if place.look == 0 {
+        place.look = WANTED;
+        place.cpu = ANY;
+    }
+    place.cpu
+}
+
+/// In `look`: the next sleep asks.
+const WANTED: u32 = u32::MAX;
+
+/// Before the calling thread sleeps: questions that are not to be asked with a lock held.
+#[inline(never)] // for the drop-in's size
+pub(crate) fn before_sleep() {
+    /// One sleep in so many looks at the clock.
+    const FEW: u32 = 16;
+    let place = crate::thread::place();
+    place.sleeps = place.sleeps.wrapping_add(1);
+    if place.sleeps % FEW == 0 {
+        look_again();
+    }
+    let look = looks();
+    if place.look != 0 && place.look != look && !is_alone() {
+        place.look = look;
+        place.cpu = ask_place();
+    }
+}
+
 /// The only CPU that the calling thread may use, from 1 on; [`ANY`] if it may use several, or that is not
 /// known.
 #[cold]
 #[inline(never)]
-pub(crate) fn ask_place() -> u32 {
+fn ask_place() -> u32 {
     let mask = affinity(0);
     if ones(&mask, &mask) != 1 {
         return ANY;

@@ -2,7 +2,7 @@
 
 use core::ffi::{c_char, CStr};
 
-use crate::symbol::{lookup, Scope};
+use crate::symbol::{has_thread_sanitizer, lookup, Scope};
 
 extern "C" {
     /// The environment; null before libc has been initialised.
@@ -67,4 +67,27 @@ pub fn is_on(name: &CStr) -> bool {
 #[must_use]
 pub fn is_off(name: &CStr) -> bool {
     variable(name).is_some_and(|value| value.to_bytes() == b"0")
+}
+
+/// The race detector that this process runs under, if any: locks that bypass the pthread calls which it
+/// intercepts look like races to it.
+///
+/// - **ThreadSanitizer** is in a library (GCC) or in the program (Clang), and exports `__tsan_init` in both
+///   cases.
+/// - **Helgrind and DRD** preload a library of their own, whose name valgrind writes to the program's
+///   `LD_PRELOAD`. Valgrind removes it from the environment of programs that it does not follow, so each
+///   process sees its own tool. Its other tools intercept no pthread calls, and are not mentioned here.
+#[must_use]
+pub fn race_detector() -> Option<&'static str> {
+    if has_thread_sanitizer() {
+        return Some("ThreadSanitizer");
+    }
+    let mut rest = variable(c"LD_PRELOAD")?.to_bytes();
+    while let [_, tail @ ..] = rest {
+        if rest.starts_with(b"vgpreload_helgrind") || rest.starts_with(b"vgpreload_drd") {
+            return Some("Valgrind");
+        }
+        rest = tail;
+    }
+    None
 }

@@ -10,9 +10,9 @@ use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use spinpark_platform::{Clock, Comparison, Deadline, Futex, Operand, Wait, WakeOp, WordOp};
 
-use crate::layout::{LinuxWith, Rooms};
-use crate::syscall::call6;
-use crate::{barriers, left_asleep, lend, place, policy, thread};
+use crate::memory::{LinuxWith, Rooms};
+use crate::raw::call6;
+use crate::{cpu, left_asleep, lend, policy, rseq, thread};
 
 const WAIT: i32 = libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG;
 const WAIT_FOR: i32 = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
@@ -67,7 +67,7 @@ fn wait_and_lend(word: &AtomicU32, expected: u32, span: u64) -> Wait {
 /// `time`: a point in time or a span, as `operation` has it.
 #[inline(never)]
 fn sleep(word: &AtomicU32, operation: i32, expected: u32, time: Option<Deadline>) -> Wait {
-    place::before_sleep();
+    cpu::before_sleep();
     let (seconds, nanoseconds) = time.map_or((0, 0), Deadline::as_timespec);
     let timeout = libc::timespec { tv_sec: seconds, tv_nsec: nanoseconds };
     let timeout = if time.is_some() { ptr::addr_of!(timeout) } else { ptr::null() };
@@ -185,7 +185,7 @@ impl<R: Rooms> Futex for LinuxWith<R> {
 
     fn queues() {
         thread::set_queued(true);
-        let _ = barriers::are_few();
+        let _ = rseq::barriers_are_few();
     }
 
     fn notes_sleep(lock: usize, word: &AtomicU32) {

@@ -8,16 +8,13 @@
 compile_error!("spinpark runs on 64-bit Linux; elsewhere use `parking_lot`, whose method names are the same");
 
 mod adaptive;
-mod barriers;
 mod block;
 mod clock;
 mod cpu;
 mod environment;
 mod fork;
 mod futex;
-mod generation;
 mod interrupted;
-mod layout;
 mod leave;
 mod left_asleep;
 mod lend;
@@ -25,7 +22,6 @@ mod mapping;
 mod memory;
 mod observer;
 mod permanent;
-mod place;
 mod policy;
 mod quota;
 pub mod raw;
@@ -33,14 +29,10 @@ mod reads;
 mod rseq;
 mod sandbox;
 mod single;
-mod slot;
 mod slots;
-mod spin_room;
 mod symbol;
-mod syscall;
 mod tell;
 mod thread;
-mod tools;
 mod vdso;
 
 use core::sync::atomic::{self, AtomicBool, Ordering::Relaxed};
@@ -50,12 +42,11 @@ use spinpark_platform::{Platform, Tuning};
 pub use clock::{clock_id, clock_of, deadline, start as start_clock};
 #[doc(hidden)]
 pub use cpu::pretend as pretend_cpus;
-pub use environment::{is_off, is_on, variable};
+pub use environment::{is_off, is_on, race_detector, variable};
 pub use fork::take_over_fork_handler;
 pub use interrupted::go_on;
-pub use layout::{Linux, LinuxWith, Rooms};
 pub use leave::{exit_if_put_off, leave_by, Exit, Sleep};
-pub use memory::Cell;
+pub use memory::{Cell, Linux, LinuxWith, Rooms};
 pub use observer::{observe, Observer};
 pub use permanent::initialise;
 pub use rseq::stop as stop_sequences;
@@ -63,7 +54,6 @@ pub use sandbox::before_filter;
 pub use symbol::{glibc_dlsym, lookup, lookup_version, Library, Scope};
 pub use tell::tell;
 pub use thread::{call, known_token, put_off_exit, set_queued, take_exit, thread_id, Call};
-pub use tools::race_detector;
 
 /// What the last line of a process says whose lock holds no value of ours.
 const OVERWRITTEN: &[u8] = b"spinpark: A lock was overwritten: freed, or locked by glibc's own functions \
@@ -93,7 +83,7 @@ pub fn start(permanent: bool) {
     if !STARTED.swap(true, Relaxed) && !sandbox::is_confined() {
         single::start();
         thread::start();
-        generation::start();
+        fork::start();
         cpu::start();
         rseq::start(permanent);
         if permanent {

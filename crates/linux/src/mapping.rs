@@ -13,9 +13,9 @@ use core::ffi::CStr;
 use core::ptr;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+use crate::raw::call6;
 use crate::sandbox::is_confined;
 use crate::single::is_single_threaded;
-use crate::syscall::call6;
 use crate::{raw, symbol};
 
 /// Not `/proc/self`: the first thread may have ended.

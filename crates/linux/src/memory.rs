@@ -1,12 +1,36 @@
-//! Atomics are core's own; a cell is core's `UnsafeCell`.
+//! What locks are made of: core's own atomics, cells that are core's `UnsafeCell`, and padding for an
+//! interface's fields.
 
 use core::cell::UnsafeCell;
+use core::marker::PhantomData;
 use core::sync::atomic;
 
 use spinpark_platform as platform;
-use spinpark_platform::Memory;
+use spinpark_platform::{Layout, Memory};
 
-use crate::layout::{LinuxWith, Rooms};
+/// This machine: Linux, with everything private to the process.
+pub type Linux = LinuxWith<()>;
+
+/// [`Linux`], with locks that leave room for fields of an interface.
+pub struct LinuxWith<R>(PhantomData<R>);
+
+/// What an interface keeps in the locks: see [`Layout::Room`] and [`Layout::Gap`].
+pub trait Rooms: Send + Sync + 'static {
+    /// Behind the lock word.
+    type Room: Default + Send + Sync;
+    /// Before the head of the queue.
+    type Gap: Default + Send + Sync;
+}
+
+impl Rooms for () {
+    type Room = ();
+    type Gap = ();
+}
+
+impl<R: Rooms> Layout for LinuxWith<R> {
+    type Room = R::Room;
+    type Gap = R::Gap;
+}
 
 /// Memory that some lock protects.
 #[repr(transparent)]

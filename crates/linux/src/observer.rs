@@ -9,7 +9,7 @@ use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
 use spinpark_platform::{Event, Events};
 
-use crate::layout::{LinuxWith, Rooms};
+use crate::memory::{LinuxWith, Rooms};
 
 /// A function that is called with the number of an [`Event`], in the thread to which it happens, on a slow
 /// path of a lock: it must not use one.

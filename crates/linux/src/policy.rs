@@ -13,9 +13,9 @@ use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use spinpark_platform::HIGHEST_PRIORITY;
 
 use crate::clock;
+use crate::raw::call6;
 use crate::sandbox::is_confined;
 use crate::single::is_alone;
-use crate::syscall::call6;
 
 /// All zero in a new thread.
 #[repr(C)]

@@ -110,7 +110,7 @@ impl Reads {
         for index in 0..REMEMBERED {
             let Held { lock, slot } = self.held[index];
             // SAFETY: what a hold says, if it is not null, is a slot of a table.
-            if !slot.is_null() && !unsafe { crate::slot::free_if_counted(slot, lock) } {
+            if !slot.is_null() && !unsafe { crate::slots::free_if_counted(slot, lock) } {
                 self.held.swap(kept, index);
                 kept += 1;
             }

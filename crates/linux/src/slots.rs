@@ -37,11 +37,37 @@ use core::sync::atomic::{AtomicU32, AtomicUsize};
 
 use spinpark_platform::{ClosingCost, Reader, ReaderSlots, SlotLeft};
 
-use crate::generation::generation;
-use crate::layout::{LinuxWith, Rooms};
-use crate::slot::{COUNTED, CPUS, FREE, LINE, MARKED, UNSURE};
-use crate::syscall::call6;
+use crate::fork::generation;
+use crate::memory::{LinuxWith, Rooms};
+use crate::raw::call6;
 use crate::{cpu, mapping, rseq, thread};
+
+/// No reader.
+pub(crate) const FREE: usize = 1;
+/// Beside a lock's address: the thread that has revoked the bias is counting the reader in the lock.
+pub(crate) const MARKED: usize = 2;
+/// Beside a lock's address: the reader is counted in the lock.
+pub(crate) const COUNTED: usize = 4;
+/// Beside a lock's address, in a forked child: as `MARKED` at the fork, by a thread that does not exist here.
+pub(crate) const UNSURE: usize = MARKED | COUNTED;
+
+/// CPUs with a line; threads on others count in the lock. As many as Linux can be built for.
+pub(crate) const CPUS: usize = 8192;
+/// The size of a line, bytes.
+pub(crate) const LINE: usize = 64;
+
+/// Frees the slot of a reader that was counted in its lock, and has perhaps been given back by another thread
+/// since. `false`: it was not counted.
+///
+/// # Safety
+///
+/// `slot` is one of a table: tables are never unmapped.
+#[cold]
+pub(crate) unsafe fn free_if_counted(slot: *const AtomicUsize, lock: usize) -> bool {
+    // SAFETY: the caller vouches for the slot.
+    let slot = unsafe { &*slot };
+    slot.compare_exchange(lock | COUNTED, FREE, AcqRel, Relaxed).is_ok()
+}
 
 /// How many bits of a table's address are zero.
 const NAME_SHIFT: u32 = 16;

@@ -12,9 +12,9 @@ use core::sync::atomic::{AtomicBool, AtomicUsize};
 
 use spinpark_platform::{ReadHolds, SpinStats, Threads, READS_AFTER_WAIT};
 
-use crate::layout::{LinuxWith, Rooms};
+use crate::memory::{LinuxWith, Rooms};
 use crate::reads::Reads;
-use crate::{generation, policy};
+use crate::{fork, policy};
 
 /// This crate's thread-local memory. All zero in a new thread.
 #[repr(C)]
@@ -40,7 +40,7 @@ struct Exit {
     value: *mut c_void,
 }
 
-/// Where the calling thread may run, as found when it slept: see [`place`](crate::place).
+/// Where the calling thread may run, as found when it slept: see [`place`](crate::cpu::only_cpu).
 #[repr(C)]
 pub(crate) struct Place {
     /// The only CPU that it could use, from 1 on; or [`cpu::ANY`](crate::cpu::ANY).
@@ -390,7 +390,7 @@ impl<R: Rooms> Threads for LinuxWith<R> {
     }
 
     fn generation() -> u32 {
-        generation::generation()
+        fork::generation()
     }
 
     fn priority() -> u8 {

@@ -2,23 +2,23 @@
 //!
 //! Lock algorithms are written once, generic over a zero-sized [`Platform`], and run on several machines:
 //! Linux, a loom model (every interleaving under weak memory) and a simulated many-core machine. [`Platform`]
-//! is the sum of small traits, each a *contract* in a file of its own; one conformance test
+//! is the sum of small traits, each a *contract*; one conformance test
 //! (`crates/verify/tests/it/platform`) runs against every implementation. Traits, and plain data that every
 //! platform keeps alike ([`SpinStats`], [`Tuning`]): no dependency, no `unsafe`.
 //!
 //! | trait | file | contract | without it |
 //! |---|---|---|---|
 //! | [`Memory`] | `memory.rs` | atomics, cells, the full fence | no lock |
-//! | [`Layout`] | `layout.rs` | room in a lock for an interface's fields | empty |
+//! | [`Layout`] | `memory.rs` | room in a lock for an interface's fields | empty |
 //! | [`Clocks`] | `clocks.rs` | the time | no deadline |
 //! | [`Futex`] | `futex.rs` | sleeping on words, waking, moving sleepers | no lock |
 //! | [`AsymmetricBarrier`] | `barrier.rs` | releases by a plain store; the process-wide fence | compare-exchanges |
 //! | [`Threads`] | `threads.rs` | token, fork generation, priority | no lock; priority 0 |
-//! | [`Owners`] | `owners.rs` | whether a lock's owner runs | "unknown": spins have a time budget |
+//! | [`Owners`] | `threads.rs` | whether a lock's owner runs | "unknown": spins have a time budget |
 //! | [`SpinPolicy`] | `spin_policy.rs` | what a poll is, CPUs | one CPU |
 //! | [`Adaptive`] | `adaptive/` | what threads learn: whether to spin, how they share a lock | they sleep at once |
-//! | [`ReadHolds`] | `read_holds.rs` | the read locks that a thread holds | "perhaps": starved writers wait longer |
-//! | [`ReaderSlots`] | `reader_slots.rs` | readers that write no shared line | readers count in the lock |
+//! | [`ReadHolds`] | `readers.rs` | the read locks that a thread holds | "perhaps": starved writers wait longer |
+//! | [`ReaderSlots`] | `readers.rs` | readers that write no shared line | readers count in the lock |
 //! | [`Events`] | `events.rs` | what slow paths tell | not told |
 //!
 //! Code that is generic over `P: Platform` calls all of them as `P::…`; code that names a machine imports the
@@ -31,17 +31,12 @@
 mod adaptive;
 mod barrier;
 mod clocks;
-mod closing;
 mod events;
 mod futex;
-mod layout;
 mod memory;
 mod native;
-mod owners;
-mod read_holds;
-mod reader_slots;
+mod readers;
 mod spin_policy;
-mod spin_room;
 mod threads;
 mod tuning;
 mod wake_op;
@@ -51,18 +46,13 @@ pub use adaptive::{
 };
 pub use barrier::AsymmetricBarrier;
 pub use clocks::{Clock, Clocks, Deadline, NS_PER_MS, NS_PER_SEC, NS_PER_US};
-pub use closing::ClosingCost;
 pub use core::sync::atomic::Ordering;
 pub use events::{Event, Events};
 pub use futex::{Futex, Wait};
-pub use layout::Layout;
-pub use memory::{AtomicPtr, AtomicU32, Cell, Memory};
-pub use owners::{OnCpu, Owners};
-pub use read_holds::ReadHolds;
-pub use reader_slots::{Reader, ReaderSlots, SlotLeft};
-pub use spin_policy::SpinPolicy;
-pub use spin_room::{SpinLine, SpinRoom};
-pub use threads::{Threads, HIGHEST_PRIORITY};
+pub use memory::{AtomicPtr, AtomicU32, Cell, Layout, Memory};
+pub use readers::{ClosingCost, ReadHolds, Reader, ReaderSlots, SlotLeft};
+pub use spin_policy::{SpinLine, SpinPolicy, SpinRoom};
+pub use threads::{OnCpu, Owners, Threads, HIGHEST_PRIORITY};
 pub use tuning::{SpinLocks, Tuning};
 pub use wake_op::{Comparison, Operand, WakeOp, WordOp};
 

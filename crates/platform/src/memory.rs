@@ -1,4 +1,5 @@
-//! Memory: atomics with std's method names, cells that a lock protects, and the full fence.
+//! Memory: atomics with std's method names, cells that a lock protects, the full fence, and the padding that
+//! an interface's fields need in a lock.
 
 use crate::Ordering;
 
@@ -80,4 +81,14 @@ pub trait Cell<T>: Sized {
     fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R;
     /// Calls `f` with a pointer to read from and write to.
     fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R;
+}
+
+/// What stands in a lock besides its own state. The algorithms do not touch it.
+pub trait Layout: Sized + Send + Sync + 'static {
+    /// What stands in a lock between its word and the rest of its state: nothing, or fields of an interface
+    /// that keeps them there. All zero by default. The algorithms do not touch it.
+    type Room: Default + Send + Sync;
+
+    /// The same, between the queue lock and the head of the queue.
+    type Gap: Default + Send + Sync;
 }

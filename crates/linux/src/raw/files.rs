@@ -3,7 +3,7 @@
 use core::ffi::CStr;
 use core::ptr::NonNull;
 
-use crate::syscall::call6;
+use crate::raw::call6;
 
 /// `MADV_POPULATE_WRITE` of Linux 5.14.
 const POPULATE_WRITE: usize = 23;

@@ -3,7 +3,7 @@
 use core::ffi::CStr;
 use core::mem::{self, MaybeUninit};
 
-use crate::syscall::call6;
+use crate::raw::call6;
 
 /// The calling thread's id.
 #[must_use]

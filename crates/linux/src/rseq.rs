@@ -56,22 +56,18 @@
 //!   ([`permanent`](crate::permanent)): the kernel reads the descriptor of a step long after it, even in a
 //!   new thread that got a dead one's area, and ends a process whose pointer is wild.
 
-mod step;
-
-use core::sync::atomic::{fence, AtomicU32, AtomicU64, AtomicUsize};
+use core::sync::atomic::{fence, AtomicU32, AtomicU64, AtomicU8, AtomicUsize};
 use core::sync::atomic::{Ordering::Relaxed, Ordering::Release, Ordering::SeqCst};
 
 use spinpark_platform::{AsymmetricBarrier, Clock, NS_PER_MS};
 
-use crate::barriers;
 use crate::clock::now;
-use crate::layout::{LinuxWith, Rooms};
+use crate::memory::{LinuxWith, Rooms};
+use crate::raw::call6;
 use crate::single::is_single_threaded;
+#[cfg(target_arch = "x86_64")]
+use crate::slots::{CPUS, FREE, LINE};
 use crate::symbol::{lookup, Scope};
-use crate::syscall::call6;
-
-use step::clear_unless;
-pub(crate) use step::{claim, give_back, this_cpu};
 
 /// Where this thread's area is, from the thread pointer; 0: not in use.
 static AREA: AtomicUsize = AtomicUsize::new(0);
@@ -152,7 +148,7 @@ pub(crate) fn heavy_fence() {
     // Orders the caller's mark before the load; with S1 that is enough if there never was anything to end.
     fence(SeqCst);
     if AREA.load(SeqCst) != 0 {
-        barriers::count();
+        count_barrier();
         if is_single_threaded() || barrier() {
             return;
         }
@@ -213,5 +209,233 @@ impl<R: Rooms> AsymmetricBarrier for LinuxWith<R> {
 
     fn heavy_fence() {
         heavy_fence();
+    }
+}
+
+// ---- few barriers per wait
+//
+// A lock's contended bit that ends comes back by a process-wide barrier, so it ends only if a hundred waits
+// have passed since the last barrier. Until then it stays, and the releases of that lock are
+// compare-exchanges. A bit that stays counts as a wait, once in `Tuning::quiet_releases`: a lock that has no
+// waiters any more is not marked for ever.
+
+const WAITS_PER_BARRIER: u8 = 100;
+
+/// How many waits are to come before a mark may end. Threads race for it: it need not be exact.
+static WAITS_MISSING: AtomicU8 = AtomicU8::new(0);
+
+/// A barrier is made.
+fn count_barrier() {
+    WAITS_MISSING.store(WAITS_PER_BARRIER, Relaxed);
+}
+
+/// A thread is about to wait, or a mark to end: whether it may.
+#[cold]
+#[inline(never)] // for the drop-in's size
+pub(crate) fn barriers_are_few() -> bool {
+    let missing = WAITS_MISSING.load(Relaxed);
+    if missing > 0 {
+        WAITS_MISSING.store(missing - 1, Relaxed);
+    }
+    missing == 0
+}
+
+// ---- the steps themselves, in assembly
+
+/// A step: arms it, if it is not, and runs the instructions up to its end. An abort goes on at `9:`, which
+/// stands outside and sets the result to 0; so may the instructions.
+#[cfg(target_arch = "x86_64")]
+macro_rules! step {
+    ([$($line:literal),+], $($operands:tt)+) => {
+        // The descriptor has the layout of `struct rseq_cs`: version, flags, start, length, abort; before the
+        // abort label stands the signature that glibc registered with.
+        core::arch::asm!(
+            "lea {result}, [rip + 3f]",
+            "2:",
+            "cmp qword ptr fs:[{area} + 8], {result}",
+            "je 5f",
+            "mov qword ptr fs:[{area} + 8], {result}",
+            "5:",
+            "cmp qword ptr [rip + {state}], 0", // S3: still in use, also if the thread stood before the step for long
+            "je 9f",
+            $($line,)+
+            "4:",
+            ".pushsection __rseq_cs, \"aw\"",
+            ".balign 32",
+            "3:",
+            ".long 0, 0",
+            ".quad 2b, 4b - 2b, 9f",
+            ".popsection",
+            ".pushsection .text.unlikely.spinpark_rseq, \"ax\", @progbits",
+            ".byte 0x0f, 0xb9, 0x3d", // ud1: what follows is no instruction
+            ".long 0x53053053",
+            "9:",
+            "xor {result:e}, {result:e}",
+            "jmp 4b",
+            ".popsection",
+            $($operands)+,
+            state = sym AREA,
+            options(nostack),
+        )
+    };
+}
+
+/// Stores 0 to `word` unless `guard` holds a bit of `MASK`; whether it did. `area` is that of [`area`], not
+/// 0.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn clear_unless<const MASK: u32>(area: usize, guard: &AtomicU32, word: &AtomicU32) -> bool {
+    let done: usize;
+    // SAFETY: the only memory written is `word`, an atomic, by one aligned store (Release, as all stores on
+    // x86), and this thread's registered area, whose second word (at 8) is ours to write.
+    unsafe {
+        step!(
+            ["test dword ptr [{guard}], {mask}", "jnz 9f", "mov dword ptr [{word}], 0"],
+            result = out(reg) done,
+            area = in(reg) area,
+            guard = in(reg) guard.as_ptr(),
+            word = in(reg) word.as_ptr(),
+            mask = const MASK
+        );
+    }
+    done != 0
+}
+
+/// Claims a free slot of this CPU's line, among `lines`, for `lock`, if `bias` holds `open`; null if not.
+///
+/// # Safety
+///
+/// `area` is that of [`area`], not 0; `lines` is the address of [`CPUS`] lines, each as `slots` has them.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+pub(crate) unsafe fn claim(
+    area: usize,
+    bias: &AtomicU32,
+    open: u32,
+    lines: usize,
+    lock: usize,
+) -> *const AtomicUsize {
+    let slot: usize;
+    // SAFETY: as in `clear_unless`; the slot is in the line of a CPU below `CPUS`, whose number the area has
+    // at 4. Loads are Acquire, stores Release, as all are on x86.
+    unsafe {
+        step!(
+            [
+                "cmp dword ptr [{bias}], {open:e}",
+                "jne 9f",
+                "mov {result:e}, dword ptr fs:[{area} + 4]",
+                "cmp {result:e}, {cpus}",
+                "jae 9f",
+                "shl {result}, {line_shift}",
+                "add {result}, {lines}",
+                "cmp qword ptr [{result}], {free}",
+                "je 6f",
+                "7:",
+                "add {result}, 8",
+                "test {result:l}, {line_mask}",
+                "jz 9f",
+                "cmp qword ptr [{result}], {free}",
+                "jne 7b",
+                "6:",
+                "mov qword ptr [{result}], {lock}"
+            ],
+            result = out(reg) slot,
+            area = in(reg) area,
+            bias = in(reg) bias.as_ptr(),
+            open = in(reg) open,
+            lines = in(reg) lines,
+            lock = in(reg) lock,
+            cpus = const CPUS,
+            line_shift = const LINE.trailing_zeros(),
+            line_mask = const LINE - 1,
+            free = const FREE
+        );
+    }
+    slot as *const AtomicUsize
+}
+
+/// Frees `slot` if it still says `lock` and `bias` holds `open`; whether it did.
+///
+/// # Safety
+///
+/// `area` is that of [`area`], not 0; `slot` is one that this thread has claimed.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+pub(crate) unsafe fn give_back(
+    area: usize,
+    bias: &AtomicU32,
+    open: u32,
+    slot: *const AtomicUsize,
+    lock: usize,
+) -> bool {
+    let done: usize;
+    // SAFETY: as in `clear_unless`; the caller vouches for the slot.
+    unsafe {
+        step!(
+            [
+                "cmp dword ptr [{bias}], {open:e}",
+                "jne 9f",
+                "cmp qword ptr [{slot}], {lock}",
+                "jne 9f",
+                "mov qword ptr [{slot}], {free}"
+            ],
+            result = out(reg) done,
+            area = in(reg) area,
+            bias = in(reg) bias.as_ptr(),
+            open = in(reg) open,
+            slot = in(reg) slot,
+            lock = in(reg) lock,
+            free = const FREE
+        );
+    }
+    done != 0
+}
+
+/// The CPU that this thread was on when it looked.
+#[cfg(target_arch = "x86_64")]
+pub(crate) fn this_cpu() -> u32 {
+    let cpu: u32;
+    // SAFETY: reads this thread's registered area.
+    unsafe {
+        core::arch::asm!("mov {cpu:e}, dword ptr fs:[{area} + 4]", cpu = out(reg) cpu, area = in(reg) area(),
+                         options(readonly, nostack, preserves_flags));
+    }
+    cpu
+}
+
+/// Never called: there is no area.
+#[cfg(not(target_arch = "x86_64"))]
+mod elsewhere {
+    use super::{AtomicU32, AtomicUsize};
+
+    pub(crate) fn clear_unless<const MASK: u32>(_: usize, _: &AtomicU32, _: &AtomicU32) -> bool {
+        false
+    }
+
+    pub(crate) unsafe fn claim(_: usize, _: &AtomicU32, _: u32, _: usize, _: usize) -> *const AtomicUsize {
+        core::ptr::null()
+    }
+
+    pub(crate) unsafe fn give_back(_: usize, _: &AtomicU32, _: u32, _: *const AtomicUsize, _: usize) -> bool {
+        false
+    }
+
+    pub(crate) fn this_cpu() -> u32 {
+        u32::MAX
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) use elsewhere::{claim, clear_unless, give_back, this_cpu};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_barrier_is_followed_by_a_hundred_waits() {
+        count_barrier();
+        assert_eq!((0..1_000).take_while(|_| !barriers_are_few()).count(), usize::from(WAITS_PER_BARRIER));
+        assert!(barriers_are_few());
     }
 }

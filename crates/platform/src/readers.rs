@@ -1,6 +1,24 @@
-//! Reader slots: readers note in memory of their CPU which lock they read, and write no line that others use.
+//! Readers: the read locks that a thread holds, and *slots*, in which readers note in memory of their CPU
+//! which lock they read, and write no line that others use.
 
-use crate::{AsymmetricBarrier, ReadHolds};
+use crate::AsymmetricBarrier;
+
+/// What the calling thread remembers of its read locks: a recursive reader must not wait for a writer that
+/// waits for it.
+///
+/// `lock` is an address, which is only compared.
+pub trait ReadHolds: Sized + Send + Sync + 'static {
+    /// Notes that the calling thread holds one more read lock on the object at `lock`.
+    fn read_acquired(lock: usize);
+
+    /// Notes that the calling thread gave up one read lock on the object at `lock`.
+    fn read_released(lock: usize);
+
+    /// Whether the calling thread may hold a read lock on the object at `lock`. `true` is always a safe
+    /// answer; `false` must be certain, unless a thread has given back another's read lock: for a thread that
+    /// does hold one, it costs the time of a starved writer's request.
+    fn may_hold_read(lock: usize) -> bool;
+}
 
 /// How a reader found its slot, as it wanted to leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +80,7 @@ pub trait ReaderSlots: AsymmetricBarrier + ReadHolds {
     /// Notes in a slot that the calling thread reads the lock at `lock` (Acquire ordering), if `bias` holds
     /// the name of the caller's table. `false` is always a safe answer. Looking at the bias and noting are a
     /// restartable step, as in
-    /// [`AsymmetricBarrier::release_unless`](crate::AsymmetricBarrier::release_unless).
+    /// [`AsymmetricBarrier::release_unless`].
     fn slot_enter(bias: &Self::AtomicU32, lock: usize) -> bool;
 
     /// Gives back the latest slot in which the calling thread reads `lock` (Release ordering), if there is
@@ -84,4 +102,63 @@ pub trait ReaderSlots: AsymmetricBarrier + ReadHolds {
     /// How many of the marked slots still have their readers: from now on these know that they are counted.
     /// The others have left, and are to be taken off the count. Acquire ordering.
     fn slots_settle(table: u32, lock: usize) -> u32;
+}
+
+// ---- when slots pay
+//
+// How many reads in a row make it worth while to let readers use slots: as many as pay for the next writer's
+// closing of them.
+//
+// Origin: BRAVO (Dice and Kogan, 2019), which bounds the slow-down that revocation can cause by a multiple
+// of the time that the last one took. Here the time is a running mean of the process, and is compared with
+// what slots save: so the lock neither keeps a clock nor a history, and a machine with dear interrupts (a
+// virtual one) opens slots later than one with cheap ones.
+
+/// What a read in a slot saves against one that is counted in the lock, ns: a read-modify-write. Where others
+/// read too, it saves a transfer of the lock's line as well; the lock counts such a read as several, if there
+/// are CPUs to spare.
+const READ_GAIN_NS: u32 = 16;
+/// What took longer than this, ns, was a preemption.
+const MOST_NS: u32 = 200_000;
+
+/// The mean time that it takes to close a lock's slots, ns; 0: not known.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct ClosingCost(pub u32);
+
+impl ClosingCost {
+    /// Notes that it took so long, ns: the mean follows by an eighth.
+    pub fn took(&mut self, took: u64) {
+        let took = u32::try_from(took).unwrap_or(u32::MAX).min(MOST_NS);
+        self.0 = if self.0 == 0 { took } else { self.0 - self.0 / 8 + took / 8 };
+    }
+
+    /// How many reads without a write in between are worth it: `least`, and what pays for the closing.
+    #[must_use]
+    pub const fn reads(self, least: u32) -> u32 {
+        least.saturating_add(self.0 / READ_GAIN_NS)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dear_closings_ask_for_more_reads() {
+        let mut cost = ClosingCost::default();
+        assert_eq!(cost.reads(32), 32);
+        cost.took(16_000);
+        assert_eq!(cost.reads(32), 1032);
+        for _ in 0..100 {
+            cost.took(160);
+        }
+        assert!(cost.reads(32) < 64, "{cost:?}");
+    }
+
+    #[test]
+    fn a_preemption_counts_for_little() {
+        let mut cost = ClosingCost::default();
+        cost.took(u64::MAX);
+        assert!(cost.reads(0) <= MOST_NS / READ_GAIN_NS);
+    }
 }
