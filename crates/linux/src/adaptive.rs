@@ -6,11 +6,11 @@
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use spinpark_platform::{
-    Adaptive, Awake, Clock, Note, Spin, SpinLine, SpinPolicy, SpinRoom, Spinning, Timing, TransferCost,
+    Adaptive, Awake, Clock, Note, Spin, SpinLine, SpinPolicy, SpinnerSlots, Spinning, Timing, TransferCost,
     Tries, Tuning,
 };
 
-use crate::memory::{LinuxWith, Rooms};
+use crate::memory::{LinuxWith, LockPadding};
 use crate::thread::spin_stats;
 use crate::{clock, cpu, futex, left_asleep, policy, raw, rseq, sandbox, thread};
 
@@ -152,7 +152,7 @@ type Line = SpinLine<AtomicU32>;
 /// Locks that are contended at the same time seldom share one: two of 20 do with a probability of a half.
 const QUEUES: usize = 256;
 /// A thread has one, and each queue keeps one that its last spinner has left.
-const SLOTS: usize = SpinRoom::<AtomicU32>::MOST_SLOTS;
+const SLOTS: usize = SpinnerSlots::<AtomicU32>::MOST_SLOTS;
 
 static QUEUE: [Line; QUEUES] = [const { line() }; QUEUES];
 static SLOT: [Line; SLOTS] = [const { line() }; SLOTS];
@@ -161,17 +161,17 @@ const fn line() -> Line {
     SpinLine { word: AtomicU32::new(0), about: AtomicU32::new(0), before: AtomicU32::new(0) }
 }
 
-/// The room for spinners of the lock at `lock`.
-fn spin_room(lock: usize) -> SpinRoom<'static, AtomicU32> {
+/// What the spinners queue in of the lock at `lock`.
+fn spinner_slots(lock: usize) -> SpinnerSlots<'static, AtomicU32> {
     // Locks lie 16 bytes apart at least. A Fibonacci hash: its upper bits depend on all of the address'.
     let hash = ((lock >> 4) as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     let (upper, name) = ((hash >> 56) as usize, (hash >> 24) as u32);
-    SpinRoom { queue: &QUEUE[upper % QUEUES], slots: &SLOT, name: name | 1 }
+    SpinnerSlots { queue: &QUEUE[upper % QUEUES], slots: &SLOT, name: name | 1 }
 }
 
 // ---- the traits
 
-impl<R: Rooms> SpinPolicy for LinuxWith<R> {
+impl<R: LockPadding> SpinPolicy for LinuxWith<R> {
     #[inline(always)]
     fn spin_hint() -> u32 {
         core::hint::spin_loop();
@@ -182,8 +182,8 @@ impl<R: Rooms> SpinPolicy for LinuxWith<R> {
         spin_for(span);
     }
 
-    fn with_spin_room<A>(lock: usize, act: impl FnOnce(SpinRoom<'_, AtomicU32>) -> A) -> Option<A> {
-        Some(act(spin_room(lock)))
+    fn with_spinner_slots<A>(lock: usize, act: impl FnOnce(SpinnerSlots<'_, AtomicU32>) -> A) -> Option<A> {
+        Some(act(spinner_slots(lock)))
     }
 
     fn cpus() -> u32 {
@@ -202,7 +202,7 @@ impl<R: Rooms> SpinPolicy for LinuxWith<R> {
     }
 }
 
-impl<R: Rooms> Adaptive for LinuxWith<R> {
+impl<R: LockPadding> Adaptive for LinuxWith<R> {
     fn can_spin(kind: Spin) -> bool {
         can_spin(kind)
     }

@@ -11,7 +11,7 @@ use core::{mem, ptr};
 
 use spinpark_platform::{Clock, Clocks, Deadline, NS_PER_SEC};
 
-use crate::memory::{LinuxWith, Rooms};
+use crate::memory::{LinuxWith, LockPadding};
 use crate::raw::call6;
 use crate::vdso;
 
@@ -81,7 +81,7 @@ fn read(id: libc::clockid_t) -> u64 {
     Deadline::from_timespec(Clock::Monotonic, time.tv_sec, time.tv_nsec as u32).at
 }
 
-impl<R: Rooms> Clocks for LinuxWith<R> {
+impl<R: LockPadding> Clocks for LinuxWith<R> {
     fn now(clock: Clock) -> u64 {
         now(clock)
     }

@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use spinpark_platform::{Clock, Deadline, OnCpu, Owners, NS_PER_SEC};
 
 use crate::clock::now;
-use crate::memory::{LinuxWith, Rooms};
+use crate::memory::{LinuxWith, LockPadding};
 use crate::quota;
 use crate::raw::call6;
 use crate::sandbox::is_confined;
@@ -215,7 +215,7 @@ pub(crate) fn owner_on_cpu(owner: u32, sample: &mut u64) -> OnCpu {
     }
 }
 
-impl<R: Rooms> Owners for LinuxWith<R> {
+impl<R: LockPadding> Owners for LinuxWith<R> {
     fn owner_on_cpu(owner: u32, sample: &mut u64) -> OnCpu {
         owner_on_cpu(owner, sample)
     }

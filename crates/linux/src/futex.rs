@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use spinpark_platform::{Clock, Comparison, Deadline, Futex, Operand, Wait, WakeOp, WordOp};
 
-use crate::memory::{LinuxWith, Rooms};
+use crate::memory::{LinuxWith, LockPadding};
 use crate::raw::call6;
 use crate::{cpu, left_asleep, lend, policy, rseq, thread};
 
@@ -164,7 +164,7 @@ const fn encode(op: WakeOp) -> u32 {
     ((operation | flag) << 28 | comparison << 24 | (operand & NUMBER) << 12 | (op.constant() & NUMBER)) as u32
 }
 
-impl<R: Rooms> Futex for LinuxWith<R> {
+impl<R: LockPadding> Futex for LinuxWith<R> {
     fn futex_wait(word: &AtomicU32, expected: u32, deadline: Option<Deadline>) -> Wait {
         wait(word, expected, deadline)
     }

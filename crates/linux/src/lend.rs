@@ -20,7 +20,7 @@ use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use spinpark_platform::{Clock, Deadline, Wait};
 
 use crate::raw::call6;
-use crate::{clock, fork, policy, sandbox, thread};
+use crate::{clock, generation, policy, sandbox, thread};
 
 /// `FUTEX_LOCK_PI2`, since Linux 5.14: as `FUTEX_LOCK_PI`, with a deadline on the monotonic clock.
 const LOCK_PI2: i32 = 13 | libc::FUTEX_PRIVATE_FLAG;
@@ -86,7 +86,7 @@ fn leave(desk: &AtomicU32) {
 #[inline(never)]
 pub(crate) fn wait(queue: &AtomicU32, span: u64) -> Option<Wait> {
     let desk = desk(queue);
-    let process = fork::generation();
+    let process = generation::generation();
     if process != PROCESS.swap(process, Relaxed) {
         AT.iter().for_each(|desk| desk.store(0, Relaxed)); // threads of the parent stand there
     }

@@ -14,6 +14,7 @@ mod cpu;
 mod environment;
 mod fork;
 mod futex;
+mod generation;
 mod interrupted;
 mod leave;
 mod left_asleep;
@@ -29,6 +30,7 @@ mod reads;
 mod rseq;
 mod sandbox;
 mod single;
+mod slot;
 mod slots;
 mod symbol;
 mod tell;
@@ -46,7 +48,7 @@ pub use environment::{is_off, is_on, race_detector, variable};
 pub use fork::take_over_fork_handler;
 pub use interrupted::go_on;
 pub use leave::{exit_if_put_off, leave_by, Exit, Sleep};
-pub use memory::{Cell, Linux, LinuxWith, Rooms};
+pub use memory::{Cell, Linux, LinuxWith, LockPadding};
 pub use observer::{observe, Observer};
 pub use permanent::initialise;
 pub use rseq::stop as stop_sequences;
@@ -59,7 +61,7 @@ pub use thread::{call, known_token, put_off_exit, set_queued, take_exit, thread_
 const OVERWRITTEN: &[u8] = b"spinpark: A lock was overwritten: freed, or locked by glibc's own functions \
 (RTLD_DEEPBIND, dlsym). Set SPINPARK_DISABLE=1.\n";
 
-impl<R: Rooms> Platform for LinuxWith<R> {
+impl<R: LockPadding> Platform for LinuxWith<R> {
     const TUNING: Tuning = Tuning::LINUX;
 
     #[cold]
@@ -83,7 +85,7 @@ pub fn start(permanent: bool) {
     if !STARTED.swap(true, Relaxed) && !sandbox::is_confined() {
         single::start();
         thread::start();
-        fork::start();
+        generation::start();
         cpu::start();
         rseq::start(permanent);
         if permanent {

@@ -53,7 +53,7 @@ struct Query {
 const _: () = assert!(core::mem::size_of::<Query>() == (QUERY >> 16) & 0x3fff);
 
 /// Whether this process could not be asked.
-static IN_VAIN: AtomicBool = AtomicBool::new(false);
+static CANNOT_ASK: AtomicBool = AtomicBool::new(false);
 
 /// What has been read of a line: `7f0000000000-7f0000021000 rw-p 00000000 00:00 0`, and a path.
 #[derive(Clone, Copy)]
@@ -111,12 +111,12 @@ pub(crate) fn is_private(address: usize) -> Option<bool> {
     if is_confined() || is_single_threaded() {
         return None;
     }
-    if IN_VAIN.load(Relaxed) {
+    if CANNOT_ASK.load(Relaxed) {
         return Some(false);
     }
     let found = ask(address);
     if found.is_none() {
-        IN_VAIN.store(true, Relaxed);
+        CANNOT_ASK.store(true, Relaxed);
     }
     Some(found == Some(true))
 }

@@ -11,24 +11,24 @@ use spinpark_platform::{Layout, Memory};
 /// This machine: Linux, with everything private to the process.
 pub type Linux = LinuxWith<()>;
 
-/// [`Linux`], with locks that leave room for fields of an interface.
+/// [`Linux`], with padding in its locks for the fields of an interface.
 pub struct LinuxWith<R>(PhantomData<R>);
 
-/// What an interface keeps in the locks: see [`Layout::Room`] and [`Layout::Gap`].
-pub trait Rooms: Send + Sync + 'static {
+/// What an interface keeps in the locks: see [`Layout::Padding`] and [`Layout::Gap`].
+pub trait LockPadding: Send + Sync + 'static {
     /// Behind the lock word.
-    type Room: Default + Send + Sync;
+    type Padding: Default + Send + Sync;
     /// Before the head of the queue.
     type Gap: Default + Send + Sync;
 }
 
-impl Rooms for () {
-    type Room = ();
+impl LockPadding for () {
+    type Padding = ();
     type Gap = ();
 }
 
-impl<R: Rooms> Layout for LinuxWith<R> {
-    type Room = R::Room;
+impl<R: LockPadding> Layout for LinuxWith<R> {
+    type Padding = R::Padding;
     type Gap = R::Gap;
 }
 
@@ -59,7 +59,7 @@ impl<T> platform::Cell<T> for Cell<T> {
     }
 }
 
-impl<R: Rooms> Memory for LinuxWith<R> {
+impl<R: LockPadding> Memory for LinuxWith<R> {
     type AtomicU32 = atomic::AtomicU32;
     type AtomicPtr<T> = atomic::AtomicPtr<T>;
     type Cell<T> = Cell<T>;

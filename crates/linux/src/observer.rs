@@ -9,7 +9,7 @@ use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
 use spinpark_platform::{Event, Events};
 
-use crate::memory::{LinuxWith, Rooms};
+use crate::memory::{LinuxWith, LockPadding};
 
 /// A function that is called with the number of an [`Event`], in the thread to which it happens, on a slow
 /// path of a lock: it must not use one.
@@ -30,7 +30,7 @@ pub(crate) fn tell(event: Event) {
     }
 }
 
-impl<R: Rooms> Events for LinuxWith<R> {
+impl<R: LockPadding> Events for LinuxWith<R> {
     #[inline(always)]
     fn event(event: Event) {
         tell(event);

@@ -42,7 +42,7 @@ impl Reads {
         ((self.draws >> 16) ^ place as u32) % one_in == 0
     }
 
-    /// Remembers a read lock, as one that is counted in the lock itself; none if there is no room.
+    /// Remembers a read lock, as one that is counted in the lock itself; none if the memory is full.
     #[inline(always)]
     pub(crate) fn add(&mut self, lock: usize) -> Option<&mut Held> {
         let held = self.held.get_mut(self.remembered as usize)?;
@@ -96,7 +96,7 @@ impl Reads {
         }
     }
 
-    /// No room to remember one more.
+    /// The memory is full.
     #[cold]
     #[inline(never)]
     fn overflow(&mut self, lock: usize) {
@@ -110,7 +110,7 @@ impl Reads {
         for index in 0..REMEMBERED {
             let Held { lock, slot } = self.held[index];
             // SAFETY: what a hold says, if it is not null, is a slot of a table.
-            if !slot.is_null() && !unsafe { crate::slots::free_if_counted(slot, lock) } {
+            if !slot.is_null() && !unsafe { crate::slot::free_if_counted(slot, lock) } {
                 self.held.swap(kept, index);
                 kept += 1;
             }

@@ -62,11 +62,11 @@ use core::sync::atomic::{Ordering::Relaxed, Ordering::Release, Ordering::SeqCst}
 use spinpark_platform::{AsymmetricBarrier, Clock, NS_PER_MS};
 
 use crate::clock::now;
-use crate::memory::{LinuxWith, Rooms};
+use crate::memory::{LinuxWith, LockPadding};
 use crate::raw::call6;
 use crate::single::is_single_threaded;
 #[cfg(target_arch = "x86_64")]
-use crate::slots::{CPUS, FREE, LINE};
+use crate::slot::{CPUS, FREE, LINE};
 use crate::symbol::{lookup, Scope};
 
 /// Where this thread's area is, from the thread pointer; 0: not in use.
@@ -197,7 +197,7 @@ pub(crate) fn release_unless<const MASK: u32>(
     clear_unless::<MASK>(area, guard, word)
 }
 
-impl<R: Rooms> AsymmetricBarrier for LinuxWith<R> {
+impl<R: LockPadding> AsymmetricBarrier for LinuxWith<R> {
     #[inline(always)]
     fn release_unless<const MASK: u32>(
         guard: &AtomicU32,

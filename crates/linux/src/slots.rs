@@ -37,37 +37,11 @@ use core::sync::atomic::{AtomicU32, AtomicUsize};
 
 use spinpark_platform::{ClosingCost, Reader, ReaderSlots, SlotLeft};
 
-use crate::fork::generation;
-use crate::memory::{LinuxWith, Rooms};
+use crate::generation::generation;
+use crate::memory::{LinuxWith, LockPadding};
 use crate::raw::call6;
+use crate::slot::{COUNTED, CPUS, FREE, LINE, MARKED, UNSURE};
 use crate::{cpu, mapping, rseq, thread};
-
-/// No reader.
-pub(crate) const FREE: usize = 1;
-/// Beside a lock's address: the thread that has revoked the bias is counting the reader in the lock.
-pub(crate) const MARKED: usize = 2;
-/// Beside a lock's address: the reader is counted in the lock.
-pub(crate) const COUNTED: usize = 4;
-/// Beside a lock's address, in a forked child: as `MARKED` at the fork, by a thread that does not exist here.
-pub(crate) const UNSURE: usize = MARKED | COUNTED;
-
-/// CPUs with a line; threads on others count in the lock. As many as Linux can be built for.
-pub(crate) const CPUS: usize = 8192;
-/// The size of a line, bytes.
-pub(crate) const LINE: usize = 64;
-
-/// Frees the slot of a reader that was counted in its lock, and has perhaps been given back by another thread
-/// since. `false`: it was not counted.
-///
-/// # Safety
-///
-/// `slot` is one of a table: tables are never unmapped.
-#[cold]
-pub(crate) unsafe fn free_if_counted(slot: *const AtomicUsize, lock: usize) -> bool {
-    // SAFETY: the caller vouches for the slot.
-    let slot = unsafe { &*slot };
-    slot.compare_exchange(lock | COUNTED, FREE, AcqRel, Relaxed).is_ok()
-}
 
 /// How many bits of a table's address are zero.
 const NAME_SHIFT: u32 = 16;
@@ -147,7 +121,7 @@ pub(crate) fn enter(bias: &AtomicU32, lock: usize) -> bool {
     match unsafe { claim(area, bias, open, lock) } {
         Claimed::Yes => true,
         Claimed::NotNow => enter_again(bias, open, lock),
-        Claimed::NoRoom => false,
+        Claimed::Full => false,
     }
 }
 
@@ -156,7 +130,7 @@ enum Claimed {
     /// The bias was revoked, this CPU's line is full or not in use yet, or the step was interrupted.
     NotNow,
     /// This thread reads more locks than it remembers.
-    NoRoom,
+    Full,
 }
 
 /// # Safety
@@ -165,7 +139,7 @@ enum Claimed {
 #[inline(always)]
 unsafe fn claim(area: usize, bias: &AtomicU32, open: u32, lock: usize) -> Claimed {
     let reads = thread::reads();
-    let Some(held) = reads.add(lock) else { return Claimed::NoRoom };
+    let Some(held) = reads.add(lock) else { return Claimed::Full };
     // SAFETY: the caller vouches for the area and the name.
     held.slot = unsafe { rseq::claim(area, bias, open, lines(open), lock) };
     if held.slot.is_null() {
@@ -302,7 +276,7 @@ fn each(name: u32, look: impl FnMut(&AtomicUsize)) {
     table.lines[..used].iter().flat_map(|Line(slots)| slots).for_each(look);
 }
 
-impl<R: Rooms> ReaderSlots for LinuxWith<R> {
+impl<R: LockPadding> ReaderSlots for LinuxWith<R> {
     const MOST_SLOT_READERS: u32 = MOST_READERS;
 
     #[inline(always)]

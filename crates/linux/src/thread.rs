@@ -12,9 +12,9 @@ use core::sync::atomic::{AtomicBool, AtomicUsize};
 
 use spinpark_platform::{ReadHolds, SpinStats, Threads, READS_AFTER_WAIT};
 
-use crate::memory::{LinuxWith, Rooms};
+use crate::memory::{LinuxWith, LockPadding};
 use crate::reads::Reads;
-use crate::{fork, policy};
+use crate::{generation, policy};
 
 /// This crate's thread-local memory. All zero in a new thread.
 #[repr(C)]
@@ -383,14 +383,14 @@ pub(crate) fn spin_stats<'a>() -> &'a mut SpinStats {
     unsafe { &mut (*local()).spin_stats }
 }
 
-impl<R: Rooms> Threads for LinuxWith<R> {
+impl<R: LockPadding> Threads for LinuxWith<R> {
     #[inline(always)]
     fn thread_token() -> u32 {
         token()
     }
 
     fn generation() -> u32 {
-        fork::generation()
+        generation::generation()
     }
 
     fn priority() -> u8 {
@@ -398,7 +398,7 @@ impl<R: Rooms> Threads for LinuxWith<R> {
     }
 }
 
-impl<R: Rooms> ReadHolds for LinuxWith<R> {
+impl<R: LockPadding> ReadHolds for LinuxWith<R> {
     #[inline(always)]
     fn read_acquired(lock: usize) {
         reads().acquired(lock);

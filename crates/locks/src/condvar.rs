@@ -163,7 +163,7 @@ impl<P: Platform> RawCondvar<P> {
         Self { queue }
     }
 
-    /// The queue, for what the platform left room for.
+    /// The queue, for the padding in it.
     #[inline(always)]
     pub fn queue(&self) -> &WaitQueue<P> {
         &self.queue

@@ -22,7 +22,7 @@ pub enum Locked {
     /// The deadline passed.
     TimedOut,
     /// Other code has locked the mutex. It is not held, and the calling thread is not in its queue.
-    Foreign,
+    GlibcOwned,
 }
 
 /// A mutex: 16 bytes, zero is unlocked.
@@ -46,7 +46,7 @@ impl<P: Platform> RawMutex<P> {
         &self.core
     }
 
-    /// The queue, for what the platform left room for.
+    /// The queue, for the padding in it.
     #[inline(always)]
     pub fn queue(&self) -> &WaitQueue<P> {
         self.core.queue()
@@ -72,7 +72,7 @@ impl<P: Platform> RawMutex<P> {
         match self.core.acquire(Want::Lock, P::thread_token(), deadline) {
             Outcome::Acquired => Locked::Acquired,
             Outcome::TimedOut => Locked::TimedOut,
-            Outcome::Biased | Outcome::Foreign => Locked::Foreign, // a mutex has no bias
+            Outcome::Biased | Outcome::GlibcOwned => Locked::GlibcOwned, // a mutex has no bias
         }
     }
 
@@ -80,14 +80,14 @@ impl<P: Platform> RawMutex<P> {
     /// locked it.
     pub fn is_in_use(&self) -> bool {
         let seen = self.core.peek();
-        seen != 0 && !word::is_foreign(seen)
+        seen != 0 && !word::is_glibc_owned(seen)
     }
 
     /// Makes the mutex, which the calling thread holds, look locked by other code: waiters find
-    /// [`Locked::Foreign`].
+    /// [`Locked::GlibcOwned`].
     #[cold]
-    pub fn pass_on(&self) {
-        self.core.pass_on();
+    pub fn give_to_glibc(&self) {
+        self.core.give_to_glibc();
     }
 
     /// Acquires if the mutex is free. Acquire ordering on success.

@@ -62,7 +62,7 @@ impl<P: Platform> RawRwLock<P> {
         Self::from_parts(LockCore::default(), ReaderBias::default())
     }
 
-    /// The queue, for what the platform left room for.
+    /// The queue, for the padding in it.
     #[inline(always)]
     pub fn queue(&self) -> &WaitQueue<P> {
         self.core.queue()
@@ -211,7 +211,7 @@ impl<P: Platform> RawRwLock<P> {
     /// upgradably.
     pub fn is_overwritten(&self) -> bool {
         let seen = self.core.peek();
-        word::is_foreign(seen) || word::is_of_glibcs_readers(seen)
+        word::is_glibc_owned(seen) || word::is_of_glibcs_readers(seen)
     }
 
     /// Whether no further reader fits: the largest count is reached.
@@ -276,7 +276,7 @@ impl<P: Platform> RawRwLock<P> {
                     self.bias.note_write();
                     return true;
                 }
-                Outcome::Foreign => P::overwritten(self.key()),
+                Outcome::GlibcOwned => P::overwritten(self.key()),
                 Outcome::TimedOut if !word::has_slots(self.core.peek()) => return false,
                 // At the deadline, too: the lock may be free.
                 Outcome::TimedOut | Outcome::Biased => {

@@ -8,7 +8,7 @@
 //! store and waits for no other thread.
 //!
 //! Slots are in memory that outlives all threads, and any thread may have any of them. All locks share them
-//! ([`SpinRoom`]); of the locks that share a queue, normally one uses it at a time, and the spinners of
+//! ([`SpinnerSlots`]); of the locks that share a queue, normally one uses it at a time, and the spinners of
 //! another one do not queue.
 //!
 //! Gives: order among spinners; each polls one line that changes once. Does not give: mutual exclusion of
@@ -79,7 +79,7 @@
 
 use spinpark_platform::{
     AtomicU32, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed, Ordering::Release, Platform, SpinLine,
-    SpinRoom,
+    SpinnerSlots,
 };
 
 const FREE: u32 = 0;
@@ -96,7 +96,7 @@ const PROBES: usize = 8;
 
 /// The queue of one lock's spinners.
 pub struct SpinQueue<'a, P: Platform> {
-    room: SpinRoom<'a, P::AtomicU32>,
+    memory: SpinnerSlots<'a, P::AtomicU32>,
     /// In its place in a word.
     generation: u32,
 }
@@ -129,7 +129,7 @@ pub enum Entered<'q, 'a, P: Platform> {
     /// The thread has left before that.
     Left,
     /// The queue is in use for another lock, or no slot was free.
-    NoRoom,
+    Full,
 }
 
 /// The head's position; dropping it passes it on.
@@ -140,13 +140,13 @@ pub struct Head<'q, 'a, P: Platform> {
 }
 
 impl<'a, P: Platform> SpinQueue<'a, P> {
-    /// The queue in `room`.
-    pub fn new(room: SpinRoom<'a, P::AtomicU32>) -> Self {
-        Self { room, generation: P::generation() << VALUE_BITS }
+    /// The queue in `memory`.
+    pub fn new(memory: SpinnerSlots<'a, P::AtomicU32>) -> Self {
+        Self { memory, generation: P::generation() << VALUE_BITS }
     }
 
     fn slot(&self, number: u32) -> &'a SpinLine<P::AtomicU32> {
-        &self.room.slots[number as usize - 1]
+        &self.memory.slots[number as usize - 1]
     }
 
     /// What `word` says in this process.
@@ -170,7 +170,7 @@ impl<'a, P: Platform> SpinQueue<'a, P> {
     /// Whether so many spinners of this lock are in the queue; a hint: a slot that is looked at may meanwhile
     /// be another spinner's, and lead anywhere.
     pub fn has(&self, spinners: u32) -> bool {
-        let mut number = self.value(self.room.queue.word.load(Acquire));
+        let mut number = self.value(self.memory.queue.word.load(Acquire));
         let mut missing = spinners;
         if missing == 0 || !self.is_ours() {
             return missing == 0;
@@ -195,12 +195,12 @@ impl<'a, P: Platform> SpinQueue<'a, P> {
 
     /// Whether spinners are in the queue; a hint.
     fn is_occupied(&self) -> bool {
-        let youngest = self.value(self.room.queue.word.load(Acquire));
+        let youngest = self.value(self.memory.queue.word.load(Acquire));
         youngest != NONE && self.state(youngest) == WAITS
     }
 
     fn is_ours(&self) -> bool {
-        self.room.queue.about.load(Relaxed) == self.room.name
+        self.memory.queue.about.load(Relaxed) == self.memory.name
     }
 
     /// Whether spinners of this lock are in the queue; a hint.
@@ -215,7 +215,7 @@ impl<'a, P: Platform> SpinQueue<'a, P> {
         }
         let free = !self.is_occupied();
         if free {
-            self.room.queue.about.store(self.room.name, Relaxed);
+            self.memory.queue.about.store(self.memory.name, Relaxed);
         }
         free
     }
@@ -223,7 +223,7 @@ impl<'a, P: Platform> SpinQueue<'a, P> {
     /// A slot, for the thread `token`: from a place on that few others begin at.
     fn claim(&self, token: u32) -> Option<u32> {
         let first = (token.wrapping_mul(0x9E37_79B9) >> 16) as usize;
-        let number = |probe| ((first + probe) % self.room.slots.len()) as u32 + 1;
+        let number = |probe| ((first + probe) % self.memory.slots.len()) as u32 + 1;
         (0..PROBES).map(number).find(|&number| {
             let word = &self.slot(number).word;
             let seen = word.load(Relaxed);
@@ -240,12 +240,12 @@ impl<'a, P: Platform> SpinQueue<'a, P> {
         mut behind: impl FnMut(u32) -> B,
     ) -> Entered<'q, 'a, P> {
         if !self.is_to_be_had() {
-            return Entered::NoRoom;
+            return Entered::Full;
         }
-        let Some(me) = self.claim(token) else { return Entered::NoRoom };
+        let Some(me) = self.claim(token) else { return Entered::Full };
         self.slot(me).before.store(NONE, Relaxed);
         self.slot(me).about.store(token, Relaxed);
-        let mut before = self.value(self.room.queue.word.swap(self.generation | me, AcqRel));
+        let mut before = self.value(self.memory.queue.word.swap(self.generation | me, AcqRel));
         self.slot(me).before.store(before, Relaxed);
         while before != NONE {
             match self.state(before) {
@@ -283,7 +283,7 @@ impl<'a, P: Platform> SpinQueue<'a, P> {
     /// Leaves the place behind `before` (Y3).
     fn leave(&self, me: u32, before: u32) {
         let [mine, earlier] = [me, before].map(|number| self.generation | number);
-        if self.room.queue.word.compare_exchange(mine, earlier, AcqRel, Relaxed).is_ok() {
+        if self.memory.queue.word.compare_exchange(mine, earlier, AcqRel, Relaxed).is_ok() {
             self.set(me, FREE); // Y1: no spinner is behind it
         } else {
             self.set(me, LEFT); // `before` is there already

@@ -2,29 +2,29 @@
 //!
 //! # State
 //!
-//! | bits  | name       | meaning                                         | set by, cleared by                          |
-//! |-------|------------|-------------------------------------------------|---------------------------------------------|
-//! | 0–1   | `WRITER`   | both: held for writing (a mutex is always so held); one alone is foreign (X1) | an acquisition; a release |
-//! | 2     | `SPINNER`  | a thread spins, so that waiters need no wake    | a spinner that sees waiters, and as it ends |
-//! | 3     | `UPGRADE`  | held upgradably, beside readers                 | an acquisition; a release or an upgrade     |
-//! | 4     | `SPARE`    | a hold that is foreign (X1)                     | no step of ours                             |
-//! | 5     | `HANDOFF`  | held: the head starved, and requests a hand-off; | under the queue lock, or beside `WAKING` by |
-//! |       |            | free: a waiter that was woken is promised it      | a release; cleared also by an acquisition  |
-//! | 6     | `TIMED`    | alone: the head was woken before, lost, and times | only under the queue lock; cleared with   |
-//! |       |            | itself; beside `WAKING`: the head is a real-time  | `WAKING`                                  |
-//! |       |            | waiter, woken all the same (*urgent*)             |                                           |
-//! | 5 + 6 | *a pause*  | as 5, and readers come in meanwhile (`core/slow_path.rs`); not beside `WAKING` | only under the queue lock |
-//! | 7     | `WAITERS`  | the queue is not empty                          | only under the queue lock                   |
-//! | 8     | `WAKING`   | one waiter was woken and has not settled yet    | set under the queue lock; cleared by that   |
-//! |       |            |                                                 | waiter as it acquires, queues or leaves     |
-//! | 9     | `SLOTS`    | readers may be in slots (read-write locks: see [`bias`](crate::bias)) | under the queue lock     |
-//! | 10–31 | count      | `WRITER`: the owner's token; else readers       | an acquisition; a release                   |
+//! | bits  | name      | meaning                                                                           | set by, cleared by                          |
+//! |-------|-----------|-----------------------------------------------------------------------------------|---------------------------------------------|
+//! | 0–1   | `WRITER`  | both: held for writing (a mutex is always so held); one alone is glibc-owned (X1) | an acquisition; a release                   |
+//! | 2     | `SPINNER` | a thread spins, so that waiters need no wake                                      | a spinner that sees waiters, and as it ends |
+//! | 3     | `UPGRADE` | held upgradably, beside readers                                                   | an acquisition; a release or an upgrade     |
+//! | 4     | `SPARE`   | a glibc-owned hold (X1)                                                           | no step of ours                             |
+//! | 5     | `HANDOFF` | held: the head starved, and requests a hand-off;                                  | under the queue lock, or beside `WAKING` by |
+//! |       |           | free: a waiter that was woken is promised it                                      | a release; cleared also by an acquisition   |
+//! | 6     | `TIMED`   | alone: the head was woken before, lost, and times                                 | only under the queue lock; cleared with     |
+//! |       |           | itself; beside `WAKING`: the head is a real-time                                  | `WAKING`                                    |
+//! |       |           | waiter, woken all the same (*urgent*)                                             |                                             |
+//! | 5 + 6 | *a pause* | as 5, and readers come in meanwhile (`core/slow_path.rs`); not beside `WAKING`    | only under the queue lock                   |
+//! | 7     | `WAITERS` | the queue is not empty                                                            | only under the queue lock                   |
+//! | 8     | `WAKING`  | one waiter was woken and has not settled yet                                      | set under the queue lock; cleared by that   |
+//! |       |           |                                                                                   | waiter as it acquires, queues or leaves     |
+//! | 9     | `SLOTS`   | readers may be in slots (read-write locks: see [`bias`](crate::bias))             | under the queue lock                        |
+//! | 10–31 | count     | `WRITER`: the owner's token; else readers                                         | an acquisition; a release                   |
 //!
 //! Zero is unlocked, without waiters. `WRITER` excludes `UPGRADE`, and `WRITER` implies a count (the owner's
 //! token) that is not 0. `WAITERS`, `WAKING`, `HANDOFF`, `TIMED` and `SPINNER` are *flags*: they only say
 //! which thread sees to the queue. `WRITER`, `SPARE`, `UPGRADE` and the count are the *hold*.
 //!
-//! # Foreign words
+//! # Glibc-owned words
 //!
 //! glibc's functions use the same four bytes of a `pthread_mutex_t` and a `pthread_rwlock_t`, if a program
 //! reaches them past the drop-in.
@@ -34,7 +34,7 @@
 //!   (held) or 2 (held, or waited for) to a mutex; to a read-write lock 1 or 2 for a writer that waits or has
 //!   left, 3 for one that is inside, and 8 for each of its readers. No step of ours writes one bit of
 //!   `WRITER` alone, both without an owner's token, or `SPARE`. Such a word is a hold without a name: no
-//!   thread of ours acquires, and none marks it ([`is_foreign`]). One to 15 of glibc's readers are `UPGRADE`,
+//!   thread of ours acquires, and none marks it ([`is_glibc_owned`]). One to 15 of glibc's readers are `UPGRADE`,
 //!   `SPARE`, or a request of no waiter ([`is_of_glibcs_readers`]).
 
 /// What glibc writes to a mutex that is held and waited for, or may be.
@@ -170,7 +170,7 @@ pub(crate) const fn is_write_held(word: u32) -> bool {
 }
 
 /// X1: whether other code has written the word.
-pub(crate) const fn is_foreign(word: u32) -> bool {
+pub(crate) const fn is_glibc_owned(word: u32) -> bool {
     let code = word & WRITER;
     word & SPARE != 0 || (code != 0 && (code != WRITER || word >> COUNT_SHIFT == 0 || word & UPGRADE != 0))
 }
@@ -348,7 +348,7 @@ pub(crate) const fn released(word: u32, release: Release) -> u32 {
     }
 }
 
-/// Whether `word` has nothing but the hold `release` and others of its kind: no flags, and nothing foreign
+/// Whether `word` has nothing but the hold `release` and others of its kind: no flags, and nothing of glibc's
 /// (X1).
 pub(crate) const fn is_mere_hold(word: u32, release: Release) -> bool {
     match release {

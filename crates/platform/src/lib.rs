@@ -9,7 +9,7 @@
 //! | trait | file | contract | without it |
 //! |---|---|---|---|
 //! | [`Memory`] | `memory.rs` | atomics, cells, the full fence | no lock |
-//! | [`Layout`] | `memory.rs` | room in a lock for an interface's fields | empty |
+//! | [`Layout`] | `memory.rs` | padding in a lock for an interface's fields | empty |
 //! | [`Clocks`] | `clocks.rs` | the time | no deadline |
 //! | [`Futex`] | `futex.rs` | sleeping on words, waking, moving sleepers | no lock |
 //! | [`AsymmetricBarrier`] | `barrier.rs` | releases by a plain store; the process-wide fence | compare-exchanges |
@@ -51,7 +51,7 @@ pub use events::{Event, Events};
 pub use futex::{Futex, Wait};
 pub use memory::{AtomicPtr, AtomicU32, Cell, Layout, Memory};
 pub use readers::{ClosingCost, ReadHolds, Reader, ReaderSlots, SlotLeft};
-pub use spin_policy::{SpinLine, SpinPolicy, SpinRoom};
+pub use spin_policy::{SpinLine, SpinPolicy, SpinnerSlots};
 pub use threads::{OnCpu, Owners, Threads, HIGHEST_PRIORITY};
 pub use tuning::{SpinLocks, Tuning};
 pub use wake_op::{Comparison, Operand, WakeOp, WordOp};

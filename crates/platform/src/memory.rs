@@ -87,7 +87,7 @@ pub trait Cell<T>: Sized {
 pub trait Layout: Sized + Send + Sync + 'static {
     /// What stands in a lock between its word and the rest of its state: nothing, or fields of an interface
     /// that keeps them there. All zero by default. The algorithms do not touch it.
-    type Room: Default + Send + Sync;
+    type Padding: Default + Send + Sync;
 
     /// The same, between the queue lock and the head of the queue.
     type Gap: Default + Send + Sync;

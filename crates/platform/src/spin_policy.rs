@@ -23,7 +23,10 @@ pub trait SpinPolicy: Memory {
     }
 
     /// Calls `act` with what the spinners of the lock at `lock` queue in. `None`: they do not queue.
-    fn with_spin_room<R>(lock: usize, act: impl FnOnce(SpinRoom<'_, Self::AtomicU32>) -> R) -> Option<R> {
+    fn with_spinner_slots<R>(
+        lock: usize,
+        act: impl FnOnce(SpinnerSlots<'_, Self::AtomicU32>) -> R,
+    ) -> Option<R> {
         let _ = (lock, act);
         None
     }
@@ -70,16 +73,16 @@ pub struct SpinLine<W> {
 /// What the spinners of one lock queue in. It is up to the platform which locks share a queue; normally one
 /// of them uses it at a time.
 #[derive(Debug)]
-pub struct SpinRoom<'a, W> {
+pub struct SpinnerSlots<'a, W> {
     /// The queue.
     pub queue: &'a SpinLine<W>,
-    /// The slots of all queues: at least 1, at most [`SpinRoom::MOST_SLOTS`].
+    /// The slots of all queues: at least 1, at most [`SpinnerSlots::MOST_SLOTS`].
     pub slots: &'a [SpinLine<W>],
     /// The lock's name, most probably not that of another one of its queue. Not 0.
     pub name: u32,
 }
 
-impl<W> SpinRoom<'_, W> {
+impl<W> SpinnerSlots<'_, W> {
     /// The most slots: a number has ten bits, and 0 is none.
     pub const MOST_SLOTS: usize = 1023;
 }

@@ -45,7 +45,7 @@ const LEAVING_NS: u64 = 50_000;
 #[repr(C)]
 struct Cond {
     refs: WaiterRefs<Linux>,
-    /// In its room or its gap: glibc's flags.
+    /// In its padding or its gap: glibc's flags.
     raw: RawCondvar<Linux>,
 }
 
@@ -187,7 +187,7 @@ impl<'a> Waiting<'a> {
                 mutex.hold_again(self.depth);
                 0
             }
-            Some(mutex) => mutex.hold_foreign_again(self.depth),
+            Some(mutex) => mutex.hold_in_glibc_again(self.depth),
             None => {
                 // SAFETY: the caller of the wait vouches for its mutex.
                 let error = unsafe { real::pthread_mutex_lock(self.mutex) };

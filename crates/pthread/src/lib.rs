@@ -6,21 +6,21 @@
 //! destructor, and no constructor that anything depends on: the one in `mode` only makes the verbose line
 //! come early.
 //!
-//! | module      | what it has                                                                                            |
-//! |-------------|--------------------------------------------------------------------------------------------------------|
-//! | [`table`]   | the export table: which function has which symbols                                                     |
-//! | [`mutex`]   | `pthread_mutex_*`                                                                                      |
-//! | [`rwlock`]  | `pthread_rwlock_*`                                                                                     |
-//! | [`cond`]    | `pthread_cond_*`, a cancellation point                                                                 |
-//! | [`c11`]     | `mtx_*`, `cnd_*`                                                                                       |
-//! | [`mode`]    | active or disabled, and how the user can tell                                                          |
-//! | [`fields`]  | where glibc's fields stand in our locks                                                                |
-//! | [`leave`]   | calls that are left: cancelled, by `pthread_exit`, by a jump                                           |
-//! | [`cancel`]  | `pthread_cancel`, counted: a cancelled waiter must lose no other's signal                              |
-//! | [`real`]    | glibc's own functions                                                                                  |
-//! | [`foreign`] | mutexes that are locked through glibc's own functions as well                                          |
-//! | [`loader`]  | `dlopen`, `dlmopen`, `dlsym`: ways past the drop-in                                                    |
-//! | [`process`] | `__register_atfork`, `prctl`, the profiler's observer: what the locks must know about the process      |
+//! | module          | what it has                                                                                       |
+//! |-----------------|---------------------------------------------------------------------------------------------------|
+//! | [`table`]       | the export table: which function has which symbols                                                |
+//! | [`mutex`]       | `pthread_mutex_*`                                                                                 |
+//! | [`rwlock`]      | `pthread_rwlock_*`                                                                                |
+//! | [`cond`]        | `pthread_cond_*`, a cancellation point                                                            |
+//! | [`c11`]         | `mtx_*`, `cnd_*`                                                                                  |
+//! | [`mode`]        | active or disabled, and how the user can tell                                                     |
+//! | [`fields`]      | where glibc's fields stand in our locks                                                           |
+//! | [`leave`]       | calls that are left: cancelled, by `pthread_exit`, by a jump                                      |
+//! | [`cancel`]      | `pthread_cancel`, counted: a cancelled waiter must lose no other's signal                         |
+//! | [`real`]        | glibc's own functions                                                                             |
+//! | [`glibc_owned`] | mutexes that are locked through glibc's own functions as well                                     |
+//! | [`loader`]      | `dlopen`, `dlmopen`, `dlsym`: ways past the drop-in                                               |
+//! | [`process`]     | `__register_atfork`, `prctl`, the profiler's observer: what the locks must know about the process |
 //!
 //! # Whose object is it?
 //!
@@ -36,7 +36,7 @@ mod c11;
 mod cancel;
 mod cond;
 mod fields;
-mod foreign;
+mod glibc_owned;
 mod leave;
 mod loader;
 mod mode;

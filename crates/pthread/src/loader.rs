@@ -1,9 +1,9 @@
 //! `dlopen`, `dlmopen` and `dlsym`: how a program reaches glibc's functions past the drop-in.
 //!
-//! | call                                       | what is done                                                          |
-//! |--------------------------------------------|-----------------------------------------------------------------------|
-//! | `dlopen` with `RTLD_DEEPBIND`, `dlmopen`   | glibc serves all mutexes from then on ([`foreign`])                   |
-//! | `dlsym` that would give glibc's function   | it gives ours                                                         |
+//! | call                                     | what is done                                            |
+//! |------------------------------------------|---------------------------------------------------------|
+//! | `dlopen` with `RTLD_DEEPBIND`, `dlmopen` | glibc serves all mutexes from then on ([`glibc_owned`]) |
+//! | `dlsym` that would give glibc's function | it gives ours                                           |
 //!
 //! Each function here only says where its call goes on. The exported one jumps there with the caller's return
 //! address and arguments: glibc looks at the return address, to find the caller's library.
@@ -15,7 +15,7 @@ use core::ptr;
 use spinpark_linux::{Library, glibc_dlsym};
 
 use crate::real::{self, Name};
-use crate::{foreign, mode};
+use crate::{glibc_owned, mode};
 
 type Dlsym = unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void;
 
@@ -26,7 +26,7 @@ const THIS: &CStr = c"libspinpark_preload.so";
 extern "C" fn open(file: *const c_char, flags: c_int) -> *mut c_void {
     let loads = !file.is_null() && flags & libc::RTLD_NOLOAD == 0;
     if loads && flags & libc::RTLD_DEEPBIND != 0 {
-        foreign::share();
+        glibc_owned::share();
     }
     real::address(Name::dlopen)
 }
@@ -34,7 +34,7 @@ extern "C" fn open(file: *const c_char, flags: c_int) -> *mut c_void {
 /// Before `dlmopen(namespace, file, flags)`.
 extern "C" fn open_in(namespace: c_long, _: *const c_char, flags: c_int) -> *mut c_void {
     if namespace != 0 || flags & libc::RTLD_DEEPBIND != 0 {
-        foreign::share();
+        glibc_owned::share();
     }
     real::address(Name::dlmopen)
 }

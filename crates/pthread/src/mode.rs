@@ -28,7 +28,7 @@ const GLIBCS: u8 = 2;
 const OURS_UNUSED: u8 = 3;
 /// glibc's, and the first call is to be reported.
 const GLIBCS_UNUSED: u8 = 4;
-/// Ours, but for the mutexes, which go to glibc one by one: see [`foreign`](crate::foreign).
+/// Ours, but for the mutexes, which go to glibc one by one: see [`glibc_owned`](crate::glibc_owned).
 const SHARED: u8 = 5;
 
 static MODE: AtomicU8 = AtomicU8::new(UNKNOWN);

@@ -29,10 +29,10 @@ const RECURSIVE: u32 = libc::PTHREAD_MUTEX_RECURSIVE as u32;
 const ERRORCHECK: u32 = libc::PTHREAD_MUTEX_ERRORCHECK as u32;
 /// Ours: the mutex was found to be used through glibc's functions, which serve it from then on. They ignore
 /// this bit.
-pub(crate) const FOREIGN: u32 = 1 << 10;
+pub(crate) const GLIBC_OWNED: u32 = 1 << 10;
 /// The bits that make it glibc's: robust, priority inheritance, priority protection, process-shared; or
-/// [`FOREIGN`]. (Not the two above the first four, which only said whether to elide the lock.)
-pub(crate) const GLIBCS: u32 = 0xf0 | FOREIGN;
+/// [`GLIBC_OWNED`]. (Not the two above the first four, which only said whether to elide the lock.)
+pub(crate) const GLIBCS: u32 = 0xf0 | GLIBC_OWNED;
 /// What glibc's destroy leaves there: glibc's own functions answer EINVAL then.
 const DESTROYED: u32 = u32::MAX;
 
@@ -70,7 +70,7 @@ impl Mutex {
     /// glibc's `__count`: how often a recursive mutex is held; only its owner reads and writes it.
     #[inline(always)]
     pub(crate) fn count(&self) -> &AtomicU32 {
-        &self.raw.queue().room()[0]
+        &self.raw.queue().padding()[0]
     }
 
     /// glibc's `__owner`, of recursive and error-checking mutexes: the id of the thread that holds it, 0
@@ -78,26 +78,26 @@ impl Mutex {
     /// load of what a read-modify-write has just written costs 5 ns.)
     #[inline(always)]
     pub(crate) fn owner(&self) -> &AtomicU32 {
-        &self.raw.queue().room()[1]
+        &self.raw.queue().padding()[1]
     }
 
     /// glibc's `__nusers`, which only its own functions count: 0 unless they have locked the mutex.
     #[inline(always)]
     pub(crate) fn users(&self) -> &AtomicU32 {
-        &self.raw.queue().room()[2]
+        &self.raw.queue().padding()[2]
     }
 
     /// Where glibc counts spins: the threads that wait on a condition variable and will take this mutex back.
     /// Read and written by the thread that holds the mutex, but for the look of a destroyer.
     #[inline(always)]
     pub(crate) fn waiters(&self) -> &AtomicU32 {
-        &self.raw.queue().room()[4]
+        &self.raw.queue().padding()[4]
     }
 
     /// glibc's `__kind`.
     #[inline(always)]
     pub(crate) fn kind_word(&self) -> &AtomicU32 {
-        &self.raw.queue().room()[3]
+        &self.raw.queue().padding()[3]
     }
 
     #[inline(always)]
@@ -111,8 +111,8 @@ impl Mutex {
     }
 
     /// Whether calls on this mutex go to glibc because it was found to be used through glibc's functions.
-    pub(crate) fn is_passed_on(&self) -> bool {
-        self.kind() & GLIBCS == FOREIGN
+    pub(crate) fn is_glibc_owned(&self) -> bool {
+        self.kind() & GLIBCS == GLIBC_OWNED
     }
 
     #[inline(always)]
@@ -217,14 +217,14 @@ impl Mutex {
     #[cold]
     #[inline(never)]
     fn lock_slow(&self, token: u32) -> c_int {
-        match self.wait_for_turn(None) {
-            Locked::Foreign => self.lock_foreign(0),
+        match self.lock_contended(None) {
+            Locked::GlibcOwned => self.lock_in_glibc(0),
             _ => self.acquired_by(token),
         }
     }
 
     #[inline(never)] // for the drop-in's size
-    fn wait_for_turn(&self, deadline: Option<Deadline>) -> Locked {
+    fn lock_contended(&self, deadline: Option<Deadline>) -> Locked {
         leave::deferred(
             || self.raw.lock_shared(deadline),
             |locked| {
@@ -316,11 +316,11 @@ impl Mutex {
         if deadline.is_none() {
             return EINVAL;
         }
-        match self.wait_for_turn(deadline) {
+        match self.lock_contended(deadline) {
             Locked::Acquired => self.acquired_by(token),
             Locked::TimedOut => ETIMEDOUT,
             // SAFETY: the caller's pointer.
-            Locked::Foreign => unsafe { self.lock_foreign_until(clock_id(clock), time) },
+            Locked::GlibcOwned => unsafe { self.lock_in_glibc_until(clock_id(clock), time) },
         }
     }
 }
@@ -422,8 +422,8 @@ impl Mutex {
     }
 
     /// [`Mutex::hold_again`] of a mutex that is held by glibc's functions.
-    pub(crate) fn hold_foreign_again(&self, depth: u32) -> c_int {
-        let error = self.lock_foreign(depth);
+    pub(crate) fn hold_in_glibc_again(&self, depth: u32) -> c_int {
+        let error = self.lock_in_glibc(depth);
         self.count_waiter(-1);
         error
     }

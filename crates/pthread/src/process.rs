@@ -1,10 +1,10 @@
 //! Calls that are not about locks, but tell the locks something about the process.
 //!
-//! | call                | what is done                                                                                  |
-//! |---------------------|-----------------------------------------------------------------------------------------------|
-//! | `__register_atfork` | our fork handler is registered before the program's                                           |
-//! | `prctl`             | it announces a seccomp filter: from there on locks make no system call but `futex`            |
-//! | `spinpark_observe` | a profiler learns what the locks do                                                           |
+//! | call                | what is done                                                                       |
+//! |---------------------|------------------------------------------------------------------------------------|
+//! | `__register_atfork` | our fork handler is registered before the program's                                |
+//! | `prctl`             | it announces a seccomp filter: from there on locks make no system call but `futex` |
+//! | `spinpark_observe`  | a profiler learns what the locks do                                                |
 
 use core::ffi::{c_int, c_ulong, c_void};
 

@@ -1,6 +1,6 @@
 //! Memory for one queue of spinners.
 
-use spinpark_platform::{AtomicU32 as _, Platform, SpinLine, SpinRoom};
+use spinpark_platform::{AtomicU32 as _, Platform, SpinLine, SpinnerSlots};
 
 /// A queue with `N` slots.
 pub struct SpinLines<P: Platform, const N: usize> {
@@ -19,7 +19,7 @@ impl<P: Platform, const N: usize> SpinLines<P, N> {
     }
 
     /// For the spinners of the lock `name`.
-    pub fn room(&self, name: u32) -> SpinRoom<'_, P::AtomicU32> {
-        SpinRoom { queue: &self.queue, slots: &self.slots, name }
+    pub fn of(&self, name: u32) -> SpinnerSlots<'_, P::AtomicU32> {
+        SpinnerSlots { queue: &self.queue, slots: &self.slots, name }
     }
 }

@@ -151,7 +151,7 @@ pub fn set_length(file: i32, length: usize) -> bool {
     unsafe { call6(libc::SYS_ftruncate, [file as usize, length, 0, 0, 0, 0]) == 0 }
 }
 
-/// Takes room on the disk for a piece of a file; whether there was some.
+/// Takes space on the disk for a piece of a file; whether there was some.
 #[must_use]
 pub fn allocate(file: i32, offset: usize, length: usize) -> bool {
     // SAFETY: no memory is touched.
@@ -226,7 +226,7 @@ pub unsafe fn unmap(start: NonNull<u8>, length: usize) {
     unsafe { call6(libc::SYS_munmap, [start.as_ptr() as usize, length, 0, 0, 0, 0]) };
 }
 
-/// Makes the pages of a mapping writable now, so that a disk without room is an error here and not a signal
+/// Makes the pages of a mapping writable now, so that a full disk is an error here and not a signal
 /// later. Whether that worked; `None` if this kernel cannot do it. Whole pages.
 #[must_use]
 pub fn populate(start: *mut u8, length: usize) -> Option<bool> {

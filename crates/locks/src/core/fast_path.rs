@@ -241,7 +241,7 @@ impl<P: Platform> LockCore<P> {
         let after = word::released(seen, release);
         // A forked child may have inherited flags that mean nothing here; the slow path knows.
         let uncontended = word::is_mere_hold(seen, release)
-            || (!word::is_foreign(seen)
+            || (!word::is_glibc_owned(seen)
                 && !word::needs_wake_pass(seen, after, release, self.returns(seen, release))
                 && P::generation() == 0);
         uncontended && {

@@ -20,7 +20,7 @@
 //! ([`Adaptive::awake`](spinpark_platform::Adaptive::awake)), and else sleeps at once. One that knows nothing
 //! waits for a short time.
 //!
-//! Nothing in [`core`](super) rests on the order: a thread that leaves the queue, or finds no room in it,
+//! Nothing in [`core`](super) rests on the order: a thread that leaves the queue, or finds it full,
 //! goes on as one that spins alone. Real-time threads do not queue here: others' polls are not worth their
 //! wait.
 
@@ -82,7 +82,7 @@ impl<P: Platform> LockCore<P> {
 
     /// T2, in the queue of spinners; `None`: not there.
     #[inline(never)]
-    pub(super) fn spin_in_turn(&self, want: Want, token: u32, deadline: Option<Deadline>) -> Option<Spun> {
+    pub(super) fn spin_in_queue(&self, want: Want, token: u32, deadline: Option<Deadline>) -> Option<Spun> {
         if !want.is_write() || !has_cpus_to_spare::<P>() || P::priority() > 0 {
             return None;
         }
@@ -92,14 +92,14 @@ impl<P: Platform> LockCore<P> {
             // The thread may have come without a look.
             return Some(self.poll(want, token, Announced::None, Polls::Once, deadline));
         }
-        P::with_spin_room(self.key(), |room| {
-            let queue = SpinQueue::<P>::new(room);
-            let mut turn = Turn::<P>::until(awake, deadline);
-            let spun = match queue.enter(token, |before| turn.behind(before)) {
-                Entered::NoRoom => None,
+        P::with_spinner_slots(self.key(), |slots| {
+            let queue = SpinQueue::<P>::new(slots);
+            let mut wait = HeadWait::<P>::until(awake, deadline);
+            let spun = match queue.enter(token, |before| wait.behind(before)) {
+                Entered::Full => None,
                 Entered::Head(_head) => Some(self.spin_at_head(token, deadline)),
                 Entered::Left => {
-                    turn.failed();
+                    wait.failed();
                     self.adopt();
                     Some(Spun::Stopped(Announced::None))
                 }
@@ -117,18 +117,18 @@ impl<P: Platform> LockCore<P> {
             _ if beside < FEW => beside,
             _ => return false,
         };
-        P::with_spin_room(self.key(), |room| SpinQueue::<P>::new(room).has(most)) == Some(true)
+        P::with_spinner_slots(self.key(), |slots| SpinQueue::<P>::new(slots).has(most)) == Some(true)
     }
 
     /// Whether threads are in the queue of this lock's spinners; a hint.
     fn has_spinners(&self) -> bool {
-        P::with_spin_room(self.key(), |room| SpinQueue::<P>::new(room).is_joined()) == Some(true)
+        P::with_spinner_slots(self.key(), |slots| SpinQueue::<P>::new(slots).is_joined()) == Some(true)
     }
 
     fn spin_at_head(&self, token: u32, deadline: Option<Deadline>) -> Spun {
         self.adopt();
         let seen = self.peek();
-        if Self::is_futile(seen, Want::Write, Announced::None) || word::is_foreign(seen) {
+        if Self::is_futile(seen, Want::Write, Announced::None) || word::is_glibc_owned(seen) {
             return Spun::Stopped(Announced::None);
         }
         self.poll(Want::Write, token, Announced::None, Polls::AtHead, deadline)
@@ -136,7 +136,7 @@ impl<P: Platform> LockCore<P> {
 }
 
 /// A wait for the position at the head.
-struct Turn<P: Platform> {
+struct HeadWait<P: Platform> {
     start: u64,
     /// How long it may take, ns.
     span: u64,
@@ -163,9 +163,9 @@ const FEW: u32 = 8;
 
 /// A thread that knows nothing of the lock waits for so long, times the CPUs, ns: through a short section of
 /// as many threads as run. Longer ones are not worth its wait, and many threads may have come at once.
-const FIRST_TURN_NS: u64 = 1_250;
+const FIRST_WAIT_NS: u64 = 1_250;
 
-impl<P: Platform> Turn<P> {
+impl<P: Platform> HeadWait<P> {
     fn until(awake: Awake, deadline: Option<Deadline>) -> Self {
         let start = P::now(Clock::Monotonic);
         let longest = match deadline {
@@ -175,7 +175,7 @@ impl<P: Platform> Turn<P> {
             None => u64::MAX,
         };
         let most = match awake {
-            Awake::Briefly => P::TUNING.primary_spin_ns.max(u64::from(P::cpus()) * FIRST_TURN_NS),
+            Awake::Briefly => P::TUNING.primary_spin_ns.max(u64::from(P::cpus()) * FIRST_WAIT_NS),
             Awake::All | Awake::AtMost(_) => u64::MAX,
         };
         let most = most.min(P::TUNING.queue_spin_ns);

@@ -15,7 +15,7 @@
 //! # Transitions
 //!
 //! ```text
-//!            T1 admits                     T3 room, under the queue lock
+//!            T1 admits                     T3 fits, under the queue lock
 //!   (out) ───────────────► (holds) ◄──────────────────────┐
 //!     │ T2 spin, unless it     ▲ ▲                         │
 //!     ▼    backs off           │ │ T6 granted (readers)    │
@@ -82,10 +82,10 @@
 //!                                                          and finds the queue contended
 //! (fast_path)   unlock, no waiter  2  release_uncontended   a restartable step: no LOCKED_OR_CONTENDED bit, plain store (A1; linux/rseq)
 //!               lock, held         3  acquire               one more try, unless it skips that; then acquire_slow
-//! midpath       with CPUs to spare 4  spin_in_turn          in the queue of spinners (spin_queue.rs), whose head polls the lock
+//! midpath       with CPUs to spare 4  spin_in_queue         in the queue of spinners (spin_queue.rs), whose head polls the lock
 //! (midpath)     else                  spin                  polls while the owner runs, within its budget (T2)
 //! slow path     queue              5  join                  locks the queue; WAITERS, fence (A1), links the node (T3, T4)
-//! (slow_path)   sleep              6  wait_for_turn         sleep_on, queue/node.rs park, Patience::sleep: futex_wait_for
+//! (slow_path)   sleep              6  sleep_until_let_in    sleep_on, queue/node.rs park, patience.rs sleep: futex_wait_for
 //! wake pass     unlock, waiter     7  release_contended     (fast_path) a compare-exchange, if the queue needs no wake pass; else
 //! (wake_pass)                      8  release_slow          A: locks the queue, or pins it and leaves the rest to its holder (V1)
 //!                                  9  Plan::choose          B: releases and sets WAKING (or promises) in one step; dequeues
@@ -108,7 +108,7 @@
 //! - **L1** (no lost wake-up) With the queue lock free: if `WAITERS` is set then there is no room for the
 //!   head beside the present holds, or `WAKING` is set (and the head is urgent, if it is a real-time waiter:
 //!   U1), or a waiter that was woken without a mark is on its way (T16), or the head is `TIMED` and a spinner
-//!   is counted, or the head is `TIMED` and rechecks by itself within its span (`Patience`). A thread that
+//!   is counted, or the head is `TIMED` and rechecks by itself within its span ([`patience`]). A thread that
 //!   ends the last of these conditions makes a wake pass: a release (`needs_wake_pass`), an upgradable holder
 //!   that came in (readers have room beside it), and a thread that withdraws its announced state without
 //!   acquiring, or was woken without a mark and leaves (T3, T4, T8, T9). The last condition is the only one
@@ -152,19 +152,6 @@
 //!   that is on its way already (`WAKING`). That one takes the lock first, and the request ends; its own
 //!   release then wakes the head. (An upgrade, whose thread has its upgradable hold, is handed the writer's
 //!   in the release of the last reader, and an upgradable waiter beside readers is let in as they are.)
-//! - **H4** (promise) `HANDOFF` of a lock that is free is a *promise*: `word::admits` keeps the lock for a
-//!   waiter that was woken. That owns nothing, and takes the lock as any thread does. The promise ends as it
-//!   comes, or leaves with no waiter behind it. No thread depends on its coming: calls that do not wait, or
-//!   whose time is up, and threads with a real-time priority take the lock past a promise, which is a request
-//!   then; waiters that look (L3) do, and end it; a thread that came after the promise queues, and looks, so
-//!   it heeds a promise until its first look and its spin at the most. A writer's release past a woken waiter
-//!   also promises the lock to it, once threads that run have passed it for long
-//!   ([`Adaptive::has_passed_woken`](spinpark_platform::Adaptive)): it may be waiting for the CPU of one of
-//!   them, which finds the promise when it comes back for the lock. (To yield the CPU in the release would be
-//!   to yield it with other locks held.)
-//! - **H3** (dependent readers) `HANDOFF` keeps new readers out, unless `TIMED` is set beside it. A waiter
-//!   that requests the lock of readers ends its request by itself, and the readers that it kept out come in:
-//!   see [`slow_path`]. So does a real-time waiter behind an upgrade, which keeps no time before it is woken.
 //! - **H2** (exit rule) A taken promise clears `HANDOFF` and `TIMED`; only a head that was woken after that,
 //!   lost, and has waited for `starvation_ns` since it arrived sets it again (or a fair release does). An
 //!   upgrade, which goes before all others because they wait for its thread, leaves `HANDOFF` for the waiter
@@ -177,6 +164,19 @@
 //!   thread of a higher real-time priority than the head's ends the request, and wakes the head as if it had
 //!   not starved: that thread may come back before it. (If it leaves the wake pass to the thread that has the
 //!   queue locked, V1, it does not know the head, and ends the request of any.)
+//! - **H3** (dependent readers) `HANDOFF` keeps new readers out, unless `TIMED` is set beside it. A waiter
+//!   that requests the lock of readers ends its request by itself, and the readers that it kept out come in:
+//!   see [`slow_path`]. So does a real-time waiter behind an upgrade, which keeps no time before it is woken.
+//! - **H4** (promise) `HANDOFF` of a lock that is free is a *promise*: `word::admits` keeps the lock for a
+//!   waiter that was woken. That owns nothing, and takes the lock as any thread does. The promise ends as it
+//!   comes, or leaves with no waiter behind it. No thread depends on its coming: calls that do not wait, or
+//!   whose time is up, and threads with a real-time priority take the lock past a promise, which is a request
+//!   then; waiters that look (L3) do, and end it; a thread that came after the promise queues, and looks, so
+//!   it heeds a promise until its first look and its spin at the most. A writer's release past a woken waiter
+//!   also promises the lock to it, once threads that run have passed it for long
+//!   ([`Adaptive::has_passed_woken`](spinpark_platform::Adaptive)): it may be waiting for the CPU of one of
+//!   them, which finds the promise when it comes back for the lock. (To yield the CPU in the release would be
+//!   to yield it with other locks held.)
 //! - **R1** (free after unlock) A release that leaves the lock free is the last access to it, or is made
 //!   under the lock of a queue that is not empty: see [`wake_pass`].
 //! - **V1** (no release waits for a waiter) A thread that has the queue locked may be stopped, or wait for a
@@ -200,12 +200,6 @@
 //!   checks whether its mark is still there. From then on each release sees `LOCKED` or `CONTENDED` and is a
 //!   read-modify-write: the queue is unlocked with `CONTENDED`. (`WAKING` is only ever set while `WAITERS`
 //!   is.)
-//! - **A4** (the mark stays) `CONTENDED` stays when the marks have gone, until A3 clears it: a lock that was
-//!   contended is so again soon, and the fence costs as much as thousands of dearer releases. So a thread
-//!   that finds `CONTENDED` set as it locks the queue needs no fence: since the fence of A1, or since the
-//!   lock's holder set it (`begin_contended`, `force_slow_release`, or the mark of `absorb`: no other thread
-//!   can have been releasing then), no plain store has been under way. A queue inherited in a fork counts as
-//!   one without it.
 //! - **A2** A spinner sets `SPINNER` without a fence, and only beside `WAITERS` or readers: with an empty
 //!   queue there is no waiter that a release would wake. A writer's release may wipe it out (A1), and then
 //!   others may set and clear it: it is a hint; a thread that clears it without acquiring makes a wake pass
@@ -215,6 +209,12 @@
 //!   writer then restores it before it releases, unless the queue is locked: its holder does so as it
 //!   unlocks. (The slow release need not lock the queue: it may leave a `TIMED` waiter asleep.) No other
 //!   thread can release in between.
+//! - **A4** (the mark stays) `CONTENDED` stays when the marks have gone, until A3 clears it: a lock that was
+//!   contended is so again soon, and the fence costs as much as thousands of dearer releases. So a thread
+//!   that finds `CONTENDED` set as it locks the queue needs no fence: since the fence of A1, or since the
+//!   lock's holder set it (`begin_contended`, `force_slow_release`, or the mark of `absorb`: no other thread
+//!   can have been releasing then), no plain store has been under way. A queue inherited in a fork counts as
+//!   one without it.
 //!
 //! # Orderings
 //!
@@ -237,6 +237,7 @@
 
 mod fast_path;
 mod midpath;
+mod patience;
 mod slow_path;
 mod wake_pass;
 
@@ -258,7 +259,7 @@ pub(crate) enum Outcome {
     /// tries again (G3 in [`bias`](crate::bias)).
     Biased,
     /// X1: other code has written the word. The lock is not held, and the thread is not in its queue.
-    Foreign,
+    GlibcOwned,
 }
 
 impl Outcome {

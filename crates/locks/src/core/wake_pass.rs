@@ -34,11 +34,11 @@
 //! See X1 in [`word`].
 //!
 //! - **X2** If waiters of ours are queued in a lock whose word other code has overwritten, a thread of ours
-//!   ends their waits: each wake pass at a foreign word notifies all, and they find [`Outcome::Foreign`]. As
+//!   ends their waits: each wake pass at a glibc-owned word notifies all, and they find [`Outcome::GlibcOwned`]. As
 //!   the word was overwritten, a writer of ours held the lock, whose release makes a wake pass (X3: the word
-//!   is foreign, and `CONTENDED` is set); or a waiter that was woken was on its way, or a spinner, or the
-//!   head was `TIMED`, and that one makes a wake pass as it finds the word foreign (L1). No thread queues at
-//!   a foreign word, so a wake pass leaves the queue empty.
+//!   is glibc-owned, and `CONTENDED` is set); or a waiter that was woken was on its way, or a spinner, or the
+//!   head was `TIMED`, and that one makes a wake pass as it finds the word glibc-owned (L1). No thread queues at
+//!   a glibc-owned word, so a wake pass leaves the queue empty.
 //! - **X3** A writer that finds its word overwritten notifies the waiters, then releases as the other code
 //!   does: swap 0, wake one by address. It may wait for the queue lock for that. A release by a plain store
 //!   does not see the word: see A1.
@@ -63,8 +63,8 @@ impl<P: Platform> LockCore<P> {
         let generation = P::generation();
         loop {
             let seen = self.word().load(Acquire);
-            if word::is_foreign(seen) {
-                return self.release_foreign(seen);
+            if word::is_glibc_owned(seen) {
+                return self.release_glibc_owned(seen);
             }
             let after = word::released(seen, release);
             if word::needs_wake_pass(seen, after, release, self.returns(seen, release)) {
@@ -126,7 +126,7 @@ impl<P: Platform> LockCore<P> {
         while let Err(now) = self.word().compare_exchange_weak(seen, after(seen), ReleaseOrder, Relaxed) {
             seen = now;
         }
-        if word::is_foreign(seen) {
+        if word::is_glibc_owned(seen) {
             P::futex_wake(self.word(), 1); // X3
         }
         // A handler may have forked meanwhile: the pin is the parent's.
@@ -185,7 +185,7 @@ impl<P: Platform> LockCore<P> {
         let mut pass = WakePass::new();
         let mut seen = self.peek();
         loop {
-            if word::is_foreign(seen) {
+            if word::is_glibc_owned(seen) {
                 pass.ended.append(Plan { word: seen, action: Action::EndAllWaits }.pop(queue)); // X2
                 break;
             }
@@ -488,8 +488,8 @@ impl<P: Platform> Owner<P> for LockCore<P> {
 impl<P: Platform> LockCore<P> {
     /// Whether releases have to read the word from now on (A1).
     fn is_contended(&self, queue: &LockedQueue<'_, P>) -> bool {
-        // A foreign word has lost the marks of those that are queued (X2).
-        let is_marked = |seen| word::is_marked(seen) || word::is_foreign(seen);
+        // A glibc-owned word has lost the marks of those that are queued (X2).
+        let is_marked = |seen| word::is_marked(seen) || word::is_glibc_owned(seen);
         queue.was_contended() || is_marked(self.peek())
     }
 
@@ -520,7 +520,7 @@ impl<P: Platform> LockCore<P> {
     /// [`LockCore::acquire`] of a lock that no other code may write to; `false` once `deadline` has passed.
     pub(crate) fn acquire_ours(&self, want: Want, token: u32, deadline: Option<Deadline>) -> bool {
         let outcome = self.acquire(want, token, deadline);
-        if outcome == Outcome::Foreign {
+        if outcome == Outcome::GlibcOwned {
             P::overwritten(self.key());
         }
         outcome == Outcome::Acquired
@@ -530,18 +530,18 @@ impl<P: Platform> LockCore<P> {
     /// woken by address. Ours are notified before that, and try again; no thread queues here meanwhile.
     #[cold]
     #[inline(never)]
-    fn release_foreign(&self, seen: u32) {
+    fn release_glibc_owned(&self, seen: u32) {
         if seen > word::GLIBCS_CONTENDED {
             P::overwritten(self.key()); // no mutex of glibc's; a read-write lock, perhaps
         }
-        self.pass_on();
+        self.give_to_glibc();
         let key: *const P::AtomicU32 = self.word();
         self.word().swap(0, ReleaseOrder); // the last access
         P::futex_wake(key, 1);
     }
 
-    /// The word of a lock that the calling thread holds is foreign, and no thread waits here (X2).
-    pub(crate) fn pass_on(&self) {
+    /// The word of a lock that the calling thread holds is glibc-owned, and no thread waits here (X2).
+    pub(crate) fn give_to_glibc(&self) {
         self.word().swap(word::GLIBCS_CONTENDED, ReleaseOrder);
         self.wake_pass_and_unlock(self.lock_queue());
     }

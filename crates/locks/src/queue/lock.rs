@@ -8,11 +8,11 @@
 //!
 //! # State
 //!
-//! | value of bits 0–1 | name        | held? | sleepers? | left by                                             |
-//! |-------------------|-------------|-------|-----------|-----------------------------------------------------|
-//! | 0                 | –           | no    | no        | any thread, to `LOCKED`                             |
-//! | 1                 | `LOCKED`    | yes   | no        | the holder; any thread, to 3                        |
-//! | 3                 | + `QUEUED`  | yes   | perhaps   | the holder, which then wakes one                    |
+//! | value of bits 0–1 | name       | held? | sleepers? | left by                          |
+//! |-------------------|------------|-------|-----------|----------------------------------|
+//! | 0                 | –          | no    | no        | any thread, to `LOCKED`          |
+//! | 1                 | `LOCKED`   | yes   | no        | the holder; any thread, to 3     |
+//! | 3                 | + `QUEUED` | yes   | perhaps   | the holder, which then wakes one |
 //!
 //! Bit 2, `CONTENDED`, belongs to the owner of the queue, which sets it as the guard is dropped. See A1 in
 //! [`core`](crate::core).
@@ -33,16 +33,16 @@
 //!
 //! # Orderings
 //!
-//! | operation          | order   | pairs with       | because                                                     |
-//! |--------------------|---------|------------------|-------------------------------------------------------------|
-//! | lock: CAS          | Acquire | unlock           | the list as the last holder left it                         |
-//! | mark `QUEUED`: CAS | Relaxed | –                | only tells the holder to wake; the sleeper checks the value |
-//! | unlock: CAS        | Release | lock, is current | publishes the list, and the word that goes with it          |
-//! | ask, pin: CAS      | Release | is asked         | the holder's wake pass sees what the asking thread wrote      |
-//! | ask for nothing: CAS | Relaxed | –              | writes nothing; only proves that the queue is still locked  |
-//! | unpin: sub         | Release | is asked         | as above, and the release that was made meanwhile           |
-//! | is asked: CAS      | Acquire | ask, unpin       | as above                                                    |
-//! | is current: load   | Acquire | unlock           | flags set after it must not be wiped by the adoption        |
+//! | operation            | order   | pairs with       | because                                                     |
+//! |----------------------|---------|------------------|-------------------------------------------------------------|
+//! | lock: CAS            | Acquire | unlock           | the list as the last holder left it                         |
+//! | mark `QUEUED`: CAS   | Relaxed | –                | only tells the holder to wake; the sleeper checks the value |
+//! | unlock: CAS          | Release | lock, is current | publishes the list, and the word that goes with it          |
+//! | ask, pin: CAS        | Release | is asked         | the holder's wake pass sees what the asking thread wrote    |
+//! | ask for nothing: CAS | Relaxed | –                | writes nothing; only proves that the queue is still locked  |
+//! | unpin: sub           | Release | is asked         | as above, and the release that was made meanwhile           |
+//! | is asked: CAS        | Acquire | ask, unpin       | as above                                                    |
+//! | is current: load     | Acquire | unlock           | flags set after it must not be wiped by the adoption        |
 //!
 //! Checked by: `verify` (every model of a lock runs through it; its own model has the mutant that re-locks
 //! with `LOCKED` after a sleep), native stress with 256 threads.

@@ -38,20 +38,19 @@ mod lock;
 mod node;
 
 pub(crate) use lock::{Ask, LockedQueue, Owner, QueueGuard, LOCKED_OR_CONTENDED};
-pub use node::{WaitNode, WaiterRefs};
 pub(crate) use node::{Chain, EarlyWake, Notice, Told, BESIDE, GRANTED, RELEASED, WOKEN};
+pub use node::{WaitNode, WaiterRefs};
 
 use core::mem::offset_of;
 
 use spinpark_platform::{AtomicU32, Cell, Platform};
 
-/// Sixteen bytes: the owner's word, the queue lock, the head of the list; and what the platform leaves room
-/// for.
+/// Sixteen bytes: the owner's word, the queue lock, the head of the list; and the platform's padding.
 #[repr(C)]
 pub struct WaitQueue<P: Platform> {
     /// Belongs to the owner of the queue, not to the queue.
     pub(crate) word: P::AtomicU32,
-    room: P::Room,
+    padding: P::Padding,
     lock: P::AtomicU32,
     gap: P::Gap,
     /// The first waiter, or null. The list is circular: the tail is `head.prev`.
@@ -65,22 +64,22 @@ unsafe impl<P: Platform> Send for WaitQueue<P> {}
 unsafe impl<P: Platform> Sync for WaitQueue<P> {}
 
 impl<P: Platform> WaitQueue<P> {
-    /// An empty queue, from its parts: two words that hold 0, a null head, and the room. For `const`
+    /// An empty queue, from its parts: two words that hold 0, a null head, and the padding. For `const`
     /// initialisers, which cannot call the platform's constructors.
     pub const fn from_parts(
         word: P::AtomicU32,
         lock: P::AtomicU32,
         head: P::Cell<*const WaitNode<P>>,
-        room: P::Room,
+        padding: P::Padding,
         gap: P::Gap,
     ) -> Self {
-        Self { word, room, lock, gap, head }
+        Self { word, padding, lock, gap, head }
     }
 
     /// An empty queue.
     pub fn new() -> Self {
         let (word, lock) = (AtomicU32::new(0), AtomicU32::new(0));
-        Self::from_parts(word, lock, Cell::new(core::ptr::null()), P::Room::default(), P::Gap::default())
+        Self::from_parts(word, lock, Cell::new(core::ptr::null()), P::Padding::default(), P::Gap::default())
     }
 
     /// The owner's word.
@@ -89,13 +88,13 @@ impl<P: Platform> WaitQueue<P> {
         &self.word
     }
 
-    /// What the platform left room for behind the word.
+    /// The padding behind the word.
     #[inline(always)]
-    pub fn room(&self) -> &P::Room {
-        &self.room
+    pub fn padding(&self) -> &P::Padding {
+        &self.padding
     }
 
-    /// What the platform left room for before the head.
+    /// The padding before the head.
     #[inline(always)]
     pub fn gap(&self) -> &P::Gap {
         &self.gap

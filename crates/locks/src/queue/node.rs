@@ -2,26 +2,26 @@
 //!
 //! # State of `state` (the word that the waiter sleeps on)
 //!
-//! | value      | meaning                                                  | left by                                  |
-//! |------------|----------------------------------------------------------|------------------------------------------|
-//! | `QUEUED`   | waits, awake                                             | the waiter to `PARKED`; the dequeuer     |
-//! | `PARKED`   | waits, asleep or about to sleep                          | the dequeuer; another waiter to `ROUSED` |
-//! | `WOKEN`    | dequeued: awake on the lock's behalf (`WAKING`)          | the waiter, when it queues again         |
-//! | `GRANTED`  | dequeued: holds the lock already                         | –                                        |
-//! | `RELEASED` | dequeued: the wait on a condition variable is over       | –                                        |
-//! | `ROUSED`   | as `PARKED`; was woken ahead of its turn                 | the dequeuer                             |
-//! | `BESIDE`   | dequeued: awake, and `WAKING` does not stand for it       | the waiter, when it queues again         |
+//! | value         | meaning                                             | left by                                       |
+//! |---------------|-----------------------------------------------------|-----------------------------------------------|
+//! | `QUEUED`      | waits, awake                                        | the waiter to `PARKED`; the dequeuer          |
+//! | `PARKED`      | waits, asleep or about to sleep                     | the dequeuer; another waiter to `WOKEN_EARLY` |
+//! | `WOKEN`       | dequeued: awake on the lock's behalf (`WAKING`)     | the waiter, when it queues again              |
+//! | `GRANTED`     | dequeued: holds the lock already                    | –                                             |
+//! | `RELEASED`    | dequeued: the wait on a condition variable is over  | –                                             |
+//! | `WOKEN_EARLY` | as `PARKED`; was woken early                        | the dequeuer                                  |
+//! | `BESIDE`      | dequeued: awake, and `WAKING` does not stand for it | the waiter, when it queues again              |
 //!
 //! # Orderings
 //!
-//! | operation                | order   | pairs with    | because                                             |
-//! |--------------------------|---------|---------------|-----------------------------------------------------|
-//! | notify: swap             | Release | waiter's load | a granted waiter enters the critical section; for a |
-//! |                          |         |               | dequeued node it also gives the memory back         |
-//! | waiter: load             | Acquire | notify        | as above                                            |
-//! | waiter: CAS to `PARKED`  | Relaxed | –             | only asks for a wake; on failure the load follows   |
-//! | wake early: CAS to `ROUSED`   | Relaxed | –             | only has the thread check its state, and sleep      |
-//! | reset to `QUEUED`: store | Relaxed | –             | under the queue lock, which publishes it            |
+//! | operation                        | order   | pairs with    | because                                             |
+//! |----------------------------------|---------|---------------|-----------------------------------------------------|
+//! | notify: swap                     | Release | waiter's load | a granted waiter enters the critical section; for a |
+//! |                                  |         |               | dequeued node it also gives the memory back         |
+//! | waiter: load                     | Acquire | notify        | as above                                            |
+//! | waiter: CAS to `PARKED`          | Relaxed | –             | only asks for a wake; on failure the load follows   |
+//! | wake early: CAS to `WOKEN_EARLY` | Relaxed | –             | only has the thread check its state, and sleep      |
+//! | reset to `QUEUED`: store         | Relaxed | –             | under the queue lock, which publishes it            |
 //!
 //! # References of signalled waiters
 //!
@@ -29,11 +29,11 @@
 //! once more (C4 in [`condvar`](crate::condvar)). It counts only if others were still waiting when it was
 //! signalled. Destruction waits for these references, as for glibc's `__wrefs`.
 //!
-//! | operation    | order   | pairs with    | because                                                                  |
-//! |--------------|---------|---------------|--------------------------------------------------------------------------|
-//! | add          | Relaxed | –             | under the queue lock, as the check                                       |
-//! | drop         | Release | is there any? | the dropping thread's accesses to the variable come before its end       |
-//! | is there any?| Acquire | drop          | as above                                                                 |
+//! | operation     | order   | pairs with    | because                                                            |
+//! |---------------|---------|---------------|--------------------------------------------------------------------|
+//! | add           | Relaxed | –             | under the queue lock, as the check                                 |
+//! | drop          | Release | is there any? | the dropping thread's accesses to the variable come before its end |
+//! | is there any? | Acquire | drop          | as above                                                           |
 
 use core::mem::offset_of;
 use core::ptr;
@@ -48,8 +48,8 @@ use crate::word::Want;
 
 const QUEUED: u32 = 0;
 const PARKED: u32 = 1;
-/// As `PARKED`; the waiter was woken ahead of its turn.
-const ROUSED: u32 = 6;
+/// As `PARKED`; the waiter was woken early.
+const WOKEN_EARLY: u32 = 6;
 /// The waiter is awake and `WAKING` stands for it.
 pub(crate) const WOKEN: u32 = 2;
 /// The waiter holds the lock.
@@ -261,11 +261,11 @@ impl<P: Platform> WaitNode<P> {
         }
     }
 
-    /// T13 in `core`: has the thread woken ahead of its turn, if it sleeps; if that was done before, only
+    /// T13 in `core`: has the thread woken early, if it sleeps; if that was done before, only
     /// `again`. The node stays where it is: linked, in the queue whose lock the caller holds.
     pub(crate) fn wake_early(&self, again: bool) -> Option<EarlyWake<P>> {
-        let has_changed = |from| self.state.compare_exchange(from, ROUSED, Relaxed, Relaxed).is_ok();
-        let sleeps = has_changed(PARKED) || again && has_changed(ROUSED);
+        let has_changed = |from| self.state.compare_exchange(from, WOKEN_EARLY, Relaxed, Relaxed).is_ok();
+        let sleeps = has_changed(PARKED) || again && has_changed(WOKEN_EARLY);
         sleeps.then_some(EarlyWake(&raw const self.state))
     }
 
@@ -305,11 +305,11 @@ impl<P: Platform> WaitNode<P> {
             // On failure the node is parked already (a sleep that ended early) or has been notified: the
             // loads decide.
             let expected = match self.state.compare_exchange(QUEUED, PARKED, Relaxed, Relaxed) {
-                Err(ROUSED) => {
+                Err(WOKEN_EARLY) => {
                     // SAFETY: only the node's own thread uses this.
                     self.woken_early_at
                         .with_mut(|woken_early_at| unsafe { *woken_early_at = P::now(Clock::Monotonic) });
-                    ROUSED
+                    WOKEN_EARLY
                 }
                 _ => PARKED,
             };
@@ -375,7 +375,7 @@ impl<P: Platform> Told<P> {
     }
 }
 
-/// A sleeping waiter that is to be woken ahead of its turn: a key for that, as its node may be gone by then
+/// A sleeping waiter that is to be woken early: a key for that, as its node may be gone by then
 /// (Q4).
 pub(crate) struct EarlyWake<P: Platform>(*const P::AtomicU32);
 

@@ -42,20 +42,20 @@ fn taking_keeps_flags_and_changes_the_hold() {
 
 /// X1, and what glibc writes to mutexes and read-write locks.
 #[test]
-fn no_step_leads_to_a_foreign_word() {
+fn no_step_leads_to_a_glibc_owned_word() {
     for word in words() {
         for want in WANTS {
-            assert!(!fits(word, want) || !is_foreign(taken(word, want, 1)), "{word:#x} {want:?}");
+            assert!(!fits(word, want) || !is_glibc_owned(taken(word, want, 1)), "{word:#x} {want:?}");
         }
         for announced in [Announced::None, Announced::Spinner, Announced::Waking, Announced::Unmarked] {
-            assert!(!is_foreign(withdraw(word, announced)), "{word:#x} {announced:?}");
+            assert!(!is_glibc_owned(withdraw(word, announced)), "{word:#x} {announced:?}");
         }
         if is_write_held(word) {
-            assert!(!is_foreign(released(word, Release::Write)), "{word:#x}");
+            assert!(!is_glibc_owned(released(word, Release::Write)), "{word:#x}");
         }
     }
     for glibcs in [1, 2, 3] {
-        assert!(is_foreign(glibcs) && owner(glibcs) == 0 && readers(glibcs) == 0, "{glibcs}");
+        assert!(is_glibc_owned(glibcs) && owner(glibcs) == 0 && readers(glibcs) == 0, "{glibcs}");
         assert!(WANTS.iter().all(|&want| !fits(glibcs, want)), "{glibcs}");
     }
     for readers in 1..16 {
@@ -63,7 +63,7 @@ fn no_step_leads_to_a_foreign_word() {
     }
     // Beside a writer of ours, glibc's writers and readers leave a mark, or nothing.
     assert_eq!(write_hold(1) | 2, write_hold(1));
-    assert!((1..4).all(|readers| is_foreign(write_hold(1) + 8 * readers)));
+    assert!((1..4).all(|readers| is_glibc_owned(write_hold(1) + 8 * readers)));
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! How a simulated thread waits, by what it has learnt: its [`SpinStats`].
 
 use spinpark_platform::{
-    Adaptive, Awake, Clock, Clocks, Note, READS_AFTER_WAIT, Spin, SpinPolicy, SpinRoom, SpinStats, Spinning,
-    Timing, TransferCost, Tries,
+    Adaptive, Awake, Clock, Clocks, Note, READS_AFTER_WAIT, Spin, SpinPolicy, SpinStats, SpinnerSlots,
+    Spinning, Timing, TransferCost, Tries,
 };
 
 use super::clock::shown;
@@ -55,7 +55,7 @@ impl<T: Tuned> SpinPolicy for Sim<T> {
         world(|world| world.threads[world.running].to_leave)
     }
 
-    fn with_spin_room<R>(lock: usize, act: impl FnOnce(SpinRoom<'_, AtomicU32>) -> R) -> Option<R> {
+    fn with_spinner_slots<R>(lock: usize, act: impl FnOnce(SpinnerSlots<'_, AtomicU32>) -> R) -> Option<R> {
         spin_room::with(lock, act)
     }
 

@@ -59,7 +59,7 @@ impl<T: Tuned> Platform for Sim<T> {
 }
 
 impl<T: Tuned> Layout for Sim<T> {
-    type Room = ();
+    type Padding = ();
     type Gap = ();
 }
 

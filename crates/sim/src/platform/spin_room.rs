@@ -3,14 +3,14 @@
 use std::any::Any;
 use std::rc::Rc;
 
-use spinpark_platform::{AtomicU32 as _, SpinLine, SpinRoom};
+use spinpark_platform::{AtomicU32 as _, SpinLine, SpinnerSlots};
 
 use super::AtomicU32;
 use crate::engine::run::{is_inside, world};
 
 /// As many as in the Linux platform.
 const QUEUES: usize = 256;
-const MOST_SLOTS: usize = SpinRoom::<AtomicU32>::MOST_SLOTS;
+const MOST_SLOTS: usize = SpinnerSlots::<AtomicU32>::MOST_SLOTS;
 /// A run with few threads does without most slots, which take time to make; none of them is missed.
 const SLOTS_PER_THREAD: usize = 16;
 /// In a run that is checked there may be too few.
@@ -48,11 +48,11 @@ fn lines() -> Option<Rc<Lines>> {
     lines.downcast().ok()
 }
 
-pub(super) fn with<R>(lock: usize, act: impl FnOnce(SpinRoom<'_, AtomicU32>) -> R) -> Option<R> {
+pub(super) fn with<R>(lock: usize, act: impl FnOnce(SpinnerSlots<'_, AtomicU32>) -> R) -> Option<R> {
     if !is_inside() {
         return None;
     }
     let lines = lines()?;
     let name = world(|world| world.name_of_lock(lock));
-    Some(act(SpinRoom { queue: &lines.queues[name % QUEUES], slots: &lines.slots, name: name as u32 }))
+    Some(act(SpinnerSlots { queue: &lines.queues[name % QUEUES], slots: &lines.slots, name: name as u32 }))
 }

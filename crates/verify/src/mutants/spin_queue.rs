@@ -2,7 +2,7 @@
 
 use spinpark_platform::{
     AtomicU32 as _, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed, Ordering::Release, Platform,
-    SpinRoom,
+    SpinnerSlots,
 };
 
 const FREE: u32 = 0;
@@ -32,26 +32,26 @@ pub enum Error {
 
 /// The queue.
 pub struct SpinQueue<'a, P: Platform> {
-    room: SpinRoom<'a, P::AtomicU32>,
+    memory: SpinnerSlots<'a, P::AtomicU32>,
     error: Error,
 }
 
 impl<'a, P: Platform> SpinQueue<'a, P> {
-    /// In `room`.
-    pub fn new(room: SpinRoom<'a, P::AtomicU32>, error: Error) -> Self {
-        Self { room, error }
+    /// In `memory`.
+    pub fn new(memory: SpinnerSlots<'a, P::AtomicU32>, error: Error) -> Self {
+        Self { memory, error }
     }
 
     fn word(&self, number: u32) -> &'a P::AtomicU32 {
-        &self.room.slots[number as usize - 1].word
+        &self.memory.slots[number as usize - 1].word
     }
 
     fn about(&self, number: u32) -> &'a P::AtomicU32 {
-        &self.room.slots[number as usize - 1].about
+        &self.memory.slots[number as usize - 1].about
     }
 
     fn claim(&self, token: u32) -> Option<u32> {
-        let count = self.room.slots.len();
+        let count = self.memory.slots.len();
         let number = |probe| ((token as usize + probe) % count) as u32 + 1;
         (0..count).map(number).find(|&number| {
             let seen = self.word(number).load(Relaxed);
@@ -63,7 +63,7 @@ impl<'a, P: Platform> SpinQueue<'a, P> {
     /// As `SpinQueue::enter`, then `section` as the head, then as the drop of `Head`.
     pub fn enter(&self, token: u32, mut keep_spinning: impl FnMut() -> bool, section: impl FnOnce()) {
         let Some(me) = self.claim(token) else { return };
-        let mut before = self.room.queue.word.swap(me, AcqRel);
+        let mut before = self.memory.queue.word.swap(me, AcqRel);
         while before != NONE {
             match self.word(before).load(Acquire) {
                 PASSED => {
@@ -100,7 +100,7 @@ impl<'a, P: Platform> SpinQueue<'a, P> {
 
     fn leave(&self, me: u32, before: u32) {
         let earlier = if self.error == Error::ForgetsThoseBefore { NONE } else { before };
-        if self.room.queue.word.compare_exchange(me, earlier, AcqRel, Relaxed).is_ok() {
+        if self.memory.queue.word.compare_exchange(me, earlier, AcqRel, Relaxed).is_ok() {
             self.word(me).store(FREE, Release);
         } else {
             self.about(me).store(before, Relaxed);

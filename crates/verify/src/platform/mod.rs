@@ -96,7 +96,7 @@ impl<
 impl<const S: u64, const N: u64, const P: u64, const R: u32, const D: u64, const W: u64> Layout
     for Loom<S, N, P, R, D, W>
 {
-    type Room = ();
+    type Padding = ();
     type Gap = ();
 }
 

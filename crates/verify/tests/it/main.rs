@@ -15,7 +15,7 @@ mod deferred;
 mod document_002;
 mod document_002_fences;
 mod early_wakes;
-mod foreign;
+mod glibc_owned;
 mod labels;
 mod layers;
 mod marked;

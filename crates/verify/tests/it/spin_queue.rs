@@ -53,19 +53,19 @@ fn all_do<const N: usize>(
 
 /// Y3: the data is the head's alone, and the queue orders one head after the other.
 fn enter<const N: usize>(lines: &Lines<N>, data: &Guarded, token: u32, polls: u32) {
-    let queue = SpinQueue::<Loom>::new(lines.room(LOCK));
+    let queue = SpinQueue::<Loom>::new(lines.of(LOCK));
     match queue.enter(token, staying(polls)) {
         Entered::Head(_head) => {
             data.add();
         }
         Entered::Left => assert_ne!(polls, STAYS),
-        Entered::NoRoom => {}
+        Entered::Full => {}
     }
 }
 
 /// All have gone. Y3: the position was not lost: a thread that comes now has it at once.
 fn is_free<const N: usize>(lines: &Lines<N>) {
-    let queue = SpinQueue::<Loom>::new(lines.room(LOCK));
+    let queue = SpinQueue::<Loom>::new(lines.of(LOCK));
     assert!(!queue.is_joined() && !queue.has(1), "the queue is kept from other locks");
     assert!(!matches!(queue.enter(0, |_| false), Entered::Left), "no thread has the position");
 }
@@ -120,7 +120,7 @@ fn slots_are_used_again() {
 #[test]
 fn two_locks_that_share_a_queue() {
     let of_two_locks = |lines: &Lines<2>, data: &Guarded, token: u32, polls: u32| {
-        let queue = SpinQueue::<Loom>::new(lines.room(LOCK + token));
+        let queue = SpinQueue::<Loom>::new(lines.of(LOCK + token));
         if let Entered::Head(_head) = queue.enter(token, staying(polls)) {
             data.add();
         }
@@ -132,10 +132,10 @@ fn two_locks_that_share_a_queue() {
 fn spinners_are_counted() {
     Model::new().check(|| {
         let lines = Lines::<3>::new();
-        let queue = SpinQueue::<Loom>::new(lines.room(LOCK));
+        let queue = SpinQueue::<Loom>::new(lines.of(LOCK));
         let Entered::Head(head) = queue.enter(0, |_| false) else { panic!("it is free") };
         assert!(queue.has(1) && !queue.has(2));
-        assert!(!SpinQueue::<Loom>::new(lines.room(LOCK + 1)).has(1), "another lock's");
+        assert!(!SpinQueue::<Loom>::new(lines.of(LOCK + 1)).has(1), "another lock's");
         let third = |_| {
             assert!(queue.has(3));
             false
@@ -157,7 +157,7 @@ fn spinners_are_counted() {
 fn a_count_beside_spinners() {
     let counts = |lines: &Lines<2>, data: &Guarded, token: u32, polls: u32| {
         if token == 0 {
-            SpinQueue::<Loom>::new(lines.room(LOCK)).has(2);
+            SpinQueue::<Loom>::new(lines.of(LOCK)).has(2);
         }
         enter(lines, data, token, polls);
     };
@@ -168,7 +168,7 @@ fn copied(error: Error, polls: &'static [u32]) {
     Model::new().two_may_spin().check(move || {
         let enter = move |lines: &Lines<3>, data: &Guarded, token: u32, polls: u32| {
             let enter = || {
-                let queue = mutant::SpinQueue::<Loom>::new(lines.room(LOCK), error);
+                let queue = mutant::SpinQueue::<Loom>::new(lines.of(LOCK), error);
                 let section = || {
                     data.add();
                 };

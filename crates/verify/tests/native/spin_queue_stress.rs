@@ -31,7 +31,7 @@ fn one_head_at_a_time_and_the_position_is_not_lost() {
             data[1].store(old + 1, Relaxed);
         };
         let work = |token: u32| {
-            let queue = SpinQueue::<Linux>::new(lines.room(1));
+            let queue = SpinQueue::<Linux>::new(lines.of(1));
             let (mut random, mut visits) = (u64::from(token) + 1, 0);
             while Instant::now() < end {
                 random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -55,7 +55,7 @@ fn one_head_at_a_time_and_the_position_is_not_lost() {
         });
         assert_eq!(data[1].load(Relaxed), visits, "{threads} threads: a visit was lost");
         assert!(visits > 0);
-        let queue = SpinQueue::<Linux>::new(lines.room(1));
+        let queue = SpinQueue::<Linux>::new(lines.of(1));
         assert!(matches!(queue.enter(0, |_| false), Entered::Head(_)), "{threads} threads: no head any more");
     }
 }
@@ -64,7 +64,7 @@ fn one_head_at_a_time_and_the_position_is_not_lost() {
 #[test]
 fn a_thread_that_ends_is_taken_over() {
     let lines = SpinLines::<Linux, SLOTS>::new();
-    let queue = || SpinQueue::<Linux>::new(lines.room(7));
+    let queue = || SpinQueue::<Linux>::new(lines.of(7));
     let after = |before| if Linux::has_ended(before) { Behind::TakesOver } else { Behind::Stays };
     let becomes_head = || matches!(queue().enter(Linux::thread_token(), after), Entered::Head(_head));
     std::thread::scope(|scope| {
@@ -80,7 +80,7 @@ fn a_thread_that_ends_is_taken_over() {
             panic!("it was passed on")
         };
         let ends_behind = scope.spawn(|| {
-            let queue = SpinQueue::<Linux>::new(lines.room(7));
+            let queue = SpinQueue::<Linux>::new(lines.of(7));
             // As if a handler had left by `pthread_exit`.
             queue.enter(Linux::thread_token(), |_| -> bool { std::panic::resume_unwind(Box::new(())) });
         });

@@ -73,7 +73,7 @@ pub(super) fn spin_queue(program: &mut Program) {
         let (lines, guard, line, rounds) =
             (lines.clone(), Rc::clone(&guard), Rc::clone(&line), program.rounds());
         program.thread(move || {
-            let queue = SpinQueue::<Sim>::new(lines.room(LOCK));
+            let queue = SpinQueue::<Sim>::new(lines.of(LOCK));
             for _ in 0..rounds {
                 let mut polls = [0, 1, 3, 20, u64::MAX][here::random(5) as usize];
                 if here::random(3) == 0 {
@@ -93,7 +93,7 @@ pub(super) fn spin_queue(program: &mut Program) {
         });
     }
     program.after(move || {
-        let queue = SpinQueue::<Sim>::new(lines.room(LOCK));
+        let queue = SpinQueue::<Sim>::new(lines.of(LOCK));
         let is_lost = matches!(queue.enter(0, |_| false), Entered::Left);
         if is_lost { Err("no thread has the position".to_owned()) } else { Ok(()) }
     });

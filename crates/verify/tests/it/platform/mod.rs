@@ -61,7 +61,7 @@ macro_rules! conforms {
                 spins_end,
                 an_acquisition_is_of_one_lock,
                 an_event_is_only_told,
-                room_is_zero,
+                padding_is_zero,
             }
         }
     )*};

@@ -71,8 +71,8 @@ impl<M: Machine> Contract<M> {
 
     /// `Layout`: what stands between a lock's fields is zero by default, so that an object of zeroes is a
     /// free lock.
-    pub(crate) fn room_is_zero() {
-        all_zero(&<M::P as Layout>::Room::default());
+    pub(crate) fn padding_is_zero() {
+        all_zero(&<M::P as Layout>::Padding::default());
         all_zero(&<M::P as Layout>::Gap::default());
     }
 }

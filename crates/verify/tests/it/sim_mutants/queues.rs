@@ -124,7 +124,7 @@ fn in_slots(program: &mut Program, error: spin_queue::Error) {
         let (lines, guard, line, rounds) =
             (lines.clone(), Rc::clone(&guard), Rc::clone(&line), program.rounds());
         program.thread(move || {
-            let queue = spin_queue::SpinQueue::<Sim>::new(lines.room(1), error);
+            let queue = spin_queue::SpinQueue::<Sim>::new(lines.of(1), error);
             for _ in 0..rounds {
                 let mut polls = [0, 1, 3, u64::MAX][here::random(4) as usize];
                 let stays = || {

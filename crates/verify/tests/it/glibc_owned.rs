@@ -52,7 +52,7 @@ fn section_here(shared: &Shared<Mutex>, passed: &AtomicBool, sleeps: bool) {
         return section_there(shared, sleeps);
     }
     match shared.lock.lock_shared(None) {
-        Locked::Foreign => {
+        Locked::GlibcOwned => {
             passed.store(true, Flag);
             section_there(shared, sleeps);
         }
@@ -138,8 +138,8 @@ fn a_waiter_of_a_condition_variable() {
 
 /// X1: a thread of ours takes a foreign word for its own.
 #[test]
-fn mutant_takes_a_foreign_word() {
-    rejected!("mutant_takes_a_foreign_word", "Causality violation", || {
+fn mutant_takes_a_glibc_owned_word() {
+    rejected!("mutant_takes_a_glibc_owned_word", "Causality violation", || {
         Model::new().without_steps().preemptions(2).check(|| {
             let shared = Shared::new(Mutex::new());
             let there = shared.spawn(|shared| section_there(shared, true));

@@ -7,7 +7,7 @@
 //! both: a thread that holds a recursive mutex through one may lock it again through the other.
 //!
 //! What remains is to wake each other's sleepers. The first thread of ours that finds a value of glibc's
-//! marks the mutex as glibc's for good ([`FOREIGN`] in its kind), says so once, and every later call goes to
+//! marks the mutex as glibc's for good ([`GLIBC_OWNED`] in its kind), says so once, and every later call goes to
 //! glibc's functions.
 //!
 //! | the word says | a thread of ours      | what it does                                                               |
@@ -44,7 +44,7 @@ use spinpark_locks::GLIBCS_CONTENDED;
 use spinpark_platform::{AsymmetricBarrier, Clock, Clocks, Futex, NS_PER_SEC, Platform};
 
 use crate::fields::Linux;
-use crate::mutex::{FOREIGN, GLIBCS, Mutex};
+use crate::mutex::{GLIBC_OWNED, GLIBCS, Mutex};
 use crate::{mode, real};
 
 /// How often, once a second, a thread finds the mutex held by no thread that is known, before it says so.
@@ -62,7 +62,7 @@ impl Mutex {
     /// Leaves the mutex to glibc for good.
     #[cold]
     #[inline(never)]
-    pub(crate) fn pass_on(&self) {
+    pub(crate) fn give_to_glibc(&self) {
         if !self.mark() || mode::is_shared() {
             return;
         }
@@ -78,13 +78,13 @@ impl Mutex {
     /// Locks a mutex in which a value of glibc's was found, `depth` times more than once.
     #[cold]
     #[inline(never)]
-    pub(crate) fn lock_foreign(&self, depth: u32) -> c_int {
+    pub(crate) fn lock_in_glibc(&self, depth: u32) -> c_int {
         let mut lost = 0;
         loop {
             let seconds = Linux::now(Clock::Monotonic) / NS_PER_SEC + 1;
             let time = timespec { tv_sec: seconds as i64, tv_nsec: 0 };
             // SAFETY: the time is this function's.
-            let result = unsafe { self.lock_foreign_until(libc::CLOCK_MONOTONIC, &raw const time) };
+            let result = unsafe { self.lock_in_glibc_until(libc::CLOCK_MONOTONIC, &raw const time) };
             if result != ETIMEDOUT {
                 if result == 0 {
                     self.held_more_often(depth);
@@ -99,13 +99,13 @@ impl Mutex {
         }
     }
 
-    /// [`Mutex::lock_foreign`], with the caller's time.
+    /// [`Mutex::lock_in_glibc`], with the caller's time.
     ///
     /// # Safety
     ///
     /// `time` points to a timespec.
-    pub(crate) unsafe fn lock_foreign_until(&self, clock: libc::clockid_t, time: *const timespec) -> c_int {
-        self.pass_on();
+    pub(crate) unsafe fn lock_in_glibc_until(&self, clock: libc::clockid_t, time: *const timespec) -> c_int {
+        self.give_to_glibc();
         let mutex = core::ptr::from_ref(self).cast_mut().cast();
         // SAFETY: the caller's time; this mutex.
         unsafe { real::pthread_mutex_clocklock(mutex, clock, time) }
@@ -128,7 +128,7 @@ impl Mutex {
     #[inline(always)]
     pub(crate) fn is_ours_to_unlock(&self) -> bool {
         self.kind() & GLIBCS == 0 && mode::serves(|| self.is_held_here())
-            || self.is_passed_on() && self.is_held_here()
+            || self.is_glibc_owned() && self.is_held_here()
     }
 
     /// Whether the mutex was locked here, by the calling thread, and is ours after it. In a shared process,
@@ -141,12 +141,12 @@ impl Mutex {
             self.mark();
             return false;
         }
-        if (mode::is_shared() || self.is_passed_on())
+        if (mode::is_shared() || self.is_glibc_owned())
             && self.raw.is_locked()
             && (self.is_plain() || self.is_owned_by(thread_id()))
         {
             self.mark();
-            self.raw.pass_on();
+            self.raw.give_to_glibc();
             self.owner().store(thread_id(), Relaxed);
             self.users().store(1, Relaxed);
             return false;
@@ -156,14 +156,14 @@ impl Mutex {
 
     /// Every later call on the mutex goes to glibc.
     fn mark(&self) -> bool {
-        self.kind_word().fetch_or(FOREIGN, Relaxed) & FOREIGN == 0
+        self.kind_word().fetch_or(GLIBC_OWNED, Relaxed) & GLIBC_OWNED == 0
     }
 
     /// Whether a wait on a condition variable releases the mutex here, and takes it back.
     pub(crate) fn is_ours_to_wait(&self) -> bool {
         let ours = self.is_ours_to_unlock();
         if ours && !self.is_locked_here() {
-            self.pass_on();
+            self.give_to_glibc();
             return false;
         }
         ours

@@ -1,0 +1,235 @@
+//! When a waiter that sleeps does something by itself: rechecks the lock, requests it, or looks whether the
+//! thread that was woken before it runs (T14 in [`core`](super)).
+//!
+//! Its times, and what it is woken by:
+//!
+//! | time      | then the waiter                                                                             |
+//! |-----------|---------------------------------------------------------------------------------------------|
+//! | `end`     | has starved: it requests the lock (L2)                                                      |
+//! | `recheck` | rechecks the lock, as the head that backs off (L1), or a request of readers (H3)            |
+//! | `watch`   | looks at the lock: a thread that was woken before it may not run (L3)                       |
+//!
+//! A wake-up, or the caller's deadline, may come before any of them.
+
+use spinpark_platform::{Clock, Deadline, Platform, Wait};
+
+use super::has_cpus_to_spare;
+use crate::word::{self, Want};
+
+/// The times of one wait, ns on the monotonic clock.
+#[derive(Clone, Copy)]
+pub(super) struct Patience {
+    /// From here on the waiter has starved: it requests the lock.
+    end: u64,
+    /// When it rechecks the lock by itself; `u64::MAX`: not before it is woken.
+    recheck: u64,
+    /// How long it has let the owner go on the last time; 0: it has not.
+    span: u64,
+    /// How long it keeps readers out before it rechecks what that has come to; 0: it has not done so: see
+    /// "Requests over readers".
+    request: u64,
+    /// It requests the lock of so many readers.
+    of: Option<u32>,
+    /// When it looks at the lock next because a thread that was woken before it may not run; `u64::MAX`: it
+    /// does not.
+    watch: u64,
+    /// How long after the look before, ns.
+    watch_span: u64,
+    /// Whether some waiter was on its way at the last look.
+    saw_waking: bool,
+}
+
+/// A pause between two requests is so many times as long as the last part of the first one: readers that
+/// depend on each other go on for three quarters of the time.
+const PAUSE: u64 = 3;
+
+/// The time in `ns` nanoseconds from now, on the clock of all times here.
+#[inline(never)] // for the drop-in's size
+fn in_ns<P: Platform>(ns: u64) -> u64 {
+    P::now(Clock::Monotonic).saturating_add(ns)
+}
+
+impl Patience {
+    /// Of a waiter that has just arrived. A reader keeps its time from the start, others sleep until they are
+    /// woken.
+    #[inline(never)]
+    pub(super) fn on_arrival<P: Platform>(want: Want) -> Self {
+        let reader = want.joins_readers();
+        let patience = if reader { P::TUNING.reader_patience_ns } else { P::TUNING.starvation_ns };
+        let end = in_ns::<P>(patience);
+        let recheck = if reader { end } else { u64::MAX };
+        let least = if has_cpus_to_spare::<P>() { 0 } else { P::TUNING.least_watch_ns };
+        let span = P::TUNING.watch_ns.max(least);
+        let watch = end.saturating_sub(patience).saturating_add(span);
+        Self { end, recheck, span: 0, request: 0, of: None, watch, watch_span: span, saw_waking: false }
+    }
+
+    /// Sleeps until it has starved. As the head of the queue that lost (`TIMED`): a request that it made
+    /// before it was woken has ended.
+    pub(super) fn until_starved(self) -> Self {
+        Self { recheck: self.end, of: None, ..self }
+    }
+
+    /// Sleeps until it is woken or handed the lock.
+    pub(super) fn until_notified(self) -> Self {
+        Self { recheck: u64::MAX, of: None, ..self }
+    }
+
+    /// Sleeps until it is notified: it was dequeued.
+    pub(super) fn until_dequeued(self) -> Self {
+        Self { watch: u64::MAX, ..self.until_notified() }
+    }
+
+    /// Whether it is time to look at the lock, and not for a recheck.
+    #[inline(never)] // for the drop-in's size, as in the next one
+    pub(super) fn is_watch_due<P: Platform>(&self) -> bool {
+        self.watch < self.recheck && P::now(Clock::Monotonic) >= self.watch
+    }
+
+    /// Has looked at the lock: `is_waking` is whether some waiter was on its way.
+    #[inline(never)]
+    pub(super) fn has_watched<P: Platform>(&mut self, is_waking: bool) {
+        self.saw_waking = is_waking;
+        self.watch_span = self.watch_span.saturating_mul(2).min(P::TUNING.longest_watch_ns);
+        self.watch = in_ns::<P>(self.watch_span);
+    }
+
+    pub(super) fn saw_waking(&self) -> bool {
+        self.saw_waking
+    }
+
+    /// Has just requested the lock, whose word is `seen`; if of readers, it `rechecks` it by itself. A writer
+    /// is to release it soon, whatever readers do.
+    #[inline(never)]
+    pub(super) fn requests<P: Platform>(&mut self, rechecks: bool, seen: u32) {
+        if !rechecks {
+            *self = self.until_notified();
+            return;
+        }
+        self.request = self.request.min(P::TUNING.reader_patience_ns).max(P::TUNING.request_ns);
+        self.of = Some(word::readers(seen));
+        self.recheck = in_ns::<P>(self.request);
+    }
+
+    pub(super) fn is_requesting(self) -> bool {
+        self.of.is_some()
+    }
+
+    /// Whether some of the readers of which it requests the lock have left, if `inside` are left.
+    pub(super) fn has_made_way(&self, inside: u32) -> bool {
+        self.of.is_some_and(|of| inside < of)
+    }
+
+    /// Ends its request. The next one is longer, but no longer than readers put up with it.
+    ///
+    /// Returns for how long it was one.
+    pub(super) fn ends_request<P: Platform>(&mut self) -> u64 {
+        self.of = None;
+        let longer = self.request.saturating_mul(2).min(P::TUNING.reader_patience_ns);
+        core::mem::replace(&mut self.request, longer)
+    }
+
+    /// Makes no request for some time after one that lasted for `span`.
+    pub(super) fn pauses<P: Platform>(&mut self, span: u64) {
+        self.recheck = in_ns::<P>(span.saturating_mul(PAUSE));
+    }
+
+    /// Lets the owner go on for a while, and for twice as long each time, but not beyond the end: so that a
+    /// lock that falls idle meanwhile is idle for no longer than it was busy before. One that has starved
+    /// already does it once.
+    #[inline(never)]
+    pub(super) fn lets_owner_go_on<P: Platform>(self) -> Self {
+        let now = P::now(Clock::Monotonic);
+        let span = if self.span == 0 { P::TUNING.repark_ns } else { self.span.saturating_mul(2) };
+        // Once only: a waiter that is woken often must not put off its request each time.
+        let end =
+            if self.span == 0 { self.end.max(now.saturating_add(P::TUNING.repark_ns)) } else { self.end };
+        Self { end, recheck: end.min(now.saturating_add(span)), span, of: None, ..self }
+    }
+
+    /// Rechecks later: of a real-time waiter that leaves the lock to another one. One that comes before it
+    /// gets twice as long each time: many that recheck often would keep the owner from its CPU. One that was
+    /// woken for the lock gets as long as readers give a writer, once.
+    pub(super) fn rechecks_later<P: Platform>(&mut self, was_woken: bool) {
+        let tuning = P::TUNING;
+        let pause = if was_woken { tuning.reader_patience_ns } else { self.request.max(tuning.request_ns) };
+        self.request = pause.saturating_mul(2);
+        self.end = in_ns::<P>(pause);
+        self.recheck = self.end;
+        if was_woken {
+            self.span = 1;
+        }
+    }
+
+    /// How long it has waited since it queued, ns.
+    fn waited<P: Platform>(self) -> u64 {
+        let queued = self.end.saturating_sub(P::TUNING.starvation_ns);
+        P::now(Clock::Monotonic).saturating_sub(queued)
+    }
+
+    /// T13: whether it has waited for so long that others are to be woken early.
+    pub(super) fn is_long<P: Platform>(self) -> bool {
+        self.waited::<P>() >= P::TUNING.longest_wait_ns / 2
+    }
+
+    /// T16: whether a waiter that was woken without a mark, and has lost, is to be woken with one.
+    pub(super) fn is_over_unmarked<P: Platform>(self) -> bool {
+        self.waited::<P>() >= P::TUNING.unmarked_ns
+    }
+
+    /// Whether it rechecks before it has starved.
+    pub(super) fn rechecks_early(self) -> bool {
+        self.span > 0
+    }
+
+    /// Whether it rechecks the lock by itself.
+    pub(super) fn rechecks(self) -> bool {
+        self.recheck != u64::MAX
+    }
+
+    /// Whether the time of that has come.
+    pub(super) fn is_recheck_due<P: Platform>(self) -> bool {
+        P::now(Clock::Monotonic) >= self.recheck
+    }
+
+    /// Whether it keeps its own time, and has not requested the lock: a pause between two requests is not cut
+    /// short.
+    pub(super) fn may_be_left(self) -> bool {
+        self.rechecks() && self.request == 0
+    }
+
+    /// Whether it does nothing by itself: if it sleeps for too long, that is by the caller's deadline.
+    pub(super) fn has_no_timer(self) -> bool {
+        !self.rechecks() && self.watch == u64::MAX
+    }
+
+    /// Sleeps on `word` until the next recheck, or until `deadline` if that is earlier.
+    ///
+    /// A deadline alone is for the kernel, as it is. A recheck is not put on the caller's clock, which may be
+    /// set back during the sleep: others rely on it (`TIMED`). So a deadline before the recheck is slept to
+    /// as the time that is left; should its clock be set ahead meanwhile, that is noticed at the recheck.
+    #[inline(never)]
+    pub(super) fn sleep<P: Platform>(
+        self,
+        word: &P::AtomicU32,
+        expected: u32,
+        deadline: Option<Deadline>,
+    ) -> Wait {
+        let kernels = || P::sleep(&|| P::futex_wait(word, expected, deadline));
+        if self.has_no_timer() {
+            return kernels();
+        }
+        let left = |clock, at: u64| at.saturating_sub(P::now(clock));
+        let own = left(Clock::Monotonic, self.recheck.min(self.watch));
+        let span = match deadline.map(|deadline| left(deadline.clock, deadline.at)) {
+            // No other waiter relies on a look.
+            Some(callers) if callers <= own && !self.rechecks() => return kernels(),
+            callers => own.min(callers.unwrap_or(u64::MAX)),
+        };
+        P::sleep(&|| P::futex_wait_for(word, expected, span))
+    }
+
+    pub(super) fn is_over<P: Platform>(self) -> bool {
+        self.request > 0 || P::now(Clock::Monotonic) >= self.end
+    }
+}
