@@ -246,8 +246,8 @@ impl<R: LockPadding> Adaptive for LinuxWith<R> {
         spin_stats().wants_time(lock, queued)
     }
 
-    fn is_timed(lock: usize) -> bool {
-        spin_stats().is_timed(lock)
+    fn times_release(lock: usize) -> bool {
+        spin_stats().times_release(lock)
     }
 
     fn returns_soon(lock: usize) -> bool {

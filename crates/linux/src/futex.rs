@@ -28,20 +28,20 @@ const TIMED_OUT: isize = -(libc::ETIMEDOUT as isize);
 #[inline(never)]
 pub(crate) fn wait(word: &AtomicU32, expected: u32, deadline: Option<Deadline>) -> Wait {
     match deadline {
-        None => sleep(word, WAIT, expected, None),
+        None => wait_op(word, WAIT, expected, None),
         Some(deadline) => {
             let clock = match deadline.clock {
                 Clock::Monotonic => 0,
                 Clock::Realtime => libc::FUTEX_CLOCK_REALTIME,
             };
-            sleep(word, WAIT | clock, expected, Some(deadline))
+            wait_op(word, WAIT | clock, expected, Some(deadline))
         }
     }
 }
 
 /// For at most `span` ns, on the kernel's monotonic clock.
 pub(crate) fn wait_for(word: &AtomicU32, expected: u32, span: u64) -> Wait {
-    sleep(word, WAIT_FOR, expected, Some(Deadline { clock: Clock::Monotonic, at: span }))
+    wait_op(word, WAIT_FOR, expected, Some(Deadline { clock: Clock::Monotonic, at: span }))
 }
 
 /// After so long a real-time thread looks again whether the queue is locked, and by which thread, ns. Far
@@ -66,7 +66,7 @@ fn wait_and_lend(word: &AtomicU32, expected: u32, span: u64) -> Wait {
 
 /// `time`: a point in time or a span, as `operation` has it.
 #[inline(never)]
-fn sleep(word: &AtomicU32, operation: i32, expected: u32, time: Option<Deadline>) -> Wait {
+fn wait_op(word: &AtomicU32, operation: i32, expected: u32, time: Option<Deadline>) -> Wait {
     cpu::before_sleep();
     let (seconds, nanoseconds) = time.map_or((0, 0), Deadline::as_timespec);
     let timeout = libc::timespec { tv_sec: seconds, tv_nsec: nanoseconds };
@@ -174,8 +174,8 @@ impl<R: LockPadding> Futex for LinuxWith<R> {
     }
 
     #[inline(never)]
-    fn sleep(sleep: &dyn Fn() -> Wait) -> Wait {
-        crate::leave::sleep(sleep)
+    fn sleep_cancellably(sleep: &dyn Fn() -> Wait) -> Wait {
+        crate::leave::sleep_cancellably(sleep)
     }
 
     #[inline(always)]

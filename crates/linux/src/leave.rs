@@ -42,7 +42,7 @@ fn exit(value: *mut c_void) {
     }
 }
 
-pub(crate) fn sleep(sleep: &dyn Fn() -> Wait) -> Wait {
+pub(crate) fn sleep_cancellably(sleep: &dyn Fn() -> Wait) -> Wait {
     // SAFETY: null, or a function of this type.
     match unsafe { mem::transmute::<*mut c_void, Option<Sleep>>(SLEEP.load(Relaxed)) } {
         Some(by) => by(sleep),

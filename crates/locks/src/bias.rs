@@ -249,7 +249,7 @@ impl<P: Platform> ReaderBias<P> {
                 Reader::Unsure => {}
             }
             // The thread that has it locked may settle the slot meanwhile, and then be stopped.
-            let Some(mut queue) = core.lock_queue_within(&|| P::TUNING.watch_ns) else { continue };
+            let Some(mut queue) = core.lock_queue_within(&|| P::TUNING.probe_ns) else { continue };
             queue.releases(); // the slot is this reader's hold
             return match P::slot_take_back(lock, true) {
                 Reader::InSlot => false,

@@ -183,7 +183,7 @@ impl<P: Platform> RawMutex<P> {
     /// calling thread, whose token is at hand. It reads first. `false` says nothing.
     #[inline]
     pub fn try_lock_as(&self, token: u32) -> bool {
-        self.core.look(|| self.core.enter_past_flags(token), token)
+        self.core.attempt(|| self.core.enter_past_flags(token), token)
     }
 
     /// `try_lock_as` of a mutex that is probably free; `false` says nothing.

@@ -269,7 +269,7 @@ impl<P: Platform> RawRwLock<P> {
 
     /// Acquires for an exclusive hold; on the way revokes the bias as often as readers enable it.
     fn acquire_alone(&self, want: Want, token: u32, deadline: Option<Deadline>) -> bool {
-        let mut span = P::TUNING.watch_ns;
+        let mut span = P::TUNING.probe_ns;
         loop {
             match self.core.acquire(want, token, deadline) {
                 Outcome::Acquired => {
@@ -285,7 +285,7 @@ impl<P: Platform> RawRwLock<P> {
                         if left == 0 {
                             return false;
                         }
-                        span = span.saturating_mul(2).min(P::TUNING.longest_watch_ns);
+                        span = span.saturating_mul(2).min(P::TUNING.longest_probe_ns);
                         // T15
                     }
                 }

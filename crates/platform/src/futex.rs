@@ -37,7 +37,7 @@ pub trait Futex: Memory + Clocks {
 
     /// Runs `sleep`, one of the two above, for a thread that waits for a lock: cancellation may act there.
     #[inline(always)]
-    fn sleep(sleep: &dyn Fn() -> Wait) -> Wait {
+    fn sleep_cancellably(sleep: &dyn Fn() -> Wait) -> Wait {
         sleep()
     }
 

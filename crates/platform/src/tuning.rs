@@ -60,12 +60,12 @@ pub struct Tuning {
     pub unmarked_ns: u64,
     /// After so long a sleeping waiter first looks at the lock by itself, ns, and then after twice as long
     /// each time: a thread that was woken before it may be stopped. `u64::MAX`: it does not.
-    pub watch_ns: u64,
+    pub probe_ns: u64,
     /// The first look comes no earlier than this with one or two CPUs, ns: a timer that ends before the
     /// kernel's next tick costs a virtual machine as much as the switch to another thread.
-    pub least_watch_ns: u64,
+    pub least_probe_ns: u64,
     /// The longest time between two such looks, ns.
-    pub longest_watch_ns: u64,
+    pub longest_probe_ns: u64,
     /// Polls of the queue lock before its waiter sleeps.
     pub queue_polls: u32,
     /// One in so many releases of a lock that is marked as contended, and has no waiters, ends the mark. Not
@@ -94,9 +94,9 @@ impl Tuning {
         pass_ns: 4 * NS_PER_US,
         reader_patience_ns: 100 * NS_PER_MS,
         unmarked_ns: 50 * NS_PER_MS,
-        watch_ns: 2 * NS_PER_MS,
-        least_watch_ns: 4 * NS_PER_MS,
-        longest_watch_ns: 128 * NS_PER_MS,
+        probe_ns: 2 * NS_PER_MS,
+        least_probe_ns: 4 * NS_PER_MS,
+        longest_probe_ns: 128 * NS_PER_MS,
         queue_polls: 100,
         // So that the barrier of the next waiter, 5 to 60 us, costs each of them a few nanoseconds at the
         // most.

@@ -25,7 +25,7 @@ impl<P: Platform> LockCore<P> {
     #[inline]
     pub(crate) fn enter_uncontended(&self, token: u32) -> bool {
         if P::reads_first() {
-            return self.look(|| self.enter_reading(token), token);
+            return self.attempt(|| self.enter_reading(token), token);
         }
         self.enter_free(word::write_hold(token)).is_ok()
     }
@@ -44,7 +44,7 @@ impl<P: Platform> LockCore<P> {
         if self.queue.is_uncontended() {
             return self.enter_free(word::write_hold(token)).is_ok();
         }
-        // With CPUs to spare, each look counts.
+        // With CPUs to spare, each try counts.
         !has_cpus_to_spare::<P>() && self.enter_past_flags(token)
     }
 
@@ -66,7 +66,7 @@ impl<P: Platform> LockCore<P> {
     /// A try for an exclusive hold, by `acquire`. A thread whose latest tries have failed may join the
     /// spinners without one ([`midpath`](super::midpath)). `false` does not mean that the lock is held.
     #[inline(always)]
-    pub(crate) fn look(&self, acquire: impl FnOnce() -> bool, token: u32) -> bool {
+    pub(crate) fn attempt(&self, acquire: impl FnOnce() -> bool, token: u32) -> bool {
         if P::tries() != Tries::Succeed {
             self.try_or_join(token)
         } else {
@@ -206,7 +206,7 @@ impl<P: Platform> LockCore<P> {
         }
         let seen = self.peek();
         let key = self.key();
-        let timed = P::is_timed(key);
+        let timed = P::times_release(key);
         if word::is_mere_hold(seen, release) && !timed && P::ends_contended(key) {
             self.queue.end_contended();
             if !self.release_in_one_step(release, seen) {

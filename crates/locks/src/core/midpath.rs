@@ -69,7 +69,7 @@ pub(super) enum Spun {
 // ---- in turn: the queue of spinners
 
 impl<P: Platform> LockCore<P> {
-    /// Whether to join the queue of spinners without a look at the lock. Not at back-off: the owner is
+    /// Whether to join the queue of spinners without a try. Not at back-off: the owner is
     /// expected to leave the lock free between its turns.
     #[cold]
     #[inline(never)]
@@ -89,7 +89,7 @@ impl<P: Platform> LockCore<P> {
         let awake = P::awake(self.key());
         if !P::can_spin(Spin::Lock) || self.has_enough(awake) {
             self.adopt();
-            // The thread may have come without a look.
+            // The thread may have come without a try.
             return Some(self.poll(want, token, Announced::None, Polls::Once, deadline));
         }
         P::with_spinner_slots(self.key(), |slots| {

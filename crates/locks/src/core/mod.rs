@@ -49,10 +49,10 @@
 //! woken one at a time adds up to a tenth of a second. A thread that was woken early wakes fast the next
 //! time. This changes nothing but the state of a node, and is as harmless as a wake-up for no reason.
 //!
-//! T14: a waiter that has slept for `watch_ns` (`least_watch_ns` with one or two CPUs), then for twice as
-//! long each time, *looks* at the lock by itself. It takes a free one, whatever is promised (L3).
+//! T14: a waiter that has slept for `probe_ns` (`least_probe_ns` with one or two CPUs), then for twice as
+//! long each time, *probes* the lock by itself. It takes a free one, whatever is promised (L3).
 //!
-//! T15: a waiter that is to queue, and finds the queue locked for `watch_ns`, looks in the same way from
+//! T15: a waiter that is to queue, and finds the queue locked for `probe_ns`, probes in the same way from
 //! outside ([`slow_path`]): it withdraws what it has announced, and takes the lock, queues, or leaves at its
 //! deadline.
 //!
@@ -122,14 +122,14 @@
 //!   head's, whichever waiter made it: a real-time waiter that comes later has it.
 //! - **L3** (a wake-up owed has an end) Threads that rely on a waiter that was woken (`WAKING`), or that heed
 //!   a promise, do not rely on it for ever: its thread may be stopped, or be kept from its CPU by threads of
-//!   a higher priority. Each queued waiter looks at the lock by itself (T14). If it is free, the waiter takes
-//!   it, and clears `WAKING`. If the lock is held in two looks in a row, and some waiter was on its way in
+//!   a higher priority. Each queued waiter probes the lock by itself (T14). If it is free, the waiter takes
+//!   it, and clears `WAKING`. If the lock is held in two probes in a row, and some waiter was on its way in
 //!   both, the head clears `WAKING`, so that the next release wakes a waiter; another waiter does that if the
 //!   head was deferred to here by a condition variable and has no timer yet: its wait is ended by the release
 //!   of the thread that has signalled it. A thread whose `WAKING` was cleared may later clear that of
 //!   another: that costs a wake-up too many, and loses none, since the other one is awake. So `WAKING` is set
-//!   only while some thread that was woken has not settled. This is the last resort: no look is made in a
-//!   wait that is shorter than `watch_ns`. A look needs the queue, and so does a queued waiter that leaves.
+//!   only while some thread that was woken has not settled. This is the last resort: no probe is made in a
+//!   wait that is shorter than `probe_ns`. A probe needs the queue, and so does a queued waiter that leaves.
 //!   If another thread has it locked and does not run, a thread outside does without (T15), also one whose
 //!   own call has it locked, in a handler; a queued one waits for that thread. A real-time waiter lends it
 //!   its priority.
@@ -171,8 +171,8 @@
 //!   waiter that was woken. That owns nothing, and takes the lock as any thread does. The promise ends as it
 //!   comes, or leaves with no waiter behind it. No thread depends on its coming: calls that do not wait, or
 //!   whose time is up, and threads with a real-time priority take the lock past a promise, which is a request
-//!   then; waiters that look (L3) do, and end it; a thread that came after the promise queues, and looks, so
-//!   it heeds a promise until its first look and its spin at the most. A writer's release past a woken waiter
+//!   then; waiters that probe (L3) do, and end it; a thread that came after the promise queues, and probes, so
+//!   it heeds a promise until its first probe and its spin at the most. A writer's release past a woken waiter
 //!   also promises the lock to it, once threads that run have passed it for long
 //!   ([`Adaptive::has_passed_woken`](spinpark_platform::Adaptive)): it may be waiting for the CPU of one of
 //!   them, which finds the promise when it comes back for the lock. (To yield the CPU in the release would be
@@ -187,7 +187,7 @@
 //!   (R1): the holder is inside a call that keeps it alive until the unlock (itself, by a hold, or by a
 //!   waiter that is queued or not notified yet). Between pin and unpin a thread waits for nothing. A thread
 //!   that keeps the lock alive anyway asks without a pin (`wake_pass_now`). A fair release waits, for
-//!   `watch_ns` at the most, to request the lock for the head. What is not worth a wait is left out: a move
+//!   `probe_ns` at the most, to request the lock for the head. What is not worth a wait is left out: a move
 //!   of waiters ([`absorb`](LockCore::absorb)), a bias that is enabled. A reader that wakes a head to time
 //!   itself (L2) leaves that to the next one.
 //! - **M1** Every change of the word in a process with threads is a read-modify-write, but for a writer's

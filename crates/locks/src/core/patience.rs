@@ -1,4 +1,4 @@
-//! When a waiter that sleeps does something by itself: rechecks the lock, requests it, or looks whether the
+//! When a waiter that sleeps does something by itself: rechecks the lock, requests it, or probes whether the
 //! thread that was woken before it runs (T14 in [`core`](super)).
 //!
 //! Its times, and what it is woken by:
@@ -7,7 +7,7 @@
 //! |-----------|---------------------------------------------------------------------------------------------|
 //! | `end`     | has starved: it requests the lock (L2)                                                      |
 //! | `recheck` | rechecks the lock, as the head that backs off (L1), or a request of readers (H3)            |
-//! | `watch`   | looks at the lock: a thread that was woken before it may not run (L3)                       |
+//! | `probe`   | probes the lock: a thread that was woken before it may not run (L3)                       |
 //!
 //! A wake-up, or the caller's deadline, may come before any of them.
 
@@ -30,12 +30,12 @@ pub(super) struct Patience {
     request: u64,
     /// It requests the lock of so many readers.
     of: Option<u32>,
-    /// When it looks at the lock next because a thread that was woken before it may not run; `u64::MAX`: it
+    /// When it probes the lock next because a thread that was woken before it may not run; `u64::MAX`: it
     /// does not.
-    watch: u64,
-    /// How long after the look before, ns.
-    watch_span: u64,
-    /// Whether some waiter was on its way at the last look.
+    probe: u64,
+    /// How long after the probe before, ns.
+    probe_span: u64,
+    /// Whether some waiter was on its way at the last probe.
     saw_waking: bool,
 }
 
@@ -58,10 +58,10 @@ impl Patience {
         let patience = if reader { P::TUNING.reader_patience_ns } else { P::TUNING.starvation_ns };
         let end = in_ns::<P>(patience);
         let recheck = if reader { end } else { u64::MAX };
-        let least = if has_cpus_to_spare::<P>() { 0 } else { P::TUNING.least_watch_ns };
-        let span = P::TUNING.watch_ns.max(least);
-        let watch = end.saturating_sub(patience).saturating_add(span);
-        Self { end, recheck, span: 0, request: 0, of: None, watch, watch_span: span, saw_waking: false }
+        let least = if has_cpus_to_spare::<P>() { 0 } else { P::TUNING.least_probe_ns };
+        let span = P::TUNING.probe_ns.max(least);
+        let probe = end.saturating_sub(patience).saturating_add(span);
+        Self { end, recheck, span: 0, request: 0, of: None, probe, probe_span: span, saw_waking: false }
     }
 
     /// Sleeps until it has starved. As the head of the queue that lost (`TIMED`): a request that it made
@@ -77,21 +77,21 @@ impl Patience {
 
     /// Sleeps until it is notified: it was dequeued.
     pub(super) fn until_dequeued(self) -> Self {
-        Self { watch: u64::MAX, ..self.until_notified() }
+        Self { probe: u64::MAX, ..self.until_notified() }
     }
 
-    /// Whether it is time to look at the lock, and not for a recheck.
+    /// Whether it is time to probe the lock, and not for a recheck.
     #[inline(never)] // for the drop-in's size, as in the next one
-    pub(super) fn is_watch_due<P: Platform>(&self) -> bool {
-        self.watch < self.recheck && P::now(Clock::Monotonic) >= self.watch
+    pub(super) fn is_probe_due<P: Platform>(&self) -> bool {
+        self.probe < self.recheck && P::now(Clock::Monotonic) >= self.probe
     }
 
-    /// Has looked at the lock: `is_waking` is whether some waiter was on its way.
+    /// Has probed the lock: `is_waking` is whether some waiter was on its way.
     #[inline(never)]
-    pub(super) fn has_watched<P: Platform>(&mut self, is_waking: bool) {
+    pub(super) fn has_probed<P: Platform>(&mut self, is_waking: bool) {
         self.saw_waking = is_waking;
-        self.watch_span = self.watch_span.saturating_mul(2).min(P::TUNING.longest_watch_ns);
-        self.watch = in_ns::<P>(self.watch_span);
+        self.probe_span = self.probe_span.saturating_mul(2).min(P::TUNING.longest_probe_ns);
+        self.probe = in_ns::<P>(self.probe_span);
     }
 
     pub(super) fn saw_waking(&self) -> bool {
@@ -200,7 +200,7 @@ impl Patience {
 
     /// Whether it does nothing by itself: if it sleeps for too long, that is by the caller's deadline.
     pub(super) fn has_no_timer(self) -> bool {
-        !self.rechecks() && self.watch == u64::MAX
+        !self.rechecks() && self.probe == u64::MAX
     }
 
     /// Sleeps on `word` until the next recheck, or until `deadline` if that is earlier.
@@ -215,18 +215,18 @@ impl Patience {
         expected: u32,
         deadline: Option<Deadline>,
     ) -> Wait {
-        let kernels = || P::sleep(&|| P::futex_wait(word, expected, deadline));
+        let kernels = || P::sleep_cancellably(&|| P::futex_wait(word, expected, deadline));
         if self.has_no_timer() {
             return kernels();
         }
         let left = |clock, at: u64| at.saturating_sub(P::now(clock));
-        let own = left(Clock::Monotonic, self.recheck.min(self.watch));
+        let own = left(Clock::Monotonic, self.recheck.min(self.probe));
         let span = match deadline.map(|deadline| left(deadline.clock, deadline.at)) {
-            // No other waiter relies on a look.
+            // No other waiter relies on a probe.
             Some(callers) if callers <= own && !self.rechecks() => return kernels(),
             callers => own.min(callers.unwrap_or(u64::MAX)),
         };
-        P::sleep(&|| P::futex_wait_for(word, expected, span))
+        P::sleep_cancellably(&|| P::futex_wait_for(word, expected, span))
     }
 
     pub(super) fn is_over<P: Platform>(self) -> bool {

@@ -199,9 +199,9 @@ impl<P: Platform> LockCore<P> {
                         self.time_out(node, patience) || self.last_try(node.want, node.token),
                     );
                 }
-                Notice::TimedOut if patience.is_watch_due::<P>() => {
-                    let (joined, is_waking) = self.watch(node, patience.saw_waking());
-                    patience.has_watched::<P>(is_waking);
+                Notice::TimedOut if patience.is_probe_due::<P>() => {
+                    let (joined, is_waking) = self.probe(node, patience.saw_waking());
+                    patience.has_probed::<P>(is_waking);
                     joined
                 }
                 Notice::TimedOut if !patience.rechecks() => Joined::Queued, // a clock was a little ahead
@@ -493,7 +493,7 @@ impl<P: Platform> LockCore<P> {
     }
 
     /// T15: locks the queue for the waiter of `node`, which is not in it. While another thread has it locked,
-    /// which perhaps does not run, the waiter looks at the lock by itself, as those do that are queued (L3):
+    /// which perhaps does not run, the waiter probes the lock by itself, as those do that are queued (L3):
     /// it takes a free one, whatever is promised. It has withdrawn by then what it has `announced`, on which
     /// others rely.
     fn enter_queue(
@@ -502,7 +502,7 @@ impl<P: Platform> LockCore<P> {
         announced: &mut Announced,
         deadline: Option<Deadline>,
     ) -> Result<QueueGuard<'_, P, Self>, Joined> {
-        let mut span = P::TUNING.watch_ns;
+        let mut span = P::TUNING.probe_ns;
         let mut waited = 0_u64;
         loop {
             let left = || deadline.map_or(u64::MAX, Deadline::left::<P>);
@@ -526,7 +526,7 @@ impl<P: Platform> LockCore<P> {
                 P::event(Event::TimedOut);
                 return Err(Joined::TimedOut);
             }
-            span = span.saturating_mul(2).min(P::TUNING.longest_watch_ns);
+            span = span.saturating_mul(2).min(P::TUNING.longest_probe_ns);
         }
     }
 
@@ -668,23 +668,23 @@ impl<P: Platform> LockCore<P> {
         self.recheck_as(self.lock_queue(), node, requests, Promise::of(node))
     }
 
-    /// T14: the waiter has slept for long, and looks at the lock, because a thread that was woken before it
+    /// T14: the waiter has slept for long, and probes the lock, because a thread that was woken before it
     /// may not run. If the lock is free, it takes it, whatever is promised, and with it the part of that
     /// thread. If a waiter was on its way already when it `saw` the lock last, and still is, it ends that
-    /// one's part if the head does not look by itself or is this waiter: the next release wakes a waiter
+    /// one's part if the head does not probe by itself or is this waiter: the next release wakes a waiter
     /// again. (L3)
     ///
     /// Returns whether a waiter is on its way.
     #[cold]
     #[inline(never)]
-    fn watch(&self, node: &WaitNode<P>, saw: bool) -> (Joined, bool) {
+    fn probe(&self, node: &WaitNode<P>, saw: bool) -> (Joined, bool) {
         let mut seen = self.peek();
         // A reader that waits behind all others passes them only if the one that was woken has not come for a
         // while.
         let is_late = node.want != Want::ReadBehindWaiters || saw && word::is_waking(seen);
         if is_late && word::admits_past_promise(seen, node.want) {
-            // The holder of the queue may be stopped as well: then the waiter can only look again later.
-            let Some(queue) = self.lock_queue_within(&|| P::TUNING.watch_ns) else {
+            // The holder of the queue may be stopped as well: then the waiter can only probe again later.
+            let Some(queue) = self.lock_queue_within(&|| P::TUNING.probe_ns) else {
                 return (Joined::Queued, false);
             };
             let joined = self.recheck_as(queue, node, false, Promise::Ends);
@@ -703,7 +703,7 @@ impl<P: Platform> LockCore<P> {
             return (joined, false);
         }
         if saw && word::is_waking(seen) {
-            let Some(queue) = self.lock_queue_within(&|| P::TUNING.watch_ns) else {
+            let Some(queue) = self.lock_queue_within(&|| P::TUNING.probe_ns) else {
                 return (Joined::Queued, true);
             };
             let keeps_time = |head: &WaitNode<P>| head.mutex.is_null() && !core::ptr::eq(head, node);

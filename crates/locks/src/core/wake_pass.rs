@@ -101,7 +101,7 @@ impl<P: Platform> LockCore<P> {
     #[cold]
     #[inline(never)]
     pub(super) fn release_to_head(&self, release: Release) -> bool {
-        let Some(mut queue) = self.lock_queue_within(&|| P::TUNING.watch_ns) else { return false };
+        let Some(mut queue) = self.lock_queue_within(&|| P::TUNING.probe_ns) else { return false };
         if queue.head().is_none() {
             return false;
         }
@@ -434,7 +434,7 @@ impl<P: Platform> WakePass<P> {
 
     /// D, by a thread that keeps the lock alive until the queue is unlocked: tells the first waiters while
     /// the queue is locked still. If this thread is stopped before it has woken them, they find the notice as
-    /// they look (L3). It wakes them afterwards, before it [notifies](Self::notify) the others.
+    /// they probe (L3). It wakes them afterwards, before it [notifies](Self::notify) the others.
     fn tell(&mut self) -> [Told<P>; TOLD_EARLY] {
         let Self { granted, woken, beside, ended, .. } = self;
         let mut next = || {

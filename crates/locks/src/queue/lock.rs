@@ -197,7 +197,7 @@ impl<P: Platform> WaitQueue<P> {
                 // one's CPU: it sleeps until the last of them has unpinned. Others may sleep beside it, as in
                 // `lock`.
                 Ask::DelegatedWake if seen & PINS == PINS => {
-                    seen = self.sleep(seen, u64::MAX);
+                    seen = self.sleep_for_holder(seen, u64::MAX);
                     slept = QUEUED;
                     continue;
                 }
@@ -274,7 +274,7 @@ impl<P: Platform> WaitQueue<P> {
                     gives_up = true;
                     continue;
                 }
-                seen = self.sleep(seen, left);
+                seen = self.sleep_for_holder(seen, left);
                 // Others may sleep beside us: a thread that has slept owes them a wake (a woken waiter that
                 // re-locks with the uncontended value loses one).
                 mine = generation | LOCKED | QUEUED;
@@ -285,7 +285,7 @@ impl<P: Platform> WaitQueue<P> {
     /// Sleeps until the holder has unlocked, or for `span` ns; returns the value to go on with.
     #[cold]
     #[inline(never)]
-    fn sleep(&self, seen: u32, span: u64) -> u32 {
+    fn sleep_for_holder(&self, seen: u32, span: u64) -> u32 {
         let marked = seen | QUEUED;
         if seen == marked || self.lock.compare_exchange(seen, marked, Relaxed, Relaxed).is_ok() {
             P::wait_for_queue(&self.lock, marked, span);
@@ -360,7 +360,7 @@ impl<P: Platform> LockedQueue<'_, P> {
                     P::spin_hint();
                     seen = queue.lock.load(Relaxed);
                 } else {
-                    seen = queue.sleep(seen, u64::MAX);
+                    seen = queue.sleep_for_holder(seen, u64::MAX);
                 }
                 continue;
             }

@@ -167,18 +167,18 @@ impl Acquisitions {
     pub(super) fn acquired(&mut self, lock: usize, marked: bool, now: u64) {
         self.since_sample = 0;
         // An acquisition may be noted twice, and its mark ends once.
-        let marked = marked || (self.is_timed(lock) && self.timed.marked);
+        let marked = marked || (self.times_release(lock) && self.timed.marked);
         self.timed = Timed { lock, acquired: now, released: 0, marked };
     }
 
     /// Whether the release of `lock` is to be timed.
-    pub(super) fn is_timed(&self, lock: usize) -> bool {
+    pub(super) fn times_release(&self, lock: usize) -> bool {
         self.timed.lock == lock && self.timed.released == 0
     }
 
     /// `lock` was released `now`.
     pub(super) fn released(&mut self, lock: usize, now: u64) {
-        if self.is_timed(lock) {
+        if self.times_release(lock) {
             self.timed.released = now;
         }
     }
@@ -356,7 +356,7 @@ mod tests {
     /// A thread that backs off has few turns, and each comes after a wait in the queue: 16 of them take many
     /// milliseconds.
     #[test]
-    fn each_turn_after_a_wait_in_the_queue_is_timed() {
+    fn each_acquisition_after_a_wait_in_the_queue_is_timed() {
         let mut acquisitions = on_one_lock();
         acquisition(&mut acquisitions, LOCK, 20, 50);
         assert!(!acquisitions.wants_time(LOCK, false) && acquisitions.wants_time(LOCK, true));

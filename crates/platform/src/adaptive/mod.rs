@@ -189,7 +189,7 @@ pub trait Adaptive: Sized + Send + Sync + 'static {
 
     /// Whether the calling thread's release of the lock at `lock` is to be timed, by [`Note::Released`] after
     /// it.
-    fn is_timed(lock: usize) -> bool {
+    fn times_release(lock: usize) -> bool {
         let _ = lock;
         false
     }

@@ -178,9 +178,9 @@ impl SpinStats {
         self.acquisitions.strays(lock)
     }
 
-    /// See [`Adaptive::is_timed`](crate::Adaptive::is_timed).
-    pub fn is_timed(&self, lock: usize) -> bool {
-        self.acquisitions.is_timed(lock)
+    /// See [`Adaptive::times_release`](crate::Adaptive::is_timed).
+    pub fn times_release(&self, lock: usize) -> bool {
+        self.acquisitions.times_release(lock)
     }
 
     /// See [`Note::Returns`](crate::Note::Returns).

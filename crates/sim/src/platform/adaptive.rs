@@ -149,8 +149,8 @@ impl<T: Tuned> Adaptive for Sim<T> {
             })
     }
 
-    fn is_timed(lock: usize) -> bool {
-        of_lock(lock, |spin_stats, lock, _| spin_stats.is_timed(lock))
+    fn times_release(lock: usize) -> bool {
+        of_lock(lock, |spin_stats, lock, _| spin_stats.times_release(lock))
     }
 
     fn returns_soon(lock: usize) -> bool {

@@ -250,7 +250,7 @@ impl<T: Tuned> Futex for Sim<T> {
         wait(word, expected, deadline.map(at))
     }
 
-    fn sleep(sleep: &dyn Fn() -> Wait) -> Wait {
+    fn sleep_cancellably(sleep: &dyn Fn() -> Wait) -> Wait {
         exit_in_sleep();
         let wait = sleep();
         exit_in_sleep();

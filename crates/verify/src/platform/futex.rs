@@ -143,7 +143,7 @@ impl<const S: u64, const N: u64, const P: u64, const R: u32, const D: u64, const
         wait_for(word, expected, span)
     }
 
-    fn sleep(sleep: &dyn Fn() -> Wait) -> Wait {
+    fn sleep_cancellably(sleep: &dyn Fn() -> Wait) -> Wait {
         let leave = world().local(|local| std::mem::take(&mut local.leaves).then(|| local.leave.take()));
         if let Some(leave) = leave {
             let leave = leave.expect("a thread sleeps where it may leave");

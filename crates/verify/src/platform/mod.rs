@@ -46,7 +46,7 @@ pub const NEVER: u64 = u64::MAX;
 ///
 /// `STARVATION_NS`: 0 lets every waiter that lost once request a hand-off; 1 only after the model has moved
 /// the clock. `SPIN_NS`: how many polls a spinning phase has after the first one; each takes 1 ns, for its
-/// thread only. `READER_PATIENCE_NS`, `REQUEST_NS`, `WATCH_NS`: as they say. `READS_BEFORE_SLOTS`: after so
+/// thread only. `READER_PATIENCE_NS`, `REQUEST_NS`, `PROBE_NS`: as they say. `READS_BEFORE_SLOTS`: after so
 /// many reads a read-write lock enables its bias.
 #[derive(Debug)]
 pub enum Loom<
@@ -55,7 +55,7 @@ pub enum Loom<
     const READER_PATIENCE_NS: u64 = NEVER,
     const READS_BEFORE_SLOTS: u32 = { u32::MAX },
     const REQUEST_NS: u64 = NEVER,
-    const WATCH_NS: u64 = NEVER,
+    const PROBE_NS: u64 = NEVER,
 > {}
 
 impl<
@@ -64,8 +64,8 @@ impl<
     const READER_PATIENCE_NS: u64,
     const READS_BEFORE_SLOTS: u32,
     const REQUEST_NS: u64,
-    const WATCH_NS: u64,
-> Platform for Loom<STARVATION_NS, SPIN_NS, READER_PATIENCE_NS, READS_BEFORE_SLOTS, REQUEST_NS, WATCH_NS>
+    const PROBE_NS: u64,
+> Platform for Loom<STARVATION_NS, SPIN_NS, READER_PATIENCE_NS, READS_BEFORE_SLOTS, REQUEST_NS, PROBE_NS>
 {
     const TUNING: Tuning = Tuning {
         spin_ns: SPIN_NS,
@@ -84,9 +84,9 @@ impl<
         pass_ns: 1,
         reader_patience_ns: READER_PATIENCE_NS,
         unmarked_ns: STARVATION_NS,
-        watch_ns: WATCH_NS,
-        least_watch_ns: 0,
-        longest_watch_ns: WATCH_NS,
+        probe_ns: PROBE_NS,
+        least_probe_ns: 0,
+        longest_probe_ns: PROBE_NS,
         queue_polls: 0,
         quiet_releases: 1,
         spin_locks: SpinLocks::Preempted,

@@ -22,7 +22,7 @@ pub(crate) enum Constants {
 pub(crate) enum Usual {}
 
 impl Tuned for Usual {
-    const TUNING: Tuning = Tuning { watch_ns: u64::MAX, ..Tuning::LINUX };
+    const TUNING: Tuning = Tuning { probe_ns: u64::MAX, ..Tuning::LINUX };
 }
 
 /// Threads do not spin, nor leave the lock to its owner; a waiter that has lost once requests the lock; a
@@ -46,7 +46,7 @@ impl Tuned for Hasty {
         deep_sleep_ns: 1_000,
         pass_ns: 0,
         reader_patience_ns: 20_000,
-        watch_ns: u64::MAX,
+        probe_ns: u64::MAX,
         queue_polls: 0,
         quiet_releases: 2,
         ..Tuning::LINUX
@@ -70,7 +70,7 @@ impl Tuned for Spinning {
         starvation_ns: 100_000,
         request_ns: 400_000,
         reader_patience_ns: 1_000_000,
-        watch_ns: u64::MAX,
+        probe_ns: u64::MAX,
         ..Tuning::LINUX
     };
     const READS_PER_CPU: u32 = 4;
@@ -93,7 +93,7 @@ impl Tuned for Short {
         longest_wait_ns: 40_000,
         deep_sleep_ns: 5_000,
         reader_patience_ns: 50_000,
-        watch_ns: u64::MAX,
+        probe_ns: u64::MAX,
         queue_polls: 2,
         quiet_releases: 3,
         ..Tuning::LINUX

@@ -116,15 +116,15 @@ fn an_unlock_does_not_wait_for_a_waiter_that_requests() {
     reach(&at_each_step(Model::new(), 32, an_unlock_beside_a_waiter::<0>), RequestedHandoff);
 }
 
-/// A mutex whose waiters look at it by themselves, after `WATCH_NS`.
-type Watched<const STARVATION_NS: u64, const WATCH_NS: u64> =
-    RawMutex<Loom<STARVATION_NS, 0, NEVER, { u32::MAX }, NEVER, WATCH_NS>>;
+/// A mutex whose waiters look at it by themselves, after `PROBE_NS`.
+type Watched<const STARVATION_NS: u64, const PROBE_NS: u64> =
+    RawMutex<Loom<STARVATION_NS, 0, NEVER, { u32::MAX }, NEVER, PROBE_NS>>;
 
 /// core.L3: the first waiter stops, perhaps after it was woken, or promised the mutex. The second one gets
 /// on, unless the first has the mutex, or has locked its queue since the second one is in that. One that
 /// comes later stands outside (T15).
-fn a_waiter_behind_a_stopped_one<const STARVATION_NS: u64, const WATCH_NS: u64>(step: u32) {
-    let shared = Shared::new(Watched::<STARVATION_NS, WATCH_NS>::new());
+fn a_waiter_behind_a_stopped_one<const STARVATION_NS: u64, const PROBE_NS: u64>(step: u32) {
+    let shared = Shared::new(Watched::<STARVATION_NS, PROBE_NS>::new());
     let first = lead_in(|| {
         shared.lock.lock();
         let first = stopping(&shared, step, |shared| {
@@ -187,8 +187,8 @@ fn a_waiter_does_not_wait_for_one_that_was_woken() {
 
 /// core.L3: waiters do not look at the mutex by themselves.
 #[test]
-fn waiters_do_not_look() {
-    rejected!("waiters_do_not_look", "a waiter sleeps on at a free mutex", || {
+fn waiters_do_not_probe() {
+    rejected!("waiters_do_not_probe", "a waiter sleeps on at a free mutex", || {
         let model = Model::new().preemptions(0).moving_clock();
         at_each_step(model, 40, a_waiter_behind_a_stopped_one::<1, NEVER>);
     });

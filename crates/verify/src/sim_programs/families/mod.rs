@@ -22,7 +22,7 @@ pub use condvar_2003::tokens_with as tokens_of_2003;
 pub use dependent::dependent_with;
 pub use order::{Monitor, order_of};
 pub use patience::patience_with;
-pub use stopped::{mutex_without_looks, rwlock_without_looks};
+pub use stopped::{mutex_without_probes, rwlock_without_probes};
 pub use tries::tries_with;
 
 const FAMILIES: &[Family] = &[

@@ -39,9 +39,9 @@ impl<T: Tuned> Tuned for Looks<T> {
     // A checked run makes polls rarer while nothing changes: a hundred of them would take longer than the
     // stop.
     const TUNING: Tuning = Tuning {
-        watch_ns: 20_000,
-        least_watch_ns: 0,
-        longest_watch_ns: 640_000,
+        probe_ns: 20_000,
+        least_probe_ns: 0,
+        longest_probe_ns: 640_000,
         queue_polls: 2,
         ..T::TUNING
     };
@@ -389,11 +389,11 @@ pub(super) fn rwlock_left(program: &mut Program) {
 }
 
 /// Mutants: the waiters of [`mutex`] and of [`rwlock`] do not look at the lock by themselves.
-pub fn mutex_without_looks(program: &mut Program) {
+pub fn mutex_without_probes(program: &mut Program) {
     tuned!(program.case.constants, T => mutex_with::<T>(program, Fate::Stops));
 }
 
-/// See [`mutex_without_looks`].
-pub fn rwlock_without_looks(program: &mut Program) {
+/// See [`mutex_without_probes`].
+pub fn rwlock_without_probes(program: &mut Program) {
     tuned!(program.case.constants, T => rwlock_with::<T>(program, Fate::Stops));
 }
