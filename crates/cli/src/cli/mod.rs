@@ -4,7 +4,6 @@ mod bench;
 mod documentation;
 mod documents;
 mod format;
-mod formats;
 mod grid;
 mod help;
 mod native;

@@ -39,7 +39,7 @@ pub(crate) fn run(show: &Show) -> anyhow::Result<ExitCode> {
     }
     match header.format.as_str() {
         of_grid::FORMAT => grid::show(&text, &file.to_string(), &show.grid)?,
-        of_compare::FORMAT => compare::report::show(&text, STDOUT).map_err(is)?,
+        of_compare::FORMAT => compare::show(&text, STDOUT).map_err(is)?,
         of_documents::FORMAT => STDOUT.line(markdown::render(&read::parse(&text).map_err(is)?)),
         of_workloads::FORMAT => {
             let record = of_workloads::Record::parse(&text).map_err(is)?;

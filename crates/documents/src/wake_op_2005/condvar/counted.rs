@@ -80,7 +80,7 @@ impl<P: Platform> Memory for Counted<P> {
 }
 
 impl<P: Platform> Layout for Counted<P> {
-    type Room = ();
+    type Padding = P::Padding;
     type Gap = ();
 }
 
@@ -217,8 +217,8 @@ impl<P: Platform> Adaptive for Counted<P> {
         P::wants_time(lock, queued)
     }
 
-    fn is_timed(lock: usize) -> bool {
-        P::is_timed(lock)
+    fn times_release(lock: usize) -> bool {
+        P::times_release(lock)
     }
 
     fn returns_soon(lock: usize) -> bool {

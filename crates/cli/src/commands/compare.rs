@@ -1,0 +1,367 @@
+//! `spinpark compare`: glibc's locks against ours, on a program as it is.
+//!
+//! What can be wrong with a request is found before anything runs ([`Request`]); then the rounds are measured,
+//! and one run is recorded, since what a program waits for decides what other locks can bring.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs::File;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, bail};
+use spinpark_lockbench::demo::LABEL;
+use spinpark_measure::compare::Comparison;
+use spinpark_measure::configuration::{Baseline, Configuration, Environments, prepend};
+use spinpark_measure::environment::Environment;
+use spinpark_measure::executable::{DropIn, Executable, Library};
+use spinpark_measure::launch::{Around, Launcher, OwnNumber, Program};
+use spinpark_measure::machine::{Noise, Watch, own_peak_bytes};
+use spinpark_measure::measure::{End, Measurement, measure};
+use spinpark_measure::metric::OutputMetric;
+use spinpark_measure::report::json::{
+    Document, FORMAT, FORMAT_VERSION, Output, Record, RecordedSettings, Settings, metrics,
+};
+use spinpark_measure::report::{Printed, compare_table, reading};
+use spinpark_measure::units::counted;
+use spinpark_measure::warnings::{self, Warning};
+use spinpark_profile::symbols::Symbols;
+use spinpark_profile::{json, swap};
+
+use super::prepare::{Prepared, prepare};
+use crate::cli::{Compare, DEMO_OPERATIONS};
+use crate::progress::Progress;
+use crate::say::{self, Say};
+use crate::session::{Session, check_rounds};
+use crate::{exit, libraries};
+
+/// How long one run of the demonstration should take on the faster locks, in seconds.
+const DEMO_RUN_S: f64 = 0.6;
+
+/// What was measured, and around it.
+struct Measured {
+    prepared: Prepared,
+    measurement: Measurement,
+    noise: Noise,
+    /// Whether the program had our locks by itself, which were off in the baseline.
+    had_drop_in: bool,
+    /// Which part of the waiting is not for locks that the drop-in replaces; none if it is little, or was not
+    /// recorded.
+    waiting: Option<String>,
+}
+
+/// Checks the request, measures, reports.
+pub(crate) fn run(compare: &Compare) -> anyhow::Result<ExitCode> {
+    check_rounds(compare.rounds)?;
+    let request = Request::new(compare)?;
+    let session = Session::start(compare.seed)?;
+    print_intro(&request);
+    say::check()?;
+    let mut launcher = Launcher::new(
+        request.program.clone(),
+        request.environments.clone(),
+        &request.number,
+        &session.interrupt,
+    );
+    let measured = launcher
+        .run_around("--setup")
+        .map_err(anyhow::Error::from)
+        .and_then(|()| measure_all(&request, &session, &mut launcher));
+    let cleaned = launcher.clean_up();
+    drop(launcher);
+    let exit = report(request, &session, measured?)?;
+    cleaned?;
+    Ok(exit)
+}
+
+fn print_intro(request: &Request) {
+    if request.is_demo {
+        request.say.wrapped(
+            "Demonstration: 8 threads share one hot mutex, one read-mostly table (rwlock) and one condvar queue.",
+            0,
+        );
+    } else {
+        request
+            .say
+            .wrapped(&format!("Comparing glibc's locks with spinpark's: {}", request.command.join(" ")), 2);
+    }
+}
+
+fn measure_all(
+    request: &Request,
+    session: &Session,
+    launcher: &mut Launcher<'_>,
+) -> anyhow::Result<Measured> {
+    let mut prepared = prepare(launcher)?;
+    let waiting = if request.is_demo { None } else { record_waiting(launcher) };
+    if request.is_demo {
+        prepared = adjust_demo(launcher, prepared);
+    }
+    if launcher.switches_off_drop_in() {
+        request.say.wrapped(
+            "The program runs on spinpark's locks by itself (linked with the drop-in, or preloaded on the way). They are off in \
+             the runs on glibc's locks (SPINPARK_DISABLE=1).",
+            0,
+        );
+    }
+    request.say.wrapped(
+        &format!(
+            "{} of 3 runs in shuffled order (seed {}), about {:.0} s. Ctrl-C: the result so far.",
+            counted(request.rounds, "round"),
+            session.seed,
+            prepared.estimate_s(request.rounds).ceil()
+        ),
+        0,
+    );
+    let watch = Watch::start();
+    let mut progress = Progress::new(request.rounds * 3, Some(prepared.estimate_s(request.rounds)));
+    let measurement = measure(request.rounds, session.seed, launcher, &mut progress);
+    Ok(Measured {
+        prepared,
+        measurement,
+        noise: watch.noise(),
+        had_drop_in: launcher.switches_off_drop_in(),
+        waiting,
+    })
+}
+
+/// Gives the demonstration so much work that a run takes about [`DEMO_RUN_S`] on this machine.
+fn adjust_demo(launcher: &mut Launcher<'_>, prepared: Prepared) -> Prepared {
+    let fastest = [&prepared.glibc, &prepared.spinpark].into_iter().filter_map(|sample| sample.printed);
+    let per_second = fastest.fold(1.0, f64::max);
+    let operations = per_second * DEMO_RUN_S;
+    launcher.set_args(demo_args(operations as u64));
+    let scale = operations / DEMO_OPERATIONS as f64;
+    let mut prepared = prepared;
+    prepared.glibc.wall_s *= scale;
+    prepared.spinpark.wall_s *= scale;
+    prepared
+}
+
+// ---- what is to be compared
+
+/// A request that can be carried out.
+struct Request {
+    /// What the user typed; in a demonstration, what we run.
+    command: Vec<String>,
+    /// Whether no program was given.
+    is_demo: bool,
+    program: Program,
+    drop_in: DropIn,
+    baseline: Baseline,
+    environments: Environments,
+    number: OwnNumber,
+    printed: Printed,
+    json: Option<Output>,
+    rounds: usize,
+    say: Say,
+}
+
+/// The arguments that make this command the demonstration.
+fn demo_args(operations: u64) -> Vec<OsString> {
+    vec!["__demo".into(), "--operations".into(), operations.to_string().into()]
+}
+
+impl Request {
+    /// Checks it all.
+    fn new(compare: &Compare) -> anyhow::Result<Self> {
+        let is_demo = compare.program.is_empty();
+        let (name, args) = match compare.program.split_first() {
+            Some((name, args)) => (name.clone(), args.to_vec()),
+            None => (own_path()?.into_os_string(), demo_args(DEMO_OPERATIONS)),
+        };
+        let (number, printed) = number(compare, is_demo)?;
+        let executable = Executable::find_with(&name, &args)?;
+        let drop_in = libraries::find(Library::DropIn)?;
+        drop_in.check_machine(executable.machine)?;
+        let baseline = compare.baseline.into();
+        let environments = Environments::new(&drop_in.path, env::var_os("LD_PRELOAD"), baseline);
+        let command =
+            std::iter::once(&name).chain(&args).map(|word| word.to_string_lossy().into_owned()).collect();
+        let program = program(compare, executable.path, args)?;
+        let json = compare.json.as_deref().map(Output::open).transpose()?;
+        let rounds = compare.rounds;
+        let say = Say { on_stderr: compare.json.as_deref().is_some_and(Output::is_stdout) };
+        Ok(Self {
+            command,
+            is_demo,
+            program,
+            drop_in,
+            baseline,
+            environments,
+            number,
+            printed,
+            json,
+            rounds,
+            say,
+        })
+    }
+}
+
+fn own_path() -> anyhow::Result<PathBuf> {
+    env::current_exe().context("cannot find out where this command itself is")
+}
+
+fn number(compare: &Compare, is_demo: bool) -> anyhow::Result<(OwnNumber, Printed)> {
+    let given = compare.metric_from_output.as_deref();
+    let unit = compare.unit.as_deref().unwrap_or_default();
+    let metric = match given {
+        Some(_) if is_demo => {
+            bail!("--metric-from-output needs a program; the demonstration has a number of its own")
+        }
+        Some(expression) => OutputMetric::new(expression, compare.higher_is_better, unit)?,
+        None if is_demo => OutputMetric::new(&format!("{LABEL}: ([0-9]+)"), true, "operations/s")?,
+        None => return Ok((OwnNumber::None, Printed::default())),
+    };
+    let printed = Printed { unit: metric.unit.clone(), higher_is_better: metric.higher_is_better };
+    Ok((OwnNumber::Output(metric), printed))
+}
+
+fn program(compare: &Compare, path: PathBuf, args: Vec<OsString>) -> anyhow::Result<Program> {
+    if let Some(input) = &compare.input {
+        File::open(input).with_context(|| format!("--input: cannot read {}", input.display()))?;
+    }
+    let Compare { setup, prepare, cleanup, .. } = compare;
+    let around = Around { setup: setup.clone(), prepare: prepare.clone(), cleanup: cleanup.clone() };
+    let (timeout, ignore_failure) = (compare.timeout, compare.ignore_failure);
+    Ok(Program { path, args, input: compare.input.clone(), timeout, ignore_failure, around })
+}
+
+// ---- one run under the recorder
+
+/// Records a run on glibc's locks; what is to be said of it. Nothing is, if it cannot be recorded: the
+/// comparison goes on.
+fn record_waiting(launcher: &Launcher<'_>) -> Option<String> {
+    let profiler = libraries::find(Library::Profiler).ok()?.path;
+    let directory = tempfile::Builder::new().prefix("spinpark-waits-").tempdir().ok()?;
+    let recorded = launcher.run_with(Configuration::Glibc, 0, |command| {
+        let set = |name: &str| {
+            let of_command = command.get_envs().find(|(known, _)| *known == name);
+            of_command.map_or_else(|| env::var_os(name), |(_, value)| value.map(OsString::from))
+        };
+        let before = set("LD_PRELOAD").unwrap_or_default();
+        command
+            .env("LD_PRELOAD", prepend(&profiler, &before))
+            .env("SPINPARK_PROFILE_DIR", directory.path())
+            .env("SPINPARK_PROFILE_DETAIL", "contended");
+    });
+    recorded.ok()?;
+    let loaded = json::load(directory.path(), &mut Symbols::new()).ok()?;
+    swap::sentence(&loaded.profiles)
+}
+
+// ---- what is said in the end, on standard output and in the file
+
+/// Prints the table, writes the file, and decides the exit code.
+fn report(mut request: Request, session: &Session, measured: Measured) -> anyhow::Result<ExitCode> {
+    let json = request.json.take();
+    // As it was when runs started: the statistics need memory of their own.
+    let memory_floor = own_peak_bytes();
+    let comparison = compare(&request, &measured.measurement, session.seed);
+    let warnings = warnings_of(&request, &comparison, &measured);
+    print_report(&request, session, &comparison, (&warnings, measured.waiting.as_deref()), memory_floor);
+    if let Some(json) = json.filter(|_| !measured.measurement.runs.is_empty()) {
+        json.write(&document(&request, session, &measured, &comparison, &warnings, memory_floor))?;
+    }
+    exit::code_of_end(measured.measurement.end)
+}
+
+fn compare(request: &Request, measurement: &Measurement, seed: u64) -> Comparison {
+    let has_own = !matches!(request.number, OwnNumber::None);
+    Comparison::new(&measurement.runs, &metrics(has_own), seed)
+}
+
+fn warnings_of(request: &Request, comparison: &Comparison, measured: &Measured) -> Vec<Warning> {
+    let interrupted = matches!(measured.measurement.end, End::Interrupted)
+        .then_some(Warning::Interrupted { blocks: comparison.blocks, rounds: request.rounds });
+    let others = warnings::of(comparison, &measured.noise, request.drop_in.is_debug_build());
+    interrupted.into_iter().chain(others).collect()
+}
+
+fn print_report(
+    request: &Request,
+    session: &Session,
+    comparison: &Comparison,
+    (warnings, waiting): (&[Warning], Option<&str>),
+    memory_floor: u64,
+) {
+    let say = request.say;
+    tables(say, comparison, &request.printed, memory_floor, &session.environment);
+    if let Some(waiting) = waiting.filter(|_| comparison.blocks > 0) {
+        say.wrapped(waiting, 0);
+    }
+    let warnings = compare_table::warnings(warnings, say.style());
+    if !warnings.is_empty() {
+        say.line(warnings.trim_end());
+    }
+    if request.is_demo {
+        say.line(
+            "\nNow your own program, as it is, without a rebuild:\n\n    spinpark compare -- PROGRAM ARGUMENTS…\n",
+        );
+        say.wrapped(
+            "`spinpark compare --help` has examples; `spinpark run -- PROGRAM` just runs it on these locks.",
+            0,
+        );
+    }
+}
+
+/// The same from a file; `text` is all of it.
+pub(super) fn show(text: &str, say: Say) -> Result<(), String> {
+    let record = Record::parse(text)?;
+    let RecordedSettings { printed, memory_floor_bytes, .. } = &record.settings;
+    tables(say, &record.comparison(), printed, *memory_floor_bytes, &record.environment);
+    say::warnings(&reading::warnings(text));
+    Ok(())
+}
+
+fn tables(
+    say: Say,
+    comparison: &Comparison,
+    printed: &Printed,
+    memory_floor: u64,
+    environment: &Environment,
+) {
+    if comparison.blocks == 0 {
+        return; // a warning says so
+    }
+    say.line(format!("\n{}", compare_table::render(comparison, printed, memory_floor as f64, say.style())));
+    if let Some(sentence) = compare_table::conclusion(comparison, printed, say.style()) {
+        say.line(sentence);
+    }
+    say.wrapped(&environment.line(), 2);
+}
+
+fn document<'a>(
+    request: &'a Request,
+    session: &'a Session,
+    measured: &'a Measured,
+    comparison: &'a Comparison,
+    warnings: &'a [Warning],
+    memory_floor_bytes: u64,
+) -> Document<'a> {
+    let metric_from_output = match &request.number {
+        OwnNumber::Output(metric) => Some(metric.expression()),
+        _ => None,
+    };
+    Document {
+        format: FORMAT,
+        format_version: FORMAT_VERSION,
+        end: measured.measurement.end.name(),
+        command: request.command.clone(),
+        drop_in: request.drop_in.path.display().to_string(),
+        settings: Settings {
+            rounds: request.rounds,
+            seed: session.seed,
+            baseline: if measured.had_drop_in { Baseline::Disabled } else { request.baseline },
+            metric_from_output,
+            printed: &request.printed,
+            memory_floor_bytes,
+        },
+        environment: &session.environment,
+        noise: &measured.noise,
+        usage: measured.prepared.usage,
+        comparison,
+        warnings,
+        runs: &measured.measurement.runs,
+    }
+}
