@@ -87,11 +87,11 @@ const SHARED: u32 = 2;
 /// In `reads`: a writer holds the lock.
 const WRITING: u32 = u32::MAX;
 
-/// With CPUs to spare, a read beside others is worth so many reads alone: the lock's line comes from another
-/// CPU for it, which takes 50 ns and more. An estimate, on the low side; like `CROWD`, only this value was
-/// simulated (`notes/tuning.md`).
+/// With CPUs to spare, a read among others is worth this number of reads alone: the lock's line comes from
+/// another CPU for it, which takes 50 ns and more. An estimate, on the low side; like `CROWD`, only this
+/// value was simulated (`notes/tuning.md`).
 const SHARED_READ: u32 = 4;
-/// With at least as many readers inside, only one in so many reads is counted, for all of them. Readers that
+/// With at least this number of readers inside, one read in as many is counted, for all of them. Readers that
 /// share a lock without a bias take its line from each other three times a read if each counts itself, twice
 /// if not, and overwrite each other's additions: 64 of them took more than ten times as long to enable the
 /// bias as the count says. Which one counts is drawn by its thread: the number of readers does not tell them

@@ -14,9 +14,9 @@
 //! ([`slow_path`](crate::core)). If the writer's thread does not run, a reader that has queued for
 //! `reader_patience_ns` joins readers all the same.
 //!
-//! Other readers that find a writer waiting awake beside readers (`SPINNER`) let it pass for up to `pass_ns`,
-//! unless that has not paid lately: readers that come back at once leave such a writer no moment in which it
-//! could poll the word.
+//! Other readers that find a writer waiting awake alongside readers (`SPINNER`) let it pass for up to
+//! `pass_ns`, unless that has not paid lately: readers that come back at once leave such a writer no moment
+//! in which it could poll the word.
 
 use spinpark_platform::{Deadline, Platform, SlotLeft};
 
@@ -398,11 +398,11 @@ impl<P: Platform> RawRwLock<P> {
 
 // ---- upgradable holds, and the ways from one hold to another
 //
-// An upgradable holder is beside readers, but alone among the upgradable: so there is never a second one that
-// waits for the first one to leave as it wants to be alone.
+// An upgradable holder is alongside readers, but alone among the upgradable: so there is never a second one
+// that waits for the first one to leave as it wants to be alone.
 
 impl<P: Platform> RawRwLock<P> {
-    /// Acquires upgradably: beside readers, but alone among the upgradable. `false` once `deadline` has
+    /// Acquires upgradably: alongside readers, but alone among the upgradable. `false` once `deadline` has
     /// passed. Acquire ordering.
     pub fn upgradable(&self, deadline: Option<Deadline>) -> bool {
         self.note_upgradable(self.core.acquire_ours(Want::Upgradable, P::thread_token(), deadline))

@@ -37,7 +37,7 @@
 //! |                   |          | none (yet)                               |                                                    |
 //! | slot, `about`     | a token  | of `WAITS`: the thread; a hint           | its spinner                                        |
 //!
-//! Each word has the process generation beside its value, and a value of another generation counts as 0: a
+//! Each word has the process generation alongside its value, and a value of another generation counts as 0: a
 //! forked child has none of the spinners of its parent, and its slots are free.
 //!
 //! # Invariants
@@ -51,7 +51,7 @@
 //!   position is never lost: the place behind a slot that is `LEFT` is behind the one before it.
 //! - **Y4** A thread that has ended writes no slot: the spinner behind its slot frees that, and takes its
 //!   place. (If the thread ended between its arrival and its note of the slot before, the spinner behind
-//!   takes itself for the head, beside another. That is no error of the lock, which heads only poll.)
+//!   takes itself for the head, alongside another. That is no error of the lock, which heads only poll.)
 //!
 //! # Orderings
 //!
@@ -89,9 +89,9 @@ const LEFT: u32 = 3;
 
 /// No slot.
 const NONE: u32 = 0;
-/// A word has a slot's number or state in so many bits, and the process generation in the others.
+/// Bits of a word that have a slot's number or state; the others have the process generation.
 const VALUE_BITS: u32 = 10;
-/// A spinner looks at so many slots for a free one.
+/// How many slots a spinner tries before it does without one.
 const PROBES: usize = 8;
 
 /// The queue of one lock's spinners.
@@ -167,8 +167,8 @@ impl<'a, P: Platform> SpinQueue<'a, P> {
         self.slot(number).word.store(self.generation | state, Release);
     }
 
-    /// Whether so many spinners of this lock are in the queue; a hint: a slot that is looked at may meanwhile
-    /// be another spinner's, and lead anywhere.
+    /// Whether this number of spinners of this lock are in the queue; a hint: a slot may meanwhile be another
+    /// spinner's, and lead anywhere.
     pub fn has(&self, spinners: u32) -> bool {
         let mut number = self.value(self.memory.queue.word.load(Acquire));
         let mut missing = spinners;

@@ -2,23 +2,23 @@
 //!
 //! # State
 //!
-//! | bits  | name      | meaning                                                                           | set by, cleared by                          |
-//! |-------|-----------|-----------------------------------------------------------------------------------|---------------------------------------------|
-//! | 0–1   | `WRITER`  | both: held for writing (a mutex is always so held); one alone is glibc-owned (X1) | an acquisition; a release                   |
-//! | 2     | `SPINNER` | a thread spins, so that waiters need no wake                                      | a spinner that sees waiters, and as it ends |
-//! | 3     | `UPGRADE` | held upgradably, beside readers                                                   | an acquisition; a release or an upgrade     |
-//! | 4     | `SPARE`   | a glibc-owned hold (X1)                                                           | no step of ours                             |
-//! | 5     | `HANDOFF` | held: the head starved, and requests a hand-off;                                  | under the queue lock, or beside `WAKING` by |
-//! |       |           | free: a waiter that was woken is promised it                                      | a release; cleared also by an acquisition   |
-//! | 6     | `TIMED`   | alone: the head was woken before, lost, and times                                 | only under the queue lock; cleared with     |
-//! |       |           | itself; beside `WAKING`: the head is a real-time                                  | `WAKING`                                    |
-//! |       |           | waiter, woken all the same (*urgent*)                                             |                                             |
-//! | 5 + 6 | *a pause* | as 5, and readers come in meanwhile (`core/slow_path.rs`); not beside `WAKING`    | only under the queue lock                   |
-//! | 7     | `WAITERS` | the queue is not empty                                                            | only under the queue lock                   |
-//! | 8     | `WAKING`  | one waiter was woken and has not settled yet                                      | set under the queue lock; cleared by that   |
-//! |       |           |                                                                                   | waiter as it acquires, queues or leaves     |
-//! | 9     | `SLOTS`   | readers may be in slots (read-write locks: see [`bias`](crate::bias))             | under the queue lock                        |
-//! | 10–31 | count     | `WRITER`: the owner's token; else readers                                         | an acquisition; a release                   |
+//! | bits  | name      | meaning                                                                            | set by, cleared by                              |
+//! |-------|-----------|------------------------------------------------------------------------------------|-------------------------------------------------|
+//! | 0–1   | `WRITER`  | both: held for writing (a mutex is always so held); one alone is glibc-owned (X1)  | an acquisition; a release                       |
+//! | 2     | `SPINNER` | a thread spins, so that waiters need no wake                                       | a spinner that sees waiters, and as it ends     |
+//! | 3     | `UPGRADE` | held upgradably, alongside readers                                                 | an acquisition; a release or an upgrade         |
+//! | 4     | `SPARE`   | a glibc-owned hold (X1)                                                            | no step of ours                                 |
+//! | 5     | `HANDOFF` | held: the head starved, and requests a hand-off;                                   | under the queue lock, or along with `WAKING` by |
+//! |       |           | free: a waiter that was woken is promised it                                       | a release; cleared also by an acquisition       |
+//! | 6     | `TIMED`   | alone: the head was woken before, lost, and times                                  | only under the queue lock; cleared with         |
+//! |       |           | itself; along with `WAKING`: the head is a real-time                               | `WAKING`                                        |
+//! |       |           | waiter, woken all the same (*urgent*)                                              |                                                 |
+//! | 5 + 6 | *a pause* | as 5, and readers come in meanwhile (`core/slow_path.rs`); not along with `WAKING` | only under the queue lock                       |
+//! | 7     | `WAITERS` | the queue is not empty                                                             | only under the queue lock                       |
+//! | 8     | `WAKING`  | one waiter was woken and has not settled yet                                       | set under the queue lock; cleared by that       |
+//! |       |           |                                                                                    | waiter as it acquires, queues or leaves         |
+//! | 9     | `SLOTS`   | readers may be in slots (read-write locks: see [`bias`](crate::bias))              | under the queue lock                            |
+//! | 10–31 | count     | `WRITER`: the owner's token; else readers                                          | an acquisition; a release                       |
 //!
 //! Zero is unlocked, without waiters. `WRITER` excludes `UPGRADE`, and `WRITER` implies a count (the owner's
 //! token) that is not 0. `WAITERS`, `WAKING`, `HANDOFF`, `TIMED` and `SPINNER` are *flags*: they only say
@@ -34,14 +34,14 @@
 //!   (held) or 2 (held, or waited for) to a mutex; to a read-write lock 1 or 2 for a writer that waits or has
 //!   left, 3 for one that is inside, and 8 for each of its readers. No step of ours writes one bit of
 //!   `WRITER` alone, both without an owner's token, or `SPARE`. Such a word is a hold without a name: no
-//!   thread of ours acquires, and none marks it ([`is_glibc_owned`]). One to 15 of glibc's readers are `UPGRADE`,
-//!   `SPARE`, or a request of no waiter ([`is_of_glibcs_readers`]).
+//!   thread of ours acquires, and none marks it ([`is_glibc_owned`]). One to 15 of glibc's readers are
+//!   `UPGRADE`, `SPARE`, or a request of no waiter ([`is_of_glibcs_readers`]).
 
 /// What glibc writes to a mutex that is held and waited for, or may be.
 pub const GLIBCS_CONTENDED: u32 = 2;
 /// A thread spins. A hint: a release that wipes it out costs a wake-up at most, see A2 in `core`.
 pub(crate) const SPINNER: u32 = 1 << 2;
-/// Held by one upgradable reader, beside the readers in the count.
+/// Held by one upgradable reader, alongside the readers in the count.
 pub(crate) const UPGRADE: u32 = 1 << 3;
 /// Held by one writer, whose token is the count. Two bits: see X1.
 pub(crate) const WRITER: u32 = 3;
@@ -78,7 +78,7 @@ const _: () =
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Want {
-    /// Beside other readers; waits behind a writer that starved.
+    /// Alongside other readers; waits behind a writer that starved.
     Read,
     /// As `Read`, by a thread that may hold a read lock already: never waits behind a writer that waits.
     ReadAgain,
@@ -86,7 +86,7 @@ pub(crate) enum Want {
     ReadBehindWaiters,
     /// Alone.
     Write,
-    /// Beside readers, but not beside another upgradable one or a writer.
+    /// Alongside readers, but not alongside another upgradable one or a writer.
     Upgradable,
     /// From upgradable to alone.
     Upgrade,
@@ -132,7 +132,8 @@ pub(crate) const fn is_timed(word: u32) -> bool {
     word & (TIMED | WAKING) == TIMED
 }
 
-/// The word without a request, and without the pause of one. `TIMED` beside `WAKING` is none (U1 in `core`).
+/// The word without a request, and without the pause of one. `TIMED` along with `WAKING` is none (U1 in
+/// `core`).
 pub(crate) const fn without_request(word: u32) -> u32 {
     if is_timed(word) {
         word & !(HANDOFF | TIMED)

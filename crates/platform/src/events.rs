@@ -36,7 +36,7 @@ pub enum Event {
     RevokedBias,
     /// A release woke a waiter for which no mark stands: a real-time one beside one that was woken before and
     /// has not come yet, or on one CPU any.
-    WokeBeside,
+    WokeUnmarked,
     /// A woken waiter woken early one behind it, whose turn comes later.
     EarlyWake,
 }

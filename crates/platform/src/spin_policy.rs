@@ -58,7 +58,8 @@ pub trait SpinPolicy: Memory {
     }
 }
 
-/// A cache line of the memory for the queues of spinners, which all locks of a process share: three words, all zero at first.
+/// A cache line of the memory for the queues of spinners, which all locks of a process share: three words,
+/// all zero at first.
 #[derive(Debug, Default)]
 #[repr(C, align(64))]
 pub struct SpinLine<W> {

@@ -10,8 +10,8 @@
 //!
 //! A mutex' fields have glibc's meaning where other code looks at them: Chromium's sandbox reads `__owner`,
 //! debuggers' scripts read all of them, and glibc's own functions may be called on it as well (see
-//! [`glibc_owned`](crate::glibc_owned)). Its words that the fast paths touch (`__lock`, `__kind`, the queue lock) are
-//! near each other.
+//! [`glibc_owned`](crate::glibc_owned)). Its words that the fast paths touch (`__lock`, `__kind`, the queue
+//! lock) are near each other.
 
 use core::mem::{MaybeUninit, size_of};
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};

@@ -7,8 +7,8 @@
 //! both: a thread that holds a recursive mutex through one may lock it again through the other.
 //!
 //! What remains is to wake each other's sleepers. The first thread of ours that finds a value of glibc's
-//! marks the mutex as glibc's for good ([`GLIBC_OWNED`] in its kind), says so once, and every later call goes to
-//! glibc's functions.
+//! marks the mutex as glibc's for good ([`GLIBC_OWNED`] in its kind), says so once, and every later call goes
+//! to glibc's functions.
 //!
 //! | the word says | a thread of ours      | what it does                                                               |
 //! |---------------|-----------------------|----------------------------------------------------------------------------|

@@ -261,7 +261,7 @@ impl Recorder {
     pub fn end_release(&self) -> bool {
         let local = thread_state::here();
         local.releasing.set(0);
-        let woke = [Event::WokeHead, Event::WokeBeside, Event::GrantedReaders, Event::HandedOff];
+        let woke = [Event::WokeHead, Event::WokeUnmarked, Event::GrantedReaders, Event::HandedOff];
         let woke = woke.into_iter().fold(0, |bits, event| bits | 1 << event as u32);
         local.events.replace(0) & woke != 0
     }

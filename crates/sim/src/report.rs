@@ -51,7 +51,7 @@ pub const EVENTS: [(Event, &str); 17] = [
     (Event::EnabledBias, "opened_slots"),
     (Event::RevokedBias, "closed_slots"),
     (Event::DeferredWake, "deferred_wake"),
-    (Event::WokeBeside, "woke_beside"),
+    (Event::WokeUnmarked, "woke_unmarked"),
     (Event::EarlyWake, "early_wake"),
 ];
 
@@ -125,7 +125,7 @@ pub(crate) fn index(event: Event) -> usize {
         Event::RevokedBias => 12,
         Event::DeferredWake => 13,
         Event::WithdrewRequest => 14,
-        Event::WokeBeside => 15,
+        Event::WokeUnmarked => 15,
         Event::EarlyWake => 16,
         _ => KINDS - 1,
     }

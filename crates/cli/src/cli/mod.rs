@@ -4,6 +4,7 @@ mod bench;
 mod documentation;
 mod documents;
 mod format;
+mod formats;
 mod grid;
 mod help;
 mod native;

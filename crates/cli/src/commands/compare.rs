@@ -1,7 +1,7 @@
 //! `spinpark compare`: glibc's locks against ours, on a program as it is.
 //!
-//! What can be wrong with a request is found before anything runs ([`Request`]); then the rounds are measured,
-//! and one run is recorded, since what a program waits for decides what other locks can bring.
+//! What can be wrong with a request is found before anything runs ([`Request`]); then the rounds are
+//! measured, and one run is recorded, since what a program waits for decides what other locks can bring.
 
 use std::env;
 use std::ffi::OsString;

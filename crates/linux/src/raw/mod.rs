@@ -1,5 +1,5 @@
-//! System calls without libc's wrapper, which would write `errno`: the call itself, and those of the files and
-//! threads of intercepted code.
+//! System calls without libc's wrapper, which would write `errno`: the call itself, and those of the files
+//! and threads of intercepted code.
 //!
 //! By hand, not by `rustix`: with it the drop-in would be 96 bytes smaller, but a workspace that builds it
 //! beside crates that use `rustix` with `std` enables that for the drop-in, too, which then links a second

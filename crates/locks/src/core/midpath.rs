@@ -108,13 +108,13 @@ impl<P: Platform> LockCore<P> {
         })?
     }
 
-    /// Whether as many threads wait awake already as keep the lock busy, or as have a CPU beside the owner's.
-    /// Under a quota, more of them would run, and use it up.
+    /// Whether as many threads wait awake already as keep the lock busy, or as have a CPU that is not the
+    /// owner's. Under a quota, more of them would run, and use it up.
     fn has_enough(&self, awake: Awake) -> bool {
-        let beside = P::cpus() - 1; // more than one: `has_cpus_to_spare`
+        let others = P::cpus() - 1; // more than one: `has_cpus_to_spare`
         let most = match awake {
-            Awake::AtMost(most) if most < beside => most,
-            _ if beside < FEW => beside,
+            Awake::AtMost(most) if most < others => most,
+            _ if others < FEW => others,
             _ => return false,
         };
         P::with_spinner_slots(self.key(), |slots| SpinQueue::<P>::new(slots).has(most)) == Some(true)
@@ -142,7 +142,7 @@ struct HeadWait<P: Platform> {
     span: u64,
     /// Whether the caller's deadline leaves less than it would wait.
     is_cut: bool,
-    /// So many more readings of the clock, in case that it stands still.
+    /// How many more readings of the clock there are, in case that it stands still.
     reads_left: u64,
     /// When to ask next whether the thread before this one runs.
     question: u64,
@@ -158,7 +158,7 @@ struct HeadWait<P: Platform> {
 /// owner.
 const PROBES: u64 = 16;
 
-/// So many spinners are not counted against the CPUs: to read that many slots costs more than it tells.
+/// This number of spinners is not counted against the CPUs: to read that many slots costs more than it tells.
 const FEW: u32 = 8;
 
 /// A thread that knows nothing of the lock waits for so long, times the CPUs, ns: through a short section of
@@ -331,8 +331,8 @@ impl<P: Platform> LockCore<P> {
             if budget.has_waited_for_others(seen, *announced) {
                 break;
             }
-            // Beside readers, which would else enable the bias again and again (G1 in `bias`), and never let
-            // a writer queue.
+            // Alongside readers, which would else enable the bias again and again (G1 in `bias`), and never
+            // let a writer queue.
             if *announced == Announced::None && (word::has_waiters(seen) || word::readers(seen) > 0) {
                 if word::has_spinner(seen) {
                     budget.waits_as_secondary();
@@ -401,7 +401,7 @@ struct Budget<P: Platform> {
     end: u64,
     /// When the clock was last read.
     clock_read: u64,
-    /// So many more readings of the clock, in case that it stands still.
+    /// How many more readings of the clock there are, in case that it stands still.
     reads_left: u64,
     /// When to ask the platform next whether the owner runs.
     question: u64,

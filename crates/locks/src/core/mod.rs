@@ -39,7 +39,7 @@
 //! spins, or in the fence of A1: as T9 if it is linked or woken; one that is being notified awaits that. It
 //! gives up the lock if that came first.
 //!
-//! T12: a real-time head is woken *beside* a waiter that was woken before and has not come, for which
+//! T12: a real-time head is woken *alongside* a waiter that was woken before and has not come, for which
 //! `WAKING` stays: that one may be kept from its CPU by real-time threads. The real-time waiter acquires,
 //! queues again or leaves, with a wake pass.
 //!
@@ -106,11 +106,11 @@
 //!
 //! - **W1** With the queue lock free, `WAITERS` is set if and only if the list is not empty.
 //! - **L1** (no lost wake-up) With the queue lock free: if `WAITERS` is set then there is no room for the
-//!   head beside the present holds, or `WAKING` is set (and the head is urgent, if it is a real-time waiter:
+//!   head next to the present holds, or `WAKING` is set (and the head is urgent, if it is a real-time waiter:
 //!   U1), or a waiter that was woken without a mark is on its way (T16), or the head is `TIMED` and a spinner
 //!   is counted, or the head is `TIMED` and rechecks by itself within its span ([`patience`]). A thread that
 //!   ends the last of these conditions makes a wake pass: a release (`needs_wake_pass`), an upgradable holder
-//!   that came in (readers have room beside it), and a thread that withdraws its announced state without
+//!   that came in (readers have room alongside it), and a thread that withdraws its announced state without
 //!   acquiring, or was woken without a mark and leaves (T3, T4, T8, T9). The last condition is the only one
 //!   that leans on a timer, and only on two CPUs, for a head that backs off: a release whose thread comes
 //!   back at once leaves it asleep, one whose thread waits for something else next (`WriteToWait`) wakes it.
@@ -133,17 +133,17 @@
 //!   If another thread has it locked and does not run, a thread outside does without (T15), also one whose
 //!   own call has it locked, in a handler; a queued one waits for that thread. A real-time waiter lends it
 //!   its priority.
-//! - **U1** With the queue lock free and `WAITERS` set: `TIMED` is set beside `WAKING` if and only if the
+//! - **U1** With the queue lock free and `WAITERS` set: `TIMED` is set along with `WAKING` if and only if the
 //!   head is a real-time waiter (it is *urgent*). Without `WAKING` it is not set for a real-time head, except
-//!   beside `HANDOFF`, in a pause (H3); a wake pass ends that early. Each wake pass sees to this (`led_by`),
-//!   and each change of the list is followed by one. A thread that withdraws `WAKING` clears both in one
-//!   step. So a release past a woken waiter makes a wake pass for an urgent head, and only for that; and a
-//!   real-time head is left to no spinner.
+//!   along with `HANDOFF`, in a pause (H3); a wake pass ends that early. Each wake pass sees to this
+//!   (`led_by`), and each change of the list is followed by one. A thread that withdraws `WAKING` clears both
+//!   in one step. So a release past a woken waiter makes a wake pass for an urgent head, and only for that;
+//!   and a real-time head is left to no spinner.
 //! - **D1** (no lost signal) A waiter is deferred only by the lock's writer, under the queue lock, and only
 //!   if there are no flags, or the head is deferred and `WAKING` is not set. While the writer holds the lock,
-//!   no wake pass sets `WAKING`, and `TIMED` is not set beside a deferred head, nor a real-time one that
+//!   no wake pass sets `WAKING`, and `TIMED` is not set alongside a deferred head, nor a real-time one that
 //!   comes before that. So the writer's release makes a wake pass (`needs_wake_pass`). A wake pass that finds
-//!   a deferred head beside a free lock notifies all that are deferred, unless a fair release has promised
+//!   a deferred head with the lock free notifies all that are deferred, unless a fair release has promised
 //!   the lock to the head, or a waiter came back before it that had been woken without a mark: that is woken,
 //!   and the others are notified by a later wake pass. A deferred waiter has no deadline; it is notified, or
 //!   woken by a promise, and by nothing else.
@@ -151,29 +151,29 @@
 //!   promises the lock to it, or leaves that to the thread that has the queue locked (V1), or to the waiter
 //!   that is on its way already (`WAKING`). That one takes the lock first, and the request ends; its own
 //!   release then wakes the head. (An upgrade, whose thread has its upgradable hold, is handed the writer's
-//!   in the release of the last reader, and an upgradable waiter beside readers is let in as they are.)
+//!   in the release of the last reader, and an upgradable waiter alongside readers is let in as they are.)
 //! - **H2** (exit rule) A taken promise clears `HANDOFF` and `TIMED`; only a head that was woken after that,
 //!   lost, and has waited for `starvation_ns` since it arrived sets it again (or a fair release does). An
 //!   upgrade, which goes before all others because they wait for its thread, leaves `HANDOFF` for the waiter
-//!   behind it. With the queue lock free, `HANDOFF` is set beside readers only if a queued waiter rechecks it
-//!   by itself ([`WaitNode::rechecks`](crate::queue::WaitNode::rechecks)), or a wake pass was asked for: a
+//!   behind it. With the queue lock free, `HANDOFF` is set alongside readers only if a queued waiter rechecks
+//!   it by itself ([`WaitNode::rechecks`](crate::queue::WaitNode::rechecks)), or a wake pass was asked for: a
 //!   wake pass that finds no such waiter ends the request, and wakes the head to keep its own time (L2). Such
-//!   a wake pass follows each step that takes the last such waiter out, lets readers in beside a request of a
-//!   writer (a downgrade), or requests the lock for a head (a fair release, in its own wake pass). A waiter
-//!   that rechecks and finds its request ended by another thread requests the lock again. A release by a
-//!   thread of a higher real-time priority than the head's ends the request, and wakes the head as if it had
-//!   not starved: that thread may come back before it. (If it leaves the wake pass to the thread that has the
-//!   queue locked, V1, it does not know the head, and ends the request of any.)
-//! - **H3** (dependent readers) `HANDOFF` keeps new readers out, unless `TIMED` is set beside it. A waiter
+//!   a wake pass follows each step that takes the last such waiter out, lets readers in alongside a request
+//!   of a writer (a downgrade), or requests the lock for a head (a fair release, in its own wake pass). A
+//!   waiter that rechecks and finds its request ended by another thread requests the lock again. A release by
+//!   a thread of a higher real-time priority than the head's ends the request, and wakes the head as if it
+//!   had not starved: that thread may come back before it. (If it leaves the wake pass to the thread that has
+//!   the queue locked, V1, it does not know the head, and ends the request of any.)
+//! - **H3** (dependent readers) `HANDOFF` keeps new readers out, unless `TIMED` is set alongside it. A waiter
 //!   that requests the lock of readers ends its request by itself, and the readers that it kept out come in:
 //!   see [`slow_path`]. So does a real-time waiter behind an upgrade, which keeps no time before it is woken.
 //! - **H4** (promise) `HANDOFF` of a lock that is free is a *promise*: `word::admits` keeps the lock for a
 //!   waiter that was woken. That owns nothing, and takes the lock as any thread does. The promise ends as it
 //!   comes, or leaves with no waiter behind it. No thread depends on its coming: calls that do not wait, or
 //!   whose time is up, and threads with a real-time priority take the lock past a promise, which is a request
-//!   then; waiters that probe (L3) do, and end it; a thread that came after the promise queues, and probes, so
-//!   it heeds a promise until its first probe and its spin at the most. A writer's release past a woken waiter
-//!   also promises the lock to it, once threads that run have passed it for long
+//!   then; waiters that probe (L3) do, and end it; a thread that came after the promise queues, and probes,
+//!   so it heeds a promise until its first probe and its spin at the most. A writer's release past a woken
+//!   waiter also promises the lock to it, once threads that run have passed it for long
 //!   ([`Adaptive::has_passed_woken`](spinpark_platform::Adaptive)): it may be waiting for the CPU of one of
 //!   them, which finds the promise when it comes back for the lock. (To yield the CPU in the release would be
 //!   to yield it with other locks held.)
@@ -200,7 +200,7 @@
 //!   checks whether its mark is still there. From then on each release sees `LOCKED` or `CONTENDED` and is a
 //!   read-modify-write: the queue is unlocked with `CONTENDED`. (`WAKING` is only ever set while `WAITERS`
 //!   is.)
-//! - **A2** A spinner sets `SPINNER` without a fence, and only beside `WAITERS` or readers: with an empty
+//! - **A2** A spinner sets `SPINNER` without a fence, and only along with `WAITERS` or readers: with an empty
 //!   queue there is no waiter that a release would wake. A writer's release may wipe it out (A1), and then
 //!   others may set and clear it: it is a hint; a thread that clears it without acquiring makes a wake pass
 //!   (L1).

@@ -28,7 +28,7 @@ pub(super) struct Patience {
     /// How long it keeps readers out before it rechecks what that has come to; 0: it has not done so: see
     /// "Requests over readers".
     request: u64,
-    /// It requests the lock of so many readers.
+    /// The number of readers of which it requests the lock.
     of: Option<u32>,
     /// When it probes the lock next because a thread that was woken before it may not run; `u64::MAX`: it
     /// does not.
@@ -39,8 +39,8 @@ pub(super) struct Patience {
     saw_waking: bool,
 }
 
-/// A pause between two requests is so many times as long as the last part of the first one: readers that
-/// depend on each other go on for three quarters of the time.
+/// How many times as long as the last part of a request the pause after it is: readers that depend on each
+/// other go on for three quarters of the time.
 const PAUSE: u64 = 3;
 
 /// The time in `ns` nanoseconds from now, on the clock of all times here.

@@ -24,8 +24,8 @@
 //! hold the lock for a time `h`, up to that, delay the writer by less than `9h`.
 //!
 //! In a pause the release that leaves the lock free hands it over (H1), so a free lock never waits for the
-//! pause to end. Beside a waiter that was woken, and perhaps does not run, there is no request in the pause:
-//! that waiter, or a real-time head, is awake for a free lock.
+//! pause to end. Alongside a waiter that was woken, and perhaps does not run, there is no request in the
+//! pause: that waiter, or a real-time head, is awake for a free lock.
 //!
 //! - H3 in detail: a waiter that requests the lock of readers rechecks its request by itself, and so does one
 //!   in a pause. So neither lasts. (If its thread does not run, a reader that has waited for
@@ -55,7 +55,7 @@ impl<P: Platform> LockCore<P> {
         self.note_wait(want);
         let outcome = self.spin_then_queue(want, P::thread_token(), deadline);
         if outcome == Outcome::Acquired && want == Want::Upgradable && word::has_waiters(self.peek()) {
-            self.wake_pass_now(); // L1: readers behind this one have room beside it
+            self.wake_pass_now(); // L1: readers behind this one have room alongside it
         }
         outcome
     }
@@ -163,7 +163,7 @@ impl<P: Platform> LockCore<P> {
             let joined = match self.sleep_on(node, patience, deadline) {
                 Notice::Granted => return Outcome::Acquired,
                 Notice::Released => return self.acquire(node.want, node.token, deadline),
-                notice @ (Notice::Woken | Notice::Beside) => {
+                notice @ (Notice::Woken | Notice::Unmarked) => {
                     // T7: this thread is the one for which WAKING is set; or no mark stands for it (T12,
                     // T16).
                     let is_marked = notice == Notice::Woken;
@@ -237,7 +237,7 @@ impl<P: Platform> LockCore<P> {
                     self.await_hand_over(node, patience);
                 }
                 Joined::Queued => {}
-                // G3: only of a waiter that was woken beside another, and was in no flag meanwhile.
+                // G3: only of a waiter that was woken alongside another, and was in no flag meanwhile.
                 Joined::Biased => return Outcome::Biased,
                 Joined::GlibcOwned => return Outcome::GlibcOwned,
                 Joined::TimedOut => return Outcome::TimedOut,
@@ -344,7 +344,7 @@ impl<P: Platform> LockCore<P> {
         match self.sleep_on(node, patience.until_dequeued(), None) {
             Notice::Granted => true,
             Notice::Woken => self.give_up(node.want, node.token, Announced::Waking),
-            Notice::Beside => self.give_up(node.want, node.token, Announced::Unmarked),
+            Notice::Unmarked => self.give_up(node.want, node.token, Announced::Unmarked),
             Notice::Released | Notice::TimedOut => false,
         }
     }
@@ -375,7 +375,7 @@ impl<P: Platform> LockCore<P> {
 // ---- steps on the queue
 
 /// T13: a waiter that came late wakes this number early, from the head of the queue on, whether woken early
-/// before or not: it starts so many wake-ups at a time. This and the next two are from the simulator
+/// before or not. This and the next two are from the simulator
 /// (`notes/tuning.md`, "Longest waits").
 const LATE_EARLY_WAKES: usize = 8;
 /// T13: one that came in time wakes this number early, of those that have not been: one for its own turn, and
@@ -435,7 +435,7 @@ impl<P: Platform> LockCore<P> {
         promise: Promise,
     ) -> Joined {
         let fenced = queue.is_some_and(|queue| queue.was_contended());
-        // H3: beside `TIMED`, a request would be a pause.
+        // H3: along with `TIMED`, a request would be a pause.
         let ends = if flags & word::HANDOFF == 0 { 0 } else { word::TIMED };
         let mut seen = self.peek();
         let mut announced = announced;
@@ -546,7 +546,7 @@ impl<P: Platform> LockCore<P> {
             Ok(queue) => queue,
             Err(joined) => return (joined, false),
         };
-        // Not beside a woken waiter: if that comes back, it goes to the head, and is served by this one's
+        // Not alongside a woken waiter: if that comes back, it goes to the head, and is served by this one's
         // request.
         let timed = backs_off && queue.head().is_none() && !word::is_waking(self.peek());
         let flags = if timed { word::WAITERS | word::TIMED } else { word::WAITERS };
@@ -580,7 +580,7 @@ impl<P: Platform> LockCore<P> {
             Err(joined) => return joined,
         };
         // T16: several may be on their way. None of them passes one that has requested the lock, which is the
-        // first, nor one that has starved. (Beside `WAKING`, a request is that waiter's, H1.)
+        // first, nor one that has starved. (Along with `WAKING`, a request is that waiter's, H1.)
         let seen = self.peek();
         let requested = word::wants_handoff(seen) && !word::is_waking(seen);
         // An upgrade that came meanwhile stays first (this waiter waits for its thread's hold), and so does a
@@ -616,15 +616,15 @@ impl<P: Platform> LockCore<P> {
         joined
     }
 
-    /// The head has requested the lock. Beside `WAKING` it is not owed that yet: the waiter that is on its
-    /// way comes first, and ends the request (H1).
+    /// The head has requested the lock. Along with `WAKING` it is not owed that yet: the waiter that is on
+    /// its way comes first, and ends the request (H1).
     fn note_request(&self) {
         if !word::is_waking(self.peek()) {
             P::event(Event::RequestedHandoff);
         }
     }
 
-    /// Lets in or wakes waiters that can come in beside the present holders, and unlocks the queue. For a
+    /// Lets in or wakes waiters that can come in next to the present holders, and unlocks the queue. For a
     /// caller that keeps the lock alive: it holds it, or waits for it.
     #[inline(never)] // for the drop-in's size
     pub(super) fn wake_pass_and_unlock(&self, mut queue: QueueGuard<'_, P, Self>) {
@@ -661,8 +661,8 @@ impl<P: Platform> LockCore<P> {
 
     /// The waiter rechecks by itself: it takes the lock, or, if its patience is over, `requests` it.
     ///
-    /// A reader requests nothing, but now comes in beside other readers whatever writer is owed the lock: one
-    /// of those readers may be waiting for this one, and the writer has not let it in by itself (H3): its
+    /// A reader requests nothing, but now comes in alongside other readers whatever writer is owed the lock:
+    /// one of those readers may be waiting for this one, and the writer has not let it in by itself (H3): its
     /// thread does not run, perhaps.
     fn recheck(&self, node: &WaitNode<P>, requests: bool) -> Joined {
         self.recheck_as(self.lock_queue(), node, requests, Promise::of(node))
@@ -693,7 +693,7 @@ impl<P: Platform> LockCore<P> {
                 let alone = word::withdraw(seen, Announced::Waking);
                 match self.word().compare_exchange_weak(seen, alone, Relaxed, Relaxed) {
                     Ok(_) if word::has_waiters(alone) && !word::is_write_held(alone) => {
-                        self.wake_pass_now(); // another one may have room beside a reader
+                        self.wake_pass_now(); // another one may have room alongside a reader
                         break;
                     }
                     Ok(_) => break,
@@ -807,7 +807,7 @@ impl<P: Platform> LockCore<P> {
         };
         let mut seen = self.peek();
         loop {
-            // H4: beside `WAKING`, it may be the promise to the waiter that was woken.
+            // H4: along with `WAKING`, it may be the promise to the waiter that was woken.
             let kept = if word::is_waking(seen) { word::HANDOFF } else { 0 };
             let rest = seen & !(waiters | heads & !kept);
             match self.word().compare_exchange_weak(seen, rest, ReleaseOrder, Relaxed) {
@@ -867,16 +867,16 @@ impl<P: Platform> LockCore<P> {
                 }
                 return;
             }
-            // Beside a woken waiter, which may not run, `TIMED` is not a pause (U1): the request ends, until
-            // the pause is over.
+            // Alongside a woken waiter, which may not run, `TIMED` is not a pause (U1): the request ends,
+            // until the pause is over.
             let paused = if word::is_waking(seen) { seen & !word::HANDOFF } else { seen | word::TIMED };
-            let beside = if upgradable && word::fits(seen, Want::Upgradable) { word::UPGRADE } else { 0 };
-            let with_them = (paused | beside) + count * word::UNIT;
+            let upgrade = if upgradable && word::fits(seen, Want::Upgradable) { word::UPGRADE } else { 0 };
+            let with_them = (paused | upgrade) + count * word::UNIT;
             match self.word().compare_exchange_weak(seen, with_them, AcqRel, Relaxed) {
                 Ok(_) => {
                     P::event(Event::WithdrewRequest);
                     let mut let_in = queue.pop_some(count, is_kept_out);
-                    if beside != 0 {
+                    if upgrade != 0 {
                         let_in.append(queue.pop_some(1, is_upgradable));
                     }
                     break let_in;

@@ -6,7 +6,7 @@
 //!                B  in one compare-exchange, release and: grant the lock to all readers at the head
 //!                                                         or promise it to a head that starved
 //!                                                         or set WAKING for a head that sleeps
-//!                                                         or wake a real-time head beside WAKING (T12)
+//!                                                         or wake a real-time head alongside WAKING (T12)
 //!                                                         or end the waits that the holder has signalled
 //!                                                         or leave it to threads that are awake
 //!                   and pop whom that concerns; then B again, without the release
@@ -34,11 +34,11 @@
 //! See X1 in [`word`].
 //!
 //! - **X2** If waiters of ours are queued in a lock whose word other code has overwritten, a thread of ours
-//!   ends their waits: each wake pass at a glibc-owned word notifies all, and they find [`Outcome::GlibcOwned`]. As
-//!   the word was overwritten, a writer of ours held the lock, whose release makes a wake pass (X3: the word
-//!   is glibc-owned, and `CONTENDED` is set); or a waiter that was woken was on its way, or a spinner, or the
-//!   head was `TIMED`, and that one makes a wake pass as it finds the word glibc-owned (L1). No thread queues at
-//!   a glibc-owned word, so a wake pass leaves the queue empty.
+//!   ends their waits: each wake pass at a glibc-owned word notifies all, and they find
+//!   [`Outcome::GlibcOwned`]. As the word was overwritten, a writer of ours held the lock, whose release
+//!   makes a wake pass (X3: the word is glibc-owned, and `CONTENDED` is set); or a waiter that was woken was
+//!   on its way, or a spinner, or the head was `TIMED`, and that one makes a wake pass as it finds the word
+//!   glibc-owned (L1). No thread queues at a glibc-owned word, so a wake pass leaves the queue empty.
 //! - **X3** A writer that finds its word overwritten notifies the waiters, then releases as the other code
 //!   does: swap 0, wake one by address. It may wait for the queue lock for that. A release by a plain store
 //!   does not see the word: see A1.
@@ -50,7 +50,7 @@ use spinpark_platform::{
 
 use super::{LockCore, Outcome};
 use crate::queue::{
-    Ask, Chain, LockedQueue, Owner, QueueGuard, Told, WaitNode, WaitQueue, BESIDE, GRANTED, RELEASED, WOKEN,
+    Ask, Chain, LockedQueue, Owner, QueueGuard, Told, WaitNode, WaitQueue, GRANTED, RELEASED, UNMARKED, WOKEN,
 };
 use crate::word::{self, Release, Want};
 
@@ -161,7 +161,7 @@ impl<P: Platform> LockCore<P> {
         let Some(mut queue) = self.lock_queue_or(Ask::Nothing) else { return waiters };
         let uncontended = match queue.head() {
             None => self.peek() & word::FLAGS == 0,
-            // Beside a woken waiter (after a fair release) the next release would leave the queue to that
+            // Alongside a woken waiter (after a fair release) the next release would leave the queue to that
             // one.
             Some(head) => head.is_deferred() && !word::is_waking(self.peek()),
         };
@@ -192,9 +192,9 @@ impl<P: Platform> LockCore<P> {
             let returns = release.is_some_and(|release| self.returns(seen, release));
             let Some(plan) = Plan::choose(seen, release, returns, queue) else { break };
             // A reader that leaves and one that comes in for it make no difference to the word, and are to be
-            // made all the same. To end waits, or wake one beside another, makes no difference to it either,
-            // if others stay.
-            let pops = matches!(plan.action, Action::EndWaits | Action::WakeBeside);
+            // made all the same. To end waits, or wake one alongside another, makes no difference to it
+            // either, if others stay.
+            let pops = matches!(plan.action, Action::EndWaits | Action::WakeUnmarked);
             if plan.word == seen && release.is_none() && !pops {
                 break; // nothing to do, and nothing left to release
             }
@@ -209,7 +209,7 @@ impl<P: Platform> LockCore<P> {
             // Those behind it come after a real-time waiter: the thread that settles `WAKING` makes a wake
             // pass again. So does one that was woken without a mark (T16), or the next release.
             let is_last = match plan.action {
-                Action::WakeBeside => true,
+                Action::WakeUnmarked => true,
                 Action::Wake | Action::Promise => queue.head().is_some_and(WaitNode::is_realtime),
                 _ => false,
             };
@@ -217,7 +217,7 @@ impl<P: Platform> LockCore<P> {
             match plan.action {
                 Action::Nothing => {}
                 Action::Wake | Action::Promise => pass.woken.append(plan.pop(queue)),
-                Action::WakeBeside => pass.beside.append(plan.pop(queue)),
+                Action::WakeUnmarked => pass.unmarked.append(plan.pop(queue)),
                 Action::EndWaits | Action::EndAllWaits => pass.ended.append(plan.pop(queue)),
                 Action::Grant(_) | Action::HandOver => pass.granted.append(plan.pop(queue)),
             }
@@ -246,16 +246,16 @@ struct Plan {
 #[derive(Clone, Copy)]
 enum Action {
     Nothing,
-    /// Lets in so many readers.
+    /// Lets in this number of readers.
     Grant(u32),
-    /// Turns the upgradable hold of a waiter into a writer's, or lets in an upgradable one beside readers.
+    /// Turns the upgradable hold of a waiter into a writer's, or lets in an upgradable one alongside readers.
     HandOver,
     Wake,
     /// Wakes a waiter for which the lock is kept.
     Promise,
     /// Wakes the head, for which `WAKING` does not stand: a real-time one (T12), or any, without a mark
     /// (T16).
-    WakeBeside,
+    WakeUnmarked,
     /// Ends the waits of those that the holder has signalled.
     EndWaits,
     /// Ends all waits (X2).
@@ -327,7 +327,7 @@ impl Plan {
             let word = Self::without_head(after, head.want, others) + count * word::UNIT;
             return Some(Self { word, action: Action::Grant(count) });
         }
-        // Beside readers, an upgradable waiter is granted the lock as they are.
+        // Alongside readers, an upgradable waiter is granted the lock as they are.
         let is_beside = word::is_held(after) && !word::is_waking(after);
         if word::wants_handoff(seen) && (head.want == Want::Upgrade || is_beside) {
             let rest = Self::without_head(after, head.want, next);
@@ -341,7 +341,7 @@ impl Plan {
         Some(match word::is_left_to_others(seen, returns) {
             true => nothing,
             false if !word::is_waking(seen) && !unmarked => wake(),
-            false => Self { word: Self::without_head(after, head.want, next), action: Action::WakeBeside },
+            false => Self { word: Self::without_head(after, head.want, next), action: Action::WakeUnmarked },
         })
     }
 
@@ -377,7 +377,7 @@ impl Plan {
             Action::Grant(count) => (count, Some(Event::GrantedReaders)),
             Action::HandOver | Action::Promise => (1, Some(Event::HandedOff)),
             Action::Wake => (1, Some(Event::WokeHead)),
-            Action::WakeBeside => (1, Some(Event::WokeBeside)),
+            Action::WakeUnmarked => (1, Some(Event::WokeUnmarked)),
             Action::EndWaits => return queue.pop_some(u32::MAX, WaitNode::is_deferred),
             Action::EndAllWaits => (u32::MAX, None),
         };
@@ -391,7 +391,7 @@ impl Plan {
 
 // ---- steps C and D: the queue is unlocked, the dequeued waiters are notified
 
-/// So many waiters are told while the queue is locked.
+/// How many waiters are told while the queue is locked.
 const TOLD_EARLY: usize = 4;
 
 /// What a wake pass of the queue led to.
@@ -400,8 +400,8 @@ pub(super) struct WakePass<P: Platform> {
     granted: Chain<P>,
     /// This one is to contend for the lock.
     woken: Chain<P>,
-    /// So is this real-time one, beside another.
-    beside: Chain<P>,
+    /// So is this one, for which `WAKING` does not stand.
+    unmarked: Chain<P>,
     /// These were signalled by the lock's holder: they lock it as any thread.
     ended: Chain<P>,
     /// The release was made on the way. Not if the queue was empty.
@@ -413,7 +413,7 @@ impl<P: Platform> WakePass<P> {
         Self {
             granted: Chain::new(),
             woken: Chain::new(),
-            beside: Chain::new(),
+            unmarked: Chain::new(),
             ended: Chain::new(),
             released: false,
         }
@@ -428,7 +428,7 @@ impl<P: Platform> WakePass<P> {
     fn append(&mut self, later: Self) {
         self.granted.append(later.granted);
         self.woken.append(later.woken);
-        self.beside.append(later.beside);
+        self.unmarked.append(later.unmarked);
         self.ended.append(later.ended);
     }
 
@@ -436,11 +436,11 @@ impl<P: Platform> WakePass<P> {
     /// the queue is locked still. If this thread is stopped before it has woken them, they find the notice as
     /// they probe (L3). It wakes them afterwards, before it [notifies](Self::notify) the others.
     fn tell(&mut self) -> [Told<P>; TOLD_EARLY] {
-        let Self { granted, woken, beside, ended, .. } = self;
+        let Self { granted, woken, unmarked, ended, .. } = self;
         let mut next = || {
             let next = |chain: &mut Chain<P>, state| chain.pop().map(|waiter| waiter.tell(state));
             next(woken, WOKEN)
-                .or_else(|| next(beside, BESIDE))
+                .or_else(|| next(unmarked, UNMARKED))
                 .or_else(|| next(granted, GRANTED))
                 .or_else(|| next(ended, RELEASED))
         };
@@ -460,7 +460,7 @@ impl<P: Platform> WakePass<P> {
     fn notify(self) {
         self.granted.notify_all(GRANTED);
         self.woken.notify_all(WOKEN);
-        self.beside.notify_all(BESIDE);
+        self.unmarked.notify_all(UNMARKED);
         self.ended.notify_all(RELEASED);
     }
 }

@@ -194,8 +194,8 @@ impl<P: Platform> WaitQueue<P> {
                 Ask::Signal if seen & PINS != PINS => (seen + PIN, Release),
                 Ask::WakePass | Ask::Signal => (seen | ASKED, Release),
                 // More threads than can be counted are in the middle of a release, and may wait for this
-                // one's CPU: it sleeps until the last of them has unpinned. Others may sleep beside it, as in
-                // `lock`.
+                // one's CPU: it sleeps until the last of them has unpinned. Others may sleep alongside it, as
+                // in `lock`.
                 Ask::DelegatedWake if seen & PINS == PINS => {
                     seen = self.sleep_for_holder(seen, u64::MAX);
                     slept = QUEUED;
@@ -275,8 +275,8 @@ impl<P: Platform> WaitQueue<P> {
                     continue;
                 }
                 seen = self.sleep_for_holder(seen, left);
-                // Others may sleep beside us: a thread that has slept owes them a wake (a woken waiter that
-                // re-locks with the uncontended value loses one).
+                // Others may sleep alongside us: a thread that has slept owes them a wake (a woken waiter
+                // that re-locks with the uncontended value loses one).
                 mine = generation | LOCKED | QUEUED;
             }
         }
@@ -379,7 +379,8 @@ impl<P: Platform> LockedQueue<'_, P> {
     }
 }
 
-// ---- the guard: whatever the queue belongs to, dropping it does what other threads have asked for, and unlocks
+// ---- the guard: whatever the queue belongs to, dropping it does what other threads have asked for, and
+// unlocks
 
 /// What a wait queue belongs to, with the word that says something about its waiters: a lock, or a condition
 /// variable.

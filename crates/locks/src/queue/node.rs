@@ -10,7 +10,7 @@
 //! | `GRANTED`     | dequeued: holds the lock already                    | –                                             |
 //! | `RELEASED`    | dequeued: the wait on a condition variable is over  | –                                             |
 //! | `WOKEN_EARLY` | as `PARKED`; was woken early                        | the dequeuer                                  |
-//! | `BESIDE`      | dequeued: awake, and `WAKING` does not stand for it | the waiter, when it queues again              |
+//! | `UNMARKED`      | dequeued: awake, and `WAKING` does not stand for it | the waiter, when it queues again              |
 //!
 //! # Orderings
 //!
@@ -57,7 +57,7 @@ pub(crate) const GRANTED: u32 = 3;
 /// The waiter is awake and owes nothing.
 pub(crate) const RELEASED: u32 = 4;
 /// The waiter is awake and owes nothing; it queues again if the lock is not to be had.
-pub(crate) const BESIDE: u32 = 5;
+pub(crate) const UNMARKED: u32 = 5;
 
 /// The rank of an upgrade: all others wait for its thread's own hold.
 const FIRST: u8 = u8::MAX;
@@ -70,7 +70,7 @@ pub(crate) enum Notice {
     Woken,
     /// It tries to take the lock, and `WAKING` does not stand for it: a real-time waiter (T12 in `core`), or
     /// one that was woken without a mark (T16).
-    Beside,
+    Unmarked,
     /// The lock is this thread's.
     Granted,
     /// Signalled, with nothing held and nothing owed.
@@ -256,7 +256,7 @@ impl<P: Platform> WaitNode<P> {
             WOKEN => Some(Notice::Woken),
             GRANTED => Some(Notice::Granted),
             RELEASED => Some(Notice::Released),
-            BESIDE => Some(Notice::Beside),
+            UNMARKED => Some(Notice::Unmarked),
             _ => None,
         }
     }

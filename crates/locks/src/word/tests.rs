@@ -61,7 +61,7 @@ fn no_step_leads_to_a_glibc_owned_word() {
     for readers in 1..16 {
         assert!(is_of_glibcs_readers(8 * readers), "{readers}");
     }
-    // Beside a writer of ours, glibc's writers and readers leave a mark, or nothing.
+    // Alongside a writer of ours, glibc's writers and readers leave a mark, or nothing.
     assert_eq!(write_hold(1) | 2, write_hold(1));
     assert!((1..4).all(|readers| is_glibc_owned(write_hold(1) + 8 * readers)));
 }

@@ -178,7 +178,7 @@ impl SpinStats {
         self.acquisitions.strays(lock)
     }
 
-    /// See [`Adaptive::times_release`](crate::Adaptive::is_timed).
+    /// See [`Adaptive::times_release`](crate::Adaptive::times_release).
     pub fn times_release(&self, lock: usize) -> bool {
         self.acquisitions.times_release(lock)
     }

@@ -102,7 +102,7 @@ const EVENTS: [Event; 17] = [
     Event::SpinLeftBudget,
     Event::Parked,
     Event::WokeHead,
-    Event::WokeBeside,
+    Event::WokeUnmarked,
     Event::EarlyWake,
     Event::GrantedReaders,
     Event::HandedOff,

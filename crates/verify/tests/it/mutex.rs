@@ -7,8 +7,8 @@ use loom::sync::atomic::AtomicU32;
 use loom::thread;
 use spinpark_locks::RawMutex;
 use spinpark_platform::Event::{
-    HandedOff, Parked, RequestedHandoff, SpinAcquired, SpinLeftBudget, SpinLeftOffCpu, TimedOut, WokeBeside,
-    WokeHead,
+    HandedOff, Parked, RequestedHandoff, SpinAcquired, SpinLeftBudget, SpinLeftOffCpu, TimedOut, WokeHead,
+    WokeUnmarked,
 };
 use spinpark_platform::OnCpu;
 use spinpark_verify::platform::{Loom, advance, lead_in, leave_next_sleep};
@@ -162,10 +162,10 @@ fn a_deadline_beside_a_waiter_without_one() {
 #[test]
 fn waiters_are_woken_without_a_mark() {
     let model = || Model::new().unmarked().preemptions(1);
-    model().check(|| sections::<1, 0>(3)).reaches(&[WokeBeside, Parked]);
+    model().check(|| sections::<1, 0>(3)).reaches(&[WokeUnmarked, Parked]);
     // One that has lost is woken with a mark.
-    Model::new().unmarked().check(|| sections::<0, 0>(3)).reaches(&[WokeBeside, WokeHead]);
-    model().moving_clock().check(a_timed_waiter_and_another).reaches(&[TimedOut, WokeBeside]);
+    Model::new().unmarked().check(|| sections::<0, 0>(3)).reaches(&[WokeUnmarked, WokeHead]);
+    model().moving_clock().check(a_timed_waiter_and_another).reaches(&[TimedOut, WokeUnmarked]);
 }
 
 #[test]

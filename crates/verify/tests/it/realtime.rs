@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use loom::thread::{JoinHandle, yield_now};
 use spinpark_locks::{Preference, RawCondvar, RawMutex, RawRwLock};
-use spinpark_platform::Event::{HandedOff, Parked, RequestedHandoff, TimedOut, WokeBeside, WokeHead};
+use spinpark_platform::Event::{HandedOff, Parked, RequestedHandoff, TimedOut, WokeHead, WokeUnmarked};
 use spinpark_platform::{Clock, Deadline};
 use spinpark_verify::platform::{
     EPOCH_NS, Fault, Loom, Op, advance, come_late, lead_in, let_come, set_priority,
@@ -115,7 +115,7 @@ fn woken_beside(model: Model) {
             join_all([late, urgent]);
             assert_eq!(shared.finish(), 3);
         })
-        .reaches(&[WokeBeside]);
+        .reaches(&[WokeUnmarked]);
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn woken_comes(model: Model) {
             join_all(others);
             assert_eq!(shared.finish(), 3);
         })
-        .reaches(&[WokeHead, WokeBeside]);
+        .reaches(&[WokeHead, WokeUnmarked]);
 }
 
 #[test]
@@ -257,7 +257,7 @@ fn a_realtime_waiter_gives_up_beside_a_woken_one() {
             join_all(others);
             shared.finish();
         })
-        .reaches(&[TimedOut, WokeBeside]);
+        .reaches(&[TimedOut, WokeUnmarked]);
 }
 
 /// A real-time reader comes in past a writer of a lower priority, and does not take the reader behind that

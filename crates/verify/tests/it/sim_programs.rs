@@ -45,7 +45,7 @@ macro_rules! families {
 
 families! {
     mutex 8_000 [SpinAcquired SpinLeftOffCpu SpinLeftBudget Parked WokeHead EarlyWake HandedOff RequestedHandoff TimedOut],
-    mutex_tight 4_000 [Parked WokeHead WokeBeside],
+    mutex_tight 4_000 [Parked WokeHead WokeUnmarked],
     mutex_freed 4_000 [Parked HandedOff],
     mutex_patience 100 [Parked],
     rwlock 8_000 [GrantedReaders HandedOff RequestedHandoff WithdrewRequest TimedOut EnabledBias RevokedBias],
