@@ -1,23 +1,23 @@
-//! Few barriers beside waits: a lock's mark that ends comes back by a process-wide barrier, so a mark ends
-//! only if a hundred waits have passed since the last barrier. Until then it stays, and the releases of that
-//! lock are compare-exchanges.
+//! Few barriers compared with waits: to set a lock's contended bit again takes a process-wide barrier, so the
+//! bit is cleared only if a hundred waits have passed since the last barrier. Until then it stays, and the
+//! releases of that lock are compare-exchanges.
 //!
-//! A mark that stays counts as a wait, once in `Tuning::quiet_releases`: a lock that has no waiters any more
-//! is not marked for ever.
+//! A bit that stays counts as a wait, once in `Tuning::quiet_releases`, so that a lock without waiters loses
+//! it at some time.
 
 use core::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 const WAITS: u8 = 100;
 
-/// How many waits are to come before a mark may end. Threads race for it: it need not be exact.
+/// How many waits must come before a contended bit may be cleared. Threads race for it: it need not be exact.
 static MISSING: AtomicU8 = AtomicU8::new(0);
 
-/// A barrier is made.
+/// Counts a barrier.
 pub(crate) fn count() {
     MISSING.store(WAITS, Relaxed);
 }
 
-/// A thread is about to wait, or a mark to end: whether it may.
+/// A thread is about to wait, or to clear a contended bit: returns whether the bit may be cleared.
 #[cold]
 #[inline(never)] // for the drop-in's size
 pub(crate) fn are_few() -> bool {

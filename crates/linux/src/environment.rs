@@ -1,4 +1,4 @@
-//! The environment, without `getenv`: that may be intercepted, and this runs very early.
+//! The environment, without `getenv`, which may be intercepted: this runs very early.
 
 use core::ffi::{c_char, CStr};
 
@@ -12,7 +12,7 @@ extern "C" {
 /// The environment, also in a program's `.preinit_array` (ThreadSanitizer), which runs before libc has been
 /// initialised.
 fn entries() -> *const *const c_char {
-    // SAFETY: read before threads exist, or as racily as any `getenv`.
+    // SAFETY: read before threads exist, or with the same race as any `getenv`.
     let known = unsafe { environ };
     if !known.is_null() {
         return known;
@@ -28,7 +28,7 @@ fn entries() -> *const *const c_char {
 
 /// The value of the environment variable `name`.
 ///
-/// A process with more rights than its user (setuid) takes no orders from the environment.
+/// A process with more rights than its user (setuid) ignores the environment.
 #[must_use]
 pub fn variable(name: &CStr) -> Option<&'static CStr> {
     // SAFETY: looks into the vector that the kernel passed at the start.

@@ -1,4 +1,4 @@
-//! Which locks: as they are, or with room for fields of an interface.
+//! The layout of locks: without padding, or with padding for fields of an interface.
 
 use core::marker::PhantomData;
 
@@ -7,7 +7,7 @@ use spinpark_platform::Layout;
 /// This machine: Linux, with everything private to the process.
 pub type Linux = LinuxWith<()>;
 
-/// [`Linux`], with locks that leave room for fields of an interface.
+/// [`Linux`], with padding in its locks for fields of an interface.
 pub struct LinuxWith<R>(PhantomData<R>);
 
 /// What an interface keeps in the locks: see [`Layout::Room`] and [`Layout::Gap`].

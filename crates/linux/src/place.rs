@@ -1,4 +1,4 @@
-//! Which CPU the calling thread is bound to. It asks as it goes to sleep, and not with a lock held.
+//! The CPU to which the calling thread is bound. It asks as it goes to sleep, and not with a lock held.
 
 use crate::{cpu, single, thread};
 
@@ -16,10 +16,10 @@ pub(crate) fn only_cpu() -> u32 {
 /// In `look`: the next sleep asks.
 const WANTED: u32 = u32::MAX;
 
-/// Before the calling thread sleeps: questions that are not to be asked with a lock held.
+/// Asks, before the calling thread sleeps, the questions that must not be asked with a lock held.
 #[inline(never)] // for the drop-in's size
 pub(crate) fn before_sleep() {
-    /// One sleep in so many looks at the clock.
+    /// One sleep in 16 reads the clock.
     const FEW: u32 = 16;
     let place = thread::place();
     place.sleeps = place.sleeps.wrapping_add(1);

@@ -7,7 +7,7 @@
 //!   `LD_PRELOAD`. Valgrind removes it from the environment of programs that it does not follow, so each
 //!   process sees its own tool.
 //!
-//! Memcheck and the other tools of valgrind intercept no pthread calls, and are not mentioned here.
+//! Memcheck and the other tools of valgrind intercept no pthread calls, so they do not matter here.
 
 use crate::environment::variable;
 use crate::symbol::has_thread_sanitizer;

@@ -16,7 +16,7 @@ pub trait Memory: Sized + Send + Sync + 'static {
     type Cell<T>: Cell<T>;
 
     /// Orders all memory accesses of the calling thread before it with all after it, as `fence(SeqCst)` does:
-    /// of two threads that each write something, fence, and look at the other's, at least one sees it.
+    /// of two threads that each write something, fence, and read what the other wrote, at least one sees it.
     #[inline(always)]
     fn full_fence() {
         core::sync::atomic::fence(Ordering::SeqCst);
@@ -71,8 +71,7 @@ pub trait AtomicPtr<T>: Send + Sync + Sized {
 /// Memory that is only touched under some lock. A model reports two accesses that are not ordered by it.
 ///
 /// The pointers are good for the duration of the closure, which must be short and must not call out: `with`
-/// for reading, `with_mut` for reading and writing. Dereferencing one is up to the caller, who knows the
-/// lock.
+/// for reading, `with_mut` for reading and writing. The caller, which knows the lock, may dereference them.
 pub trait Cell<T>: Sized {
     /// A cell that holds `value`.
     fn new(value: T) -> Self;

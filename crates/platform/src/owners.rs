@@ -11,7 +11,7 @@ pub enum OnCpu {
     Unknown,
 }
 
-/// Whether a lock's owner runs: spinning for one that does not cannot pay.
+/// Whether a lock's owner runs: spinning for a preempted or sleeping owner cannot pay.
 pub trait Owners: Sized + Send + Sync + 'static {
     /// Asks whether the thread named `owner` runs. `sample` carries what this platform remembers between two
     /// questions about the same owner; 0 means that this is the first one. An `owner` of 0 is one that the

@@ -1,4 +1,4 @@
-//! Memory for the queues of spinners, which all locks of a process share: no lock has room for one of its
+//! Memory for the queues of spinners, which all locks of a process share: a lock has no space for one of its
 //! own.
 
 /// A cache line of that memory: three words, all zero at first.
@@ -13,8 +13,8 @@ pub struct SpinLine<W> {
     pub before: W,
 }
 
-/// What the spinners of one lock queue in. It is up to the platform which locks share a queue; normally one
-/// of them uses it at a time.
+/// The queue of one lock's spinners. The platform chooses which locks share a queue; normally one of them
+/// uses it at a time.
 #[derive(Debug)]
 pub struct SpinRoom<'a, W> {
     /// The queue.

@@ -14,8 +14,8 @@ pub trait Threads: Sized + Send + Sync + 'static {
     fn generation() -> u32;
 
     /// The real-time priority of the calling thread, which is about to wait: waiters of a higher one go
-    /// first. Up to [`HIGHEST_PRIORITY`]; 0: it has none. May ask the kernel. 0 is always a safe answer: it
-    /// costs the order.
+    /// first. Up to [`HIGHEST_PRIORITY`]; 0: it has none. May ask the kernel. 0 is always a safe answer,
+    /// which only loses the order.
     #[inline(always)]
     fn priority() -> u8 {
         0

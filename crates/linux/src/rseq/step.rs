@@ -7,13 +7,13 @@ use super::{area, AREA};
 #[cfg(target_arch = "x86_64")]
 use crate::slot::{CPUS, FREE, LINE};
 
-/// A step: arms it, if it is not, and runs the instructions up to its end. An abort goes on at `9:`, which
-/// stands outside and sets the result to 0; so may the instructions.
+/// A step: arms it, if it is not, and runs the instructions up to its end. An abort continues at `9:`,
+/// outside of the step, which sets the result to 0; the instructions may do so, too.
 #[cfg(target_arch = "x86_64")]
 macro_rules! step {
     ([$($line:literal),+], $($operands:tt)+) => {
-        // The descriptor has the layout of `struct rseq_cs`: version, flags, start, length, abort; before the
-        // abort label stands the signature that glibc registered with.
+        // The descriptor has the layout of `struct rseq_cs`: version, flags, start, length, abort; the
+        // signature of glibc's registration is before the abort label.
         core::arch::asm!(
             "lea {result}, [rip + 3f]",
             "2:",
@@ -21,7 +21,7 @@ macro_rules! step {
             "je 5f",
             "mov qword ptr fs:[{area} + 8], {result}",
             "5:",
-            "cmp qword ptr [rip + {state}], 0", // S3: still in use, also if the thread stood before the step for long
+            "cmp qword ptr [rip + {state}], 0", // S3: still in use, also if the thread was stopped before the step
             "je 9f",
             $($line,)+
             "4:",
@@ -134,7 +134,7 @@ pub(crate) unsafe fn give_back(
     lock: usize,
 ) -> bool {
     let done: usize;
-    // SAFETY: as in `clear_unless`; the caller vouches for the slot.
+    // SAFETY: as in `clear_unless`; the caller promises that the slot is its own.
     unsafe {
         step!(
             [
@@ -168,7 +168,7 @@ pub(crate) fn this_cpu() -> u32 {
     cpu
 }
 
-/// Never called: there is no area.
+/// Never called, because there is no area.
 #[cfg(not(target_arch = "x86_64"))]
 mod elsewhere {
     use super::{AtomicU32, AtomicUsize};
