@@ -62,7 +62,7 @@ static CARRIED: &[Carried] = include!(concat!(env!("OUT_DIR"), "/carried.rs"));
 #[derive(Debug)]
 pub(crate) struct Found {
     pub(crate) path: PathBuf,
-    /// Where it comes from, for people.
+    /// Where it comes from, for messages.
     pub(crate) origin: &'static str,
     /// Why earlier places were not used.
     pub(crate) refusals: Vec<anyhow::Error>,
@@ -137,7 +137,7 @@ fn private_places() -> Vec<Place> {
     places.into_iter().flatten().collect()
 }
 
-/// The installed file as it is: where nothing is carried, there is nothing to compare it with.
+/// The installed file, unchecked: a command that carries nothing cannot compare it.
 fn find_installed(file: &str, directories: &[PathBuf]) -> Result<Found> {
     let paths = || directories.iter().map(|directory| directory.join(file));
     let list = || list(paths().map(|path| path.display().to_string()));

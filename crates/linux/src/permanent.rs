@@ -41,7 +41,7 @@ pub extern "C" fn initialise() {
 fn is_in_program(address: usize) -> bool {
     // SAFETY: no pointer is passed.
     let start = unsafe { libc::getauxval(libc::AT_PHDR) };
-    // SAFETY: as above.
+    // SAFETY: the same.
     let count = unsafe { libc::getauxval(libc::AT_PHNUM) };
     if start == 0 {
         return false;
@@ -62,7 +62,7 @@ fn keep(address: usize) -> bool {
     let (dladdr, dlopen) = (lookup(Scope::All, c"dladdr"), lookup(Scope::All, c"dlopen"));
     // SAFETY: null, or the function of that name; `Option<fn>` has null for `None`.
     let dladdr = unsafe { mem::transmute::<*mut c_void, Option<Dladdr>>(dladdr) };
-    // SAFETY: as above.
+    // SAFETY: the same.
     let dlopen = unsafe { mem::transmute::<*mut c_void, Option<Dlopen>>(dlopen) };
     let (Some(dladdr), Some(dlopen)) = (dladdr, dlopen) else { return false };
     let mut found = libc::Dl_info {

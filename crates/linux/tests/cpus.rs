@@ -35,7 +35,7 @@ fn first_of(set: &libc::cpu_set_t) -> libc::cpu_set_t {
     let mut first: libc::cpu_set_t = unsafe { std::mem::zeroed() };
     // SAFETY: the CPU is one of a set.
     let found = (0..libc::CPU_SETSIZE as usize).find(|&cpu| unsafe { libc::CPU_ISSET(cpu, set) });
-    // SAFETY: as above.
+    // SAFETY: the same, for one to write to.
     unsafe { libc::CPU_SET(found.expect("a thread has a CPU"), &mut first) };
     first
 }

@@ -1,13 +1,13 @@
 //! Locks that are created before there is a recording: the stacks that create them are kept in memory, until
 //! one begins.
 //!
-//! A process that begins when it first waits would otherwise not know what made its locks, which is what most
-//! of them are called by. A slot belongs to an address by its hash; a later lock takes the place of an
-//! earlier one.
+//! A process that begins when it first waits would otherwise not know what created its locks; most of them
+//! are named by that. A slot belongs to an address by its hash; a later lock takes the place of an earlier
+//! one.
 //!
 //! | op                           | order            | pairs with | because                                     |
 //! |------------------------------|------------------|------------|---------------------------------------------|
-//! | `addresses`: store, load     | Release, Acquire | each other | the stack beside it is that of this address |
+//! | `addresses`: store, load     | Release, Acquire | each other | the stack with it is that of this address |
 //! | `addresses`: second load     | Relaxed          | a fence    | the stack was not written meanwhile          |
 
 use core::cell::UnsafeCell;

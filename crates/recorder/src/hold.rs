@@ -1,4 +1,4 @@
-//! What happens to a lock once it is had: it is noted who holds it, until it is let go.
+//! A lock from its acquisition to its release: its holder is noted meanwhile.
 //!
 //! ```text
 //! begin_wait ─ (the real lock blocks) ─ end_wait ─┬─ gave_up                        written at once
@@ -6,8 +6,8 @@
 //! acquired_at_once ────────────────────────────────────────────┴─ release ─ released  written after the release
 //! ```
 //!
-//! A thread that has a lock only reads the clock and notes in its own memory what it knows; the tables are
-//! written when it has let the lock go. What comes before is in [`super::wait`].
+//! A thread that holds a lock only reads the clock and writes notes to its own memory; it writes the tables
+//! after the release. The wait before is in [`super::wait`].
 
 use core::ptr;
 use core::sync::atomic::Ordering::Relaxed;
@@ -231,8 +231,7 @@ impl Recorder {
     #[inline(always)]
     pub fn released(&self, own: &ThreadState, release: &Release, hand_off: Option<(usize, HandOff)>) {
         let facts = own.at(release.at).facts.get();
-        // A look at what others write takes as long as all of this, and of a short hold there is little to be
-        // wrong.
+        // Reading what others write takes as long as all of this, and an error about a short hold is small.
         let held_for = release.end.saturating_sub(release.since);
         let is_short = release.end != 0 && self.ticks.ns(held_for) < LONG;
         let is_true = is_short || !own.is_gone(release.at);
@@ -251,8 +250,8 @@ impl Recorder {
         }
     }
 
-    /// It has let a lock go that others may wait for, and that it had was not noted: what others have found
-    /// out about its holder is not true any more.
+    /// It has released a lock that others may wait for, and whose hold was not noted: what others have found
+    /// out about its holder is out of date.
     pub fn released_unseen(&self, own: &ThreadState) {
         own.table().unseen_release.store(self.ticks.now(), Relaxed);
     }
@@ -271,7 +270,7 @@ impl Recorder {
         }
     }
 
-    /// Waits whose locks are still held are written down: the process ends, or their end may not be seen.
+    /// Writes down the waits whose locks are still held: the process ends, or their end may not be seen.
     #[cold]
     #[inline(never)]
     pub(crate) fn write_pending(&self, own: &ThreadState) {
@@ -304,14 +303,14 @@ impl Recorder {
         }
     }
 
-    /// A note is not true any more: the lock was had, and what is known of that is written down.
+    /// A note is out of date: what is known of that hold is written down.
     pub(super) fn forget_note(&self, own: &ThreadState, at: usize) {
         let facts = own.at(at).facts.get();
         own.remove(at);
         self.write(own, &Facts { since: 0, ..facts }, 0);
     }
 
-    /// There is no room: notes that are not true make room.
+    /// All notes are in use: drops those that are out of date.
     #[cold]
     #[inline(never)]
     fn note_instead(&self, own: &ThreadState, address: usize, facts: Facts) {

@@ -38,7 +38,7 @@ impl Recorder {
             return NO_HOLDER;
         }
         let count = header.regions[RegionId::Threads as usize].used.load(Relaxed);
-        // Threads that started after this one first: they are often its like.
+        // Threads that started after this one come first: they often run the same code.
         let numbers = (1..=count.min(LOOKED_AT)).map(|step| (own.number() + step) % count);
         numbers.into_iter().find_map(held_by).unwrap_or(NO_HOLDER)
     }

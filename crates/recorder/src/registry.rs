@@ -2,8 +2,7 @@
 //! then on.
 //!
 //! The table is one of [`crate::lock_free_table`]: no thread waits here for one that does not run. It cannot
-//! get full before the file has no room for records, of which there are half as many as slots, and each slot
-//! had one of its own.
+//! be full before the file is: there are half as many records as slots, and each slot had one of its own.
 //!
 //! What an object is found by, its *key*, is its address. Where each stack that waits has a record of its own
 //! ([`Kind::is_by_stack`]), the number of the stack stands above it.
@@ -107,7 +106,7 @@ impl Recorder {
         lock_free_table::find(chain(self.shared.get()?, address), |found| self.look(found, address))
     }
 
-    /// The living lock of a kind with this key, met now or before; `None` if there is no room. One of another
+    /// The living lock of a kind with this key, met now or before; `None` if the file is full. One of another
     /// kind that was there is gone: its memory was used again without a destruction.
     pub(crate) fn meet(
         &self,
@@ -150,8 +149,8 @@ impl Recorder {
         }
     }
 
-    /// Whether half of the room is used: the rest is for locks, since objects of which each stack has a
-    /// record are not seen to go.
+    /// Whether half of the records are used: the rest is for locks, since the end of objects with a record
+    /// for each stack is not seen.
     fn has_many_locks(&self) -> bool {
         let region = self.file.header().map(|header| &header.regions[RegionId::Locks as usize]);
         region.is_some_and(|region| region.used.load(Relaxed) >= region.capacity / 2)

@@ -80,7 +80,7 @@ unsafe impl lock_api::RawMutexTimed for RawMutex {
 }
 
 impl RawMutex {
-    /// What remains of an acquisition that did not succeed at once.
+    /// The rest of an acquisition that did not succeed at once.
     #[inline(always)]
     fn lock_contended(&self, deadline: Option<&Deadline>) -> bool {
         // SAFETY: for a mutex.

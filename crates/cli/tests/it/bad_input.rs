@@ -168,7 +168,7 @@ fn too_few_rounds() {
         .fails(2, &["--rounds 1 is too few"]);
 }
 
-/// What is wrong with a number is said in a sentence with an example.
+/// An error about a number is a sentence with an example.
 #[test]
 fn numbers() {
     let whole = "write a whole number, as in ";

@@ -149,7 +149,7 @@ fn a_read_only_home() {
 #[test]
 fn a_full_disk() {
     let moved = Moved::new();
-    // One page has room for no library.
+    // One page is too small for any library.
     let Some(result) = moved.with_mounts(
         "mount -t tmpfs -o size=4k none \"$HOME\"; \"$0\" libraries; find \"$HOME\" -name '.lib*'",
     ) else {

@@ -3,10 +3,10 @@
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
-/// So many of its longest waits are kept of each thread.
+/// The number of longest waits that are kept of each thread.
 pub const LONGEST: u32 = 8;
 
-/// What is known of such a wait.
+/// The content of such a wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SlowWait {
     /// The thread.

@@ -1,7 +1,7 @@
 //! A wait that has begun and not ended: what is known of it before the thread blocks.
 //!
 //! The thread writes it to its own table, and takes it back when the wait is over. So a program that is
-//! killed while threads wait, for each other perhaps, leaves whom they waited for. A reader may come in
+//! killed while threads wait, perhaps for each other, leaves a record of the holders. A reader may come in
 //! between: `check` tells it.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -27,13 +27,13 @@ pub struct Holds {
 }
 
 impl Holds {
-    /// One after the other.
+    /// The holds in order.
     #[must_use]
     pub fn as_slice(&self) -> &[Hold] {
         &self.holds[..self.count]
     }
 
-    /// One more, if there is room.
+    /// Adds one, if there is space.
     pub fn push(&mut self, hold: Hold) {
         if let Some(free) = self.holds.get_mut(self.count) {
             *free = hold;
@@ -127,7 +127,7 @@ impl Waiting {
         self.since.store(begun.since, Release);
     }
 
-    /// It blocks no more.
+    /// It does not block any more.
     pub fn end(&self) {
         self.since.store(0, Relaxed);
     }

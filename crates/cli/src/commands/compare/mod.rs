@@ -1,4 +1,4 @@
-//! `spinpark compare`: glibc's locks against ours, on a program as it is.
+//! `spinpark compare`: glibc's locks against spinpark's, on an unchanged program.
 
 pub(super) mod report;
 mod request;
@@ -26,10 +26,10 @@ struct Measured {
     prepared: Prepared,
     measurement: Measurement,
     noise: Noise,
-    /// Whether the program had our locks by itself, which were off in the baseline.
+    /// Whether the program brings spinpark's locks itself; they were off in the baseline.
     had_drop_in: bool,
-    /// Which part of the waiting is not for locks that the drop-in replaces; none if it is little, or was not
-    /// recorded.
+    /// A sentence on the share of the waiting that is not for locks that the drop-in replaces; none if the
+    /// share is small, or was not recorded.
     waiting: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What `compare` says in the end, on standard output and in the file.
+//! The final output of `compare`, on standard output and in the file.
 
 use std::process::ExitCode;
 
@@ -27,7 +27,7 @@ pub(super) fn report(
     measured: Measured,
 ) -> anyhow::Result<ExitCode> {
     let json = request.json.take();
-    // As it was when runs started: the statistics need memory of their own.
+    // Taken before the statistics, which need memory of their own.
     let memory_floor = own_peak_bytes();
     let comparison = compare(&request, &measured.measurement, session.seed);
     let warnings = warnings_of(&request, &comparison, &measured);

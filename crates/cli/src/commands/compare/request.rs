@@ -1,4 +1,4 @@
-//! What is to be compared: everything that can be wrong about it is found here, before anything runs.
+//! The request: every error in it is found here, before anything runs.
 
 use std::env;
 use std::ffi::OsString;
@@ -20,7 +20,7 @@ use crate::say::Say;
 
 /// A request that can be carried out.
 pub(super) struct Request {
-    /// What the user typed; in a demonstration, what we run.
+    /// The command line that the user typed; in a demonstration, the one that runs.
     pub(super) command: Vec<String>,
     /// Whether no program was given.
     pub(super) is_demo: bool,

@@ -1,4 +1,4 @@
-//! One run under the recorder: what the program waits for decides what other locks can bring.
+//! One run under the recorder: the program's waits limit what other locks can improve.
 
 use std::env;
 use std::ffi::OsString;
@@ -11,7 +11,7 @@ use spinpark_profile::{json, swap};
 
 use crate::libraries;
 
-/// Records a run on glibc's locks; what is to be said of it. Nothing is, if it cannot be recorded: the
+/// Records a run on glibc's locks; returns a sentence about it. `None` if it cannot be recorded: the
 /// comparison goes on.
 pub(super) fn record(launcher: &Launcher<'_>) -> Option<String> {
     let profiler = libraries::find(Library::Profiler).ok()?.path;

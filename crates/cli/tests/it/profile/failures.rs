@@ -117,7 +117,7 @@ fn a_directory_that_is_closed() {
     result.fails(2, &["cannot create the directory", "--output"]);
 }
 
-/// A disk with room for nothing: the program does not notice, and the reason is told.
+/// A full disk: the program does not notice, and the report names the reason.
 #[test]
 fn a_full_disk() {
     let directory = tempfile::tempdir().unwrap();
