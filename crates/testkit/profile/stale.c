@@ -1,5 +1,5 @@
-/* Locks that are let go without the recorder, or by another thread than the one that took them: their noted holders do not
- * hold them. Where it looks like a circle, two threads wait, not for each other; then the program is killed. */
+/* Locks that are released without the recorder, or by another thread than the one that took them: their noted holders do
+ * not hold them. Where it looks like a circle, two threads wait, not for each other; then the program is killed. */
 #include "truth.h"
 #include <glob.h>
 
