@@ -20,7 +20,7 @@ fn entries() -> *const *const c_char {
     let end: *const *const usize = lookup(Scope::All, c"__libc_stack_end").cast_const().cast();
     // SAFETY: null, or glibc's pointer to where the kernel has put the number of arguments.
     let Some(&count) = (unsafe { end.as_ref() }) else { return known };
-    // SAFETY: as above.
+    // SAFETY: the place of that number, which stays.
     let arguments = unsafe { *count };
     // SAFETY: behind it are the arguments, a null, and the environment.
     unsafe { count.add(arguments + 2).cast() }
@@ -43,7 +43,7 @@ pub fn variable(name: &CStr) -> Option<&'static CStr> {
         if text.is_null() {
             return None;
         }
-        // SAFETY: as above.
+        // SAFETY: not null, so one of those C strings.
         let bytes = unsafe { CStr::from_ptr(text) };
         if let Some(value) =
             bytes.to_bytes_with_nul().strip_prefix(name).and_then(|rest| rest.strip_prefix(b"="))
