@@ -187,9 +187,8 @@ fn put(library: Carried, place: &Place) -> Result<PathBuf> {
     };
     let versions = parent.enter(name, true)?;
     let directory = versions.enter(library.version.as_ref(), true)?;
-    // The time of the directory says, to a day, when the version was used. It is set before the file is
-    // checked: from here on, no other process removes the version. On a read-only file system, none removes
-    // anything.
+    // The directory's time says, to a day, when the version was used. Set before the file is checked, it
+    // keeps other processes from removing the version.
     let is_due = fs::metadata(&directory.path).is_ok_and(|found| is_older(&found, 1));
     if is_due {
         let _ = File::open(&directory.path).and_then(|file| file.set_modified(SystemTime::now()));

@@ -332,8 +332,8 @@ impl Recorder {
     }
 
     /// For how long the threads that wait for `lock` have done so between these points in time, ticks; also
-    /// those whose waits are left out. Reading each thread's memory must be short compared with that time,
-    /// since this one has the lock that they wait for.
+    /// those whose waits are left out. Reading their memory must be short compared with that time: this
+    /// thread has the lock.
     fn waited_since(&self, lock: u32, (start, end): (u64, u64)) -> Option<u64> {
         /// The cost of reading one thread's memory, ns: two lines that the other thread has written. And the
         /// share of the time that all of them may take, that of the governor's bound.
@@ -463,9 +463,8 @@ impl Recorder {
         }
     }
 
-    /// Whether it is time to read another thread's memory, while this one has the lock: that costs as much as
-    /// a contended release, and it rarely finds something. So only after a wait that was far longer, and
-    /// every few waits.
+    /// Whether to read another thread's memory while this one has the lock, which costs as much as a
+    /// contended release: only after a far longer wait, or at random.
     fn is_time_to_look(&self, waited: &Waited) -> bool {
         const EVERY: u64 = 8;
         // At random: programs that wait for several locks in a fixed order should not miss one each time.

@@ -49,9 +49,8 @@ struct Passed {
 /// The most misses that count: after eight in a row, one chance in 256 is taken.
 const MOST_MISSES: u32 = 8;
 
-/// One in 16 waits in which a thread would back off is spent awake: a spin of 20 us at most, where each other
-/// wait sleeps for 100 us or more. If each such spin acquires, 256 waits of all threads make a series of
-/// samples.
+/// One in 16 waits in which a thread would back off is a spin of at most 20 us; the others sleep for 100 us
+/// or more. If each spin acquires, 256 waits of all threads make a series of samples.
 const BACK_OFFS_PER_SPIN: u32 = 16;
 
 /// The number of releases between two readings of the clock; a reading costs as much as a release.
