@@ -9,7 +9,7 @@
 //! | trait | file | contract | without it |
 //! |---|---|---|---|
 //! | [`Memory`] | `memory.rs` | atomics, cells, the full fence | no lock |
-//! | [`Layout`] | `layout.rs` | room in a lock for an interface's fields | empty |
+//! | [`Layout`] | `layout.rs` | padding in a lock for an interface's fields | empty |
 //! | [`Clocks`] | `clocks.rs` | the time | no deadline |
 //! | [`Futex`] | `futex.rs` | sleeping on words, waking, moving sleepers | no lock |
 //! | [`AsymmetricBarrier`] | `barrier.rs` | releases by a plain store; the process-wide fence | compare-exchanges |

@@ -21,7 +21,7 @@ pub struct SignalWait {
     /// As in [`Waited`].
     outer: Outer,
     queue: u32,
-    /// A mutex that is let go in the wait, if it may be noted.
+    /// The mutex that the wait releases, if it may be noted.
     mutex: Option<usize>,
     facts: Option<Facts>,
 }

@@ -22,7 +22,7 @@ use super::thread_state::{here, Facts, ThreadState};
 use super::Recorder;
 use crate::format::{Detail, HolderId, Kind, Role};
 
-/// What a thread is about to let go.
+/// What a thread is about to release.
 pub enum Releasing {
     /// A lock that is not noted.
     Unknown,
@@ -211,7 +211,7 @@ impl Recorder {
         false
     }
 
-    /// The thread is about to let a lock go. The last look at the clock while it holds it.
+    /// The thread is about to release a lock. It reads the clock for the last time while it holds it.
     #[inline(always)]
     pub fn release(&self, own: &ThreadState, address: usize) -> Releasing {
         self.forget_older(own);
@@ -227,7 +227,7 @@ impl Recorder {
         Releasing::Last(Release { at: found, role, since, end })
     }
 
-    /// It has let it go; `hand_off`: to threads that wait for it.
+    /// It has released it; `hand_off`: to threads that wait for it.
     #[inline(always)]
     pub fn released(&self, own: &ThreadState, release: &Release, hand_off: Option<(usize, HandOff)>) {
         let facts = own.at(release.at).facts.get();
@@ -256,7 +256,7 @@ impl Recorder {
         own.table().unseen_release.store(self.ticks.now(), Relaxed);
     }
 
-    /// It could not let it go, and holds it still.
+    /// The release failed: the thread still holds it.
     pub fn kept(&self, own: &ThreadState, address: usize, releasing: &Releasing) {
         match releasing {
             Releasing::Unknown => {}
@@ -293,7 +293,7 @@ impl Recorder {
         }
     }
 
-    /// What was noted with another detail than now may have ended unseen since.
+    /// A hold that was noted with another detail than now may have ended unrecorded since.
     #[inline(always)]
     pub(super) fn forget_older(&self, own: &ThreadState) {
         let changed = self.changed.load(Relaxed);

@@ -200,7 +200,7 @@ mod tests {
 
     fn steps() -> Box<Steps> {
         let slots: Vec<AtomicU64> = (0..SLOTS).map(|_| AtomicU64::new(0)).collect();
-        let slots: Box<[AtomicU64; SLOTS]> = slots.into_boxed_slice().try_into().expect("so many");
+        let slots: Box<[AtomicU64; SLOTS]> = slots.into_boxed_slice().try_into().expect("`SLOTS` of them");
         // SAFETY: a `Steps` is this array.
         unsafe { Box::from_raw(Box::into_raw(slots).cast()) }
     }

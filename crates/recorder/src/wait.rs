@@ -271,7 +271,7 @@ impl Recorder {
     }
 
     /// Notes for readers that the thread is about to block, and what it holds meanwhile; `besides` is a lock
-    /// that it lets go before. What it holds that others wait for.
+    /// that it releases before. Returns what it holds that others wait for.
     pub(crate) fn publish(
         &self,
         own: &ThreadState,
@@ -347,7 +347,8 @@ impl Recorder {
         Some(waits.map(|since| end.saturating_sub(since.max(start))).sum())
     }
 
-    /// Whether what is noted has not ended unseen, as one in the library may have since a waiter gave up.
+    /// Whether the noted hold has not ended unrecorded, as one in the library may have since a waiter gave
+    /// up.
     fn is_held(&self, address: usize, facts: &Facts) -> bool {
         let disturbed = self.shared.get().map_or(0, |shared| shared.slot(address).disturbed.load(Relaxed));
         facts.since == 0 || facts.since >= disturbed

@@ -88,7 +88,7 @@ struct Timed {
 
 impl Acquisitions {
     fn known(&mut self, lock: usize) -> &mut Known {
-        // Locks lie in objects of 16 bytes or more, mostly.
+        // Most locks lie in objects of 16 bytes or more.
         &mut self.known[(lock >> 4 ^ lock >> 10) % REMEMBERED]
     }
 

@@ -141,8 +141,8 @@ pub struct Thread {
     pub waits: AtomicU64,
     /// Time that its threads waited, ticks.
     pub waited: AtomicU64,
-    /// When the thread last let a lock go that others may wait for, and of which its hold was not noted;
-    /// ticks, 0: never.
+    /// When the thread last released a lock that others may wait for, and whose hold was not noted; ticks, 0:
+    /// never.
     pub unseen_release: AtomicU64,
     /// When its user last ended a wait, or a hold that was measured, ticks; 0: never.
     pub latest: AtomicU64,
