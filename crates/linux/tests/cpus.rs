@@ -1,5 +1,5 @@
-//! The number of CPUs follows what the process may use, while its threads sleep now and then. Waits for the
-//! interval between two looks, a second.
+//! The number of CPUs follows what the process may use, while its threads sleep now and then. The test waits
+//! for the interval between two checks, a second.
 
 use std::sync::atomic::AtomicU32;
 use std::time::{Duration, Instant};

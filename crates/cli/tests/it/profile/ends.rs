@@ -1,4 +1,4 @@
-//! What limits, daemons and damage leave, and what is said of it.
+//! The recordings of limits, daemons and damage, and their messages.
 
 use std::fs;
 use std::process::Command;
