@@ -1,6 +1,6 @@
 //! Messages to the program's user, on standard error.
 //!
-//! Descriptor 2 is standard error only by custom. A daemon closes it, and the next file that it opens is
+//! Descriptor 2 is standard error only by convention. A daemon closes it, and the next file that it opens is
 //! number 2: a message would be written into the program's data. So a message is written only if descriptor 2
 //! is what it was when the process began, or a log: a file that is open for appending only. Otherwise it is
 //! lost.

@@ -1,7 +1,7 @@
 //! What recording costs a thread: measured.
 //!
-//! Of the recorder's calls one in [`TIMED`], by lot, reads the clock at its beginning and its end; what it
-//! took counts [`TIMED`] times. Rare, long operations (unwinding, new records) are always timed. The sums are
+//! One in [`TIMED`] of the recorder's calls, at random, reads the clock at its beginning and its end; its
+//! time counts [`TIMED`] times. Rare, long operations (unwinding, new records) are always timed. The sums are
 //! in the thread's table ([`Cost`](crate::format::Cost)). The cost of a record decides how many there may be
 //! ([`Governor`](super::governor::Governor)).
 

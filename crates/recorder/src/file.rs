@@ -9,8 +9,8 @@
 //!
 //! The end of the process cuts the file off behind its last piece ([`File::close`]), and the command does if
 //! the process could not. Other threads may be recording still: so no piece is added from then on (`CLOSED`),
-//! and those that there are stay. Should a process whose end was wrongly assumed go on, what it has to add is
-//! counted as dropped.
+//! and the existing ones stay. If a process goes on whose end was wrongly assumed, its further data counts as
+//! dropped.
 //!
 //! | op                               | order   | pairs with | because                                            |
 //! |----------------------------------|---------|------------|----------------------------------------------------|

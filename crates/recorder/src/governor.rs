@@ -2,13 +2,13 @@
 //!
 //! With the detail `Contended`, a thread records all acquisitions of hot locks, and all waits, as long as
 //! they take less than a share of its time without these waits ([`SHARE`]). Where they come faster it records
-//! some of them, by lot, each with the same chance 1 : *every*; such a record has the weight *every*. How
-//! many there must be is decided anew every [`WINDOW`] records.
+//! a random sample, each with the same chance 1 : *every*; such a record has the weight *every*. The chance
+//! is set anew every [`WINDOW`] records.
 //!
-//! A wait that is left out is still noted for readers while it lasts. If it was [long](LONG), the chance is
-//! that of its length, up to 1 for *every* times that length, and the weight is one by that: few long waits
-//! fit into a thread's time, and they are most of it. A chance in proportion to what is to be added up gives
-//! the narrowest interval.
+//! A wait that is left out is still noted for readers while it lasts. If it was [long](LONG), its chance
+//! grows with its length, to 1 at *every* times [`LONG`], and its weight is 1 ÷ the chance: few long waits
+//! fit into a thread's time, and they are most of it. A chance in proportion to the summed quantity gives the
+//! narrowest interval.
 
 use core::cell::Cell;
 

@@ -1,4 +1,4 @@
-//! Between two owners of a lock that is waited for: when it was released and by which holder, and for how
+//! The time between two owners of a contended lock: when it was released and by which holder, and for how
 //! long it was free.
 //!
 //! ```text
@@ -9,16 +9,16 @@
 //!
 //! The slot of a lock has, in ticks: `ended`, the latest release that saw waiters (its lowest bit: a
 //! reader's); `is_free`, no thread has been seen to take the lock since; `free`, for how long it was free
-//! before. So a waiter knows the sum at two points in time, when it begins to wait and when it has the lock,
-//! and their difference is the part of its wait that no holder explains. A release without waiters writes
-//! none of it; nor does an acquisition that is left out ([`super::cost`]), by a thread that is faster than
-//! the next owner: that thread keeps the time for itself until it releases the lock to waiters. Until then,
-//! or until a waiter acquires it, the lock counts as free.
+//! before. So a waiter reads the sum twice, when it begins to wait and when it has the lock. The difference
+//! is the part of its wait that no holder explains. A release without waiters writes none of it; nor does an
+//! acquisition that is left out ([`super::cost`]), by a thread that is faster than the next owner: that
+//! thread keeps the time for itself until it releases the lock to waiters. Until then, or until a waiter
+//! acquires it, the lock counts as free.
 //!
-//! Several readers hold a lock at once, and a reader that releases it may leave others behind. So a reader
-//! that comes after a reader finds a lock that was not free; and a writer waits for the reader that leaves
-//! last. A reader waits for a writer, whatever other readers, that were faster, do after it: so the latest
-//! release by a writer has a place of its own, and is there before the lock is free.
+//! Several readers hold a lock at once, and a reader that releases it may leave others behind. So for a
+//! reader after a reader the lock was not free, and a writer waits for the reader that leaves last. A reader
+//! waits for a writer, even if other readers were faster after it. So the latest release by a writer has a
+//! place of its own, and is written before the lock is free.
 //!
 //! Which holders a wait had is in [`super::parts`].
 

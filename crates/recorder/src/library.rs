@@ -1,7 +1,7 @@
-//! What is particular about the locks of the Rust library: they watch themselves, on their slow paths only.
+//! The locks of the Rust library: they watch themselves, on their slow paths only.
 //!
-//! An acquisition that had not to wait is not seen, and so its holder is not noted. But a release with
-//! waiters is slow, and so it is known where the lock was released: that stands in for where it was taken.
+//! An acquisition that need not wait is not seen, and so its holder is not noted. But a release with waiters
+//! is slow, and so its place is known: it replaces the place of the acquisition.
 //!
 //! The release of a lock that was waited for is made slow, to end the hold; but a waiter that gives up may
 //! make it fast again. So a hold counts as measured only if no waiter has given up since it began.

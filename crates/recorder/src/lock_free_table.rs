@@ -1,10 +1,9 @@
 //! A table of numbers by key, in which no thread waits for another: open addressing, changed by
 //! compare-and-swap.
 //!
-//! Each slot has the number of a record, of which the caller knows the key and whether it lives; 0 is an
-//! empty slot. A lock would do as well if its owner always ran. But when 200 new threads all look for their
-//! first key, the owner may be off its CPU for some time slices, and these threads would wait for the
-//! recorder.
+//! Each slot has the number of a record; the caller knows its key and whether it lives. 0 is an empty slot. A
+//! lock would do as well if its owner always ran. But when 200 new threads all look for their first key, the
+//! owner may be off its CPU for some time slices, and these threads would wait for the recorder.
 //!
 //! # States of a slot
 //!

@@ -1,4 +1,4 @@
-//! Snapshots of `/proc/self/maps`: what code lay where, to look addresses up later.
+//! Snapshots of `/proc/self/maps`: where code was, to look addresses up later.
 //!
 //! A snapshot is followed by a line `= START INODE BUILD-ID` for each module that was not met before, read
 //! from the module's headers in memory: whatever becomes of its file, a reader knows which build ran. The

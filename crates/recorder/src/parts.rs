@@ -12,9 +12,9 @@
 //! ```
 //!
 //! The rest is the part of the wait in which the lock was neither held by one of these nor free. If a ring of
-//! [`releases`](super::releases) has no place for all of its level, that is its holders', by how long they
-//! had it, as those that are remembered are any of them. Otherwise threads did not remember it that release
-//! the lock too often ([`EVERY`](super::hand_off)): then it is the next holder's, as far as it lies before
+//! [`releases`](super::releases) was too small for its level, the rest is shared by that ring's holders, in
+//! proportion to their time: the remembered ones are a sample. Otherwise threads that release the lock too
+//! often ([`EVERY`](super::hand_off)) did not remember it: then it is the next holder's, if it lies before
 //! its hold.
 //!
 //! Of readers, the one that leaves last blocks a writer: one reader after the other is one hold of that one.

@@ -4,12 +4,12 @@
 //! The table is one of [`crate::lock_free_table`]: no thread waits here for one that does not run. It cannot
 //! be full before the file is: there are half as many records as slots, and each slot had one of its own.
 //!
-//! What an object is found by, its *key*, is its address. Where each stack that waits has a record of its own
+//! An object is found by its *key*, its address. Where each stack that waits has a record of its own
 //! ([`Kind::is_by_stack`]), the number of the stack stands above it.
 //!
-//! A record gets its kind, by which readers of the file see it, when it is in the table: from the thread that
-//! put it there, or from one that finds it earlier. Where another thread was faster it is no lock, and this
-//! thread's next one.
+//! A record gets its kind, by which readers of the file see it, once it is in the table: from the thread that
+//! put it there, or from one that finds it earlier. A thread that lost the race keeps its record for its next
+//! lock.
 
 use core::ptr;
 use core::sync::atomic::AtomicU32;
@@ -44,7 +44,7 @@ impl Lock {
     }
 }
 
-/// What the object at an address is found by at this stack.
+/// The key of the object at an address, for this stack.
 #[inline(always)]
 pub(super) fn key(address: usize, kind: Kind, stack: u32) -> usize {
     match kind.is_by_stack() {

@@ -1,5 +1,4 @@
-//! The recorder's own memory, which is not in the file: what finds things again, and what threads tell each
-//! other.
+//! The recorder's own memory, which is not in the file: tables for lookups, and what threads tell each other.
 //!
 //! | array       | says                                              | written by                                        |
 //! |-------------|---------------------------------------------------|---------------------------------------------------|

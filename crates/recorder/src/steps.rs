@@ -1,8 +1,8 @@
 //! Stacks without unwinding: how far it is from a return address to the next one.
 //!
 //! Between a call and the return from it a function's frame has one size, unless the function asks for memory
-//! on the stack (`alloca`). So what unwinding has once told of a return address (where that of its caller
-//! lies) is true for every stack with that address on it, of any thread and at any depth. A stack of known
+//! on the stack (`alloca`). So the distance from a return address to its caller's, once found by unwinding,
+//! is true for every stack with that address on it, of any thread and at any depth. A stack of known
 //! addresses costs a lookup for each of them: all call sites of a program, recursion and wrappers are told
 //! apart without unwinding.
 //!
@@ -11,8 +11,8 @@
 //! times.
 //!
 //! A slot is one word: the address (48 bits), how often its step changed (2) and the step, in words (14).
-//! Slots are filled by compare-and-swap, and never emptied. Relaxed throughout: a word says all that there is
-//! to know, and a wrong step is found as if it had changed.
+//! Slots are filled by compare-and-swap, and never emptied. Relaxed throughout: a word is complete in itself,
+//! and a wrong step is found like a changed one.
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 

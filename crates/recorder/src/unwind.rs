@@ -15,10 +15,10 @@
 //! holds the unwinder's own mutex ([`super::unwinder_lock`]), nor that of a call from the unwinder, which is
 //! about to lock it: those have their caller only.
 //!
-//! A capture also learns *where on the stack* each return address lies. Unwinding costs microseconds,
-//! checking whether the same addresses still lie in the same places some nanoseconds: so a known stack is
-//! recognised ([`Trace::still_holds`]), and one that is not is followed without unwinding if each of its
-//! addresses is known ([`super::steps`]).
+//! A capture also notes *where on the stack* each return address lies. Unwinding costs microseconds, checking
+//! whether the same addresses still lie in the same places some nanoseconds: so a known stack is recognised
+//! ([`Trace::still_holds`]), and one that is not is followed without unwinding if each of its addresses is
+//! known ([`super::steps`]).
 
 use core::ffi::{c_int, c_void};
 use core::mem::{self, MaybeUninit};

@@ -1,7 +1,7 @@
 //! A wait for a lock, until the lock is had or the time is over. How it goes on is in [`super::hold`].
 //!
-//! A stack is captured and the holder looked for before a thread blocks, and noted for readers: the wait may
-//! never end.
+//! Before a thread blocks, its stack is captured, the holder looked for, and both noted for readers: the wait
+//! may never end.
 
 use core::sync::atomic::Ordering::Relaxed;
 

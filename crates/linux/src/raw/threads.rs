@@ -37,7 +37,7 @@ pub fn parent_id() -> u32 {
 #[must_use]
 pub fn has_ended(thread: u32) -> bool {
     let arguments = [super::process_id() as usize, thread as usize, 0, 0, 0, 0];
-    // SAFETY: signal 0 is none: only the question whether it could be sent.
+    // SAFETY: signal 0 sends nothing: the call only checks whether one could be sent.
     unsafe { call6(libc::SYS_tgkill, arguments) == -(libc::ESRCH as isize) }
 }
 

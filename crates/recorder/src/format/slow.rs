@@ -70,8 +70,8 @@ impl SlowWait {
     }
 }
 
-/// A record of one. All zero is none. A reader may come in between, or have a copy that was made meanwhile:
-/// `check` tells it.
+/// A record of a wait; all zero is an empty one. A reader may see it half written, or in a copy that was made
+/// meanwhile: it compares `check`.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Slow {

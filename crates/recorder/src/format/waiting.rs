@@ -1,8 +1,8 @@
 //! A wait that has begun and not ended: what is known of it before the thread blocks.
 //!
 //! The thread writes it to its own table, and takes it back when the wait is over. So a program that is
-//! killed while threads wait, perhaps for each other, leaves a record of the holders. A reader may come in
-//! between: `check` tells it.
+//! killed while threads wait, perhaps for each other, leaves a record of the holders. A reader may see it
+//! half written: it compares `check`.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU32, AtomicU64};
@@ -88,7 +88,7 @@ fn pair(low: u32, high: u32) -> u64 {
     u64::from(low) | u64::from(high) << 32
 }
 
-/// The wait of a thread, in its table. All zero is none.
+/// The wait of a thread, in its table. All zero: it does not wait.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Waiting {
