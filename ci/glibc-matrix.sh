@@ -23,7 +23,7 @@ skip() {
 command -v debootstrap > /dev/null || skip "debootstrap is not installed"
 command -v unshare > /dev/null || skip "unshare (util-linux) is not installed"
 
-# Where this machine has its packages from.
+# The mirror from which this machine has its packages.
 mirror=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/* 2> /dev/null |
     grep -oE '^(URIs:|deb( \[[^]]*\])?) +https?://[^ ]*/debian/?( |$)' | grep -oE 'https?://[^ ]*' | head -n 1 || true)
 mirror=${mirror:-http://deb.debian.org/debian}

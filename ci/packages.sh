@@ -28,7 +28,7 @@ packages=(
     # Their locks are recorded.
     libglib2.0-dev
     qtbase5-dev
-    # Used by tests beside those programs.
+    # Used by tests in addition to those programs.
     chromium
     faketime
     gdb

@@ -3,11 +3,11 @@
 #
 #   ci/programs.sh [PROGRAM…]              all of them, unless named; a program that is not installed is skipped and named
 #
-# Beside those of crates/testkit/tests/it/programs.rs, which are run with the tests. A program's result is what its function
-# prints; where the drop-in is on, it must have been used. SPINPARK_PRELOAD and SPINPARK_PROFILER name libraries that are
-# there already. Packages of Debian 12: openjdk-17-jdk-headless nodejs golang postgresql nginx redis-server haproxy
-# apache2-utils chromium libreoffice-writer-nogui git mono-runtime mono-mcs wine64 wine gcc-mingw-w64-x86-64 inkscape gimp
-# clang lld.
+# They add to those of crates/testkit/tests/it/programs.rs, which are run with the tests. A program's result
+# is what its function prints; where the drop-in is on, it must have been used. SPINPARK_PRELOAD and
+# SPINPARK_PROFILER name libraries that are there already. Packages of Debian 12: openjdk-17-jdk-headless
+# nodejs golang postgresql nginx redis-server haproxy apache2-utils chromium libreoffice-writer-nogui git
+# mono-runtime mono-mcs wine64 wine gcc-mingw-w64-x86-64 inkscape gimp clang lld.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 
@@ -17,14 +17,14 @@ if [[ -z ${SPINPARK_PRELOAD:-} || -z ${SPINPARK_PROFILER:-} ]]; then
 fi
 work=$(mktemp --directory /tmp/spinpark-programs.XXXXXX)
 chmod 755 "$work"
-# Where users without rights can read them: some programs refuse to be root.
+# The directory is one that other users can read: some programs refuse to be root.
 install -m 755 "${SPINPARK_PRELOAD:-$target/libspinpark_preload.so}" "$work/libspinpark_preload.so"
 install -m 755 "${SPINPARK_PROFILER:-$target/libspinpark_profiler.so}" "$work/libspinpark_profiler.so"
 trap 'kill $(jobs -p) 2> /dev/null; rm -rf "$work"' EXIT
 most=180 # seconds that a program may take
 root=$PWD
 
-# on COMMAND…: runs it with the libraries of this arm.
+# on COMMAND…: runs it with the libraries of this configuration.
 on() { env LD_PRELOAD="$libraries" "${extra[@]}" timeout -k 5 "$most" "$@"; }
 # on_bg COMMAND…: the same, in the background; sets `server`.
 on_bg() {
@@ -48,7 +48,7 @@ await() { # COMMAND…: until it succeeds
     echo "does not start"
     return 1
 }
-# As another user, if this one is root.
+# Runs as another user, if this one is root.
 other() { if ((EUID == 0)); then runuser -u nobody -- "$@"; else "$@"; fi; }
 
 needs_java="java javac"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Random operations on locks, disturbed by signals, forks, cancellations, stops and moves (crates/testkit/posix/soak.c), with
-# new seeds for so many minutes: on the drop-in, without restartable sequences, on one CPU, under the recorder.
+# Random operations on locks, disturbed by signals, forks, cancellations, stops and moves
+# (crates/testkit/posix/soak.c), with new seeds for MINUTES: on the drop-in, without restartable sequences, on
+# one CPU, under the recorder.
 #
 #   ci/soak.sh MINUTES [SEED]              SEED: of the first run; the others count on from there
 #

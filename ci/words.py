@@ -34,12 +34,13 @@ def prose(path: Path, text: str) -> str:
     return "".join(kept)
 
 
-def patterns() -> list[tuple[re.Pattern[str], str]]:
+def patterns() -> list[tuple[re.Pattern[str], str, re.Pattern[str]]]:
+    """Each word, what to write instead, and the files for which that holds."""
     found = []
     for line in (ROOT / "ci/words.txt").read_text().splitlines():
         if line and not line.startswith("#"):
-            expression, advice = line.split("\t")
-            found.append((re.compile(expression, re.IGNORECASE), advice))
+            expression, advice, *files = line.split("\t")
+            found.append((re.compile(expression, re.IGNORECASE), advice, re.compile(*files or [""])))
     return found
 
 
@@ -60,9 +61,9 @@ def main() -> int:
         text = path.read_text()
         for number, (line, whole) in enumerate(zip(prose(path, text).split("\n"), text.split("\n")), 1):
             line = line.strip()
-            for pattern, advice in words:
+            for pattern, advice, where in words:
                 match = pattern.search(line)
-                if not match:
+                if not match or not where.search(name):
                     continue
                 excuse = next((entry for entry in allowed if entry[0] == name and entry[1] in whole), None)
                 if excuse:

@@ -5,7 +5,7 @@
 //! it waits for this script.
 //!
 //! `SPINPARK_LIBRARIES` replaces the inner build: a directory has the two files; `none` carries no library at
-//! all, for packages that install them beside the command, in `../lib` or in `../lib/spinpark`.
+//! all, for packages that install them in the command's directory, in `../lib` or in `../lib/spinpark`.
 
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hasher};

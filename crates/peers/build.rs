@@ -1,6 +1,6 @@
 //! Compiles each shim in `shims` whose library is installed, and lists all of them in `peers.rs` for
-//! `src/foreign.rs`. Nothing here can fail: a peer that is not installed, or cannot be compiled, is left out,
-//! and the worker says so.
+//! `src/foreign.rs`. The build never fails because of a peer: one that is not installed, or cannot be
+//! compiled, is left out, and the worker says so.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -77,8 +77,8 @@ impl Shim {
         KINDS.into_iter().filter(|(_, function)| has(function)).map(|(kind, _)| kind).collect()
     }
 
-    /// What changes when it is installed or goes. (A file that does not exist would count as changed,
-    /// always.)
+    /// The path that changes when the library is installed or removed. A file that does not exist would
+    /// always count as changed.
     fn watched(&self) -> PathBuf {
         let headers = Path::new("/usr/include");
         let header = headers.join(self.header());
@@ -118,7 +118,8 @@ impl Shim {
         if extension == "cc" {
             build.cpp(true).std("c++17");
         }
-        // First a file that only includes the header: whether it is there is not a question of our shim.
+        // First a file that only includes the header: it tells a missing library from a shim that does not
+        // compile.
         let probe = out_dir().join(format!("{}_probe", self.name)).with_extension(extension);
         let text = format!("#include <{}>\nint peer_{}_probe;\n", self.header(), self.name);
         fs::write(&probe, text).map_err(|error| error.to_string())?;

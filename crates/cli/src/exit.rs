@@ -26,7 +26,7 @@ const RUN_NOT_FOUND: u8 = 127;
 pub(crate) enum Exit {
     /// With this code.
     Code(ExitCode),
-    /// As the program did that it stood in for: by this signal.
+    /// By this signal, as the program ended.
     Signal(i32),
 }
 
@@ -67,7 +67,7 @@ impl Exit {
         unsafe { libc::pthread_sigmask(libc::SIG_UNBLOCK, only.as_ptr(), std::ptr::null_mut()) };
         // SAFETY: no handler runs.
         unsafe { libc::raise(signal) };
-        // As a shell has it, should this signal not end processes.
+        // The code of a shell, in case this signal does not end processes.
         ExitCode::from(u8::try_from(128 + signal).unwrap_or(u8::MAX))
     }
 }

@@ -62,7 +62,7 @@ static CARRIED: &[Carried] = include!(concat!(env!("OUT_DIR"), "/carried.rs"));
 #[derive(Debug)]
 pub(crate) struct Found {
     pub(crate) path: PathBuf,
-    /// Where it comes from, for people.
+    /// Where it comes from, for messages.
     pub(crate) origin: &'static str,
     /// Why earlier places were not used.
     pub(crate) refusals: Vec<anyhow::Error>,
@@ -137,7 +137,7 @@ fn private_places() -> Vec<Place> {
     places.into_iter().flatten().collect()
 }
 
-/// The installed file as it is: where nothing is carried, there is nothing to compare it with.
+/// The installed file, unchecked: a command that carries nothing cannot compare it.
 fn find_installed(file: &str, directories: &[PathBuf]) -> Result<Found> {
     let paths = || directories.iter().map(|directory| directory.join(file));
     let list = || list(paths().map(|path| path.display().to_string()));
@@ -187,9 +187,8 @@ fn put(library: Carried, place: &Place) -> Result<PathBuf> {
     };
     let versions = parent.enter(name, true)?;
     let directory = versions.enter(library.version.as_ref(), true)?;
-    // The time of the directory says, to a day, when the version was used. It is set before the file is
-    // checked: from here on, no other process removes the version. On a read-only file system, none removes
-    // anything.
+    // The directory's time says, to a day, when the version was used. Set before the file is checked, it
+    // keeps other processes from removing the version.
     let is_due = fs::metadata(&directory.path).is_ok_and(|found| is_older(&found, 1));
     if is_due {
         let _ = File::open(&directory.path).and_then(|file| file.set_modified(SystemTime::now()));

@@ -12,7 +12,7 @@ use spinpark_measure::measure::{Observer, Run};
 
 /// From this number of runs on, the measured time replaces the expected one.
 const FEW_RUNS: f64 = 10.0;
-/// How finely a free bar moves.
+/// The number of steps of a free bar.
 const FREE_STEPS: u64 = 1000;
 
 /// A bar on standard error; invisible if that is not a terminal.

@@ -1,5 +1,5 @@
-//! What is wrong with a command line: programs in the place of commands, and no tips about commands that are
-//! not shown.
+//! Errors in a command line: programs in the place of commands, and no tips about commands that are not
+//! shown.
 
 use std::path::Path;
 use std::process::exit;

@@ -1,7 +1,6 @@
-//! How a thread waits, by what it has learnt: the platform's questions about its
-//! [`SpinStats`](spinpark_platform::SpinStats).
+//! How a thread waits: the trait [`Adaptive`], answered from its [`SpinStats`](spinpark_platform::SpinStats).
 //!
-//! Functions of this crate, not of the generic platform: so they are made here, for size, and once.
+//! They are functions of this crate, not methods of the generic platform, so that they are compiled once.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
@@ -21,7 +20,7 @@ fn now() -> u64 {
 #[inline(never)] // for the drop-in's size
 pub(crate) fn spin_for(span: u64) {
     let end = now().saturating_add(span);
-    // A look at the clock takes more than 1 ns: the bound is for a clock that was stopped.
+    // Reading the clock takes more than 1 ns: the bound is for a clock that was stopped.
     for _ in 0..span {
         if now() >= end {
             break;
@@ -32,20 +31,20 @@ pub(crate) fn spin_for(span: u64) {
 
 #[inline(never)] // for the drop-in's size
 fn can_spin(kind: Spin) -> bool {
-    // A real-time thread may have the very CPU that the other one needs: it spins only while it can ask
-    // whether that runs.
+    // A real-time thread may have the very CPU that the other one needs: it spins only while it can probe
+    // whether that one runs.
     cpu::count() > 1 && (kind == Spin::Lock || !policy::is_realtime()) && spin_stats().spins_pay(kind)
 }
 
 /// What it costs to move a lock between the CPUs of this process: [`TransferCost`]'s bits.
 static TRANSFER: AtomicU64 = AtomicU64::new(0);
 
-/// The update may get lost, or undo another thread's: the least of many samples minds neither.
+/// An update may be lost, or undo another thread's: the least of many samples is not affected.
 fn transfer<R>(act: impl FnOnce(&mut TransferCost) -> R) -> R {
     let bits = TRANSFER.load(Relaxed);
     let mut cost = TransferCost::from_bits(bits);
     let answer = act(&mut cost);
-    // The line is shared by all threads: it is written only where there is news.
+    // All threads share the line, so only a new value is written.
     if cost.to_bits() != bits {
         TRANSFER.store(cost.to_bits(), Relaxed);
     }
@@ -94,8 +93,8 @@ fn returns(lock: usize) {
     spin_stats().returns_to(lock, now);
 }
 
-/// On one CPU a mark costs a short system call, and no other CPU an interrupt: so many releases without a
-/// waiter end it.
+/// On one CPU the barrier interrupts no other CPU, so fewer releases without a waiter clear the contended
+/// bit.
 const QUIET_ALONE: u32 = 32;
 
 fn ends_contended(lock: usize) -> bool {
@@ -106,22 +105,22 @@ fn ends_contended(lock: usize) -> bool {
 }
 
 /// The kernel may delay a timer by the thread's slack, which is 50 us unless the program
-/// (`PR_SET_TIMERSLACK`) or its service manager (systemd's `TimerSlackNSec=`) has set it. Five times that: no
-/// small change of the slack is taken for coarse timers.
+/// (`PR_SET_TIMERSLACK`) or its service manager (systemd's `TimerSlackNSec=`) has set it. Five times that: a
+/// small change of the slack does not count as coarse timers.
 const COARSE_NS: u64 = 250_000;
 
 /// All zero in a new thread.
 #[repr(C)]
 struct Timers {
-    /// The tick of the last question.
+    /// The tick at which the kernel was last asked.
     asked: u64,
     are_coarse: bool,
 }
 
 crate::thread_block!(fn timers() -> *mut Timers = "spinpark_0_1_timers");
 
-/// The kernel is asked at most once a tick of its clock (1 to 10 ms): a question at each wait would cost a
-/// system call where a short spin needs none.
+/// The kernel is asked at most once a tick of its clock (1 to 10 ms): otherwise each wait would cost a system
+/// call, which a short spin does not need.
 #[inline(never)] // for the drop-in's size
 fn has_fine_timers() -> bool {
     if sandbox::is_confined() {
@@ -149,7 +148,7 @@ fn has_passed_woken() -> bool {
 
 type Line = SpinLine<AtomicU32>;
 
-/// Locks that are contended at the same time seldom share one: two of 20 do with a probability of a half.
+/// Of 20 locks that are contended at the same time, two share a queue with a probability of a half.
 const QUEUES: usize = 256;
 /// A thread has one, and each queue keeps one that its last spinner has left.
 const SLOTS: usize = SpinnerSlots::<AtomicU32>::MOST_SLOTS;
@@ -207,7 +206,7 @@ impl<R: LockPadding> Adaptive for LinuxWith<R> {
         can_spin(kind)
     }
 
-    // What is noted is known where it is called.
+    // Inlined: each caller's note is a constant.
     #[inline(always)]
     fn notes(lock: usize, note: Note) {
         match note {

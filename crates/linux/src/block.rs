@@ -1,14 +1,14 @@
 //! Thread-local memory without std: a block that is all zero in a new thread, and its address.
 //!
-//! `#[thread_local]` is not stable, and `thread_local!` is std: so the block is defined and addressed in
+//! `#[thread_local]` is not stable, and `thread_local!` is std. So the block is defined and addressed in
 //! assembly, with the initial-exec model (one load; the block is in static TLS in executables and in
 //! libraries loaded at start).
 
 /// Defines a function that returns the address of the calling thread's block.
 ///
 /// `thread_block!(fn local() -> *mut Local = "symbol");`: the type is at most 16-byte aligned, and all zero
-/// is one of it. The symbol is hidden; a version in its name keeps two versions of a crate in one program
-/// apart.
+/// is a valid value of it. The symbol is hidden; a version in its name keeps two versions of a crate in one
+/// program apart.
 #[macro_export]
 macro_rules! thread_block {
     ($(#[$doc:meta])* $vis:vis fn $local:ident() -> *mut $type:ty = $symbol:literal) => {

@@ -1,9 +1,8 @@
-//! The two clocks, as the kernel has them, and what POSIX calls them.
+//! The two clocks: the kernel's time, and their POSIX ids.
 //!
-//! Not libc's `clock_gettime`: a library that stands before it may show another time (libfaketime), and a
-//! deadline that is reckoned from that is one year off for the kernel. The vDSO's own function costs what
-//! libc's costs, which calls it; before it is looked for, and where there is none (valgrind), the clock is a
-//! system call.
+//! Not libc's `clock_gettime`: a library in front of it may show another time (libfaketime), and the kernel
+//! would get a deadline of that time. The vDSO's own function, which libc's calls, costs as much. Before it
+//! has been looked up, and where there is none (valgrind), the clock is a system call.
 
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
@@ -17,10 +16,10 @@ use crate::vdso;
 
 type Read = unsafe extern "C" fn(libc::clockid_t, *mut libc::timespec) -> c_int;
 
-/// The vDSO's function, or null. It carries nothing with it, and is the same in a forked child: so Relaxed.
+/// The vDSO's function, or null. It guards no other data, and is the same in a forked child: so Relaxed.
 static READ: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 
-/// Looks for the vDSO's function; until then, each look at a clock is a system call.
+/// Looks for the vDSO's function; until then, each reading of a clock is a system call.
 #[cold]
 pub fn start() {
     READ.store(vdso::clock_gettime() as *mut c_void, Relaxed);
@@ -59,8 +58,7 @@ pub unsafe fn deadline(clock: Clock, time: *const libc::timespec) -> Option<Dead
     Some(Deadline::from_timespec(clock, tv_sec, nanoseconds))
 }
 
-/// Changes with each tick of the kernel's clock, each 1 to 10 ms; costs a third of what the time costs. Not
-/// 0.
+/// Changes with each tick of the kernel's clock, each 1 to 10 ms; costs a third of reading the time. Not 0.
 pub(crate) fn tick() -> u64 {
     read(libc::CLOCK_MONOTONIC_COARSE)
 }
@@ -74,8 +72,8 @@ fn read(id: libc::clockid_t) -> u64 {
     // SAFETY: `time` is a live timespec.
     if read.is_none_or(|read| unsafe { read(id, &mut time) } != 0) {
         let arguments = [id as usize, ptr::addr_of_mut!(time) as usize, 0, 0, 0, 0];
-        // SAFETY: as above. It cannot fail for these clocks; a sandbox may forbid it, and then they stand
-        // still.
+        // SAFETY: `time` is a live timespec. The call cannot fail for these clocks, unless a sandbox forbids
+        // it: then they stand still.
         unsafe { call6(libc::SYS_clock_gettime, arguments) };
     }
     Deadline::from_timespec(Clock::Monotonic, time.tv_sec, time.tv_nsec as u32).at

@@ -13,20 +13,19 @@ use crate::raw::call6;
 use crate::sandbox::is_confined;
 use crate::single::is_alone;
 
-/// How many CPUs the process can use: those that it may run on, or as many as its quota comes to; 0: not
-/// asked yet.
+/// How many CPUs the process can use: those that it may run on, at most its quota; 0: not asked yet.
 static COUNT: AtomicU32 = AtomicU32::new(0);
 /// How many it may run on, as found at the start.
 static ALLOWED: AtomicU32 = AtomicU32::new(0);
-/// What its quota comes to.
+/// Its quota, in CPUs.
 static QUOTA: AtomicU32 = AtomicU32::new(u32::MAX);
-/// How many the last look found.
+/// How many the last check found.
 static SEEN: AtomicU32 = AtomicU32::new(0);
-/// The process' first thread, whose CPUs stand for those of the process.
+/// The process' first thread, whose CPUs count as those of the process.
 static FIRST: AtomicU32 = AtomicU32::new(0);
-/// When to look again, on the monotonic clock.
+/// When to check again, on the monotonic clock.
 static NEXT: AtomicU64 = AtomicU64::new(0);
-/// Counts the looks.
+/// Counts the checks.
 static LOOKS: AtomicU32 = AtomicU32::new(1);
 
 const INTERVAL_NS: u64 = NS_PER_SEC;
@@ -70,18 +69,18 @@ pub(crate) fn in_forked_child(thread: u32) {
     FIRST.store(thread, Relaxed);
 }
 
-/// Changes when a thread should ask again which CPUs it may use.
+/// A number that changes when a thread should ask again which CPUs it may use.
 pub(crate) fn looks() -> u32 {
     LOOKS.load(Relaxed)
 }
 
-/// Looks again how many CPUs there are: by a thread that is about to sleep, and holds no queue lock; at most
-/// once in [`INTERVAL_NS`].
+/// Checks again how many CPUs there are, at most once in [`INTERVAL_NS`]. Called by a thread that is about to
+/// sleep, and holds no queue lock.
 #[cold]
 #[inline(never)]
 pub(crate) fn look_again() {
     let (now, first) = (now(Clock::Monotonic), FIRST.load(Relaxed));
-    // The first thread has nothing to compare itself with. (Two threads may come here at a time.)
+    // The first thread has nothing to compare itself with. Two threads may run this at a time.
     if now < NEXT.load(Relaxed) || is_confined() || crate::thread::token() == first {
         return;
     }
@@ -90,7 +89,7 @@ pub(crate) fn look_again() {
     let (mine, first) = (affinity(0), affinity(first));
     // Threads that are bound one by one say nothing about the process.
     let found = if mine == first { ones(&mine, &first) } else { ALLOWED.load(Relaxed) };
-    // Two that are bound alike would: a smaller number counts if it is found twice in a row.
+    // Two threads with the same binding would mislead: a smaller number counts if it is found twice in a row.
     if found != 0 && (SEEN.swap(found, Relaxed) == found || found > COUNT.load(Relaxed)) {
         publish(found);
     }
@@ -125,7 +124,7 @@ fn affinity(thread: u32) -> Mask {
 fn ask_count() -> u32 {
     let first = crate::raw::process_id();
     FIRST.store(first, Relaxed);
-    // A sandbox may forbid the question: then spin, as on almost every machine.
+    // A sandbox may forbid the question: then assume several CPUs, which almost every machine has.
     let count = match ones(&affinity(0), &affinity(first)) {
         0 => 2,
         count => count,
@@ -151,10 +150,10 @@ pub(crate) fn only_cpu() -> u32 {
 /// In `look`: the next sleep asks.
 const WANTED: u32 = u32::MAX;
 
-/// Before the calling thread sleeps: questions that are not to be asked with a lock held.
+/// Asks, before the calling thread sleeps, the questions that must not be asked with a lock held.
 #[inline(never)] // for the drop-in's size
 pub(crate) fn before_sleep() {
-    /// One sleep in so many looks at the clock.
+    /// One sleep in 16 reads the clock.
     const FEW: u32 = 16;
     let place = crate::thread::place();
     place.sleeps = place.sleeps.wrapping_add(1);
@@ -181,10 +180,10 @@ fn ask_place() -> u32 {
     found.map_or(ANY, |(index, word)| index as u32 * u64::BITS + word.trailing_zeros() + 1)
 }
 
-/// No single CPU.
+/// Several CPUs, or not known.
 pub(crate) const ANY: u32 = u32::MAX;
 
-/// Whether the thread `owner` has used any CPU time since the last question.
+/// Whether the thread `owner` has used any CPU time since the last probe.
 ///
 /// The clock of another thread of the process stands still while that thread is off the CPU. It costs 0.1 to
 /// 0.2 µs, which a spinner that waits anyway can spare. A sandbox may forbid it, and `owner` may be a thread

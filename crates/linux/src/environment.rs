@@ -1,4 +1,4 @@
-//! The environment, without `getenv`: that may be intercepted, and this runs very early.
+//! The environment, without `getenv`, which may be intercepted: this runs very early.
 
 use core::ffi::{c_char, CStr};
 
@@ -12,7 +12,7 @@ extern "C" {
 /// The environment, also in a program's `.preinit_array` (ThreadSanitizer), which runs before libc has been
 /// initialised.
 fn entries() -> *const *const c_char {
-    // SAFETY: read before threads exist, or as racily as any `getenv`.
+    // SAFETY: read before threads exist, or with the same race as any `getenv`.
     let known = unsafe { environ };
     if !known.is_null() {
         return known;
@@ -20,7 +20,7 @@ fn entries() -> *const *const c_char {
     let end: *const *const usize = lookup(Scope::All, c"__libc_stack_end").cast_const().cast();
     // SAFETY: null, or glibc's pointer to where the kernel has put the number of arguments.
     let Some(&count) = (unsafe { end.as_ref() }) else { return known };
-    // SAFETY: as above.
+    // SAFETY: the place of that number, which stays.
     let arguments = unsafe { *count };
     // SAFETY: behind it are the arguments, a null, and the environment.
     unsafe { count.add(arguments + 2).cast() }
@@ -28,7 +28,7 @@ fn entries() -> *const *const c_char {
 
 /// The value of the environment variable `name`.
 ///
-/// A process with more rights than its user (setuid) takes no orders from the environment.
+/// A process with more rights than its user (setuid) ignores the environment.
 #[must_use]
 pub fn variable(name: &CStr) -> Option<&'static CStr> {
     // SAFETY: looks into the vector that the kernel passed at the start.
@@ -43,7 +43,7 @@ pub fn variable(name: &CStr) -> Option<&'static CStr> {
         if text.is_null() {
             return None;
         }
-        // SAFETY: as above.
+        // SAFETY: not null, so one of those C strings.
         let bytes = unsafe { CStr::from_ptr(text) };
         if let Some(value) =
             bytes.to_bytes_with_nul().strip_prefix(name).and_then(|rest| rest.strip_prefix(b"="))

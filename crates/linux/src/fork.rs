@@ -4,7 +4,7 @@ use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use crate::{cpu, generation, slots, thread};
 
-/// Whether it is registered, or the layer above has taken it to do that.
+/// Whether it is registered, or the layer above has taken it to register it.
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
 /// The function that must run first in every forked child. A caller that takes it registers it; otherwise a
@@ -15,7 +15,7 @@ pub fn take_over_fork_handler() -> unsafe extern "C" fn() {
     in_forked_child
 }
 
-/// Registers the handler, unless that was done or it was taken; returns whether it did.
+/// Registers the handler, unless it is registered or taken; returns whether it did.
 pub(crate) fn register() -> bool {
     if TAKEN.swap(true, Relaxed) {
         return false;
@@ -29,7 +29,7 @@ pub(crate) fn register() -> bool {
 /// The surviving thread has a new id, and every wait queue belongs to threads that are not here.
 unsafe extern "C" fn in_forked_child() {
     if !crate::STARTED.load(Relaxed) {
-        return; // no lock of ours is in use
+        return; // locks are not in use
     }
     generation::in_forked_child();
     cpu::in_forked_child(thread::ask_token());

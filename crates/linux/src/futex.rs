@@ -1,9 +1,9 @@
-//! Sleeping on a word. Private futexes: what other processes share is not ours.
+//! Sleeping on a word, with private futexes: locks that processes share are glibc-owned.
 //!
 //! Our own locks need three operations only, all as old as any kernel that glibc still supports:
-//! `FUTEX_WAIT_BITSET` (its deadline is absolute, on either clock: what a caller gave, goes to the kernel as
-//! it is), `FUTEX_WAIT` (for a time, whatever a clock shows: what the locks do by themselves) and
-//! `FUTEX_WAKE`. Older designs also move sleepers ([`requeue`]), and wake on two words at once ([`wake_op`]).
+//! `FUTEX_WAIT_BITSET` (an absolute deadline on either clock: a caller's goes to the kernel unchanged),
+//! `FUTEX_WAIT` (a span, for the locks' own timers) and `FUTEX_WAKE`. Older designs also move sleepers
+//! ([`requeue`]), and wake on two words at once ([`wake_op`]).
 
 use core::ptr;
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -44,8 +44,8 @@ pub(crate) fn wait_for(word: &AtomicU32, expected: u32, span: u64) -> Wait {
     wait_op(word, WAIT_FOR, expected, Some(Deadline { clock: Clock::Monotonic, at: span }))
 }
 
-/// After so long a real-time thread looks again whether the queue is locked, and by which thread, ns. Far
-/// longer than a queue is locked by a thread that runs, and short beside the deadlines of real-time threads.
+/// The time after which a real-time thread checks again whether the queue is locked, and by which thread, ns.
+/// A running thread has a queue locked for far less, and deadlines of real-time threads are far longer.
 const LOOK_AGAIN_NS: u64 = 1_000_000;
 
 /// [`Futex::wait_for_queue`] of a real-time thread.
@@ -56,7 +56,8 @@ fn wait_and_lend(word: &AtomicU32, expected: u32, span: u64) -> Wait {
     if word.load(Relaxed) != expected {
         return Wait::ValueChanged;
     }
-    // At the desk may stand another thread than the one that has this queue: so then for the queue itself.
+    // The thread at the desk may not be the one that has this queue locked: so the next sleep is for the
+    // queue itself.
     let at_desk = lend::wait(word, part / 2).filter(|ended| *ended != Wait::TimedOut);
     match at_desk.unwrap_or_else(|| wait_for(word, expected, part / 2)) {
         Wait::TimedOut if part < span => Wait::Woken,
@@ -135,7 +136,8 @@ pub(crate) fn wake_op(
     // SAFETY: the kernel changes `second`, a live, aligned word, in one atomic operation; the address of
     // `first` is only hashed.
     let result = unsafe { call6(libc::SYS_futex, arguments) };
-    // An error comes before the operation: the kernel does not know the call, or cannot write to the word.
+    // On an error the kernel has not done the operation: it does not know the call, or cannot write to the
+    // word.
     u32::try_from(result).ok()
 }
 

@@ -1,10 +1,9 @@
-//! Which process of a line of forks this is: a number that differs from the parent's in every child, however
-//! it was made.
+//! The fork generation: a number that differs from the parent's in every child, however it was made.
 //!
 //! A fork handler is not run by `_Fork`, nor by a bare `clone`, nor before other handlers that use locks. So
-//! the number stands in a page that the kernel empties in a child (`MADV_WIPEONFORK`, Linux 4.14), and slow
-//! paths, which are all that ask for it, find it gone and choose the next one. Without such a page the fork
-//! handler does that.
+//! the number is in a page that the kernel empties in a child (`MADV_WIPEONFORK`, Linux 4.14). Only slow
+//! paths ask for it: they find it gone and choose the next one. Without such a page the fork handler does
+//! that.
 //!
 //! # State
 //!
@@ -77,7 +76,7 @@ pub(crate) fn start() {
 
 /// The fork handler's part: chooses a number where nothing has emptied the word.
 pub(crate) fn in_forked_child() {
-    KEPT.store(0, Relaxed); // of no account where there is a page
+    KEPT.store(0, Relaxed); // has no effect where there is a page
     generation();
 }
 

@@ -1,8 +1,8 @@
-//! Has the code go on that a signal handler interrupted, as if the handler had returned, while the handler is
+//! Continues the code that a signal handler interrupted, as if the handler had returned, while the handler is
 //! still in a call.
 //!
-//! The unwinder finds the frame: libgcc's, which glibc loads for `pthread_exit` anyway. What is above it on
-//! the stack is lost, so nothing there may want to be cleaned up.
+//! The unwinder finds the frame: libgcc's, which glibc loads for `pthread_exit` anyway. The frames above it
+//! on the stack are lost, so none of them may have something to clean up.
 
 use core::ffi::{c_int, c_void, CStr};
 use core::mem;
@@ -21,7 +21,7 @@ type GetInstruction = unsafe extern "C" fn(*mut Context, *mut c_int) -> usize;
 const GO_ON: c_int = 0; // _URC_NO_REASON
 const STOP: c_int = 4; // _URC_NORMAL_STOP
 
-/// What is used of the unwinder.
+/// The functions of the unwinder that this module uses.
 struct Unwinder {
     backtrace: Backtrace,
     stack_pointer: Get,
@@ -63,7 +63,7 @@ struct Walk {
     cleans_up: bool,
 }
 
-/// One frame. `_Unwind_GetCFA` gives the stack pointer in it: that at its call, or where a signal came.
+/// One frame. `_Unwind_GetCFA` gives the stack pointer in it: at its call, or where a signal came.
 unsafe extern "C" fn step(context: *mut Context, walk: *mut c_void) -> c_int {
     // SAFETY: `go_on` passes its own.
     let walk = unsafe { &mut *walk.cast::<Walk>() };
@@ -73,7 +73,7 @@ unsafe extern "C" fn step(context: *mut Context, walk: *mut c_void) -> c_int {
     // SAFETY: the unwinder's context.
     let instruction = unsafe { (walk.unwinder.instruction)(context, &raw mut was_interrupted) };
     if was_interrupted != 0 {
-        // The frame before is that which the kernel made for the handler to return to: it is its record.
+        // The frame before is the one that the kernel made for the handler's return: its record.
         let is_record = walk.from != 0 && matches(walk.from, instruction, low);
         walk.record = walk.from;
         walk.cleans_up |= walk.may_clean_up || !is_record;
@@ -109,10 +109,9 @@ fn matches(record: usize, instruction: usize, stack: usize) -> bool {
     was == (instruction, stack)
 }
 
-/// Has the function go on that has `of` in its frame, or one that it calls, at the place where a signal
-/// interrupted it. If handlers have interrupted each other there, all are given up. The signals that are
-/// blocked here remain so. Returns if that place is not found, or if something above it may have cleaning up
-/// to do.
+/// Continues the function that has `of` in its frame, or one that it calls, where a signal interrupted it. If
+/// handlers have interrupted each other there, all are given up. The signals that are blocked here remain so.
+/// Returns if that place is not found, or if something above it may have cleaning up to do.
 ///
 /// # Safety
 ///
@@ -127,7 +126,7 @@ pub unsafe fn go_on(of: *const c_void) {
     // SAFETY: the walk outlives the call.
     unsafe { backtrace(step, (&raw mut walk).cast()) };
     // A walk may end early, at code that no table describes: a restartable sequence that was interrupted.
-    // Then a younger interruption is what goes on, and returns to the older one.
+    // Then a younger interruption continues, and returns to the older one.
     if walk.cleans_up || walk.record == 0 {
         return;
     }
@@ -137,7 +136,7 @@ pub unsafe fn go_on(of: *const c_void) {
     let mask = unsafe { &raw mut (*context).uc_sigmask }.cast::<u64>();
     // SAFETY: the kernel reads one word of signals there.
     unsafe { *mask |= blocked };
-    // SAFETY: the kernel's record. What it has the thread go on with is the caller's to vouch for.
+    // SAFETY: the kernel's record. The caller vouches for the code that the thread continues with.
     unsafe { sigreturn(walk.record) }
 }
 
@@ -146,7 +145,7 @@ pub unsafe fn go_on(of: *const c_void) {
 /// `record` is the kernel's, for a handler of this thread that has not returned.
 #[cfg(target_arch = "x86_64")]
 unsafe fn sigreturn(record: usize) -> ! {
-    // SAFETY: what the function does to which a handler returns, with the stack pointer that it finds.
+    // SAFETY: the same call, with the same stack pointer, as in the function to which a handler returns.
     unsafe {
         core::arch::asm!("mov rsp, {record}", "syscall", record = in(reg) record, in("rax") libc::SYS_rt_sigreturn,
                          options(noreturn));

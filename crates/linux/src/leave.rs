@@ -18,8 +18,8 @@ pub type Exit = fn(*mut c_void) -> !;
 static SLEEP: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 static EXIT: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 
-/// Has every thread that waits for a lock sleep by `sleep`, and end by `exit` if it has put that off, from
-/// now on: functions of the layer above, which knows cancellation.
+/// From now on every thread that waits for a lock sleeps by `sleep`, and ends by `exit` if it has put that
+/// off: functions of the layer above, which knows cancellation.
 pub fn leave_by(sleep: Sleep, exit: Exit) {
     SLEEP.store(sleep as *mut c_void, Relaxed);
     EXIT.store(exit as *mut c_void, Relaxed);
@@ -50,7 +50,7 @@ pub(crate) fn sleep_cancellably(sleep: &dyn Fn() -> Wait) -> Wait {
     }
 }
 
-/// What a thread does before it leaves. Behind one pointer, which a signal handler finds whole.
+/// What a thread does before it leaves: behind one pointer, so that a signal handler never finds half of it.
 struct Leave<'a>(&'a dyn Fn());
 
 /// See [`Futex::or_leave`](spinpark_platform::Futex::or_leave).
@@ -58,7 +58,7 @@ struct Leave<'a>(&'a dyn Fn());
 pub(crate) fn or_leave<R>(leave: &dyn Fn(), body: impl FnOnce() -> R) -> R {
     let leave = Leave(leave);
     let outer = thread::set_leave(ptr::from_ref(&leave).cast());
-    // A handler of this thread finds the pointer during the body, and not else.
+    // A handler of this thread finds the pointer only during the body.
     compiler_fence(SeqCst);
     exit_if_put_off();
     let result = body();
@@ -68,7 +68,7 @@ pub(crate) fn or_leave<R>(leave: &dyn Fn(), body: impl FnOnce() -> R) -> R {
 }
 
 impl Call {
-    /// The calling thread leaves the call, its innermost one, by unwinding: does what that needs. `false`: it
+    /// Called when the thread leaves its innermost call by unwinding: runs what that needs. `false`: it
     /// cannot be left here.
     #[must_use]
     pub fn leave(&self) -> bool {

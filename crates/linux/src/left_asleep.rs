@@ -1,10 +1,10 @@
-//! Waiters that a release may leave asleep, since its thread comes back for the lock: for the thread that
-//! does not, but goes to sleep elsewhere. It may not touch the lock any more, which may be gone. So a waiter
-//! notes here, by the lock's address, what it sleeps on.
+//! Waiters that a release left asleep, because its thread was expected to come back for the lock. A thread
+//! that goes to sleep elsewhere instead wakes such a waiter. It may not touch the lock, which may be gone: so
+//! a waiter notes here, by the lock's address, the word that it sleeps on.
 //!
-//! Only hints: each such waiter keeps its own time. A note may be overwritten by that of another lock, or be
-//! of a waiter that has gone, whose word is then memory of something else: that is only an address for
-//! `futex_wake`, and each thread that sleeps there expects to be woken for no reason.
+//! Notes are only hints: each such waiter has a timer. Another lock's note may overwrite one, and a note may
+//! be of a waiter that has gone, whose word is then other memory. It is only an address for `futex_wake`, and
+//! each thread that sleeps there expects spurious wake-ups.
 
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering::Relaxed};
 
@@ -14,7 +14,7 @@ struct Note {
     word: AtomicPtr<AtomicU32>,
 }
 
-/// Locks whose notes share a place overwrite each other's, which leaves one of them to its timer: no other
+/// Locks whose notes share a place overwrite each other's, which leaves one of them to its timer. No other
 /// number was measured.
 const NOTES: usize = 64;
 
@@ -27,8 +27,8 @@ fn of(lock: usize) -> &'static Note {
 
 pub(crate) fn note(lock: usize, word: &AtomicU32) {
     let note = of(lock);
-    // Relaxed, as all here: no memory is handed over, and a mixture of two notes wakes the wrong waiter
-    // early.
+    // All accesses here are Relaxed: a note guards no data, and a mixture of two notes only wakes the wrong
+    // waiter early.
     note.lock.store(lock, Relaxed);
     note.word.store(core::ptr::from_ref(word).cast_mut(), Relaxed);
 }
@@ -39,7 +39,7 @@ pub(crate) fn withdraw(lock: usize, word: &AtomicU32) -> bool {
     of(lock).word.compare_exchange(own, core::ptr::null_mut(), Relaxed, Relaxed).is_err()
 }
 
-/// Takes the note of the waiter that releases of the lock that was at `lock` have left asleep: what it sleeps
+/// Takes the note of the waiter that releases of the lock at `lock` have left asleep: the word that it sleeps
 /// on.
 #[cold]
 #[inline(never)]

@@ -2,17 +2,17 @@
 //!
 //! A queue is locked for a few dozen instructions, or for a barrier. Its holder may be preempted there, and a
 //! real-time thread that wants the queue would wait for every thread whose priority lies between theirs
-//! (priority inversion). The kernel's cure is a futex with priority inheritance, whose word has to be the id
-//! of its owner, and nothing else. The lock of a queue is no such word, so each of a few *desks*, chosen by
-//! the address of the queue, is one: the holder of a queue writes its id there, if the desk is free; and a
-//! real-time thread that would sleep for the queue sleeps at the desk. It does not use what it gets there but
-//! to let go of it, and then tries to lock the queue as before.
+//! (priority inversion). The kernel's cure is a futex with priority inheritance, whose word must be the id of
+//! its owner, and nothing else. A queue lock is not such a word, but each of 64 *desks*, chosen by the
+//! queue's address, is. The holder of a queue writes its id to the desk, if that is free. A real-time thread
+//! that would sleep for the queue sleeps at the desk. If it gets the desk, it releases it at once, and tries
+//! to lock the queue as before.
 //!
 //! A desk guards nothing, and a loan is not certain: two queues may share a desk, another waiter may just be
-//! leaving it, a handler may use it above its own thread. So a waiter sleeps there and for the queue itself
-//! in turn. Nothing is written before the first real-time thread of the process waits for a lock. A thread
-//! stands at a desk only while it locks a queue and has it locked: of the program's code, only a handler
-//! above that can wait for a mutex with priority inheritance meanwhile.
+//! leaving it, a handler may use it above its own thread. So a waiter sleeps alternately there and for the
+//! queue itself. Nothing is written before the first real-time thread of the process waits for a lock. A
+//! thread stands at a desk only while it locks a queue and has it locked: of the program's code, only a
+//! handler above that can wait for a mutex with priority inheritance meanwhile.
 
 use core::ptr;
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -27,7 +27,7 @@ const LOCK_PI2: i32 = 13 | libc::FUTEX_PRIVATE_FLAG;
 const UNLOCK_PI: i32 = libc::FUTEX_UNLOCK_PI | libc::FUTEX_PRIVATE_FLAG;
 const TIMED_OUT: isize = -(libc::ETIMEDOUT as isize);
 
-/// Two queues that share a desk cost their waiters needless sleeps. These are 256 bytes, and far fewer
+/// Two queues that share a desk cost their waiters needless sleeps. The desks take 256 bytes, and far fewer
 /// threads have a queue locked at one time.
 const DESKS: usize = 64;
 /// 0, or the id of the thread that has a queue locked, with the kernel's bit if threads wait here.
@@ -42,8 +42,8 @@ fn desk(queue: *const AtomicU32) -> &'static AtomicU32 {
     &AT[(hash >> 58) as usize % DESKS]
 }
 
-/// The calling thread is about to lock the queue; or has just done so, and stands there unless another one
-/// does.
+/// The calling thread is about to lock the queue, or has just done so: writes its id to the desk, if that is
+/// free.
 #[inline(always)]
 pub(crate) fn locks(queue: *const AtomicU32) {
     if policy::is_any_realtime() {
@@ -59,7 +59,7 @@ pub(crate) fn unlocked(queue: *const AtomicU32) {
     }
 }
 
-// Relaxed, here and below: the kernel orders its own steps, and no data go with the word.
+// Relaxed, here and below: the kernel orders its own steps, and the word guards no data.
 #[cold]
 #[inline(never)]
 fn stand_at_desk(queue: *const AtomicU32) {
@@ -73,7 +73,7 @@ fn leave(desk: &AtomicU32) {
     match desk.compare_exchange(own, 0, Relaxed, Relaxed) {
         Err(seen) if seen & libc::FUTEX_TID_MASK == own && !sandbox::is_confined() => {
             let desk: *const AtomicU32 = desk;
-            // SAFETY: the word is a static of this library. If it fails, the thread does not stand there.
+            // SAFETY: the word is a static of this library. If the call fails, the thread's id is not there.
             unsafe { call6(libc::SYS_futex, [desk as usize, UNLOCK_PI as usize, 0, 0, 0, 0]) };
         }
         _ => {}
@@ -88,7 +88,7 @@ pub(crate) fn wait(queue: &AtomicU32, span: u64) -> Option<Wait> {
     let desk = desk(queue);
     let process = generation::generation();
     if process != PROCESS.swap(process, Relaxed) {
-        AT.iter().for_each(|desk| desk.store(0, Relaxed)); // threads of the parent stand there
+        AT.iter().for_each(|desk| desk.store(0, Relaxed)); // the ids there are of threads of the parent
     }
     let holder = desk.load(Relaxed) & libc::FUTEX_TID_MASK;
     if sandbox::is_confined() || holder == 0 || holder == thread::token() {

@@ -57,7 +57,7 @@ pub use symbol::{glibc_dlsym, lookup, lookup_version, Library, Scope};
 pub use tell::tell;
 pub use thread::{call, known_token, put_off_exit, set_queued, take_exit, thread_id, Call};
 
-/// What the last line of a process says whose lock holds no value of ours.
+/// The last line of a process in which a lock holds an invalid value.
 const OVERWRITTEN: &[u8] = b"spinpark: A lock was overwritten: freed, or locked by glibc's own functions \
 (RTLD_DEEPBIND, dlsym). Set SPINPARK_DISABLE=1.\n";
 
@@ -76,9 +76,9 @@ impl<R: LockPadding> Platform for LinuxWith<R> {
 /// Whether [`start`] has run: locks are in use.
 static STARTED: AtomicBool = AtomicBool::new(false);
 
-/// Asks the kernel all that locks want to know, once, before the first of them is used: a later call may be
-/// one that a sandbox kills the process for. `permanent`: the caller knows that this code stays mapped until
-/// the process ends.
+/// Asks the kernel everything that locks need to know, once, before the first of them is used: a sandbox may
+/// kill the process for a later call. `permanent`: the caller knows that this code stays mapped until the
+/// process ends.
 #[cold]
 pub fn start(permanent: bool) {
     clock::start();
@@ -97,7 +97,7 @@ pub fn start(permanent: bool) {
     }
 }
 
-/// The first call of a thread that has no token yet: the process' first one, too, unless the layer above has
+/// The first call of a thread that has no token yet; also the process' first one, unless the layer above has
 /// begun.
 fn first_call() {
     if fork::register() {

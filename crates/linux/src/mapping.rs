@@ -1,12 +1,12 @@
-//! Whether memory is this process' alone.
+//! Whether memory is private to this process.
 //!
 //! A lock that is private by its attributes may lie in shared memory all the same. glibc's own functions work
-//! there, as long as no thread sleeps; so must ours.
+//! there while no thread sleeps, so ours must, too.
 //!
-//! The program's own variables and the heap behind them are private. Of other memory the kernel is asked, by
-//! `PROCMAP_QUERY` (Linux 6.11) or the text of `/proc/thread-self/maps`; but not in a program that may have a
-//! filter that kills: one that has announced it, or one with a single thread, which makes no system call for
-//! locks at all. A text without end is not read to its end, and a process that cannot be asked is not asked
+//! The program's own variables and the heap behind them are private. For other memory the kernel is asked, by
+//! `PROCMAP_QUERY` (Linux 6.11) or the text of `/proc/thread-self/maps`. It is not asked in a program that
+//! may have a filter that kills: one that has announced it, or one with a single thread, which makes no
+//! system call for locks. At most 64 KiB of the text are read. If asking fails, the process does not ask
 //! again: its other locks have no bias.
 
 use core::ffi::CStr;
@@ -25,7 +25,7 @@ const MOST_BYTES: usize = 64 * 1024;
 
 /// `PROCMAP_QUERY`: `_IOWR('f', 17, struct procmap_query)`.
 const QUERY: usize = 0xc068_6611;
-/// Of its flags, those of the answer: `PROCMAP_QUERY_VMA_SHARED`.
+/// The flag of the answer that matters: `PROCMAP_QUERY_VMA_SHARED`.
 const QUERY_SHARED: u64 = 8;
 
 /// The kernel's `struct procmap_query`.
@@ -33,7 +33,7 @@ const QUERY_SHARED: u64 = 8;
 #[derive(Default)]
 struct Query {
     size: u64,
-    /// None: the mapping that covers the address.
+    /// No flags: the mapping that covers the address.
     query_flags: u64,
     query_addr: u64,
     vma_start: u64,
@@ -52,10 +52,10 @@ struct Query {
 
 const _: () = assert!(core::mem::size_of::<Query>() == (QUERY >> 16) & 0x3fff);
 
-/// Whether this process could not be asked.
+/// Whether asking has failed in this process.
 static CANNOT_ASK: AtomicBool = AtomicBool::new(false);
 
-/// What has been read of a line: `7f0000000000-7f0000021000 rw-p 00000000 00:00 0`, and a path.
+/// The part of a line that has been read: `7f0000000000-7f0000021000 rw-p 00000000 00:00 0`, and a path.
 #[derive(Clone, Copy)]
 struct Line {
     part: Part,
@@ -121,8 +121,7 @@ pub(crate) fn is_private(address: usize) -> Option<bool> {
     Some(found == Some(true))
 }
 
-/// Whether `address` lies between the start of the program and the end of the heap, as far as glibc tells
-/// that.
+/// Whether `address` lies between the start of the program and the end of the heap, as far as glibc says.
 fn is_program_or_heap(address: usize) -> bool {
     // SAFETY: reads what the kernel gave the process at its start.
     let start = unsafe { libc::getauxval(libc::AT_PHDR) } as usize;

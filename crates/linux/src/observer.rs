@@ -1,6 +1,6 @@
 //! The observer of locks' slow paths: a profiler, if one is there.
 //!
-//! A load and a branch per event, on slow paths only: fast paths have no events.
+//! It costs a load and a branch per event, on slow paths only: fast paths have no events.
 
 use core::ffi::c_int;
 use core::mem;
@@ -11,8 +11,8 @@ use spinpark_platform::{Event, Events};
 
 use crate::memory::{LinuxWith, LockPadding};
 
-/// A function that is called with the number of an [`Event`], in the thread to which it happens, on a slow
-/// path of a lock: it must not use one.
+/// A function that is called with the number of an [`Event`], in the thread to which it happens. It runs on a
+/// slow path of a lock, so it must not use locks.
 pub type Observer = extern "C" fn(event: c_int);
 
 static OBSERVER: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());

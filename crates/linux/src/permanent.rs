@@ -1,11 +1,11 @@
 //! Whether this code stays mapped until the process ends: the kernel keeps a pointer into it (S4 in `rseq`).
 //!
-//! The program itself does, and a library that was linked with `-z nodelete` (as the drop-in is). Any other
-//! library, a plugin or an extension module, is opened once more and never closed, which keeps it. What
-//! thread-local destructors of std and C++ do to the library that they are in comes to the same.
+//! The program itself stays, and so does a library that was linked with `-z nodelete`, such as the drop-in.
+//! Any other library, a plugin or an extension module, is opened once more and never closed, which keeps it.
+//! Thread-local destructors of std and C++ keep their library in the same way.
 //!
-//! A library is kept by its initialiser ([`initialise`]). By its first lock it would be too late: a
-//! destructor may use that when `dlclose` has already decided.
+//! Its initialiser keeps a library ([`initialise`]). Its first lock would be too late: a destructor may use
+//! it when `dlclose` has already decided.
 
 use core::ffi::{c_char, c_int, c_void};
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -25,10 +25,10 @@ pub(crate) fn is_certain() -> bool {
 }
 
 /// An initialiser: keeps the library that this code is in, if it is in one. Without it, or if the loader
-/// refuses, the locks do without restartable sequences there.
+/// refuses, the locks there do not use restartable sequences.
 ///
-/// Starts those, too: to register for the barrier takes microseconds in a process of one thread, and
-/// milliseconds in one of several, which the first lock would have to wait for.
+/// Starts those, too. Registering for the barrier takes microseconds in a single-threaded process, and
+/// milliseconds in one of several threads, for which the first lock would have to wait.
 pub extern "C" fn initialise() {
     let code = initialise as extern "C" fn() as usize;
     if !is_in_program(code) && keep(code) {
@@ -41,7 +41,7 @@ pub extern "C" fn initialise() {
 fn is_in_program(address: usize) -> bool {
     // SAFETY: no pointer is passed.
     let start = unsafe { libc::getauxval(libc::AT_PHDR) };
-    // SAFETY: as above.
+    // SAFETY: the same.
     let count = unsafe { libc::getauxval(libc::AT_PHNUM) };
     if start == 0 {
         return false;
@@ -49,7 +49,7 @@ fn is_in_program(address: usize) -> bool {
     // SAFETY: the kernel, or the loader for the program that it starts, says where the program's headers are,
     // and how many.
     let headers = unsafe { slice::from_raw_parts(start as *const libc::Elf64_Phdr, count as usize) };
-    // A program that is not moved need not have a header for its headers.
+    // A program at a fixed address need not have a header for its headers.
     let table = headers.iter().find(|header| header.p_type == libc::PT_PHDR);
     let base = table.map_or(0, |table| (start as usize).wrapping_sub(table.p_vaddr as usize));
     headers.iter().filter(|header| header.p_type == libc::PT_LOAD).any(|header| {
@@ -62,7 +62,7 @@ fn keep(address: usize) -> bool {
     let (dladdr, dlopen) = (lookup(Scope::All, c"dladdr"), lookup(Scope::All, c"dlopen"));
     // SAFETY: null, or the function of that name; `Option<fn>` has null for `None`.
     let dladdr = unsafe { mem::transmute::<*mut c_void, Option<Dladdr>>(dladdr) };
-    // SAFETY: as above.
+    // SAFETY: the same.
     let dlopen = unsafe { mem::transmute::<*mut c_void, Option<Dlopen>>(dlopen) };
     let (Some(dladdr), Some(dlopen)) = (dladdr, dlopen) else { return false };
     let mut found = libc::Dl_info {

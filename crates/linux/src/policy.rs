@@ -1,9 +1,9 @@
-//! The calling thread's scheduling policy, as far as locks care: real-time threads go first among waiters,
-//! and do not spin on the CPU that a lock's owner may need.
+//! Whether the calling thread is a real-time thread: such threads go first among waiters, and do not spin on
+//! the CPU that a lock's owner may need.
 //!
-//! It may change at any time: the thread, another one, or another process (`chrt`, RealtimeKit). So the
-//! kernel is asked, as a thread is about to wait: at its first wait, then at most once a tick of the clock (1
-//! to 10 ms); at each, once a thread of the process was found to be a real-time one. A tick is a load from
+//! The thread itself, another one, or another process (`chrt`, RealtimeKit) may change it at any time. So the
+//! kernel is asked as a thread is about to wait: at its first wait, then at most once a tick of the clock (1
+//! to 10 ms). Once the process has had a real-time thread, it is asked at each wait. A tick is a load from
 //! the vDSO's page, a question 0.1 µs.
 
 use core::mem;
@@ -20,7 +20,7 @@ use crate::single::is_alone;
 /// All zero in a new thread.
 #[repr(C)]
 struct Local {
-    /// The tick of the last question.
+    /// The tick at which the kernel was last asked.
     asked: u64,
     priority: u8,
 }
@@ -30,13 +30,13 @@ crate::thread_block!(fn local() -> *mut Local = "spinpark_0_1_policy");
 /// Whether a thread of this process was a real-time one.
 static SEEN: AtomicBool = AtomicBool::new(false);
 
-/// Whether any thread of this process was, at some question.
+/// Whether some thread of this process was a real-time one when asked.
 #[inline(always)]
 pub(crate) fn is_any_realtime() -> bool {
     SEEN.load(Relaxed)
 }
 
-/// Whether the calling thread was a real-time one at the last question.
+/// Whether the calling thread was a real-time one when last asked.
 pub(crate) fn is_realtime() -> bool {
     // SAFETY: the block belongs to this thread.
     unsafe { (*local()).priority != 0 }
@@ -64,7 +64,7 @@ pub(crate) fn ask() -> bool {
         // of 64 bits.
         let mut attributes = [0_u32; 12];
         let size = mem::size_of_val(&attributes);
-        // SAFETY: the kernel writes at most so many bytes. If it fails, all stays 0, which is the usual
+        // SAFETY: the kernel writes at most `size` bytes. If it fails, all stays 0, which is the usual
         // policy.
         unsafe { call6(libc::SYS_sched_getattr, [0, ptr::addr_of_mut!(attributes) as usize, size, 0, 0, 0]) };
         let priority = match attributes[1] as i32 {

@@ -2,7 +2,7 @@
 //! than a CPU set.
 //!
 //! Read once, when the process starts, from the files of version 2 (`cpu.max`) or 1 (`cpu.cfs_quota_us`,
-//! `cpu.cfs_period_us`) of the group and of those that it is in. What cannot be read sets no bound.
+//! `cpu.cfs_period_us`) of the group and of those that it is in. A file that cannot be read sets no bound.
 
 use core::ffi::CStr;
 
@@ -11,11 +11,11 @@ use crate::raw;
 /// The longest path of a group's file that is looked for.
 const MOST: usize = 512;
 
-/// What is left of a text.
+/// The rest of a text.
 struct Text<'a>(&'a [u8]);
 
 impl<'a> Text<'a> {
-    /// Takes what stands before the next `end`, and that.
+    /// Takes the text before the next `end`, and the `end`.
     #[inline(never)] // for the drop-in's size, as below
     fn until(&mut self, end: u8) -> &'a [u8] {
         let length = self.0.iter().take_while(|&&byte| byte != end).count();
@@ -37,7 +37,7 @@ impl<'a> Text<'a> {
     }
 }
 
-/// The path of a file, put together without allocation; too long a one is cut off, and not found.
+/// The path of a file, put together without allocation; one that is too long is cut off, and not found.
 struct Path {
     bytes: [u8; MOST],
     length: usize,
@@ -60,7 +60,7 @@ impl Path {
         self.bytes[self.length..].fill(0);
     }
 
-    /// The first two numbers of the file `name` in this directory; 0 for what is none.
+    /// The first two numbers of the file `name` in this directory; 0 for each that is missing.
     #[inline(never)]
     fn numbers(&mut self, name: &[u8]) -> (u64, u64) {
         let length = self.length;
@@ -68,7 +68,7 @@ impl Path {
         let mut text = [0; 64];
         let mut text = read(&self.bytes, &mut text);
         self.cut(length);
-        // Of one number, the first is followed by the end of its line.
+        // A single number is followed by the end of its line.
         let mut line = Text(text.until(b'\n'));
         (line.number(b' '), line.number(b' '))
     }
@@ -88,7 +88,7 @@ fn read<'a>(path: &[u8], text: &'a mut [u8]) -> Text<'a> {
     Text(text.get(..length).unwrap_or(&[]))
 }
 
-/// The CPUs that the quotas of this process come to, rounded up; `u32::MAX` if there are none.
+/// The quotas of this process in CPUs, rounded up; `u32::MAX` if there are none.
 pub(crate) fn cpus() -> u32 {
     let mut groups = [0; 2048];
     least(read(b"/proc/self/cgroup\0", &mut groups), b"/sys/fs/cgroup")
@@ -126,8 +126,7 @@ fn least(mut groups: Text<'_>, root: &[u8]) -> u32 {
             if quota > 0 && period > 0 {
                 least = least.min(u32::try_from(quota.div_ceil(period)).unwrap_or(u32::MAX));
             }
-            // In a container, the path may be that of the world outside: then only the last directory is
-            // there.
+            // In a container, the path may be that of the host: then only the last directory exists.
             if path.length <= top {
                 if is_first {
                     return least; // the controller is in one version only, and that of version 2 comes last
@@ -148,7 +147,7 @@ mod tests {
     use std::fs;
     use std::path::PathBuf;
 
-    /// A directory with these files, and what `groups` come to there.
+    /// A directory with these files, and the quota of `groups` there.
     fn in_directory(name: &str, files: &[(&str, &str)], groups: &str) -> u32 {
         let root: PathBuf = std::env::temp_dir().join(std::format!("spinpark-{name}-{}", std::process::id()));
         for (file, text) in files {

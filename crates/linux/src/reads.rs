@@ -5,8 +5,8 @@ use core::sync::atomic::{compiler_fence, AtomicBool, AtomicUsize, Ordering::Rela
 /// Read locks that a thread remembers by address; more are only counted.
 const REMEMBERED: usize = 8;
 
-/// Whether a thread has given back a read lock that another thread had acquired: what threads remember of
-/// theirs may be wrong.
+/// Whether a thread has released a read lock of another thread: then what threads remember of their own may
+/// be wrong.
 static GIVEN_BACK: AtomicBool = AtomicBool::new(false);
 
 /// The read locks that a thread holds.
@@ -32,7 +32,7 @@ pub(crate) struct Held {
 }
 
 impl Reads {
-    /// True for about one in so many calls. Two locks that a thread takes in turn are both drawn.
+    /// True for about one in `one_in` calls. Two locks that a thread takes alternately are both drawn.
     #[inline]
     pub(crate) fn is_sample(&mut self, one_in: u32) -> bool {
         // A linear congruential generator (Numerical Recipes), whose high bits are random; the address tells
@@ -42,7 +42,7 @@ impl Reads {
         ((self.draws >> 16) ^ place as u32) % one_in == 0
     }
 
-    /// Remembers a read lock, as one that is counted in the lock itself; none if the memory is full.
+    /// Remembers a read lock, as one that is counted in the lock itself; `None` if all entries are in use.
     #[inline(always)]
     pub(crate) fn add(&mut self, lock: usize) -> Option<&mut Held> {
         let held = self.held.get_mut(self.remembered as usize)?;
@@ -54,8 +54,8 @@ impl Reads {
         Some(held)
     }
 
-    /// The latest hold on `lock` that is in a slot; it is the last one then. Not just the latest: an
-    /// upgradable hold is noted as a counted one, and may be younger than the slot.
+    /// The latest hold on `lock` that is in a slot; it is the last one then. It need not be the latest hold:
+    /// an upgradable one is noted as counted, and may be younger than the slot.
     #[inline(always)]
     pub(crate) fn last_if_in_slot(&mut self, lock: usize) -> Option<&mut Held> {
         let last = (self.remembered as usize).checked_sub(1)?;
@@ -66,7 +66,8 @@ impl Reads {
         }
     }
 
-    /// Not what was read-locked last: makes the latest hold on `lock` that is in a slot the last one.
+    /// For a lock that was not read-locked last: makes the latest hold on `lock` that is in a slot the last
+    /// one.
     #[cold]
     #[inline(never)]
     fn bring_last(&mut self, lock: usize) -> Option<&mut Held> {
@@ -96,7 +97,7 @@ impl Reads {
         }
     }
 
-    /// The memory is full.
+    /// All entries are in use.
     #[cold]
     #[inline(never)]
     fn overflow(&mut self, lock: usize) {
@@ -104,12 +105,12 @@ impl Reads {
             self.uncounted += 1;
             return;
         }
-        // What other threads have given back stays here for good. Nothing but a slot has to be remembered.
+        // Holds that other threads have released stay here for good. Only slots must be remembered.
         self.uncounted = 0;
         let mut kept = 0;
         for index in 0..REMEMBERED {
             let Held { lock, slot } = self.held[index];
-            // SAFETY: what a hold says, if it is not null, is a slot of a table.
+            // SAFETY: a hold's pointer, if it is not null, is to a slot of a table.
             if !slot.is_null() && !unsafe { crate::slot::free_if_counted(slot, lock) } {
                 self.held.swap(kept, index);
                 kept += 1;
@@ -131,7 +132,7 @@ impl Reads {
         }
     }
 
-    /// Not the lock that was read-locked last.
+    /// For a lock that was not read-locked last.
     #[inline(never)]
     fn forget(&mut self, lock: usize) {
         let held = self.remembered_mut();
@@ -142,8 +143,8 @@ impl Reads {
                 self.removed_last();
             }
             None if self.uncounted > 0 => self.uncounted -= 1,
-            // Acquired by another thread, which remembers it still. POSIX leaves that undefined; glibc lets
-            // it pass.
+            // Acquired by another thread, which still remembers it. POSIX leaves that undefined; glibc allows
+            // it.
             None => GIVEN_BACK.store(true, Relaxed),
         }
     }
@@ -153,7 +154,7 @@ impl Reads {
         self.remembered_mut().iter().any(|held| core::ptr::eq(held.slot, slot))
     }
 
-    /// Not known any more in a process whose threads give back each other's read locks.
+    /// In a process whose threads release each other's read locks, that is not known.
     pub(crate) fn may_hold(&mut self, lock: usize) -> bool {
         !GIVEN_BACK.load(Relaxed)
             && (self.uncounted > 0 || self.remembered_mut().iter().any(|held| held.lock == lock))
@@ -206,7 +207,7 @@ mod tests {
     fn a_handler_does_not_take_a_slot_that_is_being_given_back() {
         let mut reads = none();
         let slot = AtomicUsize::new(0);
-        reads.add(OUTER).expect("there is room").slot = &slot;
+        reads.add(OUTER).expect("a free entry").slot = &slot;
         let held = reads.last_if_in_slot(OUTER).expect("the hold is remembered");
         held.slot = ptr::null(); // as `leave` does, before the slot may be another thread's
         reads.acquired(OUTER); // the handler's, counted in the lock
@@ -221,7 +222,7 @@ mod tests {
         let mut reads = none();
         let drawn = |reads: &mut Reads, of: u32| (0..of).filter(|_| reads.is_sample(8)).count();
         assert!((900..1100).contains(&drawn(&mut reads, 8000)));
-        // Of every second call, too: it may be that for one of two locks.
+        // The same holds for every second call, which may be for one of two locks.
         let alternating = (0..8000).map(|_| (reads.is_sample(8), reads.is_sample(8)));
         assert!((900..1100).contains(&alternating.filter(|(first, _)| *first).count()));
     }

@@ -16,42 +16,44 @@
 //! abort:   as if the guard had held a bit
 //! ```
 //!
-//! Aborted, it fails, and the caller goes on with a compare-exchange: a debugger that steps through it makes
-//! progress.
+//! An aborted step fails, and the caller continues with a compare-exchange, so that a debugger that steps
+//! through it makes progress.
 //!
 //! A step leaves itself armed, for the next time: the kernel disarms it when the thread is preempted, moved
-//! or signalled elsewhere, or by a barrier. The look whether it still is belongs to the step, so an
+//! or signalled elsewhere, or by a barrier. The check whether it still is belongs to the step, so an
 //! interruption after it restarts the step. A store to arm and one to disarm would be 4 ns of a pair of 11:
 //! the read-modify-write of the next acquire waits until they have left the CPU. So the descriptor must stay
 //! mapped (S4).
 //!
 //! `guard` is another word than `word`: a load of what a read-modify-write has just written waits for that
-//! store to leave the CPU, 5 ns of a pair's 14 (measured on a Xeon of 2.1 GHz); a load beside it does not.
+//! store to leave the CPU, 5 ns of a pair's 14 (measured on a Xeon of 2.1 GHz); a load of the word next to it
+//! does not.
 //!
 //! # The steps of a reader
 //!
 //! [`claim`] finds a free slot of this CPU's line and writes the lock's address there, [`give_back`] frees
-//! it; both look at the lock's bias first, and the slot's store is the commit. See `slots`.
+//! it; both read the lock's bias first, and the slot's store is the commit. See `slots`.
 //!
 //! # When it is used
 //!
-//! Decided once ([`start`]): not if `SPINPARK_RSEQ=0`, if this code may be unloaded (S4), if glibc has no
-//! registered area (before 2.35, `valgrind`, `GLIBC_TUNABLES=glibc.pthread.rseq=0`, a sandbox), or if the
-//! kernel has no such barrier. Then, and on other processors than x86-64, a release is a compare-exchange and
-//! a heavy fence is nothing. One load and a predictable branch tell.
+//! [`start`] decides it once. They are not used if `SPINPARK_RSEQ=0`, if this code may be unloaded (S4), if
+//! glibc has no registered area (before 2.35, `valgrind`, `GLIBC_TUNABLES=glibc.pthread.rseq=0`, a sandbox),
+//! or if the kernel has no such barrier. Then, and on other processors than x86-64, a release is a
+//! compare-exchange and the asymmetric barrier does nothing. A release tests this by one load and a
+//! predictable branch.
 //!
 //! - **S1** While `AREA` is not 0, the barrier is registered. So a thread that sees 0 *after* it has written
-//!   its mark needs no fence: a thread that reads `AREA` later, and finds it set, reads the mark as well.
+//!   its flag needs no fence: a thread that reads `AREA` later, and finds it set, reads the flag as well.
 //! - **S2** glibc ends the process if it cannot register a new thread, so every thread of a process with
 //!   `AREA` set is registered. (A child of `vfork` is not, and may not use locks.)
-//! - **S3** A sandbox may forbid the barrier later. One that announces itself ([`sandbox`](crate::sandbox))
-//!   has `AREA` cleared before. Else the first fence that fails clears it for good. It, and every fence for a
-//!   while, waits longer than any step that had begun takes: a thread that is preempted in it starts again,
-//!   and one that is not needs nanoseconds, or as long as interrupts and a hypervisor keep its CPU. That this
-//!   is less than `GRACE_NS` is an assumption: a hypervisor that stops one of several CPUs for longer,
-//!   between a step's look and its store a few instructions later, at the very first barrier that a sandbox
-//!   forbids, breaks it. Nothing else that a sandbox is sure to allow restarts other threads' steps, so there
-//!   is no certain way.
+//! - **S3** A sandbox may forbid the barrier later. If it announces itself ([`sandbox`](crate::sandbox)),
+//!   `AREA` is cleared before. Otherwise the first fence that fails clears it for good. It, and every fence
+//!   for a while, waits longer than any step that had begun takes: a thread that is preempted in it starts
+//!   again, and one that is not needs nanoseconds, or as long as interrupts and a hypervisor keep its CPU.
+//!   That this is less than `GRACE_NS` is an assumption: a hypervisor breaks it that stops one of several
+//!   CPUs for longer, between a step's check and its store a few instructions later, at the very first
+//!   barrier that a sandbox forbids. No other call that every sandbox allows restarts other threads' steps,
+//!   so there is no certain way.
 //! - **S4** `AREA` is set only if this code stays mapped until the process ends
 //!   ([`permanent`](crate::permanent)): the kernel reads the descriptor of a step long after it, even in a
 //!   new thread that got a dead one's area, and ends a process whose pointer is wild.
@@ -79,7 +81,7 @@ const REGISTER: usize = 1 << 8;
 
 const NOT_REGISTERED: isize = -(libc::EPERM as isize);
 
-/// How long it takes until no step can be on its way, once the barrier turned out to be forbidden.
+/// The time until no step can be under way, once the barrier was found to be forbidden.
 const GRACE_NS: u64 = 100 * NS_PER_MS;
 const MOST_NAPS: u32 = 100;
 /// The end of that time, on the monotonic clock; 0: it has not begun. Set before `AREA` is cleared.
@@ -94,8 +96,8 @@ fn register() -> bool {
     membarrier(REGISTER) == 0
 }
 
-/// The barrier; whether it was made. A process that is not registered is told so: on the kernels known, a
-/// child inherits that of its parent.
+/// Makes the barrier; whether it succeeded. It fails in a process that is not registered: on the kernels
+/// known, a child inherits the registration.
 fn barrier() -> bool {
     match membarrier(BARRIER) {
         0 => true,
@@ -145,7 +147,8 @@ pub(crate) fn area() -> usize {
 #[cold]
 #[inline(never)]
 pub(crate) fn heavy_fence() {
-    // Orders the caller's mark before the load; with S1 that is enough if there never was anything to end.
+    // Orders the caller's flag before the load; with S1 that is enough if restartable sequences were never in
+    // use.
     fence(SeqCst);
     if AREA.load(SeqCst) != 0 {
         count_barrier();
@@ -155,7 +158,7 @@ pub(crate) fn heavy_fence() {
         retire();
     }
     let end = GRACE_END.load(SeqCst);
-    // Shorter, if a signal handler runs; but not for ever, if the clock was stopped.
+    // A signal handler may shorten it; the bound is for a clock that was stopped.
     for _ in 0..MOST_NAPS {
         let left = end.saturating_sub(now(Clock::Monotonic));
         if left == 0 {
@@ -221,15 +224,15 @@ impl<R: LockPadding> AsymmetricBarrier for LinuxWith<R> {
 
 const WAITS_PER_BARRIER: u8 = 100;
 
-/// How many waits are to come before a mark may end. Threads race for it: it need not be exact.
+/// How many waits must come before a contended bit may be cleared. Threads race for it: it need not be exact.
 static WAITS_MISSING: AtomicU8 = AtomicU8::new(0);
 
-/// A barrier is made.
+/// Counts a barrier.
 fn count_barrier() {
     WAITS_MISSING.store(WAITS_PER_BARRIER, Relaxed);
 }
 
-/// A thread is about to wait, or a mark to end: whether it may.
+/// A thread is about to wait, or to clear a contended bit: returns whether the bit may be cleared.
 #[cold]
 #[inline(never)] // for the drop-in's size
 pub(crate) fn barriers_are_few() -> bool {
@@ -242,13 +245,13 @@ pub(crate) fn barriers_are_few() -> bool {
 
 // ---- the steps themselves, in assembly
 
-/// A step: arms it, if it is not, and runs the instructions up to its end. An abort goes on at `9:`, which
-/// stands outside and sets the result to 0; so may the instructions.
+/// A step: arms it, if it is not, and runs the instructions up to its end. An abort continues at `9:`,
+/// outside of the step, which sets the result to 0; the instructions may do so, too.
 #[cfg(target_arch = "x86_64")]
 macro_rules! step {
     ([$($line:literal),+], $($operands:tt)+) => {
-        // The descriptor has the layout of `struct rseq_cs`: version, flags, start, length, abort; before the
-        // abort label stands the signature that glibc registered with.
+        // The descriptor has the layout of `struct rseq_cs`: version, flags, start, length, abort; the
+        // signature of glibc's registration is before the abort label.
         core::arch::asm!(
             "lea {result}, [rip + 3f]",
             "2:",
@@ -256,7 +259,7 @@ macro_rules! step {
             "je 5f",
             "mov qword ptr fs:[{area} + 8], {result}",
             "5:",
-            "cmp qword ptr [rip + {state}], 0", // S3: still in use, also if the thread stood before the step for long
+            "cmp qword ptr [rip + {state}], 0", // S3: still in use, also if the thread was stopped before the step
             "je 9f",
             $($line,)+
             "4:",
@@ -369,7 +372,7 @@ pub(crate) unsafe fn give_back(
     lock: usize,
 ) -> bool {
     let done: usize;
-    // SAFETY: as in `clear_unless`; the caller vouches for the slot.
+    // SAFETY: as in `clear_unless`; the caller promises that the slot is its own.
     unsafe {
         step!(
             [
@@ -403,7 +406,7 @@ pub(crate) fn this_cpu() -> u32 {
     cpu
 }
 
-/// Never called: there is no area.
+/// Never called, because there is no area.
 #[cfg(not(target_arch = "x86_64"))]
 mod elsewhere {
     use super::{AtomicU32, AtomicUsize};

@@ -1,4 +1,4 @@
-//! Whether the process has one thread: then no step of another thread is to be ended.
+//! Whether the process is single-threaded: then no step of another thread has to be ended.
 //!
 //! glibc knows: it counts threads (`__nptl_nthreads`, exported for debuggers since 2.34, also down, and 1
 //! again after a fork), and says whether there ever was a second one (`__libc_single_threaded`, 2.32). Both
@@ -20,7 +20,7 @@ static SINGLE: AtomicPtr<AtomicU8> = AtomicPtr::new(ptr::null_mut());
 /// glibc before 2.32.
 static IS_OLD: AtomicBool = AtomicBool::new(false);
 
-/// Finds both. The count is private to glibc: it is believed only if it says the same as the public word.
+/// Finds both. The count is private to glibc: it is used only if it agrees with the public word.
 pub(crate) fn start() {
     let single: *mut AtomicU8 = lookup(Scope::All, c"__libc_single_threaded").cast();
     SINGLE.store(single, Relaxed);
@@ -50,7 +50,7 @@ pub(crate) fn is_single_threaded() -> bool {
     unsafe { SINGLE.load(Relaxed).as_ref() }.is_some_and(|single| single.load(Relaxed) == 1)
 }
 
-/// Whether the calling thread most likely is the only one: then it asks nothing about others.
+/// Whether the calling thread most likely is the only one: then it need not ask about others.
 #[cold]
 #[inline(never)]
 pub(crate) fn is_alone() -> bool {
@@ -69,7 +69,7 @@ fn is_marked_as_one_of_several() -> bool {
     multiple_threads != 0
 }
 
-/// Other architectures keep it elsewhere.
+/// Other architectures have it elsewhere.
 #[cfg(not(all(target_arch = "x86_64", target_env = "gnu")))]
 const fn is_marked_as_one_of_several() -> bool {
     true

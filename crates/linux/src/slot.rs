@@ -6,14 +6,14 @@ use core::sync::atomic::Ordering::{AcqRel, Relaxed};
 
 /// No reader.
 pub(crate) const FREE: usize = 1;
-/// Beside a lock's address: the thread that has revoked the bias is counting the reader in the lock.
+/// With a lock's address: the thread that has revoked the bias is counting the reader in the lock.
 pub(crate) const MARKED: usize = 2;
-/// Beside a lock's address: the reader is counted in the lock.
+/// With a lock's address: the reader is counted in the lock.
 pub(crate) const COUNTED: usize = 4;
-/// Beside a lock's address, in a forked child: as `MARKED` at the fork, by a thread that does not exist here.
+/// With a lock's address, in a forked child: `MARKED` at the fork, by a thread that does not exist here.
 pub(crate) const UNSURE: usize = MARKED | COUNTED;
 
-/// CPUs with a line; threads on others count in the lock. As many as Linux can be built for.
+/// The number of CPUs with a line, the most that Linux can be built for; threads on others count in the lock.
 pub(crate) const CPUS: usize = 8192;
 /// The size of a line, bytes.
 pub(crate) const LINE: usize = 64;

@@ -1,9 +1,9 @@
 //! Reader slots: where a thread notes which lock it reads, on a cache line that no other CPU writes.
 //!
-//! One line of eight slots for each CPU, in a table that the process maps when it starts and never gives
-//! back. A slot is claimed in a restartable sequence on its own CPU, so without an atomic read-modify-write;
-//! it belongs to the claimer until that thread gives it back, wherever it runs by then. What the slots mean
-//! to a lock is in `spinpark-locks` (`bias`).
+//! One line of eight slots for each CPU, in a table that the process maps when it starts and never unmaps. A
+//! slot is claimed in a restartable sequence on its own CPU, so without an atomic read-modify-write; it
+//! belongs to the claimer until that thread gives it back, wherever it runs by then. What the slots mean to a
+//! lock is in `spinpark-locks` (`bias`).
 //!
 //! # A slot
 //!
@@ -21,9 +21,9 @@
 //! - **T1** Of the steps that claim a slot of a line, one runs at a time: on the line's CPU, restarted if
 //!   interrupted.
 //! - **T2** A slot that is not free is written by its owner, or by the holder of its lock's queue lock that
-//!   has revoked the bias and fenced: no step that saw the bias enabled is on its way then. Both compare and
-//!   exchange then, so that the owner has left uncounted, or is counted, and both know it: it waits for no
-//!   thread.
+//!   has revoked the bias and fenced: no step that saw the bias enabled is under way then. Both use a
+//!   compare-exchange then, so that the owner has left uncounted, or is counted, and both know it. It waits
+//!   for no thread.
 //! - **T4** (signal handlers) A handler that reads locks may run between any two instructions here. It leaves
 //!   the thread's memory of read locks as it finds it, from its end on, so an entry is in that memory before
 //!   its slot is claimed, and has no slot (as that of a reader that is counted) while the slot is claimed or
@@ -83,8 +83,8 @@ unsafe fn table(name: u32) -> &'static Table {
 
 /// The name of this copy's table; 0 if there are no slots.
 ///
-/// In a process with one thread, too: a slot costs no system call there, to give it up neither, and less than
-/// a read-modify-write.
+/// A single-threaded process has them, too: a slot costs no system call there, neither to claim nor to free
+/// it, and less than a read-modify-write.
 #[cold]
 pub(crate) fn table_name() -> u32 {
     thread::token(); // whose first call maps the table, if the initialiser has not
@@ -200,7 +200,7 @@ pub(crate) fn take_back(lock: usize, kept: bool) -> Reader {
     // SAFETY: a slot of a table, which is never unmapped.
     let slot = unsafe { &*address };
     let frees = |value| slot.compare_exchange(value, FREE, AcqRel, Relaxed).is_ok();
-    // In a child without fork handlers, a mark may be one that was set in the parent.
+    // In a child without fork handlers, a mark may have been set in the parent.
     let is_sure = HANDLED.load(Relaxed) == generation();
     let reader = if frees(lock) || is_sure && frees(lock | MARKED) {
         Reader::InSlot
@@ -229,11 +229,11 @@ pub(crate) fn has(name: u32, lock: usize) -> bool {
 /// See [`ReaderSlots::slots_mark`]. Under the queue lock of the lock, with its bias revoked and fenced (T2).
 #[cold]
 pub(crate) fn mark(name: u32, lock: usize) -> u32 {
-    // What a thread had marked that does not exist in this forked child is marked again.
+    // A slot that was marked by a thread that does not exist in this forked child is marked again.
     replace(name, lock, &[0, MARKED, UNSURE], MARKED)
 }
 
-/// See [`ReaderSlots::slots_settle`]. As `mark`.
+/// See [`ReaderSlots::slots_settle`].
 #[cold]
 pub(crate) fn settle(name: u32, lock: usize) -> u32 {
     replace(name, lock, &[MARKED, UNSURE], COUNTED)
@@ -281,8 +281,8 @@ impl<R: LockPadding> ReaderSlots for LinuxWith<R> {
 
     #[inline(always)]
     fn reads_before_slots() -> u32 {
-        // What a writer pays to revoke a bias grows with the CPUs: it interrupts each, and looks at the line
-        // of each.
+        // The cost of revoking a bias grows with the CPUs: the writer interrupts each, and reads the line of
+        // each.
         ClosingCost(CLOSING.load(Relaxed)).reads(READS_PER_CPU * cpu::count())
     }
 

@@ -1,9 +1,8 @@
-//! Symbols that may or may not be there, looked up at run time.
+//! Symbols that may be missing, looked up at run time.
 //!
 //! Another preloaded library may have a `dlsym` of its own, before or behind ours. If such a function calls
-//! glibc's, then `RTLD_NEXT` means the libraries after *that* library, ours among them: asking it for
-//! "glibc's" function would give our own, which would call itself for ever. So glibc's `dlsym` is looked up
-//! by `dlvsym` first.
+//! glibc's, then `RTLD_NEXT` means the libraries after *that* library, ours among them. It would return our
+//! own function, which would call itself for ever. So glibc's `dlsym` is looked up by `dlvsym` first.
 //!
 //! `dlsym` takes the loader's lock, which glibc does not take through anything that the drop-in intercepts;
 //! it allocates only to report a failure.
@@ -16,7 +15,7 @@ type Dlsym = unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void;
 type Dlvsym = unsafe extern "C" fn(*mut c_void, *const c_char, *const c_char) -> *mut c_void;
 type Init = unsafe extern "C" fn();
 
-// Weak, and by their oldest version: before glibc 2.34 they live in libdl, which the drop-in asks for.
+// Weak, and by their oldest version: before glibc 2.34 they are in libdl, on which the drop-in depends.
 #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
 core::arch::global_asm!(".symver dlsym, dlsym@GLIBC_2.2.5", ".symver dlvsym, dlvsym@GLIBC_2.2.5");
 core::arch::global_asm!(".weak dlsym", ".weak dlvsym", ".weak __tsan_init", ".weak __curbrk");
@@ -60,8 +59,8 @@ const OLDEST: &CStr = if cfg!(target_arch = "x86_64") { c"GLIBC_2.2.5" } else { 
 /// is no `dlvsym`.
 #[must_use]
 pub fn glibc_dlsym() -> *mut c_void {
-    /// What was found, or null. Each thread finds the same, so no thread needs to see what another one
-    /// stored.
+    /// The address that was found, or null. Each thread finds the same, so no thread needs to see what
+    /// another one stored.
     static FOUND: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
     let mut found = FOUND.load(Relaxed);
     if found.is_null() {
@@ -82,7 +81,7 @@ pub(crate) fn has_thread_sanitizer() -> bool {
     tsan_init().is_some()
 }
 
-/// Where glibc says that the heap ends; 0 if it does not.
+/// The end of the heap according to glibc; 0 if it does not say.
 pub(crate) fn heap_end() -> usize {
     curbrk().map_or(0, |end| end.load(Relaxed) as usize)
 }
@@ -96,7 +95,7 @@ pub enum Scope {
     Next,
 }
 
-/// Looks `name` up; null if there is none, or no `dlsym`.
+/// Looks `name` up; null if it is missing, or there is no `dlsym`.
 #[must_use]
 #[inline(never)] // for the drop-in's size
 pub fn lookup(scope: Scope, name: &CStr) -> *mut c_void {
@@ -138,7 +137,7 @@ impl Library {
         Self::open_with(name, libc::RTLD_NOW)
     }
 
-    /// A library that the process has loaded already, perhaps for one of its libraries only.
+    /// Opens a library that the process has already loaded, perhaps only in the scope of one library.
     #[must_use]
     pub fn loaded(name: &CStr) -> Option<Self> {
         Self::open_with(name, libc::RTLD_NOW | libc::RTLD_NOLOAD)

@@ -1,9 +1,9 @@
 //! Messages to the program's user, on standard error.
 //!
-//! Descriptor 2 is standard error only by custom. A daemon closes it, and the next file that it opens is
+//! Descriptor 2 is standard error only by convention. A daemon closes it, and the next file that it opens is
 //! number 2: a message would be written into the program's data. So a message is written only if descriptor 2
-//! is what it was when the process began, or a log: a file that is opened for writing at its end and nothing
-//! else. Otherwise it is lost.
+//! is what it was when the process began, or a log: a file that is open for appending only. Otherwise it is
+//! lost.
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -22,11 +22,11 @@ pub(crate) fn notes_stderr() {
     NUMBER.store(number, Relaxed);
 }
 
-/// Writes `text` to standard error, if descriptor 2 is that.
+/// Writes `text` to standard error, if descriptor 2 still is standard error.
 #[cold]
 #[inline(never)]
 pub fn tell(text: &[u8]) {
-    // A filter may kill the process for the question.
+    // A filter may kill the process for checking.
     if sandbox::is_confined() || is_stderr() {
         raw::write(libc::STDERR_FILENO, text);
     }

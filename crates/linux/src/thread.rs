@@ -1,5 +1,4 @@
-//! Thread identity, and what a thread remembers: a few words of thread-local memory, reached without std,
-//! allocation or destructors.
+//! Thread identity, and what a thread remembers: thread-local memory without std, allocation or destructors.
 //!
 //! The token is the kernel's thread id: small, unique among living threads, and what the question "does the
 //! owner run?" needs. It is looked up once per thread, and again by the thread that survives a fork.
@@ -20,7 +19,7 @@ use crate::{generation, policy};
 #[repr(C)]
 struct Local {
     token: u32,
-    /// In so many attempts to acquire a lock the thread reads first.
+    /// The number of attempts to acquire a lock in which the thread still reads first.
     reads_first: u32,
     reads: Reads,
     spin_stats: SpinStats,
@@ -40,18 +39,18 @@ struct Exit {
     value: *mut c_void,
 }
 
-/// Where the calling thread may run, as found when it slept: see [`place`](crate::cpu::only_cpu).
+/// The CPU that the calling thread may use, as found when it slept: see [`place`](crate::cpu::only_cpu).
 #[repr(C)]
 pub(crate) struct Place {
     /// The only CPU that it could use, from 1 on; or [`cpu::ANY`](crate::cpu::ANY).
     pub(crate) cpu: u32,
-    /// The look that it is of; 0: it was never wanted.
+    /// The number of the check that found it; 0: it was never asked for.
     pub(crate) look: u32,
     /// How often the thread slept.
     pub(crate) sleeps: u32,
 }
 
-/// A call of a thread's that waits: what leaving it by unwinding needs.
+/// A call in which a thread waits: what leaving it by unwinding needs.
 ///
 /// A thread's calls are a chain, from that of a signal handler to the one that the handler interrupts. One
 /// pointer tells which is the innermost, so that a handler between any two steps finds a whole chain.
@@ -67,7 +66,7 @@ pub struct Call {
     outer: *const Self,
 }
 
-/// Stands for the place of a call that the thread has left, on its way down.
+/// Its address stands for the place of a call that the thread has left by unwinding.
 static LEFT: u8 = 0;
 
 /// In the state of a call: the thread is or may be in a queue.
@@ -126,16 +125,15 @@ impl Call {
         self.state.get() & QUEUED != 0
     }
 
-    /// Whether the call must go on before the thread can end: it is being left already; or there is nothing
-    /// that would undo what the thread has done by now (it is changing a queue, or spins, announced to
-    /// others).
+    /// Whether the call must continue before the thread can end: it is being left already, or the thread's
+    /// changes cannot be undone now, because it is changing a queue, or is the announced spinner.
     #[must_use]
     pub fn must_go_on(&self) -> bool {
         let place = self.left_in.get();
         place != Self::left() && (!place.is_null() || self.leave.get().is_null())
     }
 
-    /// A place in the frame of the clean-up handler that is undoing the call, if one is.
+    /// A place in the frame of the clean-up handler that is undoing the call, if any.
     #[must_use]
     pub fn being_left_in(&self) -> Option<*const c_void> {
         Some(self.left_in.get()).filter(|&place| place != Self::left() && !place.is_null())
@@ -189,7 +187,7 @@ pub fn put_off_exit(call: *const Call, value: *mut c_void) {
     unsafe { (*local()).exits = Exit { of: call, value } };
 }
 
-/// With what value the calling thread is to end, if it has put that off in `call`: it does so now.
+/// The value with which the calling thread ends now, if it has put that off in `call`.
 #[must_use]
 pub fn take_exit(call: *const Call) -> Option<*mut c_void> {
     // SAFETY: the block belongs to this thread.
@@ -287,7 +285,7 @@ fn first_token() -> u32 {
 #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
 const ID_PLACE: usize = 0x2d0;
 
-/// Whether it does.
+/// Whether it keeps the id there.
 static ID_IS_THERE: AtomicBool = AtomicBool::new(false);
 
 /// Where [`thread_id`] looks, from the thread pointer: at glibc's place, or, if [`start`] finds that it is
@@ -295,7 +293,7 @@ static ID_IS_THERE: AtomicBool = AtomicBool::new(false);
 #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
 static ID_AT: AtomicUsize = AtomicUsize::new(ID_PLACE);
 
-/// What stands where glibc keeps the calling thread's id. The kernel writes it before a thread runs, and in a
+/// The word where glibc keeps the calling thread's id. The kernel writes it before a thread runs, and in a
 /// forked child.
 #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
 fn glibcs_id() -> u32 {

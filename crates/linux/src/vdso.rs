@@ -1,8 +1,8 @@
-//! The vDSO: functions of the kernel's that it maps into each process. Found where the kernel says that it
-//! is, and read as the ELF file that it is; not through libc, in whose names another library may stand.
+//! The vDSO: functions that the kernel maps into each process. It is found at the address that the kernel
+//! gives, and read as an ELF file; not through libc, whose functions another library may replace.
 //!
-//! What is read is doubted: nothing outside of what the file says is mapped is touched, and what does not fit
-//! is not found.
+//! The file is not trusted: only memory that it says is mapped is touched, and a symbol that does not fit is
+//! not found.
 
 use core::slice;
 
@@ -12,7 +12,7 @@ const NAME: &[u8] = b"__vdso_clock_gettime\0";
 #[cfg(target_arch = "aarch64")]
 const NAME: &[u8] = b"__kernel_clock_gettime\0";
 
-/// What of the file is mapped for certain.
+/// The part of the file that is certainly mapped.
 const PAGE: usize = 4096;
 /// More than any vDSO has (two pages).
 const MOST: usize = 1 << 20;
@@ -39,18 +39,19 @@ pub(crate) fn clock_gettime() -> usize {
     if length > MOST {
         return 0;
     }
-    // SAFETY: as above; the file says that so much of it is mapped, in one piece from its start on.
+    // SAFETY: the kernel's file, which says that `length` bytes of it are mapped, in one piece from its start
+    // on.
     let file = unsafe { slice::from_raw_parts(base as *const u8, length) };
     find(file).map_or(0, |at| base + at)
 }
 
-/// The eight bytes at `at`; 0 beyond the end, which is nowhere a good answer.
+/// The eight bytes at `at`; 0 beyond the end, which no caller accepts.
 #[inline(never)]
 fn word(file: &[u8], at: usize) -> usize {
     file.get(at..).and_then(|rest| rest.first_chunk()).map_or(0, |bytes| usize::from_le_bytes(*bytes))
 }
 
-/// A part of the file, as its program headers have it.
+/// A part of the file, from its program headers.
 struct Part {
     offset: usize,
     address: usize,
@@ -138,7 +139,7 @@ mod tests {
         let Some(file) = mapped() else { return };
         let good = find(file).unwrap();
         for length in 0..file.len() {
-            // The rest is what it was: found, or not.
+            // The other parts are unchanged: the symbol is found, or not.
             assert!(find(&file[..length]).is_none_or(|found| found == good));
         }
         let mut bytes: Vec<u8> = file.into();

@@ -1,5 +1,5 @@
-//! The number of CPUs follows what the process may use, while its threads sleep now and then. Waits for the
-//! interval between two looks, a second.
+//! The number of CPUs follows what the process may use, while its threads sleep now and then. The test waits
+//! for the interval between two checks, a second.
 
 use std::sync::atomic::AtomicU32;
 use std::time::{Duration, Instant};
@@ -35,7 +35,7 @@ fn first_of(set: &libc::cpu_set_t) -> libc::cpu_set_t {
     let mut first: libc::cpu_set_t = unsafe { std::mem::zeroed() };
     // SAFETY: the CPU is one of a set.
     let found = (0..libc::CPU_SETSIZE as usize).find(|&cpu| unsafe { libc::CPU_ISSET(cpu, set) });
-    // SAFETY: as above.
+    // SAFETY: the same, for one to write to.
     unsafe { libc::CPU_SET(found.expect("a thread has a CPU"), &mut first) };
     first
 }

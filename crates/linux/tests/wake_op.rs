@@ -13,8 +13,7 @@ use std::thread::{self, JoinHandle};
 use spinpark_linux::Linux;
 use spinpark_platform::{Comparison, Futex, Operand, Wait, WakeOp, WordOp};
 
-/// How many threads sleep on `word`. Moving all of them to where they are changes nothing but their number's
-/// being told.
+/// How many threads sleep on `word`: moving all of them to where they are only returns their number.
 fn sleepers(word: &AtomicU32) -> u32 {
     Linux::futex_requeue(word, None, 0, word, u32::MAX).expect("this kernel can requeue")
 }
@@ -131,7 +130,7 @@ fn the_largest_and_smallest_numbers() {
     check(is_less, i32::MIN as u32);
 }
 
-/// As many as were asked for, and no more, on either word.
+/// Each word wakes as many as were asked for, and no more.
 #[test]
 fn the_counts_are_limits() {
     let met = WakeOp::new(WordOp::Set, Operand::Value(0), Comparison::Greater, 1).unwrap();

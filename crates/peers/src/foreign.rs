@@ -1,8 +1,8 @@
 //! The shims' functions as locks. A C++ program would have some of them inline; here, each call costs one
 //! more jump.
 //!
-//! A shim defines these functions, each as `PEER(name)`. The build script tells the kinds of lock that it has
-//! by them:
+//! A shim defines these functions, each as `PEER(name)`. The build script finds by them which kinds of lock
+//! it has:
 //!
 //! | kind    | constant       | functions                                                                               |
 //! |---------|----------------|-----------------------------------------------------------------------------------------|

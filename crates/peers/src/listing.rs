@@ -1,4 +1,4 @@
-//! Which locks this worker has.
+//! The list of this worker's locks.
 
 use spinpark_lockbench::locks::definitions::Definitions;
 use spinpark_lockbench::locks::load::Primitive;

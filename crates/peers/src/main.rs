@@ -1,7 +1,7 @@
 //! The worker of `spinpark bench locks` for locks that are not Rust. It is a program of its own, so that the
 //! command needs none of their libraries.
 //!
-//! `--list` prints which locks it has; otherwise its argument is a request, as for the command's own workers.
+//! `--list` prints its locks; otherwise its argument is a request, as for the command's own workers.
 
 mod foreign;
 mod listing;

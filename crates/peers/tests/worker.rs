@@ -1,4 +1,4 @@
-//! The worker: what it lists, it can run.
+//! The worker runs all that it lists.
 
 use std::env;
 use std::process::Command;
@@ -22,7 +22,8 @@ fn listing() -> Listing {
     serde_json::from_str(&worker("--list").unwrap()).unwrap()
 }
 
-/// Each peer that has to be installed is there, or it is said how to get it; each shim is such a peer.
+/// Each peer that has to be installed is there, or the worker says how to install it; each shim is such a
+/// peer.
 #[test]
 fn every_peer_is_accounted_for() {
     let listing = listing();
@@ -45,8 +46,7 @@ fn every_peer_is_accounted_for() {
     }
 }
 
-/// Whether a run does an operation: a longer one only where a busy machine lets nothing happen in a short
-/// time.
+/// Whether a run does an operation: a longer run follows only where a busy machine does none in a short one.
 fn does_something(adapter: &str, load: &Load, threads: usize) -> bool {
     [5, 50, 500, 5_000].into_iter().any(|millis| {
         let request = Request {

@@ -9,11 +9,11 @@ pub trait AsymmetricBarrier: Memory {
     /// Stores 0 to `word` (Release ordering) unless `guard` holds a bit of `MASK`; returns whether it did.
     /// `likely` is what `word` holds if no other thread uses it. `false` is always a safe answer.
     ///
-    /// Looking and storing need not be one step: the store may wipe out what others wrote to `word` in
-    /// between. It is *restartable*: a [`heavy_fence`](AsymmetricBarrier::heavy_fence) comes after the store,
-    /// or makes the call look again. So a thread that sets a bit of `MASK`, then writes to `word` something
-    /// that must last, calls the fence and looks whether it is still there. The store is the last access to
-    /// either.
+    /// Reading the guard and storing need not be one step: the store may wipe out what others wrote to `word`
+    /// in between. It is *restartable*: a [`heavy_fence`](AsymmetricBarrier::heavy_fence) comes after the
+    /// store, or makes the call read the guard again. So a thread sets a bit of `MASK`, writes to `word`
+    /// something that must last, calls the fence, and checks whether it is still there. The store is the last
+    /// access to either.
     fn release_unless<const MASK: u32>(
         guard: &Self::AtomicU32,
         word: &Self::AtomicU32,

@@ -37,7 +37,7 @@ impl Deadline {
         Self { clock, at }
     }
 
-    /// Seconds and nanoseconds, as `timespec` has them.
+    /// The same as seconds and nanoseconds, the fields of `timespec`.
     #[must_use]
     pub fn as_timespec(self) -> (i64, i64) {
         // Both fit: `u64::MAX` nanoseconds are 1.8e10 seconds.

@@ -1,6 +1,6 @@
-//! What slow paths tell.
+//! The events of slow paths.
 
-/// What a slow path did; a past fact, for counters and the profiler. Never a decision.
+/// What a slow path did, for counters and the profiler. No decision rests on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event {
@@ -24,7 +24,7 @@ pub enum Event {
     RequestedHandoff,
     /// A signal moved a waiter to its mutex' queue, asleep as it was.
     MovedWaiter,
-    /// A signal left it to its own thread's release of the mutex to wake the waiter.
+    /// A signal left the wake-up of its waiter to the signalling thread's release of the mutex.
     DeferredWake,
     /// A waiter that had asked for a hand-off let in the readers that it had kept out.
     WithdrewRequest,
@@ -34,16 +34,16 @@ pub enum Event {
     EnabledBias,
     /// A writer revoked a lock's bias and counted the readers in its slots.
     RevokedBias,
-    /// A release woke a waiter for which no mark stands: a real-time one beside one that was woken before and
-    /// has not come yet, or on one CPU any.
+    /// A release woke a waiter without setting `WAKING`: a real-time one while an earlier woken waiter has
+    /// not come yet, or any on one CPU.
     WokeUnmarked,
-    /// A woken waiter woken early one behind it, whose turn comes later.
+    /// A woken waiter woke early one behind it in the queue.
     EarlyWake,
 }
 
 /// What a machine does with the events of slow paths: nothing, or count them.
 pub trait Events: Sized + Send + Sync + 'static {
-    /// A slow path did something. Must not allocate, block or take a lock.
+    /// Is called after a slow path did something. Must not allocate, block or take a lock.
     #[inline(always)]
     fn event(event: Event) {
         let _ = event;

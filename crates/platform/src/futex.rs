@@ -28,8 +28,8 @@ pub trait Futex: Memory + Clocks {
     /// with the order it needs.
     fn futex_wait(word: &Self::AtomicU32, expected: u32, deadline: Option<Deadline>) -> Wait;
 
-    /// The same for at most `span` ns of the monotonic clock: how a waiter sleeps that is going to recheck by
-    /// itself.
+    /// The same for at most `span` ns of the monotonic clock. A waiter that rechecks by itself sleeps in this
+    /// way.
     fn futex_wait_for(word: &Self::AtomicU32, expected: u32, span: u64) -> Wait {
         let at = Self::now(Clock::Monotonic).saturating_add(span);
         Self::futex_wait(word, expected, Some(Deadline { clock: Clock::Monotonic, at }))
@@ -74,9 +74,9 @@ pub trait Futex: Memory + Clocks {
     fn has_left_queues() {}
 
     /// Sleeps on `word`, the lock of a queue, while it holds `expected`, for at most `span` ns; for
-    /// `u64::MAX` as long as it takes. A thread with a real-time priority lends it to the thread that has the
-    /// queue locked, if this machine can do that: that one may be kept from its CPU by threads whose
-    /// priorities lie between theirs.
+    /// `u64::MAX` as long as it takes. A real-time thread lends its priority to the thread that has the queue
+    /// locked, if this machine can do that: threads of priorities between theirs may keep that one from its
+    /// CPU.
     fn wait_for_queue(word: &Self::AtomicU32, expected: u32, span: u64) -> Wait {
         if span == u64::MAX {
             Self::futex_wait(word, expected, None)
@@ -100,8 +100,8 @@ pub trait Futex: Memory + Clocks {
 
     /// Wakes up to `count` sleepers on `key`, oldest first; returns how many.
     ///
-    /// `key` is only a key: it is never dereferenced, so the object may be gone already. A stale key can wake
-    /// a stranger that now uses the same address, which that stranger's contract allows.
+    /// `key` is never dereferenced, so the object may be gone already. A stale key can wake a sleeper of
+    /// another object at the same address, which its contract allows.
     fn futex_wake(key: *const Self::AtomicU32, count: u32) -> u32;
 
     /// Wakes up to `wake` sleepers on `from`, oldest first, and moves up to `moved` of those behind them to
@@ -110,7 +110,7 @@ pub trait Futex: Memory + Clocks {
     ///
     /// With `expected`, only if `from` holds that: the comparison is one step with the rest, as in
     /// [`futex_wait`](Futex::futex_wait). `None`: nothing has happened, because `from` holds something else
-    /// or this machine cannot do it; the caller makes do with [`futex_wake`](Futex::futex_wake). Without
+    /// or this machine cannot do it; the caller falls back to [`futex_wake`](Futex::futex_wake). Without
     /// `expected`, `from` is only a key, as `to` always is. Implies no memory ordering.
     fn futex_requeue(
         from: &Self::AtomicU32,
@@ -126,7 +126,7 @@ pub trait Futex: Memory + Clocks {
     ///
     /// For sleepers on both words, and for a thread that compares them in [`futex_wait`](Futex::futex_wait),
     /// all of that is one step; for other accesses to `second`, `op` is. `None`: nothing has happened,
-    /// because this machine cannot do it; the caller does the operation itself and makes do with
+    /// because this machine cannot do it; the caller does the operation itself and falls back to
     /// [`futex_wake`](Futex::futex_wake).
     ///
     /// Neither count is 0: Linux would wake one all the same. `first` is only a key. `op` is the last access

@@ -15,11 +15,11 @@
 //! | [`AsymmetricBarrier`] | `barrier.rs` | releases by a plain store; the process-wide fence | compare-exchanges |
 //! | [`Threads`] | `threads.rs` | token, fork generation, priority | no lock; priority 0 |
 //! | [`Owners`] | `threads.rs` | whether a lock's owner runs | "unknown": spins have a time budget |
-//! | [`SpinPolicy`] | `spin_policy.rs` | what a poll is, CPUs | one CPU |
+//! | [`SpinPolicy`] | `spin_policy.rs` | polling, the number of CPUs | one CPU |
 //! | [`Adaptive`] | `adaptive/` | what threads learn: whether to spin, how they share a lock | they sleep at once |
 //! | [`ReadHolds`] | `readers.rs` | the read locks that a thread holds | "perhaps": starved writers wait longer |
 //! | [`ReaderSlots`] | `readers.rs` | readers that write no shared line | readers count in the lock |
-//! | [`Events`] | `events.rs` | what slow paths tell | not told |
+//! | [`Events`] | `events.rs` | what slow paths did, for counters | not reported |
 //!
 //! Code that is generic over `P: Platform` calls all of them as `P::…`; code that names a machine imports the
 //! small trait whose method it calls.
@@ -75,7 +75,7 @@ pub trait Platform:
     const TUNING: Tuning;
 
     /// The lock at `lock` holds what none of its own steps writes: other code has written to it, or it was
-    /// freed. Ends the process: to go on would be to let two threads in, or to follow pointers that are none.
+    /// freed. Ends the process: otherwise two threads could hold the lock, or invalid pointers be followed.
     fn overwritten(lock: usize) -> ! {
         panic!("the lock at {lock:#x} was overwritten by other code")
     }

@@ -17,7 +17,7 @@ pub trait Memory: Sized + Send + Sync + 'static {
     type Cell<T>: Cell<T>;
 
     /// Orders all memory accesses of the calling thread before it with all after it, as `fence(SeqCst)` does:
-    /// of two threads that each write something, fence, and look at the other's, at least one sees it.
+    /// of two threads that each write something, fence, and read what the other wrote, at least one sees it.
     #[inline(always)]
     fn full_fence() {
         core::sync::atomic::fence(Ordering::SeqCst);
@@ -72,8 +72,7 @@ pub trait AtomicPtr<T>: Send + Sync + Sized {
 /// Memory that is only touched under some lock. A model reports two accesses that are not ordered by it.
 ///
 /// The pointers are good for the duration of the closure, which must be short and must not call out: `with`
-/// for reading, `with_mut` for reading and writing. Dereferencing one is up to the caller, who knows the
-/// lock.
+/// for reading, `with_mut` for reading and writing. The caller, which knows the lock, may dereference them.
 pub trait Cell<T>: Sized {
     /// A cell that holds `value`.
     fn new(value: T) -> Self;
@@ -83,10 +82,10 @@ pub trait Cell<T>: Sized {
     fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R;
 }
 
-/// What stands in a lock besides its own state. The algorithms do not touch it.
+/// The fields in a lock that are not its own state. The algorithms do not touch them.
 pub trait Layout: Sized + Send + Sync + 'static {
-    /// What stands in a lock between its word and the rest of its state: nothing, or fields of an interface
-    /// that keeps them there. All zero by default. The algorithms do not touch it.
+    /// Padding between a lock's word and the rest of its state: nothing, or fields of an interface that keeps
+    /// them there. All zero by default. The algorithms do not touch it.
     type Padding: Default + Send + Sync;
 
     /// The same, between the queue lock and the head of the queue.

@@ -27,7 +27,7 @@ pub enum SlotLeft {
     Left,
     /// It is in no slot: it is counted in the lock, if it holds it.
     Counted,
-    /// Its slot cannot be given back in passing: the bias is revoked, or is being revoked.
+    /// The restartable step cannot free its slot: the bias is revoked, or is being revoked.
     Revoked,
 }
 
@@ -38,8 +38,8 @@ pub enum Reader {
     InSlot,
     /// In the lock's count, and it still is.
     Counted,
-    /// One or the other: the thread that was moving it does not exist in this forked child. The lock tells,
-    /// while the caller keeps its bias as it is.
+    /// One or the other: the thread that was moving it does not exist in this forked child. The lock's state
+    /// says which, while the caller keeps its bias as it is.
     Unsure,
 }
 
@@ -51,17 +51,16 @@ pub trait ReaderSlots: AsymmetricBarrier + ReadHolds {
     /// The most readers that can be in slots at a time.
     const MOST_SLOT_READERS: u32;
 
-    /// So many reads without a write in between make a lock one whose readers use slots.
+    /// How many reads without a write in between enable a lock's bias.
     fn reads_before_slots() -> u32;
 
-    /// True for about one in so many calls of a thread, as it draws; or for all.
+    /// True for about one in `one_in` calls of a thread, at random; or for all.
     fn is_sample(one_in: u32) -> bool {
         let _ = one_in;
         true
     }
 
-    /// Notes that revoking a lock's bias took so long, ns: what the reads before the next time have to be
-    /// worth.
+    /// Notes how long a revocation took, ns: the reads before the next one have to save as much.
     fn bias_revoked(took: u64) {
         let _ = took;
     }
@@ -88,51 +87,51 @@ pub trait ReaderSlots: AsymmetricBarrier + ReadHolds {
     fn slot_leave(bias: &Self::AtomicU32, lock: usize) -> SlotLeft;
 
     /// After [`SlotLeft::Revoked`]: gives back the slot, and says where the reader was. Release ordering.
-    /// Waits for no thread that moves it, and does not touch the lock. On [`Reader::Unsure`] it is given back
-    /// only if the bias is kept as it is (`kept`); else the caller sees to that, and asks again.
+    /// Waits for no thread that moves it, and does not touch the lock. On [`Reader::Unsure`] the slot is
+    /// given back only if the bias is kept as it is (`kept`). Otherwise the caller keeps it, and calls again.
     fn slot_take_back(lock: usize, kept: bool) -> Reader;
 
     /// Whether a slot of `table` names `lock`, of a reader that is not counted; a hint.
     fn has_slots(table: u32, lock: usize) -> bool;
 
-    /// Marks the slots of `table` that name `lock`, whose bias was revoked, and then a heavy fence made;
+    /// Marks the slots of `table` that name `lock`, whose bias was revoked before a process-wide barrier;
     /// returns how many. The caller adds them to the lock's count, and then settles them. Acquire ordering.
     fn slots_mark(table: u32, lock: usize) -> u32;
 
     /// How many of the marked slots still have their readers: from now on these know that they are counted.
-    /// The others have left, and are to be taken off the count. Acquire ordering.
+    /// The others have left, and the caller subtracts them from the count. Acquire ordering.
     fn slots_settle(table: u32, lock: usize) -> u32;
 }
 
 // ---- when slots pay
 //
-// How many reads in a row make it worth while to let readers use slots: as many as pay for the next writer's
-// closing of them.
+// How many reads in a row make slots worth while: as many as pay for the next writer's revocation.
 //
 // Origin: BRAVO (Dice and Kogan, 2019), which bounds the slow-down that revocation can cause by a multiple
 // of the time that the last one took. Here the time is a running mean of the process, and is compared with
-// what slots save: so the lock neither keeps a clock nor a history, and a machine with dear interrupts (a
-// virtual one) opens slots later than one with cheap ones.
+// what slots save. So the lock needs neither a clock nor a history, and slots come later where interrupts
+// are slow (virtual machines).
 
-/// What a read in a slot saves against one that is counted in the lock, ns: a read-modify-write. Where others
-/// read too, it saves a transfer of the lock's line as well; the lock counts such a read as several, if there
-/// are CPUs to spare.
+/// What a read in a slot saves, compared with one that is counted in the lock, ns: a read-modify-write. Where
+/// others read too, it saves a transfer of the lock's line as well; the lock counts such a read as several,
+/// if there are CPUs to spare.
 const READ_GAIN_NS: u32 = 16;
-/// What took longer than this, ns, was a preemption.
+/// A longer revocation, ns, is taken for a preemption.
 const MOST_NS: u32 = 200_000;
 
-/// The mean time that it takes to close a lock's slots, ns; 0: not known.
+/// The mean time that it takes to revoke a lock's bias, ns; 0: not known.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct ClosingCost(pub u32);
 
 impl ClosingCost {
-    /// Notes that it took so long, ns: the mean follows by an eighth.
+    /// Notes the time of a revocation, ns: the mean follows by an eighth.
     pub fn took(&mut self, took: u64) {
         let took = u32::try_from(took).unwrap_or(u32::MAX).min(MOST_NS);
         self.0 = if self.0 == 0 { took } else { self.0 - self.0 / 8 + took / 8 };
     }
 
-    /// How many reads without a write in between are worth it: `least`, and what pays for the closing.
+    /// How many reads without a write in between enable the bias: `least`, and as many as pay for its
+    /// revocation.
     #[must_use]
     pub const fn reads(self, least: u32) -> u32 {
         least.saturating_add(self.0 / READ_GAIN_NS)

@@ -2,14 +2,14 @@
 
 use crate::Memory;
 
-/// What a poll is, and which CPUs there are.
+/// Polling, and the CPUs of the process.
 ///
-/// Only speed rests on the answers.
+/// The answers change only the speed.
 pub trait SpinPolicy: Memory {
     /// Tells the CPU (or the model) that this thread polls memory that another thread has to change.
     ///
-    /// Returns how many polls that was: 1, or more on a machine that leaves out those that would see nothing
-    /// new. For callers that count them.
+    /// Returns the number of polls, for callers that count them: more than 1 on a machine that skips polls
+    /// that would see nothing new.
     fn spin_hint() -> u32;
 
     /// Waits awake for about `span` ns without touching shared memory. May return at any time.
@@ -38,9 +38,9 @@ pub trait SpinPolicy: Memory {
         1
     }
 
-    /// Whether waiters are woken without a mark (T16 in `core` of the locks): the threads of this process can
-    /// use one CPU, so that a woken waiter does not come before the thread that has it, which takes the lock
-    /// again and again until then. `false` is always a safe answer.
+    /// Whether waiters are woken without `WAKING` (T16 in `core` of the locks): the threads of this process
+    /// can use one CPU. A woken waiter does not run before the thread that has it, which takes the lock again
+    /// and again until then. `false` is always a safe answer.
     fn wakes_unmarked() -> bool {
         false
     }
@@ -51,8 +51,8 @@ pub trait SpinPolicy: Memory {
         None
     }
 
-    /// Whether a sleep of the calling thread that ends by its timer ends about then. `false`: the thread is
-    /// not to leave a lock to its owner for a time, since nothing else may end its sleep.
+    /// Whether a sleep of the calling thread that ends by its timer ends about then. `false`: the thread must
+    /// not leave a lock to its owner for a time, since nothing else may end its sleep.
     fn has_fine_timers() -> bool {
         true
     }
@@ -71,8 +71,8 @@ pub struct SpinLine<W> {
     pub before: W,
 }
 
-/// What the spinners of one lock queue in. It is up to the platform which locks share a queue; normally one
-/// of them uses it at a time.
+/// The queue of one lock's spinners. The platform chooses which locks share a queue; normally one of them
+/// uses it at a time.
 #[derive(Debug)]
 pub struct SpinnerSlots<'a, W> {
     /// The queue.

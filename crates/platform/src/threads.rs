@@ -14,8 +14,8 @@ pub trait Threads: Sized + Send + Sync + 'static {
     fn generation() -> u32;
 
     /// The real-time priority of the calling thread, which is about to wait: waiters of a higher one go
-    /// first. Up to [`HIGHEST_PRIORITY`]; 0: it has none. May ask the kernel. 0 is always a safe answer: it
-    /// costs the order.
+    /// first. Up to [`HIGHEST_PRIORITY`]; 0: it has none. May ask the kernel. 0 is always a safe answer,
+    /// which only loses the order.
     #[inline(always)]
     fn priority() -> u8 {
         0
@@ -33,7 +33,7 @@ pub enum OnCpu {
     Unknown,
 }
 
-/// Whether a lock's owner runs: spinning for one that does not cannot pay.
+/// Whether a lock's owner runs: spinning for a preempted or sleeping owner cannot pay.
 pub trait Owners: Sized + Send + Sync + 'static {
     /// Asks whether the thread named `owner` runs. `sample` carries what this platform remembers between two
     /// questions about the same owner; 0 means that this is the first one. An `owner` of 0 is one that the

@@ -5,7 +5,7 @@ use crate::{NS_PER_MS, NS_PER_US};
 /// What a spin lock relies on: those of the classics, which were a kernel's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SpinLocks {
-    /// A holder may lose its CPU: first come, first served would wait for it, and a waiter's polls have an
+    /// A holder may lose its CPU. First come, first served would wait for it, and a waiter's polls have an
     /// end.
     Preempted,
     /// Neither a holder nor a waiter loses its CPU, as in a kernel: a waiter polls for as long as it takes,
@@ -19,9 +19,9 @@ pub struct Tuning {
     /// Longest spin with two CPUs, of readers, and for a signal or a hand-off, ns. With more CPUs the next
     /// three override it.
     pub spin_ns: u64,
-    /// Longest spin of the announced spinner where CPUs are to spare, ns: it is what keeps a lock with
-    /// sleepers busy. Also for the head of the queue of spinners beside readers, and the least for a writer
-    /// there that knows nothing of the lock.
+    /// Longest spin of the announced spinner where CPUs are to spare, ns: it keeps a lock with sleepers in
+    /// use. Also for the head of the queue of spinners while readers hold the lock, and the least for a
+    /// writer there that knows nothing of the lock.
     pub primary_spin_ns: u64,
     /// Longest spin of other threads while one is announced, where CPUs are to spare, ns; and for a lock that
     /// is promised to another thread.
@@ -39,7 +39,7 @@ pub struct Tuning {
     pub back_off_gap_ns: u64,
     /// Interval of a spinner's probes whether the owner runs, ns.
     pub owner_probe_ns: u64,
-    /// A waiter that is woken this long after it queued, and finds the lock taken, is handed it, ns.
+    /// A waiter that is woken this long after it queued, and finds the lock taken, requests a hand-off, ns.
     pub starvation_ns: u64,
     /// How long a starved waiter first keeps new readers out, ns, before it looks whether those inside leave:
     /// one of them may be waiting for a new one.
@@ -54,29 +54,29 @@ pub struct Tuning {
     pub deep_sleep_ns: u64,
     /// How long a reader lets a writer go first that waits awake, ns.
     pub pass_ns: u64,
-    /// A reader that has queued for this long joins readers past a writer that is owed the lock, ns.
+    /// A reader that has queued for this long joins readers past a starved writer, ns.
     pub reader_patience_ns: u64,
-    /// Of a waiter that is woken without a mark, on one CPU: how long it waits until it is woken with one.
+    /// How long a waiter that is woken without `WAKING`, on one CPU, waits until it is woken with it, ns.
     pub unmarked_ns: u64,
-    /// After so long a sleeping waiter first looks at the lock by itself, ns, and then after twice as long
+    /// The time until a sleeping waiter first rechecks the lock by itself, ns, and then after twice as long
     /// each time: a thread that was woken before it may be stopped. `u64::MAX`: it does not.
     pub probe_ns: u64,
-    /// The first look comes no earlier than this with one or two CPUs, ns: a timer that ends before the
+    /// The first recheck comes no earlier than this with one or two CPUs, ns: a timer that ends before the
     /// kernel's next tick costs a virtual machine as much as the switch to another thread.
     pub least_probe_ns: u64,
-    /// The longest time between two such looks, ns.
+    /// The longest time between two such rechecks, ns.
     pub longest_probe_ns: u64,
     /// Polls of the queue lock before its waiter sleeps.
     pub queue_polls: u32,
-    /// One in so many releases of a lock that is marked as contended, and has no waiters, ends the mark. Not
-    /// 0.
+    /// One in this number of releases of a lock with the contended bit, and without waiters, clears the bit.
+    /// Not 0.
     pub quiet_releases: u32,
     /// What spin locks rely on.
     pub spin_locks: SpinLocks,
 }
 
 impl Tuning {
-    /// What was measured on Linux, and is used there; `notes/tuning.md` has where each comes from.
+    /// The values for Linux; `notes/tuning.md` has the measurement of each.
     pub const LINUX: Self = Self {
         spin_ns: 20 * NS_PER_US,
         primary_spin_ns: 50 * NS_PER_US,

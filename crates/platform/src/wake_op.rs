@@ -1,8 +1,7 @@
 //! An operation on a word that a wake does on the way: see
 //! [`Futex::futex_wake_op`](crate::Futex::futex_wake_op).
 //!
-//! Origin: Linux 4732efbe (document 003). What the kernel lets user space ask for, by name; how that becomes
-//! a number is the platform's business.
+//! Origin: Linux 4732efbe (document 003). The operations of the kernel, by name; the platform encodes them.
 
 /// What happens to the word. The operand is a signed number of 32 bits; nothing overflows, it wraps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

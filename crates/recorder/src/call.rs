@@ -1,9 +1,9 @@
-//! What a thread does that has a lock for which others wait, as far as it calls libc for it: a wait of its
-//! own, in which they wait, too.
+//! What a lock's holder does while others wait for it, as far as it calls libc: a wait of its own, in which
+//! they wait, too.
 //!
-//! It is written down as a wait for a lock is that a thread makes while it has another one
-//! ([`HeldWaitStats`]): the function stands for the lock ([`Kind::Call`](crate::format::Kind::Call)). The
-//! longest call of a hold goes to the waiters with its release.
+//! It is recorded like a wait for a lock by a thread that holds another one ([`HeldWaitStats`]): the function
+//! stands for the lock ([`Kind::Call`](crate::format::Kind::Call)). A release passes the longest call of its
+//! hold to the waiters.
 
 use super::site_cache::Call;
 use super::thread_state::{Called, Outer, ThreadState, Waited};

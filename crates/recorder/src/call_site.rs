@@ -2,9 +2,9 @@
 //! ([`site_cache`](super::site_cache)), or new ones.
 //!
 //! A stack is recognised by all return addresses on it, or followed from each to the next
-//! ([`steps`](super::steps)). What has an address that was never seen is unwound; as are stacks with frames
-//! of changing size, within a budget: a small share of the thread's time ([`MAY_UNWIND`]). Beyond it only the
-//! caller is noted.
+//! ([`steps`](super::steps)). A stack with a new address is unwound, and so is one with frames of changing
+//! size, within a budget: a small share of the thread's time ([`MAY_UNWIND`]). Beyond it only the caller is
+//! noted.
 
 use super::hash::hash;
 use super::registry::key;
@@ -18,13 +18,13 @@ use crate::format::{LockStats, NONE};
 
 /// Stacks with one caller and stack pointer that are known at a time.
 const WAYS: usize = 4;
-/// Unwinding may take one in so many parts of a thread's time.
+/// Unwinding may take one part in 64 of a thread's time.
 const MAY_UNWIND: u64 = 64;
-/// And so much at the start of a thread, ns.
+/// The time that unwinding may take besides at the start of a thread, ns.
 const AT_FIRST: u64 = 1_000_000;
 /// No unwinding takes longer, ns: its thread had no CPU meanwhile.
 const LONGEST: u64 = 50_000;
-/// One stack in so many that were followed is unwound as well, to see whether that is the same.
+/// One followed stack in 4,096 is unwound as well, to check that the result is the same.
 const CHECKED: u32 = 4096;
 
 #[inline(always)]
@@ -55,7 +55,7 @@ impl Recorder {
         }
     }
 
-    /// The same, if it needs no more than a look.
+    /// The same, if the cache has it.
     #[inline(always)]
     pub(super) fn known_stack(&self, own: &ThreadState, site: Site) -> Option<u32> {
         let holds = |known: &&Known| {
@@ -82,7 +82,7 @@ impl Recorder {
         if !is_followed || own.next_walk() % CHECKED == 0 {
             self.unwind(own, site, trace, is_followed);
         }
-        // An address that is new may lie in code that is new, for which the maps are read.
+        // A new address may lie in new code, for which the maps are read.
         let stack = match is_followed {
             true => self.add_stack(trace),
             false => self.rarely(own, || self.add_stack(trace)),
@@ -108,7 +108,7 @@ impl Recorder {
         let lived = self.ticks.ns(start.saturating_sub(own.table().since));
         let spent = self.ticks.ns(own.unwinding().get());
         if spent.saturating_mul(MAY_UNWIND) > lived.saturating_add(AT_FIRST * MAY_UNWIND) {
-            // As far as it could be followed.
+            // The part that could be followed.
             if !is_followed {
                 match trace.depth {
                     0 | 1 => *trace = Trace::of_caller(site),
@@ -130,7 +130,7 @@ impl Recorder {
         self.note_rare(own, took, took);
     }
 
-    /// What is known of a call's site: its stack and its entries. `None` if there is no room.
+    /// What is known of a call's site: its stack and its entries. `None` if the file or the memory is full.
     #[inline(always)]
     pub(crate) fn cached_site<'a>(&self, own: &'a ThreadState, call: &Call) -> Option<&'a CachedSite> {
         let stack = self.stack(own, call.site);
@@ -141,7 +141,7 @@ impl Recorder {
         self.fill_cached(own, cached, call, stack)
     }
 
-    /// The numbers of lock and stack of a call, if that needs no more than a look.
+    /// The numbers of lock and stack of a call, if the cache has them.
     #[inline(always)]
     pub(super) fn cached_numbers(&self, own: &ThreadState, call: &Call) -> Option<(u32, u32)> {
         let stack = self.known_stack(own, call.site)?;

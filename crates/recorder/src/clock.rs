@@ -1,7 +1,7 @@
 //! Time in ticks: the CPU's time stamp counter if it ticks evenly, else the monotonic clock.
 //!
-//! How long a tick is is measured once, at the start, against the monotonic clock; readers of the file have a
-//! better idea from the pair of clocks that the recorder leaves behind now and then.
+//! The length of a tick is measured once, at the start, against the monotonic clock. Readers of the file
+//! compute it more exactly from the pair of clocks that the recorder writes now and then.
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
@@ -10,7 +10,7 @@ use spinpark_platform::Clocks;
 
 use crate::format;
 
-/// Beside a wait or a hold of so many ns a look into another thread's memory is cheap: a thread slept.
+/// For a wait or a hold of this many ns, reading another thread's memory is cheap: a thread slept.
 pub(super) const LONG: u64 = 20_000;
 
 /// How long the length of a tick is measured, ns.
@@ -23,10 +23,10 @@ const ONE: u64 = 1 << 32;
 #[derive(Debug)]
 pub(super) struct Ticks {
     is_tsc: AtomicBool,
-    /// Nanoseconds per tick, times 2^32, less that of the monotonic clock: all zero is that clock, and needs
-    /// no room in a library's file.
+    /// Nanoseconds per tick, times 2^32, less that of the monotonic clock: all zero is that clock, and takes
+    /// no space in a library's file.
     tick: AtomicU64,
-    /// What it takes to read the clock, ticks.
+    /// The cost of reading the clock, ticks.
     reading: AtomicU64,
 }
 
@@ -56,7 +56,7 @@ impl Ticks {
         self.reading.store(reading.unwrap_or(0), Relaxed);
     }
 
-    /// What it takes to read the clock, ticks.
+    /// The cost of reading the clock, ticks.
     pub(super) fn reading(&self) -> u64 {
         self.reading.load(Relaxed)
     }
@@ -85,13 +85,13 @@ impl Ticks {
         }
     }
 
-    /// Nanoseconds in so many ticks.
+    /// The nanoseconds in `ticks`.
     #[inline(always)]
     pub(super) fn ns(&self, ticks: u64) -> u64 {
         ((u128::from(ticks) * u128::from(self.tick())) >> 32) as u64
     }
 
-    /// Ticks in so many nanoseconds.
+    /// The ticks in `ns` nanoseconds.
     pub(super) fn ticks(&self, ns: u64) -> u64 {
         ((u128::from(ns) << 32) / u128::from(self.tick().max(1))) as u64
     }
@@ -109,7 +109,7 @@ pub fn monotonic() -> u64 {
     Linux::now(spinpark_platform::Clock::Monotonic)
 }
 
-/// Both clocks at nearly the same time: of three looks, the one that took the shortest.
+/// Both clocks at nearly the same time: the shortest of three readings.
 fn pair() -> (u64, u64) {
     let look = || {
         let before = counter();

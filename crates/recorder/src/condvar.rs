@@ -1,8 +1,8 @@
-//! Condition variables: the wait for a signal, apart from the wait to get the mutex back.
+//! Condition variables: the wait for a signal, separate from the re-acquisition of the mutex.
 //!
-//! From outside it cannot be seen where one ends and the other begins; but the signaller knows when it
-//! signalled. A wait that ended at its deadline has waited for a signal until then. What comes after either
-//! is the way back, the wake-up included.
+//! Callers cannot see where one ends and the other begins, but the signaller knows when it signalled. A wait
+//! that ended at its deadline has waited for a signal until then. The time after either is the
+//! re-acquisition, the wake-up included.
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -21,7 +21,7 @@ pub struct SignalWait {
     /// As in [`Waited`].
     outer: Outer,
     queue: u32,
-    /// A mutex that is let go in the wait, if it may be noted.
+    /// The mutex that the wait releases, if it may be noted.
     mutex: Option<usize>,
     facts: Option<Facts>,
 }
@@ -46,7 +46,7 @@ impl Recorder {
         SignalWait { epoch: self.epoch(), start, outer, queue, mutex, facts }
     }
 
-    /// The wait is over, and the mutex held again. `late`: it ended at its deadline, so many ns ago.
+    /// The wait is over, and the mutex held again. `late`: it ended at its deadline, this many ns ago.
     pub fn end_signal_wait(&self, own: &ThreadState, call: &Call, wait: &SignalWait, late: Option<u64>) {
         let end = self.ticks.now();
         if wait.epoch != self.epoch() {

@@ -1,8 +1,8 @@
 //! What recording costs a thread: measured.
 //!
-//! Of the recorder's calls one in [`TIMED`], by lot, reads the clock at its beginning and its end; what it
-//! took counts [`TIMED`] times. What is rare and long (unwinding, new records) is always timed. The sums are
-//! in the thread's table ([`Cost`](crate::format::Cost)). What a record takes decides how many there may be
+//! One in [`TIMED`] of the recorder's calls, at random, reads the clock at its beginning and its end; its
+//! time counts [`TIMED`] times. Rare, long operations (unwinding, new records) are always timed. The sums are
+//! in the thread's table ([`Cost`](crate::format::Cost)). The cost of a record decides how many there may be
 //! ([`Governor`](super::governor::Governor)).
 
 use core::sync::atomic::Ordering::Relaxed;
@@ -12,13 +12,13 @@ use super::tally::add;
 use super::thread_state::{here, ThreadState};
 use super::Recorder;
 
-/// One in so many calls is timed.
+/// One in 16 calls is timed.
 const TIMED: u64 = 16;
 
-/// What is rare takes no longer, ns, if its thread has a CPU.
+/// A rare operation takes no longer, ns, if its thread has a CPU.
 const LONGEST: u64 = 1_000_000;
-/// Nor does a call without what is rare, which takes 0.1 to 2 µs, page faults of its table included: of a
-/// longer one the rest is time without a CPU, and would count [`TIMED`] times.
+/// The same for a call without a rare operation, which takes 0.1 to 2 µs, page faults of its table included.
+/// The rest of a longer one is time without a CPU, and would count [`TIMED`] times.
 const LONGEST_CALL: u64 = 20_000;
 
 /// A call that may be timed.
@@ -51,7 +51,7 @@ impl Recorder {
         own.governor.leaves_out_acquisition(|| own.holds_anything() && own.find(address).is_some())
     }
 
-    /// The calling thread leaves this acquisition of a mutex of glibc's out: those that follow are, by
+    /// The calling thread leaves this acquisition of a glibc mutex out. The following ones are left out by
     /// [`SKIPS_AT`](Recorder::SKIPS_AT) alone.
     #[cold]
     #[inline(never)]
@@ -88,7 +88,7 @@ impl Recorder {
     }
 
     /// Whether the lock at `address` counts as free for those that wait for it. To be asked before it is had:
-    /// a look at what others write would prolong the hold.
+    /// reading what others write would prolong the hold.
     #[inline(always)]
     pub fn is_awaited_and_free(&self, address: usize) -> bool {
         self.shared.get().is_some_and(|shared| shared.slot(address).is_free.load(Relaxed) != 0)
@@ -105,10 +105,10 @@ impl Recorder {
         }
     }
 
-    /// Whether a release of the lock at `address` is not looked at: the thread leaves out acquisitions, and
-    /// has none noted, and no thread sleeps until that release. `owner`: the thread that has the lock, if
-    /// that can be told; `is_awaited` tells the calling thread, of which it gets the id, whether there is
-    /// such a sleeper, if that can be told.
+    /// Whether a release of the lock at `address` is skipped: the thread leaves out acquisitions, has noted
+    /// none, and no thread sleeps until that release. `owner`: the thread that has the lock, if that can be
+    /// told; `is_awaited` tells the calling thread, of which it gets the id, whether there is such a sleeper,
+    /// if that can be told.
     #[inline(always)]
     pub fn leaves_out_release(
         &self,
@@ -176,7 +176,7 @@ impl Recorder {
         own.governor.took(which, took, |ns| self.ticks.ticks(ns));
     }
 
-    /// Does what is rare, and times it.
+    /// Runs a rare operation, and times it.
     #[inline(always)]
     pub(crate) fn rarely<T>(&self, own: &ThreadState, work: impl FnOnce() -> T) -> T {
         let start = self.now();
@@ -186,8 +186,8 @@ impl Recorder {
         result
     }
 
-    /// What is rare took so many ticks, and cost so many, as far as is known. Nothing takes longer than
-    /// [`LONGEST`]: the thread had no CPU meanwhile, and would have waited.
+    /// A rare operation took `took` ticks, and cost `cost` of them, as far as is known. A time beyond
+    /// [`LONGEST`] does not count: the thread had no CPU meanwhile, and would have waited.
     pub(crate) fn note_rare(&self, own: &ThreadState, took: u64, cost: u64) {
         let longest = self.ticks.ticks(LONGEST);
         let sums = &own.table().cost;
@@ -196,7 +196,7 @@ impl Recorder {
         own.aside().set(own.aside().get() + took.min(longest));
     }
 
-    /// One was recorded.
+    /// Counts a record.
     #[inline(always)]
     pub(crate) fn recorded(&self, own: &ThreadState, which: Bounded) {
         add(&own.table().cost.recorded, 1);

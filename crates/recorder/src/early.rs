@@ -1,13 +1,12 @@
 //! Locks that are created before there is a recording: the stacks that create them are kept in memory, until
 //! one begins.
 //!
-//! A process that begins when it first waits would otherwise not know what made its locks, which is what most
-//! of them are called by. A slot belongs to an address by its hash; a later lock takes the place of an
-//! earlier one.
+//! A process that begins when it first waits would otherwise not know what created its locks; most of them
+//! are named by that. A slot is found by the address's hash; a later lock replaces an earlier one.
 //!
 //! | op                           | order            | pairs with | because                                     |
 //! |------------------------------|------------------|------------|---------------------------------------------|
-//! | `addresses`: store, load     | Release, Acquire | each other | the stack beside it is that of this address |
+//! | `addresses`: store, load     | Release, Acquire | each other | the stack with it is that of this address |
 //! | `addresses`: second load     | Relaxed          | a fence    | the stack was not written meanwhile          |
 
 use core::cell::UnsafeCell;
@@ -33,8 +32,8 @@ const MOST: u32 = 4096;
 /// Stacks that created locks, by hash of the locks' addresses.
 #[repr(C)]
 struct Table {
-    /// 0: there is none, or it is being written. Apart from the stacks: a thread that begins a
-    /// recording, such as that of each forked child, looks at all of them, and at few stacks.
+    /// 0: empty, or being written. They are apart from the stacks, because a thread that begins a recording,
+    /// as in each forked child, reads all addresses and few stacks.
     addresses: [AtomicUsize; SLOTS],
     stacks: [Early; SLOTS],
 }
@@ -119,7 +118,7 @@ impl Recorder {
         }
     }
 
-    /// Writes them down: a recording begins.
+    /// Writes them to the file: a recording begins.
     pub(crate) fn write_early(&self) {
         let (Some(table), Some(shared)) = (self.early.get(), self.shared.get()) else { return };
         for (noted, slot) in table.addresses.iter().zip(&table.stacks) {

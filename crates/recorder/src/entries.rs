@@ -47,7 +47,7 @@ impl Kept for PairStats {
     unsafe fn about(this: *mut Self, waiter: u32, holder: u32) {
         // SAFETY: the caller's entry.
         unsafe { (*this).waiter = waiter };
-        // SAFETY: as above.
+        // SAFETY: the same.
         unsafe { (*this).holder = holder };
     }
 }
@@ -57,7 +57,7 @@ impl Kept for HeldWaitStats {
     unsafe fn about(this: *mut Self, outer: u32, how: u32) {
         // SAFETY: the caller's entry.
         unsafe { (*this).outer = outer };
-        // SAFETY: as above.
+        // SAFETY: the same.
         unsafe { (*this).how = how - 1 };
     }
 }
@@ -67,13 +67,13 @@ impl Kept for NestStats {
     unsafe fn about(this: *mut Self, outer: u32, role: u32) {
         // SAFETY: the caller's entry.
         unsafe { (*this).outer = outer };
-        // SAFETY: as above.
+        // SAFETY: the same.
         unsafe { (*this).outer_role = role - 1 };
     }
 }
 
 impl Recorder {
-    /// The calling thread's entry about this, which may be new; `None` if there is no room.
+    /// The calling thread's entry about this, which may be new; `None` if the file or the memory is full.
     fn entry<T: Kept>(
         &self,
         own: &ThreadState,
@@ -105,11 +105,11 @@ impl Recorder {
     ) -> Option<&T> {
         let head = Head { kind: AtomicU32::new(0), bytes: size_of::<T>() as u32, lock, role: role as u32 };
         let entry = self.room(own, size_of::<T>() / 8)?;
-        // SAFETY: room for an entry of this kind, which only this thread knows.
+        // SAFETY: space for an entry of this kind, which only this thread knows.
         unsafe { ptr::write(entry, head) };
-        // SAFETY: as above.
+        // SAFETY: the same.
         unsafe { T::about(entry.cast(), first, second) };
-        // SAFETY: as above; atomic, and so are all fields that change later.
+        // SAFETY: the same; atomic, and so are all fields that change later.
         unsafe { &(*entry).kind }.store(T::KIND, Release);
         // SAFETY: the slot was found just now, and is empty.
         unsafe { own.index.fill(slot, key, entry) };
@@ -117,7 +117,7 @@ impl Recorder {
         Some(unsafe { &*entry.cast() })
     }
 
-    /// Room for an entry of so many words in the thread's segment, or in a new one. All zero.
+    /// Space for an entry of `words` words in the thread's segment, or in a new one. All zero.
     fn room(&self, own: &ThreadState, words: usize) -> Option<*mut Head> {
         let index = &own.index;
         if index.segment.get().is_null() || index.filled.get() + words > WORDS {
@@ -126,7 +126,7 @@ impl Recorder {
             let before = if index.segment.get().is_null() { NONE } else { table.segment.load(Relaxed) };
             // SAFETY: claimed for this thread.
             unsafe { (*segment).before = before };
-            // SAFETY: as above.
+            // SAFETY: the same.
             unsafe { &(*segment).owner }.store(own.number() + 1, Release);
             table.segment.store(number, Release);
             index.segment.set(segment);
@@ -175,7 +175,7 @@ impl Recorder {
         lock: u32,
         (outer, outer_role): (u32, Role),
     ) -> Option<&NestStats> {
-        // As above.
+        // One more than the role: never 0 (see `Key::new`).
         self.entry(own, role, lock, outer, outer_role as u32 + 1)
     }
 

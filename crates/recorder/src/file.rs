@@ -2,20 +2,20 @@
 //!
 //! It is mapped as long as it may become, but not accessible: a program that locks its memory (`mlockall`)
 //! locks only what is used. Before a record is touched, its pages are made accessible and writable
-//! (`MADV_POPULATE_WRITE`), or their room on the disk is taken (`fallocate`) on kernels that cannot do that:
-//! a disk without room is then a number in `dropped`, and never a signal in the program. With the former no
-//! descriptor stays open, which a daemon that closes all of them would close; with the latter the descriptor
-//! is known by its file, and not used when it is another's.
+//! (`MADV_POPULATE_WRITE`), or disk space is allocated for them (`fallocate`) on kernels that cannot do that:
+//! a full disk is then a number in `dropped`, and never a signal in the program. With the former no
+//! descriptor stays open, so a daemon that closes all of them does no harm. With the latter the descriptor is
+//! compared with its file, and not used when it is another's.
 //!
 //! The end of the process cuts the file off behind its last piece ([`File::close`]), and the command does if
 //! the process could not. Other threads may be recording still: so no piece is added from then on (`CLOSED`),
-//! and those that there are stay. Should a process whose end was wrongly assumed go on, what it has to add is
-//! counted as dropped.
+//! and the existing ones stay. If a process goes on whose end was wrongly assumed, its further data counts as
+//! dropped.
 //!
 //! | op                               | order   | pairs with | because                                            |
 //! |----------------------------------|---------|------------|----------------------------------------------------|
 //! | `pieces`: CAS from 0             | Release | load       | a reader of the file sees the `end` that has it     |
-//! | `pieces`: load, to add           | Acquire | the CAS    | as above                                           |
+//! | `pieces`: load, to add           | Acquire | the CAS    | the same                                           |
 //! | `pieces`: load, of a record      | Relaxed | –          | the record's number came after it                  |
 //! | `end`: all                       | Relaxed | –          | one word; what it says is about the file alone     |
 //! | `ready`: max                     | AcqRel  | load       | the pages up to there can be touched               |
@@ -31,7 +31,7 @@ use spinpark_linux::raw;
 use super::room::{Failure, Room};
 use crate::format::{Header, Piece, Region, RegionId, CLOSED, HEADER_BYTES, MOST_PAGES, PAGE, REGIONS};
 
-/// What every recording has, so that it is made ready at once: the header and a unit of these.
+/// The regions that every recording has, so that they are made ready at once: the header and a unit of each.
 const FIRST: [RegionId; 5] =
     [RegionId::Threads, RegionId::Maps, RegionId::Segments, RegionId::Stacks, RegionId::Locks];
 const FIRST_PAGES: usize = {
@@ -42,13 +42,14 @@ const FIRST_PAGES: usize = {
     }
     pages
 };
-/// A file that may not have so many pages is of no use.
+/// A file that may not have this many pages is of no use.
 const LEAST_PAGES: usize = 2 * FIRST_PAGES;
-/// So many pages of a region are made ready at a time, at most: a process that does little takes little room.
+/// The most pages of a region that are made ready at a time: a process that records little takes little
+/// space.
 const LARGEST_STEP: usize = 16;
-/// The file takes one in so many of the addresses that the process may have, at most.
+/// The file takes at most a quarter of the addresses that the process may have.
 const LARGEST_PART: u64 = 4;
-/// So often a region may find no room before it is no longer asked.
+/// How often a region may find no space before it is no longer asked.
 const PATIENCE: u32 = 16;
 
 /// The file of a recording; the default is none.
@@ -59,12 +60,12 @@ pub(crate) struct File {
     pages: AtomicU32,
     /// The descriptor + 1; 0 if there is no need of one.
     descriptor: AtomicI32,
-    /// What tells the file from all others.
+    /// Device and inode number, which identify the file.
     device: AtomicU64,
     number: AtomicU64,
     /// Units of each region that can be touched.
     ready: [AtomicU32; REGIONS.len()],
-    /// How often there was no room.
+    /// How often there was no space.
     failures: [AtomicU32; REGIONS.len()],
     pub(crate) room: Room,
 }
@@ -88,7 +89,7 @@ impl File {
     /// Creates the file and maps it; its header has the regions and nothing else.
     pub(crate) fn create(&self, path: &CStr) -> Result<(), Failure> {
         let pages_in = |bytes: u64| usize::try_from(bytes / PAGE as u64).unwrap_or(usize::MAX);
-        // Never longer than the room that there is for all; and the program is left its addresses.
+        // Never longer than the quota of the directory; and the program keeps its addresses.
         let mut pages = MOST_PAGES.min(pages_in(self.room.most()));
         for (limit, failure) in
             [(raw::longest_file(), Failure::TooLong), (raw::largest_space() / LARGEST_PART, Failure::Memory)]
@@ -161,11 +162,11 @@ impl File {
             };
             // SAFETY: in the first page, which can be written; no other thread knows it yet.
             let at = unsafe { ptr::addr_of_mut!((*header.as_ptr()).regions[id]) };
-            // SAFETY: as above.
+            // SAFETY: the same.
             unsafe { at.write(region) };
             self.ready[id].store(0, Relaxed);
         }
-        // SAFETY: as above; all zero is a header.
+        // SAFETY: the same; all zero is a header.
         let header = unsafe { header.as_ref() };
         let mut page = HEADER_BYTES / PAGE;
         for id in FIRST {
@@ -237,21 +238,21 @@ impl File {
         }
     }
 
-    /// Claims a record: its number and its memory, all zero; `None` if there is no room.
+    /// Claims a record: its number and its memory, all zero; `None` if there is no space.
     pub(crate) fn claim<T>(&self, id: RegionId) -> Option<(u32, *mut T)> {
         let number = self.claim_many(id, 1)?;
         Some((number, self.at(id, number)))
     }
 
-    /// Copies text to the end of a region, and leaves so many zeros behind it; where it starts there. `None`
-    /// if there is no room for all of it.
+    /// Copies text to the end of a region, with `zeros` zeros behind it; returns where it starts there.
+    /// `None` if there is no space for all of it.
     pub(crate) fn append(&self, id: RegionId, text: &[u8], zeros: u32) -> Option<u32> {
         let number = self.claim_many(id, u32::try_from(text.len()).ok()?.checked_add(zeros)?)?;
         let mut at = number;
         let mut rest = text;
         while !rest.is_empty() {
             let (now, later) = rest.split_at(rest.len().min(PAGE - at as usize % PAGE));
-            // SAFETY: so many bytes were claimed by this thread alone, and these are in one page.
+            // SAFETY: this thread has claimed these bytes, and they are in one page.
             unsafe { ptr::copy_nonoverlapping(now.as_ptr(), self.at::<u8>(id, at), now.len()) };
             at += now.len() as u32;
             rest = later;
@@ -315,7 +316,7 @@ impl File {
         false
     }
 
-    /// The process has waited for a lock: it may take more room than before.
+    /// The process has waited for a lock: its quota is larger from now on.
     #[inline(always)]
     pub(crate) fn has_waited(&self) {
         if self.room.has_waited() {
@@ -354,7 +355,7 @@ impl File {
         match slot.compare_exchange(0, new, Release, Acquire) {
             Ok(_) => Some(new as usize),
             Err(other) => {
-                // Another thread was faster. If a piece lies behind already, a hole stays.
+                // Another thread was faster. If a piece already lies behind, a hole stays.
                 let _ = header.end.compare_exchange(new + pages, new, Relaxed, Relaxed);
                 Some(other as usize)
             }

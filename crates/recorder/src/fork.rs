@@ -1,9 +1,9 @@
-//! Whether this process records: not yet, now, or not at all; and what a fork makes of that.
+//! Whether this process records: not yet, now, or not at all; and how a fork changes that.
 //!
 //! The file is the parent's, and so is all that is noted. A child begins a recording of its own once it has
 //! something to record ([`Recorder::begin`]): for most there never is, and their fork should cost what it
-//! costs without a recorder. So the handler of `pthread_atfork` does no more than to say that the child may
-//! begin ([`Recorder::forked`]).
+//! costs without a recorder. So the handler of `pthread_atfork` only notes that the child may begin
+//! ([`Recorder::forked`]).
 //!
 //! It runs after handlers of others, and not at all after `_Fork` or a bare `clone`. So the state is a word
 //! in a page that the kernel empties in a child (`MADV_WIPEONFORK`, Linux 4.14): nothing is recorded without
@@ -19,7 +19,7 @@
 //! | op                          | order   | pairs with    | because                                                 |
 //! |-----------------------------|---------|---------------|---------------------------------------------------------|
 //! | state: store of `ON`        | Release | load          | a thread that sees it finds file and tables             |
-//! | state: load                 | Acquire | store         | as above                                                |
+//! | state: load                 | Acquire | store         | the same                                                |
 //! | state: `IDLE` → `BEGINNING` | Acquire | store of `IDLE` | one thread begins, and sees what the last try has left |
 
 use core::ptr;
@@ -128,7 +128,7 @@ impl Recorder {
             here.refused.set(0);
         }
         if here.skips.get() != 0 {
-            // They were the parent's.
+            // The skips were the parent's.
             here.skips.set(0);
         }
         if here.is_busy.get() != 0 {
@@ -181,7 +181,7 @@ impl Recorder {
 
     fn begin_first(&self, page: &Page, settings: &Settings<'_>) -> Result<(), Failure> {
         let local = here();
-        // A signal handler that comes now finds the recorder at work.
+        // A signal handler that runs now finds the recorder at work.
         local.is_busy.set(1);
         compiler_fence(SeqCst);
         self.epoch.fetch_add(1, Relaxed);
@@ -193,7 +193,7 @@ impl Recorder {
                 if page.is_refused.swap(1, Relaxed) == 0 {
                     self.file.room.refused(1);
                 }
-                // One that waits may take room that others may not.
+                // A process that waits has a larger quota.
                 if settings.is_idle {
                     IDLE
                 } else {
@@ -242,7 +242,7 @@ impl Recorder {
         matches!(self.alive.state(), IDLE | BEGINNING)
     }
 
-    /// Changes at a fork: what was begun before is the parent's.
+    /// A number that changes at a fork: waits that began before are the parent's.
     pub(crate) fn epoch(&self) -> u32 {
         self.epoch.load(Relaxed)
     }

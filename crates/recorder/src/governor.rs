@@ -2,20 +2,20 @@
 //!
 //! With the detail `Contended`, a thread records all acquisitions of hot locks, and all waits, as long as
 //! they take less than a share of its time without these waits ([`SHARE`]). Where they come faster it records
-//! some of them, by lot, each with the same chance 1 : *every*; such a record has the weight *every*. How
-//! many there must be is decided anew every [`WINDOW`] records.
+//! a random sample, each with the same chance 1 : *every*; such a record has the weight *every*. The chance
+//! is set anew every [`WINDOW`] records.
 //!
-//! A wait that is left out is still noted for readers while it lasts. If it was [long](LONG), the chance is
-//! that of its length, up to 1 for *every* times that length, and the weight is one by that: few long waits
-//! fit into a thread's time, and they are most of it. A chance in proportion to what is to be added up gives
-//! the narrowest interval.
+//! A wait that is left out is still noted for readers while it lasts. If it was [long](LONG), its chance
+//! grows with its length, to 1 at *every* times [`LONG`], and its weight is 1 ÷ the chance: few long waits
+//! fit into a thread's time, and they are most of it. A chance in proportion to the summed quantity gives the
+//! narrowest interval.
 
 use core::cell::Cell;
 
 use super::clock::LONG;
 use super::sampling::Gaps;
 
-/// Acquisitions may take so much of a thread's time, and waits as much: one part in so many.
+/// Acquisitions may take one part in 64 of a thread's time, and waits as much.
 const SHARE: f64 = 64.0;
 /// Records after which it is decided anew how many there may be.
 const WINDOW: u32 = 64;
@@ -24,7 +24,7 @@ const RAREST: f64 = 4096.0;
 /// What a record costs until one was timed, ns: an acquisition with its release, and a wait.
 const FIRST_GUESS: [u64; 2] = [100, 400];
 
-/// Which records are bounded apart.
+/// The kinds of records that have a bound each.
 #[derive(Clone, Copy)]
 pub(crate) enum Bounded {
     Acquisitions,
@@ -79,7 +79,7 @@ impl Governor {
         self.lot.set(seed);
     }
 
-    /// Each record stands for so many.
+    /// How many events each record stands for.
     pub(crate) fn weight(&self, which: Bounded) -> u32 {
         self.kind(which).gaps.every().max(1)
     }
@@ -113,7 +113,7 @@ impl Governor {
     }
 
     /// The acquisition that [was asked for](Governor::leaves_out_acquisition) is none, since the lock is not
-    /// free: only acquisitions count, so that what takes longer because it was drawn has the same chance.
+    /// free. Only acquisitions count, so that one that takes longer because it was drawn has the same chance.
     pub(crate) fn was_not_free(&self, was_drawn: bool) {
         if !was_drawn {
             self.give_back(1);
@@ -127,7 +127,7 @@ impl Governor {
         self.kind(Bounded::Acquisitions).gaps.take()
     }
 
-    /// The caller counts them no more, and so many have not come.
+    /// The caller stops counting them, and `left` have not come.
     pub(crate) fn give_back(&self, left: u32) {
         self.kind(Bounded::Acquisitions).gaps.give_back(left);
     }
@@ -143,7 +143,7 @@ impl Governor {
         self.kind(which).gaps.left_out()
     }
 
-    /// The thread has waited for so many ticks.
+    /// The thread has waited for `ticks` ticks.
     #[inline(always)]
     pub(crate) fn add_waited(&self, ticks: u64) {
         self.waited.set(self.waited.get().wrapping_add(ticks));
@@ -157,8 +157,8 @@ impl Governor {
         lot
     }
 
-    /// The weight of a wait of so many ns, [`LONG`] at least; none if it is left out. `is_drawn`: it was
-    /// drawn before its length was known.
+    /// The weight of a wait of `ns` ns, [`LONG`] at least; none if it is left out. `is_drawn`: it was drawn
+    /// before its length was known.
     pub(crate) fn weight_of_long(&self, ns: u64, is_drawn: bool) -> Option<u32> {
         let every = self.weight(Bounded::Waits);
         if every == 1 {
@@ -181,15 +181,15 @@ impl Governor {
         self.records.get() >= WINDOW
     }
 
-    /// A part of a record took so many ticks; `ticks_of` tells how many ticks so many ns are. A record has
-    /// two to three such parts; an interrupted one is no example.
+    /// A part of a record took `took` ticks; `ticks_of` converts ns to ticks. A record has two to three such
+    /// parts; interrupted ones do not count.
     pub(crate) fn took(&self, which: Bounded, took: u64, ticks_of: impl FnOnce(u64) -> u64) {
         let takes = &self.kind(which).takes;
         let before = if takes.get() == 0 { ticks_of(FIRST_GUESS[which as usize]) } else { takes.get() };
         takes.set((7 * before + (3 * took).min(8 * before)) / 8);
     }
 
-    /// Decides at `now` how many records there may be from then on; all, if it `is_bounded` not.
+    /// Decides at `now` how many records there may be from then on: all, unless it `is_bounded`.
     pub(crate) fn decide(&self, now: u64, is_bounded: bool, ticks_of: impl Fn(u64) -> u64) {
         let since = self.since.replace(now);
         self.records.set(0);
@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn what_is_drawn_and_not_free_is_made_up_for() {
-        // What is drawn comes later, and loses the lock more often.
+        // An acquisition that is drawn comes later, and loses the lock more often.
         let governor = one_in(16);
         let (mut sum, mut had, mut lot) = (0, 0, 0_u32);
         while had < 200_000 {

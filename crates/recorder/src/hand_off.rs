@@ -1,4 +1,4 @@
-//! Between two owners of a lock that is waited for: when it was released and by which holder, and for how
+//! The time between two owners of a contended lock: when it was released and by which holder, and for how
 //! long it was free.
 //!
 //! ```text
@@ -9,16 +9,16 @@
 //!
 //! The slot of a lock has, in ticks: `ended`, the latest release that saw waiters (its lowest bit: a
 //! reader's); `is_free`, no thread has been seen to take the lock since; `free`, for how long it was free
-//! before. So a waiter knows the sum at two points in time, when it begins to wait and when it has the lock,
-//! and their difference is the part of its wait that no holder explains. A release without waiters writes
-//! none of it; nor does an acquisition that is left out ([`super::cost`]), by a thread that is faster than
-//! the next owner: that thread keeps the time for itself until it releases the lock to waiters; until then,
-//! or until their turn, the lock counts as free.
+//! before. So a waiter reads the sum twice, when it begins to wait and when it has the lock. The difference
+//! is the part of its wait that no holder explains. A release without waiters writes none of it; nor does an
+//! acquisition that is left out ([`super::cost`]), by a thread that is faster than the next owner: that
+//! thread keeps the time for itself until it releases the lock to waiters. Until then, or until a waiter
+//! acquires it, the lock counts as free.
 //!
-//! Several readers hold a lock at once, and a reader that releases it may leave others behind. So a reader
-//! that comes after a reader finds a lock that was not free; and a writer waits for the reader that leaves
-//! last. A reader waits for a writer, whatever other readers, that were faster, do after it: so the latest
-//! release by a writer has a place of its own, and is there before the lock is free.
+//! Several readers hold a lock at once, and a reader that releases it may leave others behind. So for a
+//! reader after a reader the lock was not free, and a writer waits for the reader that leaves last. A reader
+//! waits for a writer, even if other readers were faster after it. So the latest release by a writer has a
+//! place of its own, and is written before the lock is free.
 //!
 //! Which holders a wait had is in [`super::parts`].
 
@@ -33,7 +33,7 @@ use super::thread_state::{Facts, ThreadState};
 use super::Recorder;
 use crate::format::{HolderId, Lock, LockStats, RegionId, Role, NONE};
 
-/// A thread remembers the release of a short hold once in so many ns at most.
+/// A thread remembers the release of a short hold once in this time at most, ns.
 const EVERY: u64 = 2_000;
 
 /// How a wait was split.
@@ -70,7 +70,7 @@ impl Slot {
     /// One waiter more, from `now` on: for how long the lock was free until then.
     pub(super) fn wait_begins(&self, role: Role, is_first: bool, now: u64) -> u64 {
         if is_first {
-            // It is held: another thread has taken it without a look at this, as there were no waiters.
+            // It is held: another thread has taken it without reading this, as there were no waiters.
             self.is_free.store(0, Relaxed);
             self.held_since.store(now, Relaxed);
         }
@@ -120,7 +120,7 @@ impl Recorder {
             return (split, slot.released_by(address));
         }
         match shared.latest_writer(address).filter(|past| past.ended > start && past.ended <= end) {
-            // It has made way for all readers, and others may have been faster.
+            // It has let in all readers, and others may have been faster.
             Some(Past { ended, holder, .. }) => {
                 let free = split.free.max(end - ended).min(end - start);
                 (Split { free, ended, is_known: true }, holder)
@@ -158,11 +158,10 @@ impl Recorder {
     ) -> HandOff {
         let (role, holder, end) = match releasing {
             Releasing::Last(release) => (release.role(), release.holder(own), release.end()),
-            // There is no lock that others want meanwhile, and no record of it by which a thread's releases
+            // No lock is held that others want meanwhile, and no record exists by which a thread's releases
             // are found.
             _ if call.role == Role::Wake => (call.role, HolderId::ReleasedAt(self.stack(own, call.site)), 0),
-            // Nothing is unwound while others want the lock: a stack that is new is looked up after the
-            // release.
+            // Nothing is unwound while others want the lock: a new stack is looked up after the release.
             _ => {
                 let stack = self.known_stack(own, call.site);
                 let holder = stack.map_or(HolderId::Table(own.number()), HolderId::ReleasedAt);

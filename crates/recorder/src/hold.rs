@@ -1,4 +1,4 @@
-//! What happens to a lock once it is had: it is noted who holds it, until it is let go.
+//! A lock from its acquisition to its release: its holder is noted meanwhile.
 //!
 //! ```text
 //! begin_wait ─ (the real lock blocks) ─ end_wait ─┬─ gave_up                        written at once
@@ -6,8 +6,8 @@
 //! acquired_at_once ────────────────────────────────────────────┴─ release ─ released  written after the release
 //! ```
 //!
-//! A thread that has a lock only reads the clock and notes in its own memory what it knows; the tables are
-//! written when it has let the lock go. What comes before is in [`super::wait`].
+//! A thread that holds a lock only reads the clock and writes notes to its own memory; it writes the tables
+//! after the release. The wait before is in [`super::wait`].
 
 use core::ptr;
 use core::sync::atomic::Ordering::Relaxed;
@@ -22,7 +22,7 @@ use super::thread_state::{here, Facts, ThreadState};
 use super::Recorder;
 use crate::format::{Detail, HolderId, Kind, Role};
 
-/// What a thread is about to let go.
+/// What a thread is about to release.
 pub enum Releasing {
     /// A lock that is not noted.
     Unknown,
@@ -211,7 +211,7 @@ impl Recorder {
         false
     }
 
-    /// The thread is about to let a lock go. The last look at the clock while it holds it.
+    /// The thread is about to release a lock. It reads the clock for the last time while it holds it.
     #[inline(always)]
     pub fn release(&self, own: &ThreadState, address: usize) -> Releasing {
         self.forget_older(own);
@@ -227,12 +227,11 @@ impl Recorder {
         Releasing::Last(Release { at: found, role, since, end })
     }
 
-    /// It has let it go; `hand_off`: to threads that wait for it.
+    /// It has released it; `hand_off`: to threads that wait for it.
     #[inline(always)]
     pub fn released(&self, own: &ThreadState, release: &Release, hand_off: Option<(usize, HandOff)>) {
         let facts = own.at(release.at).facts.get();
-        // A look at what others write takes as long as all of this, and of a short hold there is little to be
-        // wrong.
+        // Reading what others write takes as long as all of this, and an error about a short hold is small.
         let held_for = release.end.saturating_sub(release.since);
         let is_short = release.end != 0 && self.ticks.ns(held_for) < LONG;
         let is_true = is_short || !own.is_gone(release.at);
@@ -251,13 +250,13 @@ impl Recorder {
         }
     }
 
-    /// It has let a lock go that others may wait for, and that it had was not noted: what others have found
-    /// out about its holder is not true any more.
+    /// It has released a lock that others may wait for, and whose hold was not noted: what others have found
+    /// out about its holder is out of date.
     pub fn released_unseen(&self, own: &ThreadState) {
         own.table().unseen_release.store(self.ticks.now(), Relaxed);
     }
 
-    /// It could not let it go, and holds it still.
+    /// The release failed: the thread still holds it.
     pub fn kept(&self, own: &ThreadState, address: usize, releasing: &Releasing) {
         match releasing {
             Releasing::Unknown => {}
@@ -271,7 +270,7 @@ impl Recorder {
         }
     }
 
-    /// Waits whose locks are still held are written down: the process ends, or their end may not be seen.
+    /// Writes down the waits whose locks are still held: the process ends, or their end may not be seen.
     #[cold]
     #[inline(never)]
     pub(crate) fn write_pending(&self, own: &ThreadState) {
@@ -294,7 +293,7 @@ impl Recorder {
         }
     }
 
-    /// What was noted with another detail than now may have ended unseen since.
+    /// A hold that was noted with another detail than now may have ended unrecorded since.
     #[inline(always)]
     pub(super) fn forget_older(&self, own: &ThreadState) {
         let changed = self.changed.load(Relaxed);
@@ -304,14 +303,14 @@ impl Recorder {
         }
     }
 
-    /// A note is not true any more: the lock was had, and what is known of that is written down.
+    /// A note is out of date: what is known of that hold is written down.
     pub(super) fn forget_note(&self, own: &ThreadState, at: usize) {
         let facts = own.at(at).facts.get();
         own.remove(at);
         self.write(own, &Facts { since: 0, ..facts }, 0);
     }
 
-    /// There is no room: notes that are not true make room.
+    /// All notes are in use: drops those that are out of date.
     #[cold]
     #[inline(never)]
     fn note_instead(&self, own: &ThreadState, address: usize, facts: Facts) {

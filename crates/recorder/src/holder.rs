@@ -38,7 +38,7 @@ impl Recorder {
             return NO_HOLDER;
         }
         let count = header.regions[RegionId::Threads as usize].used.load(Relaxed);
-        // Threads that started after this one first: they are often its like.
+        // Threads that started after this one come first: they often run the same code.
         let numbers = (1..=count.min(LOOKED_AT)).map(|step| (own.number() + step) % count);
         numbers.into_iter().find_map(held_by).unwrap_or(NO_HOLDER)
     }
@@ -52,8 +52,8 @@ impl Recorder {
         if is_its(&number) {
             return Some(number);
         }
-        // The slot is that of a thread whose id is equal but for a multiple of the slots: what waits for whom
-        // is known of the one that is looked for.
+        // The slot has a thread whose id differs by a multiple of the slots. The tables are searched, so that
+        // it is known which thread this one waits for.
         let count = header.regions[RegionId::Threads as usize].used.load(Relaxed);
         let number = (0..count.min(LOOKED_AT)).find(is_its)?;
         slot.store((number + 1) as u16, Relaxed);
@@ -66,8 +66,8 @@ impl Recorder {
         unsafe { self.shared.get()?.owners.get(number as usize)?.load(Acquire).as_ref() }
     }
 
-    /// This thread has a lock for itself: the noted holder does not hold it (any more). Another thread has
-    /// released it on its behalf, or the holder has ended with it, or the release was not seen.
+    /// This thread has a lock for itself, so the noted holder does not hold it. Another thread has released
+    /// it on its behalf, or the holder has ended with it, or the release was not seen.
     pub(super) fn drop_stale_note(&self, own: &ThreadState, address: usize, table: u32) {
         if let Some(other) = self.own_of(table).filter(|other| !ptr::eq(*other, own)) {
             other.forget_stale(address, false);

@@ -1,5 +1,5 @@
-//! What finds a thread's entries by what they are about: memory of the thread's own, open addressing, which
-//! doubles.
+//! A hash table that finds a thread's entries by their subject: private memory, open addressing, doubled when
+//! it is full.
 
 use core::cell::Cell;
 use core::mem::size_of;
@@ -46,7 +46,7 @@ pub(crate) struct Index {
     /// A power of two, or 0.
     capacity: Cell<usize>,
     used: Cell<usize>,
-    /// Where the thread's next entry goes, if there is room; or null.
+    /// The segment for the thread's next entry; null if there is none.
     pub(crate) segment: Cell<*mut Segment>,
     /// Words of the segment that have entries.
     pub(crate) filled: Cell<usize>,

@@ -1,8 +1,8 @@
 //! The recorder: writes a profile of locks, inside the program; and its file.
 //!
-//! The profiled program maps a file and counts in it; so a program that is killed leaves what it had, and
-//! another process can look while it runs. Each thread writes to tables of its own, never near a lock;
-//! nothing is shared but what is written once. No std, no allocation.
+//! The profiled program maps a file and counts in it. So a program that is killed leaves its counts, and
+//! another process can read them while it runs. Each thread writes to tables of its own, never near a lock;
+//! only records that are written once are shared. It uses no std and no allocation.
 //!
 //! | module       | what it has                                                                      |
 //! |--------------|----------------------------------------------------------------------------------|
@@ -34,8 +34,8 @@
 //! | `governor`   | the same, bounded                                                                  |
 //! | `shared_tables` | what threads tell each other                                                    |
 //! | `file`, `clock` | the file, and time                                                              |
-//! | `room`       | how much room the recordings of a directory may take                              |
-//! | `fork`       | whether this process records, and what a fork makes of it                          |
+//! | `room`       | the quota of the recordings of a directory |
+//! | `fork`       | whether this process records, and how a fork changes that |
 //! | `early`      | locks that are created before there is a recording                                |
 //!
 //! # Rules
@@ -47,7 +47,7 @@
 //!    allocates.
 //! 4. A call that finds the recorder at work in its own thread (a signal handler; the unwinder's own lock) is
 //!    not recorded but counted ([`Recorder::enter`]).
-//! 5. What does not fit is counted, and never a failure of the program.
+//! 5. A record that does not fit is counted, and never makes the program fail.
 //!
 //! # Orderings
 //!
@@ -143,7 +143,7 @@ pub struct Recorder {
     /// Where a new thread looks for a table next.
     candidate: AtomicU32,
     sample_every: AtomicU32,
-    /// Waits of so many ns are kept whole.
+    /// Waits of this length, ns, are kept whole.
     slower_than: AtomicU64,
     detail: AtomicU32,
     /// When that was changed last, ticks; 0: never.
@@ -176,9 +176,9 @@ impl Recorder {
     /// Where the byte of the first slot is, from that pointer on, that is not 0 while the lock counts as free
     /// ([`Recorder::is_awaited_and_free`]).
     pub const IS_FREE_AT: usize = shared_tables::SharedTables::IS_FREE_AT;
-    /// In the thread's block `spinpark_recorder_0_1_local`: so many acquisitions of contended mutexes of
-    /// glibc's that are free are left out ([`Recorder::skip_next`]): each counts down by one, and leaves the
-    /// mutex at [`Recorder::PASSED_AT`]. 32 bits.
+    /// In the thread's block `spinpark_recorder_0_1_local`: the number of acquisitions to leave out
+    /// ([`Recorder::skip_next`]), of glibc's contended mutexes that are free. Each counts down by one, and
+    /// leaves the mutex at [`Recorder::PASSED_AT`]. 32 bits.
     pub const SKIPS_AT: usize = core::mem::offset_of!(thread_state::Local, skips);
     /// As [`Recorder::SKIPS_AT`]: the mutex whose acquisition was left out. Its release is left out, unless
     /// it is awaited, and takes this away.
@@ -238,7 +238,7 @@ impl Recorder {
         self.detail.load(Relaxed) == Detail::Sampled as u32
     }
 
-    /// A lock of spinpark's tells what it did: a thread that waits or lets go notes it.
+    /// An event of a spinpark lock: a thread that waits or releases notes it.
     pub fn observe(&self, event: u32) {
         let events = &thread_state::here().events;
         events.set(events.get() | 1 << (event & 31));

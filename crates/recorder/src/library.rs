@@ -1,7 +1,7 @@
-//! What is particular about the locks of the Rust library: they watch themselves, on their slow paths only.
+//! The locks of the Rust library: they watch themselves, on their slow paths only.
 //!
-//! An acquisition that had not to wait is not seen, and so its holder is not noted. But a release with
-//! waiters is slow, and so it is known where the lock was let go: that stands in for where it was taken.
+//! An acquisition that need not wait is not seen, and so its holder is not noted. But a release with waiters
+//! is slow, and so its place is known: it replaces the place of the acquisition.
 //!
 //! The release of a lock that was waited for is made slow, to end the hold; but a waiter that gives up may
 //! make it fast again. So a hold counts as measured only if no waiter has given up since it began.
@@ -15,14 +15,14 @@ use super::Recorder;
 use crate::format::{HolderId, RegionId, NONE};
 
 impl Recorder {
-    /// What is noted of this lock has ended unseen: the thread is about to wait for it, or has waited.
+    /// The noted hold of this lock has ended unrecorded: the thread is about to wait for it, or has waited.
     pub fn forget_hold(&self, own: &ThreadState, address: usize) {
         if let Some(found) = own.find(address) {
             self.forget_note(own, found);
         }
     }
 
-    /// The thread is about to wait, and perhaps the first who does.
+    /// The thread is about to wait, and may be the first that does.
     pub fn forget_release(&self, address: usize) {
         let Some(shared) = self.shared.get() else { return };
         let slot = shared.slot(address);
@@ -38,7 +38,7 @@ impl Recorder {
         }
     }
 
-    /// As [`Recorder::release`]; the hold is not measured if an earlier one may have ended unseen. If the
+    /// As [`Recorder::release`]; the hold is not measured if an earlier one may have ended unrecorded. If the
     /// lock is not noted and has waiters, notes where it is released.
     pub fn release_seen(&self, own: &ThreadState, call: &Call) -> Releasing {
         let Some(shared) = self.shared.get() else { return Releasing::Unknown };

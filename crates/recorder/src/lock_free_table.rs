@@ -1,10 +1,9 @@
 //! A table of numbers by key, in which no thread waits for another: open addressing, changed by
 //! compare-and-swap.
 //!
-//! Each slot has the number of a record, of which the caller knows the key and whether it lives; 0 is an
-//! empty slot. A lock would do as well, if its owner always ran: but when 200 threads that were just started
-//! all look for their first key, it may not for some time slices, and these threads would have to wait in a
-//! program that is only being watched.
+//! Each slot has the number of a record; the caller knows its key and whether it lives. 0 is an empty slot. A
+//! lock would do as well if its owner always ran. But when 200 new threads all look for their first key, the
+//! owner may be off its CPU for some time slices, and these threads would wait for the recorder.
 //!
 //! # States of a slot
 //!
@@ -19,7 +18,7 @@
 //! - **T1, at most one slot is a key's.** A thread that adds a record of a key goes along the same chain as
 //!   any other, to its first slot that is empty or that key's. A slot that is not empty never gets empty, and
 //!   keeps its key: so a thread that loses the exchange finds what the winner wrote by looking at the same
-//!   slot again, and not by going on.
+//!   slot again, and not by following the chain.
 //! - **T2, at most one record of a key lives.** It is the one in that slot: another takes its place only once
 //!   it is retired.
 //! - **T3, one thread may retire a record while another replaces it.** The exchange names the number that was
@@ -47,7 +46,7 @@ pub enum Look<T> {
     Other,
 }
 
-/// What became of a number.
+/// The result of adding a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Claimed<T> {
     /// It is in the table.

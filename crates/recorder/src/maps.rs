@@ -1,4 +1,4 @@
-//! Snapshots of `/proc/self/maps`: what code lay where, to look addresses up later.
+//! Snapshots of `/proc/self/maps`: where code was, to look addresses up later.
 //!
 //! A snapshot is followed by a line `= START INODE BUILD-ID` for each module that was not met before, read
 //! from the module's headers in memory: whatever becomes of its file, a reader knows which build ran. The
@@ -52,7 +52,7 @@ pub(crate) struct Code {
     doubts: AtomicU32,
     /// How often code was read.
     reads: AtomicU32,
-    /// What the busy thread reads: a thread that has to wait may have little stack.
+    /// The busy thread's buffer: a thread that waits may have little stack.
     bytes: UnsafeCell<[u8; 4096]>,
 }
 
@@ -421,8 +421,8 @@ impl Line {
     }
 }
 
-/// Writes a number in a base, with `at_least` digits. A loop: a small stack, a signal handler's, has no room
-/// for a frame a digit.
+/// Writes a number in a base, with `at_least` digits. A loop: a small stack, such as a signal handler's, has
+/// no space for a frame a digit.
 pub(super) fn put_digits(number: u64, base: u64, at_least: u32, put: &mut dyn FnMut(&[u8])) {
     let mut count = at_least.max(1);
     while base.checked_pow(count).is_some_and(|limit| number >= limit) {

@@ -2,8 +2,8 @@
 //!
 //! A thread that releases a lock which others wait for remembers that for them: when, which holder, and for
 //! how long it had the lock. A short hold is remembered after the release. For a long one that would often be
-//! too late, since threads that wake up take the CPU of the one that woke them; and beside its length it is
-//! nothing. A waiter looks at what is remembered after it has released the lock in turn.
+//! too late, since threads that wake up take the CPU of the one that woke them; and its cost is small
+//! compared with the hold. A waiter reads these records after its own release of the lock.
 //!
 //! ```text
 //!       │ a          free │ b      free │ c             free │
@@ -11,11 +11,11 @@
 //!     start    release a      release b        release c    end     a: held; b, c: held and free before; c: free at the end
 //! ```
 //!
-//! What is not remembered is the part of the wait in which the lock was neither held by one of these nor
-//! free. If a ring of [`releases`](super::releases) has no place for all of its level, that is its holders',
-//! by how long they had it, as those that are remembered are any of them. Otherwise threads did not remember
-//! it that release the lock too often ([`EVERY`](super::hand_off)): then it is the next holder's, as far as
-//! it lies before its hold.
+//! The rest is the part of the wait in which the lock was neither held by one of these nor free. If a ring of
+//! [`releases`](super::releases) was too small for its level, the rest is shared by that ring's holders, in
+//! proportion to their time: the remembered ones are a sample. Otherwise threads that release the lock too
+//! often ([`EVERY`](super::hand_off)) did not remember it: then it is the next holder's, if it lies before
+//! its hold.
 //!
 //! Of readers, the one that leaves last blocks a writer: one reader after the other is one hold of that one.
 
@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn each_holder_has_its_hold_and_the_free_time_before_it() {
-        // As in the picture.
+        // The releases of the picture.
         let pasts = [past(80, 30, 3), past(40, 10, 2), past(20, 50, 1)];
         let whole = whole(0, 85, pasts[0], 25);
         assert_eq!(divided(&whole, &pasts, 0), [(3, 30, 15), (2, 10, 10), (1, 20, 0)]);

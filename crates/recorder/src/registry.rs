@@ -2,15 +2,14 @@
 //! then on.
 //!
 //! The table is one of [`crate::lock_free_table`]: no thread waits here for one that does not run. It cannot
-//! get full before the file has no room for records, of which there are half as many as slots, and each slot
-//! had one of its own.
+//! be full before the file is: there are half as many records as slots, and each slot had one of its own.
 //!
-//! What an object is found by, its *key*, is its address. Where each stack that waits has a record of its own
+//! An object is found by its *key*, its address. Where each stack that waits has a record of its own
 //! ([`Kind::is_by_stack`]), the number of the stack stands above it.
 //!
-//! A record gets its kind, by which readers of the file see it, when it is in the table: from the thread that
-//! put it there, or from one that finds it earlier. Where another thread was faster it is no lock, and this
-//! thread's next one.
+//! A record gets its kind, by which readers of the file see it, once it is in the table: from the thread that
+//! put it there, or from one that finds it earlier. A thread that lost the race keeps its record for its next
+//! lock.
 
 use core::ptr;
 use core::sync::atomic::AtomicU32;
@@ -45,7 +44,7 @@ impl Lock {
     }
 }
 
-/// What the object at an address is found by at this stack.
+/// The key of the object at an address, for this stack.
 #[inline(always)]
 pub(super) fn key(address: usize, kind: Kind, stack: u32) -> usize {
     match kind.is_by_stack() {
@@ -107,7 +106,7 @@ impl Recorder {
         lock_free_table::find(chain(self.shared.get()?, address), |found| self.look(found, address))
     }
 
-    /// The living lock of a kind with this key, met now or before; `None` if there is no room. One of another
+    /// The living lock of a kind with this key, met now or before; `None` if the file is full. One of another
     /// kind that was there is gone: its memory was used again without a destruction.
     pub(crate) fn meet(
         &self,
@@ -150,8 +149,8 @@ impl Recorder {
         }
     }
 
-    /// Whether half of the room is used: the rest is for locks, since objects of which each stack has a
-    /// record are not seen to go.
+    /// Whether half of the records are used: the rest is for locks, since the end of objects with a record
+    /// for each stack is not seen.
     fn has_many_locks(&self) -> bool {
         let region = self.file.header().map(|header| &header.regions[RegionId::Locks as usize]);
         region.is_some_and(|region| region.used.load(Relaxed) >= region.capacity / 2)

@@ -1,15 +1,15 @@
-//! How much room the recordings of a directory may take.
+//! The quota of the recordings of a directory.
 //!
-//! All processes that record there count in one mapped word what their files have on the disk; nothing is
-//! written beyond the bound. There is no lock, so a process that is stopped or killed holds up no other.
+//! All processes that record there count the disk space of their files in one mapped word; nothing is written
+//! beyond the quota. There is no lock, so a process that is stopped or killed holds up no other.
 //!
 //! - **R1, the files never have more than `taken` says.** A process adds before it writes. One that is killed
 //!   between the two leaves a count that is too high by one piece. What the file system needs besides is
 //!   counted with it: a page that lists a file's pieces, a 256th for more of those, and the name in the
 //!   directory.
-//! - **R2, `taken` never exceeds the bound.** The exchange that adds compares with it.
-//! - **R3, what waits comes first.** A process that has not waited for a lock may take room only as long as
-//!   the recordings have less than half of the bound.
+//! - **R2, `taken` never exceeds the quota.** The exchange that adds compares with it.
+//! - **R3, processes that wait come first.** A process that has not waited for a lock may take space only
+//!   while the recordings have less than half of the quota.
 //!
 //! Every operation is Relaxed: the words say nothing about other memory.
 
@@ -22,7 +22,7 @@ use spinpark_linux::raw;
 
 use crate::format::{Cause, RoomCount, PAGE};
 
-/// A recording that has less room than this is not begun.
+/// A recording with less space than this is not begun.
 const LEAST: u64 = 1 << 16;
 /// What a file system needs to list the pages of a file, for each of them at the worst, bytes.
 const LISTED: usize = PAGE / 256;
@@ -39,11 +39,11 @@ pub enum Failure {
     Create(i32),
     /// Files of this process may not be as long.
     TooLong,
-    /// The disk has no room for its first pages.
+    /// The disk has no space for its first pages.
     DiskFull,
     /// There are no addresses for it, or no memory.
     Memory,
-    /// The recordings of the directory would exceed their bound.
+    /// The recordings of the directory would exceed their quota.
     Bound,
     /// The process has entered a sandbox.
     Sandbox,
@@ -67,13 +67,13 @@ impl Failure {
     }
 }
 
-/// The room in the directory of a recording; the default has none.
+/// The quota of a recording's directory; the default has none.
 #[derive(Debug)]
 pub(crate) struct Room {
     count: AtomicPtr<RoomCount>,
     /// What this process may fill now, bytes.
     limit: AtomicU64,
-    /// The bound, bytes.
+    /// The quota, bytes.
     most: AtomicU64,
 }
 
@@ -82,7 +82,7 @@ impl Room {
         Self { count: AtomicPtr::new(ptr::null_mut()), limit: AtomicU64::new(0), most: AtomicU64::new(0) }
     }
 
-    /// Maps the count in this file, unless one is mapped. `most`: the bound, bytes. A process that `is_idle`
+    /// Maps the count in this file, unless one is mapped. `most`: the quota, bytes. A process that `is_idle`
     /// has not waited for a lock (R3).
     pub(crate) fn open(&self, file: &CStr, most: u64, is_idle: bool) -> Result<(), Failure> {
         self.most.store(most, Relaxed);
@@ -117,7 +117,7 @@ impl Room {
         self.count().is_some_and(|count| self.fits(count.taken.load(Relaxed), LEAST).is_some())
     }
 
-    /// The bound, bytes.
+    /// The quota, bytes.
     pub(crate) fn most(&self) -> u64 {
         self.most.load(Relaxed)
     }
@@ -127,17 +127,17 @@ impl Room {
         (all.checked_add(FOR_DIRECTORY)? <= self.limit.load(Relaxed)).then_some(all)
     }
 
-    /// What so many pages of a file count, bytes.
+    /// What `pages` pages of a file count, bytes.
     pub(crate) fn charge(pages: usize) -> usize {
         pages * (PAGE + LISTED)
     }
 
-    /// Takes room for so many pages of a file, if there is some (R1, R2): what was taken, bytes.
+    /// Takes space for `pages` pages of a file, if the quota allows it (R1, R2): what was taken, bytes.
     pub(crate) fn take(&self, pages: usize) -> Option<usize> {
         self.take_bytes(Self::charge(pages))
     }
 
-    /// The same for a file that begins with so many.
+    /// The same for a file that begins with this number of pages.
     pub(crate) fn take_for_file(&self, pages: usize) -> Result<usize, Failure> {
         self.take_bytes(Self::charge(pages) + FOR_FILE).ok_or(Failure::Bound)
     }
@@ -154,7 +154,7 @@ impl Room {
         }
     }
 
-    /// One process more (or, with -1, less) that is not recorded for want of room.
+    /// One process more (or, with -1, less) is not recorded because of the quota.
     pub(crate) fn refused(&self, change: i32) {
         if let Some(count) = self.count() {
             count.refused.fetch_add(change as u32, Relaxed);
@@ -169,7 +169,7 @@ impl Room {
     }
 }
 
-/// Maps the count in a file. Its length is set, and its room taken, by each who opens it: that changes
+/// Maps the count in a file. Each process that opens it sets its length and allocates its space: that changes
 /// nothing.
 fn map(path: &CStr) -> Result<*mut RoomCount, Failure> {
     let file = raw::open_or_create(path);

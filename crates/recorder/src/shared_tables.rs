@@ -1,5 +1,4 @@
-//! The recorder's own memory, which is not in the file: what finds things again, and what threads tell each
-//! other.
+//! The recorder's own memory, which is not in the file: tables for lookups, and what threads tell each other.
 //!
 //! | array       | says                                              | written by                                        |
 //! |-------------|---------------------------------------------------|---------------------------------------------------|
@@ -20,9 +19,9 @@
 //! | `handed`    | it was handed over                                | a release; cleared by the new owner               |
 //! | `held_since` | since when it is held while others wait           | the first waiter; the next acquisition; a release |
 //! | `is_free`, `free`, `ended` | see [`super::hand_off`]            | a release to waiters, and the next acquisition    |
-//! | `release`   | the holder that let it go to a waiter             | a release to waiters                              |
+//! | `release`   | the holder that released it to a waiter           | a release to waiters                              |
 //! | `signal`    | time of the latest signal                         | a thread that signals                             |
-//! | `disturbed` | since when holds of it may have ended unseen      | a waiter that gives up                            |
+//! | `disturbed` | since when holds of it may have ended unrecorded  | a waiter that gives up                            |
 //! | `call`      | the longest call that its holder made             | a release to waiters                              |
 //!
 //! `disturbed` is for the library's locks ([`super::library`]). A slot is found by a hash of the address, and
@@ -145,12 +144,12 @@ impl SharedTables {
         &self.rings[hash(address) % RINGS]
     }
 
-    /// Remembers the release of a read-write lock by a writer, before it lets that go.
+    /// Remembers the release of a read-write lock by a writer, before it.
     pub(super) fn remember_writer(&self, address: usize, past: Past) {
         self.writers[hash(address)].set(address, past);
     }
 
-    /// The writer that let the read-write lock at `address` go then is this one, as is known now.
+    /// The writer that released the read-write lock at `address` then is this one, as is known now.
     pub(crate) fn name_writer(&self, address: usize, ended: u64, holder: u32) {
         let writer = &self.writers[hash(address)];
         let noted = writer.release.load(Relaxed);
@@ -161,14 +160,14 @@ impl SharedTables {
         }
     }
 
-    /// The latest writer that let the read-write lock at `address` go to waiters.
+    /// The latest writer that released the read-write lock at `address` to waiters.
     pub(super) fn latest_writer(&self, address: usize) -> Option<Past> {
         self.writers[hash(address)].get(address)
     }
 }
 
 impl Slot {
-    /// Notes the holder that lets the lock at `address` go.
+    /// Notes the holder that releases the lock at `address`.
     pub(crate) fn note_release(&self, address: usize, holder: u32) {
         self.release.store(release(address, holder.wrapping_add(1)), Relaxed);
     }

@@ -2,7 +2,7 @@
 //!
 //! Unwinding reads what lies above a call, as far as tables say. On a stack that the program made itself (a
 //! coroutine's, or that of a signal handler) it is unknown what that is, and where the memory ends. So only a
-//! thread's own stack is unwound, and only if there is room on it for the unwinder.
+//! thread's own stack is unwound, and only if the unwinder fits on it.
 //!
 //! `pthread_getattr_np` would say where it is, but it allocates. glibc's descriptor of a thread, at the
 //! thread pointer, has the start of its stack and the length side by side, and lies itself at the upper end
@@ -15,10 +15,10 @@ use spinpark_linux::{lookup, raw, Scope};
 
 use super::site::Site;
 
-/// Room below a call that unwinding needs, bytes: with some for what it calls, and for a signal.
+/// The stack that unwinding needs below a call, bytes: with reserves for what it calls, and for a signal.
 const ROOM: usize = 12 << 10;
-/// So much of the main thread's stack is looked at, if it may be so large, bytes. Nothing else is mapped that
-/// near.
+/// The part of the main thread's stack that is read, if it may be that large, bytes. Nothing else is mapped
+/// that near.
 const MAIN: usize = 64 << 20;
 
 /// Addresses from and to.

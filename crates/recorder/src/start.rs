@@ -17,7 +17,7 @@ use crate::format::{Detail, Header, Locks, MAGIC, ROOM_FILE, VERSION};
 const MOST_FILES: u32 = 100;
 const EEXIST: i32 = libc::EEXIST;
 
-/// What the recordings of a directory may have on the disk unless told, bytes.
+/// The default quota of a directory's recordings, bytes.
 pub const MOST: u64 = 256 << 20;
 
 /// What to record, and where.
@@ -29,11 +29,11 @@ pub struct Settings<'a> {
     pub detail: Detail,
     /// Whose locks.
     pub locks: Locks,
-    /// One in so many uncontended acquisitions is timed, with [`Detail::Sampled`].
+    /// One in this number of uncontended acquisitions is timed, with [`Detail::Sampled`].
     pub sample_every: u32,
-    /// Waits of so many ns are kept whole, besides the longest of each thread.
+    /// Waits of this length, ns, are kept whole, besides the longest of each thread.
     pub slower_than: u64,
-    /// What the recordings of the directory may have on the disk, bytes.
+    /// The quota of the directory's recordings, bytes.
     pub most: u64,
     /// The process has not waited for a lock, and others that do come first.
     pub is_idle: bool,
@@ -116,17 +116,17 @@ impl Recorder {
             namespace = namespace();
             born = born();
         }
-        // SAFETY: as above; the last byte stays a zero.
+        // SAFETY: the same page; the last byte stays a zero.
         raw::read_link(c"/proc/self/exe", unsafe { &mut (&mut (*header).program)[..511] });
         let file = raw::open_read(c"/proc/self/cmdline");
         if file >= 0 {
-            // SAFETY: as above.
+            // SAFETY: the same page.
             raw::read(file, unsafe { &mut (&mut (*header).arguments)[..1023] });
             raw::close(file);
         }
         self.snapshot_for(&[]);
         self.write_early();
-        // SAFETY: as above; written last.
+        // SAFETY: the same page; written last.
         unsafe { &(*header).magic }.store(MAGIC, Release);
         self.alive.set_on();
         Ok(())
@@ -170,14 +170,14 @@ impl Recorder {
         header.map_or(Detail::Off, |header| Detail::of(header.detail.load(Relaxed)))
     }
 
-    /// That is what is recorded from now on.
+    /// Sets the detail that is recorded from now on.
     pub fn set_detail(&self, detail: Detail) {
         self.changed.store(self.now(), Relaxed);
         self.detail.store(detail as u32, Relaxed);
     }
 }
 
-/// Room for a path. Not on the stack: a thread that waits may have little.
+/// A buffer for a path, which is not on the stack: a thread that waits may have little.
 pub(super) struct Path(UnsafeCell<[u8; 4096]>);
 // SAFETY: only the thread that begins a recording uses it, and there is one at a time.
 unsafe impl Sync for Path {}

@@ -1,18 +1,18 @@
 //! Stacks without unwinding: how far it is from a return address to the next one.
 //!
 //! Between a call and the return from it a function's frame has one size, unless the function asks for memory
-//! on the stack (`alloca`). So what unwinding has once told of a return address (where that of its caller
-//! lies) is true for every stack with that address on it, of any thread and at any depth. A stack of known
-//! addresses costs a look for each of them: as many call sites as a program has, recursion and wrappers are
-//! told apart without unwinding.
+//! on the stack (`alloca`). So the distance from a return address to its caller's, once found by unwinding,
+//! is true for every stack with that address on it, of any thread and at any depth. A stack of known
+//! addresses costs a lookup for each of them: all call sites of a program, recursion and wrappers are told
+//! apart without unwinding.
 //!
 //! An address whose frame was found to have another size more than a few times [varies](VARIES), and stacks
 //! with it are unwound. Code that takes the place of other code (plugins, generated code) has those few
 //! times.
 //!
 //! A slot is one word: the address (48 bits), how often its step changed (2) and the step, in words (14).
-//! Slots are filled by compare-and-swap, and never emptied. Relaxed throughout: a word says all that there is
-//! to know, and a wrong step is found as if it had changed.
+//! Slots are filled by compare-and-swap, and never emptied. Relaxed throughout: a word is complete in itself,
+//! and a wrong step is found like a changed one.
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -31,7 +31,7 @@ const STEP_BITS: u32 = 14;
 const CHANGE_BITS: u32 = 2;
 /// No return address follows: a thread's first function.
 const END: u32 = (1 << STEP_BITS) - 1;
-/// No one step is right, or it is too large to be kept.
+/// No single step is right, or it is too large to be kept.
 const VARIES: u32 = END - 1;
 /// The frame pointer that lies below this return address leads to the next one.
 const BY_FRAME: u32 = END - 2;
@@ -108,7 +108,7 @@ impl Steps {
             if step_of(found) != step && step_of(found) != VARIES {
                 let step = if changes == MOST_CHANGES { VARIES } else { step };
                 let changed = word(address, (changes + 1).min(MOST_CHANGES), step);
-                // Where another thread has just changed it, that is as good.
+                // If another thread has just changed it, its value is as good.
                 let _ = slot.compare_exchange(found, changed, Relaxed, Relaxed);
             }
             return;
@@ -158,7 +158,7 @@ impl Steps {
             trace.places[depth] = place;
             depth += 1;
             let Some(step) = self.of(address) else { return false };
-            // An address of which nothing is known may be none.
+            // An unknown address may be no return address.
             trace.depth = depth;
             if step == VARIES {
                 return false;
@@ -200,7 +200,7 @@ mod tests {
 
     fn steps() -> Box<Steps> {
         let slots: Vec<AtomicU64> = (0..SLOTS).map(|_| AtomicU64::new(0)).collect();
-        let slots: Box<[AtomicU64; SLOTS]> = slots.into_boxed_slice().try_into().expect("so many");
+        let slots: Box<[AtomicU64; SLOTS]> = slots.into_boxed_slice().try_into().expect("`SLOTS` of them");
         // SAFETY: a `Steps` is this array.
         unsafe { Box::from_raw(Box::into_raw(slots).cast()) }
     }

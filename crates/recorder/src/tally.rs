@@ -26,7 +26,7 @@ fn raise(counter: &AtomicU64, to: u64) {
     }
 }
 
-/// Counts so many times in their bin.
+/// Counts `times` in their bin.
 #[inline(always)]
 fn bin(bins: &[AtomicU32; BINS], ns: u64, times: u32) {
     let bin = &bins[((ns | 1).ilog2() as usize).min(BINS - 1)];
@@ -41,7 +41,7 @@ fn spread(sum: &AtomicU64, weight: u32, amount: f64) {
     sum.store((f64::from_bits(sum.load(Relaxed)) + more).to_bits(), Relaxed);
 }
 
-/// Counts so much that ended `at` µs after the start, a wait's µs or 1.
+/// Counts an event that ended `at` µs after the start, with a wait's µs or 1.
 fn strip(strip: &Strip, at: u64, us: u64) {
     let mut shift = strip.shift.load(Relaxed);
     while at >> shift >= STRIP as u64 {

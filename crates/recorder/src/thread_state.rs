@@ -1,15 +1,15 @@
 //! What a thread has: its table in the file, and memory of its own for what it holds and what it has seen
 //! lately.
 //!
-//! Others read what it holds (`id`, `notes`), as a hint: a thread that waits finds out so where the lock that
-//! it wants was taken; they write there only that a note is not true. What they read the thread has twice,
-//! and while it holds a lock it reads its own: a cache line that others read has to be fetched back. The
-//! memory is never given back, since others may be reading; a thread that starts takes over the table and the
-//! memory of one that has ended.
+//! Other threads read what it holds (`id`, `notes`), as a hint: so a waiter finds where its lock was taken.
+//! They write there only that a note is out of date. The thread has two copies of what they read, and reads
+//! its own while it holds a lock: a cache line that others read has to be fetched back. The memory is never
+//! given back, since others may be reading; a thread that starts takes over the table and the memory of one
+//! that has ended.
 //!
 //! | operation                            | order            | pairs with | because                                  |
 //! |--------------------------------------|------------------|------------|------------------------------------------|
-//! | `Note::address`: store; others' load | Release, Acquire | each other | the stack beside it is that of this note |
+//! | `Note::address`: store; others' load | Release, Acquire | each other | the stack with it is that of this note |
 //! | `Note::stack`: store; others' load   | Release, Acquire | each other | a reader of a later note's stack sees    |
 //! |                                      |                  |            | another address or 0, and looks again    |
 //! | `Note::address`: 0, `GONE`           | Relaxed          | –          | nothing follows; the stack's store does  |
@@ -42,15 +42,15 @@ pub(crate) struct Local {
     pub(crate) own: Cell<*const ThreadState>,
     /// The recorder is at work in this thread.
     pub(crate) is_busy: Cell<u32>,
-    /// What the locks say they did: a bit per event.
+    /// The events of the locks, a bit each.
     pub(crate) events: Cell<u32>,
-    /// The lock that the thread is releasing go, or 0.
+    /// The lock that the thread is releasing, or 0.
     pub(crate) releasing: Cell<usize>,
-    /// There was no table for this thread: so many calls later it asks again.
+    /// There was no table for this thread: after this number of calls it asks again.
     pub(crate) refused: Cell<u32>,
-    /// So many acquisitions of contended mutexes are left out from now on, whatever else the recorder knows
-    /// of the thread: it has noted no lock. A part of the governor's gap. Below 0 if a signal handler came
-    /// between a look and a step: as 0.
+    /// The number of acquisitions of contended mutexes to leave out from now on; the thread has noted no
+    /// lock. A part of the governor's gap. Below 0 counts as 0: a signal handler came between the check and
+    /// the decrement.
     pub(crate) skips: Cell<i32>,
     /// The mutex whose acquisition was left out last, until its release; or 0.
     pub(crate) passed: Cell<usize>,
@@ -65,7 +65,7 @@ pub(crate) fn here<'a>() -> &'a Local {
     unsafe { &*local() }
 }
 
-/// The address of no lock: what was noted was not true ([`ThreadState::forget_stale`]).
+/// The address of no lock: the note was out of date ([`ThreadState::forget_stale`]).
 const GONE: usize = 1;
 
 /// A lock that a thread holds, as others see it.
@@ -96,13 +96,13 @@ pub(crate) struct Facts {
     pub(crate) lock: u32,
     pub(crate) role: Role,
     pub(crate) stack: u32,
-    /// It stands for so many.
+    /// How many acquisitions it stands for.
     pub(crate) weight: u32,
     /// When it was taken, ticks; 0 if that is not measured.
     pub(crate) since: u64,
     /// The non-critical section before it, ticks; 0: the thread had another lock, or that is not measured.
     pub(crate) non_critical: u64,
-    /// Null if there was no room.
+    /// Null if the file or the memory was full.
     pub(crate) stats: *const LockStats,
     /// Null if it is not known yet.
     pub(crate) site: *const SiteStats,
@@ -118,7 +118,7 @@ pub(crate) struct Waited {
     pub(crate) end: u64,
     /// The holder when it began, as [`HolderId`](crate::format::HolderId) has it.
     pub(crate) holder: u32,
-    /// The holder that released the lock last before its end, as above.
+    /// The holder that released the lock last before its end.
     pub(crate) last: u32,
     /// When that was, as a slot has it (`hand_off`); 0 if it was not seen.
     pub(crate) ended: u64,
@@ -130,7 +130,7 @@ pub(crate) struct Waited {
     pub(crate) outer: Outer,
     /// The longest call of the holder that ended it ([`super::call`]).
     pub(crate) call: Called,
-    /// So many waited.
+    /// How many threads waited.
     pub(crate) queue: u32,
     /// A bit per [`crate::format::Outcome`].
     pub(crate) outcomes: u32,
@@ -159,7 +159,7 @@ pub(crate) struct Outer {
     pub(crate) lock: u32,
     /// As in [`HeldWaitStats`](crate::format::HeldWaitStats).
     pub(crate) how: u32,
-    /// So many wait for it.
+    /// How many threads wait for it.
     pub(crate) queue: u32,
     /// At the end: for how long others waited for it meanwhile, ticks.
     pub(crate) blocked: u64,
@@ -213,12 +213,13 @@ impl SlowWaits {
     }
 }
 
-/// What a thread often writes, and others hardly ever read: not in one cache line with what they do.
+/// What a thread often writes, and others read only at a release: not in one cache line with what they read
+/// often.
 #[repr(C, align(64))]
 struct Busy {
-    /// The lock that the thread is releasing go, or 0: it may be another's already, and is noted still.
+    /// The lock that the thread is releasing, or 0: it may be another's already, and is still noted.
     releasing: AtomicUsize,
-    /// So many locks are noted, from the first on.
+    /// How many locks are noted, from the first on.
     depth: Cell<usize>,
     /// Time that this thread has spent on new stacks, ticks; meaningful to a caller that has set it to 0
     /// before.
@@ -263,7 +264,7 @@ impl ThreadState {
         self.busy.walks.get()
     }
 
-    /// Room for a stack.
+    /// A buffer for a stack.
     pub(crate) fn trace(&self) -> &UnsafeCell<Trace> {
         &self.trace
     }
@@ -376,7 +377,7 @@ impl ThreadState {
         self.notes[at].address.load(Relaxed) == GONE
     }
 
-    /// Notes a lock that this thread has now; whether there was room.
+    /// Notes a lock that this thread has now; whether a note was free.
     #[inline(always)]
     pub(crate) fn push(&self, address: usize, facts: Facts) -> bool {
         let depth = self.busy.depth.get();
@@ -423,7 +424,7 @@ impl ThreadState {
         all.take_while(|(_, address)| *address != 0)
     }
 
-    /// The thread is releasing the lock at `address` go, or (0) has done so, and taken its note away.
+    /// The thread is releasing the lock at `address`, or (0) has done so, and taken its note away.
     #[inline(always)]
     pub(crate) fn let_go(&self, address: usize) {
         self.busy.releasing.store(address, Release);
@@ -464,8 +465,7 @@ impl ThreadState {
         (note.address.load(Relaxed) == address).then_some(stack)
     }
 
-    /// For other threads: whether this one is releasing the lock at `address` go; another may have it
-    /// already.
+    /// For other threads: whether this one is releasing the lock at `address`; another may have it already.
     pub(crate) fn is_letting_go(&self, address: usize) -> bool {
         self.busy.releasing.load(Acquire) == address
     }
@@ -508,7 +508,7 @@ impl Recorder {
         here().is_busy.get() != 0
     }
 
-    /// As [`Recorder::enter`], if that needs no more than a look.
+    /// As [`Recorder::enter`], if the thread's memory is known already.
     #[inline(always)]
     pub fn enter_fast(&self) -> Option<&ThreadState> {
         let local = here();

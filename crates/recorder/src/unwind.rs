@@ -1,21 +1,21 @@
 //! Stacks: the caller, its caller, and so on.
 //!
-//! Unwind tables tell for sure, frame pointers cannot be told from junk. So the unwinder of `libgcc_s` is
+//! Unwind tables are certain; frame pointers cannot be told from junk. So the unwinder of `libgcc_s` is
 //! asked, which C++ and Rust programs have loaded anyway; it is loaded at the start of the process, since
 //! that allocates. With glibc 2.35 or later it finds tables without a lock (`_dl_find_object`); with an older
 //! one it takes the loader's, which a thread that waits for this one may hold: there, and without the
 //! library, the frame pointers are followed, with bounds.
 //!
-//! Code that was made at run time (a JVM's, JavaScript's) and some written in assembly has no tables. Where
-//! the unwinder ends there, the chain of frame pointers is followed from the one that it has restored for
-//! that frame ([`Unwinder::follow_made_code`]). Functions that use the register for something else are
+//! Code that is generated at run time (a JVM's, JavaScript's) and some written in assembly has no tables.
+//! Where the unwinder ends there, the chain of frame pointers is followed from the one that it has restored
+//! for that frame ([`Unwinder::follow_made_code`]). Functions that use the register for something else are
 //! missing then; a JVM keeps frame pointers with `-XX:+PreserveFramePointer`, JavaScript's engines always.
 //!
 //! A stack that is not the thread's own is not unwound ([`super::stack_bounds`]), nor any while a thread
 //! holds the unwinder's own mutex ([`super::unwinder_lock`]), nor that of a call from the unwinder, which is
 //! about to lock it: those have their caller only.
 //!
-//! A capture also learns *where on the stack* each return address lies. Unwinding costs microseconds, a look
+//! A capture also notes *where on the stack* each return address lies. Unwinding costs microseconds, checking
 //! whether the same addresses still lie in the same places some nanoseconds: so a known stack is recognised
 //! ([`Trace::still_holds`]), and one that is not is followed without unwinding if each of its addresses is
 //! known ([`super::steps`]).
@@ -190,7 +190,7 @@ impl Unwinder {
         // SAFETY: the function of that name.
         let find_object = unsafe { mem::transmute::<*mut c_void, FindObject>(find_object) };
         let mut object = MaybeUninit::<Object>::zeroed();
-        // SAFETY: an address, and room for the answer.
+        // SAFETY: an address, and a buffer for the answer.
         let result = unsafe { find_object(address as *mut c_void, object.as_mut_ptr()) };
         // SAFETY: all zero is one.
         (result == 0).then(|| unsafe { object.assume_init() })
@@ -230,7 +230,7 @@ impl Unwinder {
         self.walk(site, bounds, recorder)
     }
 
-    // Not a part of its caller, which may have little room on the stack.
+    // Not inlined: its caller may have little stack.
     #[inline(never)]
     fn walk(&self, site: Site, bounds: Bounds, recorder: &Recorder) -> Trace {
         let mut walk = Walk {
@@ -246,12 +246,12 @@ impl Unwinder {
         // SAFETY: null, or the function of that name; `Option<fn>` has null for `None`.
         let backtrace =
             unsafe { mem::transmute::<*mut c_void, Option<Backtrace>>(self.backtrace.load(Relaxed)) };
-        // SAFETY: as above.
+        // SAFETY: the same.
         walk.get_ip = unsafe { mem::transmute::<*mut c_void, Option<GetIpInfo>>(self.get_ip.load(Relaxed)) };
-        // SAFETY: as above.
+        // SAFETY: the same.
         walk.get_cfa = unsafe { mem::transmute::<*mut c_void, Option<GetCfa>>(self.get_cfa.load(Relaxed)) };
         let get_register = self.get_register.load(Relaxed);
-        // SAFETY: as above.
+        // SAFETY: the same.
         walk.get_register = unsafe { mem::transmute::<*mut c_void, Option<GetRegister>>(get_register) };
         if let Some(backtrace) = backtrace {
             // SAFETY: calls `step` with this context, which lives as long.
@@ -334,7 +334,7 @@ unsafe extern "C" fn step(context: *mut Context, walk: *mut c_void) -> c_int {
     let mut is_interrupted = 0;
     // SAFETY: the context that this was called with.
     let address = unsafe { get_ip(context, &mut is_interrupted) };
-    // SAFETY: as above. At this point of a walk it is where the frame inside ended: behind the return
+    // SAFETY: the same. At this point of a walk it is where the frame inside ended: behind the return
     // address.
     let place = unsafe { get_cfa(context) }.wrapping_sub(mem::size_of::<usize>());
     if !walk.is_above {
@@ -365,7 +365,7 @@ unsafe extern "C" fn step(context: *mut Context, walk: *mut c_void) -> c_int {
         return STOP;
     }
     if let Some(get_register) = walk.get_register.filter(|_| is_interrupted == 0) {
-        // SAFETY: as above; every frame has this register.
+        // SAFETY: the same context; every frame has this register.
         walk.reached = Some((return_place, unsafe { get_register(context, FRAME_POINTER) }));
     }
     GO_ON

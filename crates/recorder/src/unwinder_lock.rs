@@ -5,8 +5,8 @@
 //! mutex: were its stack unwound then, it would wait for itself. And one that waits while it holds an
 //! allocator's mutex would wait for the first.
 //!
-//! There is no interface that tells where that mutex is: but it is a static one, so it is in the little
-//! memory that the library writes to, and a mutex that is held looks like nothing else there.
+//! No interface says where that mutex is. But it is static, so it is in the little memory that the library
+//! writes to, and a held mutex looks like nothing else there.
 
 use core::mem::size_of;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -32,7 +32,7 @@ impl UnwinderLock {
         let header = unsafe { &*(start as *const libc::Elf64_Ehdr) };
         let first = start.wrapping_add(header.e_phoff as usize) as *const libc::Elf64_Phdr;
         let writable = (0..usize::from(header.e_phnum)).find_map(|number| {
-            // SAFETY: so many segments are described there.
+            // SAFETY: the header describes that number of segments there.
             let segment = unsafe { &*first.wrapping_add(number) };
             let is_it = segment.p_type == libc::PT_LOAD && segment.p_flags & libc::PF_W != 0;
             is_it.then_some((segment.p_vaddr as usize, segment.p_memsz as usize))

@@ -1,7 +1,7 @@
 //! A wait for a lock, until the lock is had or the time is over. How it goes on is in [`super::hold`].
 //!
-//! A stack is captured and the holder looked for before a thread blocks, and noted for readers: the wait may
-//! never end.
+//! Before a thread blocks, its stack is captured, the holder looked for, and both noted for readers: the wait
+//! may never end.
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -17,7 +17,7 @@ use super::watch::Watch;
 use super::Recorder;
 use crate::format::{Begun, HeldWaitStats, Hold, HolderId, Outcome, RegionId, Role, NONE};
 
-/// So many threads do not wait for one lock: where two locks share a slot, the count may be below 0.
+/// No lock has this many waiters: where two locks share a slot, the count may be below 0.
 const MOST_WAITERS: u32 = 1 << 16;
 
 /// What is known of a wait before it begins.
@@ -74,7 +74,7 @@ pub struct Wait {
     watch: Option<(Watch, u32)>,
     /// Voluntary sleeps before, if they are counted.
     sleeps: Option<u64>,
-    /// Where it waits; none if there was no room.
+    /// Where it waits; none if the file was full.
     facts: Option<Facts>,
     /// It is left out, unless it is long.
     is_left_out: bool,
@@ -103,7 +103,7 @@ impl Wait {
 }
 
 impl Ended {
-    /// What is known of it; none if it is left out, or there was no room.
+    /// What is known of it; none if it is left out, or the file was full.
     pub(super) fn facts(&self) -> Option<Facts> {
         self.facts.filter(|_| !self.is_left_out)
     }
@@ -144,8 +144,8 @@ impl Recorder {
         Ok(LeftOut { epoch: self.epoch(), start, free })
     }
 
-    /// Such a wait has ended. If it was long, it is recorded after all, with what is known of it, and is to
-    /// be passed on as from [`Recorder::end_wait`]. `is_had`: the lock was had.
+    /// Such a wait has ended. If it was long, it is recorded after all, with what is known of it, and goes
+    /// where the result of [`Recorder::end_wait`] goes. `is_had`: the lock was had.
     #[inline(always)]
     pub fn end_left_out(&self, own: &ThreadState, call: &Call, wait: LeftOut, is_had: bool) -> Option<Ended> {
         let end = self.ticks.now();
@@ -173,7 +173,7 @@ impl Recorder {
         let weight = own.governor.weight_of_long(self.ticks.ns(end.saturating_sub(start)), false);
         let (split, last) = self.split((call.address, call.role), (start, end), wait.free);
         let Some(weight) = weight else {
-            // In no sum, but perhaps one of those that are kept whole.
+            // It is in no sum, but may be one of those that are kept whole.
             let ticks = end.saturating_sub(start);
             let waited = Waited {
                 ticks,
@@ -219,7 +219,7 @@ impl Recorder {
         let is_left_out = lot == Lot::Undecided && own.governor.leaves_out(Bounded::Waits);
         self.file.has_waited();
         self.heat(call.address);
-        // First: a release from now on is to waiters.
+        // This comes first: a release from now on is to waiters.
         let queue = if is_left_out { 0 } else { self.queue(call.address, 1) };
         let slot = self.shared.get().filter(|_| !is_left_out).map(|shared| shared.slot(call.address));
         let free = slot.map_or(0, |slot| slot.wait_begins(call.role, queue == 1, start));
@@ -230,7 +230,7 @@ impl Recorder {
         if let Some(facts) = facts.as_mut().filter(|_| lot != Lot::None) {
             facts.weight = own.governor.weight(Bounded::Waits);
         }
-        // What a new stack took, with a snapshot of the maps perhaps, is not waiting.
+        // The time for a new stack, perhaps with a snapshot of the maps, is not waiting.
         let start = start + own.aside().get();
         if own.governor.is_short_of_time() {
             // What others know of this thread's locks may not be true any more.
@@ -271,7 +271,7 @@ impl Recorder {
     }
 
     /// Notes for readers that the thread is about to block, and what it holds meanwhile; `besides` is a lock
-    /// that it lets go before. What it holds that others wait for.
+    /// that it releases before. Returns what it holds that others wait for.
     pub(crate) fn publish(
         &self,
         own: &ThreadState,
@@ -332,11 +332,11 @@ impl Recorder {
     }
 
     /// For how long the threads that wait for `lock` have done so between these points in time, ticks; also
-    /// those whose waits are left out. A look at each thread has to be little beside that time, since this
-    /// one has the lock that they wait for.
+    /// those whose waits are left out. Reading their memory must be short compared with that time: this
+    /// thread has the lock.
     fn waited_since(&self, lock: u32, (start, end): (u64, u64)) -> Option<u64> {
-        /// What a look may take, ns: two lines that the other thread has written. And the part of the time
-        /// that all of them may have, that of the governor's bound.
+        /// The cost of reading one thread's memory, ns: two lines that the other thread has written. And the
+        /// share of the time that all of them may take, that of the governor's bound.
         const LOOK: u64 = 100;
         const PART: u64 = 64;
         let count = self.file.header()?.regions[RegionId::Threads as usize].used.load(Relaxed);
@@ -347,13 +347,14 @@ impl Recorder {
         Some(waits.map(|since| end.saturating_sub(since.max(start))).sum())
     }
 
-    /// Whether what is noted has not ended unseen, as one in the library may have since a waiter gave up.
+    /// Whether the noted hold has not ended unrecorded, as one in the library may have since a waiter gave
+    /// up.
     fn is_held(&self, address: usize, facts: &Facts) -> bool {
         let disturbed = self.shared.get().map_or(0, |shared| shared.slot(address).disturbed.load(Relaxed));
         facts.since == 0 || facts.since >= disturbed
     }
 
-    /// The thread blocks no more: what is known of its wait, to be passed to [`Recorder::acquired`] or
+    /// The thread does not block any more. Returns what is known of its wait, for [`Recorder::acquired`] or
     /// [`Recorder::gave_up`].
     pub fn end_wait(&self, own: &ThreadState, call: &Call, wait: &Wait) -> Ended {
         let end = self.ticks.now();
@@ -463,12 +464,11 @@ impl Recorder {
         }
     }
 
-    /// Whether it is time to look into another thread's memory, while this one has the lock: that costs as
-    /// much as a release of a lock that others want, and what there is to see is rare. So only after a wait
-    /// beside which it is nothing, and every few waits.
+    /// Whether to read another thread's memory while this one has the lock, which costs as much as a
+    /// contended release: only after a far longer wait, or at random.
     fn is_time_to_look(&self, waited: &Waited) -> bool {
         const EVERY: u64 = 8;
-        // By lot: programs that wait in turn for several locks should not miss one each time.
+        // At random: programs that wait for several locks in a fixed order should not miss one each time.
         waited.end / 64 % EVERY == 0 || self.ticks.ns(waited.ticks) >= LONG
     }
 
@@ -484,7 +484,7 @@ impl Recorder {
         let Some(facts) = ended.facts.filter(|_| !ended.is_left_out) else { return };
         let besides = bit(Outcome::OwnerChanged) | bit(Outcome::OffCpu) | bit(Outcome::Budget);
         let outcomes = ended.waited.outcomes & besides | bit(Outcome::TimedOut);
-        // Free or held, the lock was not this thread's: that it was held is known.
+        // Whether the lock was free or held, this thread did not get it: that counts as held.
         let is_split = facts.role != Role::Wake || ended.waited.is_split;
         self.write_wait(own, &facts, &Waited { outcomes, is_split, ..ended.waited });
     }

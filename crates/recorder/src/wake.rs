@@ -1,9 +1,9 @@
-//! Waits to be woken: a futex, a semaphore, a barrier, the end of a thread. Whether that is a lock only the
-//! stack tells, and only readers know names: so what a thread has afterwards is not noted, and each stack has
-//! a record of its own ([`Kind::is_by_stack`](crate::format::Kind::is_by_stack)).
+//! Waits to be woken: a futex, a semaphore, a barrier, the end of a thread. Only the stack says whether that
+//! is a lock, and only readers know names. So what a thread has afterwards is not noted, and each stack has a
+//! record of its own ([`Kind::is_by_stack`](crate::format::Kind::is_by_stack)).
 //!
 //! A thread that wakes others notes its stack and the time, as a release does ([`super::hand_off`]). The
-//! memory of the object is never looked at: it may be gone.
+//! memory of the object is never read: it may be gone.
 //!
 //! ```text
 //! begin_wait ─ (the thread sleeps) ─ end_wait ─┬─ went_on    woken, or interrupted
@@ -40,7 +40,7 @@ pub fn word(address: usize) -> usize {
     address << 1
 }
 
-/// The other way round.
+/// The inverse.
 #[inline(always)]
 #[must_use]
 pub fn address_of(word: usize) -> usize {

@@ -1,8 +1,8 @@
 //! Whether the holder of a lock has a CPU: asked of the kernel for some waits.
 //!
 //! The kernel knows for how long a thread was ready to run and had no CPU. A waiter asks for that of the
-//! holder before it blocks, and once more when it has the lock. The question takes some µs. So a thread asks
-//! once in [`EVERY`] at most: of waits that last longer all are watched, of others a sample.
+//! holder before it blocks, and once more when it has the lock. Asking takes some µs, so a thread asks once
+//! in [`EVERY`] at most. Waits that last longer are all watched; others are sampled.
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -13,7 +13,7 @@ use super::thread_state::{Facts, ThreadState, Waited};
 use super::Recorder;
 use crate::format::{HolderId, Locks, NONE};
 
-/// A thread watches a holder once in so many ns at most.
+/// A thread watches a holder once in this time at most, ns.
 const EVERY: u64 = 2_000_000;
 /// Of a wait that was shorter, ns, the second question would take too large a part; nor was the holder
 /// without a CPU for long.

@@ -26,13 +26,13 @@ impl WaitTimeoutResult {
 
 /// A condition variable: threads wait for a change of what a [`Mutex`](crate::Mutex) protects; 16 bytes.
 ///
-/// FIFO. A notification wakes its waiter, at once or as the calling thread releases the mutex.
-/// No notification is lost to a waiter that times out. Waits may end for no reason.
+/// Waiters are woken in FIFO order. A notification wakes its waiter, at once or as the calling thread
+/// releases the mutex. No notification is lost to a waiter that times out. Waits may end for no reason.
 ///
-/// Threads may wait with different mutexes: each takes back its own (`parking_lot` panics there). The
-/// condition of [`wait_while_for`](Self::wait_while_for) and [`wait_while_until`](Self::wait_while_until) is
-/// looked at once more after the deadline, as in std: a change that came with the deadline counts
-/// (`parking_lot` does not look again).
+/// Threads may wait with different mutexes: each re-acquires its own, where `parking_lot` panics.
+/// [`wait_while_for`](Self::wait_while_for) and [`wait_while_until`](Self::wait_while_until) check their
+/// condition once more after the deadline, as std does and `parking_lot` does not: a change that came with
+/// the deadline counts.
 ///
 /// ```
 /// use std::time::Duration;
@@ -68,7 +68,7 @@ impl Condvar {
         self.raw.has_waiters() && unsafe { slow::slow(self, None, notify_one) }
     }
 
-    /// Ends the wait of everyone who waits now; returns how many.
+    /// Ends the waits of all current waiters; returns how many there were.
     #[inline]
     pub fn notify_all(&self) -> usize {
         if self.raw.has_waiters() && slow::watcher().is_some() {
@@ -83,7 +83,7 @@ impl Condvar {
         self.wait_deadline(guard, None);
     }
 
-    /// As [`Condvar::wait`], at most until `deadline`.
+    /// The same as [`Condvar::wait`], at most until `deadline`.
     pub fn wait_until<T: ?Sized>(
         &self,
         guard: &mut MutexGuard<'_, T>,
@@ -92,7 +92,7 @@ impl Condvar {
         self.wait_deadline(guard, Some(deadline::at(deadline)))
     }
 
-    /// As [`Condvar::wait`], at most for `timeout`.
+    /// The same as [`Condvar::wait`], at most for `timeout`.
     pub fn wait_for<T: ?Sized>(&self, guard: &mut MutexGuard<'_, T>, timeout: Duration) -> WaitTimeoutResult {
         self.wait_deadline(guard, Some(deadline::after(timeout)))
     }
@@ -171,7 +171,7 @@ impl fmt::Debug for Condvar {
     }
 }
 
-/// What is watched.
+/// A wait that is watched.
 struct Wait<'a> {
     condvar: &'a Condvar,
     mutex: &'a RawMutex,

@@ -2,8 +2,8 @@
 //! long.
 //!
 //! Drop-in for [`parking_lot`](https://docs.rs/parking_lot) 0.12: the types are [`lock_api`]'s, so the method
-//! names are the same (not here: `FairMutex`, for which `unlock_fair` does, and `Once`). Nothing is
-//! allocated; a read-write lock is 24 bytes, a mutex or condition variable 16; constructors are `const`.
+//! names are the same (except `FairMutex`, which `unlock_fair` replaces, and `Once`). Nothing is allocated; a
+//! read-write lock is 24 bytes, a mutex or condition variable 16; constructors are `const`.
 //!
 //! ```
 //! use spinpark::{Condvar, Mutex};
@@ -93,7 +93,7 @@ use spinpark_locks::WaitQueue;
 #[link_section = ".init_array"]
 static INITIALISE: extern "C" fn() = spinpark_linux::initialise;
 
-/// What every lock starts from, as a constant.
+/// The initial state of every lock's queue, as a constant.
 const fn empty_queue() -> WaitQueue<Linux> {
     WaitQueue::from_parts(AtomicU32::new(0), AtomicU32::new(0), Cell::new(core::ptr::null()), (), ())
 }

@@ -4,9 +4,9 @@ use crate::RawMutex;
 
 /// Mutual exclusion of the data inside; 16 bytes and the data.
 ///
-/// Spins for a bounded time, or until the holder is found to be off its CPU, whichever thread that is by
-/// then; then parks. A waiter that has waited for 0.5 ms, and finds the mutex taken when it is woken, is
-/// handed it by the next release.
+/// A waiter spins for a bounded time, or until the present holder is found to be off its CPU; then it parks.
+/// A waiter that has waited for 0.5 ms, and finds the mutex taken when it is woken, is handed it by the next
+/// release.
 ///
 /// ```
 /// use std::{sync::Arc, thread, time::Duration};

@@ -20,8 +20,8 @@ unsafe impl lock_api::RawMutex for RawMutex {
     #[allow(clippy::declare_interior_mutable_const)] // lock_api's constructor
     const INIT: Self = Self(locks::RawMutex::from_core(LockCore::from_queue(crate::empty_queue())));
 
-    // The thread that holds the mutex releases it: a notification by its holder relies on that
-    // (locks::core.A1).
+    // The thread that holds the mutex releases it: a notification by its holder relies on that (core.A1 in
+    // `spinpark-locks`).
     type GuardMarker = lock_api::GuardNoSend;
 
     #[inline]
@@ -80,7 +80,7 @@ unsafe impl lock_api::RawMutexTimed for RawMutex {
 }
 
 impl RawMutex {
-    /// What remains of an acquisition that did not succeed at once.
+    /// The rest of an acquisition that did not succeed at once.
     #[inline(always)]
     fn lock_contended(&self, deadline: Option<&Deadline>) -> bool {
         // SAFETY: for a mutex.

@@ -5,7 +5,7 @@ use crate::RawRwLock;
 /// Many readers or one writer of the data inside; 24 bytes and the data.
 ///
 /// Readers join readers, also recursively while a writer waits. A writer that has waited for 0.5 ms keeps new
-/// readers out, with pauses: readers inside may wait for new ones.
+/// readers out, but lets them in from time to time: readers inside may wait for new ones.
 ///
 /// ```
 /// use spinpark::RwLock;

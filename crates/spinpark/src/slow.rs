@@ -1,8 +1,8 @@
-//! The way into slow paths, for a watcher ([`profile`](crate::profile)).
+//! The entry to slow paths, for a watcher ([`profile`](crate::profile)).
 //!
-//! Fast paths are inlined into the program, and know nothing of profiles. What they call when they fail goes
-//! through a trampoline, so that a watcher knows where in the program that was, and asks here whether there
-//! is a watcher: one load. The watcher's code is reached through a pointer only, so a program that starts no
+//! Fast paths are inlined into the program, and know nothing of profiles. Their calls to slow paths go
+//! through a trampoline, which gives a watcher the place in the program. It costs one load to ask whether
+//! there is a watcher. The watcher's code is reached through a pointer only, so a program that starts no
 //! profile has none of it.
 
 use std::sync::atomic::{AtomicPtr, Ordering::Acquire, Ordering::Release};
@@ -24,11 +24,11 @@ pub(crate) struct Watcher {
     pub(crate) signal: fn(call: &Call),
 }
 
-/// How a lock is had.
+/// An acquisition, in its ways to get the lock.
 pub(crate) trait Acquisition {
     /// At once, or not.
     fn at_once(&self) -> bool;
-    /// However long it takes, or until the deadline.
+    /// Blocks until the lock is had, or until the deadline.
     fn block(&self) -> bool;
     /// The owner's token, if that is known.
     fn owner(&self) -> u32;
@@ -97,7 +97,7 @@ unsafe fn spinpark_0_1_slow(lock: *const (), deadline: *const (), slow: Slow) ->
     unsafe { slow(lock, deadline, nowhere) }
 }
 
-/// Takes a slow path of `lock`; what that answers.
+/// Takes a slow path of `lock`; returns its result.
 ///
 /// # Safety
 ///

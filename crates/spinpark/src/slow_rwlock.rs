@@ -11,7 +11,7 @@ use crate::slow::{self, Acquisition};
 /// A reader passes waiting writers, until they have starved.
 pub(crate) const READERS: Preference = Preference::Readers;
 
-/// What a read-write lock is wanted for.
+/// The mode in which a read-write lock is requested.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
     Read,
@@ -31,7 +31,7 @@ impl Mode {
     }
 }
 
-/// What remains of an acquisition that did not succeed at once.
+/// The rest of an acquisition that did not succeed at once.
 #[inline(always)]
 pub(crate) fn acquire(lock: &RawRwLock<Linux>, want: Mode, deadline: Option<Deadline>) -> bool {
     let path = match want {

@@ -8,7 +8,7 @@
 //!   few CPUs there are. How long a thread waits at most is not asked here, where the scheduler decides it:
 //!   the simulator does, on a machine with a CPU for each thread (`mutex_patience`, `rwlock_patience`).
 //!
-//! All of this as on this machine, and as with CPUs to spare, where spinners queue.
+//! All of this runs with this machine's CPUs, and as if there were CPUs to spare, where spinners queue.
 //!
 //! `SPINPARK_STRESS_SECONDS` says for how long new rounds begin in all (default 6), for 2, 16 and 256 threads
 //! of both a sixth each.
@@ -62,7 +62,7 @@ struct Done {
     taken: u64,
 }
 
-/// A generator that differs from thread to thread and run to run not at all (xorshift).
+/// A pseudo-random generator (xorshift), the same in each run.
 struct Random(u64);
 
 impl Random {

@@ -5,7 +5,7 @@
 #include <dlfcn.h>
 
 enum { MAX = 8 };
-/* Of one to three arguments, all passed alike. (In C23, empty parentheses take none.) */
+/* Calls with one to three arguments, all passed alike. (In C23, empty parentheses take none.) */
 typedef int function(void *, ...);
 struct family {
     const char *name;

@@ -20,7 +20,8 @@ static void use(void)
     OK(other_lock(&mutex));
 }
 
-/* Before any constructor, the drop-in's too: no threads yet, the C library is barely there. */
+/* Runs before any constructor, the drop-in's too: there are no threads yet, and the C library is hardly
+ * initialised. */
 static void preinit(void)
 {
     static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;

@@ -1,5 +1,5 @@
-/* C11 threads.h: mtx_ of every type and cnd_, with their own result codes; TIME_UTC deadlines; call_once and
- * thrd_create beside them. */
+/* C11 threads.h: mtx_ of every type and cnd_, with their own result codes; TIME_UTC deadlines; and call_once
+ * and thrd_create. */
 #include "check.h"
 #include <threads.h>
 

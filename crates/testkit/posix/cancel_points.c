@@ -57,7 +57,7 @@ static void *with_a_pending_cancellation(void *arg)
     FAIL("the cancellation was forgotten");
 }
 
-/* Waits in each lock in turn; the main thread cancels it during the first wait. */
+/* Waits in each lock, one after the other; the main thread cancels it during the first wait. */
 static void *waits(void *arg)
 {
     int way = *(int *)arg;

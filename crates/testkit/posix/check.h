@@ -1,4 +1,4 @@
-/* What all programs of the suite share: checks, threads, deadlines and the table of mutex kinds.
+/* Shared by all programs of the suite: checks, threads, deadlines and the table of mutex kinds.
  *
  * A program exits with 0 if every promise held. A broken promise ends it with status 1 and one line that names
  * the source line. Environment:
@@ -71,7 +71,8 @@ static inline const char *error_name(int error)
     }
 }
 
-/* No pthread function sets errno. It is marked before each call; a mark that is gone is a broken promise. */
+/* No pthread function sets errno. It is set to a known value before each call; another value after it is a
+ * broken promise. */
 #define ERRNO_MARK 4242
 
 #define CALL_EITHER(call, want, also)                                                                          \
@@ -145,7 +146,7 @@ static inline double stress_seconds(double usual)
 
 /* ---- CPUs and policies --------------------------------------------------------------------------------- */
 
-/* Those that this program may use. */
+/* The CPUs that this program may use. */
 static cpu_set_t all_cpus;
 
 __attribute__((constructor)) static void note_cpus(void)
@@ -385,7 +386,7 @@ static inline bool kind_exists(const struct mutex_kind *kind)
     return error == 0;
 }
 
-/* What another thread finds: locks with the function, and unlocks again. */
+/* The result in another thread: locks with the function, and unlocks again. */
 struct other_call {
     pthread_mutex_t *mutex;
     enum { OTHER_TRYLOCK, OTHER_LOCK, OTHER_UNLOCK } what;

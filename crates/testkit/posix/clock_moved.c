@@ -185,7 +185,7 @@ static void *holds(void *arg)
     return NULL;
 }
 
-/* Of what is held all the time. 150 ms: a reader that has waited for 100 asks for more. */
+/* Deadlines of a lock that is held all the time. 150 ms: a reader that has waited for 100 asks for more. */
 static void deadlines(void)
 {
     static const int64_t SPANS[] = {-1000000000LL, 0, 300000, 20000000, 150000000};

@@ -1,5 +1,5 @@
 /* A library to preload that shows another time than the kernel's, on every clock: by CLOCK_MOVER seconds ahead or behind, or
- * standing still (CLOCK_MOVER=frozen). Its own look at the clock is a system call. */
+ * standing still (CLOCK_MOVER=frozen). It reads the clock by a system call itself. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>

@@ -2,7 +2,7 @@
  *  - the mutex is held again when the clean-up handlers run, whichever thread holds it at the moment of the cancellation;
  *  - a cancelled waiter consumes no signal that another waiter could have had;
  *  - a cancellation that is pending before the wait is acted upon; a disabled one is not, however long the wait;
- *  - who remains in the queue is woken as if the cancelled one had never been there. */
+ *  - waiters that remain in the queue are woken as if the cancelled one had never been there. */
 #include "check.h"
 #include <threads.h>
 
@@ -36,7 +36,7 @@ static void handler(void *kind)
         CALL(pthread_mutex_lock(&mutex), EDEADLK);
     waiting--;
     atomic_fetch_add(&handled, 1);
-    OK(pthread_mutex_unlock(&mutex)); /* EPERM unless it is ours */
+    OK(pthread_mutex_unlock(&mutex)); /* EPERM unless this thread holds it */
     if (type == PTHREAD_MUTEX_ERRORCHECK || type == PTHREAD_MUTEX_RECURSIVE)
         CALL(pthread_mutex_unlock(&mutex), EPERM);
 }

@@ -1,4 +1,4 @@
-/* What POSIX shows as an example of the use of pthread_cond_destroy:
+/* POSIX's example of the use of pthread_cond_destroy:
  *  - a condition variable may be destroyed, and its memory reused, as soon as all waiters have been woken, while
  *    they are still on their way out;
  *  - the last waiter to come out may destroy the mutex and the condition variable and free both;
@@ -98,7 +98,7 @@ static void round_of(bool last_frees, bool poison, bool signals, bool under_lock
     }
 }
 
-/* As above, but waiter and destroyer are only two threads that race for real, without waiting for each other. */
+/* The same with only two threads, waiter and destroyer, that race without waiting for each other. */
 struct one_shot {
     pthread_mutex_t mutex;
     pthread_cond_t cond;

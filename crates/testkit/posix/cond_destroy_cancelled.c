@@ -27,7 +27,7 @@ static void *waiter(void *arg)
     return NULL;
 }
 
-/* What the thread that destroys does last; it may hold the mutex. */
+/* The last step of the thread that destroys; it may hold the mutex. */
 static void destroy(struct parts *parts)
 {
     OK(pthread_cond_destroy(parts->cond));
@@ -61,7 +61,7 @@ static void until_waiting(struct parts *parts, int count)
     }
 }
 
-/* The calling thread waits for a moment, so that it is one that waits after it has signalled. */
+/* The calling thread waits for a moment, so that the drop-in expects it to wait after a signal. */
 static void habit(struct parts *parts)
 {
     pthread_cond_t never = PTHREAD_COND_INITIALIZER;
@@ -128,7 +128,7 @@ static void round_of(int how, int others, uint32_t delay)
     munmap(parts.cond, PAGE);
 }
 
-/* As above, but the second waiter times out, and destroys. The signal has to find the first waiter: POSIX lets it unblock
+/* The same, but the second waiter times out, and destroys. The signal has to find the first waiter: POSIX lets it unblock
  * either (glibc's may go to a waiter that has come since the last deadline and does not sleep yet, and the first then waits
  * for ever); the drop-in's goes to the thread that has waited longest. */
 static void round_with_deadline(bool cancels, uint32_t delay)

@@ -1,8 +1,8 @@
 /* A thread that waits for a lock ends by pthread_exit in a signal handler, wherever in its call the signal comes: before it queues, in a
- * change of the queue, in its sleep. Its clean-up handlers run once, threads that wait beside it get the lock, and the lock works
- * afterwards. Some handlers have a stack of their own; some interrupt another handler, which waits for a lock, too; some come when the thread
- * is ending already, and waits for the mutex of its condition variable; some write locks have to revoke a bias. argv[1]:
- * "mutex", or "rwlock" (glibc counts such a waiter for ever). Condition variables on spinpark only: glibc's undoes a wait only from its
+ * change of the queue, in its sleep. Its clean-up handlers run once, other waiters get the lock, and the lock works afterwards.
+ * Some handlers have a stack of their own; some interrupt another handler, which waits for a lock, too; some come when the thread
+ * is ending already, and waits for the mutex of its condition variable; some write locks have to revoke a bias. argv[1]: "mutex",
+ * or "rwlock" (glibc counts such a waiter for ever). Condition variables on spinpark only: glibc's undoes a wait only from its
  * sleep, and a thread that leaves before it keeps the next broadcast waiting for it. */
 #include "check.h"
 

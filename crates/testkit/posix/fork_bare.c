@@ -1,7 +1,7 @@
 /* Children that are made without fork handlers, by _Fork (glibc 2.34) and by a bare clone, while other threads contend: what
  * the forking thread holds, the child may release and lock again, although waiters are queued that do not exist there.
  *
- * As after fork. (Locks that other threads hold stay held; the child leaves those alone.) Read-write locks and condition
+ * The same holds after fork. Locks that other threads hold stay held; the child leaves those alone. Read-write locks and condition
  * variables on the drop-in only: glibc's wait for threads that are not there; see fork_phantoms. */
 #include "check.h"
 

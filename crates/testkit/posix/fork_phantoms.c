@@ -1,5 +1,5 @@
-/* More than glibc can: threads that waited for a read-write lock or on a condition variable at the moment of a fork
- * do not exist in the child, and nothing there may be given to them or wait for them.
+/* What glibc does not promise: threads that waited for a read-write lock or on a condition variable at the moment
+ * of a fork do not exist in the child, and nothing there may be given to them or wait for them.
  *  - The child releases the read lock that the forking thread held while a writer waited: readers and writers of the
  *    child get in. (In glibc the lock is handed to the writer that is not there.)
  *  - The child broadcasts on a condition variable that had waiters: its own waiters wake. (In glibc the broadcast
@@ -125,7 +125,7 @@ static void *try_to_read(void *arg)
     return NULL;
 }
 
-/* What a thread of its own gets that tries to read. */
+/* The result of a try to read, in another thread. */
 static int error_of_try(void)
 {
     struct thread reader;
@@ -134,8 +134,8 @@ static int error_of_try(void)
     return atomic_load(&tried);
 }
 
-/* A writer that has starved keeps new readers out, also those that only try, for a part of the time (its demand has
- * pauses). It does not exist in the child. */
+/* A writer that has starved keeps new readers out, also those that only try, for a part of the time (its hand-off
+ * request backs off). It does not exist in the child. */
 static void with_a_starved_writer(void)
 {
     struct thread writer;
@@ -146,7 +146,8 @@ static void with_a_starved_writer(void)
     OK(pthread_rwlock_rdlock(&rwlock)); /* again */
     OK(pthread_rwlock_unlock(&rwlock)); /* the writer is woken, loses, and starves */
     int refused = 0;
-    /* If the reader that tries is refused before the fork and behind it, the demand most likely stood at the fork. */
+    /* If the reader that tries is refused before the fork and behind it, the request most likely stood at the fork.
+     * */
     for (int i = 0; i < 20 && !refused; i++) {
         for (int tries = 0; error_of_try() != EBUSY; tries++) {
             CHECK(tries < 10000);

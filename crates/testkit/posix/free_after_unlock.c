@@ -1,6 +1,6 @@
 /* An unlock does not touch the lock after its release: the next owner may free or unmap it.
  *
- * The classic: an object with a reference count guarded by its own lock; the last one out unmaps it. A late access
+ * The usual case: an object with a reference count guarded by its own lock; the last one out unmaps it. A late access
  * is a segmentation fault. For mutexes of each plain kind, with lock, trylock and timed calls, two to four threads;
  * for rwlocks, a reader's and a writer's unlock, found by the next owner. */
 #include "check.h"
@@ -73,7 +73,7 @@ static void mutex_round(struct object *object, int me, int round)
     }
 }
 
-/* The first one in leaves a mark under the lock; the others need the write lock, and the last unmaps. `way` says
+/* The first one in leaves a note under the lock; the others need the write lock, and the last unmaps. `way` says
  * whether the first reads or writes. */
 static atomic_int marks;
 static void rwlock_round(struct object *object, int me, int round)
@@ -109,7 +109,7 @@ static void rwlock_round(struct object *object, int me, int round)
     }
 }
 
-/* As above, but the last one needs only a read lock to know that the writer is gone. */
+/* The same, but the last one needs only a read lock to know that the writer is gone. */
 static void writer_found_by_reader(struct object *object, int me, int round)
 {
     if (me == 0) {

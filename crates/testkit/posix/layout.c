@@ -1,5 +1,5 @@
 /* The objects are as large as the headers say, work at any alignment that the types promise (here: 8 modulo 16, and
- * across a cache line), and no call writes beside them. */
+ * across a cache line), and no call writes outside of them. */
 #include "check.h"
 #include <stddef.h>
 #include <threads.h>

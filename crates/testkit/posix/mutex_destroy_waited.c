@@ -1,4 +1,4 @@
-/* A mutex that waiters of a condition variable will take back is in use: pthread_mutex_destroy says EBUSY, and the mutex stays
+/* A mutex that waiters of a condition variable will re-acquire is in use: pthread_mutex_destroy says EBUSY, and the mutex stays
  * good. It can be destroyed once they are back, however their waits ended.
  *
  * "anew" as an argument: also if it was initialised anew while they waited, which POSIX leaves undefined. (glibc then says EBUSY

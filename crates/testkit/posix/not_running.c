@@ -481,7 +481,7 @@ static void gone_are(int number)
     CHECK(atomic_load(&gone) == number);
 }
 
-/* The waiters come one after the other, and the first one is stopped. */
+/* The waiters queue one after the other, and the first one is stopped. */
 static void one_of_many_signalled(int broadcasts, int under_mutex)
 {
     pthread_t waiters[FRIENDS];

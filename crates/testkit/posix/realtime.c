@@ -219,7 +219,8 @@ static void check_beside(void)
 
 /* ---- a starved waiter that cannot run --------------------------------------------------------------------- */
 
-/* A real-time thread releases a mutex that a waiter of the usual policy has demanded, and comes back for it at once. */
+/* A real-time thread releases a mutex for which a waiter of the usual policy requests a hand-off, and comes back for it
+ * at once. */
 static void check_hand_over(void)
 {
     check_context = "a starved waiter that cannot run";
@@ -264,7 +265,7 @@ static atomic_llong longest;
 static void *passing_main(void *arg)
 {
     (void)arg;
-    /* The mutex is taken again and again, beside the waiter that was woken and cannot run. */
+    /* The mutex is taken again and again, while the woken waiter cannot run. */
     CHECK(sched_setaffinity(0, sizeof all_cpus, &all_cpus) == 0); /* the kernel asks for that */
     if (!set_deadline(RUNTIME_MS, PERIOD_MS)) {
         atomic_store(&refused, 1);

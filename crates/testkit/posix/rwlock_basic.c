@@ -19,7 +19,7 @@ static const struct rw_kind KINDS[] = {
     {"shared nonrecursive", PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP, PTHREAD_PROCESS_SHARED},
 };
 
-/* How another thread fares. */
+/* The results in another thread. */
 enum { TRYRD, TRYWR };
 static void *try_main(void *arg)
 {

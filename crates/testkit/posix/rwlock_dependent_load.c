@@ -1,7 +1,7 @@
 /* Two loads that no lock can tell apart at first, one after the other on the same lock:
  *  - readers that depend on each other. A coordinator holds the read lock and has a helper read under the same lock, item by item.
  *    The default kind lets the helper in past a writer that waits. A lock that makes it wait for each item, for however short a
- *    time beyond the microseconds of a switch, stops the program. Writers get their turns between two holds.
+ *    time beyond the microseconds of a switch, stops the program. Writers acquire between two holds.
  *  - independent readers with long holds that overlap: they do not keep a writer out for seconds. glibc does not promise this. */
 #include "check.h"
 #include <semaphore.h>
@@ -79,7 +79,8 @@ static void dependent(int batch)
            (long long)without / 1000000, (long long)with / 1000000, turns);
     /* With a stop of 20 ms at each hundred items it would be this long. */
     CHECK(with < 10 * without + ITEMS / 100 * 20000000LL);
-    /* A hold ends every few milliseconds. A writer that has been handed the lock has yet to count its turn. */
+    /* A hold ends every few milliseconds. A writer that has been handed the lock has yet to count its
+     * acquisition. */
     CHECK(batch > 100 || atomic_load(&wrote) > 0);
 }
 

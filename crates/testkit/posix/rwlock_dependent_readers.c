@@ -73,7 +73,7 @@ static void *try_to_read(void *arg)
     return (void *)(uintptr_t)(now_ns(CLOCK_MONOTONIC) - begin);
 }
 
-/* A reader stays; others come and go beside it, so that a writer that waits starves and demands the lock, again and again. */
+/* A reader stays while others come and go, so that a waiting writer starves and requests a hand-off, again and again. */
 static void tries(bool gives_up)
 {
     struct thread writer, reader;

@@ -1,6 +1,6 @@
 /* Signal handlers that read a lock which the interrupted code does not use, at any moment of that code's own reads. POSIX does
- * not promise it; glibc's read-write locks allow it, and so programs do it. No reader may lose its hold, and no writer
- * come in beside a reader. */
+ * not promise it; glibc's read-write locks allow it, and so programs do it. No reader may lose its hold, and no writer enter
+ * with a reader inside. */
 #include "check.h"
 
 #define READERS 4

@@ -1,6 +1,6 @@
 /* A read-mostly lock: long runs of reads, then a write, however the write comes (waiting, trying, with a deadline), with
  * readers that recurse, that hold several locks, and that are in the middle of it while the process forks. No reader sees
- * a half-written pair; no writer is beside a reader; the lock may be freed by the last one out. */
+ * a half-written pair; no writer is inside with a reader; the lock may be freed by the last one out. */
 #include "check.h"
 
 #define READERS 6

@@ -4,8 +4,8 @@
  *  - a free lock is acquired whatever the deadline;
  *  - a waiter that gave up leaves no trace: others get in as if it had never waited.
  *
- * With the argument "storm": threads with deadlines of some microseconds, for reading and writing. No thread gets in beside a
- * writer, and each comes to an end. That is more than glibc can: all threads of this part have been found in its
+ * With the argument "storm": threads with deadlines of some microseconds, for reading and writing. No thread enters with a
+ * writer inside, and each comes to an end. glibc does not promise this: all threads of this part have been found in its
  * lock, spinning for a hand-over that was not to come, minutes after their deadlines (in 2.36 a reader whose time is
  * over while a writer hands over waits for that without a look at the clock). */
 #include "check.h"

@@ -22,7 +22,7 @@ static size_t length;
 
 static void say(struct sock_filter instruction) { code[length++] = instruction; }
 
-/* What is not said otherwise kills the process. */
+/* A call without a rule kills the process. */
 static void begin(void)
 {
     length = 0;

@@ -1,7 +1,7 @@
 /* A thread is stopped for good while it has the queue of a lock locked: for a few instructions in the middle of a call, which no test
  * hits. So the bit that says so is set by hand, in the drop-in's locks only: see the state tables of `locks/src/queue/lock.rs` and
- * `locks/src/word.rs`. A thread that comes then looks at the lock by itself: it takes a free one within a few milliseconds, leaves at its
- * deadline, and does so although signals interrupt its sleeps all the time. */
+ * `locks/src/word.rs`. A thread that comes then rechecks the lock by itself: it takes a free one within a few milliseconds,
+ * leaves at its deadline, and does so although signals interrupt its sleeps all the time. */
 #include "check.h"
 
 enum { LOCKED = 1, DEMAND = 32, WAITERS = 128, SLOTS = 512, READER = 1024 };
@@ -67,7 +67,7 @@ static double takes(call *what, void (*frees)(void), long signal_us)
 }
 
 static void free_mutex(void) { OK(pthread_mutex_unlock(&mutex)); }
-/* What the stopped thread had just done as it revoked the bias. */
+/* Does what the stopped thread had just done as it revoked the bias. */
 static void end_bias(void)
 {
     atomic_fetch_and(word_of(&rwlock), ~SLOTS);
@@ -99,7 +99,7 @@ static void check_one(long signal_us)
         CHECK(takes(write_lock, end_bias, signal_us) < SOON_MS && result == 0);
     }
 
-    /* A writer has demanded the lock of a reader, which waits for another one. */
+    /* A writer requests a hand-off of the lock of a reader, which waits for another one. */
     OK(pthread_rwlock_init(&rwlock, NULL));
     atomic_store(word_of(&rwlock), READER | WAITERS | DEMAND);
     atomic_store(queue_of(&rwlock), LOCKED);

@@ -75,8 +75,8 @@ static void await_change(const void *object, size_t size)
                 return;
 }
 
-/* The other thread is at its call number `i` by now, or soon: it is stopped there, and stays so. In half of the turns soon after it
- * has begun to queue. */
+/* The other thread is at its call number `i` by now, or soon: it is stopped there, and stays so. In half of the rounds soon after
+ * it has begun to queue. */
 static void stop_it(struct thread *other, int i, uint32_t *seed, const void *object, size_t size)
 {
     if (i % 2 == 0)

@@ -1,5 +1,5 @@
-/* Threads that only try, beside threads that lock: a try returns 0 or EBUSY at once, and never blocks;
- * threads that lock get in. */
+/* Threads that only try, and threads that lock: a try returns 0 or EBUSY at once, and never blocks; threads
+ * that lock get in. */
 #include "check.h"
 
 static pthread_mutex_t mutex;

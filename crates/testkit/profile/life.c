@@ -116,12 +116,12 @@ static void *contends(void *argument)
     return NULL;
 }
 
-/* Many threads and locks: more than a small disk has room for. */
+/* Many threads and locks: more than fit on a small disk. */
 static void scene_large(void)
 {
     static pthread_mutex_t locks[20000];
     pthread_t threads[40];
-    lock_often(&mutex, 1); /* while there is room */
+    lock_often(&mutex, 1); /* while it is not full */
     for (int i = 0; i < 40; i++)
         OK(pthread_create(&threads[i], NULL, contends, NULL));
     for (int i = 0; i < 20000; i++)

@@ -1,4 +1,4 @@
-/* Stacks that are not a thread's own, or hardly large enough. */
+/* Stacks that are not a thread's own, or just large enough. */
 #include "safe.h"
 #include <linux/filter.h>
 #include <linux/seccomp.h>

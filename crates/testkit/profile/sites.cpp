@@ -1,6 +1,6 @@
 // Many call sites of one lock: functions that call one function, recursion, virtual functions, std::function. What the recorder
-// unwinds is one stack a return address or so, however often the lock is taken. With an argument, so many acquisitions follow
-// each other as fast as that goes. Prints how often the lock was taken since it was waited for.
+// unwinds is one stack a return address or so, however often the lock is taken. With an argument, that number of acquisitions
+// follow each other as fast as possible. Prints how often the lock was taken since it was waited for.
 #include <cstdio>
 #include <cstdlib>
 #include <functional>

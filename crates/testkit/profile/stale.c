@@ -1,5 +1,5 @@
-/* Locks that are let go without the recorder, or by another thread than the one that took them: their noted holders do not
- * hold them. Where it looks like a circle, two threads wait, not for each other; then the program is killed. */
+/* Locks that are released without the recorder, or by another thread than the one that took them: their noted holders do
+ * not hold them. Where it looks like a circle, two threads wait, not for each other; then the program is killed. */
 #include "truth.h"
 #include <glob.h>
 
@@ -75,7 +75,7 @@ static void *lets_go(void *argument)
     return argument;
 }
 
-/* A mutex as a semaphore: one thread takes it, another lets it go. */
+/* A mutex as a semaphore: one thread takes it, another releases it. */
 static void scene_given_away(void)
 {
     have_it_waited_for();
@@ -118,7 +118,8 @@ static void scene_off_meanwhile(const char *file, off_t at)
 
 enum { HELD = 40 };
 
-/* More locks at a time than are noted; of those that are, another thread lets one go. All are counted nevertheless. */
+/* More locks at a time than are noted; of those that are, another thread releases one. All are counted nevertheless.
+ * */
 static void scene_many_held(void)
 {
     static pthread_mutex_t locks[HELD];

@@ -1,4 +1,4 @@
-// A store of ours: writers hold its lock while they rebuild an index, and readers of prices wait for them.
+// An example store: writers hold its lock while they rebuild an index, and readers of prices wait for them.
 #include <atomic>
 #include <chrono>
 #include <cstdio>

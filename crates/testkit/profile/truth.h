@@ -1,6 +1,6 @@
 /* What the programs share whose use of locks is known by construction.
  *
- * Threads take turns by way of atomics, so who has to wait for whom is certain; how long is measured by the program itself,
+ * Threads take turns by way of atomics, so it is certain which waits for which; how long is measured by the program itself,
  * around its calls. A thread that is preempted between its own look at the clock and the recorder's makes the two differ:
  * for how long, the kernel knows (UNSURE). It prints:
  *

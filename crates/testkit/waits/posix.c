@@ -190,7 +190,7 @@ OF_ITS_OWN static void futex_lets_go(int round)
     STAYS;
 }
 
-/* Two futexes in eight bytes, in turn. */
+/* Two futexes in eight bytes, alternately. */
 static uint32_t neighbours[2] __attribute__((aligned(8)));
 
 OF_ITS_OWN static void neighbours_waits(int round)
@@ -226,7 +226,7 @@ OF_ITS_OWN static void bitset_lets_go(int round)
     STAYS;
 }
 
-/* Waits in vain, for 20 ms. */
+/* Waits for 20 ms, and is not woken. */
 OF_ITS_OWN static void late_waits(int round)
 {
     (void)round;

@@ -10,9 +10,9 @@ use super::Cli;
 /// Show which libraries are preloaded, and from where
 ///
 /// The command carries both libraries. It uses the files that SPINPARK_PRELOAD and SPINPARK_PROFILER name.
-/// Otherwise it uses files with the carried content beside it, in ../lib or in ../lib/spinpark. Otherwise it
-/// writes what it carries to a directory that only the user can read: in $XDG_CACHE_HOME or ~/.cache,
-/// $XDG_RUNTIME_DIR, $TMPDIR, /tmp.
+/// Otherwise it uses files with the carried content in its own directory, in ../lib or in ../lib/spinpark.
+/// Otherwise it writes what it carries to a directory that only the user can read: in $XDG_CACHE_HOME or
+/// ~/.cache, $XDG_RUNTIME_DIR, $TMPDIR, /tmp.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:

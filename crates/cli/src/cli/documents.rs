@@ -79,7 +79,7 @@ Examples:
 
 What a machine cannot run (no MariaDB, no tmpfs) is said in its place, and the rest goes on.";
 
-/// Measure all four documents in one report: their published tables beside this machine's
+/// Measure all four documents in one report: their published tables and this machine's
 ///
 /// Runs the workloads that correspond to the tables of the four documents, each as its own command would, and
 /// writes Markdown and one HTML file with plots that needs nothing else. Each part names the command that

@@ -25,10 +25,10 @@ docs/grid.md says how to read it.";
 
 /// Measure implementations over planes of parameters, as heat maps
 ///
-/// Planes are section × outside × threads for a mutex (and four variations), the same × writes for a
-/// read-write lock, bounded queues, threads that hand work over, and pipelines; some again on one CPU, and
-/// with bound threads. Each cell runs every implementation, in shuffled rounds over all cells. The heat map
-/// shows ours ÷ the best peer of each cell.
+/// Planes are section × non-critical section × threads for a mutex (and four variations), the same × writes
+/// for a read-write lock, bounded queues, threads that hand work over, and pipelines; some again on one CPU,
+/// and with bound threads. Each cell runs every implementation, in shuffled rounds over all cells. The heat
+/// map shows ours ÷ the best peer of each cell.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Grid {
@@ -52,7 +52,7 @@ pub(crate) struct Grid {
     #[arg(long, value_name = "N", num_args = 1.., value_delimiter = ',', value_parser = whole::<u32>(0..=u32::MAX.into(), 300))]
     pub(crate) section: Vec<u32>,
 
-    /// Lengths of the work outside the section, in iterations of about 2 ns
+    /// Lengths of the non-critical section, in iterations of about 2 ns
     #[arg(long, value_name = "N", num_args = 1.., value_delimiter = ',', value_parser = whole::<u32>(0..=u32::MAX.into(), 300))]
     pub(crate) outside: Vec<u32>,
 

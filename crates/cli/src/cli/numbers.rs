@@ -1,4 +1,4 @@
-//! Numbers on the command line. What is wrong with one is said in a sentence with an example.
+//! Numbers on the command line. An error is a sentence with an example.
 
 use std::ops::RangeInclusive;
 

@@ -26,7 +26,7 @@ The program keeps its terminal, input, output and exit status; the report goes t
 ///
 /// No rebuild and no privileges are needed: a preloaded library records waits for pthread and C11 locks and
 /// condition variables, for semaphores, and for the locks of runtimes that sleep by libc's `syscall`: Rust's,
-/// C++20's, GLib's, Qt's and others. Signals to this command are passed on to the program. It ends as the
+/// C++20's, GLib's, Qt's and others. Signals to this command are forwarded to the program. It ends as the
 /// program does: with its exit status, or by the same signal.
 #[derive(Debug, Args)]
 #[command(after_long_help = PROFILE_EXAMPLES)]
@@ -53,7 +53,7 @@ pub(crate) struct Profile {
     #[arg(long, value_name = "TIME", value_parser = between("100us", "1h"))]
     pub(crate) slower_than: Option<Duration>,
 
-    /// Room on the disk for the recording of all processes together: 64MiB, 1GiB
+    /// Disk space for the recordings of all processes together: 64MiB, 1GiB
     ///
     /// What does not fit is not recorded; processes that have not waited come last.
     #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = size)]

@@ -17,7 +17,7 @@ Examples:
   spinpark sim run --machine westmere-ex-40 --locks classic-rwsem-3.12 --workload mixed-10
   spinpark sim sweep --machine big-512 --locks spinpark,classic-mutex-fixed --threads 1,64,2048
   spinpark sim replay rec --machine big-512:64   a recorded program on 64 cores: an estimate
-  spinpark sim tables --quick                 the four documents' tables, published beside simulated
+  spinpark sim tables --quick                 the four documents' tables, published and simulated
   spinpark sim machine westmere-ex-40         every figure of a machine, and where it comes from
   spinpark sim calibrate --output mine.toml   this machine as a file
   spinpark sim native                         how far the simulator is from this machine
@@ -236,7 +236,7 @@ Examples:
   spinpark sim tables --quick                        all tables, a first look
   spinpark sim tables 001                            all of document 001
   spinpark sim tables 001 002 003 004                without ours
-  spinpark sim tables ours-64                        our mutex beside the classics: about 2 minutes
+  spinpark sim tables ours-64                        our mutex and the classics: about 2 minutes
   spinpark sim tables 003-signal --html tables.html --json tables.json
 
 A table takes seconds with --quick, and up to 5 minutes without (ours-512, on two CPUs); all take about 9. Ctrl-C ends it: tables that are done are \
@@ -244,7 +244,7 @@ printed and written, the one under way is not.
 
 Exits with 1 if a bound is missed; the missed ones are listed at the end. With --quick, bounds may be missed by chance.";
 
-/// The four documents' tables: published beside simulated
+/// The four documents' tables: published and simulated
 #[derive(Debug, Args)]
 #[command(after_long_help = TABLES_EXAMPLES)]
 pub(crate) struct Tables {

@@ -118,7 +118,7 @@ Examples:
 /// Tasks that create and close a file of their own, all in one directory
 ///
 /// Document 001's test of the kernel's mutex. A task that creates a name takes the directory's lock; --locks
-/// adds one of ours or our peers' around it.
+/// adds one of spinpark's or of its peers' around it.
 #[derive(Debug, Args)]
 #[command(after_long_help = CREAT_EXAMPLES)]
 pub(crate) struct Creat {
@@ -275,12 +275,12 @@ Examples:
   spinpark documents condvar --locks classic-condvar-orig,drop-in --rounds 30
   spinpark documents condvar --signal under-lock --locks glibc,parking_lot,spinpark";
 
-/// A signaller and a waiter that take turns: what a signal of a condition variable costs
+/// A signaller and a waiter that alternate: what a signal of a condition variable costs
 ///
 /// Document 003: glibc's condition variable of 2003 (classic-condvar-orig), with its waiter moved to the
 /// internal lock (classic-condvar-requeue), and with the unlock in the kernel by FUTEX_WAKE_OP
-/// (classic-condvar-wake-op), beside those of today. The columns are the document's, real, user and system
-/// time, with futex calls and context switches per signal.
+/// (classic-condvar-wake-op), and those of today. The columns are the document's, real, user and system time,
+/// with futex calls and context switches per signal.
 #[derive(Debug, Args)]
 #[command(after_long_help = CONDVAR_EXAMPLES)]
 pub(crate) struct Condvar {

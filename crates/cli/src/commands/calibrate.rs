@@ -13,7 +13,7 @@ use crate::cli::Calibrate;
 use crate::progress::Progress;
 use crate::session::Session;
 
-/// A quiet machine does not need a larger part of its time, in %, for what else runs.
+/// On a quiet machine other processes take no larger share of the time, in %.
 const MOST_OTHERS: f64 = 5.0;
 
 /// Measures, and writes the file.

@@ -1,4 +1,4 @@
-//! `spinpark compare`: glibc's locks against ours, on a program as it is.
+//! `spinpark compare`: glibc's locks against spinpark's, on an unchanged program.
 //!
 //! What can be wrong with a request is found before anything runs ([`Request`]); then the rounds are
 //! measured, and one run is recorded, since what a program waits for decides what other locks can bring.
@@ -43,10 +43,10 @@ struct Measured {
     prepared: Prepared,
     measurement: Measurement,
     noise: Noise,
-    /// Whether the program had our locks by itself, which were off in the baseline.
+    /// Whether the program brings spinpark's locks itself; they were off in the baseline.
     had_drop_in: bool,
-    /// Which part of the waiting is not for locks that the drop-in replaces; none if it is little, or was not
-    /// recorded.
+    /// A sentence on the share of the waiting that is not for locks that the drop-in replaces; none if the
+    /// share is small, or was not recorded.
     waiting: Option<String>,
 }
 
@@ -142,7 +142,7 @@ fn adjust_demo(launcher: &mut Launcher<'_>, prepared: Prepared) -> Prepared {
 
 /// A request that can be carried out.
 struct Request {
-    /// What the user typed; in a demonstration, what we run.
+    /// The command line that the user typed; in a demonstration, the one that runs.
     command: Vec<String>,
     /// Whether no program was given.
     is_demo: bool,
@@ -229,7 +229,7 @@ fn program(compare: &Compare, path: PathBuf, args: Vec<OsString>) -> anyhow::Res
 
 // ---- one run under the recorder
 
-/// Records a run on glibc's locks; what is to be said of it. Nothing is, if it cannot be recorded: the
+/// Records a run on glibc's locks; returns a sentence about it. `None` if it cannot be recorded: the
 /// comparison goes on.
 fn record_waiting(launcher: &Launcher<'_>) -> Option<String> {
     let profiler = libraries::find(Library::Profiler).ok()?.path;
@@ -255,7 +255,7 @@ fn record_waiting(launcher: &Launcher<'_>) -> Option<String> {
 /// Prints the table, writes the file, and decides the exit code.
 fn report(mut request: Request, session: &Session, measured: Measured) -> anyhow::Result<ExitCode> {
     let json = request.json.take();
-    // As it was when runs started: the statistics need memory of their own.
+    // Taken before the statistics, which need memory of their own.
     let memory_floor = own_peak_bytes();
     let comparison = compare(&request, &measured.measurement, session.seed);
     let warnings = warnings_of(&request, &comparison, &measured);

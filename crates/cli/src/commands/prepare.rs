@@ -9,7 +9,7 @@ use spinpark_measure::executable::usage::{NoUse, Usage};
 use spinpark_measure::launch::Launcher;
 use spinpark_measure::sample::Sample;
 
-/// What was learnt.
+/// The results of the first runs.
 pub(crate) struct Prepared {
     /// The run on glibc.
     pub(crate) glibc: Sample,
@@ -26,8 +26,8 @@ impl Prepared {
     }
 }
 
-/// Runs each kind once. A program that has our locks by itself, in whatever way, is found out by its
-/// drop-in's own report: from then on they are off in the baseline.
+/// Runs each kind once. The drop-in's own report shows a program that brings spinpark's locks itself: from
+/// then on they are off in the baseline.
 pub(crate) fn prepare(launcher: &mut Launcher<'_>) -> anyhow::Result<Prepared> {
     let (mut glibc, mut seen, _) = reported(launcher, Configuration::Glibc)?;
     if seen.has_our_locks() {
@@ -55,8 +55,7 @@ fn reported(
 ) -> anyhow::Result<(Sample, Usage, String)> {
     let report = tempfile::Builder::new().prefix("spinpark-report-").tempfile();
     let mut report = report.context("cannot create a temporary file; is TMPDIR writable?")?;
-    // The drop-in's lines fit into the block that this takes: on a full disk they would be lost without a
-    // word.
+    // This allocates the block for the drop-in's lines, which would be lost silently on a full disk.
     report.write_all(b"spinpark\n").and_then(|()| report.as_file().sync_data()).with_context(|| {
         format!("cannot write to {}; set TMPDIR to a directory with free space", report.path().display())
     })?;

@@ -1,4 +1,4 @@
-//! Every way to ask for the impossible has its own message that says what to do.
+//! Every impossible request has its own message that says what to do.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -168,7 +168,7 @@ fn too_few_rounds() {
         .fails(2, &["--rounds 1 is too few"]);
 }
 
-/// What is wrong with a number is said in a sentence with an example.
+/// An error about a number is a sentence with an example.
 #[test]
 fn numbers() {
     let whole = "write a whole number, as in ";
@@ -217,7 +217,7 @@ fn drop_in_for_another_architecture() {
     let path = directory.path().join("libspinpark_preload.so");
     let mut bytes = fs::read(drop_in()).unwrap();
     const E_MACHINE: usize = 18;
-    bytes[E_MACHINE] = 21; // PowerPC64: not what any of our tests run on
+    bytes[E_MACHINE] = 21; // PowerPC64, on which no test runs
     fs::write(&path, bytes).unwrap();
     let mut command = spinpark(["compare"]);
     said(command.arg(program()).env("SPINPARK_PRELOAD", &path))

@@ -160,7 +160,7 @@ fn input_is_nothing_or_a_file() {
     find("input: (x)", input.path().to_str()).fails(1, &["captured `x`"]);
 }
 
-/// A program that leaves processes behind does not leave them behind.
+/// Processes that a program leaves behind are ended.
 #[test]
 fn leftovers_end_with_the_run() {
     let log = tempfile::NamedTempFile::new().unwrap();
@@ -184,7 +184,7 @@ fn help_has_examples() {
     said(&mut spinpark(["--version"])).succeeds(&[env!("CARGO_PKG_VERSION")]);
 }
 
-/// A program that has our locks by itself, whichever way, is not compared with itself.
+/// A program that brings spinpark's locks itself, in whatever way, is not compared with itself.
 #[test]
 fn a_program_on_our_locks_by_itself() {
     let directory = tempfile::tempdir().unwrap();

@@ -23,16 +23,16 @@ fn calls_per_signal(adapter: &str) -> (f64, f64) {
     (columns["futex_calls_on_condvar"].as_f64().unwrap(), columns["futex_calls"].as_f64().unwrap())
 }
 
-/// Document 003's point. The waiter's sleep and the wake, in one variant both at once; a waiter that finds
-/// the internal lock taken sleeps there (1), is woken (1), and leaves with a wake for other threads that may
-/// sleep (1); one that was moved there is woken by the unlock (1) and leaves in the same way (1).
+/// Document 003's result, in calls. Each variant has the waiter's sleep and the wake. A waiter that finds the
+/// internal lock taken sleeps there (1), is woken (1), and wakes others that may sleep (1). One that was
+/// moved there is woken by the unlock (1), and wakes others (1).
 #[test]
 fn futex_calls_of_the_documents_variants() {
     for (adapter, expected) in
         [("classic-condvar-orig", 5.0), ("classic-condvar-requeue", 4.0), ("classic-condvar-wake-op", 2.0)]
     {
-        // One more for the mutex: a thread that comes from a wait takes it with the mark, so its release
-        // wakes, for nothing.
+        // One more for the mutex: a thread that comes from a wait takes it as contended, so its release makes
+        // a useless wake.
         let is_as_expected = |&(on_condvar, all): &(f64, f64)| {
             (on_condvar - expected).abs() < 0.4 && (all - expected - 1.0).abs() < 0.4
         };

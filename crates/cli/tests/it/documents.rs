@@ -1,4 +1,4 @@
-//! `spinpark documents run`: the smallest report, and what cannot be done.
+//! `spinpark documents run`: the smallest report, and impossible requests.
 
 use std::fs;
 

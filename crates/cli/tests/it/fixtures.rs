@@ -87,7 +87,7 @@ pub(crate) fn spinpark<const N: usize>(args: [&str; N]) -> Command {
     command
 }
 
-/// What the command said.
+/// The output of the command.
 #[derive(Debug)]
 pub(crate) struct Said {
     pub(crate) code: Option<i32>,
@@ -98,7 +98,7 @@ pub(crate) struct Said {
 impl From<Output> for Said {
     fn from(output: Output) -> Self {
         Self {
-            // As a shell has it.
+            // A shell's code.
             code: output.status.code().or_else(|| output.status.signal().map(|signal| 128 + signal)),
             stdout: String::from_utf8(output.stdout).unwrap(),
             stderr: String::from_utf8(output.stderr).unwrap(),

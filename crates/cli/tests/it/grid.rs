@@ -14,7 +14,7 @@ fn maps(text: &str) -> Vec<&str> {
         .collect()
 }
 
-/// Tiny cells of every plane: everything is written, and shown again as it was.
+/// Tiny cells of every plane: everything is written, and shown again unchanged.
 #[test]
 fn every_plane_once() {
     let directory = tempfile::tempdir().unwrap();
@@ -88,7 +88,7 @@ fn other_points_than_those_of_the_plane() {
     assert!(ratio["ratio"].as_f64().unwrap() > 0.0 && ratio["interval"][1].as_f64().unwrap() > 0.0);
 }
 
-/// With too few rounds nothing is decided, and `--check` does not take that for success.
+/// With too few rounds nothing is decided, and `--check` does not count that as success.
 #[test]
 fn bounds_and_check() {
     let mut command = spinpark(["bench", "grid", "--plane", "mutex", "--threads", "2", "--section", "0"]);

@@ -98,7 +98,7 @@ fn installed_libraries_are_used_if_they_are_the_same() {
     fs::set_permissions(&installed, fs::Permissions::from_mode(0o644)).unwrap();
     assert_eq!(moved.preloaded(), installed);
     assert!(!moved.path("home/.cache").exists());
-    // Another version, or a stranger's.
+    // Another version, or another file.
     fs::copy(crate::fixtures::drop_in(), &installed).unwrap();
     assert!(moved.preloaded().starts_with(moved.path("home/.cache")));
     said(&mut moved.command(["libraries"])).succeeds(&["not used", "not the library of this command"]);
@@ -149,7 +149,7 @@ fn a_read_only_home() {
 #[test]
 fn a_full_disk() {
     let moved = Moved::new();
-    // One page has room for no library.
+    // One page is too small for any library.
     let Some(result) = moved.with_mounts(
         "mount -t tmpfs -o size=4k none \"$HOME\"; \"$0\" libraries; find \"$HOME\" -name '.lib*'",
     ) else {

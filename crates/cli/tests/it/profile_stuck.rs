@@ -108,7 +108,7 @@ fn all_recordings_of_a_process() {
     let mut command = recording(directory.path(), ["profile", "--output", "two", "--"]);
     let result = said(command.arg(waits()).arg("become"));
     assert_eq!(result.code, Some(0), "{result:#?}");
-    // The one that is not shown is said to be there, though it has the same number.
+    // The report mentions the process that it does not show, though it has the same number.
     assert!(flat(&result.stderr).contains("Other processes waited less"), "{}", result.stderr);
     let json = said(recording(directory.path(), ["report"]).args(["two", "--json"]));
     let json: Value = serde_json::from_str(&json.stdout).expect("JSON");

@@ -86,7 +86,7 @@ fn killed() {
     wait_for_the_end(directory.path());
 }
 
-/// Found out before anything is made or started.
+/// These errors come before anything is made or started.
 #[test]
 fn bad_requests() {
     if !installed(&[MARIADBD, MARIADB_INSTALL_DB]) {

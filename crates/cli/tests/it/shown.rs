@@ -1,4 +1,4 @@
-//! Results again, from their files; where data and tables go.
+//! Earlier results from their files; the destinations of data and tables.
 
 use std::fs::File;
 use std::process::Stdio;
@@ -93,7 +93,7 @@ fn formats() {
     said(sim().args(["--format", "json", "--json", "x.json"])).fails(2, &["leave one of them out"]);
 }
 
-/// What cannot be printed is an error, not silence.
+/// Output that cannot be printed is an error.
 #[test]
 fn a_full_disk() {
     let full = || Stdio::from(File::options().write(true).open("/dev/full").unwrap());

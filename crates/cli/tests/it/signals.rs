@@ -39,12 +39,12 @@ fn with_signals(command: &mut Command, ignored: &'static [i32], blocked: &'stati
     unsafe { command.pre_exec(prepare) };
 }
 
-/// As under `env`, `nice` and `nohup`.
+/// `run` behaves as `env`, `nice` and `nohup` do.
 #[test]
 fn dispositions_and_mask_are_inherited() {
     let directory = tempfile::tempdir().unwrap();
     for options in [&["run"][..], &["profile"], &["profile", "--overhead"], &["compare", "--rounds", "6"]] {
-        // As a service manager starts it, and as a shell.
+        // Started by a service manager, and by a shell.
         for (ignored, blocked, expected) in [
             (
                 &[libc::SIGHUP, libc::SIGINT, libc::SIGPIPE, libc::SIGCHLD][..],

@@ -170,7 +170,7 @@ fn lines_of_80_columns() {
     narrow(&[&sweep[..], &short].concat()).succeeds(&["more threads than CPUs"]);
 }
 
-/// Whatever is simulated can be looked at.
+/// Everything that is simulated can be shown.
 #[test]
 fn machines_are_shown_as_they_are_simulated() {
     let shown = |name: &str| said(&mut spinpark(["sim", "machine", name]));
@@ -252,8 +252,8 @@ fn the_reader_may_go() {
     }
 }
 
-/// Ctrl-C in a sweep of runs with thousands of threads: the stacks of those that are given up are not there
-/// for other runs, but nothing fails for want of them; and a sweep without a result leaves an old one alone.
+/// Ctrl-C in a sweep of runs with thousands of threads: the stacks of abandoned runs stay in use, but no
+/// other run fails because of it. A sweep without a result keeps an old one.
 #[test]
 fn an_interrupted_sweep_of_many_threads() {
     let directory = tempfile::tempdir().unwrap();

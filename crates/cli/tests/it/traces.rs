@@ -1,4 +1,4 @@
-//! What a benchmark with servers leaves behind: nothing, however it ends.
+//! A benchmark with servers leaves nothing behind, however it ends.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};

@@ -10,7 +10,7 @@ use rustix::termios::{Winsize, tcgetwinsize, tcsetwinsize};
 
 use crate::fixtures::{program, said, spinpark};
 
-/// What a command says on a terminal of so many columns, and its exit code.
+/// The output of a command on a terminal of `columns` columns, and its exit code.
 fn on_a_terminal(command: &mut Command, columns: u16) -> (String, Option<i32>) {
     let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&terminal).unwrap();

@@ -163,7 +163,7 @@ fn signal(name: &str, pid: u32) {
 }
 
 impl Started {
-    /// What it says in the end.
+    /// Its output, once it has ended.
     fn end(&mut self) -> Said {
         let (mut stdout, mut stderr) = (String::new(), String::new());
         self.stdout.read_to_string(&mut stdout).unwrap();

@@ -53,19 +53,18 @@ fn give_to_owner(file: i32) {
 
 /// Writes the path of the working directory, ended by a zero; its length with that zero, or a negative errno.
 pub fn working_directory(bytes: &mut [u8]) -> isize {
-    // SAFETY: the kernel writes at most so many bytes there.
+    // SAFETY: the kernel writes at most the length of `bytes` there.
     unsafe { call6(libc::SYS_getcwd, [bytes.as_mut_ptr() as usize, bytes.len(), 0, 0, 0, 0]) }
 }
 
-/// Makes a directory in which its owner may write, but not those that it is in. That it is there already is
-/// no failure.
+/// Makes a directory in which its owner may write, but not its parents. An existing one is no failure.
 pub fn make_directory(path: &CStr) -> bool {
     let arguments = [libc::AT_FDCWD as usize, path.as_ptr() as usize, 0o777, 0, 0, 0];
     // SAFETY: a C string that the kernel reads.
     let result = unsafe { call6(libc::SYS_mkdirat, arguments) as i32 };
     if result == 0 {
         let file = open_read(path);
-        // What the umask of the process does not even allow its owner.
+        // The umask of the process may forbid even the owner to use it.
         let mode = if file < 0 { Some(0) } else { status(file).map(|status| status.st_mode & 0o777) };
         if let Some(mode) = mode.filter(|mode| mode & 0o700 != 0o700) {
             let arguments =
@@ -99,14 +98,14 @@ pub fn open_read(path: &CStr) -> i32 {
 /// Reads into `bytes`; how many there were, 0 at the end, a negative errno on failure.
 pub fn read(file: i32, bytes: &mut [u8]) -> isize {
     let arguments = [file as usize, bytes.as_mut_ptr() as usize, bytes.len(), 0, 0, 0];
-    // SAFETY: the kernel writes at most so many bytes there.
+    // SAFETY: the kernel writes at most the length of `bytes` there.
     unsafe { call6(libc::SYS_read, arguments) }
 }
 
-/// Reads from a place in a file on, and does not move the place from which others read; as [`read`].
+/// Reads from an offset in a file; does not move the file's own offset. Returns what [`read`] does.
 pub fn read_at(file: i32, bytes: &mut [u8], from: u64) -> isize {
     let arguments = [file as usize, bytes.as_mut_ptr() as usize, bytes.len(), from as usize, 0, 0];
-    // SAFETY: the kernel writes at most so many bytes there.
+    // SAFETY: the kernel writes at most the length of `bytes` there.
     unsafe { call6(libc::SYS_pread64, arguments) }
 }
 
@@ -114,7 +113,7 @@ pub fn read_at(file: i32, bytes: &mut [u8], from: u64) -> isize {
 pub fn read_link(path: &CStr, bytes: &mut [u8]) -> isize {
     let arguments =
         [libc::AT_FDCWD as usize, path.as_ptr() as usize, bytes.as_mut_ptr() as usize, bytes.len(), 0, 0];
-    // SAFETY: the kernel reads a C string, and writes at most so many bytes.
+    // SAFETY: the kernel reads a C string, and writes at most the length of `bytes`.
     unsafe { call6(libc::SYS_readlinkat, arguments) }
 }
 
@@ -151,14 +150,14 @@ pub fn set_length(file: i32, length: usize) -> bool {
     unsafe { call6(libc::SYS_ftruncate, [file as usize, length, 0, 0, 0, 0]) == 0 }
 }
 
-/// Takes space on the disk for a piece of a file; whether there was some.
+/// Allocates disk space for a piece of a file; whether there was enough.
 #[must_use]
 pub fn allocate(file: i32, offset: usize, length: usize) -> bool {
     // SAFETY: no memory is touched.
     unsafe { call6(libc::SYS_fallocate, [file as usize, 0, offset, length, 0, 0]) == 0 }
 }
 
-/// Device and number of an open file: what tells it from all others.
+/// Device and inode number of an open file, which identify it.
 #[must_use]
 pub fn identity(file: i32) -> Option<(u64, u64)> {
     status(file).map(|status| (status.st_dev, status.st_ino))
@@ -195,7 +194,7 @@ pub fn map_file(file: i32, length: usize) -> Option<NonNull<u8>> {
 #[must_use]
 pub fn open_mapping(start: *mut u8, length: usize) -> bool {
     let access = libc::PROT_READ | libc::PROT_WRITE;
-    // SAFETY: no byte changes, and nothing is taken away.
+    // SAFETY: no byte changes, and nothing is unmapped.
     unsafe { call6(libc::SYS_mprotect, [start as usize, length, access as usize, 0, 0, 0]) == 0 }
 }
 
@@ -226,8 +225,8 @@ pub unsafe fn unmap(start: NonNull<u8>, length: usize) {
     unsafe { call6(libc::SYS_munmap, [start.as_ptr() as usize, length, 0, 0, 0, 0]) };
 }
 
-/// Makes the pages of a mapping writable now, so that a full disk is an error here and not a signal
-/// later. Whether that worked; `None` if this kernel cannot do it. Whole pages.
+/// Makes the pages of a mapping writable now, so that a full disk is an error here and not a signal later.
+/// Whether that worked; `None` if this kernel cannot do it. Whole pages.
 #[must_use]
 pub fn populate(start: *mut u8, length: usize) -> Option<bool> {
     // SAFETY: no byte changes.

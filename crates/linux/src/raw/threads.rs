@@ -37,7 +37,7 @@ pub fn parent_id() -> u32 {
 #[must_use]
 pub fn has_ended(thread: u32) -> bool {
     let arguments = [super::process_id() as usize, thread as usize, 0, 0, 0, 0];
-    // SAFETY: signal 0 is none: only the question whether it could be sent.
+    // SAFETY: signal 0 sends nothing: the call only checks whether one could be sent.
     unsafe { call6(libc::SYS_tgkill, arguments) == -(libc::ESRCH as isize) }
 }
 
@@ -59,8 +59,8 @@ pub fn timer_slack() -> u64 {
     u64::try_from(slack).unwrap_or(0)
 }
 
-/// Changes when the calling thread enters a sandbox of system calls: the mode of seccomp, and whether there
-/// may be new privileges.
+/// A number that changes when the calling thread enters a sandbox of system calls: the mode of seccomp, and
+/// whether there may be new privileges.
 #[must_use]
 pub fn sandbox() -> u32 {
     let ask = |what: i32| {
@@ -70,19 +70,19 @@ pub fn sandbox() -> u32 {
     ask(libc::PR_GET_SECCOMP) << 8 | ask(libc::PR_GET_NO_NEW_PRIVS) & 0xff
 }
 
-/// CPUs that the calling thread may use; 0 if that cannot be told.
+/// How many CPUs the calling thread may use; 0 if that is not known.
 #[must_use]
 pub fn cpus() -> u32 {
     let mut set = [0_u64; 128];
     let arguments = [0, size_of_val(&set), set.as_mut_ptr() as usize, 0, 0, 0];
-    // SAFETY: the kernel writes so many bytes at most.
+    // SAFETY: the kernel writes at most the size of the mask.
     let bytes = unsafe { call6(libc::SYS_sched_getaffinity, arguments) };
     let words = usize::try_from(bytes).unwrap_or(0) / 8;
     set.iter().take(words).map(|word| word.count_ones()).sum()
 }
 
 /// For how long `thread`, one of this process, was ready to run and had no CPU, ns; `None` if that is not
-/// known. Of a thread that has none now, until it lost it.
+/// known. For a thread that has none now, the time until it lost its CPU.
 #[must_use]
 pub fn run_delay(thread: u32) -> Option<u64> {
     const BEFORE: &[u8] = b"/proc/self/task/";
@@ -105,7 +105,7 @@ pub fn run_delay(thread: u32) -> Option<u64> {
     let length = super::read(file, &mut text);
     super::close(file);
     let text = text.get(..usize::try_from(length).ok()?)?;
-    // Time on a CPU, time without one, number of turns.
+    // Time on a CPU, time without one, number of time slices.
     let delay = core::str::from_utf8(text).ok()?.split(' ').nth(1)?;
     delay.parse().ok()
 }
@@ -144,7 +144,7 @@ pub(crate) fn change_mask(how: i32, signals: u64) -> u64 {
     before
 }
 
-/// Runs `body` with all signals blocked but those that tell of an error in it.
+/// Runs `body` with all signals blocked but those of errors in it, such as SIGSEGV.
 pub fn without_signals<R>(body: impl FnOnce() -> R) -> R {
     const ERRORS: [i32; 5] = [libc::SIGILL, libc::SIGTRAP, libc::SIGBUS, libc::SIGFPE, libc::SIGSEGV];
     let errors = ERRORS.iter().fold(0_u64, |mask, signal| mask | 1 << (signal - 1));

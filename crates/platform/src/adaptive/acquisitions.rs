@@ -1,12 +1,11 @@
-//! How long a thread holds a lock, and leaves it alone between two of its acquisitions: learnt from its own
-//! contended acquisitions.
+//! How long a thread's sections and non-critical sections are: learnt from its own contended acquisitions.
 //!
 //! A waiter needs both to choose how it spins. If the threads that contend for a lock take turns, each
 //! section costs a transfer of the lock and of its data to another CPU, and the owner's non-critical section
 //! is not lost. If one of them goes on while the others stay away, it is the other way round. So turns pay
 //! where the non-critical section is longer than a transfer, and by more than a small part of the section.
-//! The waiter cannot see the owner's times, so it uses its own: threads that contend for one lock mostly run
-//! the same code.
+//! The waiter cannot see the owner's times. It uses its own, because threads that contend for one lock
+//! usually run the same code.
 //!
 //! `notes/tuning.md` ("Taking turns, or one at a time") has the derivation and the planes.
 
@@ -14,8 +13,7 @@ use crate::{Awake, Spinning};
 
 /// Turns pay if they gain more than an eighth of a section.
 const LEAST_GAIN: u64 = 8;
-/// From this length of a section on, ns, a second thread that waits awake gains nothing that its CPU time is
-/// worth, ...
+/// From this length of a section on, ns, a second thread that waits awake is not worth its CPU time ...
 const LONG_SECTION_NS: u32 = 1_500;
 /// ... if the non-critical section is no longer than two sections.
 const NON_CRITICAL_IN_SECTIONS: u32 = 2;
@@ -23,17 +21,18 @@ const NON_CRITICAL_IN_SECTIONS: u32 = 2;
 /// section is sections long, and one; more of them only wait. `notes/tuning.md` ("As many awake as keep a
 /// lock busy") has the planes.
 const MEDIUM_SECTION_NS: u32 = 560;
-/// Three more stay awake: woken ones come too late for the moment in which all others are outside.
+/// Three more stay awake: woken ones come too late for the moment in which all others are in non-critical
+/// sections.
 const RESERVE: u32 = 3;
 /// With shorter non-critical sections, ns, threads do not take turns, and a section of a few nanoseconds
 /// looks like a long one while others poll its line.
 const LEAST_NON_CRITICAL_NS: u32 = 100;
-/// One in 16 contended acquisitions is timed, and each one that was waited for in the queue; of a lock that
-/// is not marked only if it may be ([`Acquisitions::may_mark`]).
+/// One in 16 contended acquisitions is timed, and each one that was waited for in the queue; of a lock
+/// without the contended bit only if a sample may set it ([`Acquisitions::may_mark`]).
 const ACQUISITIONS_PER_SAMPLE: u32 = 16;
-/// For so many samples a thread remembers that it waited on a condition variable with a lock.
+/// A thread remembers for this number of samples that it waited on a condition variable with a lock.
 const WAITS_REMEMBERED: u32 = 16;
-/// A thread that signals oftener than this between two of its own waits is one that goes on after a signal.
+/// A thread that signals more often than this between two of its own waits continues after a signal.
 const SIGNALS_PER_WAIT: u32 = 4;
 /// Locks that a thread remembers, by address.
 const REMEMBERED: usize = 4;
@@ -47,7 +46,7 @@ pub(super) struct Acquisitions {
     timed: Timed,
     /// Contended acquisitions since the last one that was timed.
     since_sample: u32,
-    /// The lock that was marked as contended for a sample, which has been taken.
+    /// The lock whose contended bit was set for a sample, which has been taken.
     marked: usize,
     /// The lock of the last wait.
     waited_for: usize,
@@ -67,10 +66,10 @@ struct Known {
     non_critical: [u32; 2],
     /// From an acquisition to its release.
     inside: [u32; 2],
-    /// So many more samples until it is forgotten that the thread released the lock to wait on a condition
+    /// After this number of samples the thread forgets that it released the lock to wait on a condition
     /// variable.
     waits: u32,
-    /// For so many more signals the thread is taken to wait itself next.
+    /// The number of further signals after which the thread is expected to wait itself.
     signals: u32,
 }
 
@@ -83,13 +82,13 @@ struct Timed {
     acquired: u64,
     /// 0: the lock is held still.
     released: u64,
-    /// The lock was marked as contended for this sample.
+    /// The contended bit was set for this sample.
     marked: bool,
 }
 
 impl Acquisitions {
     fn known(&mut self, lock: usize) -> &mut Known {
-        // Locks lie in objects of 16 bytes or more, mostly.
+        // Most locks lie in objects of 16 bytes or more.
         &mut self.known[(lock >> 4 ^ lock >> 10) % REMEMBERED]
     }
 
@@ -126,8 +125,8 @@ impl Acquisitions {
         }
     }
 
-    /// Whether a thread that releases `lock` comes back for it so soon that a waiter which keeps its own time
-    /// is better left asleep. One without samples of it is taken to: its waiters' times say so.
+    /// Whether a thread that releases `lock` comes back for it so soon that a waiter with a timer is better
+    /// left asleep. A thread without samples of it is expected to: its waiters have measured that.
     pub(super) fn returns_soon(&mut self, lock: usize, transfer: u64) -> bool {
         let returns = self.known(lock).lock != lock || self.spinning(lock, transfer) == Spinning::BackOff;
         if returns {
@@ -144,7 +143,7 @@ impl Acquisitions {
         Some(core::mem::take(&mut self.left)).filter(|&left| left != 0 && left != lock)
     }
 
-    /// Whether the thread has lately released `lock` to wait on a condition variable. Each question is one
+    /// Whether the thread has lately released `lock` to wait on a condition variable. Each call counts as one
     /// signal.
     pub(super) fn waits_next(&mut self, lock: usize) -> bool {
         let known = self.known(lock);
@@ -155,7 +154,7 @@ impl Acquisitions {
 
     /// Whether the acquisition of `lock` just now is to be timed.
     pub(super) fn wants_time(&mut self, lock: usize, queued: bool) -> bool {
-        self.since_sample = self.since_sample.saturating_add(1); // a thread that may not mark takes none
+        self.since_sample = self.since_sample.saturating_add(1); // a thread that may not set the bit takes none
         let known = self.known(lock);
         // While the thread waits on conditions, its samples decide nothing.
         let news = known.lock != lock || (queued && known.waits == 0);
@@ -166,7 +165,7 @@ impl Acquisitions {
     #[inline(never)]
     pub(super) fn acquired(&mut self, lock: usize, marked: bool, now: u64) {
         self.since_sample = 0;
-        // An acquisition may be noted twice, and its mark ends once.
+        // An acquisition may be noted twice, and its contended bit ends once.
         let marked = marked || (self.times_release(lock) && self.timed.marked);
         self.timed = Timed { lock, acquired: now, released: 0, marked };
     }
@@ -208,8 +207,8 @@ impl Acquisitions {
         }
     }
 
-    /// Whether a lock may be marked only for a sample. Not if the thread waits for one lock after the other:
-    /// it would mark all of them, and their releases would be slow.
+    /// Whether a lock's contended bit may be set only for a sample. Not if the thread waits for one lock
+    /// after the other: the releases of all of them would be slow.
     pub(super) fn may_mark(&self) -> bool {
         self.again
     }
@@ -239,7 +238,7 @@ impl Acquisitions {
         known.signals = SIGNALS_PER_WAIT;
     }
 
-    /// Whether `lock` was marked as contended only for a sample that has been taken. Once.
+    /// Whether the contended bit of `lock` was set only for a sample that has been taken. True once.
     pub(super) fn unmarks(&mut self, lock: usize) -> bool {
         let unmarks = self.marked == lock;
         if unmarks {
@@ -261,7 +260,7 @@ mod tests {
     const OTHER: usize = 2 << 4;
     const TRANSFER: u64 = 250;
 
-    /// What a thread knows that has waited for one lock twice.
+    /// The knowledge of a thread that has waited for one lock twice.
     fn on_one_lock() -> Acquisitions {
         let mut acquisitions = Acquisitions::default();
         acquisitions.waits_for(LOCK);
@@ -269,7 +268,7 @@ mod tests {
         acquisitions
     }
 
-    /// A timed turn: so long inside, then so long outside.
+    /// A timed acquisition: a section, then a non-critical section, ns.
     fn acquisition(acquisitions: &mut Acquisitions, lock: usize, inside: u64, outside: u64) {
         acquisitions.acquired(lock, false, 1000);
         acquisitions.released(lock, 1000 + inside);
@@ -326,7 +325,11 @@ mod tests {
             acquisitions.awake(LOCK)
         };
         assert_eq!([knows(2_000, 0), knows(2_000, 4_000)], [Awake::AtMost(1); 2]);
-        assert_eq!(knows(2_000, 8_000), Awake::AtMost(RESERVE + 4), "so many are outside");
+        assert_eq!(
+            knows(2_000, 8_000),
+            Awake::AtMost(RESERVE + 4),
+            "that number is in non-critical sections"
+        );
         assert_eq!(knows(600, 600), Awake::AtMost(RESERVE + 1));
         assert_eq!(knows(600, 0), Awake::All, "one after the other goes on for long");
         assert_eq!(knows(200, 200), Awake::All, "a wake-up takes as long as many sections");
@@ -353,8 +356,8 @@ mod tests {
         assert_eq!(timed.count(), 10);
     }
 
-    /// A thread that backs off has few turns, and each comes after a wait in the queue: 16 of them take many
-    /// milliseconds.
+    /// A thread that backs off has few acquisitions, and each comes after a wait in the queue: 16 of them
+    /// take many milliseconds.
     #[test]
     fn each_acquisition_after_a_wait_in_the_queue_is_timed() {
         let mut acquisitions = on_one_lock();
@@ -378,9 +381,9 @@ mod tests {
         assert_eq!(
             acquisitions.spinning(LOCK, TRANSFER),
             Spinning::Eager,
-            "that turn is not timed to its end"
+            "that acquisition is not timed to its end"
         );
-        assert!(acquisitions.unmarks(LOCK), "its mark is not left behind");
+        assert!(acquisitions.unmarks(LOCK), "its contended bit is not left behind");
         acquisitions.waits_for(OTHER);
         assert!(acquisitions.may_mark(), "it waits for this one again");
     }

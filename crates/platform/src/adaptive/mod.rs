@@ -1,5 +1,5 @@
 //! What a thread guesses about a contended lock, from what it has measured itself: whether to wait awake, how
-//! it polls, how many threads wait awake, and when a contended lock counts as uncontended again.
+//! to poll, how many threads wait awake, and when a contended lock counts as uncontended again.
 //!
 //! No invariant of a lock rests on an answer. Each thread learns for itself ([`SpinStats`]): whether spinning
 //! pays depends on the program, on how long it holds its locks, on whether owners sleep or yield, and on how
@@ -9,15 +9,15 @@
 //! |---|---|---|
 //! | [`can_spin`](Adaptive::can_spin) | which of its latest spins acquired the lock | after *n* failures in a row, one chance in 2ⁿ (256 at most) |
 //! | [`spinning`](Adaptive::spinning) | its sections and non-critical sections (`acquisitions`), what it costs to move a lock (`transfer`) | [`Spinning::BackOff`], where threads come back faster than the lock can move |
-//! | [`awake`](Adaptive::awake) | the same | as many spinners as keep the lock busy |
+//! | [`awake`](Adaptive::awake) | the same | as many spinners as keep the lock held |
 //! | [`reads_first`](Adaptive::reads_first) | whether it has waited lately | a load before the compare-exchange, which would take the line from the owner |
 //! | [`tries`](Adaptive::tries) | how many of its latest tries found the lock taken (`tries`) | whether to skip the fast path, and join the spinners at once |
 //! | [`returns_soon`](Adaptive::returns_soon), [`waits_next`](Adaptive::waits_next) | what it did after its latest releases and signals | which waiter is better left asleep for now |
 //! | [`has_passed_woken`](Adaptive::has_passed_woken) | since when it acquires a lock past a waiter that was woken for it | when to promise the lock to that one |
 //! | [`ends_contended`](Adaptive::ends_contended) | releases without a waiter | when releases are plain stores again |
 //!
-//! The constants are beside their uses; `notes/tuning.md` has the planes of workloads that they were chosen
-//! on. With two CPUs the threads take turns or back off; with more, spinners queue.
+//! The constants stand where they are used; `notes/tuning.md` has the planes of workloads that they were
+//! chosen on. With two CPUs the threads take turns or back off; with more, spinners queue.
 
 mod acquisitions;
 mod spin_stats;
@@ -87,7 +87,7 @@ pub enum Tries {
     /// Some failed.
     FailSometimes,
     /// More than a quarter failed: the thread skips the fast path and joins the queue of spinners, if there
-    /// are any, without a look at the lock, whose line that would take from its owner.
+    /// are any, without reading the lock, which would take its line from the owner.
     FailOften,
 }
 
@@ -113,23 +113,23 @@ pub enum Note {
     Spun(Spin, bool),
     /// It has acquired the lock, and its release will be timed ([`Adaptive::wants_time`]).
     Acquired {
-        /// The lock was marked as contended only for that.
+        /// The contended bit was set only for that.
         marked: bool,
     },
     /// It has just released the lock, which may be gone.
     Released,
     /// It is about to release the lock, to wait on a condition variable.
     ReleasesToWait,
-    /// It is about to sleep in a wait for the lock. If it has not come back for another one that it [was
-    /// taken to](Adaptive::returns_soon), it wakes the waiter early that it has left asleep there, if that
-    /// can be found ([`notes_sleep`](crate::Futex::notes_sleep)): the other lock itself may be gone by now.
+    /// It is about to sleep in a wait for the lock. It may have left a waiter of another lock asleep, for
+    /// which it [did not come back](Adaptive::returns_soon). It wakes that waiter early if it finds its note
+    /// ([`notes_sleep`](crate::Futex::notes_sleep)): the other lock itself may be gone by now.
     Sleeps,
 }
 
 /// How the next acquisition is timed ([`Adaptive::wants_time`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
-    /// Whether the lock may be marked as contended only for that, if it is not.
+    /// Whether the contended bit may be set only for that.
     pub may_mark: bool,
 }
 
@@ -157,15 +157,15 @@ pub trait Adaptive: Sized + Send + Sync + 'static {
         Spinning::Eager
     }
 
-    /// How many threads that wait awake keep the lock at `lock` busy. [`Awake::All`] is always a safe answer.
+    /// How many threads that wait awake keep the lock at `lock` held. [`Awake::All`] is always a safe answer.
     fn awake(lock: usize) -> Awake {
         let _ = lock;
         Awake::All
     }
 
-    /// Whether the calling thread has waited for a lock lately: then it reads the state of a lock before it
-    /// takes the lock's line for writing, which would take it from the owner for nothing. Counts an attempt.
-    /// `false` is always a safe answer.
+    /// Whether the calling thread has waited for a lock lately: then it reads a lock's state before it
+    /// requests the lock's line for writing, which would take the line from the owner in a failed try. Counts
+    /// an attempt. `false` is always a safe answer.
     #[inline(always)]
     fn reads_first() -> bool {
         false
@@ -195,29 +195,29 @@ pub trait Adaptive: Sized + Send + Sync + 'static {
     }
 
     /// Whether the calling thread, which releases the lock at `lock`, comes back for it so soon that a waiter
-    /// which keeps its own time is better left asleep. `false` is always a safe answer.
+    /// with a timer is better left asleep. `false` is always a safe answer.
     fn returns_soon(lock: usize) -> bool {
         let _ = lock;
         false
     }
 
-    /// Whether the calling thread, which holds the lock at `lock` and signals, mostly waits for something
-    /// itself soon after that. Counts the signal. `false` is always a safe answer.
+    /// Whether the calling thread, which holds the lock at `lock` and signals, usually waits itself soon
+    /// after that. Counts the signal. `false` is always a safe answer.
     fn waits_next(lock: usize) -> bool {
         let _ = lock;
         false
     }
 
     /// Notes that the calling thread is about to release a lock that it had acquired while a waiter that was
-    /// woken for it has not come yet. Whether that has gone on for long: the waiter may be waiting for the
+    /// woken for it has not come yet. Returns whether that has gone on for long: the waiter may need the
     /// caller's CPU, and the lock is kept for it then.
     fn has_passed_woken() -> bool {
         false
     }
 
-    /// Whether the calling thread's release ends the mark of a lock that was contended, and has no waiters. A
-    /// mark makes each release a little dearer; to set it again costs a [heavy
-    /// fence](crate::AsymmetricBarrier::heavy_fence).
+    /// Whether the calling thread's release clears the contended bit of a lock that has no waiters. The bit
+    /// makes each release a little slower; to set it again costs an [asymmetric
+    /// barrier](crate::AsymmetricBarrier::heavy_fence).
     fn ends_contended(lock: usize) -> bool {
         let _ = lock;
         true

@@ -1,8 +1,8 @@
 //! What a thread has learnt about waiting awake: plain data that a platform keeps for each thread.
 //!
 //! Whether spinning pays depends on the program: on how long it holds its locks, on whether owners sleep or
-//! yield, on how many threads want the CPUs. So threads learn it, each for itself, and the same on every
-//! machine that locks run on.
+//! yield, on how many threads want the CPUs. So each thread learns it for itself, in the same way on every
+//! platform.
 
 use super::acquisitions::Acquisitions;
 use super::tries::LatestTries;
@@ -17,7 +17,7 @@ pub struct SpinStats {
     passed: Passed,
     acquisitions: Acquisitions,
     tries: LatestTries,
-    /// Releases of locks that were marked as contended while no thread waited for them.
+    /// Releases of locks with the contended bit for which no thread waited.
     quiet_releases: u32,
     /// Locks that it found taken, and then acquired awake.
     moves: u32,
@@ -25,17 +25,17 @@ pub struct SpinStats {
     back_offs: u32,
 }
 
-/// Recent luck with spinning.
+/// How often spins of one kind have paid lately.
 #[derive(Debug, Default)]
 #[repr(C)]
 struct Spins {
     /// Spins in a row that did not pay.
     misses: u32,
-    /// How many chances to spin are still let pass.
+    /// How many chances to spin the thread still skips.
     pause: u32,
 }
 
-/// How often and since when a thread has passed a waiter that was woken.
+/// How often and since when a thread has barged past a woken waiter.
 #[derive(Debug, Default)]
 #[repr(C)]
 struct Passed {
@@ -46,20 +46,19 @@ struct Passed {
     since: u64,
 }
 
-/// The longest pause: after eight misses in a row, one chance in 256 is taken.
+/// The most misses that count: after eight in a row, one chance in 256 is taken.
 const MOST_MISSES: u32 = 8;
 
-/// One in so many waits in which a thread would back off is spent awake: a spin of 20 us at most, where each
-/// of the others sleeps for 100 us or more. If each such spin acquires, 256 waits of all threads make a
-/// series of samples.
+/// One in 16 waits in which a thread would back off is a spin of at most 20 us; the others sleep for 100 us
+/// or more. If each spin acquires, 256 waits of all threads make a series of samples.
 const BACK_OFFS_PER_SPIN: u32 = 16;
 
-/// How many releases lie between two looks at the clock; a look costs as much as a release.
+/// The number of releases between two readings of the clock; a reading costs as much as a release.
 const PASSES_PER_LOOK: u32 = 16;
-/// For how long a woken waiter is passed before a release promises it the lock; `notes/tuning.md` has the
-/// planes. It may be waiting for the CPU of a thread that passes it, and the lock is idle until it comes.
+/// How long threads barge past a woken waiter before a release promises it the lock; `notes/tuning.md` has
+/// the planes. It may need the CPU of a thread that barges, and the lock is idle until it comes.
 const LATE_NS: u64 = 4_000 * NS_PER_US;
-/// Passing that began so many times as long ago was another time.
+/// Barging that began this number of times as long ago is forgotten.
 const FORGOTTEN: u64 = 4;
 
 impl SpinStats {
@@ -74,7 +73,7 @@ impl SpinStats {
         }
     }
 
-    /// Whether this thread's spins have paid lately. Counts a chance that is let pass.
+    /// Whether this thread's spins have paid lately. Counts a chance that it skips.
     ///
     /// A thread that misses tries again after 1, 3, 7, … 255 chances.
     pub fn spins_pay(&mut self, kind: Spin) -> bool {
@@ -84,8 +83,8 @@ impl SpinStats {
         pays
     }
 
-    /// Notes whether a spin paid. One for a lock has not paid if the lock's owner was found to be off its
-    /// CPU; if its time was up, that says nothing, except in the queue of spinners.
+    /// Notes whether a spin paid. A spin for a lock has not paid if the lock's owner was off its CPU. A spin
+    /// whose time was up says nothing, except in the queue of spinners.
     pub fn spun(&mut self, kind: Spin, paid: bool) {
         let spins = self.spins(kind);
         let most = match kind {
@@ -99,8 +98,8 @@ impl SpinStats {
 
     /// See [`Adaptive::spinning`](crate::Adaptive::spinning). `transfer`: what it costs to move a lock, ns.
     ///
-    /// Now and then, a thread that would back off spins, and times what it finds: only spins tell what a move
-    /// costs, and a cost that is too high would keep all threads from learning better.
+    /// One in [`BACK_OFFS_PER_SPIN`] waits spins instead of backing off, and times the move: only spins
+    /// measure its cost, and a wrong cost that is too high would otherwise stay.
     pub fn spinning(&mut self, lock: usize, transfer: u64) -> Spinning {
         let spinning = self.acquisitions.spinning(lock, transfer);
         if spinning == Spinning::Eager {
@@ -188,8 +187,8 @@ impl SpinStats {
         self.acquisitions.returned(lock, clock);
     }
 
-    /// See [`Adaptive::ends_contended`](crate::Adaptive::ends_contended); one in `quiet_releases` does, if it
-    /// `may`.
+    /// See [`Adaptive::ends_contended`](crate::Adaptive::ends_contended); one in `quiet_releases` does, if
+    /// `may` allows it.
     pub fn ends_contended(&mut self, lock: usize, quiet_releases: u32, may: impl FnOnce() -> bool) -> bool {
         if self.acquisitions.unmarks(lock) {
             return true;
@@ -201,8 +200,8 @@ impl SpinStats {
     /// See [`Adaptive::has_passed_woken`](crate::Adaptive::has_passed_woken). Reads the clock (ns) now and
     /// then.
     ///
-    /// The waiter is runnable, and mostly waits for this very CPU: the kernel had put it there when both were
-    /// busy, and lets it run at the end of a time slice, whatever became idle meanwhile.
+    /// The waiter is runnable, and usually needs this very CPU: the kernel had put it there when both were
+    /// busy. It lets it run at the end of a time slice, even if another CPU became idle meanwhile.
     pub fn has_passed_for_long(&mut self, clock: impl FnOnce() -> u64) -> bool {
         let passed = &mut self.passed;
         passed.times += 1;
@@ -271,7 +270,7 @@ mod tests {
             now - begun
         };
         let first = passes_for(0);
-        // Sooner than the passing before would be forgotten.
+        // Before the earlier barging would be forgotten.
         let second = passes_for(first + 2 * LATE_NS);
         assert!(first > LATE_NS && second > LATE_NS, "{first} and {second} ns");
     }

@@ -1,29 +1,28 @@
 //! What it costs to move a lock to another CPU: learnt by spinners, for the whole process.
 //!
 //! It differs by a factor of three between machines, and decides whether taking turns with a lock pays (see
-//! [`Adaptive::spinning`](crate::Adaptive::spinning)). A spinner looks at the clock, then at the lock, finds
-//! it free, and takes it: the time from there to the next look at the clock is a read and a compare-exchange
-//! of a line that another CPU has just written, and a look at the clock. Two looks one after the other say
-//! what that takes.
+//! [`Adaptive::spinning`](crate::Adaptive::spinning)). A spinner reads the clock, then the lock, finds it
+//! free, and takes it. The time until it reads the clock again is a read and a compare-exchange of a line
+//! that another CPU has just written, and a reading of the clock. Two readings in a row measure that last
+//! part.
 
-/// So many samples are taken before the cost is known, and then twice as many before it is set anew. The
-/// least of them counts: others were preempted, or waited for other spinners.
+/// The number of samples before the cost is known, and then twice as many before it is set anew. The least of
+/// them counts: others were preempted, or waited for other spinners.
 const FIRST: u8 = 8;
-/// So many questions are answered with "unknown" before [`USUAL_NS`] is the answer: no thread gets a lock by
+/// The number of questions that get "unknown" before [`USUAL_NS`] is the answer: no thread gets a lock by
 /// spinning.
 const PATIENCE: u8 = 64;
 /// Of two virtual CPUs of an Emerald Rapids Xeon, ns.
 const USUAL_NS: u64 = 250;
-/// One in so many acquisitions by spinning is timed, once the cost is known.
+/// One in 16 acquisitions by spinning is timed, once the cost is known.
 const ACQUISITIONS_PER_SAMPLE: u32 = 16;
 
-/// The time that it takes to move a lock. All zero: not known. Plain data, of which an update that is lost
-/// does no harm.
+/// The time that it takes to move a lock. All zero: not known. Plain data; a lost update does no harm.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct TransferCost {
     /// 0: not known.
     ns: u16,
-    /// Of the samples that are being collected, the least, the least look at the clock, and their number.
+    /// Of the samples that are being collected: the least, the least reading of the clock, and their number.
     least: u16,
     clock: u16,
     samples: u8,
@@ -43,10 +42,10 @@ impl TransferCost {
         ACQUISITIONS_PER_SAMPLE - 1
     }
 
-    /// Notes that a move took so long, with one look at the clock, which takes so long, ns.
+    /// Notes that a move took `took` ns, with one reading of the clock, which takes `clock` ns.
     ///
-    /// The least of each counts, not the least difference: a thread that is preempted between two looks has a
-    /// long one.
+    /// The least of each counts, not the least difference: a thread that is preempted between two readings
+    /// has a long one.
     pub fn took(&mut self, took: u64, clock: u64) {
         let [took, clock] = [took, clock].map(|ns| u16::try_from(ns).unwrap_or(u16::MAX));
         let is_first = self.samples == 0;
@@ -60,8 +59,7 @@ impl TransferCost {
         }
     }
 
-    /// What a move of a lock and of what it protects costs, ns; 0 as long as that is not known. Counts the
-    /// questions.
+    /// What it costs to move a lock and its data, ns; 0 while that is not known. Counts the questions.
     ///
     /// The factor is that of two machines, an EPYC and a Xeon: `notes/tuning.md`.
     pub fn ask(&mut self) -> u64 {

@@ -1,4 +1,4 @@
-//! Whether to try a lock first, or to skip that and join the threads that wait for it awake.
+//! Whether a thread tries a lock first, or skips the fast path and joins the threads that wait awake.
 
 use crate::{Tries, Try};
 
@@ -12,7 +12,7 @@ pub(super) struct LatestTries {
 const ALL: u32 = 1024;
 /// From this share of failed tries on, a thread skips them: `notes/tuning.md`, "Spinners in a queue".
 const MANY: u32 = ALL / 4;
-/// A try counts for one in eight.
+/// The weight of one try in the mean is an eighth.
 const WEIGHT: u32 = 8;
 
 impl LatestTries {
@@ -26,7 +26,7 @@ impl LatestTries {
         }
     }
 
-    /// Notes one.
+    /// Notes what a try has found.
     pub(super) fn tried(&mut self, found: Try) {
         self.taken = match found {
             Try::Free => self.taken - self.taken.div_ceil(WEIGHT),
@@ -61,7 +61,7 @@ mod tests {
         );
         many(&mut tries, Try::Taken, WEIGHT);
         tries.tried(Try::Late);
-        assert!(tries.went() != Tries::FailOften, "it has waited in vain");
+        assert!(tries.went() != Tries::FailOften, "its tries have failed");
     }
 
     #[test]

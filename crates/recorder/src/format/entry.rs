@@ -1,4 +1,4 @@
-//! What a thread counts.
+//! The entries in which a thread counts.
 
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::AtomicU64;
@@ -22,10 +22,11 @@ pub enum Role {
     Read = 1,
     /// A signal of a condition variable.
     Signal = 2,
-    /// The mutex back, after a signal. Counted with the condition variable; from the signal on, so that the
-    /// time to wake up is in it.
+    /// To re-acquire the mutex after a signal. Counted with the condition variable; from the signal on, so
+    /// that the time to wake up is in it.
     Back = 3,
-    /// The mutex back, after a timeout: from the deadline on. As a rule all of it is the time to wake up.
+    /// To re-acquire the mutex after a timeout: from the deadline on. Usually all of it is the time to wake
+    /// up.
     Late = 4,
     /// To be woken: for a lock, a signal or something else, as only the stack tells.
     Wake = 5,
@@ -48,7 +49,7 @@ impl Role {
     }
 }
 
-/// What became of calls that could not have the lock at once. The first five exclude each other.
+/// How calls ended that could not have the lock at once. The first five exclude each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub enum Outcome {
@@ -88,7 +89,7 @@ pub struct Head {
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct Held {
-    /// So many times were measured.
+    /// How many times were measured.
     pub count: AtomicU64,
     /// Their sum, ticks.
     pub total: AtomicU64,
@@ -118,11 +119,11 @@ pub struct Strip {
 pub struct LockStats {
     /// See [`Head`].
     pub head: Head,
-    /// So often taken. With the detail `Contended`: since the lock was first waited for, anywhere.
+    /// How often it was taken. With the detail `Contended`: since the lock was first waited for, anywhere.
     pub acquisitions: AtomicU64,
-    /// So often it could not be taken at once.
+    /// How often it could not be taken at once.
     pub contended: AtomicU64,
-    /// So often a try failed.
+    /// How often a try failed.
     pub failed_tries: AtomicU64,
     /// Time waited, ticks.
     pub waited: AtomicU64,
@@ -189,10 +190,10 @@ pub struct SiteStats {
     pub stack: u32,
     /// Spare.
     pub reserved: u32,
-    /// So often taken here. With the details `Contended` and `Sampled`: only if it was waited for, or in a
-    /// sample.
+    /// How often it was taken here. With the details `Contended` and `Sampled`: only if it was waited for, or
+    /// in a sample.
     pub acquisitions: AtomicU64,
-    /// So often it could not be taken at once.
+    /// How often it could not be taken at once.
     pub contended: AtomicU64,
     /// Time waited, ticks.
     pub waited: AtomicU64,
@@ -202,7 +203,7 @@ pub struct SiteStats {
     pub held_after_wait: Held,
     /// Acquisitions that had not.
     pub held: Held,
-    /// So often the lock was released here to waiters by a thread that had not noted where it took it.
+    /// How often the lock was released here to waiters by a thread that had not noted where it took it.
     pub released: AtomicU64,
 }
 
@@ -217,7 +218,7 @@ pub struct PairStats {
     pub waiter: u32,
     /// A [`HolderId`].
     pub holder: u32,
-    /// So many waits had such a part.
+    /// How many waits had such a part.
     pub count: AtomicU64,
     /// Time waited, ticks: until the holder released the lock, and until the next owner had it.
     pub waited: AtomicU64,
@@ -278,7 +279,7 @@ pub struct HeldWaitStats {
     pub outer: u32,
     /// A [`Role`], the one in which it had that; and [`HeldWaitStats::TIMED`] if the wait had a deadline.
     pub how: u32,
-    /// So many waits.
+    /// The number of waits.
     pub count: AtomicU64,
     /// Time waited, ticks.
     pub waited: AtomicU64,
@@ -305,7 +306,7 @@ pub struct NestStats {
     pub outer: u32,
     /// A [`Role`], the one in which it had that.
     pub outer_role: u32,
-    /// So many acquisitions.
+    /// The number of acquisitions.
     pub count: AtomicU64,
     /// Time waited for them, ticks.
     pub waited: AtomicU64,

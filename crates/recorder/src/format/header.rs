@@ -13,13 +13,13 @@ pub const VERSION: u32 = 6;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u32)]
 pub enum Detail {
-    /// Nothing: every call goes on at once.
+    /// Nothing: every call goes through at once.
     Off = 0,
     /// Waits, and the threads that caused them; the holders of locks that have been waited for.
     Contended = 1,
-    /// Besides, how often each lock is taken; how long it is held, by samples.
+    /// In addition: how often each lock is taken; how long it is held, by samples.
     Sampled = 2,
-    /// Besides, how long each lock is held each time, and where it is taken.
+    /// In addition: how long each lock is held each time, and where it is taken.
     Full = 3,
 }
 
@@ -60,11 +60,11 @@ pub enum Clock {
 pub struct Region {
     /// Size of a record, bytes.
     pub stride: u32,
-    /// So many records have room.
+    /// The most records that the region can have.
     pub capacity: u32,
-    /// So many are claimed; may be more than there is room for.
+    /// How many are claimed; may be more than `capacity`.
     pub used: AtomicU32,
-    /// So many times there was no room, on the disk or in the region.
+    /// How often there was no space, on the disk or in the region.
     pub dropped: AtomicU32,
 }
 
@@ -88,13 +88,13 @@ pub struct Header {
     pub locks: u32,
     /// A [`Clock`].
     pub clock: u32,
-    /// One in so many uncontended acquisitions is timed, on average, if `detail` is `Sampled`.
+    /// One in this number of uncontended acquisitions is timed, on average, if `detail` is `Sampled`.
     pub sample_every: u32,
     /// CPUs that the program could use when it started; 0 if that is not known.
     pub cpus: u32,
-    /// So often there was no room because the recordings of the directory had reached their bound.
+    /// How often there was no space because the recordings of the directory had reached their quota.
     pub bounded: AtomicU32,
-    /// Nanoseconds per tick, times 2^32: as good as the clock could be measured at the start.
+    /// Nanoseconds per tick, times 2^32: as measured at the start.
     pub tick: u64,
     /// The clock at the start, ticks.
     pub start: u64,
@@ -102,7 +102,7 @@ pub struct Header {
     pub start_monotonic: u64,
     /// Time of day at the start, ns since 1970.
     pub start_realtime: u64,
-    /// The latest pair of clocks: ticks. For a better idea of what a tick is.
+    /// The latest pair of clocks: ticks. For a more exact length of a tick.
     pub last: AtomicU64,
     /// The monotonic clock then, ns; 0 while there is no such pair.
     pub last_monotonic: AtomicU64,

@@ -16,8 +16,8 @@
 //!
 //! Regions grow by pieces ([`Piece`]). While the program runs the file has a long hole at its end, for the
 //! pieces to come; once it has ended the file ends with the last one. Records are claimed by adding one to
-//! the region's `used`; a record whose first word is 0 is claimed and not written yet. What does not fit is
-//! counted in the region's `dropped`.
+//! the region's `used`; a record whose first word is 0 is claimed and not written yet. A record that does not
+//! fit is counted in the region's `dropped`.
 //!
 //! Numbers are little-endian, as on the machine that wrote them. Times are in ticks of the header's clock
 //! unless a name says otherwise. Counters of tables are written by one thread with plain stores (Relaxed), so

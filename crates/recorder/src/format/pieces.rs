@@ -1,7 +1,7 @@
 //! Where records lie in the file.
 //!
 //! A region grows by pieces, which follow each other in the file in the order in which they were needed,
-//! whatever region they belong to: so what is used is the beginning of the file, and a recording that has
+//! whatever region they belong to: so the used part is the beginning of the file, and a recording that has
 //! ended is cut off behind it ([`Header::end`](super::Header)). The header says at which page each piece
 //! starts.
 //!
@@ -12,7 +12,7 @@
 use super::record::{Lock, Segment, Stack, Thread};
 use super::slow::Slow;
 
-/// What files are mapped by, bytes.
+/// The unit of mappings, bytes.
 pub const PAGE: usize = 4096;
 
 /// Where the first piece of a region starts.
@@ -111,12 +111,12 @@ pub struct Piece {
     pub number: usize,
     /// Its first unit in the region.
     pub first: usize,
-    /// So many units.
+    /// The number of units.
     pub units: usize,
 }
 
 impl Piece {
-    /// That with a unit of a region; `None` beyond the region's last one.
+    /// The piece with a unit of a region; `None` beyond the region's last one.
     #[must_use]
     #[inline(always)]
     pub const fn with(id: RegionId, unit: usize) -> Option<Self> {

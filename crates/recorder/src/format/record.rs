@@ -23,7 +23,7 @@ pub enum Kind {
     RwLock = 6,
     /// A condition variable.
     Condvar = 7,
-    /// A futex word on which threads sleep by system calls of their own; what it is for, the stack tells.
+    /// A futex word on which threads sleep by system calls of their own; only the stack says what it is for.
     Futex = 8,
     /// A POSIX semaphore.
     Semaphore = 9,
@@ -64,7 +64,7 @@ impl Kind {
     }
 
     /// Whether each stack that waits for such an object has a record of its own: a thread may wait on one
-    /// word for this and for that, so that the word alone says nothing.
+    /// word for different things, so that the word alone says nothing.
     #[must_use]
     pub fn is_by_stack(self) -> bool {
         matches!(self, Self::Futex | Self::Semaphore | Self::Barrier | Self::Join | Self::Once)
@@ -106,7 +106,7 @@ pub const FRAMES: usize = 29;
 pub struct Stack {
     /// A hash of the addresses, never 0; 0 while the record is being written. Written last.
     pub hash: AtomicU64,
-    /// So many addresses.
+    /// The number of addresses.
     pub depth: u16,
     /// 1 if there were more.
     pub is_cut: u16,
@@ -141,12 +141,12 @@ pub struct Thread {
     pub waits: AtomicU64,
     /// Time that its threads waited, ticks.
     pub waited: AtomicU64,
-    /// When the thread last let a lock go that others may wait for, and of which it was not noted that it had
-    /// it; ticks, 0: never.
+    /// When the thread last released a lock that others may wait for, and whose hold was not noted; ticks, 0:
+    /// never.
     pub unseen_release: AtomicU64,
     /// When its user last ended a wait, or a hold that was measured, ticks; 0: never.
     pub latest: AtomicU64,
-    /// How long its users before were there, each until its latest event, ticks.
+    /// How long its earlier users had it, each until its latest event, ticks.
     pub past: AtomicU64,
     /// What it waits for now.
     pub waiting: Waiting,
@@ -165,7 +165,8 @@ pub struct Cost {
     pub calls: AtomicU64,
     /// The same, while the thread had a lock that others have waited for.
     pub calls_held: AtomicU64,
-    /// Time for what is rare, ticks: unwinding, new records, the thread's first call. All of it is measured.
+    /// Time for rare operations, ticks: unwinding, new records, the thread's first call. All of it is
+    /// measured.
     pub rare: AtomicU64,
     /// The same, while the thread had such a lock.
     pub rare_held: AtomicU64,

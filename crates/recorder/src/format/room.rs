@@ -1,11 +1,11 @@
-//! The file beside the recordings that counts how much room they take.
+//! The file in the directory of the recordings that counts how much disk space they take.
 
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
 /// Its name in the directory.
 pub const ROOM_FILE: &core::ffi::CStr = c".spinpark-room";
 
-/// The file: one page, which all processes map that record into the directory. Every word is right at any
+/// The file: one page, which all processes map that record into the directory. Every word is correct at any
 /// moment, so a process that is killed leaves nothing to repair.
 #[derive(Debug)]
 #[repr(C)]
@@ -14,7 +14,7 @@ pub struct RoomCount {
     pub taken: AtomicU64,
     /// The bound, bytes: the largest that a process was told.
     pub most: AtomicU64,
-    /// Processes that are not recorded because there was no room left.
+    /// Processes that are not recorded because the quota was used up.
     pub refused: AtomicU32,
     /// Processes that could not create their file, by [`Cause`].
     pub failed: [AtomicU32; CAUSES],

@@ -3,10 +3,10 @@
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
-/// So many of its longest waits are kept of each thread.
+/// The number of longest waits that are kept of each thread.
 pub const LONGEST: u32 = 8;
 
-/// What is known of such a wait.
+/// The content of such a wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SlowWait {
     /// The thread.
@@ -70,8 +70,8 @@ impl SlowWait {
     }
 }
 
-/// A record of one. All zero is none. A reader may come in between, or have a copy that was made meanwhile:
-/// `check` tells it.
+/// A record of a wait; all zero is an empty one. A reader may see it half written, or in a copy that was made
+/// meanwhile: it compares `check`.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Slow {

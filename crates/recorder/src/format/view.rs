@@ -1,4 +1,4 @@
-//! Reading the file: every number in it is doubted.
+//! Reading the file: no number in it is trusted.
 
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
@@ -22,7 +22,7 @@ pub enum Broken {
     Region,
 }
 
-/// A profile, or what there is of it: a file that was cut short has fewer records.
+/// A profile, or a part of it: a file that was cut short has fewer records.
 #[derive(Clone, Copy)]
 pub struct View<'a> {
     start: *const u8,
@@ -178,7 +178,7 @@ impl<'a> View<'a> {
             let length = (PAGE - next as usize % PAGE).min(left as usize);
             let bytes = self.at(id, next, length)?;
             next += length as u32;
-            // SAFETY: so long, as `at` has it; what is counted as used is not written any more.
+            // SAFETY: `at` has checked the length; text that is counted as used is not written any more.
             Some(unsafe { core::slice::from_raw_parts(bytes, length) })
         })
     }

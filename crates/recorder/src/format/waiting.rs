@@ -1,8 +1,8 @@
 //! A wait that has begun and not ended: what is known of it before the thread blocks.
 //!
 //! The thread writes it to its own table, and takes it back when the wait is over. So a program that is
-//! killed while threads wait, for each other perhaps, leaves whom they waited for. A reader may come in
-//! between: `check` tells it.
+//! killed while threads wait, perhaps for each other, leaves a record of the holders. A reader may see it
+//! half written: it compares `check`.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU32, AtomicU64};
@@ -27,13 +27,13 @@ pub struct Holds {
 }
 
 impl Holds {
-    /// One after the other.
+    /// The holds in order.
     #[must_use]
     pub fn as_slice(&self) -> &[Hold] {
         &self.holds[..self.count]
     }
 
-    /// One more, if there is room.
+    /// Adds one, if there is space.
     pub fn push(&mut self, hold: Hold) {
         if let Some(free) = self.holds.get_mut(self.count) {
             *free = hold;
@@ -88,7 +88,7 @@ fn pair(low: u32, high: u32) -> u64 {
     u64::from(low) | u64::from(high) << 32
 }
 
-/// The wait of a thread, in its table. All zero is none.
+/// The wait of a thread, in its table. All zero: it does not wait.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Waiting {
@@ -127,7 +127,7 @@ impl Waiting {
         self.since.store(begun.since, Release);
     }
 
-    /// It blocks no more.
+    /// It does not block any more.
     pub fn end(&self) {
         self.since.store(0, Relaxed);
     }

@@ -40,7 +40,7 @@ impl Recorder {
         match own {
             Some(own) => {
                 local.own.set(own);
-                // Beside many threads that begin it waits for their memory to be mapped, too: no work.
+                // While many threads begin, it also waits for their memory to be mapped: no work.
                 let cost = self.ticks.ticks(raw::cpu_time().saturating_sub(cpu_time));
                 self.note_rare(own, self.now().saturating_sub(start), cost);
             }
@@ -118,7 +118,7 @@ impl Recorder {
         };
         // SAFETY: claimed for this thread.
         unsafe { (*table).since = self.ticks.now() };
-        // SAFETY: as above; atomic, and all that changes later is.
+        // SAFETY: the same; atomic, and all that changes later is.
         unsafe { &(*table).segment }.store(NONE, Relaxed);
         // SAFETY: all zero is one; it is never given back.
         let own: &ThreadState = unsafe { memory.cast().as_ref() };

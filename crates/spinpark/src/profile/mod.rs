@@ -22,36 +22,36 @@
 //!
 //! # What is recorded
 //!
-//! Locks watch themselves on their slow paths, so what is seen is what had to wait (the detail `contended`).
+//! Locks watch themselves on their slow paths, so only calls that had to wait are seen (the detail
+//! `contended`).
 //!
 //! | of                      | is recorded                                                                                |
 //! |-------------------------|--------------------------------------------------------------------------------------------|
 //! | each wait               | its length, its outcome, the waiter's stack, how many waited with it                         |
-//! | its holder              | the stack that took the lock, if that had had to wait as well; else the one that let it go   |
+//! | its holder              | the stack that took the lock, if that had to wait as well; else the one that released it     |
 //! | holds                   | how long, after an acquisition that waited: of [`Mutex`](crate::Mutex), and of a writer      |
 //! | releases                | how many woke a waiter                                                                     |
-//! | [`Condvar`]             | the wait for a notification, apart from the way back; notifications that found a waiter      |
+//! | [`Condvar`]             | the wait for a notification, without the re-acquisition; notifications that found a waiter   |
 //!
 //! Not recorded: acquisitions that had not to wait, and tries that fail. The hold of a reader, or of an
 //! upgradable reader, is not measured. An upgradable reader and an upgrade are counted as writers; a
 //! [`ReentrantMutex`] as the mutex that it is made of. If a waiter gives up at its deadline, the hold that it
 //! waited for is not measured.
 //!
-//! A lock is where it is: one that is dropped is not noticed, and what comes to lie in its place is counted
-//! with it, unless it is [named](name).
+//! A lock is identified by its address. The end of a dropped lock is not seen: a later lock at its address is
+//! counted with it, unless it is [named](name).
 //!
-//! # Beside the profiler
+//! # With the profiler
 //!
 //! `spinpark profile PROG` watches the program's pthread locks. This module has tables and a file of its own,
-//! so both may run: each has its locks, and neither sees the other's. In one directory each has its file, and
-//! `spinpark report` shows both.
+//! so both may run, and neither records the other's locks. Both files may be in one directory, and `spinpark
+//! report` shows both.
 //!
 //! # Forks, threads, ends
 //!
-//! A forked child begins a file of its own when one of its locks first has to wait; names are to be given
-//! again there. Threads need not know of the profile, and may end at any time. A program that is killed
-//! leaves what it had recorded; what a thread has to add about a lock that it holds is missing then, and also
-//! after [`Profile::stop`].
+//! A forked child begins a file of its own when one of its locks first has to wait; it must name them again.
+//! Threads need not know of the profile, and may end at any time. A program that is killed leaves what it had
+//! recorded. The hold of a lock at that time is missing, as it is after [`Profile::stop`].
 
 mod watch;
 
@@ -79,8 +79,8 @@ pub enum Error {
     Again,
     /// The file could not be created in this directory.
     Create(PathBuf, io::Error),
-    /// There is no room for the file, or no memory, or files of this process may not be as long, or the
-    /// recordings of the directory would exceed their bound (`SPINPARK_PROFILE_MAX_SIZE`, in bytes; 256 MiB
+    /// There is no space for the file, or no memory, or files of this process may not be as long, or the
+    /// recordings of the directory would exceed their quota (`SPINPARK_PROFILE_MAX_SIZE`, in bytes; 256 MiB
     /// without it).
     NoRoom,
     /// On this processor profiles are not recorded.
@@ -139,7 +139,8 @@ impl Drop for Profile {
 /// Records what the locks of this process do from now on, in a file `PID-START.spinprof` of `directory`,
 /// which is created if it is not there.
 ///
-/// Takes about a millisecond, and memory for the tables as they fill. Threads that wait already are not seen.
+/// It takes about a millisecond, and memory for the tables as they fill. Waits that have begun before are not
+/// recorded.
 ///
 /// # Errors
 ///
@@ -167,8 +168,8 @@ pub fn start(directory: impl AsRef<Path>) -> Result<Profile, Error> {
 /// As [`start`], if the environment variable `SPINPARK_PROFILE_DIR` names a directory; `None` if it does not,
 /// or is empty.
 ///
-/// A program that is started by `spinpark profile` has that variable: then its library locks are recorded
-/// beside its pthread locks.
+/// A program that is started by `spinpark profile` has that variable: then its library locks are recorded as
+/// well as its pthread locks.
 ///
 /// ```
 /// fn main() -> Result<(), spinpark::profile::Error> {
@@ -187,12 +188,11 @@ pub fn start_from_environment() -> Result<Option<Profile>, Error> {
     }
 }
 
-/// Gives a lock a name, by which the profile calls it. Without one it is called by the static variable that
-/// it is, or by the place that first waited for it.
+/// Gives a lock a name, which the profile shows. Without one it shows the lock's static variable, or the
+/// place that first waited for it.
 ///
-/// The name belongs to the place where the lock is: name it where it stays. A new name says that the lock
-/// there is another one now. While nothing is recorded, this does nothing. What is behind a zero byte is left
-/// out.
+/// The name belongs to the lock's address: name it where it stays. A new name says that the lock there is
+/// another one now. While nothing is recorded, this does nothing. The name ends at its first zero byte.
 pub fn name<L: Named + ?Sized>(lock: &L, name: &str) {
     watch::name(lock, name);
 }

@@ -30,7 +30,7 @@ static STATE: AtomicU8 = AtomicU8::new(NEW);
 /// Where files are created; known once there is one.
 static DIRECTORY: OnceLock<CString> = OnceLock::new();
 
-/// What the files of the directory may have on the disk, bytes.
+/// The quota of the directory's files, bytes.
 static MOST_BYTES: OnceLock<u64> = OnceLock::new();
 
 fn most() -> u64 {
@@ -112,7 +112,7 @@ extern "C" fn observe(event: c_int) {
 /// Whether anything is recorded now. A forked child begins when it waits, or names a lock (`may_begin`).
 fn is_on(may_begin: bool) -> bool {
     match STATE.load(Acquire) {
-        // It may have been switched off from outside, in the file.
+        // Another process may have switched it off, in the file.
         ON => RECORDER.wanted() != Detail::Off,
         FORKED => may_begin && restart(),
         _ => false,
@@ -139,7 +139,7 @@ fn enter<'a>(may_begin: bool) -> Option<&'a ThreadState> {
 }
 
 fn acquire(call: &Call, lock: &dyn Acquisition) -> bool {
-    // First of all: a thread's first entry takes its time.
+    // This comes first, because a thread's first entry takes long.
     let start = RECORDER.now();
     if lock.at_once() {
         return true;

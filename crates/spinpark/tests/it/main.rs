@@ -1,4 +1,4 @@
-//! The public API. What changes its whole process is in `tests/profile.rs` and `tests/stress.rs`.
+//! The public API. Tests that change their whole process are `tests/profile.rs` and `tests/stress.rs`.
 
 mod pins;
 mod rwlock_policy;

@@ -1,5 +1,5 @@
-//! More threads than a queue lock counts are in the middle of a release: one more sleeps until they are
-//! through.
+//! More threads than a queue lock counts are in the middle of a release: one more sleeps until they have
+//! ended.
 
 #![allow(unsafe_code)]
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use spinpark::{RwLock, RwLockUpgradableReadGuard};
 
-/// What a test that can only fail by hanging waits for at most.
+/// The longest wait of a test that can only fail by hanging.
 const FOREVER: Duration = Duration::from_secs(60);
 
 /// Runs `body` in a thread of its own; fails if it does not come to an end.

@@ -26,7 +26,7 @@ fn statics_work() {
 fn all_zero_is_unlocked() {
     // SAFETY: zero is a valid, unlocked state; that is what this test is about.
     let mutex: Mutex<u32> = unsafe { std::mem::zeroed() };
-    // SAFETY: as above.
+    // SAFETY: the same.
     let condvar: Condvar = unsafe { std::mem::zeroed() };
     assert!(mutex.try_lock().is_some());
     assert_eq!(condvar.notify_all(), 0);

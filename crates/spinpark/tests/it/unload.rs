@@ -1,4 +1,4 @@
-//! A library with our locks may be closed while threads that have used them live on.
+//! A library with spinpark's locks may be closed while threads that have used them live on.
 
 use std::ffi::{c_int, CString};
 use std::os::unix::ffi::OsStrExt;
@@ -11,7 +11,7 @@ type Count = extern "C" fn() -> u64;
 const THREADS: usize = 4;
 const CALLS: u64 = 1000;
 
-/// Beside this test's directory; cargo builds examples before it runs tests.
+/// The path of an example, next to this test's directory: cargo builds examples before it runs tests.
 fn plugin(name: &str) -> CString {
     let mut path: PathBuf = std::env::current_exe().expect("this test");
     path.pop();
@@ -23,13 +23,13 @@ fn plugin(name: &str) -> CString {
 
 fn open(name: &str) -> *mut libc::c_void {
     const NOW: c_int = libc::RTLD_NOW;
-    // SAFETY: a library of ours, whose initialiser opens it once more.
+    // SAFETY: an example of this crate, whose initialiser opens it once more.
     let library = unsafe { libc::dlopen(plugin(name).as_ptr(), NOW) };
     assert!(!library.is_null());
     library
 }
 
-/// Interrupted, put back, moved to other CPUs.
+/// Lets threads be interrupted, preempted and moved to other CPUs.
 fn live_on() {
     for _ in 0..100 {
         std::thread::sleep(Duration::from_micros(50));

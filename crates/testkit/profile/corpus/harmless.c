@@ -30,7 +30,7 @@ static char state_of(int tid)
     return strrchr(line, ')')[2];
 }
 
-/* Holds the lock for so many milliseconds, and until the waiter sleeps: on a loaded machine it may come later. */
+/* Holds the lock for `ms` milliseconds, and until the waiter sleeps: on a loaded machine it may come later. */
 static NOINLINE void note(int ms)
 {
     CHECK(pthread_mutex_lock(&statistics_lock) == 0);

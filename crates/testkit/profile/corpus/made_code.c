@@ -1,6 +1,6 @@
-/* Code that was made at run time, without unwind tables, with frame pointers, as V8 makes it and a JVM with
- * `-XX:+PreserveFramePointer`. Two kinds of requests take the same lock through one function: only their callers, which are made
- * code and the functions that called it, tell them apart. */
+/* Generated code, without unwind tables, with frame pointers, as V8 makes it and a JVM with `-XX:+PreserveFramePointer`. Two
+ * kinds of requests take the same lock through one function: only their callers, which are made code and the functions that
+ * called it, tell them apart. */
 #include "corpus.h"
 
 #include <stdint.h>

@@ -1,4 +1,4 @@
-//! What is to be measured: everything that can be wrong about it is found here, before anything runs.
+//! The request: every error in it is found here, before anything runs.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -92,7 +92,7 @@ impl Request {
             PresetChoice::Locks => 7,
             _ => 15,
         };
-        // The numbers of --quick are ours, not the user's.
+        // The thread counts of `--quick` are not the user's choice.
         let notes = if locks.threads.is_empty() { Vec::new() } else { selected.notes.clone() };
         Ok(Self {
             notes,

@@ -1,9 +1,9 @@
-//! What recording costs, without running the program again: what the recorder measured of itself, and for
-//! what is too short to be timed the cost of an event × events.
+//! The cost of recording, without running the program again: the recorder's own measurement, and, for events
+//! too short to be timed, their number × the cost of one.
 //!
 //! The cost of such an event is measured on this machine, with the recorder in front of the same locks: a
 //! worker process locks a mutex that no thread has waited for, and one that has been waited for, faster than
-//! that is recorded. What that takes with the recorder, less what it takes without it, is the cost.
+//! that is recorded. The cost is the time with the recorder less the time without it.
 
 use std::env;
 use std::process::{Command, ExitCode, Stdio};
@@ -18,8 +18,8 @@ use crate::say::Say;
 
 /// The hidden command that measures.
 pub(crate) const COMMAND: &str = "__profile-cost";
-/// Runs of it, with and without the recorder in turn. The fastest part of the fastest one counts: what
-/// disturbs makes it only slower.
+/// How often it runs, alternately with and without the recorder. The fastest part of the fastest run counts:
+/// disturbances only make it slower.
 const RUNS: usize = 3;
 /// Parts of a run.
 const PARTS: u32 = 10;
@@ -84,7 +84,7 @@ fn times(launch: Option<&Launch>) -> anyhow::Result<Times> {
     Ok(Times { pair: next()?, left_out: next()? })
 }
 
-/// As the user has it.
+/// The user's environment, unchanged.
 fn launch_free(command: &mut Command) {
     command.env_remove("SPINPARK_PROFILE_DIR");
 }

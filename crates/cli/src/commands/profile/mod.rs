@@ -151,7 +151,7 @@ fn why_nothing(error: &ReadError, launch: &Launch, directory: &Path) -> String {
     }
 }
 
-/// What is said of processes that the program leaves behind.
+/// A message about processes that the program leaves behind.
 fn still_running(profiles: &[model::Profile], directory: &Path) -> Option<String> {
     let running = profiles.iter().filter(|profile| profile.ended == Ended::Running);
     let pids: Vec<String> = running.map(|profile| profile.pid.to_string()).collect();
@@ -180,7 +180,7 @@ pub(crate) fn report(report: &Report) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What of the user's table of waits was of no use.
+/// The entries of the user's table of waits that matched nothing.
 fn unmet(symbols: &Symbols) -> Option<String> {
     let unmet = symbols.unmet_waits();
     (!unmet.is_empty()).then(|| {

@@ -1,4 +1,4 @@
-//! `--overhead`: what recording costs on the program itself.
+//! `--overhead`: the cost of recording, measured on the program itself.
 
 use std::process::Stdio;
 
@@ -45,8 +45,8 @@ impl Configuration {
     }
 }
 
-/// The largest environment that means nothing, bytes: so that no configuration has one place of the stack for
-/// itself.
+/// The most padding in the environment, bytes: it varies the stack's place, so that no configuration profits
+/// from one.
 const PADDING: usize = 4096;
 
 /// Runs the program in shuffled rounds, says what came out, and returns the cost of the detail that is
@@ -158,12 +158,12 @@ fn report(rounds: &[[f64; 6]], profile: &Profile, seed: u64) -> anyhow::Result<C
     cost.context("every detail is measured")
 }
 
-/// What a ratio means, given the noise.
+/// The verdict on a ratio, given the noise.
 fn words(ratio: &Ratio, again: &Ratio, configuration: Configuration) -> &'static str {
     if configuration == Configuration::Again {
         return "the noise";
     }
-    // As far in both directions, whichever way two runs without a recorder happened to differ.
+    // The same reach in both directions, whichever way two runs without a recorder happened to differ.
     let floor = 1.0 + again.reach();
     if ratio.low > floor {
         "slower"

@@ -1,4 +1,4 @@
-//! Where a recording is kept.
+//! The directory of a recording.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -13,7 +13,7 @@ use crate::directory;
 
 /// The directory if none is named.
 const NAME: &str = "spinpark-profile";
-/// So many are kept before some should be removed.
+/// The most directories with generated names: then the user should remove some.
 const MOST: u32 = 1000;
 
 /// Makes a directory: `wanted`, or one with a generated name that is not taken.

@@ -1,4 +1,4 @@
-//! Where what was recorded goes: tables, a page, files for other tools.
+//! The outputs of a recording: tables, a page, files for other tools.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -18,7 +18,8 @@ use super::view;
 use crate::cli::Showing;
 use crate::say::Say;
 
-/// What is wanted, with files opened before anything is run: a name that cannot be written is known at once.
+/// The requested outputs. Their files are opened before anything runs, so that an unwritable name is an error
+/// at once.
 pub(crate) struct Shower<'a> {
     showing: &'a Showing,
     html: Option<Sink>,
@@ -286,7 +287,7 @@ fn file_name(profile: &Profile) -> String {
     }
 }
 
-/// What is said of other recordings: that they are there.
+/// A message that other recordings exist.
 fn others(all: &[Profile], shown: &Profile, style: Style, say: Say) {
     let others: Vec<String> = all
         .iter()

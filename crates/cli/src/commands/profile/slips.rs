@@ -1,5 +1,5 @@
-//! Likely slips: options of spinpark after the program, where they belong to the program, and a process ID in
-//! place of a program.
+//! Likely mistakes: options of spinpark after the program, where they belong to the program, and a process ID
+//! in place of a program.
 
 use std::env;
 use std::ffi::OsString;
@@ -8,7 +8,7 @@ use anyhow::anyhow;
 use clap::Args;
 use spinpark_measure::executable::Blocker;
 
-/// Why a program cannot be run; of a number that is none, what there is for processes.
+/// The error for a program that cannot be run; for a number, it names the commands for processes.
 pub(crate) fn process(program: &[OsString], error: anyhow::Error) -> anyhow::Error {
     let number = program.first().and_then(|name| name.to_str()?.parse::<u32>().ok());
     match (number, error.downcast_ref()) {
@@ -20,8 +20,8 @@ pub(crate) fn process(program: &[OsString], error: anyhow::Error) -> anyhow::Err
     }
 }
 
-/// What is to be said of `program`, which ends the command line of `command`: nothing if a `--` before it, or
-/// no such option. Options of one letter are too common for that.
+/// A note about `program`, which ends the command line of `command`; none after a `--`, or without such an
+/// option. Options of one letter are too common to be noted.
 pub(crate) fn note<A: Args>(command: &str, program: &[OsString]) -> Option<String> {
     let given: Vec<OsString> = env::args_os().collect();
     let before = given.len().checked_sub(program.len() + 1).and_then(|at| given.get(at));

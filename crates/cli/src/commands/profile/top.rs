@@ -1,4 +1,4 @@
-//! `spinpark top`: where a running program waits, look by look.
+//! `spinpark top`: where a running program waits, interval by interval.
 
 use std::fs;
 use std::io::{IsTerminal, Write};
@@ -50,7 +50,7 @@ pub(crate) fn run(top: &Top) -> anyhow::Result<Exit> {
     }
 }
 
-/// What follows a program is its own, but a process has no options.
+/// Arguments after a program are its own, but a process has none.
 fn options_come_first(top: &Top) -> anyhow::Result<()> {
     let words: Vec<&str> = top.program.iter().filter_map(|word| word.to_str()).collect();
     if let [pid, options @ ..] = &words[..]

@@ -1,4 +1,4 @@
-//! Many runs side by side, with a bar that knows how long they take.
+//! Many runs in parallel, with a progress bar.
 
 use std::sync::Mutex;
 use std::time::Instant;
@@ -13,7 +13,7 @@ use crate::progress::{Progress, about};
 
 /// What was made.
 pub(super) struct Made {
-    /// As the settings stand; none: it was not made.
+    /// In the order of the settings; `None` if it was not made.
     pub(super) reports: Vec<Option<Report>>,
     pub(super) end: End,
     /// Why one of them could not be made; the others were not begun then.
@@ -49,7 +49,7 @@ impl Made {
     }
 }
 
-/// What changes while runs end.
+/// The state that changes while runs end.
 struct State {
     reports: Vec<Option<Report>>,
     estimate: Estimate,
@@ -89,7 +89,7 @@ pub(super) fn run(settings: &[Setting]) -> Made {
             Ok(report) => state.reports[order[place]] = Some(report),
             Err(SettingError::Stopped) => state.is_stopped = true,
             Err(error) => {
-                // The others would fail as well, or be of no use.
+                // The others would fail as well, or be useless.
                 state.error.get_or_insert(error);
                 spinpark_simlab::simulate::sim::stop();
             }

@@ -89,7 +89,7 @@ fn ladder(wanted: &Sweep) -> anyhow::Result<Ladder> {
     Ok(ladder)
 }
 
-/// Without what was said before.
+/// The names without duplicates.
 fn unique(names: &[String]) -> Vec<String> {
     let mut known = Vec::new();
     for name in names {
@@ -117,7 +117,7 @@ fn fitting(ladder: &Ladder) -> anyhow::Result<Vec<String>> {
     Ok(fitting)
 }
 
-/// Whatever cannot be simulated is said before anything is.
+/// Reports what cannot be simulated before any run.
 fn check(ladder: &Ladder, settings: &[Setting]) -> anyhow::Result<()> {
     settings.iter().step_by(ladder.seeds.len()).try_for_each(|setting| Ok(setting.check()?))
 }

@@ -1,4 +1,4 @@
-//! What is said about a sweep, and where: the same whether it was made here or merged.
+//! The output of a sweep: the same for one that was made here and a merged one.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};
@@ -56,8 +56,8 @@ impl Out {
         });
     }
 
-    /// Writes all files; those that show cells only if there are any: what an earlier run has written is
-    /// worth more than nothing.
+    /// Writes all files; those that show cells only if there are any: otherwise an earlier run's result would
+    /// be lost.
     pub(super) fn write(
         self,
         end: End,

@@ -55,7 +55,7 @@ pub(super) fn run(wanted: &Tables) -> anyhow::Result<ExitCode> {
         say.line(verdict.trim_end());
     }
     let command = command(env::args_os().skip(1));
-    // What an earlier run has written is worth more than nothing.
+    // Without data, an earlier run's files stay.
     let has_data = !made.is_empty() || end == End::Complete;
     if let Some(file) = json.filter(|_| has_data) {
         file.write(&json::Tables::new(end.name(), &command, wanted.quick, &made))?;
@@ -78,7 +78,7 @@ struct Course {
 }
 
 impl Course {
-    /// Before so little is done, nothing is said about the rest.
+    /// Below this share, no remaining time is shown.
     const LITTLE: f64 = 0.02;
 
     fn new(specs: &[TableSpec], effort: Effort) -> Self {
@@ -97,7 +97,7 @@ impl Course {
     }
 }
 
-/// Of a first look, tables take about the same time.
+/// With `--quick`, tables take about the same time.
 fn cost(spec: &TableSpec, effort: Effort) -> f64 {
     match effort {
         Effort::Quick => 1.0,

@@ -1,4 +1,4 @@
-//! What limits, daemons and damage leave, and what is said of it.
+//! The recordings of limits, daemons and damage, and their messages.
 
 use std::fs;
 use std::process::Command;
@@ -8,7 +8,7 @@ use spinpark_testkit::profiler;
 use super::{flat, kill, recording};
 use crate::fixtures::{said, waits};
 
-/// A limit of the shell on the length of files leaves room for a recording.
+/// A limit of the shell on the length of files still allows a recording.
 #[test]
 fn short_files() {
     let directory = tempfile::tempdir().unwrap();

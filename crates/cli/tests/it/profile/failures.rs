@@ -1,4 +1,4 @@
-//! What cannot be recorded, written or read, and what is said then.
+//! Recordings that cannot be made, written or read, and their messages.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -28,7 +28,7 @@ fn programs_that_cannot_be_recorded() {
     assert_eq!(entries(directory.path()), [""; 0], "nothing is left");
 }
 
-/// What comes after the program is the program's; that is said if it could have been meant otherwise.
+/// Options after the program are the program's; a note says so if they may have been meant otherwise.
 #[test]
 fn options_after_the_program() {
     let directory = tempfile::tempdir().unwrap();
@@ -89,7 +89,7 @@ fn recordings_that_cannot_be_read() {
         fs::write(at(name), content).unwrap();
         report(name).fails(2, &[name, words]);
     }
-    // Copied in part: what is there is shown, and that something is missing is said.
+    // A part of a file: its data is shown, with a message that something is missing.
     fs::write(at("part.spinprof"), &bytes[..bytes.len() / 2]).unwrap();
     let part = report("part.spinprof");
     assert_eq!(part.code, Some(0), "{part:#?}");
@@ -117,7 +117,7 @@ fn a_directory_that_is_closed() {
     result.fails(2, &["cannot create the directory", "--output"]);
 }
 
-/// A disk with room for nothing: the program does not notice, and the reason is told.
+/// A full disk: the program does not notice, and the report names the reason.
 #[test]
 fn a_full_disk() {
     let directory = tempfile::tempdir().unwrap();
@@ -140,7 +140,7 @@ fn a_library_that_is_missing() {
     let mut command = recording(directory.path(), ["profile", "--"]);
     let result = said(command.arg(program()).env("SPINPARK_PROFILER", "/no/such.so"));
     result.fails(2, &["SPINPARK_PROFILER is /no/such.so"]);
-    // A path that the loader would take for two.
+    // A path that the loader would read as two.
     let blank = directory.path().join("a b.so");
     fs::copy(profiler(), &blank).unwrap();
     let mut command = recording(directory.path(), ["profile", "--"]);

@@ -1,4 +1,4 @@
-//! Programs that fork: what is kept of their children, and what is said of those that were left out.
+//! Programs that fork: the recordings of their children, and messages about those that were left out.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -81,7 +81,7 @@ fn the_estimate_is_quick() {
     assert!((1..100).contains(&waits), "{waits}");
 }
 
-/// What cannot cut its file off itself leaves that to the command, and a report to come.
+/// A process that cannot cut its file off leaves that to the command, or to a later report.
 #[test]
 fn recordings_are_as_long_as_they_are_used() {
     let directory = tempfile::tempdir().unwrap();
@@ -119,7 +119,7 @@ fn one_of_several_processes_with_a_number() {
     report(&format!("{name}.spinprof")).succeeds(&["(process 1)"]);
 }
 
-/// Elsewhere, without the program: names are in the directory.
+/// In another place, without the program: names are in the directory.
 #[test]
 fn a_recording_needs_no_program() {
     let directory = tempfile::tempdir().unwrap();

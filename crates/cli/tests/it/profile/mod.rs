@@ -75,7 +75,7 @@ fn the_exit_status_is_the_programs() {
     let result = profile(directory.path(), &[], &["die", "6"]);
     assert_eq!(result.code, Some(128 + 6), "{result:#?}");
     assert!(result.stderr.contains("SIGABRT"), "{}", result.stderr);
-    // Killed as nothing can be that knows of it: what was recorded is there.
+    // SIGKILL, which no handler sees: the recording is there.
     let result = profile(directory.path(), &[], &["die", "9"]);
     assert_eq!(result.code, Some(128 + 9), "{result:#?}");
     for words in ["SIGKILL", "cache_lock", "store_update"] {
@@ -91,7 +91,7 @@ fn directories() {
     }
     assert_eq!(entries(directory.path()), ["spinpark-profile", "spinpark-profile-2", "spinpark-profile-3"]);
     assert!(entries(&directory.path().join("spinpark-profile-2")).contains(&"profile.json".to_owned()));
-    // Not into one that has something in it: nothing runs.
+    // A directory that is not empty is refused: nothing runs.
     let result = profile(directory.path(), &["--output", "spinpark-profile"], &["briefly"]);
     result.fails(2, &["is not empty", "--output"]);
     assert_eq!(result.stdout, "");
@@ -134,7 +134,7 @@ fn kill(name: &str, whom: &str) {
 #[test]
 fn interrupted() {
     let directory = tempfile::tempdir().unwrap();
-    // As a terminal does it, to both; as `kill` does it, to the command alone.
+    // To both, as a terminal does; to the command alone, as `kill` does.
     for (signal, group, code) in [("INT", "-", 130), ("TERM", "", 143)] {
         let mut command = recording(directory.path(), ["profile", "--"]);
         command.arg(waits()).arg("forever");
@@ -266,7 +266,7 @@ fn processes() {
     shown.succeeds(&[&format!("process {pid}"), "cache_lock"]);
     said(&mut recording(directory.path(), ["report", "family", "--process", "1"]))
         .fails(2, &["no process 1 is in the recording; recorded are ", &format!("{pid} (waits)")]);
-    // A program that has run is not lost because of a slip.
+    // A mistaken option does not lose a run that is over.
     let result = profile(directory.path(), &["--output", "again", "--process", "1"], &["family"]);
     assert_eq!(result.code, Some(0), "{result:#?}");
     for words in ["no process 1 is in the recording", "this is process ", "`cache_lock`", "Kept in"] {
@@ -308,7 +308,7 @@ fn what_it_costs_the_program_itself() {
     }
     profile(directory.path(), &["--overhead", "--rounds", "2"], &["store"])
         .fails(2, &["--rounds 2 is too few"]);
-    // What fails is not measured, and leaves nothing.
+    // A program that fails is not measured, and leaves nothing.
     let result = profile(directory.path(), &["--output", "none", "--overhead"], &["store", "3"]);
     assert!(result.stderr.contains("exited with status 3"), "{result:#?}");
     assert!(!directory.path().join("none").exists(), "nothing was recorded");

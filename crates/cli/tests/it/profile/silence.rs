@@ -1,7 +1,7 @@
 //! Programs that wait for nothing that is recorded, or are not recorded: no report concludes anything from
 //! that.
 //!
-//! What is said of which process is the table of `crates/profile/src/silence.rs`; here it is seen on
+//! The table of `crates/profile/src/silence.rs` says which process has which message; these tests check it on
 //! programs.
 
 use std::fs;
@@ -15,7 +15,7 @@ use spinpark_testkit::{compile_c, scratch_dir};
 use super::{flat, kill, recording};
 use crate::fixtures::said;
 
-/// The verdict that only threads which were seen to do something else permit.
+/// The verdict that needs threads which were seen doing something else.
 const VERDICT: &str = "not what makes this program slow";
 
 fn silent() -> PathBuf {

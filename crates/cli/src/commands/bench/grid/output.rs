@@ -1,4 +1,4 @@
-//! What is said in the end, on standard output and in files.
+//! The final output, on standard output and in files.
 
 use std::path::PathBuf;
 

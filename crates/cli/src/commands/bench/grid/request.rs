@@ -1,4 +1,4 @@
-//! What is to be measured: everything that can be wrong about it is found here, before anything runs.
+//! The request: every error in it is found here, before anything runs.
 
 use std::env;
 use std::path::PathBuf;

@@ -92,7 +92,7 @@ impl Part {
             Ok((what, warnings, End::Failed(error))) => (what, warnings, Some(error.to_string())),
             Ok((what, warnings, _)) => (what, warnings, None),
             Err(error) => {
-                // Whatever is not there is no failure; a run that was made and went wrong is one.
+                // A missing program is no failure; a run that went wrong is one.
                 let failure = error.is::<RunError>().then(|| error.to_string());
                 (What::Nothing(in_full(&error)), Vec::new(), failure)
             }
@@ -119,7 +119,7 @@ impl Ready {
     }
 }
 
-/// What the words mean, as if they stood on a command line.
+/// Parses the words as a command line.
 fn prepare(words: impl Iterator<Item = OsString>) -> anyhow::Result<Ready> {
     let parsed = Cli::try_parse_from(std::iter::once(OsString::from("spinpark")).chain(words));
     let parsed = parsed.map_err(|error| {
@@ -149,7 +149,7 @@ mod tests {
     use super::*;
     use spinpark_documents::documents::definition::documents;
 
-    /// What the definitions say is what the command line understands. What a machine lacks is another matter.
+    /// The command line understands all definitions, whatever this machine lacks.
     #[test]
     fn every_part_is_a_command_line() {
         for (number, document) in documents(&[]).unwrap() {

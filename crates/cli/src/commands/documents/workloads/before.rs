@@ -24,7 +24,7 @@ const MANY_ROUNDS: usize = 4;
 pub(in crate::commands) struct Before {
     /// Its configurations make what all others need.
     pub(super) first: Option<Cell>,
-    /// The drop-in, if not the workers have it but programs that they start.
+    /// The drop-in, if programs that the workers start need it, and not the workers.
     pub(super) drop_in: Option<DropIn>,
     /// The configuration with such programs that shows that the drop-in is loaded.
     pub(super) trial: Option<String>,
@@ -66,7 +66,7 @@ impl Before {
             }
         }
         self.show_drop_in(runner, cells, progress)?;
-        // With few rounds, asking first takes longer than it is worth.
+        // With few rounds, an extra run takes too large a share of the time.
         match say {
             Some(say) if runner.millis == 0 && rounds >= MANY_ROUNDS => {
                 estimate(runner, cells, rounds, progress, say)

@@ -178,7 +178,7 @@ impl Prepared {
 
 /// What can be wrong about a request of any workload.
 fn check(workload: &Workload, common: &Common, cells: &mut [Cell]) -> anyhow::Result<()> {
-    /// More than this is a slip of the pen.
+    /// More than this is a typing error.
     const MANY: usize = 4096;
     if cells.iter().any(|cell| cell.tasks == 0 || cell.tasks > MANY) {
         bail!("the number of {} must be between 1 and {MANY}", workload.tasks);

@@ -1,4 +1,4 @@
-//! `spinpark documents WORKLOAD`: from the command line to cells, and from there on the same for all.
+//! `spinpark documents WORKLOAD`: from the command line to cells, which are measured in the same way for all.
 
 mod before;
 mod experiment;

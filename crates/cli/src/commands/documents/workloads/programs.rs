@@ -20,7 +20,7 @@ use super::experiment::Experiment;
 use crate::cli::{Mail, Select, millis};
 use crate::libraries;
 
-/// A mail server that takes longer to answer is not there.
+/// A mail server that takes longer to answer counts as missing.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The adapter of locks that every program has.
@@ -75,7 +75,7 @@ pub(crate) fn select(select: &Select) -> anyhow::Result<Experiment<'_>> {
     let template = Place::find(select.dir.as_deref())?.create()?;
     let files = Files::at(template.path());
     if !files.can_have_socket() {
-        // The directories of runs are beside it, with names as long as this one's.
+        // The directories of runs have the same parent, and names as long as this one's.
         return Err(ServerError::Socket(files.socket()).into());
     }
     // An implementation with variables of its own may not write the drop-in's report.
