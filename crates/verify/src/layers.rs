@@ -14,13 +14,13 @@ pub const LAYERS: &[(&str, u32)] = &[
     ("spinpark-sim", 3),
     ("spinpark-verify", 4),
     ("spinpark-pthread", 4),
-    ("spinpark-profiler", 4),
+    ("spinpark-recorder-preload", 4),
     ("spinpark-profile", 4),
     ("spinpark-lockbench", 4),
     ("spinpark-documents", 5),
     ("spinpark-simlab", 6),
     ("spinpark-peers", 5),
-    // It carries preload and profiler: its build script builds them, so cargo knows no edge.
+    // It carries the two libraries to preload: its build script builds them, so cargo knows no edge.
     ("spinpark-cli", 7),
     ("spinpark-testkit", TESTKIT),
 ];
