@@ -1,8 +1,6 @@
-//! Models, random programs on the simulator, mutants of both, and rules of the sources. Native stress is in
-//! `tests/native`.
+//! Models, random programs on the simulator, and mutants of both. Native stress is in `tests/native`.
 
 mod asymmetric;
-mod circles;
 mod classics;
 mod classics_mcs;
 mod classics_mutex;
@@ -16,8 +14,6 @@ mod document_002;
 mod document_002_fences;
 mod early_wakes;
 mod foreign;
-mod labels;
-mod layers;
 mod marked;
 mod mcs;
 mod mutants_asymmetric;
@@ -36,10 +32,8 @@ mod rwlock_turns;
 mod sim_mutants;
 mod sim_programs;
 mod sim_replay;
-mod sizes;
 mod slots;
 mod spin_queue;
 mod stacks;
 mod stopped;
-mod targets;
 mod timed_waiters;
