@@ -10,8 +10,9 @@
 //! What is in neither is how threads alternate otherwise when they come to a lock later. That matters to
 //! threads that do little but lock.
 
+use spinpark_measure::units::{count, short_percent, time};
+
 use crate::model::{Cost, Detail, Profile, RecorderCost};
-use crate::units::{count, percent, time};
 
 /// A recording that slowed its program more is said to be none of the program as it is.
 pub const BOUND: f64 = 1.05;
@@ -57,7 +58,7 @@ pub fn estimate(profile: &Profile, untimed: Untimed) -> Option<Cost> {
     let mut says = format!(
         "Recording cost {} of the threads' time, as the recorder measured of itself: {}",
         // Threads that the recorder has nothing of ran, too.
-        match percent(all / threads.max(wall)) {
+        match short_percent(all / threads.max(wall)) {
             tiny if tiny.starts_with('<') => tiny.replacen('<', "less than", 1),
             about => format!("about {about}"),
         },
@@ -74,8 +75,9 @@ pub fn estimate(profile: &Profile, untimed: Untimed) -> Option<Cost> {
     if held > 0.0 {
         says += &format!(", {} while a thread had a lock that others have waited for", time(held));
     }
-    let at_most = if most < MOST { format!("to {}", percent(ratio(most) - 1.0)) } else { "or more".into() };
-    says += &format!(". That made the run {} {at_most} longer.", percent(ratio(least) - 1.0));
+    let at_most =
+        if most < MOST { format!("to {}", short_percent(ratio(most) - 1.0)) } else { "or more".into() };
+    says += &format!(". That made the run {} {at_most} longer.", short_percent(ratio(least) - 1.0));
     let taken = own.recorded as f64 + own.left_out as f64;
     if own.left_out > 0 && threads / taken < LITTLE_ELSE {
         says += " Threads took contended locks so often that they do little else: recording also changes how they alternate, \
@@ -117,7 +119,7 @@ impl Profile {
         let widest = |parts: Vec<(u64, u64)>| {
             let shares =
                 parts.into_iter().filter(|(_, of)| *of > 0).map(|(error, of)| error as f64 / of as f64);
-            percent(shares.fold(0.0, f64::max))
+            short_percent(shares.fold(0.0, f64::max))
         };
         let first = stats().max_by_key(|stats| stats.wait.total)?;
         let some = |number: u64, what: &str| match number {

@@ -6,8 +6,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use spinpark_measure::text::one_line;
+
 use crate::model::{Kind, Role};
-use crate::units::one_line;
 
 /// Between a function and its caller.
 const CALLED_BY: &str = " < ";

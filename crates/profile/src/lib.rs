@@ -51,7 +51,6 @@ pub mod swap;
 pub mod symbols;
 pub mod text;
 pub mod thread_time;
-pub mod units;
 pub mod unnamed;
 pub mod waits;
 pub mod warnings;

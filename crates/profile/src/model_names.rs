@@ -22,6 +22,16 @@ impl Profile {
         self.locks.iter().find(|lock| lock.id == id)
     }
 
+    /// The label of the lock with this number.
+    pub(crate) fn lock_label(&self, id: u32) -> String {
+        self.lock(id).map_or_else(|| String::from("?"), |lock| lock.label.clone())
+    }
+
+    /// Each lock in each of its roles.
+    pub(crate) fn uses(&self) -> impl Iterator<Item = (&Lock, &RoleStats)> {
+        self.locks.iter().flat_map(|lock| lock.roles.iter().map(move |stats| (lock, stats)))
+    }
+
     /// The name of a call site: [`CallSite::label`].
     #[must_use]
     pub fn call_site_label(&self, call_site: CallSiteId) -> String {

@@ -20,6 +20,9 @@ const WRAPPERS: [&str; 9] = ["lock", "mutex", "latch", "acquire", "enter", "leav
 /// A name in a sentence is not longer.
 pub(crate) const LONGEST: usize = 44;
 
+/// In the place of a call site.
+pub(crate) const UNKNOWN: &str = "not known";
+
 /// In the place of a holder: no thread had the lock.
 pub(crate) const FREE: &str = "none: it was free";
 
@@ -118,6 +121,11 @@ impl<'a> Names<'a> {
             || String::from("?"),
             |found| label(found, self.depths[call_site], self.precise[call_site]),
         )
+    }
+
+    /// The same of a call site that may not be known.
+    pub(crate) fn label_or_unknown(&self, call_site: Option<CallSiteId>) -> String {
+        call_site.map_or_else(|| String::from(UNKNOWN), |call_site| self.label(call_site))
     }
 
     /// The function; with callers, if it needs them.

@@ -4,11 +4,12 @@
 //! A recording has the time waited for each lock by parts of the run, at most 64; everything else is a sum
 //! over all of it.
 
+use spinpark_measure::units::time;
+
 use crate::fit::fit;
 use crate::label::named;
 use crate::model::{Lock, Profile, Role, RoleStats};
 use crate::names::LONGEST;
-use crate::units::time;
 
 /// A part of the run counts if threads waited for so much of it, on average.
 const WAITED: f64 = 0.05;

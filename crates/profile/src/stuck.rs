@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use spinpark_measure::text::one_line;
+use spinpark_measure::units::{count, time};
+
 use crate::model::{CallSiteId, Detail, Ended, Holder, Profile, Waiting};
 use crate::names::Names;
-use crate::units::{count, one_line, time};
 
 /// Threads of a cycle, or groups of threads that are stuck, that a sentence names.
 const NAMED: usize = 4;

@@ -9,13 +9,14 @@
 
 use std::collections::BTreeMap;
 
+use spinpark_measure::units::{count, short_percent, time};
+
 use crate::classes::by_class;
 use crate::fit::fit;
 use crate::known_locks::handed_over;
 use crate::label::{class, named, with_noun};
 use crate::model::{CallSiteId, Detail, Kind, Lock, Profile, Role};
 use crate::names::{LONGEST, Names};
-use crate::units::{count, of_threads, percent, time};
 use crate::{chain, other_waits, phases, silence, split, stuck, unnamed};
 
 /// Waiting is not what makes a program slow below this share of the threads' time,
@@ -221,8 +222,8 @@ fn runtime_first(profile: &Profile, lock: &Lock, waited: u64) -> String {
         "Threads waited {} for `{}`, {} of the time of {}: {}.",
         time(waited as f64),
         lock.label,
-        percent(share),
-        of_threads(threads),
+        short_percent(share),
+        other_waits::of_threads(threads),
         handed_over(&lock.label).unwrap_or("it is handed over by signals")
     )
 }
@@ -244,7 +245,7 @@ fn back_first(profile: &Profile) -> String {
         _ => "Threads waited little for locks, but",
     };
     let back = profile.back_wait();
-    let share = percent((back as f64 / profile.thread_time().max(1) as f64).min(1.0));
+    let share = short_percent((back as f64 / profile.thread_time().max(1) as f64).min(1.0));
     format!(
         "{little} returning from condition variables took {}, {share} of the threads' time: {BACK_BECAUSE}",
         time(back as f64)
@@ -267,10 +268,10 @@ fn amount(profile: &Profile, waited: u64, share: f64, waiters: f64) -> String {
     let time = format!("{least}{}", time(waited as f64));
     match threads {
         0 => format!("{time} for locks"),
-        1 => format!("{time} for locks, {} of the time of one thread", percent(share)),
+        1 => format!("{time} for locks, {} of the time of one thread", short_percent(share)),
         threads => format!(
             "{time} for locks, {} of the time of {} threads; {waiting} were waiting on average",
-            percent(share),
+            short_percent(share),
             count(threads)
         ),
     }
@@ -294,10 +295,14 @@ fn blame(profile: &Profile, top: &Lock, waited: u64) -> String {
     let start = match share {
         1.0 => format!("All waiting is on {}{lock}", one(top)),
         share if share >= 0.5 => {
-            format!("{} of all waiting is on {}{lock}", percent(share), one(top))
+            format!("{} of all waiting is on {}{lock}", short_percent(share), one(top))
         }
         share => {
-            format!("No lock stands out: the most waiting, {}, is on the {}", percent(share), with_noun(top))
+            format!(
+                "No lock stands out: the most waiting, {}, is on the {}",
+                short_percent(share),
+                with_noun(top)
+            )
         }
     };
     format!("{start}{}.", holder_and_waiter(profile, top))
@@ -325,7 +330,7 @@ fn blame_class(classes: &Profile, waited: u64) -> Option<String> {
     let top = classes.locks.first()?;
     let share = top.lock_wait() as f64 / waited as f64;
     let class = class(top)?;
-    let share = if share == 1.0 { String::from("All") } else { format!("{} of all", percent(share)) };
+    let share = if share == 1.0 { String::from("All") } else { format!("{} of all", short_percent(share)) };
     (top.lock_wait() as f64 >= 0.5 * waited as f64)
         .then(|| format!("{share} waiting is on {class}{}.", holder_and_waiter(classes, top)))
 }
@@ -383,7 +388,7 @@ fn holder_and_waiter(profile: &Profile, top: &Lock) -> String {
         }
         sums.into_iter().max_by_key(|(_, sum)| *sum).map(|(line, _)| line)
     };
-    let part = |share: f64| if share < 0.75 { format!(" ({})", percent(share)) } else { String::new() };
+    let part = |share: f64| if share < 0.75 { format!(" ({})", short_percent(share)) } else { String::new() };
     match (holder, waiter) {
         (Some((holder, held)), Some((waiter, waited))) if holder == waiter => {
             // Two places may be in two functions of one name, or two parts of one.
@@ -417,7 +422,7 @@ fn roles(top: &Lock) -> Option<String> {
     let (readers, writers) = (of(Role::Read), of(Role::Write));
     let all = (readers.0 + writers.0) as f64;
     let part = |role: &str, (total, waits): (u64, u64)| {
-        format!("{role} waited {} ({} waits)", percent(total as f64 / all), count(waits))
+        format!("{role} waited {} ({} waits)", short_percent(total as f64 / all), count(waits))
     };
     Some(format!("Of this, {}, {}.", part("readers", readers), part("writers", writers)))
 }
@@ -442,6 +447,6 @@ fn others(profile: &Profile, waited: u64) -> Option<String> {
     Some(format!(
         "{most} of {} contended locks have {} of all waiting.",
         count(waits.len() as u64),
-        percent(waits[..most].iter().sum::<u64>() as f64 / waited as f64)
+        short_percent(waits[..most].iter().sum::<u64>() as f64 / waited as f64)
     ))
 }

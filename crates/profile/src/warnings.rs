@@ -1,7 +1,8 @@
 //! What to know before relying on the numbers, and whether records are missing.
 
+use spinpark_measure::units::count;
+
 use crate::model::{Profile, Warning};
-use crate::units::count;
 
 impl Profile {
     /// Whether records are missing that could change the summary.

@@ -10,12 +10,12 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use spinpark_measure::units::short_percent;
 
 use self::matching::{Class, Matched, matched};
 pub use self::rendering::text;
 use crate::fit::without_line;
 use crate::model::{Detail, Kind, Profile, Role, RoleStats};
-use crate::units::percent;
 
 /// What a comparison in JSON says it is.
 pub const FORMAT: &str = "spinpark-diff";
@@ -179,8 +179,8 @@ fn warnings(before: &Profile, after: &Profile) -> Vec<String> {
     if sums.0 > 0 && sums.1 > 0 && (sums.1 > sums.0) != (shares.1 > shares.0) && !is_small(sums.0, sums.1) {
         warnings.push(format!(
             "The runs differ in thread time: waiting went from {} to {} of it.",
-            percent(shares.0),
-            percent(shares.1)
+            short_percent(shares.0),
+            short_percent(shares.1)
         ));
     }
     if before.is_partial() || after.is_partial() {

@@ -1,12 +1,12 @@
 //! The facts of the run, as text.
 
 use serde::Serialize;
+use spinpark_measure::text::one_line;
 use spinpark_measure::{date, units};
 
 use super::span;
 use crate::model::{Cost, Detail, ENDED_EARLY, Ended, LocksOf, Profile};
 use crate::thread_time;
-use crate::units::one_line;
 
 /// A fact. Back quotes enclose code.
 #[derive(Serialize)]

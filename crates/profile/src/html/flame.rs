@@ -6,11 +6,11 @@
 use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
+use spinpark_measure::text::one_line;
 
 use super::captions;
 use crate::model::{CallSite, Profile, Role};
 use crate::names::FREE;
-use crate::units::one_line;
 
 /// Smaller shares than this are not drawn.
 const SMALLEST: f64 = 1.0 / 4000.0;

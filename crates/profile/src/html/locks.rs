@@ -141,9 +141,7 @@ struct PairRow {
 /// signals; and how many are left out.
 pub(super) fn rows(profile: &Profile, all: &Names<'_>) -> (Vec<Row>, usize) {
     let mut used: Vec<(&Lock, &RoleStats)> = profile
-        .locks
-        .iter()
-        .flat_map(|lock| lock.roles.iter().map(move |stats| (lock, stats)))
+        .uses()
         .filter(|(_, stats)| stats.acquisitions + stats.contended + stats.failed_tries + stats.wake_ups > 0)
         .collect();
     used.sort_by_key(|(_, stats)| (stats.role.rank(), std::cmp::Reverse(stats.wait.total)));

@@ -6,12 +6,12 @@ use std::mem::offset_of;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use spinpark_measure::units::{count, size};
 use spinpark_recorder::format::{CAUSES, RoomCount};
 pub use spinpark_recorder::format::{Cause, ROOM_FILE};
 
 use crate::model::Profile;
 use crate::model::Warning;
-use crate::units::{bytes, count};
 
 /// How the sentence on the bound ends.
 const BOUND: &str = "(`--max-size`).";
@@ -80,7 +80,7 @@ impl Unrecorded {
             format!(
                 "{} not recorded: the recording would have exceeded {} {BOUND}",
                 processes(self.refused),
-                bytes(self.most)
+                size(self.most)
             )
         });
         let failed = self.failed.into_iter().zip(CAUSES_IN_WORDS).filter(|(failed, _)| *failed > 0);
