@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use spinpark_measure::units::{short_percent, time};
 
-use crate::label::{class, with_noun};
 use crate::model::{HeldWait, Kind, Lock, Profile, Role};
+use crate::names::{class, with_noun};
 
 /// Reported if holders were blocked for at least this share of the time that others waited for the lock.
 const SAID: f64 = 0.1;

@@ -145,19 +145,12 @@ impl Profile {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Thread;
 
     fn profile(recorder: RecorderCost) -> Profile {
-        let json = serde_json::json!({
-            "format": crate::model::FORMAT, "version": crate::model::VERSION, "program": "p", "arguments": [], "pid": 1,
-            "parent": 1, "started": 0, "duration": 1_000_000_000, "ended": "exited", "detail": "contended", "sample_every": 64,
-            "locks_of": "glibc", "cpus": 2, "call_sites": [], "modules": [], "locks": [], "pairs": [],
-            "threads": (1..=4).map(|id| serde_json::json!({
-                "id": id, "name": "", "users": 1, "time": 1_000_000_000, "waits": 0, "waited": 0
-            })).collect::<Vec<_>>(),
-            "strip": {"part": 1, "waited": []}, "dropped": 0, "nested": 0, "cost": null, "warnings": [], "losses": [],
-        });
-        let profile: Profile = serde_json::from_value(json).expect("a profile");
-        Profile { recorder, ..profile }
+        let thread = Thread { users: 1, time: 1_000_000_000, ..Thread::default() };
+        let threads = (1..=4).map(|id| Thread { id, ..thread.clone() }).collect();
+        Profile { duration: 1_000_000_000, cpus: 2, threads, recorder, ..Profile::default() }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use crate::model::{FORMAT, OLDEST, Profile, VERSION};
+use crate::model::{FORMAT, Profile, VERSION};
 use crate::read::{ReadError, Unrecorded, directory, profile};
 use crate::symbols::Symbols;
 use crate::watch;
@@ -68,18 +68,14 @@ pub fn read(path: &Path) -> Result<Vec<Profile>, ReadError> {
             return Err(ReadError::Foreign(path.to_owned()));
         }
         let version = start.version.unwrap_or(0);
-        if !(OLDEST..=VERSION).contains(&version) {
+        if version != VERSION {
             return Err(ReadError::Version(path.to_owned(), version));
         }
     }
-    let mut profiles: Vec<Profile> = if is_array {
-        serde_json::from_str(&text).map_err(broken)?
-    } else {
-        serde_json::from_str(&text).map(|profile| vec![profile]).map_err(broken)?
-    };
-    // What is written from here on is of this version.
-    profiles.iter_mut().for_each(|profile| profile.version = VERSION);
-    Ok(profiles)
+    match is_array {
+        true => serde_json::from_str(&text).map_err(broken),
+        false => serde_json::from_str(&text).map(|profile| vec![profile]).map_err(broken),
+    }
 }
 
 /// Writes [`FILE`] in `directory`, and returns its path. Readers see the old file until the new one is

@@ -16,7 +16,6 @@
 //! | [`watch`]   | what the command sees of a program in `/proc` while it runs                       |
 //! | [`silence`] | what may be concluded where threads waited little, in sentences                  |
 //! | [`thread_time`] | what threads did with their time, in a line                                  |
-//! | [`warnings`] | what to know before relying on the numbers                                     |
 //! | [`text`]    | tables for terminals                                                            |
 //! | [`diff`]    | two profiles compared                                                           |
 //! | [`folded`]  | stacks of waiting, for flame graphs                                             |
@@ -29,14 +28,13 @@ pub mod cost;
 pub mod diff;
 mod fit;
 pub mod folded;
+mod function_names;
 pub mod html;
 pub mod json;
 pub mod keeper;
 mod known_locks;
-mod label;
 mod maps;
 pub mod model;
-pub mod model_names;
 pub mod names;
 mod other_waits;
 mod phases;
@@ -53,5 +51,4 @@ pub mod text;
 pub mod thread_time;
 pub mod unnamed;
 pub mod waits;
-pub mod warnings;
 pub mod watch;

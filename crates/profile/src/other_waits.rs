@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 
 use spinpark_measure::units::{count, short_percent, time};
 
-use crate::label::with_noun;
 use crate::model::{Kind, Lock, Profile, Role, RoleStats};
-use crate::names::Names;
+use crate::names::{Names, with_noun};
 
 /// What threads waited for.
 pub(crate) struct Row<'a> {

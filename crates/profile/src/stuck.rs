@@ -174,7 +174,7 @@ fn site(names: &Names<'_>, wait: &Waiting) -> String {
 fn what(profile: &Profile, wait: &Waiting) -> String {
     profile
         .lock(wait.lock)
-        .map_or_else(|| String::from("a lock"), |lock| format!("the {}", crate::label::with_noun(lock)))
+        .map_or_else(|| String::from("a lock"), |lock| format!("the {}", crate::names::with_noun(lock)))
 }
 
 /// `, held by `flush``.

@@ -14,9 +14,8 @@ use spinpark_measure::units::{count, short_percent, time};
 use crate::classes::by_class;
 use crate::fit::fit;
 use crate::known_locks::handed_over;
-use crate::label::{class, named, with_noun};
 use crate::model::{CallSiteId, Detail, Kind, Lock, Profile, Role};
-use crate::names::{LONGEST, Names};
+use crate::names::{LONGEST, Names, class, named, with_noun};
 use crate::{chain, other_waits, phases, silence, split, stuck, unnamed};
 
 /// Waiting is not what makes a program slow below this share of the threads' time,

@@ -19,17 +19,15 @@ use crate::model::{Detail, Kind, Profile, Role, RoleStats};
 
 /// What a comparison in JSON says it is.
 pub const FORMAT: &str = "spinpark-diff";
-/// The version of its format: 2 says which it is.
+/// The version of its format.
 pub const VERSION: u32 = 2;
 
 /// The comparison of two profiles.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Diff {
-    /// [`FORMAT`]. Version 1 did not say it.
-    #[serde(default)]
+    /// [`FORMAT`].
     pub format: String,
     /// [`VERSION`].
-    #[serde(default)]
     pub version: u32,
     /// Of all locks.
     pub all: Change,

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use super::captions::{Caption, caption};
 use super::draw;
+use super::{Caption, caption};
 use crate::model::{Held, Lock, Outcomes, Pair, Profile, Role, RoleStats, SiteStats, Times};
 use crate::names::Names;
 
@@ -175,7 +175,7 @@ fn row(
     let all = stats.split.held + stats.split.free + stats.split.unknown;
     Row {
         label: lock.label.clone(),
-        role: super::captions::role(lock.kind, stats.role),
+        role: super::role(lock.kind, stats.role),
         kind: lock.noun().to_owned(),
         address: lock.address,
         hexadecimal: format!("{:#x}", lock.address),

@@ -7,8 +7,8 @@
 //! nothing: without the records of inlined functions (split DWARF that is not there), the program's own
 //! function stands at a line of the header.
 
+use crate::function_names::short;
 use crate::model::Frame;
-use crate::names::short;
 
 /// Libraries that implement or watch locks.
 const LIBRARIES: [&str; 2] = ["libspinpark_profiler.so", "libspinpark_preload.so"];

@@ -400,13 +400,13 @@ mod tests {
     /// `env -i prog`: the recording is of `env`, which had become `prog` before the first look at it.
     #[test]
     fn a_program_without_the_recorder_is_not_the_recorded_one() {
-        let json = serde_json::json!({
-            "format": crate::model::FORMAT, "version": crate::model::VERSION, "program": "/usr/bin/env", "arguments": [],
-            "pid": 7, "parent": 1, "started": 1, "duration": MS, "ended": "killed", "detail": "contended", "sample_every": 64,
-            "locks_of": "glibc", "cpus": 2, "call_sites": [], "modules": [], "locks": [], "pairs": [], "threads": [],
-            "strip": {"part": 1, "waited": []}, "dropped": 0, "nested": 0, "cost": null, "warnings": [], "losses": [],
-        });
-        let profile: Profile = serde_json::from_value(json).expect("a profile");
+        let profile = Profile {
+            program: String::from("/usr/bin/env"),
+            pid: 7,
+            started: 1,
+            duration: MS,
+            ..Profile::default()
+        };
         let time = ThreadTime { futexes: 600 * MS, ..ThreadTime::default() };
         let observation = |recorder| {
             let seen = Program { recorder, ..program(7, "/bin/prog", 3, 1_000, time) };
