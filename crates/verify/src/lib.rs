@@ -27,7 +27,7 @@ mod track;
 pub use model::Model;
 pub use platform::Loom;
 pub use rejected::assert_rejected;
-pub use shared::{Shared, after, join_all};
+pub use shared::{Shared, after, join_all, sections};
 pub use spin_lines::SpinLines;
 pub use tokens::{Signals, Tokens};
 pub use track::{Guarded, Mortal};

@@ -11,7 +11,6 @@ mod condvar_2003;
 mod condvar_destroy;
 mod deferred;
 mod document_002;
-mod document_002_fences;
 mod early_wakes;
 mod foreign;
 mod marked;
