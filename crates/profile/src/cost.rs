@@ -19,7 +19,7 @@ pub const BOUND: f64 = 1.05;
 /// The recorder's part of the time that is still believed; if it had more, all that is known is that it was
 /// much.
 const MOST: f64 = 0.75;
-/// Threads that take contended locks more often than once in so many ns do little else.
+/// Threads that take contended locks more often than once in this number of ns do little else.
 const LITTLE_ELSE: f64 = 2_000.0;
 
 /// What calls cost that the recorder does not time, ns each; as measured on the machine.

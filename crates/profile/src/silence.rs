@@ -191,8 +191,8 @@ fn unseen(observed: &Observed) -> Option<String> {
     })
 }
 
-/// What is said beside a lock that threads did wait for, if they waited longer for something that is not
-/// recorded.
+/// What is said in addition to a lock that threads did wait for, if they waited longer for something that is
+/// not recorded.
 pub(crate) fn waited_elsewhere(profile: &Profile) -> Option<String> {
     let observed = profile.observed.as_ref()?;
     let share = shares(&observed.threads.time);

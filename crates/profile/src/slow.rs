@@ -1,4 +1,4 @@
-//! The longest waits, one by one, for tools that lay them beside what else was traced: lines of JSON, a
+//! The longest waits, one by one, for tools that show them with other traces: lines of JSON, a
 //! timeline for [Perfetto](https://ui.perfetto.dev) (Chrome's trace event format), and one for
 //! [speedscope](https://www.speedscope.app).
 //!

@@ -23,7 +23,7 @@ const SMALL_SHARE: f64 = 0.02;
 /// and below this average number of waiting threads. Both are checked, because the time of threads that ended
 /// is not exact.
 const SMALL_WAITERS: f64 = 0.05;
-/// What is not known comes before what is, if it is so many times as much.
+/// What is not known comes before what is, if it is this many times as much.
 const MUCH_MORE: u64 = 4;
 /// Returns from condition variables are reported above this share of all waiting, without that for signals.
 const BACK: f64 = 0.1;
@@ -70,7 +70,7 @@ pub fn summary(profile: &Profile) -> Summary {
     // Its mutex is a part of it: a thread that waits there waits for the runtime's lock, too.
     let of_runtimes = profile.locks.iter().filter(|lock| handed_over(&lock.label).is_some());
     let of_runtimes: u64 = of_runtimes.map(Lock::lock_wait).sum();
-    // Locks may be among what is not known: it comes first where what is known is little beside it.
+    // Locks may be among what is not known: it comes first where they are much more than what is known.
     let known = waited.max(runtime.map_or(0, |(_, waited)| waited));
     let is_unclear_first = !is_back_first
         && !is_little(unclear)

@@ -18,13 +18,13 @@ use crate::format::{LockStats, NONE};
 
 /// Stacks with one caller and stack pointer that are known at a time.
 const WAYS: usize = 4;
-/// Unwinding may take one in so many parts of a thread's time.
+/// Unwinding may take one in this number of parts of a thread's time.
 const MAY_UNWIND: u64 = 64;
 /// And so much at the start of a thread, ns.
 const AT_FIRST: u64 = 1_000_000;
 /// No unwinding takes longer, ns: its thread had no CPU meanwhile.
 const LONGEST: u64 = 50_000;
-/// One stack in so many that were followed is unwound as well, to see whether that is the same.
+/// One stack in this number that were followed is unwound as well, to see whether that is the same.
 const CHECKED: u32 = 4096;
 
 #[inline(always)]
@@ -130,7 +130,7 @@ impl Recorder {
         self.note_rare(own, took, took);
     }
 
-    /// What is known of a call's site: its stack and its entries. `None` if there is no room.
+    /// What is known of a call's site: its stack and its entries. `None` if there is no space.
     #[inline(always)]
     pub(crate) fn cached_site<'a>(&self, own: &'a ThreadState, call: &Call) -> Option<&'a CachedSite> {
         let stack = self.stack(own, call.site);

@@ -10,7 +10,7 @@ use spinpark_platform::Clocks;
 
 use crate::format;
 
-/// Beside a wait or a hold of so many ns a look into another thread's memory is cheap: a thread slept.
+/// Compared to a wait or a hold of this many ns a look into another thread's memory is cheap: a thread slept.
 pub(super) const LONG: u64 = 20_000;
 
 /// How long the length of a tick is measured, ns.
@@ -24,7 +24,7 @@ const ONE: u64 = 1 << 32;
 pub(super) struct Ticks {
     is_tsc: AtomicBool,
     /// Nanoseconds per tick, times 2^32, less that of the monotonic clock: all zero is that clock, and needs
-    /// no room in a library's file.
+    /// no space in a library's file.
     tick: AtomicU64,
     /// What it takes to read the clock, ticks.
     reading: AtomicU64,
@@ -85,13 +85,13 @@ impl Ticks {
         }
     }
 
-    /// Nanoseconds in so many ticks.
+    /// Nanoseconds in this many ticks.
     #[inline(always)]
     pub(super) fn ns(&self, ticks: u64) -> u64 {
         ((u128::from(ticks) * u128::from(self.tick())) >> 32) as u64
     }
 
-    /// Ticks in so many nanoseconds.
+    /// Ticks in this many nanoseconds.
     pub(super) fn ticks(&self, ns: u64) -> u64 {
         ((u128::from(ns) << 32) / u128::from(self.tick().max(1))) as u64
     }

@@ -12,7 +12,7 @@ use super::tally::add;
 use super::thread_state::{here, ThreadState};
 use super::Recorder;
 
-/// One in so many calls is timed.
+/// One in this number of calls is timed.
 const TIMED: u64 = 16;
 
 /// What is rare takes no longer, ns, if its thread has a CPU.
@@ -186,7 +186,7 @@ impl Recorder {
         result
     }
 
-    /// What is rare took so many ticks, and cost so many, as far as is known. Nothing takes longer than
+    /// What is rare took this many ticks, and cost this many, as far as is known. Nothing takes longer than
     /// [`LONGEST`]: the thread had no CPU meanwhile, and would have waited.
     pub(crate) fn note_rare(&self, own: &ThreadState, took: u64, cost: u64) {
         let longest = self.ticks.ticks(LONGEST);

@@ -73,7 +73,7 @@ impl Kept for NestStats {
 }
 
 impl Recorder {
-    /// The calling thread's entry about this, which may be new; `None` if there is no room.
+    /// The calling thread's entry about this, which may be new; `None` if there is no space.
     fn entry<T: Kept>(
         &self,
         own: &ThreadState,
@@ -104,8 +104,8 @@ impl Recorder {
         (first, second): (u32, u32),
     ) -> Option<&T> {
         let head = Head { kind: AtomicU32::new(0), bytes: size_of::<T>() as u32, lock, role: role as u32 };
-        let entry = self.room(own, size_of::<T>() / 8)?;
-        // SAFETY: room for an entry of this kind, which only this thread knows.
+        let entry = self.reserve(own, size_of::<T>() / 8)?;
+        // SAFETY: space for an entry of this kind, which only this thread knows.
         unsafe { ptr::write(entry, head) };
         // SAFETY: as above.
         unsafe { T::about(entry.cast(), first, second) };
@@ -117,8 +117,8 @@ impl Recorder {
         Some(unsafe { &*entry.cast() })
     }
 
-    /// Room for an entry of so many words in the thread's segment, or in a new one. All zero.
-    fn room(&self, own: &ThreadState, words: usize) -> Option<*mut Head> {
+    /// Reserves an entry of this number of words in the thread's segment, or in a new one. All zero.
+    fn reserve(&self, own: &ThreadState, words: usize) -> Option<*mut Head> {
         let index = &own.index;
         if index.segment.get().is_null() || index.filled.get() + words > WORDS {
             let (number, segment) = self.file.claim::<Segment>(RegionId::Segments)?;

@@ -2,8 +2,8 @@
 //!
 //! It is mapped as long as it may become, but not accessible: a program that locks its memory (`mlockall`)
 //! locks only what is used. Before a record is touched, its pages are made accessible and writable
-//! (`MADV_POPULATE_WRITE`), or their room on the disk is taken (`fallocate`) on kernels that cannot do that:
-//! a disk without room is then a number in `dropped`, and never a signal in the program. With the former no
+//! (`MADV_POPULATE_WRITE`), or their space on the disk is taken (`fallocate`) on kernels that cannot do that:
+//! a disk without space is then a number in `dropped`, and never a signal in the program. With the former no
 //! descriptor stays open, which a daemon that closes all of them would close; with the latter the descriptor
 //! is known by its file, and not used when it is another's.
 //!
@@ -28,7 +28,7 @@ use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64};
 
 use spinpark_linux::raw;
 
-use super::room::{Failure, Room};
+use super::quota::{Failure, Quota};
 use crate::format::{Header, Piece, Region, RegionId, CLOSED, HEADER_BYTES, MOST_PAGES, PAGE, REGIONS};
 
 /// What every recording has, so that it is made ready at once: the header and a unit of these.
@@ -42,13 +42,14 @@ const FIRST_PAGES: usize = {
     }
     pages
 };
-/// A file that may not have so many pages is of no use.
+/// A file that may not have this many pages is of no use.
 const LEAST_PAGES: usize = 2 * FIRST_PAGES;
-/// So many pages of a region are made ready at a time, at most: a process that does little takes little room.
+/// This many pages of a region are made ready at a time, at most: a process that does little takes little
+/// space.
 const LARGEST_STEP: usize = 16;
-/// The file takes one in so many of the addresses that the process may have, at most.
+/// The file takes one in this number of the addresses that the process may have, at most.
 const LARGEST_PART: u64 = 4;
-/// So often a region may find no room before it is no longer asked.
+/// The number of times that a region may find no space before it is no longer asked.
 const PATIENCE: u32 = 16;
 
 /// The file of a recording; the default is none.
@@ -64,9 +65,9 @@ pub(crate) struct File {
     number: AtomicU64,
     /// Units of each region that can be touched.
     ready: [AtomicU32; REGIONS.len()],
-    /// How often there was no room.
+    /// How often there was no space.
     failures: [AtomicU32; REGIONS.len()],
-    pub(crate) room: Room,
+    pub(crate) quota: Quota,
 }
 
 impl File {
@@ -81,15 +82,15 @@ impl File {
             number: AtomicU64::new(0),
             ready: [NONE; REGIONS.len()],
             failures: [NONE; REGIONS.len()],
-            room: Room::new(),
+            quota: Quota::new(),
         }
     }
 
     /// Creates the file and maps it; its header has the regions and nothing else.
     pub(crate) fn create(&self, path: &CStr) -> Result<(), Failure> {
         let pages_in = |bytes: u64| usize::try_from(bytes / PAGE as u64).unwrap_or(usize::MAX);
-        // Never longer than the room that there is for all; and the program is left its addresses.
-        let mut pages = MOST_PAGES.min(pages_in(self.room.most()));
+        // Never longer than the space that there is for all; and the program is left its addresses.
+        let mut pages = MOST_PAGES.min(pages_in(self.quota.most()));
         for (limit, failure) in
             [(raw::longest_file(), Failure::TooLong), (raw::largest_space() / LARGEST_PART, Failure::Memory)]
         {
@@ -98,10 +99,10 @@ impl File {
                 return Err(failure);
             }
         }
-        let charged = self.room.take_for_file(FIRST_PAGES)?;
+        let charged = self.quota.take_for_file(FIRST_PAGES)?;
         let file = raw::create(path);
         if file < 0 {
-            self.room.give_back(charged);
+            self.quota.give_back(charged);
             return Err(Failure::Create(-file));
         }
         let mapped = self.map(file, pages);
@@ -113,7 +114,7 @@ impl File {
             }
             Err(_) => {
                 raw::remove(path);
-                self.room.give_back(charged);
+                self.quota.give_back(charged);
             }
         }
         match mapped {
@@ -237,21 +238,21 @@ impl File {
         }
     }
 
-    /// Claims a record: its number and its memory, all zero; `None` if there is no room.
+    /// Claims a record: its number and its memory, all zero; `None` if there is no space.
     pub(crate) fn claim<T>(&self, id: RegionId) -> Option<(u32, *mut T)> {
         let number = self.claim_many(id, 1)?;
         Some((number, self.at(id, number)))
     }
 
-    /// Copies text to the end of a region, and leaves so many zeros behind it; where it starts there. `None`
-    /// if there is no room for all of it.
+    /// Copies text to the end of a region, and leaves this many zeros behind it; where it starts there.
+    /// `None` if there is no space for all of it.
     pub(crate) fn append(&self, id: RegionId, text: &[u8], zeros: u32) -> Option<u32> {
         let number = self.claim_many(id, u32::try_from(text.len()).ok()?.checked_add(zeros)?)?;
         let mut at = number;
         let mut rest = text;
         while !rest.is_empty() {
             let (now, later) = rest.split_at(rest.len().min(PAGE - at as usize % PAGE));
-            // SAFETY: so many bytes were claimed by this thread alone, and these are in one page.
+            // SAFETY: this many bytes were claimed by this thread alone, and these are in one page.
             unsafe { ptr::copy_nonoverlapping(now.as_ptr(), self.at::<u8>(id, at), now.len()) };
             at += now.len() as u32;
             rest = later;
@@ -294,18 +295,18 @@ impl File {
         let much = (last.first + last.units).min(units.next_multiple_of(LARGEST_STEP / id.unit_pages()));
         let mut is_bound = false;
         for goal in [much.max(units), units] {
-            let Some(charged) = self.room.take(goal.saturating_sub(before) * id.unit_pages()) else {
+            let Some(charged) = self.quota.take(goal.saturating_sub(before) * id.unit_pages()) else {
                 is_bound = true;
                 continue;
             };
             if !self.take_room(id, before, goal) {
-                self.room.give_back(charged);
+                self.quota.give_back(charged);
                 continue;
             }
             let other = ready.fetch_max(goal as u32, AcqRel) as usize;
             // What another thread has made ready meanwhile was taken twice.
-            self.room
-                .give_back(Room::charge(other.clamp(before, goal).saturating_sub(before) * id.unit_pages()));
+            self.quota
+                .give_back(Quota::charge(other.clamp(before, goal).saturating_sub(before) * id.unit_pages()));
             return true;
         }
         failures.fetch_add(1, Relaxed);
@@ -315,10 +316,10 @@ impl File {
         false
     }
 
-    /// The process has waited for a lock: it may take more room than before.
+    /// The process has waited for a lock: it may take more space than before.
     #[inline(always)]
     pub(crate) fn has_waited(&self) {
-        if self.room.has_waited() {
+        if self.quota.has_waited() {
             self.failures.iter().for_each(|failures| failures.store(0, Relaxed));
         }
     }

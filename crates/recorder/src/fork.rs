@@ -191,9 +191,9 @@ impl Recorder {
             Ok(()) => ON,
             Err(Failure::Bound) => {
                 if page.is_refused.swap(1, Relaxed) == 0 {
-                    self.file.room.refused(1);
+                    self.file.quota.refused(1);
                 }
-                // One that waits may take room that others may not.
+                // One that waits may take space that others may not.
                 if settings.is_idle {
                     IDLE
                 } else {
@@ -201,12 +201,12 @@ impl Recorder {
                 }
             }
             Err(failure) => {
-                self.file.room.failed(failure);
+                self.file.quota.failed(failure);
                 NOTHING
             }
         };
         if next == ON && page.is_refused.swap(0, Relaxed) != 0 {
-            self.file.room.refused(-1);
+            self.file.quota.refused(-1);
         }
         page.state.store(next, Release);
         self.leave();

@@ -15,7 +15,7 @@ use core::cell::Cell;
 use super::clock::LONG;
 use super::sampling::Gaps;
 
-/// Acquisitions may take so much of a thread's time, and waits as much: one part in so many.
+/// Acquisitions may take so much of a thread's time, and waits as much: one part in this number.
 const SHARE: f64 = 64.0;
 /// Records after which it is decided anew how many there may be.
 const WINDOW: u32 = 64;
@@ -79,7 +79,7 @@ impl Governor {
         self.lot.set(seed);
     }
 
-    /// Each record stands for so many.
+    /// The number of events that each record stands for.
     pub(crate) fn weight(&self, which: Bounded) -> u32 {
         self.kind(which).gaps.every().max(1)
     }
@@ -127,7 +127,7 @@ impl Governor {
         self.kind(Bounded::Acquisitions).gaps.take()
     }
 
-    /// The caller counts them no more, and so many have not come.
+    /// The caller counts them no more, and this many have not come.
     pub(crate) fn give_back(&self, left: u32) {
         self.kind(Bounded::Acquisitions).gaps.give_back(left);
     }
@@ -143,7 +143,7 @@ impl Governor {
         self.kind(which).gaps.left_out()
     }
 
-    /// The thread has waited for so many ticks.
+    /// The thread has waited for this many ticks.
     #[inline(always)]
     pub(crate) fn add_waited(&self, ticks: u64) {
         self.waited.set(self.waited.get().wrapping_add(ticks));
@@ -157,7 +157,7 @@ impl Governor {
         lot
     }
 
-    /// The weight of a wait of so many ns, [`LONG`] at least; none if it is left out. `is_drawn`: it was
+    /// The weight of a wait of this many ns, [`LONG`] at least; none if it is left out. `is_drawn`: it was
     /// drawn before its length was known.
     pub(crate) fn weight_of_long(&self, ns: u64, is_drawn: bool) -> Option<u32> {
         let every = self.weight(Bounded::Waits);
@@ -181,8 +181,8 @@ impl Governor {
         self.records.get() >= WINDOW
     }
 
-    /// A part of a record took so many ticks; `ticks_of` tells how many ticks so many ns are. A record has
-    /// two to three such parts; an interrupted one is no example.
+    /// A part of a record took this many ticks; `ticks_of` tells how many ticks this many ns are. A record
+    /// has two to three such parts; an interrupted one is no example.
     pub(crate) fn took(&self, which: Bounded, took: u64, ticks_of: impl FnOnce(u64) -> u64) {
         let takes = &self.kind(which).takes;
         let before = if takes.get() == 0 { ticks_of(FIRST_GUESS[which as usize]) } else { takes.get() };

@@ -33,7 +33,7 @@ use super::thread_state::{Facts, ThreadState};
 use super::Recorder;
 use crate::format::{HolderId, Lock, LockStats, RegionId, Role, NONE};
 
-/// A thread remembers the release of a short hold once in so many ns at most.
+/// A thread remembers the release of a short hold once in this number of ns at most.
 const EVERY: u64 = 2_000;
 
 /// How a wait was split.

@@ -1,9 +1,10 @@
-//! What happens to a lock once it is had: it is noted who holds it, until it is let go.
+//! What is recorded of a lock while it is held: its holder is noted until the release.
 //!
 //! ```text
 //! begin_wait ─ (the real lock blocks) ─ end_wait ─┬─ gave_up                        written at once
 //!                                                 └─ acquired ─┐
-//! acquired_at_once ────────────────────────────────────────────┴─ release ─ released  written after the release
+//! acquired_at_once ────────────────────────────────────────────┴─ release ─ released  written after the
+//! release
 //! ```
 //!
 //! A thread that has a lock only reads the clock and notes in its own memory what it knows; the tables are
@@ -311,7 +312,7 @@ impl Recorder {
         self.write(own, &Facts { since: 0, ..facts }, 0);
     }
 
-    /// There is no room: notes that are not true make room.
+    /// There is no space: notes that are not true make space.
     #[cold]
     #[inline(never)]
     fn note_instead(&self, own: &ThreadState, address: usize, facts: Facts) {

@@ -46,7 +46,7 @@ pub(crate) struct Index {
     /// A power of two, or 0.
     capacity: Cell<usize>,
     used: Cell<usize>,
-    /// Where the thread's next entry goes, if there is room; or null.
+    /// Where the thread's next entry goes, if there is space; or null.
     pub(crate) segment: Cell<*mut Segment>,
     /// Words of the segment that have entries.
     pub(crate) filled: Cell<usize>,

@@ -34,7 +34,7 @@
 //! | `governor`   | the same, bounded                                                                  |
 //! | `shared_tables` | what threads tell each other                                                    |
 //! | `file`, `clock` | the file, and time                                                              |
-//! | `room`       | how much room the recordings of a directory may take                              |
+//! | `quota`      | how many bytes the recordings of a directory may have                             |
 //! | `fork`       | whether this process records, and what a fork makes of it                          |
 //! | `early`      | locks that are created before there is a recording                                |
 //!
@@ -84,9 +84,9 @@ mod index;
 mod library;
 mod maps;
 mod parts;
+mod quota;
 mod registry;
 mod releases;
-mod room;
 mod sampling;
 mod shared_tables;
 mod site;
@@ -113,7 +113,7 @@ pub use clock::monotonic;
 pub use condvar::SignalWait;
 pub use cost::Meter;
 pub use hold::{Prepared, Release, Releasing};
-pub use room::Failure;
+pub use quota::Failure;
 pub use shared_tables::HandOff;
 pub use site::Site;
 pub use site_cache::Call;
@@ -143,7 +143,7 @@ pub struct Recorder {
     /// Where a new thread looks for a table next.
     candidate: AtomicU32,
     sample_every: AtomicU32,
-    /// Waits of so many ns are kept whole.
+    /// Waits of this many ns are kept whole.
     slower_than: AtomicU64,
     detail: AtomicU32,
     /// When that was changed last, ticks; 0: never.
@@ -176,9 +176,9 @@ impl Recorder {
     /// Where the byte of the first slot is, from that pointer on, that is not 0 while the lock counts as free
     /// ([`Recorder::is_awaited_and_free`]).
     pub const IS_FREE_AT: usize = shared_tables::SharedTables::IS_FREE_AT;
-    /// In the thread's block `spinpark_recorder_0_1_local`: so many acquisitions of contended mutexes of
-    /// glibc's that are free are left out ([`Recorder::skip_next`]): each counts down by one, and leaves the
-    /// mutex at [`Recorder::PASSED_AT`]. 32 bits.
+    /// In the thread's block `spinpark_recorder_0_1_local`: the number of acquisitions of contended mutexes
+    /// of glibc's that are free are left out ([`Recorder::skip_next`]): each counts down by one, and leaves
+    /// the mutex at [`Recorder::PASSED_AT`]. 32 bits.
     pub const SKIPS_AT: usize = core::mem::offset_of!(thread_state::Local, skips);
     /// As [`Recorder::SKIPS_AT`]: the mutex whose acquisition was left out. Its release is left out, unless
     /// it is awaited, and takes this away.

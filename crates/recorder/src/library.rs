@@ -22,7 +22,7 @@ impl Recorder {
         }
     }
 
-    /// The thread is about to wait, and perhaps the first who does.
+    /// The thread is about to wait, and may be the first that does.
     pub fn forget_release(&self, address: usize) {
         let Some(shared) = self.shared.get() else { return };
         let slot = shared.slot(address);

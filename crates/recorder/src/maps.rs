@@ -421,7 +421,7 @@ impl Line {
     }
 }
 
-/// Writes a number in a base, with `at_least` digits. A loop: a small stack, a signal handler's, has no room
+/// Writes a number in a base, with `at_least` digits. A loop: a small stack, a signal handler's, has no space
 /// for a frame a digit.
 pub(super) fn put_digits(number: u64, base: u64, at_least: u32, put: &mut dyn FnMut(&[u8])) {
     let mut count = at_least.max(1);

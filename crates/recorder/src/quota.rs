@@ -1,4 +1,4 @@
-//! How much room the recordings of a directory may take.
+//! The quota of a directory: how many bytes its recordings may have on the disk, all processes together.
 //!
 //! All processes that record there count in one mapped word what their files have on the disk; nothing is
 //! written beyond the bound. There is no lock, so a process that is stopped or killed holds up no other.
@@ -8,8 +8,8 @@
 //!   counted with it: a page that lists a file's pieces, a 256th for more of those, and the name in the
 //!   directory.
 //! - **R2, `taken` never exceeds the bound.** The exchange that adds compares with it.
-//! - **R3, what waits comes first.** A process that has not waited for a lock may take room only as long as
-//!   the recordings have less than half of the bound.
+//! - **R3, what waits comes first.** A process that has not waited for a lock may add to them only as long
+//!   as they have less than half of the bound.
 //!
 //! Every operation is Relaxed: the words say nothing about other memory.
 
@@ -20,9 +20,9 @@ use core::sync::atomic::{AtomicPtr, AtomicU64};
 
 use spinpark_linux::raw;
 
-use crate::format::{Cause, RoomCount, PAGE};
+use crate::format::{Cause, QuotaCount, PAGE};
 
-/// A recording that has less room than this is not begun.
+/// With less than this left of the bound, no recording is begun.
 const LEAST: u64 = 1 << 16;
 /// What a file system needs to list the pages of a file, for each of them at the worst, bytes.
 const LISTED: usize = PAGE / 256;
@@ -39,7 +39,7 @@ pub enum Failure {
     Create(i32),
     /// Files of this process may not be as long.
     TooLong,
-    /// The disk has no room for its first pages.
+    /// The disk has no space for its first pages.
     DiskFull,
     /// There are no addresses for it, or no memory.
     Memory,
@@ -67,17 +67,17 @@ impl Failure {
     }
 }
 
-/// The room in the directory of a recording; the default has none.
+/// The quota of the directory of a recording; the default is none.
 #[derive(Debug)]
-pub(crate) struct Room {
-    count: AtomicPtr<RoomCount>,
+pub(crate) struct Quota {
+    count: AtomicPtr<QuotaCount>,
     /// What this process may fill now, bytes.
     limit: AtomicU64,
     /// The bound, bytes.
     most: AtomicU64,
 }
 
-impl Room {
+impl Quota {
     pub(crate) const fn new() -> Self {
         Self { count: AtomicPtr::new(ptr::null_mut()), limit: AtomicU64::new(0), most: AtomicU64::new(0) }
     }
@@ -97,7 +97,7 @@ impl Room {
     }
 
     #[inline]
-    fn count(&self) -> Option<&RoomCount> {
+    fn count(&self) -> Option<&QuotaCount> {
         // SAFETY: null, or a page that stays mapped, of which any bits are a count.
         unsafe { self.count.load(Relaxed).as_ref() }
     }
@@ -127,17 +127,17 @@ impl Room {
         (all.checked_add(FOR_DIRECTORY)? <= self.limit.load(Relaxed)).then_some(all)
     }
 
-    /// What so many pages of a file count, bytes.
+    /// What this number of pages of a file counts, bytes.
     pub(crate) fn charge(pages: usize) -> usize {
         pages * (PAGE + LISTED)
     }
 
-    /// Takes room for so many pages of a file, if there is some (R1, R2): what was taken, bytes.
+    /// Adds this number of pages of a file, if the bound allows it (R1, R2): what was added, bytes.
     pub(crate) fn take(&self, pages: usize) -> Option<usize> {
         self.take_bytes(Self::charge(pages))
     }
 
-    /// The same for a file that begins with so many.
+    /// The same for a file that begins with this number.
     pub(crate) fn take_for_file(&self, pages: usize) -> Result<usize, Failure> {
         self.take_bytes(Self::charge(pages) + FOR_FILE).ok_or(Failure::Bound)
     }
@@ -154,7 +154,7 @@ impl Room {
         }
     }
 
-    /// One process more (or, with -1, less) that is not recorded for want of room.
+    /// One process more (or, with -1, less) that is not recorded because of the bound.
     pub(crate) fn refused(&self, change: i32) {
         if let Some(count) = self.count() {
             count.refused.fetch_add(change as u32, Relaxed);
@@ -169,9 +169,9 @@ impl Room {
     }
 }
 
-/// Maps the count in a file. Its length is set, and its room taken, by each who opens it: that changes
-/// nothing.
-fn map(path: &CStr) -> Result<*mut RoomCount, Failure> {
+/// Maps the count in a file. Its length is set, and its page allocated, by each process that opens it: that
+/// changes nothing.
+fn map(path: &CStr) -> Result<*mut QuotaCount, Failure> {
     let file = raw::open_or_create(path);
     if file < 0 {
         return Err(Failure::Create(-file));

@@ -2,7 +2,7 @@
 //! then on.
 //!
 //! The table is one of [`crate::lock_free_table`]: no thread waits here for one that does not run. It cannot
-//! get full before the file has no room for records, of which there are half as many as slots, and each slot
+//! get full before the file has no space for records, of which there are half as many as slots, and each slot
 //! had one of its own.
 //!
 //! What an object is found by, its *key*, is its address. Where each stack that waits has a record of its own
@@ -107,8 +107,8 @@ impl Recorder {
         lock_free_table::find(chain(self.shared.get()?, address), |found| self.look(found, address))
     }
 
-    /// The living lock of a kind with this key, met now or before; `None` if there is no room. One of another
-    /// kind that was there is gone: its memory was used again without a destruction.
+    /// The living lock of a kind with this key, met now or before; `None` if there is no space. One of
+    /// another kind that was there is gone: its memory was used again without a destruction.
     pub(crate) fn meet(
         &self,
         own: &ThreadState,
@@ -150,7 +150,7 @@ impl Recorder {
         }
     }
 
-    /// Whether half of the room is used: the rest is for locks, since objects of which each stack has a
+    /// Whether half of the space is used: the rest is for locks, since objects of which each stack has a
     /// record are not seen to go.
     fn has_many_locks(&self) -> bool {
         let region = self.file.header().map(|header| &header.regions[RegionId::Locks as usize]);

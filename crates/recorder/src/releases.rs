@@ -24,7 +24,7 @@ pub(super) fn release(address: usize, holder: u32) -> u64 {
     (address as u64 >> 3) << 32 | u64::from(holder)
 }
 
-/// The level of a hold of so many ticks: up to 4 µs (8, where a tick is a nanosecond), four times that, and
+/// The level of a hold of this many ticks: up to 4 µs (8, where a tick is a nanosecond), four times that, and
 /// so on.
 pub(super) fn level(held: u64) -> usize {
     (((held | 1).ilog2() as usize).saturating_sub(11) / 2).min(LEVELS - 1)

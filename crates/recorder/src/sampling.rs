@@ -33,7 +33,7 @@ impl Gaps {
         }
     }
 
-    /// One in so many.
+    /// One in this number.
     #[inline(always)]
     pub(crate) fn every(&self) -> u32 {
         self.every.get()

@@ -7,8 +7,8 @@
 //! | `known`        | caller, stack pointer | stack, where its addresses lie     | if all of them still lie there  |
 //!
 //! A program's own function that locks has one caller and one stack pointer for many callers of it. `known`
-//! has room for a few of them; the others are found by their addresses ([`super::steps`]), at a few times the
-//! cost of one that is known.
+//! has space for a few of them; the others are found by their addresses ([`super::steps`]), at a few times
+//! the cost of one that is known.
 
 use core::cell::Cell;
 use core::ptr;

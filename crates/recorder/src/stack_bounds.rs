@@ -2,7 +2,7 @@
 //!
 //! Unwinding reads what lies above a call, as far as tables say. On a stack that the program made itself (a
 //! coroutine's, or that of a signal handler) it is unknown what that is, and where the memory ends. So only a
-//! thread's own stack is unwound, and only if there is room on it for the unwinder.
+//! thread's own stack is unwound, and only if the unwinder has enough of it left.
 //!
 //! `pthread_getattr_np` would say where it is, but it allocates. glibc's descriptor of a thread, at the
 //! thread pointer, has the start of its stack and the length side by side, and lies itself at the upper end
@@ -15,8 +15,8 @@ use spinpark_linux::{lookup, raw, Scope};
 
 use super::site::Site;
 
-/// Room below a call that unwinding needs, bytes: with some for what it calls, and for a signal.
-const ROOM: usize = 12 << 10;
+/// What unwinding needs below a call, bytes: with some for what it calls, and for a signal.
+const NEEDED: usize = 12 << 10;
 /// So much of the main thread's stack is looked at, if it may be so large, bytes. Nothing else is mapped that
 /// near.
 const MAIN: usize = 64 << 20;
@@ -35,7 +35,7 @@ impl Bounds {
     /// Whether a call from `site` may be unwound.
     pub(crate) fn has_room(self, site: Site) -> bool {
         let stack = site.stack as usize;
-        stack >= self.low.saturating_add(ROOM) && stack < self.high
+        stack >= self.low.saturating_add(NEEDED) && stack < self.high
     }
 
     /// Whether there is a word of this stack at `address`.
@@ -61,8 +61,8 @@ impl MainStack {
         // SAFETY: null, or the loader's variable of that name.
         let Some(end) = (unsafe { end.as_ref() }) else { return };
         // What the kernel put there first, arguments and environment, counts and is not below this end.
-        let room = usize::try_from(raw::largest_stack()).unwrap_or(MAIN).min(MAIN) / 4 * 3;
-        self.low.store(end.saturating_sub(room), Relaxed);
+        let largest = usize::try_from(raw::largest_stack()).unwrap_or(MAIN).min(MAIN) / 4 * 3;
+        self.low.store(end.saturating_sub(largest), Relaxed);
         self.high.store(*end, Relaxed);
     }
 

@@ -34,7 +34,7 @@ impl Recorder {
         unsafe { &*self.file.at::<Stack>(RegionId::Stacks, number) }
     }
 
-    /// The number of this stack, which may be new; [`NONE`] if there is no room.
+    /// The number of this stack, which may be new; [`NONE`] if there is no space.
     pub(crate) fn add_stack(&self, trace: &Trace) -> u32 {
         let Some(shared) = self.shared.get() else { return NONE };
         let hash = hash(trace);

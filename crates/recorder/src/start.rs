@@ -11,7 +11,7 @@ use spinpark_platform::Clocks;
 use super::clock::monotonic;
 use super::maps::put_digits;
 use super::{Failure, Recorder};
-use crate::format::{Detail, Header, Locks, MAGIC, ROOM_FILE, VERSION};
+use crate::format::{Detail, Header, Locks, MAGIC, QUOTA_FILE, VERSION};
 
 /// Files of processes with one number that begin in one millisecond.
 const MOST_FILES: u32 = 100;
@@ -29,9 +29,9 @@ pub struct Settings<'a> {
     pub detail: Detail,
     /// Whose locks.
     pub locks: Locks,
-    /// One in so many uncontended acquisitions is timed, with [`Detail::Sampled`].
+    /// One in this number of uncontended acquisitions is timed, with [`Detail::Sampled`].
     pub sample_every: u32,
-    /// Waits of so many ns are kept whole, besides the longest of each thread.
+    /// Waits of this many ns are kept whole, besides the longest of each thread.
     pub slower_than: u64,
     /// What the recordings of the directory may have on the disk, bytes.
     pub most: u64,
@@ -60,10 +60,10 @@ impl Recorder {
         }
         raw::make_directory(settings.directory);
         // SAFETY: this is the thread that begins; no other calls this.
-        let count = unsafe { self.path.join(settings.directory, |put| put(ROOM_FILE.to_bytes())) };
+        let count = unsafe { self.path.join(settings.directory, |put| put(QUOTA_FILE.to_bytes())) };
         let count = count.ok_or(Failure::Create(libc::ENAMETOOLONG))?;
-        self.file.room.open(count, settings.most, settings.is_idle)?;
-        if !self.file.room.is_there() {
+        self.file.quota.open(count, settings.most, settings.is_idle)?;
+        if !self.file.quota.is_there() {
             return Err(Failure::Bound);
         }
         if !self.shared.renew() {
@@ -177,7 +177,7 @@ impl Recorder {
     }
 }
 
-/// Room for a path. Not on the stack: a thread that waits may have little.
+/// Space for a path. Not on the stack: a thread that waits may have little.
 pub(super) struct Path(UnsafeCell<[u8; 4096]>);
 // SAFETY: only the thread that begins a recording uses it, and there is one at a time.
 unsafe impl Sync for Path {}

@@ -26,7 +26,7 @@ fn raise(counter: &AtomicU64, to: u64) {
     }
 }
 
-/// Counts so many times in their bin.
+/// Counts this many times in their bin.
 #[inline(always)]
 fn bin(bins: &[AtomicU32; BINS], ns: u64, times: u32) {
     let bin = &bins[((ns | 1).ilog2() as usize).min(BINS - 1)];

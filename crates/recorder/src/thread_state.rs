@@ -46,7 +46,7 @@ pub(crate) struct Local {
     pub(crate) events: Cell<u32>,
     /// The lock that the thread is releasing go, or 0.
     pub(crate) releasing: Cell<usize>,
-    /// There was no table for this thread: so many calls later it asks again.
+    /// There was no table for this thread: this many calls later it asks again.
     pub(crate) refused: Cell<u32>,
     /// So many acquisitions of contended mutexes are left out from now on, whatever else the recorder knows
     /// of the thread: it has noted no lock. A part of the governor's gap. Below 0 if a signal handler came
@@ -96,13 +96,13 @@ pub(crate) struct Facts {
     pub(crate) lock: u32,
     pub(crate) role: Role,
     pub(crate) stack: u32,
-    /// It stands for so many.
+    /// The number of events that it stands for.
     pub(crate) weight: u32,
     /// When it was taken, ticks; 0 if that is not measured.
     pub(crate) since: u64,
     /// The non-critical section before it, ticks; 0: the thread had another lock, or that is not measured.
     pub(crate) non_critical: u64,
-    /// Null if there was no room.
+    /// Null if there was no space.
     pub(crate) stats: *const LockStats,
     /// Null if it is not known yet.
     pub(crate) site: *const SiteStats,
@@ -263,7 +263,7 @@ impl ThreadState {
         self.busy.walks.get()
     }
 
-    /// Room for a stack.
+    /// Space for a stack.
     pub(crate) fn trace(&self) -> &UnsafeCell<Trace> {
         &self.trace
     }
@@ -376,7 +376,7 @@ impl ThreadState {
         self.notes[at].address.load(Relaxed) == GONE
     }
 
-    /// Notes a lock that this thread has now; whether there was room.
+    /// Notes a lock that this thread has now; whether there was space.
     #[inline(always)]
     pub(crate) fn push(&self, address: usize, facts: Facts) -> bool {
         let depth = self.busy.depth.get();

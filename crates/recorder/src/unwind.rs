@@ -190,7 +190,7 @@ impl Unwinder {
         // SAFETY: the function of that name.
         let find_object = unsafe { mem::transmute::<*mut c_void, FindObject>(find_object) };
         let mut object = MaybeUninit::<Object>::zeroed();
-        // SAFETY: an address, and room for the answer.
+        // SAFETY: an address, and space for the answer.
         let result = unsafe { find_object(address as *mut c_void, object.as_mut_ptr()) };
         // SAFETY: all zero is one.
         (result == 0).then(|| unsafe { object.assume_init() })
@@ -230,7 +230,7 @@ impl Unwinder {
         self.walk(site, bounds, recorder)
     }
 
-    // Not a part of its caller, which may have little room on the stack.
+    // Not a part of its caller, which may have little space on the stack.
     #[inline(never)]
     fn walk(&self, site: Site, bounds: Bounds, recorder: &Recorder) -> Trace {
         let mut walk = Walk {

@@ -32,7 +32,7 @@ impl UnwinderLock {
         let header = unsafe { &*(start as *const libc::Elf64_Ehdr) };
         let first = start.wrapping_add(header.e_phoff as usize) as *const libc::Elf64_Phdr;
         let writable = (0..usize::from(header.e_phnum)).find_map(|number| {
-            // SAFETY: so many segments are described there.
+            // SAFETY: this many segments are described there.
             let segment = unsafe { &*first.wrapping_add(number) };
             let is_it = segment.p_type == libc::PT_LOAD && segment.p_flags & libc::PF_W != 0;
             is_it.then_some((segment.p_vaddr as usize, segment.p_memsz as usize))

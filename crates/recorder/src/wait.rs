@@ -74,7 +74,7 @@ pub struct Wait {
     watch: Option<(Watch, u32)>,
     /// Voluntary sleeps before, if they are counted.
     sleeps: Option<u64>,
-    /// Where it waits; none if there was no room.
+    /// Where it waits; none if there was no space.
     facts: Option<Facts>,
     /// It is left out, unless it is long.
     is_left_out: bool,
@@ -103,7 +103,7 @@ impl Wait {
 }
 
 impl Ended {
-    /// What is known of it; none if it is left out, or there was no room.
+    /// What is known of it; none if it is left out, or there was no space.
     pub(super) fn facts(&self) -> Option<Facts> {
         self.facts.filter(|_| !self.is_left_out)
     }
@@ -332,7 +332,7 @@ impl Recorder {
     }
 
     /// For how long the threads that wait for `lock` have done so between these points in time, ticks; also
-    /// those whose waits are left out. A look at each thread has to be little beside that time, since this
+    /// those whose waits are left out. A look at each thread has to take little of that time, since this
     /// one has the lock that they wait for.
     fn waited_since(&self, lock: u32, (start, end): (u64, u64)) -> Option<u64> {
         /// What a look may take, ns: two lines that the other thread has written. And the part of the time
@@ -465,7 +465,7 @@ impl Recorder {
 
     /// Whether it is time to look into another thread's memory, while this one has the lock: that costs as
     /// much as a release of a lock that others want, and what there is to see is rare. So only after a wait
-    /// beside which it is nothing, and every few waits.
+    /// which are far longer, and every few waits.
     fn is_time_to_look(&self, waited: &Waited) -> bool {
         const EVERY: u64 = 8;
         // By lot: programs that wait in turn for several locks should not miss one each time.

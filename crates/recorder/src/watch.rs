@@ -13,7 +13,7 @@ use super::thread_state::{Facts, ThreadState, Waited};
 use super::Recorder;
 use crate::format::{HolderId, Locks, NONE};
 
-/// A thread watches a holder once in so many ns at most.
+/// A thread watches a holder once in this number of ns at most.
 const EVERY: u64 = 2_000_000;
 /// Of a wait that was shorter, ns, the second question would take too large a part; nor was the holder
 /// without a CPU for long.

@@ -53,7 +53,7 @@ pub(crate) struct Profile {
     #[arg(long, value_name = "TIME", value_parser = between("100us", "1h"))]
     pub(crate) slower_than: Option<Duration>,
 
-    /// Room on the disk for the recording of all processes together: 64MiB, 1GiB
+    /// Space on the disk for the recording of all processes together: 64MiB, 1GiB
     ///
     /// What does not fit is not recorded; processes that have not waited come last.
     #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = size)]

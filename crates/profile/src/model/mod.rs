@@ -54,7 +54,7 @@ pub struct Profile {
     pub ended_by: Option<String>,
     /// How much was recorded.
     pub detail: Detail,
-    /// One in so many uncontended acquisitions was timed, with the detail `sampled`.
+    /// One in this number of uncontended acquisitions was timed, with the detail `sampled`.
     pub sample_every: u32,
     /// Whose locks they were.
     pub locks_of: LocksOf,

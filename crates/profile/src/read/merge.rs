@@ -46,7 +46,7 @@ pub fn profile(recording: &Recording, symbols: &mut Symbols) -> Profile {
     let left = header.regions[format::RegionId::Slow as usize].dropped.load(Relaxed);
     if left > 0 {
         let text = format!(
-            "There was no room for {left} of the longest waits: they are in all sums, and not kept one by one."
+            "There was no space for {left} of the longest waits: they are in all sums, and not kept one by one."
         );
         warnings.push(Warning::Note(text));
     }
@@ -645,8 +645,8 @@ impl Merge<'_> {
     }
 }
 
-/// The sites that blocked other threads (FreeBSD's `cnt_hold`, with real numbers): counts each wait for `lock` at the site from which it was held then. A holder that never waited gets a
-/// site, too.
+/// The sites that blocked other threads (FreeBSD's `cnt_hold`, with real numbers): counts each wait for
+/// `lock` at the site from which it was held then. A holder that never waited gets a site, too.
 fn blame(lock: &mut Lock, pairs: &[&Pair]) {
     for pair in pairs {
         let Some(holder) = pair.holder else { continue };

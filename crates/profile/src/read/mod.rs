@@ -31,5 +31,5 @@ pub use self::error::ReadError;
 pub use self::estimate::{Sampled, student};
 pub use self::merge::profile;
 pub use self::recording_files::{Directory, EXTENSION, Recording, compact, directory, note_end};
-pub use self::unrecorded::{Cause, ROOM_FILE, Unrecorded};
+pub use self::unrecorded::{Cause, QUOTA_FILE, Unrecorded};
 pub use crate::maps::{Mapping, Maps};

@@ -1,5 +1,5 @@
-//! Tables of locks: acquisitions, waits and holds; what the time waited was; outcomes of waits; all processes of
-//! a run; rates between two looks at a running program.
+//! Tables of locks: acquisitions, waits and holds; what the time waited was; outcomes of waits; all processes
+//! of a run; rates between two looks at a running program.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -105,12 +105,12 @@ struct Spark {
 }
 
 impl Spark {
-    /// For these histograms, in at most `room` characters. None if they are empty.
-    fn new<'a>(all: impl Iterator<Item = &'a Times> + Clone, room: usize) -> Option<Self> {
+    /// For these histograms, in at most `most` characters. None if they are empty.
+    fn new<'a>(all: impl Iterator<Item = &'a Times> + Clone, most: usize) -> Option<Self> {
         let used = |times: &'a Times| times.histogram.iter().enumerate().filter(|(_, count)| **count > 0);
         let first = all.clone().flat_map(used).map(|(bin, _)| bin).min()?;
         let last = all.flat_map(used).map(|(bin, _)| bin).max()?;
-        let group = (last + 1 - first).div_ceil(room.max(1));
+        let group = (last + 1 - first).div_ceil(most.max(1));
         Some(Self { first, group, width: (last + 1 - first).div_ceil(group) })
     }
 

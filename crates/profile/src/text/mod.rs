@@ -87,8 +87,8 @@ pub(crate) fn render<T>(
     };
     // Each column has two blanks before it.
     let numbers: usize = (names..header.len()).map(|column| widest(column) + 2).sum();
-    let room = style.width.saturating_sub(numbers + 2 * names);
-    let rooms = share(&(0..names).map(widest).collect::<Vec<_>>(), room);
+    let space = style.width.saturating_sub(numbers + 2 * names);
+    let widths = share(&(0..names).map(widest).collect::<Vec<_>>(), space);
     let mut table = Table::new();
     table
         .load_style(UTF8_HORIZONTAL_ONLY)
@@ -96,10 +96,10 @@ pub(crate) fn render<T>(
         .force_no_tty();
     table.style_mut().row_separator = LineStyle::none();
     table.set_header(header.to_vec());
-    let fitted: Vec<Vec<String>> = rooms
+    let fitted: Vec<Vec<String>> = widths
         .iter()
         .enumerate()
-        .map(|(column, room)| fit_all(rows.iter().map(|row| (row[column].as_str(), *room))))
+        .map(|(column, space)| fit_all(rows.iter().map(|row| (row[column].as_str(), *space))))
         .collect();
     for (index, mut row) in rows.into_iter().enumerate() {
         for (name, fitted) in row.iter_mut().zip(&fitted) {

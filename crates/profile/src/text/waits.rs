@@ -1,5 +1,5 @@
-//! Tables of waits: waiters and holders; call sites, also in FreeBSD's columns; waits while holding a lock; the
-//! longest ones; those that had not ended; a part of the run; condition variables; and waits for no lock.
+//! Tables of waits: waiters and holders; call sites, also in FreeBSD's columns; waits while holding a lock;
+//! the longest ones; those that had not ended; a part of the run; condition variables; and waits for no lock.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -370,13 +370,13 @@ pub fn freebsd(profile: &Profile, style: Style) -> String {
     };
     let header = HEADER.map(String::from);
     let header = numbers(&header[..9]) + &header[9] + "\n";
-    let room = style.width.saturating_sub(widths.iter().sum::<usize>() + 9).max(24);
-    let left = |call_site: &str| room.saturating_sub(call_site.chars().count() + 1);
+    let space = style.width.saturating_sub(widths.iter().sum::<usize>() + 9).max(24);
+    let left = |call_site: &str| space.saturating_sub(call_site.chars().count() + 1);
     let labels = fit_all(rows.iter().map(|(_, call_site, label)| (label.as_str(), left(call_site))));
     rows.iter().zip(labels).fold(header, |text, ((cells, call_site, label), fitted)| {
         let name = match left(call_site) {
             8.. => format!("{call_site}{fitted})"),
-            _ => fit(&format!("{call_site}{label})"), room),
+            _ => fit(&format!("{call_site}{label})"), space),
         };
         text + &numbers(cells) + &name + "\n"
     })

@@ -148,16 +148,16 @@ impl Observation {
         (found.format == FORMAT && found.version == VERSION).then_some(found)
     }
 
-    /// Writes it into `directory`, unless that would then have more than `room` bytes more on the disk.
+    /// Writes it into `directory`, unless that would then have more than `most` bytes more on the disk.
     ///
     /// # Errors
     /// As the system has them.
-    pub fn save(&mut self, directory: &Path, room: u64) -> io::Result<()> {
+    pub fn save(&mut self, directory: &Path, most: u64) -> io::Result<()> {
         self.programs.keep(MOST);
         let text = serde_json::to_string(self)?;
         /// Files take whole pages.
         const PAGE: usize = 4096;
-        if text.len().next_multiple_of(PAGE) as u64 > room {
+        if text.len().next_multiple_of(PAGE) as u64 > most {
             return Ok(());
         }
         let unfinished = directory.join(format!(".{FILE}.{}", std::process::id()));

@@ -60,11 +60,11 @@ pub enum Clock {
 pub struct Region {
     /// Size of a record, bytes.
     pub stride: u32,
-    /// So many records have room.
+    /// The number of records that fit.
     pub capacity: u32,
-    /// So many are claimed; may be more than there is room for.
+    /// The number of claimed records; may be more than the region has.
     pub used: AtomicU32,
-    /// So many times there was no room, on the disk or in the region.
+    /// How often there was no space, on the disk or in the region.
     pub dropped: AtomicU32,
 }
 
@@ -88,11 +88,11 @@ pub struct Header {
     pub locks: u32,
     /// A [`Clock`].
     pub clock: u32,
-    /// One in so many uncontended acquisitions is timed, on average, if `detail` is `Sampled`.
+    /// One in this number of uncontended acquisitions is timed, on average, if `detail` is `Sampled`.
     pub sample_every: u32,
     /// CPUs that the program could use when it started; 0 if that is not known.
     pub cpus: u32,
-    /// So often there was no room because the recordings of the directory had reached their bound.
+    /// How often there was no space because the recordings of the directory had reached their bound.
     pub bounded: AtomicU32,
     /// Nanoseconds per tick, times 2^32: as good as the clock could be measured at the start.
     pub tick: u64,

@@ -33,7 +33,7 @@ impl Holds {
         &self.holds[..self.count]
     }
 
-    /// One more, if there is room.
+    /// One more, if there is space.
     pub fn push(&mut self, hold: Hold) {
         if let Some(free) = self.holds.get_mut(self.count) {
             *free = hold;
