@@ -14,7 +14,7 @@ use spinpark_measure::units::{count, short_percent, time};
 use crate::classes::by_class;
 use crate::fit::fit;
 use crate::known_locks::handed_over;
-use crate::model::{CallSiteId, Detail, Kind, Lock, Profile, Role};
+use crate::model::{CallSite, CallSiteId, Detail, Kind, Lock, Pair, Profile, Role};
 use crate::names::{LONGEST, Names, class, named, with_noun};
 use crate::{chain, other_waits, phases, silence, split, stuck, unnamed};
 
@@ -334,80 +334,94 @@ fn blame_class(classes: &Profile, waited: u64) -> Option<String> {
         .then(|| format!("{share} waiting is on {class}{}.", holder_and_waiter(classes, top)))
 }
 
+/// The name that most of the waiting for a lock has, of holders or of waiters.
+struct Most {
+    name: String,
+    /// Of the waiting.
+    share: f64,
+    /// The call sites of that name, and where in the source most of it is.
+    call_sites: Vec<CallSiteId>,
+    line: Option<String>,
+}
+
+impl Most {
+    /// Of `sites` with the time of each; none if no name has enough of `all`.
+    fn of(profile: &Profile, names: &Names<'_>, sites: &[(CallSiteId, u64)], all: u64) -> Option<Self> {
+        fn largest(parts: impl Iterator<Item = (String, u64)>) -> Option<(String, u64)> {
+            let mut sums: BTreeMap<String, u64> = BTreeMap::new();
+            parts.for_each(|(name, time)| *sums.entry(name).or_default() += time);
+            sums.into_iter().max_by_key(|(_, sum)| *sum)
+        }
+        let plain = |call_site: CallSiteId| {
+            let function = profile.call_sites.get(call_site).map(CallSite::function);
+            fit(function.as_deref().unwrap_or("?"), LONGEST)
+        };
+        let by = |name: &dyn Fn(CallSiteId) -> String| {
+            let (name, sum) = largest(sites.iter().map(|(call_site, time)| (name(*call_site), *time)))?;
+            let share = sum as f64 / all as f64;
+            (share >= NAMED).then_some((name, share))
+        };
+        // The callers of a wrapper say more than the wrapper, unless it has many.
+        let (name, share) = by(&|call_site| names.in_sentence(call_site)).or_else(|| by(&plain))?;
+        let is_it = |call_site: CallSiteId| [names.in_sentence(call_site), plain(call_site)].contains(&name);
+        let its: Vec<(CallSiteId, u64)> =
+            sites.iter().copied().filter(|(call_site, _)| is_it(*call_site)).collect();
+        let lines: Option<Vec<(String, u64)>> = its
+            .iter()
+            .map(|(call_site, time)| Some((profile.call_sites.get(*call_site)?.line()?, *time)))
+            .collect();
+        let line = lines.and_then(|lines| largest(lines.into_iter())).map(|(line, _)| line);
+        Some(Self {
+            name,
+            share,
+            call_sites: its.into_iter().map(|(call_site, _)| call_site).collect(),
+            line,
+        })
+    }
+}
+
 /// `, held by `store_update` while `flush` waits`.
 fn holder_and_waiter(profile: &Profile, top: &Lock) -> String {
     let names = Names::of_profile(profile);
-    let most_by = |is_held: bool, name: &dyn Fn(CallSiteId) -> String| {
-        let mut sums: BTreeMap<String, u64> = BTreeMap::new();
-        let pairs = profile.pairs.iter().filter(|pair| pair.lock == top.id && pair.role.is_lock());
-        for pair in pairs {
-            if let Some(call_site) = if is_held { pair.holder } else { Some(pair.waiter) } {
-                *sums.entry(name(call_site)).or_default() +=
-                    if is_held { pair.held() } else { pair.wait_total };
-            }
-        }
-        let (name, sum) = sums.into_iter().max_by_key(|(_, sum)| *sum)?;
-        let share = sum as f64 / top.lock_wait() as f64;
-        (share >= NAMED).then_some((name, share))
-    };
-    let plain = |call_site: CallSiteId| {
-        let function = profile.call_sites.get(call_site).map(crate::model::CallSite::function);
-        fit(function.as_deref().unwrap_or("?"), LONGEST)
-    };
-    // The callers of a wrapper say more than the wrapper, unless it has many.
-    let most = |is_held| {
-        most_by(is_held, &|call_site| names.in_sentence(call_site)).or_else(|| most_by(is_held, &plain))
-    };
-    let (holder, waiter) = (most(true), most(false));
+    let pairs: Vec<&Pair> =
+        profile.pairs.iter().filter(|pair| pair.lock == top.id && pair.role.is_lock()).collect();
+    let holders: Vec<_> = pairs.iter().filter_map(|pair| Some((pair.holder?, pair.held()))).collect();
+    let waiters: Vec<_> = pairs.iter().map(|pair| (pair.waiter, pair.wait_total)).collect();
+    let [holder, waiter] = [holders, waiters].map(|sites| Most::of(profile, &names, &sites, top.lock_wait()));
     // Where it was released stands in for where it was taken, if that is not known.
-    let is_named = |pair: &&crate::model::Pair| {
-        let is_it = |call_site| {
-            holder
-                .as_ref()
-                .is_some_and(|(name, _)| [names.in_sentence(call_site), plain(call_site)].contains(name))
-        };
-        pair.lock == top.id && pair.role.is_lock() && pair.holder.is_some_and(is_it)
+    let has_it = |pair: &&&Pair| {
+        let is_it = |most: &Most| pair.holder.is_some_and(|site| most.call_sites.contains(&site));
+        holder.as_ref().is_some_and(is_it)
     };
-    let sum = |pairs: Vec<&crate::model::Pair>| pairs.iter().map(|pair| pair.held()).sum::<u64>();
-    let named: Vec<_> = profile.pairs.iter().filter(is_named).collect();
-    let released = sum(named.iter().copied().filter(|pair| pair.is_release).collect());
-    let held_by = if 2 * released > sum(named) { "released in" } else { "held by" };
-    // Where in the source most of it is, of these with that name.
-    let lines = |is_held: bool, name: &str| {
-        let mut sums: BTreeMap<String, u64> = BTreeMap::new();
-        for pair in profile.pairs.iter().filter(|pair| pair.lock == top.id && pair.role.is_lock()) {
-            let call_site = if is_held { pair.holder } else { Some(pair.waiter) };
-            let Some(call_site) = call_site.filter(|call_site| {
-                [names.in_sentence(*call_site), plain(*call_site)].iter().any(|known| known == name)
-            }) else {
-                continue;
-            };
-            let line = profile.call_sites[call_site].line()?;
-            *sums.entry(line).or_default() += if is_held { pair.held() } else { pair.wait_total };
-        }
-        sums.into_iter().max_by_key(|(_, sum)| *sum).map(|(line, _)| line)
+    let held = |is_wanted: fn(&Pair) -> bool| {
+        pairs.iter().filter(has_it).filter(|pair| is_wanted(pair)).map(|pair| pair.held()).sum::<u64>()
     };
+    let held_by = if 2 * held(|pair| pair.is_release) > held(|_| true) { "released in" } else { "held by" };
     let part = |share: f64| if share < 0.75 { format!(" ({})", short_percent(share)) } else { String::new() };
     match (holder, waiter) {
-        (Some((holder, held)), Some((waiter, waited))) if holder == waiter => {
+        (Some(holder), Some(waiter)) if holder.name == waiter.name => {
             // Two places may be in two functions of one name, or two parts of one.
-            let (at, waits_at) = (lines(true, &holder), lines(false, &waiter));
-            match (at, waits_at) {
+            let name = &holder.name;
+            match (holder.line, waiter.line) {
                 (Some(at), Some(waits_at)) if at != waits_at => format!(
-                    ", {held_by} `{holder}` ({at}){} while `{waiter}` ({waits_at}) waits{}",
-                    part(held),
-                    part(waited)
+                    ", {held_by} `{name}` ({at}){} while `{name}` ({waits_at}) waits{}",
+                    part(holder.share),
+                    part(waiter.share)
                 ),
-                _ => format!(", {held_by} `{holder}`{} while other threads wait in it", part(held)),
+                _ => format!(", {held_by} `{name}`{} while other threads wait in it", part(holder.share)),
             }
         }
-        (Some((holder, held)), Some((waiter, waited))) => {
-            format!(", {held_by} `{holder}`{} while `{waiter}` waits{}", part(held), part(waited))
+        (Some(holder), Some(waiter)) => format!(
+            ", {held_by} `{}`{} while `{}` waits{}",
+            holder.name,
+            part(holder.share),
+            waiter.name,
+            part(waiter.share)
+        ),
+        (Some(holder), None) => {
+            format!(", {held_by} `{}`{} while other threads wait", holder.name, part(holder.share))
         }
-        (Some((holder, held)), None) => {
-            format!(", {held_by} `{holder}`{} while other threads wait", part(held))
-        }
-        (None, Some((waiter, waited))) => format!("; `{waiter}` waits for it{}", part(waited)),
+        (None, Some(waiter)) => format!("; `{}` waits for it{}", waiter.name, part(waiter.share)),
         (None, None) => String::new(),
     }
 }
