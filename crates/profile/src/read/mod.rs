@@ -8,12 +8,14 @@
 //! | `clock`           | ticks in ns                                                         |
 //! | `thread_tables`   | the tables of all threads added up, in ticks and numbers of records |
 //! | `meaning`         | what waits are for whose stacks tell                                |
+//! | `by_stack`        | how that is found                                                   |
 //! | `waiting`         | waits that had not ended, and cycles of them (deadlocks)            |
 //! | `estimate`        | time held, from samples                                             |
 //! | `merge`           | the [`Profile`](crate::model::Profile) of all these                 |
 //! | `threads`         | its threads                                                         |
 //! | `labels`          | names of its locks                                                  |
 
+mod by_stack;
 mod clock;
 mod error;
 mod estimate;
