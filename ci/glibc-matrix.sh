@@ -30,7 +30,7 @@ mirror=${mirror:-http://deb.debian.org/debian}
 
 target=${CARGO_TARGET_DIR:-target}/release
 if [[ -z ${SPINPARK_PRELOAD:-} || -z ${SPINPARK_PROFILER:-} ]]; then
-    cargo build --release --locked -p spinpark-pthread -p spinpark-profiler
+    cargo build --release --locked -p spinpark-pthread -p spinpark-recorder-preload
 fi
 drop_in=$(realpath "${SPINPARK_PRELOAD:-$target/libspinpark_preload.so}")
 profiler=$(realpath "${SPINPARK_PROFILER:-$target/libspinpark_profiler.so}")

@@ -13,7 +13,7 @@ cd "$(dirname "$0")/.." || exit
 
 target=${CARGO_TARGET_DIR:-target}/release
 if [[ -z ${SPINPARK_PRELOAD:-} || -z ${SPINPARK_PROFILER:-} ]]; then
-    cargo build --release --locked -p spinpark-pthread -p spinpark-profiler || exit
+    cargo build --release --locked -p spinpark-pthread -p spinpark-recorder-preload || exit
 fi
 work=$(mktemp --directory /tmp/spinpark-programs.XXXXXX)
 chmod 755 "$work"

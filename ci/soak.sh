@@ -17,7 +17,7 @@ most=150  # seconds after which it hangs
 
 target=${CARGO_TARGET_DIR:-target}/release
 if [[ -z ${SPINPARK_PRELOAD:-} || -z ${SPINPARK_PROFILER:-} ]]; then
-    cargo build --release --locked -p spinpark-pthread -p spinpark-profiler || exit
+    cargo build --release --locked -p spinpark-pthread -p spinpark-recorder-preload || exit
 fi
 drop_in=$(realpath "${SPINPARK_PRELOAD:-$target/libspinpark_preload.so}")
 profiler=$(realpath "${SPINPARK_PROFILER:-$target/libspinpark_profiler.so}")

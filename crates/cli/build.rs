@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::{env, fs};
 
-const PACKAGES: [&str; 2] = ["spinpark-pthread", "spinpark-profiler"];
+const PACKAGES: [&str; 2] = ["spinpark-pthread", "spinpark-recorder-preload"];
 const FILES: [&str; 2] = ["libspinpark_preload.so", "libspinpark_profiler.so"];
 
 fn main() {

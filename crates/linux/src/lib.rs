@@ -16,6 +16,8 @@ mod fork;
 mod futex;
 mod generation;
 mod interrupted;
+#[cfg(target_arch = "x86_64")]
+mod jump;
 mod leave;
 mod left_asleep;
 mod lend;
@@ -53,7 +55,7 @@ pub use observer::{observe, Observer};
 pub use permanent::initialise;
 pub use rseq::stop as stop_sequences;
 pub use sandbox::before_filter;
-pub use symbol::{glibc_dlsym, lookup, lookup_version, Library, Scope};
+pub use symbol::{glibc_dlsym, lookup, lookup_next, lookup_version, Library, Scope};
 pub use tell::tell;
 pub use thread::{call, known_token, put_off_exit, set_queued, take_exit, thread_id, Call};
 

@@ -112,6 +112,30 @@ pub fn lookup(scope: Scope, name: &CStr) -> *mut c_void {
     }
 }
 
+/// Looks `name` up in the libraries after this one, in the version that programs are linked to; null if there
+/// is none.
+///
+/// `dlsym(RTLD_NEXT)` finds glibc's older condition variables before 2.36 (BZ 14932): then the version is
+/// named that has had its present layout since 2.3.2 (clockwait, and architectures that came later, have one
+/// only). Not always: a library between that intercepts them (ThreadSanitizer's) exports no version, and
+/// `dlvsym` passes it by.
+#[must_use]
+#[inline(never)] // for the drop-in's size
+pub fn lookup_next(name: &CStr) -> *mut c_void {
+    let found = lookup(Scope::Next, name);
+    // Not clockwait: to report a version that is missing, the loader allocates, perhaps within an allocator
+    // that is just being set up (Chromium's, which would wait for itself).
+    let is_double = !found.is_null()
+        && name.to_bytes().starts_with(b"pthread_cond_")
+        && name.to_bytes() != b"pthread_cond_clockwait";
+    let is_older = is_double && found == lookup_version(name, c"GLIBC_2.2.5");
+    if is_older {
+        lookup_version(name, c"GLIBC_2.3.2")
+    } else {
+        found
+    }
+}
+
 /// Looks `version` of `name` up in the libraries after this one; null if there is none, or no `dlvsym`.
 #[must_use]
 #[inline(never)] // for the drop-in's size

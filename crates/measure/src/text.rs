@@ -1,5 +1,16 @@
 //! Sentences.
 
+/// In one line, and harmless for a terminal: what is no character to be seen is escaped, `\\n`.
+#[must_use]
+pub fn one_line(text: &str) -> String {
+    let is_bad = |c: char| c.is_control() || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    if !text.contains(is_bad) {
+        return text.to_owned();
+    }
+    let shown = |c: char| if is_bad(c) { c.escape_default().to_string() } else { c.to_string() };
+    text.chars().map(shown).collect()
+}
+
 /// Breaks `text` at blanks into lines of at most `width`; the first line keeps its indentation, further lines
 /// have `indent`. A number keeps its unit: `48 %`.
 #[must_use]
@@ -43,6 +54,11 @@ const UNITS: [&str; 6] = ["%", "s", "ms", "µs", "ns", "×"];
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_cannot_be_seen_is_escaped() {
+        assert_eq!(one_line("a\nb\t\u{1b}[31mµ"), r"a\nb\t\u{1b}[31mµ");
+    }
 
     #[test]
     fn wrapping() {

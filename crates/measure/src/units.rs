@@ -12,6 +12,18 @@ pub fn seconds(value: f64) -> String {
     }
 }
 
+/// A span of time, given in ns: as [`seconds`], but whole below 1 µs: `17 ns`.
+#[must_use]
+pub fn time(ns: f64) -> String {
+    if ns == ns.trunc() && ns < 1_000.0 { format!("{ns:.0} ns") } else { seconds(ns / 1e9) }
+}
+
+/// The same for a whole number; a dash for 0.
+#[must_use]
+pub fn time_or_dash(ns: u64) -> String {
+    if ns == 0 { String::from("–") } else { time(ns as f64) }
+}
+
 /// A CPU time per operation. The kernel counts in ticks: where it counted none, the time is not zero, but
 /// less than one.
 #[must_use]
@@ -30,6 +42,22 @@ pub fn bytes(value: f64) -> String {
     }
 }
 
+/// A length of memory or files that was asked for, with as few digits as it has: `12 bytes`, `64 MiB`,
+/// `1.50 GiB`.
+#[must_use]
+pub fn size(number: u64) -> String {
+    let (unit, divisor) = match number {
+        0..1024 => return format!("{number} bytes"),
+        1024..1_048_576 => ("KiB", 1_u64 << 10),
+        1_048_576..1_073_741_824 => ("MiB", 1 << 20),
+        _ => ("GiB", 1 << 30),
+    };
+    match number % divisor {
+        0 => format!("{} {unit}", count(number / divisor)),
+        _ => format!("{} {unit}", three_digits(number as f64 / divisor as f64)),
+    }
+}
+
 /// A count: `12,345`; with decimals below 100.
 #[must_use]
 pub fn number(value: f64) -> String {
@@ -42,6 +70,23 @@ pub fn number(value: f64) -> String {
         v if v == v.trunc() => format!("{value:.0}"),
         v if v >= 0.01 => three_digits(value),
         _ => format!("{value:.6}"),
+    }
+}
+
+/// A whole count: `1,234,567`.
+#[must_use]
+pub fn count(number: u64) -> String {
+    self::number(number as f64)
+}
+
+/// A count in six columns: `1,234`, `12.3 k`, `1.23 M`.
+#[must_use]
+pub fn short_count(number: u64) -> String {
+    match number {
+        number if number < 10_000 => count(number),
+        number if number < 999_500 => format!("{} k", three_digits(number as f64 / 1e3)),
+        number if number < 999_500_000 => format!("{} M", three_digits(number as f64 / 1e6)),
+        number => format!("{} G", three_digits(number as f64 / 1e9)),
     }
 }
 
@@ -76,7 +121,22 @@ pub fn percent(fraction: f64) -> String {
     if percent >= 100.0 { format!("{percent:.0} %") } else { format!("{percent:.1} %") }
 }
 
-fn three_digits(value: f64) -> String {
+/// A share of a whole as `12 %`, `1.2 %`, `0.03 %`, `< 0.01 %`. 100 % is exact: what is less is `> 99 %`.
+#[must_use]
+pub fn short_percent(part: f64) -> String {
+    match part * 100.0 {
+        0.0 => String::from("0 %"),
+        percent if percent < 0.01 => String::from("< 0.01 %"),
+        percent if percent < 0.995 => format!("{percent:.2} %"),
+        percent if percent < 9.95 => format!("{percent:.1} %"),
+        percent if (99.5..100.0).contains(&percent) => String::from("> 99 %"),
+        percent => format!("{percent:.0} %"),
+    }
+}
+
+/// A number with at least three digits: `0.12`, `12.3`, `1234`.
+#[must_use]
+pub fn three_digits(value: f64) -> String {
     match value.abs() {
         v if v >= 99.95 => format!("{value:.0}"),
         v if v >= 9.995 => format!("{value:.1}"),
@@ -105,6 +165,8 @@ mod tests {
         let shown = [123.4, 1.2345, 0.0123, 0.000_045_6, 17.7e-9].map(seconds);
         assert_eq!([per_operation(0.0), per_operation(1e-6)], ["< tick", "1.00 µs"]);
         assert_eq!(shown, ["123.4 s", "1.234 s", "12.3 ms", "45.6 µs", "17.7 ns"]);
+        let shown = [0.0, 7.25, 17.0, 12_345.0, 1e6, 12.3e9].map(time);
+        assert_eq!(shown, ["0 ns", "7.25 ns", "17 ns", "12.3 µs", "1.00 ms", "12.300 s"]);
     }
 
     #[test]
@@ -112,6 +174,11 @@ mod tests {
         assert_eq!(bytes(831_488.0), "812 KiB");
         assert_eq!(bytes(12.3 * 1024.0 * 1024.0), "12.3 MiB");
         assert_eq!([0, 1, 2].map(|cells| counted(cells, "cell")), ["0 cells", "1 cell", "2 cells"]);
+        let shown = [12, 1536, 256 << 20, 3 << 29].map(size);
+        assert_eq!(shown, ["12 bytes", "1.50 KiB", "256 MiB", "1.50 GiB"]);
+        assert_eq!([0, 999, 1_000, 2_000_000].map(count), ["0", "999", "1,000", "2,000,000"]);
+        let shown = [9_999, 12_345, 999_499, 999_500, 1_234_567, 2_000_000_000].map(short_count);
+        assert_eq!(shown, ["9,999", "12.3 k", "999 k", "1.00 M", "1.23 M", "2.00 G"]);
         assert_eq!(number(1_234_567.4), "1,234,567");
         assert_eq!(number(123_456.0), "123,456");
         assert_eq!(number(12.345), "12.3");
@@ -129,5 +196,7 @@ mod tests {
         assert_eq!([change(0.9999), change(1.0), change(1.0001)], ["0.0 %"; 3]);
         assert_eq!(interval(0.98, 1.031), "[-2.0 %, +3.1 %]");
         assert_eq!(percent(0.012), "1.2 %");
+        let shown = [0.0, 0.000_01, 0.003, 0.012, 0.5, 0.999, 1.0].map(short_percent);
+        assert_eq!(shown, ["0 %", "< 0.01 %", "0.30 %", "1.2 %", "50 %", "> 99 %", "100 %"]);
     }
 }

@@ -48,8 +48,7 @@ pub enum Warning {
         half_width: f64,
         /// Rounds that might do.
         rounds: usize,
-        /// The interval; files of earlier versions do not have it.
-        #[serde(default)]
+        /// The interval.
         change: Option<Ratio>,
     },
     /// The interval excludes "no change", but the change does not exceed the noise.
@@ -62,7 +61,6 @@ pub enum Warning {
         rounds: usize,
     },
     /// The two glibc configurations differ.
-    #[serde(alias = "arms_differ")]
     BaselinesDiffer,
     /// The noise floor is above what could be called equivalent.
     NoisyRuns {

@@ -3,9 +3,10 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use crate::label::{class, with_noun};
+use spinpark_measure::units::{short_percent, time};
+
 use crate::model::{HeldWait, Kind, Lock, Profile, Role};
-use crate::units::{percent, time};
+use crate::names::{class, with_noun};
 
 /// Reported if holders were blocked for at least this share of the time that others waited for the lock.
 const SAID: f64 = 0.1;
@@ -74,7 +75,8 @@ pub(crate) fn inner(profile: &Profile, top: &Lock) -> Option<String> {
         _ => "; fix that one first",
     };
     // An estimate, from the numbers of waiters at the beginning and at the end.
-    let part = if part > 0.95 { String::from("more than 95 %") } else { format!("about {}", percent(part)) };
+    let part =
+        if part > 0.95 { String::from("more than 95 %") } else { format!("about {}", short_percent(part)) };
     let blocked = match (is_signal(first), is_call(first)) {
         (true, _) => "waited for",
         (_, true) => "was in",

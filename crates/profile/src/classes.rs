@@ -128,7 +128,7 @@ fn add(sum: &mut RoleStats, other: &RoleStats) {
     };
     sum.wake_ups += other.wake_ups;
     sum.longest_queue = sum.longest_queue.max(other.longest_queue);
-    add_strip(&mut sum.strip, &other.strip);
+    sum.strip = Strip::sum([&sum.strip, &other.strip].into_iter());
     for site in &other.sites {
         match sum
             .sites
@@ -168,27 +168,4 @@ pub(crate) fn add_site(sum: &mut SiteStats, other: &SiteStats) {
     add_held(&mut sum.hold, &other.hold);
     sum.blocked += other.blocked;
     sum.blocked_total += other.blocked_total;
-}
-
-/// Parts are powers of two of a µs: the finer ones are made coarser.
-fn add_strip(sum: &mut Strip, other: &Strip) {
-    if other.waited.is_empty() {
-        return;
-    }
-    if sum.waited.is_empty() {
-        *sum = other.clone();
-        return;
-    }
-    let part = sum.part.max(other.part);
-    let mut waited = vec![0; 64];
-    for strip in [&*sum, other] {
-        let group = (part / strip.part.max(1)).max(1) as usize;
-        for (index, time) in strip.waited.iter().enumerate() {
-            waited[(index / group).min(63)] += time;
-        }
-    }
-    while waited.last() == Some(&0) {
-        waited.pop();
-    }
-    *sum = Strip { part, waited };
 }

@@ -10,15 +10,16 @@
 //! What is in neither is how threads alternate otherwise when they come to a lock later. That matters to
 //! threads that do little but lock.
 
+use spinpark_measure::units::{count, short_percent, time};
+
 use crate::model::{Cost, Detail, Profile, RecorderCost};
-use crate::units::{count, percent, time};
 
 /// A recording that slowed its program more is said to be none of the program as it is.
 pub const BOUND: f64 = 1.05;
 /// The recorder's part of the time that is still believed; if it had more, all that is known is that it was
 /// much.
 const MOST: f64 = 0.75;
-/// Threads that take contended locks more often than once in so many ns do little else.
+/// Threads that take contended locks more often than once in this number of ns do little else.
 const LITTLE_ELSE: f64 = 2_000.0;
 
 /// What calls cost that the recorder does not time, ns each; as measured on the machine.
@@ -57,7 +58,7 @@ pub fn estimate(profile: &Profile, untimed: Untimed) -> Option<Cost> {
     let mut says = format!(
         "Recording cost {} of the threads' time, as the recorder measured of itself: {}",
         // Threads that the recorder has nothing of ran, too.
-        match percent(all / threads.max(wall)) {
+        match short_percent(all / threads.max(wall)) {
             tiny if tiny.starts_with('<') => tiny.replacen('<', "less than", 1),
             about => format!("about {about}"),
         },
@@ -74,8 +75,9 @@ pub fn estimate(profile: &Profile, untimed: Untimed) -> Option<Cost> {
     if held > 0.0 {
         says += &format!(", {} while a thread had a lock that others have waited for", time(held));
     }
-    let at_most = if most < MOST { format!("to {}", percent(ratio(most) - 1.0)) } else { "or more".into() };
-    says += &format!(". That made the run {} {at_most} longer.", percent(ratio(least) - 1.0));
+    let at_most =
+        if most < MOST { format!("to {}", short_percent(ratio(most) - 1.0)) } else { "or more".into() };
+    says += &format!(". That made the run {} {at_most} longer.", short_percent(ratio(least) - 1.0));
     let taken = own.recorded as f64 + own.left_out as f64;
     if own.left_out > 0 && threads / taken < LITTLE_ELSE {
         says += " Threads took contended locks so often that they do little else: recording also changes how they alternate, \
@@ -117,7 +119,7 @@ impl Profile {
         let widest = |parts: Vec<(u64, u64)>| {
             let shares =
                 parts.into_iter().filter(|(_, of)| *of > 0).map(|(error, of)| error as f64 / of as f64);
-            percent(shares.fold(0.0, f64::max))
+            short_percent(shares.fold(0.0, f64::max))
         };
         let first = stats().max_by_key(|stats| stats.wait.total)?;
         let some = |number: u64, what: &str| match number {
@@ -143,19 +145,12 @@ impl Profile {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Thread;
 
     fn profile(recorder: RecorderCost) -> Profile {
-        let json = serde_json::json!({
-            "format": crate::model::FORMAT, "version": crate::model::VERSION, "program": "p", "arguments": [], "pid": 1,
-            "parent": 1, "started": 0, "duration": 1_000_000_000, "ended": "exited", "detail": "contended", "sample_every": 64,
-            "locks_of": "glibc", "cpus": 2, "call_sites": [], "modules": [], "locks": [], "pairs": [],
-            "threads": (1..=4).map(|id| serde_json::json!({
-                "id": id, "name": "", "users": 1, "time": 1_000_000_000, "waits": 0, "waited": 0
-            })).collect::<Vec<_>>(),
-            "strip": {"part": 1, "waited": []}, "dropped": 0, "nested": 0, "cost": null, "warnings": [], "losses": [],
-        });
-        let profile: Profile = serde_json::from_value(json).expect("a profile");
-        Profile { recorder, ..profile }
+        let thread = Thread { users: 1, time: 1_000_000_000, ..Thread::default() };
+        let threads = (1..=4).map(|id| Thread { id, ..thread.clone() }).collect();
+        Profile { duration: 1_000_000_000, cpus: 2, threads, recorder, ..Profile::default() }
     }
 
     #[test]

@@ -6,31 +6,33 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use spinpark_measure::text::one_line;
+
 use crate::model::{Kind, Role};
-use crate::units::one_line;
 
 /// Between a function and its caller.
 const CALLED_BY: &str = " < ";
-/// A name keeps this many characters, if the text after it leaves room for them.
+/// A name keeps this many characters, if the text after it leaves that much.
 const LEAST: usize = 4;
 
-/// `text` in at most `room` columns. What is longer loses its line, `(file.c:12)`, then the `mutex of` in
+/// `text` in at most `width` columns. What is longer loses its line, `(file.c:12)`, then the `mutex of` in
 /// front, then outer namespaces; then the names of modules are cut, and then its middle, since both ends tell
 /// things apart.
-pub(crate) fn fit(text: &str, room: usize) -> String {
+pub(crate) fn fit(text: &str, width: usize) -> String {
     let text = one_line(text);
-    if columns(&text) <= room {
+    if columns(&text) <= width {
         return text;
     }
     let parts = Parts::of(&text);
-    squeeze(parts.name, parts.rest, room)
+    squeeze(parts.name, parts.rest, width)
 }
 
-/// Names that are shown together, each in its room: those that differ look different, if that can be done.
+/// Names that are shown together, each in its own width: those that differ look different, if that can be
+/// done.
 pub(crate) fn fit_all<'a>(names: impl Iterator<Item = (&'a str, usize)> + Clone) -> Vec<String> {
     let mut alike: BTreeMap<String, BTreeSet<(&str, usize)>> = BTreeMap::new();
-    for (name, room) in names.clone() {
-        alike.entry(fit(name, room)).or_default().insert((name, room));
+    for (name, width) in names.clone() {
+        alike.entry(fit(name, width)).or_default().insert((name, width));
     }
     let mut shown: HashMap<(&str, usize), String> = HashMap::new();
     for (usual, group) in &alike {
@@ -51,13 +53,14 @@ fn differently(
     let common = common_start(&names);
     type Way<'a> = &'a dyn Fn(&str, usize) -> String;
     let ways: [Way<'_>; 3] = [
-        &|name, room| with_line(name, room, |_, line| format!(":{line}")),
-        &|name, room| with_line(name, room, |file, line| format!(" ({file}:{line})")),
-        &|name, room| from(name, common, room),
+        &|name, width| with_line(name, width, |_, line| format!(":{line}")),
+        &|name, width| with_line(name, width, |file, line| format!(" ({file}:{line})")),
+        &|name, width| from(name, common, width),
     ];
     ways.into_iter().find_map(|way| {
-        let shown: Vec<String> = names.iter().zip(group).map(|(name, (_, room))| way(name, *room)).collect();
-        // One name may be there twice, with another room.
+        let shown: Vec<String> =
+            names.iter().zip(group).map(|(name, (_, width))| way(name, *width)).collect();
+        // One name may be there twice, with another width.
         let pairs: BTreeSet<(&str, &str)> =
             group.iter().map(|(name, _)| *name).zip(shown.iter().map(String::as_str)).collect();
         let different: BTreeSet<&str> = shown.iter().map(String::as_str).collect();
@@ -67,29 +70,29 @@ fn differently(
 }
 
 /// `f:12, read` of `f (file.c:12), read`.
-fn with_line(text: &str, room: usize, shown: impl Fn(&str, &str) -> String) -> String {
-    if columns(text) <= room {
+fn with_line(text: &str, width: usize, shown: impl Fn(&str, &str) -> String) -> String {
+    if columns(text) <= width {
         return text.to_owned();
     }
     let parts = Parts::of(text);
     let line = parts.line.map_or_else(String::new, |(file, line)| shown(file, line));
-    squeeze(parts.name, &(line + parts.rest), room)
+    squeeze(parts.name, &(line + parts.rest), width)
 }
 
 /// From the first difference between names on, with a little of the text before it.
-fn from(text: &str, common: usize, room: usize) -> String {
+fn from(text: &str, common: usize, width: usize) -> String {
     const BEFORE: usize = 2;
-    if columns(text) <= room {
+    if columns(text) <= width {
         return text.to_owned();
     }
     let skipped = common.saturating_sub(BEFORE);
     let start = if skipped > 1 { "…" } else { "" };
     let rest: String = text.chars().skip(if skipped > 1 { skipped } else { 0 }).collect();
-    let room = room.saturating_sub(columns(start));
-    if columns(&rest) <= room {
+    let width = width.saturating_sub(columns(start));
+    if columns(&rest) <= width {
         return format!("{start}{rest}");
     }
-    let rest: String = rest.chars().take(room.saturating_sub(1)).collect();
+    let rest: String = rest.chars().take(width.saturating_sub(1)).collect();
     format!("{start}{rest}…")
 }
 
@@ -156,16 +159,16 @@ pub(crate) fn without_line(text: &str) -> String {
     format!("{}{}", parts.name, parts.rest)
 }
 
-/// `name` and `rest` in at most `room` columns.
-fn squeeze(name: &str, rest: &str, room: usize) -> String {
+/// `name` and `rest` in at most `width` columns.
+fn squeeze(name: &str, rest: &str, width: usize) -> String {
     let whole = format!("{name}{rest}");
-    if columns(&whole) <= room {
+    if columns(&whole) <= width {
         return whole;
     }
-    let left = room.saturating_sub(columns(rest));
+    let left = width.saturating_sub(columns(rest));
     let mut name = without_kind(name);
     if left < LEAST {
-        return middle(&format!("{name}{rest}"), room);
+        return middle(&format!("{name}{rest}"), width);
     }
     while columns(name) > left
         && let Some(inner) = without_namespace(name)
@@ -192,45 +195,45 @@ fn without_namespace(text: &str) -> Option<&str> {
 }
 
 /// `module+0x1234 < function`, with names of modules cut, and addresses whole.
-fn addresses(chain: &str, room: usize) -> String {
+fn addresses(chain: &str, width: usize) -> String {
     /// The shortest cut of a module's name, with the `…`.
     const LEAST: usize = 3;
     let frames: Vec<&str> = chain.split(CALLED_BY).collect();
     let between = CALLED_BY.len() * (frames.len() - 1);
-    let one = |frame: &str, room: usize| match frame.rsplit_once('+') {
-        _ if columns(frame) <= room => frame.to_owned(),
-        Some((module, address)) if address.starts_with("0x") && room >= address.len() + 1 + LEAST => {
-            let module: String = module.chars().take(room - address.len() - 2).collect();
+    let one = |frame: &str, width: usize| match frame.rsplit_once('+') {
+        _ if columns(frame) <= width => frame.to_owned(),
+        Some((module, address)) if address.starts_with("0x") && width >= address.len() + 1 + LEAST => {
+            let module: String = module.chars().take(width - address.len() - 2).collect();
             format!("{module}…+{address}")
         }
-        Some((_, address)) if address.starts_with("0x") => last(address, room),
-        _ => middle(frame, room),
+        Some((_, address)) if address.starts_with("0x") => last(address, width),
+        _ => middle(frame, width),
     };
-    let rooms =
-        share(&frames.iter().map(|frame| columns(frame)).collect::<Vec<_>>(), room.saturating_sub(between));
-    let shown: Vec<String> = frames.iter().zip(rooms).map(|(frame, room)| one(frame, room)).collect();
+    let widths =
+        share(&frames.iter().map(|frame| columns(frame)).collect::<Vec<_>>(), width.saturating_sub(between));
+    let shown: Vec<String> = frames.iter().zip(widths).map(|(frame, width)| one(frame, width)).collect();
     let shown = shown.join(CALLED_BY);
-    if columns(&shown) <= room { shown } else { last(&shown, room) }
+    if columns(&shown) <= width { shown } else { last(&shown, width) }
 }
 
 /// The end, which differs most in addresses.
-fn last(text: &str, room: usize) -> String {
+fn last(text: &str, width: usize) -> String {
     let all = columns(text);
-    if all <= room {
+    if all <= width {
         return text.to_owned();
     }
-    let end: String = text.chars().skip(all - room.saturating_sub(1)).collect();
+    let end: String = text.chars().skip(all - width.saturating_sub(1)).collect();
     format!("…{end}")
 }
 
 /// Both ends.
-fn middle(text: &str, room: usize) -> String {
+fn middle(text: &str, width: usize) -> String {
     let all = columns(text);
-    if all <= room {
+    if all <= width {
         return text.to_owned();
     }
-    let end = room.saturating_sub(1) / 2;
-    let start = room.saturating_sub(1 + end);
+    let end = width.saturating_sub(1) / 2;
+    let start = width.saturating_sub(1 + end);
     let head: String = text.chars().take(start).collect();
     let tail: String = text.chars().skip(all - end).collect();
     format!("{head}…{tail}")
@@ -244,14 +247,14 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Shares `room` among columns with these widths: no column gets more than its width, and the widest ones are
-/// cut.
-pub(crate) fn share(wanted: &[usize], room: usize) -> Vec<usize> {
+/// Shares `width` among columns that want these widths: no column gets more than its width, and the widest
+/// ones are cut.
+pub(crate) fn share(wanted: &[usize], width: usize) -> Vec<usize> {
     /// A name is not cut to less.
     const LEAST: usize = 8;
     let mut order: Vec<usize> = (0..wanted.len()).collect();
     order.sort_by_key(|column| wanted[*column]);
-    let (mut left, mut shares) = (room, vec![0; wanted.len()]);
+    let (mut left, mut shares) = (width, vec![0; wanted.len()]);
     for (done, column) in order.into_iter().enumerate() {
         let fair = left / (wanted.len() - done);
         shares[column] = wanted[column].min(fair.max(LEAST));
@@ -266,7 +269,7 @@ mod tests {
 
     #[test]
     fn fitting() {
-        for (text, room, shown) in [
+        for (text, width, shown) in [
             ("short", 5, "short"),
             ("a\nb", 5, r"a\nb"),
             ("a_very_long_name", 9, "a_ve…name"),
@@ -279,28 +282,28 @@ mod tests {
             ("mutex of init (1, then 2)", 17, "init (1, then 2)"),
             ("a::b::Table<x::y>::insert", 20, "Table<x::y>::insert"),
         ] {
-            assert_eq!(fit(text, room), shown);
+            assert_eq!(fit(text, width), shown);
         }
     }
 
     #[test]
     fn addresses_stay_whole() {
-        for (text, room, shown) in [
+        for (text, width, shown) in [
             ("a_library_of_theirs.so.1+0x12345", 20, "a_library_o…+0x12345"),
             ("mutex of a_library.so+0x12345 #2", 16, "a_li…+0x12345 #2"),
             ("mutex in a_library.so+0x12345", 20, "a_library.so+0x12345"),
             ("one_library.so+0x111 < another.so+0x222", 30, "one_lib…+0x111 < anothe…+0x222"),
             ("a_library_of_theirs.so.1+0x7f0123456789", 9, "…23456789"),
         ] {
-            let fitted = fit(text, room);
-            assert!(columns(&fitted) <= room, "{fitted}");
+            let fitted = fit(text, width);
+            assert!(columns(&fitted) <= width, "{fitted}");
             assert_eq!(fitted, shown);
         }
     }
 
-    fn shown(names: &[&str], room: usize) -> Vec<String> {
-        let fitted = fit_all(names.iter().map(|name| (*name, room)));
-        assert!(fitted.iter().all(|name| columns(name) <= room), "{fitted:?}");
+    fn shown(names: &[&str], width: usize) -> Vec<String> {
+        let fitted = fit_all(names.iter().map(|name| (*name, width)));
+        assert!(fitted.iter().all(|name| columns(name) <= width), "{fitted:?}");
         fitted
     }
 

@@ -27,7 +27,7 @@ pub fn folded(profile: &Profile, options: Options) -> String {
     for pair in profile.pairs.iter().filter(|_| options.holder) {
         pairs.entry((pair.lock, pair.role, pair.waiter)).or_default().push(pair);
     }
-    let uses = profile.locks.iter().flat_map(|lock| lock.roles.iter().map(move |stats| (lock, stats)));
+    let uses = profile.uses();
     for (lock, stats) in uses.filter(|(_, stats)| options.signals || stats.role.has_holder()) {
         for site in stats.sites.iter().filter(|site| site.wait_total > 0) {
             let stack = stack(profile, site.call_site, lock, stats.role);

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use crate::model::{FORMAT, OLDEST, Profile, VERSION};
+use crate::model::{FORMAT, Profile, VERSION};
 use crate::read::{ReadError, Unrecorded, directory, profile};
 use crate::symbols::Symbols;
 use crate::watch;
@@ -68,18 +68,14 @@ pub fn read(path: &Path) -> Result<Vec<Profile>, ReadError> {
             return Err(ReadError::Foreign(path.to_owned()));
         }
         let version = start.version.unwrap_or(0);
-        if !(OLDEST..=VERSION).contains(&version) {
+        if version != VERSION {
             return Err(ReadError::Version(path.to_owned(), version));
         }
     }
-    let mut profiles: Vec<Profile> = if is_array {
-        serde_json::from_str(&text).map_err(broken)?
-    } else {
-        serde_json::from_str(&text).map(|profile| vec![profile]).map_err(broken)?
-    };
-    // What is written from here on is of this version.
-    profiles.iter_mut().for_each(|profile| profile.version = VERSION);
-    Ok(profiles)
+    match is_array {
+        true => serde_json::from_str(&text).map_err(broken),
+        false => serde_json::from_str(&text).map(|profile| vec![profile]).map_err(broken),
+    }
 }
 
 /// Writes [`FILE`] in `directory`, and returns its path. Readers see the old file until the new one is
@@ -93,7 +89,7 @@ pub fn read(path: &Path) -> Result<Vec<Profile>, ReadError> {
 pub fn save(directory: &Path, profiles: &[Profile], max_size: u64) -> io::Result<PathBuf> {
     let path = directory.join(FILE);
     let unfinished = directory.join(format!(".{FILE}.{}", std::process::id()));
-    let fitting = fitting(profiles, room(directory, max_size)?);
+    let fitting = fitting(profiles, bytes_left(directory, max_size)?);
     if fitting.is_empty() && !profiles.is_empty() {
         return Ok(path);
     }
@@ -108,7 +104,7 @@ pub fn save(directory: &Path, profiles: &[Profile], max_size: u64) -> io::Result
 ///
 /// # Errors
 /// As the system has them.
-pub fn room(directory: &Path, max_size: u64) -> io::Result<u64> {
+pub fn bytes_left(directory: &Path, max_size: u64) -> io::Result<u64> {
     Ok(max_size.saturating_sub(bytes_in(directory)?))
 }
 
@@ -125,13 +121,14 @@ fn bytes_in(directory: &Path) -> io::Result<u64> {
     Ok(bytes)
 }
 
-/// The profiles whose text fits into `room`: those that waited most are chosen first. They keep their order.
-fn fitting(profiles: &[Profile], room: u64) -> Vec<Profile> {
+/// The profiles whose text fits into this many bytes: those that waited most are chosen first. They keep
+/// their order.
+fn fitting(profiles: &[Profile], most: u64) -> Vec<Profile> {
     /// Files take whole pages, and the array has brackets.
     const BESIDES: u64 = 8192;
     let mut order: Vec<usize> = (0..profiles.len()).collect();
     order.sort_by_key(|at| Reverse((profiles[*at].waited(), profiles[*at].signal_wait())));
-    let mut left = room.saturating_sub(BESIDES);
+    let mut left = most.saturating_sub(BESIDES);
     let mut fits = vec![false; profiles.len()];
     for at in order {
         let length = text(&profiles[at..=at]).len() as u64;

@@ -83,7 +83,7 @@ impl Watch {
     fn look_at(&mut self, path: &Path) -> Option<()> {
         let file = File::open(path).ok()?;
         let mut page = vec![0_u64; HEADER_BYTES / 8];
-        // SAFETY: so many bytes; any bits are numbers.
+        // SAFETY: the page has this length; any bits are numbers.
         let bytes = unsafe { std::slice::from_raw_parts_mut(page.as_mut_ptr().cast::<u8>(), HEADER_BYTES) };
         match file.read_exact_at(bytes, 0) {
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Some(()),

@@ -45,7 +45,7 @@ impl Known {
 
     fn is_on(&self, patterns: &[String], stack: &CallSite) -> bool {
         stack.frames.iter().any(|frame| {
-            let function = frame.function.as_deref().map(crate::names::short);
+            let function = frame.function.as_deref().map(crate::function_names::short);
             function.is_some_and(|function| fits(patterns, function)) && self.is_module(&frame.module)
         })
     }

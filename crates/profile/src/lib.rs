@@ -1,27 +1,29 @@
 //! Profiles of locks, read: one process' tables merged, with symbols, ready to be shown.
 //!
-//! | module      | what it has                                                                     |
-//! |-------------|---------------------------------------------------------------------------------|
-//! | [`model`]   | a [`Profile`](model::Profile): the contract between reading and showing          |
-//! | [`names`]   | names of functions and call sites                                               |
-//! | [`read`]    | recordings, `PID.spinprof`                                                       |
-//! | [`symbols`] | functions and lines                                                             |
-//! | [`json`]    | profiles as JSON; [`json::load`] reads whatever there is                         |
-//! | [`summary`] | the summary, in sentences                                                       |
-//! | [`stuck`]   | waits that had not ended, in sentences                                          |
-//! | `split` | what the time waited for a lock was, in sentences                                     |
-//! | [`unnamed`] | code without names, and what to do about it                                     |
-//! | [`classes`] | locks of one creation site as one                                               |
-//! | [`cost`]    | what recording cost                                                             |
-//! | [`watch`]   | what the command sees of a program in `/proc` while it runs                       |
-//! | [`silence`] | what may be concluded where threads waited little, in sentences                  |
-//! | [`thread_time`] | what threads did with their time, in a line                                  |
-//! | [`warnings`] | what to know before relying on the numbers                                     |
-//! | [`text`]    | tables for terminals                                                            |
-//! | [`diff`]    | two profiles compared                                                           |
-//! | [`folded`]  | stacks of waiting, for flame graphs                                             |
-//! | [`pprof`]   | the same and more for `go tool pprof`                                           |
-//! | [`html`]    | the report as a page                                                            |
+//! | module                 | what it has                                                                         |
+//! |------------------------|-------------------------------------------------------------------------------------|
+//! | [`read`]               | a recording, `PID.spinprof`, as a profile                                           |
+//! | [`symbols`], [`waits`] | functions and lines; what a stack waits for                                         |
+//! | [`model`]              | a [`Profile`](model::Profile): the contract between reading and showing             |
+//! | [`json`]               | profiles as JSON; [`json::load`] reads whatever there is                            |
+//! | [`watch`], [`keeper`]  | what the command sees of a program in `/proc` while it runs, and keeps of its files |
+//! | [`names`]              | names of call sites and locks                                                       |
+//! | [`summary`]            | the summary, in sentences; the parts of it are the next eight                       |
+//! | [`stuck`]              | waits that had not ended                                                            |
+//! | [`silence`]            | what may be concluded where threads waited little                                   |
+//! | `split`                | what the time waited for a lock was                                                 |
+//! | `chain`                | what blocked its holder                                                             |
+//! | `phases`               | waiting over time                                                                   |
+//! | `other_waits`          | waits that are for no lock, or may be for one                                       |
+//! | [`unnamed`]            | code without names, and what to do about it                                         |
+//! | [`thread_time`]        | what threads did with their time                                                    |
+//! | [`swap`]               | which part of the waiting the drop-in could change                                  |
+//! | [`classes`]            | locks of one creation site as one                                                   |
+//! | [`cost`]               | what recording cost                                                                 |
+//! | [`text`], [`html`]     | the report as tables for terminals, and as a page                                   |
+//! | [`diff`]               | two profiles compared                                                               |
+//! | [`slow`]               | the longest waits, one by one, for other tools                                      |
+//! | [`folded`], [`pprof`]  | stacks of waiting, for flame graphs and `go tool pprof`                             |
 
 mod chain;
 pub mod classes;
@@ -29,14 +31,13 @@ pub mod cost;
 pub mod diff;
 mod fit;
 pub mod folded;
+mod function_names;
 pub mod html;
 pub mod json;
 pub mod keeper;
 mod known_locks;
-mod label;
 mod maps;
 pub mod model;
-pub mod model_names;
 pub mod names;
 mod other_waits;
 mod phases;
@@ -51,8 +52,6 @@ pub mod swap;
 pub mod symbols;
 pub mod text;
 pub mod thread_time;
-pub mod units;
 pub mod unnamed;
 pub mod waits;
-pub mod warnings;
 pub mod watch;

@@ -77,7 +77,7 @@ impl Maps {
     }
 
     /// Snapshot `number`, or else the latest one before: a stack may have been written when a snapshot found
-    /// no room.
+    /// no space.
     #[must_use]
     pub fn snapshot(&self, number: u32) -> &[Mapping] {
         let number = (number as usize).min(self.snapshots.len().saturating_sub(1));

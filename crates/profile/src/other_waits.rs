@@ -3,10 +3,10 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use crate::label::with_noun;
+use spinpark_measure::units::{count, short_percent, time};
+
 use crate::model::{Kind, Lock, Profile, Role, RoleStats};
-use crate::names::Names;
-use crate::units::{of_threads, percent, time};
+use crate::names::{Names, with_noun};
 
 /// What threads waited for.
 pub(crate) struct Row<'a> {
@@ -73,7 +73,8 @@ pub(crate) fn unclear(profile: &Profile) -> Option<String> {
     let (threads, _) = profile.threads_and_time();
     let share = (all as f64 / profile.thread_time().max(1) as f64).min(1.0);
     let most = top.stats.wait.total as f64 / all.max(1) as f64;
-    let most = if most > 0.995 { String::from("all of it") } else { format!("{} of it", percent(most)) };
+    let most =
+        if most > 0.995 { String::from("all of it") } else { format!("{} of it", short_percent(most)) };
     let woken = top.woken_in.as_ref().map_or(String::new(), |function| format!(", woken in `{function}`"));
     let names = Names::of_profile(profile);
     let waits_in = top.stats.sites.first().map(|site| names.in_sentence(site.call_site));
@@ -89,8 +90,13 @@ pub(crate) fn unclear(profile: &Profile) -> Option<String> {
         "Threads waited {}, {} of the time of {}, for locks or for work, the stacks do not tell which: {most} at the \
          {}{woken}{hint}.{advice}",
         time(all as f64),
-        percent(share),
+        short_percent(share),
         of_threads(threads),
         with_noun(top.lock),
     ))
+}
+
+/// `one thread`, `8 threads`.
+pub(crate) fn of_threads(threads: u64) -> String {
+    if threads == 1 { String::from("one thread") } else { format!("{} threads", count(threads)) }
 }

@@ -4,11 +4,11 @@
 //! A recording has the time waited for each lock by parts of the run, at most 64; everything else is a sum
 //! over all of it.
 
+use spinpark_measure::units::time;
+
 use crate::fit::fit;
-use crate::label::named;
-use crate::model::{Lock, Profile, Role, RoleStats};
-use crate::names::LONGEST;
-use crate::units::time;
+use crate::model::{Lock, Profile, Role, RoleStats, Strip};
+use crate::names::{LONGEST, named};
 
 /// A part of the run counts if threads waited for so much of it, on average.
 const WAITED: f64 = 0.05;
@@ -36,16 +36,8 @@ impl<'a> Parts<'a> {
         let strips = || profile.locks.iter().flat_map(wanted).map(|stats| &stats.strip);
         let length = strips().map(|strip| strip.part).max().unwrap_or(1).max(1);
         let sum = |lock: &'a Lock| {
-            let mut parts: Vec<u64> = Vec::new();
-            for strip in wanted(lock).map(|stats| &stats.strip) {
-                let together = (length / strip.part.max(1)).max(1) as usize;
-                for (at, waited) in strip.waited.iter().enumerate() {
-                    let at = at / together;
-                    parts.resize(parts.len().max(at + 1), 0);
-                    parts[at] += waited;
-                }
-            }
-            (lock, parts)
+            let strip = Strip::sum(wanted(lock).map(|stats| &stats.strip));
+            (lock, strip.in_parts(length))
         };
         let locks = profile.locks.iter().map(sum).filter(|(_, parts)| !parts.is_empty()).collect();
         Self { length, locks }
@@ -161,36 +153,22 @@ pub(crate) fn window(profile: &Profile, from: u64, to: u64) -> Window<'_> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     /// A profile of 1 s with these locks, by what was waited for them in each tenth of it.
     fn profile(locks: &[(&str, [u64; 10])]) -> Profile {
-        let lock = |(at, (name, tenths)): (usize, &(&str, [u64; 10]))| {
+        let lock = |(id, (name, tenths)): (u32, &(&str, [u64; 10]))| {
             let waited: Vec<u64> = tenths.iter().map(|percent| percent * 1_000_000).collect();
-            let total: u64 = waited.iter().sum();
-            json!({
-                "id": at, "label": name, "name": null, "address": 64 * at, "kind": "mutex", "creation_site": null,
-                "is_created": false, "is_destroyed": false,
-                "roles": [{
-                    "role": "write", "acquisitions": 1, "contended": 1, "failed_tries": 0,
-                    "wait": {"count": 1, "total": total, "longest": total, "histogram": []},
-                    "hold": {"measured": {"count": 0, "total": 0, "longest": 0, "histogram": []}, "total": 0, "total_error": 0},
-                    "outcomes": {"spun": 0, "parked": 0, "handed_over": 0, "timed_out": 0, "unknown": 0, "owner_changed": 0,
-                        "off_cpu": 0, "budget": 0},
-                    "wake_ups": 0, "longest_queue": 1, "strip": {"part": 100_000_000, "waited": waited}, "sites": [],
-                }],
-            })
+            let strip = Strip { part: 100_000_000, waited };
+            Lock {
+                id,
+                label: (*name).to_owned(),
+                roles: vec![RoleStats { strip, ..RoleStats::default() }],
+                ..Lock::default()
+            }
         };
-        serde_json::from_value(json!({
-            "format": crate::model::FORMAT, "version": crate::model::VERSION, "program": "/usr/bin/app", "arguments": [],
-            "pid": 7, "parent": 1, "started": 1, "duration": 1_000_000_000, "ended": "exited", "detail": "contended",
-            "sample_every": 64, "locks_of": "glibc", "cpus": 2, "modules": [], "pairs": [], "threads": [], "call_sites": [],
-            "strip": {"part": 1, "waited": []}, "dropped": 0, "nested": 0, "cost": null, "warnings": [], "losses": [],
-            "locks": locks.iter().enumerate().map(lock).collect::<Vec<_>>(),
-        }))
-        .expect("a profile")
+        let locks = (0..).zip(locks).map(lock).collect();
+        Profile { duration: 1_000_000_000, locks, ..Profile::default() }
     }
 
     #[test]

@@ -29,9 +29,11 @@
 //! | stopped ≥ 25 %                                                           | no verdict: stopped                         |
 //! | otherwise: ran, or waited for a CPU, I/O, timers, processes              | *not what makes this program slow*, and these shares |
 
+use spinpark_measure::text::one_line;
+use spinpark_measure::units::{count, time};
+
 use crate::model::{Detail, Ended, LocksOf, Observed, OtherProgram, Profile, Recorder, ThreadTime, Threads};
 use crate::thread_time::{FEW, shares};
-use crate::units::{count, one_line, time};
 use crate::watch::Observation;
 
 /// Programs without the recorder lead from this weight on.
@@ -189,8 +191,8 @@ fn unseen(observed: &Observed) -> Option<String> {
     })
 }
 
-/// What is said beside a lock that threads did wait for, if they waited longer for something that is not
-/// recorded.
+/// What is said in addition to a lock that threads did wait for, if they waited longer for something that is
+/// not recorded.
 pub(crate) fn waited_elsewhere(profile: &Profile) -> Option<String> {
     let observed = profile.observed.as_ref()?;
     let share = shares(&observed.threads.time);

@@ -1,4 +1,4 @@
-//! The longest waits, one by one, for tools that lay them beside what else was traced: lines of JSON, a
+//! The longest waits, one by one, for tools that show them with other traces: lines of JSON, a
 //! timeline for [Perfetto](https://ui.perfetto.dev) (Chrome's trace event format), and one for
 //! [speedscope](https://www.speedscope.app).
 //!
@@ -156,27 +156,40 @@ pub fn speedscope(profiles: &[Profile]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::{CallSite, Frame, HolderCall};
 
     fn profile() -> Profile {
-        let wait = |thread: u32, start: u64, time: u64| {
-            json!({
-                "thread": thread, "name": "worker", "lock": 3, "role": "write", "call_site": 0, "holder": 0, "is_release": true,
-                "start": start, "time": time, "free": null, "queue": 2, "is_timed_out": false,
-                "holder_call": {"function": "fsync", "time": 5},
-            })
+        let wait = |thread: u32, start: u64, time: u64| SlowWait {
+            thread,
+            name: String::from("worker"),
+            call_site: Some(0),
+            holder: Some(0),
+            is_release: true,
+            start,
+            time,
+            queue: 2,
+            holder_call: Some(HolderCall { function: String::from("fsync"), time: 5 }),
+            ..SlowWait::default()
         };
-        serde_json::from_value(json!({
-            "format": crate::model::FORMAT, "version": crate::model::VERSION, "program": "/usr/bin/app", "arguments": [],
-            "pid": 7, "parent": 1, "started": 1_772_323_200_000_000_000_u64, "duration": 1_000_000_000_u64, "ended": "exited",
-            "detail": "contended", "sample_every": 64, "locks_of": "glibc", "cpus": 2, "modules": [], "locks": [], "pairs": [],
-            "threads": [], "strip": {"part": 1, "waited": []}, "dropped": 0, "nested": 0, "cost": null, "warnings": [],
-            "losses": [],
-            "call_sites": [{"is_cut": false, "frames": [
-                {"function": "put", "source": ["a.c", 7], "module": "app", "offset": 1, "is_inlined": false},
-            ]}],
-            "slow_waits": [wait(8, 500, 900), wait(8, 2_000_000, 40), wait(8, 700, 30), wait(9, 1_500_000_001, 20)],
-        }))
-        .expect("a profile")
+        let frame = Frame {
+            function: Some(String::from("put")),
+            source: Some((String::from("a.c"), 7)),
+            ..Frame::default()
+        };
+        Profile {
+            program: String::from("/usr/bin/app"),
+            pid: 7,
+            started: 1_772_323_200_000_000_000,
+            duration: 1_000_000_000,
+            call_sites: vec![CallSite { frames: vec![frame], is_cut: false }],
+            slow_waits: vec![
+                wait(8, 500, 900),
+                wait(8, 2_000_000, 40),
+                wait(8, 700, 30),
+                wait(9, 1_500_000_001, 20),
+            ],
+            ..Profile::default()
+        }
     }
 
     #[test]

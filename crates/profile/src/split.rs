@@ -1,8 +1,9 @@
 //! What the time waited for a lock was: held by other threads, free while its next owner woke up, or held by
 //! a thread that had no CPU; and for how much of the run the lock was held. In sentences.
 
+use spinpark_measure::units::{count, time};
+
 use crate::model::{Detail, Lock, LocksOf, Profile, Role, RoleStats, Split};
-use crate::units::{count, time};
 
 /// A share that is not known is reported from here on,
 const UNKNOWN: f64 = 0.01;
@@ -17,7 +18,7 @@ const WATCHED: f64 = 0.001;
 
 /// A share, in a sentence.
 fn percent(share: f64) -> String {
-    crate::units::percent(share).replace("> ", "more than ").replace("< ", "less than ")
+    spinpark_measure::units::short_percent(share).replace("> ", "more than ").replace("< ", "less than ")
 }
 
 /// The split of all waiting for a lock.

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use spinpark_measure::text::one_line;
+use spinpark_measure::units::{count, time};
+
 use crate::model::{CallSiteId, Detail, Ended, Holder, Profile, Waiting};
 use crate::names::Names;
-use crate::units::{count, one_line, time};
 
 /// Threads of a cycle, or groups of threads that are stuck, that a sentence names.
 const NAMED: usize = 4;
@@ -172,7 +174,7 @@ fn site(names: &Names<'_>, wait: &Waiting) -> String {
 fn what(profile: &Profile, wait: &Waiting) -> String {
     profile
         .lock(wait.lock)
-        .map_or_else(|| String::from("a lock"), |lock| format!("the {}", crate::label::with_noun(lock)))
+        .map_or_else(|| String::from("a lock"), |lock| format!("the {}", crate::names::with_noun(lock)))
 }
 
 /// `, held by `flush``.

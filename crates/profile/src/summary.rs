@@ -9,13 +9,13 @@
 
 use std::collections::BTreeMap;
 
+use spinpark_measure::units::{count, short_percent, time};
+
 use crate::classes::by_class;
 use crate::fit::fit;
 use crate::known_locks::handed_over;
-use crate::label::{class, named, with_noun};
-use crate::model::{CallSiteId, Detail, Kind, Lock, Profile, Role};
-use crate::names::{LONGEST, Names};
-use crate::units::{count, of_threads, percent, time};
+use crate::model::{CallSite, CallSiteId, Detail, Kind, Lock, Pair, Profile, Role};
+use crate::names::{LONGEST, Names, class, named, with_noun};
 use crate::{chain, other_waits, phases, silence, split, stuck, unnamed};
 
 /// Waiting is not what makes a program slow below this share of the threads' time,
@@ -23,7 +23,7 @@ const SMALL_SHARE: f64 = 0.02;
 /// and below this average number of waiting threads. Both are checked, because the time of threads that ended
 /// is not exact.
 const SMALL_WAITERS: f64 = 0.05;
-/// What is not known comes before what is, if it is so many times as much.
+/// What is not known comes before what is, if it is this many times as much.
 const MUCH_MORE: u64 = 4;
 /// Returns from condition variables are reported above this share of all waiting, without that for signals.
 const BACK: f64 = 0.1;
@@ -70,7 +70,7 @@ pub fn summary(profile: &Profile) -> Summary {
     // Its mutex is a part of it: a thread that waits there waits for the runtime's lock, too.
     let of_runtimes = profile.locks.iter().filter(|lock| handed_over(&lock.label).is_some());
     let of_runtimes: u64 = of_runtimes.map(Lock::lock_wait).sum();
-    // Locks may be among what is not known: it comes first where what is known is little beside it.
+    // Locks may be among what is not known: it comes first where they are much more than what is known.
     let known = waited.max(runtime.map_or(0, |(_, waited)| waited));
     let is_unclear_first = !is_back_first
         && !is_little(unclear)
@@ -221,8 +221,8 @@ fn runtime_first(profile: &Profile, lock: &Lock, waited: u64) -> String {
         "Threads waited {} for `{}`, {} of the time of {}: {}.",
         time(waited as f64),
         lock.label,
-        percent(share),
-        of_threads(threads),
+        short_percent(share),
+        other_waits::of_threads(threads),
         handed_over(&lock.label).unwrap_or("it is handed over by signals")
     )
 }
@@ -244,7 +244,7 @@ fn back_first(profile: &Profile) -> String {
         _ => "Threads waited little for locks, but",
     };
     let back = profile.back_wait();
-    let share = percent((back as f64 / profile.thread_time().max(1) as f64).min(1.0));
+    let share = short_percent((back as f64 / profile.thread_time().max(1) as f64).min(1.0));
     format!(
         "{little} returning from condition variables took {}, {share} of the threads' time: {BACK_BECAUSE}",
         time(back as f64)
@@ -267,10 +267,10 @@ fn amount(profile: &Profile, waited: u64, share: f64, waiters: f64) -> String {
     let time = format!("{least}{}", time(waited as f64));
     match threads {
         0 => format!("{time} for locks"),
-        1 => format!("{time} for locks, {} of the time of one thread", percent(share)),
+        1 => format!("{time} for locks, {} of the time of one thread", short_percent(share)),
         threads => format!(
             "{time} for locks, {} of the time of {} threads; {waiting} were waiting on average",
-            percent(share),
+            short_percent(share),
             count(threads)
         ),
     }
@@ -294,10 +294,14 @@ fn blame(profile: &Profile, top: &Lock, waited: u64) -> String {
     let start = match share {
         1.0 => format!("All waiting is on {}{lock}", one(top)),
         share if share >= 0.5 => {
-            format!("{} of all waiting is on {}{lock}", percent(share), one(top))
+            format!("{} of all waiting is on {}{lock}", short_percent(share), one(top))
         }
         share => {
-            format!("No lock stands out: the most waiting, {}, is on the {}", percent(share), with_noun(top))
+            format!(
+                "No lock stands out: the most waiting, {}, is on the {}",
+                short_percent(share),
+                with_noun(top)
+            )
         }
     };
     format!("{start}{}.", holder_and_waiter(profile, top))
@@ -325,85 +329,99 @@ fn blame_class(classes: &Profile, waited: u64) -> Option<String> {
     let top = classes.locks.first()?;
     let share = top.lock_wait() as f64 / waited as f64;
     let class = class(top)?;
-    let share = if share == 1.0 { String::from("All") } else { format!("{} of all", percent(share)) };
+    let share = if share == 1.0 { String::from("All") } else { format!("{} of all", short_percent(share)) };
     (top.lock_wait() as f64 >= 0.5 * waited as f64)
         .then(|| format!("{share} waiting is on {class}{}.", holder_and_waiter(classes, top)))
+}
+
+/// The name that most of the waiting for a lock has, of holders or of waiters.
+struct Most {
+    name: String,
+    /// Of the waiting.
+    share: f64,
+    /// The call sites of that name, and where in the source most of it is.
+    call_sites: Vec<CallSiteId>,
+    line: Option<String>,
+}
+
+impl Most {
+    /// Of `sites` with the time of each; none if no name has enough of `all`.
+    fn of(profile: &Profile, names: &Names<'_>, sites: &[(CallSiteId, u64)], all: u64) -> Option<Self> {
+        fn largest(parts: impl Iterator<Item = (String, u64)>) -> Option<(String, u64)> {
+            let mut sums: BTreeMap<String, u64> = BTreeMap::new();
+            parts.for_each(|(name, time)| *sums.entry(name).or_default() += time);
+            sums.into_iter().max_by_key(|(_, sum)| *sum)
+        }
+        let plain = |call_site: CallSiteId| {
+            let function = profile.call_sites.get(call_site).map(CallSite::function);
+            fit(function.as_deref().unwrap_or("?"), LONGEST)
+        };
+        let by = |name: &dyn Fn(CallSiteId) -> String| {
+            let (name, sum) = largest(sites.iter().map(|(call_site, time)| (name(*call_site), *time)))?;
+            let share = sum as f64 / all as f64;
+            (share >= NAMED).then_some((name, share))
+        };
+        // The callers of a wrapper say more than the wrapper, unless it has many.
+        let (name, share) = by(&|call_site| names.in_sentence(call_site)).or_else(|| by(&plain))?;
+        let is_it = |call_site: CallSiteId| [names.in_sentence(call_site), plain(call_site)].contains(&name);
+        let its: Vec<(CallSiteId, u64)> =
+            sites.iter().copied().filter(|(call_site, _)| is_it(*call_site)).collect();
+        let lines: Option<Vec<(String, u64)>> = its
+            .iter()
+            .map(|(call_site, time)| Some((profile.call_sites.get(*call_site)?.line()?, *time)))
+            .collect();
+        let line = lines.and_then(|lines| largest(lines.into_iter())).map(|(line, _)| line);
+        Some(Self {
+            name,
+            share,
+            call_sites: its.into_iter().map(|(call_site, _)| call_site).collect(),
+            line,
+        })
+    }
 }
 
 /// `, held by `store_update` while `flush` waits`.
 fn holder_and_waiter(profile: &Profile, top: &Lock) -> String {
     let names = Names::of_profile(profile);
-    let most_by = |is_held: bool, name: &dyn Fn(CallSiteId) -> String| {
-        let mut sums: BTreeMap<String, u64> = BTreeMap::new();
-        let pairs = profile.pairs.iter().filter(|pair| pair.lock == top.id && pair.role.is_lock());
-        for pair in pairs {
-            if let Some(call_site) = if is_held { pair.holder } else { Some(pair.waiter) } {
-                *sums.entry(name(call_site)).or_default() +=
-                    if is_held { pair.held() } else { pair.wait_total };
-            }
-        }
-        let (name, sum) = sums.into_iter().max_by_key(|(_, sum)| *sum)?;
-        let share = sum as f64 / top.lock_wait() as f64;
-        (share >= NAMED).then_some((name, share))
-    };
-    let plain = |call_site: CallSiteId| {
-        let function = profile.call_sites.get(call_site).map(crate::model::CallSite::function);
-        fit(function.as_deref().unwrap_or("?"), LONGEST)
-    };
-    // The callers of a wrapper say more than the wrapper, unless it has many.
-    let most = |is_held| {
-        most_by(is_held, &|call_site| names.in_sentence(call_site)).or_else(|| most_by(is_held, &plain))
-    };
-    let (holder, waiter) = (most(true), most(false));
+    let pairs: Vec<&Pair> =
+        profile.pairs.iter().filter(|pair| pair.lock == top.id && pair.role.is_lock()).collect();
+    let holders: Vec<_> = pairs.iter().filter_map(|pair| Some((pair.holder?, pair.held()))).collect();
+    let waiters: Vec<_> = pairs.iter().map(|pair| (pair.waiter, pair.wait_total)).collect();
+    let [holder, waiter] = [holders, waiters].map(|sites| Most::of(profile, &names, &sites, top.lock_wait()));
     // Where it was released stands in for where it was taken, if that is not known.
-    let is_named = |pair: &&crate::model::Pair| {
-        let is_it = |call_site| {
-            holder
-                .as_ref()
-                .is_some_and(|(name, _)| [names.in_sentence(call_site), plain(call_site)].contains(name))
-        };
-        pair.lock == top.id && pair.role.is_lock() && pair.holder.is_some_and(is_it)
+    let has_it = |pair: &&&Pair| {
+        let is_it = |most: &Most| pair.holder.is_some_and(|site| most.call_sites.contains(&site));
+        holder.as_ref().is_some_and(is_it)
     };
-    let sum = |pairs: Vec<&crate::model::Pair>| pairs.iter().map(|pair| pair.held()).sum::<u64>();
-    let named: Vec<_> = profile.pairs.iter().filter(is_named).collect();
-    let released = sum(named.iter().copied().filter(|pair| pair.is_release).collect());
-    let held_by = if 2 * released > sum(named) { "released in" } else { "held by" };
-    // Where in the source most of it is, of these with that name.
-    let lines = |is_held: bool, name: &str| {
-        let mut sums: BTreeMap<String, u64> = BTreeMap::new();
-        for pair in profile.pairs.iter().filter(|pair| pair.lock == top.id && pair.role.is_lock()) {
-            let call_site = if is_held { pair.holder } else { Some(pair.waiter) };
-            let Some(call_site) = call_site.filter(|call_site| {
-                [names.in_sentence(*call_site), plain(*call_site)].iter().any(|known| known == name)
-            }) else {
-                continue;
-            };
-            let line = profile.call_sites[call_site].line()?;
-            *sums.entry(line).or_default() += if is_held { pair.held() } else { pair.wait_total };
-        }
-        sums.into_iter().max_by_key(|(_, sum)| *sum).map(|(line, _)| line)
+    let held = |is_wanted: fn(&Pair) -> bool| {
+        pairs.iter().filter(has_it).filter(|pair| is_wanted(pair)).map(|pair| pair.held()).sum::<u64>()
     };
-    let part = |share: f64| if share < 0.75 { format!(" ({})", percent(share)) } else { String::new() };
+    let held_by = if 2 * held(|pair| pair.is_release) > held(|_| true) { "released in" } else { "held by" };
+    let part = |share: f64| if share < 0.75 { format!(" ({})", short_percent(share)) } else { String::new() };
     match (holder, waiter) {
-        (Some((holder, held)), Some((waiter, waited))) if holder == waiter => {
+        (Some(holder), Some(waiter)) if holder.name == waiter.name => {
             // Two places may be in two functions of one name, or two parts of one.
-            let (at, waits_at) = (lines(true, &holder), lines(false, &waiter));
-            match (at, waits_at) {
+            let name = &holder.name;
+            match (holder.line, waiter.line) {
                 (Some(at), Some(waits_at)) if at != waits_at => format!(
-                    ", {held_by} `{holder}` ({at}){} while `{waiter}` ({waits_at}) waits{}",
-                    part(held),
-                    part(waited)
+                    ", {held_by} `{name}` ({at}){} while `{name}` ({waits_at}) waits{}",
+                    part(holder.share),
+                    part(waiter.share)
                 ),
-                _ => format!(", {held_by} `{holder}`{} while other threads wait in it", part(held)),
+                _ => format!(", {held_by} `{name}`{} while other threads wait in it", part(holder.share)),
             }
         }
-        (Some((holder, held)), Some((waiter, waited))) => {
-            format!(", {held_by} `{holder}`{} while `{waiter}` waits{}", part(held), part(waited))
+        (Some(holder), Some(waiter)) => format!(
+            ", {held_by} `{}`{} while `{}` waits{}",
+            holder.name,
+            part(holder.share),
+            waiter.name,
+            part(waiter.share)
+        ),
+        (Some(holder), None) => {
+            format!(", {held_by} `{}`{} while other threads wait", holder.name, part(holder.share))
         }
-        (Some((holder, held)), None) => {
-            format!(", {held_by} `{holder}`{} while other threads wait", part(held))
-        }
-        (None, Some((waiter, waited))) => format!("; `{waiter}` waits for it{}", part(waited)),
+        (None, Some(waiter)) => format!("; `{}` waits for it{}", waiter.name, part(waiter.share)),
         (None, None) => String::new(),
     }
 }
@@ -417,7 +435,7 @@ fn roles(top: &Lock) -> Option<String> {
     let (readers, writers) = (of(Role::Read), of(Role::Write));
     let all = (readers.0 + writers.0) as f64;
     let part = |role: &str, (total, waits): (u64, u64)| {
-        format!("{role} waited {} ({} waits)", percent(total as f64 / all), count(waits))
+        format!("{role} waited {} ({} waits)", short_percent(total as f64 / all), count(waits))
     };
     Some(format!("Of this, {}, {}.", part("readers", readers), part("writers", writers)))
 }
@@ -442,6 +460,6 @@ fn others(profile: &Profile, waited: u64) -> Option<String> {
     Some(format!(
         "{most} of {} contended locks have {} of all waiting.",
         count(waits.len() as u64),
-        percent(waits[..most].iter().sum::<u64>() as f64 / waited as f64)
+        short_percent(waits[..most].iter().sum::<u64>() as f64 / waited as f64)
     ))
 }

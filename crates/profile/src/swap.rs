@@ -3,8 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use spinpark_measure::units::{short_percent, time};
+
 use crate::model::{Kind, Lock, LocksOf, Profile, Role};
-use crate::units::{percent, time};
 
 /// Below this share of what is not replaced, nothing is said.
 const MUCH: f64 = 0.1;
@@ -45,8 +46,8 @@ pub fn sentence(profiles: &[Profile]) -> Option<String> {
     others.sort_by_key(|(name, waited)| (Reverse(*waited), *name));
     others.truncate(3);
     let listed: Vec<String> =
-        others.iter().map(|(name, waited)| format!("{name} ({})", percent(share(*waited)))).collect();
-    let replaced = if replaced == 0 { String::from("none") } else { percent(share(replaced)) };
+        others.iter().map(|(name, waited)| format!("{name} ({})", short_percent(share(*waited)))).collect();
+    let replaced = if replaced == 0 { String::from("none") } else { short_percent(share(replaced)) };
     let is_rust =
         others.first().is_some_and(|(name, _)| ["std Mutex", "std RwLock", "std Condvar"].contains(name));
     let advice = if is_rust {

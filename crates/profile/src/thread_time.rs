@@ -6,8 +6,9 @@
 
 use std::cmp::Reverse;
 
+use spinpark_measure::units::{count, time};
+
 use crate::model::{Profile, ThreadTime, Threads};
-use crate::units::{count, time};
 
 /// Fewer samples of threads than this tell nothing.
 pub(crate) const FEW: u64 = 10;

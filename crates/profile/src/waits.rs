@@ -6,8 +6,8 @@ use std::path::Path;
 
 use serde::Deserialize;
 
+use crate::function_names::short;
 use crate::model::{Frame, Kind, Role};
-use crate::names::short;
 
 /// A file of such entries.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -257,12 +257,10 @@ mod tests {
     use super::*;
 
     fn stack(functions: &[&str]) -> Vec<Frame> {
-        let frame = |function: &&str| {
-            Frame {
+        let frame = |function: &&str| Frame {
             function: Some((*function).to_owned()),
-            ..serde_json::from_value(serde_json::json!({"function": null, "source": null, "module": "m", "offset": 1, "is_inlined": false}))
-                .expect("a frame")
-        }
+            module: String::from("m"),
+            ..Frame::default()
         };
         functions.iter().map(frame).collect()
     }

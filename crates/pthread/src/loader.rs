@@ -63,8 +63,8 @@ unsafe extern "C" fn in_library(handle: *mut c_void, name: *const c_char) -> *mu
     ours.filter(|it| !it.is_null()).unwrap_or(found)
 }
 
-/// Defines a function that calls `$where` and jumps to the address that it returns, with its own three
-/// arguments and return address. Exported as in [`table`](crate::table).
+/// Defines a function that calls `$where` and jumps to the address that it returns, with its own arguments
+/// and return address. Exported as in [`table`](crate::table).
 macro_rules! jump {
     ($where:path, $([$alias:literal as $symbol:literal]),+) => {
         core::arch::global_asm!(
@@ -76,20 +76,8 @@ macro_rules! jump {
                 concat!(".symver ", $alias, ", ", $symbol),
             )+
             ".cfi_startproc",
-            "push rdi",
-            ".cfi_adjust_cfa_offset 8",
-            "push rsi",
-            ".cfi_adjust_cfa_offset 8",
-            "push rdx",
-            ".cfi_adjust_cfa_offset 8", // the stack is aligned now
-            "call {function}",
-            "pop rdx",
-            ".cfi_adjust_cfa_offset -8",
-            "pop rsi",
-            ".cfi_adjust_cfa_offset -8",
-            "pop rdi",
-            ".cfi_adjust_cfa_offset -8",
-            "jmp rax",
+            spinpark_linux::call_and_keep_arguments!("call {function}"),
+            "jmp r11",
             ".cfi_endproc",
             $(concat!(".size ", $alias, ", . - ", $alias),)+
             ".popsection",

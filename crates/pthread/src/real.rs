@@ -14,28 +14,18 @@ use libc::{
     clockid_t, pthread_cond_t, pthread_condattr_t, pthread_mutex_t, pthread_mutexattr_t, pthread_rwlock_t,
     pthread_rwlockattr_t, pthread_t, timespec,
 };
-use spinpark_linux::{Library, Scope, lookup, lookup_version};
+use spinpark_linux::{Library, Scope, lookup, lookup_next};
 
 /// A fork handler.
 pub(crate) type Handler = Option<unsafe extern "C" fn()>;
 
 /// Looks `name` up in the libraries after this one, and in a libpthread that they do not see; null if there
 /// is none.
-///
-/// `dlsym(RTLD_NEXT)` finds glibc's older condition variables before 2.36 (BZ 14932): then the version is
-/// named that has had its present layout since 2.3.2 (clockwait, and architectures that came later, have one
-/// only). Not always: a library between that intercepts them (ThreadSanitizer's) exports no version, and
-/// `dlvsym` passes it by.
 #[inline(never)] // for the drop-in's size
 fn next(name: &CStr) -> *mut c_void {
-    let found = lookup(Scope::Next, name);
+    let found = lookup_next(name);
     if !found.is_null() {
-        // Not clockwait: to report a version that is missing, the loader allocates, perhaps within an
-        // allocator that is just being set up (Chromium's, which would wait for itself).
-        let is_double =
-            name.to_bytes().starts_with(b"pthread_cond_") && name.to_bytes() != b"pthread_cond_clockwait";
-        let is_older = is_double && found == lookup_version(name, c"GLIBC_2.2.5");
-        return if is_older { lookup_version(name, c"GLIBC_2.3.2") } else { found };
+        return found;
     }
     Library::loaded(c"libpthread.so.0").map_or(ptr::null_mut(), |library| library.lookup(name))
 }

@@ -55,18 +55,18 @@ impl Recorder {
         own.table().waiting.end();
         self.queue(call.address, -1);
         let signal = self.shared.get().map_or(0, |shared| shared.slot(call.address).signal.load(Relaxed));
-        let turn = match late {
+        let woken = match late {
             Some(ns) => end.saturating_sub(self.ticks.ticks(ns)),
             None if signal > wait.start => signal,
             // Woken for no visible reason.
             None => end,
         };
-        let turn = turn.clamp(wait.start, end.max(wait.start));
+        let woken = woken.clamp(wait.start, end.max(wait.start));
         let Some(facts) = wait.facts else { return };
         let outcome = if late.is_some() { Outcome::TimedOut } else { Outcome::Parked };
         let waited = Waited {
-            ticks: turn - wait.start,
-            end: turn,
+            ticks: woken - wait.start,
+            end: woken,
             outer: self.outer_at_end(own, facts.lock, (wait.outer, wait.start, end), wait.mutex),
             queue: wait.queue,
             outcomes: bit(outcome),
@@ -80,7 +80,7 @@ impl Recorder {
         let role = if late.is_some() { Role::Late } else { Role::Back };
         let Some(stats) = self.lock_stats(own, role, facts.lock) else { return };
         let waited = Waited {
-            ticks: end.saturating_sub(turn),
+            ticks: end.saturating_sub(woken),
             end,
             outcomes: bit(Outcome::Unknown),
             queue: 0,

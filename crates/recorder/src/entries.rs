@@ -104,7 +104,7 @@ impl Recorder {
         (first, second): (u32, u32),
     ) -> Option<&T> {
         let head = Head { kind: AtomicU32::new(0), bytes: size_of::<T>() as u32, lock, role: role as u32 };
-        let entry = self.room(own, size_of::<T>() / 8)?;
+        let entry = self.reserve(own, size_of::<T>() / 8)?;
         // SAFETY: space for an entry of this kind, which only this thread knows.
         unsafe { ptr::write(entry, head) };
         // SAFETY: the same.
@@ -117,8 +117,8 @@ impl Recorder {
         Some(unsafe { &*entry.cast() })
     }
 
-    /// Space for an entry of `words` words in the thread's segment, or in a new one. All zero.
-    fn room(&self, own: &ThreadState, words: usize) -> Option<*mut Head> {
+    /// Reserves an entry of this number of words in the thread's segment, or in a new one. All zero.
+    fn reserve(&self, own: &ThreadState, words: usize) -> Option<*mut Head> {
         let index = &own.index;
         if index.segment.get().is_null() || index.filled.get() + words > WORDS {
             let (number, segment) = self.file.claim::<Segment>(RegionId::Segments)?;

@@ -28,7 +28,7 @@ use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64};
 
 use spinpark_linux::raw;
 
-use super::room::{Failure, Room};
+use super::quota::{Failure, Quota};
 use crate::format::{Header, Piece, Region, RegionId, CLOSED, HEADER_BYTES, MOST_PAGES, PAGE, REGIONS};
 
 /// The regions that every recording has, so that they are made ready at once: the header and a unit of each.
@@ -67,7 +67,7 @@ pub(crate) struct File {
     ready: [AtomicU32; REGIONS.len()],
     /// How often there was no space.
     failures: [AtomicU32; REGIONS.len()],
-    pub(crate) room: Room,
+    pub(crate) quota: Quota,
 }
 
 impl File {
@@ -82,15 +82,15 @@ impl File {
             number: AtomicU64::new(0),
             ready: [NONE; REGIONS.len()],
             failures: [NONE; REGIONS.len()],
-            room: Room::new(),
+            quota: Quota::new(),
         }
     }
 
     /// Creates the file and maps it; its header has the regions and nothing else.
     pub(crate) fn create(&self, path: &CStr) -> Result<(), Failure> {
         let pages_in = |bytes: u64| usize::try_from(bytes / PAGE as u64).unwrap_or(usize::MAX);
-        // Never longer than the quota of the directory; and the program keeps its addresses.
-        let mut pages = MOST_PAGES.min(pages_in(self.room.most()));
+        // Never longer than the space that there is for all; and the program is left its addresses.
+        let mut pages = MOST_PAGES.min(pages_in(self.quota.most()));
         for (limit, failure) in
             [(raw::longest_file(), Failure::TooLong), (raw::largest_space() / LARGEST_PART, Failure::Memory)]
         {
@@ -99,10 +99,10 @@ impl File {
                 return Err(failure);
             }
         }
-        let charged = self.room.take_for_file(FIRST_PAGES)?;
+        let charged = self.quota.take_for_file(FIRST_PAGES)?;
         let file = raw::create(path);
         if file < 0 {
-            self.room.give_back(charged);
+            self.quota.give_back(charged);
             return Err(Failure::Create(-file));
         }
         let mapped = self.map(file, pages);
@@ -114,7 +114,7 @@ impl File {
             }
             Err(_) => {
                 raw::remove(path);
-                self.room.give_back(charged);
+                self.quota.give_back(charged);
             }
         }
         match mapped {
@@ -295,18 +295,18 @@ impl File {
         let much = (last.first + last.units).min(units.next_multiple_of(LARGEST_STEP / id.unit_pages()));
         let mut is_bound = false;
         for goal in [much.max(units), units] {
-            let Some(charged) = self.room.take(goal.saturating_sub(before) * id.unit_pages()) else {
+            let Some(charged) = self.quota.take(goal.saturating_sub(before) * id.unit_pages()) else {
                 is_bound = true;
                 continue;
             };
             if !self.take_room(id, before, goal) {
-                self.room.give_back(charged);
+                self.quota.give_back(charged);
                 continue;
             }
             let other = ready.fetch_max(goal as u32, AcqRel) as usize;
             // What another thread has made ready meanwhile was taken twice.
-            self.room
-                .give_back(Room::charge(other.clamp(before, goal).saturating_sub(before) * id.unit_pages()));
+            self.quota
+                .give_back(Quota::charge(other.clamp(before, goal).saturating_sub(before) * id.unit_pages()));
             return true;
         }
         failures.fetch_add(1, Relaxed);
@@ -319,7 +319,7 @@ impl File {
     /// The process has waited for a lock: its quota is larger from now on.
     #[inline(always)]
     pub(crate) fn has_waited(&self) {
-        if self.room.has_waited() {
+        if self.quota.has_waited() {
             self.failures.iter().for_each(|failures| failures.store(0, Relaxed));
         }
     }

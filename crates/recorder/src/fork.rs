@@ -191,7 +191,7 @@ impl Recorder {
             Ok(()) => ON,
             Err(Failure::Bound) => {
                 if page.is_refused.swap(1, Relaxed) == 0 {
-                    self.file.room.refused(1);
+                    self.file.quota.refused(1);
                 }
                 // A process that waits has a larger quota.
                 if settings.is_idle {
@@ -201,12 +201,12 @@ impl Recorder {
                 }
             }
             Err(failure) => {
-                self.file.room.failed(failure);
+                self.file.quota.failed(failure);
                 NOTHING
             }
         };
         if next == ON && page.is_refused.swap(0, Relaxed) != 0 {
-            self.file.room.refused(-1);
+            self.file.quota.refused(-1);
         }
         page.state.store(next, Release);
         self.leave();

@@ -3,7 +3,8 @@
 //! ```text
 //! begin_wait ─ (the real lock blocks) ─ end_wait ─┬─ gave_up                        written at once
 //!                                                 └─ acquired ─┐
-//! acquired_at_once ────────────────────────────────────────────┴─ release ─ released  written after the release
+//! acquired_at_once ────────────────────────────────────────────┴─ release ─ released  written after the
+//! release
 //! ```
 //!
 //! A thread that holds a lock only reads the clock and writes notes to its own memory; it writes the tables

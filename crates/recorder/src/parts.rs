@@ -8,7 +8,8 @@
 //! ```text
 //!       │ a          free │ b      free │ c             free │
 //!  ─────┼──────────┼──────┼──────┼──────┼──────────┼─────────┼─────
-//!     start    release a      release b        release c    end     a: held; b, c: held and free before; c: free at the end
+//!     start    release a      release b        release c    end     a: held; b, c: held and free before; c:
+//!     free at the end
 //! ```
 //!
 //! The rest is the part of the wait in which the lock was neither held by one of these nor free. If a ring of
@@ -100,21 +101,21 @@ fn divide(whole: &Whole, pasts: &[Past], more: u32, parts: &mut Parts) {
         loop {
             let older = before.next();
             let from = older.map_or(whole.start, |older| older.at().max(whole.start));
-            let room = past.at().saturating_sub(from);
+            let between = past.at().saturating_sub(from);
             let is_first = older.is_none();
-            held += past.held.min(room);
+            held += past.held.min(between);
             if let Some(older) = older.filter(|older| older.ended & past.ended & READER != 0) {
                 // It had it as long as the reader before it, and longer.
-                held += room - past.held.min(room);
+                held += between - past.held.min(between);
                 past = Past { holder: past.holder, ..*older };
                 continue;
             }
             let holder = match whole.first {
                 // It is known better by what it had noted.
-                Some(first) if is_first && (past.held >= room || past.held == 0) => first,
+                Some(first) if is_first && (past.held >= between || past.held == 0) => first,
                 _ => past.holder,
             };
-            each(holder, past.held, held, room - past.held.min(room));
+            each(holder, past.held, held, between - past.held.min(between));
             held = 0;
             match older {
                 Some(older) => past = *older,

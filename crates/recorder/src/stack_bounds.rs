@@ -15,10 +15,10 @@ use spinpark_linux::{lookup, raw, Scope};
 
 use super::site::Site;
 
-/// The stack that unwinding needs below a call, bytes: with reserves for what it calls, and for a signal.
-const ROOM: usize = 12 << 10;
-/// The part of the main thread's stack that is read, if it may be that large, bytes. Nothing else is mapped
-/// that near.
+/// What unwinding needs below a call, bytes: with some for what it calls, and for a signal.
+const NEEDED: usize = 12 << 10;
+/// So much of the main thread's stack is looked at, if it may be so large, bytes. Nothing else is mapped that
+/// near.
 const MAIN: usize = 64 << 20;
 
 /// Addresses from and to.
@@ -35,7 +35,7 @@ impl Bounds {
     /// Whether a call from `site` may be unwound.
     pub(crate) fn has_room(self, site: Site) -> bool {
         let stack = site.stack as usize;
-        stack >= self.low.saturating_add(ROOM) && stack < self.high
+        stack >= self.low.saturating_add(NEEDED) && stack < self.high
     }
 
     /// Whether there is a word of this stack at `address`.
@@ -61,8 +61,8 @@ impl MainStack {
         // SAFETY: null, or the loader's variable of that name.
         let Some(end) = (unsafe { end.as_ref() }) else { return };
         // What the kernel put there first, arguments and environment, counts and is not below this end.
-        let room = usize::try_from(raw::largest_stack()).unwrap_or(MAIN).min(MAIN) / 4 * 3;
-        self.low.store(end.saturating_sub(room), Relaxed);
+        let largest = usize::try_from(raw::largest_stack()).unwrap_or(MAIN).min(MAIN) / 4 * 3;
+        self.low.store(end.saturating_sub(largest), Relaxed);
         self.high.store(*end, Relaxed);
     }
 

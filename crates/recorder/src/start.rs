@@ -11,7 +11,7 @@ use spinpark_platform::Clocks;
 use super::clock::monotonic;
 use super::maps::put_digits;
 use super::{Failure, Recorder};
-use crate::format::{Detail, Header, Locks, MAGIC, ROOM_FILE, VERSION};
+use crate::format::{Detail, Header, Locks, MAGIC, QUOTA_FILE, VERSION};
 
 /// Files of processes with one number that begin in one millisecond.
 const MOST_FILES: u32 = 100;
@@ -60,10 +60,10 @@ impl Recorder {
         }
         raw::make_directory(settings.directory);
         // SAFETY: this is the thread that begins; no other calls this.
-        let count = unsafe { self.path.join(settings.directory, |put| put(ROOM_FILE.to_bytes())) };
+        let count = unsafe { self.path.join(settings.directory, |put| put(QUOTA_FILE.to_bytes())) };
         let count = count.ok_or(Failure::Create(libc::ENAMETOOLONG))?;
-        self.file.room.open(count, settings.most, settings.is_idle)?;
-        if !self.file.room.is_there() {
+        self.file.quota.open(count, settings.most, settings.is_idle)?;
+        if !self.file.quota.is_there() {
             return Err(Failure::Bound);
         }
         if !self.shared.renew() {

@@ -27,13 +27,13 @@ pub fn dropin() -> &'static Path {
 }
 
 /// The recorder under test: the file that `SPINPARK_PROFILER` names, else the release build of
-/// `spinpark-profiler`.
+/// `spinpark-recorder-preload`.
 ///
 /// # Panics
 /// As [`dropin`].
 pub fn profiler() -> &'static Path {
     static PROFILER: OnceLock<PathBuf> = OnceLock::new();
-    PROFILER.get_or_init(|| named_or_built("SPINPARK_PROFILER", "spinpark-profiler"))
+    PROFILER.get_or_init(|| named_or_built("SPINPARK_PROFILER", "spinpark-recorder-preload"))
 }
 
 fn named_or_built(variable: &str, package: &str) -> PathBuf {

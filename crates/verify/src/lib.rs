@@ -8,15 +8,11 @@
 //! | [`rejected!`]    | how a mutant's failure is observed: in a child process, with the reason                    |
 //! | [`mutants`]      | faults in the machine under unchanged locks, and copies of functions with one line wrong   |
 //! | [`sim_programs`] | random programs on the simulator, and the checker that runs them                           |
-//! | [`layers`]       | the rule that dependencies between our crates point down                                   |
 //! | [`stacks`]       | loom's stacks, kept from one execution to the next                                         |
-//! | [`circles`]      | the rule that modules of a crate do not name each other in a circle                        |
 //!
 //! The models themselves are in `tests/it`, one file per primitive; what they cover and what loom cannot see
 //! is in `notes/verification.md`.
 
-pub mod circles;
-pub mod layers;
 pub mod model;
 pub mod mutants;
 pub mod platform;
@@ -31,7 +27,7 @@ mod track;
 pub use model::Model;
 pub use platform::Loom;
 pub use rejected::assert_rejected;
-pub use shared::{Shared, after, join_all};
+pub use shared::{Shared, after, join_all, sections};
 pub use spin_lines::SpinLines;
 pub use tokens::{Signals, Tokens};
 pub use track::{Guarded, Mortal};

@@ -83,7 +83,7 @@ impl Model {
         self
     }
 
-    /// The process is told that it has so many CPUs; one unless told otherwise.
+    /// The process is told that it has this many CPUs; one unless told otherwise.
     pub fn cpus(mut self, cpus: u32) -> Self {
         self.config.cpus = cpus;
         self

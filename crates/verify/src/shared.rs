@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use loom::thread::{self, JoinHandle};
+use spinpark_classics::RawLock;
 use spinpark_locks::{Preference, RawMutex, RawRwLock};
 use spinpark_platform::{Clock, Deadline, Platform};
 
@@ -78,6 +79,23 @@ impl<P: Platform> Shared<RawRwLock<P>> {
         self.data.get();
         self.lock.unlock_read();
     }
+}
+
+/// Each thread makes this number of critical sections. Then the lock is free, and no section was lost.
+pub fn sections<L: RawLock + 'static>(threads: u32, sections: u32) {
+    let run = move |shared: &Shared<L>| {
+        for _ in 0..sections {
+            shared.lock.lock();
+            shared.data.add();
+            shared.lock.unlock();
+        }
+    };
+    let shared = Shared::new(L::new());
+    let others: Vec<_> = (1..threads).map(|_| shared.spawn(run)).collect();
+    run(&shared);
+    join_all(others);
+    assert!(shared.lock.try_lock(), "it is free");
+    assert_eq!(shared.data.get(), threads * sections);
 }
 
 /// So long after the start of the execution.

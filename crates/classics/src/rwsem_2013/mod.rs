@@ -43,8 +43,8 @@
 //! |                              |         |                    | `wakeup`; the waker clears it, then the count is read |
 //! | `owner`, `wakeup`: all       | Relaxed | –                  | plain there; a guess, and as above                    |
 //!
-//! Checked by: `verify` (`tests/it/document_002.rs`, `tests/it/document_002_fences.rs`,
-//! `tests/it/classics_rwsem.rs`), `tests/native/classics_stress.rs`.
+//! Checked by: `verify` (`tests/it/document_002.rs`, `tests/it/classics_rwsem.rs`),
+//! `tests/native/classics_stress.rs`.
 
 mod count;
 mod grant;

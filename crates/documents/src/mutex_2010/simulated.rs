@@ -1,5 +1,6 @@
 //! Document 001: the kernel's mutex of 2010, before and after.
 
+use spinpark_measure::stats::quantile_bin;
 use spinpark_sim::workload::{Place, Report, Setting, SettingError};
 
 use crate::simulated::runs::{figure, machine, ratios, run_seeds, seeds};
@@ -140,13 +141,7 @@ fn median_bin(report: &Report) -> f64 {
 }
 
 fn quantile(counts: &[u64], part: f64) -> f64 {
-    let half = counts.iter().sum::<u64>() as f64 * part;
-    let mut below = 0.0;
-    let bin = counts.iter().position(|&count| {
-        below += count as f64;
-        below >= half
-    });
-    (bin.unwrap_or(0) + FIRST_BIN) as f64
+    (quantile_bin(counts, part).unwrap_or(0) + FIRST_BIN) as f64
 }
 
 /// The part of all waits that is in the fullest bin and its neighbours.

@@ -75,7 +75,7 @@ impl Iterator for &Signals {
     fn next(&mut self) -> Option<Signal> {
         let mut buffer = MaybeUninit::<libc::signalfd_siginfo>::uninit();
         let size = size_of::<libc::signalfd_siginfo>();
-        // SAFETY: the buffer has room for `size` bytes.
+        // SAFETY: the buffer has `size` bytes.
         let length = unsafe { libc::read(self.descriptor.as_raw_fd(), buffer.as_mut_ptr().cast(), size) };
         if usize::try_from(length) != Ok(size) {
             return None;

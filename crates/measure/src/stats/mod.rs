@@ -101,6 +101,17 @@ pub fn quantile(sorted: &[f64], q: f64) -> f64 {
     sorted[below] * (1.0 - share) + sorted[above] * share
 }
 
+/// The bin below whose end the fraction `q` of all counted values lies; `None` without values.
+#[must_use]
+pub fn quantile_bin(counts: &[u64], q: f64) -> Option<usize> {
+    let rank = (counts.iter().sum::<u64>() as f64 * q).ceil().max(1.0) as u64;
+    let mut below = 0;
+    counts.iter().position(|count| {
+        below += count;
+        below >= rank
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -127,6 +138,13 @@ mod tests {
         assert_eq!(quantile(&sorted, 0.5), 2.0);
         assert_eq!(quantile(&sorted, 0.125), 0.5);
         assert_eq!(quantile(&sorted, 1.0), 4.0);
+    }
+
+    #[test]
+    fn quantiles_of_bins() {
+        let counts = [0, 1, 0, 2, 1];
+        assert_eq!([0.0, 0.25, 0.5, 0.76, 1.0].map(|q| quantile_bin(&counts, q)), [1, 1, 3, 4, 4].map(Some));
+        assert_eq!(quantile_bin(&[0, 0], 0.5), None);
     }
 
     #[test]

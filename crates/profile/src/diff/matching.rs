@@ -16,8 +16,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::classes::by_class;
+use crate::function_names::for_people;
 use crate::model::{CallSite, Frame, Kind, Lock, Profile};
-use crate::names::{Names, for_people};
+use crate::names::Names;
 
 /// What compilers add to the names of functions that they copied or split.
 const CLONES: [&str; 6] = [".constprop.", ".isra.", ".part.", ".cold", ".llvm.", ".lto_priv."];

@@ -10,26 +10,24 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use spinpark_measure::units::short_percent;
 
 use self::matching::{Class, Matched, matched};
 pub use self::rendering::text;
 use crate::fit::without_line;
 use crate::model::{Detail, Kind, Profile, Role, RoleStats};
-use crate::units::percent;
 
 /// What a comparison in JSON says it is.
 pub const FORMAT: &str = "spinpark-diff";
-/// The version of its format: 2 says which it is.
+/// The version of its format.
 pub const VERSION: u32 = 2;
 
 /// The comparison of two profiles.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Diff {
-    /// [`FORMAT`]. Version 1 did not say it.
-    #[serde(default)]
+    /// [`FORMAT`].
     pub format: String,
     /// [`VERSION`].
-    #[serde(default)]
     pub version: u32,
     /// Of all locks.
     pub all: Change,
@@ -179,8 +177,8 @@ fn warnings(before: &Profile, after: &Profile) -> Vec<String> {
     if sums.0 > 0 && sums.1 > 0 && (sums.1 > sums.0) != (shares.1 > shares.0) && !is_small(sums.0, sums.1) {
         warnings.push(format!(
             "The runs differ in thread time: waiting went from {} to {} of it.",
-            percent(shares.0),
-            percent(shares.1)
+            short_percent(shares.0),
+            short_percent(shares.1)
         ));
     }
     if before.is_partial() || after.is_partial() {

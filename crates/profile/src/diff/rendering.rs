@@ -1,10 +1,11 @@
 //! The comparison as text.
 
+use spinpark_measure::units::{short_count, short_percent, three_digits, time, time_or_dash};
+
 use super::{Diff, LockChange, SMALL, is_small, share};
 use crate::fit::fit;
 use crate::model::{Detail, Kind, LocksOf, Profile};
 use crate::text::{Style, render, wrap};
-use crate::units::{percent, ratio, short_count, time, time_or_dash};
 
 /// The comparison as text: a sentence, and a table.
 #[must_use]
@@ -23,7 +24,7 @@ pub fn text(diff: &Diff, before: &Profile, after: &Profile, style: Style) -> Str
             time(after as f64),
             time(before as f64),
             ratio(before, after),
-            percent(SMALL)
+            short_percent(SMALL)
         ),
         (before, after) => {
             let word = if after < before { "less" } else { "more" };
@@ -45,11 +46,11 @@ pub fn text(diff: &Diff, before: &Profile, after: &Profile, style: Style) -> Str
         name(before),
         time(diff.durations.0 as f64),
         words(before),
-        percent(share(before)),
+        short_percent(share(before)),
         name(after),
         time(diff.durations.1 as f64),
         words(after),
-        percent(share(after)),
+        short_percent(share(after)),
     );
     let is_wide = style.width >= 100;
     let mut header = vec!["lock", "wait\nbefore", "\nafter", "\nratio"];
@@ -134,6 +135,32 @@ fn part(time: u64, threads: u64) -> String {
     match time {
         0 => String::from("–"),
         _ if threads == 0 => String::from("?"),
-        time => percent((time as f64 / threads as f64).min(1.0)),
+        time => short_percent((time as f64 / threads as f64).min(1.0)),
+    }
+}
+
+/// How many times as much: `×1.25`; `new` where there was nothing.
+fn ratio(before: u64, after: u64) -> String {
+    match (before, after) {
+        (0, 0) => String::from("–"),
+        (0, _) => String::from("new"),
+        (_, 0) => String::from("gone"),
+        (before, after) => match after as f64 / before as f64 {
+            ratio if ratio >= 999.5 => format!("×{ratio:.0}"),
+            ratio if ratio < 0.001 => String::from("×<0.001"),
+            ratio if ratio < 0.0995 => format!("×{ratio:.3}"),
+            ratio => format!("×{}", three_digits(ratio)),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ratio;
+
+    #[test]
+    fn ratios() {
+        assert_eq!([ratio(0, 0), ratio(0, 5), ratio(5, 0), ratio(4, 5)], ["–", "new", "gone", "×1.25"]);
+        assert_eq!([ratio(1_000, 12), ratio(1, 5_000), ratio(5_000_000, 1)], ["×0.012", "×5000", "×<0.001"]);
     }
 }

@@ -62,27 +62,6 @@ pub(super) fn histogram(bins: &[u64], (low, high): (usize, usize), is_rich: bool
     svg + "</svg>"
 }
 
-/// Several strips added up; the parts are as long as the longest of theirs.
-pub(super) fn sum<'a>(strips: impl Iterator<Item = &'a Strip> + Clone) -> Strip {
-    let part = strips
-        .clone()
-        .filter(|strip| !strip.waited.is_empty())
-        .map(|strip| strip.part)
-        .max()
-        .unwrap_or_default();
-    let mut waited: Vec<u64> = Vec::new();
-    for strip in strips {
-        for (number, ns) in strip.waited.iter().enumerate().filter(|(_, ns)| **ns > 0) {
-            let place = (number as u64 * strip.part).checked_div(part).unwrap_or_default() as usize;
-            if waited.len() <= place {
-                waited.resize(place + 1, 0);
-            }
-            waited[place] += ns;
-        }
-    }
-    Strip { part, waited }
-}
-
 /// The whole run's strip as a small picture, from its start to its end.
 pub(super) fn small_strip(strip: &Strip, duration: u64) -> String {
     let highest = strip.waited.iter().copied().max().unwrap_or_default();
@@ -156,9 +135,9 @@ mod tests {
     #[test]
     fn strips_of_different_parts_add_up() {
         let strips = [Strip { part: 10, waited: vec![1, 2, 3] }, Strip { part: 20, waited: vec![10, 20] }];
-        let sum = sum(strips.iter());
+        let sum = Strip::sum(strips.iter());
         assert_eq!((sum.part, sum.waited), (20, vec![13, 23]));
-        let empty = super::sum([].iter());
+        let empty = Strip::sum([].iter());
         assert_eq!((small_strip(&empty, 10), large_strip(&empty, 10, "")), Default::default());
         // A wait that began long before: no number of threads can be had from it.
         let late = large_strip(&Strip { part: 1_000_000, waited: vec![0, 64_360_000] }, 2_000_000, "");

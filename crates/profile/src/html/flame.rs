@@ -6,11 +6,11 @@
 use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
+use spinpark_measure::text::one_line;
 
-use super::captions;
+use super::function;
 use crate::model::{CallSite, Profile, Role};
-use crate::names::FREE;
-use crate::units::one_line;
+use crate::names::{FREE, UNKNOWN};
 
 /// Smaller shares than this are not drawn.
 const SMALLEST: f64 = 1.0 / 4000.0;
@@ -67,41 +67,35 @@ impl Names {
 pub(super) fn flame(profile: &Profile) -> Option<Flame> {
     let mut names = Names::default();
     let [mut waiters, mut holders, mut back, mut signals, mut unclear] = [(); 5].map(|()| Node::default());
-    let labels: HashMap<u32, &str> =
-        profile.locks.iter().map(|lock| (lock.id, lock.label.as_str())).collect();
-    // By thread, unless waits that had not ended are in the sums of call sites alone.
-    let is_by_thread = !profile.thread_waits.is_empty() && profile.waiting.is_empty();
-    for wait in profile.thread_waits.iter().filter(|wait| is_by_thread && wait.wait_total > 0) {
-        let tree = match wait.role {
+    let mut add = |role: Role, stack: &[u64], total: u64, count: u64| {
+        let tree = match role {
             Role::Signal => &mut signals,
             Role::Back => &mut back,
-            Role::Late => continue,
+            Role::Late => return,
             Role::Write | Role::Read => &mut waiters,
             Role::Wake => &mut unclear,
         };
-        let label = labels.get(&wait.lock).copied().unwrap_or("a lock");
-        let mut frames = vec![names.number(format!("thread {}", one_line(&wait.thread)), What::Unknown)];
-        frames.extend(stack(profile.call_sites.get(wait.call_site), label, &mut names));
-        tree.add(&frames, wait.wait_total, wait.count);
-    }
-    for lock in profile.locks.iter().filter(|_| !is_by_thread) {
-        for stats in &lock.roles {
-            let tree = match stats.role {
-                Role::Signal => &mut signals,
-                Role::Back => &mut back,
-                Role::Late => continue,
-                Role::Write | Role::Read => &mut waiters,
-                Role::Wake => &mut unclear,
-            };
+        tree.add(stack, total, count);
+    };
+    // By thread, unless waits that had not ended are in the sums of call sites alone.
+    if profile.waiting.is_empty() && !profile.thread_waits.is_empty() {
+        for wait in profile.thread_waits.iter().filter(|wait| wait.wait_total > 0) {
+            let label = profile.lock_label(wait.lock);
+            let mut frames = vec![names.number(format!("thread {}", one_line(&wait.thread)), What::Unknown)];
+            frames.extend(stack(profile.call_sites.get(wait.call_site), &label, &mut names));
+            add(wait.role, &frames, wait.wait_total, wait.count);
+        }
+    } else {
+        for (lock, stats) in profile.uses() {
             for site in stats.sites.iter().filter(|site| site.wait_total > 0) {
                 let stack = stack(profile.call_sites.get(site.call_site), &lock.label, &mut names);
-                tree.add(&stack, site.wait_total, site.contended);
+                add(stats.role, &stack, site.wait_total, site.contended);
             }
         }
     }
     for pair in profile.pairs.iter().filter(|pair| pair.role.is_lock() && pair.wait_total > 0) {
-        let label = labels.get(&pair.lock).copied().unwrap_or("a lock");
-        let stack = stack(pair.holder.and_then(|holder| profile.call_sites.get(holder)), label, &mut names);
+        let label = profile.lock_label(pair.lock);
+        let stack = stack(pair.holder.and_then(|holder| profile.call_sites.get(holder)), &label, &mut names);
         holders.add(&stack, pair.held(), pair.count);
         if pair.free > 0 {
             holders.add(&[names.number(String::from(FREE), What::Unknown)], pair.free, 0);
@@ -127,14 +121,14 @@ pub(super) fn flame(profile: &Profile) -> Option<Flame> {
 fn stack(call_site: Option<&CallSite>, lock: &str, names: &mut Names) -> Vec<u64> {
     let mut stack = Vec::new();
     match call_site {
-        None => stack.push(names.number(String::from("not known"), What::Unknown)),
+        None => stack.push(names.number(String::from(UNKNOWN), What::Unknown)),
         Some(call_site) => {
             if call_site.is_cut {
                 stack.push(names.number(String::from("…"), What::Unknown));
             }
             for frame in call_site.frames.iter().rev() {
                 let what = if frame.is_inlined { What::Inlined } else { What::Function };
-                stack.push(names.number(captions::function(frame), what));
+                stack.push(names.number(function(frame), what));
             }
         }
     }

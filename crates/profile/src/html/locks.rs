@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use super::captions::{Caption, caption};
 use super::draw;
+use super::{Caption, caption};
 use crate::model::{Held, Lock, Outcomes, Pair, Profile, Role, RoleStats, SiteStats, Times};
 use crate::names::Names;
 
@@ -141,9 +141,7 @@ struct PairRow {
 /// signals; and how many are left out.
 pub(super) fn rows(profile: &Profile, all: &Names<'_>) -> (Vec<Row>, usize) {
     let mut used: Vec<(&Lock, &RoleStats)> = profile
-        .locks
-        .iter()
-        .flat_map(|lock| lock.roles.iter().map(move |stats| (lock, stats)))
+        .uses()
         .filter(|(_, stats)| stats.acquisitions + stats.contended + stats.failed_tries + stats.wake_ups > 0)
         .collect();
     used.sort_by_key(|(_, stats)| (stats.role.rank(), std::cmp::Reverse(stats.wait.total)));
@@ -177,7 +175,7 @@ fn row(
     let all = stats.split.held + stats.split.free + stats.split.unknown;
     Row {
         label: lock.label.clone(),
-        role: super::captions::role(lock.kind, stats.role),
+        role: super::role(lock.kind, stats.role),
         kind: lock.noun().to_owned(),
         address: lock.address,
         hexadecimal: format!("{:#x}", lock.address),

@@ -7,10 +7,9 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use super::captions::{self, UNKNOWN};
-use super::{exact, span};
+use super::{caption, exact, span};
 use crate::model::Profile;
-use crate::names::{FREE, Names};
+use crate::names::{FREE, Names, UNKNOWN};
 
 /// The most waiting sites, and the most holding ones, that have a row or column of their own.
 const SITES: usize = 20;
@@ -50,7 +49,7 @@ struct Sum {
 /// The matrix, if anything waited.
 pub(super) fn matrix(profile: &Profile) -> Option<Matrix> {
     let names = Names::of(&profile.call_sites);
-    let name = |call_site: usize| captions::caption(&names, Some(call_site)).text;
+    let name = |call_site: usize| caption(&names, Some(call_site)).text;
     let pairs: Vec<(String, String, Sum)> = profile
         .pairs
         .iter()

@@ -7,19 +7,16 @@
 //!
 //! | what | where |
 //! |---|---|
-//! | names of call sites and locks | [`captions`] |
 //! | a row of the table of locks, and what it opens to | [`locks`] |
 //! | histograms and strips as SVG | [`draw`] |
 //! | the blocking matrix | [`matrix`] |
 //! | the flame graph's trees; the script draws them | [`flame`] |
-//! | FreeBSD's columns, condition variables, threads, facts of the run | [`small_tables`], [`facts`] |
+//! | FreeBSD's columns, condition variables, threads, facts of the run | [`small_tables`], [`process`] |
 //!
 //! Without scripts every table can be read; sorting, filtering and the flame graph need them. The page is
 //! well-formed XML.
 
-mod captions;
 mod draw;
-mod facts;
 mod flame;
 mod locks;
 mod matrix;
@@ -37,7 +34,9 @@ use sha2::{Digest, Sha256};
 use spinpark_measure::page::{PAGE, STYLE, environment};
 use spinpark_measure::units;
 
-use crate::model::Profile;
+use crate::fit::fit;
+use crate::model::{CallSiteId, Frame, Kind, Profile, Role};
+use crate::names::{Names, UNKNOWN};
 
 /// A process to be shown.
 #[derive(Clone, Copy, Debug)]
@@ -101,6 +100,50 @@ pub fn html(shown: &[Shown<'_>]) -> Result<String, Error> {
     Ok(without_control_characters(rendered))
 }
 
+/// Names of templates' functions can fill a screen. The stacks have all of them.
+const LONGEST_CAPTION: usize = 80;
+
+/// The file name of a path.
+fn file(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// A frame's function; where there is no symbol, where the code is.
+fn function(frame: &Frame) -> String {
+    frame.function.clone().unwrap_or_else(|| frame.short())
+}
+
+/// The name of a call site, and its tooltip.
+#[derive(Clone, Serialize)]
+struct Caption {
+    text: String,
+    full: String,
+}
+
+impl Caption {
+    /// Where there can be no call site.
+    fn of_none(text: &str) -> Self {
+        Self { text: text.to_owned(), full: String::new() }
+    }
+}
+
+/// The caption of a call site; not known, if there is none.
+fn caption(names: &Names<'_>, call_site: Option<CallSiteId>) -> Caption {
+    match call_site.filter(|call_site| names.call_site(*call_site).is_some()) {
+        None => Caption { text: String::from(UNKNOWN), full: String::new() },
+        Some(call_site) => {
+            let full =
+                names.call_site(call_site).and_then(|call_site| call_site.frames.first()).map(function);
+            Caption { text: fit(&names.label(call_site), LONGEST_CAPTION), full: full.unwrap_or_default() }
+        }
+    }
+}
+
+/// A role in words; none where a lock has only one.
+fn role(kind: Kind, role: Role) -> Option<&'static str> {
+    matches!(kind, Kind::RwLock | Kind::Condvar).then(|| role.word())
+}
+
 const TEMPLATES: [(&str, &str); 4] = [
     ("process.html", include_str!("process.html")),
     ("locks.html", include_str!("locks.html")),
@@ -121,7 +164,7 @@ fn policy(style: &str, script: &str) -> String {
 }
 
 fn title(shown: &[Shown<'_>]) -> String {
-    let mut names: Vec<&str> = shown.iter().map(|shown| captions::file(&shown.profile.program)).collect();
+    let mut names: Vec<&str> = shown.iter().map(|shown| file(&shown.profile.program)).collect();
     names.dedup();
     match names.as_slice() {
         [] => String::from("No profile"),

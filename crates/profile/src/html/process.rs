@@ -1,12 +1,15 @@
-//! The page's data of one process.
+//! The page's data of one process: the facts of the run as text, and what the tables and pictures need.
 
 use std::collections::BTreeSet;
 
 use serde::Serialize;
+use spinpark_measure::text::one_line;
+use spinpark_measure::{date, units};
 
-use super::{Shown, captions, draw, facts, flame, locks, matrix, small_tables, span};
-use crate::model::{Role, Strip};
+use super::{Shown, draw, file, flame, locks, matrix, small_tables, span};
+use crate::model::{Cost, Detail, ENDED_EARLY, Ended, LocksOf, Profile, Role, Strip};
 use crate::names::Names;
+use crate::thread_time;
 
 /// What the template gets.
 #[derive(Serialize)]
@@ -23,7 +26,7 @@ pub(super) struct Process {
     slowed: Option<String>,
     losses: Vec<String>,
     warnings: Vec<String>,
-    facts: Vec<facts::Fact>,
+    facts: Vec<Fact>,
     strips: Vec<Wide>,
     /// The highest detail counts all acquisitions; others do not.
     is_full: bool,
@@ -61,7 +64,7 @@ impl Process {
     ) -> Self {
         let roles = || profile.locks.iter().flat_map(|lock| &lock.roles);
         let strip = |is: fn(Role) -> bool| {
-            draw::sum(roles().filter(move |stats| is(stats.role)).map(|stats| &stats.strip))
+            Strip::sum(roles().filter(move |stats| is(stats.role)).map(|stats| &stats.strip))
         };
         let strips = [
             ("Waits for locks", "", strip(Role::is_lock)),
@@ -83,7 +86,7 @@ impl Process {
         let (freebsd, freebsd_left) = small_tables::freebsd(profile);
         Self {
             id: format!("p{number}"),
-            name: captions::file(&profile.program).to_owned(),
+            name: file(&profile.program).to_owned(),
             pid: profile.pid,
             recording,
             waited: profile.lock_wait(),
@@ -95,9 +98,9 @@ impl Process {
                 .chain(profile.left_out())
                 .chain(profile.notes().map(str::to_owned))
                 .collect(),
-            facts: facts::facts(profile),
+            facts: facts(profile),
             strips: strips.into_iter().filter_map(wide).collect(),
-            is_full: profile.detail == crate::model::Detail::Full,
+            is_full: profile.detail == Detail::Full,
             stacks: small_tables::stacks(profile, &called, call_sites.into_iter()),
             locks: rows,
             locks_left,
@@ -131,4 +134,114 @@ fn wide(title: &'static str, class: &str, strip: &Strip, duration: u64) -> Optio
 fn json(value: &impl Serialize) -> Option<String> {
     let text = serde_json::to_string(value).ok()?;
     Some(text.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026"))
+}
+
+/// A fact. Back quotes enclose code.
+#[derive(Serialize)]
+struct Fact {
+    name: &'static str,
+    text: String,
+    is_warning: bool,
+}
+
+fn facts(profile: &Profile) -> Vec<Fact> {
+    let fact = |name, text| Fact { name, text, is_warning: false };
+    let users: u64 = profile.threads.iter().map(|thread| u64::from(thread.users)).sum();
+    let mut facts = vec![
+        fact("Command", code(&one_line(&profile.arguments.join(" ")))),
+        fact("Program", code(&profile.program)),
+        fact("Process", format!("{}, started by {}", profile.pid, profile.parent)),
+        fact(
+            "Recorded",
+            format!(
+                "{} from {}; {}",
+                span(profile.duration),
+                date::iso(profile.started / 1_000_000_000),
+                ended(profile)
+            ),
+        ),
+        fact(
+            match profile.detail {
+                Detail::Contended => "Threads that used contended locks",
+                _ => "Threads that used locks",
+            },
+            format!("{}; the program may use {}", units::number(users as f64), cpus(profile.cpus)),
+        ),
+        fact("Locks", locks(profile.locks_of)),
+        fact("Detail", detail(profile)),
+        fact("Cost of recording", cost(profile.cost.as_ref())),
+    ];
+    if let Some(line) = thread_time::line(profile) {
+        facts.push(fact("Threads' time", line.trim_start_matches("Threads' time: ").to_owned()));
+    }
+    if profile.nested > 0 {
+        let text = format!(
+            "{} calls from signal handlers that had interrupted the recorder.",
+            units::number(profile.nested as f64)
+        );
+        facts.push(Fact { name: "Not recorded", text, is_warning: true });
+    }
+    facts
+}
+
+fn code(text: &str) -> String {
+    // A back quote would end the code.
+    format!("`{}`", text.replace('`', "'"))
+}
+
+fn cpus(count: u32) -> String {
+    match count {
+        0 => String::from("an unknown number of CPUs"),
+        1 => String::from("1 CPU"),
+        count => format!("{count} CPUs"),
+    }
+}
+
+fn ended(profile: &Profile) -> String {
+    match (profile.ended, &profile.ended_by) {
+        (Ended::Running, _) => String::from("the program was still running"),
+        (_, Some(known)) => format!("the program {known}"),
+        (Ended::Exited, None) => String::from("the program exited"),
+        (Ended::Killed, None) => format!("the program {ENDED_EARLY}"),
+    }
+}
+
+fn locks(of: LocksOf) -> String {
+    String::from(match of {
+        LocksOf::Glibc => "glibc's",
+        LocksOf::Spinpark => "spinpark's, in place of glibc's",
+        LocksOf::Library => "spinpark's, used as a Rust library",
+    })
+}
+
+fn detail(profile: &Profile) -> String {
+    match profile.detail {
+        Detail::Off => String::from("`off`: nothing was recorded"),
+        Detail::Contended => String::from(
+            "`contended`: all waits; acquisitions from a lock's first wait on; hold times only after waits",
+        ),
+        Detail::Sampled => format!(
+            "`sampled`: all waits and all acquisitions; hold times after waits, and of one in {} other acquisitions",
+            profile.sample_every
+        ),
+        Detail::Full => String::from("`full`: all waits, acquisitions and hold times"),
+    }
+}
+
+fn cost(cost: Option<&Cost>) -> String {
+    let Some(cost) = cost else { return String::from("not known") };
+    let how = if cost.is_measured {
+        "measured on this program"
+    } else {
+        "estimated from what the recorder measured of itself"
+    };
+    let mut text = format!("time × {:.3}", cost.ratio);
+    if let Some((low, high)) = cost.interval {
+        let what = if cost.is_measured { "95 % interval" } else { "bounds" };
+        text += &format!(", {what} {low:.3} to {high:.3}");
+    }
+    if let Some(noise) = cost.noise {
+        text += &format!(", noise {}", units::percent(noise));
+    }
+    format!("{text} ({how}). {}", cost.says)
 }

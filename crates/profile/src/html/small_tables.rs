@@ -3,8 +3,8 @@
 
 use serde::Serialize;
 
-use super::captions;
 use super::locks::{Span, share};
+use super::{Caption, caption, function, role};
 use crate::chain;
 use crate::model::{Kind, Profile, Role};
 use crate::names::Names;
@@ -32,8 +32,7 @@ pub(super) fn freebsd(profile: &Profile) -> (Vec<FreeBsd>, usize) {
     let mut rows = Vec::new();
     for lock in profile.locks.iter().filter(|lock| lock.kind.is_lock()) {
         for stats in &lock.roles {
-            let role =
-                captions::role(lock.kind, stats.role).map(|role| format!(", {role}")).unwrap_or_default();
+            let role = role(lock.kind, stats.role).map(|role| format!(", {role}")).unwrap_or_default();
             for site in &stats.sites {
                 let call_site = called.position(site.call_site);
                 let hold = Span::of_held(&site.hold, site.acquisitions);
@@ -128,27 +127,26 @@ pub(super) struct Waiting {
     lock: String,
     role: Option<&'static str>,
     call_site: Option<usize>,
-    caption: super::captions::Caption,
+    caption: Caption,
     holder: Option<u32>,
     held: Option<usize>,
-    held_caption: super::captions::Caption,
+    held_caption: Caption,
     time: u64,
 }
 
 pub(super) fn waiting(profile: &Profile, called: &Names<'_>) -> Vec<Waiting> {
-    let caption = |call_site: Option<usize>| captions::caption(called, call_site);
     let row = |wait: &crate::model::Waiting| {
         let lock = profile.lock(wait.lock);
         let held = wait.holder.as_ref().and_then(|holder| holder.call_site);
         Waiting {
             thread: wait.thread,
             lock: lock.map_or_else(String::new, |lock| lock.label.clone()),
-            role: lock.and_then(|lock| captions::role(lock.kind, wait.role)),
+            role: lock.and_then(|lock| role(lock.kind, wait.role)),
             call_site: wait.call_site,
-            caption: caption(wait.call_site),
+            caption: caption(called, wait.call_site),
             holder: wait.holder.as_ref().and_then(|holder| holder.thread),
             held,
-            held_caption: if wait.role.is_lock() { caption(held) } else { captions::Caption::of_none("–") },
+            held_caption: if wait.role.is_lock() { caption(called, held) } else { Caption::of_none("–") },
             time: wait.time,
         }
     };
@@ -189,9 +187,9 @@ pub(super) struct Slow {
     thread: String,
     lock: String,
     call_site: Option<usize>,
-    caption: super::captions::Caption,
+    caption: Caption,
     held: Option<usize>,
-    held_caption: super::captions::Caption,
+    held_caption: Caption,
     at: u64,
     time: u64,
     queue: u32,
@@ -204,9 +202,9 @@ pub(super) fn slow(profile: &Profile, called: &Names<'_>) -> Vec<Slow> {
         thread: format!("{} {}", wait.name, wait.thread),
         lock: profile.lock(wait.lock).map_or_else(String::new, |lock| lock.label.clone()),
         call_site: wait.call_site,
-        caption: captions::caption(called, wait.call_site),
+        caption: caption(called, wait.call_site),
         held: wait.holder,
-        held_caption: captions::caption(called, wait.holder),
+        held_caption: caption(called, wait.holder),
         at: wait.start,
         time: wait.time,
         queue: wait.queue,
@@ -278,14 +276,14 @@ pub(super) fn stacks(
         .filter_map(|number| {
             let call_site = profile.call_sites.get(number)?;
             let frames = call_site.frames.iter().map(|frame| FrameRow {
-                function: super::captions::function(frame),
+                function: function(frame),
                 source: frame.source.as_ref().map(|(path, line)| format!("{path}:{line}")),
                 module: frame.module.clone(),
                 is_inlined: frame.is_inlined,
             });
             Some(Stack {
                 number,
-                caption: super::captions::caption(names, Some(number)).text,
+                caption: caption(names, Some(number)).text,
                 frames: frames.collect(),
                 is_cut: call_site.is_cut,
             })

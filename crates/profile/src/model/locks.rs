@@ -1,11 +1,13 @@
 //! Locks, and what threads did with them.
 
+use std::cmp::Reverse;
+
 use serde::{Deserialize, Serialize};
 
 use super::{CallSiteId, Strip};
 
 /// A lock, from creation or first use to destruction.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Lock {
     /// Its number in the recording; unique in this profile.
     pub id: u32,
@@ -26,7 +28,6 @@ pub struct Lock {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_several: bool,
     /// What created it, or used it first.
-    #[serde(alias = "place")]
     pub creation_site: Option<CallSiteId>,
     /// Whether `creation_site` created it.
     pub is_created: bool,
@@ -36,14 +37,89 @@ pub struct Lock {
     pub roles: Vec<RoleStats>,
 }
 
+impl Lock {
+    /// Time waited for it, ns; without waiting for signals, and the returns after it.
+    #[must_use]
+    pub fn lock_wait(&self) -> u64 {
+        self.roles.iter().filter(|stats| stats.role.is_lock()).map(|stats| stats.wait.total).sum()
+    }
+
+    /// Whether only the waits are known in which a thread slept: acquisitions without one are not seen.
+    #[must_use]
+    pub fn is_slept_for(&self) -> bool {
+        self.type_name.is_some()
+            || !self.kind.is_lock() && self.kind != Kind::Condvar
+            || self.kind == Kind::Once
+    }
+
+    /// What it is, in a sentence.
+    #[must_use]
+    pub fn noun(&self) -> &str {
+        self.type_name.as_deref().unwrap_or(self.kind.noun())
+    }
+
+    /// The order of locks: longest waiting first, then the longest returns, then the most acquisitions.
+    pub(crate) fn order(&self) -> impl Ord + use<> {
+        let sum = |of: fn(&RoleStats) -> u64| self.roles.iter().map(of).sum::<u64>();
+        let back = self.role(Role::Back).map_or(0, |stats| stats.wait.total);
+        (Reverse(self.lock_wait()), Reverse(back), Reverse(sum(|stats| stats.acquisitions)), self.id)
+    }
+
+    /// Its use in a role.
+    #[must_use]
+    pub fn role(&self, role: Role) -> Option<&RoleStats> {
+        self.roles.iter().find(|stats| stats.role == role)
+    }
+
+    /// The call site that created it, or used it first. If the first user never waited and never blocked
+    /// others, it may have used an older lock at this address whose destruction cannot be observed
+    /// (`std::mutex`): then the site that waits most.
+    #[must_use]
+    pub fn user(&self) -> Option<CallSiteId> {
+        let sites = || self.roles.iter().flat_map(|stats| &stats.sites);
+        let is_used = |call_site: CallSiteId| sites().any(|site| site.call_site == call_site);
+        let most = || sites().max_by_key(|site| site.wait_total).filter(|site| site.wait_total > 0);
+        match self.creation_site {
+            Some(call_site) if self.is_created || is_used(call_site) => Some(call_site),
+            first => most().map(|site| site.call_site).or(first),
+        }
+    }
+
+    /// The common name of the locks that one call site created: the label without the number.
+    #[must_use]
+    pub fn class(&self) -> &str {
+        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let label = match self.label.rsplit_once(" #") {
+            Some((label, number)) if is_number(number) => label,
+            _ => &self.label,
+        };
+        // Elements and parts of one variable: `table[3]`, `table+0x40`.
+        if let Some((variable, number)) = label.strip_suffix(']').and_then(|label| label.rsplit_once('['))
+            && !variable.is_empty()
+            && is_number(number)
+        {
+            return variable;
+        }
+        match label.rsplit_once("+0x") {
+            Some((variable, digits))
+                if !variable.contains(' ') && digits.bytes().all(|byte| byte.is_ascii_hexdigit()) =>
+            {
+                variable
+            }
+            _ => label,
+        }
+    }
+}
+
 /// What a lock is; see the recorder's format.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[expect(
     missing_docs,
     reason = "see `spinpark_recorder::format::Kind`, and `waits.toml` for those that stacks tell"
 )]
 pub enum Kind {
+    #[default]
     Mutex,
     Recursive,
     ErrorChecking,
@@ -63,11 +139,65 @@ pub enum Kind {
     Call,
 }
 
+impl Kind {
+    /// In a sentence.
+    #[must_use]
+    pub fn noun(self) -> &'static str {
+        match self {
+            Self::Mutex | Self::Special => "mutex",
+            Self::Recursive => "recursive mutex",
+            Self::ErrorChecking => "error-checking mutex",
+            Self::Adaptive => "adaptive mutex",
+            Self::RwLock => "rwlock",
+            Self::Spin => "spin lock",
+            Self::Once => "once",
+            Self::Condvar => "condvar",
+            Self::Channel => "channel",
+            Self::Idle => "idle threads",
+            Self::Barrier => "barrier",
+            Self::Join => "join",
+            Self::Job => "job",
+            Self::Semaphore => "semaphore",
+            Self::Futex => "futex",
+            Self::Call => "call",
+        }
+    }
+
+    /// Whether it is a lock: a thread that waits for one waits until another one lets it go.
+    #[must_use]
+    pub fn is_lock(self) -> bool {
+        use Kind::{Adaptive, ErrorChecking, Mutex, Once, Recursive, RwLock, Special, Spin};
+        matches!(self, Mutex | Recursive | ErrorChecking | Adaptive | Special | RwLock | Spin | Once)
+    }
+
+    /// All of them.
+    pub(crate) const ALL: [Self; 17] = [
+        Self::Mutex,
+        Self::Recursive,
+        Self::ErrorChecking,
+        Self::Adaptive,
+        Self::Special,
+        Self::RwLock,
+        Self::Spin,
+        Self::Once,
+        Self::Condvar,
+        Self::Channel,
+        Self::Idle,
+        Self::Barrier,
+        Self::Join,
+        Self::Job,
+        Self::Semaphore,
+        Self::Futex,
+        Self::Call,
+    ];
+}
+
 /// The mode in which threads want a lock; see the recorder's format.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[expect(missing_docs, reason = "see `spinpark_recorder::format::Role`")]
 pub enum Role {
+    #[default]
     Write,
     Read,
     Signal,
@@ -76,8 +206,43 @@ pub enum Role {
     Wake,
 }
 
+impl Role {
+    /// Whether a waiter in this role certainly waits for a lock: not for a signal, and not to return after
+    /// one.
+    #[must_use]
+    pub fn is_lock(self) -> bool {
+        matches!(self, Self::Write | Self::Read)
+    }
+
+    /// Whether a waiter in this role may wait for a holder: of a lock, or of the mutex of a condition
+    /// variable. (After a deadline it usually waits for a CPU.)
+    #[must_use]
+    pub fn has_holder(self) -> bool {
+        self.is_lock() || self == Self::Back
+    }
+
+    /// The order in tables: waits for locks, for mutexes after a signal, the rest.
+    #[must_use]
+    pub fn rank(self) -> u8 {
+        if self.is_lock() { 0 } else { u8::from(!self.has_holder()) + 1 }
+    }
+
+    /// As a remark.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Write => "write",
+            Self::Read => "read",
+            Self::Signal => "signal",
+            Self::Back => "mutex back",
+            Self::Late => "back after time-out",
+            Self::Wake => "lock or signal",
+        }
+    }
+}
+
 /// The use of a lock in one role.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct RoleStats {
     /// Which.
     pub role: Role,
@@ -93,15 +258,12 @@ pub struct RoleStats {
     pub hold: Held,
     /// With the detail `full`: the non-critical sections before its acquisitions by threads that held no
     /// other lock, since their last release or wait. The longest is not kept.
-    #[serde(default)]
     pub non_critical: Times,
     /// How the time waited is split.
-    #[serde(default)]
     pub split: Split,
     /// Share of the recording in which it was held in this role, 0 to 1: time held ÷
     /// [`Profile::duration`](super::Profile::duration). With the detail `contended` a lower bound. None for
     /// readers, which hold it at the same time, and for several locks together.
-    #[serde(default)]
     pub utilisation: Option<f64>,
     /// How its waits ended.
     pub outcomes: Outcomes,
@@ -114,8 +276,17 @@ pub struct RoleStats {
     /// By call site, the longest total wait first.
     pub sites: Vec<SiteStats>,
     /// How far sums of a sample may be from the truth: 0 where everything was recorded.
-    #[serde(default)]
     pub error: SampleError,
+}
+
+impl RoleStats {
+    /// The part of acquisitions that had to wait. None if nothing was counted.
+    #[must_use]
+    pub fn contended_share(&self) -> Option<f64> {
+        // A wait that timed out is a try without an acquisition.
+        let tries = self.acquisitions.max(self.contended);
+        (tries > 0).then(|| self.contended as f64 / tries as f64)
+    }
 }
 
 /// Half the widths of 95 % intervals.
@@ -142,6 +313,14 @@ pub struct Times {
     pub histogram: Vec<u64>,
 }
 
+impl Times {
+    /// Their mean, ns; 0 of none.
+    #[must_use]
+    pub fn mean(&self) -> f64 {
+        if self.count == 0 { 0.0 } else { self.total as f64 / self.count as f64 }
+    }
+}
+
 /// How long a lock was held.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Held {
@@ -153,8 +332,25 @@ pub struct Held {
     pub total_error: u64,
     /// With the detail `contended`: besides `total`, for how long the lock was held while others waited, of
     /// holds whose start is not known.
-    #[serde(default)]
     pub while_waited: u64,
+}
+
+impl Held {
+    /// The mean over `acquisitions`, ns, if `total` is about all of them; else the mean of what was measured.
+    #[must_use]
+    pub fn mean(&self, acquisitions: u64) -> f64 {
+        if self.is_estimate() && acquisitions > 0 {
+            self.total as f64 / acquisitions as f64
+        } else {
+            self.measured.mean()
+        }
+    }
+
+    /// Whether `total` is an estimate.
+    #[must_use]
+    pub fn is_estimate(&self) -> bool {
+        self.total != self.measured.total
+    }
 }
 
 /// How time waited is split: `held`, `free` and `unknown` add up to it.
@@ -200,15 +396,13 @@ pub struct Outcomes {
     pub off_cpu: u64,
     pub budget: u64,
     /// The wait had not ended when the recording did.
-    #[serde(default)]
     pub still_waiting: u64,
 }
 
 /// The use of a lock in one role at one call site.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct SiteStats {
     /// Where.
-    #[serde(alias = "place")]
     pub call_site: CallSiteId,
     /// Number of acquisitions here; with the details `contended` and `sampled` only those that waited, or
     /// were in a sample.
@@ -226,6 +420,5 @@ pub struct SiteStats {
     /// Time for which others waited while it was held from here, and until the next owner had it.
     pub blocked_total: u64,
     /// The lock was released here by threads of which it is not known where they had taken it.
-    #[serde(default)]
     pub is_release: bool,
 }

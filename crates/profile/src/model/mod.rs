@@ -13,19 +13,18 @@ pub use self::observed::{Observed, OtherProgram, Recorder, Rest, ThreadTime, Thr
 pub use self::unnamed::Unnamed;
 pub use self::waits::{HeldWait, Holder, HolderCall, Nest, Pair, SlowWait, ThreadWait, Waiting};
 pub use self::warning::Warning;
+use crate::function_names::{for_people, short};
 
 /// The first field of the JSON document.
 pub const FORMAT: &str = "spinpark-profile";
-/// Changes when a field changes its meaning or goes.
+/// Changes when a field changes its meaning or goes. No other version is read.
 pub const VERSION: u32 = 3;
-/// The oldest version that is read: fields that have another name today have the old one as an alias.
-pub const OLDEST: u32 = 1;
 
 /// The index of a call site in [`Profile::call_sites`].
 pub type CallSiteId = usize;
 
 /// One process.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Profile {
     /// [`FORMAT`].
     pub format: String,
@@ -40,13 +39,10 @@ pub struct Profile {
     /// Its parent.
     pub parent: u32,
     /// Name of the recording's file, without its ending: no other process has it.
-    #[serde(default)]
     pub recording: String,
     /// The PID namespace in which the process has its number; 0 if that is not known.
-    #[serde(default)]
     pub namespace: u32,
     /// When the kernel started the process, in its ticks since the machine started; 0 if that is not known.
-    #[serde(default)]
     pub born: u64,
     /// When recording began, ns since 1970.
     pub started: u64,
@@ -55,11 +51,10 @@ pub struct Profile {
     /// How it ended.
     pub ended: Ended,
     /// What ended it, if that is known: words that follow *it*, such as `was killed by SIGKILL`.
-    #[serde(default)]
     pub ended_by: Option<String>,
     /// How much was recorded.
     pub detail: Detail,
-    /// One in so many uncontended acquisitions was timed, with the detail `sampled`.
+    /// One in this number of uncontended acquisitions was timed, with the detail `sampled`.
     pub sample_every: u32,
     /// Whose locks they were.
     pub locks_of: LocksOf,
@@ -68,7 +63,6 @@ pub struct Profile {
     /// Threads that used a lock.
     pub threads: Vec<Thread>,
     /// Places in the program: stacks with symbols. Equal ones are one call site.
-    #[serde(alias = "places")]
     pub call_sites: Vec<CallSite>,
     /// Files that the code of call sites is in.
     pub modules: Vec<Module>,
@@ -80,7 +74,6 @@ pub struct Profile {
     pub pairs: Vec<Pair>,
     /// Waits of threads that held another lock meanwhile, in the order of `pairs`: threads that want that
     /// lock wait for these, too.
-    #[serde(default)]
     pub held_waits: Vec<HeldWait>,
     /// Acquisitions while holding another lock, the most first; with the detail `full`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -90,7 +83,6 @@ pub struct Profile {
     pub thread_waits: Vec<ThreadWait>,
     /// Waits that had not ended when the recording did, the longest first. They are in all numbers, as if
     /// they had ended then.
-    #[serde(default)]
     pub waiting: Vec<Waiting>,
     /// The longest waits that ended, one by one, the longest first: those of each thread, and all that are
     /// longer than was asked for.
@@ -98,7 +90,6 @@ pub struct Profile {
     pub slow_waits: Vec<SlowWait>,
     /// Cycles of threads that waited for each other, as indices of `waiting`: each waited for what the next
     /// one held, and the last one for what the first held.
-    #[serde(default)]
     pub deadlocks: Vec<Vec<usize>>,
     /// All waiting for locks over time; without waiting for signals, and the returns after it.
     pub strip: Strip,
@@ -107,12 +98,10 @@ pub struct Profile {
     /// Calls from signal handlers that were not recorded because the handler had interrupted the recorder.
     pub nested: u64,
     /// What the recorder measured of itself.
-    #[serde(default)]
     pub recorder: RecorderCost,
     /// What recording cost, if it was asked for or could be estimated.
     pub cost: Option<Cost>,
     /// What the command saw of the run in `/proc`; none if the recorder was alone.
-    #[serde(default)]
     pub observed: Option<Observed>,
     /// What to know before relying on the rest: whole sentences. In JSON two arrays of them: `warnings` has
     /// all, `losses` those that report missing records. If `dropped` is 0 and there are no losses, no record
@@ -121,14 +110,114 @@ pub struct Profile {
     pub warnings: Vec<Warning>,
 }
 
+impl Profile {
+    /// Whether it is another recording of the same process: of the program that it was before, or of other
+    /// locks.
+    #[must_use]
+    pub fn is_of_process(&self, other: &Self) -> bool {
+        let process = |profile: &Self| (profile.pid, profile.namespace, profile.born);
+        process(self) == process(other)
+    }
+
+    /// The lock with this number.
+    #[must_use]
+    pub fn lock(&self, id: u32) -> Option<&Lock> {
+        self.locks.iter().find(|lock| lock.id == id)
+    }
+
+    /// The label of the lock with this number.
+    pub(crate) fn lock_label(&self, id: u32) -> String {
+        self.lock(id).map_or_else(|| String::from("?"), |lock| lock.label.clone())
+    }
+
+    /// Each lock in each of its roles.
+    pub(crate) fn uses(&self) -> impl Iterator<Item = (&Lock, &RoleStats)> {
+        self.locks.iter().flat_map(|lock| lock.roles.iter().map(move |stats| (lock, stats)))
+    }
+
+    /// The name of a call site: [`CallSite::label`].
+    #[must_use]
+    pub fn call_site_label(&self, call_site: CallSiteId) -> String {
+        self.call_sites.get(call_site).map_or_else(|| String::from("?"), CallSite::label)
+    }
+
+    /// Time waited for locks, ns. Without waiting for signals (a thread without work waits for work) and the
+    /// returns after it, [`back_wait`](Self::back_wait).
+    #[must_use]
+    pub fn lock_wait(&self) -> u64 {
+        self.locks.iter().map(Lock::lock_wait).sum()
+    }
+
+    /// Time from signals of condition variables until the waiters had their mutexes again, ns: the mutex was
+    /// contended, or the wake-up took long.
+    #[must_use]
+    pub fn back_wait(&self) -> u64 {
+        self.wait_in(Role::Back)
+    }
+
+    /// Both, ns: processes are ordered by it.
+    #[must_use]
+    pub fn waited(&self) -> u64 {
+        self.lock_wait() + self.back_wait()
+    }
+
+    /// Time waited for signals, ns: of condition variables, of channels, at barriers, for work. Without that
+    /// for the ends of threads.
+    #[must_use]
+    pub fn signal_wait(&self) -> u64 {
+        self.wait_in(Role::Signal) - self.join_wait()
+    }
+
+    /// Time waited for the ends of threads, ns.
+    #[must_use]
+    pub fn join_wait(&self) -> u64 {
+        let joins = self.locks.iter().filter(|lock| lock.kind == Kind::Join);
+        joins.filter_map(|lock| lock.role(Role::Signal)).map(|stats| stats.wait.total).sum()
+    }
+
+    /// Time waited for what may be a lock or a signal, ns.
+    #[must_use]
+    pub fn unclear_wait(&self) -> u64 {
+        self.wait_in(Role::Wake)
+    }
+
+    fn wait_in(&self, role: Role) -> u64 {
+        let roles = self.locks.iter().flat_map(|lock| &lock.roles);
+        roles.filter(|stats| stats.role == role).map(|stats| stats.wait.total).sum()
+    }
+
+    /// The time of all threads, ns.
+    #[must_use]
+    pub fn thread_time(&self) -> u64 {
+        self.threads_and_time().1
+    }
+
+    /// How many threads there were, and their time, ns. The recorder knows of them from their first use of a
+    /// lock on; the command that observes the process, from their beginning, but nothing of those that lived
+    /// between two looks. What is more is right.
+    #[must_use]
+    pub fn threads_and_time(&self) -> (u64, u64) {
+        let number = self.threads.iter().map(|thread| u64::from(thread.users)).sum();
+        let time = self.threads.iter().fold(0, |sum: u64, thread| sum.saturating_add(thread.time));
+        let observed = self.observed.as_ref().map(|observed| &observed.threads).map(|threads| {
+            (u64::from(threads.number), threads.time.total().saturating_add(threads.idle_time.total()))
+        });
+        // Where all threads were seen, that is what they lived for: the recorder counts those that have ended
+        // until the end.
+        let is_better = |observed: &(u64, u64)| observed.1 > time || observed.0 >= number && observed.1 > 0;
+        observed.filter(is_better).unwrap_or((number, time))
+    }
+}
+
 /// How a program without its exit handlers ended, as far as a recording alone tells: what follows *it*.
 pub const ENDED_EARLY: &str = "ended by a signal, `_exit` or `exec`";
 
 /// How recording ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ended {
     /// The program exited.
+    #[default]
     Exited,
     /// It ended without its exit handlers: it was killed, called `_exit`, or became another program.
     Killed,
@@ -137,28 +226,30 @@ pub enum Ended {
 }
 
 /// How much was recorded; see the recorder's format.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[expect(missing_docs, reason = "see `spinpark_recorder::format::Detail`")]
 pub enum Detail {
     Off,
+    #[default]
     Contended,
     Sampled,
     Full,
 }
 
 /// Whose locks they were.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[expect(missing_docs, reason = "see `spinpark_recorder::format::Locks`")]
 pub enum LocksOf {
+    #[default]
     Glibc,
     Spinpark,
     Library,
 }
 
 /// A table, which several threads may have used after each other.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Thread {
     /// The last one's id.
     pub id: u32,
@@ -172,21 +263,26 @@ pub struct Thread {
     pub time: u64,
     /// The last one had ended before the recording did, as far as that is known: the program exited in order,
     /// or still ran when the recording was read.
-    #[serde(default)]
     pub has_ended: bool,
     /// Waits.
     pub waits: u64,
     /// Time waited.
     pub waited: u64,
     /// The part of it that was for signals of condition variables.
-    #[serde(default)]
     pub signals: u64,
     /// Of `waited`: for the ends of threads, and for what may be a lock or a signal.
-    #[serde(default)]
     pub others: u64,
     /// Acquisitions of which the hold was measured, over time; with the details `full` and `sampled`.
     #[serde(default, skip_serializing_if = "Activity::is_empty")]
     pub activity: Activity,
+}
+
+impl Thread {
+    /// Time waited for locks, ns.
+    #[must_use]
+    pub fn locks(&self) -> u64 {
+        self.waited.saturating_sub(self.signals).saturating_sub(self.others)
+    }
 }
 
 /// Acquisitions over time.
@@ -206,7 +302,7 @@ impl Activity {
 }
 
 /// A call site of a lock function: the frames from the innermost of the program outwards.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct CallSite {
     /// Frames; functions that were inlined come before the one that they are in.
     pub frames: Vec<Frame>,
@@ -214,20 +310,61 @@ pub struct CallSite {
     pub is_cut: bool,
 }
 
+impl CallSite {
+    /// `function (file.c:12)`, or `module+0x1234`: of the innermost frame with a name.
+    #[must_use]
+    pub fn label(&self) -> String {
+        let Some(frame) = self.frames.get(self.named()) else { return String::from("?") };
+        match (&frame.function, &frame.source) {
+            (Some(_), Some(_)) if self.named() == 0 => format!("{} ({})", self.function(), frame.position()),
+            _ => self.function(),
+        }
+    }
+
+    /// `file.c:12`, if that is known of the innermost frame.
+    pub(crate) fn line(&self) -> Option<String> {
+        self.frames
+            .first()
+            .filter(|frame| frame.function.is_some() && frame.source.is_some())
+            .map(Frame::position)
+    }
+
+    /// The innermost function with a name; if it calls into code without names that uses the lock, `function
+    /// → library.so`. Without any names `module+0x1234`.
+    #[must_use]
+    pub fn function(&self) -> String {
+        let named = self.named();
+        let Some(frame) = self.frames.get(named) else { return String::from("?") };
+        match named {
+            0 => frame.shown(),
+            _ => format!("{} → {}", frame.shown(), library(&self.frames[0].module)),
+        }
+    }
+
+    /// Which frame the call site has its name from: the innermost one that has a function, or the first.
+    pub(crate) fn named(&self) -> usize {
+        self.frames.iter().position(|frame| frame.function.is_some()).unwrap_or(0)
+    }
+}
+
+/// A library's name without its version: `libcuda.so` of `libcuda.so.580.159.04`.
+pub(crate) fn library(module: &str) -> &str {
+    module.find(".so.").map_or(module, |at| &module[..at + 3])
+}
+
 /// A program or library.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Module {
     /// Its path; the file name is what [`Frame::module`] has.
     pub path: String,
     /// Its build id, in hexadecimal digits, if it has one.
     pub build_id: Option<String>,
     /// Why functions of it have no names, where they have none.
-    #[serde(default)]
     pub unnamed: Option<Unnamed>,
 }
 
 /// A frame.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Frame {
     /// The function, demangled; none for code without symbols.
     pub function: Option<String>,
@@ -241,6 +378,32 @@ pub struct Frame {
     pub is_inlined: bool,
 }
 
+impl Frame {
+    /// The function for people, [`for_people`], or `module+0x1234`.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        self.function.as_deref().map_or_else(|| self.short(), for_people)
+    }
+
+    /// The function without its parameters, or `module+0x1234`.
+    #[must_use]
+    pub fn short(&self) -> String {
+        match &self.function {
+            Some(function) => short(function).to_owned(),
+            None => format!("{}+{:#x}", self.module, self.offset),
+        }
+    }
+
+    /// `file.c:12` without the directory, or `module+0x1234`.
+    #[must_use]
+    pub fn position(&self) -> String {
+        match &self.source {
+            Some((file, line)) => format!("{}:{line}", file.rsplit('/').next().unwrap_or(file)),
+            None => format!("{}+{:#x}", self.module, self.offset),
+        }
+    }
+}
+
 /// Time waited, over time.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Strip {
@@ -248,6 +411,28 @@ pub struct Strip {
     pub part: u64,
     /// Time waited by all threads, counted where waits ended: part *n* begins at `n * part` after the start.
     pub waited: Vec<u64>,
+}
+
+impl Strip {
+    /// The sum of several, in the longest of their parts.
+    pub(crate) fn sum<'a>(strips: impl Iterator<Item = &'a Self> + Clone) -> Self {
+        let used = strips.filter(|strip| !strip.waited.is_empty());
+        let part = used.clone().map(|strip| strip.part).max().unwrap_or_default();
+        let mut waited: Vec<u64> = Vec::new();
+        for strip in used {
+            for (place, ns) in strip.in_parts(part).into_iter().enumerate() {
+                waited.resize(waited.len().max(place + 1), 0);
+                waited[place] += ns;
+            }
+        }
+        Self { part, waited }
+    }
+
+    /// The same in parts of this length, a multiple of its own.
+    pub(crate) fn in_parts(&self, part: u64) -> Vec<u64> {
+        let together = (part / self.part.max(1)).max(1) as usize;
+        self.waited.chunks(together).map(|parts| parts.iter().sum()).collect()
+    }
 }
 
 /// What the recorder did and how long it took, in all threads. Calls were timed by lot, and what is rare each

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{CallSiteId, Role};
 
 /// A waiting call site, and the one that held the lock.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Pair {
     /// [`Lock::id`](super::Lock::id).
     pub lock: u32,
@@ -18,7 +18,6 @@ pub struct Pair {
     /// Where the holder had taken the lock; none if that is not known.
     pub holder: Option<CallSiteId>,
     /// `holder` is where it released the lock: where it had taken it is not known.
-    #[serde(default)]
     pub is_release: bool,
     /// Number of waits for this holder, or for others and this one.
     pub count: u64,
@@ -28,12 +27,11 @@ pub struct Pair {
     /// The longest of these times.
     pub wait_longest: u64,
     /// Of `wait_total`: the lock was free.
-    #[serde(default)]
     pub free: u64,
 }
 
 /// Waits while holding another lock.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct HeldWait {
     /// [`Lock::id`](super::Lock::id) of what was held: of several locks the one that most others waited for,
     /// then the one that was taken last.
@@ -55,7 +53,6 @@ pub struct HeldWait {
     /// The longest.
     pub wait_longest: u64,
     /// For how long others waited for the outer lock meanwhile.
-    #[serde(alias = "made_wait")]
     pub time_blocked: u64,
 }
 
@@ -111,7 +108,6 @@ pub struct Waiting {
     /// What it waited for. [`Role::Signal`]: for a signal, or after it for the mutex.
     pub role: Role,
     /// Where; none if that is not known.
-    #[serde(alias = "place")]
     pub call_site: Option<CallSiteId>,
     /// For so long, ns.
     pub time: u64,
@@ -127,7 +123,6 @@ pub struct Holder {
     /// [`Thread::id`](super::Thread::id); none if that is not known.
     pub thread: Option<u32>,
     /// Where it had taken it; none if that is not known.
-    #[serde(alias = "place")]
     pub call_site: Option<CallSiteId>,
     /// It had it at the end. Otherwise it had it when the wait began.
     pub is_sure: bool,
@@ -143,7 +138,6 @@ pub struct ThreadWait {
     /// What they wanted it for.
     pub role: Role,
     /// Where they waited.
-    #[serde(alias = "place")]
     pub call_site: CallSiteId,
     /// Waits.
     pub count: u64,
@@ -152,7 +146,7 @@ pub struct ThreadWait {
 }
 
 /// One wait, as a whole.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SlowWait {
     /// The thread's id.
     pub thread: u32,

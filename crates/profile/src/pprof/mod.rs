@@ -94,7 +94,7 @@ impl Writer {
         // The program is the first mapping: readers take it for the main one.
         let program = profile.program.rsplit('/').next().unwrap_or(&profile.program);
         self.mapping(profile, program);
-        let uses = profile.locks.iter().flat_map(|lock| lock.roles.iter().map(move |stats| (lock, stats)));
+        let uses = profile.uses();
         for (lock, stats) in uses.filter(|(_, stats)| stats.role.has_holder()) {
             for site in stats.sites.iter().filter(|site| site.contended > 0) {
                 let Some(call_site) = profile.call_sites.get(site.call_site) else { continue };

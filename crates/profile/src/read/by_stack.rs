@@ -1,13 +1,24 @@
-//! What waits are for of which the recorder knows no more than an address and a stack: each stack has a
-//! record of its own, and what stands for one object becomes one.
+//! What waits are for of which the recorder knows less: a name from their stacks, by
+//! [the table of waits](crate::waits).
+//!
+//! - **Futexes and semaphores.** The recorder knows no more than an address and a stack; each stack has a record
+//!   of its own. What stands for one object becomes one.
+//! - **Condition variables of runtimes that make locks of them**, one for each thread: Java's monitors,
+//!   JavaScript's `Atomics.wait`. Which object a thread waits for, its stack tells; the condition variable does
+//!   not. So waits at such stacks are taken out of it, and those in one function become one object.
+//!
+//! Of the waits at a stack only number, sum and longest are recorded: their lengths have no histogram, and
+//! they are spread over time as all waits for the condition variable are.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::Ordering::Acquire;
 
-use spinpark_recorder::format::{self, View};
+use spinpark_recorder::format::{self, Outcome, View};
 
-use super::meaning::Meanings;
+use super::meaning::{Meanings, Moved, Taken, noted};
 use super::merge::{Merge, kind};
+use super::thread_tables::{LockSum, SiteSum, StripSum, Tables, Use};
+use super::waiting::Waiter;
 use crate::model::Kind;
 use crate::waits::Wait;
 
@@ -45,5 +56,143 @@ impl Merge<'_> {
             meanings.0.insert(number, wait);
         }
         meanings
+    }
+}
+
+impl Merge<'_> {
+    /// Takes them out. Waits that have not ended belong to these objects, too.
+    pub(super) fn take_from_condvars(
+        &mut self,
+        tables: &mut Tables,
+        waiters: &mut [Waiter],
+    ) -> (Vec<Taken>, Moved) {
+        let (mut taken, mut moved): (Vec<Taken>, Moved) = (Vec::new(), HashMap::new());
+        let mut next = self.view.locks().map(|(number, _)| number + 1).max().unwrap_or(0);
+        let mut objects: HashMap<(Wait, String), usize> = HashMap::new();
+        let is_condvars = |role: format::Role| {
+            matches!(role, format::Role::Signal | format::Role::Back | format::Role::Late)
+        };
+        let sites = tables.sites.keys().filter(|((_, role), _)| is_condvars(*role));
+        let at_sites = sites.map(|((lock, _), stack)| (*lock, *stack));
+        let at_end = waiters.iter().filter(|waiter| waiter.role == format::Role::Signal);
+        let places: BTreeSet<(u32, u32)> =
+            at_sites.chain(at_end.map(|waiter| (waiter.begun.lock, waiter.begun.stack))).collect();
+        let mut condvars: BTreeSet<u32> = BTreeSet::new();
+        for (condvar, stack) in places {
+            let record = self.view.lock(condvar);
+            if record.is_none_or(|record| record.kind.load(Acquire) != format::Kind::Condvar as u32) {
+                continue;
+            }
+            let call_site = self.call_site(stack);
+            let Some(wait) = self.wait_of(stack).filter(|wait| wait.kind != Kind::Condvar) else { continue };
+            // No thread's end is waited for so, but a job's.
+            let kind = if wait.kind == Kind::Join { Kind::Job } else { wait.kind };
+            let wait = Wait { kind, ..wait.clone() };
+            let function = self.function_of(&wait, call_site);
+            let object = *objects.entry((wait.clone(), function)).or_insert_with(|| {
+                taken.push(Taken { lock: next, wait, call_site });
+                next += 1;
+                taken.len() - 1
+            });
+            let to = (taken[object].lock, noted(taken[object].wait.role));
+            for role in [format::Role::Signal, format::Role::Back, format::Role::Late] {
+                tables.move_site(((condvar, role), stack), to);
+            }
+            moved.insert((condvar, stack), to);
+            condvars.insert(condvar);
+        }
+        for condvar in condvars {
+            tables.correct_longest((condvar, format::Role::Signal));
+        }
+        for waiter in waiters.iter_mut().filter(|waiter| waiter.role == format::Role::Signal) {
+            if let Some((lock, role)) = moved.get(&(waiter.begun.lock, waiter.begun.stack)) {
+                (waiter.begun.lock, waiter.role) = (*lock, *role);
+            }
+        }
+        (taken, moved)
+    }
+}
+
+impl Tables {
+    /// The waits for a condition variable at a stack are for something else. The way back from one is a part
+    /// of the same wait.
+    fn move_site(&mut self, (from, stack): (Use, u32), to: Use) {
+        let Some(mut site) = self.sites.remove(&(from, stack)) else { return };
+        let is_signal = from.1 == format::Role::Signal;
+        // The condition variable stays, with what is left: other records may name it.
+        let (strip, timed_out) = self.locks.entry(from).or_default().take(&site);
+        if !is_signal {
+            (site.contended, site.acquisitions) = (0, 0);
+        }
+        self.locks.entry(to).or_default().add_waits(&site, &strip, timed_out.min(site.contended));
+        self.sites.entry((to, stack)).or_default().merge(&site);
+        let threads: BTreeMap<u32, (u64, u64)> = self
+            .by_thread
+            .iter()
+            .filter(|((_, which, at), _)| *which == from && *at == stack)
+            .map(|((table, ..), sum)| (*table, *sum))
+            .collect();
+        for (table, (count, waited)) in threads {
+            self.by_thread.remove(&(table, from, stack));
+            let sum = self.by_thread.entry((table, to, stack)).or_default();
+            *sum = (sum.0 + if is_signal { count } else { 0 }, sum.1.saturating_add(waited));
+            // Returns count as waiting for a lock there.
+            let (signals, others) = self.not_locks.entry(table).or_default();
+            if is_signal {
+                *signals = signals.saturating_sub(waited);
+            }
+            match to.1 {
+                format::Role::Signal => *signals = signals.saturating_add(waited),
+                format::Role::Wake => *others = others.saturating_add(waited),
+                _ => {}
+            }
+        }
+    }
+
+    /// The longest of what is left.
+    fn correct_longest(&mut self, of: Use) {
+        let left = self.sites.range((of, 0)..=(of, u32::MAX)).map(|(_, site)| site.longest_wait).max();
+        if let Some(sum) = self.locks.get_mut(&of) {
+            sum.longest_wait = sum.longest_wait.min(left.unwrap_or(0));
+        }
+    }
+}
+
+impl LockSum {
+    /// Takes the waits of a site away: their part of the strip, and how many of them have timed out at the
+    /// least.
+    fn take(&mut self, site: &SiteSum) -> (StripSum, u64) {
+        let part = site.waited as f64 / self.waited.max(1) as f64;
+        let mut strip = self.strip.clone();
+        for (its, all) in strip.waited.iter_mut().zip(&mut self.strip.waited) {
+            *its = ((*all as f64 * part).round() as u64).min(*all);
+            *all -= *its;
+        }
+        let rest = 1.0 - (site.contended as f64 / self.contended.max(1) as f64).min(1.0);
+        for bin in &mut self.waits {
+            *bin = (*bin as f64 * rest).round() as u64;
+        }
+        self.contended = self.contended.saturating_sub(site.contended);
+        self.acquisitions = self.acquisitions.saturating_sub(site.acquisitions);
+        self.waited = self.waited.saturating_sub(site.waited);
+        let timed_out = &mut self.outcomes[Outcome::TimedOut as usize];
+        let too_many = timed_out.saturating_sub(self.contended);
+        *timed_out -= too_many;
+        let parked = &mut self.outcomes[Outcome::Parked as usize];
+        *parked = parked.saturating_sub(site.contended.saturating_sub(too_many));
+        (strip, too_many)
+    }
+
+    /// Adds the waits of a site.
+    fn add_waits(&mut self, site: &SiteSum, strip: &StripSum, timed_out: u64) {
+        self.contended = self.contended.saturating_add(site.contended);
+        self.acquisitions = self.acquisitions.saturating_add(site.acquisitions);
+        self.waited = self.waited.saturating_add(site.waited);
+        self.longest_wait = self.longest_wait.max(site.longest_wait);
+        // When they were woken is not known, so neither is when a lock was free.
+        self.unsplit = self.unsplit.saturating_add(site.waited);
+        self.outcomes[Outcome::TimedOut as usize] += timed_out;
+        self.outcomes[Outcome::Parked as usize] += site.contended - timed_out;
+        self.strip.add(strip);
     }
 }

@@ -42,9 +42,9 @@ pub enum ReadError {
     Foreign(PathBuf),
     /// A JSON document of another version.
     #[error(
-        "{} has version {} of the JSON format, and this program reads versions {} to {}: make it again from the recording with \
+        "{} has version {} of the JSON format, and this program reads version {}: make it again from the recording with \
          `spinpark report --json`, or use the spinpark that wrote it",
-        .0.display(), .1, model::OLDEST, model::VERSION
+        .0.display(), .1, model::VERSION
     )]
     Version(PathBuf, u32),
 }

@@ -1,5 +1,5 @@
-//! What waits are for: by record, and by condition variable and stack. The tables below are filled from names
-//! by [`by_stack`](super::by_stack) and [`condvars`](super::condvars).
+//! What waits are for whose stacks tell: by record, and by condition variable and stack.
+//! [`by_stack`](super::by_stack) fills these tables.
 
 use std::collections::HashMap;
 

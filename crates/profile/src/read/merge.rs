@@ -7,7 +7,6 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use spinpark_recorder::format::{self, CALLS, HolderId, NONE, Outcome, View};
 
-use super::blame::blame;
 use super::clock::monotonic;
 use super::meaning::{Meanings, Moved, Taken, noted, taken_locks};
 use super::thread_tables::{LockSum, PairSum, SiteSum, StripSum, Tables, Use, same_locks};
@@ -47,7 +46,7 @@ pub fn profile(recording: &Recording, symbols: &mut Symbols) -> Profile {
     let left = header.regions[format::RegionId::Slow as usize].dropped.load(Relaxed);
     if left > 0 {
         let text = format!(
-            "There was no room for {left} of the longest waits: they are in all sums, and not kept one by one."
+            "There was no space for {left} of the longest waits: they are in all sums, and not kept one by one."
         );
         warnings.push(Warning::Note(text));
     }
@@ -638,13 +637,53 @@ impl Merge<'_> {
             hold: Held {
                 measured: self.times(sum.held.count, sum.held.total, sum.held.longest, &[]),
                 total: self.clock.ns(sum.held.total),
-                total_error: 0,
-                while_waited: 0,
+                ..Held::default()
             },
-            blocked: 0,
-            blocked_total: 0,
-            is_release: false,
+            ..SiteStats::default()
         });
         sites.collect()
     }
+}
+
+/// The sites that blocked other threads (FreeBSD's `cnt_hold`, with real numbers): counts each wait for
+/// `lock` at the site from which it was held then. A holder that never waited gets a site, too.
+fn blame(lock: &mut Lock, pairs: &[&Pair]) {
+    for pair in pairs {
+        let Some(holder) = pair.holder else { continue };
+        let role = holder_role(&lock.roles, pair, holder);
+        let stats = &mut lock.roles[role];
+        let is_it = |site: &SiteStats| site.call_site == holder && site.is_release == pair.is_release;
+        let index = stats.sites.iter().position(is_it).unwrap_or_else(|| {
+            stats.sites.push(SiteStats {
+                is_release: pair.is_release,
+                call_site: holder,
+                ..SiteStats::default()
+            });
+            stats.sites.len() - 1
+        });
+        stats.sites[index].blocked += pair.count;
+        stats.sites[index].blocked_total += pair.held();
+    }
+    for stats in &mut lock.roles {
+        stats
+            .sites
+            .sort_by_key(|site| (Reverse(site.wait_total), Reverse(site.blocked_total), site.call_site));
+    }
+}
+
+/// In which role the holder had the lock: a recording does not say, but it was a role that has the call site;
+/// readers are held up by writers only.
+fn holder_role(roles: &[RoleStats], pair: &Pair, holder: CallSiteId) -> usize {
+    let has = |wanted: Role| {
+        roles
+            .iter()
+            .position(|stats| stats.role == wanted && stats.sites.iter().any(|site| site.call_site == holder))
+    };
+    let is = |wanted: Role| roles.iter().position(|stats| stats.role == wanted);
+    let known = match pair.role {
+        Role::Read => has(Role::Write).or_else(|| is(Role::Write)),
+        Role::Write => has(Role::Write).or_else(|| has(Role::Read)).or_else(|| is(Role::Write)),
+        other => is(other),
+    };
+    known.or_else(|| is(pair.role)).unwrap_or(0)
 }

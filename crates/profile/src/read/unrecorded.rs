@@ -6,12 +6,12 @@ use std::mem::offset_of;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use spinpark_recorder::format::{CAUSES, RoomCount};
-pub use spinpark_recorder::format::{Cause, ROOM_FILE};
+use spinpark_measure::units::{count, size};
+use spinpark_recorder::format::{CAUSES, QuotaCount};
+pub use spinpark_recorder::format::{Cause, QUOTA_FILE};
 
 use crate::model::Profile;
 use crate::model::Warning;
-use crate::units::{bytes, count};
 
 /// How the sentence on the bound ends.
 const BOUND: &str = "(`--max-size`).";
@@ -22,7 +22,7 @@ const CAUSES_IN_WORDS: [&str; CAUSES] = [
      that user may write with `--output`.",
     "the directory of the recording is not there for it, for example because it changed its root directory (chroot, a \
      container). Name a directory that it sees with `--output`.",
-    "the disk is full. Make room, or name a directory on another disk with `--output`.",
+    "the disk is full. Delete files, or name a directory on another disk with `--output`.",
     "it could not open another file. Raise its limit of open files (`ulimit -n`).",
     "its files may not be long enough. Raise its limit (`ulimit -f`).",
     "it has no memory or addresses left for the tables. Raise its limit (`ulimit -v`).",
@@ -33,7 +33,7 @@ const CAUSES_IN_WORDS: [&str; CAUSES] = [
 /// How many processes of a directory were not recorded, as their recorders have counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unrecorded {
-    /// For want of room.
+    /// Because of the bound.
     pub refused: u32,
     /// Their file could not be created, by [`Cause`].
     pub failed: [u32; CAUSES],
@@ -45,7 +45,7 @@ impl Unrecorded {
     /// What the recorders have counted in `directory`; zeros if there is no such count.
     #[must_use]
     pub fn of(directory: &Path) -> Self {
-        let Ok(page) = fs::read(directory.join(OsStr::from_bytes(ROOM_FILE.to_bytes()))) else {
+        let Ok(page) = fs::read(directory.join(OsStr::from_bytes(QUOTA_FILE.to_bytes()))) else {
             return Self::default();
         };
         let number = |at: usize, length: usize| {
@@ -57,9 +57,9 @@ impl Unrecorded {
         };
         let number_of = |at| u32::try_from(number(at, 4)).unwrap_or(u32::MAX);
         Self {
-            refused: number_of(offset_of!(RoomCount, refused)),
-            failed: std::array::from_fn(|cause| number_of(offset_of!(RoomCount, failed) + 4 * cause)),
-            most: number(offset_of!(RoomCount, most), 8),
+            refused: number_of(offset_of!(QuotaCount, refused)),
+            failed: std::array::from_fn(|cause| number_of(offset_of!(QuotaCount, failed) + 4 * cause)),
+            most: number(offset_of!(QuotaCount, most), 8),
         }
     }
 
@@ -80,7 +80,7 @@ impl Unrecorded {
             format!(
                 "{} not recorded: the recording would have exceeded {} {BOUND}",
                 processes(self.refused),
-                bytes(self.most)
+                size(self.most)
             )
         });
         let failed = self.failed.into_iter().zip(CAUSES_IN_WORDS).filter(|(failed, _)| *failed > 0);

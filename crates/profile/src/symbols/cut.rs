@@ -7,8 +7,8 @@
 //! nothing: without the records of inlined functions (split DWARF that is not there), the program's own
 //! function stands at a line of the header.
 
+use crate::function_names::short;
 use crate::model::Frame;
-use crate::names::short;
 
 /// Libraries that implement or watch locks.
 const LIBRARIES: [&str; 2] = ["libspinpark_profiler.so", "libspinpark_preload.so"];
@@ -153,7 +153,7 @@ const METHODS: [&str; 13] = [
 ];
 
 /// `frames` from the innermost one of the program on; if there is none, the outermost alone.
-/// `known`: so many are known not to be.
+/// `known`: the number of those that are known not to be.
 pub(super) fn own_frames(mut frames: Vec<Frame>, known: usize) -> Vec<Frame> {
     let last = frames.len().saturating_sub(1);
     let own = frames.iter().skip(known).position(|frame| !is_wrapper(frame)).map_or(last, |own| known + own);

@@ -134,7 +134,7 @@ impl Client {
         let name = io::stderr().is_terminal().then_some(name);
         DOWNLOAD.set(Some(Download { last: (0, Instant::now()), name }));
         let mut found = ptr::null_mut();
-        // SAFETY: a client; length 0 says that the build id is a string of digits; room for a pointer.
+        // SAFETY: a client; length 0 says that the build id is a string of digits; space for a pointer.
         let file = unsafe { (self.find)(self.handle, text.as_ptr().cast(), 0, &raw mut found) };
         DOWNLOAD.set(None);
         if file < 0 {

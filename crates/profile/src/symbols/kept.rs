@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::maps::Mapping;
 
-/// Files that are open at most; the limit of the process leaves room for others.
+/// Files that are open at most; fewer than the limit of the process.
 const MOST: usize = 512;
 
 /// Files that were opened while the program ran, by inode and path.

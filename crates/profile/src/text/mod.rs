@@ -1,64 +1,26 @@
 //! Tables for terminals.
 //!
-//! | module     | what it shows                                                  |
-//! |------------|----------------------------------------------------------------|
-//! | `report`   | the whole report: the summary first                             |
-//! | `locks`    | locks: taken, waited for, held                                  |
-//! | `rates`    | the same between two looks at a running program                 |
-//! | `processes` | the same of all processes of a run                            |
-//! | `blocking` | waiters and holders                                            |
-//! | `held_waits` | waits while holding another lock                             |
-//! | `sites`    | call sites; FreeBSD's columns                                   |
-//! | `split`    | what the time waited was                                        |
-//! | `waiting`  | waits that had not ended                                        |
-//! | `condvars` | condition variables                                            |
-//! | `other_waits` | waits for work, events and other threads                    |
-//! | `outcomes` | outcomes of waits                                               |
-//! | `window`   | a part of the run                                               |
-//! | `slow`     | the longest waits, one by one                                   |
-//! | `spark`    | histograms in a cell                                            |
+//! | module     | what it shows                                                                  |
+//! |------------|--------------------------------------------------------------------------------|
+//! | `report`   | the whole report: the summary first                                            |
+//! | `locks`    | locks: taken, waited for, held                                                 |
+//! | `waits`    | waits by waiter and holder, by call site, one by one, for signals and for work |
 
-mod blocking;
-mod condvars;
-mod freebsd;
-mod held_waits;
 mod locks;
-mod other_waits;
-mod outcomes;
-mod processes;
-mod rates;
 mod report;
-mod sites;
-mod slow;
-mod spark;
-mod split;
-mod waiting;
-mod window;
+mod waits;
 
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
 
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table};
-
-pub use self::blocking::blocking;
-pub use self::condvars::condvars;
-pub use self::freebsd::freebsd;
-pub use self::held_waits::held_waits;
-pub use self::locks::locks;
-pub use self::other_waits::other_waits;
-pub use self::outcomes::outcomes;
-pub use self::processes::processes;
-pub use self::rates::rates;
-pub use self::report::report;
-pub use self::sites::sites;
-pub use self::slow::slow;
-pub use self::split::split;
-pub use self::waiting::waiting;
-pub use self::window::part;
 use spinpark_measure::terminal;
 pub use spinpark_measure::text::wrap;
 
+pub use self::locks::{locks, outcomes, processes, rates, split};
+pub use self::report::report;
+pub use self::waits::{blocking, condvars, freebsd, held_waits, other_waits, part, sites, slow, waiting};
 use crate::fit::{fit_all, share};
 
 /// The widest line that we print, except on a terminal that is wider.
@@ -96,6 +58,11 @@ impl Style {
     }
 }
 
+/// In a cell that has nothing to show.
+fn dash() -> String {
+    String::from("–")
+}
+
 /// A table under its title; nothing if it has no rows.
 ///
 /// The first `names` columns hold names, aligned left. The longest of them are shortened to the width that
@@ -120,8 +87,8 @@ pub(crate) fn render<T>(
     };
     // Each column has two blanks before it.
     let numbers: usize = (names..header.len()).map(|column| widest(column) + 2).sum();
-    let room = style.width.saturating_sub(numbers + 2 * names);
-    let rooms = share(&(0..names).map(widest).collect::<Vec<_>>(), room);
+    let space = style.width.saturating_sub(numbers + 2 * names);
+    let widths = share(&(0..names).map(widest).collect::<Vec<_>>(), space);
     let mut table = Table::new();
     table
         .load_style(UTF8_HORIZONTAL_ONLY)
@@ -129,10 +96,10 @@ pub(crate) fn render<T>(
         .force_no_tty();
     table.style_mut().row_separator = LineStyle::none();
     table.set_header(header.to_vec());
-    let fitted: Vec<Vec<String>> = rooms
+    let fitted: Vec<Vec<String>> = widths
         .iter()
         .enumerate()
-        .map(|(column, room)| fit_all(rows.iter().map(|row| (row[column].as_str(), *room))))
+        .map(|(column, space)| fit_all(rows.iter().map(|row| (row[column].as_str(), *space))))
         .collect();
     for (index, mut row) in rows.into_iter().enumerate() {
         for (name, fitted) in row.iter_mut().zip(&fitted) {

@@ -1,5 +1,7 @@
 //! The whole report: the summary first.
 
+use spinpark_measure::units::{count, time};
+
 use super::{
     Style, blocking, condvars, held_waits, locks, other_waits, outcomes, sites, slow, split, waiting, wrap,
 };
@@ -8,7 +10,6 @@ use crate::model::{Detail, ENDED_EARLY, Ended, LocksOf, Profile};
 use crate::summary::summary;
 use crate::swap;
 use crate::thread_time;
-use crate::units::{count, time};
 
 /// The report of one process: what ran, the summary, tables, what the numbers leave out, and what recording
 /// cost.
@@ -103,8 +104,7 @@ fn notes(profile: &Profile, style: Style) -> String {
              while others waited: the lock was held for longer (≥). `--detail full` measures all.",
         ));
     }
-    let estimated =
-        profile.locks.iter().flat_map(|lock| &lock.roles).filter(|stats| stats.hold.total_error > 0);
+    let estimated = profile.uses().map(|(_, stats)| stats).filter(|stats| stats.hold.total_error > 0);
     let widest = estimated
         .filter(|stats| stats.hold.total > 0)
         .map(|stats| stats.hold.total_error as f64 / stats.hold.total as f64)
@@ -112,7 +112,7 @@ fn notes(profile: &Profile, style: Style) -> String {
     if widest > 0.0 {
         notes.push(format!(
             "~ hold times are estimated from samples; the widest 95 % interval is ±{}.",
-            crate::units::percent(widest)
+            spinpark_measure::units::short_percent(widest)
         ));
     }
     if profile.locks.iter().any(|lock| lock.kind.is_lock() && lock.type_name.is_some()) {

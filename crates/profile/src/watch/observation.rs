@@ -148,16 +148,16 @@ impl Observation {
         (found.format == FORMAT && found.version == VERSION).then_some(found)
     }
 
-    /// Writes it into `directory`, unless that would then have more than `room` bytes more on the disk.
+    /// Writes it into `directory`, unless that would then have more than `most` bytes more on the disk.
     ///
     /// # Errors
     /// As the system has them.
-    pub fn save(&mut self, directory: &Path, room: u64) -> io::Result<()> {
+    pub fn save(&mut self, directory: &Path, most: u64) -> io::Result<()> {
         self.programs.keep(MOST);
         let text = serde_json::to_string(self)?;
         /// Files take whole pages.
         const PAGE: usize = 4096;
-        if text.len().next_multiple_of(PAGE) as u64 > room {
+        if text.len().next_multiple_of(PAGE) as u64 > most {
             return Ok(());
         }
         let unfinished = directory.join(format!(".{FILE}.{}", std::process::id()));
@@ -400,13 +400,13 @@ mod tests {
     /// `env -i prog`: the recording is of `env`, which had become `prog` before the first look at it.
     #[test]
     fn a_program_without_the_recorder_is_not_the_recorded_one() {
-        let json = serde_json::json!({
-            "format": crate::model::FORMAT, "version": crate::model::VERSION, "program": "/usr/bin/env", "arguments": [],
-            "pid": 7, "parent": 1, "started": 1, "duration": MS, "ended": "killed", "detail": "contended", "sample_every": 64,
-            "locks_of": "glibc", "cpus": 2, "call_sites": [], "modules": [], "locks": [], "pairs": [], "threads": [],
-            "strip": {"part": 1, "waited": []}, "dropped": 0, "nested": 0, "cost": null, "warnings": [], "losses": [],
-        });
-        let profile: Profile = serde_json::from_value(json).expect("a profile");
+        let profile = Profile {
+            program: String::from("/usr/bin/env"),
+            pid: 7,
+            started: 1,
+            duration: MS,
+            ..Profile::default()
+        };
         let time = ThreadTime { futexes: 600 * MS, ..ThreadTime::default() };
         let observation = |recorder| {
             let seen = Program { recorder, ..program(7, "/bin/prog", 3, 1_000, time) };

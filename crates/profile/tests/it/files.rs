@@ -10,7 +10,7 @@ use prost::Message as _;
 use spinpark_profile::folded::{Options, folded};
 use spinpark_profile::json;
 use spinpark_profile::model::Warning;
-use spinpark_profile::model::{HeldWait, Module, Profile, Role};
+use spinpark_profile::model::{Module, Profile};
 use spinpark_profile::pprof::{self, Message};
 use spinpark_profile::read::ReadError;
 use spinpark_profile::symbols::Symbols;
@@ -180,55 +180,6 @@ fn json_round_trip() {
     assert_eq!(json::text(&json::read(&one).expect("it is ours")), text);
 }
 
-/// What a spinpark before this version wrote: the same under other keys. It becomes this version.
-#[test]
-fn version_1_is_read() {
-    fn with_its_keys(value: &mut serde_json::Value) {
-        match value {
-            serde_json::Value::Array(items) => items.iter_mut().for_each(with_its_keys),
-            serde_json::Value::Object(fields) => {
-                for (now, then) in [
-                    ("call_sites", "places"),
-                    ("call_site", "place"),
-                    ("creation_site", "place"),
-                    ("time_blocked", "made_wait"),
-                ] {
-                    if let Some(value) = fields.remove(now) {
-                        fields.insert(then.to_owned(), value);
-                    }
-                }
-                fields.values_mut().for_each(with_its_keys);
-            }
-            _ => {}
-        }
-    }
-    let scratch = tempfile::tempdir().expect("scratch space");
-    let mut profile = profile();
-    profile.held_waits.push(HeldWait {
-        outer: profile.locks[0].id,
-        outer_role: Role::Write,
-        lock: profile.locks[1].id,
-        role: Role::Write,
-        is_timed: false,
-        thread: None,
-        count: 2,
-        wait_total: 30,
-        wait_longest: 20,
-        time_blocked: 10,
-    });
-    let text = json::text(&[profile]);
-    let mut old: serde_json::Value = serde_json::from_str(&text).expect("JSON");
-    with_its_keys(&mut old);
-    old[0]["version"] = 1.into();
-    let old = old.to_string();
-    for key in ["\"places\":", "\"place\":", "\"made_wait\":"] {
-        assert!(old.contains(key), "the example has no {key}");
-    }
-    let path = scratch.path().join("old.json");
-    fs::write(&path, &old).expect("it is written");
-    assert_eq!(json::text(&json::read(&path).expect("it is ours")), text);
-}
-
 #[test]
 fn losses_are_warnings_of_a_kind() {
     let (lost, noted) = (String::from("7 records are gone."), String::from("Names may be wrong."));
@@ -266,7 +217,11 @@ fn other_json_is_refused() {
     assert!(
         matches!(version, ReadError::Version(_, 7)) && version.to_string().contains("spinpark report --json")
     );
-    assert!(matches!(error("[{\"format\": \"spinpark-profile\", \"version\": 1}]"), ReadError::Json(..)));
+    assert!(matches!(
+        error("[{\"format\": \"spinpark-profile\", \"version\": 2}]"),
+        ReadError::Version(_, 2)
+    ));
+    assert!(matches!(error("[{\"format\": \"spinpark-profile\", \"version\": 3}]"), ReadError::Json(..)));
 }
 
 #[test]

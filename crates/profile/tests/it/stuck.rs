@@ -23,7 +23,7 @@ fn holds(locks: &[u32]) -> Holds {
     holds
 }
 
-/// A thread's wait: what for, since when, who has it, what it has itself.
+/// A thread's wait: what it is for, since when, its holder, and what the thread has itself.
 #[derive(Clone, Copy)]
 struct Wait {
     lock: u32,
@@ -146,7 +146,7 @@ fn cycles() {
     assert_eq!(cycles(&[first, Wait { unseen_release: S / 2, ..second }]).len(), 1);
     // A lock that its own thread wants again.
     assert_eq!(cycles(&[Wait { owner: 1, ..PLAIN }]), [[0]]);
-    // Three, and one who waits for them.
+    // Three, and a thread that waits for them.
     let three = [
         Wait { lock: 1, has: &[0], ..PLAIN },
         Wait { lock: 2, has: &[1], ..PLAIN },

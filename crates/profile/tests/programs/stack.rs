@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 #[link(name = "c")]
 unsafe extern "C" {
-    fn backtrace(frames: *mut usize, room: i32) -> i32;
+    fn backtrace(frames: *mut usize, most: i32) -> i32;
 }
 
 static CACHE_LOCK: std::sync::Mutex<u32> = std::sync::Mutex::new(1);
@@ -12,7 +12,7 @@ static CACHE_LOCK: std::sync::Mutex<u32> = std::sync::Mutex::new(1);
 #[inline(never)]
 fn dump() {
     let mut frames = [0; 8];
-    // SAFETY: there is room for so many.
+    // SAFETY: the array has that length.
     let depth = unsafe { backtrace(frames.as_mut_ptr(), 8) };
     for frame in &frames[..depth as usize] {
         println!("frame {frame:x}");

@@ -41,12 +41,7 @@ impl Histogram {
     /// The bin in which the value lies below which a part `quantile` (0 to 1) of all lies.
     #[must_use]
     pub fn quantile_bin(&self, quantile: f64) -> Option<usize> {
-        let rank = (self.total() as f64 * quantile).ceil().max(1.0) as u64;
-        let mut below = 0;
-        self.bins.iter().position(|count| {
-            below += count;
-            below >= rank
-        })
+        spinpark_measure::stats::quantile_bin(&self.bins, quantile)
     }
 
     /// Adds what another one counted.

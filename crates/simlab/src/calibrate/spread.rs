@@ -2,6 +2,8 @@
 
 use std::time::Instant;
 
+use spinpark_measure::stats::quantile;
+
 /// The quartiles of some values.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spread {
@@ -23,12 +25,7 @@ impl Spread {
     pub fn of(values: &[f64]) -> Option<Self> {
         let mut sorted: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
         sorted.sort_by(f64::total_cmp);
-        let at = |part: f64| {
-            let place = part * (sorted.len() - 1) as f64;
-            let (below, rest) = (sorted[place as usize], place.fract());
-            let above = sorted.get(place as usize + 1).copied().unwrap_or(below);
-            below + rest * (above - below)
-        };
+        let at = |part: f64| quantile(&sorted, part);
         (!sorted.is_empty()).then(|| Self {
             least: at(0.0),
             lower: at(0.25),

@@ -176,8 +176,8 @@ impl Builder {
         push(&mut self.threads, &thread)
     }
 
-    /// Marks a thread as ended, with its latest event so many ticks after the start; and how long others had
-    /// its table before.
+    /// Marks a thread as ended, with its latest event this many ticks after the start; and how long others
+    /// had its table before.
     pub fn ended(&mut self, thread: u32, latest: u64, past: u64) {
         let start = thread as usize * size_of::<Thread>();
         let mut change = |field: usize, value: &[u8]| {

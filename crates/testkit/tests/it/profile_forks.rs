@@ -5,7 +5,7 @@ use std::mem::offset_of;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use spinpark_recorder::format::{CAUSES, ROOM_FILE, Role, RoomCount};
+use spinpark_recorder::format::{CAUSES, QUOTA_FILE, QuotaCount, Role};
 use spinpark_testkit::profiled::{read_all, recordings};
 use spinpark_testkit::{Configuration, Outcome, Run, both_configurations, compile_c};
 
@@ -39,10 +39,10 @@ fn bytes(directory: &Path) -> u64 {
 
 /// How many processes were refused, and how many could not create a file.
 fn refused(directory: &Path) -> [u32; 2] {
-    let count = std::fs::read(directory.join(ROOM_FILE.to_str().expect("a name"))).expect("a count");
+    let count = std::fs::read(directory.join(QUOTA_FILE.to_str().expect("a name"))).expect("a count");
     let number = |at: usize| u32::from_le_bytes(count[at..at + 4].try_into().expect("four bytes"));
-    let failed = (0..CAUSES).map(|cause| number(offset_of!(RoomCount, failed) + 4 * cause));
-    [number(offset_of!(RoomCount, refused)), failed.sum()]
+    let failed = (0..CAUSES).map(|cause| number(offset_of!(QuotaCount, failed) + 4 * cause));
+    [number(offset_of!(QuotaCount, refused)), failed.sum()]
 }
 
 both_configurations! {
@@ -129,7 +129,7 @@ fn processes_with_one_number_have_files_of_their_own() {
 #[test]
 fn a_count_that_says_too_much_is_a_bound_still() {
     let directory = tempfile::tempdir().expect("a directory");
-    let count = directory.path().join(ROOM_FILE.to_str().expect("a name"));
+    let count = directory.path().join(QUOTA_FILE.to_str().expect("a name"));
     std::fs::write(&count, [0xff; 4096]).expect("written");
     forks(directory.path(), Configuration::Glibc, "contended", "crowd").succeed();
     assert_eq!(recordings(directory.path()), Vec::<PathBuf>::new());

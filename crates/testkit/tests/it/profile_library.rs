@@ -59,7 +59,7 @@ fn run(scene: &str) -> Scene {
     Scene { recording, profile, truths: text.lines().filter_map(Truth::parse).collect() }
 }
 
-/// By construction, who waits is seen asleep for so long, ns.
+/// By construction, a waiter is seen asleep for at least this long, ns.
 const HOLD: f64 = 10e6;
 
 /// At most what the program measured, and 5 % less at most, or as much as it is sure of: on a busy machine a

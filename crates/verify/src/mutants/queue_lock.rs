@@ -37,7 +37,7 @@ impl<P: Platform> QueueLock<P> {
         self.lock_within(u32::MAX);
     }
 
-    /// As `WaitQueue::lock_within`, for so many sleeps; whether it is locked.
+    /// As `WaitQueue::lock_within`, for this many sleeps; whether it is locked.
     pub fn lock_within(&self, sleeps: u32) -> bool {
         let mut mine = LOCKED;
         let mut left = sleeps;

@@ -124,7 +124,7 @@ pub(super) struct Local {
     pub(super) spun: u64,
     /// Whether its full fences do nothing.
     pub(super) loses_full_fences: bool,
-    /// It stops before its next accesses but so many.
+    /// It stops after this many more accesses.
     pub(super) stops_after: Option<u32>,
 }
 
@@ -229,7 +229,7 @@ pub fn while_stopped<R>(body: impl FnOnce() -> R) -> R {
     result
 }
 
-/// The calling thread stops once, after so many more accesses to words of locks and nodes.
+/// The calling thread stops once, after this many more accesses to words of locks and nodes.
 pub fn stop_after(accesses: u32) {
     world().local(|local| local.stops_after = Some(accesses));
 }

@@ -227,7 +227,7 @@ fn chaos(rng: &mut fastrand::Rng, size: u32) -> Chaos {
     }
     let often = |rng: &mut fastrand::Rng, most: f64| if rng.bool() { rng.f64() * most } else { 0.0 };
     let order = if kind < 4 { Order::Rank } else { Order::Time };
-    // A critical section with its waits takes about so many steps.
+    // A critical section with its waits takes about this many steps.
     let steps = 40 * size;
     Chaos {
         order,

@@ -6,7 +6,7 @@ fn hex(value: u32) -> String {
     format!("{value:#x}")
 }
 
-/// What the lock word of our locks says besides who holds it.
+/// What the lock word of our locks has besides the holder.
 pub(super) fn flags(value: u32) -> u32 {
     value & 0x3e4
 }

@@ -35,7 +35,7 @@ impl Guard {
         Self::default()
     }
 
-    /// The threads that are inside in a way that leaves no room for `hold`.
+    /// The threads that are inside in a way that excludes `hold`.
     fn against(&self, hold: Hold) -> Option<u32> {
         let reader = || self.readers.borrow().first().copied();
         let upgradable = self.upgradable.get();
@@ -104,8 +104,8 @@ pub(crate) fn stay() {
     }
 }
 
-/// A deadline within so many `times` the time after which a waiter has starved, or the `longest` hold if that
-/// is longer, ns.
+/// A deadline within this many `times` the time after which a waiter has starved, or the `longest` hold if
+/// that is longer, ns.
 pub(crate) fn soon_by<T: Tuned>(longest: u64, times: u64) -> Deadline {
     let at = Sim::<T>::now(Clock::Monotonic) + here::random(T::TUNING.starvation_ns.max(longest) * times);
     Deadline { clock: Clock::Monotonic, at }

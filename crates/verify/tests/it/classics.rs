@@ -11,36 +11,17 @@ use spinpark_classics::{RawLock, TicketLock};
 use spinpark_platform::Ordering::{Acquire, Release};
 use spinpark_platform::{Event, OnCpu};
 use spinpark_verify::platform::{Fault, Kind, Loom};
-use spinpark_verify::{Guarded, Model, Shared, join_all, rejected};
-
-/// Each thread has one section.
-fn sections<L: RawLock + 'static>(threads: u32) {
-    let section = |shared: &Shared<L>| {
-        shared.lock.lock();
-        shared.data.add();
-        shared.lock.unlock();
-    };
-    let shared = Shared::new(L::new());
-    let others: Vec<_> = (1..threads).map(|_| shared.spawn(section)).collect();
-    section(&shared);
-    join_all(others);
-    assert!(shared.lock.try_lock(), "it is free");
-    assert_eq!(shared.data.get(), threads);
-}
+use spinpark_verify::{Guarded, Model, Shared, rejected, sections};
 
 fn tas<W: Waiting>(threads: u32) {
-    sections::<TasLock<Loom, W>>(threads);
+    sections::<TasLock<Loom, W>>(threads, 1);
 }
 
 #[test]
-fn two_that_test_and_set() {
+fn test_and_set() {
     Model::new().preemptions(5).check(|| tas::<TestAndSet>(2));
     Model::new().preemptions(5).check(|| tas::<TestAndTestAndSet>(2));
     Model::new().preemptions(5).check(|| tas::<tas::BackOff>(2));
-}
-
-#[test]
-fn three_that_test_and_set() {
     Model::new().three_may_spin().check(|| tas::<TestAndTestAndSet>(3));
 }
 
@@ -62,15 +43,15 @@ fn mutant_tas_relaxed_lock() {
 
 #[test]
 fn tickets() {
-    Model::new().preemptions(5).check(|| sections::<TicketLock<Loom>>(2));
-    Model::new().three_may_spin().check(|| sections::<TicketLock<Loom>>(3));
+    Model::new().preemptions(5).check(|| sections::<TicketLock<Loom>>(2, 1));
+    Model::new().three_may_spin().check(|| sections::<TicketLock<Loom>>(3, 1));
 }
 
 #[test]
 fn mutant_ticket_relaxed_release() {
     rejected!("mutant_ticket_relaxed_release", "Causality violation", || {
         let relaxed = Fault::Relaxed(|op| op.is(Kind::Store, Release));
-        Model::new().fault(relaxed).check(|| sections::<TicketLock<Loom>>(2));
+        Model::new().fault(relaxed).check(|| sections::<TicketLock<Loom>>(2, 1));
     });
 }
 
@@ -78,24 +59,21 @@ fn mutant_ticket_relaxed_release() {
 fn mutant_ticket_relaxed_wait() {
     rejected!("mutant_ticket_relaxed_wait", "Causality violation", || {
         let relaxed = Fault::Relaxed(|op| op.is(Kind::Load, Acquire));
-        Model::new().fault(relaxed).check(|| sections::<TicketLock<Loom>>(2));
+        Model::new().fault(relaxed).check(|| sections::<TicketLock<Loom>>(2, 1));
     });
 }
 
 fn mtx<F: Profiling>(threads: u32) {
-    sections::<Alone<Loom, F>>(threads);
+    sections::<Alone<Loom, F>>(threads, 1);
 }
 
 #[test]
-fn two_on_a_turnstile() {
+fn on_a_turnstile() {
     let sleep = Model::new().preemptions(5).oracle(OnCpu::Off);
     sleep.check(|| mtx::<Absent>(2)).reaches(&[Event::Parked]);
     sleep.spurious().check(|| mtx::<Absent>(2));
-}
-
-/// With two asleep, a release leaves the lock free and contested, and the next thread that comes claims it.
-#[test]
-fn three_on_a_turnstile() {
+    // With two asleep, a release leaves the lock free and contested, and the next thread that comes claims
+    // it.
     Model::new().two_may_spin().oracle(OnCpu::Off).check(|| mtx::<Absent>(3)).reaches(&[Event::Parked]);
 }
 

@@ -9,33 +9,13 @@ use spinpark_verify::mutants::mcs_mutex::{
     self as mutant, ClearsLate, ForgetsTheNext, ReleasesUnlinked, Right,
 };
 use spinpark_verify::platform::{Fault, Kind, Loom, lead_in};
-use spinpark_verify::{Model, Shared, join_all, rejected};
+use spinpark_verify::{Model, Shared, join_all, rejected, sections};
 
-/// Each thread has `sections` sections; nodes are destroyed (and checked) as soon as `lock` returns.
-fn sections<L: RawLock + 'static>(threads: u32, sections: u32) {
-    let run = move |shared: &Shared<L>| {
-        for _ in 0..sections {
-            shared.lock.lock();
-            shared.data.add();
-            shared.lock.unlock();
-        }
-    };
-    let shared = Shared::new(L::new());
-    let others: Vec<_> = (1..threads).map(|_| shared.spawn(run)).collect();
-    run(&shared);
-    join_all(others);
-    assert!(shared.lock.try_lock(), "it is free");
-    assert_eq!(shared.data.get(), threads * sections);
-}
-
+/// Nodes are destroyed (and checked) as soon as `lock` returns.
 #[test]
-fn two_threads() {
+fn sections_exclude_each_other() {
     Model::new().preemptions(5).check(|| sections::<McsMutex<Loom>>(2, 1));
     Model::new().preemptions(3).check(|| sections::<McsMutex<Loom>>(2, 2));
-}
-
-#[test]
-fn three_threads() {
     Model::new().two_may_spin().check(|| sections::<McsMutex<Loom>>(3, 1));
 }
 

@@ -1,12 +1,11 @@
 //! Models of the kernel's mutex of 2010, and mutants.
 
-use loom::thread;
 use spinpark_classics::RawLock;
 use spinpark_classics::mutex_2010::{Fixed, Mutex, NoSpin, OldSpin, Spinning};
 use spinpark_platform::Ordering::{Acquire, Release};
 use spinpark_platform::{Event, OnCpu};
 use spinpark_verify::platform::{Fault, Kind, Loom};
-use spinpark_verify::{Model, Shared, join_all, rejected};
+use spinpark_verify::{Model, Shared, rejected};
 
 /// −1.
 const WAITERS: u64 = u32::MAX as u64;
@@ -17,63 +16,38 @@ fn section<L: RawLock>(shared: &Shared<L>) {
     shared.lock.unlock();
 }
 
-/// Each thread has one section.
 fn sections<S: Spinning>(threads: u32) {
-    let shared = Shared::new(Mutex::<Loom, S>::new());
-    let others: Vec<_> = (1..threads).map(|_| shared.spawn(section)).collect();
-    section(&shared);
-    join_all(others);
-    assert!(shared.lock.try_lock(), "it is free");
-    assert_eq!(shared.data.get(), threads);
+    spinpark_verify::sections::<Mutex<Loom, S>>(threads, 1);
 }
 
 #[test]
-fn two_that_sleep() {
+fn those_that_sleep() {
     Model::new().preemptions(5).check(|| sections::<NoSpin>(2)).reaches(&[Event::Parked]);
-}
-
-#[test]
-fn three_that_sleep() {
-    Model::new().two_may_spin().check(|| sections::<NoSpin>(3)).reaches(&[Event::Parked]);
-}
-
-#[test]
-fn two_that_wake_for_nothing() {
     Model::new().preemptions(5).spurious().check(|| sections::<NoSpin>(2));
+    Model::new().two_may_spin().check(|| sections::<NoSpin>(3)).reaches(&[Event::Parked]);
+    // A lock is used again after a wait.
+    Model::new().preemptions(2).check(|| spinpark_verify::sections::<Mutex<Loom, NoSpin>>(2, 2));
 }
 
-/// The old rule: no spinner leaves while owners run, so none sleeps but through the window.
 #[test]
-fn two_that_spin_on() {
+fn those_that_spin() {
     let spin = Model::new().preemptions(5).oracle(OnCpu::Running);
+    // The old rule: no spinner leaves while owners run, so none sleeps but through the window.
     spin.check(|| sections::<OldSpin>(2)).reaches(&[Event::SpinAcquired]);
-}
-
-#[test]
-fn two_with_the_fix() {
-    let spin = Model::new().preemptions(5).oracle(OnCpu::Running);
     spin.check(|| sections::<Fixed>(2)).reaches(&[Event::SpinAcquired]);
-}
-
-/// Document 001: the spinner that sees another owner queues.
-#[test]
-fn three_with_the_fix() {
+    // Document 001: the spinner that sees another owner queues.
     let spin = Model::new().three_may_spin().oracle(OnCpu::Running);
     spin.check(|| sections::<Fixed>(3)).reaches(&[Event::SpinAcquired, Event::SpinLeftOwnerChanged]);
 }
 
 /// Spinners give up at once: the window between taking the lock and naming the owner is what they see of it.
+/// If the scheduler wants the CPU, a spinner leaves also where it sees no owner.
 #[test]
-fn two_whose_owners_do_not_run() {
-    let spin = Model::new().preemptions(5).oracle(OnCpu::Off);
-    spin.check(|| sections::<Fixed>(2)).reaches(&[Event::SpinLeftOffCpu, Event::Parked]);
-}
-
-/// The scheduler wants the CPU: a spinner leaves also where it sees no owner.
-#[test]
-fn two_that_are_to_be_rescheduled() {
-    let model = Model::new().preemptions(5).need_resched().oracle(OnCpu::Running);
-    model.check(|| sections::<OldSpin>(2)).reaches(&[Event::Parked]);
+fn those_that_leave() {
+    let off = Model::new().preemptions(5).oracle(OnCpu::Off);
+    off.check(|| sections::<Fixed>(2)).reaches(&[Event::SpinLeftOffCpu, Event::Parked]);
+    let wanted = Model::new().preemptions(5).need_resched().oracle(OnCpu::Running);
+    wanted.check(|| sections::<OldSpin>(2)).reaches(&[Event::Parked]);
 }
 
 #[test]
@@ -149,22 +123,5 @@ fn mutant_relaxed_spinner() {
     rejected!("mutant_relaxed_spinner", "Causality violation", || {
         let relaxed = Fault::Relaxed(|op| op.is(Kind::CompareExchange, Acquire) && op.value == 0);
         Model::new().oracle(OnCpu::Running).fault(relaxed).check(|| sections::<OldSpin>(2));
-    });
-}
-
-/// Threads of a model can do something after they have waited.
-#[test]
-fn a_lock_is_used_again() {
-    Model::new().preemptions(2).check(|| {
-        let shared = Shared::new(Mutex::<Loom, NoSpin>::new());
-        let other = shared.spawn(|shared| {
-            section(shared);
-            section(shared);
-        });
-        section(&shared);
-        thread::yield_now();
-        section(&shared);
-        other.join().unwrap();
-        assert_eq!(shared.data.get(), 4);
     });
 }

@@ -3,7 +3,7 @@
 
 use loom::thread;
 use spinpark_classics::condvar_2003::{Condvar, Orig, Requeue, Signalling, WaitResult, WakeByOp};
-use spinpark_platform::Event::{MovedWaiter, Parked, TimedOut};
+use spinpark_platform::Event::{self, MovedWaiter, Parked, TimedOut};
 use spinpark_platform::Ordering::{AcqRel, Release};
 use spinpark_verify::model::Checked;
 use spinpark_verify::mutants::condvar_2003::{Forgetful, PlainRequeue};
@@ -99,56 +99,35 @@ fn a_timeout_loses_no_signal<S: Signalling>() {
     });
 }
 
-/// All that holds of a variant.
-macro_rules! models {
-    ($module:ident, $signalling:ty, $reaches:expr) => {
-        mod $module {
-            use super::*;
-
-            #[test]
-            fn a_signal_under_the_lock() {
-                a_signal::<$signalling>(Model::new().preemptions(5), true);
-            }
-
-            #[test]
-            fn a_signal_after_the_lock() {
-                a_signal::<$signalling>(Model::new().preemptions(5), false);
-            }
-
-            #[test]
-            fn waits_that_end_for_no_reason() {
-                a_signal::<$signalling>(Model::new().spurious().preemptions(4), true);
-            }
-
-            #[test]
-            fn a_machine_with_one_word_calls_only() {
-                a_signal::<$signalling>(Model::new().fault(Fault::OneWordOnly), false);
-                a_broadcast_for_two_waiters::<$signalling>(Fault::OneWordOnly);
-            }
-
-            #[test]
-            fn the_scenario_of_document_003() {
-                a_signal_beside_another::<$signalling>(4).reaches($reaches);
-            }
-
-            #[test]
-            fn signals_and_broadcasts_for_two() {
-                two_signals_for_two_waiters::<$signalling>();
-                a_broadcast_for_two_waiters::<$signalling>(Fault::None).reaches(&[MovedWaiter]);
-            }
-
-            #[test]
-            fn timeouts() {
-                a_timeout_against_a_signal::<$signalling>();
-                a_timeout_loses_no_signal::<$signalling>();
-            }
-        }
-    };
+/// All that holds of a variant; document 003's scenario reaches these events.
+fn holds<S: Signalling>(scenario: &[Event]) {
+    a_signal::<S>(Model::new().preemptions(5), true);
+    a_signal::<S>(Model::new().preemptions(5), false);
+    a_signal::<S>(Model::new().spurious().preemptions(4), true);
+    a_signal_beside_another::<S>(4).reaches(scenario);
+    two_signals_for_two_waiters::<S>();
+    a_broadcast_for_two_waiters::<S>(Fault::None).reaches(&[MovedWaiter]);
+    a_timeout_against_a_signal::<S>();
+    a_timeout_loses_no_signal::<S>();
+    // A machine with calls on one word only.
+    a_signal::<S>(Model::new().fault(Fault::OneWordOnly), false);
+    a_broadcast_for_two_waiters::<S>(Fault::OneWordOnly);
 }
 
-models!(orig, Orig, &[Parked]);
-models!(requeue, Requeue, &[Parked, MovedWaiter]);
-models!(wake_by_op, WakeByOp, &[Parked]);
+#[test]
+fn orig() {
+    holds::<Orig>(&[Parked]);
+}
+
+#[test]
+fn requeue() {
+    holds::<Requeue>(&[Parked, MovedWaiter]);
+}
+
+#[test]
+fn wake_by_op() {
+    holds::<WakeByOp>(&[Parked]);
+}
 
 /// The document's known-bad variant: a waiter moved to the internal lock takes it unmarked, and a sleeper
 /// beside it is forgotten.

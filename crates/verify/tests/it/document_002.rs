@@ -1,10 +1,20 @@
-//! Two claims about document 002, decided by model on the running lock.
+//! Document 002, decided by model on the running lock: its two claims, and which full fences of its rwsem are
+//! needed. Each is taken away by itself, and missed:
+//!
+//! | fence                                           | with     | missed by                                             |
+//! |-------------------------------------------------|----------|-------------------------------------------------------|
+//! | a writer about to sleep, before it looks        | 3.12     | `mutant_a_writer_sleeps_without_its_fence`            |
+//! | the same, under the list's lock                 | patch 9  | `mutant_a_woken_writer_looks_without_its_fence`       |
+//! | a release, before it reads `wakeup`             | patch 9  | `mutant_a_release_reads_the_flag_without_its_fence`,  |
+//! |                                                 |          | and its twin beside a reader                          |
+//! | a thread that lets readers in, before the count | 4 and 9  | `mutant_readers_are_let_in_without_its_fence`         |
+//! | a waker of a writer, after it changed the count | 3.12     | none here: see `notes/verification.md`               |
 
 use loom::thread;
 use spinpark_classics::RawRwLock;
 use spinpark_classics::rwsem_2013::{AsSent, Full, NO_OWNER, NoSpin, Patches, Rwsem, Series, Vanilla};
 use spinpark_platform::{OnCpu, Threads};
-use spinpark_verify::platform::Loom;
+use spinpark_verify::platform::{Loom, lose_full_fences};
 use spinpark_verify::{Model, Mortal, Shared, rejected};
 
 /// The series up to patch 8.
@@ -19,8 +29,27 @@ enum Thief {
     Comes,
 }
 
+/// Where full fences are left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Without {
+    Nothing,
+    Holder,
+    Sleeper,
+    Thief,
+}
+
 /// One thread holds the semaphore and releases it, one comes and sleeps, one steals or comes.
-fn a_holder_a_sleeper_and<S: Series>(model: Model, thief: Thief) {
+fn a_holder_a_sleeper_and<S: Series>(
+    model: Model,
+    sleeps: fn(&Shared<Rwsem<Loom, S>>),
+    thief: Thief,
+    without: Without,
+) {
+    let lose = move |thread| {
+        if thread == without {
+            lose_full_fences();
+        }
+    };
     model.check(move || {
         let shared = Shared::new(<Rwsem<Loom, S> as RawRwLock>::new());
         shared.lock.write();
@@ -29,22 +58,38 @@ fn a_holder_a_sleeper_and<S: Series>(model: Model, thief: Thief) {
             shared.lock.unlock_write();
         };
         let sleeper = shared.spawn(move |shared| {
-            shared.lock.write();
-            section(shared);
+            lose(Without::Sleeper);
+            sleeps(shared);
         });
-        let other = shared.spawn(move |shared| match thief {
-            Thief::Steals if !shared.lock.steal() => {}
-            Thief::Steals => section(shared),
-            Thief::Comes => {
-                shared.lock.write();
-                thread::yield_now(); // others go on: not a preemption, of which the bound allows few
-                section(shared);
+        let other = shared.spawn(move |shared| {
+            lose(Without::Thief);
+            match thief {
+                Thief::Steals if !shared.lock.steal() => {}
+                Thief::Steals => section(shared),
+                Thief::Comes => {
+                    shared.lock.write();
+                    thread::yield_now(); // others go on: not a preemption, of which the bound allows few
+                    section(shared);
+                }
             }
         });
+        lose(Without::Holder);
         section(&shared);
         sleeper.join().unwrap();
         other.join().unwrap();
     });
+}
+
+fn writes<S: Series>(shared: &Shared<Rwsem<Loom, S>>) {
+    shared.lock.write();
+    shared.data.add();
+    shared.lock.unlock_write();
+}
+
+fn reads<S: Series>(shared: &Shared<Rwsem<Loom, S>>) {
+    shared.lock.read();
+    shared.data.get();
+    shared.lock.unlock_read();
 }
 
 /// No thread spins, whatever the series says.
@@ -57,10 +102,10 @@ fn asleep() -> Model {
 #[test]
 fn patch_8_is_safe_and_live_either_way() {
     let awake = Model::new().three_may_spin().oracle(OnCpu::Running);
-    a_holder_a_sleeper_and::<UpTo8>(asleep(), Thief::Steals);
-    a_holder_a_sleeper_and::<AsSent<UpTo8, true, false>>(asleep(), Thief::Steals);
-    a_holder_a_sleeper_and::<UpTo8>(awake, Thief::Comes);
-    a_holder_a_sleeper_and::<AsSent<UpTo8, true, false>>(awake, Thief::Comes);
+    a_holder_a_sleeper_and::<UpTo8>(asleep(), writes, Thief::Steals, Without::Nothing);
+    a_holder_a_sleeper_and::<AsSent<UpTo8, true, false>>(asleep(), writes, Thief::Steals, Without::Nothing);
+    a_holder_a_sleeper_and::<UpTo8>(awake, writes, Thief::Comes, Without::Nothing);
+    a_holder_a_sleeper_and::<AsSent<UpTo8, true, false>>(awake, writes, Thief::Comes, Without::Nothing);
 }
 
 /// A writer asks who owns what it holds.
@@ -130,7 +175,12 @@ fn patch_8_as_sent_touches_what_may_be_gone() {
 #[test]
 fn patch_9_as_sent_loses_a_wake_up() {
     rejected!("patch_9_as_sent_loses_a_wake_up", "deadlock", || {
-        a_holder_a_sleeper_and::<AsSent<Full, false, true>>(asleep(), Thief::Steals);
+        a_holder_a_sleeper_and::<AsSent<Full, false, true>>(
+            asleep(),
+            writes,
+            Thief::Steals,
+            Without::Nothing,
+        );
     });
 }
 
@@ -138,7 +188,12 @@ fn patch_9_as_sent_loses_a_wake_up() {
 #[test]
 fn patch_9_as_sent_loses_a_wake_up_without_spinners() {
     rejected!("patch_9_as_sent_loses_a_wake_up_without_spinners", "deadlock", || {
-        a_holder_a_sleeper_and::<AsSent<NoSpin, false, true>>(asleep(), Thief::Comes);
+        a_holder_a_sleeper_and::<AsSent<NoSpin, false, true>>(
+            asleep(),
+            writes,
+            Thief::Comes,
+            Without::Nothing,
+        );
     });
 }
 
@@ -146,13 +201,70 @@ fn patch_9_as_sent_loses_a_wake_up_without_spinners() {
 /// it.
 #[test]
 fn patch_9_with_the_look_under_the_lock() {
-    a_holder_a_sleeper_and::<Full>(asleep(), Thief::Steals);
-    a_holder_a_sleeper_and::<NoSpin>(asleep(), Thief::Comes);
+    a_holder_a_sleeper_and::<Full>(asleep(), writes, Thief::Steals, Without::Nothing);
+    a_holder_a_sleeper_and::<NoSpin>(asleep(), writes, Thief::Comes, Without::Nothing);
 }
 
 /// Without the flag, the look without the lock is right: 3.12.
 #[test]
 fn without_patch_9_the_look_may_come_first() {
-    a_holder_a_sleeper_and::<Vanilla>(asleep(), Thief::Steals);
-    a_holder_a_sleeper_and::<Vanilla>(asleep(), Thief::Comes);
+    a_holder_a_sleeper_and::<Vanilla>(asleep(), writes, Thief::Steals, Without::Nothing);
+    a_holder_a_sleeper_and::<Vanilla>(asleep(), writes, Thief::Comes, Without::Nothing);
+}
+
+/// With all fences, no thread sleeps on. (Writers that sleep, of the whole series and of 3.12: above.)
+#[test]
+fn with_all_fences() {
+    a_holder_a_sleeper_and::<Vanilla>(asleep(), reads, Thief::Steals, Without::Nothing);
+    a_holder_a_sleeper_and::<NoSpin>(asleep(), writes, Thief::Steals, Without::Nothing);
+    a_holder_a_sleeper_and::<NoSpin>(asleep(), reads, Thief::Steals, Without::Nothing);
+    a_holder_a_sleeper_and::<Full>(asleep(), reads, Thief::Steals, Without::Nothing);
+}
+
+/// It does not see that the semaphore is free, and the release did not see that it sleeps.
+#[test]
+fn mutant_a_writer_sleeps_without_its_fence() {
+    rejected!("mutant_a_writer_sleeps_without_its_fence", "deadlock", || {
+        a_holder_a_sleeper_and::<Vanilla>(asleep(), writes, Thief::Steals, Without::Sleeper);
+    });
+}
+
+/// It sees that the flag is cleared (it has the lock after the waker), and not the release that saw it set.
+#[test]
+fn mutant_a_woken_writer_looks_without_its_fence() {
+    rejected!("mutant_a_woken_writer_looks_without_its_fence", "deadlock", || {
+        a_holder_a_sleeper_and::<Full>(asleep(), writes, Thief::Steals, Without::Sleeper);
+    });
+}
+
+/// rwsem_2013.S4: it reads the flag before its own release is seen. No other fence matters in this thread.
+#[test]
+fn mutant_a_release_reads_the_flag_without_its_fence() {
+    rejected!("mutant_a_release_reads_the_flag_without_its_fence", "deadlock", || {
+        a_holder_a_sleeper_and::<Full>(asleep(), writes, Thief::Steals, Without::Thief);
+    });
+}
+
+#[test]
+fn mutant_a_release_beside_a_reader_reads_the_flag_without_its_fence() {
+    rejected!("mutant_a_release_beside_a_reader_reads_the_flag_without_its_fence", "deadlock", || {
+        a_holder_a_sleeper_and::<NoSpin>(asleep(), reads, Thief::Steals, Without::Thief);
+    });
+}
+
+/// The waker clears the flag, reads a count from before a release that saw it set, and leaves the readers to
+/// that.
+#[test]
+fn mutant_readers_are_let_in_without_its_fence() {
+    rejected!("mutant_readers_are_let_in_without_its_fence", "deadlock", || {
+        a_holder_a_sleeper_and::<NoSpin>(asleep(), reads, Thief::Steals, Without::Holder);
+    });
+}
+
+/// The waker of a writer needs none under patch 9: no flag, no count, that it reads; the list's lock has the
+/// rest.
+#[test]
+fn the_waker_of_a_writer_under_patch_9_needs_no_fence() {
+    a_holder_a_sleeper_and::<NoSpin>(asleep(), writes, Thief::Steals, Without::Holder);
+    a_holder_a_sleeper_and::<Full>(asleep(), writes, Thief::Steals, Without::Holder);
 }

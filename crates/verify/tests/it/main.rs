@@ -1,8 +1,6 @@
-//! Models, random programs on the simulator, mutants of both, and rules of the sources. Native stress is in
-//! `tests/native`.
+//! Models, random programs on the simulator, and mutants of both. Native stress is in `tests/native`.
 
 mod asymmetric;
-mod circles;
 mod classics;
 mod classics_mcs;
 mod classics_mutex;
@@ -13,11 +11,8 @@ mod condvar_2003;
 mod condvar_destroy;
 mod deferred;
 mod document_002;
-mod document_002_fences;
 mod early_wakes;
 mod glibc_owned;
-mod labels;
-mod layers;
 mod marked;
 mod mcs;
 mod mutants_asymmetric;
@@ -36,10 +31,8 @@ mod rwlock_turns;
 mod sim_mutants;
 mod sim_programs;
 mod sim_replay;
-mod sizes;
 mod slots;
 mod spin_queue;
 mod stacks;
 mod stopped;
-mod targets;
 mod timed_waiters;

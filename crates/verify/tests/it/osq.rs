@@ -38,28 +38,14 @@ const STAYS: u32 = u32::MAX;
 const LEAVES: u32 = 1;
 
 #[test]
-fn two_that_stay() {
-    Model::new().preemptions(4).check(|| enter_all(&[STAYS, STAYS]));
-}
-
-#[test]
-fn one_that_leaves() {
-    Model::new().preemptions(4).check(|| enter_all(&[STAYS, LEAVES]));
-}
-
-#[test]
-fn one_that_leaves_in_the_middle() {
-    Model::new().two_may_spin().check(|| enter_all(&[STAYS, LEAVES, STAYS]));
-}
-
-#[test]
-fn two_neighbours_that_leave() {
-    Model::new().two_may_spin().check(|| enter_all(&[STAYS, LEAVES, LEAVES]));
-}
-
-#[test]
-fn three_that_stay() {
-    Model::new().two_may_spin().check(|| enter_all(&[STAYS, STAYS, STAYS]));
+fn spinners_that_stay_and_that_leave() {
+    let two = Model::new().preemptions(4);
+    two.check(|| enter_all(&[STAYS, STAYS]));
+    two.check(|| enter_all(&[STAYS, LEAVES]));
+    let three = Model::new().two_may_spin();
+    three.check(|| enter_all(&[STAYS, STAYS, STAYS]));
+    three.check(|| enter_all(&[STAYS, LEAVES, STAYS])); // in the middle
+    three.check(|| enter_all(&[STAYS, LEAVES, LEAVES])); // two neighbours
 }
 
 #[test]

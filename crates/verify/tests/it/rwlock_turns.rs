@@ -51,7 +51,7 @@ fn an_upgrade_gets_past_a_woken_writer() {
         .reaches(&[WokeHead, Parked]);
 }
 
-/// An upgrade goes before everyone who waits, because they wait for its own thread.
+/// An upgrade goes before all waiters, because they wait for its own thread.
 #[test]
 fn an_upgrade_gets_past_a_sleeping_writer() {
     Model::new()
@@ -105,7 +105,7 @@ fn an_upgradable_lets_in_the_reader_behind_it() {
     }
 }
 
-/// Readers that wait come in beside who downgrades, at once.
+/// Readers that wait come in with the thread that downgrades, at once.
 #[test]
 fn a_downgrade_lets_in_a_reader() {
     for to_upgradable in [false, true] {
@@ -130,7 +130,7 @@ fn a_downgrade_lets_in_a_reader() {
     }
 }
 
-/// A writer that has requested the lock leaves at its deadline; the reader behind it then has room.
+/// A writer that has requested the lock leaves at its deadline; the reader behind it can then enter.
 #[test]
 fn a_writer_that_leaves_lets_in_the_reader_behind_it() {
     Model::new()

@@ -17,7 +17,7 @@ use spinpark_measure::configuration::{prepend, without_drop_in};
 use spinpark_measure::executable::{Executable, Library, elf::has_dynamic_symbol};
 use spinpark_measure::failure::in_words;
 use spinpark_measure::process::{self, signals::Signals};
-use spinpark_profile::units::time;
+use spinpark_measure::units::time;
 
 use crate::cli::{DetailChoice, LocksChoice};
 use crate::libraries;

@@ -89,8 +89,8 @@ pub(crate) fn run(profile: &Profile) -> anyhow::Result<Exit> {
     if let Some(seen) = &mut seen {
         seen.attach_to(&mut loaded.profiles);
         // A report without it says that threads were not observed.
-        let room = json::room(&directory, profile.max_size).unwrap_or(0);
-        if let Err(error) = seen.save(&directory, room) {
+        let left = json::bytes_left(&directory, profile.max_size).unwrap_or(0);
+        if let Err(error) = seen.save(&directory, left) {
             say.line(format_args!(
                 "Warning: cannot write {}: {error}",
                 directory.join(watch::FILE).display()

@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
-use spinpark_profile::read::ROOM_FILE;
+use spinpark_profile::read::QUOTA_FILE;
 
 use crate::directory;
 
@@ -57,11 +57,11 @@ fn fresh() -> anyhow::Result<PathBuf> {
 
 /// Removes a directory in which nothing was recorded.
 pub(crate) fn remove_if_empty(directory: &Path) {
-    let is_count = |name: std::ffi::OsString| name == OsStr::from_bytes(ROOM_FILE.to_bytes());
+    let is_count = |name: std::ffi::OsString| name == OsStr::from_bytes(QUOTA_FILE.to_bytes());
     let is_empty = fs::read_dir(directory)
         .is_ok_and(|mut entries| entries.all(|entry| entry.is_ok_and(|entry| is_count(entry.file_name()))));
     if is_empty {
-        let _ = fs::remove_file(directory.join(OsStr::from_bytes(ROOM_FILE.to_bytes())));
+        let _ = fs::remove_file(directory.join(OsStr::from_bytes(QUOTA_FILE.to_bytes())));
     }
     let _ = fs::remove_dir(directory); // it refuses if something is there
 }

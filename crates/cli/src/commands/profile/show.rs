@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use spinpark_measure::report::json::{Output, Unwritable};
+use spinpark_measure::text::one_line;
 use spinpark_profile::json::Loaded;
 use spinpark_profile::model::{LocksOf, Profile};
 use spinpark_profile::read::EXTENSION;
 use spinpark_profile::text::{self, Style, wrap};
-use spinpark_profile::units::one_line;
 use spinpark_profile::{folded, html, pprof, slow, summary};
 
 use super::view;

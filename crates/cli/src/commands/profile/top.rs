@@ -11,13 +11,13 @@ use anyhow::{Context, bail};
 use rustix::event::{self, PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::termios::{self, LocalModes, OptionalActions, Termios};
+use spinpark_measure::text::one_line;
 use spinpark_profile::json;
 use spinpark_profile::model::{Ended, Profile};
 use spinpark_profile::read::{EXTENSION, note_end};
 use spinpark_profile::summary::summary;
 use spinpark_profile::symbols::Symbols;
 use spinpark_profile::text::{self, Style};
-use spinpark_profile::units::one_line;
 
 use super::launch::{Launch, Running};
 use super::show::most;

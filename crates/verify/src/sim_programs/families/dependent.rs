@@ -17,7 +17,7 @@ use crate::sim_programs::{Guard, Hold, Mortal, Program};
 
 /// What a helper does for one item, ns, at most.
 const WORK: u64 = 2_000;
-/// Wakes and system calls of one turn of a writer, ns.
+/// Wakes and system calls of one acquisition of a writer, ns.
 const WAKES: f64 = 50_000.0;
 
 /// What the threads share.
@@ -31,7 +31,7 @@ struct Shared {
     is_over: Cell<bool>,
     /// The coordinator's longest hold, ns.
     longest_hold: Cell<f64>,
-    /// Turns of writers.
+    /// Acquisitions of writers.
     writes: Cell<u64>,
 }
 
@@ -42,7 +42,7 @@ pub(super) fn ours(program: &mut Program) {
 
 /// A thread holds the lock for reading, and waits for each of many reads of another one; then the same with
 /// writers. Asks for a third as many items a second as without writers, and that a writer which has starved
-/// gets its turn at the end of the hold.
+/// acquires the lock at the end of the hold.
 pub fn dependent_with<T: Tuned>(program: &mut Program) {
     let writers = 1 + program.random(2) as u32;
     let batch = [1, 10, 100, 1_000][program.random(4)];
@@ -55,7 +55,8 @@ pub fn dependent_with<T: Tuned>(program: &mut Program) {
     let lock = Mortal::new(RawRwLock::<Sim<T>>::new());
     program.name_fields("lock", &lock, decode::RWLOCK);
     let starvation_ns = T::TUNING.starvation_ns as f64;
-    // Writers come seldom enough that their turns' wakes are not what the readers lose their time to.
+    // Writers come seldom enough that the wakes of their acquisitions are not what the readers lose their
+    // time to.
     let span = (starvation_ns + T::TUNING.request_ns.min(1_000_000) as f64).max(20.0 * WAKES) * 40.0;
     let shared = Rc::new(Shared {
         guard: Guard::new(),
@@ -134,7 +135,7 @@ pub fn dependent_with<T: Tuned>(program: &mut Program) {
         lock.read(Preference::Readers);
         lock.unlock_read();
         if shared.writes.get() == 0 {
-            here::fail("progress: no writer has had a turn".to_owned());
+            here::fail("progress: no writer has acquired the lock".to_owned());
         }
     });
 }

@@ -28,8 +28,8 @@ fn deadline<T: Tuned>() -> Option<Deadline> {
 
 /// The threads of the parent, then the one that forks while it is inside, and starts as many in the child.
 ///
-/// `of_parent` and `of_child` are one turn of such a thread; the forking one comes in and goes by `enter` and
-/// `leave`.
+/// `of_parent` and `of_child` are one acquisition of such a thread; the forking one comes in and goes by
+/// `enter` and `leave`.
 fn forks<L: 'static>(
     program: &mut Program,
     lock: &Rc<L>,

@@ -16,8 +16,8 @@ use crate::sim_programs::{Guard, Hold, Mortal, Program};
 /// The longest section, ns.
 const LONGEST: u64 = 3_000;
 
-/// The longest time between two sections of a thread, ns: so short that who is woken does not find the lock
-/// free by luck.
+/// The longest time between two sections of a thread, ns: so short that a woken thread does not find the
+/// lock free by luck.
 const OUTSIDE: u64 = 40;
 
 /// How long a thread waits at most. A writer waits awake first, in the queue of spinners and as its head. All
@@ -26,8 +26,8 @@ const OUTSIDE: u64 = 40;
 fn bound(tuning: &Tuning, threads: u32) -> u64 {
     /// Two wakes, and the system calls.
     const WAKES: u64 = 50_000;
-    let turn = tuning.spin_ns + WAKES + LONGEST;
-    2 * tuning.queue_spin_ns + tuning.starvation_ns + u64::from(threads + 1) * turn
+    let acquisition = tuning.spin_ns + WAKES + LONGEST;
+    2 * tuning.queue_spin_ns + tuning.starvation_ns + u64::from(threads + 1) * acquisition
 }
 
 /// Makes the program's machine a fair one with a CPU for each of a few threads; returns their number.

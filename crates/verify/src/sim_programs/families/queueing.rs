@@ -16,7 +16,7 @@ use crate::sim_programs::{Guard, Hold, Mortal, Program};
 const READERS: u32 = 16;
 /// The longest section, ns.
 const LONGEST: u64 = 400;
-/// From its call, a writer that does not spin is in the queue, or through, after so many ns: the cache line
+/// From its call, a writer that does not spin is in the queue, or through, after this many ns: the cache line
 /// of the word goes to each reader a few times.
 const BOUND: f64 = 20_000.0;
 const WRITES: u32 = 60;

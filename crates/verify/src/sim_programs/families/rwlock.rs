@@ -21,7 +21,7 @@ struct Guarded<T: Tuned> {
     guard: Rc<Guard>,
     owed: Rc<Owed>,
     preference: Preference,
-    /// Of so many rounds, one is not a read.
+    /// Of this many rounds, one is not a read.
     reads: u64,
 }
 

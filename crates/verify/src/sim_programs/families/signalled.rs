@@ -20,13 +20,13 @@ fn deadline<T: Tuned>() -> Option<Deadline> {
     (here::random(2) != 0).then(|| soon_by::<T>(LONGEST, 4))
 }
 
-/// So many threads that take so many turns, each with a handler.
+/// This number of threads with this number of acquisitions each, and a handler.
 pub(super) fn threads<L: 'static>(
     program: &mut Program,
     number: u32,
     rounds: u32,
     lock: L,
-    turn: fn(&L),
+    acquisition: fn(&L),
     handler: fn(&L),
 ) {
     let lock = Rc::new(lock);
@@ -36,7 +36,7 @@ pub(super) fn threads<L: 'static>(
             let theirs = Rc::clone(&lock);
             here::on_signals(move || handler(&theirs));
             for _ in 0..rounds {
-                turn(&lock);
+                acquisition(&lock);
                 wander();
             }
         });
@@ -51,7 +51,7 @@ struct Mutexes<T: Tuned> {
 }
 
 impl<T: Tuned> Mutexes<T> {
-    fn turn(&self) {
+    fn acquisition(&self) {
         match deadline::<T>() {
             Some(deadline) if !self.lock.lock_until(deadline) => return,
             Some(_) => {}
@@ -84,7 +84,7 @@ struct ReadWrites<T: Tuned> {
 }
 
 impl<T: Tuned> ReadWrites<T> {
-    fn turn(&self) {
+    fn acquisition(&self) {
         if here::random(4) == 0 {
             if self.lock.write_until(deadline::<T>()) {
                 self.guard.visit(Hold::Alone);
@@ -130,7 +130,7 @@ fn mutex_with<T: Tuned>(program: &mut Program) {
     program.name_fields("lock", &lock, decode::MUTEX);
     program.name("lock of handlers", &of_handlers);
     let lock = Mutexes::<T> { lock, guard: Guard::new(), of_handlers, their_guard: Guard::new() };
-    threads(program, program.threads(), program.rounds(), lock, Mutexes::turn, Mutexes::handler);
+    threads(program, program.threads(), program.rounds(), lock, Mutexes::acquisition, Mutexes::handler);
 }
 
 fn rwlock_with<T: Tuned>(program: &mut Program) {
@@ -139,7 +139,7 @@ fn rwlock_with<T: Tuned>(program: &mut Program) {
     program.name_fields("lock", &lock, decode::RWLOCK);
     program.name("lock of handlers", &of_handlers);
     let lock = ReadWrites::<T> { lock, guard: Guard::new(), of_handlers, their_guard: Guard::new() };
-    threads(program, program.threads(), program.rounds(), lock, ReadWrites::turn, ReadWrites::handler);
+    threads(program, program.threads(), program.rounds(), lock, ReadWrites::acquisition, ReadWrites::handler);
 }
 
 /// Our mutex.

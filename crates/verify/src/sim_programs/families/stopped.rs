@@ -141,7 +141,7 @@ impl Watch {
         let holds = self.phase().get() == Phase::Holding || owns();
         let has_queue = has_queue();
         self.stop.set(Some(Stop { thread, since, holds, has_queue }));
-        // On few CPUs, its turns would be the others' waits.
+        // On few CPUs, its acquisitions would be the others' waits.
         if here::random(2) == 0 || Sim::<T>::cpus() < self.threads {
             here::sleep(STOP);
         } else {
@@ -163,7 +163,7 @@ impl Watch {
 }
 
 /// A call that waits for the lock with `wait`, and gives it up with `leave`.
-fn turn(
+fn acquisition(
     watch: &Watch,
     guard: &Guard,
     hold: Hold,
@@ -203,7 +203,7 @@ struct Mutexes<T: Tuned> {
 }
 
 impl<T: Tuned> Mutexes<T> {
-    fn turn(&self) {
+    fn acquisition(&self) {
         let wait = |deadline| match deadline {
             None => {
                 self.lock.lock();
@@ -211,7 +211,9 @@ impl<T: Tuned> Mutexes<T> {
             }
             Some(deadline) => self.lock.lock_until(deadline),
         };
-        turn(&self.watch, &self.guard, Hold::Alone, false, deadline::<T>(), wait, || self.lock.unlock());
+        acquisition(&self.watch, &self.guard, Hold::Alone, false, deadline::<T>(), wait, || {
+            self.lock.unlock()
+        });
     }
 
     fn handler(&self) {
@@ -227,16 +229,16 @@ struct ReadWrites<T: Tuned> {
 }
 
 impl<T: Tuned> ReadWrites<T> {
-    fn turn(&self) {
+    fn acquisition(&self) {
         let Self { lock, guard, watch } = self;
         if here::random(3) == 0 {
             let wait = |deadline| lock.write_until(deadline);
-            turn(watch, guard, Hold::Alone, true, deadline::<T>(), wait, || lock.unlock_write());
+            acquisition(watch, guard, Hold::Alone, true, deadline::<T>(), wait, || lock.unlock_write());
             return;
         }
         for _ in 0..1 + here::random(4) {
             let wait = |deadline| lock.read_until(Preference::Readers, deadline);
-            turn(watch, guard, Hold::Shared, false, deadline::<T>(), wait, || lock.unlock_read());
+            acquisition(watch, guard, Hold::Shared, false, deadline::<T>(), wait, || lock.unlock_read());
         }
     }
 
@@ -259,7 +261,7 @@ struct Announcements<T: Tuned> {
 
 impl<T: Tuned> Announcements<T> {
     /// The first thread announces until no other one waits any more; the others wait, and announce too.
-    fn turn(&self) {
+    fn acquisition(&self) {
         let is_first = here::thread().number() == 0;
         while is_first && self.waiting.get() > 0 {
             self.announce();
@@ -340,7 +342,7 @@ fn condvar_with<T: Tuned>(program: &mut Program) {
     let rounds = program.rounds();
     let waiting = Cell::new(number - 1);
     let all = Announcements { pair, watch, made: RefCell::default(), waiting, rounds };
-    threads(program, number, 1, all, Announcements::turn, Announcements::handler);
+    threads(program, number, 1, all, Announcements::acquisition, Announcements::handler);
 }
 
 fn mutex_with<T: Tuned>(program: &mut Program, fate: Fate) {
@@ -350,7 +352,7 @@ fn mutex_with<T: Tuned>(program: &mut Program, fate: Fate) {
     let watch = Watch::new(program, fate);
     let number = watch.threads;
     let lock = Mutexes::<T> { lock, guard: Guard::new(), watch };
-    threads(program, number, program.rounds(), lock, Mutexes::turn, Mutexes::handler);
+    threads(program, number, program.rounds(), lock, Mutexes::acquisition, Mutexes::handler);
 }
 
 fn rwlock_with<T: Tuned>(program: &mut Program, fate: Fate) {
@@ -360,7 +362,7 @@ fn rwlock_with<T: Tuned>(program: &mut Program, fate: Fate) {
     let watch = Watch::new(program, fate);
     let number = watch.threads;
     let lock = ReadWrites::<T> { lock, guard: Guard::new(), watch };
-    threads(program, number, program.rounds(), lock, ReadWrites::turn, ReadWrites::handler);
+    threads(program, number, program.rounds(), lock, ReadWrites::acquisition, ReadWrites::handler);
 }
 
 /// Our mutex, and one thread that is stopped.

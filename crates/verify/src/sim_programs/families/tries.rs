@@ -20,7 +20,7 @@ const LONGEST: u64 = 3_000;
 const BETWEEN: u64 = 200;
 /// Readers that come and go.
 const PASSING: u32 = 2;
-/// Wakes and system calls of one turn, ns.
+/// Wakes and system calls of one acquisition, ns.
 const WAKES: u64 = 50_000;
 
 /// How long tries fail at most while a reader stays. A request goes on for as long as it has lasted each time

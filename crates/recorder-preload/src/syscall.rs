@@ -13,7 +13,7 @@ use spinpark_recorder::format::{Kind, Role};
 use spinpark_recorder::{Call, Site, word};
 
 use crate::function::Function;
-use crate::next::{self, NEXT};
+use crate::next::{self, NEXT, call_with_arguments};
 use crate::semaphore::ended;
 use crate::table::{CONTENDED, FULL, SAMPLED};
 use crate::wake;
@@ -64,28 +64,7 @@ macro_rules! forms {
         pub(crate) unsafe extern "C" fn $name(_: usize, _: usize, _: usize, _: usize, _: Site) -> c_int {
             core::arch::naked_asm!(
                 ".cfi_startproc",
-                "push qword ptr [rsp + 8]",
-                ".cfi_adjust_cfa_offset 8",
-                "push r9",
-                ".cfi_adjust_cfa_offset 8",
-                "push r8",
-                ".cfi_adjust_cfa_offset 8",
-                "push rcx",
-                ".cfi_adjust_cfa_offset 8",
-                "push rdx",
-                ".cfi_adjust_cfa_offset 8",
-                "push rsi",
-                ".cfi_adjust_cfa_offset 8",
-                "push rdi",
-                ".cfi_adjust_cfa_offset 8",
-                "mov rdi, rsp",
-                // The site: the stack pointer as the caller left it, and its frame pointer.
-                "lea rsi, [rsp + 56]",
-                "mov rdx, rbp",
-                "call {call}",
-                "add rsp, 56",
-                ".cfi_adjust_cfa_offset -56",
-                "ret",
+                call_with_arguments!(),
                 ".cfi_endproc",
                 call = sym by_detail::$name,
             )

@@ -32,7 +32,7 @@ struct Modules {
 /// # Errors
 ///
 /// A file of the crate cannot be read or parsed.
-pub fn in_crate(root: &Path) -> Result<Vec<String>, String> {
+fn in_crate(root: &Path) -> Result<Vec<String>, String> {
     let mut modules = Modules::default();
     let folder = root.parent().ok_or("the root file has no folder")?;
     modules.read(root, folder, Vec::new())?;
@@ -40,7 +40,6 @@ pub fn in_crate(root: &Path) -> Result<Vec<String>, String> {
 }
 
 /// The circles among the modules of a crate that is this text.
-#[cfg(test)]
 fn in_text(text: &str) -> Vec<String> {
     let file = syn::parse_file(text).expect("the test's text parses");
     let mut modules = Modules::default();
@@ -206,64 +205,86 @@ fn reachable<'a>(part: &'a str, edges: &'a BTreeSet<(String, String)>) -> BTreeS
     found
 }
 
-#[cfg(test)]
-mod tests {
-    use super::in_text;
+/// Every crate of ours, with its root file.
+fn crates() -> BTreeMap<String, PathBuf> {
+    let root = |package: &cargo_metadata::Package| {
+        let folder = Path::new(package.manifest_path.as_str())
+            .parent()
+            .expect("a manifest is in a folder")
+            .join("src");
+        ["lib.rs", "main.rs"].map(|file| folder.join(file)).into_iter().find(|file| file.exists())
+    };
+    crate::workspace()
+        .workspace_packages()
+        .iter()
+        .filter_map(|package| Some((package.name.to_string(), root(package)?)))
+        .collect()
+}
 
-    const NONE: [&str; 0] = [];
+#[test]
+fn no_crate_has_a_circle() {
+    let crates = crates();
+    assert!(crates.len() > 15, "the workspace was read: {}", crates.len());
+    let found: BTreeMap<&str, Vec<String>> = crates
+        .iter()
+        .map(|(name, root)| (name.as_str(), in_crate(root).expect("every crate parses")))
+        .filter(|(_, circles)| !circles.is_empty())
+        .collect();
+    assert_eq!(found, BTreeMap::new());
+}
 
-    #[test]
-    fn siblings_that_name_each_other_are_a_circle() {
-        let text = "mod a { use crate::b::B; pub struct A; } mod b { pub struct B(super::a::A); }";
-        assert_eq!(in_text(text), ["crate: a b"]);
-    }
+const NONE: [&str; 0] = [];
 
-    #[test]
-    fn a_chain_is_none() {
-        let text =
-            "mod a { use crate::b::B; } mod b { use crate::c::C; pub struct B; } mod c { pub struct C; }";
-        assert_eq!(in_text(text), NONE);
-    }
+#[test]
+fn siblings_that_name_each_other_are_a_circle() {
+    let text = "mod a { use crate::b::B; pub struct A; } mod b { pub struct B(super::a::A); }";
+    assert_eq!(in_text(text), ["crate: a b"]);
+}
 
-    #[test]
-    fn a_circle_of_three_is_one() {
-        let text = "mod a { use crate::{b::B}; } mod b { use super::c; } mod c { fn f() { crate::a::f() } }";
-        assert_eq!(in_text(text), ["crate: a b c"]);
-    }
+#[test]
+fn a_chain_is_none() {
+    let text = "mod a { use crate::b::B; } mod b { use crate::c::C; pub struct B; } mod c { pub struct C; }";
+    assert_eq!(in_text(text), NONE);
+}
 
-    #[test]
-    fn a_module_and_its_parts_may_name_each_other() {
-        let text = "mod a { mod b { use super::f; } use b::B; fn f() {} }";
-        assert_eq!(in_text(text), NONE);
-    }
+#[test]
+fn a_circle_of_three_is_one() {
+    let text = "mod a { use crate::{b::B}; } mod b { use super::c; } mod c { fn f() { crate::a::f() } }";
+    assert_eq!(in_text(text), ["crate: a b c"]);
+}
 
-    #[test]
-    fn parts_of_siblings_count_as_the_siblings() {
-        let text = "mod a { mod x { use crate::b::B; } } mod b { mod y { use crate::a::A; } }";
-        assert_eq!(in_text(text), ["crate: a b"]);
-    }
+#[test]
+fn a_module_and_its_parts_may_name_each_other() {
+    let text = "mod a { mod b { use super::f; } use b::B; fn f() {} }";
+    assert_eq!(in_text(text), NONE);
+}
 
-    #[test]
-    fn a_reexport_leads_to_the_module_that_has_the_item() {
-        let text = "pub use b::B; mod a { use crate::B; } mod b { use crate::a::A; }";
-        assert_eq!(in_text(text), ["crate: a b"]);
-    }
+#[test]
+fn parts_of_siblings_count_as_the_siblings() {
+    let text = "mod a { mod x { use crate::b::B; } } mod b { mod y { use crate::a::A; } }";
+    assert_eq!(in_text(text), ["crate: a b"]);
+}
 
-    #[test]
-    fn circles_inside_a_module_name_their_parent() {
-        let text = "mod m { mod a { use super::b::B; } mod b { use super::a::A; } }";
-        assert_eq!(in_text(text), ["crate::m: a b"]);
-    }
+#[test]
+fn a_reexport_leads_to_the_module_that_has_the_item() {
+    let text = "pub use b::B; mod a { use crate::B; } mod b { use crate::a::A; }";
+    assert_eq!(in_text(text), ["crate: a b"]);
+}
 
-    #[test]
-    fn tests_do_not_count() {
-        let text = "mod a { #[cfg(test)] mod tests { use crate::b::B; } } mod b { use crate::a::A; }";
-        assert_eq!(in_text(text), NONE);
-    }
+#[test]
+fn circles_inside_a_module_name_their_parent() {
+    let text = "mod m { mod a { use super::b::B; } mod b { use super::a::A; } }";
+    assert_eq!(in_text(text), ["crate::m: a b"]);
+}
 
-    #[test]
-    fn a_circle_of_imports_ends() {
-        let text = "pub use a::X; mod a { pub use crate::X; }";
-        assert_eq!(in_text(text), NONE);
-    }
+#[test]
+fn tests_do_not_count() {
+    let text = "mod a { #[cfg(test)] mod tests { use crate::b::B; } } mod b { use crate::a::A; }";
+    assert_eq!(in_text(text), NONE);
+}
+
+#[test]
+fn a_circle_of_imports_ends() {
+    let text = "pub use a::X; mod a { pub use crate::X; }";
+    assert_eq!(in_text(text), NONE);
 }

@@ -20,7 +20,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU64};
 
 use spinpark_linux::raw;
 
-use crate::format::{Cause, RoomCount, PAGE};
+use crate::format::{Cause, QuotaCount, PAGE};
 
 /// A recording with less space than this is not begun.
 const LEAST: u64 = 1 << 16;
@@ -69,15 +69,15 @@ impl Failure {
 
 /// The quota of a recording's directory; the default has none.
 #[derive(Debug)]
-pub(crate) struct Room {
-    count: AtomicPtr<RoomCount>,
+pub(crate) struct Quota {
+    count: AtomicPtr<QuotaCount>,
     /// What this process may fill now, bytes.
     limit: AtomicU64,
     /// The quota, bytes.
     most: AtomicU64,
 }
 
-impl Room {
+impl Quota {
     pub(crate) const fn new() -> Self {
         Self { count: AtomicPtr::new(ptr::null_mut()), limit: AtomicU64::new(0), most: AtomicU64::new(0) }
     }
@@ -97,7 +97,7 @@ impl Room {
     }
 
     #[inline]
-    fn count(&self) -> Option<&RoomCount> {
+    fn count(&self) -> Option<&QuotaCount> {
         // SAFETY: null, or a page that stays mapped, of which any bits are a count.
         unsafe { self.count.load(Relaxed).as_ref() }
     }
@@ -169,9 +169,9 @@ impl Room {
     }
 }
 
-/// Maps the count in a file. Each process that opens it sets its length and allocates its space: that changes
-/// nothing.
-fn map(path: &CStr) -> Result<*mut RoomCount, Failure> {
+/// Maps the count in a file. Its length is set, and its page allocated, by each process that opens it: that
+/// changes nothing.
+fn map(path: &CStr) -> Result<*mut QuotaCount, Failure> {
     let file = raw::open_or_create(path);
     if file < 0 {
         return Err(Failure::Create(-file));

@@ -5,7 +5,7 @@ use core::mem;
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
-use spinpark_linux::{Scope, lookup, lookup_version};
+use spinpark_linux::{Scope, lookup, lookup_next, lookup_version};
 
 use crate::function::{COUNT, Function, NAMES};
 
@@ -41,29 +41,47 @@ pub(crate) fn forget_error() {
     }
 }
 
-/// `dlsym(RTLD_NEXT)` finds glibc's older condition variables before 2.36 (BZ 14932): then the version is
-/// named that has had its present layout since 2.3.2. Not always: a library between that intercepts them
-/// (ThreadSanitizer's) exports no version, and `dlvsym` passes it by. Clockwait has always had one layout.
+/// The next library's function; of a name that begins with `old_`, in its oldest version.
 fn find(name: &CStr) -> *mut c_void {
-    if let Some(old) = name.to_bytes_with_nul().strip_prefix(b"old_") {
-        let name = CStr::from_bytes_with_nul(old).unwrap_or(name);
-        // A symbol without a version, as in a program that is linked with ThreadSanitizer's library, is bound
-        // to ours of the oldest version, and would have been bound to that library's.
-        let found = lookup(Scope::Next, name);
-        let versions = [c"GLIBC_2.2.5", c"GLIBC_2.3.2"].map(|version| lookup_version(name, version));
-        let is_between = !found.is_null() && !versions.contains(&found);
-        return if is_between { found } else { versions[0] };
-    }
+    let Some(old) = name.to_bytes_with_nul().strip_prefix(b"old_") else { return lookup_next(name) };
+    let name = CStr::from_bytes_with_nul(old).unwrap_or(name);
+    // A symbol without a version, as in a program that is linked with ThreadSanitizer's library, is bound to
+    // ours of the oldest version, and would have been bound to that library's.
     let found = lookup(Scope::Next, name);
-    let is_double = name.to_bytes().starts_with(b"pthread_cond_") && name != c"pthread_cond_clockwait";
-    let is_older = is_double && found == lookup_version(name, c"GLIBC_2.2.5");
-    if is_older { lookup_version(name, c"GLIBC_2.3.2") } else { found }
+    let versions = [c"GLIBC_2.2.5", c"GLIBC_2.3.2"].map(|version| lookup_version(name, version));
+    let is_between = !found.is_null() && !versions.contains(&found);
+    if is_between { found } else { versions[0] }
 }
 
 /// The address of a function; null if there is none.
 pub(crate) fn address(number: usize) -> *mut c_void {
     NEXT.get(number).map_or(ptr::null_mut(), |next| next.load(Relaxed))
 }
+
+/// Assembly that calls `{call}` with the caller's seven arguments (as an array), its site, and what `$first` says,
+/// and returns.
+macro_rules! call_with_arguments {
+    ($($first:literal)?) => {
+        concat!(
+            "push qword ptr [rsp + 8]\n.cfi_adjust_cfa_offset 8\n",
+            "push r9\n.cfi_adjust_cfa_offset 8\n",
+            "push r8\n.cfi_adjust_cfa_offset 8\n",
+            "push rcx\n.cfi_adjust_cfa_offset 8\n",
+            "push rdx\n.cfi_adjust_cfa_offset 8\n",
+            "push rsi\n.cfi_adjust_cfa_offset 8\n",
+            "push rdi\n.cfi_adjust_cfa_offset 8\n",
+            "mov rdi, rsp\n",
+            // The site: the stack pointer as the caller left it, and its frame pointer.
+            "lea rsi, [rsp + 56]\n",
+            "mov rdx, rbp\n",
+            $($first, "\n",)?
+            "call {call}\n",
+            "add rsp, 56\n.cfi_adjust_cfa_offset -56\n",
+            "ret\n",
+        )
+    };
+}
+pub(crate) use call_with_arguments;
 
 /// Calls the next implementation of a function; a void one returns nothing of use.
 ///

@@ -3,13 +3,13 @@
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
 /// Its name in the directory.
-pub const ROOM_FILE: &core::ffi::CStr = c".spinpark-room";
+pub const QUOTA_FILE: &core::ffi::CStr = c".spinpark-quota";
 
 /// The file: one page, which all processes map that record into the directory. Every word is correct at any
 /// moment, so a process that is killed leaves nothing to repair.
 #[derive(Debug)]
 #[repr(C)]
-pub struct RoomCount {
+pub struct QuotaCount {
     /// Bytes on the disk that recordings have, or are about to have.
     pub taken: AtomicU64,
     /// The bound, bytes: the largest that a process was told.

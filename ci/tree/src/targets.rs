@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use cargo_metadata::{MetadataCommand, Target, TargetKind};
+use cargo_metadata::{Target, TargetKind};
 
 /// What the blocks of documentation name that are no examples in Rust.
 const OTHERS: [&str; 6] = ["text", "console", "c", "cpp", "sh", "toml"];
@@ -35,9 +35,7 @@ fn has_examples(source: &str) -> bool {
 
 #[test]
 fn tests_are_built_where_there_are_some() {
-    let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.toml");
-    let metadata =
-        MetadataCommand::new().manifest_path(manifest).no_deps().exec().expect("cargo metadata runs");
+    let metadata = crate::workspace();
     let is_program = |target: &&Target| target.is_kind(TargetKind::Bin);
     let is_library = |target: &&Target| target.is_kind(TargetKind::Lib) || target.is_kind(TargetKind::CDyLib);
     let mut checked = 0;

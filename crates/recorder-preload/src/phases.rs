@@ -12,7 +12,7 @@
 //! |---------------------------|---------------------------------------------------------------------------------|
 //! | `SPINPARK_PROFILE_DIR`    | the directory in which the file is created, made if need be; without it nothing is recorded |
 //! | `SPINPARK_PROFILE_DETAIL` | `off`, `contended` (the default), `sampled` or `full`                            |
-//! | `SPINPARK_PROFILE_SLOWER_THAN` | waits of so many ns are kept whole; without it, the longest of each thread      |
+//! | `SPINPARK_PROFILE_SLOWER_THAN` | waits of this many ns are kept whole; without it, the longest of each thread    |
 //! | `SPINPARK_PROFILE_MAX_SIZE` | size limit of all files in the directory together, bytes                          |
 //! | `SPINPARK_PROFILE_PARENT` | a child of this process creates its file at the start                             |
 //! | `SPINPARK_FORCE=1`        | records even under a race detector, which then reports the recorder's own tables    |
@@ -30,7 +30,7 @@ use spinpark_recorder::{Failure, MOST, Recorder, Settings};
 
 use crate::{cancel, mutex_layout, next, single_threaded, table};
 
-/// One in so many acquisitions is timed with the detail `sampled`.
+/// One in this number of acquisitions is timed with the detail `sampled`.
 const SAMPLE_EVERY: u32 = 64;
 
 /// The recorder of this process.
@@ -170,7 +170,7 @@ fn record(is_idle: bool) -> bool {
     };
     match RECORDER.begin(&settings) {
         Ok(()) => true,
-        // No room for a process that only uses locks: record it from its first wait on.
+        // No space for a process that only uses locks: record it from its first wait on.
         Err(Failure::Bound) if is_idle && detail != Detail::Off => {
             RECORDER.expect(Detail::Contended);
             table::install(Detail::Contended);

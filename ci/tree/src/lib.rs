@@ -1,0 +1,31 @@
+//! Tests of the source tree itself (`cargo test -p spinpark-tree`). They run no code of the other crates.
+//!
+//! | module    | the rule                                                                                    |
+//! |-----------|---------------------------------------------------------------------------------------------|
+//! | `layers`  | dependencies between our crates point down                                                  |
+//! | `circles` | sibling modules of a crate do not name each other in a circle                               |
+//! | `labels`  | each invariant that a comment cites is defined once                                         |
+//! | `sizes`   | no crate has more than a bounded part of the code                                           |
+//! | `targets` | cargo builds test programs for crates that have tests, and for no others                    |
+#![cfg(test)]
+
+mod circles;
+mod labels;
+mod layers;
+mod sizes;
+mod targets;
+
+use std::path::{Path, PathBuf};
+
+use cargo_metadata::{Metadata, MetadataCommand};
+
+/// The root of the repository.
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the repository is there")
+}
+
+/// The packages of the workspace, as cargo has them.
+fn workspace() -> Metadata {
+    let manifest = repository().join("Cargo.toml");
+    MetadataCommand::new().manifest_path(manifest).no_deps().exec().expect("cargo metadata runs")
+}

@@ -1,0 +1,317 @@
+//! The exported functions: trampolines through a table.
+//!
+//! A trampoline is two moves, so that ours know where they were called, and a jump. Before the process has
+//! looked around, the table has *starters*, which do that and jump again. Functions with more arguments than
+//! are left alone so, the calls of [`call`] and `syscall`, make their own notes of where they were called.
+
+use crate::function::{COUNT, Function};
+use crate::table::{CONTENDED, FULL, Forms, OFF, SAMPLED};
+use crate::{c11, call, condvar, meet, mutex, phases, rwlock, semaphore, spin, syscall, unload};
+
+/// The text that exports a function of assembly as a symbol. `"V" @` is the version that new programs are
+/// linked to, `@ "V"` another one. The assembler's `.symver` wants a symbol of its own for each version.
+macro_rules! alias {
+    ($name:ident, $symbol:literal, $default:literal @) => {
+        alias!(text $name, $symbol, $default, "@@")
+    };
+    ($name:ident, $symbol:literal, @ $version:literal) => {
+        alias!(text $name, $symbol, $version, "@")
+    };
+    (text $name:ident, $symbol:literal, $version:literal, $at:literal) => {
+        concat!(
+            ".globl spinpark_profiler_alias_", $symbol, "_", $version, "\n",
+            ".type spinpark_profiler_alias_", $symbol, "_", $version, ", @function\n",
+            ".set spinpark_profiler_alias_", $symbol, "_", $version, ", spinpark_profiler_", stringify!($name), "\n",
+            ".symver spinpark_profiler_alias_", $symbol, "_", $version, ", ", $symbol, $at, $version,
+        )
+    };
+}
+
+/// Defines the functions: what they are for each detail, and their symbols with versions; and with them the
+/// two tables of [`table`](crate::table). The trampoline of the one `by_hand` is written elsewhere; those of
+/// `calls` say in eax which they are.
+macro_rules! exports {
+    ($($number:literal $name:ident = $forms:expr, [$($symbol:literal @ $(@ $default:literal)? $($version:literal)?),+];)*
+     by_hand $by_hand:literal $other:ident = $others:expr, [$others_symbol:literal @@ $others_version:literal];
+     calls $($call:literal $called:ident = $calls:expr, [$($calls_symbol:literal @ $(@ $calls_default:literal)? $($calls_version:literal)?),+];)*) => {
+        $(const _: () = assert!(Function::$name as usize == $number);)*
+        const _: () = assert!(Function::$other as usize == $by_hand);
+        $(const _: () = assert!(Function::$called as usize == $call);)*
+
+        static FORMS: [Forms; COUNT] = [$($forms,)* $others, $($calls,)*];
+
+        core::arch::global_asm!(
+            ".pushsection .data.rel.spinpark_profiler, \"aw\", @progbits",
+            ".p2align 6",
+            ".hidden spinpark_profiler_table",
+            ".globl spinpark_profiler_table",
+            "spinpark_profiler_table:",
+            $(concat!(".quad spinpark_profiler_start_", stringify!($name)),)*
+            concat!(".quad spinpark_profiler_start_", stringify!($other)),
+            $(concat!(".quad spinpark_profiler_start_", stringify!($called)),)*
+            ".popsection",
+            ".hidden spinpark_profiler_forms",
+            ".globl spinpark_profiler_forms",
+            ".set spinpark_profiler_forms, {forms}",
+            ".pushsection .text.spinpark_profiler, \"ax\", @progbits",
+            $(
+                ".p2align 4",
+                concat!(".type spinpark_profiler_", stringify!($name), ", @function"),
+                concat!("spinpark_profiler_", stringify!($name), ":"),
+                ".cfi_startproc",
+                "mov r8, rsp",
+                "mov r9, rbp",
+                concat!("jmp qword ptr [rip + spinpark_profiler_table + 8 * ", stringify!($number), "]"),
+                ".cfi_endproc",
+                concat!("spinpark_profiler_start_", stringify!($name), ":"),
+                ".cfi_startproc",
+                concat!("mov eax, ", stringify!($number)),
+                "jmp spinpark_profiler_start",
+                ".cfi_endproc",
+                $(
+                    alias!($name, $symbol, $($default)? @ $($version)?),
+                )+
+            )*
+            alias!($other, $others_symbol, $others_version @),
+            concat!("spinpark_profiler_start_", stringify!($other), ":"),
+            ".cfi_startproc",
+            concat!("mov eax, ", stringify!($by_hand)),
+            "jmp spinpark_profiler_start",
+            ".cfi_endproc",
+            $(
+                ".p2align 4",
+                concat!(".type spinpark_profiler_", stringify!($called), ", @function"),
+                concat!("spinpark_profiler_", stringify!($called), ":"),
+                ".cfi_startproc",
+                concat!("mov eax, ", stringify!($call)),
+                concat!("jmp qword ptr [rip + spinpark_profiler_table + 8 * ", stringify!($call), "]"),
+                ".cfi_endproc",
+                concat!("spinpark_profiler_start_", stringify!($called), ":"),
+                ".cfi_startproc",
+                concat!("mov eax, ", stringify!($call)),
+                "jmp spinpark_profiler_start",
+                ".cfi_endproc",
+                $(
+                    alias!($called, $calls_symbol, $($calls_default)? @ $($calls_version)?),
+                )+
+            )*
+            // eax: the number of the function; its arguments are to stay, up to six in registers, and where
+            // it was called, if noted.
+            "spinpark_profiler_start:",
+            ".cfi_startproc",
+            spinpark_linux::call_and_keep_arguments!("mov edi, eax", "call {first_call}"),
+            "lea r10, [rip + spinpark_profiler_table]",
+            "jmp qword ptr [r10 + 8 * rax]",
+            ".cfi_endproc",
+            ".popsection",
+            first_call = sym phases::first_call,
+            forms = sym FORMS,
+        );
+    };
+}
+
+/// The same function for every detail but `Off`.
+macro_rules! all {
+    ($function:path) => {
+        Forms([None, Some($function), Some($function), Some($function)])
+    };
+}
+
+/// A function for each detail but `Off`.
+macro_rules! each {
+    ($function:ident in $module:ident) => {
+        Forms([
+            None,
+            Some($module::$function::<CONTENDED>),
+            Some($module::$function::<SAMPLED>),
+            Some($module::$function::<FULL>),
+        ])
+    };
+}
+
+/// A function for each detail: it looks whether another one is wanted.
+macro_rules! always {
+    ($function:ident in $module:ident) => {
+        Forms([
+            Some($module::$function::<OFF>),
+            Some($module::$function::<CONTENDED>),
+            Some($module::$function::<SAMPLED>),
+            Some($module::$function::<FULL>),
+        ])
+    };
+}
+
+exports! {
+    0 pthread_mutex_init = always!(init in mutex),
+        ["pthread_mutex_init" @@ "GLIBC_2.2.5", "__pthread_mutex_init" @ "GLIBC_2.2.5"];
+    1 pthread_mutex_destroy = all!(mutex::destroy),
+        ["pthread_mutex_destroy" @@ "GLIBC_2.2.5", "__pthread_mutex_destroy" @ "GLIBC_2.2.5"];
+    2 pthread_mutex_lock = Forms([
+        None,
+        Some(mutex::lock_contended),
+        Some(mutex::lock_sampled),
+        Some(mutex::lock::<FULL>),
+    ]), ["pthread_mutex_lock" @@ "GLIBC_2.2.5", "__pthread_mutex_lock" @ "GLIBC_2.2.5"];
+    3 pthread_mutex_trylock = each!(try_lock in mutex),
+        ["pthread_mutex_trylock" @ "GLIBC_2.2.5", "pthread_mutex_trylock" @@ "GLIBC_2.34",
+         "__pthread_mutex_trylock" @ "GLIBC_2.2.5"];
+    4 pthread_mutex_timedlock = each!(timed_lock in mutex),
+        ["pthread_mutex_timedlock" @ "GLIBC_2.2.5", "pthread_mutex_timedlock" @@ "GLIBC_2.34"];
+    5 pthread_mutex_clocklock = each!(clock_lock in mutex),
+        ["pthread_mutex_clocklock" @ "GLIBC_2.30", "pthread_mutex_clocklock" @@ "GLIBC_2.34"];
+    6 pthread_mutex_unlock = Forms([
+        None,
+        Some(mutex::unlock_contended),
+        Some(mutex::unlock::<SAMPLED>),
+        Some(mutex::unlock::<FULL>),
+    ]), ["pthread_mutex_unlock" @@ "GLIBC_2.2.5", "__pthread_mutex_unlock" @ "GLIBC_2.2.5"];
+    7 pthread_rwlock_init = always!(init in rwlock),
+        ["pthread_rwlock_init" @ "GLIBC_2.2.5", "pthread_rwlock_init" @@ "GLIBC_2.34",
+         "__pthread_rwlock_init" @ "GLIBC_2.2.5"];
+    8 pthread_rwlock_destroy = all!(rwlock::destroy),
+        ["pthread_rwlock_destroy" @ "GLIBC_2.2.5", "pthread_rwlock_destroy" @@ "GLIBC_2.34",
+         "__pthread_rwlock_destroy" @ "GLIBC_2.2.5"];
+    9 pthread_rwlock_rdlock = each!(read in rwlock),
+        ["pthread_rwlock_rdlock" @ "GLIBC_2.2.5", "pthread_rwlock_rdlock" @@ "GLIBC_2.34",
+         "__pthread_rwlock_rdlock" @ "GLIBC_2.2.5"];
+    10 pthread_rwlock_tryrdlock = each!(try_read in rwlock),
+        ["pthread_rwlock_tryrdlock" @ "GLIBC_2.2.5", "pthread_rwlock_tryrdlock" @@ "GLIBC_2.34",
+         "__pthread_rwlock_tryrdlock" @ "GLIBC_2.2.5"];
+    11 pthread_rwlock_wrlock = each!(write in rwlock),
+        ["pthread_rwlock_wrlock" @ "GLIBC_2.2.5", "pthread_rwlock_wrlock" @@ "GLIBC_2.34",
+         "__pthread_rwlock_wrlock" @ "GLIBC_2.2.5"];
+    12 pthread_rwlock_trywrlock = each!(try_write in rwlock),
+        ["pthread_rwlock_trywrlock" @ "GLIBC_2.2.5", "pthread_rwlock_trywrlock" @@ "GLIBC_2.34",
+         "__pthread_rwlock_trywrlock" @ "GLIBC_2.2.5"];
+    13 pthread_rwlock_unlock = each!(unlock in rwlock),
+        ["pthread_rwlock_unlock" @ "GLIBC_2.2.5", "pthread_rwlock_unlock" @@ "GLIBC_2.34",
+         "__pthread_rwlock_unlock" @ "GLIBC_2.2.5"];
+    14 pthread_rwlock_timedrdlock = each!(timed_read in rwlock),
+        ["pthread_rwlock_timedrdlock" @ "GLIBC_2.2.5", "pthread_rwlock_timedrdlock" @@ "GLIBC_2.34"];
+    15 pthread_rwlock_timedwrlock = each!(timed_write in rwlock),
+        ["pthread_rwlock_timedwrlock" @ "GLIBC_2.2.5", "pthread_rwlock_timedwrlock" @@ "GLIBC_2.34"];
+    16 pthread_rwlock_clockrdlock = each!(clock_read in rwlock),
+        ["pthread_rwlock_clockrdlock" @ "GLIBC_2.30", "pthread_rwlock_clockrdlock" @@ "GLIBC_2.34"];
+    17 pthread_rwlock_clockwrlock = each!(clock_write in rwlock),
+        ["pthread_rwlock_clockwrlock" @ "GLIBC_2.30", "pthread_rwlock_clockwrlock" @@ "GLIBC_2.34"];
+    18 pthread_cond_init = always!(init in condvar), ["pthread_cond_init" @@ "GLIBC_2.3.2"];
+    19 pthread_cond_destroy = all!(condvar::destroy), ["pthread_cond_destroy" @@ "GLIBC_2.3.2"];
+    20 pthread_cond_wait = always!(wait in condvar), ["pthread_cond_wait" @@ "GLIBC_2.3.2"];
+    21 pthread_cond_timedwait = always!(timed_wait in condvar), ["pthread_cond_timedwait" @@ "GLIBC_2.3.2"];
+    22 pthread_cond_clockwait = always!(clock_wait in condvar),
+        ["pthread_cond_clockwait" @ "GLIBC_2.30", "pthread_cond_clockwait" @@ "GLIBC_2.34"];
+    23 pthread_cond_signal = each!(signal in condvar), ["pthread_cond_signal" @@ "GLIBC_2.3.2"];
+    24 pthread_cond_broadcast = each!(broadcast in condvar), ["pthread_cond_broadcast" @@ "GLIBC_2.3.2"];
+    25 mtx_init = always!(mtx_init in c11), ["mtx_init" @ "GLIBC_2.28", "mtx_init" @@ "GLIBC_2.34"];
+    26 mtx_destroy = all!(c11::mtx_destroy), ["mtx_destroy" @ "GLIBC_2.28", "mtx_destroy" @@ "GLIBC_2.34"];
+    27 mtx_lock = each!(mtx_lock in c11), ["mtx_lock" @ "GLIBC_2.28", "mtx_lock" @@ "GLIBC_2.34"];
+    28 mtx_trylock = each!(mtx_trylock in c11), ["mtx_trylock" @ "GLIBC_2.28", "mtx_trylock" @@ "GLIBC_2.34"];
+    29 mtx_timedlock = each!(mtx_timedlock in c11),
+        ["mtx_timedlock" @ "GLIBC_2.28", "mtx_timedlock" @@ "GLIBC_2.34"];
+    30 mtx_unlock = each!(mtx_unlock in c11), ["mtx_unlock" @ "GLIBC_2.28", "mtx_unlock" @@ "GLIBC_2.34"];
+    31 cnd_init = always!(cnd_init in c11), ["cnd_init" @ "GLIBC_2.28", "cnd_init" @@ "GLIBC_2.34"];
+    32 cnd_destroy = all!(c11::cnd_destroy), ["cnd_destroy" @ "GLIBC_2.28", "cnd_destroy" @@ "GLIBC_2.34"];
+    33 cnd_wait = always!(cnd_wait in c11), ["cnd_wait" @ "GLIBC_2.28", "cnd_wait" @@ "GLIBC_2.34"];
+    34 cnd_timedwait = always!(cnd_timedwait in c11),
+        ["cnd_timedwait" @ "GLIBC_2.28", "cnd_timedwait" @@ "GLIBC_2.34"];
+    35 cnd_signal = each!(cnd_signal in c11), ["cnd_signal" @ "GLIBC_2.28", "cnd_signal" @@ "GLIBC_2.34"];
+    36 cnd_broadcast = each!(cnd_broadcast in c11),
+        ["cnd_broadcast" @ "GLIBC_2.28", "cnd_broadcast" @@ "GLIBC_2.34"];
+    37 dlclose = all!(unload::dlclose), ["dlclose" @ "GLIBC_2.2.5", "dlclose" @@ "GLIBC_2.34"];
+    38 old_pthread_cond_init = always!(old_init in condvar), ["pthread_cond_init" @ "GLIBC_2.2.5"];
+    39 old_pthread_cond_destroy = all!(condvar::old_destroy), ["pthread_cond_destroy" @ "GLIBC_2.2.5"];
+    40 old_pthread_cond_wait = always!(old_wait in condvar), ["pthread_cond_wait" @ "GLIBC_2.2.5"];
+    41 old_pthread_cond_timedwait = always!(old_timed_wait in condvar),
+        ["pthread_cond_timedwait" @ "GLIBC_2.2.5"];
+    42 old_pthread_cond_signal = each!(old_signal in condvar), ["pthread_cond_signal" @ "GLIBC_2.2.5"];
+    43 old_pthread_cond_broadcast = each!(old_broadcast in condvar),
+        ["pthread_cond_broadcast" @ "GLIBC_2.2.5"];
+    44 sem_wait = each!(wait in semaphore), ["sem_wait" @ "GLIBC_2.2.5", "sem_wait" @@ "GLIBC_2.34"];
+    45 sem_timedwait = each!(timed_wait in semaphore),
+        ["sem_timedwait" @ "GLIBC_2.2.5", "sem_timedwait" @@ "GLIBC_2.34"];
+    46 sem_clockwait = each!(clock_wait in semaphore),
+        ["sem_clockwait" @ "GLIBC_2.30", "sem_clockwait" @@ "GLIBC_2.34"];
+    47 sem_post = each!(post in semaphore), ["sem_post" @ "GLIBC_2.2.5", "sem_post" @@ "GLIBC_2.34"];
+    48 pthread_barrier_wait = each!(barrier in meet),
+        ["pthread_barrier_wait" @ "GLIBC_2.2.5", "pthread_barrier_wait" @@ "GLIBC_2.34"];
+    49 pthread_join = each!(join in meet), ["pthread_join" @ "GLIBC_2.2.5", "pthread_join" @@ "GLIBC_2.34"];
+    50 pthread_timedjoin_np = each!(timed_join in meet),
+        ["pthread_timedjoin_np" @ "GLIBC_2.3.3", "pthread_timedjoin_np" @@ "GLIBC_2.34"];
+    51 pthread_clockjoin_np = each!(clock_join in meet),
+        ["pthread_clockjoin_np" @ "GLIBC_2.31", "pthread_clockjoin_np" @@ "GLIBC_2.34"];
+    52 thrd_join = each!(thrd_join in meet), ["thrd_join" @ "GLIBC_2.28", "thrd_join" @@ "GLIBC_2.34"];
+    53 pthread_once = each!(once in meet),
+        ["pthread_once" @ "GLIBC_2.2.5", "pthread_once" @@ "GLIBC_2.34", "__pthread_once" @ "GLIBC_2.2.5"];
+    54 call_once = each!(call_once in meet), ["call_once" @ "GLIBC_2.28", "call_once" @@ "GLIBC_2.34"];
+    55 pthread_spin_lock = each!(lock in spin),
+        ["pthread_spin_lock" @ "GLIBC_2.2.5", "pthread_spin_lock" @@ "GLIBC_2.34"];
+    56 pthread_spin_trylock = each!(try_lock in spin),
+        ["pthread_spin_trylock" @ "GLIBC_2.2.5", "pthread_spin_trylock" @@ "GLIBC_2.34"];
+    57 pthread_spin_unlock = each!(unlock in spin),
+        ["pthread_spin_unlock" @ "GLIBC_2.2.5", "pthread_spin_unlock" @@ "GLIBC_2.34"];
+    by_hand
+    58 syscall = Forms([None, Some(syscall::contended), Some(syscall::sampled), Some(syscall::full)]),
+        ["syscall" @@ "GLIBC_2.2.5"];
+    calls
+    59 read = call::FORMS, ["read" @@ "GLIBC_2.2.5"];
+    60 __read_chk = call::FORMS, ["__read_chk" @@ "GLIBC_2.4"];
+    61 pread = call::FORMS, ["pread" @@ "GLIBC_2.2.5"];
+    62 pread64 = call::FORMS, ["pread64" @@ "GLIBC_2.2.5"];
+    63 __pread64_chk = call::FORMS, ["__pread64_chk" @@ "GLIBC_2.4"];
+    64 readv = call::FORMS, ["readv" @@ "GLIBC_2.2.5"];
+    65 preadv = call::FORMS, ["preadv" @@ "GLIBC_2.10"];
+    66 write = call::FORMS, ["write" @@ "GLIBC_2.2.5"];
+    67 pwrite = call::FORMS, ["pwrite" @@ "GLIBC_2.2.5"];
+    68 pwrite64 = call::FORMS, ["pwrite64" @@ "GLIBC_2.2.5"];
+    69 writev = call::FORMS, ["writev" @@ "GLIBC_2.2.5"];
+    70 pwritev = call::FORMS, ["pwritev" @@ "GLIBC_2.10"];
+    71 fsync = call::FORMS, ["fsync" @@ "GLIBC_2.2.5"];
+    72 fdatasync = call::FORMS, ["fdatasync" @@ "GLIBC_2.2.5"];
+    73 sync_file_range = call::FORMS, ["sync_file_range" @@ "GLIBC_2.6"];
+    74 msync = call::FORMS, ["msync" @@ "GLIBC_2.2.5"];
+    75 ftruncate = call::FORMS, ["ftruncate" @@ "GLIBC_2.2.5"];
+    76 ftruncate64 = call::FORMS, ["ftruncate64" @@ "GLIBC_2.2.5"];
+    77 fallocate = call::FORMS, ["fallocate" @@ "GLIBC_2.10"];
+    78 fallocate64 = call::FORMS, ["fallocate64" @@ "GLIBC_2.10"];
+    79 open = call::FORMS, ["open" @@ "GLIBC_2.2.5"];
+    80 open64 = call::FORMS, ["open64" @@ "GLIBC_2.2.5"];
+    81 openat = call::FORMS, ["openat" @@ "GLIBC_2.4"];
+    82 openat64 = call::FORMS, ["openat64" @@ "GLIBC_2.4"];
+    83 poll = call::FORMS, ["poll" @@ "GLIBC_2.2.5"];
+    84 __poll_chk = call::FORMS, ["__poll_chk" @@ "GLIBC_2.16"];
+    85 ppoll = call::FORMS, ["ppoll" @@ "GLIBC_2.4"];
+    86 select = call::FORMS, ["select" @@ "GLIBC_2.2.5"];
+    87 pselect = call::FORMS, ["pselect" @@ "GLIBC_2.2.5"];
+    88 epoll_wait = call::FORMS, ["epoll_wait" @@ "GLIBC_2.3.2"];
+    89 epoll_pwait = call::FORMS, ["epoll_pwait" @@ "GLIBC_2.6"];
+    90 connect = call::FORMS, ["connect" @@ "GLIBC_2.2.5"];
+    91 accept = call::FORMS, ["accept" @@ "GLIBC_2.2.5"];
+    92 accept4 = call::FORMS, ["accept4" @@ "GLIBC_2.10"];
+    93 recv = call::FORMS, ["recv" @@ "GLIBC_2.2.5"];
+    94 __recv_chk = call::FORMS, ["__recv_chk" @@ "GLIBC_2.4"];
+    95 recvfrom = call::FORMS, ["recvfrom" @@ "GLIBC_2.2.5"];
+    96 __recvfrom_chk = call::FORMS, ["__recvfrom_chk" @@ "GLIBC_2.4"];
+    97 recvmsg = call::FORMS, ["recvmsg" @@ "GLIBC_2.2.5"];
+    98 recvmmsg = call::FORMS, ["recvmmsg" @@ "GLIBC_2.12"];
+    99 send = call::FORMS, ["send" @@ "GLIBC_2.2.5"];
+    100 sendto = call::FORMS, ["sendto" @@ "GLIBC_2.2.5"];
+    101 sendmsg = call::FORMS, ["sendmsg" @@ "GLIBC_2.2.5"];
+    102 sendmmsg = call::FORMS, ["sendmmsg" @@ "GLIBC_2.14"];
+    103 sendfile = call::FORMS, ["sendfile" @@ "GLIBC_2.2.5"];
+    104 sendfile64 = call::FORMS, ["sendfile64" @@ "GLIBC_2.3"];
+    105 nanosleep = call::FORMS, ["nanosleep" @@ "GLIBC_2.2.5"];
+    106 clock_nanosleep = call::FORMS, ["clock_nanosleep" @ "GLIBC_2.2.5", "clock_nanosleep" @@ "GLIBC_2.17"];
+    107 usleep = call::FORMS, ["usleep" @@ "GLIBC_2.2.5"];
+    108 sleep = call::FORMS, ["sleep" @@ "GLIBC_2.2.5"];
+    109 flock = call::FORMS, ["flock" @@ "GLIBC_2.2.5"];
+    110 lockf = call::FORMS, ["lockf" @@ "GLIBC_2.2.5"];
+    111 wait = call::FORMS, ["wait" @@ "GLIBC_2.2.5"];
+    112 waitpid = call::FORMS, ["waitpid" @@ "GLIBC_2.2.5"];
+    113 wait4 = call::FORMS, ["wait4" @@ "GLIBC_2.2.5"];
+    114 waitid = call::FORMS, ["waitid" @@ "GLIBC_2.2.5"];
+    115 getaddrinfo = call::FORMS, ["getaddrinfo" @@ "GLIBC_2.2.5"];
+    116 fflush = call::FORMS, ["fflush" @@ "GLIBC_2.2.5"];
+    117 fclose = call::FORMS, ["fclose" @@ "GLIBC_2.2.5"];
+    118 rename = call::FORMS, ["rename" @@ "GLIBC_2.2.5"];
+    119 unlink = call::FORMS, ["unlink" @@ "GLIBC_2.2.5"];
+}
