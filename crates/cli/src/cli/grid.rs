@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use spinpark_lockbench::grid::figure::{Against, Figure};
+use spinpark_lockbench::locks::figure::{Against, Figure};
 use spinpark_measure::report::json::Output;
 
 use super::format::{self, Format};
@@ -109,13 +109,13 @@ pub(crate) struct Grid {
 /// How a grid is shown.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct GridShown {
-    /// The figure of a grid: throughput, cpu, wait-p999, longest-wait, futex, switches, ideal [default:
-    /// throughput]
+    /// The figure of a grid: throughput, cpu, wait-p999, longest-wait, futex, switches (voluntary),
+    /// all-switches, ideal, time [default: throughput]
     #[arg(long, value_name = "NAME")]
     pub(crate) figure: Option<Figure>,
 
-    /// What ours is divided by: best (of the peers in each cell), glibc, ideal, or any implementation
-    /// [default: best]
+    /// What ours is divided by: best (the fastest peer of each cell), best-figure, ideal, or any
+    /// implementation [default: best]
     #[arg(long, value_name = "NAME")]
     pub(crate) against: Option<String>,
 

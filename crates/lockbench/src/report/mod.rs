@@ -1,4 +1,6 @@
-//! Saying what was found about locks.
+//! Saying what was found about locks: tables of workloads, heat maps of planes, bounds, JSON.
 
+pub mod bounds;
+pub mod document;
 pub mod grid;
 pub mod locks;

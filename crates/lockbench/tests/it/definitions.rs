@@ -59,7 +59,7 @@ fn bounds_belong_to_a_preset() {
         assert_eq!(cell(workload, threads).unwrap(), ["glibc", "glibc-recorded-contended"]);
     }
     assert_eq!(selections.len(), 5);
-    let none = Definitions::built_in().unwrap().keep_bounds_of("mtx").unwrap_err();
+    let none = Definitions::built_in().unwrap().bounds_of("mtx").unwrap_err();
     assert!(none.contains("the preset `mtx` has no bounds; there are some for: locks, profiler"), "{none}");
 }
 
@@ -85,9 +85,8 @@ fn recorded_implementations() {
 
 /// What `--bounds` of a command measures.
 fn needed(preset: &str) -> Vec<(Selection, Vec<String>)> {
-    let mut definitions = Definitions::built_in().unwrap();
-    definitions.keep_bounds_of(preset).unwrap();
-    bounds::selections(&definitions).unwrap()
+    let definitions = Definitions::built_in().unwrap();
+    bounds::selections(&definitions, &definitions.bounds_of(preset).unwrap()).unwrap()
 }
 
 /// The implementations of a cell in it.
@@ -188,7 +187,7 @@ fn a_wish_narrows_the_preset_down() {
         implementations: vec!["std".into(), "onetbb".into(), "drop-in+A=1".into()],
         threads: vec![2, 16],
         baseline: Some("glibc".into()),
-        bounds: false,
+        bounds: Vec::new(),
     };
     let selected = select(&definitions, preset, &request, &Peers::default(), 2).unwrap();
     let cells: Vec<_> = selected.cells.iter().map(|cell| (cell.workload.as_str(), cell.threads)).collect();

@@ -1,18 +1,15 @@
-//! The result of `spinpark bench grid`: heat maps as text and as a page, lines that sum them up, JSON, CSV.
+//! The result of `spinpark bench grid`: heat maps as text and as a page, lines that sum them up, CSV.
 
-pub mod bounds;
 pub mod csv;
-pub mod document;
 pub mod heat;
 pub mod html;
 pub mod lines;
 mod map_data;
-pub mod results;
 mod svg;
 
 pub use map_data::{Map, maps};
 
-use crate::grid::figure::{Against, Figure};
+use crate::locks::figure::{Against, Figure};
 
 /// What is shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,7 +37,7 @@ impl Shown {
 }
 
 /// A ratio in four or five characters.
-fn figure(ratio: f64) -> String {
+pub(super) fn figure(ratio: f64) -> String {
     match ratio {
         r if r < 9.995 => format!("{r:.2}"),
         r if r < 99.95 => format!("{r:.1}"),

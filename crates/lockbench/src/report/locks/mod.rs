@@ -1,8 +1,6 @@
-//! The result of `spinpark bench locks`: tables, Markdown, plots, JSON.
+//! The result of `spinpark bench locks`: tables, Markdown, plots.
 
-pub mod bounds;
 pub mod details;
-pub mod document;
 pub mod effects;
 pub mod list;
 pub mod markdown;

@@ -1,24 +1,24 @@
-//! What can be measured, in files: workloads, implementations, presets and bounds.
+//! What can be measured, in files: workloads, planes of workloads, implementations, presets and bounds.
 //!
 //! The files of this repository are part of the command; a user's file adds to them, or replaces what has the
 //! same name.
 
-mod bound;
-mod design;
-
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
 use std::fs;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use spinpark_classics::designs::DESIGNS;
+use spinpark_classics::designs::{DESIGNS, Design};
 use spinpark_measure::executable::Library;
 use spinpark_measure::nearest::did_you_mean;
 use thiserror::Error;
 
-pub use self::bound::{Bound, Figure, Over};
-use super::load::Load;
+use super::figure::{Against, Figure};
+use super::load::{Load, Placement, Signal, Wake};
+use super::planes;
 use super::recording::Detail;
+use super::selection::once;
 
 /// The adapters whose locks the recorder of profiles sees.
 const PTHREAD: [&str; 2] = ["pthread", "pthread-adaptive"];
@@ -36,6 +36,9 @@ pub struct Definitions {
     /// What a command runs unless told otherwise.
     #[serde(rename = "preset")]
     pub presets: Vec<Preset>,
+    /// Loads over parameters.
+    #[serde(rename = "plane")]
+    pub planes: Vec<Plane>,
     /// What is to hold.
     #[serde(rename = "bound")]
     pub bounds: Vec<Bound>,
@@ -109,6 +112,24 @@ impl Implementation {
     }
 }
 
+/// A design of the registry is an implementation under its name.
+impl From<&Design> for Implementation {
+    fn from(design: &Design) -> Self {
+        Self {
+            name: design.name.to_owned(),
+            about: design.about.to_owned(),
+            role: Role::Classic,
+            adapter: design.name.to_owned(),
+            varies: design.varies.map(str::to_owned),
+            preload: false,
+            profile: None,
+            env: BTreeMap::new(),
+            install: None,
+            package: None,
+        }
+    }
+}
+
 /// What an implementation is in a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -131,7 +152,8 @@ pub struct Preset {
     pub name: String,
     /// The implementations; the first one is the baseline.
     pub implementations: Vec<String>,
-    /// The workloads.
+    /// The workloads; of `grid`, none: it has the planes.
+    #[serde(default)]
     pub cells: Vec<Selection>,
 }
 
@@ -144,6 +166,213 @@ pub struct Selection {
     /// Numbers of threads, instead of the workload's.
     #[serde(default)]
     pub threads: Vec<usize>,
+}
+
+/// A kind of load over parameters.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plane {
+    /// Its name on the command line.
+    pub name: String,
+    /// One line about it.
+    pub about: String,
+    /// What threads do.
+    pub load: Kind,
+    /// The parameters of a whole run.
+    pub axes: Axes,
+    /// Those of `--quick`, where they differ.
+    #[serde(default)]
+    pub quick: Axes,
+    /// A run is at least this long for each thread, in milliseconds.
+    #[serde(default)]
+    pub millis_per_thread: u64,
+    /// The peers, if not all of them.
+    #[serde(default)]
+    pub peers: Vec<String>,
+    /// Mutexes to choose from at random.
+    #[serde(default = "one")]
+    pub locks: usize,
+    /// Cache lines that are changed inside.
+    #[serde(default = "one")]
+    pub lines: usize,
+    /// Lengths are exponentially distributed.
+    #[serde(default)]
+    pub exponential: bool,
+    /// Milliseconds for which each thread leaves now and then.
+    #[serde(default)]
+    pub leaves_ms: u32,
+    /// Where threads run.
+    #[serde(default, skip_serializing_if = "Placement::is_any")]
+    pub cpus: Placement,
+}
+
+fn one() -> usize {
+    1
+}
+
+impl Plane {
+    /// Whether `implementation` is measured in it: ours is, and a peer if the plane does not have others.
+    #[must_use]
+    pub fn is_compared_with(&self, implementation: &Implementation) -> bool {
+        implementation.role != Role::Peer
+            || self.peers.is_empty()
+            || self.peers.contains(&implementation.name)
+    }
+}
+
+/// What threads do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Sections under a mutex.
+    Mutex,
+    /// Reads and writes under a read-write lock.
+    Rwlock,
+    /// A bounded queue.
+    Queue,
+    /// Threads that wait for each other.
+    Handoff,
+    /// Stages with a bounded queue between each two.
+    Pipeline,
+}
+
+/// A way in which threads wait for each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Handoff {
+    /// Two threads in strict alternation.
+    PingPong,
+    /// Workers that one thread feeds.
+    Pool,
+    /// A barrier of all threads.
+    Barrier,
+}
+
+/// Values of the parameters; an empty list says nothing about its parameter.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Axes {
+    /// Numbers of threads.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub threads: Vec<usize>,
+    /// Iterations of work inside.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub section: Vec<u32>,
+    /// Iterations of work outside.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub outside: Vec<u32>,
+    /// Writes in a thousand operations.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub writes: Vec<u16>,
+    /// Producers, consumers, capacity.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub queues: Vec<[usize; 3]>,
+    /// Items that each queue of a pipeline holds.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub capacity: Vec<usize>,
+    /// Iterations of work on an item.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub work: Vec<u32>,
+    /// Where signals are.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub signal: Vec<Signal>,
+    /// How many waiters a signal wakes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub wake: Vec<Wake>,
+    /// Ways to wait for each other.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub handoffs: Vec<Handoff>,
+}
+
+impl Axes {
+    /// The values of `other` where it has some.
+    #[must_use]
+    pub fn replaced_by(&self, other: &Self) -> Self {
+        fn either<T: Clone>(own: &[T], other: &[T]) -> Vec<T> {
+            if other.is_empty() { own.to_vec() } else { other.to_vec() }
+        }
+        Self {
+            threads: either(&self.threads, &other.threads),
+            section: either(&self.section, &other.section),
+            outside: either(&self.outside, &other.outside),
+            writes: either(&self.writes, &other.writes),
+            queues: either(&self.queues, &other.queues),
+            capacity: either(&self.capacity, &other.capacity),
+            work: either(&self.work, &other.work),
+            signal: either(&self.signal, &other.signal),
+            wake: either(&self.wake, &other.wake),
+            handoffs: either(&self.handoffs, &other.handoffs),
+        }
+    }
+
+    /// Checks that no value is there twice; a cell has one place.
+    fn check(&self) -> Result<(), String> {
+        fn distinct<T: PartialEq + Copy + Display>(name: &str, all: &[T]) -> Result<(), String> {
+            once(name, all).map_err(|what| what.lines().next().unwrap_or_default().to_owned())
+        }
+        distinct("`threads`", &self.threads)?;
+        distinct("`section`", &self.section)?;
+        distinct("`outside`", &self.outside)?;
+        distinct("`writes`", &self.writes)?;
+        distinct("`capacity`", &self.capacity)?;
+        distinct("`work`", &self.work)
+    }
+}
+
+/// Something that is to hold: a ratio of two implementations, in a workload or in planes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Bound {
+    /// In words.
+    pub what: String,
+    /// The preset with which it is judged.
+    #[serde(default = "locks_preset")]
+    pub preset: String,
+    /// In which workload.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workload: Option<String>,
+    /// In which planes instead, each by itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub planes: Vec<String>,
+    /// Which number.
+    pub figure: Figure,
+    /// What is made of the cells.
+    #[serde(default)]
+    pub over: Over,
+    /// Only cells with these numbers of threads; empty: all of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub threads: Vec<usize>,
+    /// Only cells with these numbers of writes in a thousand operations.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub writes: Vec<u16>,
+    /// Which implementations are judged, each by itself.
+    pub ours: Vec<String>,
+    /// What they are divided by.
+    pub against: Against,
+    /// The largest ratio that is fine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_most: Option<f64>,
+    /// The smallest ratio that is fine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_least: Option<f64>,
+}
+
+fn locks_preset() -> String {
+    String::from("locks")
+}
+
+/// What a bound makes of several cells.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Over {
+    /// The geometric mean of those of each number of threads has to be within the limit.
+    #[default]
+    #[serde(alias = "each")]
+    EachThreads,
+    /// The geometric mean of all has to be.
+    GeometricMean,
+    /// Each has to be.
+    EachCell,
 }
 
 /// A file that does not define anything.
@@ -185,10 +414,11 @@ impl Definitions {
     /// If one of its files is wrong. A test makes sure that none is.
     pub fn built_in() -> Result<Self, BadDefinition> {
         let files = [
-            ("workloads.toml", include_str!("../../../definitions/workloads.toml")),
-            ("implementations.toml", include_str!("../../../definitions/implementations.toml")),
-            ("presets.toml", include_str!("../../../definitions/presets.toml")),
-            ("bounds.toml", include_str!("../../../definitions/bounds.toml")),
+            ("workloads.toml", include_str!("../../definitions/workloads.toml")),
+            ("implementations.toml", include_str!("../../definitions/implementations.toml")),
+            ("presets.toml", include_str!("../../definitions/presets.toml")),
+            ("planes.toml", include_str!("../../definitions/planes.toml")),
+            ("bounds.toml", include_str!("../../definitions/bounds.toml")),
         ];
         let mut all = Self::default();
         for (file, text) in files {
@@ -233,13 +463,14 @@ impl Definitions {
             self.name_peers(&mut preset.implementations);
         }
         merge(&mut self.presets, presets, |preset| &preset.name);
+        merge(&mut self.planes, others.planes, |plane| &plane.name);
         if !others.bounds.is_empty() {
             self.bounds = others.bounds;
         }
     }
 
     /// Replaces the word `peers` by the names of all implementations with that role.
-    pub(crate) fn name_peers(&self, names: &mut Vec<String>) {
+    fn name_peers(&self, names: &mut Vec<String>) {
         if let Some(at) = names.iter().position(|name| name == "peers") {
             let peers =
                 self.implementations.iter().filter(|implementation| implementation.role == Role::Peer);
@@ -288,6 +519,18 @@ impl Definitions {
                 threads.iter().try_for_each(|&threads| load.check(threads)).map_err(of_preset)?;
             }
         }
+        for plane in &self.planes {
+            let of_plane = |what| wrong(format!("plane `{}`: {what}", plane.name));
+            plane
+                .peers
+                .iter()
+                .try_for_each(|name| self.implementation(name).map(|_| ()))
+                .map_err(of_plane)?;
+            for axes in [&plane.axes, &plane.axes.replaced_by(&plane.quick)] {
+                axes.check().map_err(of_plane)?;
+                planes::points(plane, axes).map_err(of_plane)?;
+            }
+        }
         self.bounds.iter().try_for_each(|bound| {
             self.check_bound(bound).map_err(|what| wrong(format!("bound `{}`: {what}", bound.what)))
         })
@@ -295,17 +538,25 @@ impl Definitions {
 
     fn check_bound(&self, bound: &Bound) -> Result<(), String> {
         self.preset(&bound.preset)?;
-        let load = &self.workload(&bound.workload)?.load;
-        bound.threads.iter().try_for_each(|&threads| load.check(threads))?;
+        match &bound.workload {
+            Some(workload) if bound.planes.is_empty() => {
+                let load = &self.workload(workload)?.load;
+                bound.threads.iter().try_for_each(|&threads| load.check(threads))?;
+                if matches!(bound.figure, Figure::LongestWait | Figure::WaitP999) && !load.has_waits() {
+                    return Err(format!("no thread waits in the workload `{workload}`"));
+                }
+            }
+            None if !bound.planes.is_empty() => {
+                bound.planes.iter().try_for_each(|name| self.plane(name).map(|_| ()))?;
+            }
+            _ => return Err(String::from("it needs either `workload` or `planes`")),
+        }
         bound.ours.iter().try_for_each(|name| self.implementation(name).map(|_| ()))?;
         if bound.ours.is_empty() {
             return Err(String::from("`ours` names no implementation"));
         }
-        if bound.against != "best" {
-            self.implementation(&bound.against)?;
-        }
-        if bound.figure == Figure::LongestWait && !load.has_waits() {
-            return Err(format!("no thread waits in the workload `{}`", bound.workload));
+        if let Against::Implementation(name) = &bound.against {
+            self.implementation(name)?;
         }
         match (bound.at_most, bound.at_least) {
             (Some(limit), None) | (None, Some(limit)) if limit > 0.0 && limit.is_finite() => Ok(()),
@@ -315,22 +566,31 @@ impl Definitions {
         }
     }
 
-    /// Drops the bounds of other presets.
+    /// The bounds of a preset; those in a workload name their numbers of threads.
     ///
     /// # Errors
     ///
     /// A sentence that says which presets have bounds, if this one has none.
-    pub fn keep_bounds_of(&mut self, preset: &str) -> Result<(), String> {
-        let others: BTreeSet<String> = self.bounds.iter().map(|bound| bound.preset.clone()).collect();
-        self.bounds.retain(|bound| bound.preset == preset);
-        if self.bounds.is_empty() {
-            let others = others.into_iter().collect::<Vec<_>>().join(", ");
+    pub fn bounds_of(&self, preset: &str) -> Result<Vec<Bound>, String> {
+        let own = self.bounds.iter().filter(|bound| bound.preset == preset);
+        let named = |bound: &Bound| {
+            let mut bound = bound.clone();
+            if let (Some(workload), true) = (&bound.workload, bound.threads.is_empty()) {
+                bound.threads.clone_from(&self.workload(workload)?.threads);
+            }
+            Ok(bound)
+        };
+        let own = own.map(named).collect::<Result<Vec<_>, String>>()?;
+        if own.is_empty() {
+            let others = self.bounds.iter().filter(|bound| bound.workload.is_some());
+            let others: BTreeSet<&str> = others.map(|bound| bound.preset.as_str()).collect();
             return Err(format!(
-                "the preset `{preset}` has no bounds; there are some for: {others}\n\
-                 A bound in a definition file belongs to `locks`, unless it says `preset = \"{preset}\"`"
+                "the preset `{preset}` has no bounds; there are some for: {}\n\
+                 A bound in a definition file belongs to `locks`, unless it says `preset = \"{preset}\"`",
+                others.into_iter().collect::<Vec<_>>().join(", ")
             ));
         }
-        Ok(())
+        Ok(own)
     }
 
     /// The workload of that name.
@@ -349,6 +609,18 @@ impl Definitions {
     /// A sentence that says what may have been meant.
     pub fn preset(&self, name: &str) -> Result<&Preset, String> {
         find(&self.presets, name, "preset", |preset| &preset.name)
+    }
+
+    /// The plane of that name.
+    ///
+    /// # Errors
+    ///
+    /// A sentence that says which there are.
+    pub fn plane(&self, name: &str) -> Result<&Plane, String> {
+        self.planes.iter().find(|plane| plane.name == name).ok_or_else(|| {
+            let names: Vec<&str> = self.planes.iter().map(|plane| plane.name.as_str()).collect();
+            format!("there is no plane `{name}`; there are: {}", names.join(", "))
+        })
     }
 
     /// The implementation of that name.

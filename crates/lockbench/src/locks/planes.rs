@@ -1,29 +1,10 @@
 //! The cells of a plane: a place in a table, and what threads do there.
 
-use serde::{Deserialize, Serialize};
-use spinpark_measure::rounds;
-
-use super::definition::{Axes, Handoff, Kind, Plane};
-use crate::locks::definitions::Implementation;
-use crate::locks::experiment::{Cell, Measured};
-use crate::locks::load::{
-    Barrier, Load, PingPong, Pipeline, Placement, Pool, Queue, Section, Shared, Signal, Wake,
-};
-use crate::locks::peers::Peers;
-use crate::locks::selection::split;
-
-/// Where a cell is: in a table of a plane, in a row and a column.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
-    /// The plane.
-    pub plane: String,
-    /// The table: "16 threads"; nothing if the plane has only one.
-    pub table: String,
-    /// The row.
-    pub row: String,
-    /// The column.
-    pub column: String,
-}
+use super::definitions::{Axes, Handoff, Implementation, Kind, Plane};
+use super::experiment::{Cell, Measured, Place};
+use super::load::{Barrier, Load, PingPong, Pipeline, Placement, Pool, Queue, Section, Shared, Signal, Wake};
+use super::peers::Peers;
+use super::selection::split;
 
 /// A place, and what is to be run there.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,60 +15,6 @@ pub struct Point {
     pub load: Load,
     /// In how many threads.
     pub threads: usize,
-}
-
-/// A cell of a plane with its runs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct GridCell {
-    /// Where it is.
-    #[serde(flatten)]
-    pub place: Place,
-    /// What was measured.
-    #[serde(flatten)]
-    pub measured: Measured,
-}
-
-impl GridCell {
-    /// "30/300, 16 threads": the cell within its plane.
-    #[must_use]
-    pub fn name(&self) -> String {
-        let Place { table, row, column, .. } = &self.place;
-        match table.is_empty() {
-            true => format!("{row} {column}"),
-            false => format!("{row}/{column}, {table}"),
-        }
-    }
-
-    /// The number of threads.
-    #[must_use]
-    pub fn threads(&self) -> usize {
-        self.measured.cell.threads
-    }
-
-    /// Writes in a thousand operations, of a read-write lock.
-    #[must_use]
-    pub fn writes(&self) -> Option<u16> {
-        match &self.measured.cell.load {
-            Load::Shared(shared) => Some(shared.per_thousand()),
-            _ => None,
-        }
-    }
-}
-
-impl rounds::Cell for GridCell {
-    type Report = crate::locks::workloads::Report;
-
-    fn configurations(&self) -> Vec<String> {
-        self.measured.configurations()
-    }
-
-    /// The buckets of waits are not kept: there are too many cells. Each run has its quantile.
-    fn add(&mut self, plan: rounds::Plan, mut report: Self::Report) {
-        if let Some(waits) = &mut report.waits {
-            waits.buckets.clear();
-        }
-        self.measured.runs.push(crate::locks::experiment::Run::new(plan, report));
-    }
 }
 
 /// All points of a plane with these values of its parameters.
@@ -247,24 +174,20 @@ pub fn cells(
     implementations: &[Implementation],
     peers: &Peers,
     cpus: usize,
-) -> Vec<GridCell> {
+) -> Vec<Measured> {
     let wanted = |implementation: &&Implementation| plane.is_compared_with(implementation);
     let cell = |Point { place, load, threads }| {
         let (implementations, skipped) = split(implementations.iter().filter(wanted), &load, peers, cpus);
-        let workload = format!("{} {} {}", place.plane, place.row, place.column);
-        let at_least_millis = plane.millis_per_thread * threads as u64;
-        GridCell {
-            place,
-            measured: Measured::new(Cell {
-                workload,
-                load,
-                threads,
-                cpus: plane.cpus,
-                at_least_millis,
-                implementations,
-                skipped,
-            }),
-        }
+        Measured::new(Cell {
+            workload: format!("{} {} {}", place.plane, place.row, place.column),
+            place: Some(place),
+            load,
+            threads,
+            cpus: plane.cpus,
+            at_least_millis: plane.millis_per_thread * threads as u64,
+            implementations,
+            skipped,
+        })
     };
     points.into_iter().map(cell).collect()
 }
