@@ -1,7 +1,11 @@
 //! Definition files: the built-in ones, and what is said about bad ones.
 
+use std::collections::BTreeSet;
+
+use spinpark_classics::designs;
+use spinpark_lockbench::locks::adapters::ADAPTERS;
 use spinpark_lockbench::locks::bounds;
-use spinpark_lockbench::locks::definitions::{Definitions, Selection};
+use spinpark_lockbench::locks::definitions::{Definitions, Role, Selection};
 use spinpark_lockbench::locks::peers::Peers;
 use spinpark_lockbench::locks::recording::Detail;
 use spinpark_lockbench::locks::selection::{Request, select};
@@ -31,6 +35,22 @@ fn the_built_in_ones_make_sense() {
     }
     let names: Vec<_> = definitions.workloads.iter().map(|workload| &workload.name).collect();
     assert!(names.iter().enumerate().all(|(place, name)| !names[..place].contains(name)));
+}
+
+/// An adapter without a row could not be named, and a row without an adapter could not run.
+#[test]
+fn every_adapter_has_a_row_and_every_peer_is_in_the_manual() {
+    let definitions = Definitions::built_in().unwrap();
+    let here = definitions.implementations.iter().filter(|it| it.install.is_none());
+    let rows: BTreeSet<&str> = here.map(|it| it.adapter.as_str()).collect();
+    let adapters: BTreeSet<&str> = ADAPTERS.iter().map(|adapter| adapter.name).collect();
+    assert_eq!(rows, adapters, "rows of implementations.toml without `install`, and adapters");
+    assert!(adapters.iter().any(|name| designs::by_name(name).is_none()));
+    let manual = include_str!("../../../../docs/bench.md");
+    let peers = manual.lines().find(|line| line.starts_with("| peers |")).unwrap();
+    for peer in definitions.implementations.iter().filter(|it| it.role == Role::Peer) {
+        assert!(peers.contains(&format!("`{}`", peer.name)), "docs/bench.md lacks `{}`", peer.name);
+    }
 }
 
 /// Every bound can be judged in what `--bounds` measures, and nothing else is measured.
