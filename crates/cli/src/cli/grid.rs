@@ -15,7 +15,7 @@ const EXAMPLES: &str = "\
 Examples:
   spinpark bench grid --quick                        a thinned grid, some minutes
   spinpark bench grid --plane mutex --threads 2,16   one plane, two numbers of threads
-  spinpark bench grid --plane mutex --threads 2 --section 100,200 --outside 0,100,200 --rounds 15
+  spinpark bench grid --plane mutex --threads 2 --section 100,200 --non-critical 0,100,200 --rounds 15
   spinpark bench grid --plane queue --locks glibc,parking_lot,drop-in --no-waits
   spinpark bench grid --bounds --check               exit with 1 if a bound is missed
   spinpark bench grid --json grid.json --html grid.html
@@ -25,7 +25,7 @@ docs/grid.md says how to read it.";
 
 /// Measure implementations over planes of parameters, as heat maps
 ///
-/// Planes are section × outside × threads for a mutex (and four variations), the same × writes for a
+/// Planes are critical × non-critical section × threads for a mutex (and four variations), the same × writes for a
 /// read-write lock, bounded queues, threads that hand work over, and pipelines; some again on one CPU, and
 /// with bound threads. Each cell runs every implementation, in shuffled rounds over all cells. The heat map
 /// shows ours ÷ the best peer of each cell.
@@ -48,13 +48,13 @@ pub(crate) struct Grid {
     #[arg(long, value_name = "N", num_args = 1.., value_delimiter = ',', value_parser = whole::<usize>(THREADS, 16))]
     pub(crate) threads: Vec<usize>,
 
-    /// Lengths of the section, in iterations of about 2 ns
+    /// Lengths of the critical section, in iterations of about 2 ns
     #[arg(long, value_name = "N", num_args = 1.., value_delimiter = ',', value_parser = whole::<u32>(0..=u32::MAX.into(), 300))]
     pub(crate) section: Vec<u32>,
 
-    /// Lengths of the work outside the section, in iterations of about 2 ns
-    #[arg(long, value_name = "N", num_args = 1.., value_delimiter = ',', value_parser = whole::<u32>(0..=u32::MAX.into(), 300))]
-    pub(crate) outside: Vec<u32>,
+    /// Lengths of the non-critical section, in iterations of about 2 ns
+    #[arg(long, alias = "outside", value_name = "N", num_args = 1.., value_delimiter = ',', value_parser = whole::<u32>(0..=u32::MAX.into(), 300))]
+    pub(crate) non_critical: Vec<u32>,
 
     /// Writes in a thousand operations of a read-write lock
     #[arg(long, value_name = "N", num_args = 1.., value_delimiter = ',', value_parser = whole::<u16>(0..=1000, 10))]

@@ -15,7 +15,7 @@ use super::comparison::{Compared, Context};
 use super::definitions::{Bound, Definitions, Over, Role, Selection};
 use super::experiment::Measured;
 use super::figure::{Against, Figure};
-use super::summary::distinct;
+use super::planes::distinct;
 
 /// A round belongs to a mean if it has at least this part of the cells.
 const NEARLY_ALL: f64 = 0.9;

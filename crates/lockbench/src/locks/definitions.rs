@@ -4,7 +4,6 @@
 //! same name.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Display;
 use std::fs;
 use std::path::Path;
 
@@ -15,10 +14,9 @@ use spinpark_measure::nearest::did_you_mean;
 use thiserror::Error;
 
 use super::figure::{Against, Figure};
-use super::load::{Load, Placement, Signal, Wake};
-use super::planes;
+use super::load::Load;
+use super::planes::{self, Plane};
 use super::recording::Detail;
-use super::selection::once;
 
 /// The adapters whose locks the recorder of profiles sees.
 const PTHREAD: [&str; 2] = ["pthread", "pthread-adaptive"];
@@ -166,157 +164,6 @@ pub struct Selection {
     /// Numbers of threads, instead of the workload's.
     #[serde(default)]
     pub threads: Vec<usize>,
-}
-
-/// A kind of load over parameters.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Plane {
-    /// Its name on the command line.
-    pub name: String,
-    /// One line about it.
-    pub about: String,
-    /// What threads do.
-    pub load: Kind,
-    /// The parameters of a whole run.
-    pub axes: Axes,
-    /// Those of `--quick`, where they differ.
-    #[serde(default)]
-    pub quick: Axes,
-    /// A run is at least this long for each thread, in milliseconds.
-    #[serde(default)]
-    pub millis_per_thread: u64,
-    /// The peers, if not all of them.
-    #[serde(default)]
-    pub peers: Vec<String>,
-    /// Mutexes to choose from at random.
-    #[serde(default = "one")]
-    pub locks: usize,
-    /// Cache lines that are changed inside.
-    #[serde(default = "one")]
-    pub lines: usize,
-    /// Lengths are exponentially distributed.
-    #[serde(default)]
-    pub exponential: bool,
-    /// Milliseconds for which each thread leaves now and then.
-    #[serde(default)]
-    pub leaves_ms: u32,
-    /// Where threads run.
-    #[serde(default, skip_serializing_if = "Placement::is_any")]
-    pub cpus: Placement,
-}
-
-fn one() -> usize {
-    1
-}
-
-impl Plane {
-    /// Whether `implementation` is measured in it: ours is, and a peer if the plane does not have others.
-    #[must_use]
-    pub fn is_compared_with(&self, implementation: &Implementation) -> bool {
-        implementation.role != Role::Peer
-            || self.peers.is_empty()
-            || self.peers.contains(&implementation.name)
-    }
-}
-
-/// What threads do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Kind {
-    /// Sections under a mutex.
-    Mutex,
-    /// Reads and writes under a read-write lock.
-    Rwlock,
-    /// A bounded queue.
-    Queue,
-    /// Threads that wait for each other.
-    Handoff,
-    /// Stages with a bounded queue between each two.
-    Pipeline,
-}
-
-/// A way in which threads wait for each other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Handoff {
-    /// Two threads in strict alternation.
-    PingPong,
-    /// Workers that one thread feeds.
-    Pool,
-    /// A barrier of all threads.
-    Barrier,
-}
-
-/// Values of the parameters; an empty list says nothing about its parameter.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Axes {
-    /// Numbers of threads.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub threads: Vec<usize>,
-    /// Iterations of work inside.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub section: Vec<u32>,
-    /// Iterations of work outside.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub outside: Vec<u32>,
-    /// Writes in a thousand operations.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub writes: Vec<u16>,
-    /// Producers, consumers, capacity.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub queues: Vec<[usize; 3]>,
-    /// Items that each queue of a pipeline holds.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub capacity: Vec<usize>,
-    /// Iterations of work on an item.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub work: Vec<u32>,
-    /// Where signals are.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub signal: Vec<Signal>,
-    /// How many waiters a signal wakes.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub wake: Vec<Wake>,
-    /// Ways to wait for each other.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub handoffs: Vec<Handoff>,
-}
-
-impl Axes {
-    /// The values of `other` where it has some.
-    #[must_use]
-    pub fn replaced_by(&self, other: &Self) -> Self {
-        fn either<T: Clone>(own: &[T], other: &[T]) -> Vec<T> {
-            if other.is_empty() { own.to_vec() } else { other.to_vec() }
-        }
-        Self {
-            threads: either(&self.threads, &other.threads),
-            section: either(&self.section, &other.section),
-            outside: either(&self.outside, &other.outside),
-            writes: either(&self.writes, &other.writes),
-            queues: either(&self.queues, &other.queues),
-            capacity: either(&self.capacity, &other.capacity),
-            work: either(&self.work, &other.work),
-            signal: either(&self.signal, &other.signal),
-            wake: either(&self.wake, &other.wake),
-            handoffs: either(&self.handoffs, &other.handoffs),
-        }
-    }
-
-    /// Checks that no value is there twice; a cell has one place.
-    fn check(&self) -> Result<(), String> {
-        fn distinct<T: PartialEq + Copy + Display>(name: &str, all: &[T]) -> Result<(), String> {
-            once(name, all).map_err(|what| what.lines().next().unwrap_or_default().to_owned())
-        }
-        distinct("`threads`", &self.threads)?;
-        distinct("`section`", &self.section)?;
-        distinct("`outside`", &self.outside)?;
-        distinct("`writes`", &self.writes)?;
-        distinct("`capacity`", &self.capacity)?;
-        distinct("`work`", &self.work)
-    }
 }
 
 /// Something that is to hold: a ratio of two implementations, in a workload or in planes.
@@ -527,7 +374,6 @@ impl Definitions {
                 .try_for_each(|name| self.implementation(name).map(|_| ()))
                 .map_err(of_plane)?;
             for axes in [&plane.axes, &plane.axes.replaced_by(&plane.quick)] {
-                axes.check().map_err(of_plane)?;
                 planes::points(plane, axes).map_err(of_plane)?;
             }
         }

@@ -6,17 +6,16 @@
 //!
 //! | what | where |
 //! |---|---|
-//! | what a workload needs from a lock | [`primitives`], `mutex_in_data` |
+//! | what a workload needs from a lock | [`primitives`] |
 //! | whose locks | [`adapters`] |
 //! | what threads do with them | [`load`], [`workloads`] |
 //! | one process | [`worker`], started by [`workers`], perhaps with the recorder of profiles: [`recording`] |
-//! | what there is to measure | [`definitions`], [`implementations`], [`selection`]; the cells of [`planes`] |
+//! | what there is to measure | [`definitions`], [`planes`], [`implementations`], [`selection`] |
 //! | the order of runs | [`experiment`] |
 //! | one number of one cell; ours ÷ a peer, or ÷ a lock that costs nothing | [`figure`], [`comparison`], [`ideal`] |
 //! | what follows | [`result`], a plane in a line: [`summary`], [`bounds`] |
 
 pub mod adapters;
-pub mod any_mutex;
 pub mod bounds;
 pub mod comparison;
 pub mod counters;
@@ -26,7 +25,6 @@ pub mod figure;
 pub mod ideal;
 pub mod implementations;
 pub mod load;
-mod mutex_in_data;
 pub mod peers;
 pub mod planes;
 pub mod primitives;

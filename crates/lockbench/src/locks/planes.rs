@@ -1,10 +1,148 @@
-//! The cells of a plane: a place in a table, and what threads do there.
+//! Planes: a kind of load over parameters. Each combination of their values is a place in a table, at which
+//! threads do something.
 
-use super::definitions::{Axes, Handoff, Implementation, Kind, Plane};
-use super::experiment::{Cell, Measured, Place};
+use serde::{Deserialize, Serialize};
+
+use super::experiment::Place;
 use super::load::{Barrier, Load, PingPong, Pipeline, Placement, Pool, Queue, Section, Shared, Signal, Wake};
-use super::peers::Peers;
-use super::selection::split;
+
+/// A kind of load over parameters.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plane {
+    /// Its name on the command line.
+    pub name: String,
+    /// One line about it.
+    pub about: String,
+    /// What threads do.
+    pub load: Kind,
+    /// The parameters of a whole run.
+    pub axes: Axes,
+    /// Those of `--quick`, where they differ.
+    #[serde(default)]
+    pub quick: Axes,
+    /// A run is at least this long for each thread, in milliseconds.
+    #[serde(default)]
+    pub millis_per_thread: u64,
+    /// The peers, if not all of them.
+    #[serde(default)]
+    pub peers: Vec<String>,
+    /// Mutexes to choose from at random.
+    #[serde(default = "one")]
+    pub locks: usize,
+    /// Cache lines that are changed inside.
+    #[serde(default = "one")]
+    pub lines: usize,
+    /// Lengths are exponentially distributed.
+    #[serde(default)]
+    pub exponential: bool,
+    /// Milliseconds for which each thread leaves now and then.
+    #[serde(default)]
+    pub leaves_ms: u32,
+    /// Where threads run.
+    #[serde(default, skip_serializing_if = "Placement::is_any")]
+    pub cpus: Placement,
+}
+
+fn one() -> usize {
+    1
+}
+
+/// What threads do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Sections under a mutex.
+    Mutex,
+    /// Reads and writes under a read-write lock.
+    Rwlock,
+    /// A bounded queue.
+    Queue,
+    /// Threads that wait for each other.
+    Handoff,
+    /// Stages with a bounded queue between each two.
+    Pipeline,
+}
+
+/// A way in which threads wait for each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Handoff {
+    /// Two threads in strict alternation.
+    PingPong,
+    /// Workers that one thread feeds.
+    Pool,
+    /// A barrier of all threads.
+    Barrier,
+}
+
+/// The parameters, and what their lists do.
+macro_rules! axes {
+    ($($(#[doc = $doc:literal])* $name:ident: $type:ty,)*) => {
+        /// Values of the parameters; an empty list says nothing about its parameter.
+        #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(deny_unknown_fields, default)]
+        pub struct Axes {
+            $(
+                $(#[doc = $doc])*
+                #[serde(skip_serializing_if = "Vec::is_empty")]
+                pub $name: Vec<$type>,
+            )*
+        }
+
+        impl Axes {
+            /// The values of `other` where it has some.
+            #[must_use]
+            pub fn replaced_by(&self, other: &Self) -> Self {
+                let mut both = other.clone();
+                $(if both.$name.is_empty() { both.$name.clone_from(&self.$name); })*
+                both
+            }
+
+            /// Checks that no value is there twice; a cell has one place.
+            fn check(&self) -> Result<(), String> {
+                $(if distinct(&self.$name).len() < self.$name.len() {
+                    return Err(format!("`{}` has a value twice", stringify!($name)));
+                })*
+                Ok(())
+            }
+        }
+    };
+}
+
+axes! {
+    /// Numbers of threads.
+    threads: usize,
+    /// Iterations of the critical section.
+    section: u32,
+    /// Iterations of the non-critical section.
+    outside: u32,
+    /// Writes in a thousand operations.
+    writes: u16,
+    /// Producers, consumers, capacity.
+    queues: [usize; 3],
+    /// Items that each queue of a pipeline holds.
+    capacity: usize,
+    /// Iterations of work on an item.
+    work: u32,
+    /// Where signals are.
+    signal: Signal,
+    /// How many waiters a signal wakes.
+    wake: Wake,
+    /// Ways to wait for each other.
+    handoffs: Handoff,
+}
+
+/// Each of them once, in order.
+pub(crate) fn distinct<T: PartialEq>(all: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut distinct = Vec::new();
+    for one in all {
+        if !distinct.contains(&one) {
+            distinct.push(one);
+        }
+    }
+    distinct
+}
 
 /// A place, and what is to be run there.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,6 +161,7 @@ pub struct Point {
 ///
 /// A sentence about the first point that makes no sense.
 pub fn points(plane: &Plane, axes: &Axes) -> Result<Vec<Point>, String> {
+    axes.check()?;
     let points = match plane.load {
         Kind::Mutex => mutex(plane, axes),
         Kind::Rwlock => rwlock(plane, axes),
@@ -164,30 +303,4 @@ fn short(signal: Signal) -> &'static str {
 
 fn place(plane: &Plane, table: String, row: String, column: String) -> Place {
     Place { plane: plane.name.clone(), table, row, column }
-}
-
-/// The cells of `points`, without runs, with those of `implementations` that can run them.
-#[must_use]
-pub fn cells(
-    plane: &Plane,
-    points: Vec<Point>,
-    implementations: &[Implementation],
-    peers: &Peers,
-    cpus: usize,
-) -> Vec<Measured> {
-    let wanted = |implementation: &&Implementation| plane.is_compared_with(implementation);
-    let cell = |Point { place, load, threads }| {
-        let (implementations, skipped) = split(implementations.iter().filter(wanted), &load, peers, cpus);
-        Measured::new(Cell {
-            workload: format!("{} {} {}", place.plane, place.row, place.column),
-            place: Some(place),
-            load,
-            threads,
-            cpus: plane.cpus,
-            at_least_millis: plane.millis_per_thread * threads as u64,
-            implementations,
-            skipped,
-        })
-    };
-    points.into_iter().map(cell).collect()
 }

@@ -14,7 +14,7 @@ use spinpark_measure::stats::{Ratio, bootstrap, median};
 use super::comparison::{Compared, Context, RESAMPLES, Starvation, figure_of};
 use super::experiment::{Measured, Place, Run, Skipped, quantiles};
 use super::figure::{Against, Figure};
-use super::summary::distinct;
+use super::planes::distinct;
 use super::workloads::Report;
 
 /// A cell's result.

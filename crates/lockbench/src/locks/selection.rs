@@ -4,11 +4,12 @@ use std::fmt::Display;
 
 use super::adapters::{ADAPTERS, by_name};
 use super::bounds;
-use super::definitions::{Bound, Definitions, Implementation, Preset, Selection};
-use super::experiment::{Cell, Skipped};
+use super::definitions::{Bound, Definitions, Implementation, Preset, Role, Selection};
+use super::experiment::{Cell, Measured, Skipped};
 use super::implementations;
 use super::load::{Load, PingPong, Placement, Primitive};
 use super::peers::Peers;
+use super::planes::{Plane, Point};
 
 /// What a user asked for; empty lists mean "as the preset says".
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -103,6 +104,33 @@ pub fn select(
         return Err(nothing_left(&cells));
     }
     Ok(Selected { implementations, cells, notes })
+}
+
+/// The cells of `points`, without runs, with those of `implementations` that can run them.
+#[must_use]
+pub fn plane_cells(
+    plane: &Plane,
+    points: Vec<Point>,
+    implementations: &[Implementation],
+    peers: &Peers,
+    cpus: usize,
+) -> Vec<Measured> {
+    let has_peer = |name: &String| plane.peers.is_empty() || plane.peers.contains(name);
+    let wanted = |one: &&Implementation| one.role != Role::Peer || has_peer(&one.name);
+    let cell = |Point { place, load, threads }| {
+        let (implementations, skipped) = split(implementations.iter().filter(wanted), &load, peers, cpus);
+        Measured::new(Cell {
+            workload: format!("{} {} {}", place.plane, place.row, place.column),
+            place: Some(place),
+            load,
+            threads,
+            cpus: plane.cpus,
+            at_least_millis: plane.millis_per_thread * threads as u64,
+            implementations,
+            skipped,
+        })
+    };
+    points.into_iter().map(cell).collect()
 }
 
 /// Why no implementation runs in any cell.
@@ -208,7 +236,7 @@ fn selections(
 }
 
 /// The names of those that can run `load`, and the others with the reason.
-pub(crate) fn split<'a>(
+fn split<'a>(
     implementations: impl Iterator<Item = &'a Implementation>,
     load: &Load,
     peers: &Peers,

@@ -7,6 +7,7 @@ use spinpark_measure::stats::geometric_mean;
 use super::comparison::{Compared, Context};
 use super::experiment::Measured;
 use super::figure::{Against, Figure};
+use super::planes::distinct;
 
 /// A ratio of throughputs below this is a loss; of a cost, one above its inverse.
 pub const LOSS: f64 = 0.90;
@@ -118,17 +119,6 @@ pub fn planes(cells: &[Measured]) -> Vec<&str> {
 pub fn tables_of<'a>(cells: &'a [Measured], plane: &str) -> Vec<(&'a str, usize)> {
     let own = cells.iter().filter(|cell| cell.plane() == plane && !cell.table().is_empty());
     distinct(own.map(|cell| (cell.table(), cell.cell.threads)))
-}
-
-/// Each of them once, in order.
-pub(crate) fn distinct<T: PartialEq>(all: impl IntoIterator<Item = T>) -> Vec<T> {
-    let mut distinct = Vec::new();
-    for one in all {
-        if !distinct.contains(&one) {
-            distinct.push(one);
-        }
-    }
-    distinct
 }
 
 /// All planes for all of our implementations: one summary each, and one for each number of threads that has a

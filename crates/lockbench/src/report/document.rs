@@ -7,9 +7,10 @@ use spinpark_measure::warnings::Warning;
 
 use crate::locks::bounds::BoundResult;
 use crate::locks::comparison::Context;
-use crate::locks::definitions::{Bound, Implementation, Plane};
+use crate::locks::definitions::{Bound, Implementation};
 use crate::locks::experiment::Measured;
 use crate::locks::ideal::Calibration;
+use crate::locks::planes::Plane;
 use crate::locks::result::{CellResult, PlaneFront};
 use crate::locks::summary::PlaneSummary;
 
@@ -34,7 +35,7 @@ pub struct Document<'a> {
     /// What follows for planes: throughput ÷ the best peer's, then CPU time an operation ÷ the fastest peer's and
     /// ÷ glibc's.
     pub summaries: &'a [PlaneSummary],
-    /// Throughput beside CPU time.
+    /// Throughput and CPU time.
     pub fronts: &'a [PlaneFront],
     /// Which bounds hold, if that was asked for.
     pub bounds: &'a [BoundResult],

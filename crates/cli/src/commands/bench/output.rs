@@ -33,7 +33,7 @@ pub(super) enum View {
     Maps(Shown),
 }
 
-/// Where the result goes besides the terminal.
+/// Where the result goes, in addition to the terminal.
 #[derive(Default)]
 pub(super) struct Destinations {
     pub(super) json: Option<Output>,
@@ -147,7 +147,7 @@ impl Findings {
         }
         if !is_judged && varied.is_none() {
             let fronts = fronts(results).into_iter();
-            fronts.for_each(|of| print(of.front.render("throughput beside CPU time", style)));
+            fronts.for_each(|of| print(of.front.render("throughput and CPU time", style)));
         }
         let is_small = !is_judged && pairwise::names(results).is_none() && results.len() <= FEW_CELLS;
         if is_detailed || is_small {

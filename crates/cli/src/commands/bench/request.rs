@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, anyhow, bail};
 use spinpark_documents::workloads::resources::Requirements;
 use spinpark_lockbench::locks::counters::obstacle;
-use spinpark_lockbench::locks::definitions::{Axes, Bound, Definitions, Implementation, Kind, Plane, Role};
+use spinpark_lockbench::locks::definitions::{Bound, Definitions, Implementation, Role};
 use spinpark_lockbench::locks::experiment::Measured;
 use spinpark_lockbench::locks::figure::{Against, Figure};
 use spinpark_lockbench::locks::implementations::{not_recorded, parse};
 use spinpark_lockbench::locks::peers::Peers;
-use spinpark_lockbench::locks::planes::{cells, points};
-use spinpark_lockbench::locks::selection::{self, once, select};
+use spinpark_lockbench::locks::planes::{Axes, Kind, Plane, points};
+use spinpark_lockbench::locks::selection::{self, once, plane_cells, select};
 use spinpark_lockbench::locks::workers::Workers;
 use spinpark_lockbench::locks::workloads::allowed_cpus;
 use spinpark_lockbench::report::grid::Shown;
@@ -123,7 +123,7 @@ impl Request {
         for plane in &planes {
             let points =
                 points(plane, &plane.axes).map_err(|what| anyhow!("plane `{}`: {what}", plane.name))?;
-            all.extend(cells(plane, points, &implementations, &peers, allowed_cpus()));
+            all.extend(plane_cells(plane, points, &implementations, &peers, allowed_cpus()));
         }
         check_cells(&all, &implementations)?;
         let default_rounds = if grid.quick { 3 } else { 7 };
@@ -341,14 +341,14 @@ fn planes(grid: &Grid, definitions: &Definitions) -> Result<Vec<Plane>, String> 
     let asked = Axes {
         threads: grid.threads.clone(),
         section: grid.section.clone(),
-        outside: grid.outside.clone(),
+        outside: grid.non_critical.clone(),
         writes: grid.writes.clone(),
         work: grid.work.clone(),
         ..Axes::default()
     };
     once("--threads", &asked.threads)?;
     once("--section", &asked.section)?;
-    once("--outside", &asked.outside)?;
+    once("--non-critical", &asked.outside)?;
     once("--writes", &asked.writes)?;
     once("--work", &asked.work)?;
     let has = |option: &str, is_given: bool, kinds: &[Kind]| {
@@ -365,7 +365,7 @@ fn planes(grid: &Grid, definitions: &Definitions) -> Result<Vec<Plane>, String> 
     };
     has("--threads", !asked.threads.is_empty(), &[Kind::Mutex, Kind::Rwlock, Kind::Handoff, Kind::Pipeline])?;
     has("--section", !asked.section.is_empty(), &[Kind::Mutex, Kind::Rwlock])?;
-    has("--outside", !asked.outside.is_empty(), &[Kind::Mutex, Kind::Rwlock])?;
+    has("--non-critical", !asked.outside.is_empty(), &[Kind::Mutex, Kind::Rwlock])?;
     has("--writes", !asked.writes.is_empty(), &[Kind::Rwlock])?;
     has("--work", !asked.work.is_empty(), &[Kind::Queue, Kind::Handoff, Kind::Pipeline])?;
     let narrowed = |plane: &Plane| {

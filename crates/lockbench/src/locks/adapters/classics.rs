@@ -257,7 +257,7 @@ mod tests {
     };
 
     use super::*;
-    use crate::locks::mutex_in_data::{Layout, MutexInData};
+    use crate::locks::primitives::{Layout, MutexInData};
 
     /// What each ingredient changes in memory: size, alignment, and on which cache lines the neighbours lie.
     #[test]

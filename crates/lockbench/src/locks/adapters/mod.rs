@@ -4,9 +4,8 @@
 
 use ::std::sync::LazyLock;
 
-use super::any_mutex::{MakeMutex, any_mutex};
 use super::load::Primitive;
-use super::primitives::{BenchCondvar, BenchMutex, BenchRwLock};
+use super::primitives::{BenchCondvar, BenchMutex, BenchRwLock, MakeMutex, any_mutex};
 use super::workloads::{self, Job, Mismatch, Outcome};
 
 /// The origins, in the order in which they are listed.

@@ -7,7 +7,6 @@ mod barrier;
 mod broadcast;
 mod outcome;
 mod pair;
-mod phase;
 mod ping_pong;
 mod pipeline;
 mod pool;

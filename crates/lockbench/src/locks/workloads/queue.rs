@@ -27,7 +27,7 @@ struct Queue<'a, C: BenchCondvar> {
     not_full: C,
 }
 
-/// A thread that fills it, or empties it. Its wait ends when there is room, or an item.
+/// A thread that fills it, or empties it. Its wait ends when there is a free slot, or an item.
 struct Worker<'a, C: BenchCondvar> {
     queue: &'a Queue<'a, C>,
     is_producer: bool,

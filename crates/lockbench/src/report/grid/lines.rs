@@ -6,10 +6,11 @@ use spinpark_measure::units::{counted, percent};
 
 use super::{Shown, figure};
 use crate::locks::comparison::{Context, LONG_WAIT, SMALL_SHARE, Starvation};
-use crate::locks::definitions::{Definitions, Kind};
+use crate::locks::definitions::Definitions;
 use crate::locks::experiment::Measured;
 use crate::locks::figure::Figure;
 use crate::locks::ideal::Calibration;
+use crate::locks::planes::Kind;
 use crate::locks::summary::{LOSS, PlaneSummary, Summary, planes};
 
 /// The planes of `spinpark bench grid`, a line each.
@@ -26,8 +27,8 @@ pub fn planes_of(definitions: &Definitions, style: Style) -> String {
 #[must_use]
 pub fn legend(kind: Kind) -> &'static str {
     match kind {
-        Kind::Mutex => "rows: iterations inside, columns: outside",
-        Kind::Rwlock => "rows: writes, iterations inside; columns: outside",
+        Kind::Mutex => "rows: critical iterations, columns: non-critical",
+        Kind::Rwlock => "rows: writes, critical iterations; columns: non-critical",
         Kind::Queue => {
             "rows: producers, consumers, capacity; columns: signal under or after the unlock/waiters woken/iterations \
              an item"

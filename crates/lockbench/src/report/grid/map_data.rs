@@ -3,7 +3,8 @@
 use super::Shown;
 use crate::locks::comparison::{Compared, Context};
 use crate::locks::experiment::{Measured, Place};
-use crate::locks::summary::{Loss, Summary, distinct, planes, tables_of};
+use crate::locks::planes::distinct;
+use crate::locks::summary::{Loss, Summary, planes, tables_of};
 
 /// A heat map of one of our implementations.
 #[derive(Debug, Clone, PartialEq)]

@@ -9,6 +9,7 @@ mod svg;
 
 pub use map_data::{Map, maps};
 
+use super::figure;
 use crate::locks::figure::{Against, Figure};
 
 /// What is shown.
@@ -33,15 +34,5 @@ impl Shown {
             Figure::Ideal => String::from(self.figure.in_words()),
             figure => format!("{} ÷ {}", figure.in_words(), self.against.in_words()),
         }
-    }
-}
-
-/// A ratio in four or five characters.
-pub(super) fn figure(ratio: f64) -> String {
-    match ratio {
-        r if r < 9.995 => format!("{r:.2}"),
-        r if r < 99.95 => format!("{r:.1}"),
-        r if r < 99_999.5 => format!("{r:.0}"),
-        r => format!("{r:.0e}"),
     }
 }

@@ -4,12 +4,13 @@ mod judged;
 mod shown;
 
 use spinpark_lockbench::locks::comparison::Context;
-use spinpark_lockbench::locks::definitions::{Axes, Definitions, Implementation, Plane};
+use spinpark_lockbench::locks::definitions::{Definitions, Implementation};
 use spinpark_lockbench::locks::experiment::{Cell, CellExecutor, Measured, Plan, measure};
 use spinpark_lockbench::locks::ideal::Calibration;
 use spinpark_lockbench::locks::load::Load;
 use spinpark_lockbench::locks::peers::Peers;
-use spinpark_lockbench::locks::planes::{cells, points};
+use spinpark_lockbench::locks::planes::{Axes, Plane, points};
+use spinpark_lockbench::locks::selection::plane_cells;
 use spinpark_lockbench::locks::workloads::{Report, WaitReport};
 use spinpark_lockbench::report::document::{FORMAT, Record, SCHEMA, VersionedImplementation};
 use spinpark_measure::failure::RunError;
@@ -114,7 +115,7 @@ fn empty_cells(planes: &[Plane]) -> Vec<Measured> {
     planes
         .iter()
         .flat_map(|plane| {
-            cells(plane, points(plane, &plane.axes).unwrap(), &implementations, &Peers::default(), 2)
+            plane_cells(plane, points(plane, &plane.axes).unwrap(), &implementations, &Peers::default(), 2)
         })
         .collect()
 }
