@@ -15,7 +15,7 @@ const EXAMPLES: &str = "\
 Examples:
   spinpark bench grid --quick                        a thinned grid, some minutes
   spinpark bench grid --plane mutex --threads 2,16   one plane, two numbers of threads
-  spinpark bench grid --plane mutex --threads 2 --section 100,200 --non-critical 0,100,200 --rounds 15
+  spinpark bench grid --plane mutex --threads 2 --section 100,200 --non-critical 0,100
   spinpark bench grid --plane queue --locks glibc,parking_lot,drop-in --no-waits
   spinpark bench grid --bounds --check               exit with 1 if a bound is missed
   spinpark bench grid --json grid.json --html grid.html
