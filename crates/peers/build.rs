@@ -72,6 +72,10 @@ impl Shim {
         self.text.lines().find_map(|line| line.strip_prefix("// pkg-config: "))
     }
 
+    fn is_header_only(&self) -> bool {
+        self.text.lines().any(|line| line == "// header-only")
+    }
+
     fn kinds(&self) -> Vec<&'static str> {
         let has = |function: &str| self.text.contains(&format!("PEER({function})"));
         KINDS.into_iter().filter(|(_, function)| has(function)).map(|(kind, _)| kind).collect()
@@ -99,6 +103,9 @@ impl Shim {
         let includes: &[PathBuf] = library.as_ref().map_or(&[], |library| &library.include_paths);
         self.compile(includes)?;
         let Some(library) = library else {
+            if self.is_header_only() {
+                return Ok(String::new());
+            }
             println!("cargo::rustc-link-lib=dylib={}", self.name);
             return Ok(String::new());
         };

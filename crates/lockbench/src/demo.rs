@@ -22,7 +22,7 @@ const BATCH: u64 = 16;
 const QUEUE: usize = 32;
 /// Entries of the table.
 const ENTRIES: usize = 1024;
-/// One request in so many changes the table.
+/// One request in this many changes the table.
 const WRITE_EVERY: u64 = 128;
 
 /// Printed before the number, and searched for by `compare`.

@@ -2,13 +2,11 @@
 //!
 //! | what | where |
 //! |---|---|
-//! | one workload of contention at a time | [`locks`] |
-//! | planes of parameters | [`grid`] |
+//! | workloads of contention, and planes of them | [`locks`] |
 //! | a small server on pthread locks, for demonstration | [`demo`], [`pthread_calls`] |
 //! | saying it | [`report`] |
 
 pub mod demo;
-pub mod grid;
 pub mod locks;
 pub mod pthread_calls;
 pub mod report;

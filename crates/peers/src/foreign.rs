@@ -16,9 +16,7 @@ use std::ffi::{c_ulong, c_void};
 use std::ptr::NonNull;
 
 use spinpark_lockbench::locks::adapters::Adapter;
-use spinpark_lockbench::locks::any_mutex::any_mutex;
 use spinpark_lockbench::locks::primitives::{BenchCondvar, BenchMutex, BenchRwLock, GuardOf};
-use spinpark_lockbench::locks::workloads::{condvar, mutex, rwlock};
 
 /// A peer's adapter and version, or why it is missing; an empty reason: it is not installed.
 pub(crate) type Found = Result<(Adapter, &'static str), &'static str>;
@@ -208,14 +206,13 @@ macro_rules! kind {
         }
     };
     (mutex in $adapter:ident) => {
-        $adapter.mutex = Some(mutex::<a_mutex::Mutex>);
-        $adapter.any_mutex = Some(any_mutex::<a_mutex::Mutex>);
+        $adapter.mutex::<a_mutex::Mutex>()
     };
     (rwlock in $adapter:ident) => {
-        $adapter.rwlock = Some(rwlock::<a_rwlock::RwLock>);
+        $adapter.rwlock::<a_rwlock::RwLock>()
     };
     (condvar in $adapter:ident) => {
-        $adapter.condvar = Some(condvar::<a_condvar::Condvar>);
+        $adapter.condvar::<a_condvar::Condvar>()
     };
 }
 
@@ -228,8 +225,8 @@ macro_rules! peer {
             $(kind!($kind of $peer);)*
 
             pub(super) fn adapter() -> Adapter {
-                let mut adapter = Adapter { name: stringify!($peer), ..Adapter::default() };
-                $(kind!($kind in adapter);)*
+                let adapter = Adapter::new(stringify!($peer));
+                $(let adapter = kind!($kind in adapter);)*
                 adapter
             }
         }

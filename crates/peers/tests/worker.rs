@@ -4,11 +4,10 @@ use std::env;
 use std::process::Command;
 
 use assert_cmd::cargo::cargo_bin;
-use spinpark_lockbench::grid::cells::points;
-use spinpark_lockbench::grid::definition::Grid;
 use spinpark_lockbench::locks::definitions::Definitions;
 use spinpark_lockbench::locks::load::{Load, Placement};
 use spinpark_lockbench::locks::peers::Listing;
+use spinpark_lockbench::locks::planes::points;
 use spinpark_lockbench::locks::worker::Request;
 use spinpark_lockbench::locks::workloads::Report;
 
@@ -84,9 +83,9 @@ fn every_peer_runs_every_workload() {
 /// The same for a thinned grid: the last cell of each plane.
 #[test]
 fn every_peer_runs_every_plane() {
-    let grid = Grid::built_in(&Definitions::built_in().unwrap()).unwrap();
+    let definitions = Definitions::built_in().unwrap();
     for (adapter, primitives) in listing().primitives {
-        for plane in &grid.planes {
+        for plane in &definitions.planes {
             let point = points(plane, &plane.axes.replaced_by(&plane.quick)).unwrap().pop().unwrap();
             if !primitives.iter().any(|name| name == point.load.needs().name()) {
                 continue;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use spinpark_lockbench::grid::figure::{Against, Figure};
+use spinpark_lockbench::locks::figure::{Against, Figure};
 use spinpark_measure::report::json::Output;
 
 use super::format::{self, Format};
@@ -15,7 +15,7 @@ const EXAMPLES: &str = "\
 Examples:
   spinpark bench grid --quick                        a thinned grid, some minutes
   spinpark bench grid --plane mutex --threads 2,16   one plane, two numbers of threads
-  spinpark bench grid --plane mutex --threads 2 --section 100,200 --outside 0,100,200 --rounds 15
+  spinpark bench grid --plane mutex --threads 2 --section 100,200 --non-critical 0,100
   spinpark bench grid --plane queue --locks glibc,parking_lot,drop-in --no-waits
   spinpark bench grid --bounds --check               exit with 1 if a bound is missed
   spinpark bench grid --json grid.json --html grid.html
@@ -48,13 +48,13 @@ pub(crate) struct Grid {
     #[arg(long, value_name = "N", num_args = 1.., value_delimiter = ',', value_parser = whole::<usize>(THREADS, 16))]
     pub(crate) threads: Vec<usize>,
 
-    /// Lengths of the section, in iterations of about 2 ns
+    /// Lengths of the critical section, in iterations of about 2 ns
     #[arg(long, value_name = "N", num_args = 1.., value_delimiter = ',', value_parser = whole::<u32>(0..=u32::MAX.into(), 300))]
     pub(crate) section: Vec<u32>,
 
     /// Lengths of the non-critical section, in iterations of about 2 ns
-    #[arg(long, value_name = "N", num_args = 1.., value_delimiter = ',', value_parser = whole::<u32>(0..=u32::MAX.into(), 300))]
-    pub(crate) outside: Vec<u32>,
+    #[arg(long, alias = "outside", value_name = "N", num_args = 1.., value_delimiter = ',', value_parser = whole::<u32>(0..=u32::MAX.into(), 300))]
+    pub(crate) non_critical: Vec<u32>,
 
     /// Writes in a thousand operations of a read-write lock
     #[arg(long, value_name = "N", num_args = 1.., value_delimiter = ',', value_parser = whole::<u16>(0..=1000, 10))]
@@ -109,13 +109,13 @@ pub(crate) struct Grid {
 /// How a grid is shown.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct GridShown {
-    /// The figure of a grid: throughput, cpu, wait-p999, longest-wait, futex, switches, ideal [default:
-    /// throughput]
+    /// The figure of a grid: throughput, cpu, wait-p999, longest-wait, futex, switches (voluntary),
+    /// all-switches, ideal, time [default: throughput]
     #[arg(long, value_name = "NAME")]
     pub(crate) figure: Option<Figure>,
 
-    /// What ours is divided by: best (of the peers in each cell), glibc, ideal, or any implementation
-    /// [default: best]
+    /// What ours is divided by: best (the fastest peer of each cell), best-figure, ideal, or any
+    /// implementation [default: best]
     #[arg(long, value_name = "NAME")]
     pub(crate) against: Option<String>,
 

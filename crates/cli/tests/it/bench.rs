@@ -36,7 +36,7 @@ fn two_targets() {
         "glibc 2.",
     ]);
     let document: Value = serde_json::from_str(&fs::read_to_string(file.path()).unwrap()).unwrap();
-    assert_eq!((&document["format"], &document["schema"]), (&"spinpark bench locks".into(), &2.into()));
+    assert_eq!((&document["format"], &document["schema"]), (&"spinpark bench".into(), &3.into()));
     assert_eq!(document["results"].as_array().unwrap().len(), 2);
     assert_eq!(document["cells"][0]["workload"], "pair-threaded");
     assert_eq!(document["cells"][0]["runs"].as_array().unwrap().len(), 18);

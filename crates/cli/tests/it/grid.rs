@@ -39,13 +39,13 @@ fn every_plane_once() {
     assert!(maps(&result.stdout).iter().all(|line| line.chars().count() <= 100), "{}", result.stdout);
 
     let document: Value = serde_json::from_str(&fs::read_to_string(file("grid.json")).unwrap()).unwrap();
-    assert_eq!((&document["format"], &document["schema"]), (&"spinpark bench grid".into(), &2.into()));
+    assert_eq!((&document["format"], &document["schema"]), (&"spinpark bench".into(), &3.into()));
     let cells = document["cells"].as_array().unwrap();
     let planes: Vec<&str> =
         document["planes"].as_array().unwrap().iter().map(|p| p["name"].as_str().unwrap()).collect();
     assert_eq!(planes.len(), 16);
     for cell in cells {
-        assert!(planes.contains(&cell["plane"].as_str().unwrap()));
+        assert!(planes.contains(&cell["place"]["plane"].as_str().unwrap()));
         assert_eq!(cell["implementations"].as_array().unwrap().len(), 4, "{cell}");
         assert_eq!(cell["runs"].as_array().unwrap().len(), 5, "{cell}");
     }
@@ -81,7 +81,10 @@ fn other_points_than_those_of_the_plane() {
     let cells = document["cells"].as_array().unwrap();
     assert_eq!(cells.len(), 2);
     assert_eq!(cells[0]["load"]["shared"]["writes_per_thousand"], 250);
-    assert_eq!((&cells[1]["load"]["shared"]["inside"], &cells[1]["column"]), (&7.into(), &"6".into()));
+    assert_eq!(
+        (&cells[1]["load"]["shared"]["inside"], &cells[1]["place"]["column"]),
+        (&7.into(), &"6".into())
+    );
     assert!(cells[0]["runs"][0].get("waits").is_none());
     assert!(result.stderr.contains("250 ‰, 7"), "{}", result.stderr);
     let ratio = &document["results"][0]["ratios"]["drop-in"]["throughput"]["best"];
@@ -106,7 +109,8 @@ fn bounds_and_check() {
     let result = said(&mut command);
     result.succeeds(&[
         " mutex ",
-        "throughput, every cell",
+        "spinpark: throughput,",
+        "every cell",
         "≥ 0.90",
         "undecided",
         "bounds: 0 hold, 0 missed",

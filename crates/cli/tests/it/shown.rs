@@ -69,7 +69,7 @@ fn json_without_a_file() {
         "--json",
     ];
     let measured = said(&mut spinpark(locks));
-    assert_eq!(parsed(&measured.stdout)["format"], "spinpark bench locks");
+    assert_eq!(parsed(&measured.stdout)["format"], "spinpark bench");
     let mmap = ["documents", "mmap", "--threads", "1", "--rounds", "1", "--duration", "5ms", "--json"];
     assert_eq!(parsed(&said(&mut spinpark(mmap)).stdout)["format"], "spinpark bench workload");
     said(spinpark(["compare", "--json"]).arg(program())).fails(2, &["it is a program", "--json -- PROGRAM"]);

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 use spinpark_lockbench::locks;
-use spinpark_lockbench::report::locks::{document as of_locks, matrix};
+use spinpark_lockbench::report::document as of_locks;
 use spinpark_measure::machine::Noise;
 use spinpark_measure::warnings::Warning;
 
@@ -96,8 +96,10 @@ impl Outcome {
                 serde_json::to_value(of_workloads::Document { record, noise, warnings, results }).ok()
             }
             What::Locks { record, results, noise } => {
-                let fronts = &matrix::fronts(results);
-                let document = of_locks::Document { record, noise, warnings, results, fronts, bounds: &[] };
+                let fronts = &locks::result::fronts(results);
+                let (summaries, bounds) = (&[], &[]);
+                let document =
+                    of_locks::Document { record, noise, warnings, results, summaries, fronts, bounds };
                 serde_json::to_value(document).ok()
             }
         };

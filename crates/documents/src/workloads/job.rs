@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use spinpark_lockbench::locks::adapters::Adapter;
-use spinpark_lockbench::locks::any_mutex::MakeMutex;
+use spinpark_lockbench::locks::primitives::MakeMutex;
 use thiserror::Error;
 
 /// The command's hidden subcommand that is a worker.

@@ -4,8 +4,8 @@ use std::cell::UnsafeCell;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use spinpark_lockbench::locks::any_mutex::{AnyMutex, MakeMutex};
 use spinpark_lockbench::locks::definitions::Implementation;
+use spinpark_lockbench::locks::primitives::{AnyMutex, MakeMutex};
 
 use super::experiment::Configuration;
 use super::job::{JobError, expect};

@@ -15,7 +15,7 @@ use spinpark_documents::{mutex_2010, rwsem_2013, wake_op_2005};
 use spinpark_lockbench::locks::definitions::Definitions;
 use spinpark_lockbench::locks::experiment as of_locks;
 use spinpark_lockbench::locks::load::Placement;
-use spinpark_lockbench::report::locks;
+use spinpark_lockbench::report;
 use spinpark_measure::environment::Environment;
 use spinpark_measure::failure::RunError;
 use spinpark_measure::machine::Noise;
@@ -105,6 +105,7 @@ fn hot_lock() -> What {
     let cell = |threads| {
         of_locks::Measured::new(of_locks::Cell {
             workload: workload.name.clone(),
+            place: None,
             load: workload.load.clone(),
             threads,
             cpus: Placement::Any,
@@ -122,17 +123,17 @@ fn hot_lock() -> What {
             ..Default::default()
         })
     });
-    let implementation = |name: &String| locks::document::VersionedImplementation {
+    let implementation = |name: &String| report::document::VersionedImplementation {
         implementation: definitions.implementation(name).unwrap().clone(),
         version: None,
     };
     let results =
         cells.iter().filter_map(|cell| spinpark_lockbench::locks::result::CellResult::new(cell, SEED));
     let results = results.collect();
-    let record = locks::document::Record {
+    let record = report::document::Record {
         head: Head {
-            format: locks::document::FORMAT.to_owned(),
-            schema: locks::document::SCHEMA,
+            format: report::document::FORMAT.to_owned(),
+            schema: report::document::SCHEMA,
             end: end.name().to_owned(),
             command: String::from("spinpark documents mtx"),
             rounds: 8,
@@ -141,7 +142,9 @@ fn hot_lock() -> What {
             environment: environment(),
         },
         implementations: names.iter().map(implementation).collect(),
+        planes: Vec::new(),
         bound_definitions: Vec::new(),
+        calibrations: Vec::new(),
         cells,
     };
     What::Locks { record: Box::new(record), results, noise: Noise::default() }
@@ -267,7 +270,7 @@ fn json_has_what_each_command_would_write() {
     let creat = serde_json::to_string(&runs[0]["result"]).unwrap();
     assert_eq!(document::Record::parse(&creat).unwrap().cells.len(), 2);
     let mtx = serde_json::to_string(&document["documents"][3]["runs"][0]["result"]).unwrap();
-    assert_eq!(locks::document::Record::parse(&mtx).unwrap().implementations.len(), 12);
+    assert_eq!(report::document::Record::parse(&mtx).unwrap().implementations.len(), 12);
 }
 
 /// What a run measured before it failed stays, with the reason.

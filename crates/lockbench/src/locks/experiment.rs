@@ -1,5 +1,5 @@
-//! Cells of locks: a workload at a number of threads, its implementations and its runs. [`rounds`] orders
-//! them.
+//! Cells of locks: a workload at a number of threads, perhaps at a place in a plane, its implementations and
+//! its runs. [`rounds`] orders them.
 
 use std::collections::BTreeMap;
 
@@ -9,6 +9,7 @@ use spinpark_measure::failure::RunError;
 use spinpark_measure::measure::End;
 use spinpark_measure::rounds;
 
+use super::ideal::Calibration;
 use super::load::{Load, Placement};
 use super::workloads::Report;
 
@@ -17,8 +18,11 @@ pub use spinpark_measure::rounds::Plan;
 /// A workload at a number of threads, with the implementations that can run it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
-    /// The workload's name.
+    /// The workload's name; in a plane, it is made of the place.
     pub workload: String,
+    /// Where it is in a plane.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<Place>,
     /// What threads do.
     pub load: Load,
     /// The number of threads.
@@ -32,6 +36,19 @@ pub struct Cell {
     pub implementations: Vec<String>,
     /// Implementations that cannot run it, and why not.
     pub skipped: Vec<Skipped>,
+}
+
+/// Where a cell is: in a table of a plane, in a row and a column.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// The plane.
+    pub plane: String,
+    /// The table: "16 threads"; empty if the plane has only one.
+    pub table: String,
+    /// The row.
+    pub row: String,
+    /// The column.
+    pub column: String,
 }
 
 /// An implementation that is not measured.
@@ -61,14 +78,6 @@ pub struct Run {
     pub report: Report,
 }
 
-impl Run {
-    /// The run of `plan`.
-    pub(crate) fn new(plan: Plan, report: Report) -> Self {
-        let Plan { round, order, configuration, again, padding } = plan;
-        Self { round, order, implementation: configuration, again, padding, report }
-    }
-}
-
 /// A cell with its runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
@@ -92,6 +101,11 @@ pub trait CellExecutor {
     /// [`RunError::Interrupted`] if the user does not want to wait any longer; anything else if the run is
     /// worthless.
     fn execute(&mut self, cell: &Cell, plan: &Plan) -> Result<Report, RunError>;
+
+    /// Measures how fast this machine is, at the beginning of a round.
+    fn calibrate(&mut self) -> Calibration {
+        Calibration::measure()
+    }
 }
 
 /// Hears what happens, between runs.
@@ -110,6 +124,37 @@ impl Measured {
     pub fn new(cell: Cell) -> Self {
         Self { cell, futex_calls: BTreeMap::new(), waits: BTreeMap::new(), runs: Vec::new() }
     }
+
+    /// The plane that it is in; nothing for a workload.
+    #[must_use]
+    pub fn plane(&self) -> &str {
+        self.cell.place.as_ref().map_or("", |place| &place.plane)
+    }
+
+    /// Its table in the plane; nothing if there is only one.
+    #[must_use]
+    pub fn table(&self) -> &str {
+        self.cell.place.as_ref().map_or("", |place| &place.table)
+    }
+
+    /// "30/300, 16 threads": the cell within its plane; "saturated, 16 threads": a workload.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match &self.cell.place {
+            Some(Place { table, row, column, .. }) if table.is_empty() => format!("{row} {column}"),
+            Some(Place { table, row, column, .. }) => format!("{row}/{column}, {table}"),
+            None => format!("{}, {} threads", self.cell.workload, self.cell.threads),
+        }
+    }
+
+    /// Writes in a thousand operations, of a read-write lock.
+    #[must_use]
+    pub fn writes(&self) -> Option<u16> {
+        match &self.cell.load {
+            Load::Shared(shared) => Some(shared.per_thousand()),
+            _ => None,
+        }
+    }
 }
 
 impl rounds::Cell for Measured {
@@ -119,13 +164,17 @@ impl rounds::Cell for Measured {
         self.cell.implementations.clone()
     }
 
-    /// The buckets of the report are added to those of its implementation.
+    /// The buckets of the report are added to those of its implementation; in a plane they are dropped, since
+    /// it has too many cells. Each run has its quantile.
     fn add(&mut self, plan: Plan, mut report: Report) {
         if let Some(waits) = &mut report.waits {
-            let all = self.waits.entry(plan.configuration.clone()).or_default();
-            merge(all, &std::mem::take(&mut waits.buckets));
+            let buckets = std::mem::take(&mut waits.buckets);
+            if self.cell.place.is_none() {
+                merge(self.waits.entry(plan.configuration.clone()).or_default(), &buckets);
+            }
         }
-        self.runs.push(Run::new(plan, report));
+        let Plan { round, order, configuration: implementation, again, padding } = plan;
+        self.runs.push(Run { round, order, implementation, again, padding, report });
     }
 }
 
@@ -149,20 +198,25 @@ pub fn quantiles<const N: usize>(buckets: &[(u64, u64)], quantiles: [f64; N]) ->
     (!histogram.is_empty()).then(|| quantiles.map(|q| histogram.value_at_quantile(q) as f64))
 }
 
-/// Runs `rounds` rounds over `cells`.
+/// Runs `rounds` rounds over `cells`, with a calibration at the beginning of each.
 pub fn measure(
     cells: Vec<Measured>,
     rounds: usize,
     seed: u64,
     executor: &mut dyn CellExecutor,
     observer: &mut dyn CellObserver,
-) -> (Vec<Measured>, End) {
-    rounds::measure(cells, rounds, seed, &mut |measured: &Measured, plan| {
+) -> (Vec<Measured>, Vec<Calibration>, End) {
+    let mut calibrations: Vec<Calibration> = Vec::new();
+    let (cells, end) = rounds::measure(cells, rounds, seed, &mut |measured: &Measured, plan| {
+        if calibrations.len() <= plan.round {
+            calibrations.push(executor.calibrate());
+        }
         observer.starting(&measured.cell, &plan.configuration);
         let report = executor.execute(&measured.cell, plan)?;
         observer.finished();
         Ok(report)
-    })
+    });
+    (cells, calibrations, end)
 }
 
 #[cfg(test)]

@@ -8,13 +8,13 @@ pub const MAX_LINES: usize = 8;
 
 /// One kind of load with its parameters.
 ///
-/// A *step* of work is one step of a private xorshift generator: a chain of six instructions, about 2 ns.
+/// An *iteration* of work is one step of a private xorshift generator: a chain of six instructions, about 2 ns.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Load {
     /// One thread locks and unlocks, uncontended.
     Pair(Pair),
-    /// Threads that take a mutex, do something inside, and something outside.
+    /// Threads with a critical section under a mutex, and a non-critical section.
     Section(Section),
     /// Threads that read, and sometimes write, under a read-write lock.
     Shared(Shared),
@@ -66,9 +66,9 @@ pub struct Section {
     pub locks: usize,
     /// Cache lines that are changed inside.
     pub lines: usize,
-    /// Steps of work inside.
+    /// Iterations of the critical section.
     pub inside: u32,
-    /// Steps of work outside.
+    /// Iterations of the non-critical section.
     pub outside: u32,
     /// The lock lies among the data that it protects, on one cache line with it if it is small: one counter
     /// before it, one behind it. Otherwise both are on lines of their own.
@@ -77,7 +77,7 @@ pub struct Section {
     /// `inside` and `outside` are means of exponentially distributed lengths.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub exponential: bool,
-    /// Each thread leaves for so many milliseconds, after about as much time of work.
+    /// Milliseconds for which each thread leaves, after about as much time of work.
     #[serde(skip_serializing_if = "is_zero")]
     pub leaves_ms: u32,
 }
@@ -101,9 +101,9 @@ pub struct Shared {
     /// Writes in a thousand operations, instead of `percent_writes`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub writes_per_thousand: Option<u16>,
-    /// Steps of work inside.
+    /// Iterations of the critical section.
     pub inside: u32,
-    /// Steps of work outside.
+    /// Iterations of the non-critical section.
     pub outside: u32,
 }
 
@@ -178,7 +178,7 @@ pub struct Queue {
     /// Threads that fill it; if it does not say, half of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub producers: Option<usize>,
-    /// Steps of work on each item, outside of the lock, by the thread that makes it and by the thread that
+    /// Iterations on each item, in the non-critical section, by the thread that makes it and by the thread that
     /// takes it.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub work: u32,
@@ -221,7 +221,7 @@ impl Wake {
 pub struct Pool {
     /// Jobs of a batch. The feeding thread hands them out one by one, and waits until all are done.
     pub batch: usize,
-    /// Steps of work of a job.
+    /// Iterations of a job.
     #[serde(default)]
     pub work: u32,
 }
@@ -230,7 +230,7 @@ pub struct Pool {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Barrier {
-    /// Steps of work of each thread between two meetings.
+    /// Iterations of each thread between two meetings.
     pub work: u32,
 }
 
@@ -240,7 +240,7 @@ pub struct Barrier {
 pub struct Pipeline {
     /// Items that each queue holds.
     pub capacity: usize,
-    /// Steps of work of each stage on each item, outside of the locks.
+    /// Iterations of each stage on each item, in the non-critical section.
     #[serde(default)]
     pub work: u32,
     /// Where the signal is.
@@ -327,7 +327,7 @@ impl Load {
             Self::Section(section) => {
                 between("`locks`", section.locks, 1, MANY)?;
                 if section.beside {
-                    return between("`lines` of data beside the lock", section.lines, 1, 1);
+                    return between("`lines` of data around the lock", section.lines, 1, 1);
                 }
                 between("`lines`", section.lines, 1, MAX_LINES)
             }
@@ -383,7 +383,7 @@ mod tests {
                 .contains("`lines` is 99")
         );
         let beside = Section { lines: 2, beside: true, ..Section::default() };
-        assert!(section(beside).check(2).unwrap_err().contains("beside the lock is 2"));
+        assert!(section(beside).check(2).unwrap_err().contains("around the lock is 2"));
         assert!(section(Section::default()).check(0).unwrap_err().contains("threads is 0"));
         let writes = Load::Shared(Shared { percent_writes: 101, ..Shared::default() });
         assert!(writes.check(2).unwrap_err().contains("`percent_writes` is 101"));

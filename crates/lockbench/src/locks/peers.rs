@@ -1,5 +1,5 @@
 //! Peers that are not Rust. They are in a worker of their own, since they need their C and C++ libraries; it
-//! is found beside the command, if it was built.
+//! is found next to the command, if it was built.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ pub struct Peers {
 }
 
 impl Peers {
-    /// Looks beside the executable `own`.
+    /// Looks in the directory of the executable `own`.
     #[must_use]
     pub fn find(own: &Path) -> Self {
         let candidates = own.parent().into_iter().flat_map(|here| {

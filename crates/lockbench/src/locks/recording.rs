@@ -22,7 +22,7 @@ pub enum Detail {
     Off,
     /// Waits, and the threads that caused them.
     Contended,
-    /// Besides, how often each lock is taken, and for how long by samples.
+    /// Waits, and how often each lock is taken, and for how long by samples.
     Sampled,
     /// Every acquisition.
     Full,
@@ -73,7 +73,7 @@ impl Recording {
             true => Ok(()),
             false => Err(format!(
                 "the recorder recorded nothing: it was not loaded, or could not write to {}\n\
-                 See that {} names the {} of this version, if it is set, and that there is room in TMPDIR",
+                 See that {} names the {} of this version, if it is set, and that TMPDIR has free space",
                 directory.parent().unwrap_or(&directory).display(),
                 Library::Profiler.variable(),
                 Library::Profiler.file(),

@@ -1,17 +1,20 @@
-//! From runs to statements: medians, ratios to the baseline within rounds, intervals, verdicts.
+//! From runs to statements: medians, ratios to the baseline within rounds, intervals, verdicts; in planes, also
+//! ratios of ours to peers.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use spinpark_measure::report::front::{Entry, Price, price};
+use spinpark_measure::report::front::{self, Entry, Front, Price, price};
 use spinpark_measure::rounds::Cell;
-use spinpark_measure::stats::bootstrap::ratio_interval;
-use spinpark_measure::stats::paired::{ByRound, paired, ratio};
+use spinpark_measure::stats::bootstrap::ratio_interval_of;
+use spinpark_measure::stats::paired::{ByRound, paired};
 use spinpark_measure::stats::verdict::{Verdict, judge};
-use spinpark_measure::stats::{Ratio, median};
+use spinpark_measure::stats::{Ratio, bootstrap, median};
 
-use super::definitions::Figure;
-use super::experiment::{Measured, Run, Skipped, quantiles};
+use super::comparison::{Compared, Context, RESAMPLES, Starvation, figure_of};
+use super::experiment::{Measured, Place, Run, Skipped, quantiles};
+use super::figure::{Against, Figure};
+use super::planes::distinct;
 use super::workloads::Report;
 
 /// A cell's result.
@@ -19,6 +22,9 @@ use super::workloads::Report;
 pub struct CellResult {
     /// The workload's name.
     pub workload: String,
+    /// Where it is in a plane.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub place: Option<Place>,
     /// The number of threads.
     pub threads: usize,
     /// Rounds in which every implementation ran.
@@ -29,6 +35,53 @@ pub struct CellResult {
     pub implementations: Vec<ImplementationResult>,
     /// Implementations that cannot run it.
     pub skipped: Vec<Skipped>,
+    /// In planes: ratios of ours, by implementation and figure.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub ratios: BTreeMap<String, BTreeMap<Figure, Ratios>>,
+    /// In planes: read-write locks that starve writers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub starving: Vec<Starvation>,
+}
+
+/// One figure of ours against others.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Ratios {
+    /// Against the best peer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub best: Option<Compared>,
+    /// Against glibc.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub glibc: Option<Compared>,
+    /// As a share of the ideal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ideal: Option<Compared>,
+}
+
+/// Throughput and CPU time of all implementations, of one plane or of all workloads.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PlaneFront {
+    /// The plane, if it is one.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub plane: String,
+    /// Implementations that ran in the same cells.
+    #[serde(flatten)]
+    pub front: Front,
+}
+
+/// The fronts of all planes, or of all workloads together, in the cells of several threads: a single one waits
+/// for no other.
+#[must_use]
+pub fn fronts(results: &[CellResult]) -> Vec<PlaneFront> {
+    let plane = |result: &CellResult| result.place.as_ref().map_or_else(String::new, |at| at.plane.clone());
+    let of_plane = |name: String| {
+        let own = results.iter().filter(|result| result.threads > 1 && plane(result) == name);
+        let cells: Vec<Vec<Entry<'_>>> = own
+            .map(|result| result.implementations.iter().map(ImplementationResult::entry).collect())
+            .collect();
+        let fronts = front::fronts(&cells, &[SLEEPER]);
+        fronts.into_iter().map(|front| PlaneFront { plane: name.clone(), front }).collect::<Vec<_>>()
+    };
+    distinct(results.iter().map(plane)).into_iter().flat_map(of_plane).collect()
 }
 
 /// An implementation's result in one cell: medians over its runs.
@@ -55,9 +108,12 @@ pub struct ImplementationResult {
     /// Jain's index.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jain: Option<f64>,
-    /// How long threads waited.
+    /// How long threads waited; not in planes, which have the figures only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waits: Option<WaitSummary>,
+    /// In planes: medians of all figures.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub figures: BTreeMap<Figure, f64>,
     /// Median length of the counted phase, in seconds.
     pub elapsed_s: f64,
     /// The fewest operations of a run.
@@ -90,46 +146,32 @@ pub struct WaitSummary {
     pub longest_gap: f64,
 }
 
-impl Figure {
-    /// Reads the figure off a report; none if it has none, or nothing happened.
-    #[must_use]
-    pub fn of(self, report: &Report) -> Option<f64> {
-        let operations = (report.operations > 0).then_some(report.operations as f64)?;
-        let value = match self {
-            Self::Time => report.elapsed_s * 1e9 / operations,
-            Self::Throughput => operations / report.elapsed_s,
-            Self::Cpu => report.cpu_s * 1e9 / operations,
-            Self::Switches => switches(report) / operations,
-            Self::LongestWait => report.waits.as_ref()?.longest_ns as f64,
-        };
-        value.is_finite().then_some(value)
-    }
-
-    /// The figure for a ratio. Switches may be zero, so there is one more.
-    #[must_use]
-    pub fn of_for_ratio(self, report: &Report) -> Option<f64> {
-        match self {
-            Self::Switches if report.operations == 0 => None,
-            Self::Switches => Some((switches(report) + 1.0) / report.operations as f64),
-            _ => self.of(report),
-        }
-    }
-
-    /// Whether more of it is better.
-    #[must_use]
-    pub fn more_is_better(self) -> bool {
-        self == Self::Throughput
-    }
+/// A figure of a run in which something happened.
+fn of_run(report: &Report, figure: Figure) -> Option<f64> {
+    if report.operations > 0 { figure.of(report) } else { None }
 }
 
-fn switches(report: &Report) -> f64 {
-    (report.voluntary_switches + report.involuntary_switches) as f64
-}
-
-/// The figure of each round of an implementation; `again`: of the baseline's second run.
-pub(super) fn by_round(measured: &Measured, implementation: &str, again: bool, figure: Figure) -> ByRound {
+/// The time per operation of each round of an implementation; `again`: of the baseline's second run.
+fn time_by_round(measured: &Measured, implementation: &str, again: bool) -> ByRound {
     let runs = measured.runs.iter().filter(|run| run.implementation == implementation && run.again == again);
-    runs.filter_map(|run| Some((run.round, figure.of_for_ratio(&run.report)?))).collect()
+    runs.filter_map(|run| Some((run.round, of_run(&run.report, Figure::Time)?))).collect()
+}
+
+/// Intervals of a cell's medians. A plane has thousands of them, so there each has fewer drawings.
+#[derive(Clone, Copy)]
+struct Intervals {
+    resamples: usize,
+    seed: u64,
+}
+
+impl Intervals {
+    fn of(self, values: &[f64]) -> Option<Ratio> {
+        ratio_interval_of(self.resamples, values, self.seed)
+    }
+
+    fn ratio(self, new: &ByRound, old: &ByRound) -> Option<Ratio> {
+        self.of(&paired(new, old).into_values().collect::<Vec<_>>())
+    }
 }
 
 impl CellResult {
@@ -137,12 +179,14 @@ impl CellResult {
     #[must_use]
     pub fn new(measured: &Measured, seed: u64) -> Option<Self> {
         let baseline = measured.cell.implementations.first()?;
-        let base = by_round(measured, baseline, false, Figure::Time);
-        let again = ratio(&paired(&by_round(measured, baseline, true, Figure::Time), &base), seed);
+        let resamples = if measured.cell.place.is_some() { RESAMPLES } else { bootstrap::RESAMPLES };
+        let intervals = Intervals { resamples, seed };
+        let base = time_by_round(measured, baseline, false);
+        let again = intervals.ratio(&time_by_round(measured, baseline, true), &base);
         let of = |implementation: &String| {
-            let own = by_round(measured, implementation, false, Figure::Time);
-            let change = if implementation == baseline { None } else { ratio(&paired(&own, &base), seed) };
-            ImplementationResult::new(measured, implementation, change, again, seed)
+            let own = time_by_round(measured, implementation, false);
+            let change = if implementation == baseline { None } else { intervals.ratio(&own, &base) };
+            ImplementationResult::new(measured, implementation, change, again, intervals)
         };
         let mut implementations: Vec<_> = measured.cell.implementations.iter().filter_map(of).collect();
         let entries: Vec<Entry<'_>> = implementations.iter().map(ImplementationResult::entry).collect();
@@ -151,13 +195,51 @@ impl CellResult {
         implementations.iter_mut().zip(prices).for_each(|(own, price)| own.cpu_time = price);
         (!implementations.is_empty()).then(|| Self {
             workload: measured.cell.workload.clone(),
+            place: measured.cell.place.clone(),
             threads: measured.cell.threads,
             rounds: complete_rounds(measured),
             again,
             implementations,
             skipped: measured.cell.skipped.clone(),
+            ratios: BTreeMap::new(),
+            starving: Vec::new(),
         })
     }
+
+    /// All cells of a record; those of planes with the ratios of ours.
+    #[must_use]
+    pub fn all(context: &Context<'_>, cells: &[Measured]) -> Vec<Self> {
+        let one = |cell: &Measured| {
+            let mut result = Self::new(cell, context.seed)?;
+            if cell.cell.place.is_some() {
+                let ratios = |ours: &str| (ours.to_owned(), ratios(context, cell, ours));
+                result.ratios = context.ours([cell]).map(ratios).collect();
+                let all = cell.cell.implementations.iter();
+                result.starving = all.filter_map(|name| Starvation::of(cell, name)).collect();
+            }
+            Some(result)
+        };
+        cells.iter().filter_map(one).collect()
+    }
+}
+
+fn ratios(context: &Context<'_>, cell: &Measured, ours: &str) -> BTreeMap<Figure, Ratios> {
+    let of = |figure| {
+        let against = |against| context.compare(cell, ours, figure, &against);
+        let ratios = match figure {
+            Figure::Ideal => Ratios { best: None, glibc: None, ideal: against(Against::Ideal) },
+            _ => Ratios {
+                best: against(Against::Best),
+                glibc: against(Against::Implementation(SLEEPER.to_owned())),
+                ideal: None,
+            },
+        };
+        let is_empty = ratios.best.is_none() && ratios.glibc.is_none() && ratios.ideal.is_none();
+        (!is_empty).then_some((figure, ratios))
+    };
+    // Time is the inverse of throughput, and most switches are voluntary.
+    let shown = Figure::ALL.into_iter().filter(|it| !matches!(it, Figure::Time | Figure::AllSwitches));
+    shown.filter_map(of).collect()
 }
 
 fn complete_rounds(measured: &Measured) -> usize {
@@ -180,14 +262,19 @@ impl ImplementationResult {
         implementation: &str,
         change: Option<Ratio>,
         again: Option<Ratio>,
-        seed: u64,
+        intervals: Intervals,
     ) -> Option<Self> {
         let own = || measured.runs.iter().filter(|run| run.implementation == implementation);
         let runs: Vec<&Run> = own().filter(|run| !run.again).collect();
-        let middle =
-            |figure: Figure| median(&all(&runs, |report| figure.of(report))).unwrap_or(f64::INFINITY);
-        let throughput = all(&runs, |report| Figure::Throughput.of(report));
-        let interval = ratio_interval(&throughput, seed);
+        let middle = |figure| median(&all(&runs, |report| of_run(report, figure))).unwrap_or(f64::INFINITY);
+        let switches = |report: &Report| {
+            let switches = (report.voluntary_switches + report.involuntary_switches) as f64;
+            (report.operations > 0).then_some(switches / report.operations as f64)
+        };
+        let throughput = all(&runs, |report| of_run(report, Figure::Throughput));
+        let interval = intervals.of(&throughput);
+        let figure = |figure| Some((figure, figure_of(measured, implementation, figure)?));
+        let figures = Figure::ALL.into_iter().filter(|figure| *figure != Figure::Ideal).filter_map(figure);
         let throughput = median(&throughput).unwrap_or_default();
         (!runs.is_empty()).then_some(Self {
             implementation: implementation.to_owned(),
@@ -196,10 +283,11 @@ impl ImplementationResult {
             verdict: change.zip(again).map(|(change, again)| judge(&change, &again)),
             cpu_ns: middle(Figure::Cpu),
             cpu_time: None,
-            switches: middle(Figure::Switches),
+            switches: median(&all(&runs, switches)).unwrap_or(f64::INFINITY),
             futex_calls: measured.futex_calls.get(implementation).copied(),
             jain: median(&all(&runs, |report| report.jain)),
             waits: waits(measured, implementation, &runs),
+            figures: if measured.cell.place.is_some() { figures.collect() } else { BTreeMap::new() },
             elapsed_s: median(&all(&runs, |report| Some(report.elapsed_s))).unwrap_or_default(),
             fewest_operations: own().map(|run| run.report.operations).min().unwrap_or_default(),
             runs: own().count(),

@@ -4,14 +4,15 @@ use std::fmt::Display;
 
 use super::adapters::{ADAPTERS, by_name};
 use super::bounds;
-use super::definitions::{Definitions, Implementation, Preset, Selection};
-use super::experiment::{Cell, Skipped};
+use super::definitions::{Bound, Definitions, Implementation, Preset, Role, Selection};
+use super::experiment::{Cell, Measured, Skipped};
 use super::implementations;
 use super::load::{Load, PingPong, Placement, Primitive};
 use super::peers::Peers;
+use super::planes::{Plane, Point};
 
 /// What a user asked for; empty lists mean "as the preset says".
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Request {
     /// Names of workloads.
     pub workloads: Vec<String>,
@@ -21,8 +22,8 @@ pub struct Request {
     pub threads: Vec<usize>,
     /// Which implementation is the baseline.
     pub baseline: Option<String>,
-    /// Exactly what the bounds need.
-    pub bounds: bool,
+    /// Exactly what these bounds need, if there are any.
+    pub bounds: Vec<Bound>,
 }
 
 /// What will be measured.
@@ -72,13 +73,13 @@ pub fn select(
     let implementations = implementations_of(definitions, preset, request)?;
     let mut notes = Vec::new();
     let mut cells = Vec::new();
-    let selections = match request.bounds {
-        true => bounds::selections(definitions)?,
+    let of_bounds = !request.bounds.is_empty();
+    let selections = match of_bounds {
+        true => bounds::selections(definitions, &request.bounds)?,
         false => selections(definitions, preset, request, &mut notes)?,
     };
     for (selection, wanted) in selections {
-        if request.bounds && !request.workloads.is_empty() && !request.workloads.contains(&selection.workload)
-        {
+        if of_bounds && !request.workloads.is_empty() && !request.workloads.contains(&selection.workload) {
             continue;
         }
         let workload = definitions.workload(&selection.workload)?;
@@ -89,6 +90,7 @@ pub fn select(
             let (can, skipped) = split(here, &workload.load, peers, cpus);
             cells.push(Cell {
                 workload: workload.name.clone(),
+                place: None,
                 load: workload.load.clone(),
                 threads,
                 cpus: Placement::Any,
@@ -102,6 +104,33 @@ pub fn select(
         return Err(nothing_left(&cells));
     }
     Ok(Selected { implementations, cells, notes })
+}
+
+/// The cells of `points`, without runs, with those of `implementations` that can run them.
+#[must_use]
+pub fn plane_cells(
+    plane: &Plane,
+    points: Vec<Point>,
+    implementations: &[Implementation],
+    peers: &Peers,
+    cpus: usize,
+) -> Vec<Measured> {
+    let has_peer = |name: &String| plane.peers.is_empty() || plane.peers.contains(name);
+    let wanted = |one: &&Implementation| one.role != Role::Peer || has_peer(&one.name);
+    let cell = |Point { place, load, threads }| {
+        let (implementations, skipped) = split(implementations.iter().filter(wanted), &load, peers, cpus);
+        Measured::new(Cell {
+            workload: format!("{} {} {}", place.plane, place.row, place.column),
+            place: Some(place),
+            load,
+            threads,
+            cpus: plane.cpus,
+            at_least_millis: plane.millis_per_thread * threads as u64,
+            implementations,
+            skipped,
+        })
+    };
+    points.into_iter().map(cell).collect()
 }
 
 /// Why no implementation runs in any cell.
@@ -127,9 +156,9 @@ fn implementations_of(
     request: &Request,
 ) -> Result<Vec<Implementation>, String> {
     let bounds: Vec<String>;
-    let names = match (&request.implementations[..], request.bounds) {
+    let names = match (&request.implementations[..], !request.bounds.is_empty()) {
         ([], true) => {
-            let needed: Vec<String> = bounds::selections(definitions)?
+            let needed: Vec<String> = bounds::selections(definitions, &request.bounds)?
                 .into_iter()
                 .flat_map(|(_, implementations)| implementations)
                 .collect();
@@ -207,7 +236,7 @@ fn selections(
 }
 
 /// The names of those that can run `load`, and the others with the reason.
-pub(crate) fn split<'a>(
+fn split<'a>(
     implementations: impl Iterator<Item = &'a Implementation>,
     load: &Load,
     peers: &Peers,

@@ -4,7 +4,7 @@ use spinpark_measure::stats::Ratio;
 use spinpark_measure::stats::verdict::MAX_MARGIN;
 use spinpark_measure::warnings::{FEW_OPERATIONS, Warning, empty_runs};
 
-use crate::locks::result::{CellResult, ImplementationResult};
+use super::result::{CellResult, ImplementationResult};
 
 /// Everything that is weak about cells.
 #[must_use]

@@ -6,11 +6,10 @@ use std::thread;
 use std::time::Duration;
 
 use spinpark_classics::designs;
-use spinpark_lockbench::grid::cells::{Point, points};
-use spinpark_lockbench::grid::definition::Grid;
 use spinpark_lockbench::locks::adapters::{ADAPTERS, by_name};
 use spinpark_lockbench::locks::definitions::Definitions;
 use spinpark_lockbench::locks::load::{Load, Placement, Primitive};
+use spinpark_lockbench::locks::planes::{Point, points};
 use spinpark_lockbench::locks::worker::{self, Request, WorkerError};
 use spinpark_lockbench::locks::workloads::{Job, Report};
 
@@ -73,8 +72,8 @@ fn every_adapter_runs_every_workload() {
 
 /// The first and the last point of every plane, thinned.
 fn corners() -> Vec<Point> {
-    let grid = Grid::built_in(&Definitions::built_in().unwrap()).unwrap();
-    let corners = grid.planes.iter().flat_map(|plane| {
+    let definitions = Definitions::built_in().unwrap();
+    let corners = definitions.planes.iter().flat_map(|plane| {
         let mut points = points(plane, &plane.axes.replaced_by(&plane.quick)).unwrap();
         let last = points.pop();
         points.into_iter().take(1).chain(last)

@@ -1,7 +1,11 @@
 //! Definition files: the built-in ones, and what is said about bad ones.
 
+use std::collections::BTreeSet;
+
+use spinpark_classics::designs;
+use spinpark_lockbench::locks::adapters::ADAPTERS;
 use spinpark_lockbench::locks::bounds;
-use spinpark_lockbench::locks::definitions::{Definitions, Selection};
+use spinpark_lockbench::locks::definitions::{Definitions, Role, Selection};
 use spinpark_lockbench::locks::peers::Peers;
 use spinpark_lockbench::locks::recording::Detail;
 use spinpark_lockbench::locks::selection::{Request, select};
@@ -33,6 +37,22 @@ fn the_built_in_ones_make_sense() {
     assert!(names.iter().enumerate().all(|(place, name)| !names[..place].contains(name)));
 }
 
+/// An adapter without a row could not be named, and a row without an adapter could not run.
+#[test]
+fn every_adapter_has_a_row_and_every_peer_is_in_the_manual() {
+    let definitions = Definitions::built_in().unwrap();
+    let here = definitions.implementations.iter().filter(|it| it.install.is_none());
+    let rows: BTreeSet<&str> = here.map(|it| it.adapter.as_str()).collect();
+    let adapters: BTreeSet<&str> = ADAPTERS.iter().map(|adapter| adapter.name).collect();
+    assert_eq!(rows, adapters, "rows of implementations.toml without `install`, and adapters");
+    assert!(adapters.iter().any(|name| designs::by_name(name).is_none()));
+    let manual = include_str!("../../../../docs/bench.md");
+    let peers = manual.lines().find(|line| line.starts_with("| peers |")).unwrap();
+    for peer in definitions.implementations.iter().filter(|it| it.role == Role::Peer) {
+        assert!(peers.contains(&format!("`{}`", peer.name)), "docs/bench.md lacks `{}`", peer.name);
+    }
+}
+
 /// Every bound can be judged in what `--bounds` measures, and nothing else is measured.
 #[test]
 fn bounds_select_what_they_need() {
@@ -59,7 +79,7 @@ fn bounds_belong_to_a_preset() {
         assert_eq!(cell(workload, threads).unwrap(), ["glibc", "glibc-recorded-contended"]);
     }
     assert_eq!(selections.len(), 5);
-    let none = Definitions::built_in().unwrap().keep_bounds_of("mtx").unwrap_err();
+    let none = Definitions::built_in().unwrap().bounds_of("mtx").unwrap_err();
     assert!(none.contains("the preset `mtx` has no bounds; there are some for: locks, profiler"), "{none}");
 }
 
@@ -85,9 +105,8 @@ fn recorded_implementations() {
 
 /// What `--bounds` of a command measures.
 fn needed(preset: &str) -> Vec<(Selection, Vec<String>)> {
-    let mut definitions = Definitions::built_in().unwrap();
-    definitions.keep_bounds_of(preset).unwrap();
-    bounds::selections(&definitions).unwrap()
+    let definitions = Definitions::built_in().unwrap();
+    bounds::selections(&definitions, &definitions.bounds_of(preset).unwrap()).unwrap()
 }
 
 /// The implementations of a cell in it.
@@ -188,7 +207,7 @@ fn a_wish_narrows_the_preset_down() {
         implementations: vec!["std".into(), "onetbb".into(), "drop-in+A=1".into()],
         threads: vec![2, 16],
         baseline: Some("glibc".into()),
-        bounds: false,
+        bounds: Vec::new(),
     };
     let selected = select(&definitions, preset, &request, &Peers::default(), 2).unwrap();
     let cells: Vec<_> = selected.cells.iter().map(|cell| (cell.workload.as_str(), cell.threads)).collect();

@@ -1,15 +1,13 @@
-//! The records of this repository, whatever schema wrote them, can be read.
+//! The records of this repository can be read.
 
 use std::fs;
 use std::path::Path;
 
 use spinpark_lockbench::locks::definitions::Role;
 use spinpark_lockbench::locks::experiment::Measured;
-use spinpark_lockbench::report::grid::document as of_grid;
-use spinpark_lockbench::report::locks::document as of_locks;
-use spinpark_measure::report::reading::Header;
+use spinpark_lockbench::report::document::{Record, VersionedImplementation};
 
-fn check(implementations: &[of_locks::VersionedImplementation], measured: &[&Measured]) {
+fn check(implementations: &[VersionedImplementation], measured: &[Measured]) {
     let names: Vec<&str> = implementations.iter().map(|one| one.implementation.name.as_str()).collect();
     assert!(implementations.iter().any(|one| one.implementation.role == Role::Ours));
     assert!(implementations.iter().all(|one| !one.implementation.adapter.is_empty()));
@@ -27,28 +25,25 @@ fn check(implementations: &[of_locks::VersionedImplementation], measured: &[&Mea
 #[test]
 fn all_records_are_read() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../records");
-    let mut formats = Vec::new();
+    let mut of_planes = Vec::new();
     for file in fs::read_dir(directory).unwrap() {
         let path = file.unwrap().path();
         if path.extension().is_none_or(|extension| extension != "json") {
             continue;
         }
-        let text = fs::read_to_string(&path).unwrap();
-        let header = Header::parse(&text).unwrap();
-        if header.format == of_grid::FORMAT {
-            let record = of_grid::Record::parse(&text).unwrap();
-            check(
-                &record.implementations,
-                &record.cells.iter().map(|cell| &cell.measured).collect::<Vec<_>>(),
-            );
-        } else {
-            let record = of_locks::Record::parse(&text).unwrap();
-            check(&record.implementations, &record.cells.iter().collect::<Vec<_>>());
-            assert!(record.bound_definitions.iter().all(|bound| !bound.workload.is_empty()));
-        }
-        formats.push(header.format);
+        let record = Record::parse(&fs::read_to_string(&path).unwrap()).unwrap();
+        check(&record.implementations, &record.cells);
+        let planes: Vec<&str> = record.planes.iter().map(|plane| plane.name.as_str()).collect();
+        assert!(record.cells.iter().all(|cell| planes.contains(&cell.plane()) || planes.is_empty()));
+        of_planes.push(!planes.is_empty());
     }
-    for format in [of_grid::FORMAT, of_locks::FORMAT] {
-        assert!(formats.contains(&format.to_owned()), "no record of {format}: {formats:?}");
-    }
+    assert!(of_planes.contains(&true) && of_planes.contains(&false), "{of_planes:?}");
+}
+
+/// An older record is refused with what to do.
+#[test]
+fn an_older_schema_is_refused() {
+    let text = r#"{"format":"spinpark bench grid","schema":2}"#;
+    let said = Record::parse(text).unwrap_err();
+    assert!(said.contains("`spinpark bench grid` of schema 2") && said.contains("measure again"), "{said}");
 }

@@ -1,47 +1,51 @@
-//! `spinpark bench`: locks by themselves, one workload of contention at a time.
+//! `spinpark bench`: locks by themselves, in workloads of contention or over planes of them.
 
-pub(super) mod grid;
 mod output;
 mod request;
 
 use std::collections::BTreeSet;
 use std::process::ExitCode;
 
-use anyhow::Context;
-use spinpark_lockbench::grid::definition::Grid as Planes;
-use spinpark_lockbench::locks::bounds::{self, Judgement};
-use spinpark_lockbench::locks::definitions::{Definitions, Preset};
-use spinpark_lockbench::locks::experiment::{Measured, measure};
+use anyhow::{Context, anyhow, bail};
+use spinpark_lockbench::locks::bounds::Judgement;
+use spinpark_lockbench::locks::counters::obstacle;
+use spinpark_lockbench::locks::definitions::{Implementation, Preset};
+use spinpark_lockbench::locks::experiment::{CellObserver, Measured, measure};
 use spinpark_lockbench::locks::peers::Peers;
+use spinpark_lockbench::locks::planes::Plane;
 use spinpark_lockbench::locks::warnings::of_cells;
 use spinpark_lockbench::locks::workers::Workers;
+use spinpark_lockbench::report::document::{FORMAT, Record, SCHEMA, VersionedImplementation};
 use spinpark_lockbench::report::grid::lines;
-use spinpark_lockbench::report::locks::document::{FORMAT, Record, SCHEMA, VersionedImplementation};
 use spinpark_lockbench::report::locks::list;
-use spinpark_measure::environment::Environment;
 use spinpark_measure::executable::usage::Usage;
 use spinpark_measure::failure::RunError;
 use spinpark_measure::machine::{Noise, Watch};
 use spinpark_measure::measure::End;
-use spinpark_measure::report::Head;
-use spinpark_measure::rounds::Cell as _;
+use spinpark_measure::report::{Head, reading};
+use spinpark_measure::stats::bootstrap::MIN_BLOCKS;
 use spinpark_measure::units::counted;
 use spinpark_measure::warnings::{self, Warning};
 
-use self::output::Findings;
+use self::output::{Destinations, Findings, View};
+use self::request::shown;
 pub(crate) use self::request::{Request, command};
-use crate::cli::{Bench, Format, Locks, PresetChoice, Show};
+use crate::cli::{Bench, Format, Grid, Locks, PresetChoice, Show};
 use crate::exit;
 use crate::progress::{Progress, about};
 use crate::say::{self, Say};
 use crate::session::{Session, check_rounds};
+
+/// What is said about options that another file than a grid's does not have.
+pub(super) const NOT_A_GRID: &str =
+    "--figure, --against, --html and CSV are for files of `bench grid`; leave them out";
 
 /// Carries out a subcommand; `show` reads an earlier result.
 pub(crate) fn run(bench: &Bench, show: fn(&Show) -> anyhow::Result<ExitCode>) -> anyhow::Result<ExitCode> {
     match bench {
         Bench::List(list) => print_list(list.definition.as_deref()),
         Bench::Locks(bench) => measure_locks(&bench.locks, bench.preset),
-        Bench::Grid(wanted) => grid::run(wanted),
+        Bench::Grid(wanted) => measure_grid(wanted),
         Bench::Show(wanted) => show(wanted),
     }
 }
@@ -53,35 +57,81 @@ fn print_list(definition: Option<&std::path::Path>) -> anyhow::Result<ExitCode> 
     let list = list::render(&definitions, &Peers::find(&own), say.style());
     let count = |preset: &Preset| {
         let count = definitions.bounds.iter().filter(|bound| bound.preset == preset.name).count();
-        let option =
-            if preset.name == "locks" { String::new() } else { format!(" --preset {}", preset.name) };
-        (count > 0).then(|| format!("  {count:2} by `spinpark bench locks{option} --bounds`\n"))
+        let command = match preset.name.as_str() {
+            name @ ("locks" | "grid") => name.to_owned(),
+            name => format!("locks --preset {name}"),
+        };
+        (count > 0).then(|| format!("  {count:2} by `spinpark bench {command} --bounds`\n"))
     };
     let counts: Vec<String> = definitions.presets.iter().filter_map(count).collect();
     say.line(list);
     say.line(format_args!("Bounds that are judged:\n{}", counts.concat()));
-    say.line(lines::planes_of(&Planes::built_in(&definitions)?, say.style()));
+    say.line(lines::planes_of(&definitions, say.style()));
     Ok(ExitCode::SUCCESS)
 }
 
-/// Checks the request, measures, reports.
+/// Measures workloads.
 pub(crate) fn measure_locks(locks: &Locks, preset: PresetChoice) -> anyhow::Result<ExitCode> {
     let request = Request::new(locks, preset)?;
     check_rounds(request.rounds)?;
-    let destinations = request.destinations(locks)?;
-    let session = Session::start(locks.seed)?;
-    intro(&request, &session);
+    let Locks { json, record, plots, .. } = locks;
+    let to = Destinations::default().and(json.as_deref(), record.as_deref(), plots.as_deref())?;
+    let is_markdown = locks.format == Some(Format::Markdown);
+    let view = View::Tables { is_markdown, is_detailed: locks.details };
+    carry_out(&request, to, &view, locks.seed, locks.check)
+}
+
+/// Measures planes.
+fn measure_grid(grid: &Grid) -> anyhow::Result<ExitCode> {
+    let request = Request::of_grid(grid)?;
+    let view = View::Maps(shown(&grid.shown)?);
+    let to = Destinations::of_grid(&grid.shown)?.and(grid.json.as_deref(), grid.record.as_deref(), None)?;
+    carry_out(&request, to, &view, grid.seed, grid.check)
+}
+
+/// Measures, and reports.
+fn carry_out(
+    request: &Request,
+    to: Destinations,
+    view: &View,
+    seed: Option<u64>,
+    is_check: bool,
+) -> anyhow::Result<ExitCode> {
+    let session = Session::start(seed)?;
+    intro(request, &session);
     say::check()?;
     let mut progress = Progress::new(request.runs(), Some(request.seconds()));
-    let (findings, noise, end) = measure_request(&request, &session, &mut progress)?;
+    let (findings, noise, end) = measure_request(request, &session, &mut progress)?;
     drop(progress);
-    findings.print(request.say, locks.format == Some(Format::Markdown), locks.details, request.say.style());
-    findings.write(destinations, &noise)?;
+    findings.print(request.say, view);
+    findings.write(to, view, &noise)?;
     let missed = findings.bounds.iter().any(|bound| bound.judgement != Judgement::Holds);
     match end {
-        End::Complete if locks.check && missed => Ok(ExitCode::from(exit::FAILED)),
+        End::Complete if is_check && missed => Ok(ExitCode::from(exit::FAILED)),
         end => exit::code_of_end(end),
     }
+}
+
+/// Prints an earlier result again.
+pub(super) fn show(text: &str, wanted: &Show) -> anyhow::Result<()> {
+    let record = Record::parse(text).map_err(|what| anyhow!("{} is {what}", wanted.file.display()))?;
+    let is_grid = !record.planes.is_empty();
+    let is_markdown = wanted.format == Some(Format::Markdown);
+    if is_grid && (is_markdown || wanted.plots.is_some() || wanted.details) {
+        bail!("--details, --format markdown and --plots are for files of `bench locks`; leave them out");
+    }
+    if !is_grid && wanted.grid.is_given() {
+        bail!(NOT_A_GRID);
+    }
+    let view = match is_grid {
+        true => View::Maps(shown(&wanted.grid)?),
+        false => View::Tables { is_markdown, is_detailed: wanted.details },
+    };
+    let to = Destinations::of_grid(&wanted.grid)?.and(None, None, wanted.plots.as_deref())?;
+    let mut findings = Findings::new(record);
+    findings.warnings = reading::warnings(text);
+    findings.print(Say { on_stderr: wanted.grid.takes_stdout() }, &view);
+    findings.write(to, &view, &Noise::default())
 }
 
 /// Measures, and draws conclusions.
@@ -91,86 +141,91 @@ pub(crate) fn measure_request(
     progress: &mut Progress,
 ) -> anyhow::Result<(Findings, Noise, End)> {
     let mut workers = request.workers(&session.interrupt);
-    let mut cells = request.cells();
+    let mut cells = request.cells.clone();
     let watch = Watch::start();
-    let (cells, end, futex_error) = match count_futex_calls(&mut workers, &mut cells, progress)? {
-        Counted::Yes { error } => {
-            let (cells, end) = measure(cells, request.rounds, session.seed, &mut workers, progress);
-            (cells, end, error)
-        }
-        Counted::Interrupted => (cells, End::Interrupted, None),
+    let (cells, calibrations, end) = match count_futex_calls(request, &workers, &mut cells, progress)? {
+        End::Complete => measure(cells, request.rounds, session.seed, &mut workers, progress),
+        end => (cells, Vec::new(), end),
     };
     let noise = watch.noise();
-    let record = record(request, &session.environment, session.seed, cells, &end);
-    let mut findings = findings(&request.definitions, record, request.is_bounds)?;
-    findings.warnings = warnings_of(request, &findings, &noise, &end, futex_error);
+    // The last round of an interrupted run has begun, but it is not complete.
+    let blocks = calibrations.len().saturating_sub(1);
+    let version = |implementation: &_| list::version(implementation, &request.peers);
+    let versioned = |implementation: &Implementation| VersionedImplementation {
+        version: version(implementation),
+        implementation: implementation.clone(),
+    };
+    let mut findings = Findings::new(Record {
+        head: Head {
+            format: FORMAT.to_owned(),
+            schema: SCHEMA,
+            end: end.name().to_owned(),
+            command: request.command.clone(),
+            rounds: request.rounds,
+            millis: request.millis,
+            seed: session.seed,
+            environment: session.environment.clone(),
+        },
+        implementations: request.implementations.iter().map(versioned).collect(),
+        planes: request.planes.clone(),
+        bound_definitions: request.bounds.clone(),
+        calibrations,
+        cells,
+    });
+    let mut warnings = Vec::new();
+    if matches!(end, End::Interrupted) {
+        warnings.push(Warning::Interrupted { blocks, rounds: request.rounds });
+    }
+    if request.is_debug_build() {
+        warnings.push(Warning::DebugBuild);
+    }
+    if request.planes.is_empty() {
+        warnings.extend(of_cells(findings.results(), session.environment.cpus));
+    }
+    warnings.extend(obstacle().map(|why| Warning::NoFutexCounter { why }));
+    warnings.extend(warnings::of_machine(&noise));
+    findings.warnings = warnings;
     Ok((findings, noise, end))
 }
 
-/// What follows from a record.
-pub(super) fn findings(
-    definitions: &Definitions,
-    record: Record,
-    is_bounds: bool,
-) -> anyhow::Result<Findings> {
-    let bounds = match is_bounds {
-        true => {
-            bounds::judge_all(definitions, &record.cells, record.head.seed).map_err(anyhow::Error::msg)?
-        }
-        false => Vec::new(),
-    };
-    Ok(Findings::new(record, bounds))
-}
-
-/// Whether the counting runs were made.
-enum Counted {
-    /// They were; perhaps without counting.
-    Yes { error: Option<String> },
-    /// The user did not want to wait.
-    Interrupted,
-}
-
-/// One run per cell and implementation that is for counting futex calls. It also warms caches, and shows that
-/// all implementations work before the first one is timed; the first run of each implementation on the
-/// drop-in shows that it is really loaded.
+/// Runs before all others: one for each cell and implementation counts futex calls. It also warms caches, and
+/// shows that all implementations work before the first one is timed; the first run of each implementation on
+/// the drop-in shows that it is really loaded.
 fn count_futex_calls(
-    workers: &mut Workers<'_>,
+    request: &Request,
+    workers: &Workers<'_>,
     cells: &mut [Measured],
     progress: &mut Progress,
-) -> anyhow::Result<Counted> {
-    use spinpark_lockbench::locks::experiment::CellObserver;
-    let mut error = None;
+) -> anyhow::Result<End> {
     let mut seen = BTreeSet::new();
     for Measured { cell, futex_calls, .. } in cells {
         for implementation in &cell.implementations {
-            progress.starting(cell, implementation);
             let known = &workers.implementations[implementation];
-            let check = known.preload && known.env.is_empty() && !seen.contains(implementation);
-            let report = check.then(drop_in_report).transpose()?;
-            let made = workers.run(
-                cell,
-                implementation,
-                0,
-                true,
-                report.as_ref().map(tempfile::NamedTempFile::path),
-            );
-            let made = match made {
+            let is_checked = known.preload && known.env.is_empty() && !seen.contains(implementation);
+            if !is_checked && !request.counts_futex_calls {
+                continue;
+            }
+            progress.starting(cell, implementation);
+            let report = is_checked.then(drop_in_report).transpose()?;
+            let path = report.as_ref().map(tempfile::NamedTempFile::path);
+            let made = match workers.run(cell, implementation, 0, true, path) {
                 Ok(made) => made,
-                Err(RunError::Interrupted) => return Ok(Counted::Interrupted),
+                Err(RunError::Interrupted) => return Ok(End::Interrupted),
                 Err(error) => return Err(error.into()),
             };
             if let Some(report) = report {
                 Usage::read(report.path())?.check("")?;
                 seen.insert(implementation.clone());
             }
-            if let Some(calls) = made.futex_calls.filter(|_| made.operations > 0) {
-                futex_calls.insert(implementation.clone(), calls as f64 / made.operations as f64);
+            if request.counts_futex_calls {
+                if let Some(calls) = made.futex_calls.filter(|_| made.operations > 0) {
+                    futex_calls.insert(implementation.clone(), calls as f64 / made.operations as f64);
+                }
+                CellObserver::finished(progress);
             }
-            error = error.or(made.futex_error);
-            CellObserver::finished(progress);
         }
     }
-    Ok(Counted::Yes { error })
+    Ok(End::Complete)
 }
 
 fn drop_in_report() -> anyhow::Result<tempfile::NamedTempFile> {
@@ -179,77 +234,31 @@ fn drop_in_report() -> anyhow::Result<tempfile::NamedTempFile> {
 }
 
 fn intro(request: &Request, session: &Session) {
-    let cells = request.cells();
-    let runs = cells.iter().map(Measured::runs_per_round).sum::<usize>() * request.rounds;
-    let time = about(request.seconds());
+    let of_plane = |plane: &Plane| {
+        let cells = request.cells.iter().filter(|cell| cell.plane() == plane.name).count();
+        format!("{} {cells}", plane.name)
+    };
+    let planes: Vec<String> = request.planes.iter().map(of_plane).collect();
     let text = format!(
-        "{} × {}: {} of {} ms in shuffled order (seed {}), about {time}. \
-         Ctrl-C: the result so far.",
-        counted(cells.len(), "cell"),
+        "{}{} × {}: {} of {} ms in shuffled order (seed {}), about {}. Ctrl-C: the result so far.",
+        counted(request.cells.len(), "cell"),
+        if planes.is_empty() { String::new() } else { format!(" ({})", planes.join(", ")) },
         counted(request.rounds, "round"),
-        counted(runs, "run"),
+        counted(request.compared_runs(), "run"),
         request.millis,
         session.seed,
+        about(request.seconds()),
     );
     request.say.wrapped(&text, 2);
+    if request.rounds < MIN_BLOCKS {
+        let text =
+            format!("Fewer than {MIN_BLOCKS} rounds: no intervals, so no clear losses and no judgements.");
+        request.say.wrapped(&text, 2);
+    }
     if !request.notes.is_empty() {
         request.say.wrapped(&format!("{}.", request.notes.join("; ")), 2);
     }
     for (why, implementations) in request.absent() {
         request.say.wrapped(&format!("Not here: {implementations} ({why})"), 2);
     }
-}
-
-fn record(
-    request: &Request,
-    environment: &Environment,
-    seed: u64,
-    cells: Vec<Measured>,
-    end: &End,
-) -> Record {
-    let version = |implementation: &_| list::version(implementation, &request.peers);
-    Record {
-        head: Head {
-            format: FORMAT.to_owned(),
-            schema: SCHEMA,
-            end: end.name().to_owned(),
-            command: request.command.clone(),
-            rounds: request.rounds,
-            millis: request.millis,
-            seed,
-            environment: environment.clone(),
-        },
-        implementations: (request.selected.implementations.iter())
-            .map(|implementation| VersionedImplementation {
-                implementation: implementation.clone(),
-                version: version(implementation),
-            })
-            .collect(),
-        bound_definitions: match request.is_bounds {
-            true => request.definitions.bounds.clone(),
-            false => Vec::new(),
-        },
-        cells,
-    }
-}
-
-fn warnings_of(
-    request: &Request,
-    findings: &Findings,
-    noise: &Noise,
-    end: &End,
-    futex_error: Option<String>,
-) -> Vec<Warning> {
-    let blocks = findings.results.iter().map(|result| result.rounds).min().unwrap_or_default();
-    let cpus = findings.record.head.environment.cpus;
-    let candidates = [
-        (matches!(end, End::Interrupted), Warning::Interrupted { blocks, rounds: request.rounds }),
-        (request.is_debug_build(), Warning::DebugBuild),
-    ];
-    let applying = candidates.into_iter().filter_map(|(applies, warning)| applies.then_some(warning));
-    applying
-        .chain(of_cells(&findings.results, cpus))
-        .chain(futex_error.map(|why| Warning::NoFutexCounter { why }))
-        .chain(warnings::of_machine(noise))
-        .collect()
 }

@@ -5,41 +5,52 @@ use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use anyhow::{Context, anyhow, bail};
 use spinpark_documents::workloads::resources::Requirements;
-use spinpark_lockbench::locks::definitions::{Definitions, Role};
+use spinpark_lockbench::locks::counters::obstacle;
+use spinpark_lockbench::locks::definitions::{Bound, Definitions, Implementation, Role};
 use spinpark_lockbench::locks::experiment::Measured;
+use spinpark_lockbench::locks::figure::{Against, Figure};
+use spinpark_lockbench::locks::implementations::{not_recorded, parse};
 use spinpark_lockbench::locks::peers::Peers;
-use spinpark_lockbench::locks::selection::{self, Selected, select};
+use spinpark_lockbench::locks::planes::{Axes, Kind, Plane, points};
+use spinpark_lockbench::locks::selection::{self, once, plane_cells, select};
 use spinpark_lockbench::locks::workers::Workers;
 use spinpark_lockbench::locks::workloads::allowed_cpus;
+use spinpark_lockbench::report::grid::Shown;
 use spinpark_measure::executable::{DropIn, Executable, Library};
 use spinpark_measure::process::Interrupt;
 use spinpark_measure::report::json::Output;
 use spinpark_measure::rounds::Cell as _;
 
-use super::output::Destinations;
-use crate::cli::{Locks, PresetChoice, millis};
-use crate::directory::create;
+use crate::cli::{Grid, GridShown, Locks, PresetChoice, millis};
 use crate::libraries;
 use crate::say::Say;
 
 /// The numbers of threads of `--quick`.
 const QUICK_THREADS: [usize; 4] = [1, 2, 10, 64];
 
-/// A request that can be carried out.
+/// A request that can be carried out: workloads, or planes of them.
 pub(crate) struct Request {
-    pub(super) definitions: Definitions,
-    pub(super) selected: Selected,
+    /// The planes, with the values of their parameters; of workloads, none.
+    pub(super) planes: Vec<Plane>,
+    /// The first one is the baseline.
+    pub(super) implementations: Vec<Implementation>,
+    /// What is measured, without runs.
+    pub(super) cells: Vec<Measured>,
     pub(super) peers: Peers,
     pub(super) rounds: usize,
     pub(super) millis: u64,
-    pub(super) is_bounds: bool,
+    /// The bounds to be judged.
+    pub(super) bounds: Vec<Bound>,
     /// The command line, as a shell would take it.
     pub(crate) command: String,
     pub(super) say: Say,
     /// Deviations from the request.
     pub(super) notes: Vec<String>,
+    /// Whether there is a run for each cell and implementation that counts futex calls.
+    pub(super) counts_futex_calls: bool,
+    untimed: bool,
     own: PathBuf,
     drop_in: Option<DropIn>,
     recorder: Option<DropIn>,
@@ -56,31 +67,23 @@ pub(super) fn definitions(file: Option<&Path>) -> anyhow::Result<(Definitions, V
     Ok((definitions, workloads))
 }
 
+fn own() -> anyhow::Result<PathBuf> {
+    env::current_exe().context("cannot find out where this command itself is")
+}
+
 impl Request {
-    /// Checks it all.
+    /// Checks what `bench locks` is asked for.
     pub(crate) fn new(locks: &Locks, preset: PresetChoice) -> anyhow::Result<Self> {
-        let (mut definitions, file_workloads) = definitions(locks.definition.as_deref())?;
-        if locks.bounds {
-            definitions.keep_bounds_of(preset.name()).map_err(anyhow::Error::msg)?;
-        }
-        let own = env::current_exe().context("cannot find out where this command itself is")?;
-        let peers = Peers::find(&own);
-        let wanted = wanted(locks, file_workloads);
+        let (definitions, file_workloads) = definitions(locks.definition.as_deref())?;
+        let bounds = match locks.bounds {
+            true => definitions.bounds_of(preset.name()).map_err(anyhow::Error::msg)?,
+            false => Vec::new(),
+        };
+        let peers = Peers::find(&own()?);
+        let wanted = wanted(locks, file_workloads, bounds.clone());
         let of_preset = definitions.preset(preset.name()).map_err(anyhow::Error::msg)?;
         let selected =
             select(&definitions, of_preset, &wanted, &peers, allowed_cpus()).map_err(anyhow::Error::msg)?;
-        needs(&selected).check(None)?;
-        let find = |library| -> anyhow::Result<DropIn> {
-            let found = libraries::find(library)?;
-            found.check_machine(Executable::find(own.as_os_str())?.machine)?;
-            Ok(found)
-        };
-        let is_needed = |by: fn(&_) -> bool| selected.implementations.iter().any(by);
-        let drop_in =
-            is_needed(|implementation| implementation.preload).then(|| find(Library::DropIn)).transpose()?;
-        let recorder = is_needed(|implementation| implementation.profile.is_some())
-            .then(|| find(Library::Profiler))
-            .transpose()?;
         let default_millis = match preset {
             _ if locks.quick => 40,
             PresetChoice::Pthread | PresetChoice::Profiler => 200,
@@ -92,31 +95,96 @@ impl Request {
             PresetChoice::Locks => 7,
             _ => 15,
         };
-        // The thread counts of `--quick` are not the user's choice.
-        let notes = if locks.threads.is_empty() { Vec::new() } else { selected.notes.clone() };
-        Ok(Self {
-            notes,
-            selected,
-            peers,
+        Self {
+            bounds,
+            // The numbers of --quick are ours, not the user's.
+            notes: if locks.threads.is_empty() { Vec::new() } else { selected.notes },
             rounds: locks.rounds.unwrap_or(default_rounds),
             millis: locks.duration.map_or(default_millis, millis),
-            is_bounds: locks.bounds,
-            command: command(env::args_os().skip(1)),
             say: Say { on_stderr: locks.json.as_deref().is_some_and(Output::is_stdout) },
+            ..Self::of_cells(selected.implementations, selected.cells.into_iter().map(Measured::new), peers)?
+        }
+        .check()
+    }
+
+    /// Checks what `bench grid` is asked for.
+    pub(super) fn of_grid(grid: &Grid) -> anyhow::Result<Self> {
+        let definitions = Definitions::built_in()?;
+        let peers = Peers::find(&own()?);
+        let implementations = implementations(grid, &definitions).map_err(anyhow::Error::msg)?;
+        check_shown(grid, &implementations, &definitions)?;
+        let planes = planes(grid, &definitions).map_err(anyhow::Error::msg)?;
+        let bounds = match grid.bounds {
+            true => definitions.bounds_of("grid").map_err(anyhow::Error::msg)?,
+            false => Vec::new(),
+        };
+        check_bounds(grid, &bounds, &planes)?;
+        let mut all = Vec::new();
+        for plane in &planes {
+            let points =
+                points(plane, &plane.axes).map_err(|what| anyhow!("plane `{}`: {what}", plane.name))?;
+            all.extend(plane_cells(plane, points, &implementations, &peers, allowed_cpus()));
+        }
+        check_cells(&all, &implementations)?;
+        let default_rounds = if grid.quick { 3 } else { 7 };
+        let on_stderr = grid.shown.takes_stdout() || grid.json.as_deref().is_some_and(Output::is_stdout);
+        Self {
+            planes,
+            bounds,
+            rounds: grid.rounds.map_or(default_rounds, |rounds| rounds as usize),
+            millis: grid.duration.map_or(if grid.quick { 30 } else { 50 }, millis),
+            untimed: grid.no_waits,
+            counts_futex_calls: obstacle().is_none(),
+            say: Say { on_stderr },
+            ..Self::of_cells(implementations, all, peers)?
+        }
+        .check()
+    }
+
+    /// These cells, and what all requests have in common.
+    fn of_cells(
+        implementations: Vec<Implementation>,
+        cells: impl IntoIterator<Item = Measured>,
+        peers: Peers,
+    ) -> anyhow::Result<Self> {
+        let own = own()?;
+        let find = |library| -> anyhow::Result<Option<DropIn>> {
+            if !implementations.iter().any(|implementation| implementation.loads(library)) {
+                return Ok(None);
+            }
+            let found = libraries::find(library)?;
+            found.check_machine(Executable::find(own.as_os_str())?.machine)?;
+            Ok(Some(found))
+        };
+        Ok(Self {
+            planes: Vec::new(),
+            cells: cells.into_iter().collect(),
+            peers,
+            rounds: 0,
+            millis: 0,
+            bounds: Vec::new(),
+            command: command(env::args_os().skip(1)),
+            say: Say { on_stderr: false },
+            notes: Vec::new(),
+            counts_futex_calls: true,
+            untimed: false,
+            drop_in: find(Library::DropIn)?,
+            recorder: find(Library::Profiler)?,
             own,
-            drop_in,
-            recorder,
-            definitions,
+            implementations,
         })
+    }
+
+    /// The largest cell has all its threads in one process.
+    fn check(self) -> anyhow::Result<Self> {
+        let threads = self.cells.iter().map(|cell| cell.cell.threads).max().unwrap_or_default() as u64;
+        Requirements { processes: threads, threads, ..Requirements::default() }.check(None)?;
+        Ok(self)
     }
 
     /// What starts the runs.
     pub(super) fn workers<'a>(&self, interrupt: &'a Interrupt) -> Workers<'a> {
-        let named = self
-            .selected
-            .implementations
-            .iter()
-            .map(|implementation| (implementation.name.clone(), implementation.clone()));
+        let named = self.implementations.iter().map(|one| (one.name.clone(), one.clone()));
         Workers {
             own: self.own.clone(),
             peers: self.peers.clone(),
@@ -125,66 +193,55 @@ impl Request {
             inherited: env::var_os("LD_PRELOAD").unwrap_or_default(),
             implementations: named.collect(),
             millis: self.millis,
-            untimed: false,
+            untimed: self.untimed,
             interrupt,
         }
     }
 
-    /// What is measured, without runs.
-    pub(super) fn cells(&self) -> Vec<Measured> {
-        self.selected.cells.iter().cloned().map(Measured::new).collect()
+    fn compared_runs_of(&self, cell: &Measured) -> usize {
+        cell.runs_per_round() * self.rounds
+    }
+
+    fn counting_runs_of(&self, cell: &Measured) -> usize {
+        if self.counts_futex_calls { cell.cell.implementations.len() } else { 0 }
+    }
+
+    /// How many runs are compared.
+    pub(super) fn compared_runs(&self) -> usize {
+        self.cells.iter().map(|cell| self.compared_runs_of(cell)).sum()
     }
 
     /// How many runs there will be, with those that count futex calls.
     pub(crate) fn runs(&self) -> usize {
-        self.cells().iter().map(|cell| self.runs_of(cell)).sum()
-    }
-
-    fn runs_of(&self, cell: &Measured) -> usize {
-        cell.runs_per_round() * self.rounds + cell.cell.implementations.len()
+        self.compared_runs() + self.cells.iter().map(|cell| self.counting_runs_of(cell)).sum::<usize>()
     }
 
     /// About how long all of it takes, in seconds.
     pub(crate) fn seconds(&self) -> f64 {
-        // Warm-up and the counted phase, twice where waits are timed; the process itself.
+        const PROCESS_S: f64 = 0.015;
         let of_cell = |cell: &Measured| {
-            let phases = if cell.cell.load.has_waits() { 2.5 } else { 1.0 };
-            let late = wake_ups_s(cell.cell.threads) * if phases > 1.0 { 2.0 } else { 1.0 };
-            let run = self.millis.max(cell.cell.at_least_millis) as f64 / 1e3 * phases + 0.015 + late;
-            run * self.runs_of(cell) as f64
+            let has_waits = cell.cell.load.has_waits();
+            let warm_up = if has_waits { 1.25 } else { 1.0 };
+            let counted = self.millis.max(cell.cell.at_least_millis) as f64 / 1e3;
+            let phase = counted * warm_up + wake_ups_s(cell.cell.threads);
+            let phases = if has_waits && !self.untimed { 2.0 } else { 1.0 };
+            (PROCESS_S + phase * phases) * self.compared_runs_of(cell) as f64
+                + (PROCESS_S + phase) * self.counting_runs_of(cell) as f64
         };
-        self.cells().iter().map(of_cell).sum()
+        self.cells.iter().map(of_cell).sum()
     }
 
-    /// Opens everything that will be written.
-    pub(super) fn destinations(&self, locks: &Locks) -> anyhow::Result<Destinations> {
-        for (option, directory) in [("--plots", &locks.plots), ("--record", &locks.record)] {
-            directory.as_ref().map_or(Ok(()), |directory| create(option, directory))?;
-        }
-        Ok(Destinations {
-            json: locks.json.as_deref().map(Output::open).transpose()?,
-            plots: locks.plots.clone(),
-            record: locks.record.clone(),
-        })
-    }
-
-    /// Implementations that no cell has, by the reason.
-    pub(super) fn absent(&self) -> BTreeMap<String, String> {
-        let mut by_reason = BTreeMap::<String, String>::new();
-        for implementation in
-            self.selected.implementations.iter().filter(|implementation| implementation.role == Role::Peer)
-        {
-            let is_here =
-                self.selected.cells.iter().any(|cell| cell.implementations.contains(&implementation.name));
-            let skipped = self.selected.cells.iter().flat_map(|cell| &cell.skipped);
-            let why = skipped
-                .filter(|skipped| skipped.implementation == implementation.name)
-                .map(|skipped| &skipped.why)
-                .next();
-            if let Some(why) = why.filter(|_| !is_here) {
-                let names = by_reason.entry(why.clone()).or_default();
+    /// Peers that no cell has, by the reason.
+    pub(super) fn absent(&self) -> BTreeMap<&str, String> {
+        let mut by_reason = BTreeMap::<&str, String>::new();
+        for Implementation { name, .. } in self.implementations.iter().filter(|one| one.role == Role::Peer) {
+            let is_here = self.cells.iter().any(|cell| cell.cell.implementations.contains(name));
+            let mut skipped = self.cells.iter().flat_map(|cell| &cell.cell.skipped);
+            let why = skipped.find(|skipped| skipped.implementation == *name).filter(|_| !is_here);
+            if let Some(skipped) = why {
+                let names = by_reason.entry(&skipped.why).or_default();
                 *names += if names.is_empty() { "" } else { ", " };
-                *names += &implementation.name;
+                *names += name;
             }
         }
         by_reason
@@ -198,20 +255,14 @@ impl Request {
 
 /// How late the timing thread is after two wake-ups among `threads` threads, in seconds: one time slice for
 /// each thread before it on its CPU.
-pub(super) fn wake_ups_s(threads: usize) -> f64 {
+fn wake_ups_s(threads: usize) -> f64 {
     const TURN_S: f64 = 0.002;
     const MOST_S: f64 = 0.05;
     let before = threads as f64 / allowed_cpus() as f64 - 1.0;
     2.0 * (before.max(0.0) * TURN_S).min(MOST_S)
 }
 
-/// What the largest cell needs: its threads, all in one process.
-fn needs(selected: &Selected) -> Requirements {
-    let threads = selected.cells.iter().map(|cell| cell.threads).max().unwrap_or_default() as u64;
-    Requirements { processes: threads, threads, ..Requirements::default() }
-}
-
-fn wanted(locks: &Locks, file_workloads: Vec<String>) -> selection::Request {
+fn wanted(locks: &Locks, file_workloads: Vec<String>, bounds: Vec<Bound>) -> selection::Request {
     let threads = match (&locks.threads[..], locks.quick) {
         ([], true) => QUICK_THREADS.to_vec(),
         (threads, _) => threads.to_vec(),
@@ -221,8 +272,127 @@ fn wanted(locks: &Locks, file_workloads: Vec<String>) -> selection::Request {
         implementations: locks.locks.clone(),
         threads,
         baseline: locks.baseline.clone(),
-        bounds: locks.bounds,
+        bounds,
     }
+}
+
+/// What is shown, if the figure and what it is divided by go together.
+pub(super) fn shown(wanted: &GridShown) -> anyhow::Result<Shown> {
+    let (figure, against) = (wanted.figure.unwrap_or(Figure::Throughput), wanted.against());
+    if against == Against::Ideal && !matches!(figure, Figure::Throughput | Figure::Ideal) {
+        bail!(
+            "only throughput has an ideal\nUse --against best or --against glibc with --figure {}",
+            figure.name()
+        );
+    }
+    let figure = if against == Against::Ideal { Figure::Ideal } else { figure };
+    Ok(Shown { figure, against })
+}
+
+fn check_shown(
+    grid: &Grid,
+    implementations: &[Implementation],
+    definitions: &Definitions,
+) -> anyhow::Result<()> {
+    let shown = shown(&grid.shown)?;
+    if grid.no_waits && matches!(shown.figure, Figure::WaitP999 | Figure::LongestWait) {
+        bail!("--figure {} needs waits, which --no-waits leaves out", shown.figure.name());
+    }
+    if let Against::Implementation(name) = &shown.against
+        && !implementations.iter().any(|implementation| implementation.name == *name)
+    {
+        parse(definitions, name).map_err(anyhow::Error::msg)?;
+        bail!("--against {name}: that implementation is not measured\nName it with --locks as well");
+    }
+    Ok(())
+}
+
+/// Bounds on waits cannot be judged without waits.
+fn check_bounds(grid: &Grid, bounds: &[Bound], planes: &[Plane]) -> anyhow::Result<()> {
+    let on_waits = |plane: &&Plane| {
+        bounds.iter().any(|bound| {
+            matches!(bound.figure, Figure::WaitP999 | Figure::LongestWait)
+                && bound.planes.contains(&plane.name)
+        })
+    };
+    match planes.iter().find(on_waits) {
+        Some(plane) if grid.no_waits => bail!(
+            "--bounds judges waits in plane {}, which --no-waits leaves out\nName other planes with --plane, or measure waits",
+            plane.name
+        ),
+        _ => Ok(()),
+    }
+}
+
+fn implementations(grid: &Grid, definitions: &Definitions) -> Result<Vec<Implementation>, String> {
+    once("--locks", &grid.locks)?;
+    let preset = definitions.preset("grid")?;
+    let names = if grid.locks.is_empty() { &preset.implementations } else { &grid.locks };
+    names.iter().map(|name| not_recorded(parse(definitions, name)?)).collect()
+}
+
+/// The requested planes. An option that applies to no plane is an error.
+fn planes(grid: &Grid, definitions: &Definitions) -> Result<Vec<Plane>, String> {
+    once("--plane", &grid.planes)?;
+    let chosen: Vec<&Plane> = match grid.planes.is_empty() {
+        true => definitions.planes.iter().collect(),
+        false => grid.planes.iter().map(|name| definitions.plane(name)).collect::<Result<_, _>>()?,
+    };
+    let asked = Axes {
+        threads: grid.threads.clone(),
+        section: grid.section.clone(),
+        outside: grid.non_critical.clone(),
+        writes: grid.writes.clone(),
+        work: grid.work.clone(),
+        ..Axes::default()
+    };
+    once("--threads", &asked.threads)?;
+    once("--section", &asked.section)?;
+    once("--non-critical", &asked.outside)?;
+    once("--writes", &asked.writes)?;
+    once("--work", &asked.work)?;
+    let has = |option: &str, is_given: bool, kinds: &[Kind]| {
+        let planes: Vec<&str> = definitions
+            .planes
+            .iter()
+            .filter(|plane| kinds.contains(&plane.load))
+            .map(|plane| plane.name.as_str())
+            .collect();
+        match is_given && !chosen.iter().any(|plane| kinds.contains(&plane.load)) {
+            true => Err(format!("{option} is for the planes {}; leave it out", planes.join(", "))),
+            false => Ok(()),
+        }
+    };
+    has("--threads", !asked.threads.is_empty(), &[Kind::Mutex, Kind::Rwlock, Kind::Handoff, Kind::Pipeline])?;
+    has("--section", !asked.section.is_empty(), &[Kind::Mutex, Kind::Rwlock])?;
+    has("--non-critical", !asked.outside.is_empty(), &[Kind::Mutex, Kind::Rwlock])?;
+    has("--writes", !asked.writes.is_empty(), &[Kind::Rwlock])?;
+    has("--work", !asked.work.is_empty(), &[Kind::Queue, Kind::Handoff, Kind::Pipeline])?;
+    let narrowed = |plane: &Plane| {
+        let axes = if grid.quick { plane.axes.replaced_by(&plane.quick) } else { plane.axes.clone() };
+        Plane { axes: axes.replaced_by(&asked), ..plane.clone() }
+    };
+    Ok(chosen.into_iter().map(narrowed).collect())
+}
+
+fn check_cells(cells: &[Measured], implementations: &[Implementation]) -> anyhow::Result<()> {
+    if cells.iter().all(|cell| cell.cell.implementations.is_empty()) {
+        let skipped = cells.first().map(|cell| &cell.cell.skipped);
+        let reasons = skipped
+            .into_iter()
+            .flatten()
+            .map(|skipped| format!("{}: {}", skipped.implementation, skipped.why));
+        bail!(
+            "nothing is left to measure: none of these implementations runs in any of these planes\n{}",
+            reasons.collect::<Vec<_>>().join("\n")
+        );
+    }
+    if !implementations.iter().any(|implementation| implementation.role == Role::Ours) {
+        bail!(
+            "none of the implementations is ours, so there is nothing to compare with peers\nAdd spinpark or drop-in to --locks"
+        );
+    }
+    Ok(())
 }
 
 /// `spinpark bench …` with every argument that was given.

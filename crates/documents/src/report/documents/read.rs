@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 use spinpark_lockbench::locks;
-use spinpark_lockbench::report::locks::document as of_locks;
+use spinpark_lockbench::report::document as of_locks;
 use spinpark_measure::environment::Environment;
 use spinpark_measure::machine::Noise;
 use spinpark_measure::report::reading;

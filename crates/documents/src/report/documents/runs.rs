@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use spinpark_lockbench::report::locks::{effects, plot as plot_of_locks};
-use spinpark_lockbench::{locks, report::locks::document::Record};
+use spinpark_lockbench::{locks, report::document::Record};
 use spinpark_measure::report::plot::{Chart, Line};
 
 use crate::documents::outcome::{Outcome, What};

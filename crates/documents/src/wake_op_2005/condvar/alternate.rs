@@ -3,7 +3,7 @@
 use spinpark_classics::condvar_2003::Signalling;
 use spinpark_classics::designs::{self, Use};
 use spinpark_linux::Linux;
-use spinpark_lockbench::locks::adapters::condvar_2003::Condvar2003;
+use spinpark_lockbench::locks::adapters::classics::Condvar2003;
 use spinpark_lockbench::locks::adapters::{UseCondvar, with_condvar};
 use spinpark_lockbench::locks::primitives::BenchCondvar;
 

@@ -1,19 +1,19 @@
 //! The locks of the four documents: an adapter for each of the [designs](spinpark_classics::designs), since
 //! an adapter has one mutex.
 
+use std::sync::atomic::AtomicU32;
+
 use spinpark_classics::condvar_2003::Signalling;
 use spinpark_classics::designs::{self, DESIGNS, Use};
-use spinpark_classics::mtx_2006::Profiling;
+use spinpark_classics::mtx_2006::chain::{Chain, Ends};
 use spinpark_classics::mtx_2006::profiling::BackOff;
-use spinpark_classics::{RawLock, RawRwLock};
-use spinpark_linux::Linux;
+use spinpark_classics::mtx_2006::{Globals, Holds, Mtx as RawMtx, Profiling};
+use spinpark_classics::{RawLock, RawRwLock, SpinLock, condvar_2003, mutex_2003};
+use spinpark_linux::{Cell, Linux};
+use spinpark_platform::Platform;
 
-use super::condvar_2003::{Condvar2003, Mutex2003};
-use super::mtx::Mtx;
-use super::{Adapter, Run};
-use crate::locks::any_mutex::{MakeMutex, any_mutex};
-use crate::locks::primitives::{BenchMutex, BenchRwLock};
-use crate::locks::workloads::{condvar, mutex, rwlock};
+use super::Adapter;
+use crate::locks::primitives::{BenchCondvar, BenchMutex, BenchRwLock, GuardOf};
 
 /// Unlocks when it is dropped.
 pub(super) struct MutexGuard<'a, L: RawLock>(&'a L);
@@ -101,40 +101,141 @@ unsafe impl<L: RawRwLock> BenchRwLock for Shareable<L> {
     }
 }
 
-/// The adapter of the design of this name.
-struct OfDesign(&'static str);
+/// glibc's mutex of 2003.
+pub struct Mutex2003<P: Platform>(mutex_2003::Mutex<P>);
 
-impl OfDesign {
-    fn of_mutex(self, run: Run, make: MakeMutex) -> Adapter {
-        Adapter { mutex: Some(run), any_mutex: Some(make), ..self.otherwise() }
+impl<P: Platform> Default for Mutex2003<P> {
+    fn default() -> Self {
+        Self(mutex_2003::Mutex::new())
     }
 }
+
+/// Unlocks when it is dropped.
+pub struct Guard2003<'a, P: Platform>(&'a mutex_2003::Mutex<P>);
+
+impl<P: Platform> Drop for Guard2003<'_, P> {
+    #[inline]
+    fn drop(&mut self) {
+        self.0.unlock();
+    }
+}
+
+// SAFETY: the mutex excludes, as its models show.
+unsafe impl<P: Platform> BenchMutex for Mutex2003<P> {
+    type Guard<'a> = Guard2003<'a, P>;
+
+    #[inline]
+    fn lock(&self) -> Guard2003<'_, P> {
+        self.0.lock();
+        Guard2003(&self.0)
+    }
+}
+
+/// glibc's condition variable of 2003, with signals of the kind `S`.
+pub struct Condvar2003<P: Platform, S: Signalling>(condvar_2003::Condvar<P, S>);
+
+impl<P: Platform, S: Signalling> Default for Condvar2003<P, S> {
+    fn default() -> Self {
+        Self(condvar_2003::Condvar::new())
+    }
+}
+
+impl<P: Platform, S: Signalling> BenchCondvar for Condvar2003<P, S> {
+    type Mutex = Mutex2003<P>;
+
+    #[inline]
+    fn wait<'a>(&self, guard: GuardOf<'a, Self>) -> GuardOf<'a, Self> {
+        self.0.wait(guard.0, None);
+        guard
+    }
+
+    #[inline]
+    fn signal(&self) {
+        self.0.signal();
+    }
+
+    #[inline]
+    fn broadcast(&self) {
+        self.0.broadcast();
+    }
+}
+
+const fn chain() -> Chain<Linux> {
+    let lock = SpinLock::from_parts(AtomicU32::new(0), AtomicU32::new(0));
+    Chain::from_parts(lock, Cell::new(Ends::EMPTY))
+}
+
+const fn globals() -> Globals<Linux> {
+    const EMPTY: Holds = Holds { count: 0, total_ns: 0, longest_ns: 0 };
+    let [enabled, acquisitions, lock] = [const { AtomicU32::new(0) }; _];
+    Globals::from_parts(enabled, acquisitions, lock, Cell::new(EMPTY), [const { chain() }; _])
+}
+
+/// What all mutexes of the process share, as in a kernel.
+static GLOBALS: Globals<Linux> = globals();
+
+/// FreeBSD's mutex with the globals of this process; `ENABLED`: its profile is on.
+#[repr(transparent)]
+pub(super) struct Mtx<F: Profiling, const ENABLED: bool = false>(RawMtx<Linux, F>);
+
+/// Unlocks when it is dropped.
+pub(super) struct MtxGuard<'a, F: Profiling>(&'a RawMtx<Linux, F>);
+
+impl<F: Profiling> Drop for MtxGuard<'_, F> {
+    #[inline]
+    fn drop(&mut self) {
+        self.0.unlock(&GLOBALS);
+    }
+}
+
+impl<F: Profiling, const ENABLED: bool> Default for Mtx<F, ENABLED> {
+    fn default() -> Self {
+        if ENABLED {
+            GLOBALS.enable();
+        }
+        Self(RawMtx::new())
+    }
+}
+
+// SAFETY: FreeBSD's mutexes exclude.
+unsafe impl<F: Profiling, const ENABLED: bool> BenchMutex for Mtx<F, ENABLED> {
+    type Guard<'a> = MtxGuard<'a, F>;
+
+    #[inline]
+    fn lock(&self) -> MtxGuard<'_, F> {
+        self.0.lock(&GLOBALS);
+        MtxGuard(&self.0)
+    }
+}
+
+/// The adapter of the design of this name.
+struct OfDesign(&'static str);
 
 impl Use<Linux> for OfDesign {
     type Output = Adapter;
 
     fn otherwise(self) -> Adapter {
-        Adapter { name: self.0, ..Adapter::default() }
+        Adapter::new(self.0)
     }
 
     fn mutex<L: RawLock + 'static>(self) -> Adapter {
-        self.of_mutex(mutex::<Exclusive<L>>, any_mutex::<Exclusive<L>>)
+        self.otherwise().mutex::<Exclusive<L>>()
     }
 
     fn rwlock<L: RawLock + RawRwLock + 'static>(self) -> Adapter {
-        Adapter { rwlock: Some(rwlock::<Shareable<L>>), ..self.mutex::<L>() }
+        self.mutex::<L>().rwlock::<Shareable<L>>()
     }
 
     fn mutex_2003(self) -> Adapter {
-        self.of_mutex(mutex::<Mutex2003<Linux>>, any_mutex::<Mutex2003<Linux>>)
+        self.otherwise().mutex::<Mutex2003<Linux>>()
     }
 
     fn condvar_2003<S: Signalling + 'static>(self) -> Adapter {
-        Adapter { condvar: Some(condvar::<Condvar2003<Linux, S>>), ..self.otherwise() }
+        self.otherwise().condvar::<Condvar2003<Linux, S>>()
     }
 
     fn mtx<F: Profiling + 'static, const ENABLED: bool>(self) -> Adapter {
-        self.of_mutex(mutex::<Mtx<F, ENABLED>>, any_mutex::<Mtx<F, ENABLED>>)
+        self.otherwise().mutex::<Mtx<F, ENABLED>>()
     }
 
     fn mtx_backing_off(self) -> Adapter {
@@ -146,4 +247,34 @@ impl Use<Linux> for OfDesign {
 pub(super) fn adapters() -> impl Iterator<Item = Adapter> {
     let here = DESIGNS.iter().filter(|design| design.is_native());
     here.filter_map(|design| designs::with(design.name, OfDesign(design.name)))
+}
+
+#[cfg(test)]
+mod tests {
+    use spinpark_classics::mtx_2006::profiling::{
+        Absent, Accesses, Aligned, AtomicAdd, BackOff, Counter, Gutted, Larger, Outlined, Profiled,
+        ProfiledWithoutAdd,
+    };
+
+    use super::*;
+    use crate::locks::primitives::{Layout, MutexInData};
+
+    /// What each ingredient changes in memory: size, alignment, and on which cache lines the neighbours lie.
+    #[test]
+    fn ingredients_lie_where_they_say() {
+        let plain = Layout { mutex: (4, 4), lines: [0, 0, 0] };
+        assert_eq!(MutexInData::<Mtx<Absent>>::LAYOUT, plain);
+        assert_eq!(MutexInData::<Mtx<BackOff>>::LAYOUT, plain);
+        assert_eq!(MutexInData::<Mtx<Counter>>::LAYOUT, plain);
+        assert_eq!(MutexInData::<Mtx<Outlined>>::LAYOUT, plain);
+        let with_fields = Layout { mutex: (20, 4), lines: [0, 0, 0] };
+        assert_eq!(MutexInData::<Mtx<Accesses>>::LAYOUT, with_fields);
+        assert_eq!(MutexInData::<Mtx<AtomicAdd>>::LAYOUT, with_fields);
+        assert_eq!(MutexInData::<Mtx<Gutted>>::LAYOUT, with_fields);
+        assert_eq!(MutexInData::<Mtx<ProfiledWithoutAdd>>::LAYOUT, with_fields);
+        assert_eq!(MutexInData::<Mtx<Profiled>>::LAYOUT, with_fields);
+        assert_eq!(MutexInData::<Mtx<Profiled, true>>::LAYOUT, with_fields);
+        assert_eq!(MutexInData::<Mtx<Larger>>::LAYOUT, Layout { mutex: (132, 4), lines: [0, 0, 2] });
+        assert_eq!(MutexInData::<Mtx<Aligned>>::LAYOUT, Layout { mutex: (0x100, 0x100), lines: [0, 4, 8] });
+    }
 }

@@ -1,53 +1,172 @@
 //! Whose locks: for each adapter, the functions that run a load on them.
-
-mod classics;
-pub mod condvar_2003;
-mod lock_api;
-mod mtx;
-mod parking_lot;
-mod pthread;
-mod spinpark;
-mod std;
-mod usync;
+//!
+//! The peers of other languages are in a worker of their own, `crates/peers`.
 
 use ::std::sync::LazyLock;
 
-use super::any_mutex::MakeMutex;
 use super::load::Primitive;
-use super::primitives::BenchCondvar;
-use super::workloads::{Job, Mismatch, Outcome};
+use super::primitives::{BenchCondvar, BenchMutex, BenchRwLock, MakeMutex, any_mutex};
+use super::workloads::{self, Job, Mismatch, Outcome};
 
 /// The origins, in the order in which they are listed.
 macro_rules! origins {
-    ($($origin:ty,)*) => {
-        const CURRENT: &[Adapter] = &[$(<$origin>::ADAPTER),*];
+    (files: $($origin:ty),*; lock_api: $($krate:ident),*;) => {
+        $(mod $krate { lock_api_adapter!($krate); })*
+
+        const CURRENT: &[Adapter] = &[$(<$origin>::ADAPTER,)* $($krate::Locks::ADAPTER),*];
 
         /// Does it with the condition variables of `adapter`; none if it has none, or none in this process.
         pub fn with_condvar<U: UseCondvar>(adapter: &str, user: U) -> Option<U::Output> {
             match adapter {
                 $(name if name == <$origin>::ADAPTER.name => <$origin>::with_condvar(user),)*
+                $(stringify!($krate) => $krate::Locks::with_condvar(user),)*
                 _ => None,
             }
         }
     };
 }
 
-// Ours, and the peers in Rust and libc. (The classics are in their registry, the other peers in a worker of
-// their own.)
+/// A mutex: its type, how it is made, its guard, and how that is had.
+macro_rules! mutex {
+    ($name:ident($mutex:ty), $guard:ty, |$it:ident| $lock:expr) => {
+        mutex!($name($mutex) = Default::default(), $guard, |$it| $lock);
+    };
+    ($name:ident($mutex:ty) = $new:expr, $guard:ty, |$it:ident| $lock:expr) => {
+        pub(super) struct $name($mutex);
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self($new)
+            }
+        }
+
+        // SAFETY: every mutex that stands here excludes other threads.
+        unsafe impl $crate::locks::primitives::BenchMutex for $name {
+            type Guard<'a> = $guard;
+
+            #[inline]
+            fn lock(&self) -> Self::Guard<'_> {
+                let $it = &self.0;
+                $lock
+            }
+        }
+    };
+}
+
+/// A read-write lock: its type, and its guards.
+macro_rules! rwlock {
+    ($name:ident($lock:ty), $r:ty: |$reading:ident| $read:expr, $w:ty: |$writing:ident| $write:expr) => {
+        #[derive(Default)]
+        pub(super) struct $name($lock);
+
+        // SAFETY: every read-write lock that stands here excludes.
+        unsafe impl $crate::locks::primitives::BenchRwLock for $name {
+            type Read<'a> = $r;
+            type Write<'a> = $w;
+
+            #[inline]
+            fn read(&self) -> Self::Read<'_> {
+                let $reading = &self.0;
+                $read
+            }
+
+            #[inline]
+            fn write(&self) -> Self::Write<'_> {
+                let $writing = &self.0;
+                $write
+            }
+        }
+    };
+}
+
+/// A condition variable: its type, its mutex, and what it does.
+macro_rules! condvar {
+    (
+        $name:ident($condvar:ty) of $mutex:ident, |$waiting:ident, $guard:ident| $wait:expr,
+        signal: |$one:ident| $signal:expr, broadcast: |$all:ident| $broadcast:expr
+    ) => {
+        #[derive(Default)]
+        pub(super) struct $name($condvar);
+
+        impl $crate::locks::primitives::BenchCondvar for $name {
+            type Mutex = $mutex;
+
+            #[inline]
+            fn wait<'a>(
+                &self,
+                #[allow(unused_mut)] mut $guard: $crate::locks::primitives::GuardOf<'a, Self>,
+            ) -> $crate::locks::primitives::GuardOf<'a, Self> {
+                let $waiting = &self.0;
+                $wait
+            }
+
+            #[inline]
+            fn signal(&self) {
+                let $one = &self.0;
+                $signal;
+            }
+
+            #[inline]
+            fn broadcast(&self) {
+                let $all = &self.0;
+                $broadcast;
+            }
+        }
+    };
+}
+
+/// The adapter of a crate whose locks are `lock_api`'s types.
+macro_rules! lock_api_adapter {
+    ($krate:ident) => {
+        use super::{Adapter, Origin, UseCondvar};
+
+        pub(super) struct Locks;
+
+        impl Origin for Locks {
+            const ADAPTER: Adapter = Adapter {
+                recursive: Some($crate::locks::workloads::mutex::<Recursive>),
+                ..Adapter::new(stringify!($krate)).mutex::<Mutex>().rwlock::<RwLock>().condvar::<Condvar>()
+            };
+
+            fn with_condvar<U: UseCondvar>(user: U) -> Option<U::Output> {
+                Some(user.with::<Condvar>())
+            }
+        }
+
+        mutex!(Mutex(::$krate::Mutex<()>), ::$krate::MutexGuard<'a, ()>, |it| it.lock());
+        mutex!(Recursive(::$krate::ReentrantMutex<()>), ::$krate::ReentrantMutexGuard<'a, ()>, |it| it.lock());
+        rwlock!(
+            RwLock(::$krate::RwLock<()>),
+            ::$krate::RwLockReadGuard<'a, ()>: |it| it.read(),
+            ::$krate::RwLockWriteGuard<'a, ()>: |it| it.write()
+        );
+        condvar!(
+            Condvar(::$krate::Condvar) of Mutex,
+            |it, guard| {
+                it.wait(&mut guard);
+                guard
+            },
+            signal: |it| it.notify_one(),
+            broadcast: |it| it.notify_all()
+        );
+    };
+}
+
+pub mod classics;
+mod pthread;
+mod std;
+
+// A peer is a word among `lock_api`, if it is a crate with that crate's types; else a file as `std.rs`.
 origins! {
-    pthread::Locks,
-    pthread::AdaptiveLocks,
-    std::Locks,
-    parking_lot::Locks,
-    usync::Locks,
-    spinpark::Locks,
+    files: pthread::Locks, pthread::AdaptiveLocks, std::Locks;
+    lock_api: parking_lot, usync, spinpark;
 }
 
 /// Runs a load on one kind of lock.
 pub type Run = fn(&Job) -> Result<Outcome, Mismatch>;
 
 /// Locks of one origin.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub struct Adapter {
     /// Its name in definitions.
     pub name: &'static str,
@@ -66,6 +185,31 @@ pub struct Adapter {
 }
 
 impl Adapter {
+    /// One without locks.
+    #[must_use]
+    pub const fn new(name: &'static str) -> Self {
+        let [mutex, recursive, error_check, rwlock, condvar] = [None; 5];
+        Self { name, mutex, recursive, error_check, rwlock, condvar, any_mutex: None }
+    }
+
+    /// With this mutex.
+    #[must_use]
+    pub const fn mutex<M: BenchMutex + 'static>(self) -> Self {
+        Self { mutex: Some(workloads::mutex::<M>), any_mutex: Some(any_mutex::<M>), ..self }
+    }
+
+    /// With this read-write lock.
+    #[must_use]
+    pub const fn rwlock<R: BenchRwLock + 'static>(self) -> Self {
+        Self { rwlock: Some(workloads::rwlock::<R>), ..self }
+    }
+
+    /// With this condition variable.
+    #[must_use]
+    pub const fn condvar<C: BenchCondvar + 'static>(self) -> Self {
+        Self { condvar: Some(workloads::condvar::<C>), ..self }
+    }
+
     /// The function for loads that need `primitive`.
     #[must_use]
     pub fn run(&self, primitive: Primitive) -> Option<Run> {

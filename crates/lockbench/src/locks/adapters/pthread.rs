@@ -2,9 +2,6 @@
 //! environment.
 
 use super::{Adapter, Origin, UseCondvar};
-use crate::locks::any_mutex::any_mutex;
-use crate::locks::primitives::{BenchCondvar, BenchMutex, BenchRwLock, GuardOf};
-use crate::locks::workloads::{condvar, mutex, rwlock};
 use crate::pthread_calls::{self as pthread, Kind};
 
 /// Those of the default kinds, and the other mutexes.
@@ -12,13 +9,9 @@ pub(super) struct Locks;
 
 impl Origin for Locks {
     const ADAPTER: Adapter = Adapter {
-        name: "pthread",
-        mutex: Some(mutex::<Mutex>),
-        any_mutex: Some(any_mutex::<Mutex>),
-        recursive: Some(mutex::<Recursive>),
-        error_check: Some(mutex::<ErrorCheck>),
-        rwlock: Some(rwlock::<RwLock>),
-        condvar: Some(condvar::<Condvar>),
+        recursive: Some(crate::locks::workloads::mutex::<Recursive>),
+        error_check: Some(crate::locks::workloads::mutex::<ErrorCheck>),
+        ..Adapter::new("pthread").mutex::<Mutex>().rwlock::<RwLock>().condvar::<Condvar>()
     };
 
     fn with_condvar<U: UseCondvar>(user: U) -> Option<U::Output> {
@@ -30,51 +23,13 @@ impl Origin for Locks {
 pub(super) struct AdaptiveLocks;
 
 impl Origin for AdaptiveLocks {
-    const ADAPTER: Adapter = Adapter {
-        name: "pthread-adaptive",
-        mutex: Some(mutex::<Adaptive>),
-        any_mutex: Some(any_mutex::<Adaptive>),
-        recursive: None,
-        error_check: None,
-        rwlock: None,
-        condvar: Some(condvar::<AdaptiveCondvar>),
-    };
+    const ADAPTER: Adapter =
+        Adapter::new("pthread-adaptive").mutex::<Adaptive>().condvar::<AdaptiveCondvar>();
 
     fn with_condvar<U: UseCondvar>(user: U) -> Option<U::Output> {
         Some(user.with::<AdaptiveCondvar>())
     }
 }
-
-/// A `pthread_mutex_t` of one of the kinds.
-macro_rules! mutex {
-    ($name:ident, $kind:expr) => {
-        /// A `pthread_mutex_t`.
-        #[derive(Debug)]
-        pub(super) struct $name(pthread::Mutex);
-
-        impl Default for $name {
-            fn default() -> Self {
-                Self(pthread::Mutex::new($kind))
-            }
-        }
-
-        // SAFETY: pthread mutexes exclude; a failing call ends the process.
-        unsafe impl BenchMutex for $name {
-            type Guard<'a> = MutexGuard<'a>;
-
-            #[inline]
-            fn lock(&self) -> MutexGuard<'_> {
-                self.0.lock();
-                MutexGuard(&self.0)
-            }
-        }
-    };
-}
-
-mutex!(Mutex, Kind::Normal);
-mutex!(Adaptive, Kind::Adaptive);
-mutex!(Recursive, Kind::Recursive);
-mutex!(ErrorCheck, Kind::ErrorCheck);
 
 /// Unlocks when it is dropped.
 pub(super) struct MutexGuard<'a>(&'a pthread::Mutex);
@@ -86,10 +41,6 @@ impl Drop for MutexGuard<'_> {
     }
 }
 
-/// A `pthread_rwlock_t` of the default kind.
-#[derive(Debug, Default)]
-pub(super) struct RwLock(pthread::RwLock);
-
 /// Unlocks when it is dropped.
 pub(super) struct RwLockGuard<'a>(&'a pthread::RwLock);
 
@@ -100,52 +51,45 @@ impl Drop for RwLockGuard<'_> {
     }
 }
 
-// SAFETY: pthread rwlocks exclude; a failing call ends the process.
-unsafe impl BenchRwLock for RwLock {
-    type Read<'a> = RwLockGuard<'a>;
-    type Write<'a> = RwLockGuard<'a>;
-
-    #[inline]
-    fn read(&self) -> RwLockGuard<'_> {
-        self.0.read();
-        RwLockGuard(&self.0)
-    }
-
-    #[inline]
-    fn write(&self) -> RwLockGuard<'_> {
-        self.0.write();
-        RwLockGuard(&self.0)
-    }
-}
-
-/// A `pthread_cond_t`, with a mutex of one of the kinds.
-macro_rules! condvar {
-    ($name:ident, $mutex:ident) => {
-        /// A `pthread_cond_t`.
-        #[derive(Debug, Default)]
-        pub(super) struct $name(pthread::Condvar);
-
-        impl BenchCondvar for $name {
-            type Mutex = $mutex;
-
-            #[inline]
-            fn wait<'a>(&self, guard: GuardOf<'a, Self>) -> GuardOf<'a, Self> {
-                self.0.wait(guard.0);
-                guard
-            }
-
-            #[inline]
-            fn signal(&self) {
-                self.0.signal();
-            }
-
-            #[inline]
-            fn broadcast(&self) {
-                self.0.broadcast();
-            }
-        }
+/// A `pthread_mutex_t` of one of the kinds. A failing call ends the process.
+macro_rules! of_kind {
+    ($name:ident, $kind:expr) => {
+        mutex!($name(pthread::Mutex) = pthread::Mutex::new($kind), MutexGuard<'a>, |it| {
+            it.lock();
+            MutexGuard(it)
+        });
     };
 }
+of_kind!(Mutex, Kind::Normal);
+of_kind!(Adaptive, Kind::Adaptive);
+of_kind!(Recursive, Kind::Recursive);
+of_kind!(ErrorCheck, Kind::ErrorCheck);
 
-condvar!(Condvar, Mutex);
-condvar!(AdaptiveCondvar, Adaptive);
+rwlock!(
+    RwLock(pthread::RwLock),
+    RwLockGuard<'a>: |it| {
+        it.read();
+        RwLockGuard(it)
+    },
+    RwLockGuard<'a>: |it| {
+        it.write();
+        RwLockGuard(it)
+    }
+);
+
+/// A `pthread_cond_t`, with a mutex of one of the kinds.
+macro_rules! with_kind {
+    ($name:ident, $mutex:ident) => {
+        condvar!(
+            $name(pthread::Condvar) of $mutex,
+            |it, guard| {
+                it.wait(guard.0);
+                guard
+            },
+            signal: |it| it.signal(),
+            broadcast: |it| it.broadcast()
+        );
+    };
+}
+with_kind!(Condvar, Mutex);
+with_kind!(AdaptiveCondvar, Adaptive);

@@ -7,9 +7,7 @@ mod barrier;
 mod broadcast;
 mod outcome;
 mod pair;
-mod phase;
 mod ping_pong;
-mod pipeline;
 mod pool;
 mod queue;
 mod section;
@@ -115,7 +113,7 @@ pub fn condvar<C: BenchCondvar>(job: &Job) -> Result<Outcome, Mismatch> {
         Load::Queue(queue) => queue::run::<C>(queue, job),
         Load::Pool(pool) => pool::run::<C>(pool, job),
         Load::Barrier(barrier) => barrier::run::<C>(barrier, job),
-        Load::Pipeline(pipeline) => pipeline::run::<C>(pipeline, job),
+        Load::Pipeline(pipeline) => queue::run_stages::<C>(pipeline, job),
         _ => Err(Mismatch::Unfit),
     }
 }

@@ -50,7 +50,7 @@ impl Unchecked {
 #[inline]
 fn measure(pair: &Pair, job: &Job, operation: impl FnMut()) -> Result<Unchecked, Mismatch> {
     match pair.threaded {
-        true => Ok(worker_pool::beside_a_sleeper(|| repeat(job, operation))?),
+        true => Ok(worker_pool::with_a_sleeper(|| repeat(job, operation))?),
         false => Ok(repeat(job, operation)),
     }
 }

@@ -1,8 +1,7 @@
 //! One thread feeds a pool of workers: a batch of jobs, one signal each, and then it waits until all are
 //! done.
 
-use super::phase::Phase;
-use super::wait_times::Watch;
+use super::wait_times::{Phase, Watch};
 use super::work::Random;
 use super::worker_pool::{self, Operation, Share};
 use super::{Job, Mismatch, Outcome, expect};

@@ -1,4 +1,4 @@
-//! A critical section and work outside, on one mutex or on many.
+//! A critical and a non-critical section, on one mutex or on many.
 
 use std::hint::black_box;
 use std::thread;
@@ -9,8 +9,7 @@ use super::work::{Exponential, Random};
 use super::worker_pool::{self, Operation, Share};
 use super::{Job, Mismatch, Outcome, expect};
 use crate::locks::load::{MAX_LINES, Section};
-use crate::locks::mutex_in_data::MutexInData;
-use crate::locks::primitives::{BenchMutex, Guarded};
+use crate::locks::primitives::{BenchMutex, Guarded, MutexInData};
 
 /// A cache line with two counters, which are equal unless another thread was inside as well.
 #[derive(Debug, Clone, Copy, Default)]
@@ -74,17 +73,17 @@ struct Worker<'a, C> {
     locks: &'a [C],
     random: Random,
     exponential: Exponential,
-    /// Steps until it leaves for a while.
+    /// Iterations until it leaves for a while.
     until_leave: u32,
 }
 
-/// Steps of work in a millisecond, about.
+/// Iterations in a millisecond, about.
 const STEPS_PER_MS: u32 = 500_000;
-/// Steps that a lock and its release take, about.
+/// Iterations that a lock and its release take, about.
 const STEPS_PER_LOCK: u32 = 25;
 
 impl<C> Worker<'_, C> {
-    /// Steps inside and outside of the next section.
+    /// Iterations of the next critical and non-critical section.
     #[inline]
     fn lengths(&mut self) -> (u32, u32) {
         let Section { inside, outside, exponential, .. } = *self.section;

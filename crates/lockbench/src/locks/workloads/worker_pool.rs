@@ -19,8 +19,7 @@ use spinpark_measure::start_gate::{self, NoThread, StartGate};
 
 use super::Job;
 use super::affinity;
-use super::phase::{COUNTED, OVER, Phase};
-use super::wait_times::{Stopwatch, Untimed, Waits, Watch};
+use super::wait_times::{COUNTED, OVER, Phase, Stopwatch, Untimed, Waits, Watch};
 use crate::locks::counters::{Counters, Counts};
 use crate::locks::load::Placement;
 
@@ -135,7 +134,7 @@ pub(super) fn run<T: Send>(job: &Job, work: impl Fn(usize, &Phase) -> T + Sync) 
 /// # Errors
 ///
 /// If it cannot be created.
-pub(super) fn beside_a_sleeper<T>(body: impl FnOnce() -> T) -> Result<T, NoThread> {
+pub(super) fn with_a_sleeper<T>(body: impl FnOnce() -> T) -> Result<T, NoThread> {
     thread::scope(|scope| {
         let sleeper = start_gate::start_one(scope, thread::park)?;
         let result = body();

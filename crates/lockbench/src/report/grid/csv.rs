@@ -1,7 +1,8 @@
 //! A line per cell and implementation, for spreadsheets.
 
-use super::results::CellResult;
-use crate::grid::figure::Figure;
+use crate::locks::comparison::Compared;
+use crate::locks::figure::Figure;
+use crate::locks::result::CellResult;
 
 /// The figures with columns of their own.
 const FIGURES: [Figure; 6] =
@@ -15,8 +16,9 @@ pub fn render(results: &[CellResult]) -> String {
          voluntary_switches,throughput_of_best,best_peer,throughput_of_glibc,share_of_ideal\n",
     );
     for result in results {
-        let place = &result.place;
-        for (implementation, figures) in &result.figures {
+        let Some(place) = &result.place else { continue };
+        for of_implementation in &result.implementations {
+            let (implementation, figures) = (&of_implementation.implementation, &of_implementation.figures);
             let names = [&place.plane, &place.table, &place.row, &place.column].map(|name| quoted(name));
             let mut fields: Vec<String> = names.to_vec();
             fields.extend([result.threads.to_string(), quoted(implementation)]);
@@ -26,7 +28,7 @@ pub fn render(results: &[CellResult]) -> String {
             let best = throughput.and_then(|ratios| ratios.best.as_ref());
             let glibc = throughput.and_then(|ratios| ratios.glibc.as_ref());
             let ideal = of_ours.and_then(|ratios| ratios.get(&Figure::Ideal)?.ideal.as_ref());
-            let ratio = |compared: Option<&crate::grid::comparison::Compared>| {
+            let ratio = |compared: Option<&Compared>| {
                 compared.map_or_else(String::new, |compared| format!("{:.4}", compared.ratio))
             };
             fields.push(ratio(best));

@@ -1,4 +1,4 @@
-//! Heat maps as text: figures, and colour only besides.
+//! Heat maps as text. Every cell has its figure; colour only adds to it.
 
 use spinpark_measure::report::Style;
 
@@ -9,7 +9,7 @@ use super::{Shown, figure};
 /// Blanks between two maps.
 const GAP: usize = 3;
 
-/// The maps of one table: side by side if there is room, else below each other, and one that is too wide in
+/// The maps of one table: side by side if they fit, else below each other, and one that is too wide in
 /// parts. `legend` says what the names of rows and columns mean.
 #[must_use]
 pub fn render(maps: &[Map], shown: &Shown, legend: &str, style: Style) -> String {
@@ -17,17 +17,17 @@ pub fn render(maps: &[Map], shown: &Shown, legend: &str, style: Style) -> String
     let table = if first.table.is_empty() { String::new() } else { format!(", {}", first.table) };
     let title = format!("{}{table}: {}; {legend}", first.plane, shown.in_words());
     let mut text = style.wrap(&title, 2) + "\n";
-    let room = usize::from(style.width);
+    let width_limit = usize::from(style.width);
     let blocks: Vec<Vec<Line>> = maps.iter().map(|map| block(map, usize::MAX, style)).collect();
     let widths: Vec<usize> = blocks.iter().map(|block| width(block)).collect();
-    if widths.iter().sum::<usize>() + GAP * (widths.len() - 1) <= room {
+    if widths.iter().sum::<usize>() + GAP * (widths.len() - 1) <= width_limit {
         for line in 0..blocks[0].len() {
             let parts = blocks.iter().zip(&widths).map(|(block, width)| block[line].padded(*width));
             text += parts.collect::<Vec<_>>().join(&" ".repeat(GAP)).trim_end();
             text.push('\n');
         }
     } else {
-        for line in maps.iter().flat_map(|map| block(map, room, style)) {
+        for line in maps.iter().flat_map(|map| block(map, width_limit, style)) {
             text += line.text.trim_end();
             text.push('\n');
         }
@@ -61,15 +61,15 @@ fn width(block: &[Line]) -> usize {
     block.iter().map(|line| line.width).max().unwrap_or_default()
 }
 
-/// A map, in parts of some of its columns if all of them do not fit into `room`.
-fn block(map: &Map, room: usize, style: Style) -> Vec<Line> {
+/// A map, in parts of some of its columns if not all of them fit into `limit`.
+fn block(map: &Map, limit: usize, style: Style) -> Vec<Line> {
     let first = map.rows.iter().map(|row| row.chars().count()).max().unwrap_or_default();
     let widest = map.entries.iter().flatten().flatten().map(|entry| figure(entry.compared.ratio).len());
     let names = map.columns.iter().map(|column| column.chars().count());
     // The figure and its mark.
     let column = widest.map(|width| width + 1).chain(names).max().unwrap_or_default();
     let mut lines = vec![Line::plain(map.ours.clone())];
-    let fit = (room.saturating_sub(first) / (column + 1)).max(1);
+    let fit = (limit.saturating_sub(first) / (column + 1)).max(1);
     let parts = map.columns.len().div_ceil(fit).max(1);
     let columns_of_part = map.columns.len().div_ceil(parts).max(1);
     for (part, names) in map.columns.chunks(columns_of_part).enumerate() {

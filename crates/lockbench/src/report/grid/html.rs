@@ -6,10 +6,12 @@ use serde::Serialize;
 use spinpark_measure::page::{PAGE, environment};
 use spinpark_measure::report::Style;
 
-use super::document::Record;
 use super::lines::{self, legend, sentence};
-use super::{Shown, maps, results, svg};
-use crate::grid::bounds::BoundResult;
+use super::{Shown, maps, svg};
+use crate::locks::bounds::BoundResult;
+use crate::locks::result::PlaneFront;
+use crate::report::bounds::render as render_bounds;
+use crate::report::document::Record;
 
 #[derive(Serialize)]
 struct Page<'a> {
@@ -47,13 +49,17 @@ struct Drawn {
 /// # Errors
 ///
 /// If the template is wrong.
-pub fn render(record: &Record, shown: &Shown, bounds: &[BoundResult]) -> Result<String, Error> {
+pub fn render(
+    record: &Record,
+    shown: &Shown,
+    fronts: &[PlaneFront],
+    bounds: &[BoundResult],
+) -> Result<String, Error> {
     #[derive(Serialize)]
     struct Data<'a> {
         page: Page<'a>,
     }
     let context = record.context();
-    let fronts = results::fronts(&record.cells);
     let mut sections: Vec<Section> = Vec::new();
     for maps in maps(&context, &record.cells, shown) {
         let Some(first) = maps.first() else { continue };
@@ -89,7 +95,8 @@ pub fn render(record: &Record, shown: &Shown, bounds: &[BoundResult]) -> Result<
         end: &record.head.end,
         machine: record.head.environment.line(),
         sentences,
-        bounds: (!bounds.is_empty()).then(|| super::bounds::render(bounds, Style::PLAIN)),
+        bounds: (!bounds.is_empty())
+            .then(|| render_bounds(bounds, record.head.environment.cpus, Style::PLAIN)),
         sections,
     };
     environment(include_str!("page.html"))?.get_template(PAGE)?.render(Serde(Data { page }))

@@ -5,18 +5,18 @@ use spinpark_measure::stats::median;
 use spinpark_measure::units::{counted, percent};
 
 use super::{Shown, figure};
-use crate::grid::calibration::Calibration;
-use crate::grid::cells::GridCell;
-use crate::grid::comparison::Context;
-use crate::grid::definition::{Grid, Kind};
-use crate::grid::figure::Figure;
-use crate::grid::starvation::{LONG_WAIT, SMALL_SHARE, Starvation};
-use crate::grid::summary::{LOSS, PlaneSummary, Summary, planes};
+use crate::locks::comparison::{Context, LONG_WAIT, SMALL_SHARE, Starvation};
+use crate::locks::definitions::Definitions;
+use crate::locks::experiment::Measured;
+use crate::locks::figure::Figure;
+use crate::locks::ideal::Calibration;
+use crate::locks::planes::Kind;
+use crate::locks::summary::{LOSS, PlaneSummary, Summary, planes};
 
 /// The planes of `spinpark bench grid`, a line each.
 #[must_use]
-pub fn planes_of(grid: &Grid, style: Style) -> String {
-    let lines = grid
+pub fn planes_of(definitions: &Definitions, style: Style) -> String {
+    let lines = definitions
         .planes
         .iter()
         .map(|plane| style.wrap(&format!("  {:<18} {}", plane.name, plane.about), 21) + "\n");
@@ -27,8 +27,8 @@ pub fn planes_of(grid: &Grid, style: Style) -> String {
 #[must_use]
 pub fn legend(kind: Kind) -> &'static str {
     match kind {
-        Kind::Mutex => "rows: iterations inside, columns: outside",
-        Kind::Rwlock => "rows: writes, iterations inside; columns: outside",
+        Kind::Mutex => "rows: critical iterations, columns: non-critical",
+        Kind::Rwlock => "rows: writes, critical iterations; columns: non-critical",
         Kind::Queue => {
             "rows: producers, consumers, capacity; columns: signal under or after the unlock/waiters woken/iterations \
              an item"
@@ -139,13 +139,13 @@ pub fn calibration(all: &[Calibration]) -> Option<String> {
 
 /// Which peers, and which of ours, starve writers, and how much.
 #[must_use]
-pub fn starving(context: &Context<'_>, cells: &[GridCell]) -> Vec<String> {
+pub fn starving(context: &Context<'_>, cells: &[Measured]) -> Vec<String> {
     let mut lines = Vec::new();
     for plane in planes(cells) {
-        let cells: Vec<&GridCell> = cells.iter().filter(|cell| cell.place.plane == plane).collect();
+        let cells: Vec<&Measured> = cells.iter().filter(|cell| cell.plane() == plane).collect();
         let with_writes = cells.iter().filter(|cell| cell.writes().is_some_and(|writes| writes > 0)).count();
         for implementation in &context.implementations {
-            let found: Vec<(&GridCell, Starvation)> = cells
+            let found: Vec<(&Measured, Starvation)> = cells
                 .iter()
                 .filter_map(|cell| Some((*cell, Starvation::of(cell, &implementation.name)?)))
                 .collect();
@@ -183,12 +183,12 @@ pub fn starving(context: &Context<'_>, cells: &[GridCell]) -> Vec<String> {
 
 /// How much the baseline differs from itself.
 #[must_use]
-pub fn noise(cells: &[GridCell]) -> Option<String> {
-    let baseline = cells.iter().find_map(|cell| cell.measured.cell.implementations.first())?;
-    let of_cell = |cell: &GridCell| {
-        let baseline = cell.measured.cell.implementations.first()?;
+pub fn noise(cells: &[Measured]) -> Option<String> {
+    let baseline = cells.iter().find_map(|cell| cell.cell.implementations.first())?;
+    let of_cell = |cell: &Measured| {
+        let baseline = cell.cell.implementations.first()?;
         let middle = |again| {
-            let runs = cell.measured.runs.iter();
+            let runs = cell.runs.iter();
             let runs = runs.filter(|run| run.implementation == *baseline && run.again == again);
             median(&runs.filter_map(|run| Figure::Throughput.of(&run.report)).collect::<Vec<_>>())
         };

@@ -1,9 +1,10 @@
 //! What a heat map shows, before it is drawn: rows, columns, ratios.
 
 use super::Shown;
-use crate::grid::cells::GridCell;
-use crate::grid::comparison::{Compared, Context};
-use crate::grid::summary::{Loss, Summary, planes, tables_of};
+use crate::locks::comparison::{Compared, Context};
+use crate::locks::experiment::{Measured, Place};
+use crate::locks::planes::distinct;
+use crate::locks::summary::{Loss, Summary, planes, tables_of};
 
 /// A heat map of one of our implementations.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,7 +38,7 @@ pub struct Entry {
 
 /// The maps of all planes: for each table, those of all of ours.
 #[must_use]
-pub fn maps(context: &Context<'_>, cells: &[GridCell], shown: &Shown) -> Vec<Vec<Map>> {
+pub fn maps(context: &Context<'_>, cells: &[Measured], shown: &Shown) -> Vec<Vec<Map>> {
     let mut all = Vec::new();
     for plane in planes(cells) {
         let mut tables: Vec<&str> = tables_of(cells, plane).into_iter().map(|(table, _)| table).collect();
@@ -45,43 +46,35 @@ pub fn maps(context: &Context<'_>, cells: &[GridCell], shown: &Shown) -> Vec<Vec
             tables.push("");
         }
         for table in tables {
-            let is_in = |cell: &&GridCell| cell.place.plane == plane && cell.place.table == table;
-            let cells: Vec<&GridCell> = cells.iter().filter(is_in).collect();
-            let ours: Vec<&str> = context.ours_in(&cells).collect();
+            let is_in = |cell: &&Measured| cell.plane() == plane && cell.table() == table;
+            let cells: Vec<&Measured> = cells.iter().filter(is_in).collect();
+            let ours: Vec<&str> = context.ours(cells.iter().copied()).collect();
             all.push(ours.into_iter().map(|ours| map(context, &cells, ours, shown)).collect());
         }
     }
     all
 }
 
-fn map(context: &Context<'_>, cells: &[&GridCell], ours: &str, shown: &Shown) -> Map {
-    let names = |of: fn(&GridCell) -> &String| {
-        let mut names: Vec<String> = Vec::new();
-        for cell in cells {
-            if !names.contains(of(cell)) {
-                names.push(of(cell).clone());
-            }
-        }
-        names
-    };
-    let (rows, columns) = (names(|cell| &cell.place.row), names(|cell| &cell.place.column));
+fn map(context: &Context<'_>, cells: &[&Measured], ours: &str, shown: &Shown) -> Map {
+    let places: Vec<&Place> = cells.iter().filter_map(|cell| cell.cell.place.as_ref()).collect();
+    let rows = distinct(places.iter().map(|place| place.row.clone()));
+    let columns = distinct(places.iter().map(|place| place.column.clone()));
     let mut entries: Vec<Vec<Option<Entry>>> = vec![vec![None; columns.len()]; rows.len()];
     let mut summed = Vec::new();
-    for cell in cells {
+    for (cell, place) in cells.iter().zip(&places) {
         let Some(compared) = context.compare(cell, ours, shown.figure, &shown.against) else { continue };
         summed.push((*cell, compared.clone()));
-        let row = rows.iter().position(|row| *row == cell.place.row);
-        let column = columns.iter().position(|column| *column == cell.place.column);
+        let row = rows.iter().position(|row| *row == place.row);
+        let column = columns.iter().position(|column| *column == place.column);
         if let Some((row, column)) = row.zip(column) {
             let goodness = if shown.figure.more_is_better() { compared.ratio } else { 1.0 / compared.ratio };
             entries[row][column] =
                 Some(Entry { loss: Loss::of(shown.figure, &compared), compared, goodness });
         }
     }
-    let place = &cells[0].place;
     Map {
-        plane: place.plane.clone(),
-        table: place.table.clone(),
+        plane: places[0].plane.clone(),
+        table: places[0].table.clone(),
         ours: ours.to_owned(),
         rows,
         columns,

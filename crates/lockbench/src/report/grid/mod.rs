@@ -1,18 +1,16 @@
-//! The result of `spinpark bench grid`: heat maps as text and as a page, lines that sum them up, JSON, CSV.
+//! The result of `spinpark bench grid`: heat maps as text and as a page, lines that sum them up, CSV.
 
-pub mod bounds;
 pub mod csv;
-pub mod document;
 pub mod heat;
 pub mod html;
 pub mod lines;
 mod map_data;
-pub mod results;
 mod svg;
 
 pub use map_data::{Map, maps};
 
-use crate::grid::figure::{Against, Figure};
+use super::figure;
+use crate::locks::figure::{Against, Figure};
 
 /// What is shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,15 +34,5 @@ impl Shown {
             Figure::Ideal => String::from(self.figure.in_words()),
             figure => format!("{} ÷ {}", figure.in_words(), self.against.in_words()),
         }
-    }
-}
-
-/// A ratio in four or five characters.
-fn figure(ratio: f64) -> String {
-    match ratio {
-        r if r < 9.995 => format!("{r:.2}"),
-        r if r < 99.95 => format!("{r:.1}"),
-        r if r < 99_999.5 => format!("{r:.0}"),
-        r => format!("{r:.0e}"),
     }
 }

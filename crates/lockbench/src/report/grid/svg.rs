@@ -1,5 +1,5 @@
-//! A heat map as SVG. Each cell has its figure; colour only besides, and what a figure is made of as a
-//! tooltip.
+//! A heat map as SVG. Each cell has its figure, which colour repeats, and a tooltip with what the figure is
+//! made of.
 
 use std::fmt::Write;
 

@@ -95,7 +95,7 @@ pub fn explanation(baseline: &str) -> String {
     )
 }
 
-/// So many cells fit side by side.
+/// Cells that fit side by side.
 const CELLS: usize = 4;
 
 fn render_workload(

@@ -8,7 +8,7 @@ use crate::locks::peers::Peers;
 use crate::locks::selection::primitives;
 
 /// What the workloads count in, on this machine and on simulated ones.
-pub const ITERATION: &str = "An iteration is a step of a random number generator, about 2 ns on a CPU of 2023; it is done inside the section, or outside.";
+pub const ITERATION: &str = "An iteration is a step of a random number generator, about 2 ns on a CPU of 2023; it is done in the critical or the non-critical section.";
 
 /// The version of what an implementation tests, as far as it is known.
 #[must_use]

@@ -5,9 +5,10 @@ use std::fmt::Write;
 use spinpark_measure::environment::Environment;
 
 use super::matrix::matrices;
-use super::{bounds, effects, pairwise};
+use super::{effects, pairwise};
 use crate::locks::bounds::BoundResult;
 use crate::locks::result::CellResult;
+use crate::report::bounds as bounds_table;
 
 /// Markdown tables with date, machine and command. `varied`: the implementation of which all others are
 /// variants.
@@ -29,7 +30,8 @@ pub fn render(
             effects::explanation(baseline) + " " + MARK
         }
         (_, false) => {
-            table(&mut text, &bounds::HEADER, 6, bounds.iter().map(|bound| bounds::row(bound, cpus)));
+            let rows = bounds.iter().map(|bound| bounds_table::row(bound, cpus));
+            table(&mut text, &bounds_table::HEADER, 6, rows);
             String::from(
                 "Time per operation, unless said otherwise. Ratios are ours ÷ the other, within rounds, with 95 % intervals.",
             )

@@ -1,11 +1,10 @@
 //! Many implementations: a row per implementation, a column per number of threads; workloads that have only
-//! one share a table. What that costs in CPU time is a table of its own, over all cells.
+//! one share a table.
 
-use spinpark_measure::report::front::{self, Entry, Front};
 use spinpark_measure::report::{Style, table, text};
 
 use super::{dash, threads, time};
-use crate::locks::result::{CellResult, ImplementationResult, SLEEPER};
+use crate::locks::result::CellResult;
 
 /// A table before it is drawn.
 #[derive(Debug, PartialEq)]
@@ -106,16 +105,4 @@ impl<'a> Matrix<'a> {
 pub fn render(results: &[CellResult], cpus: usize, style: Style) -> String {
     let tables: Vec<String> = matrices(results, cpus).iter().map(|matrix| matrix.render(style)).collect();
     tables.join("\n")
-}
-
-/// Throughput beside CPU time in the cells of several threads: a single one waits for no other. What ran in
-/// the same cells is together.
-#[must_use]
-pub fn fronts(results: &[CellResult]) -> Vec<Front> {
-    let cells: Vec<Vec<Entry<'_>>> = results
-        .iter()
-        .filter(|result| result.threads > 1)
-        .map(|result| result.implementations.iter().map(ImplementationResult::entry).collect())
-        .collect();
-    front::fronts(&cells, &[SLEEPER])
 }

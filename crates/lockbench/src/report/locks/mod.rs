@@ -1,8 +1,6 @@
-//! The result of `spinpark bench locks`: tables, Markdown, plots, JSON.
+//! The result of `spinpark bench locks`: tables, Markdown, plots.
 
-pub mod bounds;
 pub mod details;
-pub mod document;
 pub mod effects;
 pub mod list;
 pub mod markdown;
@@ -10,34 +8,18 @@ pub mod matrix;
 pub mod pairwise;
 pub mod plot;
 
+pub use super::{dash, interval, threads};
 use spinpark_measure::report::{Goodness, Printed, verdict_word};
 use spinpark_measure::sample::Metric;
-use spinpark_measure::stats::Ratio;
 use spinpark_measure::stats::verdict::Verdict;
 use spinpark_measure::units;
 
 /// With at most this many cells, all figures are shown without being asked for.
 pub const FEW_CELLS: usize = 6;
 
-/// What stands where there is no number.
-pub fn dash() -> String {
-    String::from("–")
-}
-
 /// A time per operation; `0 ops` if there was none.
 pub(super) fn time(ns: f64) -> String {
     if ns.is_finite() { units::seconds(ns * 1e-9) } else { String::from("0 ops") }
-}
-
-/// `[0.95, 1.02]`.
-pub fn interval(ratio: &Ratio) -> String {
-    let end = |value: f64| if value < 99.995 { format!("{value:.2}") } else { format!("{value:.0}") };
-    format!("[{}, {}]", end(ratio.low), end(ratio.high))
-}
-
-/// `16`, or `16*` if that is more than there are CPUs.
-pub fn threads(threads: usize, cpus: usize) -> String {
-    format!("{threads}{}", if threads > cpus { "*" } else { "" })
 }
 
 /// A verdict about a time per operation.

@@ -1,11 +1,10 @@
 //! Which peer ours is compared with, what is a loss, and which bounds hold.
 
-use spinpark_lockbench::grid::bounds::judge_all;
-use spinpark_lockbench::grid::definition::{Bound, Over};
-use spinpark_lockbench::grid::figure::{Against, Figure};
-use spinpark_lockbench::grid::starvation::Starvation;
-use spinpark_lockbench::grid::summary::{Loss, summaries};
-use spinpark_lockbench::locks::bounds::Judgement;
+use spinpark_lockbench::locks::bounds::{Judgement, judge_all};
+use spinpark_lockbench::locks::comparison::Starvation;
+use spinpark_lockbench::locks::definitions::{Bound, Over};
+use spinpark_lockbench::locks::figure::{Against, Figure};
+use spinpark_lockbench::locks::summary::{Loss, summaries};
 
 use super::*;
 
@@ -67,12 +66,12 @@ fn a_lock_that_starves_writers_is_no_peer() {
 fn writers_that_get_little_of_their_share_starve() {
     let mut record = record(0.0, ROUNDS);
     let cell = record.cells.iter_mut().find(|cell| cell.writes() == Some(10)).unwrap();
-    for run in &mut cell.measured.runs {
+    for run in &mut cell.runs {
         run.report.writes = Some(if run.implementation == "std" { 0.0005 } else { 0.01 });
     }
     let starvation = Starvation::of(cell, "std").unwrap();
     assert!((starvation.share.unwrap() - 0.05).abs() < 1e-9 && starvation.longest_wait < 0.25);
-    for run in &mut cell.measured.runs {
+    for run in &mut cell.runs {
         run.report.operations = 100;
     }
     assert_eq!(Starvation::of(cell, "std"), None, "one write is expected");
@@ -115,6 +114,8 @@ fn a_plane_in_one_line() {
 fn bound(over: Over, ours: &str, at_least: f64) -> Bound {
     Bound {
         what: String::from("throughput"),
+        preset: String::from("grid"),
+        workload: None,
         planes: vec![String::from("mutex")],
         figure: Figure::Throughput,
         over,
@@ -137,11 +138,11 @@ fn bounds_over_cells_and_means() {
     let [cells] = &judged(bound(Over::EachCell, "spinpark", 0.9))[..] else { panic!() };
     assert_eq!(cells.judgement, Judgement::Holds);
     let [mean] = &judged(bound(Over::GeometricMean, "spinpark", 1.1))[..] else { panic!() };
-    assert_eq!((mean.judgement, mean.threads), (Judgement::Holds, None));
+    assert_eq!((mean.judgement, &mean.threads[..]), (Judgement::Holds, &[][..]));
     assert!((mean.ratio.unwrap() - 1.25).abs() < 0.03, "{mean:?}");
     let [two, sixteen] = &judged(bound(Over::EachThreads, "drop-in", 1.0))[..] else { panic!() };
-    assert_eq!((two.threads, two.judgement), (Some(2), Judgement::Holds));
-    assert_eq!((sixteen.threads, sixteen.judgement), (Some(16), Judgement::Missed));
+    assert_eq!((&two.threads[..], two.judgement), (&[2][..], Judgement::Holds));
+    assert_eq!((&sixteen.threads[..], sixteen.judgement), (&[16][..], Judgement::Missed));
     let only = Bound { threads: vec![2], ..bound(Over::EachCell, "drop-in", 0.9) };
     assert_eq!(judged(only)[0].judgement, Judgement::Holds);
     assert!(

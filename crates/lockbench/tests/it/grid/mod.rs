@@ -3,22 +3,21 @@
 mod judged;
 mod shown;
 
-use spinpark_lockbench::grid::calibration::Calibration;
-use spinpark_lockbench::grid::cells::{GridCell, cells, points};
-use spinpark_lockbench::grid::comparison::Context;
-use spinpark_lockbench::grid::definition::{Axes, Grid, Plane};
-use spinpark_lockbench::grid::experiment::measure;
+use spinpark_lockbench::locks::comparison::Context;
 use spinpark_lockbench::locks::definitions::{Definitions, Implementation};
-use spinpark_lockbench::locks::experiment::{Cell, CellExecutor, Plan};
+use spinpark_lockbench::locks::experiment::{Cell, CellExecutor, Measured, Plan, measure};
+use spinpark_lockbench::locks::ideal::Calibration;
 use spinpark_lockbench::locks::load::Load;
 use spinpark_lockbench::locks::peers::Peers;
+use spinpark_lockbench::locks::planes::{Axes, Plane, points};
+use spinpark_lockbench::locks::selection::plane_cells;
 use spinpark_lockbench::locks::workloads::{Report, WaitReport};
-use spinpark_lockbench::report::grid::document::{FORMAT, Record, SCHEMA};
-use spinpark_lockbench::report::locks::document::VersionedImplementation;
-use spinpark_measure::environment::Environment;
+use spinpark_lockbench::report::document::{FORMAT, Record, SCHEMA, VersionedImplementation};
 use spinpark_measure::failure::RunError;
 use spinpark_measure::measure::End;
 use spinpark_measure::report::Head;
+
+use crate::locks::environment;
 
 const SEED: u64 = 1;
 const ROUNDS: usize = 8;
@@ -47,6 +46,10 @@ impl Mock {
 }
 
 impl CellExecutor for Mock {
+    fn calibrate(&mut self) -> Calibration {
+        CALIBRATION
+    }
+
     fn execute(&mut self, cell: &Cell, plan: &Plan) -> Result<Report, RunError> {
         if self.runs == self.stop_after {
             return Err(RunError::Interrupted);
@@ -77,14 +80,10 @@ fn definitions() -> Definitions {
     Definitions::built_in().unwrap()
 }
 
-fn grid() -> Grid {
-    Grid::built_in(&definitions()).unwrap()
-}
-
 /// A plane of the definitions with few values.
 fn plane(name: &str, axes: Axes) -> Plane {
-    let grid = grid();
-    let plane = grid.plane(name).unwrap();
+    let definitions = definitions();
+    let plane = definitions.plane(name).unwrap();
     Plane { axes: plane.axes.replaced_by(&axes), ..plane.clone() }
 }
 
@@ -111,12 +110,12 @@ fn wide_planes() -> Vec<Plane> {
     vec![plane("mutex", two_threads), plane("queue", Axes::default())]
 }
 
-fn empty_cells(planes: &[Plane]) -> Vec<GridCell> {
+fn empty_cells(planes: &[Plane]) -> Vec<Measured> {
     let implementations = implementations(&NAMES);
     planes
         .iter()
         .flat_map(|plane| {
-            cells(plane, points(plane, &plane.axes).unwrap(), &implementations, &Peers::default(), 2)
+            plane_cells(plane, points(plane, &plane.axes).unwrap(), &implementations, &Peers::default(), 2)
         })
         .collect()
 }
@@ -124,12 +123,11 @@ fn empty_cells(planes: &[Plane]) -> Vec<GridCell> {
 fn record_of(planes: Vec<Plane>, mut mock: Mock, rounds: usize) -> Record {
     let definitions = definitions();
     let cells = empty_cells(&planes);
-    let (mut cells, calibrations, end) =
-        measure(cells, rounds, SEED, &mut mock, &mut || CALIBRATION, &mut ());
+    let (mut cells, calibrations, end) = measure(cells, rounds, SEED, &mut mock, &mut ());
     assert!(matches!(end, End::Complete | End::Interrupted));
     for cell in &mut cells {
-        for (place, implementation) in cell.measured.cell.implementations.iter().enumerate() {
-            cell.measured.futex_calls.insert(implementation.clone(), place as f64 / 10.0);
+        for (place, implementation) in cell.cell.implementations.iter().enumerate() {
+            cell.futex_calls.insert(implementation.clone(), place as f64 / 10.0);
         }
     }
     let implementation = |name: &&str| VersionedImplementation {
@@ -149,23 +147,9 @@ fn record_of(planes: Vec<Plane>, mut mock: Mock, rounds: usize) -> Record {
         },
         implementations: NAMES.iter().map(implementation).collect(),
         planes,
-        bound_definitions: grid().bounds,
+        bound_definitions: definitions.bounds_of("grid").unwrap(),
         calibrations,
         cells,
-    }
-}
-
-fn environment() -> Environment {
-    Environment {
-        spinpark: String::from("0.1.0"),
-        rustc: String::from("rustc 1.95.0"),
-        kernel: String::from("6.0"),
-        glibc: String::from("2.36"),
-        cpu: String::from("Some(R) CPU @ 2 GHz"),
-        cpus: 2,
-        virtual_machine: true,
-        governor: None,
-        date: String::from("2026-01-02T03:04:05Z"),
     }
 }
 
@@ -187,8 +171,8 @@ fn usual(cell: &Cell, implementation: &str) -> Does {
     Does { ns, wait_ns, write_ns }
 }
 
-fn find<'a>(record: &'a Record, plane: &str, name: &str) -> &'a GridCell {
-    let is_it = |cell: &&GridCell| cell.place.plane == plane && cell.name() == name;
+fn find<'a>(record: &'a Record, plane: &str, name: &str) -> &'a Measured {
+    let is_it = |cell: &&Measured| cell.plane() == plane && cell.name() == name;
     record.cells.iter().find(is_it).unwrap()
 }
 
@@ -198,7 +182,7 @@ fn context(record: &Record) -> Context<'_> {
 
 #[test]
 fn every_cell_has_a_place_of_its_own() {
-    let grid = grid();
+    let grid = definitions();
     for plane in &grid.planes {
         for axes in [plane.axes.clone(), plane.axes.replaced_by(&plane.quick)] {
             let points = points(plane, &axes).unwrap();
@@ -221,10 +205,10 @@ fn a_round_visits_every_cell_and_is_calibrated_first() {
     let record = record_of(small_planes(), Mock::new(usual, 0.01), ROUNDS);
     assert_eq!(record.calibrations.len(), ROUNDS);
     for cell in &record.cells {
-        assert_eq!(cell.measured.runs.len(), ROUNDS * (cell.measured.cell.implementations.len() + 1));
-        assert!(cell.measured.runs.iter().all(|run| run.report.waits.as_ref().unwrap().buckets.is_empty()));
+        assert_eq!(cell.runs.len(), ROUNDS * (cell.cell.implementations.len() + 1));
+        assert!(cell.runs.iter().all(|run| run.report.waits.as_ref().unwrap().buckets.is_empty()));
     }
-    assert!(!find(&record, "rwlock", "0 ‰, 0/0, 2 threads").measured.cell.implementations.is_empty());
+    assert!(!find(&record, "rwlock", "0 ‰, 0/0, 2 threads").cell.implementations.is_empty());
 }
 
 #[test]
@@ -232,5 +216,5 @@ fn an_interrupted_run_keeps_what_was_measured() {
     let mock = Mock { stop_after: 100, ..Mock::new(usual, 0.0) };
     let record = record_of(small_planes(), mock, 50);
     assert_eq!(record.head.end, "interrupted");
-    assert_eq!(record.cells.iter().map(|cell| cell.measured.runs.len()).sum::<usize>(), 100);
+    assert_eq!(record.cells.iter().map(|cell| cell.runs.len()).sum::<usize>(), 100);
 }

@@ -1,11 +1,13 @@
 //! Heat maps as text and as a page, tables, CSV, JSON.
 
 use insta::assert_snapshot;
-use spinpark_lockbench::grid::bounds::judge_all;
-use spinpark_lockbench::grid::figure::{Against, Figure};
-use spinpark_lockbench::grid::summary::summaries;
-use spinpark_lockbench::report::grid::document::Document;
-use spinpark_lockbench::report::grid::{Shown, bounds, csv, heat, html, lines, maps, results};
+use spinpark_lockbench::locks::bounds::judge_all;
+use spinpark_lockbench::locks::figure::{Against, Figure};
+use spinpark_lockbench::locks::result::{CellResult, fronts};
+use spinpark_lockbench::locks::summary::summaries;
+use spinpark_lockbench::report::bounds;
+use spinpark_lockbench::report::document::Document;
+use spinpark_lockbench::report::grid::{Shown, csv, heat, html, lines, maps};
 use spinpark_measure::machine::Noise;
 use spinpark_measure::report::Style;
 use spinpark_measure::report::json::Output;
@@ -103,17 +105,17 @@ fn colour_only_besides() {
 fn bounds_as_a_table() {
     let record = record();
     let judged = judge_all(&record.context(), &record.bound_definitions, &record.cells);
-    assert_snapshot!(bounds::render(&judged, Style::PLAIN));
-    assert!(bounds::render(&[], Style::PLAIN).contains("No bound"));
+    assert_snapshot!(bounds::render(&judged, 2, Style::PLAIN));
+    assert!(bounds::render(&[], 2, Style::PLAIN).contains("No bound"));
 }
 
 #[test]
 fn a_line_per_cell_and_implementation() {
     let record = record();
-    let text = csv::render(&results::of(&record.context(), &record.cells));
+    let text = csv::render(&CellResult::all(&record.context(), &record.cells));
     let fields = |line: &str| line.split('"').step_by(2).map(|part| part.matches(',').count()).sum::<usize>();
     assert!(text.lines().all(|line| fields(line) == 15), "{text}");
-    let runs: usize = record.cells.iter().map(|cell| cell.measured.cell.implementations.len()).sum();
+    let runs: usize = record.cells.iter().map(|cell| cell.cell.implementations.len()).sum();
     assert_eq!(text.lines().count(), runs + 1);
     assert_snapshot!(text.lines().take(6).collect::<Vec<_>>().join("\n"));
 }
@@ -123,10 +125,11 @@ fn a_line_per_cell_and_implementation() {
 fn a_page() {
     let record = record();
     let judged = judge_all(&record.context(), &record.bound_definitions, &record.cells);
-    let page = html::render(&record, &throughput(), &judged).unwrap();
+    let fronts = fronts(&CellResult::all(&record.context(), &record.cells));
+    let page = html::render(&record, &throughput(), &fronts, &judged).unwrap();
     let svgs: Vec<&str> =
         page.split("<svg").skip(1).map(|rest| rest.split_once("</svg>").unwrap().0).collect();
-    let fronts = results::fronts(&record.cells).len();
+    let fronts = fronts.len();
     assert_eq!((svgs.len(), fronts), (2 * (2 + 1 + 1) + fronts, 3));
     for svg in &svgs {
         roxmltree::Document::parse(&format!("<svg{svg}</svg>")).unwrap();
@@ -140,7 +143,7 @@ fn a_page() {
 fn a_document_can_be_read_again() {
     let record = record();
     let context = record.context();
-    let results = results::of(&context, &record.cells);
+    let results = CellResult::all(&context, &record.cells);
     let summaries = summaries(&context, &record.cells, Figure::Throughput, &Against::Best);
     let bounds = judge_all(&context, &record.bound_definitions, &record.cells);
     let document = Document {
@@ -149,8 +152,7 @@ fn a_document_can_be_read_again() {
         warnings: &[],
         results: &results,
         summaries: &summaries,
-        cpu_time: &[],
-        fronts: &results::fronts(&record.cells),
+        fronts: &fronts(&results),
         bounds: &bounds,
     };
     let file = tempfile::NamedTempFile::new().unwrap();
@@ -160,13 +162,13 @@ fn a_document_can_be_read_again() {
     assert_eq!(again.cells, record.cells);
     assert_eq!(again.planes, record.planes);
     assert_eq!(again.bound_definitions, record.bound_definitions);
-    assert_eq!(results::of(&again.context(), &again.cells), results);
+    assert_eq!(CellResult::all(&again.context(), &again.cells), results);
     assert_eq!(again.file_name(), "2026-01-02-some-r-cpu-2-ghz-2cpus-vm-grid.json");
-    let newer = text.replacen("\"schema\":2", "\"schema\":99", 1);
+    let newer = text.replacen("\"schema\":3", "\"schema\":99", 1);
     assert!(Record::parse(&newer).unwrap_err().contains("schema 99"));
     let mut first: serde_json::Value = serde_json::from_str(&text).unwrap();
     let mut result = first["results"][0].take();
-    result["figures"].as_object_mut().unwrap().retain(|name, _| name == "spinpark");
+    result["implementations"].as_array_mut().unwrap().retain(|it| it["implementation"] == "spinpark");
     result["ratios"].as_object_mut().unwrap().retain(|name, _| name == "spinpark");
     assert_snapshot!("one_result", serde_json::to_string_pretty(&result).unwrap());
 }

@@ -1,9 +1,11 @@
 //! Bounds: whether they hold.
 
 use spinpark_lockbench::locks::bounds::{self, BoundResult, Judgement};
+use spinpark_lockbench::locks::comparison::Context;
 use spinpark_lockbench::locks::definitions::Definitions;
 use spinpark_lockbench::locks::experiment::Measured;
-use spinpark_lockbench::report::locks::{bounds as bounds_table, markdown};
+use spinpark_lockbench::report::bounds as bounds_table;
+use spinpark_lockbench::report::locks::markdown;
 use spinpark_measure::report::Style;
 
 use super::{Mock, SEED, cell, environment, many, run};
@@ -13,7 +15,14 @@ fn judged(bound: &str, cells: &[Measured]) -> Vec<BoundResult> {
     let mut definitions = Definitions::built_in().unwrap();
     definitions.add(Definitions::parse("test", &text).unwrap());
     definitions.check("test").unwrap();
-    bounds::judge_all(&definitions, cells, SEED).unwrap()
+    of_preset(&definitions, cells)
+}
+
+/// The bounds of the preset `locks`.
+pub(super) fn of_preset(definitions: &Definitions, cells: &[Measured]) -> Vec<BoundResult> {
+    let implementations = definitions.implementations.iter().collect();
+    let context = Context { implementations, calibration: None, cpus: 2, seed: SEED };
+    bounds::judge_all(&context, &definitions.bounds_of("locks").unwrap(), cells)
 }
 
 #[test]
@@ -21,7 +30,7 @@ fn bounds_hold_are_missed_or_stay_undecided() {
     let cells = many();
     let judge = |bound: &str| {
         let [result] = &judged(bound, &cells)[..] else { panic!() };
-        (result.judgement, result.against.clone(), result.ratio.map(|ratio| ratio.median))
+        (result.judgement, result.with.clone(), result.ratio)
     };
     let best = "threads = [16]\nours = [\"spinpark\"]\nagainst = \"best\"\n";
     // 80 ns of parking_lot, the best peer, over 60 ns.
@@ -45,7 +54,7 @@ fn a_geometric_mean_is_one_row_and_each_count_one_by_itself() {
     let means = judged(&format!("{thread_counts}over = \"geometric-mean\"\n"), &cells);
     assert_eq!(means.len(), 2);
     assert_eq!(means[0].threads, [2, 16, 256]);
-    assert!((means[0].ratio.unwrap().median - 4.0 / 3.0).abs() < 0.05);
+    assert!((means[0].ratio.unwrap() - 4.0 / 3.0).abs() < 0.05);
     assert_eq!(means[0].judgement, Judgement::Holds);
 }
 
@@ -65,7 +74,7 @@ fn few_rounds_are_undecided() {
 fn bounds_as_a_table() {
     let cells = many();
     let definitions = Definitions::built_in().unwrap();
-    let results = bounds::judge_all(&definitions, &cells, SEED).unwrap();
+    let results = of_preset(&definitions, &cells);
     let measured: Vec<_> = results.into_iter().filter(|r| r.judgement != Judgement::NotMeasured).collect();
     insta::assert_snapshot!(bounds_table::render(&measured, 2, Style::PLAIN));
     let markdown =

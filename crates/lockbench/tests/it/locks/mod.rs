@@ -7,12 +7,10 @@ mod weak;
 use spinpark_lockbench::locks::definitions::Definitions;
 use spinpark_lockbench::locks::experiment::{Cell, CellExecutor, Measured, Plan, measure};
 use spinpark_lockbench::locks::load::{Load, Placement};
-use spinpark_lockbench::locks::result::CellResult;
+use spinpark_lockbench::locks::result::{CellResult, fronts};
 use spinpark_lockbench::locks::warnings;
 use spinpark_lockbench::locks::workloads::{Report, WaitReport};
-use spinpark_lockbench::report::locks::document::{
-    Document, FORMAT, Record, SCHEMA, VersionedImplementation,
-};
+use spinpark_lockbench::report::document::{Document, FORMAT, Record, SCHEMA, VersionedImplementation};
 use spinpark_measure::environment::Environment;
 use spinpark_measure::failure::RunError;
 use spinpark_measure::machine::Noise;
@@ -73,6 +71,7 @@ fn cell(workload: &str, threads: usize, implementations: &[&str]) -> Measured {
     let at_least_millis = 0;
     Measured::new(Cell {
         workload: workload.into(),
+        place: None,
         load,
         threads,
         cpus: Placement::Any,
@@ -83,8 +82,9 @@ fn cell(workload: &str, threads: usize, implementations: &[&str]) -> Measured {
 }
 
 fn run(cells: Vec<Measured>, mut mock: Mock, rounds: usize) -> Vec<Measured> {
-    let (cells, end) = measure(cells, rounds, SEED, &mut mock, &mut ());
+    let (cells, calibrations, end) = measure(cells, rounds, SEED, &mut mock, &mut ());
     assert!(matches!(end, End::Complete));
+    assert_eq!(calibrations.len(), rounds);
     cells
 }
 
@@ -92,7 +92,7 @@ fn results(cells: &[Measured]) -> Vec<CellResult> {
     cells.iter().filter_map(|cell| CellResult::new(cell, SEED)).collect()
 }
 
-fn environment() -> Environment {
+pub(crate) fn environment() -> Environment {
     Environment {
         spinpark: String::from("0.1.0"),
         rustc: String::from("rustc 1.95.0"),
@@ -165,7 +165,7 @@ fn an_interrupted_run_keeps_what_was_measured() {
     let mock = Mock { stop_after: 20, ..Mock::new(&[("glibc", 1.0), ("std", 1.0)], 0.0) };
     let mut mock = mock;
     let cells = vec![cell("pair-single", 1, &["glibc", "std"])];
-    let (cells, end) = measure(cells, 50, SEED, &mut mock, &mut ());
+    let (cells, _, end) = measure(cells, 50, SEED, &mut mock, &mut ());
     assert!(matches!(end, End::Interrupted));
     assert_eq!(cells[0].runs.len(), 20);
     assert_eq!(results(&cells)[0].rounds, 6);
@@ -189,7 +189,9 @@ fn record(cells: Vec<Measured>) -> Record {
             environment: environment(),
         },
         implementations: IMPLEMENTATIONS.iter().map(implementation).collect(),
+        planes: Vec::new(),
         bound_definitions: definitions.bounds.clone(),
+        calibrations: Vec::new(),
         cells,
     }
 }
@@ -199,12 +201,13 @@ fn a_document_can_be_read_again() {
     let record = record(many());
     let results = results(&record.cells);
     let (noise, warnings) = (Noise::default(), warnings::of_cells(&results, 2));
-    let fronts = &spinpark_lockbench::report::locks::matrix::fronts(&results);
+    let fronts = &fronts(&results);
     let document = Document {
         record: &record,
         noise: &noise,
         warnings: &warnings,
         results: &results,
+        summaries: &[],
         fronts,
         bounds: &[],
     };
@@ -217,7 +220,7 @@ fn a_document_can_be_read_again() {
     assert_eq!(again.bound_definitions, record.bound_definitions);
     assert_eq!(self::results(&again.cells), results);
     assert_eq!(again.file_name(), "2026-01-02-some-r-cpu-2-ghz-2cpus-vm.json");
-    let newer = text.replacen("\"schema\":2", "\"schema\":99", 1);
+    let newer = text.replacen("\"schema\":3", "\"schema\":99", 1);
     assert!(Record::parse(&newer).unwrap_err().contains("schema 99"));
     assert!(Record::parse("{}").unwrap_err().contains("not a record"));
 }

@@ -1,13 +1,12 @@
 //! Tables and plots.
 
-use spinpark_lockbench::locks::bounds;
 use spinpark_lockbench::locks::definitions::Definitions;
-use spinpark_lockbench::report::locks::{
-    bounds as bounds_table, details, effects, markdown, matrix, pairwise, plot,
-};
+use spinpark_lockbench::report::bounds as bounds_table;
+use spinpark_lockbench::report::locks::{details, effects, markdown, matrix, pairwise, plot};
 use spinpark_measure::report::Style;
 
-use super::{IMPLEMENTATIONS, Mock, SEED, cell, environment, many, results, run};
+use super::bounds::of_preset;
+use super::{IMPLEMENTATIONS, Mock, cell, environment, many, results, run};
 
 #[test]
 fn tables() {
@@ -53,7 +52,7 @@ fn tables_fit_their_width() {
         let style = Style { width, ..Style::PLAIN };
         let mut text = matrix::render(&results, 2, style) + &details::render(&results[3], 2, style);
         let definitions = Definitions::built_in().unwrap();
-        text += &bounds_table::render(&bounds::judge_all(&definitions, &cells, SEED).unwrap(), 2, style);
+        text += &bounds_table::render(&of_preset(&definitions, &cells), 2, style);
         let longest = text.lines().map(|line| line.chars().count()).max().unwrap();
         assert!(longest <= usize::from(width), "{longest} of {width}:\n{text}");
     }

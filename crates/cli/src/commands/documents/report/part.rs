@@ -112,8 +112,9 @@ impl Ready {
             Self::Locks(mut request) => {
                 command.clone_into(&mut request.command);
                 let (findings, noise, end) = measure_request(&request, session, progress)?;
-                let (record, results) = (Box::new(findings.record), findings.results);
-                Ok((What::Locks { record, results, noise }, findings.warnings, end))
+                let warnings = findings.warnings.clone();
+                let (record, results) = findings.into_results();
+                Ok((What::Locks { record: Box::new(record), results, noise }, warnings, end))
             }
         }
     }

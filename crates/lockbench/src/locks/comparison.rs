@@ -1,20 +1,20 @@
 //! Ours in one cell, divided by a peer: the ratio within rounds, its median and its interval.
+//!
+//! A read-write lock that starves writers is no peer in that cell: fast readers are no merit then.
 
 use serde::Serialize;
 use spinpark_measure::stats::bootstrap::ratio_interval_of;
 use spinpark_measure::stats::median;
 use spinpark_measure::stats::paired::{ByRound, paired};
 
-use super::calibration::Calibration;
-use super::cells::GridCell;
+use super::definitions::{Implementation, Role};
+use super::experiment::Measured;
 use super::figure::{Against, Figure};
-use super::ideal;
-use super::starvation::Starvation;
-use crate::locks::definitions::{Implementation, Role};
-use crate::locks::load::Placement;
+use super::ideal::{self, Calibration};
+use super::load::Placement;
 
 /// Fewer than for a single number: a grid has thousands of intervals.
-const RESAMPLES: usize = 2_000;
+pub(super) const RESAMPLES: usize = 2_000;
 
 /// A peer is fair only if it is not bought with throughput: at least this part of the best.
 pub const FAST_ENOUGH: f64 = 0.8;
@@ -54,38 +54,41 @@ pub struct Compared {
 }
 
 impl Context<'_> {
-    /// Our implementations that were measured, in order.
-    pub fn ours<'a>(&'a self, cells: &'a [GridCell]) -> impl Iterator<Item = &'a str> {
-        self.ours_of(move |name| cells.iter().any(|cell| cell.measured.cell.implementations.contains(name)))
+    /// Our implementations that were measured in one of `cells`, in order.
+    pub fn ours<'a>(
+        &'a self,
+        cells: impl IntoIterator<Item = &'a Measured> + Clone,
+    ) -> impl Iterator<Item = &'a str> {
+        let ours = self.of_role(Role::Ours);
+        ours.filter(move |name| {
+            cells.clone().into_iter().any(|cell| cell.cell.implementations.iter().any(|own| own == name))
+        })
     }
 
-    /// Those of some cells.
-    pub fn ours_in<'a>(&'a self, cells: &'a [&'a GridCell]) -> impl Iterator<Item = &'a str> {
-        self.ours_of(move |name| cells.iter().any(|cell| cell.measured.cell.implementations.contains(name)))
+    fn of_role(&self, role: Role) -> impl Iterator<Item = &str> {
+        let all = self.implementations.iter().filter(move |implementation| implementation.role == role);
+        all.map(|implementation| implementation.name.as_str())
     }
 
-    fn ours_of<'a>(&'a self, is_there: impl Fn(&String) -> bool + 'a) -> impl Iterator<Item = &'a str> {
-        let ours = self.implementations.iter().filter(|implementation| implementation.role == Role::Ours);
-        ours.map(|implementation| &implementation.name).filter(move |name| is_there(name)).map(String::as_str)
+    fn peers<'a>(&'a self, cell: &'a Measured) -> impl Iterator<Item = &'a str> {
+        self.of_role(Role::Peer).filter(|name| cell.cell.implementations.iter().any(|own| own == name))
     }
 
-    /// The peers in a cell, without those that starve writers.
-    fn peers<'a>(&'a self, cell: &'a GridCell) -> impl Iterator<Item = &'a str> {
-        let is_peer = |name: &&String| {
-            self.implementations
-                .iter()
-                .any(|implementation| implementation.name == **name && implementation.role == Role::Peer)
-        };
-        let names = cell.measured.cell.implementations.iter().filter(is_peer).map(String::as_str);
-        names.filter(|name| Starvation::of(cell, name).is_none())
+    /// The peer whose figure is best in a cell.
+    fn best_figure<'a>(&'a self, cell: &'a Measured, figure: Figure) -> Option<&'a str> {
+        let sign = if figure.more_is_better() { -1.0 } else { 1.0 };
+        let cost = |name| Some((name, sign * figure_of(cell, name, figure)?));
+        let best = self.peers(cell).filter_map(cost).min_by(|a, b| a.1.total_cmp(&b.1));
+        best.map(|(name, _)| name)
     }
 
     /// The peer to compare a figure with; see [`Against::Best`].
     #[must_use]
-    pub fn best_peer<'a>(&'a self, cell: &'a GridCell, figure: Figure) -> Option<&'a str> {
+    pub fn best_peer<'a>(&'a self, cell: &'a Measured, figure: Figure) -> Option<&'a str> {
         let middle = |name: &str, figure| middle(&by_round(cell, name, figure));
+        let fair = self.peers(cell).filter(|name| Starvation::of(cell, name).is_none());
         let fast: Vec<(&str, f64)> =
-            self.peers(cell).filter_map(|name| Some((name, middle(name, Figure::Throughput)?))).collect();
+            fair.filter_map(|name| Some((name, middle(name, Figure::Throughput)?))).collect();
         let best = fast.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
         match figure {
             Figure::WaitP999 | Figure::LongestWait => {
@@ -101,7 +104,7 @@ impl Context<'_> {
     #[must_use]
     pub fn compare(
         &self,
-        cell: &GridCell,
+        cell: &Measured,
         ours: &str,
         figure: Figure,
         against: &Against,
@@ -112,6 +115,7 @@ impl Context<'_> {
         }
         let with = match against {
             Against::Implementation(name) => name.as_str(),
+            Against::BestFigure => self.best_figure(cell, figure)?,
             _ => self.best_peer(cell, figure)?,
         };
         if figure == Figure::Futex {
@@ -121,13 +125,13 @@ impl Context<'_> {
         self.compared(with, &own, middle(&other)?, paired(&own, &other))
     }
 
-    fn share_of_ideal(&self, cell: &GridCell, ours: &str, figure: Figure) -> Option<Compared> {
+    fn share_of_ideal(&self, cell: &Measured, ours: &str, figure: Figure) -> Option<Compared> {
         if !matches!(figure, Figure::Ideal | Figure::Throughput) {
             return None;
         }
-        let load = &cell.measured.cell.load;
-        let cpus = if cell.measured.cell.cpus == Placement::One { 1 } else { self.cpus };
-        let ideal = ideal::throughput(load, cell.threads(), cpus, self.calibration.as_ref()?)?;
+        let load = &cell.cell.load;
+        let cpus = if cell.cell.cpus == Placement::One { 1 } else { self.cpus };
+        let ideal = ideal::throughput(load, cell.cell.threads, cpus, self.calibration.as_ref()?)?;
         let own = by_round(cell, ours, Figure::Throughput);
         let shares = own.iter().map(|(round, own)| (*round, own / ideal)).collect();
         self.compared("ideal", &own, ideal, shares)
@@ -148,8 +152,8 @@ impl Context<'_> {
 }
 
 /// Futex calls are counted once, so there is no interval.
-fn futex(cell: &GridCell, ours: &str, with: &str) -> Option<Compared> {
-    let of = |implementation| cell.measured.futex_calls.get(implementation).copied();
+fn futex(cell: &Measured, ours: &str, with: &str) -> Option<Compared> {
+    let of = |implementation| cell.futex_calls.get(implementation).copied();
     let (own, other) = (of(ours)?, of(with)?);
     let ratio = (own + FUTEX_FLOOR) / (other + FUTEX_FLOOR);
     let by_round = ByRound::from([(0, ratio)]);
@@ -157,20 +161,57 @@ fn futex(cell: &GridCell, ours: &str, with: &str) -> Option<Compared> {
 }
 
 /// The figure of each round; without the baseline's second runs.
-fn by_round(cell: &GridCell, implementation: &str, figure: Figure) -> ByRound {
-    let runs = cell.measured.runs.iter().filter(|run| run.implementation == implementation && !run.again);
+fn by_round(cell: &Measured, implementation: &str, figure: Figure) -> ByRound {
+    let runs = cell.runs.iter().filter(|run| run.implementation == implementation && !run.again);
     runs.filter_map(|run| Some((run.round, figure.of(&run.report)?))).collect()
 }
 
 /// The median of a figure of an implementation; futex calls are counted once.
 #[must_use]
-pub fn figure_of(cell: &GridCell, implementation: &str, figure: Figure) -> Option<f64> {
+pub fn figure_of(cell: &Measured, implementation: &str, figure: Figure) -> Option<f64> {
     match figure {
-        Figure::Futex => cell.measured.futex_calls.get(implementation).copied(),
+        Figure::Futex => cell.futex_calls.get(implementation).copied(),
         _ => middle(&by_round(cell, implementation, figure)),
     }
 }
 
 fn middle(by_round: &ByRound) -> Option<f64> {
     median(&by_round.values().copied().collect::<Vec<_>>())
+}
+
+/// A writer that waits longer than this part of a run starves.
+pub const LONG_WAIT: f64 = 0.25;
+/// Writers that get less than this part of their share starve.
+pub const SMALL_SHARE: f64 = 0.1;
+/// With fewer writes expected, their share says nothing.
+const FEW_WRITES: f64 = 20.0;
+
+/// How an implementation starves its writers: medians over runs.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Starvation {
+    /// Which implementation.
+    pub implementation: String,
+    /// The longest wait of a writer, as a part of the run.
+    pub longest_wait: f64,
+    /// Writes that were made, as a part of those that the load asks for; none if these are too few.
+    pub share: Option<f64>,
+}
+
+impl Starvation {
+    /// Whether, and how, `implementation` starves writers in a cell.
+    #[must_use]
+    pub fn of(cell: &Measured, implementation: &str) -> Option<Self> {
+        let writes = f64::from(cell.writes().filter(|writes| *writes > 0)?) / 1000.0;
+        let of_it = || cell.runs.iter().filter(|run| run.implementation == implementation);
+        let runs = || of_it().map(|run| &run.report);
+        let waits = runs().filter_map(|report| {
+            Some(report.waits.as_ref()?.longest_write_ns.unwrap_or(0) as f64 * 1e-9 / report.elapsed_s)
+        });
+        let shares = runs().filter(|report| report.operations as f64 * writes >= FEW_WRITES);
+        let shares = shares.filter_map(|report| Some(report.writes? / writes));
+        let longest_wait = median(&waits.collect::<Vec<_>>()).unwrap_or_default();
+        let share = median(&shares.collect::<Vec<_>>());
+        let starves = longest_wait > LONG_WAIT || share.is_some_and(|share| share < SMALL_SHARE);
+        starves.then(|| Self { implementation: implementation.to_owned(), longest_wait, share })
+    }
 }

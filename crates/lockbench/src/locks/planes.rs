@@ -1,28 +1,147 @@
-//! The cells of a plane: a place in a table, and what threads do there.
+//! Planes: a kind of load over parameters. Each combination of their values is a place in a table, at which
+//! threads do something.
 
 use serde::{Deserialize, Serialize};
-use spinpark_measure::rounds;
 
-use super::definition::{Axes, Handoff, Kind, Plane};
-use crate::locks::definitions::Implementation;
-use crate::locks::experiment::{Cell, Measured};
-use crate::locks::load::{
-    Barrier, Load, PingPong, Pipeline, Placement, Pool, Queue, Section, Shared, Signal, Wake,
-};
-use crate::locks::peers::Peers;
-use crate::locks::selection::split;
+use super::experiment::Place;
+use super::load::{Barrier, Load, PingPong, Pipeline, Placement, Pool, Queue, Section, Shared, Signal, Wake};
 
-/// Where a cell is: in a table of a plane, in a row and a column.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
-    /// The plane.
-    pub plane: String,
-    /// The table: "16 threads"; nothing if the plane has only one.
-    pub table: String,
-    /// The row.
-    pub row: String,
-    /// The column.
-    pub column: String,
+/// A kind of load over parameters.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plane {
+    /// Its name on the command line.
+    pub name: String,
+    /// One line about it.
+    pub about: String,
+    /// What threads do.
+    pub load: Kind,
+    /// The parameters of a whole run.
+    pub axes: Axes,
+    /// Those of `--quick`, where they differ.
+    #[serde(default)]
+    pub quick: Axes,
+    /// A run is at least this long for each thread, in milliseconds.
+    #[serde(default)]
+    pub millis_per_thread: u64,
+    /// The peers, if not all of them.
+    #[serde(default)]
+    pub peers: Vec<String>,
+    /// Mutexes to choose from at random.
+    #[serde(default = "one")]
+    pub locks: usize,
+    /// Cache lines that are changed inside.
+    #[serde(default = "one")]
+    pub lines: usize,
+    /// Lengths are exponentially distributed.
+    #[serde(default)]
+    pub exponential: bool,
+    /// Milliseconds for which each thread leaves now and then.
+    #[serde(default)]
+    pub leaves_ms: u32,
+    /// Where threads run.
+    #[serde(default, skip_serializing_if = "Placement::is_any")]
+    pub cpus: Placement,
+}
+
+fn one() -> usize {
+    1
+}
+
+/// What threads do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Sections under a mutex.
+    Mutex,
+    /// Reads and writes under a read-write lock.
+    Rwlock,
+    /// A bounded queue.
+    Queue,
+    /// Threads that wait for each other.
+    Handoff,
+    /// Stages with a bounded queue between each two.
+    Pipeline,
+}
+
+/// A way in which threads wait for each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Handoff {
+    /// Two threads in strict alternation.
+    PingPong,
+    /// Workers that one thread feeds.
+    Pool,
+    /// A barrier of all threads.
+    Barrier,
+}
+
+/// The parameters, and what their lists do.
+macro_rules! axes {
+    ($($(#[doc = $doc:literal])* $name:ident: $type:ty,)*) => {
+        /// Values of the parameters; an empty list says nothing about its parameter.
+        #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(deny_unknown_fields, default)]
+        pub struct Axes {
+            $(
+                $(#[doc = $doc])*
+                #[serde(skip_serializing_if = "Vec::is_empty")]
+                pub $name: Vec<$type>,
+            )*
+        }
+
+        impl Axes {
+            /// The values of `other` where it has some.
+            #[must_use]
+            pub fn replaced_by(&self, other: &Self) -> Self {
+                let mut both = other.clone();
+                $(if both.$name.is_empty() { both.$name.clone_from(&self.$name); })*
+                both
+            }
+
+            /// Checks that no value is there twice; a cell has one place.
+            fn check(&self) -> Result<(), String> {
+                $(if distinct(&self.$name).len() < self.$name.len() {
+                    return Err(format!("`{}` has a value twice", stringify!($name)));
+                })*
+                Ok(())
+            }
+        }
+    };
+}
+
+axes! {
+    /// Numbers of threads.
+    threads: usize,
+    /// Iterations of the critical section.
+    section: u32,
+    /// Iterations of the non-critical section.
+    outside: u32,
+    /// Writes in a thousand operations.
+    writes: u16,
+    /// Producers, consumers, capacity.
+    queues: [usize; 3],
+    /// Items that each queue of a pipeline holds.
+    capacity: usize,
+    /// Iterations of work on an item.
+    work: u32,
+    /// Where signals are.
+    signal: Signal,
+    /// How many waiters a signal wakes.
+    wake: Wake,
+    /// Ways to wait for each other.
+    handoffs: Handoff,
+}
+
+/// Each of them once, in order.
+pub(crate) fn distinct<T: PartialEq>(all: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut distinct = Vec::new();
+    for one in all {
+        if !distinct.contains(&one) {
+            distinct.push(one);
+        }
+    }
+    distinct
 }
 
 /// A place, and what is to be run there.
@@ -36,66 +155,13 @@ pub struct Point {
     pub threads: usize,
 }
 
-/// A cell of a plane with its runs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct GridCell {
-    /// Where it is.
-    #[serde(flatten)]
-    pub place: Place,
-    /// What was measured.
-    #[serde(flatten)]
-    pub measured: Measured,
-}
-
-impl GridCell {
-    /// "30/300, 16 threads": the cell within its plane.
-    #[must_use]
-    pub fn name(&self) -> String {
-        let Place { table, row, column, .. } = &self.place;
-        match table.is_empty() {
-            true => format!("{row} {column}"),
-            false => format!("{row}/{column}, {table}"),
-        }
-    }
-
-    /// The number of threads.
-    #[must_use]
-    pub fn threads(&self) -> usize {
-        self.measured.cell.threads
-    }
-
-    /// Writes in a thousand operations, of a read-write lock.
-    #[must_use]
-    pub fn writes(&self) -> Option<u16> {
-        match &self.measured.cell.load {
-            Load::Shared(shared) => Some(shared.per_thousand()),
-            _ => None,
-        }
-    }
-}
-
-impl rounds::Cell for GridCell {
-    type Report = crate::locks::workloads::Report;
-
-    fn configurations(&self) -> Vec<String> {
-        self.measured.configurations()
-    }
-
-    /// The buckets of waits are not kept: there are too many cells. Each run has its quantile.
-    fn add(&mut self, plan: rounds::Plan, mut report: Self::Report) {
-        if let Some(waits) = &mut report.waits {
-            waits.buckets.clear();
-        }
-        self.measured.runs.push(crate::locks::experiment::Run::new(plan, report));
-    }
-}
-
 /// All points of a plane with these values of its parameters.
 ///
 /// # Errors
 ///
 /// A sentence about the first point that makes no sense.
 pub fn points(plane: &Plane, axes: &Axes) -> Result<Vec<Point>, String> {
+    axes.check()?;
     let points = match plane.load {
         Kind::Mutex => mutex(plane, axes),
         Kind::Rwlock => rwlock(plane, axes),
@@ -237,34 +303,4 @@ fn short(signal: Signal) -> &'static str {
 
 fn place(plane: &Plane, table: String, row: String, column: String) -> Place {
     Place { plane: plane.name.clone(), table, row, column }
-}
-
-/// The cells of `points`, without runs, with those of `implementations` that can run them.
-#[must_use]
-pub fn cells(
-    plane: &Plane,
-    points: Vec<Point>,
-    implementations: &[Implementation],
-    peers: &Peers,
-    cpus: usize,
-) -> Vec<GridCell> {
-    let wanted = |implementation: &&Implementation| plane.is_compared_with(implementation);
-    let cell = |Point { place, load, threads }| {
-        let (implementations, skipped) = split(implementations.iter().filter(wanted), &load, peers, cpus);
-        let workload = format!("{} {} {}", place.plane, place.row, place.column);
-        let at_least_millis = plane.millis_per_thread * threads as u64;
-        GridCell {
-            place,
-            measured: Measured::new(Cell {
-                workload,
-                load,
-                threads,
-                cpus: plane.cpus,
-                at_least_millis,
-                implementations,
-                skipped,
-            }),
-        }
-    };
-    points.into_iter().map(cell).collect()
 }

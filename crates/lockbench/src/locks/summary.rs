@@ -4,9 +4,10 @@
 use serde::Serialize;
 use spinpark_measure::stats::geometric_mean;
 
-use super::cells::GridCell;
 use super::comparison::{Compared, Context};
+use super::experiment::Measured;
 use super::figure::{Against, Figure};
+use super::planes::distinct;
 
 /// A ratio of throughputs below this is a loss; of a cost, one above its inverse.
 pub const LOSS: f64 = 0.90;
@@ -71,9 +72,9 @@ impl Summary {
     #[must_use]
     pub fn of<'a>(
         figure: Figure,
-        compared: impl IntoIterator<Item = (&'a GridCell, Compared)>,
+        compared: impl IntoIterator<Item = (&'a Measured, Compared)>,
     ) -> Option<Self> {
-        let all: Vec<(&GridCell, Compared)> = compared.into_iter().collect();
+        let all: Vec<(&Measured, Compared)> = compared.into_iter().collect();
         let badness = |ratio: f64| if figure.more_is_better() { -ratio } else { ratio };
         let worst = all.iter().max_by(|a, b| badness(a.1.ratio).total_cmp(&badness(b.1.ratio)))?;
         let ratios: Vec<f64> = all.iter().map(|(_, compared)| compared.ratio).collect();
@@ -109,26 +110,15 @@ pub struct PlaneSummary {
 
 /// The planes of `cells`, in order.
 #[must_use]
-pub fn planes(cells: &[GridCell]) -> Vec<&str> {
-    let mut names: Vec<&str> = Vec::new();
-    for cell in cells {
-        if !names.contains(&cell.place.plane.as_str()) {
-            names.push(&cell.place.plane);
-        }
-    }
-    names
+pub fn planes(cells: &[Measured]) -> Vec<&str> {
+    distinct(cells.iter().map(Measured::plane))
 }
 
 /// The numbers of threads that have a table of their own in a plane.
 #[must_use]
-pub fn tables_of<'a>(cells: &'a [GridCell], plane: &str) -> Vec<(&'a str, usize)> {
-    let mut tables: Vec<(&str, usize)> = Vec::new();
-    for cell in cells.iter().filter(|cell| cell.place.plane == plane && !cell.place.table.is_empty()) {
-        if !tables.iter().any(|(table, _)| *table == cell.place.table) {
-            tables.push((&cell.place.table, cell.threads()));
-        }
-    }
-    tables
+pub fn tables_of<'a>(cells: &'a [Measured], plane: &str) -> Vec<(&'a str, usize)> {
+    let own = cells.iter().filter(|cell| cell.plane() == plane && !cell.table().is_empty());
+    distinct(own.map(|cell| (cell.table(), cell.cell.threads)))
 }
 
 /// All planes for all of our implementations: one summary each, and one for each number of threads that has a
@@ -136,7 +126,7 @@ pub fn tables_of<'a>(cells: &'a [GridCell], plane: &str) -> Vec<(&'a str, usize)
 #[must_use]
 pub fn summaries(
     context: &Context<'_>,
-    cells: &[GridCell],
+    cells: &[Measured],
     figure: Figure,
     against: &Against,
 ) -> Vec<PlaneSummary> {
@@ -147,8 +137,8 @@ pub fn summaries(
         let parts: Vec<Option<usize>> = parts.collect();
         for ours in context.ours(cells) {
             for &threads in &parts {
-                let is_part = |cell: &&GridCell| {
-                    cell.place.plane == plane && threads.is_none_or(|threads| cell.threads() == threads)
+                let is_part = |cell: &&Measured| {
+                    cell.plane() == plane && threads.is_none_or(|threads| cell.cell.threads == threads)
                 };
                 let compared = cells
                     .iter()

@@ -1,23 +1,21 @@
-//! What can be measured, in files: workloads, implementations, presets and bounds.
+//! What can be measured, in files: workloads, planes of workloads, implementations, presets and bounds.
 //!
 //! The files of this repository are part of the command; a user's file adds to them, or replaces what has the
 //! same name.
-
-mod bound;
-mod design;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use spinpark_classics::designs::DESIGNS;
+use spinpark_classics::designs::{DESIGNS, Design};
 use spinpark_measure::executable::Library;
 use spinpark_measure::nearest::did_you_mean;
 use thiserror::Error;
 
-pub use self::bound::{Bound, Figure, Over};
+use super::figure::{Against, Figure};
 use super::load::Load;
+use super::planes::{self, Plane};
 use super::recording::Detail;
 
 /// The adapters whose locks the recorder of profiles sees.
@@ -36,6 +34,9 @@ pub struct Definitions {
     /// What a command runs unless told otherwise.
     #[serde(rename = "preset")]
     pub presets: Vec<Preset>,
+    /// Loads over parameters.
+    #[serde(rename = "plane")]
+    pub planes: Vec<Plane>,
     /// What is to hold.
     #[serde(rename = "bound")]
     pub bounds: Vec<Bound>,
@@ -109,6 +110,24 @@ impl Implementation {
     }
 }
 
+/// A design of the registry is an implementation under its name.
+impl From<&Design> for Implementation {
+    fn from(design: &Design) -> Self {
+        Self {
+            name: design.name.to_owned(),
+            about: design.about.to_owned(),
+            role: Role::Classic,
+            adapter: design.name.to_owned(),
+            varies: design.varies.map(str::to_owned),
+            preload: false,
+            profile: None,
+            env: BTreeMap::new(),
+            install: None,
+            package: None,
+        }
+    }
+}
+
 /// What an implementation is in a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -131,7 +150,8 @@ pub struct Preset {
     pub name: String,
     /// The implementations; the first one is the baseline.
     pub implementations: Vec<String>,
-    /// The workloads.
+    /// The workloads; of `grid`, none: it has the planes.
+    #[serde(default)]
     pub cells: Vec<Selection>,
 }
 
@@ -144,6 +164,62 @@ pub struct Selection {
     /// Numbers of threads, instead of the workload's.
     #[serde(default)]
     pub threads: Vec<usize>,
+}
+
+/// Something that is to hold: a ratio of two implementations, in a workload or in planes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Bound {
+    /// In words.
+    pub what: String,
+    /// The preset with which it is judged.
+    #[serde(default = "locks_preset")]
+    pub preset: String,
+    /// In which workload.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workload: Option<String>,
+    /// In which planes instead, each by itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub planes: Vec<String>,
+    /// Which number.
+    pub figure: Figure,
+    /// What is made of the cells.
+    #[serde(default)]
+    pub over: Over,
+    /// Only cells with these numbers of threads; empty: all of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub threads: Vec<usize>,
+    /// Only cells with these numbers of writes in a thousand operations.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub writes: Vec<u16>,
+    /// Which implementations are judged, each by itself.
+    pub ours: Vec<String>,
+    /// What they are divided by.
+    pub against: Against,
+    /// The largest ratio that is fine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_most: Option<f64>,
+    /// The smallest ratio that is fine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_least: Option<f64>,
+}
+
+fn locks_preset() -> String {
+    String::from("locks")
+}
+
+/// What a bound makes of several cells.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Over {
+    /// The geometric mean of those of each number of threads has to be within the limit.
+    #[default]
+    #[serde(alias = "each")]
+    EachThreads,
+    /// The geometric mean of all has to be.
+    GeometricMean,
+    /// Each has to be.
+    EachCell,
 }
 
 /// A file that does not define anything.
@@ -185,10 +261,11 @@ impl Definitions {
     /// If one of its files is wrong. A test makes sure that none is.
     pub fn built_in() -> Result<Self, BadDefinition> {
         let files = [
-            ("workloads.toml", include_str!("../../../definitions/workloads.toml")),
-            ("implementations.toml", include_str!("../../../definitions/implementations.toml")),
-            ("presets.toml", include_str!("../../../definitions/presets.toml")),
-            ("bounds.toml", include_str!("../../../definitions/bounds.toml")),
+            ("workloads.toml", include_str!("../../definitions/workloads.toml")),
+            ("implementations.toml", include_str!("../../definitions/implementations.toml")),
+            ("presets.toml", include_str!("../../definitions/presets.toml")),
+            ("planes.toml", include_str!("../../definitions/planes.toml")),
+            ("bounds.toml", include_str!("../../definitions/bounds.toml")),
         ];
         let mut all = Self::default();
         for (file, text) in files {
@@ -233,13 +310,14 @@ impl Definitions {
             self.name_peers(&mut preset.implementations);
         }
         merge(&mut self.presets, presets, |preset| &preset.name);
+        merge(&mut self.planes, others.planes, |plane| &plane.name);
         if !others.bounds.is_empty() {
             self.bounds = others.bounds;
         }
     }
 
     /// Replaces the word `peers` by the names of all implementations with that role.
-    pub(crate) fn name_peers(&self, names: &mut Vec<String>) {
+    fn name_peers(&self, names: &mut Vec<String>) {
         if let Some(at) = names.iter().position(|name| name == "peers") {
             let peers =
                 self.implementations.iter().filter(|implementation| implementation.role == Role::Peer);
@@ -288,6 +366,17 @@ impl Definitions {
                 threads.iter().try_for_each(|&threads| load.check(threads)).map_err(of_preset)?;
             }
         }
+        for plane in &self.planes {
+            let of_plane = |what| wrong(format!("plane `{}`: {what}", plane.name));
+            plane
+                .peers
+                .iter()
+                .try_for_each(|name| self.implementation(name).map(|_| ()))
+                .map_err(of_plane)?;
+            for axes in [&plane.axes, &plane.axes.replaced_by(&plane.quick)] {
+                planes::points(plane, axes).map_err(of_plane)?;
+            }
+        }
         self.bounds.iter().try_for_each(|bound| {
             self.check_bound(bound).map_err(|what| wrong(format!("bound `{}`: {what}", bound.what)))
         })
@@ -295,17 +384,25 @@ impl Definitions {
 
     fn check_bound(&self, bound: &Bound) -> Result<(), String> {
         self.preset(&bound.preset)?;
-        let load = &self.workload(&bound.workload)?.load;
-        bound.threads.iter().try_for_each(|&threads| load.check(threads))?;
+        match &bound.workload {
+            Some(workload) if bound.planes.is_empty() => {
+                let load = &self.workload(workload)?.load;
+                bound.threads.iter().try_for_each(|&threads| load.check(threads))?;
+                if matches!(bound.figure, Figure::LongestWait | Figure::WaitP999) && !load.has_waits() {
+                    return Err(format!("no thread waits in the workload `{workload}`"));
+                }
+            }
+            None if !bound.planes.is_empty() => {
+                bound.planes.iter().try_for_each(|name| self.plane(name).map(|_| ()))?;
+            }
+            _ => return Err(String::from("it needs either `workload` or `planes`")),
+        }
         bound.ours.iter().try_for_each(|name| self.implementation(name).map(|_| ()))?;
         if bound.ours.is_empty() {
             return Err(String::from("`ours` names no implementation"));
         }
-        if bound.against != "best" {
-            self.implementation(&bound.against)?;
-        }
-        if bound.figure == Figure::LongestWait && !load.has_waits() {
-            return Err(format!("no thread waits in the workload `{}`", bound.workload));
+        if let Against::Implementation(name) = &bound.against {
+            self.implementation(name)?;
         }
         match (bound.at_most, bound.at_least) {
             (Some(limit), None) | (None, Some(limit)) if limit > 0.0 && limit.is_finite() => Ok(()),
@@ -315,22 +412,31 @@ impl Definitions {
         }
     }
 
-    /// Drops the bounds of other presets.
+    /// The bounds of a preset; those in a workload name their numbers of threads.
     ///
     /// # Errors
     ///
     /// A sentence that says which presets have bounds, if this one has none.
-    pub fn keep_bounds_of(&mut self, preset: &str) -> Result<(), String> {
-        let others: BTreeSet<String> = self.bounds.iter().map(|bound| bound.preset.clone()).collect();
-        self.bounds.retain(|bound| bound.preset == preset);
-        if self.bounds.is_empty() {
-            let others = others.into_iter().collect::<Vec<_>>().join(", ");
+    pub fn bounds_of(&self, preset: &str) -> Result<Vec<Bound>, String> {
+        let own = self.bounds.iter().filter(|bound| bound.preset == preset);
+        let named = |bound: &Bound| {
+            let mut bound = bound.clone();
+            if let (Some(workload), true) = (&bound.workload, bound.threads.is_empty()) {
+                bound.threads.clone_from(&self.workload(workload)?.threads);
+            }
+            Ok(bound)
+        };
+        let own = own.map(named).collect::<Result<Vec<_>, String>>()?;
+        if own.is_empty() {
+            let others = self.bounds.iter().filter(|bound| bound.workload.is_some());
+            let others: BTreeSet<&str> = others.map(|bound| bound.preset.as_str()).collect();
             return Err(format!(
-                "the preset `{preset}` has no bounds; there are some for: {others}\n\
-                 A bound in a definition file belongs to `locks`, unless it says `preset = \"{preset}\"`"
+                "the preset `{preset}` has no bounds; there are some for: {}\n\
+                 A bound in a definition file belongs to `locks`, unless it says `preset = \"{preset}\"`",
+                others.into_iter().collect::<Vec<_>>().join(", ")
             ));
         }
-        Ok(())
+        Ok(own)
     }
 
     /// The workload of that name.
@@ -349,6 +455,18 @@ impl Definitions {
     /// A sentence that says what may have been meant.
     pub fn preset(&self, name: &str) -> Result<&Preset, String> {
         find(&self.presets, name, "preset", |preset| &preset.name)
+    }
+
+    /// The plane of that name.
+    ///
+    /// # Errors
+    ///
+    /// A sentence that says which there are.
+    pub fn plane(&self, name: &str) -> Result<&Plane, String> {
+        self.planes.iter().find(|plane| plane.name == name).ok_or_else(|| {
+            let names: Vec<&str> = self.planes.iter().map(|plane| plane.name.as_str()).collect();
+            format!("there is no plane `{name}`; there are: {}", names.join(", "))
+        })
     }
 
     /// The implementation of that name.

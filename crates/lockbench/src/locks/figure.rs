@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::locks::workloads::Report;
+use super::workloads::Report;
 
 /// A number of one run of one implementation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -22,20 +22,26 @@ pub enum Figure {
     Futex,
     /// Voluntary context switches an operation.
     Switches,
+    /// All context switches an operation.
+    AllSwitches,
     /// Throughput as a share of the ideal.
     Ideal,
+    /// Time an operation of all threads, in nanoseconds.
+    Time,
 }
 
 impl Figure {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
         Self::Throughput,
         Self::Cpu,
         Self::WaitP999,
         Self::LongestWait,
         Self::Futex,
         Self::Switches,
+        Self::AllSwitches,
         Self::Ideal,
+        Self::Time,
     ];
 
     /// Its name on the command line.
@@ -48,7 +54,9 @@ impl Figure {
             Self::LongestWait => "longest-wait",
             Self::Futex => "futex",
             Self::Switches => "switches",
+            Self::AllSwitches => "all-switches",
             Self::Ideal => "ideal",
+            Self::Time => "time",
         }
     }
 
@@ -62,7 +70,9 @@ impl Figure {
             Self::LongestWait => "longest wait",
             Self::Futex => "futex calls an operation",
             Self::Switches => "voluntary switches an operation",
+            Self::AllSwitches => "context switches an operation",
             Self::Ideal => "share of the ideal throughput",
+            Self::Time => "time an operation",
         }
     }
 
@@ -74,8 +84,8 @@ impl Figure {
 
     /// Reads the figure off a report; none if the report has none. Futex calls are counted in another run.
     ///
-    /// A run in which nothing happened counts as one operation, and a run without a switch as half of one: a
-    /// ratio of zero would have no logarithm.
+    /// A run without operations counts as one operation, and switches are counted from a half (all switches:
+    /// from one): a ratio of zero would have no logarithm.
     #[must_use]
     pub fn of(self, report: &Report) -> Option<f64> {
         let operations = report.operations.max(1) as f64;
@@ -86,6 +96,10 @@ impl Figure {
             Self::WaitP999 => waits?.p999_ns?.max(1) as f64,
             Self::LongestWait => waits?.longest_ns.max(1) as f64,
             Self::Switches => (report.voluntary_switches as f64 + 0.5) / operations,
+            Self::AllSwitches => {
+                (report.voluntary_switches + report.involuntary_switches + 1) as f64 / operations
+            }
+            Self::Time => report.elapsed_s * 1e9 / operations,
             Self::Futex => return None,
         };
         (value.is_finite() && value > 0.0).then_some(value)
@@ -106,8 +120,10 @@ impl FromStr for Figure {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub enum Against {
-    /// The best peer of each cell.
+    /// The fastest peer of each cell; of waits, the peer that waits least among the fast ones.
     Best,
+    /// The peer of each cell whose figure is best, whatever its throughput.
+    BestFigure,
     /// A lock that costs nothing.
     Ideal,
     /// An implementation by name.
@@ -118,6 +134,7 @@ impl From<String> for Against {
     fn from(name: String) -> Self {
         match name.as_str() {
             "best" => Self::Best,
+            "best-figure" => Self::BestFigure,
             "ideal" => Self::Ideal,
             _ => Self::Implementation(name),
         }
@@ -128,6 +145,7 @@ impl From<Against> for String {
     fn from(against: Against) -> Self {
         match against {
             Against::Best => Self::from("best"),
+            Against::BestFigure => Self::from("best-figure"),
             Against::Ideal => Self::from("ideal"),
             Against::Implementation(name) => name,
         }
@@ -140,6 +158,7 @@ impl Against {
     pub fn in_words(&self) -> &str {
         match self {
             Self::Best => "the best peer",
+            Self::BestFigure => "the best figure of a peer",
             Self::Ideal => "the ideal",
             Self::Implementation(name) => name,
         }
@@ -159,6 +178,7 @@ mod tests {
             elapsed_s: 0.5,
             cpu_s: 1.0,
             voluntary_switches: 250,
+            involuntary_switches: 749,
             waits: Some(waits),
             ..Report::default()
         };
@@ -167,6 +187,8 @@ mod tests {
         assert_eq!(Figure::WaitP999.of(&report), Some(700.0));
         assert_eq!(Figure::LongestWait.of(&report), Some(9000.0));
         assert_eq!(Figure::Switches.of(&report), Some(0.2505));
+        assert_eq!(Figure::AllSwitches.of(&report), Some(1.0));
+        assert_eq!(Figure::Time.of(&report), Some(500_000.0));
         assert_eq!(Figure::Futex.of(&report), None);
         let nothing = Report { elapsed_s: 0.5, ..Report::default() };
         assert_eq!(Figure::Throughput.of(&nothing), Some(2.0));

@@ -2,20 +2,23 @@
 
 use serde::{Deserialize, Serialize};
 use spinpark_measure::machine::Noise;
-use spinpark_measure::report::front::Front;
 use spinpark_measure::report::{Head, reading};
 use spinpark_measure::warnings::Warning;
 
 use crate::locks::bounds::BoundResult;
+use crate::locks::comparison::Context;
 use crate::locks::definitions::{Bound, Implementation};
 use crate::locks::experiment::Measured;
-use crate::locks::result::CellResult;
+use crate::locks::ideal::Calibration;
+use crate::locks::planes::Plane;
+use crate::locks::result::{CellResult, PlaneFront};
+use crate::locks::summary::PlaneSummary;
 
 /// The version of the document's structure. It grows when a field changes its meaning or goes.
-pub const SCHEMA: u32 = 2;
+pub const SCHEMA: u32 = 3;
 
 /// What the document is called in its field `format`.
-pub const FORMAT: &str = "spinpark bench locks";
+pub const FORMAT: &str = "spinpark bench";
 
 /// Everything.
 #[derive(Debug, Serialize)]
@@ -27,10 +30,13 @@ pub struct Document<'a> {
     pub noise: &'a Noise,
     /// What makes the results weak.
     pub warnings: &'a [Warning],
-    /// What follows from the runs.
+    /// What follows from the runs, cell by cell.
     pub results: &'a [CellResult],
-    /// Throughput beside CPU time.
-    pub fronts: &'a [Front],
+    /// What follows for planes: throughput ÷ the best peer's, then CPU time an operation ÷ the fastest peer's and
+    /// ÷ glibc's.
+    pub summaries: &'a [PlaneSummary],
+    /// Throughput and CPU time.
+    pub fronts: &'a [PlaneFront],
     /// Which bounds hold, if that was asked for.
     pub bounds: &'a [BoundResult],
 }
@@ -43,9 +49,12 @@ pub struct Record {
     pub head: Head,
     /// Whose locks, with versions; the first one is the baseline.
     pub implementations: Vec<VersionedImplementation>,
+    /// The planes that were measured, with the values of their parameters; of single workloads, none.
+    pub planes: Vec<Plane>,
     /// The bounds that were to be judged.
-    #[serde(default)]
     pub bound_definitions: Vec<Bound>,
+    /// How long an iteration takes: at the beginning of each round.
+    pub calibrations: Vec<Calibration>,
     /// Every run.
     pub cells: Vec<Measured>,
 }
@@ -71,9 +80,21 @@ impl Record {
         reading::parse(text, FORMAT, SCHEMA)
     }
 
-    /// "2026-01-02-some-cpu-2cpus.json": the file of a dated record.
+    /// "2026-01-02-some-cpu-2cpus.json", of planes "…-grid.json": the file of a dated record.
     #[must_use]
     pub fn file_name(&self) -> String {
-        format!("{}.json", self.head.environment.record_name())
+        let grid = if self.planes.is_empty() { "" } else { "-grid" };
+        format!("{}{grid}.json", self.head.environment.record_name())
+    }
+
+    /// What comparisons need.
+    #[must_use]
+    pub fn context(&self) -> Context<'_> {
+        Context {
+            implementations: self.implementations.iter().map(|one| &one.implementation).collect(),
+            calibration: Calibration::middle(&self.calibrations),
+            cpus: self.head.environment.cpus,
+            seed: self.head.seed,
+        }
     }
 }

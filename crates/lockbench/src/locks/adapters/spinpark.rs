@@ -1,3 +1,0 @@
-//! Our Rust API.
-
-super::lock_api::lock_api_adapter!(spinpark);
