@@ -31,6 +31,8 @@ mod access;
 mod chaos;
 pub mod check;
 mod engine;
+#[cfg(feature = "experiments")]
+pub mod experiments;
 mod failure;
 pub mod here;
 mod kernel;
@@ -44,6 +46,7 @@ mod report;
 mod simulation;
 mod slice;
 pub mod sweep;
+pub mod table;
 mod time;
 mod trace;
 pub mod workload;
