@@ -29,7 +29,7 @@ use spinpark_measure::worker::Worker;
 
 use crate::experiments::calibrate::Spread;
 use crate::machine::Machine;
-use crate::sweep::run_all;
+use crate::parallel::run_all;
 use crate::workload::{Setting, SettingError};
 
 /// The shapes.

@@ -2,10 +2,8 @@
 
 use super::error::MachineError;
 use super::figure::Quantity;
-use super::keys::{SHAPE, find, nearest};
-use super::range;
-use super::sheet::CPUS;
-use super::sheet::{Sheet, Topology};
+use super::keys::{KEYS, Kind, SHAPE, find, nearest};
+use super::sheet::{CPUS, Sheet, Topology};
 use super::topology::{TOPOLOGIES, hops};
 use super::{Cpu, DeepIdle, Kernel, Machine, Memory, Scheduler, Shape};
 
@@ -14,7 +12,7 @@ pub(super) fn machine(sheet: &Sheet) -> Result<Machine, MachineError> {
     let figures =
         Figures { sheet, ghz: figure(sheet, "clock", "ghz").and_then(|found| number(sheet, found))? };
     // The clock stands first there: all that is in cycles depends on it.
-    range::check(sheet, figures.ghz)?;
+    check_ranges(sheet, figures.ghz)?;
     let shape = shape(sheet)?;
     let memory = figures.memory(&shape)?;
     Ok(Machine {
@@ -35,6 +33,41 @@ pub(super) fn machine(sheet: &Sheet) -> Result<Machine, MachineError> {
         kernel: figures.kernel()?,
         scheduler: figures.scheduler()?,
     })
+}
+
+/// Whether every figure of a sheet can be. Cycles are those of a clock of `ghz`.
+fn check_ranges(sheet: &Sheet, ghz: f64) -> Result<(), MachineError> {
+    for key in KEYS {
+        let Some(figure) = sheet.figures.get(&(key.table, key.name)) else { continue };
+        let range = key.range();
+        let can_be = match &figure.quantity {
+            Quantity::Number(number) => range.holds(*number) && is_whole_enough(key.kind, *number),
+            quantity => quantity.to_ns(ghz).into_iter().all(|ns| range.holds(ns)),
+        };
+        if !can_be {
+            let power = match key.kind {
+                Kind::PowerOfTwo => "a power of two ",
+                Kind::Count => "a whole number ",
+                _ => "",
+            };
+            let value = figure.quantity.in_words(ghz);
+            let what = format!(
+                "is {value}, but can only be {power}from {} ({})",
+                range.in_words(key.kind),
+                key.meaning
+            );
+            return Err(MachineError::Bad { file: figure.file.clone(), key: key.path(), what });
+        }
+    }
+    Ok(())
+}
+
+fn is_whole_enough(kind: Kind, number: f64) -> bool {
+    match kind {
+        Kind::PowerOfTwo => number.fract() == 0.0 && (number as u32).is_power_of_two(),
+        Kind::Count => number.fract() == 0.0,
+        _ => true,
+    }
 }
 
 fn shape(sheet: &Sheet) -> Result<Shape, MachineError> {

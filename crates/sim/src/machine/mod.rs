@@ -12,13 +12,10 @@
 
 mod assemble;
 mod catalogue;
-mod choose;
 pub mod describe;
 mod error;
 pub mod figure;
 pub mod keys;
-mod plain;
-pub mod range;
 pub mod sheet;
 pub mod topology;
 

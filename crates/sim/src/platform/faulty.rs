@@ -8,7 +8,7 @@ use std::cell::Cell;
 use spinpark_platform::Ordering;
 
 use crate::check::{Fault, Faults, Op};
-use crate::engine::run::{is_inside, world};
+use crate::engine::{is_inside, world};
 use crate::world::World;
 
 thread_local! {

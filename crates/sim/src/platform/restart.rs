@@ -3,12 +3,11 @@
 
 use spinpark_platform::{AsymmetricBarrier, AtomicU32 as _, Ordering::Relaxed, Ordering::Release};
 
-use super::fence::interrupt;
 use super::{AtomicU32, Sim, Tuned, faulty};
 use crate::access::{before_store, make_store};
 use crate::check::Fault;
-use crate::engine::run::{is_inside, world};
-use crate::engine::step::note;
+use crate::engine::{is_inside, note, world};
+use crate::platform::interrupt_cpus;
 use crate::world::Did;
 use crate::world::memory::Write;
 
@@ -47,43 +46,30 @@ pub(super) fn step(look: impl FnOnce() -> Option<Write>) -> bool {
     commits
 }
 
-pub(super) fn release_unless(
-    guard: &AtomicU32,
-    mask: u32,
-    word: &AtomicU32,
-    likely: impl FnOnce() -> u32,
-) -> bool {
-    let mask = faulty::mask(mask);
-    if !is_inside() {
-        let uncontended = guard.value() & mask == 0;
-        if uncontended {
-            word.set(0);
-        }
-        return uncontended;
-    }
-    if !world(|world| world.shared.has_steps()) {
-        return word.compare_exchange(likely(), 0, Release, Relaxed).is_ok();
-    }
-    step(|| (guard.load(Relaxed) & mask == 0).then(|| word.write(0)))
-}
-
-pub(super) fn heavy_fence() {
-    if !faulty::has(|fault| matches!(fault, Fault::NoFence | Fault::FenceBefore(_))) {
-        interrupt();
-    }
-    faulty::fenced();
-}
-
 impl<T: Tuned> AsymmetricBarrier for Sim<T> {
     fn release_unless<const MASK: u32>(
         guard: &AtomicU32,
         word: &AtomicU32,
         likely: impl FnOnce() -> u32,
     ) -> bool {
-        release_unless(guard, MASK, word, likely)
+        let mask = faulty::mask(MASK);
+        if !is_inside() {
+            let uncontended = guard.value() & mask == 0;
+            if uncontended {
+                word.set(0);
+            }
+            return uncontended;
+        }
+        if !world(|world| world.shared.has_steps()) {
+            return word.compare_exchange(likely(), 0, Release, Relaxed).is_ok();
+        }
+        step(|| (guard.load(Relaxed) & mask == 0).then(|| word.write(0)))
     }
 
     fn heavy_fence() {
-        heavy_fence();
+        if !faulty::has(|fault| matches!(fault, Fault::NoFence | Fault::FenceBefore(_))) {
+            interrupt_cpus();
+        }
+        faulty::fenced();
     }
 }

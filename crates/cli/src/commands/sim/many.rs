@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use spinpark_measure::units::{self, counted};
 use spinpark_sim::experiments::estimate::{Estimate, weight};
-use spinpark_sim::sweep::{run_each, side_by_side};
+use spinpark_sim::parallel::{run_each, side_by_side};
 use spinpark_sim::workload::{Report, Setting, SettingError};
 
 use super::End;
