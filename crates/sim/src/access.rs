@@ -13,8 +13,7 @@ fn begin_access() {
     }
     let others_first = world(|world| {
         let step = world.overlapped(world.costs.step);
-        let running = world.running;
-        world.threads[running].debt += step;
+        world.threads[world.running].debt += step;
         world.settle()
     });
     if others_first {

@@ -6,6 +6,10 @@
 //! In this order: the loop that resumes coroutines, and how their code reaches the world; a step of the running
 //! thread; what is planned happens, until a thread is to run; the beginning and the end of a thread; a fork;
 //! signals; the end of all runs.
+//!
+//! After a fork the process goes on as its child, in which there is no thread but the forking one. What the
+//! others had on their stacks, and what they have written, stays as it is, as in the memory of a child. When a
+//! signal comes, between two accesses, a thread runs its handler on its own stack, and then goes on.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -51,6 +55,12 @@ pub(crate) fn is_inside() -> bool {
 #[inline]
 pub(crate) fn world<R>(act: impl FnOnce(&mut World) -> R) -> R {
     WORLD.with_borrow_mut(|world| act(world.as_mut().expect("this is called from simulated code")))
+}
+
+/// Does `act` in the world of the run; outside of simulated code, nothing.
+#[inline]
+pub(crate) fn in_run<R: Default>(act: impl FnOnce(&mut World) -> R) -> R {
+    if is_inside() { world(act) } else { R::default() }
 }
 
 /// Suspends the running coroutine.
@@ -213,8 +223,7 @@ pub(crate) fn settle() {
 pub(crate) fn spend(cost: impl FnOnce(&mut World) -> Ps) {
     world(|world| {
         let cost = cost(world);
-        let running = world.running;
-        world.threads[running].debt += cost;
+        world.threads[world.running].debt += cost;
     });
 }
 
@@ -461,8 +470,7 @@ impl World {
     /// The running thread has a handler from here on.
     pub(crate) fn handle_signals(&mut self, handler: Rc<dyn Fn()>) {
         self.has_handlers = true;
-        let running = self.running;
-        self.threads[running].handler = Some(Handler(handler));
+        self.threads[self.running].handler = Some(Handler(handler));
     }
 
     /// A signal, if one comes now: not in the kernel, where it waits for the way out, and none during a
@@ -475,8 +483,7 @@ impl World {
         if self.rng.u64(0..Self::ACCESSES) != 0 {
             return None;
         }
-        let running = self.running;
-        let thread = &mut self.threads[running];
+        let thread = &mut self.threads[self.running];
         Some(Interrupted {
             handler: thread.handler.take()?,
             in_step: thread.step.take().is_some(),
@@ -486,8 +493,7 @@ impl World {
 
     /// The handler has ended. A restartable step in which the signal came does not commit.
     fn signal_ends(&mut self, interrupted: Interrupted) {
-        let running = self.running;
-        let thread = &mut self.threads[running];
+        let thread = &mut self.threads[self.running];
         thread.handler = Some(interrupted.handler);
         thread.changed = interrupted.changed;
         thread.step = interrupted.in_step.then_some(true);

@@ -11,17 +11,16 @@ use spinpark_platform::{Event, HIGHEST_PRIORITY};
 pub(crate) use crate::access::{access, touch};
 use crate::access::{drain, enter_kernel};
 use crate::check::Checks;
-use crate::engine::{is_inside, is_stopped, note, settle, spend, suspend, world};
+use crate::engine::{in_run, is_inside, is_stopped, note, settle, spend, suspend, world};
 use crate::failure::Failure;
+use crate::outcome::Slice;
 use crate::time::{PS_PER_NS, Ps, ps};
 use crate::world::chaos::Order;
-use crate::world::{Delay, Did, Slice, State, ThreadId, What, World};
+use crate::world::{Delay, Did, State, ThreadId, What, World};
 
 /// The word at `address` was exchanged, and what comes next depends on whether that succeeded.
 pub(crate) fn branches(address: usize, succeeded: bool) {
-    if is_inside() {
-        world(|world| world.branches(address, succeeded));
-    }
+    in_run(|world| world.branches(address, succeeded));
 }
 
 /// Polls: see [`spinpark_platform::SpinPolicy::spin_hint`].
@@ -50,8 +49,7 @@ pub(crate) fn read_clock(show: impl FnOnce(Ps) -> u64) -> u64 {
         return show(0);
     }
     let owes = world(|world| {
-        let running = world.running;
-        let thread = &mut world.threads[running];
+        let thread = &mut world.threads[world.running];
         thread.debt += world.costs.clock;
         thread.debt > MOST_DEBT
     });
@@ -132,16 +130,14 @@ pub fn is_over() -> bool {
 /// What kept a thread from its program between `from_ns` and `to_ns` (as [`now`] says), as far as it is
 /// remembered.
 pub(crate) fn kept_by(thread: ThreadId, from_ns: f64, to_ns: f64, mut each: impl FnMut(Delay, f64)) {
-    if is_inside() {
-        world(|world| {
-            let recent = &world.threads[thread].recent;
-            if recent.is_over(ps(from_ns)) {
-                return; // mostly, where a lock is free
-            }
-            let kept = recent.between(ps(from_ns), ps(to_ns));
-            kept.for_each(|(delay, part)| each(delay, part as f64 / PS_PER_NS as f64));
-        });
-    }
+    in_run(|world| {
+        let recent = &world.threads[thread].recent;
+        if recent.is_over(ps(from_ns)) {
+            return; // mostly, where a lock is free
+        }
+        let kept = recent.between(ps(from_ns), ps(to_ns));
+        kept.for_each(|(delay, part)| each(delay, part as f64 / PS_PER_NS as f64));
+    });
 }
 
 /// For how long the running thread has waited for CPUs, in the run's time, ns.
@@ -168,9 +164,7 @@ pub fn thread() -> ThreadId {
 /// The running thread belongs to an address space in which the CPUs that idle after it count themselves, in
 /// the word at `counter`: two atomic operations for each sleep. Nothing is done with the word itself.
 pub(crate) fn in_address_space(counter: usize) {
-    if is_inside() {
-        world(|world| world.threads[world.running].space = Some(counter));
-    }
+    in_run(|world| world.threads[world.running].space = Some(counter));
 }
 
 /// The socket on which the running thread is.
@@ -192,7 +186,7 @@ pub fn interrupt_others() {
 /// A random number below `bound`, from the run's seed.
 #[must_use]
 pub fn random(bound: u64) -> u64 {
-    if is_inside() { world(|world| world.rng.u64(0..bound.max(1))) } else { 0 }
+    in_run(|world| world.rng.u64(0..bound.max(1)))
 }
 
 /// A real-time priority, or none (0) as often.
@@ -309,15 +303,12 @@ pub fn join(thread: ThreadId) {
 /// machine's kernel is.
 pub fn in_kernel<R>(act: impl FnOnce() -> R) -> R {
     let set = |inside: bool| {
-        if is_inside() {
-            world(|world| {
-                let thread = world.running;
-                let thread = &mut world.threads[thread];
-                thread.in_kernel = inside;
-                thread.unpreemptible =
-                    if inside { thread.unpreemptible + 1 } else { thread.unpreemptible - 1 };
-            });
-        }
+        in_run(|world| {
+            let thread = world.running;
+            let thread = &mut world.threads[thread];
+            thread.in_kernel = inside;
+            thread.unpreemptible = if inside { thread.unpreemptible + 1 } else { thread.unpreemptible - 1 };
+        });
     };
     set(true);
     let result = act();
@@ -371,14 +362,12 @@ pub fn say(words: &'static str) {
 /// Does `act` to what a run that checks a lock keeps, with the number of the running thread; in another run,
 /// nothing.
 fn checks(act: impl FnOnce(&mut Checks, u32)) {
-    if is_inside() {
-        world(|world| {
-            let running = world.running.number();
-            if let Some(checks) = &mut world.checks {
-                act(checks, running);
-            }
-        });
-    }
+    in_run(|world| {
+        let running = world.running.number();
+        if let Some(checks) = &mut world.checks {
+            act(checks, running);
+        }
+    });
 }
 
 /// Whether threads have real-time priorities in this run.
@@ -391,9 +380,7 @@ pub fn has_priorities() -> bool {
 
 /// The running thread gives back this memory.
 pub fn bury(memory: Range<usize>) {
-    if is_inside() {
-        world(|world| world.memory_ends(&memory));
-    }
+    in_run(|world| world.memory_ends(&memory));
     checks(|checks, _| checks.bury(memory));
 }
 

@@ -48,9 +48,9 @@ mod world;
 
 pub use engine::stop;
 pub use failure::Failure;
-pub use outcome::{Counts, EVENTS, Outcome, ThreadTimes};
+pub use outcome::{Counts, EVENTS, Outcome, Slice, ThreadTimes};
 pub use platform::{AtomicPtr, AtomicU32, Cell, LinuxTuning, Sim, Tuned};
 pub use simulation::Simulation;
 pub use world::chaos::{Chaos, Order};
 pub use world::memory::object::Object;
-pub use world::{Record, Slice, ThreadId};
+pub use world::{Record, ThreadId};

@@ -1,5 +1,7 @@
 //! What a run has counted.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use spinpark_platform::Event;
 
@@ -144,6 +146,21 @@ pub struct ThreadTimes {
     pub asleep_ns: u64,
 }
 
+/// A thread ran on a CPU, or a thing that a thread marked: see [`here::mark`](crate::here::mark).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Slice {
+    /// The CPU; none for a mark.
+    pub cpu: Option<u32>,
+    /// The thread.
+    pub thread: u32,
+    /// What; none for running.
+    pub name: Option<Arc<str>>,
+    /// From when, ns.
+    pub from_ns: u64,
+    /// Until when, ns.
+    pub to_ns: u64,
+}
+
 /// The result of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
@@ -164,7 +181,7 @@ pub struct Outcome {
     pub interleaving: Vec<String>,
     /// Which threads ran when and where, if it was recorded.
     #[serde(skip)]
-    pub slices: Vec<crate::world::Slice>,
+    pub slices: Vec<Slice>,
     /// How many of those there was no room for.
     #[serde(skip)]
     pub slices_cut: u64,

@@ -11,8 +11,8 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::outcome::Slice;
 use crate::workload::Report;
-use crate::world::Slice;
 
 /// Slices that a timeline has at most, unless told: about 30 MB, which a browser still likes.
 pub const MOST_SLICES: usize = 250_000;

@@ -1,4 +1,7 @@
 //! What follows for each lock: a rate with an interval, and what limits.
+//!
+//! First a recording is simulated as it was recorded ([`Proof`]). If that does not make what was recorded, it
+//! says nothing about another machine.
 
 use serde::Serialize;
 use spinpark_measure::report::{Style, table, text};

@@ -172,79 +172,24 @@ pub struct Merged {
 
 /// Why files are no whole sweep.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum MergeError {
-    /// See the message.
-    #[error(
-        "{file}, line {line}: this is no line of a sweep\nMerge files that `spinpark sim sweep --json-lines FILE` has written"
-    )]
-    Foreign {
-        /// The file.
-        file: String,
-        /// From 1.
-        line: usize,
-    },
-    /// See the message.
-    #[error("{0} is empty\nMerge files that `spinpark sim sweep --json-lines FILE` has written")]
-    Empty(String),
-    /// See the message.
-    #[error("{file}, line {line}: the line is cut off or damaged\nSimulate that shard again")]
-    Damaged {
-        /// The file.
-        file: String,
-        /// From 1.
-        line: usize,
-    },
-    /// See the message.
-    #[error(
-        "{file} has schema {schema}, and this spinpark reads schema {SCHEMA}\nMerge with the spinpark that made it"
-    )]
-    Schema {
-        /// The file.
-        file: String,
-        /// Its schema.
-        schema: u32,
-    },
-    /// See the message.
-    #[error(
-        "{one} and {other} are shards of different sweeps: they differ in {what}\nMerge shards of one request only"
-    )]
-    Different {
-        /// A file.
-        one: String,
-        /// Another one.
-        other: String,
-        /// In what.
-        what: String,
-    },
-    /// See the message.
-    #[error(
-        "{one} and {other} were made by different builds of spinpark ({builds})\nA seed gives the same run only for one \
-         build: copy one `spinpark` to all machines"
-    )]
-    Builds {
-        /// A file.
-        one: String,
-        /// Another one.
-        other: String,
-        /// Which.
-        builds: String,
-    },
-    /// See the message.
-    #[error(
-        "run {run} differs between {one} and {other}\nOne of the files is damaged: simulate both shards again"
-    )]
-    Conflict {
-        /// Its number.
-        run: usize,
-        /// A file.
-        one: String,
-        /// Another one.
-        other: String,
-    },
-    /// See the message.
-    #[error("{0}")]
-    Missing(String),
+#[error("{0}")]
+pub struct MergeError(String);
+
+/// What the files have to be.
+const MERGE_LINES: &str = "Merge files that `spinpark sim sweep --json-lines FILE` has written";
+
+impl MergeError {
+    fn foreign(file: &str, line: usize) -> Self {
+        Self(format!("{file}, line {line}: this is no line of a sweep\n{MERGE_LINES}"))
+    }
+
+    fn empty(file: &str) -> Self {
+        Self(format!("{file} is empty\n{MERGE_LINES}"))
+    }
+
+    fn damaged(file: &str, line: usize) -> Self {
+        Self(format!("{file}, line {line}: the line is cut off or damaged\nSimulate that shard again"))
+    }
 }
 
 impl Merged {
@@ -290,11 +235,10 @@ struct Format {
 
 impl<'a> Parts<'a> {
     fn read(&mut self, input: &'a Input) -> Result<(), MergeError> {
-        let file = || input.name.clone();
         let mut has_header = false;
         for (number, line) in input.text.lines().enumerate() {
             let line_number = number + 1;
-            let damaged = || MergeError::Damaged { file: file(), line: line_number };
+            let damaged = || MergeError::damaged(&input.name, line_number);
             if has_header && line.starts_with(RUN) {
                 let made = serde_json::from_str(line).map_err(|_| damaged())?;
                 self.add(Found { made, line, file: &input.name, line_number })?;
@@ -302,20 +246,24 @@ impl<'a> Parts<'a> {
             }
             match serde_json::from_str::<Format>(line) {
                 Ok(Format { format, .. }) if format != FORMAT => {
-                    return Err(MergeError::Foreign { file: file(), line: line_number });
+                    return Err(MergeError::foreign(&input.name, line_number));
                 }
                 Ok(Format { schema, .. }) if schema != SCHEMA => {
-                    return Err(MergeError::Schema { file: file(), schema });
+                    let what = format!("has schema {schema}, and this spinpark reads schema {SCHEMA}");
+                    return Err(MergeError(format!(
+                        "{} {what}\nMerge with the spinpark that made it",
+                        input.name
+                    )));
                 }
                 Ok(_) => {
                     self.header(serde_json::from_str(line).map_err(|_| damaged())?, &input.name)?;
                     has_header = true;
                 }
                 Err(_) if has_header => return Err(damaged()),
-                Err(_) => return Err(MergeError::Foreign { file: file(), line: line_number }),
+                Err(_) => return Err(MergeError::foreign(&input.name, line_number)),
             }
         }
-        if has_header { Ok(()) } else { Err(MergeError::Empty(file())) }
+        if has_header { Ok(()) } else { Err(MergeError::empty(&input.name)) }
     }
 
     fn header(&mut self, header: Header, file: &'a str) -> Result<(), MergeError> {
@@ -324,16 +272,17 @@ impl<'a> Parts<'a> {
             self.first = Some((header, file));
             return Ok(());
         };
-        let (one, other) = (String::from(*one), file.to_owned());
         if let Some(what) = difference(first, &header) {
-            return Err(MergeError::Different { one, other, what });
+            return Err(MergeError(format!(
+                "{one} and {file} are shards of different sweeps: they differ in {what}\nMerge shards of one request only"
+            )));
         }
         if first.build != header.build {
-            return Err(MergeError::Builds {
-                one,
-                other,
-                builds: format!("{}, {}", first.build, header.build),
-            });
+            return Err(MergeError(format!(
+                "{one} and {file} were made by different builds of spinpark ({}, {})\nA seed gives the same run only for one \
+                 build: copy one `spinpark` to all machines",
+                first.build, header.build
+            )));
         }
         Ok(())
     }
@@ -341,16 +290,17 @@ impl<'a> Parts<'a> {
     fn add(&mut self, found: Found<'a>) -> Result<(), MergeError> {
         let (run, file, line) = (found.made.run, found.file, found.line);
         match self.runs.insert(run, found) {
-            Some(known) if known.line != line => {
-                Err(MergeError::Conflict { run, one: known.file.to_owned(), other: file.to_owned() })
-            }
+            Some(known) if known.line != line => Err(MergeError(format!(
+                "run {run} differs between {} and {file}\nOne of the files is damaged: simulate both shards again",
+                known.file
+            ))),
             _ => Ok(()),
         }
     }
 
     fn whole(self) -> Result<Merged, MergeError> {
         let Some((header, _)) = self.first else {
-            return Err(MergeError::Empty(String::from("the request")));
+            return Err(MergeError::empty("the request"));
         };
         let header = Header { shard: None, ..header };
         let settings = header.sweep.settings();
@@ -372,7 +322,7 @@ impl<'a> Parts<'a> {
                     write!(said, ", the first is {}\nMerge all files of the sweep", first.unwrap_or_default())
                 }
             };
-            return Err(MergeError::Missing(said));
+            return Err(MergeError(said));
         }
         let mut text = serde_json::to_string(&header).unwrap_or_default();
         let mut reports = Vec::new();
@@ -382,7 +332,7 @@ impl<'a> Parts<'a> {
                     == (&report.lock, &report.workload, report.threads, report.seed)
             });
             if !fits {
-                return Err(MergeError::Damaged { file: file.to_owned(), line: line_number });
+                return Err(MergeError::damaged(file, line_number));
             }
             reports.push(Some(report));
             text.push('\n');

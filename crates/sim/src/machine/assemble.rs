@@ -56,7 +56,7 @@ fn check_ranges(sheet: &Sheet, ghz: f64) -> Result<(), MachineError> {
                 range.in_words(key.kind),
                 key.meaning
             );
-            return Err(MachineError::Bad { file: figure.file.clone(), key: key.path(), what });
+            return Err(MachineError::bad(&figure.file, &key.path(), &what));
         }
     }
     Ok(())
@@ -72,11 +72,10 @@ fn is_whole_enough(kind: Kind, number: f64) -> bool {
 
 fn shape(sheet: &Sheet) -> Result<Shape, MachineError> {
     let count = |name: &'static str| {
-        sheet.shape.counts.get(name).copied().ok_or_else(|| MachineError::Missing {
-            file: sheet.file.clone(),
-            key: format!("shape.{name}"),
-            meaning: SHAPE.iter().find(|(key, _)| *key == name).map_or("", |(_, meaning)| meaning).to_owned(),
-            example: format!("`{name} = 2` in [shape], with the source of the shape"),
+        sheet.shape.counts.get(name).copied().ok_or_else(|| {
+            let meaning = SHAPE.iter().find(|(key, _)| *key == name).map_or("", |(_, meaning)| meaning);
+            let example = format!("`{name} = 2` in [shape], with the source of the shape");
+            MachineError::missing(&sheet.file, &format!("shape.{name}"), meaning, &example)
         })
     };
     let (sockets, caches, cores, threads) =
@@ -223,9 +222,9 @@ impl Figures<'_> {
             wake_ns: ns("wake")?,
             kick_ns: ns("kick")?,
             // Files written before there was this key do not have it.
-            kick_socket_ns: match ns("kick_socket") {
-                Err(MachineError::Missing { .. }) => 0.0,
-                found => found?,
+            kick_socket_ns: match self.sheet.figures.contains_key(&("kernel", "kick_socket")) {
+                true => ns("kick_socket")?,
+                false => 0.0,
             },
             idle_exit_ns: ns("idle_exit")?,
             deep_idle,
@@ -260,11 +259,9 @@ impl Figures<'_> {
 fn figure<'a>(sheet: &'a Sheet, table: &str, name: &str) -> Result<&'a Quantity, MachineError> {
     let key = find(table, name);
     let found = key.and_then(|key| sheet.figures.get(&(key.table, key.name)));
-    found.map(|figure| &figure.quantity).ok_or_else(|| MachineError::Missing {
-        file: sheet.file.clone(),
-        key: format!("{table}.{name}"),
-        meaning: key.map_or("", |key| key.meaning).to_owned(),
-        example: key.map_or("", |key| key.kind.example()).to_owned(),
+    found.map(|figure| &figure.quantity).ok_or_else(|| {
+        let (meaning, example) = key.map_or(("", ""), |key| (key.meaning, key.kind.example()));
+        MachineError::missing(&sheet.file, &format!("{table}.{name}"), meaning, example)
     })
 }
 

@@ -1,4 +1,6 @@
 //! Machines by name: those of this repository are part of the program; others are files.
+//!
+//! `plain-N` is a machine of N cores in one socket, with round figures, for tests and examples.
 
 use std::fs;
 use std::path::Path;
@@ -79,18 +81,17 @@ fn read(name: &str, named_in: Option<&str>) -> Result<Sheet, MachineError> {
         return Sheet::parse(&format!("{name}.toml"), text);
     }
     if !is_path(name) {
-        return Err(MachineError::Unknown {
-            name: name.to_owned(),
-            nearest: nearest(name, machines()).map(str::to_owned),
-            known: machines().join(", "),
-        });
+        return Err(MachineError::unknown(name, nearest(name, machines()), &machines().join(", ")));
     }
     let folder = named_in.and_then(|file| Path::new(file).parent()).unwrap_or(Path::new(""));
     let path = folder.join(name);
     let file = path.display().to_string();
     let unreadable = |error| {
-        let known = machines().join(", ");
-        MachineError::Unreadable { file: file.clone(), error, known }
+        MachineError(format!(
+            "cannot read the machine file {file}: {error}. Write the path of a file that `spinpark sim calibrate --output` has \
+             written, or a machine by its name: {}, or plain-N, of N cores",
+            machines().join(", ")
+        ))
     };
     let text = fs::read_to_string(&path).map_err(unreadable)?;
     Sheet::parse(&file, &text)
@@ -106,7 +107,11 @@ fn inherit(mut sheet: Sheet) -> Result<Complete, MachineError> {
         let is_circle = way.contains(&base.file);
         way.push(base.file.clone());
         if is_circle {
-            return Err(MachineError::Circle { file: sheet.file, way: way.join(" → ") });
+            let way = way.join(" → ");
+            return Err(MachineError(format!(
+                "{}: `based_on` leads back to where it began: {way}. Take `based_on` out of one of them",
+                sheet.file
+            )));
         }
         sheet.complete_from(&base);
         bases.push(base.name);
@@ -194,16 +199,17 @@ impl Wanted<'_> {
                 machine.shape.quota = quota;
                 Ok(machine)
             }
-            (Ok(cpus), _) if (1..=most).contains(&cpus) => Err(MachineError::Quota {
-                name: self.words.to_owned(),
-                least: LEAST_QUOTA,
-                example: format!("{}:{cpus}/{}", self.name, cpus.div_ceil(4)),
-            }),
-            _ => Err(MachineError::Cpus {
-                name: self.words.to_owned(),
-                most,
-                example: format!("{}:{most}", self.name),
-            }),
+            (Ok(cpus), _) if (1..=most).contains(&cpus) => Err(MachineError(format!(
+                "there is no machine `{}`: it has a quota of {LEAST_QUOTA} CPUs at least, and of as many as it has at most: \
+                 {}:{cpus}/{}",
+                self.words,
+                self.name,
+                cpus.div_ceil(4)
+            ))),
+            _ => Err(MachineError(format!(
+                "there is no machine `{}`: it has 1 CPU at least and {most} CPUs at most: {}:{most}",
+                self.words, self.name
+            ))),
         }
     }
 }
@@ -240,7 +246,12 @@ pub(super) fn plain_named(name: &str) -> Option<Result<Machine, MachineError>> {
     Some(
         cores
             .map(Machine::plain)
-            .ok_or_else(|| MachineError::Plain { name: name.to_owned(), most: *CPUS.end() }),
+            .ok_or_else(|| {
+            let most = CPUS.end();
+            MachineError(format!(
+                "there is no machine `{name}`: write plain-N, with a number of cores from 1 to {most}, as in plain-8"
+            ))
+        }),
     )
 }
 

@@ -1,4 +1,6 @@
 //! How a simulated thread waits, by what it has learnt: its [`SpinStats`].
+//!
+//! Spinners queue in lines of the simulated memory.
 
 use std::any::Any;
 use std::rc::Rc;
@@ -8,7 +10,7 @@ use spinpark_platform::{
     SpinRoom, SpinStats, Spinning, Timing, TransferCost, Tries,
 };
 
-use crate::engine::{is_inside, world};
+use crate::engine::{in_run, is_inside, world};
 use crate::here;
 use crate::platform::{AtomicU32, Sim, Tuned, calls, shown};
 use crate::world::World;
@@ -98,9 +100,7 @@ impl<T: Tuned> Adaptive for Sim<T> {
     fn notes(lock: usize, note: Note) {
         match note {
             Note::Waits => {
-                if is_inside() {
-                    world(|world| world.threads[world.running].local.reads_first = READS_AFTER_WAIT);
-                }
+                in_run(|world| world.threads[world.running].local.reads_first = READS_AFTER_WAIT);
                 of_lock(lock, |spin_stats, lock, _| spin_stats.waits_for(lock));
             }
             Note::Returns => of_lock(lock, |spin_stats, lock, now| spin_stats.returns_to(lock, || now)),

@@ -10,7 +10,7 @@ use spinpark_platform::Ordering::Relaxed;
 
 use crate::access::{access, store, touch};
 use crate::check::{Kind, Op};
-use crate::engine::{is_inside, note, world};
+use crate::engine::{in_run, is_inside, note, world};
 use crate::here::branches;
 use crate::platform::faulty;
 use crate::world::Did;
@@ -279,7 +279,7 @@ impl<T> platform::Cell<T> for Cell<T> {
     }
 
     fn with_mut<R>(&self, act: impl FnOnce(*mut T) -> R) -> R {
-        touch(self.0.get().addr(), Access::Store); // its contents are there at once: see `memory::stores`
+        touch(self.0.get().addr(), Access::Store); // its contents are there at once: see `stores`
         act(self.0.get())
     }
 }
@@ -294,29 +294,25 @@ impl<T> Drop for Cell<T> {
 /// what ends on a thread's stack is taken for gone until that thread makes another object. What it has had on its stack before may lie under it.
 #[inline]
 fn object_begins() {
-    if is_inside() {
-        world(|world| {
-            let stack = &world.threads[world.running].stack;
-            if let Some(checks) = &mut world.checks {
-                checks.revive(stack.clone());
-            }
-        });
-    }
+    in_run(|world| {
+        let stack = &world.threads[world.running].stack;
+        if let Some(checks) = &mut world.checks {
+            checks.revive(stack.clone());
+        }
+    });
 }
 
 /// An object at `address`, of `size` bytes, ends.
 #[inline]
 fn object_ends(address: usize, size: usize) {
-    if is_inside() {
-        world(|world| {
-            let line = world.memory.ends(address);
-            if line.is_some_and(|line| world.memory.get(line).buffered > 0) {
-                world.memory_ends(&(address..address + size));
-            }
-            let is_on_stack = world.threads[world.running].stack.contains(&address);
-            if let Some(checks) = world.checks.as_mut().filter(|_| is_on_stack) {
-                checks.bury(address..address + size);
-            }
-        });
-    }
+    in_run(|world| {
+        let line = world.memory.ends(address);
+        if line.is_some_and(|line| world.memory.get(line).buffered > 0) {
+            world.memory_ends(&(address..address + size));
+        }
+        let is_on_stack = world.threads[world.running].stack.contains(&address);
+        if let Some(checks) = world.checks.as_mut().filter(|_| is_on_stack) {
+            checks.bury(address..address + size);
+        }
+    });
 }

@@ -5,7 +5,7 @@ use spinpark_platform::{Deadline, Futex, OnCpu, Owners, Wait, WakeOp};
 use super::{AtomicU32, Sim, Tuned, faulty};
 use crate::access::{access, drain};
 use crate::check::Fault;
-use crate::engine::{is_inside, note, settle, spend, suspend, world};
+use crate::engine::{in_run, is_inside, note, settle, spend, suspend, world};
 use crate::here;
 use crate::platform::at;
 use crate::world::locals::Leave;
@@ -71,8 +71,7 @@ fn wake_all(threads: &[ThreadId]) {
         settle();
         world(|world| {
             let cost = world.wake(thread);
-            let running = world.running;
-            world.threads[running].debt += cost;
+            world.threads[world.running].debt += cost;
         });
     }
 }
@@ -205,9 +204,7 @@ impl<T: Tuned> Futex for Sim<T> {
     }
 
     fn queues() {
-        if is_inside() {
-            world(|world| world.threads[world.running].local.has_queued = true);
-        }
+        in_run(|world| world.threads[world.running].local.has_queued = true);
     }
 
     fn notes_sleep(lock: usize, word: &AtomicU32) {
@@ -236,9 +233,7 @@ impl<T: Tuned> Futex for Sim<T> {
     }
 
     fn has_left_queues() {
-        if is_inside() {
-            world(|world| world.threads[world.running].local.has_queued = false);
-        }
+        in_run(|world| world.threads[world.running].local.has_queued = false);
     }
 
     fn futex_wake(key: *const AtomicU32, count: u32) -> u32 {

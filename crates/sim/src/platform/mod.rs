@@ -1,4 +1,5 @@
-//! `P = Sim`: the platform on the simulated machine.
+//! `P = Sim`: the platform on the simulated machine. Here are its tuning, threads, clocks and events, and the
+//! kernel's part of a heavy fence: every CPU is interrupted, and its stores drain.
 
 mod adaptive;
 mod atomic;

@@ -15,17 +15,13 @@ use crate::world::memory::Write;
 fn begin() {
     world(|world| {
         let aborted = world.chance(world.chaos.abort);
-        let thread = world.running;
-        world.threads[thread].step = Some(aborted);
+        world.threads[world.running].step = Some(aborted);
     });
 }
 
 /// Ends it, with its last store: returns whether that may happen.
 fn commit() -> bool {
-    world(|world| {
-        let thread = world.running;
-        world.threads[thread].step.take() == Some(false)
-    })
+    world(|world| world.threads[world.running].step.take() == Some(false))
 }
 
 /// Runs `look`; if it finds something to store, and nothing has come in between, that is stored.

@@ -8,7 +8,7 @@ use spinpark_platform::{AtomicU32 as _, Ordering::Acquire, ReadHolds, Reader, Re
 use super::{AtomicU32, Sim, Tuned, faulty, restart};
 use crate::access::{access, touch};
 use crate::check::Fault;
-use crate::engine::{is_inside, settle, world};
+use crate::engine::{in_run, is_inside, settle, world};
 use crate::world::locals::{COUNTED, Held, MARKED, SLOTS, SlotLine};
 use crate::world::memory::{Access, Value, Write};
 
@@ -123,9 +123,7 @@ impl<T: Tuned> ReaderSlots for Sim<T> {
     }
 
     fn bias_revoked(took: u64) {
-        if is_inside() {
-            world(|world| world.shared.closing.took(took));
-        }
+        in_run(|world| world.shared.closing.took(took));
     }
 
     fn slot_table() -> u32 {

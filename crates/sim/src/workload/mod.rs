@@ -1,5 +1,5 @@
 //! Workloads: what simulated threads do with a lock. Those that `spinpark bench` and `spinpark documents`
-//! also have, have the same names here.
+//! also have, have the same names here. A [`Setting`] is run, and gives a [`Report`].
 
 mod address_space;
 mod meter;
@@ -75,7 +75,7 @@ pub struct Setting {
     pub machine: Machine,
     /// Which lock: a name of [`locks`](crate::locks::locks).
     pub lock: String,
-    /// Which workload: a name of [`workloads`](crate::workload::workloads).
+    /// Which workload: a name of [`workloads`].
     pub workload: String,
     /// How many threads.
     pub threads: u32,
@@ -116,27 +116,13 @@ impl Setting {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SettingError {
-    /// See the message.
-    #[error("there is no workload `{workload}`{hint}\n`spinpark sim list` shows them all")]
-    UnknownWorkload {
-        /// Its name.
-        workload: String,
-        /// What may have been meant.
-        hint: String,
-    },
-    /// See the message.
-    #[error("there is no table `{table}`{hint}\n`spinpark sim list` shows them all")]
-    UnknownTable {
-        /// Its name.
-        table: String,
-        /// What may have been meant.
-        hint: String,
-    },
-    /// See the message.
-    #[error("there is no lock `{lock}`{hint}\n`spinpark sim list` shows them all")]
-    UnknownLock {
-        /// Its name.
-        lock: String,
+    /// There is no workload, lock or table of that name.
+    #[error("there is no {kind} `{name}`{hint}\n`spinpark sim list` shows them all")]
+    Unknown {
+        /// What it would have to be.
+        kind: &'static str,
+        /// The name.
+        name: String,
         /// What may have been meant.
         hint: String,
     },
@@ -151,15 +137,6 @@ pub enum SettingError {
         kind: &'static str,
         /// The workload.
         workload: String,
-    },
-    /// See the message.
-    #[error("a run needs at least one thread")]
-    NoThreads,
-    /// See the message.
-    #[error("{threads} threads are more than a simulated machine can have: {MOST_THREADS} at most")]
-    TooManyThreads {
-        /// How many were asked for.
-        threads: u32,
     },
     /// See [`stop`](crate::stop).
     #[error("stopped before its end")]
@@ -260,8 +237,9 @@ impl Setting {
         if self.replay.is_some() {
             return Ok(&REPLAY);
         }
-        let unknown = || SettingError::UnknownWorkload {
-            workload: self.workload.clone(),
+        let unknown = || SettingError::Unknown {
+            kind: "workload",
+            name: self.workload.clone(),
             hint: other_kind(&self.workload).or_else(|| wrong_numbers(&self.workload)).unwrap_or_else(|| {
                 did_you_mean(&self.workload, workloads().iter().map(|workload| workload.name))
             }),
@@ -275,13 +253,14 @@ impl Setting {
         if !names().any(|name| name == self.lock) {
             let other = elsewhere(&self.lock).map(str::to_owned).or_else(|| other_kind(&self.lock));
             let hint = other.unwrap_or_else(|| did_you_mean(&self.lock, names()));
-            return Err(SettingError::UnknownLock { lock: self.lock.clone(), hint });
+            return Err(SettingError::Unknown { kind: "lock", name: self.lock.clone(), hint });
         }
         if self.threads == 0 {
-            return Err(SettingError::NoThreads);
+            return Err(SettingError::Unfit(String::from("a run needs at least one thread")));
         }
         if self.threads > MOST_THREADS {
-            return Err(SettingError::TooManyThreads { threads: self.threads });
+            let what = "threads are more than a simulated machine can have";
+            return Err(SettingError::Unfit(format!("{} {what}: {MOST_THREADS} at most", self.threads)));
         }
         let mut plan = Plan::new(self, workload.mode);
         (workload.build)(&mut plan)?;

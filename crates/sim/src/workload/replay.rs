@@ -1,4 +1,5 @@
-//! What a recorded program does with its locks, as a workload.
+//! What a recorded program does with its locks, as a workload: which it acquires how often, on its own or while
+//! it holds another one, for how long it holds them, and for how long it computes in between.
 
 use std::rc::Rc;
 

@@ -3,6 +3,10 @@
 //!
 //! As there: work is steps of a random number generator; the protected data is one cache line, or several, on
 //! lines of its own, or on the lock's own.
+//!
+//! Beside them, document 003's benchmark: a signaller and a waiter in strict alternation under one mutex, on one
+//! CPU. As `spinpark documents condvar`: two condition variables, one for each direction, and each signal is
+//! made after the mutex is given up, or under it.
 
 use std::cell::Cell;
 use std::rc::Rc;

@@ -1,4 +1,4 @@
-//! The state of the platform, of each thread and of all of them. `crate::platform` has what is done with it.
+//! What the platform keeps, for each thread and for all of them. `crate::platform` has what is done with it.
 
 use std::any::Any;
 use std::rc::Rc;

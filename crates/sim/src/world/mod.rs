@@ -1,8 +1,8 @@
 //! The state of a simulation, which all other parts read and change.
 //!
 //! Beside the data, here are the methods that all parts need: to plan that a thread goes on, to fail, to draw
-//! by lot. How the state changes is in the parts above: `memory`, `kernel`, `trace` and `engine` are methods
-//! of [`World`]. They call each other's methods, and name only what is here.
+//! by lot. How the state changes is in `memory`, `kernel`, `record` and `crate::engine`: methods of [`World`].
+//! They call each other's methods, and name only what is here.
 
 mod ahead;
 pub(crate) mod chaos;
@@ -29,8 +29,8 @@ use self::locals::{Local, Shared};
 use self::memory::{Access, Buffers, Changed, Lines, Place, StoreBuffer, Watch, Write};
 pub(crate) use self::recent::Delay;
 use self::recent::Recent;
+pub use self::record::Record;
 pub(crate) use self::record::Trace;
-pub use self::record::{Record, Slice};
 use crate::check::{Checks, Fault};
 use crate::failure::Failure;
 use crate::machine::Machine;

@@ -1,10 +1,10 @@
 //! What is recorded of a run: which threads ran where, for a timeline, and the last steps, for a failure.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::outcome::Slice;
 use crate::time::PS_PER_NS;
 use crate::world::locals::{COUNTED, MARKED};
 use crate::world::memory::{Access, LINE_BYTES, Place, Value, Write};
@@ -169,19 +169,4 @@ impl World {
             None => format!("L{}+{offset}", line.0),
         }
     }
-}
-
-/// A thread ran on a CPU, or a thing that a thread marked: see [`here::mark`](crate::here::mark).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Slice {
-    /// The CPU; none for a mark.
-    pub cpu: Option<u32>,
-    /// The thread.
-    pub thread: u32,
-    /// What; none for running.
-    pub name: Option<Arc<str>>,
-    /// From when, ns.
-    pub from_ns: u64,
-    /// Until when, ns.
-    pub to_ns: u64,
 }

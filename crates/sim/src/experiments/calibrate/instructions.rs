@@ -8,17 +8,15 @@ use std::time::{Duration, Instant};
 use spinpark_lockbench::locks::workloads::work::Random;
 
 use super::cpus::{Cpus, pin};
-use super::{CalibrateError, Spread, cost};
+use super::{Spread, cost};
 
 const BATCHES: usize = 200;
 
 /// Clock rate in GHz: a multiplication that waits for the one before takes 3 cycles on x86-64 CPUs since
-/// 2008, the `or` before it
-/// 1. (The factor is another one each time: by a constant one compilers multiply once, by its power.)
-pub(super) fn ghz(cpus: &Cpus) -> Result<Option<f64>, CalibrateError> {
+/// 2008, the `or` before it one. (The factor is another one each time: by a constant one compilers multiply once, by its power.)
+pub(super) fn ghz() -> Option<f64> {
     const CYCLES: f64 = 3.0 + 1.0;
     const IN_A_ROW: usize = 16;
-    pin(cpus.main().cpu)?;
     let mut value = black_box(0x9E37_79B9_7F4A_7C15_u64);
     let row = cost(BATCHES, 500, || {
         for _ in 0..IN_A_ROW {
@@ -26,31 +24,23 @@ pub(super) fn ghz(cpus: &Cpus) -> Result<Option<f64>, CalibrateError> {
         }
     });
     black_box(value);
-    Ok(cfg!(target_arch = "x86_64").then(|| CYCLES * IN_A_ROW as f64 / row))
+    cfg!(target_arch = "x86_64").then(|| CYCLES * IN_A_ROW as f64 / row)
 }
 
 /// An atomic addition to a line that the core owns, ns.
-pub(super) fn rmw(cpus: &Cpus) -> Result<Option<f64>, CalibrateError> {
-    pin(cpus.main().cpu)?;
+pub(super) fn rmw() -> f64 {
     let word = AtomicU64::new(0);
-    Ok(Some(cost(BATCHES, 1000, || {
+    cost(BATCHES, 1000, || {
         black_box(&word).fetch_add(1, Ordering::SeqCst);
-    })))
+    })
 }
 
 /// A spin hint, ns.
-pub(super) fn pause(cpus: &Cpus) -> Result<Option<f64>, CalibrateError> {
-    pin(cpus.main().cpu)?;
-    Ok(Some(cost(BATCHES, 1000, spin_loop)))
+pub(super) fn pause() -> f64 {
+    cost(BATCHES, 1000, spin_loop)
 }
 
 /// A step of the work that loads of `bench locks` do, ns.
-pub(super) fn work_step(cpus: &Cpus) -> Result<Option<f64>, CalibrateError> {
-    pin(cpus.main().cpu)?;
-    Ok(Some(step()))
-}
-
-/// The same, on the CPU that the thread has.
 pub(super) fn step() -> f64 {
     const STEPS: u32 = 1000;
     let mut random = Random::new(1);
@@ -58,8 +48,7 @@ pub(super) fn step() -> f64 {
 }
 
 /// A full fence after a store, less the store, ns.
-pub(super) fn full_fence(cpus: &Cpus) -> Result<Option<f64>, CalibrateError> {
-    pin(cpus.main().cpu)?;
+pub(super) fn full_fence() -> f64 {
     let word = AtomicU64::new(0);
     let store = || black_box(&word).store(1, Ordering::Relaxed);
     let stores = cost(BATCHES, 1000, store);
@@ -67,13 +56,12 @@ pub(super) fn full_fence(cpus: &Cpus) -> Result<Option<f64>, CalibrateError> {
         store();
         fence(Ordering::SeqCst);
     });
-    Ok(Some(both - stores))
+    both - stores
 }
 
 /// How much a hardware thread computes while its sibling computes too, as a part of what it computes alone.
-pub(super) fn smt(cpus: &Cpus) -> Result<Option<f64>, CalibrateError> {
-    let Some(sibling) = cpus.sibling() else { return Ok(None) };
-    pin(cpus.main().cpu)?;
+pub(super) fn smt(cpus: &Cpus) -> Option<f64> {
+    let sibling = cpus.sibling()?;
     let alone = speed();
     let is_over = AtomicBool::new(false);
     let both = thread::scope(|scope| {
@@ -89,7 +77,7 @@ pub(super) fn smt(cpus: &Cpus) -> Result<Option<f64>, CalibrateError> {
         is_over.store(true, Ordering::Relaxed);
         both
     });
-    Ok(Some((both / alone).min(1.0)))
+    Some((both / alone).min(1.0))
 }
 
 /// Pieces of work per ns, at the best quarter of several tries.

@@ -104,27 +104,24 @@ fn add_nothing(word: &AtomicUsize) -> usize {
 }
 
 /// A load from the first-level cache, ns.
-pub(super) fn hit(cpus: &Cpus) -> Result<Option<f64>, CalibrateError> {
-    pin(cpus.main().cpu)?;
+pub(super) fn hit() -> f64 {
     let ring = Ring::new(FEW, STRIDE);
     let mut place = ring.order[0];
     let loads = cost(200, 2000, || place = load(ring.word(place)));
     black_box(place);
-    Ok(Some(loads))
+    loads
 }
 
 /// A load from the last-level cache, ns: more lines than the core's own caches hold.
-pub(super) fn shared(cpus: &Cpus) -> Result<Option<f64>, CalibrateError> {
-    pin(cpus.main().cpu)?;
+pub(super) fn shared(cpus: &Cpus) -> Option<f64> {
     let ring = Ring::new(4 * cpus.own_cache / STRIDE, STRIDE);
     ring.time(load);
     let rounds: Vec<f64> = (0..8).map(|_| ring.time(load)).collect();
-    Ok(quick(&rounds))
+    quick(&rounds)
 }
 
 /// A load of a line that no cache holds, ns.
-pub(super) fn dram(cpus: &Cpus) -> Result<Option<f64>, CalibrateError> {
-    pin(cpus.main().cpu)?;
+pub(super) fn dram() -> Option<f64> {
     let ring = Ring::new(4096, 16 << 10);
     let rounds: Vec<f64> = (0..20)
         .filter_map(|_| {
@@ -133,15 +130,14 @@ pub(super) fn dram(cpus: &Cpus) -> Result<Option<f64>, CalibrateError> {
             is_flushed.then_some(time)
         })
         .collect();
-    Ok(quick(&rounds))
+    quick(&rounds)
 }
 
 /// How much work a core does ahead while an atomic operation waits for memory, ns: what 128 steps of work
 /// after each such operation add is that much less than what they take alone. At most what the operation
 /// takes.
-pub(super) fn window(cpus: &Cpus) -> Result<Option<f64>, CalibrateError> {
+pub(super) fn window() -> Option<f64> {
     const STEPS: u32 = 128;
-    pin(cpus.main().cpu)?;
     let ring = Ring::new(4096, 16 << 10);
     let work = f64::from(STEPS) * instructions::step();
     let mut random = Random::new(1);
@@ -156,11 +152,11 @@ pub(super) fn window(cpus: &Cpus) -> Result<Option<f64>, CalibrateError> {
                 next
             }),
         ) else {
-            return Ok(None);
+            return None;
         };
         ahead.push((alone + work - both).clamp(0.0, alone));
     }
-    Ok(median(&ahead))
+    median(&ahead)
 }
 
 /// A load of a line that `other` has changed, ns.

@@ -5,48 +5,43 @@ use std::time::{Duration, Instant};
 use std::{ptr, thread};
 
 use super::cpus::{Cpus, pin};
-use super::{CalibrateError, cost, median, quick};
+use super::{cost, median, quick};
 
 const BATCHES: usize = 200;
 const CALLS: usize = 200;
 
 /// `getppid`, ns.
-pub(super) fn system_call(cpus: &Cpus) -> Result<Option<f64>, CalibrateError> {
-    pin(cpus.main().cpu)?;
-    Ok(Some(cost(BATCHES, CALLS, || {
+pub(super) fn system_call() -> f64 {
+    cost(BATCHES, CALLS, || {
         // SAFETY: takes nothing and cannot fail.
         unsafe { libc::syscall(libc::SYS_getppid) };
-    })))
+    })
 }
 
 /// `FUTEX_WAKE` without sleepers, ns.
-pub(super) fn futex_wake(cpus: &Cpus) -> Result<Option<f64>, CalibrateError> {
-    pin(cpus.main().cpu)?;
+pub(super) fn futex_wake() -> f64 {
     let word = AtomicU32::new(0);
-    Ok(Some(cost(BATCHES, CALLS, || {
+    cost(BATCHES, CALLS, || {
         wake(&word, 1);
-    })))
+    })
 }
 
 /// `FUTEX_WAIT` that returns at once since the value is another one, ns.
-pub(super) fn futex_wait(cpus: &Cpus) -> Result<Option<f64>, CalibrateError> {
-    pin(cpus.main().cpu)?;
+pub(super) fn futex_wait() -> f64 {
     let word = AtomicU32::new(0);
-    Ok(Some(cost(BATCHES, CALLS, || wait(&word, 1, None))))
+    cost(BATCHES, CALLS, || wait(&word, 1, None))
 }
 
 /// Reading the monotonic clock, ns.
-pub(super) fn clock(cpus: &Cpus) -> Result<Option<f64>, CalibrateError> {
-    pin(cpus.main().cpu)?;
-    Ok(Some(cost(BATCHES, CALLS, || {
+pub(super) fn clock() -> f64 {
+    cost(BATCHES, CALLS, || {
         std::hint::black_box(Instant::now());
-    })))
+    })
 }
 
 /// The CPU time of a thread that runs on another CPU (or sleeps, if there is no other), ns.
-pub(super) fn cpu_clock(cpus: &Cpus) -> Result<Option<f64>, CalibrateError> {
+pub(super) fn cpu_clock(cpus: &Cpus) -> Option<f64> {
     const NONE: i32 = i32::MAX;
-    pin(cpus.main().cpu)?;
     let (is_over, clock) = (AtomicBool::new(false), AtomicI32::new(0));
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -73,7 +68,7 @@ pub(super) fn cpu_clock(cpus: &Cpus) -> Result<Option<f64>, CalibrateError> {
             })
         });
         is_over.store(true, Ordering::Relaxed);
-        Ok(value)
+        value
     })
 }
 
@@ -81,35 +76,20 @@ pub(super) fn cpu_clock(cpus: &Cpus) -> Result<Option<f64>, CalibrateError> {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Membarrier {
     /// While the process's other thread sleeps, ns.
-    asleep: Option<f64>,
+    pub(super) asleep: Option<f64>,
     /// While it runs on another CPU, ns.
-    running: Option<f64>,
+    pub(super) running: Option<f64>,
     /// For how long that CPU does not come to its own work, ns.
-    interrupt: Option<f64>,
+    pub(super) interrupt: Option<f64>,
 }
 
-/// While the process's other thread sleeps, ns.
-pub(super) fn membarrier_asleep(cpus: &Cpus) -> Result<Option<f64>, CalibrateError> {
-    Ok(membarrier(cpus)?.asleep)
-}
-
-/// While it runs on another CPU, ns.
-pub(super) fn membarrier_running(cpus: &Cpus) -> Result<Option<f64>, CalibrateError> {
-    Ok(membarrier(cpus)?.running)
-}
-
-/// For how long a CPU that is interrupted does not come to its own work, ns.
-pub(super) fn interrupt(cpus: &Cpus) -> Result<Option<f64>, CalibrateError> {
-    Ok(membarrier(cpus)?.interrupt)
-}
-
-fn membarrier(cpus: &Cpus) -> Result<Membarrier, CalibrateError> {
+/// What a `membarrier` takes, measured.
+pub(super) fn membarrier(cpus: &Cpus) -> Membarrier {
     const ROUNDS: usize = 400;
-    pin(cpus.main().cpu)?;
     // SAFETY: a system call without pointers; both commands take no flags.
     let call = |command: libc::c_int| unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) };
     if call(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) != 0 {
-        return Ok(Membarrier { asleep: None, running: None, interrupt: None });
+        return Membarrier { asleep: None, running: None, interrupt: None };
     }
     let barrier = || {
         let start = Instant::now();
@@ -142,7 +122,7 @@ fn membarrier(cpus: &Cpus) -> Result<Membarrier, CalibrateError> {
         let gaps = other.join().unwrap_or_default();
         // Fewer interrupts than barriers: something else was seen.
         let interrupt = (gaps.len() > ROUNDS / 2).then(|| median(&gaps)).flatten();
-        Ok(Membarrier { asleep: quick(&asleep), running: median(&running), interrupt })
+        Membarrier { asleep: quick(&asleep), running: median(&running), interrupt }
     })
 }
 
@@ -192,9 +172,8 @@ pub(super) fn wait(word: &AtomicU32, value: u32, timeout: Option<Duration>) {
 
 /// How much later than asked a thread runs again that waits for a futex for 50 µs, ns: the timer, the CPU
 /// that was idle, the way back.
-pub(super) fn lateness(cpus: &Cpus) -> Result<Option<f64>, CalibrateError> {
+pub(super) fn lateness() -> Option<f64> {
     const TIMEOUT: Duration = Duration::from_micros(50);
-    pin(cpus.main().cpu)?;
     let word = AtomicU32::new(0);
     let late: Vec<f64> = (0..200)
         .map(|_| {
@@ -203,5 +182,5 @@ pub(super) fn lateness(cpus: &Cpus) -> Result<Option<f64>, CalibrateError> {
             start.elapsed().saturating_sub(TIMEOUT).as_nanos() as f64
         })
         .collect();
-    Ok(quick(&late))
+    quick(&late)
 }

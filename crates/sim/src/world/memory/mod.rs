@@ -8,7 +8,7 @@
 //! every core that polls.
 //!
 //! A store to a line that is elsewhere waits for it in its thread's store buffer, with its value, and the
-//! thread goes on ([`stores`]): the memory is x86's (total store order). Beside these values none are kept
+//! thread goes on (`stores`): the memory is x86's (total store order). Beside these values none are kept
 //! here: the simulated program's words are real memory, and an access happens to them at the moment at which
 //! its line is there. Memory that is weaker is what the loom models are for.
 

@@ -302,8 +302,7 @@ impl World {
     pub(super) fn reach_own_store(&mut self, address: usize, id: LineId) -> Option<Reach> {
         let value = self.forwarded(address)?;
         let cost = self.overlapped(self.costs.hit);
-        let running = self.running;
-        self.threads[running].debt += cost;
+        self.threads[self.running].debt += cost;
         self.note_polled(id, Access::Load);
         Some(Reach::Forwarded(value))
     }
