@@ -60,7 +60,7 @@ pub fn choose(names: &[String]) -> Result<Vec<TableSpec>, SettingError> {
     for name in names {
         if !tables().iter().any(|table| is_meant(table, name)) {
             let hint = did_you_mean(name, tables().iter().map(|table| table.name));
-            return Err(SettingError::UnknownTable { table: name.clone(), hint });
+            return Err(SettingError::Unknown { kind: "table", name: name.clone(), hint });
         }
     }
     let is_wanted = |table: &&TableSpec| match names {

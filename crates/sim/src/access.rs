@@ -1,23 +1,19 @@
 //! Accesses of simulated code to memory: what suspends its thread until they happen.
 
-use crate::engine::run::{is_inside, suspend, world};
-use crate::engine::signal;
-use crate::engine::step::{note, settle, spend};
-use crate::memory::Reach;
+use crate::engine::{is_inside, note, receive_signal, settle, spend, suspend, world};
 use crate::time::Ps;
-use crate::world::memory::{Access, Value, Write};
+use crate::world::memory::{Access, Reach, Value, Write};
 use crate::world::{Delay, Did, World};
 
 /// The few instructions before an access; what happens before it, happens. A signal may come before them.
 #[inline]
 fn begin_access() {
     if world(|world| world.has_handlers) {
-        signal::receive();
+        receive_signal();
     }
     let others_first = world(|world| {
         let step = world.overlapped(world.costs.step);
-        let running = world.running;
-        world.threads[running].debt += step;
+        world.threads[world.running].debt += step;
         world.settle()
     });
     if others_first {

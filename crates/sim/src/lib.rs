@@ -28,33 +28,29 @@
 //! ```
 
 mod access;
-mod chaos;
 pub mod check;
 mod engine;
+#[cfg(feature = "experiments")]
+pub mod experiments;
 mod failure;
 pub mod here;
-mod kernel;
 pub mod locks;
 pub mod machine;
-mod memory;
-mod object;
+mod outcome;
+pub mod parallel;
 pub mod perfetto;
 mod platform;
-mod report;
 mod simulation;
-mod slice;
-pub mod sweep;
+pub mod table;
 mod time;
-mod trace;
 pub mod workload;
 mod world;
 
-pub use chaos::{Chaos, Order};
-pub use engine::stop::stop;
+pub use engine::stop;
 pub use failure::Failure;
-pub use object::Object;
+pub use outcome::{Counts, EVENTS, Outcome, Slice, ThreadTimes};
 pub use platform::{AtomicPtr, AtomicU32, Cell, LinuxTuning, Sim, Tuned};
-pub use report::{Counts, EVENTS, Outcome, ThreadTimes};
 pub use simulation::Simulation;
-pub use slice::Slice;
+pub use world::chaos::{Chaos, Order};
+pub use world::memory::object::Object;
 pub use world::{Record, ThreadId};

@@ -11,7 +11,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::slice::Slice;
+use crate::outcome::Slice;
 use crate::workload::Report;
 
 /// Slices that a timeline has at most, unless told: about 30 MB, which a browser still likes.

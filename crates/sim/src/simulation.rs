@@ -1,13 +1,13 @@
 //! Setting up a run.
 
 use crate::access::finish;
-use crate::chaos::Chaos;
 use crate::check::Checks;
-use crate::engine::run::run;
+use crate::engine::run;
 use crate::machine::Machine;
+use crate::outcome::Outcome;
 use crate::platform::set_faults;
-use crate::report::Outcome;
 use crate::time::PS_PER_NS;
+use crate::world::chaos::Chaos;
 use crate::world::{Body, Record, Trace, World};
 
 /// A run that is being set up: a machine, threads, and what is to be recorded.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 
-use spinpark_simlab::simulate::shards::Shard;
+use spinpark_sim::experiments::shards::Shard;
 
 use super::format::{self, Format};
 use super::numbers::{SEEDS, threads, whole};

@@ -7,7 +7,9 @@ use anyhow::bail;
 use spinpark_measure::failure::RunError;
 use spinpark_measure::process::Interrupt;
 use spinpark_measure::report::json::Output;
-use spinpark_simlab::calibrate::{CalibrateError, Calibration, Cpus, Measure, Watcher, sheet};
+use spinpark_sim::experiments::calibrate::{
+    CalibrateError, Calibration, Cpus, Measure, Watcher, machine_file,
+};
 
 use crate::cli::Calibrate;
 use crate::progress::Progress;
@@ -35,7 +37,8 @@ pub(crate) fn run(calibrate: &Calibrate) -> anyhow::Result<ExitCode> {
         other => other?,
     };
     drop(watcher);
-    let sheet = sheet::sheet(&calibration, &cpus, &session.environment, name.as_deref().unwrap_or("mine"));
+    let sheet =
+        machine_file::sheet(&calibration, &cpus, &session.environment, name.as_deref().unwrap_or("mine"));
     match (out, &calibrate.output) {
         (Some(out), Some(path)) => {
             out.write_plain(&sheet.to_string())?;

@@ -14,11 +14,11 @@ use spinpark_lockbench::locks::definitions::Definitions;
 use spinpark_measure::environment::Environment;
 use spinpark_measure::failure::RunError;
 use spinpark_measure::report::json::Output;
-use spinpark_simlab::accuracy::{self, Case, Compared, Effort, Summary};
-use spinpark_simlab::calibrate::{CalibrateError, Calibration, Cpus, sheet};
-use spinpark_simlab::simulate::sim::machine::Machine;
-use spinpark_simlab::simulate::sim::stop;
-use spinpark_simlab::simulate::sim::workload::SettingError;
+use spinpark_sim::experiments::accuracy::{self, Case, Compared, Effort, Summary};
+use spinpark_sim::experiments::calibrate::{CalibrateError, Calibration, Cpus, machine_file};
+use spinpark_sim::machine::Machine;
+use spinpark_sim::stop;
+use spinpark_sim::workload::SettingError;
 
 use super::calibrate::Bar;
 use crate::cli::Native;
@@ -108,7 +108,7 @@ pub(crate) fn run(native: &Native) -> anyhow::Result<ExitCode> {
         .collect();
     let (summary, further) = Summary::both(&compared);
     let style = say.style();
-    say.line(format_args!("\n{}", accuracy::result::render(&compared, style)));
+    say.line(format_args!("\n{}", accuracy::render(&compared, style)));
     say.line(style.wrap(&format!("{}, as many threads as CPUs: {}", machine.name, summary.words()), 2));
     if further.cases > 0 {
         say.line(style.wrap(&format!("more threads than CPUs, without a bound: {}", further.figures()), 2));
@@ -128,7 +128,7 @@ pub(crate) fn run(native: &Native) -> anyhow::Result<ExitCode> {
 }
 
 fn cases(native: &Native, cpus: &Cpus) -> anyhow::Result<Vec<Case>> {
-    let known = accuracy::cases::SHAPES;
+    let known = accuracy::SHAPES;
     if let Some(unknown) = native.workloads.iter().find(|name| !known.contains(&name.as_str())) {
         bail!("`{unknown}` is not available on both sides\nThere are: {}", known.join(", "));
     }
@@ -162,7 +162,7 @@ fn calibrate(cpus: &Cpus, extent: &Extent, session: &Session) -> anyhow::Result<
         Err(CalibrateError::Interrupted) => return Err(RunError::Interrupted.into()),
         other => other?,
     };
-    let sheet = sheet::sheet(&calibration, cpus, &session.environment, "this machine");
+    let sheet = machine_file::sheet(&calibration, cpus, &session.environment, "this machine");
     Ok(Machine::parse("this machine", &sheet.to_string())?)
 }
 

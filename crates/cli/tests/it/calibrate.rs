@@ -1,6 +1,6 @@
 //! `spinpark sim calibrate`.
 
-use spinpark_simlab::calibrate::Measure;
+use spinpark_sim::experiments::calibrate::Measure;
 
 use crate::fixtures::{said, spinpark};
 

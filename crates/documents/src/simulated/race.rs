@@ -7,7 +7,7 @@
 
 use std::sync::Mutex;
 
-use spinpark_sim::sweep::run_all;
+use spinpark_sim::parallel::run_all;
 use spinpark_sim::workload::{Report, Setting, SettingError};
 
 use super::Progress;

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use spinpark_sim::machine::Machine;
-use spinpark_sim::sweep::run_all;
+use spinpark_sim::parallel::run_all;
 use spinpark_sim::workload::{Report, Setting, SettingError};
 
 use super::{Bound, Effort, Figure, Progress, Unit};

@@ -2,10 +2,8 @@
 
 use super::error::MachineError;
 use super::figure::Quantity;
-use super::keys::{SHAPE, find, nearest};
-use super::range;
-use super::sheet::CPUS;
-use super::sheet::{Sheet, Topology};
+use super::keys::{KEYS, Kind, SHAPE, find, nearest};
+use super::sheet::{CPUS, Sheet, Topology};
 use super::topology::{TOPOLOGIES, hops};
 use super::{Cpu, DeepIdle, Kernel, Machine, Memory, Scheduler, Shape};
 
@@ -14,7 +12,7 @@ pub(super) fn machine(sheet: &Sheet) -> Result<Machine, MachineError> {
     let figures =
         Figures { sheet, ghz: figure(sheet, "clock", "ghz").and_then(|found| number(sheet, found))? };
     // The clock stands first there: all that is in cycles depends on it.
-    range::check(sheet, figures.ghz)?;
+    check_ranges(sheet, figures.ghz)?;
     let shape = shape(sheet)?;
     let memory = figures.memory(&shape)?;
     Ok(Machine {
@@ -37,13 +35,47 @@ pub(super) fn machine(sheet: &Sheet) -> Result<Machine, MachineError> {
     })
 }
 
+/// Whether every figure of a sheet can be. Cycles are those of a clock of `ghz`.
+fn check_ranges(sheet: &Sheet, ghz: f64) -> Result<(), MachineError> {
+    for key in KEYS {
+        let Some(figure) = sheet.figures.get(&(key.table, key.name)) else { continue };
+        let range = key.range();
+        let can_be = match &figure.quantity {
+            Quantity::Number(number) => range.holds(*number) && is_whole_enough(key.kind, *number),
+            quantity => quantity.to_ns(ghz).into_iter().all(|ns| range.holds(ns)),
+        };
+        if !can_be {
+            let power = match key.kind {
+                Kind::PowerOfTwo => "a power of two ",
+                Kind::Count => "a whole number ",
+                _ => "",
+            };
+            let value = figure.quantity.in_words(ghz);
+            let what = format!(
+                "is {value}, but can only be {power}from {} ({})",
+                range.in_words(key.kind),
+                key.meaning
+            );
+            return Err(MachineError::bad(&figure.file, &key.path(), &what));
+        }
+    }
+    Ok(())
+}
+
+fn is_whole_enough(kind: Kind, number: f64) -> bool {
+    match kind {
+        Kind::PowerOfTwo => number.fract() == 0.0 && (number as u32).is_power_of_two(),
+        Kind::Count => number.fract() == 0.0,
+        _ => true,
+    }
+}
+
 fn shape(sheet: &Sheet) -> Result<Shape, MachineError> {
     let count = |name: &'static str| {
-        sheet.shape.counts.get(name).copied().ok_or_else(|| MachineError::Missing {
-            file: sheet.file.clone(),
-            key: format!("shape.{name}"),
-            meaning: SHAPE.iter().find(|(key, _)| *key == name).map_or("", |(_, meaning)| meaning).to_owned(),
-            example: format!("`{name} = 2` in [shape], with the source of the shape"),
+        sheet.shape.counts.get(name).copied().ok_or_else(|| {
+            let meaning = SHAPE.iter().find(|(key, _)| *key == name).map_or("", |(_, meaning)| meaning);
+            let example = format!("`{name} = 2` in [shape], with the source of the shape");
+            MachineError::missing(&sheet.file, &format!("shape.{name}"), meaning, &example)
         })
     };
     let (sockets, caches, cores, threads) =
@@ -190,9 +222,9 @@ impl Figures<'_> {
             wake_ns: ns("wake")?,
             kick_ns: ns("kick")?,
             // Files written before there was this key do not have it.
-            kick_socket_ns: match ns("kick_socket") {
-                Err(MachineError::Missing { .. }) => 0.0,
-                found => found?,
+            kick_socket_ns: match self.sheet.figures.contains_key(&("kernel", "kick_socket")) {
+                true => ns("kick_socket")?,
+                false => 0.0,
             },
             idle_exit_ns: ns("idle_exit")?,
             deep_idle,
@@ -227,11 +259,9 @@ impl Figures<'_> {
 fn figure<'a>(sheet: &'a Sheet, table: &str, name: &str) -> Result<&'a Quantity, MachineError> {
     let key = find(table, name);
     let found = key.and_then(|key| sheet.figures.get(&(key.table, key.name)));
-    found.map(|figure| &figure.quantity).ok_or_else(|| MachineError::Missing {
-        file: sheet.file.clone(),
-        key: format!("{table}.{name}"),
-        meaning: key.map_or("", |key| key.meaning).to_owned(),
-        example: key.map_or("", |key| key.kind.example()).to_owned(),
+    found.map(|figure| &figure.quantity).ok_or_else(|| {
+        let (meaning, example) = key.map_or(("", ""), |key| (key.meaning, key.kind.example()));
+        MachineError::missing(&sheet.file, &format!("{table}.{name}"), meaning, example)
     })
 }
 

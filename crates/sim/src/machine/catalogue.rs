@@ -1,13 +1,15 @@
 //! Machines by name: those of this repository are part of the program; others are files.
+//!
+//! `plain-N` is a machine of N cores in one socket, with round figures, for tests and examples.
 
 use std::fs;
 use std::path::Path;
+use std::sync::LazyLock;
 
-use super::Machine;
-use super::assemble;
-use super::error::MachineError;
-use super::keys::nearest;
-use super::sheet::Sheet;
+use crate::machine::describe::Description;
+use crate::machine::keys::nearest;
+use crate::machine::sheet::{CPUS, Sheet};
+use crate::machine::{Machine, MachineError, assemble};
 
 macro_rules! embedded {
     ($($name:literal),* $(,)?) => {
@@ -79,18 +81,17 @@ fn read(name: &str, named_in: Option<&str>) -> Result<Sheet, MachineError> {
         return Sheet::parse(&format!("{name}.toml"), text);
     }
     if !is_path(name) {
-        return Err(MachineError::Unknown {
-            name: name.to_owned(),
-            nearest: nearest(name, machines()).map(str::to_owned),
-            known: machines().join(", "),
-        });
+        return Err(MachineError::unknown(name, nearest(name, machines()), &machines().join(", ")));
     }
     let folder = named_in.and_then(|file| Path::new(file).parent()).unwrap_or(Path::new(""));
     let path = folder.join(name);
     let file = path.display().to_string();
     let unreadable = |error| {
-        let known = machines().join(", ");
-        MachineError::Unreadable { file: file.clone(), error, known }
+        MachineError(format!(
+            "cannot read the machine file {file}: {error}. Write the path of a file that `spinpark sim calibrate --output` has \
+             written, or a machine by its name: {}, or plain-N, of N cores",
+            machines().join(", ")
+        ))
     };
     let text = fs::read_to_string(&path).map_err(unreadable)?;
     Sheet::parse(&file, &text)
@@ -106,11 +107,219 @@ fn inherit(mut sheet: Sheet) -> Result<Complete, MachineError> {
         let is_circle = way.contains(&base.file);
         way.push(base.file.clone());
         if is_circle {
-            return Err(MachineError::Circle { file: sheet.file, way: way.join(" → ") });
+            let way = way.join(" → ");
+            return Err(MachineError(format!(
+                "{}: `based_on` leads back to where it began: {way}. Take `based_on` out of one of them",
+                sheet.file
+            )));
         }
         sheet.complete_from(&base);
         bases.push(base.name);
         (next, named_in) = (base.based_on, base.file);
     }
     Ok(Complete { sheet, bases })
+}
+
+impl Machine {
+    /// `NAME`, a file, or `plain-N`, the machine of N cores in round figures; each with `:CPUS` if only so
+    /// many of its CPUs are to be used, and with `:CPUS/QUOTA` if the threads have a quota of CPU time
+    /// besides: `plain-64:64/4`, four CPUs' time.
+    ///
+    /// # Errors
+    ///
+    /// As [`Machine::load`]; or it does not have so many CPUs.
+    pub fn choose(words: &str) -> Result<Self, MachineError> {
+        let wanted = Wanted::from(words);
+        wanted.limited(wanted.whole()?)
+    }
+
+    /// A machine, named as for [`Machine::choose`], and where each of its figures comes from.
+    ///
+    /// # Errors
+    ///
+    /// As [`Machine::choose`].
+    pub fn describe(words: &str) -> Result<Description, MachineError> {
+        let wanted = Wanted::from(words);
+        if let Some(machine) = plain_named(wanted.name) {
+            return Ok(Description::new(wanted.limited(machine?)?, &PLAIN, Vec::new()));
+        }
+        let Complete { sheet, bases } = complete(wanted.name)?;
+        Ok(Description::new(wanted.limited(assemble::machine(&sheet)?)?, &sheet, bases))
+    }
+}
+
+/// The kernel takes no less: 1 ms of 100 ms.
+const LEAST_QUOTA: f64 = 0.01;
+
+/// What a command line asks for.
+struct Wanted<'a> {
+    words: &'a str,
+    name: &'a str,
+    /// How many of its CPUs, if not all.
+    cpus: Option<&'a str>,
+    /// How many CPUs' time.
+    quota: Option<&'a str>,
+}
+
+impl<'a> From<&'a str> for Wanted<'a> {
+    fn from(words: &'a str) -> Self {
+        // A path may have a colon in it; a name has none.
+        let is_count = |cpus: &str| {
+            !is_path(words.split(':').next().unwrap_or_default())
+                || cpus.chars().all(|c| c.is_ascii_digit() || "/.".contains(c))
+        };
+        match words.rsplit_once(':').filter(|(_, cpus)| is_count(cpus)) {
+            Some((name, cpus)) => {
+                let (cpus, quota) =
+                    cpus.split_once('/').map_or((cpus, None), |(cpus, quota)| (cpus, Some(quota)));
+                Self { words, name, cpus: Some(cpus), quota }
+            }
+            None => Self { words, name: words, cpus: None, quota: None },
+        }
+    }
+}
+
+impl Wanted<'_> {
+    fn whole(&self) -> Result<Machine, MachineError> {
+        plain_named(self.name).unwrap_or_else(|| Machine::load(self.name))
+    }
+
+    fn limited(&self, machine: Machine) -> Result<Machine, MachineError> {
+        let Some(cpus) = self.cpus else { return Ok(machine) };
+        let most = machine.cpus();
+        let quota = self.quota.map(str::parse::<f64>).transpose();
+        let is_quota = |quota: &f64| *quota >= LEAST_QUOTA && *quota <= f64::from(most);
+        match (cpus.parse(), quota) {
+            (Ok(cpus), Ok(quota)) if (1..=most).contains(&cpus) && quota.is_none_or(|it| is_quota(&it)) => {
+                let name = match quota {
+                    Some(quota) => format!("{}:{cpus}/{quota}", machine.name),
+                    None => format!("{}:{cpus}", machine.name),
+                };
+                let mut machine = Machine { name, ..machine.limited_to(cpus) };
+                machine.shape.quota = quota;
+                Ok(machine)
+            }
+            (Ok(cpus), _) if (1..=most).contains(&cpus) => Err(MachineError(format!(
+                "there is no machine `{}`: it has a quota of {LEAST_QUOTA} CPUs at least, and of as many as it has at most: \
+                 {}:{cpus}/{}",
+                self.words,
+                self.name,
+                cpus.div_ceil(4)
+            ))),
+            _ => Err(MachineError(format!(
+                "there is no machine `{}`: it has 1 CPU at least and {most} CPUs at most: {}:{most}",
+                self.words, self.name
+            ))),
+        }
+    }
+}
+
+/// What its name begins with.
+pub(super) const PLAIN_PREFIX: &str = "plain-";
+
+/// Its file, in which it has one core.
+pub(super) static PLAIN: LazyLock<Sheet> = LazyLock::new(|| {
+    let sheet = Sheet::parse("plain.toml", include_str!("../../machines/plain.toml"));
+    sheet.expect("the file is part of the program, and tests read it")
+});
+
+static ONE_CORE: LazyLock<Machine> = LazyLock::new(|| {
+    let machine = assemble::machine(&PLAIN);
+    machine.expect("the file is part of the program, and tests read it")
+});
+
+impl Machine {
+    /// A plain machine of `cpus` cores in one socket, with round figures: for tests and examples.
+    #[must_use]
+    pub fn plain(cpus: u32) -> Self {
+        let mut machine = ONE_CORE.clone();
+        machine.name = format!("{PLAIN_PREFIX}{cpus}");
+        (machine.shape.cores, machine.shape.usable) = (cpus, cpus);
+        machine
+    }
+}
+
+/// The plain machine of that name, if it is one.
+pub(super) fn plain_named(name: &str) -> Option<Result<Machine, MachineError>> {
+    let cores = name.strip_prefix(PLAIN_PREFIX)?;
+    let cores = cores.parse().ok().filter(|cores| CPUS.contains(cores));
+    Some(
+        cores
+            .map(Machine::plain)
+            .ok_or_else(|| {
+            let most = CPUS.end();
+            MachineError(format!(
+                "there is no machine `{name}`: write plain-N, with a number of cores from 1 to {most}, as in plain-8"
+            ))
+        }),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_in_words() {
+        let machine = Machine::choose("plain-16:3").unwrap();
+        assert_eq!((machine.name.as_str(), machine.cpus()), ("plain-16:3", 3));
+        assert_eq!(Machine::choose("plain-1024").unwrap().cpus(), 1024);
+        let limited = Machine::choose("plain-16:8/2.5").unwrap();
+        assert_eq!((limited.name.as_str(), limited.cpus()), ("plain-16:8/2.5", 8));
+        assert_eq!((limited.shape.quota, limited.counted_cpus()), (Some(2.5), 3));
+        let wrong = |words: &str| {
+            let said = Machine::choose(words).unwrap_err().to_string();
+            assert_eq!(Machine::describe(words).unwrap_err().to_string(), said);
+            said
+        };
+        assert!(wrong("plain-16:17").contains("16 CPUs at most: plain-16:16"), "{}", wrong("plain-16:17"));
+        for quota in ["0", "x", "17", "-1", ""] {
+            let words = format!("plain-16:8/{quota}");
+            assert!(
+                wrong(&words).contains("a quota of 0.01 CPUs at least")
+                    && wrong(&words).contains("plain-16:8/2")
+            );
+        }
+        assert!(wrong("plain-16:0").contains("1 CPU at least"));
+        assert!(wrong("big-512:x").contains("512 CPUs at most: big-512:512"), "{}", wrong("big-512:x"));
+        for none in ["plain-2000", "plain-", "plain-x", "plain-0", "plain--1", "plain-1.5"] {
+            assert!(wrong(none).contains("from 1 to 1024, as in plain-8"), "{}", wrong(none));
+        }
+        assert!(wrong("plain").contains("plain-N, of N cores"), "{}", wrong("plain"));
+        assert!(wrong("this-3").contains("this-2"));
+        assert!(wrong("./none.toml:4").contains("cannot read the machine file ./none.toml:"));
+        assert!(wrong("./a:b.toml").contains("./a:b.toml"));
+    }
+
+    #[test]
+    fn a_machine_is_described_as_it_is_chosen() {
+        let described = |words: &str| {
+            let description = Machine::describe(words).unwrap();
+            let machine = Machine::choose(words).unwrap();
+            assert_eq!((&description.name, description.cpus), (&machine.name, machine.cpus()));
+            description
+        };
+        let plain = described("plain-8");
+        assert_eq!((plain.name.as_str(), plain.shape.as_str()), ("plain-8", "1 socket × 8 cores"));
+        let limited = described("big-512:64");
+        assert!(
+            limited.shape.ends_with("64 cores, of which the first 64 CPUs are used"),
+            "{}",
+            limited.shape
+        );
+        assert_eq!(limited.figures, described("big-512").figures);
+        assert_eq!(described("plain-8:1").cpus, 1);
+        assert_eq!(described("nehalem-ex-64").cpus, 128);
+    }
+
+    #[test]
+    fn it_has_so_many_cores() {
+        let machine = Machine::plain(1000);
+        assert_eq!(
+            (machine.name.as_str(), machine.cpus(), machine.shape.all_cpus()),
+            ("plain-1000", 1000, 1000)
+        );
+        assert_eq!((machine.memory.near_ns, machine.kernel.deep_idle), (50.0, None));
+        assert!(plain_named("up").is_none());
+    }
 }

@@ -97,8 +97,8 @@ fn list(values: &[f64]) -> String {
 /// Reads the figure that stands at `key`.
 pub(super) fn parse(file: &str, key: &Key, value: &Value) -> Result<Figure, MachineError> {
     let path = key.path();
-    let bad = |what: String| MachineError::Bad { file: file.to_owned(), key: path.clone(), what };
-    let no_source = || MachineError::NoSource { file: file.to_owned(), key: path.clone() };
+    let bad = |what: String| MachineError::bad(file, &path, &what);
+    let no_source = || MachineError::no_source(file, &path);
     let table = match value {
         Value::Table(table) => table,
         Value::Integer(_) | Value::Float(_) | Value::Boolean(_) | Value::Array(_) => return Err(no_source()),
@@ -128,12 +128,10 @@ fn check_names(file: &str, path: &str, kind: Kind, table: &Table) -> Result<(), 
     known.push("source");
     match table.keys().find(|name| !known.contains(&name.as_str())) {
         None => Ok(()),
-        Some(name) => Err(MachineError::UnknownKey {
-            file: file.to_owned(),
-            key: format!("{path}.{name}"),
-            nearest: nearest(name, known.iter().copied()).map(str::to_owned),
-            known: known.join(", "),
-        }),
+        Some(name) => {
+            let (key, nearest) = (format!("{path}.{name}"), nearest(name, known.iter().copied()));
+            Err(MachineError::unknown_key(file, &key, nearest, &known.join(", ")))
+        }
     }
 }
 

@@ -6,19 +6,16 @@
 //! | question | where |
 //! |---|---|
 //! | which machines are there, and how does one get one? | [`machines`], [`Machine::load`] |
-//! | what may stand in a file? | [`keys`], [`range`], [`sheet`], [`figure`] |
+//! | what may stand in a file? | [`keys`], [`sheet`], [`figure`] |
 //! | where does a figure come from? | [`Machine::describe`] |
 //! | where is a CPU, and how far is it from another? | [`topology`] |
 
 mod assemble;
 mod catalogue;
-mod choose;
 pub mod describe;
 mod error;
 pub mod figure;
 pub mod keys;
-mod plain;
-pub mod range;
 pub mod sheet;
 pub mod topology;
 

@@ -64,9 +64,8 @@ impl Sheet {
     ///
     /// An unknown key, a figure without a source, or a value that cannot be.
     pub fn parse(file: &str, text: &str) -> Result<Self, MachineError> {
-        let table: Table = text.parse().map_err(|error: toml::de::Error| MachineError::Syntax {
-            file: file.to_owned(),
-            error: error.to_string().trim_end().to_owned(),
+        let table: Table = text.parse().map_err(|error: toml::de::Error| {
+            MachineError(format!("{file} is not a TOML file: {}", error.to_string().trim_end()))
         })?;
         let mut sheet = Self { file: file.to_owned(), ..Self::default() };
         for (name, value) in &table {
@@ -142,13 +141,13 @@ impl Sheet {
             }
         }
         if found.source.is_empty() {
-            return Err(MachineError::NoSource { file: self.file.clone(), key: "shape".to_owned() });
+            return Err(MachineError::no_source(&self.file, "shape"));
         }
         Ok(found)
     }
 
     pub(super) fn bad(&self, key: &str, what: &str) -> MachineError {
-        MachineError::Bad { file: self.file.clone(), key: key.to_owned(), what: what.to_owned() }
+        MachineError::bad(&self.file, key, what)
     }
 
     fn unknown<'a>(
@@ -157,12 +156,8 @@ impl Sheet {
         name: &str,
         known: impl Iterator<Item = &'a str> + Clone,
     ) -> MachineError {
-        MachineError::UnknownKey {
-            file: self.file.clone(),
-            key: key.to_owned(),
-            nearest: nearest(name, known.clone()).map(str::to_owned),
-            known: known.collect::<Vec<_>>().join(", "),
-        }
+        let nearest = nearest(name, known.clone());
+        MachineError::unknown_key(&self.file, key, nearest, &known.collect::<Vec<_>>().join(", "))
     }
 
     /// What stands in `base` and not here is taken from there.

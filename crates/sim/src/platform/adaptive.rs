@@ -1,14 +1,18 @@
 //! How a simulated thread waits, by what it has learnt: its [`SpinStats`].
+//!
+//! Spinners queue in lines of the simulated memory.
+
+use std::any::Any;
+use std::rc::Rc;
 
 use spinpark_platform::{
-    Adaptive, Awake, Clock, Clocks, Note, READS_AFTER_WAIT, Spin, SpinPolicy, SpinStats, SpinnerSlots,
-    Spinning, Timing, TransferCost, Tries,
+    Adaptive, AtomicU32 as _, Awake, Clock, Clocks, Note, READS_AFTER_WAIT, Spin, SpinLine, SpinPolicy,
+    SpinStats, SpinnerSlots, Spinning, Timing, TransferCost, Tries,
 };
 
-use super::clock::shown;
-use super::{AtomicU32, Sim, Tuned, calls, spin_room};
-use crate::engine::run::{is_inside, world};
+use crate::engine::{in_run, is_inside, world};
 use crate::here;
+use crate::platform::{AtomicU32, Sim, Tuned, calls, shown};
 use crate::world::World;
 
 /// The spin_stats of the running thread.
@@ -56,7 +60,16 @@ impl<T: Tuned> SpinPolicy for Sim<T> {
     }
 
     fn with_spinner_slots<R>(lock: usize, act: impl FnOnce(SpinnerSlots<'_, AtomicU32>) -> R) -> Option<R> {
-        spin_room::with(lock, act)
+        if !is_inside() {
+            return None;
+        }
+        let lines = lines()?;
+        let name = world(|world| world.name_of_lock(lock));
+        Some(act(SpinnerSlots {
+            queue: &lines.queues[name % QUEUES],
+            slots: &lines.slots,
+            name: name as u32,
+        }))
     }
 
     fn cpus() -> u32 {
@@ -91,9 +104,7 @@ impl<T: Tuned> Adaptive for Sim<T> {
     fn notes(lock: usize, note: Note) {
         match note {
             Note::Waits => {
-                if is_inside() {
-                    world(|world| world.threads[world.running].local.reads_first = READS_AFTER_WAIT);
-                }
+                in_run(|world| world.threads[world.running].local.reads_first = READS_AFTER_WAIT);
                 of_lock(lock, |spin_stats, lock, _| spin_stats.waits_for(lock));
             }
             Note::Returns => of_lock(lock, |spin_stats, lock, now| spin_stats.returns_to(lock, || now)),
@@ -186,4 +197,44 @@ impl<T: Tuned> Adaptive for Sim<T> {
     fn wants_time(lock: usize, queued: bool) -> Option<Timing> {
         of_lock(lock, |spin_stats, lock, _| spin_stats.wants_time(lock, queued))
     }
+}
+
+/// As many as in the Linux platform.
+const QUEUES: usize = 256;
+const MOST_SLOTS: usize = SpinnerSlots::<AtomicU32>::MOST_SLOTS;
+/// A run with few threads does without most slots, which take time to make; none of them is missed.
+const SLOTS_PER_THREAD: usize = 16;
+/// In a run that is checked there may be too few.
+const FEW_SLOTS: usize = 3;
+
+struct Lines {
+    queues: Box<[SpinLine<AtomicU32>]>,
+    slots: Box<[SpinLine<AtomicU32>]>,
+}
+
+impl Lines {
+    fn new(slots: usize) -> Self {
+        let line =
+            |_| SpinLine { word: AtomicU32::new(0), about: AtomicU32::new(0), before: AtomicU32::new(0) };
+        Self { queues: (0..QUEUES).map(line).collect(), slots: (0..slots).map(line).collect() }
+    }
+}
+
+fn lines() -> Option<Rc<Lines>> {
+    let made = world(|world| world.shared.spin_lines.clone());
+    let lines = made.unwrap_or_else(|| {
+        let slots = world(|world| match world.checks {
+            Some(_) => FEW_SLOTS,
+            None => (SLOTS_PER_THREAD * world.threads.0.len()).min(MOST_SLOTS),
+        });
+        let lines = Rc::new(Lines::new(slots));
+        world(|world| {
+            world.shared.add_region(&lines.queues);
+            world.shared.add_region(&lines.slots);
+            let lines: Rc<dyn Any> = lines;
+            world.shared.spin_lines = Some(Rc::clone(&lines));
+            lines
+        })
+    });
+    lines.downcast().ok()
 }

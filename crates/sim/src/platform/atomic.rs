@@ -1,16 +1,18 @@
 //! Words whose accesses cost what the machine says. As large as real ones, so that they share cache lines as
 //! those do.
 
+use std::cell::UnsafeCell;
 use std::sync::atomic;
 
-use spinpark_platform::{self as platform, Ordering, Ordering::Relaxed};
+use spinpark_platform as platform;
+use spinpark_platform::Ordering;
+use spinpark_platform::Ordering::Relaxed;
 
-use super::{faulty, fence, life};
-use crate::access::{access, store};
+use crate::access::{access, store, touch};
 use crate::check::{Kind, Op};
-use crate::engine::run::{is_inside, world};
-use crate::engine::step::note;
+use crate::engine::{in_run, is_inside, note, world};
 use crate::here::branches;
+use crate::platform::faulty;
 use crate::world::Did;
 use crate::world::memory::{Access, Value, Write};
 
@@ -82,7 +84,7 @@ impl AtomicU32 {
     fn faulty_exchange(&self, op: Op, current: u32, new: u32) -> Result<u32, u32> {
         let faults = faulty::faults();
         if faults.fences_before(op) {
-            fence::interrupt();
+            super::interrupt_cpus();
         }
         faulty::wrote(new); // only asked for after a success
         if faults.skips(op) {
@@ -109,7 +111,7 @@ impl AtomicU32 {
 
 impl platform::AtomicU32 for AtomicU32 {
     fn new(value: u32) -> Self {
-        life::begin();
+        object_begins();
         Self(atomic::AtomicU32::new(value))
     }
 
@@ -186,7 +188,7 @@ impl platform::AtomicU32 for AtomicU32 {
 
 impl Drop for AtomicU32 {
     fn drop(&mut self) {
-        life::end(self.address(), size_of::<Self>());
+        object_ends(self.address(), size_of::<Self>());
     }
 }
 
@@ -202,7 +204,7 @@ impl<T> AtomicPtr<T> {
 
 impl<T> platform::AtomicPtr<T> for AtomicPtr<T> {
     fn new(value: *mut T) -> Self {
-        life::begin();
+        object_begins();
         Self(atomic::AtomicPtr::new(value))
     }
 
@@ -256,6 +258,61 @@ impl<T> platform::AtomicPtr<T> for AtomicPtr<T> {
 
 impl<T> Drop for AtomicPtr<T> {
     fn drop(&mut self) {
-        life::end(self.address(), size_of::<Self>());
+        object_ends(self.address(), size_of::<Self>());
     }
+}
+
+/// See [`spinpark_platform::Cell`].
+#[derive(Debug)]
+#[repr(transparent)]
+pub struct Cell<T>(UnsafeCell<T>);
+
+impl<T> platform::Cell<T> for Cell<T> {
+    fn new(value: T) -> Self {
+        object_begins();
+        Self(UnsafeCell::new(value))
+    }
+
+    fn with<R>(&self, act: impl FnOnce(*const T) -> R) -> R {
+        touch(self.0.get().addr(), Access::Load);
+        act(self.0.get())
+    }
+
+    fn with_mut<R>(&self, act: impl FnOnce(*mut T) -> R) -> R {
+        touch(self.0.get().addr(), Access::Store); // its contents are there at once: see `stores`
+        act(self.0.get())
+    }
+}
+
+impl<T> Drop for Cell<T> {
+    fn drop(&mut self) {
+        object_ends(self.0.get().addr(), size_of::<T>());
+    }
+}
+
+/// The running thread makes an object. Where one begins cannot be seen: it is made, and moved to its place. So
+/// what ends on a thread's stack is taken for gone until that thread makes another object. What it has had on its stack before may lie under it.
+#[inline]
+fn object_begins() {
+    in_run(|world| {
+        let stack = &world.threads[world.running].stack;
+        if let Some(checks) = &mut world.checks {
+            checks.revive(stack.clone());
+        }
+    });
+}
+
+/// An object at `address`, of `size` bytes, ends.
+#[inline]
+fn object_ends(address: usize, size: usize) {
+    in_run(|world| {
+        let line = world.memory.ends(address);
+        if line.is_some_and(|line| world.memory.get(line).buffered > 0) {
+            world.memory_ends(&(address..address + size));
+        }
+        let is_on_stack = world.threads[world.running].stack.contains(&address);
+        if let Some(checks) = world.checks.as_mut().filter(|_| is_on_stack) {
+            checks.bury(address..address + size);
+        }
+    });
 }

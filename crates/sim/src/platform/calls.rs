@@ -2,15 +2,14 @@
 
 use spinpark_platform::{Deadline, Futex, OnCpu, Owners, Wait, WakeOp};
 
-use super::clock::at;
 use super::{AtomicU32, Sim, Tuned, faulty};
 use crate::access::{access, drain};
 use crate::check::Fault;
-use crate::engine::run::{is_inside, suspend, world};
-use crate::engine::step::{note, settle, spend};
+use crate::engine::{in_run, is_inside, note, settle, spend, suspend, world};
 use crate::here;
+use crate::platform::at;
+use crate::world::locals::Leave;
 use crate::world::memory::{Access, Place};
-use crate::world::platform::Leave;
 use crate::world::{Did, State, ThreadId, World};
 
 /// Whether the running thread runs kernel code. For that, a futex stands for what it is made of: a state to
@@ -72,8 +71,7 @@ fn wake_all(threads: &[ThreadId]) {
         settle();
         world(|world| {
             let cost = world.wake(thread);
-            let running = world.running;
-            world.threads[running].debt += cost;
+            world.threads[world.running].debt += cost;
         });
     }
 }
@@ -85,48 +83,6 @@ fn count_in_space() {
     if let Some(counter) = world(|world| world.threads[world.running].space) {
         access(counter, Access::Update);
     }
-}
-
-pub(super) fn wait(word: &AtomicU32, expected: u32, deadline: Option<u64>) -> Wait {
-    assert!(is_inside(), "a thread outside of the simulation has to wait");
-    enter();
-    if world(|world| world.chance(world.chaos.spurious)) {
-        return Wait::Woken;
-    }
-    let address = word.address();
-    let Some(futex) = world(|world| world.alive(address)) else {
-        suspend(); // for ever: the run has failed
-        return Wait::Woken;
-    };
-    let buckets = lock(&[Some(futex)]);
-    count_in_space();
-    access(address, Access::Load);
-    let changed = word.value() != expected && !faulty::has(|fault| matches!(fault, Fault::NoCompare));
-    note(|| Did::Loaded(address, word.value()));
-    let is_over = world(|world| deadline.is_some_and(|at| at <= world.now));
-    if changed || is_over {
-        unlock(&buckets);
-        settle();
-        return if changed { Wait::ValueChanged } else { Wait::TimedOut };
-    }
-    world(|world| {
-        world.note(Did::Slept(address));
-        buckets.iter().for_each(|&bucket| world.spin_unlock(bucket));
-        world.sleep_on(futex, deadline);
-    });
-    suspend();
-    count_in_space();
-    let outcome = world(|world| world.threads[world.running].outcome);
-    world(|world| world.note(Did::Returned(outcome)));
-    outcome
-}
-
-pub(super) fn wake(address: usize, count: u32) -> u32 {
-    if !is_inside() || faulty::has(|fault| matches!(fault, Fault::NoWakes)) {
-        return 0;
-    }
-    enter();
-    wake_on(futex(address), address, count)
 }
 
 fn wake_on(futex: Option<Place>, address: usize, count: u32) -> u32 {
@@ -146,63 +102,6 @@ pub(super) fn wake_left_early(name: usize) {
         enter();
         wake_on(Some(word), address, 1);
     }
-}
-
-pub(super) fn requeue(
-    from: &AtomicU32,
-    expected: Option<u32>,
-    wake: u32,
-    to: usize,
-    moved: u32,
-) -> Option<u32> {
-    if faulty::has(|fault| matches!(fault, Fault::OneWordOnly)) {
-        return None;
-    }
-    enter();
-    let address = from.address();
-    let (first, to) = (futex(address), futex(to));
-    let buckets = lock(&[first, to]);
-    if let Some(expected) = expected {
-        access(address, Access::Load);
-        if from.value() != expected {
-            unlock(&buckets);
-            return None;
-        }
-    }
-    let woken = take(first, wake);
-    let followers = match (first, to) {
-        (Some(first), Some(to)) => world(|world| world.move_sleepers(first, to, moved)),
-        _ => 0,
-    };
-    unlock(&buckets);
-    wake_all(&woken);
-    Some(woken.len() as u32 + followers)
-}
-
-pub(super) fn wake_op(
-    first: usize,
-    wake: u32,
-    second: &AtomicU32,
-    op: WakeOp,
-    wake_second: u32,
-) -> Option<u32> {
-    if faulty::has(|fault| matches!(fault, Fault::OneWordOnly)) {
-        return None;
-    }
-    enter();
-    let address = second.address();
-    let (first, futex) = (futex(first), futex(address));
-    let buckets = lock(&[first, futex]);
-    access(address, Access::Update);
-    let old = second.value();
-    second.set(op.apply(old));
-    let mut woken = take(first, wake);
-    if op.holds(old) {
-        woken.extend(take(futex, wake_second));
-    }
-    unlock(&buckets);
-    wake_all(&woken);
-    Some(woken.len() as u32)
 }
 
 /// Asks for the owner's CPU time, as on Linux; kernel code looks whether it has a CPU.
@@ -247,7 +146,38 @@ fn exit_in_sleep() {
 
 impl<T: Tuned> Futex for Sim<T> {
     fn futex_wait(word: &AtomicU32, expected: u32, deadline: Option<Deadline>) -> Wait {
-        wait(word, expected, deadline.map(at))
+        assert!(is_inside(), "a thread outside of the simulation has to wait");
+        enter();
+        if world(|world| world.chance(world.chaos.spurious)) {
+            return Wait::Woken;
+        }
+        let address = word.address();
+        let Some(futex) = world(|world| world.alive(address)) else {
+            suspend(); // for ever: the run has failed
+            return Wait::Woken;
+        };
+        let deadline = deadline.map(at);
+        let buckets = lock(&[Some(futex)]);
+        count_in_space();
+        access(address, Access::Load);
+        let changed = word.value() != expected && !faulty::has(|fault| matches!(fault, Fault::NoCompare));
+        note(|| Did::Loaded(address, word.value()));
+        let is_over = world(|world| deadline.is_some_and(|at| at <= world.now));
+        if changed || is_over {
+            unlock(&buckets);
+            settle();
+            return if changed { Wait::ValueChanged } else { Wait::TimedOut };
+        }
+        world(|world| {
+            world.note(Did::Slept(address));
+            buckets.iter().for_each(|&bucket| world.spin_unlock(bucket));
+            world.sleep_on(futex, deadline);
+        });
+        suspend();
+        count_in_space();
+        let outcome = world(|world| world.threads[world.running].outcome);
+        world(|world| world.note(Did::Returned(outcome)));
+        outcome
     }
 
     fn sleep_cancellably(sleep: &dyn Fn() -> Wait) -> Wait {
@@ -274,9 +204,7 @@ impl<T: Tuned> Futex for Sim<T> {
     }
 
     fn queues() {
-        if is_inside() {
-            world(|world| world.threads[world.running].local.has_queued = true);
-        }
+        in_run(|world| world.threads[world.running].local.has_queued = true);
     }
 
     fn notes_sleep(lock: usize, word: &AtomicU32) {
@@ -305,13 +233,15 @@ impl<T: Tuned> Futex for Sim<T> {
     }
 
     fn has_left_queues() {
-        if is_inside() {
-            world(|world| world.threads[world.running].local.has_queued = false);
-        }
+        in_run(|world| world.threads[world.running].local.has_queued = false);
     }
 
     fn futex_wake(key: *const AtomicU32, count: u32) -> u32 {
-        wake(key.addr(), count)
+        if !is_inside() || faulty::has(|fault| matches!(fault, Fault::NoWakes)) {
+            return 0;
+        }
+        enter();
+        wake_on(futex(key.addr()), key.addr(), count)
     }
 
     fn futex_requeue(
@@ -321,7 +251,28 @@ impl<T: Tuned> Futex for Sim<T> {
         to: *const AtomicU32,
         moved: u32,
     ) -> Option<u32> {
-        requeue(from, expected, wake, to.addr(), moved)
+        if faulty::has(|fault| matches!(fault, Fault::OneWordOnly)) {
+            return None;
+        }
+        enter();
+        let address = from.address();
+        let (first, to) = (futex(address), futex(to.addr()));
+        let buckets = lock(&[first, to]);
+        if let Some(expected) = expected {
+            access(address, Access::Load);
+            if from.value() != expected {
+                unlock(&buckets);
+                return None;
+            }
+        }
+        let woken = take(first, wake);
+        let followers = match (first, to) {
+            (Some(first), Some(to)) => world(|world| world.move_sleepers(first, to, moved)),
+            _ => 0,
+        };
+        unlock(&buckets);
+        wake_all(&woken);
+        Some(woken.len() as u32 + followers)
     }
 
     fn futex_wake_op(
@@ -331,7 +282,23 @@ impl<T: Tuned> Futex for Sim<T> {
         op: WakeOp,
         wake_second: u32,
     ) -> Option<u32> {
-        wake_op(first.addr(), wake, second, op, wake_second)
+        if faulty::has(|fault| matches!(fault, Fault::OneWordOnly)) {
+            return None;
+        }
+        enter();
+        let address = second.address();
+        let (first, futex) = (futex(first.addr()), futex(address));
+        let buckets = lock(&[first, futex]);
+        access(address, Access::Update);
+        let old = second.value();
+        second.set(op.apply(old));
+        let mut woken = take(first, wake);
+        if op.holds(old) {
+            woken.extend(take(futex, wake_second));
+        }
+        unlock(&buckets);
+        wake_all(&woken);
+        Some(woken.len() as u32)
     }
 }
 

@@ -8,7 +8,7 @@ use std::cell::Cell;
 use spinpark_platform::Ordering;
 
 use crate::check::{Fault, Faults, Op};
-use crate::engine::run::{is_inside, world};
+use crate::engine::{is_inside, world};
 use crate::world::World;
 
 thread_local! {
@@ -47,8 +47,7 @@ pub(super) fn mask(mask: u32) -> u32 {
 pub(super) fn wrote(value: u32) {
     if faults().looks_back() {
         world(|world| {
-            let running = world.running;
-            world.threads[running].local.written = value;
+            world.threads[world.running].local.written = value;
         });
     }
 }
@@ -63,10 +62,7 @@ pub(super) fn seen(value: u32) -> u32 {
     if !faults().looks_back() {
         return value;
     }
-    world(|world| {
-        let running = world.running;
-        world.threads[running].local.after_fence.take().unwrap_or(value)
-    })
+    world(|world| world.threads[world.running].local.after_fence.take().unwrap_or(value))
 }
 
 /// The order with which a store happens.
@@ -83,8 +79,7 @@ pub(super) fn swapped(op: Op, value: u32) -> u32 {
 pub(super) fn fenced() {
     if is_on() && faults().looks_back() {
         world(|world| {
-            let running = world.running;
-            let local = &mut world.threads[running].local;
+            let local = &mut world.threads[world.running].local;
             local.after_fence = Some(local.written);
         });
     }

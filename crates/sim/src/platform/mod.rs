@@ -1,32 +1,28 @@
-//! `P = Sim`: the platform on the simulated machine.
+//! `P = Sim`: the platform on the simulated machine. Here are its tuning, threads, clocks and events, and the
+//! kernel's part of a heavy fence: every CPU is interrupted, and its stores drain.
 
 mod adaptive;
 mod atomic;
 mod calls;
-mod cell;
-mod clock;
 mod faulty;
-mod fence;
-mod life;
 mod restart;
 mod slots;
-mod spin_room;
 
 use std::fmt::Debug;
 use std::marker::PhantomData;
 
-use spinpark_platform::{Event, Events, Layout, Memory, Platform, Threads, Tuning};
+use spinpark_platform::{Clock, Clocks, Deadline, Event, Events, Layout, Memory, Platform, Threads, Tuning};
 
-use crate::access::drain;
+pub use self::atomic::{AtomicPtr, AtomicU32, Cell};
+pub(crate) use self::faulty::set as set_faults;
+use crate::access::{drain, enter_kernel, wait_for_fence};
 use crate::check::Fault;
-use crate::engine::run::{is_inside, world};
-use crate::engine::step::spend;
+use crate::engine::{is_inside, settle, spend, world};
 use crate::here;
-use crate::report::index;
-use crate::world::Did;
-pub use atomic::{AtomicPtr, AtomicU32};
-pub use cell::Cell;
-pub(crate) use faulty::set as set_faults;
+use crate::here::random;
+use crate::outcome::index;
+use crate::time::PS_PER_NS;
+use crate::world::{Did, World};
 
 /// The constants with which locks run.
 pub trait Tuned: Debug + Send + Sync + 'static {
@@ -102,5 +98,66 @@ impl<T: Tuned> Events for Sim<T> {
             });
             here::note_event(event);
         }
+    }
+}
+
+/// The realtime clock is ahead of the monotonic one by so much, ns.
+const REALTIME_AHEAD: u64 = 1_700_000_000_000_000_000;
+/// The time at which a simulation starts, ns: no clock of a running machine shows 0.
+const EPOCH: u64 = 1_000_000;
+
+/// What clock `clock` shows at a virtual time, ns.
+pub(super) fn shown(clock: Clock, at: u64) -> u64 {
+    let monotonic = at / PS_PER_NS + EPOCH;
+    match clock {
+        Clock::Monotonic => monotonic,
+        Clock::Realtime => monotonic + REALTIME_AHEAD,
+    }
+}
+
+/// The virtual time of a deadline.
+pub(super) fn at(deadline: Deadline) -> u64 {
+    let monotonic = match deadline.clock {
+        Clock::Monotonic => deadline.at,
+        Clock::Realtime => deadline.at.saturating_sub(REALTIME_AHEAD),
+    };
+    monotonic.saturating_sub(EPOCH).saturating_mul(PS_PER_NS)
+}
+
+impl<T: Tuned> Clocks for Sim<T> {
+    fn now(clock: Clock) -> u64 {
+        here::read_clock(|at| shown(clock, at))
+    }
+}
+
+/// In a run that is checked, CPUs are interrupted one after the other: one that has been goes on while the
+/// next one has not.
+fn interrupt_each() {
+    let cpus = world(|world| world.cpus.len());
+    let first = random(cpus as u64) as usize;
+    let mut any = false;
+    for number in 0..cpus {
+        let interrupted = world(|world| world.interrupt_at((first + number) % cpus));
+        spend(|world| if interrupted { world.costs.kick } else { 0 });
+        settle();
+        any |= interrupted;
+    }
+    if any {
+        spend(|world| world.wait_for_last());
+    }
+}
+
+/// Interrupts all CPUs, if the machine has restartable steps.
+fn interrupt_cpus() {
+    if is_inside() && world(|world| world.shared.has_steps()) {
+        enter_kernel(|world| world.costs.syscall);
+        world(|world| world.note(Did::Said("heavy fence")));
+        if world(|world| world.checks.is_some()) {
+            interrupt_each();
+        } else {
+            spend(World::interrupt_all);
+        }
+        settle();
+        wait_for_fence();
     }
 }

@@ -3,12 +3,11 @@
 
 use spinpark_platform::{AsymmetricBarrier, AtomicU32 as _, Ordering::Relaxed, Ordering::Release};
 
-use super::fence::interrupt;
 use super::{AtomicU32, Sim, Tuned, faulty};
 use crate::access::{before_store, make_store};
 use crate::check::Fault;
-use crate::engine::run::{is_inside, world};
-use crate::engine::step::note;
+use crate::engine::{is_inside, note, world};
+use crate::platform::interrupt_cpus;
 use crate::world::Did;
 use crate::world::memory::Write;
 
@@ -16,17 +15,13 @@ use crate::world::memory::Write;
 fn begin() {
     world(|world| {
         let aborted = world.chance(world.chaos.abort);
-        let thread = world.running;
-        world.threads[thread].step = Some(aborted);
+        world.threads[world.running].step = Some(aborted);
     });
 }
 
 /// Ends it, with its last store: returns whether that may happen.
 fn commit() -> bool {
-    world(|world| {
-        let thread = world.running;
-        world.threads[thread].step.take() == Some(false)
-    })
+    world(|world| world.threads[world.running].step.take() == Some(false))
 }
 
 /// Runs `look`; if it finds something to store, and nothing has come in between, that is stored.
@@ -47,43 +42,30 @@ pub(super) fn step(look: impl FnOnce() -> Option<Write>) -> bool {
     commits
 }
 
-pub(super) fn release_unless(
-    guard: &AtomicU32,
-    mask: u32,
-    word: &AtomicU32,
-    likely: impl FnOnce() -> u32,
-) -> bool {
-    let mask = faulty::mask(mask);
-    if !is_inside() {
-        let uncontended = guard.value() & mask == 0;
-        if uncontended {
-            word.set(0);
-        }
-        return uncontended;
-    }
-    if !world(|world| world.shared.has_steps()) {
-        return word.compare_exchange(likely(), 0, Release, Relaxed).is_ok();
-    }
-    step(|| (guard.load(Relaxed) & mask == 0).then(|| word.write(0)))
-}
-
-pub(super) fn heavy_fence() {
-    if !faulty::has(|fault| matches!(fault, Fault::NoFence | Fault::FenceBefore(_))) {
-        interrupt();
-    }
-    faulty::fenced();
-}
-
 impl<T: Tuned> AsymmetricBarrier for Sim<T> {
     fn release_unless<const MASK: u32>(
         guard: &AtomicU32,
         word: &AtomicU32,
         likely: impl FnOnce() -> u32,
     ) -> bool {
-        release_unless(guard, MASK, word, likely)
+        let mask = faulty::mask(MASK);
+        if !is_inside() {
+            let uncontended = guard.value() & mask == 0;
+            if uncontended {
+                word.set(0);
+            }
+            return uncontended;
+        }
+        if !world(|world| world.shared.has_steps()) {
+            return word.compare_exchange(likely(), 0, Release, Relaxed).is_ok();
+        }
+        step(|| (guard.load(Relaxed) & mask == 0).then(|| word.write(0)))
     }
 
     fn heavy_fence() {
-        heavy_fence();
+        if !faulty::has(|fault| matches!(fault, Fault::NoFence | Fault::FenceBefore(_))) {
+            interrupt_cpus();
+        }
+        faulty::fenced();
     }
 }

@@ -8,10 +8,9 @@ use spinpark_platform::{AtomicU32 as _, Ordering::Acquire, ReadHolds, Reader, Re
 use super::{AtomicU32, Sim, Tuned, faulty, restart};
 use crate::access::{access, touch};
 use crate::check::Fault;
-use crate::engine::run::{is_inside, world};
-use crate::engine::step::settle;
+use crate::engine::{in_run, is_inside, settle, world};
+use crate::world::locals::{COUNTED, Held, MARKED, SLOTS, SlotLine};
 use crate::world::memory::{Access, Value, Write};
-use crate::world::platform::{COUNTED, Held, MARKED, SLOTS, SlotLine};
 
 /// A slot that no reader has.
 const FREE: usize = 0;
@@ -19,8 +18,6 @@ const FREE: usize = 0;
 const TABLE: u32 = 7;
 /// As many CPUs as a machine has here at most.
 const MOST_CPUS: u32 = 1024;
-
-pub(super) const MOST_READERS: u32 = MOST_CPUS * SLOTS as u32;
 
 fn lines() -> Rc<[SlotLine]> {
     world(|world| {
@@ -55,53 +52,6 @@ fn held<R>(act: impl FnOnce(&mut Vec<Held>) -> R) -> R {
     world(|world| act(&mut world.threads[world.running].local.read))
 }
 
-pub(super) fn read_acquired(lock: usize) {
-    if is_inside() {
-        held(|held| held.push(Held { lock, slot: None }));
-    }
-}
-
-pub(super) fn read_released(lock: usize) {
-    if is_inside() {
-        held(|held| {
-            let counted = |held: &Held| held.lock == lock && held.slot.is_none();
-            if let Some(found) = held.iter().rposition(counted) {
-                held.swap_remove(found);
-            }
-        });
-    }
-}
-
-pub(super) fn may_hold_read(lock: usize) -> bool {
-    is_inside() && held(|held| held.iter().any(|held| held.lock == lock))
-}
-
-pub(super) fn table() -> u32 {
-    if is_inside() && world(|world| world.shared.has_steps()) { TABLE } else { 0 }
-}
-
-pub(super) fn enter(bias: &AtomicU32, lock: usize) -> bool {
-    if bias.load(Relaxed) != TABLE || !is_inside() {
-        return false;
-    }
-    let lines = lines();
-    let cpu = world(|world| world.threads[world.running].cpu.0 as usize);
-    let mut taken = 0;
-    let look = || {
-        if bias.load(Acquire) != TABLE {
-            return None;
-        }
-        touch(address(&lines[cpu].0[0]), Access::Load);
-        taken = lines[cpu].0.iter().position(|slot| read(slot) == FREE)?;
-        Some(Write::slot(&lines[cpu].0[taken], lock))
-    };
-    let entered = restart::step(look);
-    if entered {
-        held(|held| held.push(Held { lock, slot: Some((cpu, taken)) }));
-    }
-    entered
-}
-
 /// The latest hold of the running thread on `lock` that is in a slot: its place among the holds, and the
 /// slot. It has none while that is given back: a handler that comes meanwhile must not take it for its own.
 fn take_latest(lock: usize) -> Option<(usize, (usize, usize))> {
@@ -109,37 +59,6 @@ fn take_latest(lock: usize) -> Option<(usize, (usize, usize))> {
         let found = held.iter().rposition(|held| held.lock == lock && held.slot.is_some())?;
         Some((found, held[found].slot.take()?))
     })
-}
-
-pub(super) fn leave(bias: &AtomicU32, lock: usize) -> SlotLeft {
-    if !is_inside() {
-        return SlotLeft::Counted;
-    }
-    let Some((place, (cpu, index))) = take_latest(lock) else { return SlotLeft::Counted };
-    let lines = lines();
-    let slot = &lines[cpu].0[index];
-    let look = || {
-        let is_open = bias.load(Relaxed) == TABLE;
-        touch(address(slot), Access::Load);
-        (is_open && read(slot) == lock).then(|| Write::slot(slot, FREE))
-    };
-    if restart::step(look) {
-        held(|held| held.remove(place));
-        return SlotLeft::Left;
-    }
-    held(|held| held[place].slot = Some((cpu, index)));
-    SlotLeft::Revoked
-}
-
-pub(super) fn take_back(lock: usize) -> Reader {
-    let Some((place, (cpu, index))) = take_latest(lock) else { return Reader::Counted };
-    let lines = lines();
-    let slot = &lines[cpu].0[index];
-    // Compare-exchanges, on Linux.
-    access(address(slot), Access::Update);
-    let counted = slot.swap(FREE, Relaxed) == lock | COUNTED;
-    held(|held| held.remove(place));
-    if counted { Reader::Counted } else { Reader::InSlot }
 }
 
 /// Does `act` to each slot of the table.
@@ -151,12 +70,6 @@ fn each(table: u32, mut act: impl FnMut(&AtomicUsize)) {
         touch(address(&slots[0]), Access::Load);
         slots.iter().for_each(&mut act);
     }
-}
-
-pub(super) fn has(table: u32, lock: usize) -> bool {
-    let mut found = false;
-    each(table, |slot| found |= matches!(read(slot) ^ lock, 0 | MARKED));
-    found
 }
 
 /// Replaces one mark of the slots of `lock` by another, by compare-exchanges; returns how many.
@@ -171,43 +84,31 @@ fn replace(table: u32, lock: usize, [from, to]: [usize; 2]) -> u32 {
     count
 }
 
-pub(super) fn mark_readers(table: u32, lock: usize) -> u32 {
-    if faulty::has(|fault| matches!(fault, Fault::NotMoved)) {
-        return 0;
-    }
-    let count = replace(table, lock, [0, MARKED]);
-    if faulty::has(|fault| matches!(fault, Fault::NotCounted)) {
-        replace(table, lock, [MARKED, COUNTED]);
-        return 0;
-    }
-    count
-}
-
-pub(super) fn settle_readers(table: u32, lock: usize) -> u32 {
-    if faulty::has(|fault| matches!(fault, Fault::NotSettled)) {
-        let mut count = 0;
-        each(table, |slot| count += u32::from(read(slot) == lock | MARKED));
-        return count;
-    }
-    replace(table, lock, [MARKED, COUNTED])
-}
-
 impl<T: Tuned> ReadHolds for Sim<T> {
     fn read_acquired(lock: usize) {
-        read_acquired(lock);
+        if is_inside() {
+            held(|held| held.push(Held { lock, slot: None }));
+        }
     }
 
     fn read_released(lock: usize) {
-        read_released(lock);
+        if is_inside() {
+            held(|held| {
+                let counted = |held: &Held| held.lock == lock && held.slot.is_none();
+                if let Some(found) = held.iter().rposition(counted) {
+                    held.swap_remove(found);
+                }
+            });
+        }
     }
 
     fn may_hold_read(lock: usize) -> bool {
-        may_hold_read(lock)
+        is_inside() && held(|held| held.iter().any(|held| held.lock == lock))
     }
 }
 
 impl<T: Tuned> ReaderSlots for Sim<T> {
-    const MOST_SLOT_READERS: u32 = MOST_READERS;
+    const MOST_SLOT_READERS: u32 = MOST_CPUS * SLOTS as u32;
 
     fn reads_before_slots() -> u32 {
         if is_inside() {
@@ -222,36 +123,90 @@ impl<T: Tuned> ReaderSlots for Sim<T> {
     }
 
     fn bias_revoked(took: u64) {
-        if is_inside() {
-            world(|world| world.shared.closing.took(took));
-        }
+        in_run(|world| world.shared.closing.took(took));
     }
 
     fn slot_table() -> u32 {
-        table()
+        if is_inside() && world(|world| world.shared.has_steps()) { TABLE } else { 0 }
     }
 
     fn slot_enter(bias: &AtomicU32, lock: usize) -> bool {
-        enter(bias, lock)
+        if bias.load(Relaxed) != TABLE || !is_inside() {
+            return false;
+        }
+        let lines = lines();
+        let cpu = world(|world| world.threads[world.running].cpu.0 as usize);
+        let mut taken = 0;
+        let look = || {
+            if bias.load(Acquire) != TABLE {
+                return None;
+            }
+            touch(address(&lines[cpu].0[0]), Access::Load);
+            taken = lines[cpu].0.iter().position(|slot| read(slot) == FREE)?;
+            Some(Write::slot(&lines[cpu].0[taken], lock))
+        };
+        let entered = restart::step(look);
+        if entered {
+            held(|held| held.push(Held { lock, slot: Some((cpu, taken)) }));
+        }
+        entered
     }
 
     fn slot_leave(bias: &AtomicU32, lock: usize) -> SlotLeft {
-        leave(bias, lock)
+        if !is_inside() {
+            return SlotLeft::Counted;
+        }
+        let Some((place, (cpu, index))) = take_latest(lock) else { return SlotLeft::Counted };
+        let lines = lines();
+        let slot = &lines[cpu].0[index];
+        let look = || {
+            let is_open = bias.load(Relaxed) == TABLE;
+            touch(address(slot), Access::Load);
+            (is_open && read(slot) == lock).then(|| Write::slot(slot, FREE))
+        };
+        if restart::step(look) {
+            held(|held| held.remove(place));
+            return SlotLeft::Left;
+        }
+        held(|held| held[place].slot = Some((cpu, index)));
+        SlotLeft::Revoked
     }
 
     fn slot_take_back(lock: usize, _kept: bool) -> Reader {
-        take_back(lock)
+        let Some((place, (cpu, index))) = take_latest(lock) else { return Reader::Counted };
+        let lines = lines();
+        let slot = &lines[cpu].0[index];
+        // Compare-exchanges, on Linux.
+        access(address(slot), Access::Update);
+        let counted = slot.swap(FREE, Relaxed) == lock | COUNTED;
+        held(|held| held.remove(place));
+        if counted { Reader::Counted } else { Reader::InSlot }
     }
 
     fn has_slots(table: u32, lock: usize) -> bool {
-        has(table, lock)
+        let mut found = false;
+        each(table, |slot| found |= matches!(read(slot) ^ lock, 0 | MARKED));
+        found
     }
 
     fn slots_mark(table: u32, lock: usize) -> u32 {
-        mark_readers(table, lock)
+        if faulty::has(|fault| matches!(fault, Fault::NotMoved)) {
+            return 0;
+        }
+        let count = replace(table, lock, [0, MARKED]);
+        if faulty::has(|fault| matches!(fault, Fault::NotCounted)) {
+            replace(table, lock, [MARKED, COUNTED]);
+            return 0;
+        }
+        count
     }
 
     fn slots_settle(table: u32, lock: usize) -> u32 {
-        settle_readers(table, lock)
+        if faulty::has(|fault| matches!(fault, Fault::NotSettled)) {
+            let mut count = 0;
+            each(table, |slot| count += u32::from(read(slot) == lock | MARKED));
+            return count;
+        }
+        replace(table, lock, [MARKED, COUNTED])
     }
 }

@@ -1,5 +1,8 @@
 //! What is measured at a lock, from outside: waits and their lengths, how long it was held, and that it
 //! excludes.
+//!
+//! When a lock is free although a thread wants it, [`Gap`] says what its next owner was kept by. A [`Histogram`]
+//! has bins of powers of two, as document 001 has them.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -7,11 +10,11 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::gap::{Gap, Since};
-use super::histogram::Histogram;
 use crate::failure::Failure;
 use crate::here;
 use crate::locks::{AnyCondvar, AnyMutex, AnyRwLock};
+use crate::world::memory::object::Object;
+use crate::world::{Delay, ThreadId};
 
 /// A contended acquisition that takes less has not waited, ns.
 const AT_ONCE_NS: f64 = 100.0;
@@ -292,7 +295,7 @@ impl Meter {
 /// A mutex that is watched.
 #[derive(Clone)]
 pub struct Mutex {
-    pub(super) lock: Rc<dyn AnyMutex>,
+    pub(super) lock: Rc<Object<dyn AnyMutex>>,
     pub(super) meter: Rc<Meter>,
 }
 
@@ -311,7 +314,7 @@ impl Mutex {
 /// A read-write lock that is watched.
 #[derive(Clone)]
 pub struct RwLock {
-    pub(super) lock: Rc<dyn AnyRwLock>,
+    pub(super) lock: Rc<Object<dyn AnyRwLock>>,
     pub(super) meter: Rc<Meter>,
 }
 
@@ -345,7 +348,7 @@ impl RwLock {
 /// A condition variable (there are two, if you want) and its mutex, which is watched.
 #[derive(Clone)]
 pub struct Condvar {
-    pub(super) pair: Rc<dyn AnyCondvar>,
+    pub(super) pair: Rc<Object<dyn AnyCondvar>>,
     pub(super) meter: Rc<Meter>,
 }
 
@@ -384,5 +387,221 @@ impl Condvar {
     /// As [`Condvar::signal`], of one of the two.
     pub fn signal_to(&self, which: usize) {
         self.pair.signal(which);
+    }
+}
+
+/// How long a lock was free although it was wanted, ns. The parts add up to that.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Gap {
+    /// Its next owner slept, and had not been woken yet.
+    pub asleep_ns: f64,
+    /// It had been woken, and its CPU came out of idle and switched to it.
+    pub waking_ns: f64,
+    /// It could run, and others had its CPU.
+    pub queued_ns: f64,
+    /// It waited for a cache line.
+    pub lines_ns: f64,
+    /// It polled, and could not see yet that the lock was free: that was on its way.
+    pub unseen_ns: f64,
+    /// It was between two looks: PAUSE, back-off.
+    pub pause_ns: f64,
+    /// Its own steps and system calls.
+    pub steps_ns: f64,
+    /// None of that is known: its next owner had not asked for it yet. What kept another one who waited is in
+    /// the parts above.
+    pub others_ns: f64,
+}
+
+impl Gap {
+    /// The lock was free and wanted from `from` on; the running thread asked for it at `asked`, and has it at
+    /// `to`. Before it asked, `other` is asked what kept it.
+    fn new(from: f64, asked: f64, to: f64, other: Option<ThreadId>) -> Self {
+        let own = asked.clamp(from, to);
+        let mut gap = Self::default();
+        if own > from {
+            if let Some(other) = other {
+                gap.kept(other, from, own);
+            }
+            gap.others_ns = (own - from - gap.total_ns()).max(0.0);
+        }
+        gap.kept(here::thread(), own, to);
+        gap.steps_ns = (to - from - gap.total_ns()).max(0.0);
+        gap
+    }
+
+    /// What kept `thread` from `from` to `to`.
+    fn kept(&mut self, thread: ThreadId, from: f64, to: f64) {
+        here::kept_by(thread, from, to, |delay, ns| {
+            *match delay {
+                Delay::Asleep => &mut self.asleep_ns,
+                Delay::Waking => &mut self.waking_ns,
+                Delay::Queued => &mut self.queued_ns,
+                Delay::Line => &mut self.lines_ns,
+                Delay::Unchanged => &mut self.unseen_ns,
+                Delay::Pause => &mut self.pause_ns,
+            } += ns;
+        });
+    }
+
+    /// Adds other such times.
+    pub fn add(&mut self, other: &Self) {
+        self.asleep_ns += other.asleep_ns;
+        self.waking_ns += other.waking_ns;
+        self.queued_ns += other.queued_ns;
+        self.lines_ns += other.lines_ns;
+        self.unseen_ns += other.unseen_ns;
+        self.pause_ns += other.pause_ns;
+        self.steps_ns += other.steps_ns;
+        self.others_ns += other.others_ns;
+    }
+
+    /// All of it, ns.
+    #[must_use]
+    pub fn total_ns(&self) -> f64 {
+        let Self { asleep_ns, waking_ns, queued_ns, lines_ns, .. } = self;
+        let Self { unseen_ns, pause_ns, steps_ns, others_ns, .. } = self;
+        asleep_ns + waking_ns + queued_ns + lines_ns + unseen_ns + pause_ns + steps_ns + others_ns
+    }
+}
+
+/// Since when a lock is held, free, and wanted.
+#[derive(Debug, Default)]
+pub(super) struct Since {
+    /// When it was last let go by the last one who had it.
+    free: f64,
+    /// Since when a thread wants it, if any does.
+    wanted: f64,
+    /// When it was last taken while it was free.
+    held: f64,
+    /// For how long its owner had waited for CPUs then.
+    queued: f64,
+    /// The threads that want it.
+    waiting: Waiting,
+}
+
+/// The waiters, in any order.
+#[derive(Debug, Default)]
+struct Waiting {
+    threads: Vec<ThreadId>,
+    /// Where each is among them, by its number.
+    places: Vec<usize>,
+}
+
+impl Waiting {
+    fn insert(&mut self, thread: ThreadId) {
+        let number = thread.number() as usize;
+        if self.places.len() <= number {
+            self.places.resize(number + 1, 0);
+        }
+        self.places[number] = self.threads.len();
+        self.threads.push(thread);
+    }
+
+    fn remove(&mut self, thread: ThreadId) {
+        let place = self.places[thread.number() as usize];
+        self.threads.swap_remove(place);
+        if let Some(moved) = self.threads.get(place) {
+            self.places[moved.number() as usize] = place;
+        }
+    }
+}
+
+impl Since {
+    /// The running thread wants it.
+    pub(super) fn wanted(&mut self, now: f64) {
+        if self.waiting.threads.is_empty() {
+            self.wanted = now;
+        }
+        self.waiting.insert(here::thread());
+    }
+
+    /// The running thread has it. `was_free`: no other has it. It asked for it at `asked`: what kept it free
+    /// until now, in the run's time.
+    pub(super) fn taken(&mut self, asked: f64, now: f64, was_free: bool) -> Gap {
+        self.waiting.remove(here::thread());
+        if !was_free {
+            return Gap::default();
+        }
+        self.taken_back(now);
+        let end = now.min(here::end_ns());
+        Gap::new(self.free.max(self.wanted).min(end), asked, end, self.waiting.threads.first().copied())
+    }
+
+    /// It is free again: how long it was held, and for how much of that the running thread, which had it,
+    /// waited for a CPU; in the run's time.
+    pub(super) fn freed(&mut self, now: f64) -> (f64, f64) {
+        self.free = now;
+        ((now.min(here::end_ns()) - self.held).max(0.0), here::queued_ns() - self.queued)
+    }
+
+    /// It is taken by a thread that gave it up only to wait for something else, and did not ask for it
+    /// before.
+    pub(super) fn taken_back(&mut self, now: f64) {
+        (self.held, self.queued) = (now, here::queued_ns());
+    }
+}
+
+/// How many bins there are.
+const BINS: usize = 64;
+
+/// Counts by size: bin *n* holds what is at least 2^(n−1) and below 2^n; bin 0 holds 0.
+///
+/// In cycles, document 001's figures agree with this reading of its bins, and not with 2^n ≤ x < 2^(n+1).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Histogram {
+    bins: Vec<u64>,
+}
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Self { bins: vec![0; BINS] }
+    }
+}
+
+impl Histogram {
+    /// Counts a value.
+    pub fn add(&mut self, value: u64) {
+        let bin = (u64::BITS - value.leading_zeros()) as usize;
+        self.bins[bin.min(BINS - 1)] += 1;
+    }
+
+    /// The count of each bin.
+    #[must_use]
+    pub fn bins(&self) -> &[u64] {
+        &self.bins
+    }
+
+    /// How many values there are.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.bins.iter().sum()
+    }
+
+    /// The bin in which the value lies below which a part `quantile` (0 to 1) of all lies.
+    #[must_use]
+    pub fn quantile_bin(&self, quantile: f64) -> Option<usize> {
+        spinpark_measure::stats::quantile_bin(&self.bins, quantile)
+    }
+
+    /// Adds what another one counted.
+    pub fn merge(&mut self, other: &Self) {
+        self.bins.iter_mut().zip(&other.bins).for_each(|(mine, theirs)| *mine += theirs);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bin_ends_at_its_power_of_two() {
+        let mut histogram = Histogram::default();
+        [0, 1, 2, 3, 4, 1023, 1024, u64::MAX].into_iter().for_each(|value| histogram.add(value));
+        let filled: Vec<_> = (0..BINS).filter(|&bin| histogram.bins()[bin] > 0).collect();
+        assert_eq!(filled, [0, 1, 2, 3, 10, 11, 63]);
+        assert_eq!(
+            (histogram.total(), histogram.quantile_bin(0.5), histogram.quantile_bin(1.0)),
+            (8, Some(2), Some(63))
+        );
     }
 }

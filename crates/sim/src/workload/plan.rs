@@ -4,11 +4,11 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use super::meter::{Condvar, Meter, Mutex, Place, RwLock};
-use super::setting::{Setting, SettingError};
 use crate::locks;
 use crate::machine::Machine;
 use crate::platform::{LinuxTuning, Tuned};
 use crate::simulation::Simulation;
+use crate::workload::{Setting, SettingError};
 use spinpark_platform::{SpinLocks, Tuning};
 
 /// Locks of the kernel: whether the owner runs is one load there, so it is asked at each poll; and no thread

@@ -1,43 +1,63 @@
 //! The state of a simulation, which all other parts read and change.
 //!
 //! Beside the data, here are the methods that all parts need: to plan that a thread goes on, to fail, to draw
-//! by lot. How the state changes is in the parts above: `memory`, `kernel`, `trace` and `engine` are methods
-//! of [`World`]. They call each other's methods, and name only what is here.
+//! by lot. How the state changes is in `memory`, `kernel`, `record` and `crate::engine`: methods of [`World`].
+//! They call each other's methods, and name only what is here.
 
-pub(crate) mod ahead;
+mod ahead;
+pub(crate) mod chaos;
 mod costs;
-mod disturb;
-mod event;
-mod failing;
-mod ids;
 mod kernel;
+pub(crate) mod locals;
 pub(crate) mod memory;
-mod places;
-pub(crate) mod platform;
 mod recent;
 mod record;
-mod spread;
-mod thread;
 
-use crate::chaos::{Chaos, Order};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::fmt;
+use std::ops::{Index, IndexMut};
+use std::rc::Rc;
+
+use spinpark_platform::{Event, Wait};
+
+use self::ahead::Ahead;
+use self::chaos::{Chaos, Order};
+use self::costs::{Costs, Places};
+use self::kernel::{Cpu, Futexes, Quota, SpinLocks};
+use self::locals::{Local, Shared};
+use self::memory::{Access, Buffers, Changed, Lines, Place, StoreBuffer, Watch, Write};
+pub(crate) use self::recent::Delay;
+use self::recent::Recent;
+pub use self::record::Record;
+pub(crate) use self::record::Trace;
 use crate::check::{Checks, Fault};
 use crate::failure::Failure;
 use crate::machine::Machine;
-use crate::report::Counts;
+use crate::outcome::Counts;
 use crate::time::Ps;
-use costs::Costs;
-use event::Events;
-pub(crate) use event::What;
-pub use ids::ThreadId;
-pub(crate) use ids::{Cache, Core, CpuId, LineId};
-use kernel::{Cpu, Futexes, Quota, SpinLocks};
-use memory::{Buffers, Lines};
-use places::Places;
-pub(crate) use recent::Delay;
-pub use record::Record;
-pub(crate) use record::{Did, Trace};
-use thread::Threads;
-pub(crate) use thread::{Handler, State, Thread};
+
+/// What a step did.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Did {
+    /// It accessed memory whose contents say nothing to a reader.
+    Accessed(Access, usize),
+    /// A load of a word, and what it held.
+    Loaded(usize, u32),
+    /// A word changed from … to.
+    Wrote(usize, u32, u32),
+    /// A compare-exchange found something else than it expected.
+    Failed(usize, u32, u32),
+    /// A pointer was loaded, or stored to; the latter from … to, if that is known.
+    Pointer(usize, Option<usize>, usize),
+    /// A store waits in its core's buffer.
+    Buffered(Write),
+    Slept(usize),
+    Woke(usize, u32),
+    Returned(Wait),
+    Lock(Event),
+    Said(&'static str),
+}
 
 /// What runs when a thread is created.
 pub(crate) type Body = Box<dyn FnOnce()>;
@@ -78,7 +98,7 @@ pub(crate) struct World {
     /// More steps than this are taken for a run without an end.
     pub(crate) most_steps: u64,
     /// What the platform keeps for all threads.
-    pub(crate) shared: platform::Shared,
+    pub(crate) shared: Shared,
     /// What is watched, and what is wrong with the machine, in a run that checks a lock.
     pub(crate) checks: Option<Box<Checks>>,
     /// How often the process has forked.
@@ -127,7 +147,7 @@ impl World {
             end,
             is_smt: shape.threads > 1,
             most_steps,
-            shared: platform::Shared::default(),
+            shared: Shared::default(),
             checks: None,
             generation: 0,
             has_handlers: false,
@@ -177,5 +197,318 @@ impl World {
     /// The order in which threads run.
     pub(crate) fn order(&self) -> Order {
         self.chaos.order
+    }
+}
+
+/// The number of a thread, in order of creation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ThreadId(pub(crate) u32);
+
+impl ThreadId {
+    /// The number: 0 for the first thread.
+    #[must_use]
+    pub fn number(self) -> u32 {
+        self.0
+    }
+}
+
+/// A hardware thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct CpuId(pub(crate) u32);
+
+/// A core: its hardware threads share their cache.
+pub(crate) type Core = u32;
+
+/// A last-level cache.
+pub(crate) type Cache = u32;
+
+/// The number of a line, in order of first use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct LineId(pub(crate) u32);
+
+/// Something that happens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum What {
+    /// A cache line arrives where it was sent.
+    Arrival(LineId),
+    /// A thread goes on, if it is still waiting for that: see `Thread::epoch`.
+    Resume { thread: ThreadId, epoch: u32 },
+    /// A deadline passes.
+    Timer { thread: ThreadId, epoch: u32 },
+    /// A signal ends a sleep.
+    Signal { thread: ThreadId, epoch: u32 },
+    /// The oldest store that is held in a thread's buffer may drain.
+    Drain { thread: ThreadId },
+    /// A time slice may be over.
+    Slice { cpu: CpuId, epoch: u32 },
+    /// A CPU may have used up its share of the quota.
+    Share { cpu: CpuId, epoch: u32 },
+    /// There is a new quota, or some of it was given back.
+    Quota { is_new: bool },
+    /// A CPU's timer ticks.
+    Tick { cpu: CpuId },
+    /// Threads that wait for a CPU are spread.
+    Balance,
+}
+
+/// When, then in the order in which they were planned.
+type Key = (Ps, u64);
+
+/// What is planned.
+#[derive(Debug, Default)]
+pub(crate) struct Events {
+    timed: BinaryHeap<Reverse<(Key, What)>>,
+    /// Threads that can run, if they do so by rank and not by time: the lowest rank first.
+    ready: BinaryHeap<Reverse<((i64, u64), What)>>,
+    planned: u64,
+}
+
+impl Events {
+    /// Plans `what`.
+    #[inline]
+    pub(crate) fn plan(&mut self, at: Ps, what: What) {
+        self.planned += 1;
+        self.timed.push(Reverse(((at, self.planned), what)));
+    }
+
+    /// Plans `what` for when nothing of a lower rank is to be done.
+    pub(crate) fn plan_by_rank(&mut self, rank: i64, what: What) {
+        self.planned += 1;
+        self.ready.push(Reverse(((rank, self.planned), what)));
+    }
+
+    /// Whether something happens until `at`.
+    #[inline]
+    pub(crate) fn comes_before(&self, at: Ps) -> bool {
+        self.timed.peek().is_some_and(|Reverse(((next, _), _))| *next <= at)
+    }
+
+    /// Whether something of at most this rank is ready.
+    pub(crate) fn is_outranked(&self, rank: i64) -> bool {
+        self.ready.peek().is_some_and(|Reverse(((next, _), _))| *next <= rank)
+    }
+
+    /// The next one, and when it happens; what is ready `now` happens now, unless the time of something else
+    /// has come.
+    pub(crate) fn take(&mut self, now: Ps) -> Option<(Ps, What)> {
+        if !self.ready.is_empty() && !self.comes_before(now) {
+            return self.ready.pop().map(|Reverse((_, what))| (now, what));
+        }
+        self.timed.pop().map(|Reverse(((at, _), what))| (at, what))
+    }
+}
+
+/// What a thread is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// It is on a CPU and computes, or runs right now.
+    Executing,
+    /// It is on a CPU and waits for a cache line. Short: it is not preempted before that is there.
+    Fetching,
+    /// It is on a CPU and polls what does not change.
+    Watching,
+    /// It is on a CPU and waits, in the kernel, for a lock of the kernel. Not preempted.
+    Queueing,
+    /// It waits for a CPU.
+    Runnable,
+    /// It sleeps.
+    Asleep,
+    /// It has ended.
+    Ended,
+}
+
+/// Where the time of a thread has gone, until the run's time was over.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Times {
+    /// On a CPU, whatever it did there.
+    pub(crate) on_cpu: Ps,
+    /// Of that: polling.
+    pub(crate) spinning: Ps,
+    /// Runnable, without a CPU.
+    pub(crate) runnable: Ps,
+    /// Asleep.
+    pub(crate) asleep: Ps,
+}
+
+/// What a thread does when a signal comes.
+pub(crate) struct Handler(pub(crate) Rc<dyn Fn()>);
+
+impl fmt::Debug for Handler {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Handler")
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Thread {
+    pub(crate) state: State,
+    /// Which planned resumption is the valid one.
+    pub(crate) epoch: u32,
+    /// When that is.
+    pub(crate) until: Ps,
+    /// The CPU on which it is, or was last.
+    pub(crate) cpu: CpuId,
+    /// The only CPUs that it may use: from … to.
+    pub(crate) allowed: (u32, u32),
+    /// Time that it has used, and that is not on the clock yet.
+    pub(crate) debt: Ps,
+    /// What its core has done already while it waited for memory.
+    pub(crate) ahead: Ahead,
+    /// What is left of a computation in which it was preempted.
+    pub(crate) left: Ps,
+    /// The scheduler's measure of what it has had.
+    pub(crate) vruntime: Ps,
+    /// Since when it has its CPU.
+    pub(crate) on_since: Ps,
+    /// Since when it is in its state, or was last accounted for.
+    pub(crate) since: Ps,
+    pub(crate) times: Times,
+    /// What kept it of late.
+    pub(crate) recent: Recent,
+    /// How much CPU time it has used, also after the run's time.
+    pub(crate) used: Ps,
+    /// In how many sections that are not preempted it is.
+    pub(crate) unpreemptible: u32,
+    /// It is to leave its CPU as soon as it may.
+    pub(crate) to_leave: bool,
+    /// What it does when a signal comes; none comes while it does it.
+    pub(crate) handler: Option<Handler>,
+    /// It is not in the child that has been forked since: it never runs again.
+    pub(crate) is_gone: bool,
+    /// It runs kernel code: what it does for itself costs no system call.
+    pub(crate) in_kernel: bool,
+    /// Of the lines that it polls.
+    pub(crate) watch: Watch,
+    /// The threads that poll whether it is on a CPU.
+    pub(crate) asked_by: Vec<ThreadId>,
+    /// What it has stored and others do not see yet.
+    pub(crate) stores: StoreBuffer,
+    /// The words that it has changed lately.
+    pub(crate) changed: Changed,
+    /// A load that the last-level cache serves, and the version of the line then.
+    pub(crate) loading: Option<(LineId, u32)>,
+    /// The futex on which it sleeps.
+    pub(crate) futex: Option<Place>,
+    pub(crate) outcome: Wait,
+    /// Which planned timer is the valid one.
+    pub(crate) timer: u32,
+    /// It is within a restartable step; whether that has been aborted.
+    pub(crate) step: Option<bool>,
+    /// Its place in a random order, if the order is not that of time: lower goes first.
+    pub(crate) rank: i64,
+    /// Where its stack lies.
+    pub(crate) stack: std::ops::Range<usize>,
+    /// The word of its address space that a CPU counts itself in and out of, as it goes from the thread to
+    /// nothing and back.
+    pub(crate) space: Option<usize>,
+    /// The threads that wait for its end.
+    pub(crate) joiners: Vec<ThreadId>,
+    /// What the platform keeps for it.
+    pub(crate) local: Local,
+}
+
+impl Thread {
+    pub(crate) fn new(cpu: CpuId, now: Ps, allowed: (u32, u32)) -> Self {
+        Self {
+            state: State::Asleep,
+            epoch: 0,
+            until: 0,
+            cpu,
+            allowed,
+            debt: 0,
+            ahead: Ahead::default(),
+            left: 0,
+            vruntime: 0,
+            on_since: now,
+            since: now,
+            times: Times::default(),
+            recent: Recent::default(),
+            used: 0,
+            unpreemptible: 0,
+            handler: None,
+            is_gone: false,
+            to_leave: false,
+            in_kernel: false,
+            watch: Watch::default(),
+            asked_by: Vec::new(),
+            stores: StoreBuffer::default(),
+            changed: Changed::default(),
+            loading: None,
+            futex: None,
+            outcome: Wait::Woken,
+            timer: 0,
+            step: None,
+            rank: 0,
+            stack: 0..0,
+            space: None,
+            joiners: Vec::new(),
+            local: Local::default(),
+        }
+    }
+
+    /// Whether it has a CPU.
+    pub(crate) fn is_on_cpu(&self) -> bool {
+        matches!(self.state, State::Executing | State::Fetching | State::Watching | State::Queueing)
+    }
+}
+
+/// All threads.
+#[derive(Debug, Default)]
+pub(crate) struct Threads(pub(crate) Vec<Thread>);
+
+impl Index<ThreadId> for Threads {
+    type Output = Thread;
+    #[inline]
+    fn index(&self, id: ThreadId) -> &Thread {
+        &self.0[id.0 as usize]
+    }
+}
+
+impl IndexMut<ThreadId> for Threads {
+    #[inline]
+    fn index_mut(&mut self, id: ThreadId) -> &mut Thread {
+        &mut self.0[id.0 as usize]
+    }
+}
+
+impl World {
+    /// Notes the first failure: the run ends.
+    pub(crate) fn fail(&mut self, failure: Failure) {
+        self.failure.get_or_insert(failure);
+    }
+
+    fn not_ended(&self) -> Vec<u32> {
+        let all = (0..self.threads.0.len() as u32).map(ThreadId);
+        all.filter(|&thread| self.threads[thread].state != State::Ended).map(ThreadId::number).collect()
+    }
+
+    pub(crate) fn note_deadlock(&mut self) {
+        let threads = self.not_ended();
+        if !threads.is_empty() {
+            self.fail(Failure::Deadlock { threads });
+        }
+    }
+
+    pub(crate) fn note_endless(&mut self) {
+        self.fail(Failure::Endless { steps: self.counts.steps, threads: self.not_ended() });
+    }
+}
+
+impl World {
+    /// What a transfer that takes `cost` takes this time.
+    pub(crate) fn spread_transfer(&mut self, cost: Ps) -> Ps {
+        self.spread(cost, self.costs.spread.memory)
+    }
+
+    /// What something in the kernel that takes `cost` takes this time.
+    pub(crate) fn spread_call(&mut self, cost: Ps) -> Ps {
+        self.spread(cost, self.costs.spread.kernel)
+    }
+
+    fn spread(&mut self, cost: Ps, part: f64) -> Ps {
+        if part == 0.0 || self.chaos.is_by_rank() {
+            return cost;
+        }
+        (cost as f64 * (1.0 - part + 2.0 * part * self.rng.f64())) as Ps
     }
 }

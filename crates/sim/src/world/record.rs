@@ -3,10 +3,12 @@
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
-use spinpark_platform::Event;
 
-use super::memory::{Access, Write};
-use crate::slice::Slice;
+use crate::outcome::Slice;
+use crate::time::PS_PER_NS;
+use crate::world::locals::{COUNTED, MARKED};
+use crate::world::memory::{Access, LINE_BYTES, Place, Value, Write};
+use crate::world::{Did, State, ThreadId, World};
 
 /// How much is recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,28 +19,6 @@ pub struct Record {
     pub slices: usize,
     /// How many operations ended in each span of so many ns; 0: not recorded.
     pub span_ns: u64,
-}
-
-/// What a step did.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Did {
-    /// It accessed memory whose contents say nothing to a reader.
-    Accessed(Access, usize),
-    /// A load of a word, and what it held.
-    Loaded(usize, u32),
-    /// A word changed from … to.
-    Wrote(usize, u32, u32),
-    /// A compare-exchange found something else than it expected.
-    Failed(usize, u32, u32),
-    /// A pointer was loaded, or stored to; the latter from … to, if that is known.
-    Pointer(usize, Option<usize>, usize),
-    /// A store waits in its core's buffer.
-    Buffered(Write),
-    Slept(usize),
-    Woke(usize, u32),
-    Returned(spinpark_platform::Wait),
-    Lock(Event),
-    Said(&'static str),
 }
 
 /// The record.
@@ -69,6 +49,124 @@ impl Trace {
             self.slices.push(slice);
         } else {
             self.cut += 1;
+        }
+    }
+}
+
+impl World {
+    /// Notes a step of the running thread.
+    #[inline]
+    pub(crate) fn note(&mut self, did: Did) {
+        if self.trace.record.last_steps > 0 {
+            self.note_step(did);
+        }
+    }
+
+    fn note_step(&mut self, did: Did) {
+        self.note_of(self.running, did);
+    }
+
+    /// Notes a step of `thread`, which need not run.
+    pub(crate) fn note_of(&mut self, thread: ThreadId, did: Did) {
+        if self.trace.record.last_steps == 0 {
+            return;
+        }
+        let line = format!("{:>12.3} µs  thread {:>3}  {}", self.now as f64 / 1e6, thread.0, self.tell(did));
+        let trace = &mut self.trace;
+        if trace.steps.len() == trace.record.last_steps {
+            trace.steps.pop_front();
+        }
+        trace.steps.push_back(line);
+    }
+
+    /// The thread leaves its CPU.
+    pub(crate) fn trace_slice(&mut self, thread: ThreadId, _: State) {
+        if self.trace.has_slices() {
+            let left = &self.threads[thread];
+            let slice = Slice {
+                cpu: Some(left.cpu.0),
+                thread: thread.0,
+                name: None,
+                from_ns: left.on_since.min(self.now) / PS_PER_NS,
+                to_ns: self.now / PS_PER_NS,
+            };
+            self.trace.keep(slice);
+        }
+    }
+
+    /// The last steps, a line each. Words have the names that the simulated program gave them; else that of
+    /// the stack that they are on, or the number of their line, and their place in it.
+    pub(crate) fn interleaving(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.trace.steps).into()
+    }
+
+    fn tell(&self, did: Did) -> String {
+        match did {
+            Did::Accessed(access, address) => {
+                let verb = match access {
+                    Access::Load => "reads",
+                    Access::Store => "writes",
+                    Access::Update => "updates",
+                };
+                format!("{verb} {}", self.name_of(address))
+            }
+            Did::Loaded(address, value) => {
+                format!("{} is {}", self.name_of(address), self.value_of(address, value))
+            }
+            Did::Wrote(address, old, new) => {
+                let (old, new) = (self.value_of(address, old), self.value_of(address, new));
+                format!("{}: {old} -> {new}", self.name_of(address))
+            }
+            Did::Failed(address, seen, expected) => {
+                let (seen, expected) = (self.value_of(address, seen), self.value_of(address, expected));
+                format!("{} is {seen}, not {expected}: no exchange", self.name_of(address))
+            }
+            Did::Pointer(address, None, new) => {
+                format!("{} is {}", self.name_of(address), self.name_of(new))
+            }
+            Did::Pointer(address, Some(old), new) => {
+                format!("{}: {} -> {}", self.name_of(address), self.name_of(old), self.name_of(new))
+            }
+            Did::Buffered(Write { address, value }) => {
+                let value = match value {
+                    Value::Unknown => "something".to_owned(),
+                    Value::Word(_, value) => self.value_of(address, value),
+                    Value::Pointer(_, value) => self.name_of(value.addr()),
+                    // The lock that it names, not where that is: a story is the same elsewhere in memory.
+                    Value::Slot(_, value) => self.name_of(value & !(MARKED | COUNTED)),
+                };
+                format!("{}: {value} is in the store buffer", self.name_of(address))
+            }
+            Did::Slept(address) => format!("sleeps on {}", self.name_of(address)),
+            Did::Woke(address, count) => format!("wakes {count} on {}", self.name_of(address)),
+            Did::Returned(outcome) => format!("wait returns: {outcome:?}"),
+            Did::Lock(event) => format!("lock: {event:?}"),
+            Did::Said(words) => words.to_owned(),
+        }
+    }
+
+    fn value_of(&self, address: usize, value: u32) -> String {
+        match self.checks.as_ref().and_then(|checks| checks.field(address)) {
+            Some((_, field)) => (field.decode)(value),
+            None => format!("{value:#x}"),
+        }
+    }
+
+    /// What a word is called.
+    pub(crate) fn name_of(&self, address: usize) -> String {
+        if address == 0 {
+            return "null".to_owned();
+        }
+        if let Some(name) = self.checks.as_ref().and_then(|checks| checks.name(address)) {
+            return name;
+        }
+        let Some(Place { line, offset }) = self.memory.known(address) else {
+            let stack = self.memory.stack_of(address).map(|thread| format!("stack {}", thread.0));
+            return stack.unwrap_or_else(|| "a word that was not used".to_owned());
+        };
+        match self.memory.lines[line.0 as usize].on_stack {
+            Some((thread, index)) => format!("stack {} +{:#x}", thread.0, index * LINE_BYTES as u32 + offset),
+            None => format!("L{}+{offset}", line.0),
         }
     }
 }

@@ -2,7 +2,7 @@
 //! and no more of them than keep the lock busy.
 
 use spinpark_sim::machine::Machine;
-use spinpark_sim::sweep::run_all;
+use spinpark_sim::parallel::run_all;
 use spinpark_sim::workload::{Report, Setting};
 
 const SEEDS: u64 = 6;

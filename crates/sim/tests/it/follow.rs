@@ -6,7 +6,7 @@
 //! times.
 
 use spinpark_sim::machine::Machine;
-use spinpark_sim::sweep::run_all;
+use spinpark_sim::parallel::run_all;
 use spinpark_sim::workload::Setting;
 
 /// From, and to; then back.

@@ -1,7 +1,8 @@
-//! The simulator: its memory, kernel, machines and workloads.
+//! The simulator: its memory, kernel, machines and workloads, and what is said of its runs.
 
 mod awake;
 mod by_hand;
+mod calibrate;
 mod costs;
 mod deterministic;
 mod documents;
@@ -13,5 +14,8 @@ mod litmus;
 mod machines;
 mod nested;
 mod perfetto;
+mod replay;
+mod reports;
+mod sample;
 mod times;
 mod wake_ups;

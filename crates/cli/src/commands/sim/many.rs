@@ -4,9 +4,9 @@ use std::sync::Mutex;
 use std::time::Instant;
 
 use spinpark_measure::units::{self, counted};
-use spinpark_simlab::simulate::estimate::{Estimate, weight};
-use spinpark_simlab::simulate::sim::sweep::{run_each, side_by_side};
-use spinpark_simlab::simulate::sim::workload::{Report, Setting, SettingError};
+use spinpark_sim::experiments::estimate::{Estimate, weight};
+use spinpark_sim::parallel::{run_each, side_by_side};
+use spinpark_sim::workload::{Report, Setting, SettingError};
 
 use super::End;
 use crate::progress::{Progress, about};
@@ -91,7 +91,7 @@ pub(super) fn run(settings: &[Setting]) -> Made {
             Err(error) => {
                 // The others would fail as well, or be useless.
                 state.error.get_or_insert(error);
-                spinpark_simlab::simulate::sim::stop();
+                spinpark_sim::stop();
             }
         }
         state.ended += 1;
@@ -123,8 +123,8 @@ fn show(progress: &Progress, state: &mut State, runs: usize, elapsed: f64) {
 
 #[cfg(test)]
 mod tests {
-    use spinpark_simlab::simulate::sim::machine::Machine;
-    use spinpark_simlab::simulate::sim::workload::Setting;
+    use spinpark_sim::machine::Machine;
+    use spinpark_sim::workload::Setting;
 
     use super::order;
 

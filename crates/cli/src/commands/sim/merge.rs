@@ -7,8 +7,8 @@ use std::process::ExitCode;
 
 use anyhow::anyhow;
 use spinpark_measure::report::json::Output;
-use spinpark_simlab::simulate::shards::{Input, Merged};
-use spinpark_simlab::simulate::sweep::cells;
+use spinpark_sim::experiments::shards::{Input, Merged};
+use spinpark_sim::experiments::sweep::cells;
 
 use super::End;
 use super::sweep::failed;

@@ -12,10 +12,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::bail;
+use spinpark_documents::registry::tables as documents_tables;
 use spinpark_measure::report::Style;
 use spinpark_measure::report::json::Output;
-use spinpark_simlab::report::sim::{list, machine};
-use spinpark_simlab::simulate::sim::machine::Machine;
+use spinpark_sim::experiments::lists;
+use spinpark_sim::machine::Machine;
 
 use crate::cli::{ShowMachine, Sim};
 use crate::exit;
@@ -26,7 +27,7 @@ use crate::session::on_interrupt;
 pub(crate) fn run(sim: &Sim) -> anyhow::Result<ExitCode> {
     match sim {
         Sim::List => {
-            Say { on_stderr: false }.line(list::render(Style::of_stdout()).trim_end());
+            Say { on_stderr: false }.line(list(Style::of_stdout()).trim_end());
             Ok(ExitCode::SUCCESS)
         }
         Sim::Machine(wanted) => show_machine(wanted),
@@ -40,12 +41,17 @@ pub(crate) fn run(sim: &Sim) -> anyhow::Result<ExitCode> {
     }
 }
 
+fn list(style: Style) -> String {
+    let tables: Vec<_> = documents_tables().iter().map(|table| (table.name, table.about)).collect();
+    lists::everything(&tables, style)
+}
+
 fn show_machine(wanted: &ShowMachine) -> anyhow::Result<ExitCode> {
     let description = Machine::describe(&wanted.machine)?;
     match &wanted.json {
         Some(path) => Output::open(path)?.write(&description)?,
         None => {
-            Say { on_stderr: false }.line(machine::render(&description, Style::of_stdout()).trim_end());
+            Say { on_stderr: false }.line(lists::machine(&description, Style::of_stdout()).trim_end());
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -73,7 +79,7 @@ fn distinct(outputs: &[(&str, &Option<PathBuf>)]) -> anyhow::Result<()> {
 
 /// From here on, Ctrl-C ends the simulations instead of the process.
 fn stop_on_ctrl_c() -> anyhow::Result<()> {
-    on_interrupt(spinpark_simlab::simulate::sim::stop)
+    on_interrupt(spinpark_sim::stop)
 }
 
 /// How runs ended.
@@ -100,6 +106,20 @@ impl End {
             (Self::Interrupted, _) => ExitCode::from(exit::INTERRUPTED),
             (Self::Failed, _) | (Self::Complete, true) => ExitCode::from(exit::FAILED),
             (Self::Complete, false) => ExitCode::SUCCESS,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_fits_every_terminal() {
+        for width in 80..160 {
+            for line in list(Style { width, ..Style::PLAIN }).lines() {
+                assert!(line.chars().count() <= width.into(), "{width}: {line}");
+            }
         }
     }
 }

@@ -7,11 +7,11 @@ use std::process::ExitCode;
 use anyhow::Context;
 use spinpark_measure::report::json::Output;
 use spinpark_measure::units::{self, counted};
-use spinpark_simlab::report::sim::{json, run as report};
-use spinpark_simlab::simulate::sim::machine::Machine;
-use spinpark_simlab::simulate::sim::workload::{Report, Setting};
-use spinpark_simlab::simulate::sim::{Record, perfetto};
-use spinpark_simlab::simulate::summary::Summary;
+use spinpark_sim::experiments::run_report;
+use spinpark_sim::experiments::summary::Summary;
+use spinpark_sim::machine::Machine;
+use spinpark_sim::workload::{Report, Setting};
+use spinpark_sim::{Record, perfetto};
 
 use super::{distinct, many, stop_on_ctrl_c};
 use crate::cli::{SimRun, nanos};
@@ -35,10 +35,10 @@ pub(super) fn run(wanted: &SimRun) -> anyhow::Result<ExitCode> {
     let reports: Vec<Report> = made.reports.iter().flatten().cloned().collect();
     let end = made.end;
     if let Some(summary) = Summary::of(&machine, &reports) {
-        say.line(format!("\n{}", report::render(&summary, style).trim_end()));
+        say.line(format!("\n{}", run_report::render(&summary, style).trim_end()));
         if let Some(json) = json {
             let command = command(env::args_os().skip(1));
-            json.write_compact(&json::Run::new(end.name(), &command, &summary, &reports))?;
+            json.write_compact(&run_report::json(end.name(), &command, &summary, &reports))?;
         }
         Say { on_stderr: true }.wrapped(&made.speed(), 2);
     }

@@ -9,12 +9,11 @@ use spinpark_measure::report::json::Output;
 use spinpark_measure::units::counted;
 use spinpark_profile::json::load;
 use spinpark_profile::symbols::Symbols;
-use spinpark_simlab::replay::prediction::{Document, Prediction, heading, render};
-use spinpark_simlab::replay::proof::Proof;
-use spinpark_simlab::replay::recorded::Recorded;
-use spinpark_simlab::simulate::sim::machine::Machine;
-use spinpark_simlab::simulate::sim::workload::{Report, Setting};
-use spinpark_simlab::simulate::summary::Summary;
+use spinpark_sim::experiments::prediction::{Prediction, Proof, heading, json as document, render};
+use spinpark_sim::experiments::recording::Recorded;
+use spinpark_sim::experiments::summary::Summary;
+use spinpark_sim::machine::Machine;
+use spinpark_sim::workload::{Report, Setting};
 
 use super::{End, many, stop_on_ctrl_c};
 use crate::cli::{Replay, nanos};
@@ -54,7 +53,7 @@ pub(super) fn run(wanted: &Replay) -> anyhow::Result<ExitCode> {
     let command = command(env::args_os().skip(1));
     if !proof.holds {
         if let Some(json) = json {
-            json.write_compact(&Document::new(made.end.name(), &command, &recorded, &proof, &[]))?;
+            json.write_compact(&document(made.end.name(), &command, &recorded, &proof, &[]))?;
         }
         return Ok(made.end.code(true));
     }
@@ -70,7 +69,7 @@ pub(super) fn run(wanted: &Replay) -> anyhow::Result<ExitCode> {
     if !predictions.is_empty() {
         say.line(format!("\n{}", render(&recorded, &predictions, style).trim_end()));
         if let Some(json) = json {
-            json.write_compact(&Document::new(made.end.name(), &command, &recorded, &proof, &predictions))?;
+            json.write_compact(&document(made.end.name(), &command, &recorded, &proof, &predictions))?;
         }
     }
     Say { on_stderr: true }.wrapped(&made.speed(), 2);

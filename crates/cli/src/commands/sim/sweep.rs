@@ -5,12 +5,12 @@ use std::process::ExitCode;
 use anyhow::{Context, bail};
 use spinpark_measure::report::Style;
 use spinpark_measure::units::{self, counted};
-use spinpark_simlab::simulate::shards::{self, Header, Shard};
-use spinpark_simlab::simulate::sim::Failure;
-use spinpark_simlab::simulate::sim::locks::locks;
-use spinpark_simlab::simulate::sim::machine::Machine;
-use spinpark_simlab::simulate::sim::workload::{Report, Setting, SettingError};
-use spinpark_simlab::simulate::sweep::{Cell, Ladder, cells};
+use spinpark_sim::Failure;
+use spinpark_sim::experiments::shards::{self, Header, Shard};
+use spinpark_sim::experiments::sweep::{Cell, Ladder, cells};
+use spinpark_sim::locks::locks;
+use spinpark_sim::machine::Machine;
+use spinpark_sim::workload::{Report, Setting, SettingError};
 
 use super::swept::Out;
 use super::{many, stop_on_ctrl_c};

@@ -6,8 +6,8 @@ use std::{env, fs};
 use anyhow::Context;
 use spinpark_measure::report::Style;
 use spinpark_measure::report::json::Output;
-use spinpark_simlab::report::sim::{html, json, sweep as report};
-use spinpark_simlab::simulate::sweep::Cell;
+use spinpark_sim::experiments::page;
+use spinpark_sim::experiments::sweep::{self, Cell};
 
 use super::{End, distinct};
 use crate::cli::Swept;
@@ -48,7 +48,7 @@ impl Out {
     }
 
     pub(super) fn table(&self, cells: &[Cell], style: Style) {
-        let table = report::render(cells, self.has_details, style);
+        let table = sweep::render(cells, self.has_details, style);
         self.say.line(if cells.is_empty() {
             String::from("\nNothing was simulated.")
         } else {
@@ -72,13 +72,13 @@ impl Out {
         }
         let command = command(env::args_os().skip(1));
         if let Some(file) = self.json {
-            file.write_compact(&json::Sweep::new(end.name(), &command, cells))?;
+            file.write_compact(&sweep::json(end.name(), &command, cells))?;
         }
         if let Some(file) = self.csv {
-            file.write_plain(&report::csv(cells))?;
+            file.write_plain(&sweep::csv(cells))?;
         }
         if let Some(file) = self.html {
-            let page = html::sweep(&command, end.name(), cells);
+            let page = page::sweep(&command, end.name(), cells);
             file.write_plain(&page.context("cannot write the sweep as HTML")?)?;
         }
         if let Some(directory) = &self.plots {
@@ -89,7 +89,7 @@ impl Out {
 }
 
 fn draw(directory: &Path, cells: &[Cell]) -> anyhow::Result<()> {
-    for (name, svg) in report::plots(cells)? {
+    for (name, svg) in sweep::plots(cells)? {
         let path = directory.join(name);
         fs::write(&path, svg).with_context(|| format!("cannot write {}", path.display()))?;
         note!("Plot: {}", path.display());

@@ -6,11 +6,12 @@ use std::time::Instant;
 
 use anyhow::Context;
 use spinpark_documents::registry::choose;
-use spinpark_documents::simulated::{Effort, Table, TableSpec};
+use spinpark_documents::simulated::{Effort, TableSpec};
 use spinpark_measure::report::json::Output;
 use spinpark_measure::units::counted;
-use spinpark_simlab::report::sim::{html, json, tables as report};
-use spinpark_simlab::simulate::sim::workload::SettingError;
+use spinpark_sim::experiments::{page, tables};
+use spinpark_sim::table::Table;
+use spinpark_sim::workload::SettingError;
 
 use super::{End, distinct, stop_on_ctrl_c};
 use crate::cli::Tables;
@@ -38,7 +39,7 @@ pub(super) fn run(wanted: &Tables) -> anyhow::Result<ExitCode> {
         let place = format!("{} of {}", number + 1, specs.len());
         match simulate(*spec, effort, &place, &mut course) {
             Ok(table) => {
-                say.line(report::render(spec.name, &table, style));
+                say.line(tables::render(spec.name, &table, style));
                 made.push((spec.name.to_owned(), table));
             }
             Err(SettingError::Stopped) => {
@@ -51,23 +52,23 @@ pub(super) fn run(wanted: &Tables) -> anyhow::Result<ExitCode> {
             }
         }
     }
-    if let Some(verdict) = report::verdict(&made, style) {
+    if let Some(verdict) = tables::verdict(&made, style) {
         say.line(verdict.trim_end());
     }
     let command = command(env::args_os().skip(1));
     // Without data, an earlier run's files stay.
     let has_data = !made.is_empty() || end == End::Complete;
     if let Some(file) = json.filter(|_| has_data) {
-        file.write(&json::Tables::new(end.name(), &command, wanted.quick, &made))?;
+        file.write(&tables::json(end.name(), &command, wanted.quick, &made))?;
     }
     if let Some(file) = html.filter(|_| has_data) {
-        let page = html::tables(&command, end.name(), &made);
+        let page = page::tables(&command, end.name(), &made);
         file.write_plain(&page.context("cannot write the tables as HTML")?)?;
     }
     if end == End::Interrupted {
         note!("Interrupted after {} of {}.", counted(made.len(), "table"), specs.len());
     }
-    Ok(end.code(has_failed || report::is_missed(&made)))
+    Ok(end.code(has_failed || tables::is_missed(&made)))
 }
 
 /// How far all tables are, in CPU time that they are known to take.

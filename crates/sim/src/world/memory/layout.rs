@@ -27,9 +27,9 @@ use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
-use super::line::{LINE_BYTES, Line};
-use super::regions;
-use crate::world::ids::{LineId, ThreadId};
+use crate::world::memory::object::find_region;
+use crate::world::memory::{LINE_BYTES, Line};
+use crate::world::{LineId, ThreadId};
 
 /// Room of a word on a stack.
 const WORD_BYTES: usize = 8;
@@ -128,7 +128,7 @@ impl Lines {
     }
 
     fn in_region(&mut self, address: usize) -> Option<Place> {
-        let (region, offset) = regions::find(address)?;
+        let (region, offset) = find_region(address)?;
         let new = LineId(self.lines.len() as u32);
         let line = *self.regions.entry((region, offset / LINE_BYTES)).or_insert(new);
         if line == new {
@@ -205,8 +205,8 @@ impl Changed {
 
 #[cfg(test)]
 mod tests {
-    use super::super::regions::Region;
     use super::*;
+    use crate::world::memory::object::Region;
 
     const ONE: ThreadId = ThreadId(0);
     const OTHER: ThreadId = ThreadId(1);

@@ -1,0 +1,366 @@
+//! What a run that checks a lock adds to the machine: [`Fault`]s, memory that is gone, names of words, and
+//! the order in which threads came ([`Checks`]).
+//!
+//! The programs that are checked, and what has to hold in them, are in `spinpark-verify`. What they call as
+//! they run is in [`here`](crate::here).
+
+use std::ops::Range;
+use std::rc::Rc;
+
+use spinpark_platform::{Event, Ordering};
+
+/// A word of a lock: where it lies in the lock, what it is called, and how its values are told.
+#[derive(Clone, Copy, Debug)]
+pub struct Field {
+    /// Where it begins, bytes.
+    pub offset: usize,
+    /// What it is called.
+    pub name: &'static str,
+    /// A value of it in words.
+    pub decode: fn(u32) -> String,
+}
+
+/// An object with a name.
+#[derive(Clone, Debug)]
+pub struct Named {
+    /// The name.
+    pub name: &'static str,
+    /// Where it lies.
+    pub place: Range<usize>,
+    /// Its words.
+    pub fields: &'static [Field],
+}
+
+/// Told of what locks do.
+pub type OnEvent = Rc<dyn Fn(u32, Event)>;
+
+/// See the module.
+#[derive(Default)]
+pub struct Checks {
+    pub(crate) faults: Faults,
+    realtime: bool,
+    gone: Vec<Range<usize>>,
+    named: Vec<Named>,
+    on_event: Option<OnEvent>,
+    /// The object in which a swap for something that is not 0 is an arrival, and the threads in that order.
+    ordered: Option<(Range<usize>, Vec<u32>)>,
+}
+
+impl Checks {
+    /// On a machine with these faults.
+    #[must_use]
+    pub fn new(faults: Faults) -> Self {
+        Self { faults, ..Self::default() }
+    }
+
+    /// Threads have real-time priorities, at random at each wait where constants guess: then nothing bounds a
+    /// wait.
+    pub fn set_realtime(&mut self, realtime: bool) {
+        self.realtime = realtime;
+    }
+
+    /// Names an object.
+    pub fn add_name(&mut self, named: Named) {
+        self.named.push(named);
+    }
+
+    /// `act` is told of what locks do.
+    pub fn on_event(&mut self, act: OnEvent) {
+        self.on_event = Some(act);
+    }
+
+    /// A thread that swaps something that is not 0 into a word of the object at `place` arrives.
+    pub fn watch_order(&mut self, place: Range<usize>) {
+        self.ordered = Some((place, Vec::new()));
+    }
+
+    /// The same for a named object.
+    pub fn watch_named(&mut self, name: &str) {
+        let object = self.named.iter().find(|named| named.name == name);
+        self.ordered = object.map(|object| (object.place.clone(), Vec::new()));
+    }
+
+    /// What lies within `memory` is there again.
+    pub(crate) fn revive(&mut self, memory: Range<usize>) {
+        if !self.gone.is_empty() {
+            self.gone.retain(|gone| !memory.contains(&gone.start));
+        }
+    }
+
+    /// This memory is gone.
+    pub(crate) fn bury(&mut self, memory: Range<usize>) {
+        self.gone.push(memory);
+    }
+
+    /// Whether there was memory at `address` that has been given back.
+    pub(crate) fn is_gone(&self, address: usize) -> bool {
+        self.gone.iter().any(|gone| gone.contains(&address))
+    }
+
+    /// Whether threads have real-time priorities.
+    pub(crate) fn has_realtime(&self) -> bool {
+        self.realtime
+    }
+
+    /// What is told of what locks do.
+    pub(crate) fn listener(&self) -> Option<OnEvent> {
+        self.on_event.clone()
+    }
+
+    /// `thread` swaps `value` into the word at `address`.
+    #[inline]
+    pub(crate) fn swaps(&mut self, thread: u32, address: usize, value: usize) {
+        if let Some((_, order)) =
+            self.ordered.as_mut().filter(|(place, _)| value != 0 && place.contains(&address))
+        {
+            order.push(thread);
+        }
+    }
+
+    /// The place of `thread` in the order of arrival: its latest one.
+    pub(crate) fn place_in_order(&self, thread: u32) -> Option<usize> {
+        let (_, order) = self.ordered.as_ref()?;
+        order.iter().rposition(|&arrived| arrived == thread)
+    }
+
+    /// The object that lies at `address`, and the word of it.
+    fn object(&self, address: usize) -> Option<&Named> {
+        self.named.iter().find(|named| named.place.contains(&address))
+    }
+
+    pub(crate) fn field(&self, address: usize) -> Option<(&Named, &Field)> {
+        let object = self.object(address)?;
+        let is_there = |field: &&Field| object.place.start + field.offset == address;
+        Some((object, object.fields.iter().find(is_there)?))
+    }
+
+    pub(crate) fn name(&self, address: usize) -> Option<String> {
+        if let Some((object, field)) = self.field(address) {
+            return Some(format!("{}.{}", object.name, field.name));
+        }
+        let object = self.object(address)?;
+        Some(format!("{}+{}", object.name, address - object.place.start))
+    }
+}
+
+/// What an atomic operation does.
+#[allow(missing_docs)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Load,
+    Store,
+    Swap,
+    CompareExchange,
+    CompareExchangeWeak,
+    FetchAdd,
+    FetchSub,
+    FetchAnd,
+    FetchOr,
+}
+
+/// An atomic operation, as a mutant sees it before it happens.
+#[derive(Clone, Copy, Debug)]
+pub struct Op {
+    /// What it does.
+    pub kind: Kind,
+    /// Its order; of a compare-exchange, that of success.
+    pub order: Ordering,
+    /// The value it writes, adds, takes or masks with; 0 for a load, the address for a pointer.
+    pub value: u64,
+    /// Whether it is on a pointer.
+    pub pointer: bool,
+}
+
+impl Op {
+    /// An operation of kind `kind` with `order`, on a number.
+    pub fn is(&self, kind: Kind, order: Ordering) -> bool {
+        self.kind == kind && self.order == order
+    }
+
+    /// Either compare-exchange.
+    pub fn is_compare_exchange(&self) -> bool {
+        matches!(self.kind, Kind::CompareExchange | Kind::CompareExchangeWeak)
+    }
+}
+
+/// What is wrong with the machine.
+#[derive(Clone, Copy, Debug, Default)]
+pub enum Fault {
+    /// Nothing.
+    #[default]
+    None,
+    /// Atomic operations for which this holds are relaxed.
+    Relaxed(fn(&Op) -> bool),
+    /// Wakes are lost.
+    NoWakes,
+    /// A wait with a deadline sleeps as if it had none. (Only loom's machine has this one.)
+    NoTimeouts,
+    /// A wait for a span ends by the wall clock. (As above.)
+    SpansByWall,
+    /// A forked child is of the same generation as its parent. (Only on the simulated machine.)
+    SameGeneration,
+    /// The full fence does nothing.
+    NoFullFence,
+    /// The machine has no futex calls for two words: what needs them falls back to what has one.
+    OneWordOnly,
+    /// The heavy fence does nothing.
+    NoFence,
+    /// The heavy fence ends restartable steps, and does not wait for stores in store buffers. (Only on the
+    /// simulated machine.)
+    NoDrain,
+    /// The heavy fence does nothing; it happens before the compare-exchanges for which this holds (of what
+    /// they write).
+    FenceBefore(fn(&Op) -> bool),
+    /// A thread that looks after a heavy fence sees what this one wrote last, whatever has become of that.
+    NoLook,
+    /// A restartable step ignores these bits of its guard.
+    Ignored(u32),
+    /// A thread that leaves its call by unwinding does not do what the call has said is to be done first.
+    /// (Only on the simulated machine.)
+    LeavesAtOnce,
+    /// A wait goes to sleep whatever its word holds.
+    NoCompare,
+    /// A compare-exchange for which this holds (of what it would write) reports success without having
+    /// written.
+    NoWrite(fn(&Op) -> bool),
+    /// A compare-exchange for which this holds fails.
+    Refused(fn(&Op) -> bool),
+    /// These bits are left out of what a compare-exchange writes, or a subtraction takes away. (Only on
+    /// loom's machine.)
+    Without(fn(&Op) -> u32),
+    /// A compare-exchange for which this holds stores without comparing.
+    Blind(fn(&Op) -> bool),
+    /// A swap or a compare-exchange for which this holds writes 0.
+    Clears(fn(&Op) -> bool),
+    /// A compare-exchange to acquire, which may fail for no reason, overlooks that these bits have changed.
+    /// (Only on loom's machine.)
+    Overlooked(u32),
+    /// A swap that finds the first value reports the second. (Only on loom's machine.)
+    SwapReports(u32, u32),
+    /// A compare-exchange, or an AND, leaves these bits of what was there.
+    Kept(u32),
+    /// A compare-exchange for which this holds first takes bits away, and adds the others in a step of its
+    /// own.
+    InTwo(fn(&Op) -> bool),
+    /// A compare-exchange that would change nothing adds these bits. (Only on the simulated machine.)
+    Adds(fn(&Op) -> u32),
+    /// Readers in slots are neither marked nor counted.
+    NotMoved,
+    /// Readers in slots are marked and settled, but not counted.
+    NotCounted,
+    /// Marked slots are not settled: their readers leave without a word.
+    NotSettled,
+    /// A reader that leaves its slot is not told whether it is counted before it has the queue locked. (Only
+    /// on loom's machine.)
+    Unsure,
+}
+
+/// All that is wrong with one machine.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Faults([Fault; 2]);
+
+impl Faults {
+    /// One more.
+    ///
+    /// # Panics
+    ///
+    /// A mutant has two at most.
+    pub fn add(&mut self, fault: Fault) {
+        let free = self.0.iter_mut().find(|fault| matches!(fault, Fault::None));
+        *free.expect("a mutant has two faults at most") = fault;
+    }
+
+    /// Whether one of them is such.
+    pub fn any(&self, is: impl Fn(&Fault) -> bool) -> bool {
+        self.0.iter().any(is)
+    }
+
+    /// The order with which an operation happens.
+    pub fn order(&self, op: Op) -> Ordering {
+        let relaxed = self.any(|fault| matches!(fault, Fault::Relaxed(is_weakened) if is_weakened(&op)));
+        if relaxed { Ordering::Relaxed } else { op.order }
+    }
+
+    /// Whether it reports success without having written.
+    pub fn skips(&self, op: Op) -> bool {
+        self.any(|fault| matches!(fault, Fault::NoWrite(is_skipped) if is_skipped(&op)))
+    }
+
+    /// Whether the heavy fence happens before it.
+    pub fn fences_before(&self, op: Op) -> bool {
+        self.any(|fault| matches!(fault, Fault::FenceBefore(is_preceded) if is_preceded(&op)))
+    }
+
+    /// Whether it fails.
+    pub fn refuses(&self, op: Op) -> bool {
+        self.any(|fault| matches!(fault, Fault::Refused(is_refused) if is_refused(&op)))
+    }
+
+    /// The bits that are left out of it.
+    pub fn left_out(&self, op: Op) -> u32 {
+        self.0.iter().fold(0, |bits, fault| match fault {
+            Fault::Without(left_out) => bits | left_out(&op),
+            _ => bits,
+        })
+    }
+
+    /// The bits that it adds, if it would change nothing.
+    pub fn added(&self, op: Op) -> u32 {
+        self.0.iter().fold(0, |bits, fault| match fault {
+            Fault::Adds(added) => bits | added(&op),
+            _ => bits,
+        })
+    }
+
+    /// Whether it stores without comparing.
+    pub fn blinds(&self, op: Op) -> bool {
+        self.any(|fault| matches!(fault, Fault::Blind(is_blind) if is_blind(&op)))
+    }
+
+    /// Whether it writes 0.
+    pub fn clears(&self, op: Op) -> bool {
+        self.any(|fault| matches!(fault, Fault::Clears(is_cleared) if is_cleared(&op)))
+    }
+
+    /// Whether it happens in two steps.
+    pub fn halves(&self, op: Op) -> bool {
+        self.any(|fault| matches!(fault, Fault::InTwo(is_halved) if is_halved(&op)))
+    }
+
+    /// Whether who looks after a heavy fence sees what it wrote last.
+    pub fn looks_back(&self) -> bool {
+        self.any(|fault| matches!(fault, Fault::NoLook))
+    }
+
+    /// What a swap that finds `found` reports.
+    pub fn reported(&self, found: u32) -> u32 {
+        self.0.iter().fold(found, |found, fault| match *fault {
+            Fault::SwapReports(from, to) if found == from => to,
+            _ => found,
+        })
+    }
+
+    /// The bits of which no access clears one.
+    pub fn kept(&self) -> u32 {
+        self.0.iter().fold(0, |kept, fault| match fault {
+            Fault::Kept(bits) => kept | bits,
+            _ => kept,
+        })
+    }
+
+    /// The bits whose change a compare-exchange overlooks.
+    pub fn overlooked(&self) -> u32 {
+        self.0.iter().fold(0, |overlooked, fault| match fault {
+            Fault::Overlooked(bits) => overlooked | bits,
+            _ => overlooked,
+        })
+    }
+
+    /// The part of `mask` that a step looks at.
+    pub fn mask(&self, mask: u32) -> u32 {
+        self.0.iter().fold(mask, |mask, fault| match fault {
+            Fault::Ignored(bits) => mask & !bits,
+            _ => mask,
+        })
+    }
+}

@@ -1,0 +1,289 @@
+//! Workloads whose lock is the kernel's: what the four documents ran, with the work around the lock as a
+//! model.
+//!
+//! The lock is a [`Mode::Kernel`](super::Mode::Kernel) one. Everything else of a system call is computation
+//! and a few cache lines that all CPUs write; each constant of it says where it comes from.
+
+use std::rc::Rc;
+
+use spinpark_platform::Ordering::Relaxed;
+use spinpark_platform::{AtomicU32 as _, SpinPolicy};
+
+use crate::here;
+use crate::platform::{AtomicU32, Sim};
+use crate::workload::{Mode, Plan, SettingError, Workload};
+use crate::world::memory::object::Object;
+
+/// A cache line with a word, or more of them. Clones are the same line.
+#[derive(Debug)]
+struct Line<T>(Rc<Object<T>>);
+
+impl<T> Clone for Line<T> {
+    fn clone(&self) -> Self {
+        Self(Rc::clone(&self.0))
+    }
+}
+
+/// A counter.
+type Count = Line<AtomicU32>;
+
+impl Count {
+    fn new() -> Self {
+        Self(Object::new(AtomicU32::new(0)))
+    }
+
+    /// One atomic operation.
+    fn change(&self) {
+        self.0.fetch_add(1, Relaxed);
+    }
+
+    /// A store, as to the links of a list.
+    fn write(&self) {
+        self.0.store(1, Relaxed);
+    }
+}
+
+/// The kernel's spin lock of 2008 to 2014: tickets. A waiter polls the line that the holder has to write.
+#[derive(Debug)]
+struct Tickets {
+    next: AtomicU32,
+    serving: AtomicU32,
+}
+
+/// Such a lock.
+type SpinLock = Line<Tickets>;
+
+impl SpinLock {
+    fn new() -> Self {
+        Self(Object::new(Tickets { next: AtomicU32::new(0), serving: AtomicU32::new(0) }))
+    }
+
+    /// Runs `section` under the lock. Within [`in_kernel`](crate::here::in_kernel): a waiter is not
+    /// preempted.
+    fn with(&self, section: impl FnOnce()) {
+        let Tickets { next, serving } = &**self.0;
+        let mine = next.fetch_add(1, Relaxed);
+        while serving.load(Relaxed) != mine {
+            Sim::<crate::LinuxTuning>::spin_hint();
+        }
+        section();
+        serving.store(mine.wrapping_add(1), Relaxed);
+    }
+}
+
+/// Under the directory's mutex: permission, a look-up by name in the directory cache, cycles. An estimate:
+/// three dependent misses of the second level, and some instructions.
+const LOOK_UP_CYCLES: f64 = 500.0;
+/// The same in the first round, which makes the file: entry, inode, the directory's block; a guess, and 80
+/// times as much. With it all tasks begin at the mutex, not at the list of open files: see the page on the
+/// documents in the simulator.
+const CREATE_CYCLES: f64 = 40_000.0;
+/// The rest of `creat`, without what follows: name, path, descriptor, file, own inode's truncation, cycles.
+/// An estimate: with `close`, 2 µs on an idle machine of that age.
+const OPEN_CYCLES: f64 = 3_500.0;
+/// `close`, cycles. As above.
+const CLOSE_CYCLES: f64 = 1_500.0;
+/// A section under a spin lock, beside the lines that it writes: a few dependent loads and compares, cycles.
+const SECTION_CYCLES: f64 = 60.0;
+
+/// What all tasks' system calls write besides the mutex.
+#[derive(Clone)]
+struct Tree {
+    /// The root directory's entry: counted on the way.
+    root: Count,
+    /// The mount: counted for the path, and for the open file.
+    mount: Count,
+    /// The directory's entry, with its lock in the line of its count.
+    directory: SpinLock,
+    /// The lock of the directory cache.
+    cache: SpinLock,
+    /// The lock of the list of open files.
+    files: SpinLock,
+    /// The head of that list.
+    head: Count,
+    /// Each task's open file, whose links neighbours in the list write.
+    links: Rc<[Count]>,
+    section_ns: f64,
+}
+
+impl Tree {
+    fn new(tasks: u32, section_ns: f64) -> Self {
+        Self {
+            root: Count::new(),
+            mount: Count::new(),
+            directory: SpinLock::new(),
+            cache: SpinLock::new(),
+            files: SpinLock::new(),
+            head: Count::new(),
+            links: (0..tasks).map(|_| Count::new()).collect(),
+            section_ns,
+        }
+    }
+
+    fn work(&self) {
+        here::compute_f64(self.section_ns);
+    }
+
+    /// From the root to the directory.
+    fn walk(&self) {
+        self.mount.change();
+        self.root.change();
+        self.directory.with(|| self.work());
+        self.root.change();
+    }
+
+    /// The file goes to the head of the list; the path is given back.
+    fn open(&self, me: u32) {
+        self.files.with(|| {
+            self.neighbour().write();
+            self.links[me as usize].write();
+            self.head.write();
+        });
+        self.directory.with(|| {});
+    }
+
+    /// The file leaves the list; it was the last who used its entry.
+    fn close(&self, me: u32) {
+        self.files.with(|| {
+            self.neighbour().write();
+            self.neighbour().write();
+            self.links[me as usize].write();
+        });
+        self.cache.with(|| self.work());
+        self.mount.change();
+    }
+
+    /// A task's file.
+    fn neighbour(&self) -> &Count {
+        &self.links[here::random(self.links.len() as u64) as usize]
+    }
+}
+
+/// `creat`: tasks that create and close a file of their own, all in one directory: document 001's "V".
+///
+/// From the second round on the file exists, so a round is, in the kernel of 2010: walk to the directory,
+/// look the name up under the directory's mutex, open and truncate the file, close it.
+///
+/// What else all tasks write on that way is known: a study of Linux 2.6.35 on 48 cores (Boyd-Wickizer et al.,
+/// OSDI 2010) names the counts of directory entries and mounts, an entry's lock during look-up, and the list
+/// of open files; and the last reference to an entry is given back under the lock of the whole directory
+/// cache.
+fn creat(plan: &mut Plan<'_>) -> Result<(), SettingError> {
+    let directory = plan.mutex("directory")?;
+    let cycle = 1.0 / plan.machine().ghz;
+    let syscall = plan.machine().kernel.syscall_ns;
+    let tree = Tree::new(plan.setting().threads, cycle * SECTION_CYCLES);
+    for _ in 0..plan.setting().threads {
+        let (directory, tree) = (directory.clone(), tree.clone());
+        plan.worker(move |worker| {
+            let mut inside = CREATE_CYCLES; // and from the second round on it is there
+            worker.repeat(|| {
+                here::in_kernel(|| {
+                    here::compute_f64(syscall + cycle * OPEN_CYCLES / 2.0);
+                    tree.walk();
+                    directory.with(|| {
+                        here::compute_f64(cycle * std::mem::replace(&mut inside, LOOK_UP_CYCLES));
+                    });
+                    tree.open(worker.number);
+                    here::compute_f64(cycle * OPEN_CYCLES / 2.0);
+                });
+                here::in_kernel(|| {
+                    here::compute_f64(syscall + cycle * CLOSE_CYCLES);
+                    tree.close(worker.number);
+                });
+            });
+        });
+    }
+    Ok(())
+}
+
+/// Under the directory's mutex, cycles. Fitted: document 001's gain of 63 % in jobs per minute.
+const HOLD_CYCLES: f64 = 17_500.0;
+/// The rest of the call that makes the file, cycles. An estimate, as for `creat`.
+const CALL_CYCLES: f64 = 5_000.0;
+/// The computation, on the average, ns: short enough that the mutex limits with either kernel. An assumption:
+/// the document does not say how many users share how many directories.
+const COMPUTATION_NS: f64 = 500_000.0;
+
+/// `fserver`: a file server's mix, reduced to what meets at one directory's mutex: a computation, then a file
+/// that is made.
+fn fserver(plan: &mut Plan<'_>) -> Result<(), SettingError> {
+    let directory = plan.mutex("directory")?;
+    let cycle = 1.0 / plan.machine().ghz;
+    let syscall = plan.machine().kernel.syscall_ns;
+    for _ in 0..plan.setting().threads {
+        let directory = directory.clone();
+        plan.worker(move |worker| {
+            worker.repeat(|| {
+                here::in_kernel(|| {
+                    here::compute_f64(syscall + cycle * CALL_CYCLES / 2.0);
+                    directory.with(|| here::compute_f64(cycle * HOLD_CYCLES));
+                    here::compute_f64(cycle * CALL_CYCLES / 2.0);
+                });
+                let part = 0.5 + here::random(1_000) as f64 / 1_000.0;
+                here::compute_f64(COMPUTATION_NS * part);
+            });
+        });
+    }
+    Ok(())
+}
+
+/// Under the mutex: a message is copied to a socket's buffer, or from it, cycles. An estimate: some hundred
+/// instructions of a CPU that issues about one a cycle, with its misses left to the line below.
+const COPY_CYCLES: f64 = 800.0;
+/// Between two sections, on the average: the rest of the call, and this side's part of a query, cycles.
+/// Fitted: document 004's gain of 17 % by back-off.
+const BETWEEN_CYCLES: f64 = 19_500.0;
+
+/// `select`: a database's clients and servers talk over sockets of the machine, which have one mutex:
+/// document 004's select-smack on FreeBSD of 2006, where every send and every receive of a local socket takes
+/// `unp`.
+fn select(plan: &mut Plan<'_>) -> Result<(), SettingError> {
+    /// Sends and receives of a query and its answer.
+    const SECTIONS: u32 = 4;
+    let unp = plan.mutex("unp")?;
+    let counts = Count::new(); // what the mutex protects besides the socket
+    let cycle = 1.0 / plan.machine().ghz;
+    let syscall = plan.machine().kernel.syscall_ns;
+    for _ in 0..plan.setting().threads {
+        let (unp, counts) = (unp.clone(), counts.clone());
+        plan.worker(move |worker| {
+            worker.repeat(|| {
+                for _ in 0..SECTIONS {
+                    here::in_kernel(|| {
+                        here::compute_f64(syscall);
+                        unp.with(|| {
+                            counts.write();
+                            here::compute_f64(cycle * COPY_CYCLES);
+                        });
+                    });
+                    let part = 0.5 + here::random(1_000) as f64 / 1_000.0;
+                    here::compute_f64(cycle * BETWEEN_CYCLES * part);
+                }
+            });
+        });
+    }
+    Ok(())
+}
+
+/// All of them.
+pub(super) const WORKLOADS: &[Workload] = &[
+    Workload {
+        name: "creat",
+        about: "create and close a file of one's own, all in one directory: its mutex is the kernel's",
+        mode: Mode::Kernel,
+        build: creat,
+    },
+    Workload {
+        name: "fserver",
+        about: "jobs of a file server's mix: a computation, then a file made in a common directory",
+        mode: Mode::Kernel,
+        build: fserver,
+    },
+    Workload {
+        name: "select",
+        about: "queries over local sockets, all under one mutex of the kernel's",
+        mode: Mode::Kernel,
+        build: select,
+    },
+];

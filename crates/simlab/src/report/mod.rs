@@ -1,3 +1,0 @@
-//! Saying what was simulated.
-
-pub mod sim;

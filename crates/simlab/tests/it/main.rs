@@ -1,6 +1,0 @@
-//! What is said of simulated runs, and how machine files are measured.
-
-mod calibrate;
-mod replay;
-mod sample;
-mod sim;
