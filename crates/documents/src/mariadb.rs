@@ -10,6 +10,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use crate::installed::{NotInstalled, require};
+use crate::workloads::job::JobError;
 
 /// The longest path of a socket, as the kernel has it (108 bytes with the end).
 const LONGEST_SOCKET: usize = 107;
@@ -66,10 +67,20 @@ impl Files {
         self.directory.join("s")
     }
 
-    /// Whether the path of the socket is short enough.
-    #[must_use]
-    pub fn can_have_socket(&self) -> bool {
-        self.socket().as_os_str().len() <= LONGEST_SOCKET
+    /// Checks that the kernel allows a socket there.
+    ///
+    /// # Errors
+    ///
+    /// If its path is too long.
+    pub fn check_socket(&self) -> Result<(), JobError> {
+        let socket = self.socket();
+        if socket.as_os_str().len() <= LONGEST_SOCKET {
+            return Ok(());
+        }
+        Err(JobError::Refused(format!(
+            "the path of the database's socket, {}, is too long; name a directory with a shorter path with --dir",
+            socket.display()
+        )))
     }
 
     /// Arguments of `mariadb-install-db`.
@@ -148,8 +159,8 @@ mod tests {
 
     #[test]
     fn a_socket_has_a_short_path() {
-        assert!(Files::at(Path::new("/dev/shm/spinpark-123456")).can_have_socket());
-        assert!(!Files::at(&Path::new("/").join("x".repeat(105))).can_have_socket());
-        assert!(Files::at(&Path::new("/").join("x".repeat(104))).can_have_socket());
+        assert!(Files::at(Path::new("/dev/shm/spinpark-123456")).check_socket().is_ok());
+        assert!(Files::at(&Path::new("/").join("x".repeat(105))).check_socket().is_err());
+        assert!(Files::at(&Path::new("/").join("x".repeat(104))).check_socket().is_ok());
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use spinpark_documents::mariadb::{Files, Programs};
-use spinpark_documents::mtx_2006::select::{Request, ServerError};
+use spinpark_documents::mtx_2006::select::Request;
 use spinpark_documents::workloads::directory::Place;
 use spinpark_documents::{mtx_2006::select as select_workload, rwsem_2013::mail as mail_workload};
 use spinpark_lockbench::locks::definitions::{Definitions, Implementation};
@@ -73,11 +73,8 @@ pub(crate) fn select(select: &Select) -> anyhow::Result<Experiment<'_>> {
     };
     // It is here until the last run has ended.
     let template = Place::find(select.dir.as_deref())?.create()?;
-    let files = Files::at(template.path());
-    if !files.can_have_socket() {
-        // The directories of runs are beside it, with names as long as this one's.
-        return Err(ServerError::Socket(files.socket()).into());
-    }
+    // The directories of runs are next to it, with names as long as this one's.
+    Files::at(template.path()).check_socket()?;
     // An implementation with variables of its own may not write the drop-in's report.
     let trial = locks.iter().find(|lock| lock.preload && lock.env.is_empty()).map(|lock| lock.name.clone());
     let cells = request.cells(&programs, template.path(), preload);
