@@ -105,7 +105,7 @@ fn run(job: &Job) -> Result<Report, JobError> {
     let done = workers::run(kind, job.tasks, job.duration, make)?;
     serial.check(done.all)?;
     check(directory, if unlink { 0 } else { job.tasks })?;
-    Ok(done.report())
+    Ok(done.report)
 }
 
 /// In the end, there is one empty file for each task, or none.

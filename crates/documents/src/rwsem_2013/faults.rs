@@ -123,7 +123,7 @@ fn run(job: &Job) -> Result<Report, JobError> {
     use_small_pages()?;
     let directory = job.directory()?;
     let make = |number| Toucher::new(mapping, pages, number, directory);
-    Ok(workers::run(kind, job.tasks, job.duration, make)?.report())
+    Ok(workers::run(kind, job.tasks, job.duration, make)?.report)
 }
 
 struct Toucher {

@@ -103,7 +103,7 @@ fn run(job: &Job) -> Result<Report, JobError> {
         })
     })?;
     serial.check(done.all * sections.per_iteration())?;
-    Ok(done.report())
+    Ok(done.report)
 }
 
 fn iteration(touch: Touch, sections: Sections, serial: &Serial) -> Result<(), JobError> {

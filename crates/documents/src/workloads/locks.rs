@@ -9,22 +9,37 @@ use spinpark_lockbench::locks::selection::twice;
 /// The word for "no lock".
 pub const NONE: &str = "none";
 
+/// What each of the words means to `of`.
+///
+/// # Errors
+///
+/// A sentence about the first word that means nothing, or the same as one before it.
+pub fn each<T: PartialEq>(
+    words: &[String],
+    of: impl Fn(&Definitions, &str) -> Result<T, String>,
+) -> Result<Vec<T>, String> {
+    let definitions = Definitions::built_in().map_err(|error| error.to_string())?;
+    let mut found = Vec::new();
+    for word in words {
+        let meant = of(&definitions, word)?;
+        if found.contains(&meant) {
+            return Err(twice("--locks", word));
+        }
+        found.push(meant);
+    }
+    Ok(found)
+}
+
 /// The implementations that `words` mean; [`NONE`] is none.
 ///
 /// # Errors
 ///
 /// A sentence about the first word that means nothing, or whose mutexes workloads cannot use.
 pub fn parse(words: &[String]) -> Result<Vec<Option<Implementation>>, String> {
-    let definitions = Definitions::built_in().map_err(|error| error.to_string())?;
-    let mut found = Vec::new();
-    for word in words {
-        let implementation = if word == NONE { None } else { Some(implementation(&definitions, word)?) };
-        if found.contains(&implementation) {
-            return Err(twice("--locks", word));
-        }
-        found.push(implementation);
-    }
-    Ok(found)
+    each(words, |definitions, word| match word {
+        NONE => Ok(None),
+        word => implementation(definitions, word).map(Some),
+    })
 }
 
 fn implementation(definitions: &Definitions, word: &str) -> Result<Implementation, String> {

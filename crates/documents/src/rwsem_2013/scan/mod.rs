@@ -112,7 +112,7 @@ fn run(job: &Job) -> Result<Report, JobError> {
         })
     })?;
     serial.check(done.all * sections.per_iteration())?;
-    let mut report = done.report();
+    let mut report = done.report;
     // Files come in turn, so those of the counted phase are as large as those of the whole run.
     let mean = bytes.into_inner() as f64 / done.all.max(1) as f64;
     let per_second = mean * report.operations as f64 / report.elapsed_s;

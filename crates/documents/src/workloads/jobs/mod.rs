@@ -149,25 +149,20 @@ fn run(job: &Job) -> Result<Report, JobError> {
         let context = context(&own, number, job.seed, &parameters)?;
         Ok((mix.order(parameters.jobs, job.seed, number), context))
     };
-    let done = workers::once(job.tasks, names.len(), prepare, |(order, mut context), words| {
+    let (report, words) = workers::once(job.tasks, names.len(), prepare, |(order, mut context), words| {
         order.into_iter().try_for_each(|name| timed(name, &names, &mut context, words))
     })?;
     let jobs = mix.counts(parameters.jobs).iter().map(|(_, count)| count).sum::<usize>();
     let columns = [
         ("jobs_per_user", jobs as f64),
-        ("elapsed_s", done.elapsed.as_secs_f64()),
+        ("elapsed_s", report.elapsed_s),
         ("file_bytes", parameters.file_bytes as f64),
     ];
     Ok(Report {
         operations: (jobs * job.tasks) as u64,
-        elapsed_s: done.elapsed.as_secs_f64(),
-        user_s: done.user.as_secs_f64(),
-        system_s: done.system.as_secs_f64(),
-        voluntary_switches: done.voluntary_switches,
-        involuntary_switches: done.involuntary_switches,
-        spread: None,
         columns: columns.map(|(key, value)| (key.to_owned(), value)).into(),
-        breakdown: breakdown(&names, &done.words),
+        breakdown: breakdown(&names, &words),
+        ..report
     })
 }
 

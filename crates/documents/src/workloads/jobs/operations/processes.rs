@@ -8,7 +8,7 @@ use rustix::process::WaitOptions;
 
 use super::Context;
 use crate::workloads::job::{JobError, expect};
-use crate::workloads::workers::{ended, fork, wait};
+use crate::workloads::workers::{ended, fork_task, wait};
 
 /// The program that is executed.
 pub(super) const TRUE: &str = "/bin/true";
@@ -29,7 +29,7 @@ pub(super) fn check(program: &str) -> Result<(), JobError> {
 /// 100 processes that end at once.
 pub(super) fn forks(_: &mut Context) -> Result<(), JobError> {
     for number in 0..100 {
-        let child = fork(number, || Ok(()))?;
+        let child = fork_task(number, || Ok(()))?;
         let status = wait(child, WaitOptions::empty())?;
         status.map_or(Ok(()), ended)?;
     }
