@@ -4,7 +4,7 @@ use std::fs;
 use std::process::ExitCode;
 
 use anyhow::{anyhow, bail};
-use spinpark_documents::report::documents::{json as of_documents, markdown, read};
+use spinpark_documents::report::documents::{forms::markdown, json as of_documents};
 use spinpark_documents::workloads::document as of_workloads;
 use spinpark_lockbench::locks::definitions::Definitions;
 use spinpark_lockbench::report::grid::document as of_grid;
@@ -40,7 +40,7 @@ pub(crate) fn run(show: &Show) -> anyhow::Result<ExitCode> {
     match header.format.as_str() {
         of_grid::FORMAT => grid::show(&text, &file.to_string(), &show.grid)?,
         of_compare::FORMAT => compare::report::show(&text, STDOUT).map_err(is)?,
-        of_documents::FORMAT => STDOUT.line(markdown::render(&read::parse(&text).map_err(is)?)),
+        of_documents::FORMAT => STDOUT.line(markdown(&of_documents::parse(&text).map_err(is)?)),
         of_workloads::FORMAT => {
             let record = of_workloads::Record::parse(&text).map_err(is)?;
             workloads::show(&record, show)?;

@@ -2,8 +2,9 @@
 
 use spinpark_sim::workload::{Place, Report, Setting, SettingError};
 
-use crate::simulated::runs::{figure, machine, ratios, run_seeds, seeds};
-use crate::simulated::{Bins, Bound, Effort, Figure, Progress, Table, TableSpec, Unit};
+use crate::simulated::{
+    Bins, Bound, Effort, Figure, Progress, Table, TableSpec, Unit, figure, machine, ratios, run_seeds,
+};
 
 const OLD: &str = "classic-mutex-2.6.34";
 const FIXED: &str = "classic-mutex-fixed";
@@ -61,10 +62,7 @@ const CASES: [Case; 4] = [
 
 fn v(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> {
     // The first round makes the files, which the document's ten seconds do not show.
-    let (first_ns, all_ns) = match effort {
-        Effort::Quick => (20_000_000, 26_000_000),
-        Effort::Full => (15_000_000, 60_000_000),
-    };
+    let (first_ns, all_ns) = effort.pick((20_000_000, 26_000_000), (15_000_000, 60_000_000));
     let mut settings = Vec::new();
     for of in &CASES {
         let machine = machine(of.machine)?;
@@ -75,7 +73,7 @@ fn v(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> {
             }
         }
     }
-    let reports = run_seeds(&settings, seeds(effort), progress)?;
+    let reports = run_seeds(&settings, effort.seeds(), progress)?;
     let seconds = (all_ns - first_ns) as f64 / 1e9;
     // One seed is one run: the longer one begins with the shorter one.
     let rates = |pair: &[Vec<Report>]| -> Vec<f64> {
@@ -91,33 +89,26 @@ fn v(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> {
         figures.push(figure(format!("{}: with the fix", of.what), Unit::PerSecond, after, &fixed, None));
         figures.push(figure(format!("{}: ratio", of.what), Unit::Ratio, ratio, &gain, Some(of.bound)));
     }
-    Ok(Table {
-        document: "001".to_owned(),
-        title: format!("test-mutex V, {TASKS} tasks: operations per second"),
-        machine: CASES.map(|of| of.machine).join(", "),
-        fitted: "none".to_owned(),
+    Ok(Table::new(
+        "001",
+        format!("test-mutex V, {TASKS} tasks: operations per second"),
+        CASES.map(|of| of.machine).join(", "),
         figures,
-        distributions: Vec::new(),
-        fronts: Vec::new(),
-        notes: vec![
+        [
             "The model has two places where tasks can pile up, the mutex and the spin lock of the list of open files, and the \
-             pile stays where it is. With the fix it has probably moved to the list's lock. The ratio depends on what a \
-             store that misses costs: see the page on the documents in the simulator."
-                .to_owned(),
-            "The document does not say how many tasks ran on 12 and 4 cores, nor on which file system.".to_owned(),
+pile stays where it is. With the fix it has probably moved to the list's lock. The ratio depends on what a \
+store that misses costs: see the page on the documents in the simulator.",
+            "The document does not say how many tasks ran on 12 and 4 cores, nor on which file system.",
         ],
-    })
+    ))
 }
 
 /// Both kernels under the file server's mix: by kernel and seed.
 fn serve(effort: Effort, progress: Progress<'_>) -> Result<[Vec<Report>; 2], SettingError> {
-    let for_ns = match effort {
-        Effort::Quick => 40_000_000,
-        Effort::Full => 100_000_000,
-    };
+    let for_ns = effort.pick(40_000_000, 100_000_000);
     let machine = machine("nehalem-ex-64")?;
     let setting = |lock| Setting { for_ns, ..Setting::new(machine.clone(), lock, "fserver", TASKS) };
-    let mut reports = run_seeds(&[setting(OLD), setting(FIXED)], seeds(effort), progress)?;
+    let mut reports = run_seeds(&[setting(OLD), setting(FIXED)], effort.seeds(), progress)?;
     let fixed = reports.pop().unwrap_or_default();
     Ok([reports.pop().unwrap_or_default(), fixed])
 }
@@ -206,14 +197,15 @@ fn histogram(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingErr
         figure("with the fix: tail, %", Unit::Count, Some(9.0), &tail, Some(Bound::AtLeast(2.0))),
     ];
     Ok(Table {
-        document: "001".to_owned(),
-        title: "Time to acquire the mutex in a file server's mix, in bins of 2^n cycles".to_owned(),
-        machine: "nehalem-ex-64".to_owned(),
         fitted: FITTED.to_owned(),
-        figures,
         distributions: kernels.iter().enumerate().map(|(kernel, reports)| bins(kernel, reports)).collect(),
-        fronts: Vec::new(),
-        notes: vec![TAIL_NOTE.to_owned(), HISTOGRAM_NOTE.to_owned(), LOTTERY_NOTE.to_owned()],
+        ..Table::new(
+            "001",
+            "Time to acquire the mutex in a file server's mix, in bins of 2^n cycles",
+            "nehalem-ex-64",
+            figures,
+            [TAIL_NOTE, HISTOGRAM_NOTE, LOTTERY_NOTE],
+        )
     })
 }
 
@@ -274,35 +266,34 @@ fn fserver(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError
         )
     };
     Ok(Table {
-        document: "001".to_owned(),
-        title: format!("A file server's mix, {TASKS} users: with the fix against 2.6.34"),
-        machine: "nehalem-ex-64".to_owned(),
         fitted: FITTED.to_owned(),
-        figures: vec![
-            gain,
-            figure(
-                "contentions a job: change",
-                Unit::Percent,
-                Some(-32.6),
-                &percent(contended_per_job),
-                Some(Bound::Sign),
-            ),
-            figure(
-                "mean time to acquire: change",
-                Unit::Percent,
-                Some(-48.5),
-                &percent(mean_wait),
-                Some(Bound::AtMost(-30.0)),
-            ),
-        ],
-        distributions: Vec::new(),
-        fronts: Vec::new(),
-        notes: vec![
-            "The mix is reduced to what meets at one directory's mutex: a computation, then a file that is made. Users, files \
-             and directories of the document's runs are not known."
-                .to_owned(),
-            HISTOGRAM_NOTE.to_owned(),
-        ],
+        ..Table::new(
+            "001",
+            format!("A file server's mix, {TASKS} users: with the fix against 2.6.34"),
+            "nehalem-ex-64",
+            vec![
+                gain,
+                figure(
+                    "contentions a job: change",
+                    Unit::Percent,
+                    Some(-32.6),
+                    &percent(contended_per_job),
+                    Some(Bound::Sign),
+                ),
+                figure(
+                    "mean time to acquire: change",
+                    Unit::Percent,
+                    Some(-48.5),
+                    &percent(mean_wait),
+                    Some(Bound::AtMost(-30.0)),
+                ),
+            ],
+            [
+                "The mix is reduced to what meets at one directory's mutex: a computation, then a file that is made. Users, files \
+and directories of the document's runs are not known.",
+                HISTOGRAM_NOTE,
+            ],
+        )
     })
 }
 

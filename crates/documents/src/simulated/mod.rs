@@ -3,13 +3,15 @@
 pub(crate) mod planes;
 mod race;
 pub(crate) mod readers;
-pub(crate) mod runs;
 pub(crate) mod scale;
 
-use serde::{Deserialize, Serialize};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use serde::{Deserialize, Serialize};
 use spinpark_measure::report::front::Front;
-use spinpark_sim::workload::SettingError;
+use spinpark_sim::machine::Machine;
+use spinpark_sim::sweep::run_all;
+use spinpark_sim::workload::{Report, Setting, SettingError};
 
 /// What a simulated figure must be for its check to hold.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -138,6 +140,28 @@ pub struct Table {
     pub notes: Vec<String>,
 }
 
+impl Table {
+    /// A table to which no constant was fitted, without distributions and fronts.
+    pub(crate) fn new(
+        document: &str,
+        title: impl Into<String>,
+        machine: impl Into<String>,
+        figures: Vec<Figure>,
+        notes: impl IntoIterator<Item = impl Into<String>>,
+    ) -> Self {
+        Self {
+            document: document.to_owned(),
+            title: title.into(),
+            machine: machine.into(),
+            fitted: "none".to_owned(),
+            figures,
+            distributions: Vec::new(),
+            fronts: Vec::new(),
+            notes: notes.into_iter().map(Into::into).collect(),
+        }
+    }
+}
+
 /// How much is simulated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Effort {
@@ -145,6 +169,21 @@ pub enum Effort {
     Quick,
     /// Minutes.
     Full,
+}
+
+impl Effort {
+    /// What is simulated with this effort.
+    pub(crate) fn pick<T>(self, quick: T, full: T) -> T {
+        match self {
+            Self::Quick => quick,
+            Self::Full => full,
+        }
+    }
+
+    /// How many seeds.
+    pub(crate) fn seeds(self) -> u64 {
+        self.pick(1, 3)
+    }
 }
 
 /// Progress: called with what is done, and with all that is to be done as far as that is known.
@@ -162,6 +201,66 @@ pub struct TableSpec {
     pub seconds: u32,
     /// Simulates it.
     pub run: fn(Effort, Progress<'_>) -> Result<Table, SettingError>,
+}
+
+/// A machine of this repository.
+pub(crate) fn machine(name: &str) -> Result<Machine, SettingError> {
+    Machine::load(name).map_err(|error| SettingError::Unfit(error.to_string()))
+}
+
+/// The reports of each setting, by seed.
+pub(crate) fn run_seeds(
+    settings: &[Setting],
+    seeds: u64,
+    progress: Progress<'_>,
+) -> Result<Vec<Vec<Report>>, SettingError> {
+    let with_seed = |setting: &Setting, seed| Setting { seed, ..setting.clone() };
+    let all: Vec<_> =
+        settings.iter().flat_map(|setting| (0..seeds).map(move |seed| with_seed(setting, seed))).collect();
+    let done = AtomicU64::new(0);
+    let reports = run_all(&all, |_| progress(done.fetch_add(1, Relaxed) + 1, all.len() as u64))?;
+    Ok(reports.chunks(seeds as usize).map(<[Report]>::to_vec).collect())
+}
+
+/// A figure from its values by seed.
+pub(crate) fn figure(
+    name: impl Into<String>,
+    unit: Unit,
+    published: Option<f64>,
+    values: &[f64],
+    bound: Option<Bound>,
+) -> Figure {
+    Figure {
+        name: name.into(),
+        unit,
+        published,
+        simulated: values.iter().sum::<f64>() / values.len().max(1) as f64,
+        range: (
+            values.iter().copied().fold(f64::INFINITY, f64::min),
+            values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+        ),
+        bound,
+        fitted: false,
+    }
+}
+
+/// What `of` says of `these` divided by what it says of `those`, by seed.
+pub(crate) fn ratios(these: &[Report], those: &[Report], of: impl Fn(&Report) -> f64) -> Vec<f64> {
+    these.iter().zip(those).map(|(this, that)| of(this) / of(that)).collect()
+}
+
+/// The longest wait at any of its locks, ns.
+pub(crate) fn longest_wait(report: &Report) -> f64 {
+    report.places.iter().map(|place| place.longest_wait_ns).fold(0.0, f64::max)
+}
+
+/// Jain's index over the threads: 1 is evenly, 1/threads is all by one.
+pub(crate) fn evenness(report: &Report) -> f64 {
+    let (sum, squares) = report.operations.iter().fold((0.0, 0.0), |(sum, squares), &operations| {
+        let operations = operations as f64;
+        (sum + operations, squares + operations * operations)
+    });
+    sum * sum / (squares * report.operations.len() as f64)
 }
 
 #[cfg(test)]

@@ -8,8 +8,10 @@ use spinpark_measure::report::front::{self, Entry, Front};
 use spinpark_sim::workload::{Report, Setting, SettingError};
 
 use super::race::{Cell, race};
-use super::runs::{evenness, figure, longest_wait, machine, run_seeds};
-use super::{Bound, Effort, Figure, Progress, Table, TableSpec, Unit};
+use super::{
+    Bound, Effort, Figure, Progress, Table, TableSpec, Unit, evenness, figure, longest_wait, machine,
+    run_seeds,
+};
 
 const OURS: &str = "spinpark";
 /// The fastest classics, one of each kind: with back-off, in order, in order by a queue, with a queue of
@@ -93,10 +95,7 @@ fn thread_counts(cpus: u32, effort: Effort) -> Vec<u32> {
 fn table(name: &str, effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> {
     let machine = machine(name)?;
     let cpus = machine.cpus();
-    let (workloads, for_ns) = match effort {
-        Effort::Quick => (&WORKLOADS[14..15], 500_000),
-        Effort::Full => (&WORKLOADS[..], 5_000_000),
-    };
+    let (workloads, for_ns) = effort.pick((&WORKLOADS[14..15], 500_000), (&WORKLOADS[..], 5_000_000));
     let thread_counts = thread_counts(cpus, effort);
     let setting = |lock, workload: &str, threads| Setting {
         for_ns,
@@ -139,14 +138,14 @@ fn table(name: &str, effort: Effort, progress: Progress<'_>) -> Result<Table, Se
         ));
     }
     Ok(Table {
-        document: "ours".to_owned(),
-        title: format!("Our mutex on a plane of sections and pauses, {cpus} CPUs"),
-        machine: machine.name,
-        fitted: "none".to_owned(),
-        figures,
-        distributions: Vec::new(),
         fronts: fronts(&reports, &sleepers),
-        notes: notes(for_ns),
+        ..Table::new(
+            "ours",
+            format!("Our mutex on a plane of sections and pauses, {cpus} CPUs"),
+            machine.name,
+            figures,
+            notes(for_ns),
+        )
     })
 }
 

@@ -2,8 +2,7 @@
 
 use spinpark_sim::workload::{Report, Setting, SettingError};
 
-use super::runs::{figure, machine, ratios, run_seeds};
-use super::{Bound, Effort, Figure, Progress, Table, TableSpec, Unit};
+use super::{Bound, Effort, Figure, Progress, Table, TableSpec, Unit, figure, machine, ratios, run_seeds};
 
 const OURS: &str = "spinpark";
 /// A count in one word. With optimistic spinning, it is the fastest of the documents' read-write locks.
@@ -26,10 +25,7 @@ pub(crate) const TABLE: TableSpec = TableSpec {
 };
 
 fn table(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> {
-    let (machines, shorter) = match effort {
-        Effort::Quick => (&MACHINES[1..2], 20),
-        Effort::Full => (&MACHINES[..], 1),
-    };
+    let (machines, shorter) = effort.pick((&MACHINES[1..2], 20), (&MACHINES[..], 1));
     let mut settings = Vec::new();
     for name in machines {
         let machine = machine(name)?.limited_to(CPUS);
@@ -42,20 +38,17 @@ fn table(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> 
     }
     let milliseconds = |workload: usize| (WORKLOADS[workload].1 / shorter) as f64 / 1e6;
     let reports = run_seeds(&settings, 1, progress)?;
-    Ok(Table {
-        document: "ours".to_owned(),
-        title: format!("Our read-write lock beside a counting one, {CPUS} threads on {CPUS} CPUs"),
-        machine: machines.join(", "),
-        fitted: "none".to_owned(),
-        figures: reports.chunks(2).flat_map(compare).collect(),
-        distributions: Vec::new(),
-        fronts: Vec::new(),
-        notes: vec![format!(
+    Ok(Table::new(
+        "ours",
+        format!("Our read-write lock beside a counting one, {CPUS} threads on {CPUS} CPUs"),
+        machines.join(", "),
+        reports.chunks(2).flat_map(compare).collect(),
+        vec![format!(
             "The counting lock is {COUNTER}. One seed; runs of {} ms without writes, and {} ms with. They begin with a lock that has not been read yet: ours counts its readers, too, until there have been enough of them to pay for a writer that ends the bias.",
             milliseconds(0),
             milliseconds(1)
         )],
-    })
+    ))
 }
 
 /// Ours and the other one, each by seed.

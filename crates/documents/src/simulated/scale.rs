@@ -4,8 +4,9 @@
 use spinpark_sim::workload::{Report, Setting, SettingError};
 
 use super::race::{Cell, race};
-use super::runs::{evenness, figure, longest_wait, machine, ratios, seeds};
-use super::{Bound, Effort, Figure, Progress, Table, TableSpec, Unit};
+use super::{
+    Bound, Effort, Figure, Progress, Table, TableSpec, Unit, evenness, figure, longest_wait, machine, ratios,
+};
 
 const OURS: &str = "spinpark";
 /// The documents' mutexes, and two that serve in order. (Test-and-set without back-off is far behind all of
@@ -77,7 +78,7 @@ fn table(cpus: u32, effort: Effort, progress: Progress<'_>) -> Result<Table, Set
         .flat_map(|workload| thread_counts.iter().map(move |&threads| (workload, threads)))
         .map(|(workload, threads)| cell(workload, threads))
         .collect();
-    let reports: Vec<Vec<Vec<Report>>> = race(&cells, seeds(effort), progress)?
+    let reports: Vec<Vec<Vec<Report>>> = race(&cells, effort.seeds(), progress)?
         .into_iter()
         .map(|by_lock| by_lock.into_iter().flatten().collect())
         .collect();
@@ -88,23 +89,14 @@ fn table(cpus: u32, effort: Effort, progress: Progress<'_>) -> Result<Table, Set
         }
         figures.extend(collapse(of_workload, OVERSUBSCRIBED * cpus));
     }
-    Ok(Table {
-        document: "ours".to_owned(),
-        title: format!("Our mutex beside the classics, {cpus} cores"),
-        machine: machine.name,
-        fitted: "none".to_owned(),
-        figures,
-        distributions: Vec::new(),
-        fronts: Vec::new(),
-        notes: vec![
-            "The best classic of a count is one lock: the one with the highest throughput there. Ours has to reach it, less the spread of the ratio over the seeds, with a longest wait that is no longer.".to_owned(),
-            format!("With more than {RACE_ABOVE} threads a classic that does less than half of the fastest one's operations is not simulated to the end: less than a tenth after a fortieth of the time, or less than half after a tenth or after the first seed."),
-            "Without a bound: the longest wait beside the shortest of any classic that was simulated to the end; and how evenly the operations are spread over the threads (Jain: 1 is evenly, 1/threads is all by one).".to_owned(),
-            format!("Runs of {} ms: a longest wait about as long as that is that of a thread which starved to the end.", for_ns / 1_000_000),
-            "Ours puts all but a few threads to sleep. A thread that has slept for 0.8 ms is on a CPU in deep idle, which takes 290 µs to wake up; the queue's waiters are woken one after another, so a long queue waits that long for each. Classics that never sleep do not pay that.".to_owned(),
-            "Where the fastest classic leaves the lock to one thread for long (saturated: tas-backoff), ours is behind it, and fairer.".to_owned(),
-        ],
-    })
+    Ok(Table::new("ours", format!("Our mutex beside the classics, {cpus} cores"), machine.name, figures, vec![
+"The best classic of a count is one lock: the one with the highest throughput there. Ours has to reach it, less the spread of the ratio over the seeds, with a longest wait that is no longer.".to_owned(),
+format!("With more than {RACE_ABOVE} threads a classic that does less than half of the fastest one's operations is not simulated to the end: less than a tenth after a fortieth of the time, or less than half after a tenth or after the first seed."),
+"Without a bound: the longest wait beside the shortest of any classic that was simulated to the end; and how evenly the operations are spread over the threads (Jain: 1 is evenly, 1/threads is all by one).".to_owned(),
+format!("Runs of {} ms: a longest wait about as long as that is that of a thread which starved to the end.", for_ns / 1_000_000),
+"Ours puts all but a few threads to sleep. A thread that has slept for 0.8 ms is on a CPU in deep idle, which takes 290 µs to wake up; the queue's waiters are woken one after another, so a long queue waits that long for each. Classics that never sleep do not pay that.".to_owned(),
+"Where the fastest classic leaves the lock to one thread for long (saturated: tas-backoff), ours is behind it, and fairer.".to_owned(),
+]))
 }
 
 fn mean(reports: &[Report], of: impl Fn(&Report) -> f64) -> f64 {

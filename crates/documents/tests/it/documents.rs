@@ -1,11 +1,10 @@
 //! The report of the four documents, from fixed runs: without a clock and without a process.
 
-use spinpark_documents::documents::definition::{Definition, Run, documents};
-use spinpark_documents::documents::outcome::{Outcome, What};
+use spinpark_documents::documents::{Definition, Outcome, Run, What, documents};
 use spinpark_documents::published::PUBLISHED;
+use spinpark_documents::report::documents::forms::{html, markdown};
 use spinpark_documents::report::documents::json::Document;
 use spinpark_documents::report::documents::page::{self, Mark, Page};
-use spinpark_documents::report::documents::{html, markdown};
 use spinpark_documents::workloads::experiment::{Cell, Configuration, Measured};
 use spinpark_documents::workloads::job::Report;
 use spinpark_documents::workloads::resources::Requirements;
@@ -203,7 +202,7 @@ fn page() -> (Page, Vec<Vec<Outcome>>) {
 
 #[test]
 fn as_markdown() {
-    insta::assert_snapshot!(markdown::render(&page().0));
+    insta::assert_snapshot!(markdown(&page().0));
 }
 
 #[test]
@@ -233,7 +232,7 @@ fn every_row_has_a_cell_per_column() {
 #[test]
 fn html_is_well_formed_and_needs_nothing_else() {
     let (page, _) = page();
-    let text = html::render(&page).unwrap();
+    let text = html(&page).unwrap();
     let options = roxmltree::ParsingOptions { allow_dtd: true, ..Default::default() };
     let document = roxmltree::Document::parse_with_options(&text, options).unwrap();
     let links: Vec<&str> = page.documents.iter().filter_map(|section| section.link.as_deref()).collect();

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use spinpark_documents::report::workloads::{breakdown, details, matrix, table};
+use spinpark_documents::report::workloads::{breakdown, details, explanation, matrix, table};
 use spinpark_documents::rwsem_2013::mmap;
 use spinpark_documents::worker;
 use spinpark_documents::workloads::document::{Document, FORMAT, Record, SCHEMA};
@@ -127,11 +127,11 @@ fn tables() {
     let results = results(&thread_counts(), mmap::WORKLOAD.figure);
     let cells: Vec<&CellResult> = results.iter().collect();
     let text = [
-        matrix::render(&mmap::WORKLOAD, &cells, 2, Style::PLAIN).unwrap(),
-        table::render(&mmap::WORKLOAD, &cells, 2, Style::PLAIN),
-        details::render(&jobs::WORKLOAD, &cells, 2, Style::PLAIN),
-        breakdown::render(&jobs::WORKLOAD, &cells, 2, Style::PLAIN).unwrap(),
-        Style::PLAIN.wrap(&table::explanation(&mmap::WORKLOAD, "plain"), 0) + "\n",
+        matrix(&mmap::WORKLOAD, &cells, 2, Style::PLAIN).unwrap(),
+        table(&mmap::WORKLOAD, &cells, 2, Style::PLAIN),
+        details(&jobs::WORKLOAD, &cells, 2, Style::PLAIN),
+        breakdown(&jobs::WORKLOAD, &cells, 2, Style::PLAIN).unwrap(),
+        Style::PLAIN.wrap(&explanation(&mmap::WORKLOAD, "plain"), 0) + "\n",
     ]
     .join("\n");
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
@@ -208,6 +208,6 @@ fn runs_without_operations_count_in_means_and_are_said() {
     assert!(has(&["plain in mmap touched at 1: 20 of 20 runs", "mutex std", "5 of 10 runs"]), "{said:?}");
     assert!(has(&["Nothing to compare with (touched at 1)", "`plain`"]), "{said:?}");
     let cells: Vec<&CellResult> = results.iter().collect();
-    let shown = table::render(&mmap::WORKLOAD, &cells, 256, Style::PLAIN);
+    let shown = table(&mmap::WORKLOAD, &cells, 256, Style::PLAIN);
     assert!(shown.contains("plain") && !shown.contains("NaN") && !shown.contains("inf"), "{shown}");
 }

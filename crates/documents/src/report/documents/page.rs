@@ -1,13 +1,20 @@
-//! The report: everything that it says, before it is Markdown or HTML.
+//! The report: everything that it says, before it is Markdown or HTML; and what of a run stands next to a
+//! published number.
 
 use serde::Serialize;
+use spinpark_lockbench::locks::result as of_locks;
+use spinpark_lockbench::report::locks::effects;
 use spinpark_measure::environment::Environment;
+use spinpark_measure::stats::Ratio;
+use spinpark_measure::units::{change, number, percent, seconds};
 
-use super::counterpart::{self, Counterpart};
 use super::runs;
-use crate::documents::definition::{Definition, Note, Ours, Table};
-use crate::documents::outcome::Outcome;
+use crate::documents::{Definition, Note, Ours, Show, Table};
+use crate::documents::{Outcome, What};
 use crate::published::by_name;
+use crate::report::workloads::{value, word};
+use crate::workloads::Workload;
+use crate::workloads::result::{CellResult, ConfigurationResult};
 
 /// All of it.
 #[derive(Debug, Serialize)]
@@ -92,7 +99,6 @@ pub enum Mark {
 
 impl Mark {
     /// As it stands in the first column.
-    #[must_use]
     pub fn sign(self) -> &'static str {
         match self {
             Self::Here => "✓",
@@ -103,7 +109,6 @@ impl Mark {
 }
 
 /// The section of a document.
-#[must_use]
 pub fn section(
     number: &str,
     definition: &Definition,
@@ -212,7 +217,7 @@ fn add_ours(
             };
             let found = own().find(is_it).and_then(|ours| {
                 let tasks = ours.tasks.or_else(|| tasks(table, place))?;
-                Some((counterpart::of(ours, tasks, outcomes)?, ours.cpus.unwrap_or(tasks)))
+                Some((counterpart(ours, tasks, outcomes)?, ours.cpus.unwrap_or(tasks)))
             });
             let Some((cell, needed)) = found else {
                 row.cells.push(Counterpart { text: or_dash(""), detail: String::new() });
@@ -236,6 +241,116 @@ fn or_dash(text: &str) -> String {
     String::from(if text.is_empty() { "–" } else { text })
 }
 
+/// A number with what says how good it is.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Counterpart {
+    /// The number, with the standard deviation of the runs in % of their mean.
+    pub text: String,
+    /// The interval, and the verdict.
+    pub detail: String,
+}
+
+/// Our counterpart at `tasks`; none if it was not measured.
+fn counterpart(ours: &Ours, tasks: usize, outcomes: &[Outcome]) -> Option<Counterpart> {
+    let outcome = outcomes.iter().find(|outcome| outcome.name == ours.run)?;
+    match &outcome.what {
+        What::Workload { workload, results, .. } => of_workload(ours, tasks, workload, results),
+        What::Locks { results, .. } => of_lock(ours, tasks, results),
+        What::Nothing(_) => None,
+    }
+}
+
+fn of_workload(
+    ours: &Ours,
+    tasks: usize,
+    workload: &Workload,
+    results: &[CellResult],
+) -> Option<Counterpart> {
+    let is_it = |result: &&CellResult| {
+        result.tasks == tasks && ours.variant.as_ref().is_none_or(|variant| *variant == result.variant)
+    };
+    let configuration = results
+        .iter()
+        .find(is_it)?
+        .configurations
+        .iter()
+        .find(|configuration| configuration.configuration == ours.configuration)?;
+    let plain = |text: String| Counterpart { text, detail: String::new() };
+    match &ours.show {
+        Show::Mean => Some(plain(with_deviation(
+            value(workload.figure, configuration.mean),
+            configuration.relative_deviation(),
+        ))),
+        Show::Change => {
+            let text = with_deviation(change(configuration.of_means?), configuration.relative_deviation());
+            Some(Counterpart { text, detail: detail(configuration, workload, |ratio| ratio, change) })
+        }
+        Show::Ratio => {
+            let text =
+                with_deviation(two_digits(configuration.of_means?), configuration.relative_deviation());
+            Some(Counterpart { text, detail: detail(configuration, workload, |ratio| ratio, two_digits) })
+        }
+        // The baseline is as fast as itself.
+        Show::SpeedUp if configuration.of_means.is_none() => Some(plain(two_digits(1.0))),
+        Show::SpeedUp => {
+            let text =
+                with_deviation(two_digits(1.0 / configuration.of_means?), configuration.relative_deviation());
+            Some(Counterpart { text, detail: detail(configuration, workload, inverse, two_digits) })
+        }
+        Show::Tasks => Some(plain(tasks.to_string())),
+        Show::Seconds(key) => column(configuration, key, seconds).map(plain),
+        Show::Number(key) => column(configuration, key, number).map(plain),
+    }
+}
+
+/// The mean of one of the workload's own numbers.
+fn column(configuration: &ConfigurationResult, key: &str, shown: fn(f64) -> String) -> Option<String> {
+    let value = *configuration.columns.get(key)?;
+    let deviation = configuration.column_deviations.get(key).map(|deviation| deviation / value);
+    Some(with_deviation(shown(value), deviation.filter(|deviation| deviation.is_finite())))
+}
+
+fn detail(
+    configuration: &ConfigurationResult,
+    workload: &Workload,
+    turn: fn(Ratio) -> Ratio,
+    shown: fn(f64) -> String,
+) -> String {
+    let (word, _) = word(workload.figure, configuration.verdict);
+    configuration.ratio.map_or_else(String::new, |ratio| format!("{} {word}", interval(turn(ratio), shown)))
+}
+
+/// Locks have times per operation; what documents publish is throughput.
+fn of_lock(ours: &Ours, tasks: usize, results: &[of_locks::CellResult]) -> Option<Counterpart> {
+    let result = results.iter().find(|result| result.threads == tasks)?;
+    let implementation = result
+        .implementations
+        .iter()
+        .find(|implementation| implementation.implementation == ours.configuration)?;
+    let ratio = inverse(implementation.ratio?);
+    let detail = format!("{} {}", interval(ratio, change), effects::word(implementation.verdict));
+    (ours.show == Show::Change).then(|| Counterpart { text: change(ratio.median), detail })
+}
+
+fn inverse(ratio: Ratio) -> Ratio {
+    Ratio { median: 1.0 / ratio.median, low: 1.0 / ratio.high, high: 1.0 / ratio.low }
+}
+
+fn interval(ratio: Ratio, shown: fn(f64) -> String) -> String {
+    format!("[{}, {}]", shown(ratio.low), shown(ratio.high))
+}
+
+fn two_digits(value: f64) -> String {
+    format!("{value:.2}")
+}
+
+fn with_deviation(text: String, deviation: Option<f64>) -> String {
+    match deviation {
+        Some(deviation) => format!("{text} ±{}", percent(deviation)),
+        None => text,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -246,5 +361,12 @@ mod tests {
         assert_eq!(version("strange"), [0, 0]);
         let note = Note { text: String::new(), since: Some([6, 4]), before: Some([6, 18]) };
         assert!(is_about(&note, [6, 4]) && !is_about(&note, [6, 18]) && !is_about(&note, [5, 30]));
+    }
+
+    #[test]
+    fn a_time_that_is_less_is_a_throughput_that_is_more() {
+        let time = Ratio { median: 0.5, low: 0.4, high: 0.8 };
+        assert_eq!(interval(inverse(time), change), "[+25.0 %, +150 %]");
+        assert_eq!(with_deviation(two_digits(inverse(time).median), Some(0.012)), "2.00 ±1.2 %");
     }
 }

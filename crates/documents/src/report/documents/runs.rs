@@ -5,8 +5,8 @@ use spinpark_lockbench::report::locks::{effects, plot as plot_of_locks};
 use spinpark_lockbench::{locks, report::locks::document::Record};
 use spinpark_measure::report::plot::{Chart, Line};
 
-use crate::documents::outcome::{Outcome, What};
-use crate::report::workloads::{details, table};
+use crate::documents::{Outcome, What};
+use crate::report::workloads as report;
 use crate::workloads::figure::Figure;
 use crate::workloads::result::{CellResult, ConfigurationResult};
 use crate::workloads::workload::Workload;
@@ -70,7 +70,7 @@ fn of_workload(workload: &Workload, results: &[CellResult], cpus: usize) -> (Vec
             .any(|configuration| configuration.columns.contains_key(key))
     };
     let own: Vec<_> = workload.columns.iter().filter(|column| has(column.key)).collect();
-    let header: Vec<String> = table::header(workload)
+    let header: Vec<String> = report::header(workload)
         .into_iter()
         .chain(own.iter().map(|column| column.header.to_owned()))
         .collect();
@@ -79,16 +79,16 @@ fn of_workload(workload: &Workload, results: &[CellResult], cpus: usize) -> (Vec
         let rows = variant.iter().flat_map(|result| {
             let own = &own;
             result.configurations.iter().enumerate().map(move |(place, configuration)| {
-                let (cells, _) = table::row(workload, result, place, cpus);
+                let (cells, _) = report::row(workload, result, place, cpus);
                 cells
                     .into_iter()
-                    .chain(own.iter().map(|column| details::shown(configuration, column)))
+                    .chain(own.iter().map(|column| report::shown(configuration, column)))
                     .collect()
             })
         });
         let baseline = variant.iter().find_map(|result| result.configurations.first());
         let explanation =
-            baseline.map(|configuration| table::explanation(workload, &configuration.configuration));
+            baseline.map(|configuration| report::explanation(workload, &configuration.configuration));
         tables.push(Plain {
             title: variant[0].variant.clone(),
             header: header.clone(),

@@ -1,16 +1,27 @@
-//! What a report has in it, per document: `d00N/document.toml`.
+//! `spinpark documents run`: the tables of the four documents and what this machine measures.
+//!
+//! What is run, and what of it stands next to which published number, is in each document's `document.toml`. A
+//! run is a command line of `spinpark documents`, so each figure of a report can be measured again by itself.
+//! The published tables are those of [`published`](crate::published); the report that stands on a run's outcome
+//! is [`report::documents`](crate::report::documents).
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
+use spinpark_lockbench::locks;
+use spinpark_lockbench::report::locks::document as of_locks;
+use spinpark_measure::machine::Noise;
+use spinpark_measure::warnings::Warning;
 use thiserror::Error;
+
+use crate::workloads::{self, Workload, document as of_workloads};
 
 /// The files, by the document's number.
 const FILES: [(&str, &str); 4] = [
-    ("001", include_str!("../mutex_2010/document.toml")),
-    ("002", include_str!("../rwsem_2013/document.toml")),
-    ("003", include_str!("../wake_op_2005/document.toml")),
-    ("004", include_str!("../mtx_2006/document.toml")),
+    ("001", include_str!("mutex_2010/document.toml")),
+    ("002", include_str!("rwsem_2013/document.toml")),
+    ("003", include_str!("wake_op_2005/document.toml")),
+    ("004", include_str!("mtx_2006/document.toml")),
 ];
 
 /// A document.
@@ -74,7 +85,6 @@ pub struct Run {
 
 impl Run {
     /// The words after `spinpark documents`, with another number of rounds if there is one.
-    #[must_use]
     pub fn words(&self, is_quick: bool, rounds: Option<usize>) -> Vec<String> {
         let length = if is_quick { &self.quick } else { &self.full };
         let words = self.command.split_whitespace().chain(length.split_whitespace());
@@ -87,7 +97,6 @@ impl Run {
     }
 
     /// About how long one run takes, if that is not in the words.
-    #[must_use]
     pub fn seconds(&self, is_quick: bool) -> Option<f64> {
         if is_quick { self.quick_seconds.or(self.seconds) } else { self.seconds }
     }
@@ -212,6 +221,67 @@ pub fn documents(numbers: &[String]) -> Result<Vec<(&'static str, Definition)>, 
         Ok((number, definition))
     };
     FILES.into_iter().filter(|(number, _)| wanted(number)).map(read).collect()
+}
+
+/// A run, with what it gave.
+#[derive(Debug)]
+pub struct Outcome {
+    /// How tables call it.
+    pub name: String,
+    /// What it shows.
+    pub title: String,
+    /// The command that does the same.
+    pub command: String,
+    /// What it gave.
+    pub what: What,
+    /// Why it ended early, if a run failed.
+    pub failure: Option<String>,
+    /// What makes it weak.
+    pub warnings: Vec<Warning>,
+}
+
+/// What a run gave.
+#[derive(Debug)]
+pub enum What {
+    /// A workload's results.
+    Workload {
+        /// Which.
+        workload: &'static Workload,
+        /// Every run.
+        record: Box<of_workloads::Record>,
+        /// What follows.
+        results: Vec<workloads::result::CellResult>,
+        /// What else the machine did.
+        noise: Noise,
+    },
+    /// Locks, side by side.
+    Locks {
+        /// Every run.
+        record: Box<of_locks::Record>,
+        /// What follows.
+        results: Vec<locks::result::CellResult>,
+        /// What else the machine did.
+        noise: Noise,
+    },
+    /// Nothing, and why.
+    Nothing(String),
+}
+
+impl Outcome {
+    /// Why there are no numbers, or fewer than were asked for.
+    pub fn obstacle(&self) -> Option<String> {
+        let failed = |end: &str| match (end, &self.failure) {
+            ("complete", _) => None,
+            ("interrupted", _) => Some(String::from("Interrupted: these are the rounds until then.")),
+            (_, None) => Some(String::from("A run failed: these are the rounds before it.")),
+            (_, Some(why)) => Some(format!("A run failed: these are the rounds before it.\n{why}")),
+        };
+        match &self.what {
+            What::Nothing(why) => Some(why.clone()),
+            What::Workload { record, .. } => failed(&record.head.end),
+            What::Locks { record, .. } => failed(&record.head.end),
+        }
+    }
 }
 
 #[cfg(test)]
