@@ -24,34 +24,26 @@ const FILES: [(&str, &str); 4] = [
     ("004", include_str!("mtx_2006/document.toml")),
 ];
 
-/// A document.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Definition {
-    /// What it is.
     pub title: String,
     /// Where it can be read, if it is still there.
     pub link: Option<String>,
-    /// The machine on which it measured.
     pub machine: String,
-    /// What it claims.
     pub claim: String,
     /// What our own counterpart is, and is not.
     #[serde(default, rename = "note")]
     pub notes: Vec<Note>,
-    /// What is run.
     #[serde(rename = "run")]
     pub runs: Vec<Run>,
-    /// Its tables.
     #[serde(rename = "table")]
     pub tables: Vec<Table>,
 }
 
-/// A sentence, perhaps about some kernels only.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Note {
-    /// The sentence.
     pub text: String,
     /// The first kernel that it is about.
     #[serde(default)]
@@ -65,9 +57,7 @@ pub struct Note {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Run {
-    /// How tables call it.
     pub name: String,
-    /// What it shows.
     pub title: String,
     /// Its words, without how long and how often.
     pub command: String,
@@ -108,7 +98,6 @@ impl Run {
 pub struct Table {
     /// Its name among the published ones.
     pub published: String,
-    /// What it shows.
     pub title: String,
     /// Headers of published columns, where their names do not say enough.
     #[serde(default)]
@@ -125,7 +114,6 @@ pub struct Table {
     /// Columns that follow from the published ones.
     #[serde(default)]
     pub extra: Vec<Extra>,
-    /// Our numbers.
     #[serde(default)]
     pub ours: Vec<Ours>,
 }
@@ -134,7 +122,6 @@ pub struct Table {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Extra {
-    /// Its name, and its header.
     pub column: String,
     /// A value per row; none of them if it is only ours.
     #[serde(default)]
@@ -145,7 +132,6 @@ pub struct Extra {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ours {
-    /// The published column.
     pub column: String,
     /// The header of ours; "here" unless it says something else.
     #[serde(default)]
@@ -153,9 +139,7 @@ pub struct Ours {
     /// The rows, from 0; all of them if there are none.
     #[serde(default)]
     pub rows: Vec<usize>,
-    /// The name of the run.
     pub run: String,
-    /// The variant of the workload.
     #[serde(default)]
     pub variant: Option<String>,
     /// The configuration; of locks: the implementation.
@@ -166,7 +150,6 @@ pub struct Ours {
     /// CPUs that it needs; as many as there are tasks, unless said otherwise.
     #[serde(default)]
     pub cpus: Option<usize>,
-    /// What is shown of it.
     pub show: Show,
 }
 
@@ -182,7 +165,6 @@ pub enum Show {
     Ratio,
     /// The baseline's figure ÷ this one's: for times.
     SpeedUp,
-    /// The number of tasks.
     Tasks,
     /// A column of the workload, a time.
     Seconds(String),
@@ -193,24 +175,13 @@ pub enum Show {
 /// Something that does not fit together.
 #[derive(Debug, Error)]
 pub enum Invalid {
-    /// A number that no document has.
     #[error("there is no document {0}; there are: 001, 002, 003, 004")]
     Unknown(String),
-    /// A definition that cannot be read.
     #[error("the definition of document {number} is wrong: {error}")]
-    Toml {
-        /// The document.
-        number: &'static str,
-        /// What is wrong.
-        error: toml::de::Error,
-    },
+    Toml { number: &'static str, error: toml::de::Error },
 }
 
 /// The documents with these numbers, in their order; all of them if there are none.
-///
-/// # Errors
-///
-/// The first number that no document has.
 pub fn documents(numbers: &[String]) -> Result<Vec<(&'static str, Definition)>, Invalid> {
     if let Some(unknown) = numbers.iter().find(|number| FILES.iter().all(|(known, _)| known != number)) {
         return Err(Invalid::Unknown(unknown.clone()));
@@ -223,47 +194,30 @@ pub fn documents(numbers: &[String]) -> Result<Vec<(&'static str, Definition)>, 
     FILES.into_iter().filter(|(number, _)| wanted(number)).map(read).collect()
 }
 
-/// A run, with what it gave.
 #[derive(Debug)]
 pub struct Outcome {
-    /// How tables call it.
     pub name: String,
-    /// What it shows.
     pub title: String,
-    /// The command that does the same.
     pub command: String,
-    /// What it gave.
     pub what: What,
     /// Why it ended early, if a run failed.
     pub failure: Option<String>,
-    /// What makes it weak.
     pub warnings: Vec<Warning>,
 }
 
-/// What a run gave.
 #[derive(Debug)]
 pub enum What {
-    /// A workload's results.
     Workload {
-        /// Which.
         workload: &'static Workload,
-        /// Every run.
         record: Box<of_workloads::Record>,
-        /// What follows.
         results: Vec<workloads::result::CellResult>,
-        /// What else the machine did.
         noise: Noise,
     },
-    /// Locks, side by side.
     Locks {
-        /// Every run.
         record: Box<of_locks::Record>,
-        /// What follows.
         results: Vec<locks::result::CellResult>,
-        /// What else the machine did.
         noise: Noise,
     },
-    /// Nothing, and why.
     Nothing(String),
 }
 

@@ -15,10 +15,8 @@ use crate::workloads::job::JobError;
 /// The longest path of a socket, as the kernel has it (108 bytes with the end).
 const LONGEST_SOCKET: usize = 107;
 
-/// The programs.
 #[derive(Debug, Clone)]
 pub struct Programs {
-    /// The server.
     pub server: PathBuf,
     /// What makes an empty database.
     pub install: PathBuf,
@@ -26,17 +24,12 @@ pub struct Programs {
 
 impl Programs {
     /// Finds them.
-    ///
-    /// # Errors
-    ///
-    /// If the package is not installed.
     pub fn find() -> Result<Self, NotInstalled> {
         const PACKAGE: &str = "mariadb-server";
         Ok(Self { server: require("mariadbd", PACKAGE)?, install: require("mariadb-install-db", PACKAGE)? })
     }
 }
 
-/// The files of one database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Files {
     directory: PathBuf,
@@ -44,34 +37,24 @@ pub struct Files {
 
 impl Files {
     /// In `directory`, which belongs to this user alone.
-    #[must_use]
     pub fn at(directory: &Path) -> Self {
         Self { directory: directory.to_path_buf() }
     }
 
-    /// Everything.
-    #[must_use]
     pub fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// The tables.
-    #[must_use]
     pub fn data(&self) -> PathBuf {
         self.directory.join("data")
     }
 
     /// Where a running server is reached.
-    #[must_use]
     pub fn socket(&self) -> PathBuf {
         self.directory.join("s")
     }
 
     /// Checks that the kernel allows a socket there.
-    ///
-    /// # Errors
-    ///
-    /// If its path is too long.
     pub fn check_socket(&self) -> Result<(), JobError> {
         let socket = self.socket();
         if socket.as_os_str().len() <= LONGEST_SOCKET {
@@ -83,8 +66,6 @@ impl Files {
         )))
     }
 
-    /// Arguments of `mariadb-install-db`.
-    #[must_use]
     pub fn install_args(&self) -> Vec<OsString> {
         let mut args = self.common_args();
         args.extend(words([
@@ -96,8 +77,6 @@ impl Files {
         args
     }
 
-    /// Arguments of `mariadbd`.
-    #[must_use]
     pub fn server_args(&self) -> Vec<OsString> {
         let mut args = self.common_args();
         args.push(option("--socket", &self.socket()));
@@ -110,7 +89,6 @@ impl Files {
     }
 
     /// Arguments of MariaDB's own clients.
-    #[must_use]
     pub fn client_args(&self) -> Vec<OsString> {
         let mut args = words(["--no-defaults", "--user=root"]).to_vec();
         args.push(option("--socket", &self.socket()));

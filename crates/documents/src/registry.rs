@@ -19,14 +19,11 @@ pub static WORKLOADS: [&Workload; 8] = [
     &wake_op_2005::condvar::WORKLOAD,
 ];
 
-/// The workload of that name.
-#[must_use]
 pub fn by_name(name: &str) -> Option<&'static Workload> {
     WORKLOADS.into_iter().find(|workload| workload.name == name)
 }
 
 /// All tables, by document.
-#[must_use]
 pub fn tables() -> &'static [TableSpec] {
     &[
         mutex_2010::simulated::V,
@@ -52,10 +49,6 @@ const ON_REQUEST: &str = "planes";
 
 /// The tables of these names; `001` stands for all of that document, and no name for all tables but the
 /// planes.
-///
-/// # Errors
-///
-/// There is no such table.
 pub fn choose(names: &[String]) -> Result<Vec<TableSpec>, SettingError> {
     for name in names {
         if !tables().iter().any(|table| is_meant(table, name)) {

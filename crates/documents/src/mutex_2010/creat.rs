@@ -21,7 +21,6 @@ use crate::workloads::serial::Serial;
 use crate::workloads::workers::{self, Kind, Task};
 use crate::workloads::workload::Workload;
 
-/// The description.
 pub static WORKLOAD: Workload = Workload {
     name: "creat",
     about: "create and close a file of one's own, all in one directory",
@@ -37,21 +36,15 @@ pub static WORKLOAD: Workload = Workload {
     run,
 };
 
-/// What a configuration does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Parameters {
-    /// What tasks are.
     pub kind: Kind,
     /// Whether the file is removed again.
     pub unlink: bool,
 }
 
 /// The cells for a request; `locks` has none for "the kernel's lock only".
-///
-/// # Errors
-///
-/// If processes were to share a mutex.
 pub fn cells(
     kinds: &[Kind],
     unlink: bool,

@@ -17,7 +17,6 @@ use crate::workloads::{Column, Figure, Workload};
 /// With at most this many cells, the details are shown without being asked for.
 pub const FEW_CELLS: usize = 4;
 
-/// A value of the figure.
 pub(crate) fn value(figure: Figure, value: f64) -> String {
     match figure {
         Figure::Elapsed => seconds(value),

@@ -22,7 +22,6 @@ use crate::workloads::workload::Workload;
 /// Pages that are written in one step.
 const STEP: usize = 64;
 
-/// The description.
 pub static WORKLOAD: Workload = Workload {
     name: "faults",
     about: "write to each page of a fresh mapping, in threads and in processes",
@@ -38,7 +37,6 @@ pub static WORKLOAD: Workload = Workload {
     run,
 };
 
-/// What is mapped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mapping {
@@ -74,20 +72,16 @@ impl Mapping {
     }
 }
 
-/// What a configuration does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Parameters {
-    /// What tasks are.
     pub kind: Kind,
-    /// What they map.
     pub mapping: Mapping,
     /// How many pages each of them maps at a time.
     pub pages: usize,
 }
 
 /// The cells for a request. `bytes` is the size of each task's mapping.
-#[must_use]
 pub fn cells(mappings: &[Mapping], kinds: &[Kind], bytes: u64, thread_counts: &[usize]) -> Vec<Cell> {
     let pages = (bytes as usize / page_size()).max(1);
     let cell = |mapping: Mapping, tasks: usize| {

@@ -24,7 +24,6 @@ pub const SIZE: usize = 1 << 20;
 /// What is written every 8 bytes.
 const PATTERN: u64 = 0x0a;
 
-/// The description.
 pub static WORKLOAD: Workload = Workload {
     name: "mmap",
     about: "map 1 MB, write to it or not, unmap it; plain or under a mutex",
@@ -44,24 +43,18 @@ pub static WORKLOAD: Workload = Workload {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Touch {
-    /// Nothing.
     None,
     /// Every 8 bytes: 256 page faults.
     All,
 }
 
-/// What a configuration does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Parameters {
-    /// What is written.
     pub touch: Touch,
-    /// What the mutex is held for.
     pub sections: Sections,
 }
 
-/// The cells for a request.
-#[must_use]
 pub fn cells(
     touches: &[Touch],
     sections: &[Sections],

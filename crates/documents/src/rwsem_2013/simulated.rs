@@ -127,7 +127,6 @@ fn touched(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError
     })
 }
 
-/// No effect.
 const SAME: Bound = Bound::Within(0.9, 1.1);
 
 const COLLAPSE: &str = "3.12 does not collapse here at 20 and 40 threads as the document says (to 0.36 and 0.14 of \

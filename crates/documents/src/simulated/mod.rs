@@ -17,17 +17,13 @@ use spinpark_sim::workload::{Report, Setting, SettingError};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Bound {
-    /// From … to.
     Within(f64, f64),
-    /// At least.
     AtLeast(f64),
-    /// At most.
     AtMost(f64),
     /// On the same side of the neutral value (1 for ratios, 0 for differences) as what is published.
     Sign,
 }
 
-/// How a figure is to be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Unit {
@@ -35,11 +31,8 @@ pub enum Unit {
     Ratio,
     /// A difference in percent; 0: no effect.
     Percent,
-    /// Operations per second.
     PerSecond,
-    /// Nanoseconds.
     Nanoseconds,
-    /// Cycles.
     Cycles,
     /// A count, or the number of a bin.
     Count,
@@ -50,7 +43,6 @@ pub enum Unit {
 pub struct Figure {
     /// What it is: the row's name in the table.
     pub name: String,
-    /// How to read it.
     pub unit: Unit,
     /// What the document says, if it does.
     pub published: Option<f64>,
@@ -58,7 +50,6 @@ pub struct Figure {
     pub simulated: f64,
     /// Its lowest and highest value over the seeds.
     pub range: (f64, f64),
-    /// What it must be.
     pub bound: Option<Bound>,
     /// Whether a constant of the model was chosen so that this figure comes out.
     pub fitted: bool,
@@ -68,7 +59,6 @@ impl Figure {
     /// How far the simulation is from the document, as a part of the latter.
     ///
     /// None: nothing is published, or 0, of which nothing is a part.
-    #[must_use]
     pub fn relative_error(&self) -> Option<f64> {
         let error = self.published.map(|published| match self.unit {
             // +4 % against +2 % is 1.04 against 1.02.
@@ -80,7 +70,6 @@ impl Figure {
 
     /// Whether both are on the same side of "no effect". None: nothing is published, or no effect, or the
     /// unit has no such value.
-    #[must_use]
     pub fn same_sign(&self) -> Option<bool> {
         let neutral = match self.unit {
             Unit::Ratio => 1.0,
@@ -92,7 +81,6 @@ impl Figure {
     }
 
     /// Whether the bound holds. None: there is none.
-    #[must_use]
     pub fn holds(&self) -> Option<bool> {
         Some(match self.bound? {
             Bound::Within(from, to) => (from..=to).contains(&self.simulated),
@@ -110,7 +98,6 @@ pub struct Bins {
     pub name: String,
     /// What is in bins: `cycles`. Bin *n* holds what is below 2^n, and not below 2^(n−1).
     pub of: String,
-    /// The first bin.
     pub first: u32,
     /// From that on, %.
     pub published: Vec<f64>,
@@ -123,15 +110,11 @@ pub struct Bins {
 pub struct Table {
     /// The document: "001" to "004".
     pub document: String,
-    /// What the table is about.
     pub title: String,
-    /// The machine on which it was simulated.
     pub machine: String,
     /// Which figure a constant was fitted to, and which constant; or that none was.
     pub fitted: String,
-    /// Its figures.
     pub figures: Vec<Figure>,
-    /// Its distributions.
     pub distributions: Vec<Bins>,
     /// Throughput beside CPU time, each with what it is of.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -180,7 +163,6 @@ impl Effort {
         }
     }
 
-    /// How many seeds.
     pub(crate) fn seeds(self) -> u64 {
         self.pick(1, 3)
     }
@@ -194,12 +176,10 @@ pub type Progress<'a> = &'a (dyn Fn(u64, u64) + Sync);
 pub struct TableSpec {
     /// By which it is chosen: `001-v`, for example.
     pub name: &'static str,
-    /// What it is about.
     pub about: &'static str,
     /// CPU time that it takes on the machine `this-2` with [`Effort::Full`], seconds: for estimates of the
     /// time left.
     pub seconds: u32,
-    /// Simulates it.
     pub run: fn(Effort, Progress<'_>) -> Result<Table, SettingError>,
 }
 

@@ -16,7 +16,6 @@ const CPUS: u32 = 64;
 /// A writer's longest wait, ns.
 const LONGEST_WRITE_NS: f64 = 20e6;
 
-/// The table.
 pub(crate) const TABLE: TableSpec = TableSpec {
     name: "ours-readers",
     about: "our read-write lock and a counting one, 64 threads, 0 and 0.1 % writes, four machines",

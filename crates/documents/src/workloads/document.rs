@@ -14,13 +14,11 @@ pub const SCHEMA: u32 = 2;
 /// What the document is called in its field `format`.
 pub const FORMAT: &str = "spinpark bench workload";
 
-/// Everything.
 #[derive(Debug, Serialize)]
 pub struct Document<'a> {
     /// What was measured, and how.
     #[serde(flatten)]
     pub record: &'a Record,
-    /// What else the machine did.
     pub noise: &'a Noise,
     /// What makes the results weak.
     pub warnings: &'a [Warning],
@@ -34,23 +32,17 @@ pub struct Record {
     /// Of [`FORMAT`] and [`SCHEMA`].
     #[serde(flatten)]
     pub head: Head,
-    /// The workload's name.
     pub workload: String,
     /// What is compared: "ops/s".
     pub figure: String,
     /// The file system that was written to, if files were written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file_system: Option<String>,
-    /// Every run.
     pub cells: Vec<Measured>,
 }
 
 impl Record {
     /// Reads a document.
-    ///
-    /// # Errors
-    ///
-    /// A sentence that says why it is none.
     pub fn parse(text: &str) -> Result<Self, String> {
         reading::parse(text, FORMAT, SCHEMA)
     }

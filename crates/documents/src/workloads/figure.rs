@@ -15,7 +15,6 @@ pub enum Figure {
 
 impl Figure {
     /// The figure of a run; none if it says nothing. A run in which nothing happened has a rate, which is 0.
-    #[must_use]
     pub fn of(self, report: &Report) -> Option<f64> {
         let per_second = report.operations as f64 / report.elapsed_s;
         let value = match self {
@@ -28,7 +27,6 @@ impl Figure {
     }
 
     /// The header of its column: `ops/s`.
-    #[must_use]
     pub fn header(self) -> String {
         match self {
             Self::PerSecond(what) => format!("{what}/s"),
@@ -38,7 +36,6 @@ impl Figure {
     }
 
     /// Whether more of it is better.
-    #[must_use]
     pub fn more_is_better(self) -> bool {
         !matches!(self, Self::Elapsed)
     }

@@ -10,10 +10,6 @@ use spinpark_lockbench::locks::selection::twice;
 pub const NONE: &str = "none";
 
 /// What each of the words means to `of`.
-///
-/// # Errors
-///
-/// A sentence about the first word that means nothing, or the same as one before it.
 pub fn each<T: PartialEq>(
     words: &[String],
     of: impl Fn(&Definitions, &str) -> Result<T, String>,
@@ -31,10 +27,6 @@ pub fn each<T: PartialEq>(
 }
 
 /// The implementations that `words` mean; [`NONE`] is none.
-///
-/// # Errors
-///
-/// A sentence about the first word that means nothing, or whose mutexes workloads cannot use.
 pub fn parse(words: &[String]) -> Result<Vec<Option<Implementation>>, String> {
     each(words, |definitions, word| match word {
         NONE => Ok(None),

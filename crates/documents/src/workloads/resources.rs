@@ -52,8 +52,6 @@ const ARENAS_PER_CPU: u64 = 8;
 const TOUCHED: u64 = 64 << 10;
 
 impl Requirements {
-    /// The larger of each.
-    #[must_use]
     pub fn max(self, other: Self) -> Self {
         Self {
             descriptors: self.descriptors.max(other.descriptors),
@@ -67,10 +65,6 @@ impl Requirements {
 
     /// Checks that all of it is there. `directory` is where files will be. Raises the limit of file
     /// descriptors, which children inherit, as far as that is allowed.
-    ///
-    /// # Errors
-    ///
-    /// The first thing that is short, with what to do.
     pub fn check(&self, directory: Option<&Path>) -> Result<(), Shortage> {
         raise_descriptors(self.descriptors + OWN_DESCRIPTORS);
         let available = Available::read(directory);
@@ -177,7 +171,6 @@ impl Available {
 
 /// The space that is left in `directory`, in bytes; no limit if that is not known. On a tmpfs no more than
 /// the memory that is left.
-#[must_use]
 pub fn space(directory: &Path) -> u64 {
     let available = Available::read(Some(directory));
     let memory = available.memory.filter(|_| available.is_in_memory).unwrap_or(u64::MAX);

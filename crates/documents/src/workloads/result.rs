@@ -13,12 +13,9 @@ use super::experiment::{Measured, Run};
 use super::figure::Figure;
 use super::job::{Report, Spread};
 
-/// A cell's result.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CellResult {
-    /// The variant.
     pub variant: String,
-    /// The number of tasks.
     pub tasks: usize,
     /// Rounds in which every configuration ran.
     pub rounds: usize,
@@ -31,13 +28,11 @@ pub struct CellResult {
 /// A configuration's result in one cell.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ConfigurationResult {
-    /// Its name.
     pub configuration: String,
     /// The mean of the workload's figure over all runs, of the baseline: without its second ones.
     pub mean: f64,
     /// The standard deviation over these runs; none if there is only one.
     pub standard_deviation: Option<f64>,
-    /// The mean ÷ the baseline's mean. None for the baseline itself.
     pub of_means: Option<f64>,
     /// The figure ÷ the baseline's within rounds: the median, with its interval. None for the baseline
     /// itself.
@@ -74,7 +69,6 @@ pub struct ConfigurationResult {
 
 impl ConfigurationResult {
     /// The standard deviation as a fraction of the mean.
-    #[must_use]
     pub fn relative_deviation(&self) -> Option<f64> {
         self.standard_deviation.map(|deviation| deviation / self.mean).filter(|share| share.is_finite())
     }
@@ -83,7 +77,6 @@ impl ConfigurationResult {
 impl CellResult {
     /// Compares the runs of a cell by `figure`. `seed` makes the intervals reproducible. None if nothing was
     /// measured.
-    #[must_use]
     pub fn new(measured: &Measured, figure: Figure, seed: u64) -> Option<Self> {
         let names = measured.configurations();
         let baseline = names.first()?;

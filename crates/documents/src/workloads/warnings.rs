@@ -10,7 +10,6 @@ use super::result::CellResult;
 
 /// Everything that is weak about the cells of a workload. `is_timed`: runs count for a time, and do not do a
 /// fixed amount of work.
-#[must_use]
 pub fn of_workload(workload: &Workload, results: &[CellResult], is_timed: bool, cpus: usize) -> Vec<Warning> {
     let named = |result: &CellResult| format!("{} at {}", result.variant, result.tasks).trim().to_owned();
     let is_few = |result: &&CellResult| {

@@ -10,9 +10,7 @@ use super::figure::Figure;
 /// A benchmark of one of the documents.
 #[derive(Debug)]
 pub struct Workload {
-    /// Its name on the command line.
     pub name: &'static str,
-    /// One line about it.
     pub about: &'static str,
     /// The document that it comes from, and the benchmark there.
     pub source: &'static str,
@@ -22,11 +20,8 @@ pub struct Workload {
     pub tasks: &'static str,
     /// Numbers of tasks that it runs at unless told otherwise.
     pub thread_counts: &'static [usize],
-    /// What is compared.
     pub figure: Figure,
-    /// Whether configurations can have locks.
     pub uses_locks: bool,
-    /// Whether it writes files.
     pub uses_directory: bool,
     /// Columns of its own in the table of details, by their names in [`Report::columns`].
     pub columns: &'static [Column],
@@ -43,7 +38,6 @@ pub struct Column {
     pub key: &'static str,
     /// Its header in tables.
     pub header: &'static str,
-    /// How it is written.
     pub kind: Kind,
 }
 

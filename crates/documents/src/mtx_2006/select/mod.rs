@@ -27,7 +27,6 @@ use crate::workloads::job::{Job, JobError, Report};
 use crate::workloads::resources::Requirements;
 use crate::workloads::workload::{Column, Kind, Workload};
 
-/// The description.
 pub static WORKLOAD: Workload = Workload {
     name: "select",
     about: "clients ask MariaDB for rows by key; glibc's locks and ours inside the server",
@@ -61,14 +60,10 @@ enum Parameters {
     Measure { template: PathBuf, rows: u64, rounds: u64, updates: bool, start: Start },
 }
 
-/// What is asked for.
 #[derive(Debug, Clone)]
 pub struct Request<'a> {
-    /// Numbers of clients.
     pub clients: &'a [usize],
-    /// Rounds of each client.
     pub rounds: u64,
-    /// Rows of the table.
     pub rows: u64,
     /// A select and an update in each round, not two selects.
     pub updates: bool,
@@ -80,7 +75,6 @@ pub struct Request<'a> {
 
 impl Request<'_> {
     /// The run that makes the table in `template`, before all others.
-    #[must_use]
     pub fn preparation(&self, programs: &Programs, template: &Path) -> Cell {
         let prepare = Parameters::Prepare {
             template: template.to_path_buf(),
@@ -93,7 +87,6 @@ impl Request<'_> {
     }
 
     /// The cells. `preload` is `LD_PRELOAD` for an implementation.
-    #[must_use]
     pub fn cells(
         &self,
         programs: &Programs,

@@ -10,7 +10,6 @@ use spinpark_measure::page::{PAGE, environment as template};
 use super::page::{Beside, Counterpart, Page, Section};
 use super::runs::{Plain, Ran};
 
-/// The Markdown.
 pub fn markdown(page: &Page) -> String {
     let mut text = String::from("# The four documents, on this machine\n\n");
     let _ = writeln!(text, "{}.\n", escape(&page.environment.line()));
@@ -124,10 +123,6 @@ struct Data<'a> {
 }
 
 /// The HTML.
-///
-/// # Errors
-///
-/// If the template is wrong.
 pub fn html(page: &Page) -> Result<String, Error> {
     let environment = template(include_str!("page.html"))?;
     let quick = QUICK.into_iter().filter(|_| page.is_quick);

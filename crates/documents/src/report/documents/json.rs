@@ -21,7 +21,6 @@ const SCHEMA: u32 = 1;
 /// What the document is called in its field `format`.
 pub const FORMAT: &str = "spinpark bench documents";
 
-/// The document.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Document {
     format: String,
@@ -103,10 +102,6 @@ struct Around {
 }
 
 /// The page of a document; all conclusions are drawn again.
-///
-/// # Errors
-///
-/// A phrase that says why it is none.
 pub fn parse(text: &str) -> Result<Page, String> {
     let document: Document = reading::parse(text, FORMAT, SCHEMA)?;
     let of_document = |of: OfDocument| {

@@ -16,72 +16,51 @@ use crate::report::workloads::{value, word};
 use crate::workloads::Workload;
 use crate::workloads::result::{CellResult, ConfigurationResult};
 
-/// All of it.
 #[derive(Debug, Serialize)]
 pub struct Page {
-    /// Where and when.
     pub environment: Environment,
-    /// The command line.
     pub command: String,
     /// "complete", "interrupted" or "failed".
     pub end: String,
     /// Short runs, wide intervals.
     pub is_quick: bool,
-    /// A section for each.
     pub documents: Vec<Section>,
 }
 
-/// A document.
 #[derive(Debug, Serialize)]
 pub struct Section {
-    /// Its number.
     pub number: String,
-    /// What it is.
     pub title: String,
-    /// Where it can be read.
     pub link: Option<String>,
-    /// The machine on which it measured.
     pub machine: String,
-    /// What it claims.
     pub claim: String,
     /// What our own counterpart is, and is not.
     pub notes: Vec<String>,
-    /// Published tables, with our numbers.
     pub tables: Vec<Beside>,
-    /// What was run, and all that it gave.
     pub runs: Vec<runs::Ran>,
 }
 
 /// A published table, with our numbers beside.
 #[derive(Debug, Serialize)]
 pub struct Beside {
-    /// Its name.
     pub name: String,
-    /// What it shows.
     pub title: String,
-    /// The columns.
     pub columns: Vec<Column>,
-    /// The rows.
     pub rows: Vec<Row>,
     /// What a reader of it must know.
     pub sentences: Vec<String>,
 }
 
-/// A column.
 #[derive(Debug, Clone, Serialize)]
 pub struct Column {
-    /// Its header.
     pub header: String,
     /// Whether the numbers are ours.
     pub is_ours: bool,
 }
 
-/// A row.
 #[derive(Debug, Serialize)]
 pub struct Row {
-    /// Whether this machine can show it.
     pub mark: Mark,
-    /// As many as there are columns.
     pub cells: Vec<Counterpart>,
 }
 
@@ -108,7 +87,6 @@ impl Mark {
     }
 }
 
-/// The section of a document.
 pub fn section(
     number: &str,
     definition: &Definition,

@@ -11,40 +11,28 @@ use crate::workloads::figure::Figure;
 use crate::workloads::result::{CellResult, ConfigurationResult};
 use crate::workloads::workload::Workload;
 
-/// A run.
 #[derive(Debug, Serialize)]
 pub struct Ran {
-    /// How tables call it.
     pub name: String,
-    /// What it shows.
     pub title: String,
-    /// The command that does the same.
     pub command: String,
     /// Why there is nothing, or less than there should be.
     pub obstacle: Option<String>,
-    /// Its tables.
     pub tables: Vec<Plain>,
-    /// Its plots, as SVG.
     pub plots: Vec<String>,
-    /// What makes it weak.
     pub warnings: Vec<String>,
 }
 
 /// A table without a counterpart.
 #[derive(Debug, Serialize)]
 pub struct Plain {
-    /// What it is about.
     pub title: String,
-    /// Headers of the columns.
     pub header: Vec<String>,
-    /// As many cells in each row.
     pub rows: Vec<Vec<String>>,
-    /// What the columns mean.
     pub explanation: String,
 }
 
 /// What a run gave. `cpus` decides which rows are oversubscribed.
-#[must_use]
 pub fn ran(outcome: &Outcome, cpus: usize) -> Ran {
     let (tables, plots) = match &outcome.what {
         What::Nothing(_) => (Vec::new(), Vec::new()),

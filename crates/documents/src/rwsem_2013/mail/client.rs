@@ -26,7 +26,6 @@ pub(super) fn message_id(run: u64, client: usize, message: u64) -> String {
     format!("<{message}.{client}.{run:x}@localhost>")
 }
 
-/// One client.
 #[derive(Debug)]
 pub(super) struct Client<'a> {
     server: SocketAddr,

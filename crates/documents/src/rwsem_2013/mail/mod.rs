@@ -36,7 +36,6 @@ use crate::workloads::workload::{Column, Kind, Workload};
 /// The command's hidden subcommand that is a server.
 pub const SERVER: &str = "__mail-server";
 
-/// The description.
 pub static WORKLOAD: Workload = Workload {
     name: "mail",
     about: "clients hand over mail; a process per connection, delivery, mailbox",
@@ -54,7 +53,6 @@ pub static WORKLOAD: Workload = Workload {
 
 const PER_CPU: &str = "per_cpu";
 
-/// What a configuration does.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Parameters {
@@ -62,8 +60,6 @@ pub struct Parameters {
     pub server: Option<SocketAddr>,
 }
 
-/// The cells for a request.
-#[must_use]
 pub fn cells(server: Option<SocketAddr>, thread_counts: &[usize], millis: u64) -> Vec<Cell> {
     let name = if server.is_some() { "yours" } else { "ours" };
     let cell = |&tasks: &usize| Cell {

@@ -28,10 +28,6 @@ const CHILDREN: &str = "child processes";
 
 /// Serves on a port of the loopback interface that the kernel chooses, with files in `directory`, until
 /// standard input ends. Connections beyond `limit` wait.
-///
-/// # Errors
-///
-/// If the server cannot do its work, or a process of it failed.
 pub fn serve(directory: &Path, limit: usize) -> io::Result<()> {
     require_one_thread()?;
     // An orphan becomes our child: none is overlooked at the end.
@@ -167,7 +163,6 @@ impl Children {
         Ok(())
     }
 
-    /// Waits for one.
     fn reap_one(&mut self) -> io::Result<()> {
         self.wait(WaitOptions::empty()).map(drop)
     }

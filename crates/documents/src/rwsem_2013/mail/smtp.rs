@@ -8,7 +8,6 @@ use std::io::{self, BufRead, Read, Write};
 /// Longest name of a mailbox.
 const LONGEST_NAME: usize = 64;
 
-/// Sender and recipients.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Envelope {
     /// The sender's address; empty for a message about a failure.
@@ -20,7 +19,6 @@ pub(super) struct Envelope {
 /// What the server does about a line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// Says this.
     Reply(&'static str),
     /// Says [`GO_AHEAD`] and reads lines up to a single dot, which are a message for this envelope.
     Data(Envelope),
@@ -41,7 +39,6 @@ const BAD_ORDER: Step = Step::Reply("503 not now");
 const BAD_ADDRESS: Step = Step::Reply("501 no such address");
 const BAD_MAILBOX: Step = Step::Reply("550 no such mailbox");
 
-/// A connection.
 #[derive(Debug, Default)]
 pub(super) struct Session {
     is_greeted: bool,
@@ -114,7 +111,6 @@ fn is_mailbox(name: &str) -> bool {
 /// The longest line, as RFC 5321 has it for text.
 const LONGEST: u64 = 1000;
 
-/// What was read.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Line {
     /// A line without its end.
@@ -125,7 +121,6 @@ pub(super) enum Line {
     End,
 }
 
-/// Reads a line.
 pub(super) fn read_line(reader: &mut impl BufRead) -> io::Result<Line> {
     let mut bytes = Vec::with_capacity(80);
     reader.by_ref().take(LONGEST).read_until(b'\n', &mut bytes)?;

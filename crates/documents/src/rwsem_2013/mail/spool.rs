@@ -60,7 +60,6 @@ impl Spool {
         names(&self.spool)
     }
 
-    /// Accepts a message.
     pub(super) fn accept(&self, id: &str, envelope: &Envelope, text: &[u8]) -> io::Result<()> {
         create_new(&self.file(id, 'D'))?.write_all(text)?;
         let temporary = self.file(id, 'T');
@@ -69,7 +68,6 @@ impl Spool {
         fs::rename(temporary, self.file(id, 'H'))
     }
 
-    /// Reads an accepted message.
     pub(super) fn load(&self, id: &str) -> io::Result<(Envelope, Vec<u8>)> {
         let envelope = fs::read_to_string(self.file(id, 'H'))?;
         let mut lines = envelope.lines().map(str::to_owned);

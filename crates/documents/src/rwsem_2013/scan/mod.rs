@@ -28,7 +28,6 @@ use crate::workloads::workload::{Column, Kind, Workload};
 
 pub use self::tree::{FILES, TREE_BYTES};
 
-/// The description.
 pub static WORKLOAD: Workload = Workload {
     name: "scan",
     about: "open, map, search, unmap the files of a tree; plain or with a mutex around calls",
@@ -44,18 +43,14 @@ pub static WORKLOAD: Workload = Workload {
     run,
 };
 
-/// What a configuration does.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Parameters {
-    /// What the mutex is held for.
     pub sections: Sections,
     /// The tree to scan; none for one that is made.
     pub tree: Option<PathBuf>,
 }
 
-/// The cells for a request.
-#[must_use]
 pub fn cells(
     tree: Option<PathBuf>,
     sections: &[Sections],
@@ -82,10 +77,6 @@ pub fn cells(
 }
 
 /// Whether there is something to scan in a user's tree.
-///
-/// # Errors
-///
-/// If not.
 pub fn check(tree: &Path) -> Result<(), JobError> {
     tree::read(tree).map(drop)
 }
@@ -125,9 +116,7 @@ struct Scanner<'a> {
     patterns: &'a AhoCorasick,
     sections: Sections,
     serial: &'a Serial,
-    /// The next file.
     next: &'a AtomicUsize,
-    /// Bytes of all threads.
     bytes: &'a AtomicU64,
     own: u64,
 }

@@ -41,7 +41,6 @@ pub(super) struct Known {
     pub(super) hits: Option<Vec<u64>>,
 }
 
-/// What is looked for.
 pub(super) fn signatures() -> Vec<[u8; SIGNATURE_BYTES]> {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(SEED);
     (0..SIGNATURES).map(|_| rng.random()).collect()

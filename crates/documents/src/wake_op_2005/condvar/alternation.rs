@@ -28,15 +28,11 @@ use spinpark_measure::start_gate::{self, NoThread, StartGate};
 use super::counted::{self, Counted};
 use crate::workloads::job::{JobError, expect};
 
-/// What is done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Setting {
-    /// How many signals.
     pub iterations: u64,
-    /// Where the two threads run.
     pub cpus: Cpus,
-    /// Where the signal is made.
     pub signal: Signal,
     /// Whether the waiter, once woken, runs before the signaller goes on.
     pub waiter_first: bool,
@@ -45,7 +41,6 @@ pub struct Setting {
     pub counts: bool,
 }
 
-/// What happened.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Done {
     /// From when both threads were there to when both were through.
@@ -59,7 +54,6 @@ pub(super) struct Done {
 /// Futex calls, counted where they are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Calls {
-    /// On all words.
     pub(super) all: u64,
     /// On words of condition variables; the others are the mutex'.
     pub(super) on_condvars: u64,
@@ -73,7 +67,6 @@ struct Table {
     wrong: u64,
 }
 
-/// One of the two.
 struct Player<'a, C: BenchCondvar> {
     me: u64,
     table: &'a Guarded<C::Mutex, Table>,
@@ -145,7 +138,6 @@ fn run<C: BenchCondvar>(setting: &Setting) -> Result<Done, JobError> {
     Ok(Done { elapsed, kernel, calls })
 }
 
-/// Where the two threads run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cpus {

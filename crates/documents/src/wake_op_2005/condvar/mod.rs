@@ -26,7 +26,6 @@ use crate::workloads::workload::{Column, Kind, Workload};
 /// Futex calls are counted in a second, shorter alternation: one signal for ten of the first.
 const COUNTED_SHARE: u64 = 10;
 
-/// The description.
 pub static WORKLOAD: Workload = Workload {
     name: "condvar",
     about: "a signaller and a waiter take turns, for a fixed number of signals",
@@ -63,10 +62,6 @@ static COLUMNS: [Column; 5] = [
 pub const DEFAULT: &str = "classic-condvar-orig,classic-condvar-requeue,classic-condvar-wake-op,glibc,std,parking_lot,spinpark,drop-in";
 
 /// The implementations that `words` mean.
-///
-/// # Errors
-///
-/// A sentence about the first word that means nothing, or has no condition variable.
 pub fn parse(words: &[String]) -> Result<Vec<Implementation>, String> {
     locks::each(words, |definitions, word| {
         let implementation = implementations::not_recorded(implementations::parse(definitions, word)?)?;
@@ -78,7 +73,6 @@ pub fn parse(words: &[String]) -> Result<Vec<Implementation>, String> {
 }
 
 /// The cells for a request: one for each of `cpus`. `setting` says the rest.
-#[must_use]
 pub fn cells(setting: &Setting, cpus: &[Cpus], locks: &[Implementation]) -> Vec<Cell> {
     let cell = |&cpus: &Cpus| {
         // Elsewhere than on one CPU no thread is to run before the signaller goes on.

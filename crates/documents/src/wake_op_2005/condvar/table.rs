@@ -10,7 +10,6 @@ use crate::wake_op_2005::condvar::{CONDVAR_CALLS, FUTEX_CALLS, SWITCHES, SYSTEM,
 use crate::workloads::result::{CellResult, ConfigurationResult};
 
 /// The tables of one variant.
-#[must_use]
 pub(super) fn render(results: &[&CellResult], style: Style) -> String {
     let configurations: Vec<&ConfigurationResult> =
         results.iter().flat_map(|result| &result.configurations).collect();

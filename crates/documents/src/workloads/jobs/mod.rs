@@ -28,7 +28,6 @@ use super::workload::{Column, Kind, Workload};
 /// Jobs of a user unless told otherwise.
 pub const JOBS: usize = 100;
 
-/// The description.
 pub static WORKLOAD: Workload = Workload {
     name: "jobs",
     about: "users that do small jobs of many kinds, in mixes with published weights",
@@ -48,11 +47,9 @@ pub static WORKLOAD: Workload = Workload {
     run,
 };
 
-/// What a configuration does.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Parameters {
-    /// Which mix.
     pub mix: String,
     /// Jobs of a user; every operation of the mix is done at least once.
     pub jobs: usize,
@@ -65,15 +62,12 @@ pub struct Parameters {
 /// What a user asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
-    /// Names of mixes.
     pub mixes: Vec<String>,
-    /// Jobs of a user.
     pub jobs: usize,
     /// The size of a file, in bytes, instead of the mix' own.
     pub file_size: Option<u64>,
     /// What all files share, in bytes, instead of the mix' own.
     pub pool_size: Option<u64>,
-    /// Whether files are flushed.
     pub sync: bool,
 }
 
@@ -82,10 +76,6 @@ const FILES_AT_A_TIME: u64 = 2;
 
 /// The cells for a request, and a sentence about each file size that was reduced to fit in `space` bytes. A
 /// size that the user chose is never reduced.
-///
-/// # Errors
-///
-/// If there is no such mix.
 pub fn cells(
     request: &Request,
     thread_counts: &[usize],

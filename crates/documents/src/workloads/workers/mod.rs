@@ -26,7 +26,6 @@ pub(crate) use self::processes::{ended, fork, fork_task, wait};
 /// The warm-up lasts this fraction of the counted time.
 const WARM_UP_SHARE: u32 = 4;
 
-/// What tasks are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
@@ -37,7 +36,6 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The word for tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Threads => "threads",
@@ -63,7 +61,6 @@ impl<F: FnMut() -> Result<u64, JobError>> Task for F {
     }
 }
 
-/// What all tasks did together.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Done {
     /// Operations from the beginning to the end: what results are checked against.
@@ -111,7 +108,6 @@ fn report(elapsed: Duration, account: [u64; 4]) -> Report {
     }
 }
 
-/// One task, from its start to its end.
 fn work<T: Task>(
     board: &Board,
     number: usize,

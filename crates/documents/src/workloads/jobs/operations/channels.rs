@@ -81,7 +81,6 @@ pub(super) fn check_network() -> Result<(), JobError> {
     })
 }
 
-/// A connection.
 pub(super) fn tcp(_: &mut Context) -> Result<(), JobError> {
     let connected = || -> io::Result<(TcpStream, TcpStream)> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;

@@ -20,25 +20,21 @@ use crate::workloads::job::{JobError, expect};
 /// The user that does an operation, in a directory of its own, which is the current one.
 #[derive(Debug)]
 pub struct Context {
-    /// The user's directory.
     directory: PathBuf,
     /// The size of a file, in bytes.
     file_bytes: u64,
     /// Whether files are flushed where an operation says so.
     sync: bool,
-    /// For what is random.
     rng: Xoshiro256PlusPlus,
 }
 
 impl Context {
     /// For user `number` in `directory`.
-    #[must_use]
     pub fn new(directory: &Path, number: usize, seed: u64, file_bytes: u64, sync: bool) -> Self {
         let rng = Xoshiro256PlusPlus::seed_from_u64(seed.wrapping_mul(4099).wrapping_add(number as u64));
         Self { directory: directory.to_path_buf(), file_bytes, sync, rng }
     }
 
-    /// A path in the user's directory.
     fn path(&self, name: &str) -> PathBuf {
         self.directory.join(name)
     }
@@ -47,9 +43,7 @@ impl Context {
 /// One kind of job.
 #[derive(Debug, Clone, Copy)]
 pub struct Operation {
-    /// Its published name.
     pub name: &'static str,
-    /// Does it once.
     pub run: fn(&mut Context) -> Result<(), JobError>,
 }
 
@@ -57,7 +51,6 @@ const fn operation(name: &'static str, run: fn(&mut Context) -> Result<(), JobEr
     Operation { name, run }
 }
 
-/// All of them.
 pub static ALL: [Operation; 67] = [
     // Every number is exact in its type, so the end is known.
     operation("add_double", chain!(f64, 0.0, |x| x + 1.5 - 0.5, f64::from(STEPS))),
@@ -129,17 +122,11 @@ pub static ALL: [Operation; 67] = [
     operation("disk_dio_cp", |context| files::copies(context, DIRECT)),
 ];
 
-/// The operation of that name.
-#[must_use]
 pub fn by_name(name: &str) -> Option<&'static Operation> {
     ALL.iter().find(|operation| operation.name == name)
 }
 
 /// Checks that what `mix` needs is there: programs, a network, direct I/O in `directory`.
-///
-/// # Errors
-///
-/// The first thing that is missing, with what to do.
 pub fn check(mix: &Mix, directory: &Path) -> Result<(), JobError> {
     let has = |part: &str| mix.operations().any(|(name, _)| name.contains(part));
     if has("exec_test") {
