@@ -2,23 +2,7 @@
 
 use spinpark_sim::workload::{Report, Setting, SettingError};
 
-use crate::simulated::{
-    Bound, Effort, Figure, Progress, Table, TableSpec, Unit, figure, machine, ratios, run_seeds,
-};
-
-pub(crate) const BACK_OFF: TableSpec = TableSpec {
-    name: "004-backoff",
-    about: "one hot mutex on 12 CPUs, with exponential back-off",
-    seconds: 3,
-    run: back_off,
-};
-
-pub(crate) const PROFILING: TableSpec = TableSpec {
-    name: "004-profiling",
-    about: "the same with each ingredient of mutex profiling by itself",
-    seconds: 22,
-    run: profiling,
-};
+use crate::simulated::{Bound, Effort, Figure, Progress, Table, Unit, figure, machine, ratios, run_seeds};
 
 const PLAIN: &str = "classic-mtx";
 const CPUS: u32 = 12;
@@ -40,7 +24,7 @@ fn changes(locks: &[&str], effort: Effort, progress: Progress<'_>) -> Result<Vec
         .collect())
 }
 
-fn back_off(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> {
+pub(crate) fn back_off(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> {
     let changes = changes(&["classic-mtx-backoff"], effort, progress)?;
     let bound = Some(Bound::Within(5.0, 40.0));
     Ok(Table {
@@ -72,7 +56,7 @@ const INGREDIENTS: [(&str, &str, Option<f64>); 7] = [
     ("classic-mtx-larger", "the larger struct only", Some(0.0)),
 ];
 
-fn profiling(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> {
+pub(crate) fn profiling(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> {
     let locks: Vec<_> = INGREDIENTS.iter().map(|(lock, ..)| *lock).collect();
     let changes = changes(&locks, effort, progress)?;
     let figures = INGREDIENTS

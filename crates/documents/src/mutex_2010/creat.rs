@@ -14,12 +14,11 @@ use serde::{Deserialize, Serialize};
 use spinpark_lockbench::locks::definitions::Implementation;
 
 use crate::workloads::experiment::{Cell, Configuration};
-use crate::workloads::figure::Figure;
 use crate::workloads::job::{Job, JobError, Report, expect};
 use crate::workloads::resources::Requirements;
 use crate::workloads::serial::Serial;
 use crate::workloads::workers::{self, Kind, Task};
-use crate::workloads::workload::Workload;
+use crate::workloads::workload::{Figure, Workload};
 
 pub static WORKLOAD: Workload = Workload {
     name: "creat",
@@ -29,7 +28,6 @@ pub static WORKLOAD: Workload = Workload {
     tasks: "tasks",
     thread_counts: &[1, 2, 16, 64, 256],
     figure: Figure::PerSecond("ops"),
-    uses_locks: true,
     uses_directory: true,
     columns: &[],
     table: None,

@@ -3,32 +3,11 @@
 use spinpark_sim::workload::{Place, Report, Setting, SettingError};
 
 use crate::simulated::{
-    Bins, Bound, Effort, Figure, Progress, Table, TableSpec, Unit, figure, machine, ratios, run_seeds,
+    Bins, Bound, Effort, Figure, Progress, Table, Unit, figure, machine, ratios, run_seeds,
 };
 
 const OLD: &str = "classic-mutex-2.6.34";
 const FIXED: &str = "classic-mutex-fixed";
-
-pub(crate) const V: TableSpec = TableSpec {
-    name: "001-v",
-    about: "test-mutex V: files created in one directory, on 64, 12, 4 and 1 cores",
-    seconds: 69,
-    run: v,
-};
-
-pub(crate) const HISTOGRAM: TableSpec = TableSpec {
-    name: "001-histogram",
-    about: "how long acquisitions of the mutex took in a file server's mix",
-    seconds: 24,
-    run: histogram,
-};
-
-pub(crate) const FSERVER: TableSpec = TableSpec {
-    name: "001-fserver",
-    about: "a file server's mix: throughput, contentions, mean acquisition",
-    seconds: 25,
-    run: fserver,
-};
 
 /// "V 256": as many tasks as the document has on its largest machine. For the others it gives no number.
 const TASKS: u32 = 256;
@@ -60,7 +39,7 @@ const CASES: [Case; 4] = [
     Case { machine: "up", what: "one CPU", published: [None; 3], bound: NEUTRAL },
 ];
 
-fn v(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> {
+pub(crate) fn v(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> {
     // The first round makes the files, which the document's ten seconds do not show.
     let (first_ns, all_ns) = effort.pick((20_000_000, 26_000_000), (15_000_000, 60_000_000));
     let mut settings = Vec::new();
@@ -161,7 +140,7 @@ fn published(kernel: usize) -> Vec<u64> {
     rows.filter_map(|row| row.split(',').nth(kernel + 1)?.parse().ok()).collect()
 }
 
-fn histogram(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> {
+pub(crate) fn histogram(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> {
     let kernels = serve(effort, progress)?;
     let each = |kernel: usize, of: fn(&Report) -> f64| kernels[kernel].iter().map(of).collect::<Vec<_>>();
     let (old, fixed) = (each(0, median_bin), each(1, median_bin));
@@ -244,7 +223,7 @@ const LOTTERY_NOTE: &str = "The old kernel's mode is too wide and too low. Its s
     spread as such are; the document has nearly all within a factor of two, about a scheduler's period. A mutex whose waiters \
     sleep, and do not win by spinning, has such waits: see the page on the documents in the simulator.";
 
-fn fserver(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> {
+pub(crate) fn fserver(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> {
     let [old, fixed] = serve(effort, progress)?;
     let percent = |of: fn(&Report) -> f64| -> Vec<f64> {
         ratios(&fixed, &old, of).iter().map(|ratio| 100.0 * (ratio - 1.0)).collect()

@@ -98,11 +98,11 @@ pub fn explanation(workload: &Workload, baseline: &str) -> String {
     )
 }
 
-/// Of a column beside its longest word, and of the deviation beside it.
+/// What a column needs besides its longest word: blanks, and the deviation.
 const BLANKS: usize = 3;
 const DEVIATION: usize = 11;
 
-/// Configurations whose columns fit beside each other, with the baseline's.
+/// Configurations whose columns fit next to each other, with the baseline's.
 fn chunks<'a>(names: &[&'a str], baseline: &str, width: usize) -> Vec<Vec<&'a str>> {
     let column = |name: &str| {
         let word = name.split(' ').map(|word| word.chars().count()).max().unwrap_or_default();
@@ -124,20 +124,19 @@ fn chunks<'a>(names: &[&'a str], baseline: &str, width: usize) -> Vec<Vec<&'a st
     chunks
 }
 
-/// No more configurations beside each other: more columns do not fit a line that is read at a glance.
+/// No more configurations next to each other: more columns do not fit a line that is read at a glance.
 const CONFIGURATIONS: usize = 3;
 
 /// The table of one variant; none if there is nothing to compare.
 pub fn matrix(workload: &Workload, results: &[&CellResult], cpus: usize, style: Style) -> Option<String> {
     let first = results.first()?;
-    let (baseline, others) = first.configurations.split_first().filter(|(_, others)| !others.is_empty())?;
+    let names = first.names();
+    let (baseline, others) = names.split_first().filter(|(_, others)| !others.is_empty())?;
     if results.len() < 2 {
         return None;
     }
-    let names: Vec<&str> = others.iter().map(|configuration| configuration.configuration.as_str()).collect();
-    let chunks = chunks(&names, &baseline.configuration, usize::from(style.width));
-    let tables =
-        chunks.iter().map(|names| part(workload, results, &baseline.configuration, names, cpus, style));
+    let chunks = chunks(others, baseline, usize::from(style.width));
+    let tables = chunks.iter().map(|names| part(workload, results, baseline, names, cpus, style));
     Some(tables.collect::<Vec<_>>().join("\n"))
 }
 
@@ -157,18 +156,13 @@ fn part(
     }
     let mut rows = report::table(style, &header);
     for result in results {
-        let configuration = |name: &str| {
-            result.configurations.iter().find(|configuration| configuration.configuration == name)
-        };
         let mut cells = vec![threads(result.tasks, cpus)];
-        let base = configuration(baseline);
+        let base = result.configuration(baseline);
         cells.push(base.map_or_else(dash, |configuration| value(figure, configuration.mean)));
         cells.push(deviation(base.and_then(ConfigurationResult::relative_deviation)));
         for name in names {
-            let configuration = configuration(name);
-            cells.push(
-                configuration.and_then(|configuration| configuration.of_means).map_or_else(dash, change),
-            );
+            let configuration = result.configuration(name);
+            cells.push(configuration.and_then(|of| of.of_means).map_or_else(dash, change));
             cells.push(deviation(configuration.and_then(ConfigurationResult::relative_deviation)));
         }
         rows.add_row(cells);
@@ -176,14 +170,20 @@ fn part(
     text(&rows)
 }
 
+/// The workload's own columns that were measured.
+pub(crate) fn own_columns<'a>(
+    workload: &Workload,
+    results: impl IntoIterator<Item = &'a CellResult>,
+) -> Vec<&'static Column> {
+    let all: Vec<_> = results.into_iter().flat_map(|result| &result.configurations).collect();
+    let is_there = |column: &&Column| all.iter().any(|of| of.columns.contains_key(column.key));
+    workload.columns.iter().filter(is_there).collect()
+}
+
 /// A row per cell and configuration of one variant.
 pub fn details(workload: &Workload, results: &[&CellResult], cpus: usize, style: Style) -> String {
-    let configurations = || results.iter().flat_map(|result| &result.configurations);
-    let has = |column: &&Column| {
-        configurations().any(|configuration| configuration.columns.contains_key(column.key))
-    };
-    let columns: Vec<&Column> = workload.columns.iter().filter(has).collect();
-    let has_spread = configurations().any(|configuration| configuration.spread.is_some());
+    let columns = own_columns(workload, results.iter().copied());
+    let has_spread = results.iter().flat_map(|result| &result.configurations).any(|of| of.spread.is_some());
     let mut header = vec![workload.tasks, "configuration", "user/op", "system/op", "switches/op"];
     if has_spread {
         header.extend(["least", "most", "Jain"]);
@@ -237,7 +237,7 @@ fn small(count: f64) -> String {
     }
 }
 
-/// Numbers of tasks that fit beside each other.
+/// Numbers of tasks that fit next to each other.
 const COLUMNS: usize = 8;
 
 /// The table of one variant, for its baseline; none if the workload has no parts. The largest part of the

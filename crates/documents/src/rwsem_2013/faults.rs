@@ -4,20 +4,19 @@
 //! address space's lock costs.
 
 use std::fs::File;
-use std::os::fd::AsFd;
 use std::path::Path;
-use std::ptr::{self, NonNull};
+use std::ptr::NonNull;
 
 use rustix::mm::{MapFlags, ProtFlags};
 use serde::{Deserialize, Serialize};
 
 use super::mmap::use_small_pages;
 use crate::workloads::experiment::{Cell, Configuration};
-use crate::workloads::figure::Figure;
 use crate::workloads::job::{Job, JobError, Report, expect};
+use crate::workloads::mapping::Mapping as Memory;
 use crate::workloads::resources::Requirements;
 use crate::workloads::workers::{self, Kind, Task};
-use crate::workloads::workload::Workload;
+use crate::workloads::workload::{Figure, Workload};
 
 /// Pages that are written in one step.
 const STEP: usize = 64;
@@ -30,7 +29,6 @@ pub static WORKLOAD: Workload = Workload {
     tasks: "tasks",
     thread_counts: &[1, 2, 4, 10, 40],
     figure: Figure::PerSecond("faults"),
-    uses_locks: false,
     uses_directory: true,
     columns: &[],
     table: None,
@@ -124,7 +122,7 @@ struct Toucher {
     mapping: Mapping,
     length: usize,
     file: Option<File>,
-    memory: Option<NonNull<u8>>,
+    memory: Option<Memory>,
     next_page: usize,
     pages: usize,
     /// What pages have in them before they are written in this pass.
@@ -142,21 +140,12 @@ impl Toucher {
     }
 
     fn map(&mut self) -> Result<NonNull<u8>, JobError> {
-        let (address, protection) = (ptr::null_mut(), ProtFlags::READ | ProtFlags::WRITE);
         let flags = self.mapping.flags();
         let memory = match &self.file {
-            // SAFETY: a new mapping at an address of the kernel's choice, of a file that never shrinks.
-            Some(file) => unsafe {
-                rustix::mm::mmap(address, self.length, protection, flags, file.as_fd(), 0)
-            },
-            // SAFETY: a new mapping at an address of the kernel's choice.
-            None => unsafe { rustix::mm::mmap_anonymous(address, self.length, protection, flags) },
+            Some(file) => Memory::of(file, self.length, ProtFlags::READ | ProtFlags::WRITE, flags),
+            None => Memory::anonymous(self.length, flags),
         };
-        let memory = memory.map_err(JobError::failed("cannot map memory"))?;
-        let memory =
-            NonNull::new(memory.cast()).ok_or_else(|| JobError::Mismatch(String::from("memory at 0")))?;
-        self.memory = Some(memory);
-        Ok(memory)
+        Ok(self.memory.insert(memory.map_err(JobError::failed("cannot map memory"))?).start)
     }
 
     fn unmap(&mut self) -> Result<(), JobError> {
@@ -166,9 +155,7 @@ impl Toucher {
         if self.mapping == Mapping::FileShared {
             self.before = after(self.before);
         }
-        // SAFETY: our mapping, and there is no reference into it.
-        unsafe { rustix::mm::munmap(memory.as_ptr().cast(), self.length) }
-            .map_err(JobError::failed("cannot unmap memory"))
+        memory.unmap().map_err(JobError::failed("cannot unmap memory"))
     }
 }
 
@@ -189,8 +176,8 @@ fn file(path: &Path, length: u64) -> Result<File, JobError> {
 
 impl Task for Toucher {
     fn step(&mut self) -> Result<u64, JobError> {
-        let memory = match self.memory {
-            Some(memory) => memory,
+        let memory = match &self.memory {
+            Some(memory) => memory.start,
             None => self.map()?,
         };
         let pages = STEP.min(self.pages - self.next_page);

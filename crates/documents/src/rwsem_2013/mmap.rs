@@ -4,19 +4,17 @@
 //! (or a lock of the mapping, since Linux 6.4). Document 002 asks whether a mutex around all of it is faster:
 //! with a fair and slow kernel lock it is, and should not be.
 
-use std::ptr::{self, NonNull};
-
-use rustix::mm::{MapFlags, ProtFlags};
+use rustix::mm::MapFlags;
 use serde::{Deserialize, Serialize};
 use spinpark_lockbench::locks::definitions::Implementation;
 
 use crate::workloads::experiment::{Cell, Configuration};
-use crate::workloads::figure::Figure;
 use crate::workloads::job::{Job, JobError, Report, expect};
+use crate::workloads::mapping::Mapping;
 use crate::workloads::resources::Requirements;
 use crate::workloads::serial::{Sections, Serial};
 use crate::workloads::workers::{self, Kind};
-use crate::workloads::workload::Workload;
+use crate::workloads::workload::{Figure, Workload};
 
 /// The size of a mapping, in bytes.
 pub const SIZE: usize = 1 << 20;
@@ -32,7 +30,6 @@ pub static WORKLOAD: Workload = Workload {
     tasks: "threads",
     thread_counts: &[1, 2, 3, 4, 5, 10, 20, 40],
     figure: Figure::PerSecond("iter"),
-    uses_locks: true,
     uses_directory: false,
     columns: &[],
     table: None,
@@ -120,24 +117,20 @@ pub(super) fn use_small_pages() -> Result<(), JobError> {
     }
 }
 
-fn map() -> Result<NonNull<u64>, JobError> {
-    let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
-    // SAFETY: a new mapping at an address of the kernel's choice.
-    let memory = unsafe { rustix::mm::mmap_anonymous(ptr::null_mut(), SIZE, protection, flags) };
-    let memory = memory.map_err(JobError::failed("cannot map memory"))?;
-    NonNull::new(memory.cast()).ok_or_else(|| JobError::Mismatch(String::from("memory at address 0")))
+fn map() -> Result<Mapping, JobError> {
+    Mapping::anonymous(SIZE, MapFlags::PRIVATE).map_err(JobError::failed("cannot map memory"))
 }
 
 /// Writes to the memory if that is asked, and checks that it was fresh and is what was written.
-fn touched(memory: NonNull<u64>, touch: Touch) -> Result<NonNull<u64>, JobError> {
+fn touched(memory: Mapping, touch: Touch) -> Result<Mapping, JobError> {
     const WORDS: usize = SIZE / size_of::<u64>();
     if touch == Touch::None {
         return Ok(memory);
     }
-    let mut found = 0;
+    let (words, mut found) = (memory.start.cast::<u64>(), 0);
     for index in 0..WORDS {
         // SAFETY: inside of the mapping.
-        let word = unsafe { memory.add(index) };
+        let word = unsafe { words.add(index) };
         if index % (4096 / size_of::<u64>()) == 8 {
             // SAFETY: mapped, and ours alone.
             found |= unsafe { word.read_volatile() };
@@ -146,7 +139,7 @@ fn touched(memory: NonNull<u64>, touch: Touch) -> Result<NonNull<u64>, JobError>
         unsafe { word.write_volatile(PATTERN) };
     }
     // SAFETY: the last word of the mapping.
-    let last = unsafe { memory.add(WORDS - 1) };
+    let last = unsafe { words.add(WORDS - 1) };
     // SAFETY: mapped, and ours alone.
     let last = unsafe { last.read_volatile() };
     expect(found == 0 && last == PATTERN, || {
@@ -155,8 +148,6 @@ fn touched(memory: NonNull<u64>, touch: Touch) -> Result<NonNull<u64>, JobError>
     Ok(memory)
 }
 
-fn unmap(memory: NonNull<u64>) -> Result<(), JobError> {
-    // SAFETY: a mapping that `map` made, and there is no reference into it.
-    unsafe { rustix::mm::munmap(memory.as_ptr().cast(), SIZE) }
-        .map_err(JobError::failed("cannot unmap memory"))
+fn unmap(memory: Mapping) -> Result<(), JobError> {
+    memory.unmap().map_err(JobError::failed("cannot unmap memory"))
 }

@@ -4,9 +4,7 @@
 use spinpark_sim::workload::{Report, Setting, SettingError};
 
 use crate::published;
-use crate::simulated::{
-    Bound, Effort, Figure, Progress, Table, TableSpec, Unit, figure, machine, ratios, run_seeds,
-};
+use crate::simulated::{Bound, Effort, Figure, Progress, Table, Unit, figure, machine, ratios, run_seeds};
 
 const MACHINE: &str = "westmere-ex-40";
 const VANILLA: &str = "classic-rwsem-3.12";
@@ -17,30 +15,6 @@ const NO_SPIN: &str = "classic-rwsem-nospin";
 
 const FITTED: &str =
     "mutex over plain, 2 threads, touched: by the work of a page fault under the lock (1,200 cycles)";
-
-/// The series, pages written.
-pub(crate) const PLAIN_TOUCHED: TableSpec = TableSpec {
-    name: "002-touched",
-    about: "the rwsem series over 3.12: mmap, 256 page faults, munmap; 1 to 40 threads",
-    seconds: 21,
-    run: touched,
-};
-
-/// The series, nothing written.
-pub(crate) const PLAIN_UNTOUCHED: TableSpec = TableSpec {
-    name: "002-untouched",
-    about: "the rwsem series over 3.12: mmap and munmap alone; 1 to 40 threads",
-    seconds: 5,
-    run: untouched,
-};
-
-/// One thread after the other.
-pub(crate) const MUTEX: TableSpec = TableSpec {
-    name: "002-mutex",
-    about: "a mutex around mmap, page faults and munmap, over none; 1 to 40 threads",
-    seconds: 8,
-    run: mutex,
-};
 
 /// A row of a table: this workload and lock over that, and the document's column.
 struct Row {
@@ -96,7 +70,7 @@ fn count(threads: u32) -> String {
     if threads == 1 { "1 thread".to_owned() } else { format!("{threads} threads") }
 }
 
-fn touched(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> {
+pub(crate) fn touched(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> {
     let (thread_counts, for_ns) =
         effort.pick((&[1, 2, 10, 20][..], 40_000_000), (&[1, 2, 3, 4, 5, 10, 20, 40][..], 100_000_000));
     let plain = |lock| ("mmap-touched", lock);
@@ -137,7 +111,7 @@ const COLLAPSE: &str = "3.12 does not collapse here at 20 and 40 threads as the 
 
 const RUNGS: &str = "Threads have CPUs of their own, socket by socket: up to 10 are on one socket, which is how will-it-scale does it.";
 
-fn untouched(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> {
+pub(crate) fn untouched(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> {
     let (thread_counts, for_ns) =
         effort.pick((&[1, 5, 20][..], 2_000_000), (&[1, 5, 10, 20, 40][..], 20_000_000));
     let (plain, serial) = ("mmap-untouched", "mmap-untouched-mutex");
@@ -182,7 +156,7 @@ fn untouched(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingErr
 const UNTOUCHED_NOTE: &str = "The document's figures vary by 5 % from run to run. With 3.12 the simulated lock stays on a few \
     CPUs, because a thread that releases it is back before the woken one has started: so its lines do not move as much as they might.";
 
-fn mutex(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> {
+pub(crate) fn mutex(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> {
     let (thread_counts, for_ns) =
         effort.pick((&[1, 2, 10, 20][..], 40_000_000), (&[1, 2, 3, 4, 5, 10, 20, 40][..], 100_000_000));
     let (plain, serial) = ("mmap-touched", "mmap-touched-mutex");

@@ -7,10 +7,9 @@
 use spinpark_measure::report::front::{self, Entry, Front};
 use spinpark_sim::workload::{Report, Setting, SettingError};
 
-use super::race::{Cell, race};
+use super::race::{OVERSUBSCRIBED, RACE_ABOVE, cells, race};
 use super::{
-    Bound, Effort, Figure, Progress, Table, TableSpec, Unit, evenness, figure, longest_wait, machine,
-    run_seeds,
+    Bound, Effort, Figure, Progress, Table, Unit, evenness, figure, longest_wait, machine, run_seeds,
 };
 
 const OURS: &str = "spinpark";
@@ -57,30 +56,8 @@ const EVEN_NS: u64 = 100_000_000;
 const LONG_SECTION_NS: f64 = 100.0;
 /// What is allowed beside two sections of each thread, ns.
 const ALLOWED_WAIT_NS: f64 = 5e6;
-/// From so many threads on, classics that are far behind are left out before the end.
-const RACE_ABOVE: u32 = 64;
-/// So many threads a CPU: the number at which nothing may have collapsed.
-const OVERSUBSCRIBED: u32 = 4;
 
-macro_rules! planes {
-    ($($constant:ident = $name:literal on $machine:literal, $seconds:literal;)*) => {$(
-        /// The table of this machine.
-        pub(crate) const $constant: TableSpec = TableSpec {
-            name: $name,
-            about: concat!("our mutex on 20 workloads of ", $machine, ", 2 threads to four a CPU"),
-            seconds: $seconds,
-            run: |effort, progress| table($machine, effort, progress),
-        };
-    )*};
-}
-
-planes! {
-    ON_80 = "planes-westmere-ex-80" on "westmere-ex-80", 240;
-    ON_96 = "planes-epyc-7r13-96" on "epyc-7r13-96", 240;
-    ON_112 = "planes-sapphire-rapids-112" on "sapphire-rapids-112", 240;
-}
-
-/// Numbers of threads on so many CPUs: powers of two, and one, two and four a CPU.
+/// Numbers of threads on `cpus` CPUs: powers of two, and one, two and four a CPU.
 fn thread_counts(cpus: u32, effort: Effort) -> Vec<u32> {
     match effort {
         Effort::Quick => vec![2, OVERSUBSCRIBED * cpus.min(32)],
@@ -92,7 +69,7 @@ fn thread_counts(cpus: u32, effort: Effort) -> Vec<u32> {
     }
 }
 
-fn table(name: &str, effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> {
+pub(crate) fn table(name: &str, effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> {
     let machine = machine(name)?;
     let cpus = machine.cpus();
     let (workloads, for_ns) = effort.pick((&WORKLOADS[14..15], 500_000), (&WORKLOADS[..], 5_000_000));
@@ -101,14 +78,8 @@ fn table(name: &str, effort: Effort, progress: Progress<'_>) -> Result<Table, Se
         for_ns,
         ..Setting::new(machine.clone(), lock, workload, threads)
     };
-    let cell = |workload: &str, threads| Cell {
-        settings: [OURS].into_iter().chain(CLASSICS).map(|lock| setting(lock, workload, threads)).collect(),
-        is_race: threads > RACE_ABOVE,
-    };
-    let cells: Vec<Cell> = workloads
-        .iter()
-        .flat_map(|workload| thread_counts.iter().map(|&threads| cell(workload, threads)))
-        .collect();
+    let locks = [&[OURS], &CLASSICS[..]].concat();
+    let cells = cells(&machine, &locks, workloads, &thread_counts, for_ns);
     let reports: Vec<Vec<Report>> = race(&cells, 1, progress)?
         .into_iter()
         .map(|by_lock| by_lock.into_iter().flatten().flatten().collect())

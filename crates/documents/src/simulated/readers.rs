@@ -2,7 +2,7 @@
 
 use spinpark_sim::workload::{Report, Setting, SettingError};
 
-use super::{Bound, Effort, Figure, Progress, Table, TableSpec, Unit, figure, machine, ratios, run_seeds};
+use super::{Bound, Effort, Figure, Progress, Table, Unit, figure, machine, ratios, run_seeds};
 
 const OURS: &str = "spinpark";
 /// A count in one word. With optimistic spinning, it is the fastest of the documents' read-write locks.
@@ -16,14 +16,7 @@ const CPUS: u32 = 64;
 /// A writer's longest wait, ns.
 const LONGEST_WRITE_NS: f64 = 20e6;
 
-pub(crate) const TABLE: TableSpec = TableSpec {
-    name: "ours-readers",
-    about: "our read-write lock and a counting one, 64 threads, 0 and 0.1 % writes, four machines",
-    seconds: 120,
-    run: table,
-};
-
-fn table(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> {
+pub(crate) fn table(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> {
     let (machines, shorter) = effort.pick((&MACHINES[1..2], 20), (&MACHINES[..], 1));
     let mut settings = Vec::new();
     for name in machines {

@@ -1,12 +1,10 @@
 //! Our mutex on machines that were not at hand: 64 and 512 cores, up to eight times as many threads, beside
 //! the classics.
 
-use spinpark_sim::workload::{Report, Setting, SettingError};
+use spinpark_sim::workload::{Report, SettingError};
 
-use super::race::{Cell, race};
-use super::{
-    Bound, Effort, Figure, Progress, Table, TableSpec, Unit, evenness, figure, longest_wait, machine, ratios,
-};
+use super::race::{OVERSUBSCRIBED, RACE_ABOVE, cells, race};
+use super::{Bound, Effort, Figure, Progress, Table, Unit, evenness, figure, longest_wait, machine, ratios};
 
 const OURS: &str = "spinpark";
 /// The documents' mutexes, and two that serve in order. (Test-and-set without back-off is far behind all of
@@ -26,28 +24,6 @@ const CLASSICS: &[&str] = &[
 /// What the threads do: sections from nothing to 10 µs.
 const WORKLOADS: &[&str] = &["saturated", "hot-lock", "five-lines", "medium", "long"];
 
-/// The table for 64 cores.
-pub(crate) const ON_64: TableSpec = TableSpec {
-    name: "ours-64",
-    about: "our mutex and the classics on 64 cores, 1 to 256 threads",
-    seconds: 216,
-    run: |effort, progress| table(64, effort, progress),
-};
-
-/// The table for 512 cores.
-pub(crate) const ON_512: TableSpec = TableSpec {
-    name: "ours-512",
-    about: "our mutex and the classics on 512 cores, 1 to 4,096 threads",
-    seconds: 600,
-    run: |effort, progress| table(512, effort, progress),
-};
-
-/// With more threads, classics that are far behind are left out before the end.
-const RACE_ABOVE: u32 = 64;
-
-/// So many times as many threads as CPUs: the number at which nothing may have collapsed.
-const OVERSUBSCRIBED: u32 = 4;
-
 fn thread_counts(cpus: u32, effort: Effort) -> Vec<u32> {
     let most = if cpus == 512 { 8 * cpus } else { OVERSUBSCRIBED * cpus };
     match effort {
@@ -59,25 +35,14 @@ fn thread_counts(cpus: u32, effort: Effort) -> Vec<u32> {
     }
 }
 
-fn table(cpus: u32, effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> {
+pub(crate) fn table(cpus: u32, effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> {
     let machine = machine("big-512")?.limited_to(cpus);
-    let (thread_counts, workloads, for_ns) = match effort {
-        Effort::Quick => (thread_counts(cpus, effort), &WORKLOADS[3..4], 1_000_000),
-        // The larger one takes more than twice as long as it is.
-        Effort::Full => {
-            (thread_counts(cpus, effort), WORKLOADS, if cpus > 64 { 10_000_000 } else { 20_000_000 })
-        }
-    };
-    let locks = || [OURS].into_iter().chain(CLASSICS.iter().copied());
-    let cell = |workload: &str, threads| {
-        let setting = |lock| Setting { for_ns, ..Setting::new(machine.clone(), lock, workload, threads) };
-        Cell { settings: locks().map(setting).collect(), is_race: threads > RACE_ABOVE }
-    };
-    let cells: Vec<Cell> = workloads
-        .iter()
-        .flat_map(|workload| thread_counts.iter().map(move |&threads| (workload, threads)))
-        .map(|(workload, threads)| cell(workload, threads))
-        .collect();
+    let thread_counts = thread_counts(cpus, effort);
+    // The larger one takes more than twice as long as it is.
+    let in_full = if cpus > 64 { 10_000_000 } else { 20_000_000 };
+    let (workloads, for_ns) = effort.pick((&WORKLOADS[3..4], 1_000_000), (WORKLOADS, in_full));
+    let locks: Vec<&str> = [OURS].iter().chain(CLASSICS).copied().collect();
+    let cells = cells(&machine, &locks, workloads, &thread_counts, for_ns);
     let reports: Vec<Vec<Vec<Report>>> = race(&cells, effort.seeds(), progress)?
         .into_iter()
         .map(|by_lock| by_lock.into_iter().flatten().collect())

@@ -4,7 +4,7 @@ use spinpark_sim::machine::Machine;
 use spinpark_sim::workload::{Report, Setting, SettingError};
 
 use crate::published;
-use crate::simulated::{self, Bound, Effort, Figure, Progress, Table, TableSpec, Unit, ratios, run_seeds};
+use crate::simulated::{self, Bound, Effort, Figure, Progress, Table, Unit, ratios, run_seeds};
 
 const MACHINE: &str = "up";
 
@@ -19,19 +19,11 @@ const VARIANTS: [(&str, &str); 3] = [
     ("wake_op", "classic-condvar-wake-op"),
 ];
 
-/// The signal.
-pub(crate) const ON_ONE_CPU: TableSpec = TableSpec {
-    name: "003-signal",
-    about: "three ways to signal a condition variable, on one CPU",
-    seconds: 2,
-    run: signal,
-};
-
 fn seconds(variant: &str) -> Option<f64> {
     published::mean("condvar_signal", variant, "real_s")
 }
 
-fn signal(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> {
+pub(crate) fn signal(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> {
     let machine = simulated::machine(MACHINE)?;
     let for_ns = effort.pick(5_000_000, 500_000_000);
     let with = |machine: &Machine, lock: &str| {

@@ -20,10 +20,10 @@
 pub mod directory;
 pub mod document;
 pub mod experiment;
-pub mod figure;
 pub mod job;
 pub mod jobs;
 pub mod locks;
+pub(crate) mod mapping;
 pub mod resources;
 pub mod result;
 pub mod runner;
@@ -32,5 +32,4 @@ pub mod warnings;
 pub mod workers;
 pub mod workload;
 
-pub use self::figure::Figure;
-pub use self::workload::{Column, Workload};
+pub use self::workload::{Column, Figure, Workload};

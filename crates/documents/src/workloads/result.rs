@@ -10,8 +10,8 @@ use spinpark_measure::stats::verdict::{Verdict, judge};
 use spinpark_measure::stats::{Ratio, mean, median, standard_deviation};
 
 use super::experiment::{Measured, Run};
-use super::figure::Figure;
 use super::job::{Report, Spread};
+use super::workload::Figure;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CellResult {
@@ -75,6 +75,15 @@ impl ConfigurationResult {
 }
 
 impl CellResult {
+    pub fn configuration(&self, name: &str) -> Option<&ConfigurationResult> {
+        self.configurations.iter().find(|configuration| configuration.configuration == name)
+    }
+
+    /// Names of the configurations.
+    pub fn names(&self) -> Vec<&str> {
+        self.configurations.iter().map(|configuration| configuration.configuration.as_str()).collect()
+    }
+
     /// Compares the runs of a cell by `figure`. `seed` makes the intervals reproducible. None if nothing was
     /// measured.
     pub fn new(measured: &Measured, figure: Figure, seed: u64) -> Option<Self> {

@@ -5,8 +5,6 @@ use spinpark_measure::report::Style;
 use super::job::{Job, JobError, Report};
 use super::result::CellResult;
 
-use super::figure::Figure;
-
 /// A benchmark of one of the documents.
 #[derive(Debug)]
 pub struct Workload {
@@ -21,7 +19,6 @@ pub struct Workload {
     /// Numbers of tasks that it runs at unless told otherwise.
     pub thread_counts: &'static [usize],
     pub figure: Figure,
-    pub uses_locks: bool,
     pub uses_directory: bool,
     /// Columns of its own in the table of details, by their names in [`Report::columns`].
     pub columns: &'static [Column],
@@ -29,6 +26,45 @@ pub struct Workload {
     pub table: Option<fn(&[&CellResult], Style) -> String>,
     /// Runs one configuration of one cell, in a process of its own.
     pub run: fn(&Job) -> Result<Report, JobError>,
+}
+
+/// The number of a run that is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Figure {
+    /// Operations per second, with their name: more is better.
+    PerSecond(&'static str),
+    /// Operations per minute, with their name: more is better.
+    PerMinute(&'static str),
+    /// The time that a fixed amount of work takes, in seconds: less is better.
+    Elapsed,
+}
+
+impl Figure {
+    /// The figure of a run; none if it says nothing. A run in which nothing happened has a rate, which is 0.
+    pub fn of(self, report: &Report) -> Option<f64> {
+        let per_second = report.operations as f64 / report.elapsed_s;
+        let value = match self {
+            Self::PerSecond(_) => per_second,
+            Self::PerMinute(_) => per_second * 60.0,
+            Self::Elapsed => report.elapsed_s,
+        };
+        let least = if self.more_is_better() { 0.0 } else { f64::MIN_POSITIVE };
+        (value.is_finite() && value >= least).then_some(value)
+    }
+
+    /// The header of its column: `ops/s`.
+    pub fn header(self) -> String {
+        match self {
+            Self::PerSecond(what) => format!("{what}/s"),
+            Self::PerMinute(what) => format!("{what}/min"),
+            Self::Elapsed => String::from("elapsed"),
+        }
+    }
+
+    /// Whether more of it is better.
+    pub fn more_is_better(self) -> bool {
+        !matches!(self, Self::Elapsed)
+    }
 }
 
 /// A number that reports of one workload have.

@@ -22,10 +22,9 @@ use self::load::{Load, QUERIES_PER_ROUND};
 use self::server::{Server, Start};
 use crate::mariadb::{Files, Programs};
 use crate::workloads::experiment::{Cell, Configuration};
-use crate::workloads::figure::Figure;
 use crate::workloads::job::{Job, JobError, Report};
 use crate::workloads::resources::Requirements;
-use crate::workloads::workload::{Column, Kind, Workload};
+use crate::workloads::workload::{Column, Figure, Kind, Workload};
 
 pub static WORKLOAD: Workload = Workload {
     name: "select",
@@ -35,7 +34,6 @@ pub static WORKLOAD: Workload = Workload {
     tasks: "clients",
     thread_counts: &[1, 4, 10, 20],
     figure: Figure::PerSecond("queries"),
-    uses_locks: true,
     uses_directory: true,
     columns: &[
         Column { key: SHORTEST, header: "shortest", kind: Kind::Seconds },

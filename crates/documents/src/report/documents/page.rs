@@ -118,40 +118,25 @@ fn is_about(note: &Note, kernel: [u32; 2]) -> bool {
     note.since.is_none_or(|since| since <= kernel) && note.before.is_none_or(|before| kernel < before)
 }
 
-/// A published column: its place in the file, and the place of its standard deviation, if it has one.
-struct Source<'a> {
-    name: &'a str,
-    place: usize,
-    deviation: Option<usize>,
-}
-
 /// A column's standard deviation is the column after it.
 const DEVIATION: &str = "sd_pct";
 
 fn beside(table: &Table, outcomes: &[Outcome], cpus: usize) -> Option<Beside> {
     let published = by_name(&table.published)?.table();
     let names = &published.header;
-    let sources = names.iter().enumerate().filter(|(_, name)| **name != DEVIATION);
-    let sources: Vec<Source<'_>> = sources
-        .map(|(place, name)| {
-            let deviation = names.get(place + 1).filter(|next| **next == DEVIATION).map(|_| place + 1);
-            Source { name, place, deviation }
-        })
-        .collect();
-
     let mut columns = Vec::new();
     let mut rows: Vec<Row> =
         published.rows.iter().map(|_| Row { mark: Mark::Published, cells: Vec::new() }).collect();
     let plain = |text: &str| Counterpart { text: or_dash(text), detail: String::new() };
-    for source in &sources {
-        let header = table.headers.get(source.name).cloned();
-        let header = header.unwrap_or_else(|| source.name.replace('_', " "));
+    for (place, &name) in names.iter().enumerate().filter(|(_, name)| **name != DEVIATION) {
+        let header = table.headers.get(name).cloned().unwrap_or_else(|| name.replace('_', " "));
         columns.push(Column { header, is_ours: false });
+        let has_deviation = names.get(place + 1) == Some(&DEVIATION);
         for (row, cells) in rows.iter_mut().zip(&published.rows) {
-            let deviation = source.deviation.map(|place| format!(" ±{}", cells[place])).unwrap_or_default();
-            row.cells.push(plain(&(cells[source.place].to_owned() + &deviation)));
+            let deviation = if has_deviation { format!(" ±{}", cells[place + 1]) } else { String::new() };
+            row.cells.push(plain(&(cells[place].to_owned() + &deviation)));
         }
-        add_ours(table, source.name, outcomes, cpus, &mut columns, &mut rows);
+        add_ours(table, name, outcomes, cpus, &mut columns, &mut rows);
     }
     for extra in &table.extra {
         if !extra.values.is_empty() {
@@ -247,38 +232,28 @@ fn of_workload(
     let is_it = |result: &&CellResult| {
         result.tasks == tasks && ours.variant.as_ref().is_none_or(|variant| *variant == result.variant)
     };
-    let configuration = results
-        .iter()
-        .find(is_it)?
-        .configurations
-        .iter()
-        .find(|configuration| configuration.configuration == ours.configuration)?;
+    let configuration = results.iter().find(is_it)?.configuration(&ours.configuration)?;
+    let (means, figure) = (configuration.of_means, workload.figure);
     let plain = |text: String| Counterpart { text, detail: String::new() };
-    match &ours.show {
-        Show::Mean => Some(plain(with_deviation(
-            value(workload.figure, configuration.mean),
-            configuration.relative_deviation(),
-        ))),
-        Show::Change => {
-            let text = with_deviation(change(configuration.of_means?), configuration.relative_deviation());
-            Some(Counterpart { text, detail: detail(configuration, workload, |ratio| ratio, change) })
-        }
-        Show::Ratio => {
-            let text =
-                with_deviation(two_digits(configuration.of_means?), configuration.relative_deviation());
-            Some(Counterpart { text, detail: detail(configuration, workload, |ratio| ratio, two_digits) })
-        }
+    let deviating = |text: String| with_deviation(text, configuration.relative_deviation());
+    let compared = |of_means: f64, turn: fn(Ratio) -> Ratio, shown: fn(f64) -> String| {
+        let (word, _) = word(figure, configuration.verdict);
+        let detail = |ratio| format!("{} {word}", interval(turn(ratio), shown));
+        let detail = configuration.ratio.map_or_else(String::new, detail);
+        Counterpart { text: deviating(shown(of_means)), detail }
+    };
+    Some(match &ours.show {
+        Show::Mean => plain(deviating(value(figure, configuration.mean))),
+        Show::Change => compared(means?, |ratio| ratio, change),
+        Show::Ratio => compared(means?, |ratio| ratio, two_digits),
         // The baseline is as fast as itself.
-        Show::SpeedUp if configuration.of_means.is_none() => Some(plain(two_digits(1.0))),
         Show::SpeedUp => {
-            let text =
-                with_deviation(two_digits(1.0 / configuration.of_means?), configuration.relative_deviation());
-            Some(Counterpart { text, detail: detail(configuration, workload, inverse, two_digits) })
+            means.map_or_else(|| plain(two_digits(1.0)), |means| compared(1.0 / means, inverse, two_digits))
         }
-        Show::Tasks => Some(plain(tasks.to_string())),
-        Show::Seconds(key) => column(configuration, key, seconds).map(plain),
-        Show::Number(key) => column(configuration, key, number).map(plain),
-    }
+        Show::Tasks => plain(tasks.to_string()),
+        Show::Seconds(key) => plain(column(configuration, key, seconds)?),
+        Show::Number(key) => plain(column(configuration, key, number)?),
+    })
 }
 
 /// The mean of one of the workload's own numbers.
@@ -286,16 +261,6 @@ fn column(configuration: &ConfigurationResult, key: &str, shown: fn(f64) -> Stri
     let value = *configuration.columns.get(key)?;
     let deviation = configuration.column_deviations.get(key).map(|deviation| deviation / value);
     Some(with_deviation(shown(value), deviation.filter(|deviation| deviation.is_finite())))
-}
-
-fn detail(
-    configuration: &ConfigurationResult,
-    workload: &Workload,
-    turn: fn(Ratio) -> Ratio,
-    shown: fn(f64) -> String,
-) -> String {
-    let (word, _) = word(workload.figure, configuration.verdict);
-    configuration.ratio.map_or_else(String::new, |ratio| format!("{} {word}", interval(turn(ratio), shown)))
 }
 
 /// Locks have times per operation; what documents publish is throughput.

@@ -7,9 +7,8 @@ use spinpark_measure::report::plot::{Chart, Line};
 
 use crate::documents::{Outcome, What};
 use crate::report::workloads as report;
-use crate::workloads::figure::Figure;
 use crate::workloads::result::{CellResult, ConfigurationResult};
-use crate::workloads::workload::Workload;
+use crate::workloads::workload::{Figure, Workload};
 
 #[derive(Debug, Serialize)]
 pub struct Ran {
@@ -51,17 +50,9 @@ pub fn ran(outcome: &Outcome, cpus: usize) -> Ran {
 }
 
 fn of_workload(workload: &Workload, results: &[CellResult], cpus: usize) -> (Vec<Plain>, Vec<String>) {
-    let has = |key: &str| {
-        results
-            .iter()
-            .flat_map(|result| &result.configurations)
-            .any(|configuration| configuration.columns.contains_key(key))
-    };
-    let own: Vec<_> = workload.columns.iter().filter(|column| has(column.key)).collect();
-    let header: Vec<String> = report::header(workload)
-        .into_iter()
-        .chain(own.iter().map(|column| column.header.to_owned()))
-        .collect();
+    let own = report::own_columns(workload, results);
+    let own_headers = own.iter().map(|column| column.header.to_owned());
+    let header: Vec<String> = report::header(workload).into_iter().chain(own_headers).collect();
     let (mut tables, mut plots) = (Vec::new(), Vec::new());
     for variant in results.chunk_by(|a, b| a.variant == b.variant) {
         let rows = variant.iter().flat_map(|result| {
@@ -91,13 +82,9 @@ fn of_workload(workload: &Workload, results: &[CellResult], cpus: usize) -> (Vec
 /// The figure over numbers of tasks, if there are several.
 fn chart(workload: &Workload, results: &[CellResult]) -> Option<String> {
     let first = results.first().filter(|_| results.len() > 1)?;
-    let names: Vec<&str> =
-        first.configurations.iter().map(|configuration| configuration.configuration.as_str()).collect();
+    let names = first.names();
     let point = |(place, result): (usize, &CellResult), name: &str| {
-        let configuration = result
-            .configurations
-            .iter()
-            .find(|configuration| configuration.configuration == name && configuration.mean > 0.0)?;
+        let configuration = result.configuration(name).filter(|configuration| configuration.mean > 0.0)?;
         Some((place, ends(configuration)))
     };
     let lines = names.iter().enumerate().map(|(number, name)| {
@@ -127,12 +114,8 @@ fn chart(workload: &Workload, results: &[CellResult]) -> Option<String> {
 
 /// The mean, a standard deviation below and above it. The axis is logarithmic.
 fn ends(configuration: &ConfigurationResult) -> [f64; 3] {
-    let deviation = configuration.standard_deviation.unwrap_or_default();
-    [
-        (configuration.mean - deviation).max(configuration.mean / 100.0),
-        configuration.mean,
-        configuration.mean + deviation,
-    ]
+    let (mean, deviation) = (configuration.mean, configuration.standard_deviation.unwrap_or_default());
+    [(mean - deviation).max(mean / 100.0), mean, mean + deviation]
 }
 
 fn of_locks(
@@ -140,22 +123,15 @@ fn of_locks(
     results: &[locks::result::CellResult],
     cpus: usize,
 ) -> (Vec<Plain>, Vec<String>) {
-    let Some(baseline) =
-        record.implementations.first().map(|implementation| implementation.implementation.name.as_str())
-    else {
-        return (Vec::new(), Vec::new());
-    };
+    let names = record.implementations.iter().map(|of| of.implementation.name.clone());
+    let names: Vec<String> = names.collect();
+    let Some(baseline) = names.first() else { return (Vec::new(), Vec::new()) };
     let table = Plain {
         title: String::from("Time per operation"),
         header: effects::HEADER.map(str::to_owned).to_vec(),
         rows: effects::rows(results, baseline, cpus).map(Vec::from).collect(),
         explanation: effects::explanation(baseline) + " * more threads than CPUs.",
     };
-    let names: Vec<String> = record
-        .implementations
-        .iter()
-        .map(|implementation| implementation.implementation.name.clone())
-        .collect();
     let plots = plot_of_locks::render_all(results, &names).unwrap_or_default();
     (vec![table], plots.into_iter().map(|(_, svg)| svg).collect())
 }

@@ -27,11 +27,10 @@ use self::client::{Client, MESSAGES_PER_CONNECTION};
 use self::server::LISTENING;
 use self::spool::{Spool, check};
 use crate::workloads::experiment::{Cell, Configuration};
-use crate::workloads::figure::Figure;
 use crate::workloads::job::{Job, JobError, Report};
 use crate::workloads::resources::Requirements;
 use crate::workloads::workers::{self, Done};
-use crate::workloads::workload::{Column, Kind, Workload};
+use crate::workloads::workload::{Column, Figure, Kind, Workload};
 
 /// The command's hidden subcommand that is a server.
 pub const SERVER: &str = "__mail-server";
@@ -44,7 +43,6 @@ pub static WORKLOAD: Workload = Workload {
     tasks: "clients",
     thread_counts: &[1, 2, 4, 8],
     figure: Figure::PerSecond("messages"),
-    uses_locks: false,
     uses_directory: true,
     columns: &[Column { key: PER_CPU, header: "per CPU/s", kind: Kind::Number }],
     table: None,

@@ -17,11 +17,10 @@ use spinpark_lockbench::locks::implementations;
 
 use self::alternation::{Cpus, Done, Setting};
 use crate::workloads::experiment::{Cell, Configuration};
-use crate::workloads::figure::Figure;
 use crate::workloads::job::{Job, JobError, Report};
 use crate::workloads::locks;
 use crate::workloads::resources::Requirements;
-use crate::workloads::workload::{Column, Kind, Workload};
+use crate::workloads::workload::{Column, Figure, Kind, Workload};
 
 /// Futex calls are counted in a second, shorter alternation: one signal for ten of the first.
 const COUNTED_SHARE: u64 = 10;
@@ -34,7 +33,6 @@ pub static WORKLOAD: Workload = Workload {
     tasks: "threads",
     thread_counts: &[2],
     figure: Figure::Elapsed,
-    uses_locks: true,
     uses_directory: false,
     columns: &COLUMNS,
     table: Some(table::render),

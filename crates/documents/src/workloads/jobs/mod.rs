@@ -19,11 +19,10 @@ use serde::{Deserialize, Serialize};
 use self::mix::Mix;
 use self::operations::Context;
 use super::experiment::{Cell, Configuration};
-use super::figure::Figure;
 use super::job::{Job, JobError, Report};
 use super::resources::Requirements;
 use super::workers;
-use super::workload::{Column, Kind, Workload};
+use super::workload::{Column, Figure, Kind, Workload};
 
 /// Jobs of a user unless told otherwise.
 pub const JOBS: usize = 100;
@@ -36,7 +35,6 @@ pub static WORKLOAD: Workload = Workload {
     tasks: "users",
     thread_counts: &[1, 2, 4, 8, 16],
     figure: Figure::PerMinute("jobs"),
-    uses_locks: false,
     uses_directory: true,
     columns: &[
         Column { key: "jobs_per_user", header: "jobs/user", kind: Kind::Number },

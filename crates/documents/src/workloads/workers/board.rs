@@ -3,10 +3,11 @@
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use rustix::mm::{MapFlags, ProtFlags};
+use rustix::mm::MapFlags;
 use rustix::thread::futex;
 
 use crate::workloads::job::JobError;
+use crate::workloads::mapping::Mapping;
 
 /// No task has started.
 const READY: u32 = 0;
@@ -42,12 +43,12 @@ pub(super) struct Slot {
 /// The shared memory. It is a mapping of its own, so that processes that are forked later share it, too.
 #[derive(Debug)]
 pub(super) struct Board {
+    _memory: Mapping,
     head: NonNull<Head>,
     slots: NonNull<Slot>,
     words: NonNull<AtomicU64>,
     tasks: usize,
     words_per_task: usize,
-    length: usize,
 }
 
 // SAFETY: what is in the mapping is atomic, and the mapping lives as long as the board.
@@ -57,18 +58,15 @@ impl Board {
     /// A board for `tasks` tasks, with `words` numbers for each besides.
     pub(super) fn new(tasks: usize, words: usize) -> Result<Self, JobError> {
         let length = size_of::<Head>() + tasks * (size_of::<Slot>() + words * size_of::<AtomicU64>());
-        let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED);
-        // SAFETY: a new mapping at an address of the kernel's choice.
-        let memory = unsafe { rustix::mm::mmap_anonymous(std::ptr::null_mut(), length, protection, flags) };
+        let memory = Mapping::anonymous(length, MapFlags::SHARED);
         let memory = memory.map_err(JobError::failed("cannot map memory for counters"))?;
-        // Mappings begin with a page, so both types are aligned; all zero is a value of both.
-        let failed = || JobError::Refused(String::from("the kernel mapped memory at address 0"));
-        let head = NonNull::new(memory.cast::<Head>()).ok_or_else(failed)?;
+        // Mappings begin with a page, so all types are aligned; all zero is a value of each.
+        let head = memory.start.cast::<Head>();
         // SAFETY: inside of the mapping, whose length has the head in it.
         let slots = unsafe { head.add(1) }.cast::<Slot>();
         // SAFETY: still inside, or at its end if there are no words.
         let first_word = unsafe { slots.add(tasks) }.cast::<AtomicU64>();
-        Ok(Self { head, slots, words: first_word, tasks, words_per_task: words, length })
+        Ok(Self { _memory: memory, head, slots, words: first_word, tasks, words_per_task: words })
     }
 
     fn head(&self) -> &Head {
@@ -137,13 +135,6 @@ impl Board {
 
     fn wake(&self) {
         let _ = futex::wake(&self.head().phase, futex::Flags::empty(), i32::MAX as u32);
-    }
-}
-
-impl Drop for Board {
-    fn drop(&mut self) {
-        // SAFETY: our mapping, and there is no reference any more.
-        let _ = unsafe { rustix::mm::munmap(self.head.as_ptr().cast(), self.length) };
     }
 }
 

@@ -6,7 +6,6 @@ use std::mem::MaybeUninit;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use rustix::event::EventfdFlags;
@@ -17,6 +16,7 @@ use rustix::process::WaitOptions;
 
 use super::Context;
 use crate::workloads::job::{JobError, expect};
+use crate::workloads::mapping::Mapping;
 use crate::workloads::workers::{ended, fork_task, wait};
 
 const TRUE: &str = "/bin/true";
@@ -217,17 +217,23 @@ pub(super) fn shared(_: &mut Context) -> Result<(), JobError> {
     let memory = rustix::fs::memfd_create(c"spinpark-jobs", MemfdFlags::CLOEXEC);
     let memory = memory.map_err(JobError::failed("cannot make shared memory"))?;
     rustix::fs::ftruncate(&memory, SIZE as u64).map_err(JobError::failed("cannot size shared memory"))?;
-    let (one, other) = (Mapping::new(&memory, SIZE)?, Mapping::new(&memory, SIZE)?);
+    let map = || {
+        let mapping = Mapping::of(&memory, SIZE, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED);
+        mapping.map_err(JobError::failed("cannot map shared memory"))
+    };
+    let (one, other) = (map()?, map()?);
     let flags = EventfdFlags::SEMAPHORE | EventfdFlags::CLOEXEC;
     let semaphore = || rustix::event::eventfd(0, flags).map_err(JobError::failed("cannot make a semaphore"));
     let (written, read) = (semaphore()?, semaphore()?);
     let mut block = [0_u8; SIZE];
     for round in 0..100_u8 {
         block.fill(round);
-        one.write(&block);
+        // SAFETY: the mapping is as long as the block, which is somewhere else.
+        unsafe { one.start.cast().write(block) };
         up(&written)?;
         down(&written)?;
-        other.read(&mut block);
+        // SAFETY: as before, and what was written is a block.
+        block = unsafe { other.start.cast().read() };
         up(&read)?;
         down(&read)?;
         expect(block.iter().all(|&byte| byte == round), || format!("round {round}: {} was read", block[0]))?;
@@ -242,43 +248,4 @@ fn up(semaphore: &OwnedFd) -> Result<(), JobError> {
 fn down(semaphore: &OwnedFd) -> Result<(), JobError> {
     let mut count = [0; 8];
     rustix::io::read(semaphore, &mut count).map(|_| ()).map_err(JobError::failed("semaphore, down"))
-}
-
-/// A shared mapping, unmapped when it is dropped.
-struct Mapping {
-    start: NonNull<u8>,
-    length: usize,
-}
-
-impl Mapping {
-    fn new(memory: &OwnedFd, length: usize) -> Result<Self, JobError> {
-        let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED);
-        // SAFETY: a new mapping at an address of the kernel's choice.
-        let start = unsafe { rustix::mm::mmap(ptr::null_mut(), length, protection, flags, memory, 0) };
-        let start = start.map_err(JobError::failed("cannot map shared memory"))?;
-        let start =
-            NonNull::new(start.cast()).ok_or_else(|| JobError::Mismatch(String::from("memory at 0")))?;
-        Ok(Self { start, length })
-    }
-
-    /// `block` is as long as the mapping.
-    fn write(&self, block: &[u8]) {
-        assert_eq!(block.len(), self.length);
-        // SAFETY: the mapping is that long, and the block is somewhere else.
-        unsafe { self.start.copy_from_nonoverlapping(NonNull::from(block).cast(), self.length) };
-    }
-
-    /// `block` is as long as the mapping.
-    fn read(&self, block: &mut [u8]) {
-        assert_eq!(block.len(), self.length);
-        // SAFETY: as in `write`.
-        unsafe { self.start.copy_to_nonoverlapping(NonNull::from(block).cast(), self.length) };
-    }
-}
-
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        // SAFETY: our mapping; there is no reference into it.
-        let _ = unsafe { rustix::mm::munmap(self.start.as_ptr().cast(), self.length) };
-    }
 }
