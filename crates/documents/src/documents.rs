@@ -92,7 +92,7 @@ impl Run {
     }
 }
 
-/// A published table, with what stands beside its numbers.
+/// A published table, with what its numbers are compared with.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Table {
@@ -128,7 +128,7 @@ pub struct Extra {
     pub values: Vec<String>,
 }
 
-/// What stands beside numbers of a column.
+/// What the numbers of a column are compared with.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ours {

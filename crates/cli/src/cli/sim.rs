@@ -236,7 +236,7 @@ Examples:
   spinpark sim tables --quick                        all tables, a first look
   spinpark sim tables 001                            all of document 001
   spinpark sim tables 001 002 003 004                without ours
-  spinpark sim tables ours-64                        our mutex beside the classics: about 2 minutes
+  spinpark sim tables ours-64                        our mutex and the classics: about 2 minutes
   spinpark sim tables 003-signal --html tables.html --json tables.json
 
 A table takes seconds with --quick, and up to 5 minutes without (ours-512, on two CPUs); all take about 9. Ctrl-C ends it: tables that are done are \

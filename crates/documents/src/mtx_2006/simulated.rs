@@ -72,7 +72,7 @@ pub(crate) fn profiling(effort: Effort, progress: Progress<'_>) -> Result<Table,
             figures.collect(),
             [
                 "What profiling does after the acquisition lengthens the section, and loses. What it does between failed attempts \
-is a delay, and gains 1 %: one atomic operation is short beside a hand-over. 6 to 16 µs per attempt would give the \
+is a delay, and gains 1 %: one atomic operation is short compared with a hand-over. 6 to 16 µs per attempt would give the \
 published +38 %.",
                 "So the explanation by accidental delay is not confirmed here: see the page on the documents in the simulator.",
             ],

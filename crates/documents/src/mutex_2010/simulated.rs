@@ -217,7 +217,7 @@ const FITTED: &str =
 const TAIL_NOTE: &str = "The tail: two bins above the old kernel's median, or more.";
 
 const HISTOGRAM_NOTE: &str = "Acquisitions of less than 2^10 cycles are left out: the document has none of them, and here they \
-    are of tasks that found the mutex free beside sleepers.";
+    are of tasks that found the mutex free while others slept.";
 
 const LOTTERY_NOTE: &str = "The old kernel's mode is too wide and too low. Its spinners win by lot here, so their waits are \
     spread as such are; the document has nearly all within a factor of two, about a scheduler's period. A mutex whose waiters \

@@ -1,4 +1,4 @@
-//! The tables of the four documents that need a bigger machine: published beside simulated.
+//! The tables of the four documents that need a bigger machine: published and simulated.
 
 pub(crate) mod planes;
 mod race;
@@ -116,7 +116,7 @@ pub struct Table {
     pub fitted: String,
     pub figures: Vec<Figure>,
     pub distributions: Vec<Bins>,
-    /// Throughput beside CPU time, each with what it is of.
+    /// Throughput and CPU time, each with what it is of.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fronts: Vec<(String, Front)>,
     /// What to keep in mind; what the model cannot show, and why.

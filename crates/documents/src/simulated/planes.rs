@@ -1,5 +1,5 @@
-//! Our mutex on a plane of sections and pauses, on machines with many CPUs, beside the fastest classic of
-//! each cell, and beside one that sleeps at once.
+//! Our mutex on a plane of critical and non-critical sections, on machines with many CPUs, against the fastest
+//! classic of each cell, and against one that sleeps at once.
 //!
 //! A cell is a workload with a number of threads. A table has one row for each bound: the worst cell, and how
 //! many miss it.
@@ -24,7 +24,7 @@ const IN_ORDER: [&str; 2] = ["classic-ticket", "classic-mcs"];
 /// It sleeps at once: what a thread that waits costs least.
 const SLEEPER: &str = "classic-mutex-2003";
 
-/// What the threads do; the plane's names say the steps inside and outside.
+/// What the threads do; the plane's names say the steps of both sections.
 const WORKLOADS: [&str; 20] = [
     "saturated",
     "hot-lock",
@@ -54,7 +54,7 @@ const EVEN_NS: u64 = 100_000_000;
 
 /// Sections shorter than this have no bound on the longest wait, ns.
 const LONG_SECTION_NS: f64 = 100.0;
-/// What is allowed beside two sections of each thread, ns.
+/// What is allowed in addition to two sections of each thread, ns.
 const ALLOWED_WAIT_NS: f64 = 5e6;
 
 /// Numbers of threads on `cpus` CPUs: powers of two, and one, two and four a CPU.
@@ -112,7 +112,7 @@ pub(crate) fn table(name: &str, effort: Effort, progress: Progress<'_>) -> Resul
         fronts: fronts(&reports, &sleepers),
         ..Table::new(
             "ours",
-            format!("Our mutex on a plane of sections and pauses, {cpus} CPUs"),
+            format!("Our mutex on a plane of critical and non-critical sections, {cpus} CPUs"),
             machine.name,
             figures,
             notes(for_ns),
@@ -204,7 +204,7 @@ fn cpu_ns(report: &Report) -> Option<f64> {
     (report.in_time > 0).then(|| report.on_cpu_ns() as f64 / report.in_time as f64)
 }
 
-/// Throughput beside CPU time: of the cells in which no lock was left out, and of the others, of the locks
+/// Throughput and CPU time: of the cells in which no lock was left out, and of the others, of the locks
 /// that were in all of them.
 fn fronts(cells: &[Vec<Report>], sleepers: &[Report]) -> Vec<(String, Front)> {
     let is_crowded = |cell: &[Report]| cell.first().is_some_and(|ours| ours.threads > RACE_ABOVE);
@@ -227,7 +227,7 @@ fn entry(report: &Report) -> Entry<'_> {
     }
 }
 
-/// What throughput costs: CPU time beside that of the fastest classic, and both beside the lock that sleeps
+/// What throughput costs: CPU time against that of the fastest classic, and both against the lock that sleeps
 /// at once.
 fn cpu_time(cells: &[Vec<Report>], sleepers: &[Report]) -> Vec<Figure> {
     const MOST: f64 = 2.0;
@@ -238,9 +238,9 @@ fn cpu_time(cells: &[Vec<Report>], sleepers: &[Report]) -> Vec<Figure> {
         .filter_map(|cell| fastest(cell))
         .filter_map(|(ours, fastest)| price(ours, fastest))
         .collect();
-    let beside = || cells.iter().filter_map(|cell| cell.first()).zip(sleepers);
-    let cpu: Vec<(String, f64)> = beside().filter_map(|(ours, sleeper)| price(ours, sleeper)).collect();
-    let speed: Vec<(String, f64)> = beside()
+    let pairs = || cells.iter().filter_map(|cell| cell.first()).zip(sleepers);
+    let cpu: Vec<(String, f64)> = pairs().filter_map(|(ours, sleeper)| price(ours, sleeper)).collect();
+    let speed: Vec<(String, f64)> = pairs()
         .filter(|(_, sleeper)| sleeper.in_time > 0)
         .map(|(ours, sleeper)| (place(ours), ours.throughput() / sleeper.throughput()))
         .collect();
@@ -267,7 +267,7 @@ fn cpu_time(cells: &[Vec<Report>], sleepers: &[Report]) -> Vec<Figure> {
     figures
 }
 
-/// Ours with four threads a CPU, beside ours with its best number of threads.
+/// Ours with four threads a CPU, over ours with its best number of threads.
 fn collapse(cells: &[Vec<Report>], thread_counts: usize) -> Option<Figure> {
     let parts = cells.chunks(thread_counts).filter_map(|of_workload| {
         let mut ours = of_workload.iter().filter_map(|cell| cell.first());

@@ -1,4 +1,4 @@
-//! Our read-write lock beside one that counts its readers in its word, on 64 CPUs: hardly any writes.
+//! Our read-write lock and one that counts its readers in its word, on 64 CPUs: 0 and 0.1 % writes.
 
 use spinpark_sim::workload::{Report, Setting, SettingError};
 
@@ -7,8 +7,8 @@ use super::{Bound, Effort, Figure, Progress, Table, Unit, figure, machine, ratio
 const OURS: &str = "spinpark";
 /// A count in one word. With optimistic spinning, it is the fastest of the documents' read-write locks.
 const COUNTER: &str = "classic-rwsem-full";
-/// With the virtual times of their runs, ns. Readers in slots do so many operations that a longer run takes
-/// minutes.
+/// With the virtual times of their runs, ns. A longer run of readers in slots takes minutes: they do too many
+/// operations.
 const WORKLOADS: [(&str, u64); 2] = [("readers", 5_000_000), ("mixed-0.1", 20_000_000)];
 const MACHINES: [&str; 4] = ["westmere-ex-80", "epyc-7r13-96", "sapphire-rapids-112", "big-512"];
 /// As many threads, each with a CPU of its own.
@@ -32,7 +32,7 @@ pub(crate) fn table(effort: Effort, progress: Progress<'_>) -> Result<Table, Set
     let reports = run_seeds(&settings, 1, progress)?;
     Ok(Table::new(
         "ours",
-        format!("Our read-write lock beside a counting one, {CPUS} threads on {CPUS} CPUs"),
+        format!("Our read-write lock and a counting one, {CPUS} threads on {CPUS} CPUs"),
         machines.join(", "),
         reports.chunks(2).flat_map(compare).collect(),
         vec![format!(

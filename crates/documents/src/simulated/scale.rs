@@ -1,5 +1,5 @@
-//! Our mutex on machines that were not at hand: 64 and 512 cores, up to eight times as many threads, beside
-//! the classics.
+//! Our mutex on machines that were not at hand: 64 and 512 cores, up to eight times as many threads,
+//! against the classics.
 
 use spinpark_sim::workload::{Report, SettingError};
 
@@ -54,10 +54,10 @@ pub(crate) fn table(cpus: u32, effort: Effort, progress: Progress<'_>) -> Result
         }
         figures.extend(collapse(of_workload, OVERSUBSCRIBED * cpus));
     }
-    Ok(Table::new("ours", format!("Our mutex beside the classics, {cpus} cores"), machine.name, figures, vec![
+    Ok(Table::new("ours", format!("Our mutex and the classics, {cpus} cores"), machine.name, figures, vec![
 "The best classic of a count is one lock: the one with the highest throughput there. Ours has to reach it, less the spread of the ratio over the seeds, with a longest wait that is no longer.".to_owned(),
 format!("With more than {RACE_ABOVE} threads a classic that does less than half of the fastest one's operations is not simulated to the end: less than a tenth after a fortieth of the time, or less than half after a tenth or after the first seed."),
-"Without a bound: the longest wait beside the shortest of any classic that was simulated to the end; and how evenly the operations are spread over the threads (Jain: 1 is evenly, 1/threads is all by one).".to_owned(),
+"Without a bound: the longest wait over the shortest of any classic that was simulated to the end; and how evenly the operations are spread over the threads (Jain: 1 is evenly, 1/threads is all by one).".to_owned(),
 format!("Runs of {} ms: a longest wait about as long as that is that of a thread which starved to the end.", for_ns / 1_000_000),
 "Ours puts all but a few threads to sleep. A thread that has slept for 0.8 ms is on a CPU in deep idle, which takes 290 µs to wake up; the queue's waiters are woken one after another, so a long queue waits that long for each. Classics that never sleep do not pay that.".to_owned(),
 "Where the fastest classic leaves the lock to one thread for long (saturated: tas-backoff), ours is behind it, and fairer.".to_owned(),
@@ -103,7 +103,7 @@ fn short(report: &Report) -> &str {
     report.lock.trim_start_matches("classic-")
 }
 
-/// Ours with too many threads, beside ours with its best number.
+/// Ours with too many threads, over ours with its best number.
 fn collapse(by_count: &[Vec<Vec<Report>>], threads: u32) -> Option<Figure> {
     let ours = || by_count.iter().filter_map(|count| count.first());
     let count_of = |reports: &Vec<Report>| reports.first().map_or(0, |report| report.threads);

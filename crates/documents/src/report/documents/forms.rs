@@ -7,7 +7,7 @@ use minijinja::value::Serde;
 use serde::Serialize;
 use spinpark_measure::page::{PAGE, environment as template};
 
-use super::page::{Beside, Counterpart, Page, Section};
+use super::page::{Comparison, Counterpart, Page, Section};
 use super::runs::{Plain, Ran};
 
 pub fn markdown(page: &Page) -> String {
@@ -48,11 +48,11 @@ fn write_section(text: &mut String, section: &Section) {
     for note in &section.notes {
         let _ = writeln!(text, "- {}", escape(note));
     }
-    section.tables.iter().for_each(|table| write_beside(text, table));
+    section.tables.iter().for_each(|table| write_comparison(text, table));
     section.runs.iter().for_each(|run| write_run(text, run));
 }
 
-fn write_beside(text: &mut String, table: &Beside) {
+fn write_comparison(text: &mut String, table: &Comparison) {
     let _ = writeln!(text, "\n### {}\n", escape(&table.title));
     let header = table.columns.iter().map(|column| match column.is_ours {
         true => format!("*{}*", escape(&column.header)),

@@ -36,13 +36,13 @@ pub struct Section {
     pub claim: String,
     /// What our own counterpart is, and is not.
     pub notes: Vec<String>,
-    pub tables: Vec<Beside>,
+    pub tables: Vec<Comparison>,
     pub runs: Vec<runs::Ran>,
 }
 
-/// A published table, with our numbers beside.
+/// A published table, with our numbers.
 #[derive(Debug, Serialize)]
-pub struct Beside {
+pub struct Comparison {
     pub name: String,
     pub title: String,
     pub columns: Vec<Column>,
@@ -103,7 +103,7 @@ pub fn section(
         machine: definition.machine.clone(),
         claim: definition.claim.clone(),
         notes: notes.map(|note| note.text.replace("{kernel}", &environment.kernel)).collect(),
-        tables: definition.tables.iter().filter_map(|table| beside(table, outcomes, cpus)).collect(),
+        tables: definition.tables.iter().filter_map(|table| compare(table, outcomes, cpus)).collect(),
         runs: outcomes.iter().map(|outcome| runs::ran(outcome, cpus)).collect(),
     }
 }
@@ -121,7 +121,7 @@ fn is_about(note: &Note, kernel: [u32; 2]) -> bool {
 /// A column's standard deviation is the column after it.
 const DEVIATION: &str = "sd_pct";
 
-fn beside(table: &Table, outcomes: &[Outcome], cpus: usize) -> Option<Beside> {
+fn compare(table: &Table, outcomes: &[Outcome], cpus: usize) -> Option<Comparison> {
     let published = by_name(&table.published)?.table();
     let names = &published.header;
     let mut columns = Vec::new();
@@ -151,7 +151,7 @@ fn beside(table: &Table, outcomes: &[Outcome], cpus: usize) -> Option<Beside> {
     let beyond = table.beyond.as_ref().filter(|_| is_beyond);
     let beyond = beyond.map(|sentence| sentence.replace("{cpus}", &cpus.to_string()));
     let sentences = table.note.clone().into_iter().chain(beyond).collect();
-    Some(Beside { name: table.published.clone(), title: table.title.clone(), columns, rows, sentences })
+    Some(Comparison { name: table.published.clone(), title: table.title.clone(), columns, rows, sentences })
 }
 
 /// Adds the columns of ours that belong to the published one `name`.
@@ -236,9 +236,9 @@ fn of_workload(
     let (means, figure) = (configuration.of_means, workload.figure);
     let plain = |text: String| Counterpart { text, detail: String::new() };
     let deviating = |text: String| with_deviation(text, configuration.relative_deviation());
-    let compared = |of_means: f64, turn: fn(Ratio) -> Ratio, shown: fn(f64) -> String| {
+    let compared = |of_means: f64, of: fn(Ratio) -> Ratio, shown: fn(f64) -> String| {
         let (word, _) = word(figure, configuration.verdict);
-        let detail = |ratio| format!("{} {word}", interval(turn(ratio), shown));
+        let detail = |ratio| format!("{} {word}", interval(of(ratio), shown));
         let detail = configuration.ratio.map_or_else(String::new, detail);
         Counterpart { text: deviating(shown(of_means)), detail }
     };

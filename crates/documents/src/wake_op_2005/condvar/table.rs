@@ -1,4 +1,4 @@
-//! Document 003's columns, real, user and system time of a run, beside the document's own figures; and what a
+//! Document 003's columns, real, user and system time of a run, and the document's own figures; and what a
 //! signal costs in calls and context switches.
 
 use spinpark_lockbench::report::locks::dash;
@@ -37,7 +37,7 @@ fn costs(configurations: &[&ConfigurationResult], style: Style) -> String {
     text(&rows)
 }
 
-/// The document's figures beside ours; none if nothing of the document was measured.
+/// The document's figures and ours; none if nothing of the document was measured.
 fn documents(configurations: &[&ConfigurationResult], style: Style) -> Option<String> {
     let original = configurations.iter().find(|configuration| configuration.configuration == BASELINE)?.mean;
     let header = ["document 003", "real", "user", "sys", "orig ÷ this", "orig ÷ this, here"];
