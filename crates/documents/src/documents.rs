@@ -14,7 +14,7 @@ use spinpark_measure::machine::Noise;
 use spinpark_measure::warnings::Warning;
 use thiserror::Error;
 
-use crate::workloads::{self, Workload, document as of_workloads};
+use crate::workloads::{self, Workload, result as of_workloads};
 
 /// The files, by the document's number.
 const FILES: [(&str, &str); 4] = [

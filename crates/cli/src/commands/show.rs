@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{anyhow, bail};
 use spinpark_documents::report::documents::{forms::markdown, json as of_documents};
-use spinpark_documents::workloads::document as of_workloads;
+use spinpark_documents::workloads::result as of_workloads;
 use spinpark_lockbench::locks::definitions::Definitions;
 use spinpark_lockbench::report::grid::document as of_grid;
 use spinpark_lockbench::report::locks::document as of_locks;

@@ -39,7 +39,7 @@ pub(crate) fn back_off(effort: Effort, progress: Progress<'_>) -> Result<Table, 
             }],
             [
                 "Back-off gains nothing while the mutex has time to spare, and about 50 % once all threads wait for it: the \
-figure says how near the document's machine was to that.",
+                 figure says how near the document's machine was to that.",
             ],
         )
     })
@@ -72,8 +72,8 @@ pub(crate) fn profiling(effort: Effort, progress: Progress<'_>) -> Result<Table,
             figures.collect(),
             [
                 "What profiling does after the acquisition lengthens the section, and loses. What it does between failed attempts \
-is a delay, and gains 1 %: one atomic operation is short compared with a hand-over. 6 to 16 µs per attempt would give the \
-published +38 %.",
+                 is a delay, and gains 1 %: one atomic operation is short compared with a hand-over. 6 to 16 µs per attempt would give the \
+                 published +38 %.",
                 "So the explanation by accidental delay is not confirmed here: see the page on the documents in the simulator.",
             ],
         )

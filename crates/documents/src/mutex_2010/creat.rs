@@ -14,11 +14,11 @@ use serde::{Deserialize, Serialize};
 use spinpark_lockbench::locks::definitions::Implementation;
 
 use crate::workloads::experiment::{Cell, Configuration};
-use crate::workloads::job::{Job, JobError, Report, expect};
+use crate::workloads::job::{Figure, Job, JobError, Report, expect};
 use crate::workloads::resources::Requirements;
 use crate::workloads::serial::Serial;
 use crate::workloads::workers::{self, Kind, Task};
-use crate::workloads::workload::{Figure, Workload};
+use crate::workloads::workload::Workload;
 
 pub static WORKLOAD: Workload = Workload {
     name: "creat",

@@ -75,8 +75,8 @@ pub(crate) fn v(effort: Effort, progress: Progress<'_>) -> Result<Table, Setting
         figures,
         [
             "The model has two places where tasks can pile up, the mutex and the spin lock of the list of open files, and the \
-pile stays where it is. With the fix it has probably moved to the list's lock. The ratio depends on what a \
-store that misses costs: see the page on the documents in the simulator.",
+             pile stays where it is. With the fix it has probably moved to the list's lock. The ratio depends on what a \
+             store that misses costs: see the page on the documents in the simulator.",
             "The document does not say how many tasks ran on 12 and 4 cores, nor on which file system.",
         ],
     ))
@@ -269,7 +269,7 @@ pub(crate) fn fserver(effort: Effort, progress: Progress<'_>) -> Result<Table, S
             ],
             [
                 "The mix is reduced to what meets at one directory's mutex: a computation, then a file that is made. Users, files \
-and directories of the document's runs are not known.",
+                 and directories of the document's runs are not known.",
                 HISTOGRAM_NOTE,
             ],
         )

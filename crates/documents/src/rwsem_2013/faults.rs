@@ -12,11 +12,11 @@ use serde::{Deserialize, Serialize};
 
 use super::mmap::use_small_pages;
 use crate::workloads::experiment::{Cell, Configuration};
-use crate::workloads::job::{Job, JobError, Report, expect};
+use crate::workloads::job::{Figure, Job, JobError, Report, expect};
 use crate::workloads::mapping::Mapping as Memory;
 use crate::workloads::resources::Requirements;
 use crate::workloads::workers::{self, Kind, Task};
-use crate::workloads::workload::{Figure, Workload};
+use crate::workloads::workload::Workload;
 
 /// Pages that are written in one step.
 const STEP: usize = 64;

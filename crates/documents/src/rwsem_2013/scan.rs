@@ -16,12 +16,12 @@ use serde::{Deserialize, Serialize};
 use spinpark_lockbench::locks::definitions::Implementation;
 
 use crate::workloads::experiment::{Cell, Configuration};
-use crate::workloads::job::{Job, JobError, Report, expect};
+use crate::workloads::job::{Figure, Job, JobError, Report, expect};
 use crate::workloads::mapping::Mapping;
 use crate::workloads::resources::Requirements;
 use crate::workloads::serial::{Sections, Serial};
 use crate::workloads::workers::{self, Task};
-use crate::workloads::workload::{Column, Figure, Kind, Workload};
+use crate::workloads::workload::{Column, Kind, Workload};
 
 pub static WORKLOAD: Workload = Workload {
     name: "scan",

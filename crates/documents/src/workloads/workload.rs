@@ -2,7 +2,7 @@
 
 use spinpark_measure::report::Style;
 
-use super::job::{Job, JobError, Report};
+use super::job::{Figure, Job, JobError, Report};
 use super::result::CellResult;
 
 /// A benchmark of one of the documents.
@@ -28,45 +28,6 @@ pub struct Workload {
     pub run: fn(&Job) -> Result<Report, JobError>,
 }
 
-/// The number of a run that is compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Figure {
-    /// Operations per second, with their name: more is better.
-    PerSecond(&'static str),
-    /// Operations per minute, with their name: more is better.
-    PerMinute(&'static str),
-    /// The time that a fixed amount of work takes, in seconds: less is better.
-    Elapsed,
-}
-
-impl Figure {
-    /// The figure of a run; none if it says nothing. A run in which nothing happened has a rate, which is 0.
-    pub fn of(self, report: &Report) -> Option<f64> {
-        let per_second = report.operations as f64 / report.elapsed_s;
-        let value = match self {
-            Self::PerSecond(_) => per_second,
-            Self::PerMinute(_) => per_second * 60.0,
-            Self::Elapsed => report.elapsed_s,
-        };
-        let least = if self.more_is_better() { 0.0 } else { f64::MIN_POSITIVE };
-        (value.is_finite() && value >= least).then_some(value)
-    }
-
-    /// The header of its column: `ops/s`.
-    pub fn header(self) -> String {
-        match self {
-            Self::PerSecond(what) => format!("{what}/s"),
-            Self::PerMinute(what) => format!("{what}/min"),
-            Self::Elapsed => String::from("elapsed"),
-        }
-    }
-
-    /// Whether more of it is better.
-    pub fn more_is_better(self) -> bool {
-        !matches!(self, Self::Elapsed)
-    }
-}
-
 /// A number that reports of one workload have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Column {
@@ -88,21 +49,4 @@ pub enum Kind {
     Bytes,
     /// `12.3 %`.
     Share,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn figures_of_a_run() {
-        let report = Report { operations: 10, elapsed_s: 2.0, ..Report::default() };
-        assert_eq!(Figure::PerSecond("ops").of(&report), Some(5.0));
-        assert_eq!(Figure::PerMinute("jobs").of(&report), Some(300.0));
-        assert_eq!(Figure::Elapsed.of(&report), Some(2.0));
-        assert_eq!(Figure::PerSecond("ops").of(&Report::default()), None);
-        assert_eq!(Figure::PerSecond("ops").of(&Report { operations: 0, ..report.clone() }), Some(0.0));
-        assert_eq!(Figure::Elapsed.of(&Report::default()), None);
-        assert_eq!(Figure::PerMinute("jobs").header(), "jobs/min");
-    }
 }

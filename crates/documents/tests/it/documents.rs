@@ -9,7 +9,7 @@ use spinpark_documents::workloads::experiment::{Cell, Configuration, Measured};
 use spinpark_documents::workloads::job::Report;
 use spinpark_documents::workloads::resources::Requirements;
 use spinpark_documents::workloads::result::CellResult;
-use spinpark_documents::workloads::{self, Workload, document};
+use spinpark_documents::workloads::{self, Workload, result};
 use spinpark_documents::{mutex_2010, rwsem_2013, wake_op_2005};
 use spinpark_lockbench::locks::definitions::Definitions;
 use spinpark_lockbench::locks::experiment as of_locks;
@@ -77,10 +77,10 @@ fn outcome(workload: &'static Workload, cells: &[(&str, usize)], configurations:
     };
     let (cells, end) = measure(cells.iter().map(cell).collect(), 8, SEED, &mut run);
     let results = cells.iter().filter_map(|cell| CellResult::new(cell, workload.figure, SEED)).collect();
-    let record = document::Record {
+    let record = result::Record {
         head: Head {
-            format: document::FORMAT.to_owned(),
-            schema: document::SCHEMA,
+            format: result::FORMAT.to_owned(),
+            schema: result::SCHEMA,
             end: end.name().to_owned(),
             command: String::from("spinpark bench"),
             rounds: 8,
@@ -264,7 +264,7 @@ fn json_has_what_each_command_would_write() {
     assert_eq!((&runs[0]["name"], &runs[0]["result"]["workload"]), (&"creat".into(), &"creat".into()));
     assert_eq!(runs[1]["obstacle"], "left out");
     let creat = serde_json::to_string(&runs[0]["result"]).unwrap();
-    assert_eq!(document::Record::parse(&creat).unwrap().cells.len(), 2);
+    assert_eq!(result::Record::parse(&creat).unwrap().cells.len(), 2);
     let mtx = serde_json::to_string(&document["documents"][3]["runs"][0]["result"]).unwrap();
     assert_eq!(locks::document::Record::parse(&mtx).unwrap().implementations.len(), 12);
 }

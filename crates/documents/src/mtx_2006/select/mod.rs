@@ -22,9 +22,9 @@ use self::load::{Load, QUERIES_PER_ROUND};
 use self::server::{Server, Start};
 use crate::mariadb::{Files, Programs};
 use crate::workloads::experiment::{Cell, Configuration};
-use crate::workloads::job::{Job, JobError, Report};
+use crate::workloads::job::{Figure, Job, JobError, Report};
 use crate::workloads::resources::Requirements;
-use crate::workloads::workload::{Column, Figure, Kind, Workload};
+use crate::workloads::workload::{Column, Kind, Workload};
 
 pub static WORKLOAD: Workload = Workload {
     name: "select",

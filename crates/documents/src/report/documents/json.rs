@@ -13,7 +13,7 @@ use spinpark_measure::warnings::Warning;
 use super::page::{Page, section};
 use crate::documents::{Outcome, What, documents};
 use crate::registry::by_name;
-use crate::workloads::{self, document as of_workloads};
+use crate::workloads::{self, result as of_workloads};
 
 /// The version of the document's structure. It grows when a field changes its meaning or goes.
 const SCHEMA: u32 = 1;

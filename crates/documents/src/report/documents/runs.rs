@@ -7,8 +7,9 @@ use spinpark_measure::report::plot::{Chart, Line};
 
 use crate::documents::{Outcome, What};
 use crate::report::workloads as report;
+use crate::workloads::Figure;
 use crate::workloads::result::{CellResult, ConfigurationResult};
-use crate::workloads::workload::{Figure, Workload};
+use crate::workloads::workload::Workload;
 
 #[derive(Debug, Serialize)]
 pub struct Ran {

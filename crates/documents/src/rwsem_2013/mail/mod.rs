@@ -27,10 +27,10 @@ use self::client::{Client, MESSAGES_PER_CONNECTION};
 use self::server::LISTENING;
 use self::spool::{Spool, check};
 use crate::workloads::experiment::{Cell, Configuration};
-use crate::workloads::job::{Job, JobError, Report};
+use crate::workloads::job::{Figure, Job, JobError, Report};
 use crate::workloads::resources::Requirements;
 use crate::workloads::workers::{self, Done};
-use crate::workloads::workload::{Column, Figure, Kind, Workload};
+use crate::workloads::workload::{Column, Kind, Workload};
 
 /// The command's hidden subcommand that is a server.
 pub const SERVER: &str = "__mail-server";

@@ -17,10 +17,10 @@ use spinpark_lockbench::locks::implementations;
 
 use self::alternation::{Cpus, Done, Setting};
 use crate::workloads::experiment::{Cell, Configuration};
-use crate::workloads::job::{Job, JobError, Report};
+use crate::workloads::job::{Figure, Job, JobError, Report};
 use crate::workloads::locks;
 use crate::workloads::resources::Requirements;
-use crate::workloads::workload::{Column, Figure, Kind, Workload};
+use crate::workloads::workload::{Column, Kind, Workload};
 
 /// Futex calls are counted in a second, shorter alternation: one signal for ten of the first.
 const COUNTED_SHARE: u64 = 10;

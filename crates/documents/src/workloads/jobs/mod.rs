@@ -19,10 +19,10 @@ use serde::{Deserialize, Serialize};
 use self::mix::Mix;
 use self::operations::Context;
 use super::experiment::{Cell, Configuration};
-use super::job::{Job, JobError, Report};
+use super::job::{Figure, Job, JobError, Report};
 use super::resources::Requirements;
 use super::workers;
-use super::workload::{Column, Figure, Kind, Workload};
+use super::workload::{Column, Kind, Workload};
 
 /// Jobs of a user unless told otherwise.
 pub const JOBS: usize = 100;

@@ -3,9 +3,7 @@
 use spinpark_documents::report::workloads::{FEW_CELLS, breakdown, details, explanation, matrix, table};
 use spinpark_documents::wake_op_2005::condvar::FUTEX_CALLS;
 use spinpark_documents::workloads::Workload;
-use spinpark_documents::workloads::document::{Document, Record};
-use spinpark_documents::workloads::result::CellResult;
-use spinpark_documents::workloads::warnings::of_workload;
+use spinpark_documents::workloads::result::{CellResult, Document, Record, of_workload};
 use spinpark_lockbench::locks::counters;
 use spinpark_measure::machine::Noise;
 use spinpark_measure::report::json::Output;
@@ -101,7 +99,7 @@ fn warnings_of(
     let uncounted = counts.then(counters::obstacle).flatten().map(|why| Warning::NoFutexCounter { why });
     applying
         .chain(uncounted)
-        .chain(of_workload(workload, results, record.head.millis > 0, record.head.environment.cpus))
+        .chain(of_workload(workload.name, results, record.head.millis > 0, record.head.environment.cpus))
         .chain(warnings::of_machine(noise))
         .collect()
 }
