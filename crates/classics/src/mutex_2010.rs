@@ -14,7 +14,7 @@
 //! |         |             | moment, a slow release is on   | a release that finds −1 and adds 1, before it sets 1     |
 //! |         |             | its way from −1 to 1           | under the list's lock                                    |
 //! | `count` | below 0     | held, perhaps waiters; or a    | a thread that finds it 0 or less, −1; a waiter in the list |
-//! |         |             | slow release, as above         | (−1); a release that finds less than −1 and adds 1       |
+//! |         |             | slow release on its way to 1   | (−1); a release that finds less than −1 and adds 1       |
 //! | `owner` | 0           | free, or in one of two windows | the release, before it                                   |
 //! | `owner` | a token     | a guess: the owner             | the owner, after it has taken the lock                   |
 //!

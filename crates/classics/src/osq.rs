@@ -2,7 +2,7 @@
 //!
 //! Origin: `kernel/locking/osq_lock.c`, the answer to document 002's plain MCS queue of spinners
 //! ([`mcs`](crate::mcs)), which cannot be left when spinning stops to pay. The kernel's nodes are per CPU and
-//! never freed; user-space threads come and go, so here the nodes are `N` slots beside the queue, which also
+//! never freed; user-space threads come and go, so here the nodes are `N` slots in the queue, which also
 //! bounds the number of spinners. Links are slot numbers, so there is no pointer and no `unsafe`.
 //!
 //! Gives: FIFO order among spinners; each polls its own slot; leaving at any time. Does not give: mutual
@@ -37,7 +37,7 @@
 //! | `prev.next` store        | Release | `next` swap         | this slot's `prev` and `head` before its neighbours |
 //! |                          |         |                     | touch it                                            |
 //! | step A: CAS              | AcqRel  | `next` store, swap  | a thread that takes a link owns it                  |
-//! | step B, unlock: swap, CAS| AcqRel  | as above            | as above                                            |
+//! | step B, unlock: swap, CAS| AcqRel  | `next` store, swap  | a thread that takes a link owns it                  |
 //! | step C: `prev`, `next`   | Release | step A loads, swaps | as above                                            |
 //! | pass on: `head` store    | Release | wait: load          | what the head did before it left                    |
 //! | wait: `head` load        | Acquire | pass on             | as there                                            |
@@ -57,7 +57,7 @@ struct Slot<P: Platform> {
     head: P::AtomicU32,
 }
 
-/// A spin queue with room for `N` spinners.
+/// A spin queue with slots for `N` spinners.
 pub struct Osq<P: Platform, const N: usize = 4> {
     tail: P::AtomicU32,
     slots: [Slot<P>; N],

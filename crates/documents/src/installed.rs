@@ -6,19 +6,15 @@ use std::path::PathBuf;
 use rustix::fs::Access;
 use thiserror::Error;
 
-/// A program that a benchmark needs is not there.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{program} is not installed; on Debian and Ubuntu: apt install --no-install-recommends {package}")]
 pub struct NotInstalled {
-    /// Its file name.
     pub program: &'static str,
-    /// The Debian package that it comes from.
     pub package: &'static str,
 }
 
 /// The full path of `program` if it is an executable file on `PATH` (or in one of the `sbin` directories,
 /// where distributions put servers).
-#[must_use]
 pub fn find_program(program: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     env::split_paths(&path)
@@ -28,10 +24,6 @@ pub fn find_program(program: &str) -> Option<PathBuf> {
 }
 
 /// As [`find_program`], for a program of the Debian package `package`.
-///
-/// # Errors
-///
-/// If it is not there, with what to install.
 pub fn require(program: &'static str, package: &'static str) -> Result<PathBuf, NotInstalled> {
     find_program(program).ok_or(NotInstalled { program, package })
 }

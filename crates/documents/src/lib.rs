@@ -1,4 +1,4 @@
-//! The benchmarks of the four documents, as programs of ours and on simulated machines, beside what was
+//! The benchmarks of the four documents, as programs of ours and on simulated machines, and what was
 //! published.
 //!
 //! | what | where |
@@ -9,9 +9,11 @@
 //! | what the simulated models share | [`simulated`] |
 //! | all workloads and simulated tables, by name | [`registry`] |
 //! | a process that runs one configuration of a workload | [`worker`] |
-//! | their figures beside the published ones | [`documents`] |
+//! | their figures and the published ones | [`documents`] |
 //! | programs of the system that workloads need | [`installed`], [`mariadb`] |
 //! | saying it | [`report`] |
+
+#![allow(missing_docs, reason = "the command is the only user: a name that says all has no comment")]
 
 pub mod documents;
 pub mod installed;

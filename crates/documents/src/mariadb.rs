@@ -10,14 +10,13 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use crate::installed::{NotInstalled, require};
+use crate::workloads::job::JobError;
 
 /// The longest path of a socket, as the kernel has it (108 bytes with the end).
 const LONGEST_SOCKET: usize = 107;
 
-/// The programs.
 #[derive(Debug, Clone)]
 pub struct Programs {
-    /// The server.
     pub server: PathBuf,
     /// What makes an empty database.
     pub install: PathBuf,
@@ -25,17 +24,12 @@ pub struct Programs {
 
 impl Programs {
     /// Finds them.
-    ///
-    /// # Errors
-    ///
-    /// If the package is not installed.
     pub fn find() -> Result<Self, NotInstalled> {
         const PACKAGE: &str = "mariadb-server";
         Ok(Self { server: require("mariadbd", PACKAGE)?, install: require("mariadb-install-db", PACKAGE)? })
     }
 }
 
-/// The files of one database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Files {
     directory: PathBuf,
@@ -43,37 +37,35 @@ pub struct Files {
 
 impl Files {
     /// In `directory`, which belongs to this user alone.
-    #[must_use]
     pub fn at(directory: &Path) -> Self {
         Self { directory: directory.to_path_buf() }
     }
 
-    /// Everything.
-    #[must_use]
     pub fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// The tables.
-    #[must_use]
     pub fn data(&self) -> PathBuf {
         self.directory.join("data")
     }
 
     /// Where a running server is reached.
-    #[must_use]
     pub fn socket(&self) -> PathBuf {
         self.directory.join("s")
     }
 
-    /// Whether the path of the socket is short enough.
-    #[must_use]
-    pub fn can_have_socket(&self) -> bool {
-        self.socket().as_os_str().len() <= LONGEST_SOCKET
+    /// Checks that the kernel allows a socket there.
+    pub fn check_socket(&self) -> Result<(), JobError> {
+        let socket = self.socket();
+        if socket.as_os_str().len() <= LONGEST_SOCKET {
+            return Ok(());
+        }
+        Err(JobError::Refused(format!(
+            "the path of the database's socket, {}, is too long; name a directory with a shorter path with --dir",
+            socket.display()
+        )))
     }
 
-    /// Arguments of `mariadb-install-db`.
-    #[must_use]
     pub fn install_args(&self) -> Vec<OsString> {
         let mut args = self.common_args();
         args.extend(words([
@@ -85,8 +77,6 @@ impl Files {
         args
     }
 
-    /// Arguments of `mariadbd`.
-    #[must_use]
     pub fn server_args(&self) -> Vec<OsString> {
         let mut args = self.common_args();
         args.push(option("--socket", &self.socket()));
@@ -99,7 +89,6 @@ impl Files {
     }
 
     /// Arguments of MariaDB's own clients.
-    #[must_use]
     pub fn client_args(&self) -> Vec<OsString> {
         let mut args = words(["--no-defaults", "--user=root"]).to_vec();
         args.push(option("--socket", &self.socket()));
@@ -148,8 +137,8 @@ mod tests {
 
     #[test]
     fn a_socket_has_a_short_path() {
-        assert!(Files::at(Path::new("/dev/shm/spinpark-123456")).can_have_socket());
-        assert!(!Files::at(&Path::new("/").join("x".repeat(105))).can_have_socket());
-        assert!(Files::at(&Path::new("/").join("x".repeat(104))).can_have_socket());
+        assert!(Files::at(Path::new("/dev/shm/spinpark-123456")).check_socket().is_ok());
+        assert!(Files::at(&Path::new("/").join("x".repeat(105))).check_socket().is_err());
+        assert!(Files::at(&Path::new("/").join("x".repeat(104))).check_socket().is_ok());
     }
 }

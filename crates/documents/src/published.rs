@@ -5,7 +5,6 @@
 /// A table of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Published {
-    /// Its name.
     pub name: &'static str,
     /// What it is, with its document.
     pub about: &'static str,
@@ -25,7 +24,6 @@ macro_rules! published {
     };
 }
 
-/// All tables.
 pub static PUBLISHED: [Published; 7] = [
     published!("mutex_2010" "mutex_headline", Some("creat"), "001: throughput and contention with and without the change"),
     published!("mutex_2010" "mutex_acquisition_histogram", None, "001: how long acquisitions took, in powers of two"),
@@ -39,7 +37,6 @@ pub static PUBLISHED: [Published; 7] = [
 /// A table, taken apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Table {
-    /// Names of the columns.
     pub header: Vec<&'static str>,
     /// Rows, each as long as the header. An empty cell means: not published.
     pub rows: Vec<Vec<&'static str>>,
@@ -47,7 +44,6 @@ pub struct Table {
 
 impl Published {
     /// Takes the table apart. No cell has a comma or a quote in it.
-    #[must_use]
     pub fn table(&self) -> Table {
         let mut lines = self.text.lines().map(|line| line.split(',').collect::<Vec<_>>());
         Table { header: lines.next().unwrap_or_default(), rows: lines.collect() }
@@ -57,7 +53,6 @@ impl Published {
 impl Table {
     /// The number in row `row` of the first column called `column`; none if it is not published, or is no
     /// number.
-    #[must_use]
     pub fn number(&self, row: usize, column: &str) -> Option<f64> {
         let place = self.header.iter().position(|name| *name == column)?;
         self.rows.get(row)?.get(place)?.parse().ok()
@@ -77,8 +72,6 @@ fn numbers(name: &str, row: &str, column: &str) -> Vec<f64> {
     rows.filter_map(|index| table.number(index, column)).collect()
 }
 
-/// The table of that name.
-#[must_use]
 pub fn by_name(name: &str) -> Option<&'static Published> {
     PUBLISHED.iter().find(|published| published.name == name)
 }

@@ -19,32 +19,51 @@ pub static WORKLOADS: [&Workload; 8] = [
     &wake_op_2005::condvar::WORKLOAD,
 ];
 
-/// The workload of that name.
-#[must_use]
 pub fn by_name(name: &str) -> Option<&'static Workload> {
     WORKLOADS.into_iter().find(|workload| workload.name == name)
 }
 
+/// Name, CPU time on the machine `this-2` in seconds, what it is about, and what simulates it.
+macro_rules! tables {
+    ($($name:literal, $seconds:literal, $about:literal, $run:expr;)*) => {
+        &[$(TableSpec { name: $name, about: $about, seconds: $seconds, run: $run }),*]
+    };
+}
+
 /// All tables, by document.
-#[must_use]
 pub fn tables() -> &'static [TableSpec] {
-    &[
-        mutex_2010::simulated::V,
-        mutex_2010::simulated::HISTOGRAM,
-        mutex_2010::simulated::FSERVER,
-        rwsem_2013::simulated::PLAIN_TOUCHED,
-        rwsem_2013::simulated::PLAIN_UNTOUCHED,
-        rwsem_2013::simulated::MUTEX,
-        wake_op_2005::simulated::ON_ONE_CPU,
-        mtx_2006::simulated::BACK_OFF,
-        mtx_2006::simulated::PROFILING,
-        scale::ON_64,
-        scale::ON_512,
-        readers::TABLE,
-        planes::ON_80,
-        planes::ON_96,
-        planes::ON_112,
-    ]
+    tables! {
+        "001-v", 69, "test-mutex V: files created in one directory, on 64, 12, 4 and 1 cores",
+            mutex_2010::simulated::v;
+        "001-histogram", 24, "how long acquisitions of the mutex took in a file server's mix",
+            mutex_2010::simulated::histogram;
+        "001-fserver", 25, "a file server's mix: throughput, contentions, mean acquisition",
+            mutex_2010::simulated::fserver;
+        "002-touched", 21, "the rwsem series over 3.12: mmap, 256 page faults, munmap; 1 to 40 threads",
+            rwsem_2013::simulated::touched;
+        "002-untouched", 5, "the rwsem series over 3.12: mmap and munmap alone; 1 to 40 threads",
+            rwsem_2013::simulated::untouched;
+        "002-mutex", 8, "a mutex around mmap, page faults and munmap, over none; 1 to 40 threads",
+            rwsem_2013::simulated::mutex;
+        "003-signal", 2, "three ways to signal a condition variable, on one CPU",
+            wake_op_2005::simulated::signal;
+        "004-backoff", 3, "one hot mutex on 12 CPUs, with exponential back-off",
+            mtx_2006::simulated::back_off;
+        "004-profiling", 22, "the same with each ingredient of mutex profiling by itself",
+            mtx_2006::simulated::profiling;
+        "ours-64", 216, "our mutex and the classics on 64 cores, 1 to 256 threads",
+            |effort, progress| scale::table(64, effort, progress);
+        "ours-512", 600, "our mutex and the classics on 512 cores, 1 to 4,096 threads",
+            |effort, progress| scale::table(512, effort, progress);
+        "ours-readers", 120, "our read-write lock and a counting one, 64 threads, 0 and 0.1 % writes, four machines",
+            readers::table;
+        "planes-westmere-ex-80", 240, "our mutex on 20 workloads of westmere-ex-80, 2 threads to four a CPU",
+            |effort, progress| planes::table("westmere-ex-80", effort, progress);
+        "planes-epyc-7r13-96", 240, "our mutex on 20 workloads of epyc-7r13-96, 2 threads to four a CPU",
+            |effort, progress| planes::table("epyc-7r13-96", effort, progress);
+        "planes-sapphire-rapids-112", 240, "our mutex on 20 workloads of sapphire-rapids-112, 2 threads to four a CPU",
+            |effort, progress| planes::table("sapphire-rapids-112", effort, progress);
+    }
 }
 
 /// The tables that are made only if they are named: they take longer than all others.
@@ -52,10 +71,6 @@ const ON_REQUEST: &str = "planes";
 
 /// The tables of these names; `001` stands for all of that document, and no name for all tables but the
 /// planes.
-///
-/// # Errors
-///
-/// There is no such table.
 pub fn choose(names: &[String]) -> Result<Vec<TableSpec>, SettingError> {
     for name in names {
         if !tables().iter().any(|table| is_meant(table, name)) {

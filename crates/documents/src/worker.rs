@@ -6,10 +6,6 @@ use crate::registry;
 use crate::workloads::job::{Job, JobError, Report, Request};
 
 /// Carries out a request, with the locks of one of `adapters`.
-///
-/// # Errors
-///
-/// If that is not possible, or the result is wrong.
 pub fn run(adapters: &[Adapter], request: &str) -> Result<Report, JobError> {
     let request: Request = serde_json::from_str(request)?;
     let unknown = |kind: &str, name: &str| JobError::Refused(format!("there is no {kind} `{name}` here"));

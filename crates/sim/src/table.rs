@@ -130,6 +130,28 @@ pub struct Table {
     pub notes: Vec<String>,
 }
 
+impl Table {
+    /// A table to which no constant was fitted, without distributions and fronts.
+    pub fn new(
+        document: &str,
+        title: impl Into<String>,
+        machine: impl Into<String>,
+        figures: Vec<Figure>,
+        notes: impl IntoIterator<Item = impl Into<String>>,
+    ) -> Self {
+        Self {
+            document: document.to_owned(),
+            title: title.into(),
+            machine: machine.into(),
+            fitted: "none".to_owned(),
+            figures,
+            distributions: Vec::new(),
+            fronts: Vec::new(),
+            notes: notes.into_iter().map(Into::into).collect(),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

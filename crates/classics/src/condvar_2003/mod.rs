@@ -100,7 +100,7 @@ pub struct Condvar<P: Platform, S: Signalling = WakeByOp> {
 // SAFETY: N1: the counters are touched only under the internal lock; `mutex` is a key that is never
 // dereferenced.
 unsafe impl<P: Platform, S: Signalling> Send for Condvar<P, S> {}
-// SAFETY: as above.
+// SAFETY: as for `Send`.
 unsafe impl<P: Platform, S: Signalling> Sync for Condvar<P, S> {}
 
 impl<P: Platform, S: Signalling> Condvar<P, S> {

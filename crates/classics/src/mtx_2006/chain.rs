@@ -1,4 +1,4 @@
-//! Where waiters sleep: outside of the mutex, in a chain that its address selects.
+//! Where waiters sleep: not in the mutex, but in a chain that its address selects.
 //!
 //! The original has a hash table of 128 chains, each with a spin lock and a list of turnstiles, one for each
 //! mutex that has waiters. Here a chain is one list of waiters, each with the address of its mutex: the same
@@ -10,7 +10,7 @@ use spinpark_platform::Platform;
 pub use crate::wait::Ends;
 use crate::wait::{Barging, Locked, Node, SpinLock, WaitList};
 
-/// Neighbours within so many bytes share a chain: their distance as a power of two.
+/// Mutexes within 2^8 bytes of each other share a chain.
 const SHIFT: u32 = 8;
 
 /// The waiters of all mutexes that fall here, oldest first, under a spin lock; on cache lines of its own.

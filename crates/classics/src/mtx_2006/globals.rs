@@ -16,7 +16,7 @@ pub struct Holds {
     pub longest_ns: u64,
 }
 
-/// One per machine: on cache lines of their own, the counter beside the switch, as two neighbours in a data
+/// One per machine: on cache lines of their own, the counter next to the switch, as two neighbours in a data
 /// section; each of the `CHAINS` chains on lines of its own.
 ///
 /// The original has a record per place in the source; here one is enough.
@@ -32,7 +32,7 @@ pub struct Globals<P: Platform, const CHAINS: usize = 128> {
 
 // SAFETY: `holds` is touched under `lock` only.
 unsafe impl<P: Platform, const CHAINS: usize> Send for Globals<P, CHAINS> {}
-// SAFETY: as above.
+// SAFETY: as for `Send`.
 unsafe impl<P: Platform, const CHAINS: usize> Sync for Globals<P, CHAINS> {}
 
 impl<P: Platform, const CHAINS: usize> Globals<P, CHAINS> {

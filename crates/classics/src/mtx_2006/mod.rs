@@ -61,7 +61,7 @@ use crate::delay::Delay;
 use crate::wait::Oracle;
 use chain::{Chain, Waiter};
 pub use globals::{Globals, Holds};
-use profiling::Room;
+use profiling::Padding;
 pub use profiling::{Absent, Profiled, Profiling};
 
 const UNOWNED: u32 = 0;
@@ -81,13 +81,13 @@ const fn owner(word: u32) -> u32 {
 #[repr(C)]
 pub struct Mtx<P: Platform, F: Profiling = Absent> {
     word: P::AtomicU32,
-    room: F::Room<P>,
+    padding: F::Padding<P>,
 }
 
 impl<P: Platform, F: Profiling> Mtx<P, F> {
     /// An unlocked mutex.
     pub fn new() -> Self {
-        Self { word: AtomicU32::new(UNOWNED), room: Room::new() }
+        Self { word: AtomicU32::new(UNOWNED), padding: Padding::new() }
     }
 
     /// Acquires; waits as long as it takes. Acquire ordering.
@@ -244,7 +244,7 @@ impl<P: Platform, F: Profiling> Mtx<P, F> {
 
     #[inline(always)]
     fn note_place<const C: usize>(&self, globals: &Globals<P, C>) {
-        let Some(fields) = self.room.fields() else { return };
+        let Some(fields) = self.padding.fields() else { return };
         // It is timed once if it is locked by its owner again; this one cannot be.
         if fields.acquired.load(Relaxed) == 0 {
             fields.file.store(FILE, Relaxed);
@@ -259,7 +259,7 @@ impl<P: Platform, F: Profiling> Mtx<P, F> {
         if !F::ACCESSES {
             return;
         }
-        let Some(fields) = self.room.fields() else { return };
+        let Some(fields) = self.padding.fields() else { return };
         let acquired = fields.acquired.load(Relaxed);
         if acquired != 0 {
             fields.acquired.store(0, Relaxed);
@@ -271,7 +271,7 @@ impl<P: Platform, F: Profiling> Mtx<P, F> {
 
     #[inline(always)]
     fn note_attempt(&self) {
-        if let Some(fields) = self.room.fields().filter(|_| F::ADDS) {
+        if let Some(fields) = self.padding.fields().filter(|_| F::ADDS) {
             fields.attempts.fetch_add(1, Relaxed);
         }
     }

@@ -8,17 +8,17 @@
 //! | extra reads and writes of the struct                    | [`Profiling::ACCESSES`]   | [`Accesses`]     |
 //! | (in the code) a plain counter of the whole machine      | [`Profiling::COUNTS`]     | [`Counter`]      |
 //! | an unconditional atomic add per contended attempt       | [`Profiling::ADDS`]       | [`AtomicAdd`]    |
-//! | a larger struct                                         | [`Profiling::Room`]       | [`Larger`]       |
+//! | a larger struct                                         | [`Profiling::Padding`]    | [`Larger`]       |
 //! | no inlining                                             | [`Profiling::OUTLINES`]   | [`Outlined`]     |
 //! | code in the unlock that does not run                    | [`Profiling::RECORDS`]    | –                |
-//! | alignment to 0x100                                      | [`Profiling::Room`]       | [`Aligned`]      |
+//! | alignment to 0x100                                      | [`Profiling::Padding`]    | [`Aligned`]      |
 //! | exponential back-off (its own patch)                    | [`Profiling::BACKS_OFF`]  | [`BackOff`]      |
 //!
 //! # In memory
 //!
 //! | lock                            | size, bytes | aligned to | what it changes                                          |
 //! |---------------------------------|-------------|------------|----------------------------------------------------------|
-//! | without [`Room`]                | 4           | 4          |                                                          |
+//! | without [`Padding`]             | 4           | 4          |                                                          |
 //! | with [`Fields`]                 | 20          | 4          | the owner, and with the add also who waits, writes more  |
 //! |                                 |             |            | words of the same line; neighbours stay on it            |
 //! | [`Larger`]                      | 132         | 4          | what follows the lock is two lines further on: a waiter  |
@@ -41,8 +41,8 @@ use spinpark_platform::{AtomicU32, Platform};
 
 /// What is compiled into the lock.
 pub trait Profiling: Send + Sync + 'static {
-    /// What the lock has beside its word.
-    type Room<P: Platform>: Room<P>;
+    /// What the lock has after its word.
+    type Padding<P: Platform>: Padding<P>;
     /// The owner reads and writes three words of the lock when it gets it, and reads one when it releases.
     const ACCESSES: bool = false;
     /// The owner bumps a counter that all locks share, with a load and a store.
@@ -53,18 +53,18 @@ pub trait Profiling: Send + Sync + 'static {
     const OUTLINES: bool = false;
     /// A hold that is timed is recorded; it is if [`Globals::enable`](super::Globals::enable) was called.
     const RECORDS: bool = false;
-    /// A spinner stays away for longer and longer.
+    /// A spinner backs off for longer and longer.
     const BACKS_OFF: bool = false;
     /// CPUs of the machine that the longest delay is for.
     const CPUS: u32 = 2;
 }
 
-/// What a lock has beside its word: zero is its first value.
-pub trait Room<P: Platform>: Send + Sync {
+/// What a lock has after its word: zero is its first value.
+pub trait Padding<P: Platform>: Send + Sync {
     /// Nothing has happened.
     fn new() -> Self;
 
-    /// The fields of the profile, if there is room for them.
+    /// The fields of the profile, if it has them.
     fn fields(&self) -> Option<&Fields<P>> {
         None
     }
@@ -81,7 +81,7 @@ pub struct Fields<P: Platform> {
     pub(super) attempts: P::AtomicU32,
 }
 
-impl<P: Platform> Room<P> for Fields<P> {
+impl<P: Platform> Padding<P> for Fields<P> {
     fn new() -> Self {
         let word = || AtomicU32::new(0);
         Self { acquired: word(), file: word(), line: word(), attempts: word() }
@@ -97,7 +97,7 @@ impl<P: Platform> Room<P> for Fields<P> {
 #[derive(Debug)]
 pub struct Nothing;
 
-impl<P: Platform> Room<P> for Nothing {
+impl<P: Platform> Padding<P> for Nothing {
     fn new() -> Self {
         Self
     }
@@ -107,7 +107,7 @@ impl<P: Platform> Room<P> for Nothing {
 #[derive(Debug)]
 pub struct Unused(#[allow(dead_code, reason = "to be large is all it does")] [u32; 32]);
 
-impl<P: Platform> Room<P> for Unused {
+impl<P: Platform> Padding<P> for Unused {
     fn new() -> Self {
         Self([0; 32])
     }
@@ -118,7 +118,7 @@ impl<P: Platform> Room<P> for Unused {
 #[repr(align(0x100))]
 pub struct Align;
 
-impl<P: Platform> Room<P> for Align {
+impl<P: Platform> Padding<P> for Align {
     fn new() -> Self {
         Self
     }
@@ -126,13 +126,13 @@ impl<P: Platform> Room<P> for Align {
 
 /// A choice of ingredients with a name.
 macro_rules! ingredients {
-    ($($(#[$about:meta])* $name:ident($room:ty) { $($switch:ident),* })*) => {$(
+    ($($(#[$about:meta])* $name:ident($padding:ty) { $($switch:ident),* })*) => {$(
         $(#[$about])*
         #[derive(Debug)]
         pub enum $name {}
 
         impl Profiling for $name {
-            type Room<P: Platform> = $room;
+            type Padding<P: Platform> = $padding;
             $(const $switch: bool = true;)*
         }
     )*};
@@ -166,7 +166,7 @@ ingredients! {
 pub enum BackOff<const CPUS: u32 = 2> {}
 
 impl<const CPUS: u32> Profiling for BackOff<CPUS> {
-    type Room<P: Platform> = Nothing;
+    type Padding<P: Platform> = Nothing;
     const BACKS_OFF: bool = true;
     const CPUS: u32 = CPUS;
 }

@@ -8,12 +8,12 @@
 //! | `0x0000000n` | n readers hold it, or try to                                                |
 //! | `0xffff0000` | free, with waiters: a writer may steal it                                   |
 //! | `0xffff0001` | a writer holds it, no waiters; or one reader does, with waiters             |
-//! | `0xffff000n` | n readers, with waiters; or one writer tries beside others                  |
+//! | `0xffff000n` | n readers, with waiters; or one writer tries while others do                |
 //! | `0xfffe0001` | a writer holds it, with waiters                                             |
 
-/// One who holds the semaphore or tries to.
+/// A thread that holds the semaphore or tries to.
 pub(super) const ACTIVE: i32 = 1;
-/// Those.
+/// The count of such threads.
 pub(super) const ACTIVE_MASK: i32 = 0xffff;
 /// There are waiters.
 pub(super) const WAITING: i32 = -ACTIVE_MASK - 1;

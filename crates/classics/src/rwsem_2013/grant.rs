@@ -59,7 +59,7 @@ impl<P: Platform, S: Series> Rwsem<P, S> {
                 P::event(Event::WokeHead);
                 self.end_wakeup();
             }
-            // No waiter: patch 9 says that only of a list that is not empty; or the writer's turn comes
+            // No waiter: patch 9 says that only of a list that is not empty; or the writer is woken
             // later.
             Some(Kind::Writer) | None => self.end_wakeup(),
         }

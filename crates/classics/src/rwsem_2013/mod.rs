@@ -41,7 +41,7 @@
 //! |                              |         |                    | is in front: that is woken first, and looks           |
 //! | `wakeup`: full fences        | SeqCst  | each other         | S4: the release counts itself out, then reads         |
 //! |                              |         |                    | `wakeup`; the waker clears it, then the count is read |
-//! | `owner`, `wakeup`: all       | Relaxed | –                  | plain there; a guess, and as above                    |
+//! | `owner`, `wakeup`: all       | Relaxed | –                  | plain there; a guess, and the fences of `wakeup`      |
 //!
 //! Checked by: `verify` (`tests/it/document_002.rs`, `tests/it/classics_rwsem.rs`),
 //! `tests/native/classics_stress.rs`.

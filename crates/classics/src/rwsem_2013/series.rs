@@ -14,7 +14,7 @@
 //! Without patch 8 the MCS lock is unused, so 6 and 7 change nothing then.
 //!
 //! Two more switches are not patches, but readings. Patch 8 as sent clears the owner after the release; patch
-//! 9 as sent leaves the woken writer's look at the count outside `wait_lock`, and loses wake-ups
+//! 9 as sent lets the woken writer look at the count without `wait_lock`, and loses wake-ups
 //! (`notes/verification.md`). The combinations here have the right reading; [`AsSent`] has the others.
 
 use core::marker::PhantomData;

@@ -17,7 +17,7 @@ use super::{NO_OWNER, Rwsem, Series};
 use crate::wait::{Oracle, window_polls};
 
 /// What a spinner found at the head of the queue.
-enum Turn {
+enum Attempt {
     Taken,
     Leave,
     /// Not free yet; whether there was an owner.
@@ -36,13 +36,13 @@ impl<P: Platform, S: Series> Rwsem<P, S> {
         }
         let mut window = 0;
         loop {
-            let is_owned = match self.spinners.with(|| self.turn(&mut oracle)) {
-                Turn::Taken => {
+            let is_owned = match self.spinners.with(|| self.attempt(&mut oracle)) {
+                Attempt::Taken => {
                     P::event(Event::SpinAcquired);
                     return true;
                 }
-                Turn::Leave => return false,
-                Turn::Again { is_owned } => is_owned,
+                Attempt::Leave => return false,
+                Attempt::Again { is_owned } => is_owned,
             };
             if !is_owned && (P::need_resched() || window >= window_polls::<P>()) {
                 return false;
@@ -52,12 +52,12 @@ impl<P: Platform, S: Series> Rwsem<P, S> {
         }
     }
 
-    fn turn(&self, oracle: &mut Oracle) -> Turn {
+    fn attempt(&self, oracle: &mut Oracle) -> Attempt {
         let owner = self.owner();
         if owner != NO_OWNER && !self.spin_on(owner, oracle) {
-            return Turn::Leave;
+            return Attempt::Leave;
         }
-        if self.steal() { Turn::Taken } else { Turn::Again { is_owned: owner != NO_OWNER } }
+        if self.steal() { Attempt::Taken } else { Attempt::Again { is_owned: owner != NO_OWNER } }
     }
 
     /// Polls while `owner` holds the lock and runs; returns whether it was released.

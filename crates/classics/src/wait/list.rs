@@ -36,7 +36,7 @@ pub(crate) struct WaitList<P: Platform, K, O: Order = Tickets> {
 // SAFETY: L2: the ends, and what they point to, are touched under the lock only; L1: what they point to is
 // alive.
 unsafe impl<P: Platform, K: Send, O: Order> Send for WaitList<P, K, O> {}
-// SAFETY: as above.
+// SAFETY: as for `Send`.
 unsafe impl<P: Platform, K: Send, O: Order> Sync for WaitList<P, K, O> {}
 
 /// The list, locked until this is dropped.
@@ -156,7 +156,7 @@ impl<P: Platform, K: Copy, O: Order> Locked<'_, P, K, O> {
             Some(prev) => prev.set_links(Links { next, ..prev.links() }),
             None => first = next,
         }
-        // SAFETY: as above.
+        // SAFETY: L1, as for `prev`.
         match unsafe { next.as_ref() } {
             Some(next) => next.set_links(Links { prev, ..next.links() }),
             None => last = prev,

@@ -87,7 +87,7 @@ impl<P: Platform, K> Node<P, K> {
     pub(super) unsafe fn wake(node: *const Self) {
         // SAFETY: L1: the node is alive.
         let task: *const P::AtomicU32 = unsafe { &raw const (*node).task };
-        // SAFETY: as above; it may be gone right after (L3).
+        // SAFETY: L1: the node is alive still; it may be gone right after (L3).
         if unsafe { (*task).swap(RUNNING, Release) } == SLEEPING {
             P::futex_wake(task, 1);
         }

@@ -2,10 +2,10 @@
 
 use spinpark_platform::{OnCpu, Platform};
 
-/// A poll takes at least so long, ns.
+/// The shortest time of a poll, ns.
 const POLL_NS: u64 = 16;
 
-/// So many answers in a row that say nothing are taken for a no: a spinner without an end needs a yes.
+/// This number of answers in a row that say nothing is taken for a no: a spinner without an end needs a yes.
 const MOST_UNKNOWN: u32 = 64;
 
 /// What a spinner knows about one owner.

@@ -1,4 +1,4 @@
-//! A ticket lock: first come, first served, by a counter of arrivals and a counter of turns.
+//! A ticket lock: first come, first served, by a counter of arrivals and a counter of releases.
 //!
 //! Origin: Reed and Kanodia's sequencer and event count (1979), as a spin lock in Mellor-Crummey and Scott
 //! (1991); Linux' spin locks from 2.6.25 to 4.1. Not one of the four documents' subjects, but what their
@@ -26,12 +26,12 @@
 //! |------------------------|---------|------------|----------------------------------------------------------------|
 //! | lock: `next` + 1       | Relaxed | –          | only hands out a ticket                                        |
 //! | lock: `serving` load   | Acquire | release    | the last critical section                                      |
-//! | try: `serving` load    | Acquire | release    | as above, if `next` is found equal to it                       |
-//! | try: `next` exchange   | Relaxed | –          | hands out the ticket; no other thread can have had the turn    |
+//! | try: `serving` load    | Acquire | release    | the last critical section, if `next` is found equal to it      |
+//! | try: `next` exchange   | Relaxed | –          | hands out the ticket; no other thread can have been served     |
 //! | release: `serving` + 1 | Release | lock, try  | this critical section                                          |
 //!
 //! A waiter may be preempted, as in no kernel: after each 100 µs awake it sleeps for 50 (`wait/patience.rs`).
-//! With more threads than CPUs each turn of such a thread waits for it.
+//! With more threads than CPUs each acquisition of such a thread waits for it.
 //!
 //! Checked by: `verify` (`tests/it/classics.rs`), `tests/native/classics_stress.rs`.
 

@@ -7,7 +7,7 @@ use clap::Args;
 use serde::de::DeserializeOwned;
 use spinpark_documents::rwsem_2013::faults::Mapping;
 use spinpark_documents::rwsem_2013::mmap::Touch;
-use spinpark_documents::wake_op_2005::condvar::{self, scheduling::Cpus};
+use spinpark_documents::wake_op_2005::condvar::{self, alternation::Cpus};
 use spinpark_documents::workloads::jobs::JOBS;
 use spinpark_documents::workloads::serial::Sections;
 use spinpark_documents::workloads::workers::Kind;
@@ -286,7 +286,7 @@ Examples:
 pub(crate) struct Condvar {
     /// Implementations of the condition variable: names of `bench list` [default: the document's three,
     /// glibc, std, parking_lot, spinpark, drop-in]
-    #[arg(short, long, value_name = "NAME", num_args = 1.., value_delimiter = ',', default_value = condvar::locks::DEFAULT, hide_default_value = true)]
+    #[arg(short, long, value_name = "NAME", num_args = 1.., value_delimiter = ',', default_value = condvar::DEFAULT, hide_default_value = true)]
     pub(crate) locks: Vec<String>,
 
     /// Where the two threads run: one (both on the same CPU), all (where the kernel puts them)

@@ -4,8 +4,8 @@ use std::fs;
 use std::process::ExitCode;
 
 use anyhow::{anyhow, bail};
-use spinpark_documents::report::documents::{json as of_documents, markdown, read};
-use spinpark_documents::workloads::document as of_workloads;
+use spinpark_documents::report::documents::{forms::markdown, json as of_documents};
+use spinpark_documents::workloads::result as of_workloads;
 use spinpark_lockbench::report::document as of_bench;
 use spinpark_measure::report::json as of_compare;
 use spinpark_measure::report::reading::{self, Header};
@@ -36,7 +36,7 @@ pub(crate) fn run(show: &Show) -> anyhow::Result<ExitCode> {
     refuse_options(show, &header.format)?;
     match header.format.as_str() {
         of_compare::FORMAT => compare::show(&text, STDOUT).map_err(is)?,
-        of_documents::FORMAT => STDOUT.line(markdown::render(&read::parse(&text).map_err(is)?)),
+        of_documents::FORMAT => STDOUT.line(markdown(&of_documents::parse(&text).map_err(is)?)),
         of_workloads::FORMAT => {
             let record = of_workloads::Record::parse(&text).map_err(is)?;
             workloads::show(&record, show)?;

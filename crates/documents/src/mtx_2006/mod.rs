@@ -3,7 +3,7 @@
 //! | what | where |
 //! |---|---|
 //! | what was published | `freebsd_unp_mutex.csv` |
-//! | what of it stands beside which run | `document.toml`: the runs are those of `spinpark bench mtx` |
+//! | which run is compared with what | `document.toml`: the runs are those of `spinpark bench mtx` |
 //! | its load on a database, as a program | [`select`] |
 //! | the hot mutex on the simulator | `simulated` |
 

@@ -2,22 +2,7 @@
 
 use spinpark_sim::workload::{Report, Setting, SettingError};
 
-use crate::simulated::runs::{figure, machine, ratios, run_seeds, seeds};
-use crate::simulated::{Bound, Effort, Figure, Progress, Table, TableSpec, Unit};
-
-pub(crate) const BACK_OFF: TableSpec = TableSpec {
-    name: "004-backoff",
-    about: "one hot mutex on 12 CPUs, with exponential back-off",
-    seconds: 3,
-    run: back_off,
-};
-
-pub(crate) const PROFILING: TableSpec = TableSpec {
-    name: "004-profiling",
-    about: "the same with each ingredient of mutex profiling by itself",
-    seconds: 22,
-    run: profiling,
-};
+use crate::simulated::{Bound, Effort, Figure, Progress, Table, Unit, figure, machine, ratios, run_seeds};
 
 const PLAIN: &str = "classic-mtx";
 const CPUS: u32 = 12;
@@ -26,14 +11,11 @@ const FITTED: &str =
 
 /// Changes of throughput against the plain mutex, %, by lock and seed.
 fn changes(locks: &[&str], effort: Effort, progress: Progress<'_>) -> Result<Vec<Vec<f64>>, SettingError> {
-    let for_ns = match effort {
-        Effort::Quick => 50_000_000,
-        Effort::Full => 400_000_000,
-    };
+    let for_ns = effort.pick(50_000_000, 400_000_000);
     let machine = machine("e4500-12")?;
     let setting = |lock: &&str| Setting { for_ns, ..Setting::new(machine.clone(), lock, "select", CPUS) };
     let settings: Vec<_> = std::iter::once(&PLAIN).chain(locks).map(setting).collect();
-    let reports = run_seeds(&settings, seeds(effort), progress)?;
+    let reports = run_seeds(&settings, effort.seeds(), progress)?;
     let (plain, others) = reports.split_first().expect("the plain mutex is the first");
     let percent = |ratio: f64| 100.0 * (ratio - 1.0);
     Ok(others
@@ -42,25 +24,24 @@ fn changes(locks: &[&str], effort: Effort, progress: Progress<'_>) -> Result<Vec
         .collect())
 }
 
-fn back_off(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> {
+pub(crate) fn back_off(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> {
     let changes = changes(&["classic-mtx-backoff"], effort, progress)?;
     let bound = Some(Bound::Within(5.0, 40.0));
     Ok(Table {
-        document: "004".to_owned(),
-        title: "One hot mutex: queries a second with back-off, against none".to_owned(),
-        machine: "e4500-12".to_owned(),
         fitted: FITTED.to_owned(),
-        figures: vec![Figure {
-            fitted: true,
-            ..figure("exponential back-off", Unit::Percent, Some(17.0), &changes[0], bound)
-        }],
-        distributions: Vec::new(),
-        fronts: Vec::new(),
-        notes: vec![
-            "Back-off gains nothing while the mutex has time to spare, and about 50 % once all threads wait for it: the \
-             figure says how near the document's machine was to that."
-                .to_owned(),
-        ],
+        ..Table::new(
+            "004",
+            "One hot mutex: queries a second with back-off, against none",
+            "e4500-12",
+            vec![Figure {
+                fitted: true,
+                ..figure("exponential back-off", Unit::Percent, Some(17.0), &changes[0], bound)
+            }],
+            [
+                "Back-off gains nothing while the mutex has time to spare, and about 50 % once all threads wait for it: the \
+                 figure says how near the document's machine was to that.",
+            ],
+        )
     })
 }
 
@@ -75,7 +56,7 @@ const INGREDIENTS: [(&str, &str, Option<f64>); 7] = [
     ("classic-mtx-larger", "the larger struct only", Some(0.0)),
 ];
 
-fn profiling(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> {
+pub(crate) fn profiling(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> {
     let locks: Vec<_> = INGREDIENTS.iter().map(|(lock, ..)| *lock).collect();
     let changes = changes(&locks, effort, progress)?;
     let figures = INGREDIENTS
@@ -83,20 +64,18 @@ fn profiling(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingErr
         .zip(&changes)
         .map(|((_, what, published), values)| figure(*what, Unit::Percent, *published, values, None));
     Ok(Table {
-        document: "004".to_owned(),
-        title: "One hot mutex: queries a second with each ingredient of profiling, against none".to_owned(),
-        machine: "e4500-12".to_owned(),
         fitted: FITTED.to_owned(),
-        figures: figures.collect(),
-        distributions: Vec::new(),
-        fronts: Vec::new(),
-        notes: vec![
-            "What profiling does after the acquisition lengthens the section, and loses. What it does between failed attempts \
-             is a delay, and gains 1 %: one atomic operation is short beside a hand-over. 6 to 16 µs per attempt would give the \
-             published +38 %."
-                .to_owned(),
-            "So the explanation by accidental delay is not confirmed here: see the page on the documents in the simulator."
-                .to_owned(),
-        ],
+        ..Table::new(
+            "004",
+            "One hot mutex: queries a second with each ingredient of profiling, against none",
+            "e4500-12",
+            figures.collect(),
+            [
+                "What profiling does after the acquisition lengthens the section, and loses. What it does between failed attempts \
+                 is a delay, and gains 1 %: one atomic operation is short compared with a hand-over. 6 to 16 µs per attempt would give the \
+                 published +38 %.",
+                "So the explanation by accidental delay is not confirmed here: see the page on the documents in the simulator.",
+            ],
+        )
     })
 }

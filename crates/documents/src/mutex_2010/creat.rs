@@ -14,14 +14,12 @@ use serde::{Deserialize, Serialize};
 use spinpark_lockbench::locks::definitions::Implementation;
 
 use crate::workloads::experiment::{Cell, Configuration};
-use crate::workloads::figure::Figure;
-use crate::workloads::job::{Job, JobError, Report, expect};
+use crate::workloads::job::{Figure, Job, JobError, Report, expect};
 use crate::workloads::resources::Requirements;
 use crate::workloads::serial::Serial;
 use crate::workloads::workers::{self, Kind, Task};
 use crate::workloads::workload::Workload;
 
-/// The description.
 pub static WORKLOAD: Workload = Workload {
     name: "creat",
     about: "create and close a file of one's own, all in one directory",
@@ -30,28 +28,21 @@ pub static WORKLOAD: Workload = Workload {
     tasks: "tasks",
     thread_counts: &[1, 2, 16, 64, 256],
     figure: Figure::PerSecond("ops"),
-    uses_locks: true,
     uses_directory: true,
     columns: &[],
     table: None,
     run,
 };
 
-/// What a configuration does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Parameters {
-    /// What tasks are.
     pub kind: Kind,
     /// Whether the file is removed again.
     pub unlink: bool,
 }
 
 /// The cells for a request; `locks` has none for "the kernel's lock only".
-///
-/// # Errors
-///
-/// If processes were to share a mutex.
 pub fn cells(
     kinds: &[Kind],
     unlink: bool,
@@ -105,7 +96,7 @@ fn run(job: &Job) -> Result<Report, JobError> {
     let done = workers::run(kind, job.tasks, job.duration, make)?;
     serial.check(done.all)?;
     check(directory, if unlink { 0 } else { job.tasks })?;
-    Ok(done.report())
+    Ok(done.report)
 }
 
 /// In the end, there is one empty file for each task, or none.

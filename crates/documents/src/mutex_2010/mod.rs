@@ -3,7 +3,7 @@
 //! | what | where |
 //! |---|---|
 //! | what was published | `mutex_headline.csv`, `mutex_acquisition_histogram.csv` |
-//! | what of it stands beside which run | `document.toml` |
+//! | which run is compared with what | `document.toml` |
 //! | its "V", as a program | [`creat`]; its file server is one of the [`jobs`](crate::workloads::jobs) |
 //! | V and the file server on the simulator | `simulated` |
 

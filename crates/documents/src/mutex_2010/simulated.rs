@@ -3,32 +3,12 @@
 use spinpark_measure::stats::quantile_bin;
 use spinpark_sim::workload::{Place, Report, Setting, SettingError};
 
-use crate::simulated::runs::{figure, machine, ratios, run_seeds, seeds};
-use crate::simulated::{Bins, Bound, Effort, Figure, Progress, Table, TableSpec, Unit};
+use crate::simulated::{
+    Bins, Bound, Effort, Figure, Progress, Table, Unit, figure, machine, ratios, run_seeds,
+};
 
 const OLD: &str = "classic-mutex-2.6.34";
 const FIXED: &str = "classic-mutex-fixed";
-
-pub(crate) const V: TableSpec = TableSpec {
-    name: "001-v",
-    about: "test-mutex V: files created in one directory, on 64, 12, 4 and 1 cores",
-    seconds: 69,
-    run: v,
-};
-
-pub(crate) const HISTOGRAM: TableSpec = TableSpec {
-    name: "001-histogram",
-    about: "how long acquisitions of the mutex took in a file server's mix",
-    seconds: 24,
-    run: histogram,
-};
-
-pub(crate) const FSERVER: TableSpec = TableSpec {
-    name: "001-fserver",
-    about: "a file server's mix: throughput, contentions, mean acquisition",
-    seconds: 25,
-    run: fserver,
-};
 
 /// "V 256": as many tasks as the document has on its largest machine. For the others it gives no number.
 const TASKS: u32 = 256;
@@ -60,12 +40,9 @@ const CASES: [Case; 4] = [
     Case { machine: "up", what: "one CPU", published: [None; 3], bound: NEUTRAL },
 ];
 
-fn v(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> {
+pub(crate) fn v(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> {
     // The first round makes the files, which the document's ten seconds do not show.
-    let (first_ns, all_ns) = match effort {
-        Effort::Quick => (20_000_000, 26_000_000),
-        Effort::Full => (15_000_000, 60_000_000),
-    };
+    let (first_ns, all_ns) = effort.pick((20_000_000, 26_000_000), (15_000_000, 60_000_000));
     let mut settings = Vec::new();
     for of in &CASES {
         let machine = machine(of.machine)?;
@@ -76,7 +53,7 @@ fn v(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> {
             }
         }
     }
-    let reports = run_seeds(&settings, seeds(effort), progress)?;
+    let reports = run_seeds(&settings, effort.seeds(), progress)?;
     let seconds = (all_ns - first_ns) as f64 / 1e9;
     // One seed is one run: the longer one begins with the shorter one.
     let rates = |pair: &[Vec<Report>]| -> Vec<f64> {
@@ -92,33 +69,26 @@ fn v(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> {
         figures.push(figure(format!("{}: with the fix", of.what), Unit::PerSecond, after, &fixed, None));
         figures.push(figure(format!("{}: ratio", of.what), Unit::Ratio, ratio, &gain, Some(of.bound)));
     }
-    Ok(Table {
-        document: "001".to_owned(),
-        title: format!("test-mutex V, {TASKS} tasks: operations per second"),
-        machine: CASES.map(|of| of.machine).join(", "),
-        fitted: "none".to_owned(),
+    Ok(Table::new(
+        "001",
+        format!("test-mutex V, {TASKS} tasks: operations per second"),
+        CASES.map(|of| of.machine).join(", "),
         figures,
-        distributions: Vec::new(),
-        fronts: Vec::new(),
-        notes: vec![
+        [
             "The model has two places where tasks can pile up, the mutex and the spin lock of the list of open files, and the \
              pile stays where it is. With the fix it has probably moved to the list's lock. The ratio depends on what a \
-             store that misses costs: see the page on the documents in the simulator."
-                .to_owned(),
-            "The document does not say how many tasks ran on 12 and 4 cores, nor on which file system.".to_owned(),
+             store that misses costs: see the page on the documents in the simulator.",
+            "The document does not say how many tasks ran on 12 and 4 cores, nor on which file system.",
         ],
-    })
+    ))
 }
 
 /// Both kernels under the file server's mix: by kernel and seed.
 fn serve(effort: Effort, progress: Progress<'_>) -> Result<[Vec<Report>; 2], SettingError> {
-    let for_ns = match effort {
-        Effort::Quick => 40_000_000,
-        Effort::Full => 100_000_000,
-    };
+    let for_ns = effort.pick(40_000_000, 100_000_000);
     let machine = machine("nehalem-ex-64")?;
     let setting = |lock| Setting { for_ns, ..Setting::new(machine.clone(), lock, "fserver", TASKS) };
-    let mut reports = run_seeds(&[setting(OLD), setting(FIXED)], seeds(effort), progress)?;
+    let mut reports = run_seeds(&[setting(OLD), setting(FIXED)], effort.seeds(), progress)?;
     let fixed = reports.pop().unwrap_or_default();
     Ok([reports.pop().unwrap_or_default(), fixed])
 }
@@ -165,7 +135,7 @@ fn published(kernel: usize) -> Vec<u64> {
     rows.filter_map(|row| row.split(',').nth(kernel + 1)?.parse().ok()).collect()
 }
 
-fn histogram(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> {
+pub(crate) fn histogram(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> {
     let kernels = serve(effort, progress)?;
     let each = |kernel: usize, of: fn(&Report) -> f64| kernels[kernel].iter().map(of).collect::<Vec<_>>();
     let (old, fixed) = (each(0, median_bin), each(1, median_bin));
@@ -201,14 +171,15 @@ fn histogram(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingErr
         figure("with the fix: tail, %", Unit::Count, Some(9.0), &tail, Some(Bound::AtLeast(2.0))),
     ];
     Ok(Table {
-        document: "001".to_owned(),
-        title: "Time to acquire the mutex in a file server's mix, in bins of 2^n cycles".to_owned(),
-        machine: "nehalem-ex-64".to_owned(),
         fitted: FITTED.to_owned(),
-        figures,
         distributions: kernels.iter().enumerate().map(|(kernel, reports)| bins(kernel, reports)).collect(),
-        fronts: Vec::new(),
-        notes: vec![TAIL_NOTE.to_owned(), HISTOGRAM_NOTE.to_owned(), LOTTERY_NOTE.to_owned()],
+        ..Table::new(
+            "001",
+            "Time to acquire the mutex in a file server's mix, in bins of 2^n cycles",
+            "nehalem-ex-64",
+            figures,
+            [TAIL_NOTE, HISTOGRAM_NOTE, LOTTERY_NOTE],
+        )
     })
 }
 
@@ -241,13 +212,13 @@ const FITTED: &str =
 const TAIL_NOTE: &str = "The tail: two bins above the old kernel's median, or more.";
 
 const HISTOGRAM_NOTE: &str = "Acquisitions of less than 2^10 cycles are left out: the document has none of them, and here they \
-    are of tasks that found the mutex free beside sleepers.";
+    are of tasks that found the mutex free while others slept.";
 
 const LOTTERY_NOTE: &str = "The old kernel's mode is too wide and too low. Its spinners win by lot here, so their waits are \
     spread as such are; the document has nearly all within a factor of two, about a scheduler's period. A mutex whose waiters \
     sleep, and do not win by spinning, has such waits: see the page on the documents in the simulator.";
 
-fn fserver(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> {
+pub(crate) fn fserver(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> {
     let [old, fixed] = serve(effort, progress)?;
     let percent = |of: fn(&Report) -> f64| -> Vec<f64> {
         ratios(&fixed, &old, of).iter().map(|ratio| 100.0 * (ratio - 1.0)).collect()
@@ -269,35 +240,34 @@ fn fserver(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError
         )
     };
     Ok(Table {
-        document: "001".to_owned(),
-        title: format!("A file server's mix, {TASKS} users: with the fix against 2.6.34"),
-        machine: "nehalem-ex-64".to_owned(),
         fitted: FITTED.to_owned(),
-        figures: vec![
-            gain,
-            figure(
-                "contentions a job: change",
-                Unit::Percent,
-                Some(-32.6),
-                &percent(contended_per_job),
-                Some(Bound::Sign),
-            ),
-            figure(
-                "mean time to acquire: change",
-                Unit::Percent,
-                Some(-48.5),
-                &percent(mean_wait),
-                Some(Bound::AtMost(-30.0)),
-            ),
-        ],
-        distributions: Vec::new(),
-        fronts: Vec::new(),
-        notes: vec![
-            "The mix is reduced to what meets at one directory's mutex: a computation, then a file that is made. Users, files \
-             and directories of the document's runs are not known."
-                .to_owned(),
-            HISTOGRAM_NOTE.to_owned(),
-        ],
+        ..Table::new(
+            "001",
+            format!("A file server's mix, {TASKS} users: with the fix against 2.6.34"),
+            "nehalem-ex-64",
+            vec![
+                gain,
+                figure(
+                    "contentions a job: change",
+                    Unit::Percent,
+                    Some(-32.6),
+                    &percent(contended_per_job),
+                    Some(Bound::Sign),
+                ),
+                figure(
+                    "mean time to acquire: change",
+                    Unit::Percent,
+                    Some(-48.5),
+                    &percent(mean_wait),
+                    Some(Bound::AtMost(-30.0)),
+                ),
+            ],
+            [
+                "The mix is reduced to what meets at one directory's mutex: a computation, then a file that is made. Users, files \
+                 and directories of the document's runs are not known.",
+                HISTOGRAM_NOTE,
+            ],
+        )
     })
 }
 

@@ -4,17 +4,16 @@
 //! address space's lock costs.
 
 use std::fs::File;
-use std::os::fd::AsFd;
 use std::path::Path;
-use std::ptr::{self, NonNull};
+use std::ptr::NonNull;
 
 use rustix::mm::{MapFlags, ProtFlags};
 use serde::{Deserialize, Serialize};
 
 use super::mmap::use_small_pages;
 use crate::workloads::experiment::{Cell, Configuration};
-use crate::workloads::figure::Figure;
-use crate::workloads::job::{Job, JobError, Report, expect};
+use crate::workloads::job::{Figure, Job, JobError, Report, expect};
+use crate::workloads::mapping::Mapping as Memory;
 use crate::workloads::resources::Requirements;
 use crate::workloads::workers::{self, Kind, Task};
 use crate::workloads::workload::Workload;
@@ -22,7 +21,6 @@ use crate::workloads::workload::Workload;
 /// Pages that are written in one step.
 const STEP: usize = 64;
 
-/// The description.
 pub static WORKLOAD: Workload = Workload {
     name: "faults",
     about: "write to each page of a fresh mapping, in threads and in processes",
@@ -31,14 +29,12 @@ pub static WORKLOAD: Workload = Workload {
     tasks: "tasks",
     thread_counts: &[1, 2, 4, 10, 40],
     figure: Figure::PerSecond("faults"),
-    uses_locks: false,
     uses_directory: true,
     columns: &[],
     table: None,
     run,
 };
 
-/// What is mapped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mapping {
@@ -74,20 +70,16 @@ impl Mapping {
     }
 }
 
-/// What a configuration does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Parameters {
-    /// What tasks are.
     pub kind: Kind,
-    /// What they map.
     pub mapping: Mapping,
     /// How many pages each of them maps at a time.
     pub pages: usize,
 }
 
 /// The cells for a request. `bytes` is the size of each task's mapping.
-#[must_use]
 pub fn cells(mappings: &[Mapping], kinds: &[Kind], bytes: u64, thread_counts: &[usize]) -> Vec<Cell> {
     let pages = (bytes as usize / page_size()).max(1);
     let cell = |mapping: Mapping, tasks: usize| {
@@ -123,14 +115,14 @@ fn run(job: &Job) -> Result<Report, JobError> {
     use_small_pages()?;
     let directory = job.directory()?;
     let make = |number| Toucher::new(mapping, pages, number, directory);
-    Ok(workers::run(kind, job.tasks, job.duration, make)?.report())
+    Ok(workers::run(kind, job.tasks, job.duration, make)?.report)
 }
 
 struct Toucher {
     mapping: Mapping,
     length: usize,
     file: Option<File>,
-    memory: Option<NonNull<u8>>,
+    memory: Option<Memory>,
     next_page: usize,
     pages: usize,
     /// What pages have in them before they are written in this pass.
@@ -148,21 +140,12 @@ impl Toucher {
     }
 
     fn map(&mut self) -> Result<NonNull<u8>, JobError> {
-        let (address, protection) = (ptr::null_mut(), ProtFlags::READ | ProtFlags::WRITE);
         let flags = self.mapping.flags();
         let memory = match &self.file {
-            // SAFETY: a new mapping at an address of the kernel's choice, of a file that never shrinks.
-            Some(file) => unsafe {
-                rustix::mm::mmap(address, self.length, protection, flags, file.as_fd(), 0)
-            },
-            // SAFETY: a new mapping at an address of the kernel's choice.
-            None => unsafe { rustix::mm::mmap_anonymous(address, self.length, protection, flags) },
+            Some(file) => Memory::of(file, self.length, ProtFlags::READ | ProtFlags::WRITE, flags),
+            None => Memory::anonymous(self.length, flags),
         };
-        let memory = memory.map_err(JobError::failed("cannot map memory"))?;
-        let memory =
-            NonNull::new(memory.cast()).ok_or_else(|| JobError::Mismatch(String::from("memory at 0")))?;
-        self.memory = Some(memory);
-        Ok(memory)
+        Ok(self.memory.insert(memory.map_err(JobError::failed("cannot map memory"))?).start)
     }
 
     fn unmap(&mut self) -> Result<(), JobError> {
@@ -172,9 +155,7 @@ impl Toucher {
         if self.mapping == Mapping::FileShared {
             self.before = after(self.before);
         }
-        // SAFETY: our mapping, and there is no reference into it.
-        unsafe { rustix::mm::munmap(memory.as_ptr().cast(), self.length) }
-            .map_err(JobError::failed("cannot unmap memory"))
+        memory.unmap().map_err(JobError::failed("cannot unmap memory"))
     }
 }
 
@@ -195,8 +176,8 @@ fn file(path: &Path, length: u64) -> Result<File, JobError> {
 
 impl Task for Toucher {
     fn step(&mut self) -> Result<u64, JobError> {
-        let memory = match self.memory {
-            Some(memory) => memory,
+        let memory = match &self.memory {
+            Some(memory) => memory.start,
             None => self.map()?,
         };
         let pages = STEP.min(self.pages - self.next_page);

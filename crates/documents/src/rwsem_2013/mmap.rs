@@ -4,15 +4,13 @@
 //! (or a lock of the mapping, since Linux 6.4). Document 002 asks whether a mutex around all of it is faster:
 //! with a fair and slow kernel lock it is, and should not be.
 
-use std::ptr::{self, NonNull};
-
-use rustix::mm::{MapFlags, ProtFlags};
+use rustix::mm::MapFlags;
 use serde::{Deserialize, Serialize};
 use spinpark_lockbench::locks::definitions::Implementation;
 
 use crate::workloads::experiment::{Cell, Configuration};
-use crate::workloads::figure::Figure;
-use crate::workloads::job::{Job, JobError, Report, expect};
+use crate::workloads::job::{Figure, Job, JobError, Report, expect};
+use crate::workloads::mapping::Mapping;
 use crate::workloads::resources::Requirements;
 use crate::workloads::serial::{Sections, Serial};
 use crate::workloads::workers::{self, Kind};
@@ -24,7 +22,6 @@ pub const SIZE: usize = 1 << 20;
 /// What is written every 8 bytes.
 const PATTERN: u64 = 0x0a;
 
-/// The description.
 pub static WORKLOAD: Workload = Workload {
     name: "mmap",
     about: "map 1 MB, write to it or not, unmap it; plain or under a mutex",
@@ -33,7 +30,6 @@ pub static WORKLOAD: Workload = Workload {
     tasks: "threads",
     thread_counts: &[1, 2, 3, 4, 5, 10, 20, 40],
     figure: Figure::PerSecond("iter"),
-    uses_locks: true,
     uses_directory: false,
     columns: &[],
     table: None,
@@ -44,24 +40,18 @@ pub static WORKLOAD: Workload = Workload {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Touch {
-    /// Nothing.
     None,
     /// Every 8 bytes: 256 page faults.
     All,
 }
 
-/// What a configuration does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Parameters {
-    /// What is written.
     pub touch: Touch,
-    /// What the mutex is held for.
     pub sections: Sections,
 }
 
-/// The cells for a request.
-#[must_use]
 pub fn cells(
     touches: &[Touch],
     sections: &[Sections],
@@ -103,7 +93,7 @@ fn run(job: &Job) -> Result<Report, JobError> {
         })
     })?;
     serial.check(done.all * sections.per_iteration())?;
-    Ok(done.report())
+    Ok(done.report)
 }
 
 fn iteration(touch: Touch, sections: Sections, serial: &Serial) -> Result<(), JobError> {
@@ -127,24 +117,20 @@ pub(super) fn use_small_pages() -> Result<(), JobError> {
     }
 }
 
-fn map() -> Result<NonNull<u64>, JobError> {
-    let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
-    // SAFETY: a new mapping at an address of the kernel's choice.
-    let memory = unsafe { rustix::mm::mmap_anonymous(ptr::null_mut(), SIZE, protection, flags) };
-    let memory = memory.map_err(JobError::failed("cannot map memory"))?;
-    NonNull::new(memory.cast()).ok_or_else(|| JobError::Mismatch(String::from("memory at address 0")))
+fn map() -> Result<Mapping, JobError> {
+    Mapping::anonymous(SIZE, MapFlags::PRIVATE).map_err(JobError::failed("cannot map memory"))
 }
 
 /// Writes to the memory if that is asked, and checks that it was fresh and is what was written.
-fn touched(memory: NonNull<u64>, touch: Touch) -> Result<NonNull<u64>, JobError> {
+fn touched(memory: Mapping, touch: Touch) -> Result<Mapping, JobError> {
     const WORDS: usize = SIZE / size_of::<u64>();
     if touch == Touch::None {
         return Ok(memory);
     }
-    let mut found = 0;
+    let (words, mut found) = (memory.start.cast::<u64>(), 0);
     for index in 0..WORDS {
         // SAFETY: inside of the mapping.
-        let word = unsafe { memory.add(index) };
+        let word = unsafe { words.add(index) };
         if index % (4096 / size_of::<u64>()) == 8 {
             // SAFETY: mapped, and ours alone.
             found |= unsafe { word.read_volatile() };
@@ -153,7 +139,7 @@ fn touched(memory: NonNull<u64>, touch: Touch) -> Result<NonNull<u64>, JobError>
         unsafe { word.write_volatile(PATTERN) };
     }
     // SAFETY: the last word of the mapping.
-    let last = unsafe { memory.add(WORDS - 1) };
+    let last = unsafe { words.add(WORDS - 1) };
     // SAFETY: mapped, and ours alone.
     let last = unsafe { last.read_volatile() };
     expect(found == 0 && last == PATTERN, || {
@@ -162,8 +148,6 @@ fn touched(memory: NonNull<u64>, touch: Touch) -> Result<NonNull<u64>, JobError>
     Ok(memory)
 }
 
-fn unmap(memory: NonNull<u64>) -> Result<(), JobError> {
-    // SAFETY: a mapping that `map` made, and there is no reference into it.
-    unsafe { rustix::mm::munmap(memory.as_ptr().cast(), SIZE) }
-        .map_err(JobError::failed("cannot unmap memory"))
+fn unmap(memory: Mapping) -> Result<(), JobError> {
+    memory.unmap().map_err(JobError::failed("cannot unmap memory"))
 }

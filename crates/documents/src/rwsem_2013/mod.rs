@@ -3,7 +3,7 @@
 //! | what | where |
 //! |---|---|
 //! | what was published | `rwsem_application.csv`, `rwsem_mmap_touched.csv`, `rwsem_mmap_untouched.csv` |
-//! | what of it stands beside which run | `document.toml` |
+//! | which run is compared with what | `document.toml` |
 //! | mapping in threads, as a program | [`mmap`], [`faults`] |
 //! | the virus scanner, and exim | [`scan`], [`mail`]; AIM7 is the [`jobs`](crate::workloads::jobs) |
 //! | mapping on the simulator | `simulated` |

@@ -4,8 +4,7 @@
 use spinpark_sim::workload::{Report, Setting, SettingError};
 
 use crate::published;
-use crate::simulated::runs::{figure, machine, ratios, run_seeds, seeds};
-use crate::simulated::{Bound, Effort, Figure, Progress, Table, TableSpec, Unit};
+use crate::simulated::{Bound, Effort, Figure, Progress, Table, Unit, figure, machine, ratios, run_seeds};
 
 const MACHINE: &str = "westmere-ex-40";
 const VANILLA: &str = "classic-rwsem-3.12";
@@ -16,30 +15,6 @@ const NO_SPIN: &str = "classic-rwsem-nospin";
 
 const FITTED: &str =
     "mutex over plain, 2 threads, touched: by the work of a page fault under the lock (1,200 cycles)";
-
-/// The series, pages written.
-pub(crate) const PLAIN_TOUCHED: TableSpec = TableSpec {
-    name: "002-touched",
-    about: "the rwsem series over 3.12: mmap, 256 page faults, munmap; 1 to 40 threads",
-    seconds: 21,
-    run: touched,
-};
-
-/// The series, nothing written.
-pub(crate) const PLAIN_UNTOUCHED: TableSpec = TableSpec {
-    name: "002-untouched",
-    about: "the rwsem series over 3.12: mmap and munmap alone; 1 to 40 threads",
-    seconds: 5,
-    run: untouched,
-};
-
-/// One thread after the other.
-pub(crate) const MUTEX: TableSpec = TableSpec {
-    name: "002-mutex",
-    about: "a mutex around mmap, page faults and munmap, over none; 1 to 40 threads",
-    seconds: 8,
-    run: mutex,
-};
 
 /// A row of a table: this workload and lock over that, and the document's column.
 struct Row {
@@ -95,11 +70,9 @@ fn count(threads: u32) -> String {
     if threads == 1 { "1 thread".to_owned() } else { format!("{threads} threads") }
 }
 
-fn touched(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> {
-    let (thread_counts, for_ns): (&[u32], _) = match effort {
-        Effort::Quick => (&[1, 2, 10, 20], 40_000_000),
-        Effort::Full => (&[1, 2, 3, 4, 5, 10, 20, 40], 100_000_000),
-    };
+pub(crate) fn touched(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> {
+    let (thread_counts, for_ns) =
+        effort.pick((&[1, 2, 10, 20][..], 40_000_000), (&[1, 2, 3, 4, 5, 10, 20, 40][..], 100_000_000));
     let plain = |lock| ("mmap-touched", lock);
     let row = |name, column, lock| Row { name, column, this: plain(lock), that: plain(VANILLA) };
     let rows = [
@@ -107,7 +80,7 @@ fn touched(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError
         row("no spinning", "plain_nospin_vs_vanilla_pct", NO_SPIN),
     ];
     let figures =
-        figures(thread_counts, &rows, "rwsem_mmap_touched", Unit::Ratio, (for_ns, seeds(effort)), progress)?;
+        figures(thread_counts, &rows, "rwsem_mmap_touched", Unit::Ratio, (for_ns, effort.seeds()), progress)?;
     let bounded = figures.into_iter().flat_map(|(threads, figures)| {
         let all = match threads {
             20 => Bound::AtLeast(2.0),
@@ -117,18 +90,17 @@ fn touched(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError
         figures.into_iter().zip([all, SAME]).map(|(figure, bound)| Figure { bound: Some(bound), ..figure })
     });
     Ok(Table {
-        document: "002".to_owned(),
-        title: "The rwsem series over Linux 3.12: mmap, 256 page faults, munmap".to_owned(),
-        machine: MACHINE.to_owned(),
         fitted: FITTED.to_owned(),
-        figures: bounded.collect(),
-        distributions: Vec::new(),
-        fronts: Vec::new(),
-        notes: vec![COLLAPSE.to_owned(), RUNGS.to_owned()],
+        ..Table::new(
+            "002",
+            "The rwsem series over Linux 3.12: mmap, 256 page faults, munmap",
+            MACHINE,
+            bounded.collect(),
+            [COLLAPSE, RUNGS],
+        )
     })
 }
 
-/// No effect.
 const SAME: Bound = Bound::Within(0.9, 1.1);
 
 const COLLAPSE: &str = "3.12 does not collapse here at 20 and 40 threads as the document says (to 0.36 and 0.14 of \
@@ -139,11 +111,9 @@ const COLLAPSE: &str = "3.12 does not collapse here at 20 and 40 threads as the 
 
 const RUNGS: &str = "Threads have CPUs of their own, socket by socket: up to 10 are on one socket, which is how will-it-scale does it.";
 
-fn untouched(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> {
-    let (thread_counts, for_ns): (&[u32], _) = match effort {
-        Effort::Quick => (&[1, 5, 20], 2_000_000),
-        Effort::Full => (&[1, 5, 10, 20, 40], 20_000_000),
-    };
+pub(crate) fn untouched(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> {
+    let (thread_counts, for_ns) =
+        effort.pick((&[1, 5, 20][..], 2_000_000), (&[1, 5, 10, 20, 40][..], 20_000_000));
     let (plain, serial) = ("mmap-untouched", "mmap-untouched-mutex");
     let rows = [
         Row { name: "all", column: "plain_all_vs_vanilla_pct", this: (plain, ALL), that: (plain, VANILLA) },
@@ -166,7 +136,7 @@ fn untouched(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingErr
         &rows,
         "rwsem_mmap_untouched",
         Unit::Percent,
-        (for_ns, seeds(effort)),
+        (for_ns, effort.seeds()),
         progress,
     )?;
     let bounded = figures.into_iter().flat_map(|(threads, figures)| {
@@ -174,27 +144,21 @@ fn untouched(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingErr
             if row == 0 && threads > 1 { Figure { bound: Some(Bound::Sign), ..figure } } else { figure }
         })
     });
-    Ok(Table {
-        document: "002".to_owned(),
-        title: "The rwsem series over Linux 3.12, and a mutex over none: mmap and munmap, nothing written"
-            .to_owned(),
-        machine: MACHINE.to_owned(),
-        fitted: "none".to_owned(),
-        figures: bounded.collect(),
-        distributions: Vec::new(),
-        fronts: Vec::new(),
-        notes: vec![UNTOUCHED_NOTE.to_owned(), RUNGS.to_owned()],
-    })
+    Ok(Table::new(
+        "002",
+        "The rwsem series over Linux 3.12, and a mutex over none: mmap and munmap, nothing written",
+        MACHINE,
+        bounded.collect(),
+        [UNTOUCHED_NOTE, RUNGS],
+    ))
 }
 
 const UNTOUCHED_NOTE: &str = "The document's figures vary by 5 % from run to run. With 3.12 the simulated lock stays on a few \
     CPUs, because a thread that releases it is back before the woken one has started: so its lines do not move as much as they might.";
 
-fn mutex(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> {
-    let (thread_counts, for_ns): (&[u32], _) = match effort {
-        Effort::Quick => (&[1, 2, 10, 20], 40_000_000),
-        Effort::Full => (&[1, 2, 3, 4, 5, 10, 20, 40], 100_000_000),
-    };
+pub(crate) fn mutex(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> {
+    let (thread_counts, for_ns) =
+        effort.pick((&[1, 2, 10, 20][..], 40_000_000), (&[1, 2, 3, 4, 5, 10, 20, 40][..], 100_000_000));
     let (plain, serial) = ("mmap-touched", "mmap-touched-mutex");
     let row = |name, column, lock| Row { name, column, this: (serial, lock), that: (plain, VANILLA) };
     let rows = [
@@ -206,7 +170,7 @@ fn mutex(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> 
         &rows,
         "rwsem_mmap_touched",
         Unit::Percent,
-        (for_ns, seeds(effort)),
+        (for_ns, effort.seeds()),
         progress,
     )?;
     let bounded = figures.into_iter().flat_map(|(threads, figures)| {
@@ -217,18 +181,17 @@ fn mutex(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> 
         })
     });
     Ok(Table {
-        document: "002".to_owned(),
-        title: "A mutex around mmap, 256 page faults and munmap, over none".to_owned(),
-        machine: MACHINE.to_owned(),
         fitted: FITTED.to_owned(),
-        figures: bounded.collect(),
-        distributions: Vec::new(),
-        fronts: Vec::new(),
-        notes: vec![
-            "All of the document's columns are relative to plain threads on 3.12, also that of the series."
-                .to_owned(),
-            COLLAPSE.to_owned(),
-            RUNGS.to_owned(),
-        ],
+        ..Table::new(
+            "002",
+            "A mutex around mmap, 256 page faults and munmap, over none",
+            MACHINE,
+            bounded.collect(),
+            [
+                "All of the document's columns are relative to plain threads on 3.12, also that of the series.",
+                COLLAPSE,
+                RUNGS,
+            ],
+        )
     })
 }

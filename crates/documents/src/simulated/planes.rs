@@ -1,5 +1,5 @@
-//! Our mutex on a plane of sections and pauses, on machines with many CPUs, beside the fastest classic of
-//! each cell, and beside one that sleeps at once.
+//! Our mutex on a plane of critical and non-critical sections, on machines with many CPUs, against the fastest
+//! classic of each cell, and against one that sleeps at once.
 //!
 //! A cell is a workload with a number of threads. A table has one row for each bound: the worst cell, and how
 //! many miss it.
@@ -7,9 +7,10 @@
 use spinpark_measure::report::front::{self, Entry, Front};
 use spinpark_sim::workload::{Report, Setting, SettingError};
 
-use super::race::{Cell, race};
-use super::runs::{evenness, figure, longest_wait, machine, run_seeds};
-use super::{Bound, Effort, Figure, Progress, Table, TableSpec, Unit};
+use super::race::{OVERSUBSCRIBED, RACE_ABOVE, cells, race};
+use super::{
+    Bound, Effort, Figure, Progress, Table, Unit, evenness, figure, longest_wait, machine, run_seeds,
+};
 
 const OURS: &str = "spinpark";
 /// The fastest classics, one of each kind: with back-off, in order, in order by a queue, with a queue of
@@ -23,7 +24,7 @@ const IN_ORDER: [&str; 2] = ["classic-ticket", "classic-mcs"];
 /// It sleeps at once: what a thread that waits costs least.
 const SLEEPER: &str = "classic-mutex-2003";
 
-/// What the threads do; the plane's names say the steps inside and outside.
+/// What the threads do; the plane's names say the steps of both sections.
 const WORKLOADS: [&str; 20] = [
     "saturated",
     "hot-lock",
@@ -53,32 +54,10 @@ const EVEN_NS: u64 = 100_000_000;
 
 /// Sections shorter than this have no bound on the longest wait, ns.
 const LONG_SECTION_NS: f64 = 100.0;
-/// What is allowed beside two sections of each thread, ns.
+/// What is allowed in addition to two sections of each thread, ns.
 const ALLOWED_WAIT_NS: f64 = 5e6;
-/// From so many threads on, classics that are far behind are left out before the end.
-const RACE_ABOVE: u32 = 64;
-/// So many threads a CPU: the number at which nothing may have collapsed.
-const OVERSUBSCRIBED: u32 = 4;
 
-macro_rules! planes {
-    ($($constant:ident = $name:literal on $machine:literal, $seconds:literal;)*) => {$(
-        /// The table of this machine.
-        pub(crate) const $constant: TableSpec = TableSpec {
-            name: $name,
-            about: concat!("our mutex on 20 workloads of ", $machine, ", 2 threads to four a CPU"),
-            seconds: $seconds,
-            run: |effort, progress| table($machine, effort, progress),
-        };
-    )*};
-}
-
-planes! {
-    ON_80 = "planes-westmere-ex-80" on "westmere-ex-80", 240;
-    ON_96 = "planes-epyc-7r13-96" on "epyc-7r13-96", 240;
-    ON_112 = "planes-sapphire-rapids-112" on "sapphire-rapids-112", 240;
-}
-
-/// Numbers of threads on so many CPUs: powers of two, and one, two and four a CPU.
+/// Numbers of threads on `cpus` CPUs: powers of two, and one, two and four a CPU.
 fn thread_counts(cpus: u32, effort: Effort) -> Vec<u32> {
     match effort {
         Effort::Quick => vec![2, OVERSUBSCRIBED * cpus.min(32)],
@@ -90,26 +69,17 @@ fn thread_counts(cpus: u32, effort: Effort) -> Vec<u32> {
     }
 }
 
-fn table(name: &str, effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> {
+pub(crate) fn table(name: &str, effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> {
     let machine = machine(name)?;
     let cpus = machine.cpus();
-    let (workloads, for_ns) = match effort {
-        Effort::Quick => (&WORKLOADS[14..15], 500_000),
-        Effort::Full => (&WORKLOADS[..], 5_000_000),
-    };
+    let (workloads, for_ns) = effort.pick((&WORKLOADS[14..15], 500_000), (&WORKLOADS[..], 5_000_000));
     let thread_counts = thread_counts(cpus, effort);
     let setting = |lock, workload: &str, threads| Setting {
         for_ns,
         ..Setting::new(machine.clone(), lock, workload, threads)
     };
-    let cell = |workload: &str, threads| Cell {
-        settings: [OURS].into_iter().chain(CLASSICS).map(|lock| setting(lock, workload, threads)).collect(),
-        is_race: threads > RACE_ABOVE,
-    };
-    let cells: Vec<Cell> = workloads
-        .iter()
-        .flat_map(|workload| thread_counts.iter().map(|&threads| cell(workload, threads)))
-        .collect();
+    let locks = [&[OURS], &CLASSICS[..]].concat();
+    let cells = cells(&machine, &locks, workloads, &thread_counts, for_ns);
     let reports: Vec<Vec<Report>> = race(&cells, 1, progress)?
         .into_iter()
         .map(|by_lock| by_lock.into_iter().flatten().flatten().collect())
@@ -139,14 +109,14 @@ fn table(name: &str, effort: Effort, progress: Progress<'_>) -> Result<Table, Se
         ));
     }
     Ok(Table {
-        document: "ours".to_owned(),
-        title: format!("Our mutex on a plane of sections and pauses, {cpus} CPUs"),
-        machine: machine.name,
-        fitted: "none".to_owned(),
-        figures,
-        distributions: Vec::new(),
         fronts: fronts(&reports, &sleepers),
-        notes: notes(for_ns),
+        ..Table::new(
+            "ours",
+            format!("Our mutex on a plane of critical and non-critical sections, {cpus} CPUs"),
+            machine.name,
+            figures,
+            notes(for_ns),
+        )
     })
 }
 
@@ -234,7 +204,7 @@ fn cpu_ns(report: &Report) -> Option<f64> {
     (report.in_time > 0).then(|| report.on_cpu_ns() as f64 / report.in_time as f64)
 }
 
-/// Throughput beside CPU time: of the cells in which no lock was left out, and of the others, of the locks
+/// Throughput and CPU time: of the cells in which no lock was left out, and of the others, of the locks
 /// that were in all of them.
 fn fronts(cells: &[Vec<Report>], sleepers: &[Report]) -> Vec<(String, Front)> {
     let is_crowded = |cell: &[Report]| cell.first().is_some_and(|ours| ours.threads > RACE_ABOVE);
@@ -257,7 +227,7 @@ fn entry(report: &Report) -> Entry<'_> {
     }
 }
 
-/// What throughput costs: CPU time beside that of the fastest classic, and both beside the lock that sleeps
+/// What throughput costs: CPU time against that of the fastest classic, and both against the lock that sleeps
 /// at once.
 fn cpu_time(cells: &[Vec<Report>], sleepers: &[Report]) -> Vec<Figure> {
     const MOST: f64 = 2.0;
@@ -268,9 +238,9 @@ fn cpu_time(cells: &[Vec<Report>], sleepers: &[Report]) -> Vec<Figure> {
         .filter_map(|cell| fastest(cell))
         .filter_map(|(ours, fastest)| price(ours, fastest))
         .collect();
-    let beside = || cells.iter().filter_map(|cell| cell.first()).zip(sleepers);
-    let cpu: Vec<(String, f64)> = beside().filter_map(|(ours, sleeper)| price(ours, sleeper)).collect();
-    let speed: Vec<(String, f64)> = beside()
+    let pairs = || cells.iter().filter_map(|cell| cell.first()).zip(sleepers);
+    let cpu: Vec<(String, f64)> = pairs().filter_map(|(ours, sleeper)| price(ours, sleeper)).collect();
+    let speed: Vec<(String, f64)> = pairs()
         .filter(|(_, sleeper)| sleeper.in_time > 0)
         .map(|(ours, sleeper)| (place(ours), ours.throughput() / sleeper.throughput()))
         .collect();
@@ -297,7 +267,7 @@ fn cpu_time(cells: &[Vec<Report>], sleepers: &[Report]) -> Vec<Figure> {
     figures
 }
 
-/// Ours with four threads a CPU, beside ours with its best number of threads.
+/// Ours with four threads a CPU, over ours with its best number of threads.
 fn collapse(cells: &[Vec<Report>], thread_counts: usize) -> Option<Figure> {
     let parts = cells.chunks(thread_counts).filter_map(|of_workload| {
         let mut ours = of_workload.iter().filter_map(|cell| cell.first());

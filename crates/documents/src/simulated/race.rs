@@ -7,6 +7,7 @@
 
 use std::sync::Mutex;
 
+use spinpark_sim::machine::Machine;
 use spinpark_sim::parallel::run_all;
 use spinpark_sim::workload::{Report, Setting, SettingError};
 
@@ -23,6 +24,30 @@ pub(super) struct Cell {
     pub(super) settings: Vec<Setting>,
     /// Whether locks may be left out.
     pub(super) is_race: bool,
+}
+
+/// With more threads than this, locks that are far behind are left out before the end.
+pub(super) const RACE_ABOVE: u32 = 64;
+
+/// Threads a CPU at which nothing may have collapsed.
+pub(super) const OVERSUBSCRIBED: u32 = 4;
+
+/// A cell for each workload and number of threads, in this order.
+pub(super) fn cells(
+    machine: &Machine,
+    locks: &[&str],
+    workloads: &[&str],
+    thread_counts: &[u32],
+    for_ns: u64,
+) -> Vec<Cell> {
+    let cell = |workload: &str, threads: u32| {
+        let setting =
+            |lock: &&str| Setting { for_ns, ..Setting::new(machine.clone(), lock, workload, threads) };
+        Cell { settings: locks.iter().map(setting).collect(), is_race: threads > RACE_ABOVE }
+    };
+    let of_workload =
+        |workload: &&str| thread_counts.iter().map(|&threads| cell(workload, threads)).collect();
+    workloads.iter().flat_map::<Vec<Cell>, _>(of_workload).collect()
 }
 
 /// For each lock of each cell its reports by seed; of those that were left out, none.
@@ -138,8 +163,6 @@ impl Track<'_> {
 
 #[cfg(test)]
 mod tests {
-    use spinpark_sim::machine::Machine;
-
     use super::*;
 
     fn cell(is_race: bool) -> Cell {

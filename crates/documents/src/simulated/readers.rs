@@ -1,15 +1,14 @@
-//! Our read-write lock beside one that counts its readers in its word, on 64 CPUs: hardly any writes.
+//! Our read-write lock and one that counts its readers in its word, on 64 CPUs: 0 and 0.1 % writes.
 
 use spinpark_sim::workload::{Report, Setting, SettingError};
 
-use super::runs::{figure, machine, ratios, run_seeds};
-use super::{Bound, Effort, Figure, Progress, Table, TableSpec, Unit};
+use super::{Bound, Effort, Figure, Progress, Table, Unit, figure, machine, ratios, run_seeds};
 
 const OURS: &str = "spinpark";
 /// A count in one word. With optimistic spinning, it is the fastest of the documents' read-write locks.
 const COUNTER: &str = "classic-rwsem-full";
-/// With the virtual times of their runs, ns. Readers in slots do so many operations that a longer run takes
-/// minutes.
+/// With the virtual times of their runs, ns. A longer run of readers in slots takes minutes: they do too many
+/// operations.
 const WORKLOADS: [(&str, u64); 2] = [("readers", 5_000_000), ("mixed-0.1", 20_000_000)];
 const MACHINES: [&str; 4] = ["westmere-ex-80", "epyc-7r13-96", "sapphire-rapids-112", "big-512"];
 /// As many threads, each with a CPU of its own.
@@ -17,19 +16,8 @@ const CPUS: u32 = 64;
 /// A writer's longest wait, ns.
 const LONGEST_WRITE_NS: f64 = 20e6;
 
-/// The table.
-pub(crate) const TABLE: TableSpec = TableSpec {
-    name: "ours-readers",
-    about: "our read-write lock and a counting one, 64 threads, 0 and 0.1 % writes, four machines",
-    seconds: 120,
-    run: table,
-};
-
-fn table(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> {
-    let (machines, shorter) = match effort {
-        Effort::Quick => (&MACHINES[1..2], 20),
-        Effort::Full => (&MACHINES[..], 1),
-    };
+pub(crate) fn table(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> {
+    let (machines, shorter) = effort.pick((&MACHINES[1..2], 20), (&MACHINES[..], 1));
     let mut settings = Vec::new();
     for name in machines {
         let machine = machine(name)?.limited_to(CPUS);
@@ -42,20 +30,17 @@ fn table(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> 
     }
     let milliseconds = |workload: usize| (WORKLOADS[workload].1 / shorter) as f64 / 1e6;
     let reports = run_seeds(&settings, 1, progress)?;
-    Ok(Table {
-        document: "ours".to_owned(),
-        title: format!("Our read-write lock beside a counting one, {CPUS} threads on {CPUS} CPUs"),
-        machine: machines.join(", "),
-        fitted: "none".to_owned(),
-        figures: reports.chunks(2).flat_map(compare).collect(),
-        distributions: Vec::new(),
-        fronts: Vec::new(),
-        notes: vec![format!(
+    Ok(Table::new(
+        "ours",
+        format!("Our read-write lock and a counting one, {CPUS} threads on {CPUS} CPUs"),
+        machines.join(", "),
+        reports.chunks(2).flat_map(compare).collect(),
+        vec![format!(
             "The counting lock is {COUNTER}. One seed; runs of {} ms without writes, and {} ms with. They begin with a lock that has not been read yet: ours counts its readers, too, until there have been enough of them to pay for a writer that ends the bias.",
             milliseconds(0),
             milliseconds(1)
         )],
-    })
+    ))
 }
 
 /// Ours and the other one, each by seed.

@@ -1,11 +1,10 @@
-//! Our mutex on machines that were not at hand: 64 and 512 cores, up to eight times as many threads, beside
-//! the classics.
+//! Our mutex on machines that were not at hand: 64 and 512 cores, up to eight times as many threads,
+//! against the classics.
 
-use spinpark_sim::workload::{Report, Setting, SettingError};
+use spinpark_sim::workload::{Report, SettingError};
 
-use super::race::{Cell, race};
-use super::runs::{evenness, figure, longest_wait, machine, ratios, seeds};
-use super::{Bound, Effort, Figure, Progress, Table, TableSpec, Unit};
+use super::race::{OVERSUBSCRIBED, RACE_ABOVE, cells, race};
+use super::{Bound, Effort, Figure, Progress, Table, Unit, evenness, figure, longest_wait, machine, ratios};
 
 const OURS: &str = "spinpark";
 /// The documents' mutexes, and two that serve in order. (Test-and-set without back-off is far behind all of
@@ -25,28 +24,6 @@ const CLASSICS: &[&str] = &[
 /// What the threads do: sections from nothing to 10 µs.
 const WORKLOADS: &[&str] = &["saturated", "hot-lock", "five-lines", "medium", "long"];
 
-/// The table for 64 cores.
-pub(crate) const ON_64: TableSpec = TableSpec {
-    name: "ours-64",
-    about: "our mutex and the classics on 64 cores, 1 to 256 threads",
-    seconds: 216,
-    run: |effort, progress| table(64, effort, progress),
-};
-
-/// The table for 512 cores.
-pub(crate) const ON_512: TableSpec = TableSpec {
-    name: "ours-512",
-    about: "our mutex and the classics on 512 cores, 1 to 4,096 threads",
-    seconds: 600,
-    run: |effort, progress| table(512, effort, progress),
-};
-
-/// With more threads, classics that are far behind are left out before the end.
-const RACE_ABOVE: u32 = 64;
-
-/// So many times as many threads as CPUs: the number at which nothing may have collapsed.
-const OVERSUBSCRIBED: u32 = 4;
-
 fn thread_counts(cpus: u32, effort: Effort) -> Vec<u32> {
     let most = if cpus == 512 { 8 * cpus } else { OVERSUBSCRIBED * cpus };
     match effort {
@@ -58,26 +35,15 @@ fn thread_counts(cpus: u32, effort: Effort) -> Vec<u32> {
     }
 }
 
-fn table(cpus: u32, effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> {
+pub(crate) fn table(cpus: u32, effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> {
     let machine = machine("big-512")?.limited_to(cpus);
-    let (thread_counts, workloads, for_ns) = match effort {
-        Effort::Quick => (thread_counts(cpus, effort), &WORKLOADS[3..4], 1_000_000),
-        // The larger one takes more than twice as long as it is.
-        Effort::Full => {
-            (thread_counts(cpus, effort), WORKLOADS, if cpus > 64 { 10_000_000 } else { 20_000_000 })
-        }
-    };
-    let locks = || [OURS].into_iter().chain(CLASSICS.iter().copied());
-    let cell = |workload: &str, threads| {
-        let setting = |lock| Setting { for_ns, ..Setting::new(machine.clone(), lock, workload, threads) };
-        Cell { settings: locks().map(setting).collect(), is_race: threads > RACE_ABOVE }
-    };
-    let cells: Vec<Cell> = workloads
-        .iter()
-        .flat_map(|workload| thread_counts.iter().map(move |&threads| (workload, threads)))
-        .map(|(workload, threads)| cell(workload, threads))
-        .collect();
-    let reports: Vec<Vec<Vec<Report>>> = race(&cells, seeds(effort), progress)?
+    let thread_counts = thread_counts(cpus, effort);
+    // The larger one takes more than twice as long as it is.
+    let in_full = if cpus > 64 { 10_000_000 } else { 20_000_000 };
+    let (workloads, for_ns) = effort.pick((&WORKLOADS[3..4], 1_000_000), (WORKLOADS, in_full));
+    let locks: Vec<&str> = [OURS].iter().chain(CLASSICS).copied().collect();
+    let cells = cells(&machine, &locks, workloads, &thread_counts, for_ns);
+    let reports: Vec<Vec<Vec<Report>>> = race(&cells, effort.seeds(), progress)?
         .into_iter()
         .map(|by_lock| by_lock.into_iter().flatten().collect())
         .collect();
@@ -88,23 +54,14 @@ fn table(cpus: u32, effort: Effort, progress: Progress<'_>) -> Result<Table, Set
         }
         figures.extend(collapse(of_workload, OVERSUBSCRIBED * cpus));
     }
-    Ok(Table {
-        document: "ours".to_owned(),
-        title: format!("Our mutex beside the classics, {cpus} cores"),
-        machine: machine.name,
-        fitted: "none".to_owned(),
-        figures,
-        distributions: Vec::new(),
-        fronts: Vec::new(),
-        notes: vec![
-            "The best classic of a count is one lock: the one with the highest throughput there. Ours has to reach it, less the spread of the ratio over the seeds, with a longest wait that is no longer.".to_owned(),
-            format!("With more than {RACE_ABOVE} threads a classic that does less than half of the fastest one's operations is not simulated to the end: less than a tenth after a fortieth of the time, or less than half after a tenth or after the first seed."),
-            "Without a bound: the longest wait beside the shortest of any classic that was simulated to the end; and how evenly the operations are spread over the threads (Jain: 1 is evenly, 1/threads is all by one).".to_owned(),
-            format!("Runs of {} ms: a longest wait about as long as that is that of a thread which starved to the end.", for_ns / 1_000_000),
-            "Ours puts all but a few threads to sleep. A thread that has slept for 0.8 ms is on a CPU in deep idle, which takes 290 µs to wake up; the queue's waiters are woken one after another, so a long queue waits that long for each. Classics that never sleep do not pay that.".to_owned(),
-            "Where the fastest classic leaves the lock to one thread for long (saturated: tas-backoff), ours is behind it, and fairer.".to_owned(),
-        ],
-    })
+    Ok(Table::new("ours", format!("Our mutex and the classics, {cpus} cores"), machine.name, figures, vec![
+"The best classic of a count is one lock: the one with the highest throughput there. Ours has to reach it, less the spread of the ratio over the seeds, with a longest wait that is no longer.".to_owned(),
+format!("With more than {RACE_ABOVE} threads a classic that does less than half of the fastest one's operations is not simulated to the end: less than a tenth after a fortieth of the time, or less than half after a tenth or after the first seed."),
+"Without a bound: the longest wait over the shortest of any classic that was simulated to the end; and how evenly the operations are spread over the threads (Jain: 1 is evenly, 1/threads is all by one).".to_owned(),
+format!("Runs of {} ms: a longest wait about as long as that is that of a thread which starved to the end.", for_ns / 1_000_000),
+"Ours puts all but a few threads to sleep. A thread that has slept for 0.8 ms is on a CPU in deep idle, which takes 290 µs to wake up; the queue's waiters are woken one after another, so a long queue waits that long for each. Classics that never sleep do not pay that.".to_owned(),
+"Where the fastest classic leaves the lock to one thread for long (saturated: tas-backoff), ours is behind it, and fairer.".to_owned(),
+]))
 }
 
 fn mean(reports: &[Report], of: impl Fn(&Report) -> f64) -> f64 {
@@ -146,7 +103,7 @@ fn short(report: &Report) -> &str {
     report.lock.trim_start_matches("classic-")
 }
 
-/// Ours with too many threads, beside ours with its best number.
+/// Ours with too many threads, over ours with its best number.
 fn collapse(by_count: &[Vec<Vec<Report>>], threads: u32) -> Option<Figure> {
     let ours = || by_count.iter().filter_map(|count| count.first());
     let count_of = |reports: &Vec<Report>| reports.first().map_or(0, |report| report.threads);

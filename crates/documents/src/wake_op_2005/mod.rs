@@ -3,7 +3,7 @@
 //! | what | where |
 //! |---|---|
 //! | what was published | `condvar_signal.csv` |
-//! | what of it stands beside which run | `document.toml` |
+//! | which run is compared with what | `document.toml` |
 //! | three ways to signal, as a program | [`condvar`] |
 //! | the same on the simulator | `simulated` |
 

@@ -4,8 +4,7 @@ use spinpark_sim::machine::Machine;
 use spinpark_sim::workload::{Report, Setting, SettingError};
 
 use crate::published;
-use crate::simulated::runs::{self, ratios, run_seeds};
-use crate::simulated::{Bound, Effort, Figure, Progress, Table, TableSpec, Unit};
+use crate::simulated::{self, Bound, Effort, Figure, Progress, Table, Unit, ratios, run_seeds};
 
 const MACHINE: &str = "up";
 
@@ -20,24 +19,13 @@ const VARIANTS: [(&str, &str); 3] = [
     ("wake_op", "classic-condvar-wake-op"),
 ];
 
-/// The signal.
-pub(crate) const ON_ONE_CPU: TableSpec = TableSpec {
-    name: "003-signal",
-    about: "three ways to signal a condition variable, on one CPU",
-    seconds: 2,
-    run: signal,
-};
-
 fn seconds(variant: &str) -> Option<f64> {
     published::mean("condvar_signal", variant, "real_s")
 }
 
-fn signal(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> {
-    let machine = runs::machine(MACHINE)?;
-    let for_ns = match effort {
-        Effort::Quick => 5_000_000,
-        Effort::Full => 500_000_000,
-    };
+pub(crate) fn signal(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> {
+    let machine = simulated::machine(MACHINE)?;
+    let for_ns = effort.pick(5_000_000, 500_000_000);
     let with = |machine: &Machine, lock: &str| {
         let mut setting = Setting::new(machine.clone(), lock, "condvar", 2);
         setting.for_ns = for_ns;
@@ -53,7 +41,7 @@ fn signal(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError>
     let figure = |variant: usize, name: String, from: &[Vec<Report>]| {
         let published =
             seconds(VARIANTS[0].0).zip(seconds(VARIANTS[variant].0)).map(|(orig, this)| orig / this);
-        runs::figure(
+        simulated::figure(
             name,
             Unit::Ratio,
             published,
@@ -73,19 +61,13 @@ fn signal(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError>
         figure(2, "wake-op, switches as filed".to_owned(), as_filed),
     ];
     Ok(Table {
-        document: "003".to_owned(),
-        title: "Three ways to signal a condition variable, on one CPU".to_owned(),
-        machine: machine.name,
-        fitted: "wake-op over orig: by the program's own work between two calls (workload constant TURN)".to_owned(),
-        figures,
-        distributions: Vec::new(),
-        fronts: Vec::new(),
-        notes: vec![
-            "The document's program is lost: this is what its text describes, with the woken thread running at once.".to_owned(),
-            format!(
-                "A switch takes {THREAD_SWITCH_NS} ns here, half of the machine's file, which has it for processes (\"as filed\"): threads keep address space and TLB."
-            ),
-            "The document's own times put a switch at about half of a futex call: two calls (requeue against wake-op) are 0.13 s, one call and two switches (orig against requeue) 0.14 s.".to_owned(),
-        ],
-    })
+fitted: "wake-op over orig: by the program's own work between two calls (workload constant TURN)".to_owned(),
+..Table::new("003", "Three ways to signal a condition variable, on one CPU", machine.name, figures, vec![
+"The document's program is lost: this is what its text describes, with the woken thread running at once.".to_owned(),
+format!(
+"A switch takes {THREAD_SWITCH_NS} ns here, half of the machine's file, which has it for processes (\"as filed\"): threads keep address space and TLB."
+),
+"The document's own times put a switch at about half of a futex call: two calls (requeue against wake-op) are 0.13 s, one call and two switches (orig against requeue) 0.14 s.".to_owned(),
+])
+})
 }

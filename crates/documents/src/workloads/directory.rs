@@ -30,12 +30,10 @@ const FILE_SYSTEMS: [(i64, &str); 9] = [
 
 const TMPFS: i64 = 0x0102_1994;
 
-/// A place for private directories.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     /// The directory in which they are made.
     pub path: PathBuf,
-    /// Its file system.
     pub file_system: String,
 }
 
@@ -52,21 +50,12 @@ pub enum NoPlace {
     NoTmpfs(Vec<PathBuf>),
     /// The user's choice is none.
     #[error("cannot write to --dir {}: {error}\nName a directory that exists and that you may write to", .path.display())]
-    Unusable {
-        /// The choice.
-        path: PathBuf,
-        /// Why not.
-        error: io::Error,
-    },
+    Unusable { path: PathBuf, error: io::Error },
 }
 
 impl Place {
     /// The user's choice, or the first tmpfs that can be written: `/dev/shm`, `$XDG_RUNTIME_DIR`, `/run/shm`,
     /// the directory for temporary files.
-    ///
-    /// # Errors
-    ///
-    /// If there is none, or the user's choice cannot be written.
     pub fn find(chosen: Option<&Path>) -> Result<Self, NoPlace> {
         if let Some(path) = chosen {
             return Self::at(path).map_err(|error| NoPlace::Unusable { path: path.into(), error });
@@ -96,16 +85,10 @@ impl Place {
     }
 
     /// Whether what is written there stays in memory.
-    #[must_use]
     pub fn is_in_memory(&self) -> bool {
         matches!(self.file_system.as_str(), "tmpfs" | "ramfs")
     }
 
-    /// Makes a private directory.
-    ///
-    /// # Errors
-    ///
-    /// If the place is not writable any more.
     pub fn create(&self) -> io::Result<PrivateDirectory> {
         // Readable by this user alone, and a new name, as from mkdtemp(3).
         let mut builder = tempfile::Builder::new();
@@ -119,17 +102,10 @@ impl Place {
 pub struct PrivateDirectory(tempfile::TempDir);
 
 impl PrivateDirectory {
-    /// Where it is.
-    #[must_use]
     pub fn path(&self) -> &Path {
         self.0.path()
     }
 
-    /// Removes it, with everything in it.
-    ///
-    /// # Errors
-    ///
-    /// If that fails; dropping it would not tell.
     pub fn remove(self) -> io::Result<()> {
         let path = self.path().to_path_buf();
         self.0.close().map_err(|error| {

@@ -17,14 +17,12 @@ pub struct Configuration {
     /// What it does; the workload knows.
     #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
     pub parameters: serde_json::Value,
-    /// Whose locks it has, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lock: Option<Implementation>,
 }
 
 impl Configuration {
     /// A configuration without locks.
-    #[must_use]
     pub fn new(name: impl Into<String>, parameters: &impl Serialize) -> Self {
         // Parameters have only strings and numbers in them, so this cannot fail.
         let parameters = serde_json::to_value(parameters).unwrap_or_default();
@@ -32,7 +30,6 @@ impl Configuration {
     }
 
     /// The same with the locks of `lock`.
-    #[must_use]
     pub fn with_lock(mut self, lock: &Implementation) -> Self {
         self.lock = Some(lock.clone());
         self
@@ -44,27 +41,20 @@ impl Configuration {
 pub struct Cell {
     /// The variant; empty if there is only one.
     pub variant: String,
-    /// The number of tasks.
     pub tasks: usize,
     /// What is compared; the first one is the baseline and runs twice.
     pub configurations: Vec<Configuration>,
-    /// What it needs of the machine.
     #[serde(skip)]
     pub needs: Requirements,
 }
 
 impl Cell {
     /// The configuration of that name.
-    #[must_use]
     pub fn configuration(&self, name: &str) -> Option<&Configuration> {
         self.configurations.iter().find(|configuration| configuration.name == name)
     }
 
     /// Makes the configuration `name` the baseline.
-    ///
-    /// # Errors
-    ///
-    /// A sentence that says which configurations there are.
     pub fn set_baseline(&mut self, name: &str) -> Result<(), String> {
         let Some(place) = self.configurations.iter().position(|configuration| configuration.name == name)
         else {
@@ -95,13 +85,11 @@ pub struct Run {
     pub round: usize,
     /// The place in the block, from 0.
     pub order: usize,
-    /// The configuration's name.
     pub configuration: String,
     /// Whether it is the baseline once more (A/A).
     pub again: bool,
     /// Bytes of environment that mean nothing.
     pub padding: usize,
-    /// What it did.
     #[serde(flatten)]
     pub report: Report,
 }
@@ -109,16 +97,12 @@ pub struct Run {
 /// A cell with its runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
-    /// Which.
     #[serde(flatten)]
     pub cell: Cell,
-    /// The runs, in order.
     pub runs: Vec<Run>,
 }
 
 impl Measured {
-    /// A cell without runs.
-    #[must_use]
     pub fn new(cell: Cell) -> Self {
         Self { cell, runs: Vec::new() }
     }

@@ -18,12 +18,10 @@ pub const SUBCOMMAND: &str = "__workload-worker";
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
-    /// Which workload.
     pub workload: String,
     /// What its configuration does; the workload knows.
     #[serde(default)]
     pub parameters: serde_json::Value,
-    /// How many tasks.
     pub tasks: usize,
     /// Length of the counted phase, in milliseconds, where a workload has one.
     pub millis: u64,
@@ -41,9 +39,7 @@ pub struct Request {
 /// A request that can be carried out.
 #[derive(Debug, Clone)]
 pub struct Job {
-    /// How many tasks.
     pub tasks: usize,
-    /// Length of the counted phase.
     pub duration: Duration,
     /// Decides whatever is random.
     pub seed: u64,
@@ -67,19 +63,11 @@ impl Job {
     }
 
     /// The parameters in the workload's own form.
-    ///
-    /// # Errors
-    ///
-    /// If they have another form.
     pub fn parameters<T: DeserializeOwned>(&self) -> Result<T, JobError> {
         Ok(T::deserialize(&self.parameters)?)
     }
 
     /// What makes mutexes of the configuration's adapter; none if the configuration has no locks.
-    ///
-    /// # Errors
-    ///
-    /// If there is an adapter, but it has no mutex.
     pub fn mutex(&self) -> Result<Option<MakeMutex>, JobError> {
         let Some(adapter) = self.adapter else { return Ok(None) };
         let make = adapter.any_mutex.ok_or_else(|| {
@@ -89,16 +77,11 @@ impl Job {
     }
 
     /// The functions of the configuration's adapter, if it has locks.
-    #[must_use]
     pub fn adapter(&self) -> Option<Adapter> {
         self.adapter
     }
 
     /// The directory to write in.
-    ///
-    /// # Errors
-    ///
-    /// If there is none.
     pub fn directory(&self) -> Result<&Path, JobError> {
         self.directory.as_deref().ok_or_else(|| JobError::Refused(String::from("there is no directory")))
     }
@@ -107,7 +90,6 @@ impl Job {
 /// Why a worker has nothing to report.
 #[derive(Debug, Error)]
 pub enum JobError {
-    /// Not a request.
     #[error("the worker's request cannot be read: {0}")]
     Request(#[from] serde_json::Error),
     /// It cannot be done here.
@@ -115,12 +97,7 @@ pub enum JobError {
     Refused(String),
     /// A system call failed.
     #[error("{what}: {error}")]
-    Failed {
-        /// What was tried.
-        what: String,
-        /// What the kernel said.
-        error: io::Error,
-    },
+    Failed { what: String, error: io::Error },
     /// The result is not what it must be.
     #[error("wrong result: {0}")]
     Mismatch(String),
@@ -134,10 +111,6 @@ impl JobError {
 }
 
 /// Checks a result: `wrong` says what is the matter unless `is_right`.
-///
-/// # Errors
-///
-/// If it is not right.
 pub fn expect(is_right: bool, wrong: impl FnOnce() -> String) -> Result<(), JobError> {
     if is_right { Ok(()) } else { Err(JobError::Mismatch(wrong())) }
 }
@@ -181,7 +154,6 @@ pub struct Spread {
 
 impl Spread {
     /// The spread over tasks that did `shares`; none for fewer than two.
-    #[must_use]
     pub fn of(shares: &[u64]) -> Option<Self> {
         let [_, _, ..] = shares else { return None };
         let (least, most) = (shares.iter().min()?, shares.iter().max()?);
@@ -191,12 +163,47 @@ impl Spread {
 
 impl Report {
     /// Reads the last line of a worker's output.
-    ///
-    /// # Errors
-    ///
-    /// If it is not a report.
     pub fn parse(output: &str) -> serde_json::Result<Self> {
         serde_json::from_str(output.trim_end().lines().last().unwrap_or_default())
+    }
+}
+
+/// The number of a run that is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Figure {
+    /// Operations per second, with their name: more is better.
+    PerSecond(&'static str),
+    /// Operations per minute, with their name: more is better.
+    PerMinute(&'static str),
+    /// The time that a fixed amount of work takes, in seconds: less is better.
+    Elapsed,
+}
+
+impl Figure {
+    /// The figure of a run; none if it says nothing. A run in which nothing happened has a rate, which is 0.
+    pub fn of(self, report: &Report) -> Option<f64> {
+        let per_second = report.operations as f64 / report.elapsed_s;
+        let value = match self {
+            Self::PerSecond(_) => per_second,
+            Self::PerMinute(_) => per_second * 60.0,
+            Self::Elapsed => report.elapsed_s,
+        };
+        let least = if self.more_is_better() { 0.0 } else { f64::MIN_POSITIVE };
+        (value.is_finite() && value >= least).then_some(value)
+    }
+
+    /// The header of its column: `ops/s`.
+    pub fn header(self) -> String {
+        match self {
+            Self::PerSecond(what) => format!("{what}/s"),
+            Self::PerMinute(what) => format!("{what}/min"),
+            Self::Elapsed => String::from("elapsed"),
+        }
+    }
+
+    /// Whether more of it is better.
+    pub fn more_is_better(self) -> bool {
+        !matches!(self, Self::Elapsed)
     }
 }
 
@@ -218,5 +225,17 @@ mod tests {
         assert_eq!(Spread::of(&[5]), None);
         let spread = Spread::of(&[0, 4]).unwrap();
         assert_eq!((spread.least, spread.most, spread.jain), (0, 4, 0.5));
+    }
+
+    #[test]
+    fn figures_of_a_run() {
+        let report = Report { operations: 10, elapsed_s: 2.0, ..Report::default() };
+        assert_eq!(Figure::PerSecond("ops").of(&report), Some(5.0));
+        assert_eq!(Figure::PerMinute("jobs").of(&report), Some(300.0));
+        assert_eq!(Figure::Elapsed.of(&report), Some(2.0));
+        assert_eq!(Figure::PerSecond("ops").of(&Report::default()), None);
+        assert_eq!(Figure::PerSecond("ops").of(&Report { operations: 0, ..report.clone() }), Some(0.0));
+        assert_eq!(Figure::Elapsed.of(&Report::default()), None);
+        assert_eq!(Figure::PerMinute("jobs").header(), "jobs/min");
     }
 }

@@ -9,22 +9,29 @@ use spinpark_lockbench::locks::selection::twice;
 /// The word for "no lock".
 pub const NONE: &str = "none";
 
-/// The implementations that `words` mean; [`NONE`] is none.
-///
-/// # Errors
-///
-/// A sentence about the first word that means nothing, or whose mutexes workloads cannot use.
-pub fn parse(words: &[String]) -> Result<Vec<Option<Implementation>>, String> {
+/// What each of the words means to `of`.
+pub fn each<T: PartialEq>(
+    words: &[String],
+    of: impl Fn(&Definitions, &str) -> Result<T, String>,
+) -> Result<Vec<T>, String> {
     let definitions = Definitions::built_in().map_err(|error| error.to_string())?;
     let mut found = Vec::new();
     for word in words {
-        let implementation = if word == NONE { None } else { Some(implementation(&definitions, word)?) };
-        if found.contains(&implementation) {
+        let meant = of(&definitions, word)?;
+        if found.contains(&meant) {
             return Err(twice("--locks", word));
         }
-        found.push(implementation);
+        found.push(meant);
     }
     Ok(found)
+}
+
+/// The implementations that `words` mean; [`NONE`] is none.
+pub fn parse(words: &[String]) -> Result<Vec<Option<Implementation>>, String> {
+    each(words, |definitions, word| match word {
+        NONE => Ok(None),
+        word => implementation(definitions, word).map(Some),
+    })
 }
 
 fn implementation(definitions: &Definitions, word: &str) -> Result<Implementation, String> {

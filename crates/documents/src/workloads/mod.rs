@@ -9,8 +9,7 @@
 //! | whether the machine can do it at all | [`resources`] |
 //! | cells (a variant at a number of tasks) with their configurations | [`experiment`] |
 //! | one process per run | [`runner`] |
-//! | what follows: mean, standard deviation, ratio, verdict | [`result`] |
-//! | all of that as one JSON document | [`document`] |
+//! | what follows: mean, standard deviation, ratio, verdict, warnings; as one JSON document | [`result`] |
 //! | whose locks a configuration has | [`locks`] |
 //!
 //! A workload is a file (or a directory) of its own in its document's folder: parameters, cells, a function
@@ -18,19 +17,17 @@
 //! [`jobs`] are of two documents, so they are here.
 
 pub mod directory;
-pub mod document;
 pub mod experiment;
-pub mod figure;
 pub mod job;
 pub mod jobs;
 pub mod locks;
+pub(crate) mod mapping;
 pub mod resources;
 pub mod result;
 pub mod runner;
 pub mod serial;
-pub mod warnings;
 pub mod workers;
 pub mod workload;
 
-pub use self::figure::Figure;
+pub use self::job::Figure;
 pub use self::workload::{Column, Workload};

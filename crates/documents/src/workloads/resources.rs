@@ -52,8 +52,6 @@ const ARENAS_PER_CPU: u64 = 8;
 const TOUCHED: u64 = 64 << 10;
 
 impl Requirements {
-    /// The larger of each.
-    #[must_use]
     pub fn max(self, other: Self) -> Self {
         Self {
             descriptors: self.descriptors.max(other.descriptors),
@@ -67,82 +65,56 @@ impl Requirements {
 
     /// Checks that all of it is there. `directory` is where files will be. Raises the limit of file
     /// descriptors, which children inherit, as far as that is allowed.
-    ///
-    /// # Errors
-    ///
-    /// The first thing that is short, with what to do.
     pub fn check(&self, directory: Option<&Path>) -> Result<(), Shortage> {
         raise_descriptors(self.descriptors + OWN_DESCRIPTORS);
         let available = Available::read(directory);
         let in_files = if available.is_in_memory { self.space } else { 0 };
-        let advice_memory = "Use fewer tasks, smaller files, or a machine with more memory";
-        enough(
-            "file descriptors",
-            self.descriptors + OWN_DESCRIPTORS,
-            available.descriptors,
-            &u64::to_string,
-            "Allow more with `ulimit -n`, or use fewer tasks",
-        )?;
-        enough(
-            "processes and threads",
-            self.processes + OWN_PROCESSES,
-            available.processes,
-            &u64::to_string,
-            "Allow more with `ulimit -u`, or use fewer tasks",
-        )?;
-        enough(
-            "of address space",
-            self.addresses(),
-            available.addresses,
-            &bytes,
-            "Allow more with `ulimit -v` and `ulimit -d`, or use fewer tasks",
-        )?;
-        let needed = self.memory + self.threads * TOUCHED + in_files;
-        enough("of memory", needed, available.memory, &bytes, advice_memory)?;
+        let mut checks = vec![
+            (
+                self.descriptors + OWN_DESCRIPTORS,
+                "file descriptors",
+                available.descriptors,
+                "Allow more with `ulimit -n`, or use fewer tasks",
+            ),
+            (
+                self.processes + OWN_PROCESSES,
+                "processes and threads",
+                available.processes,
+                "Allow more with `ulimit -u`, or use fewer tasks",
+            ),
+            (
+                self.addresses(),
+                "of address space",
+                available.addresses,
+                "Allow more with `ulimit -v` and `ulimit -d`, or use fewer tasks",
+            ),
+            (
+                self.memory + self.threads * TOUCHED + in_files,
+                "of memory",
+                available.memory,
+                "Use fewer tasks, smaller files, or a machine with more memory",
+            ),
+        ];
         if directory.is_some() {
-            enough(
-                "of space for files",
-                self.space,
-                available.space,
-                &bytes,
-                "Use smaller files, or another directory with --dir",
-            )?;
-            enough(
-                "files",
-                self.files,
-                available.files,
-                &u64::to_string,
-                "Use fewer tasks, or another directory with --dir",
-            )?;
+            let advice = "Use smaller files, or another directory with --dir";
+            checks.push((self.space, "of space for files", available.space, advice));
+            let advice = "Use fewer tasks, or another directory with --dir";
+            checks.push((self.files, "files", available.files, advice));
+        }
+        for (needed, what, available, advice) in checks {
+            if let Some(available) = available.filter(|&available| available < needed) {
+                let is_size = what.starts_with("of ");
+                let shown = |n: u64| if is_size { units::bytes(n as f64) } else { n.to_string() };
+                return Err(Shortage { what, needed: shown(needed), available: shown(available), advice });
+            }
         }
         Ok(())
     }
-}
 
-impl Requirements {
     /// Address space of a process, in bytes.
     fn addresses(&self) -> u64 {
         let arenas = self.threads.min(ARENAS_PER_CPU * allowed_cpus() as u64);
         self.threads * STACK + arenas * ARENA + self.memory + OWN_ADDRESSES
-    }
-}
-
-fn bytes(value: &u64) -> String {
-    units::bytes(*value as f64)
-}
-
-fn enough(
-    what: &'static str,
-    needed: u64,
-    available: Option<u64>,
-    shown: &dyn Fn(&u64) -> String,
-    advice: &'static str,
-) -> Result<(), Shortage> {
-    match available {
-        Some(available) if available < needed => {
-            Err(Shortage { what, needed: shown(&needed), available: shown(&available), advice })
-        }
-        _ => Ok(()),
     }
 }
 
@@ -177,7 +149,6 @@ impl Available {
 
 /// The space that is left in `directory`, in bytes; no limit if that is not known. On a tmpfs no more than
 /// the memory that is left.
-#[must_use]
 pub fn space(directory: &Path) -> u64 {
     let available = Available::read(Some(directory));
     let memory = available.memory.filter(|_| available.is_in_memory).unwrap_or(u64::MAX);
@@ -244,7 +215,7 @@ fn cgroups(what: &str) -> Option<u64> {
     let left = |group: &Path| {
         let number =
             |name: &str| read(root.join(group).join(format!("{what}.{name}")))?.trim().parse::<u64>().ok();
-        // What is cached of files counts, too, and goes as soon as the room is needed.
+        // What is cached of files counts, too, and goes as soon as the memory is needed.
         let cached = read(root.join(group).join("memory.stat")).filter(|_| what == "memory");
         let cached = cached.and_then(|text| {
             text.lines().find_map(|line| line.strip_prefix("inactive_file "))?.parse::<u64>().ok()

@@ -1,24 +1,26 @@
 //! From runs to statements: mean and standard deviation as in the documents, and the paired ratio with its
 //! verdict.
+//!
+//! Also all data of a workload as one JSON document, and what makes a result weak.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use spinpark_measure::machine::Noise;
+use spinpark_measure::report::{Head, reading};
 use spinpark_measure::rounds::Cell as _;
+use spinpark_measure::stats::bootstrap::MIN_BLOCKS;
 use spinpark_measure::stats::paired::{ByRound, paired, ratio};
-use spinpark_measure::stats::verdict::{Verdict, judge};
+use spinpark_measure::stats::verdict::{MAX_MARGIN, Verdict, judge};
 use spinpark_measure::stats::{Ratio, mean, median, standard_deviation};
+use spinpark_measure::warnings::{FEW_OPERATIONS, SHORT_RUN_S, Warning, empty_runs};
 
 use super::experiment::{Measured, Run};
-use super::figure::Figure;
-use super::job::{Report, Spread};
+use super::job::{Figure, Report, Spread};
 
-/// A cell's result.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CellResult {
-    /// The variant.
     pub variant: String,
-    /// The number of tasks.
     pub tasks: usize,
     /// Rounds in which every configuration ran.
     pub rounds: usize,
@@ -31,13 +33,11 @@ pub struct CellResult {
 /// A configuration's result in one cell.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ConfigurationResult {
-    /// Its name.
     pub configuration: String,
     /// The mean of the workload's figure over all runs, of the baseline: without its second ones.
     pub mean: f64,
     /// The standard deviation over these runs; none if there is only one.
     pub standard_deviation: Option<f64>,
-    /// The mean ÷ the baseline's mean. None for the baseline itself.
     pub of_means: Option<f64>,
     /// The figure ÷ the baseline's within rounds: the median, with its interval. None for the baseline
     /// itself.
@@ -74,16 +74,23 @@ pub struct ConfigurationResult {
 
 impl ConfigurationResult {
     /// The standard deviation as a fraction of the mean.
-    #[must_use]
     pub fn relative_deviation(&self) -> Option<f64> {
         self.standard_deviation.map(|deviation| deviation / self.mean).filter(|share| share.is_finite())
     }
 }
 
 impl CellResult {
+    pub fn configuration(&self, name: &str) -> Option<&ConfigurationResult> {
+        self.configurations.iter().find(|configuration| configuration.configuration == name)
+    }
+
+    /// Names of the configurations.
+    pub fn names(&self) -> Vec<&str> {
+        self.configurations.iter().map(|configuration| configuration.configuration.as_str()).collect()
+    }
+
     /// Compares the runs of a cell by `figure`. `seed` makes the intervals reproducible. None if nothing was
     /// measured.
-    #[must_use]
     pub fn new(measured: &Measured, figure: Figure, seed: u64) -> Option<Self> {
         let names = measured.configurations();
         let baseline = names.first()?;
@@ -179,4 +186,101 @@ fn named(
         Some((key.clone(), statistic(&values)?))
     };
     keys.into_iter().filter_map(of_key).collect()
+}
+
+/// The version of the document's structure. It grows when a field changes its meaning or goes.
+pub const SCHEMA: u32 = 2;
+
+/// What the document is called in its field `format`.
+pub const FORMAT: &str = "spinpark bench workload";
+
+#[derive(Debug, Serialize)]
+pub struct Document<'a> {
+    /// What was measured, and how.
+    #[serde(flatten)]
+    pub record: &'a Record,
+    pub noise: &'a Noise,
+    /// What makes the results weak.
+    pub warnings: &'a [Warning],
+    /// What follows from the runs.
+    pub results: &'a [CellResult],
+}
+
+/// What is enough to say everything again.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Record {
+    /// Of [`FORMAT`] and [`SCHEMA`].
+    #[serde(flatten)]
+    pub head: Head,
+    pub workload: String,
+    /// What is compared: "ops/s".
+    pub figure: String,
+    /// The file system that was written to, if files were written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file_system: Option<String>,
+    pub cells: Vec<Measured>,
+}
+
+impl Record {
+    /// Reads a document.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        reading::parse(text, FORMAT, SCHEMA)
+    }
+}
+
+/// Everything that is weak about the cells of a workload. `is_timed`: runs count for a time, and do not do a
+/// fixed amount of work.
+pub fn of_workload(workload: &str, results: &[CellResult], is_timed: bool, cpus: usize) -> Vec<Warning> {
+    let named = |result: &CellResult| format!("{} at {}", result.variant, result.tasks).trim().to_owned();
+    let is_few = |result: &&CellResult| {
+        result
+            .configurations
+            .iter()
+            .any(|configuration| (1..FEW_OPERATIONS).contains(&configuration.fewest_operations))
+    };
+    let empty = results.iter().flat_map(|result| {
+        let cell = format!("{} {}", workload, named(result)).replace("  ", " ");
+        result.configurations.iter().filter_map(move |configuration| {
+            empty_runs(&configuration.configuration, &cell, configuration.empty_runs, configuration.runs)
+        })
+    });
+    let empty: Vec<String> = empty.collect();
+    let nothing = |result: &&CellResult| {
+        result.configurations.len() > 1
+            && result
+                .configurations
+                .first()
+                .is_some_and(|configuration| configuration.empty_runs == configuration.runs)
+    };
+    let idle: Vec<String> = results.iter().filter(nothing).map(named).collect();
+    let baseline = results.iter().find(nothing).and_then(|result| result.configurations.first());
+    let baseline = baseline.map(|configuration| configuration.configuration.clone()).unwrap_or_default();
+    let few: Vec<String> = results.iter().filter(is_few).map(named).collect();
+    let is_short = |result: &&CellResult| {
+        result.configurations.iter().any(|configuration| configuration.elapsed_s < SHORT_RUN_S)
+    };
+    let short: Vec<String> = results.iter().filter(is_short).map(named).collect();
+    let noisy = results.iter().filter(|r| r.again.is_some_and(|again| again.reach() > MAX_MARGIN)).count();
+    let ratios: Vec<Ratio> = results
+        .iter()
+        .flat_map(|r| &r.configurations)
+        .filter_map(|configuration| configuration.ratio)
+        .collect();
+    let is_wide = |ratio: &&Ratio| ratio.contains_one() && ratio.reach() > MAX_MARGIN;
+    let wide = ratios.iter().filter(is_wide).count();
+    let blocks = results.iter().map(|result| result.rounds).min().unwrap_or_default();
+    let oversubscribed = results.iter().any(|result| result.tasks > cpus);
+    let (cells, ratios) = (results.len(), ratios.len());
+    let candidates = [
+        (cells > 0 && blocks < MIN_BLOCKS, Warning::TooFewBlocks { blocks }),
+        (oversubscribed, Warning::Oversubscribed { cpus }),
+        // Where the amount of work is fixed, it is what was asked for.
+        (is_timed && !few.is_empty(), Warning::FewOperations { cells: few }),
+        (!empty.is_empty(), Warning::NoOperations { runs: empty }),
+        (!idle.is_empty(), Warning::BaselineDidNothing { cells: idle, baseline }),
+        (!is_timed && !short.is_empty(), Warning::LittleWork { cells: short }),
+        (noisy > 0, Warning::NoisyCells { noisy, cells }),
+        (wide > 0, Warning::WideCells { wide, ratios }),
+    ];
+    candidates.into_iter().filter_map(|(applies, warning)| applies.then_some(warning)).collect()
 }

@@ -23,9 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(1800);
 /// Makes the runs of one workload.
 #[derive(Debug)]
 pub struct Runner<'a> {
-    /// The workload's name.
     pub workload: &'static str,
-    /// This command.
     pub own: PathBuf,
     /// The drop-in, if a configuration needs it.
     pub preload: Option<PathBuf>,
@@ -43,10 +41,6 @@ pub struct Runner<'a> {
 
 impl Runner<'_> {
     /// Makes a run. With `drop_in_report`, the drop-in says there which processes it was loaded into.
-    ///
-    /// # Errors
-    ///
-    /// If the run yields no report.
     pub fn run(&self, cell: &Cell, plan: &Plan, drop_in_report: Option<&Path>) -> Result<Report, RunError> {
         let worker =
             Worker { cell: format!("{} {cell}", self.workload), configuration: plan.configuration.clone() };

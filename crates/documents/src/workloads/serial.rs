@@ -14,7 +14,6 @@ use super::job::{JobError, expect};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sections {
-    /// There is none.
     None,
     /// One section from before the first call to after the second.
     Iteration,
@@ -48,7 +47,6 @@ impl Sections {
     }
 
     /// How many sections an iteration has.
-    #[must_use]
     pub fn per_iteration(self) -> u64 {
         match self {
             Self::None => 0,
@@ -76,7 +74,6 @@ impl fmt::Debug for Serial {
 
 impl Serial {
     /// With a mutex that `make` makes.
-    #[must_use]
     pub fn new(make: Option<MakeMutex>) -> Self {
         Self { mutex: make.map(|make| make()), sections: UnsafeCell::new(0) }
     }
@@ -96,10 +93,6 @@ impl Serial {
     }
 
     /// Checks that as many sections ran as tasks say.
-    ///
-    /// # Errors
-    ///
-    /// If some are missing: the mutex does not exclude.
     pub fn check(&mut self, sections: u64) -> Result<(), JobError> {
         let found = *self.sections.get_mut();
         expect(self.mutex.is_none() || found == sections, || {

@@ -2,17 +2,13 @@
 
 use spinpark_measure::report::Style;
 
-use super::job::{Job, JobError, Report};
+use super::job::{Figure, Job, JobError, Report};
 use super::result::CellResult;
-
-use super::figure::Figure;
 
 /// A benchmark of one of the documents.
 #[derive(Debug)]
 pub struct Workload {
-    /// Its name on the command line.
     pub name: &'static str,
-    /// One line about it.
     pub about: &'static str,
     /// The document that it comes from, and the benchmark there.
     pub source: &'static str,
@@ -22,11 +18,7 @@ pub struct Workload {
     pub tasks: &'static str,
     /// Numbers of tasks that it runs at unless told otherwise.
     pub thread_counts: &'static [usize],
-    /// What is compared.
     pub figure: Figure,
-    /// Whether configurations can have locks.
-    pub uses_locks: bool,
-    /// Whether it writes files.
     pub uses_directory: bool,
     /// Columns of its own in the table of details, by their names in [`Report::columns`].
     pub columns: &'static [Column],
@@ -43,7 +35,6 @@ pub struct Column {
     pub key: &'static str,
     /// Its header in tables.
     pub header: &'static str,
-    /// How it is written.
     pub kind: Kind,
 }
 
@@ -58,21 +49,4 @@ pub enum Kind {
     Bytes,
     /// `12.3 %`.
     Share,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn figures_of_a_run() {
-        let report = Report { operations: 10, elapsed_s: 2.0, ..Report::default() };
-        assert_eq!(Figure::PerSecond("ops").of(&report), Some(5.0));
-        assert_eq!(Figure::PerMinute("jobs").of(&report), Some(300.0));
-        assert_eq!(Figure::Elapsed.of(&report), Some(2.0));
-        assert_eq!(Figure::PerSecond("ops").of(&Report::default()), None);
-        assert_eq!(Figure::PerSecond("ops").of(&Report { operations: 0, ..report.clone() }), Some(0.0));
-        assert_eq!(Figure::Elapsed.of(&Report::default()), None);
-        assert_eq!(Figure::PerMinute("jobs").header(), "jobs/min");
-    }
 }

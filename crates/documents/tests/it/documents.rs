@@ -1,16 +1,15 @@
 //! The report of the four documents, from fixed runs: without a clock and without a process.
 
-use spinpark_documents::documents::definition::{Definition, Run, documents};
-use spinpark_documents::documents::outcome::{Outcome, What};
+use spinpark_documents::documents::{Definition, Outcome, Run, What, documents};
 use spinpark_documents::published::PUBLISHED;
+use spinpark_documents::report::documents::forms::{html, markdown};
 use spinpark_documents::report::documents::json::Document;
 use spinpark_documents::report::documents::page::{self, Mark, Page};
-use spinpark_documents::report::documents::{html, markdown};
 use spinpark_documents::workloads::experiment::{Cell, Configuration, Measured};
 use spinpark_documents::workloads::job::Report;
 use spinpark_documents::workloads::resources::Requirements;
 use spinpark_documents::workloads::result::CellResult;
-use spinpark_documents::workloads::{self, Workload, document};
+use spinpark_documents::workloads::{self, Workload, result};
 use spinpark_documents::{mutex_2010, rwsem_2013, wake_op_2005};
 use spinpark_lockbench::locks::definitions::Definitions;
 use spinpark_lockbench::locks::experiment as of_locks;
@@ -78,10 +77,10 @@ fn outcome(workload: &'static Workload, cells: &[(&str, usize)], configurations:
     };
     let (cells, end) = measure(cells.iter().map(cell).collect(), 8, SEED, &mut run);
     let results = cells.iter().filter_map(|cell| CellResult::new(cell, workload.figure, SEED)).collect();
-    let record = document::Record {
+    let record = result::Record {
         head: Head {
-            format: document::FORMAT.to_owned(),
-            schema: document::SCHEMA,
+            format: result::FORMAT.to_owned(),
+            schema: result::SCHEMA,
             end: end.name().to_owned(),
             command: String::from("spinpark bench"),
             rounds: 8,
@@ -206,7 +205,7 @@ fn page() -> (Page, Vec<Vec<Outcome>>) {
 
 #[test]
 fn as_markdown() {
-    insta::assert_snapshot!(markdown::render(&page().0));
+    insta::assert_snapshot!(markdown(&page().0));
 }
 
 #[test]
@@ -236,7 +235,7 @@ fn every_row_has_a_cell_per_column() {
 #[test]
 fn html_is_well_formed_and_needs_nothing_else() {
     let (page, _) = page();
-    let text = html::render(&page).unwrap();
+    let text = html(&page).unwrap();
     let options = roxmltree::ParsingOptions { allow_dtd: true, ..Default::default() };
     let document = roxmltree::Document::parse_with_options(&text, options).unwrap();
     let links: Vec<&str> = page.documents.iter().filter_map(|section| section.link.as_deref()).collect();
@@ -268,7 +267,7 @@ fn json_has_what_each_command_would_write() {
     assert_eq!((&runs[0]["name"], &runs[0]["result"]["workload"]), (&"creat".into(), &"creat".into()));
     assert_eq!(runs[1]["obstacle"], "left out");
     let creat = serde_json::to_string(&runs[0]["result"]).unwrap();
-    assert_eq!(document::Record::parse(&creat).unwrap().cells.len(), 2);
+    assert_eq!(result::Record::parse(&creat).unwrap().cells.len(), 2);
     let mtx = serde_json::to_string(&document["documents"][3]["runs"][0]["result"]).unwrap();
     assert_eq!(report::document::Record::parse(&mtx).unwrap().implementations.len(), 12);
 }

@@ -1,4 +1,4 @@
-//! The documents' workloads, and their figures beside the published ones.
+//! The documents' workloads, and their figures next to the published ones.
 
 mod documents;
 mod workloads;

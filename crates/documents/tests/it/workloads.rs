@@ -3,15 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use spinpark_documents::report::workloads::{breakdown, details, matrix, table};
+use spinpark_documents::report::workloads::{breakdown, details, explanation, matrix, table};
 use spinpark_documents::rwsem_2013::mmap;
 use spinpark_documents::worker;
-use spinpark_documents::workloads::document::{Document, FORMAT, Record, SCHEMA};
 use spinpark_documents::workloads::experiment::{Cell, Configuration, Measured};
 use spinpark_documents::workloads::job::{Report, Request, Spread};
 use spinpark_documents::workloads::resources::Requirements;
-use spinpark_documents::workloads::result::CellResult;
-use spinpark_documents::workloads::warnings;
+use spinpark_documents::workloads::result::{CellResult, Document, FORMAT, Record, SCHEMA, of_workload};
 use spinpark_documents::workloads::{Figure, jobs};
 use spinpark_lockbench::locks::adapters::ADAPTERS;
 use spinpark_measure::failure::RunError;
@@ -127,11 +125,11 @@ fn tables() {
     let results = results(&thread_counts(), mmap::WORKLOAD.figure);
     let cells: Vec<&CellResult> = results.iter().collect();
     let text = [
-        matrix::render(&mmap::WORKLOAD, &cells, 2, Style::PLAIN).unwrap(),
-        table::render(&mmap::WORKLOAD, &cells, 2, Style::PLAIN),
-        details::render(&jobs::WORKLOAD, &cells, 2, Style::PLAIN),
-        breakdown::render(&jobs::WORKLOAD, &cells, 2, Style::PLAIN).unwrap(),
-        Style::PLAIN.wrap(&table::explanation(&mmap::WORKLOAD, "plain"), 0) + "\n",
+        matrix(&mmap::WORKLOAD, &cells, 2, Style::PLAIN).unwrap(),
+        table(&mmap::WORKLOAD, &cells, 2, Style::PLAIN),
+        details(&jobs::WORKLOAD, &cells, 2, Style::PLAIN),
+        breakdown(&jobs::WORKLOAD, &cells, 2, Style::PLAIN).unwrap(),
+        Style::PLAIN.wrap(&explanation(&mmap::WORKLOAD, "plain"), 0) + "\n",
     ]
     .join("\n");
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
@@ -202,12 +200,12 @@ fn runs_without_operations_count_in_means_and_are_said() {
     assert!(glibc.mean > 0.0 && glibc.of_means.is_none() && glibc.ratio.is_none());
     let [.., std, _] = &results[1].configurations[..] else { panic!() };
     assert!((std.of_means.unwrap() - 0.505).abs() < 0.01 && std.empty_runs == 5);
-    let said = warnings::of_workload(&mmap::WORKLOAD, &results, true, 256);
+    let said = of_workload(mmap::WORKLOAD.name, &results, true, 256);
     let said: Vec<String> = said.iter().map(ToString::to_string).collect();
     let has = |words: &[&str]| said.iter().any(|text| words.iter().all(|word| text.contains(word)));
     assert!(has(&["plain in mmap touched at 1: 20 of 20 runs", "mutex std", "5 of 10 runs"]), "{said:?}");
     assert!(has(&["Nothing to compare with (touched at 1)", "`plain`"]), "{said:?}");
     let cells: Vec<&CellResult> = results.iter().collect();
-    let shown = table::render(&mmap::WORKLOAD, &cells, 256, Style::PLAIN);
+    let shown = table(&mmap::WORKLOAD, &cells, 256, Style::PLAIN);
     assert!(shown.contains("plain") && !shown.contains("NaN") && !shown.contains("inf"), "{shown}");
 }

@@ -147,7 +147,7 @@ pub(crate) fn documents() -> Vec<(String, Table)> {
     };
     let three = Table {
         document: String::from("ours"),
-        title: String::from("Our mutex beside the classics, 64 cores"),
+        title: String::from("Our mutex and the classics, 64 cores"),
         machine: String::from("big-512"),
         fitted: String::from("none"),
         figures: vec![Figure {

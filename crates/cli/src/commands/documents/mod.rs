@@ -20,7 +20,7 @@ pub(crate) fn run(
         Documents::Run(wanted) => report::run(wanted),
         Documents::List => {
             let say = Say { on_stderr: false };
-            say.line(list::render(say.style()));
+            say.line(list(say.style()));
             Ok(ExitCode::SUCCESS)
         }
         Documents::Show(wanted) => show(&Show::from(wanted)),

@@ -1,110 +1,129 @@
-//! One run: clients in threads of this process, each on a connection of its own, with a number of rounds to
-//! do.
+//! The table, super-smack's `http_auth`, and one run on it: clients in threads of this process, each on a
+//! connection of its own, with a number of rounds to do.
+//!
+//! The table is made up, the same in every run: the word of row `n` can be computed, so no list is kept.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
-use spinpark_measure::failure::Tail;
 use spinpark_measure::start_gate::{self, NoThread, StartGate};
-use thiserror::Error;
 
-use super::connection::{Connection, QueryError};
-use super::server::{Server, ServerError, Usage};
-use super::table::{DATABASE, Random, password, select, statements, update, word};
+use super::connection::{Answer, Connection, Row};
+use super::server::{Server, Usage};
 use crate::mariadb::Files;
+use crate::workloads::job::{JobError, expect};
+
+/// Rows, unless told otherwise: at least as many as super-smack wants.
+pub const ROWS: u64 = 90_000;
 
 /// Queries in a round of one client.
-pub const QUERIES_PER_ROUND: u64 = 2;
+pub(super) const QUERIES_PER_ROUND: u64 = 2;
 
-/// What clients do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Load {
-    /// How many.
-    pub clients: usize,
-    /// What each has to do.
-    pub rounds: u64,
-    /// Rows of the table.
-    pub rows: u64,
-    /// A round is a select and an update of the same row, and not two selects.
-    pub updates: bool,
-    /// Decides which rows.
-    pub seed: u64,
+const DATABASE: &str = "spinpark";
+
+/// Rows per statement when the table is filled.
+const ROWS_PER_STATEMENT: u64 = 1_000;
+
+/// Statements that make the table with `rows` rows.
+fn statements(rows: u64) -> impl Iterator<Item = String> {
+    let make = [
+        format!("CREATE DATABASE {DATABASE}"),
+        format!(
+            "CREATE TABLE {DATABASE}.http_auth (username CHAR(25) NOT NULL PRIMARY KEY, pass CHAR(25), uid INT NOT NULL, \
+             gid INT NOT NULL)"
+        ),
+    ];
+    let starts = (0..rows).step_by(ROWS_PER_STATEMENT as usize);
+    make.into_iter().chain(starts.map(move |start| {
+        let row = |row| format!("('{}','{}',{row},{})", word(row), password(0, row), row % 1_000);
+        let values: Vec<String> = (start..rows.min(start + ROWS_PER_STATEMENT)).map(row).collect();
+        format!("INSERT INTO {DATABASE}.http_auth VALUES {}", values.join(","))
+    }))
 }
 
-/// What came out.
+/// The key of row `row`: twelve letters, and the number of the row, so that it is the only one.
+fn word(row: u64) -> String {
+    let mut random = Random::new(row);
+    let letters: String = (0..12).map(|_| char::from(b'a' + (random.next() % 26) as u8)).collect();
+    format!("{letters}{row}")
+}
+
+/// A password that no other round of no other client has. Client 0 fills the table.
+fn password(client: u64, round: u64) -> String {
+    format!("p{client}x{round}")
+}
+
+/// Marsaglia's xorshift, started by a number that may be anything (splitmix64's step spreads it).
 #[derive(Debug)]
-pub struct Outcome {
-    /// From the first query of all clients to the last answer.
-    pub elapsed: Duration,
-    /// The longest and the shortest query, and all between, in nanoseconds.
-    pub times: Histogram<u64>,
-    /// What the server used meanwhile.
-    pub usage: Usage,
-}
+struct Random(u64);
 
-/// A run without a result.
-#[derive(Debug, Error)]
-pub enum LoadError {
-    /// The server does not do its work.
-    #[error(transparent)]
-    Server(#[from] ServerError),
-    /// Not all clients could be started.
-    #[error(transparent)]
-    NoThread(#[from] NoThread),
-    /// A query failed.
-    #[error(transparent)]
-    Query(#[from] QueryError),
-    /// A query failed, and the server may have said why.
-    #[error("{error}{log}")]
-    Meanwhile {
-        /// How.
-        error: QueryError,
-        /// The end of the server's log.
-        log: Tail,
-    },
-    /// The answer is not what it must be.
-    #[error("wrong result: `{query}` {what}")]
-    Mismatch {
-        /// What was asked.
-        query: String,
-        /// What is wrong with the answer.
-        what: String,
-    },
-    /// The kernel does not tell about the server.
-    #[error("cannot read what the database used: {0}")]
-    Usage(#[from] std::io::Error),
-    /// Another client failed first.
-    #[error("another client failed")]
-    Abandoned,
+impl Random {
+    fn new(seed: u64) -> Self {
+        let mut state = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        state = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        state = (state ^ (state >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        Self((state ^ (state >> 31)) | 1)
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
 }
 
 /// Makes the table, on a server that was started for it.
-///
-/// # Errors
-///
-/// If the server refuses.
-pub(super) fn fill(server: Server, files: &Files, rows: u64) -> Result<(), LoadError> {
+pub(super) fn fill(server: Server, files: &Files, rows: u64) -> Result<(), JobError> {
     let mut connection = Connection::open(&files.socket(), "root")?;
     for statement in statements(rows) {
         connection.query(&statement)?;
     }
     check_rows(&mut connection, rows)?;
     drop(connection);
-    Ok(server.stop()?)
+    server.stop()
+}
+
+fn check_rows(connection: &mut Connection, rows: u64) -> Result<(), JobError> {
+    let query = format!("SELECT COUNT(*), COUNT(DISTINCT username) FROM {DATABASE}.http_auth");
+    let found = connection.query(&query)?.rows;
+    let expected = Some(rows.to_string().into_bytes());
+    let is_right = found == [[expected.clone(), expected]];
+    expect(is_right, || format!("`{query}` does not find {rows} rows with as many names"))
+}
+
+/// What clients do.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Load {
+    pub(super) clients: usize,
+    /// Of each client.
+    pub(super) rounds: u64,
+    /// Of the table.
+    pub(super) rows: u64,
+    /// A round is a select and an update of the same row, and not two selects.
+    pub(super) updates: bool,
+    /// Decides which rows.
+    pub(super) seed: u64,
+}
+
+/// What clients did, one or all of them.
+#[derive(Debug)]
+pub(super) struct Done {
+    start: Instant,
+    /// From the first query to the last answer.
+    pub(super) elapsed: Duration,
+    /// Of queries, in nanoseconds.
+    pub(super) times: Histogram<u64>,
 }
 
 impl Load {
-    /// Runs it against `server`, and checks every answer.
-    ///
-    /// # Errors
-    ///
-    /// If an answer is wrong or missing.
-    pub fn run(&self, server: &Server, files: &Files) -> Result<Outcome, LoadError> {
+    /// Runs it against `server`, and checks every answer. Also returns what the server used meanwhile.
+    pub(super) fn run(&self, server: &Server, files: &Files) -> Result<(Done, Usage), JobError> {
         let start = StartGate::default();
         let failed = AtomicBool::new(false);
-        let (before, after, results) = thread::scope(|scope| -> Result<_, NoThread> {
+        let started = thread::scope(|scope| -> Result<_, NoThread> {
             let (start, failed) = (&start, &failed);
             let work = move |number| {
                 let client = Client::new(self, number, files);
@@ -112,7 +131,7 @@ impl Load {
                 // Every thread comes here, or the others would wait for ever.
                 failed.fetch_or(client.is_err(), Ordering::Relaxed);
                 if !start.pass() {
-                    return Err(LoadError::Abandoned);
+                    return Ok(None);
                 }
                 let result = client.and_then(|mut client| client.run(failed));
                 failed.fetch_or(result.is_err(), Ordering::Relaxed);
@@ -128,41 +147,23 @@ impl Load {
                 .map(|client| client.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
                 .collect();
             Ok((before, server.usage(), results))
-        })?;
-        let done = first_error(results)?;
-        let first = done.iter().map(|done| done.start).min();
-        let last = done.iter().map(|done| done.start + done.elapsed).max();
-        let mut outcome = Outcome {
-            elapsed: first.zip(last).map_or(Duration::ZERO, |(first, last)| last - first),
-            times: histogram(),
-            usage: after?.since(&before?),
-        };
-        for done in &done {
+        });
+        let (before, after, results) = started.map_err(|error| JobError::Refused(error.to_string()))?;
+        // Clients that gave up have nothing, since another one failed.
+        let done = results.into_iter().filter_map(Result::transpose).collect::<Result<Vec<_>, JobError>>()?;
+        let usage = after?.since(&before?);
+        let all = done.into_iter().reduce(|mut all, done| {
+            let end = (all.start + all.elapsed).max(done.start + done.elapsed);
+            all.start = all.start.min(done.start);
+            all.elapsed = end - all.start;
             // Cannot fail: they are all made alike.
-            let _ = outcome.times.add(&done.times);
-        }
-        let mut connection = Connection::open(&files.socket(), "root")?;
-        check_rows(&mut connection, self.rows)?;
-        Ok(outcome)
+            let _ = all.times.add(&done.times);
+            all
+        });
+        let all = all.ok_or_else(|| JobError::Refused(String::from("there was no client")))?;
+        check_rows(&mut Connection::open(&files.socket(), "root")?, self.rows)?;
+        Ok((all, usage))
     }
-}
-
-/// All results, or the error that came before the others gave up.
-fn first_error(results: Vec<Result<Done, LoadError>>) -> Result<Vec<Done>, LoadError> {
-    let is_cause = |result: &Result<Done, LoadError>| matches!(result, Err(error) if !matches!(error, LoadError::Abandoned));
-    let cause = results.iter().position(is_cause);
-    let mut results = results;
-    match cause {
-        Some(cause) => Err(results.swap_remove(cause).err().unwrap_or(LoadError::Abandoned)),
-        None => results.into_iter().collect(),
-    }
-}
-
-/// What a client did.
-struct Done {
-    start: Instant,
-    elapsed: Duration,
-    times: Histogram<u64>,
 }
 
 struct Client<'a> {
@@ -174,91 +175,94 @@ struct Client<'a> {
 }
 
 impl<'a> Client<'a> {
-    fn new(load: &'a Load, number: usize, files: &Files) -> Result<Self, LoadError> {
+    fn new(load: &'a Load, number: usize, files: &Files) -> Result<Self, JobError> {
         let connection = Connection::open(&files.socket(), "root")?;
         let number = number as u64;
         let random = Random::new(load.seed.wrapping_mul(0x1_0000).wrapping_add(number));
-        Ok(Self { load, connection, random, number, times: histogram() })
+        // Buckets 1 % wide, from a nanosecond to an hour; the extremes are as wide.
+        let times = Histogram::new_with_bounds(1, 3_600_000_000_000, 2);
+        let times = times.unwrap_or_else(|_| unreachable!("these bounds are fine"));
+        Ok(Self { load, connection, random, number, times })
+    }
+
+    fn next_word(&mut self) -> String {
+        word(self.random.next() % self.load.rows)
     }
 
     /// A tenth of the rounds: afterwards the table is in the server's memory, and its threads are there.
-    fn warm_up(&mut self) -> Result<(), LoadError> {
-        (0..self.load.rounds.div_ceil(10)).try_for_each(|_| {
-            let word = word(self.random.next() % self.load.rows);
-            self.select(&word)
-        })?;
+    fn warm_up(&mut self) -> Result<(), JobError> {
+        for _ in 0..self.load.rounds.div_ceil(10) {
+            let word = self.next_word();
+            self.select(&word)?;
+        }
         self.times.reset();
         Ok(())
     }
 
-    fn run(&mut self, failed: &AtomicBool) -> Result<Done, LoadError> {
+    /// None if another client has failed.
+    fn run(&mut self, failed: &AtomicBool) -> Result<Option<Done>, JobError> {
         let start = Instant::now();
         for round in 0..self.load.rounds {
             if failed.load(Ordering::Relaxed) {
-                return Err(LoadError::Abandoned);
+                return Ok(None);
             }
-            let mut next = || word(self.random.next() % self.load.rows);
-            let (first, second) = (next(), next());
+            let (first, second) = (self.next_word(), self.next_word());
             self.select(&first)?;
             match self.load.updates {
                 true => self.update(&first, round)?,
                 false => self.select(&second)?,
             }
         }
-        Ok(Done { start, elapsed: start.elapsed(), times: std::mem::replace(&mut self.times, histogram()) })
+        Ok(Some(Done { start, elapsed: start.elapsed(), times: self.times.clone() }))
     }
 
     /// Asks for a row, and checks that it is that one, and the only one.
-    fn select(&mut self, word: &str) -> Result<(), LoadError> {
-        let query = select(word);
+    fn select(&mut self, word: &str) -> Result<(), JobError> {
+        let query = format!("SELECT * FROM {DATABASE}.http_auth WHERE username = '{word}'");
         let rows = self.timed(&query)?.rows;
-        let is_right = |row: &Vec<Option<Vec<u8>>>| {
+        let is_right = |row: &Row| {
             row.len() == 4 && row[0].as_deref() == Some(word.as_bytes()) && row.iter().all(Option::is_some)
         };
-        match &rows[..] {
-            [row] if is_right(row) => Ok(()),
-            [_] => Err(LoadError::Mismatch { query, what: String::from("returned another row") }),
-            rows => {
-                Err(LoadError::Mismatch { query, what: format!("returned {} rows and not one", rows.len()) })
-            }
-        }
+        expect(rows.len() == 1, || format!("`{query}` returned {} rows and not one", rows.len()))?;
+        expect(rows.iter().all(is_right), || format!("`{query}` returned another row"))
     }
 
-    fn update(&mut self, word: &str, round: u64) -> Result<(), LoadError> {
-        // Zero is who filled the table.
-        let query = update(word, &password(self.number + 1, round));
-        match self.timed(&query)?.changed {
-            1 => Ok(()),
-            changed => {
-                Err(LoadError::Mismatch { query, what: format!("changed {changed} rows and not one") })
-            }
-        }
+    fn update(&mut self, word: &str, round: u64) -> Result<(), JobError> {
+        let password = password(self.number + 1, round);
+        let query = format!("UPDATE {DATABASE}.http_auth SET pass = '{password}' WHERE username = '{word}'");
+        let changed = self.timed(&query)?.changed;
+        expect(changed == 1, || format!("`{query}` changed {changed} rows and not one"))
     }
 
-    fn timed(&mut self, query: &str) -> Result<super::connection::Result, LoadError> {
+    fn timed(&mut self, query: &str) -> Result<Answer, JobError> {
         let start = Instant::now();
-        let result = self.connection.query(query)?;
-        self.times.saturating_record(as_ns(start.elapsed()));
-        Ok(result)
+        let answer = self.connection.query(query)?;
+        self.times.saturating_record(u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX));
+        Ok(answer)
     }
 }
 
-/// Buckets 1 % wide, from a nanosecond to an hour; the extremes are as wide.
-fn histogram() -> Histogram<u64> {
-    Histogram::new_with_bounds(1, 3_600_000_000_000, 2)
-        .unwrap_or_else(|_| unreachable!("these bounds are fine"))
-}
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
 
-fn as_ns(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
-}
+    use super::*;
 
-fn check_rows(connection: &mut Connection, rows: u64) -> Result<(), LoadError> {
-    let query = format!("SELECT COUNT(*), COUNT(DISTINCT username) FROM {DATABASE}.http_auth");
-    let found = connection.query(&query)?.rows;
-    let expected = Some(rows.to_string().into_bytes());
-    if found == [[expected.clone(), expected]] {
-        return Ok(());
+    #[test]
+    fn words_are_different_and_fit() {
+        let words: HashSet<String> = (0..2_000).map(word).collect();
+        assert_eq!(words.len(), 2_000);
+        assert!(word(999_999_999).len() <= 25 && word(0).starts_with(char::is_alphabetic));
+        assert_eq!(word(17), word(17));
     }
-    Err(LoadError::Mismatch { query, what: format!("does not find {rows} rows with as many names") })
+
+    #[test]
+    fn all_rows_are_inserted() {
+        let statements: Vec<String> = statements(2_500).collect();
+        assert_eq!(statements.len(), 2 + 3);
+        let rows: usize = statements[2..].iter().map(|statement| statement.matches("('").count()).sum();
+        assert_eq!(rows, 2_500);
+        assert!(statements[4].contains(&format!("'{}'", word(2_499))));
+        assert_eq!(super::statements(1).count(), 3);
+    }
 }

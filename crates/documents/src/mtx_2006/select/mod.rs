@@ -4,35 +4,28 @@
 //! the server*. The server is the one of the system's package, started for this benchmark alone: in a private
 //! directory, without a port, as the user that runs the benchmark, and gone afterwards.
 //!
-//! The table is made once, by a worker of its own ([`Parameters::Prepare`]); each run starts a server on a
+//! The table is made once, by a worker of its own (`Parameters::Prepare`); each run starts a server on a
 //! copy, so that no run finds what another has left.
 
-pub mod connection;
+mod connection;
 mod load;
-mod packet;
-mod prepare;
 mod server;
-mod table;
 
-pub use self::load::{Load, LoadError, Outcome, QUERIES_PER_ROUND};
-pub use self::packet::{Malformed, Refusal};
-pub use self::server::{Server, ServerError, Start, Usage};
-pub use self::table::ROWS;
+pub use self::load::ROWS;
 
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use spinpark_lockbench::locks::definitions::Implementation;
 
-use self::prepare::{copy, prepare};
+use self::load::{Load, QUERIES_PER_ROUND};
+use self::server::{Server, Start};
 use crate::mariadb::{Files, Programs};
 use crate::workloads::experiment::{Cell, Configuration};
-use crate::workloads::figure::Figure;
-use crate::workloads::job::{Job, JobError, Report};
+use crate::workloads::job::{Figure, Job, JobError, Report};
 use crate::workloads::resources::Requirements;
 use crate::workloads::workload::{Column, Kind, Workload};
 
-/// The description.
 pub static WORKLOAD: Workload = Workload {
     name: "select",
     about: "clients ask MariaDB for rows by key; glibc's locks and ours inside the server",
@@ -41,7 +34,6 @@ pub static WORKLOAD: Workload = Workload {
     tasks: "clients",
     thread_counts: &[1, 4, 10, 20],
     figure: Figure::PerSecond("queries"),
-    uses_locks: true,
     uses_directory: true,
     columns: &[
         Column { key: SHORTEST, header: "shortest", kind: Kind::Seconds },
@@ -59,41 +51,17 @@ const LONGEST: &str = "longest_s";
 /// What a worker does.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Parameters {
-    /// Makes the table.
-    Prepare {
-        /// Where.
-        template: PathBuf,
-        /// How many rows.
-        rows: u64,
-        /// What makes an empty database.
-        install: PathBuf,
-        /// The server.
-        start: Start,
-    },
-    /// Measures.
-    Measure {
-        /// Where the table was made.
-        template: PathBuf,
-        /// How many rows it has.
-        rows: u64,
-        /// Rounds of each client.
-        rounds: u64,
-        /// A select and an update in each round, not two selects.
-        updates: bool,
-        /// The server, with its locks.
-        start: Start,
-    },
+enum Parameters {
+    /// Makes the table in `template`, by the program `install` and a server.
+    Prepare { template: PathBuf, rows: u64, install: PathBuf, start: Start },
+    /// Measures on a copy of `template`; `updates`: a round has a select and an update, not two selects.
+    Measure { template: PathBuf, rows: u64, rounds: u64, updates: bool, start: Start },
 }
 
-/// What is asked for.
 #[derive(Debug, Clone)]
 pub struct Request<'a> {
-    /// Numbers of clients.
     pub clients: &'a [usize],
-    /// Rounds of each client.
     pub rounds: u64,
-    /// Rows of the table.
     pub rows: u64,
     /// A select and an update in each round, not two selects.
     pub updates: bool,
@@ -105,7 +73,6 @@ pub struct Request<'a> {
 
 impl Request<'_> {
     /// The run that makes the table in `template`, before all others.
-    #[must_use]
     pub fn preparation(&self, programs: &Programs, template: &Path) -> Cell {
         let prepare = Parameters::Prepare {
             template: template.to_path_buf(),
@@ -118,7 +85,6 @@ impl Request<'_> {
     }
 
     /// The cells. `preload` is `LD_PRELOAD` for an implementation.
-    #[must_use]
     pub fn cells(
         &self,
         programs: &Programs,
@@ -176,54 +142,41 @@ impl Request<'_> {
 fn run(job: &Job) -> Result<Report, JobError> {
     match job.parameters()? {
         Parameters::Prepare { template, rows, install, start } => {
-            prepare(&Files::at(&template), &install, &start, rows)?;
+            let files = Files::at(&template);
+            server::make_empty(&files, &install)?;
+            load::fill(Server::start(&start, &files, 1)?, &files, rows)?;
             Ok(Report::default())
         }
         Parameters::Measure { template, rows, rounds, updates, start } => {
             let files = Files::at(job.directory()?);
-            copy(&Files::at(&template).data(), &files.data())
+            server::copy(&Files::at(&template).data(), &files.data())
                 .map_err(JobError::failed("cannot copy the database"))?;
-            let load = Load { clients: job.tasks, rounds, rows, updates, seed: job.seed };
-            measure(&load, &files, &start).map_err(JobError::from)
+            measure(&Load { clients: job.tasks, rounds, rows, updates, seed: job.seed }, &files, &start)
         }
     }
 }
 
-fn measure(load: &Load, files: &Files, start: &Start) -> Result<Report, LoadError> {
+fn measure(load: &Load, files: &Files, start: &Start) -> Result<Report, JobError> {
     let server = Server::start(start, files, load.clients)?;
-    let outcome = load.run(&server, files).map_err(|error| match error {
-        LoadError::Query(error) => LoadError::Meanwhile { error, log: server.log() },
+    let (done, usage) = load.run(&server, files).map_err(|error| match error {
+        // A query failed, and the server may have said why.
+        JobError::Refused(what) => JobError::Refused(format!("{what}{}", server.log())),
         error => error,
     })?;
     server.stop()?;
-    Ok(report(load, &outcome))
-}
-
-fn report(load: &Load, outcome: &Outcome) -> Report {
-    let seconds = |nanoseconds: u64| nanoseconds as f64 / 1e9;
-    let times = &outcome.times;
+    let times = &done.times;
     let columns = [(SHORTEST, times.min()), (P99, times.value_at_quantile(0.99)), (LONGEST, times.max())];
-    Report {
+    Ok(Report {
         operations: load.clients as u64 * load.rounds * QUERIES_PER_ROUND,
-        elapsed_s: outcome.elapsed.as_secs_f64(),
-        user_s: outcome.usage.user_s,
-        system_s: outcome.usage.system_s,
-        voluntary_switches: outcome.usage.voluntary_switches,
-        involuntary_switches: outcome.usage.involuntary_switches,
-        // All clients do the same amount of work.
-        spread: None,
-        columns: columns.map(|(key, time)| (key.to_owned(), seconds(time))).into(),
-        breakdown: Default::default(),
-    }
-}
-
-impl From<LoadError> for JobError {
-    fn from(error: LoadError) -> Self {
-        match error {
-            LoadError::Mismatch { query, what } => Self::Mismatch(format!("`{query}` {what}")),
-            other => Self::Refused(other.to_string()),
-        }
-    }
+        elapsed_s: done.elapsed.as_secs_f64(),
+        user_s: usage.user_s,
+        system_s: usage.system_s,
+        voluntary_switches: usage.voluntary_switches,
+        involuntary_switches: usage.involuntary_switches,
+        columns: columns.map(|(key, ns)| (key.to_owned(), ns as f64 / 1e9)).into(),
+        // All clients do the same amount of work: there is no spread.
+        ..Report::default()
+    })
 }
 
 #[cfg(test)]

@@ -1,8 +1,7 @@
-//! A running server: a child of this process, and gone with it.
+//! A server: made empty, copied, started as a child of this process, and gone with it.
 
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
@@ -11,10 +10,11 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal};
 use serde::{Deserialize, Serialize};
 use spinpark_measure::failure::{Tail, in_words};
-use thiserror::Error;
+use spinpark_measure::process::with_parent;
 
 use super::connection::Connection;
 use crate::mariadb::Files;
+use crate::workloads::job::JobError;
 
 /// How long a server may take to come up, or to go down.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -22,61 +22,61 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// How a server is started.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Start {
-    /// The program.
-    pub program: PathBuf,
-    /// Options after ours.
+pub(super) struct Start {
+    pub(super) program: PathBuf,
+    /// After ours.
     #[serde(default)]
-    pub options: Vec<String>,
+    pub(super) options: Vec<String>,
     /// `LD_PRELOAD` of the server, and only of it.
     #[serde(default)]
-    pub preload: Option<String>,
+    pub(super) preload: Option<String>,
     /// More variables of its environment.
     #[serde(default)]
-    pub variables: Vec<(String, String)>,
+    pub(super) variables: Vec<(String, String)>,
 }
 
-/// The server does not do its work.
-#[derive(Debug, Error)]
-pub enum ServerError {
-    /// It cannot be started.
-    #[error("cannot start the database {}: {}", .0.display(), .1)]
-    Start(PathBuf, io::Error),
-    /// No client could connect.
-    #[error("the path of the database's socket, {}, is too long; name a directory with a shorter path with --dir", .0.display())]
-    Socket(PathBuf),
-    /// It ended by itself.
-    #[error("the database {0}{1}")]
-    Ended(String, Tail),
-    /// It hangs.
-    #[error("the database {what} after {} s{log}", PATIENCE.as_secs())]
-    Stuck {
-        /// What it does not do.
-        what: &'static str,
-        /// The end of its log.
-        log: Tail,
-    },
-    /// It cannot be waited for.
-    #[error("cannot wait for the database: {0}")]
-    Wait(#[from] io::Error),
+/// Makes an empty database by `mariadb-install-db`; what that says is shown only if it fails.
+pub(super) fn make_empty(files: &Files, install: &Path) -> Result<(), JobError> {
+    let failed = || JobError::failed(format!("cannot run {}", install.display()));
+    let log = files.directory().join("install.log");
+    let mut command = Command::new(install);
+    command.args(files.install_args()).env_remove("LD_PRELOAD");
+    let_write(&mut command, files, &log).map_err(failed())?;
+    let status = command.status().map_err(failed())?;
+    if status.success() {
+        return Ok(());
+    }
+    let said = Tail::of(&fs::read_to_string(log).unwrap_or_default());
+    Err(JobError::Refused(format!("{} {}{said}", install.display(), in_words(status))))
 }
 
-/// What the kernel has counted for a running server.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Usage {
-    /// User time, in seconds, in ticks of 10 ms.
-    pub user_s: f64,
-    /// System time, the same.
-    pub system_s: f64,
-    /// Times that one of its threads gave up a CPU.
-    pub voluntary_switches: u64,
-    /// Times that a CPU was taken from one of them.
-    pub involuntary_switches: u64,
+/// Lets a program that ends with us run in the database's directory, and write to `log`.
+fn let_write(command: &mut Command, files: &Files, log: &Path) -> io::Result<()> {
+    let log = File::create(log)?;
+    command.current_dir(files.directory()).stdin(Stdio::null()).stderr(log.try_clone()?).stdout(log);
+    with_parent(command);
+    Ok(())
+}
+
+/// Copies a directory with all files in it.
+pub(super) fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    fs::create_dir(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let to = to.join(entry.file_name());
+        match entry.file_type()? {
+            kind if kind.is_dir() => copy(&entry.path(), &to)?,
+            kind if kind.is_file() => fs::copy(entry.path(), &to).map(drop)?,
+            // Nothing else belongs to a database.
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// A server that accepts connections. Dropping it kills it.
 #[derive(Debug)]
-pub struct Server {
+pub(super) struct Server {
     child: Child,
     files: Files,
     is_over: bool,
@@ -84,92 +84,65 @@ pub struct Server {
 
 impl Server {
     /// Starts it on `files`, for `clients`, and waits until it accepts connections.
-    ///
-    /// # Errors
-    ///
-    /// If it does not.
-    pub fn start(start: &Start, files: &Files, clients: usize) -> Result<Self, ServerError> {
-        if !files.can_have_socket() {
-            return Err(ServerError::Socket(files.socket()));
-        }
+    pub(super) fn start(start: &Start, files: &Files, clients: usize) -> Result<Self, JobError> {
+        files.check_socket()?;
         let mut command = Command::new(&start.program);
         command.args(files.server_args()).arg(format!("--max-connections={}", clients + 10));
-        command.args(OPTIONS).args(&start.options).current_dir(files.directory());
+        command.args(OPTIONS).args(&start.options);
         match &start.preload {
             Some(preload) => command.env("LD_PRELOAD", preload),
             None => command.env_remove("LD_PRELOAD"),
         };
         command.envs(start.variables.iter().map(|(name, value)| (name, value)));
-        let failed = |error| ServerError::Start(start.program.clone(), error);
-        let log = File::create(log(files)).map_err(failed)?;
-        let both = log.try_clone().map_err(failed)?;
-        command.stdin(Stdio::null()).stdout(log).stderr(both);
-        // SAFETY: the closure runs between fork and exec and only makes a system call: no allocation, no
-        // lock.
-        unsafe {
-            command.pre_exec(|| {
-                rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(io::Error::from)
-            })
-        };
-        let child = command.spawn().map_err(failed)?;
+        let spawned = let_write(&mut command, files, &log(files)).and_then(|()| command.spawn());
+        let failed = format!("cannot start the database {}", start.program.display());
+        let child = spawned.map_err(JobError::failed(failed))?;
         let mut server = Self { child, files: files.clone(), is_over: false };
-        server.wait_until_ready()?;
-        Ok(server)
-    }
-
-    fn wait_until_ready(&mut self) -> Result<(), ServerError> {
         let deadline = Instant::now() + PATIENCE;
-        while Connection::open(&self.files.socket(), "root").is_err() {
-            if let Some(status) = self.child.try_wait()? {
-                self.is_over = true;
-                return Err(self.ended(status));
-            }
-            if Instant::now() > deadline {
-                return Err(ServerError::Stuck { what: "is not ready", log: self.log() });
+        while Connection::open(&server.files.socket(), "root").is_err() {
+            if let Some(status) = server.end_within(deadline, "is not ready")? {
+                return Err(server.ended(status));
             }
             thread::sleep(Duration::from_millis(10));
         }
-        Ok(())
+        Ok(server)
     }
 
     /// What the kernel has counted so far.
-    ///
-    /// # Errors
-    ///
-    /// If it has ended.
-    pub fn usage(&self) -> io::Result<Usage> {
-        Usage::of(self.child.id())
+    pub(super) fn usage(&self) -> Result<Usage, JobError> {
+        Usage::of(self.child.id()).map_err(JobError::failed("cannot read what the database used"))
     }
 
     /// Asks it to end, and waits.
-    ///
-    /// # Errors
-    ///
-    /// If it does not, or not well.
-    pub fn stop(mut self) -> Result<(), ServerError> {
+    pub(super) fn stop(mut self) -> Result<(), JobError> {
         let _ = rustix::process::kill_process(Pid::from_child(&self.child), Signal::TERM);
         let deadline = Instant::now() + PATIENCE;
         loop {
-            match self.child.try_wait()? {
-                Some(status) => {
-                    self.is_over = true;
-                    return if status.success() { Ok(()) } else { Err(self.ended(status)) };
-                }
-                None if Instant::now() > deadline => {
-                    return Err(ServerError::Stuck { what: "does not end", log: self.log() });
-                }
+            match self.end_within(deadline, "does not end")? {
+                Some(status) if status.success() => return Ok(()),
+                Some(status) => return Err(self.ended(status)),
                 None => thread::sleep(Duration::from_millis(2)),
             }
         }
     }
 
-    fn ended(&self, status: ExitStatus) -> ServerError {
-        ServerError::Ended(in_words(status), self.log())
+    /// Its status if it has ended; an error that says `what` after the deadline.
+    fn end_within(&mut self, deadline: Instant, what: &str) -> Result<Option<ExitStatus>, JobError> {
+        let status = self.child.try_wait().map_err(JobError::failed("cannot wait for the database"))?;
+        self.is_over = status.is_some();
+        if status.is_none() && Instant::now() > deadline {
+            let (seconds, log) = (PATIENCE.as_secs(), self.log());
+            return Err(JobError::Refused(format!("the database {what} after {seconds} s{log}")));
+        }
+        Ok(status)
+    }
+
+    fn ended(&self, status: ExitStatus) -> JobError {
+        JobError::Refused(format!("the database {}{}", in_words(status), self.log()))
     }
 
     /// What it has said about errors; the end of all that it has said, if it did not see any.
-    #[must_use]
-    pub fn log(&self) -> Tail {
+    pub(super) fn log(&self) -> Tail {
         let text = fs::read_to_string(log(&self.files)).unwrap_or_default();
         Tail::of(&important(&text, 4))
     }
@@ -184,7 +157,7 @@ impl Drop for Server {
     }
 }
 
-/// Room for the table; and each run starts with nothing in memory, whatever the run before had there.
+/// Memory for the table; and each run starts with nothing there, whatever the run before had.
 const OPTIONS: [&str; 3] = [
     "--innodb-buffer-pool-size=64M",
     "--innodb-buffer-pool-dump-at-shutdown=OFF",
@@ -202,6 +175,17 @@ fn log(files: &Files) -> PathBuf {
     files.directory().join("log")
 }
 
+/// What the kernel has counted for a running server.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct Usage {
+    /// In ticks of 10 ms, as system time.
+    pub(super) user_s: f64,
+    pub(super) system_s: f64,
+    /// Of all its threads.
+    pub(super) voluntary_switches: u64,
+    pub(super) involuntary_switches: u64,
+}
+
 impl Usage {
     fn of(pid: u32) -> io::Result<Self> {
         let process = PathBuf::from(format!("/proc/{pid}"));
@@ -214,21 +198,15 @@ impl Usage {
             ..Self::default()
         };
         for task in fs::read_dir(process.join("task"))?.flatten() {
-            usage.add_switches(&task.path());
+            // A thread may have ended meanwhile.
+            let status = fs::read_to_string(task.path().join("status")).unwrap_or_default();
+            usage.voluntary_switches += field(&status, "voluntary_ctxt_switches:");
+            usage.involuntary_switches += field(&status, "nonvoluntary_ctxt_switches:");
         }
         Ok(usage)
     }
 
-    /// Adds those of a thread; it may have ended meanwhile.
-    fn add_switches(&mut self, task: &Path) {
-        let status = fs::read_to_string(task.join("status")).unwrap_or_default();
-        self.voluntary_switches += field(&status, "voluntary_ctxt_switches:");
-        self.involuntary_switches += field(&status, "nonvoluntary_ctxt_switches:");
-    }
-
-    /// What was counted since `before`.
-    #[must_use]
-    pub fn since(&self, before: &Self) -> Self {
+    pub(super) fn since(&self, before: &Self) -> Self {
         Self {
             user_s: self.user_s - before.user_s,
             system_s: self.system_s - before.system_s,
@@ -283,6 +261,27 @@ mod tests {
         let message = Server::start(&start, &files, 1).unwrap_err().to_string();
         assert!(message.contains("/no/such/mariadbd"), "{message}");
         let files = Files::at(&directory.path().join("x".repeat(100)));
-        assert!(matches!(Server::start(&start, &files, 1), Err(ServerError::Socket(_))));
+        let message = Server::start(&start, &files, 1).unwrap_err().to_string();
+        assert!(message.contains("is too long"), "{message}");
+    }
+    #[test]
+    fn a_copy_has_everything() {
+        let directory = tempfile::tempdir().unwrap();
+        let (from, to) = (directory.path().join("a"), directory.path().join("b"));
+        fs::create_dir_all(from.join("inner")).unwrap();
+        fs::write(from.join("one"), "1").unwrap();
+        fs::write(from.join("inner/two"), "2").unwrap();
+        copy(&from, &to).unwrap();
+        assert_eq!(fs::read_to_string(to.join("one")).unwrap(), "1");
+        assert_eq!(fs::read_to_string(to.join("inner/two")).unwrap(), "2");
+        assert!(copy(&from, &to).is_err(), "it is there already");
+    }
+
+    #[test]
+    fn what_the_installer_says_is_in_the_error() {
+        let directory = tempfile::tempdir().unwrap();
+        let files = Files::at(directory.path());
+        let error = make_empty(&files, Path::new("/bin/false")).unwrap_err().to_string();
+        assert!(error.contains("/bin/false exited with status 1") && error.contains("nothing"), "{error}");
     }
 }

@@ -1,17 +1,13 @@
-//! The report of `spinpark documents run`: Markdown, HTML, JSON.
+//! The report of `spinpark documents run`.
 //!
 //! | what | where |
 //! |---|---|
-//! | a published number's counterpart | [`counterpart`] |
-//! | all that a run gave | [`runs`] |
 //! | the report, before it is Markdown or HTML | [`page`] |
-//! | in its forms | [`markdown`], [`html`], [`json`] |
-//! | from its JSON | [`read`] |
+//! | all that a run gave | [`runs`] |
+//! | Markdown, HTML | [`forms`] |
+//! | JSON, and the report from it | [`json`] |
 
-pub mod counterpart;
-pub mod html;
+pub mod forms;
 pub mod json;
-pub mod markdown;
 pub mod page;
-pub mod read;
 pub mod runs;

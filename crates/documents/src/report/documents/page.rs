@@ -1,80 +1,66 @@
-//! The report: everything that it says, before it is Markdown or HTML.
+//! The report: everything that it says, before it is Markdown or HTML; and what of a run stands next to a
+//! published number.
 
 use serde::Serialize;
+use spinpark_lockbench::locks::result as of_locks;
+use spinpark_lockbench::report::locks::effects;
 use spinpark_measure::environment::Environment;
+use spinpark_measure::stats::Ratio;
+use spinpark_measure::units::{change, number, percent, seconds};
 
-use super::counterpart::{self, Counterpart};
 use super::runs;
-use crate::documents::definition::{Definition, Note, Ours, Table};
-use crate::documents::outcome::Outcome;
+use crate::documents::{Definition, Note, Ours, Show, Table};
+use crate::documents::{Outcome, What};
 use crate::published::by_name;
+use crate::report::workloads::{value, word};
+use crate::workloads::Workload;
+use crate::workloads::result::{CellResult, ConfigurationResult};
 
-/// All of it.
 #[derive(Debug, Serialize)]
 pub struct Page {
-    /// Where and when.
     pub environment: Environment,
-    /// The command line.
     pub command: String,
     /// "complete", "interrupted" or "failed".
     pub end: String,
     /// Short runs, wide intervals.
     pub is_quick: bool,
-    /// A section for each.
     pub documents: Vec<Section>,
 }
 
-/// A document.
 #[derive(Debug, Serialize)]
 pub struct Section {
-    /// Its number.
     pub number: String,
-    /// What it is.
     pub title: String,
-    /// Where it can be read.
     pub link: Option<String>,
-    /// The machine on which it measured.
     pub machine: String,
-    /// What it claims.
     pub claim: String,
     /// What our own counterpart is, and is not.
     pub notes: Vec<String>,
-    /// Published tables, with our numbers.
-    pub tables: Vec<Beside>,
-    /// What was run, and all that it gave.
+    pub tables: Vec<Comparison>,
     pub runs: Vec<runs::Ran>,
 }
 
-/// A published table, with our numbers beside.
+/// A published table, with our numbers.
 #[derive(Debug, Serialize)]
-pub struct Beside {
-    /// Its name.
+pub struct Comparison {
     pub name: String,
-    /// What it shows.
     pub title: String,
-    /// The columns.
     pub columns: Vec<Column>,
-    /// The rows.
     pub rows: Vec<Row>,
     /// What a reader of it must know.
     pub sentences: Vec<String>,
 }
 
-/// A column.
 #[derive(Debug, Clone, Serialize)]
 pub struct Column {
-    /// Its header.
     pub header: String,
     /// Whether the numbers are ours.
     pub is_ours: bool,
 }
 
-/// A row.
 #[derive(Debug, Serialize)]
 pub struct Row {
-    /// Whether this machine can show it.
     pub mark: Mark,
-    /// As many as there are columns.
     pub cells: Vec<Counterpart>,
 }
 
@@ -92,7 +78,6 @@ pub enum Mark {
 
 impl Mark {
     /// As it stands in the first column.
-    #[must_use]
     pub fn sign(self) -> &'static str {
         match self {
             Self::Here => "✓",
@@ -102,8 +87,6 @@ impl Mark {
     }
 }
 
-/// The section of a document.
-#[must_use]
 pub fn section(
     number: &str,
     definition: &Definition,
@@ -120,7 +103,7 @@ pub fn section(
         machine: definition.machine.clone(),
         claim: definition.claim.clone(),
         notes: notes.map(|note| note.text.replace("{kernel}", &environment.kernel)).collect(),
-        tables: definition.tables.iter().filter_map(|table| beside(table, outcomes, cpus)).collect(),
+        tables: definition.tables.iter().filter_map(|table| compare(table, outcomes, cpus)).collect(),
         runs: outcomes.iter().map(|outcome| runs::ran(outcome, cpus)).collect(),
     }
 }
@@ -135,40 +118,25 @@ fn is_about(note: &Note, kernel: [u32; 2]) -> bool {
     note.since.is_none_or(|since| since <= kernel) && note.before.is_none_or(|before| kernel < before)
 }
 
-/// A published column: its place in the file, and the place of its standard deviation, if it has one.
-struct Source<'a> {
-    name: &'a str,
-    place: usize,
-    deviation: Option<usize>,
-}
-
 /// A column's standard deviation is the column after it.
 const DEVIATION: &str = "sd_pct";
 
-fn beside(table: &Table, outcomes: &[Outcome], cpus: usize) -> Option<Beside> {
+fn compare(table: &Table, outcomes: &[Outcome], cpus: usize) -> Option<Comparison> {
     let published = by_name(&table.published)?.table();
     let names = &published.header;
-    let sources = names.iter().enumerate().filter(|(_, name)| **name != DEVIATION);
-    let sources: Vec<Source<'_>> = sources
-        .map(|(place, name)| {
-            let deviation = names.get(place + 1).filter(|next| **next == DEVIATION).map(|_| place + 1);
-            Source { name, place, deviation }
-        })
-        .collect();
-
     let mut columns = Vec::new();
     let mut rows: Vec<Row> =
         published.rows.iter().map(|_| Row { mark: Mark::Published, cells: Vec::new() }).collect();
     let plain = |text: &str| Counterpart { text: or_dash(text), detail: String::new() };
-    for source in &sources {
-        let header = table.headers.get(source.name).cloned();
-        let header = header.unwrap_or_else(|| source.name.replace('_', " "));
+    for (place, &name) in names.iter().enumerate().filter(|(_, name)| **name != DEVIATION) {
+        let header = table.headers.get(name).cloned().unwrap_or_else(|| name.replace('_', " "));
         columns.push(Column { header, is_ours: false });
+        let has_deviation = names.get(place + 1) == Some(&DEVIATION);
         for (row, cells) in rows.iter_mut().zip(&published.rows) {
-            let deviation = source.deviation.map(|place| format!(" ±{}", cells[place])).unwrap_or_default();
-            row.cells.push(plain(&(cells[source.place].to_owned() + &deviation)));
+            let deviation = if has_deviation { format!(" ±{}", cells[place + 1]) } else { String::new() };
+            row.cells.push(plain(&(cells[place].to_owned() + &deviation)));
         }
-        add_ours(table, source.name, outcomes, cpus, &mut columns, &mut rows);
+        add_ours(table, name, outcomes, cpus, &mut columns, &mut rows);
     }
     for extra in &table.extra {
         if !extra.values.is_empty() {
@@ -183,7 +151,7 @@ fn beside(table: &Table, outcomes: &[Outcome], cpus: usize) -> Option<Beside> {
     let beyond = table.beyond.as_ref().filter(|_| is_beyond);
     let beyond = beyond.map(|sentence| sentence.replace("{cpus}", &cpus.to_string()));
     let sentences = table.note.clone().into_iter().chain(beyond).collect();
-    Some(Beside { name: table.published.clone(), title: table.title.clone(), columns, rows, sentences })
+    Some(Comparison { name: table.published.clone(), title: table.title.clone(), columns, rows, sentences })
 }
 
 /// Adds the columns of ours that belong to the published one `name`.
@@ -212,7 +180,7 @@ fn add_ours(
             };
             let found = own().find(is_it).and_then(|ours| {
                 let tasks = ours.tasks.or_else(|| tasks(table, place))?;
-                Some((counterpart::of(ours, tasks, outcomes)?, ours.cpus.unwrap_or(tasks)))
+                Some((counterpart(ours, tasks, outcomes)?, ours.cpus.unwrap_or(tasks)))
             });
             let Some((cell, needed)) = found else {
                 row.cells.push(Counterpart { text: or_dash(""), detail: String::new() });
@@ -236,6 +204,96 @@ fn or_dash(text: &str) -> String {
     String::from(if text.is_empty() { "–" } else { text })
 }
 
+/// A number with what says how good it is.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Counterpart {
+    /// The number, with the standard deviation of the runs in % of their mean.
+    pub text: String,
+    /// The interval, and the verdict.
+    pub detail: String,
+}
+
+/// Our counterpart at `tasks`; none if it was not measured.
+fn counterpart(ours: &Ours, tasks: usize, outcomes: &[Outcome]) -> Option<Counterpart> {
+    let outcome = outcomes.iter().find(|outcome| outcome.name == ours.run)?;
+    match &outcome.what {
+        What::Workload { workload, results, .. } => of_workload(ours, tasks, workload, results),
+        What::Locks { results, .. } => of_lock(ours, tasks, results),
+        What::Nothing(_) => None,
+    }
+}
+
+fn of_workload(
+    ours: &Ours,
+    tasks: usize,
+    workload: &Workload,
+    results: &[CellResult],
+) -> Option<Counterpart> {
+    let is_it = |result: &&CellResult| {
+        result.tasks == tasks && ours.variant.as_ref().is_none_or(|variant| *variant == result.variant)
+    };
+    let configuration = results.iter().find(is_it)?.configuration(&ours.configuration)?;
+    let (means, figure) = (configuration.of_means, workload.figure);
+    let plain = |text: String| Counterpart { text, detail: String::new() };
+    let deviating = |text: String| with_deviation(text, configuration.relative_deviation());
+    let compared = |of_means: f64, of: fn(Ratio) -> Ratio, shown: fn(f64) -> String| {
+        let (word, _) = word(figure, configuration.verdict);
+        let detail = |ratio| format!("{} {word}", interval(of(ratio), shown));
+        let detail = configuration.ratio.map_or_else(String::new, detail);
+        Counterpart { text: deviating(shown(of_means)), detail }
+    };
+    Some(match &ours.show {
+        Show::Mean => plain(deviating(value(figure, configuration.mean))),
+        Show::Change => compared(means?, |ratio| ratio, change),
+        Show::Ratio => compared(means?, |ratio| ratio, two_digits),
+        // The baseline is as fast as itself.
+        Show::SpeedUp => {
+            means.map_or_else(|| plain(two_digits(1.0)), |means| compared(1.0 / means, inverse, two_digits))
+        }
+        Show::Tasks => plain(tasks.to_string()),
+        Show::Seconds(key) => plain(column(configuration, key, seconds)?),
+        Show::Number(key) => plain(column(configuration, key, number)?),
+    })
+}
+
+/// The mean of one of the workload's own numbers.
+fn column(configuration: &ConfigurationResult, key: &str, shown: fn(f64) -> String) -> Option<String> {
+    let value = *configuration.columns.get(key)?;
+    let deviation = configuration.column_deviations.get(key).map(|deviation| deviation / value);
+    Some(with_deviation(shown(value), deviation.filter(|deviation| deviation.is_finite())))
+}
+
+/// Locks have times per operation; what documents publish is throughput.
+fn of_lock(ours: &Ours, tasks: usize, results: &[of_locks::CellResult]) -> Option<Counterpart> {
+    let result = results.iter().find(|result| result.threads == tasks)?;
+    let implementation = result
+        .implementations
+        .iter()
+        .find(|implementation| implementation.implementation == ours.configuration)?;
+    let ratio = inverse(implementation.ratio?);
+    let detail = format!("{} {}", interval(ratio, change), effects::word(implementation.verdict));
+    (ours.show == Show::Change).then(|| Counterpart { text: change(ratio.median), detail })
+}
+
+fn inverse(ratio: Ratio) -> Ratio {
+    Ratio { median: 1.0 / ratio.median, low: 1.0 / ratio.high, high: 1.0 / ratio.low }
+}
+
+fn interval(ratio: Ratio, shown: fn(f64) -> String) -> String {
+    format!("[{}, {}]", shown(ratio.low), shown(ratio.high))
+}
+
+fn two_digits(value: f64) -> String {
+    format!("{value:.2}")
+}
+
+fn with_deviation(text: String, deviation: Option<f64>) -> String {
+    match deviation {
+        Some(deviation) => format!("{text} ±{}", percent(deviation)),
+        None => text,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -246,5 +304,12 @@ mod tests {
         assert_eq!(version("strange"), [0, 0]);
         let note = Note { text: String::new(), since: Some([6, 4]), before: Some([6, 18]) };
         assert!(is_about(&note, [6, 4]) && !is_about(&note, [6, 18]) && !is_about(&note, [5, 30]));
+    }
+
+    #[test]
+    fn a_time_that_is_less_is_a_throughput_that_is_more() {
+        let time = Ratio { median: 0.5, low: 0.4, high: 0.8 };
+        assert_eq!(interval(inverse(time), change), "[+25.0 %, +150 %]");
+        assert_eq!(with_deviation(two_digits(inverse(time).median), Some(0.012)), "2.00 ±1.2 %");
     }
 }

@@ -5,46 +5,34 @@ use spinpark_lockbench::report::locks::{effects, plot as plot_of_locks};
 use spinpark_lockbench::{locks, report::document::Record};
 use spinpark_measure::report::plot::{Chart, Line};
 
-use crate::documents::outcome::{Outcome, What};
-use crate::report::workloads::{details, table};
-use crate::workloads::figure::Figure;
+use crate::documents::{Outcome, What};
+use crate::report::workloads as report;
+use crate::workloads::Figure;
 use crate::workloads::result::{CellResult, ConfigurationResult};
 use crate::workloads::workload::Workload;
 
-/// A run.
 #[derive(Debug, Serialize)]
 pub struct Ran {
-    /// How tables call it.
     pub name: String,
-    /// What it shows.
     pub title: String,
-    /// The command that does the same.
     pub command: String,
     /// Why there is nothing, or less than there should be.
     pub obstacle: Option<String>,
-    /// Its tables.
     pub tables: Vec<Plain>,
-    /// Its plots, as SVG.
     pub plots: Vec<String>,
-    /// What makes it weak.
     pub warnings: Vec<String>,
 }
 
 /// A table without a counterpart.
 #[derive(Debug, Serialize)]
 pub struct Plain {
-    /// What it is about.
     pub title: String,
-    /// Headers of the columns.
     pub header: Vec<String>,
-    /// As many cells in each row.
     pub rows: Vec<Vec<String>>,
-    /// What the columns mean.
     pub explanation: String,
 }
 
 /// What a run gave. `cpus` decides which rows are oversubscribed.
-#[must_use]
 pub fn ran(outcome: &Outcome, cpus: usize) -> Ran {
     let (tables, plots) = match &outcome.what {
         What::Nothing(_) => (Vec::new(), Vec::new()),
@@ -63,32 +51,24 @@ pub fn ran(outcome: &Outcome, cpus: usize) -> Ran {
 }
 
 fn of_workload(workload: &Workload, results: &[CellResult], cpus: usize) -> (Vec<Plain>, Vec<String>) {
-    let has = |key: &str| {
-        results
-            .iter()
-            .flat_map(|result| &result.configurations)
-            .any(|configuration| configuration.columns.contains_key(key))
-    };
-    let own: Vec<_> = workload.columns.iter().filter(|column| has(column.key)).collect();
-    let header: Vec<String> = table::header(workload)
-        .into_iter()
-        .chain(own.iter().map(|column| column.header.to_owned()))
-        .collect();
+    let own = report::own_columns(workload, results);
+    let own_headers = own.iter().map(|column| column.header.to_owned());
+    let header: Vec<String> = report::header(workload).into_iter().chain(own_headers).collect();
     let (mut tables, mut plots) = (Vec::new(), Vec::new());
     for variant in results.chunk_by(|a, b| a.variant == b.variant) {
         let rows = variant.iter().flat_map(|result| {
             let own = &own;
             result.configurations.iter().enumerate().map(move |(place, configuration)| {
-                let (cells, _) = table::row(workload, result, place, cpus);
+                let (cells, _) = report::row(workload, result, place, cpus);
                 cells
                     .into_iter()
-                    .chain(own.iter().map(|column| details::shown(configuration, column)))
+                    .chain(own.iter().map(|column| report::shown(configuration, column)))
                     .collect()
             })
         });
         let baseline = variant.iter().find_map(|result| result.configurations.first());
         let explanation =
-            baseline.map(|configuration| table::explanation(workload, &configuration.configuration));
+            baseline.map(|configuration| report::explanation(workload, &configuration.configuration));
         tables.push(Plain {
             title: variant[0].variant.clone(),
             header: header.clone(),
@@ -103,13 +83,9 @@ fn of_workload(workload: &Workload, results: &[CellResult], cpus: usize) -> (Vec
 /// The figure over numbers of tasks, if there are several.
 fn chart(workload: &Workload, results: &[CellResult]) -> Option<String> {
     let first = results.first().filter(|_| results.len() > 1)?;
-    let names: Vec<&str> =
-        first.configurations.iter().map(|configuration| configuration.configuration.as_str()).collect();
+    let names = first.names();
     let point = |(place, result): (usize, &CellResult), name: &str| {
-        let configuration = result
-            .configurations
-            .iter()
-            .find(|configuration| configuration.configuration == name && configuration.mean > 0.0)?;
+        let configuration = result.configuration(name).filter(|configuration| configuration.mean > 0.0)?;
         Some((place, ends(configuration)))
     };
     let lines = names.iter().enumerate().map(|(number, name)| {
@@ -139,12 +115,8 @@ fn chart(workload: &Workload, results: &[CellResult]) -> Option<String> {
 
 /// The mean, a standard deviation below and above it. The axis is logarithmic.
 fn ends(configuration: &ConfigurationResult) -> [f64; 3] {
-    let deviation = configuration.standard_deviation.unwrap_or_default();
-    [
-        (configuration.mean - deviation).max(configuration.mean / 100.0),
-        configuration.mean,
-        configuration.mean + deviation,
-    ]
+    let (mean, deviation) = (configuration.mean, configuration.standard_deviation.unwrap_or_default());
+    [(mean - deviation).max(mean / 100.0), mean, mean + deviation]
 }
 
 fn of_locks(
@@ -152,22 +124,15 @@ fn of_locks(
     results: &[locks::result::CellResult],
     cpus: usize,
 ) -> (Vec<Plain>, Vec<String>) {
-    let Some(baseline) =
-        record.implementations.first().map(|implementation| implementation.implementation.name.as_str())
-    else {
-        return (Vec::new(), Vec::new());
-    };
+    let names = record.implementations.iter().map(|of| of.implementation.name.clone());
+    let names: Vec<String> = names.collect();
+    let Some(baseline) = names.first() else { return (Vec::new(), Vec::new()) };
     let table = Plain {
         title: String::from("Time per operation"),
         header: effects::HEADER.map(str::to_owned).to_vec(),
         rows: effects::rows(results, baseline, cpus).map(Vec::from).collect(),
         explanation: effects::explanation(baseline) + " * more threads than CPUs.",
     };
-    let names: Vec<String> = record
-        .implementations
-        .iter()
-        .map(|implementation| implementation.implementation.name.clone())
-        .collect();
     let plots = plot_of_locks::render_all(results, &names).unwrap_or_default();
     (vec![table], plots.into_iter().map(|(_, svg)| svg).collect())
 }

@@ -5,56 +5,27 @@ use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use thiserror::Error;
-
-use super::wire::{Line, read_line, say};
+use super::smtp::{Line, read_line, say};
+use crate::workloads::job::JobError;
+use crate::workloads::workers::Task;
 
 /// How many messages go over one connection: as in MOSBENCH, and the most that exim delivers at once by
 /// default.
-pub const MESSAGES_PER_CONNECTION: usize = 10;
+pub(super) const MESSAGES_PER_CONNECTION: usize = 10;
 
-/// A server that says nothing for so long is stuck.
+/// A server that does not answer within this time is stuck.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The conversation failed.
-#[derive(Debug, Error)]
-pub enum ClientError {
-    /// No answer.
-    #[error("cannot connect to the mail server at {0}: {1}")]
-    Connect(SocketAddr, io::Error),
-    /// The connection broke, or the server is stuck.
-    #[error("the connection to the mail server broke after `{sent}`: {error}")]
-    Broken {
-        /// The last line that the client sent.
-        sent: String,
-        /// What happened.
-        error: io::Error,
-    },
-    /// The server does not want it.
-    #[error("the mail server answered `{answer}` to `{sent}`, and not with {expected}")]
-    Refused {
-        /// The last line that the client sent.
-        sent: String,
-        /// The first line of the answer.
-        answer: String,
-        /// The code that was expected.
-        expected: &'static str,
-    },
-}
-
 /// The name of client `number`'s mailbox.
-#[must_use]
 pub(super) fn mailbox(number: usize) -> String {
     format!("user{number}")
 }
 
 /// What stands in the message with this number, and in no other.
-#[must_use]
 pub(super) fn message_id(run: u64, client: usize, message: u64) -> String {
     format!("<{message}.{client}.{run:x}@localhost>")
 }
 
-/// One client.
 #[derive(Debug)]
 pub(super) struct Client<'a> {
     server: SocketAddr,
@@ -71,9 +42,11 @@ impl<'a> Client<'a> {
     pub(super) fn new(server: SocketAddr, number: usize, run: u64, accepted: &'a AtomicU64) -> Self {
         Self { server, number, run, accepted, connection: None, messages_left: 0 }
     }
+}
 
+impl Task for Client<'_> {
     /// Sends one message, over a new connection if the last one has had its messages.
-    pub(super) fn send(&mut self) -> Result<(), ClientError> {
+    fn step(&mut self) -> Result<u64, JobError> {
         let mut dialogue = match self.connection.take() {
             Some(dialogue) => dialogue,
             None => {
@@ -93,11 +66,14 @@ impl<'a> Client<'a> {
         self.accepted.store(number + 1, Ordering::Relaxed);
         self.messages_left -= 1;
         self.connection = Some(dialogue);
-        if self.messages_left == 0 { self.goodbye() } else { Ok(()) }
+        if self.messages_left == 0 {
+            self.end()?;
+        }
+        Ok(1)
     }
 
     /// Hangs up, if it is connected.
-    pub(super) fn goodbye(&mut self) -> Result<(), ClientError> {
+    fn end(&mut self) -> Result<(), JobError> {
         self.connection.take().map_or(Ok(()), |mut dialogue| dialogue.quit())
     }
 }
@@ -110,8 +86,9 @@ struct Dialogue {
 }
 
 impl Dialogue {
-    fn connect(server: SocketAddr) -> Result<Self, ClientError> {
-        let stream = TcpStream::connect(server).map_err(|error| ClientError::Connect(server, error))?;
+    fn connect(server: SocketAddr) -> Result<Self, JobError> {
+        let stream = TcpStream::connect(server)
+            .map_err(JobError::failed(format!("cannot connect to the mail server at {server}")))?;
         let mut dialogue = Self { reader: BufReader::new(stream), sent: String::from("(connect)") };
         let stream = dialogue.reader.get_ref();
         let set = stream.set_nodelay(true).and_then(|()| stream.set_read_timeout(Some(PATIENCE)));
@@ -120,26 +97,26 @@ impl Dialogue {
         Ok(dialogue)
     }
 
-    fn ask(&mut self, line: &str, expected: &'static str) -> Result<(), ClientError> {
+    fn ask(&mut self, line: &str, expected: &'static str) -> Result<(), JobError> {
         self.say(line)?;
         self.expect(expected)
     }
 
-    fn say(&mut self, line: &str) -> Result<(), ClientError> {
+    fn say(&mut self, line: &str) -> Result<(), JobError> {
         line.clone_into(&mut self.sent);
         say(self.reader.get_ref(), line).map_err(|error| self.broken(error))
     }
 
     /// Says goodbye, and that nothing else will come: exim answers after 200 ms otherwise, since it waits for
     /// the client to hang up first.
-    fn quit(&mut self) -> Result<(), ClientError> {
+    fn quit(&mut self) -> Result<(), JobError> {
         self.say("QUIT")?;
         self.reader.get_ref().shutdown(Shutdown::Write).map_err(|error| self.broken(error))?;
         self.expect("221")
     }
 
     /// Reads an answer; `250-` goes on with the next line.
-    fn expect(&mut self, expected: &'static str) -> Result<(), ClientError> {
+    fn expect(&mut self, expected: &'static str) -> Result<(), JobError> {
         loop {
             let answer = match read_line(&mut self.reader).map_err(|error| self.broken(error))? {
                 Line::Text(answer) => answer,
@@ -147,7 +124,10 @@ impl Dialogue {
                 Line::End => return Err(self.broken(io::ErrorKind::UnexpectedEof.into())),
             };
             if !answer.starts_with(expected) {
-                return Err(ClientError::Refused { sent: self.last_line(), answer, expected });
+                let sent = self.last_line();
+                return Err(JobError::Refused(format!(
+                    "the mail server answered `{answer}` to `{sent}`, and not with {expected}"
+                )));
             }
             if answer.as_bytes().get(3) != Some(&b'-') {
                 return Ok(());
@@ -155,12 +135,13 @@ impl Dialogue {
         }
     }
 
-    fn broken(&self, error: io::Error) -> ClientError {
-        ClientError::Broken { sent: self.last_line(), error }
+    fn broken(&self, error: io::Error) -> JobError {
+        let sent = self.last_line();
+        JobError::Refused(format!("the connection to the mail server broke after `{sent}`: {error}"))
     }
 
-    fn last_line(&self) -> String {
-        self.sent.lines().last().unwrap_or_default().to_owned()
+    fn last_line(&self) -> &str {
+        self.sent.lines().last().unwrap_or_default()
     }
 }
 
@@ -171,7 +152,7 @@ mod tests {
     use super::*;
 
     /// A dialogue with a server that says `answers`, whatever it hears.
-    fn with(answers: &'static str, then: impl FnOnce(Result<Dialogue, ClientError>)) {
+    fn with(answers: &'static str, then: impl FnOnce(Result<Dialogue, JobError>)) {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let address = listener.local_addr().unwrap();
         std::thread::scope(|scope| {
@@ -203,7 +184,7 @@ mod tests {
             );
         });
         with("554 no service\r\n", |dialogue| {
-            assert!(matches!(dialogue.err(), Some(ClientError::Refused { .. })));
+            assert!(dialogue.err().unwrap().to_string().contains("`554 no service`"));
         });
     }
 }

@@ -14,21 +14,20 @@ use std::process;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::event::{PollFd, PollFlags};
+use rustix::io::Errno;
+use rustix::process::{WaitOptions, WaitStatus};
 
-use super::fork::{Children, require_one_thread};
-use super::session::{Envelope, GO_AHEAD, GOODBYE, GREETING, Session, Step};
+use super::smtp::{Envelope, GO_AHEAD, GOODBYE, GREETING, Line, Session, Step, read_line, read_message, say};
 use super::spool::Spool;
-use super::wire::{Line, read_line, read_message, say};
+use crate::workloads::workers::fork;
 
 /// What the server prints when it listens, before the port.
 pub(super) const LISTENING: &str = "listening on port";
 
+const CHILDREN: &str = "child processes";
+
 /// Serves on a port of the loopback interface that the kernel chooses, with files in `directory`, until
 /// standard input ends. Connections beyond `limit` wait.
-///
-/// # Errors
-///
-/// If the server cannot do its work, or a process of it failed.
 pub fn serve(directory: &Path, limit: usize) -> io::Result<()> {
     require_one_thread()?;
     // An orphan becomes our child: none is overlooked at the end.
@@ -40,15 +39,20 @@ pub fn serve(directory: &Path, limit: usize) -> io::Result<()> {
     while is_connection_next(&listener)? {
         let (stream, _) = listener.accept()?;
         children.reap_ended()?;
-        while children.alive() >= limit {
+        while children.alive >= limit {
             children.reap_one()?;
         }
         children.start(|| as_status("a connection", receive(&stream, &spool)))?;
     }
     drop(listener);
-    match children.reap_all()? {
-        0 => Ok(()),
-        failed => Err(io::Error::other(format!("{failed} processes of the server failed"))),
+    children.reap_all("processes of the server")
+}
+
+/// Refuses to go on in a process with several threads: its children could not do anything.
+fn require_one_thread() -> io::Result<()> {
+    match std::fs::read_dir("/proc/self/task")?.count() {
+        1 => Ok(()),
+        threads => Err(io::Error::other(format!("a server that forks has {threads} threads"))),
     }
 }
 
@@ -60,7 +64,7 @@ fn is_connection_next(listener: &TcpListener) -> io::Result<bool> {
         match rustix::event::poll(&mut fds, None) {
             Ok(_) if !fds[1].revents().is_empty() => return Ok(false),
             Ok(_) if !fds[0].revents().is_empty() => return Ok(true),
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
     }
@@ -95,12 +99,12 @@ fn receive(stream: &TcpStream, spool: &Spool) -> io::Result<()> {
                 say(stream, "250 accepted")?;
             }
             Step::Quit => {
-                finish(deliveries)?;
+                deliveries.reap_all(CHILDREN)?;
                 return say(stream, GOODBYE);
             }
         }
     }
-    finish(deliveries)
+    deliveries.reap_all(CHILDREN)
 }
 
 /// Puts a message into the spool, and starts its delivery.
@@ -124,15 +128,8 @@ fn deliver(spool: &Spool, id: &str) -> io::Result<()> {
     for name in &envelope.mailboxes {
         writers.start(|| as_status("a mailbox", spool.append(name, &envelope.sender, &text)))?;
     }
-    finish(writers)?;
+    writers.reap_all(CHILDREN)?;
     spool.remove(id)
-}
-
-fn finish(children: Children) -> io::Result<()> {
-    match children.reap_all()? {
-        0 => Ok(()),
-        failed => Err(io::Error::other(format!("{failed} child processes failed"))),
-    }
 }
 
 /// The exit status of a process; what went wrong is said on standard error.
@@ -143,5 +140,62 @@ fn as_status(what: &str, result: io::Result<()>) -> i32 {
             let _ = writeln!(io::stderr(), "mail server: {what}: {error}");
             1
         }
+    }
+}
+
+/// Children that were started and not yet waited for.
+#[derive(Debug, Default)]
+struct Children {
+    alive: usize,
+    failed: usize,
+}
+
+impl Children {
+    fn start(&mut self, work: impl FnOnce() -> i32) -> io::Result<()> {
+        fork(work)?;
+        self.alive += 1;
+        Ok(())
+    }
+
+    /// Waits for those that have ended already.
+    fn reap_ended(&mut self) -> io::Result<()> {
+        while self.wait(WaitOptions::NOHANG)? {}
+        Ok(())
+    }
+
+    fn reap_one(&mut self) -> io::Result<()> {
+        self.wait(WaitOptions::empty()).map(drop)
+    }
+
+    /// Waits for all; an error if some of `whose` did not end well.
+    fn reap_all(mut self, whose: &str) -> io::Result<()> {
+        while self.wait(WaitOptions::empty())? {}
+        match self.failed + self.alive {
+            0 => Ok(()),
+            failed => Err(io::Error::other(format!("{failed} {whose} failed"))),
+        }
+    }
+
+    /// Whether one was waited for.
+    fn wait(&mut self, options: WaitOptions) -> io::Result<bool> {
+        loop {
+            match rustix::process::wait(options) {
+                Ok(Some((_, status))) => {
+                    self.count(status);
+                    return Ok(true);
+                }
+                Ok(None) | Err(Errno::CHILD) => return Ok(false),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// An orphan that we inherited was not started here: its parent did not wait for it, which is a failure,
+    /// too.
+    fn count(&mut self, status: WaitStatus) {
+        let is_ours = self.alive > 0;
+        self.alive = self.alive.saturating_sub(1);
+        self.failed += usize::from(!is_ours || status.exit_status() != Some(0));
     }
 }

@@ -9,7 +9,10 @@
 //!
 //! So each message costs three names, a rename and two removals in one directory that all processes share,
 //! which is what the benchmark is about.
+//!
+//! In the end, every message that was accepted is in exactly one mailbox, and nothing else is anywhere.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -17,7 +20,9 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::FlockOperation;
 
-use super::session::Envelope;
+use super::client::{mailbox, message_id};
+use super::smtp::Envelope;
+use crate::workloads::job::{JobError, expect};
 
 /// The files of a server.
 #[derive(Debug, Clone)]
@@ -28,10 +33,6 @@ pub(super) struct Spool {
 
 impl Spool {
     /// In `directory`, where both subdirectories are made.
-    ///
-    /// # Errors
-    ///
-    /// If that is not possible.
     pub(super) fn create(directory: &Path) -> io::Result<Self> {
         let spool = Self::at(directory);
         fs::create_dir_all(&spool.spool)?;
@@ -40,36 +41,25 @@ impl Spool {
     }
 
     /// In `directory`, made before.
-    #[must_use]
     pub(super) fn at(directory: &Path) -> Self {
         Self { spool: directory.join("spool"), mail: directory.join("mail") }
     }
 
     /// The mailbox of `name`.
-    #[must_use]
     pub(super) fn mailbox(&self, name: &str) -> PathBuf {
         self.mail.join(name)
     }
 
     /// Names of all mailboxes.
-    ///
-    /// # Errors
-    ///
-    /// If the directory cannot be read.
     pub(super) fn mailboxes(&self) -> io::Result<Vec<String>> {
         names(&self.mail)
     }
 
     /// Files of messages that were not delivered.
-    ///
-    /// # Errors
-    ///
-    /// If the directory cannot be read.
     pub(super) fn leftovers(&self) -> io::Result<Vec<String>> {
         names(&self.spool)
     }
 
-    /// Accepts a message.
     pub(super) fn accept(&self, id: &str, envelope: &Envelope, text: &[u8]) -> io::Result<()> {
         create_new(&self.file(id, 'D'))?.write_all(text)?;
         let temporary = self.file(id, 'T');
@@ -78,7 +68,6 @@ impl Spool {
         fs::rename(temporary, self.file(id, 'H'))
     }
 
-    /// Reads an accepted message.
     pub(super) fn load(&self, id: &str) -> io::Result<(Envelope, Vec<u8>)> {
         let envelope = fs::read_to_string(self.file(id, 'H'))?;
         let mut lines = envelope.lines().map(str::to_owned);
@@ -122,8 +111,52 @@ fn names(directory: &Path) -> io::Result<Vec<String>> {
     fs::read_dir(directory)?.map(name).collect()
 }
 
+/// Checks the files of a server that has ended. `accepted` is the number of messages per client in run `run`.
+pub(super) fn check(spool: &Spool, run: u64, accepted: &[u64]) -> Result<(), JobError> {
+    let unreadable = || JobError::failed("cannot read the server's files");
+    let leftovers = spool.leftovers().map_err(unreadable())?;
+    expect(leftovers.is_empty(), || {
+        format!("the server left {} files in its spool, the first is {}", leftovers.len(), leftovers[0])
+    })?;
+    let known: BTreeSet<String> = (0..accepted.len()).map(mailbox).collect();
+    for name in spool.mailboxes().map_err(unreadable())? {
+        expect(known.contains(&name), || {
+            format!("the server made a mailbox `{name}`, but no mail was sent to it")
+        })?;
+    }
+    for (client, &accepted) in accepted.iter().enumerate() {
+        let name = mailbox(client);
+        let text = match fs::read_to_string(spool.mailbox(&name)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+            text => text.map_err(unreadable())?,
+        };
+        check_mailbox(name, &text, (0..accepted).map(|message| message_id(run, client, message)).collect())?;
+    }
+    Ok(())
+}
+
+fn check_mailbox(mailbox: String, text: &str, expected: BTreeSet<String>) -> Result<(), JobError> {
+    let mut missing: BTreeSet<&str> = expected.iter().map(String::as_str).collect();
+    let (mut doubled, mut foreign) = (0, 0);
+    for id in text.lines().filter_map(|line| line.strip_prefix("Message-ID: ")) {
+        if !missing.remove(id) {
+            *(if expected.contains(id) { &mut doubled } else { &mut foreign }) += 1;
+        }
+    }
+    // Each message is one line of envelope; two texts mixed up would show here.
+    let messages = text.lines().filter(|line| line.starts_with("From ")).count();
+    foreign += messages.saturating_sub(expected.len() + doubled + foreign);
+    let (accepted, missing) = (expected.len(), missing.len());
+    expect((missing, doubled, foreign) == (0, 0, 0), || {
+        format!(
+            "{mailbox} should hold {accepted} messages; {missing} are missing, {doubled} are there twice, {foreign} should not be there"
+        )
+    })
+}
+
 #[cfg(test)]
 mod tests {
+
     use super::*;
 
     #[test]
@@ -153,5 +186,42 @@ mod tests {
         let envelope = Envelope { sender: String::new(), mailboxes: vec!["one".into()] };
         spool.accept("7", &envelope, b"").unwrap();
         assert!(spool.accept("7", &envelope, b"").is_err());
+    }
+
+    fn spool(messages: &[(usize, u64)]) -> (tempfile::TempDir, Spool) {
+        let directory = tempfile::tempdir().unwrap();
+        let spool = Spool::create(directory.path()).unwrap();
+        for &(client, message) in messages {
+            let text = format!("Message-ID: {}\n\ntext\n", message_id(7, client, message));
+            spool.append(&mailbox(client), "a@b", text.as_bytes()).unwrap();
+        }
+        (directory, spool)
+    }
+
+    #[test]
+    fn all_there() {
+        let (_directory, spool) = spool(&[(0, 1), (1, 0), (0, 0)]);
+        check(&spool, 7, &[2, 1, 0]).unwrap();
+    }
+
+    #[test]
+    fn lost_doubled_foreign() {
+        let (_directory, spool) = spool(&[(0, 0), (0, 0), (0, 5)]);
+        let wrong = check(&spool, 7, &[2]).unwrap_err();
+        assert_eq!(
+            wrong.to_string(),
+            "wrong result: user0 should hold 2 messages; 1 are missing, 1 are there twice, 1 should not be there"
+        );
+        let said = |run, accepted: &[u64]| check(&spool, run, accepted).unwrap_err().to_string();
+        assert!(said(8, &[3]).contains("3 are missing") && said(8, &[3]).contains("3 should not be"));
+        assert!(said(7, &[]).contains("a mailbox `user0`"));
+    }
+
+    #[test]
+    fn left_in_the_spool() {
+        let (_directory, spool) = spool(&[]);
+        spool.accept("1", &Envelope::default(), b"").unwrap();
+        let wrong = check(&spool, 7, &[]).unwrap_err().to_string();
+        assert!(wrong.contains("left 2 files"), "{wrong}");
     }
 }

@@ -65,8 +65,87 @@ pub(crate) fn inside<T>(object: &T) -> u64 {
     sum(|address| (start..start + size_of::<T>()).contains(&address))
 }
 
-impl<P: Platform> Platform for Counted<P> {
-    const TUNING: Tuning = P::TUNING;
+/// Functions of traits, as `P` has them.
+macro_rules! as_before {
+    ($($trait:ident { $(const $const:ident: $kind:ty;)? $(fn $name:ident($($arg:ident: $type:ty),*) $(-> $result:ty)?;)* $(own $own:item)? })*) => {$(
+        impl<P: Platform> $trait for Counted<P> {
+            $(const $const: $kind = P::$const;)?
+            $(fn $name($($arg: $type),*) $(-> $result)? {
+                P::$name($($arg),*)
+            })*
+            $($own)?
+        }
+    )*};
+}
+
+as_before! {
+    Platform {
+        const TUNING: Tuning;
+    }
+    Clocks {
+        fn now(clock: Clock) -> u64;
+    }
+    Threads {
+        fn thread_token() -> u32;
+        fn generation() -> u32;
+        fn priority() -> u8;
+    }
+    Owners {
+        fn owner_on_cpu(owner: u32, sample: &mut u64) -> OnCpu;
+        fn has_ended(thread: u32) -> bool;
+    }
+    SpinPolicy {
+        fn spin_hint() -> u32;
+        fn spin_for(span: u64);
+        fn need_resched() -> bool;
+        fn cpus() -> u32;
+        fn only_cpu() -> Option<u32>;
+        fn has_fine_timers() -> bool;
+    }
+    Adaptive {
+        fn can_spin(kind: Spin) -> bool;
+        fn spinning(lock: usize) -> Spinning;
+        fn reads_first() -> bool;
+        fn wants_time(lock: usize, queued: bool) -> Option<Timing>;
+        fn times_release(lock: usize) -> bool;
+        fn returns_soon(lock: usize) -> bool;
+        fn waits_next(lock: usize) -> bool;
+        fn has_passed_woken() -> bool;
+        fn ends_contended(lock: usize) -> bool;
+        own fn notes(lock: usize, note: Note) {
+            match note {
+                Note::Waits
+                | Note::Returns
+                | Note::Spun(..)
+                | Note::Acquired { .. }
+                | Note::Released
+                | Note::ReleasesToWait => P::notes(lock, note),
+                Note::PassesWaiters | Note::Tried(_) | Note::Moved { .. } | Note::Sleeps => {}
+            }
+        }
+    }
+    ReadHolds {
+        fn read_acquired(lock: usize);
+        fn read_released(lock: usize);
+        fn may_hold_read(lock: usize) -> bool;
+    }
+    ReaderSlots {
+        const MOST_SLOT_READERS: u32;
+        fn reads_before_slots() -> u32;
+        fn is_sample(one_in: u32) -> bool;
+        fn bias_revoked(took: u64);
+        fn is_private(lock: usize) -> Option<bool>;
+        fn slot_table() -> u32;
+        fn slot_enter(bias: &P::AtomicU32, lock: usize) -> bool;
+        fn slot_leave(bias: &P::AtomicU32, lock: usize) -> SlotLeft;
+        fn slot_take_back(lock: usize, kept: bool) -> Reader;
+        fn has_slots(table: u32, lock: usize) -> bool;
+        fn slots_mark(table: u32, lock: usize) -> u32;
+        fn slots_settle(table: u32, lock: usize) -> u32;
+    }
+    Events {
+        fn event(event: Event);
+    }
 }
 
 impl<P: Platform> Memory for Counted<P> {
@@ -82,12 +161,6 @@ impl<P: Platform> Memory for Counted<P> {
 impl<P: Platform> Layout for Counted<P> {
     type Padding = P::Padding;
     type Gap = ();
-}
-
-impl<P: Platform> Clocks for Counted<P> {
-    fn now(clock: Clock) -> u64 {
-        P::now(clock)
-    }
 }
 
 impl<P: Platform> Futex for Counted<P> {
@@ -135,173 +208,5 @@ impl<P: Platform> AsymmetricBarrier for Counted<P> {
 
     fn heavy_fence() {
         P::heavy_fence();
-    }
-}
-
-impl<P: Platform> Threads for Counted<P> {
-    fn thread_token() -> u32 {
-        P::thread_token()
-    }
-
-    fn generation() -> u32 {
-        P::generation()
-    }
-
-    fn priority() -> u8 {
-        P::priority()
-    }
-}
-
-impl<P: Platform> Owners for Counted<P> {
-    fn owner_on_cpu(owner: u32, sample: &mut u64) -> OnCpu {
-        P::owner_on_cpu(owner, sample)
-    }
-
-    fn has_ended(thread: u32) -> bool {
-        P::has_ended(thread)
-    }
-}
-
-impl<P: Platform> SpinPolicy for Counted<P> {
-    fn spin_hint() -> u32 {
-        P::spin_hint()
-    }
-
-    fn spin_for(span: u64) {
-        P::spin_for(span);
-    }
-
-    fn need_resched() -> bool {
-        P::need_resched()
-    }
-
-    fn cpus() -> u32 {
-        P::cpus()
-    }
-
-    fn only_cpu() -> Option<u32> {
-        P::only_cpu()
-    }
-
-    fn has_fine_timers() -> bool {
-        P::has_fine_timers()
-    }
-}
-
-impl<P: Platform> Adaptive for Counted<P> {
-    fn can_spin(kind: Spin) -> bool {
-        P::can_spin(kind)
-    }
-
-    fn notes(lock: usize, note: Note) {
-        match note {
-            Note::Waits
-            | Note::Returns
-            | Note::Spun(..)
-            | Note::Acquired { .. }
-            | Note::Released
-            | Note::ReleasesToWait => P::notes(lock, note),
-            Note::PassesWaiters | Note::Tried(_) | Note::Moved { .. } | Note::Sleeps => {}
-        }
-    }
-
-    fn spinning(lock: usize) -> Spinning {
-        P::spinning(lock)
-    }
-
-    fn reads_first() -> bool {
-        P::reads_first()
-    }
-
-    fn wants_time(lock: usize, queued: bool) -> Option<Timing> {
-        P::wants_time(lock, queued)
-    }
-
-    fn times_release(lock: usize) -> bool {
-        P::times_release(lock)
-    }
-
-    fn returns_soon(lock: usize) -> bool {
-        P::returns_soon(lock)
-    }
-
-    fn waits_next(lock: usize) -> bool {
-        P::waits_next(lock)
-    }
-
-    fn has_passed_woken() -> bool {
-        P::has_passed_woken()
-    }
-
-    fn ends_contended(lock: usize) -> bool {
-        P::ends_contended(lock)
-    }
-}
-
-impl<P: Platform> ReadHolds for Counted<P> {
-    fn read_acquired(lock: usize) {
-        P::read_acquired(lock);
-    }
-
-    fn read_released(lock: usize) {
-        P::read_released(lock);
-    }
-
-    fn may_hold_read(lock: usize) -> bool {
-        P::may_hold_read(lock)
-    }
-}
-
-impl<P: Platform> ReaderSlots for Counted<P> {
-    const MOST_SLOT_READERS: u32 = P::MOST_SLOT_READERS;
-
-    fn reads_before_slots() -> u32 {
-        P::reads_before_slots()
-    }
-
-    fn is_sample(one_in: u32) -> bool {
-        P::is_sample(one_in)
-    }
-
-    fn bias_revoked(took: u64) {
-        P::bias_revoked(took);
-    }
-
-    fn is_private(lock: usize) -> Option<bool> {
-        P::is_private(lock)
-    }
-
-    fn slot_table() -> u32 {
-        P::slot_table()
-    }
-
-    fn slot_enter(bias: &P::AtomicU32, lock: usize) -> bool {
-        P::slot_enter(bias, lock)
-    }
-
-    fn slot_leave(bias: &P::AtomicU32, lock: usize) -> SlotLeft {
-        P::slot_leave(bias, lock)
-    }
-
-    fn slot_take_back(lock: usize, kept: bool) -> Reader {
-        P::slot_take_back(lock, kept)
-    }
-
-    fn has_slots(table: u32, lock: usize) -> bool {
-        P::has_slots(table, lock)
-    }
-
-    fn slots_mark(table: u32, lock: usize) -> u32 {
-        P::slots_mark(table, lock)
-    }
-
-    fn slots_settle(table: u32, lock: usize) -> u32 {
-        P::slots_settle(table, lock)
-    }
-}
-
-impl<P: Platform> Events for Counted<P> {
-    fn event(event: Event) {
-        P::event(event);
     }
 }

@@ -2,37 +2,29 @@
 //!
 //! | what | where |
 //! |---|---|
-//! | what the two threads do | [`alternation`] |
-//! | where they run | [`scheduling`] |
-//! | on whose condition variables | [`locks`] |
+//! | what the two threads do, where they run, on whose condition variables | [`alternation`] |
 //! | futex calls, word by word | `counted` |
-//! | what the document says | [`published`] |
-//! | its table, ours beside it | `table` |
+//! | its table, ours next to it | `table` |
 
-mod alternate;
 pub mod alternation;
-pub(crate) mod counted;
-pub mod locks;
-pub mod published;
-pub mod scheduling;
+mod counted;
 mod table;
 
 use std::collections::BTreeMap;
 
 use spinpark_lockbench::locks::definitions::Implementation;
+use spinpark_lockbench::locks::implementations;
 
-use self::alternation::{Done, Setting};
-use self::scheduling::Cpus;
+use self::alternation::{Cpus, Done, Setting};
 use crate::workloads::experiment::{Cell, Configuration};
-use crate::workloads::figure::Figure;
-use crate::workloads::job::{Job, JobError, Report};
+use crate::workloads::job::{Figure, Job, JobError, Report};
+use crate::workloads::locks;
 use crate::workloads::resources::Requirements;
 use crate::workloads::workload::{Column, Kind, Workload};
 
-/// Futex calls are counted in a second, shorter alternation: at most one in so many signals of the first.
+/// Futex calls are counted in a second, shorter alternation: one signal for ten of the first.
 const COUNTED_SHARE: u64 = 10;
 
-/// The description.
 pub static WORKLOAD: Workload = Workload {
     name: "condvar",
     about: "a signaller and a waiter take turns, for a fixed number of signals",
@@ -41,23 +33,20 @@ pub static WORKLOAD: Workload = Workload {
     tasks: "threads",
     thread_counts: &[2],
     figure: Figure::Elapsed,
-    uses_locks: true,
     uses_directory: false,
     columns: &COLUMNS,
     table: Some(table::render),
     run,
 };
 
-/// User time of the run.
-pub const USER: &str = "user_s";
-/// System time of the run.
-pub const SYSTEM: &str = "system_s";
+const USER: &str = "user_s";
+const SYSTEM: &str = "system_s";
 /// Context switches per signal.
-pub const SWITCHES: &str = "switches";
+const SWITCHES: &str = "switches";
 /// Futex calls per signal.
 pub const FUTEX_CALLS: &str = "futex_calls";
 /// Those on the words of the condition variable.
-pub const CONDVAR_CALLS: &str = "futex_calls_on_condvar";
+const CONDVAR_CALLS: &str = "futex_calls_on_condvar";
 
 static COLUMNS: [Column; 5] = [
     Column { key: USER, header: "user", kind: Kind::Seconds },
@@ -67,8 +56,21 @@ static COLUMNS: [Column; 5] = [
     Column { key: CONDVAR_CALLS, header: "on the condvar", kind: Kind::Number },
 ];
 
+/// What is measured by default. The first one is the baseline.
+pub const DEFAULT: &str = "classic-condvar-orig,classic-condvar-requeue,classic-condvar-wake-op,glibc,std,parking_lot,spinpark,drop-in";
+
+/// The implementations that `words` mean.
+pub fn parse(words: &[String]) -> Result<Vec<Implementation>, String> {
+    locks::each(words, |definitions, word| {
+        let implementation = implementations::not_recorded(implementations::parse(definitions, word)?)?;
+        match alternation::by_name(&implementation.adapter) {
+            Some(_) => Ok(implementation),
+            None => Err(format!("`{word}` has no condition variable that this workload can use")),
+        }
+    })
+}
+
 /// The cells for a request: one for each of `cpus`. `setting` says the rest.
-#[must_use]
 pub fn cells(setting: &Setting, cpus: &[Cpus], locks: &[Implementation]) -> Vec<Cell> {
     let cell = |&cpus: &Cpus| {
         // Elsewhere than on one CPU no thread is to run before the signaller goes on.
@@ -93,7 +95,8 @@ pub fn cells(setting: &Setting, cpus: &[Cpus], locks: &[Implementation]) -> Vec<
 fn run(job: &Job) -> Result<Report, JobError> {
     let setting: Setting = job.parameters()?;
     let refused = || JobError::Refused(String::from("these locks have no condition variable here"));
-    let alternate = job.adapter().and_then(|adapter| alternate::by_name(adapter.name)).ok_or_else(refused)?;
+    let alternate =
+        job.adapter().and_then(|adapter| alternation::by_name(adapter.name)).ok_or_else(refused)?;
     let timed = alternate(&Setting { counts: false, ..setting.clone() })?;
     let iterations = (setting.iterations / COUNTED_SHARE).clamp(1, setting.iterations);
     let counted = alternate(&Setting { counts: true, iterations, ..setting.clone() })?;
@@ -122,5 +125,33 @@ fn report(operations: u64, timed: &Done, counted_operations: u64, counted: &Done
         spread: None,
         columns: columns.into_iter().map(|(key, value)| (key.to_owned(), value)).collect(),
         breakdown: BTreeMap::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(words: &str) -> Result<Vec<Implementation>, String> {
+        parse(&words.split(',').map(str::to_owned).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn the_documents_own_and_targets() {
+        let found = words("classic-condvar-orig,classic-condvar-wake-op,glibc,drop-in+A=1").unwrap();
+        assert_eq!(found.len(), 4);
+        assert_eq!(found[1].adapter, "classic-condvar-wake-op");
+        assert!(found[3].preload);
+        assert_eq!(words(DEFAULT).unwrap().len(), 8);
+    }
+
+    #[test]
+    fn what_cannot_be_used() {
+        assert!(words("usync,glibc,usync").unwrap_err().contains("`usync` twice"));
+        let said = words("no-such").unwrap_err();
+        assert!(said.contains("`no-such`") && said.contains("spinpark bench list"), "{said}");
+        assert!(words("classic-mtx").unwrap_err().contains("no condition variable"));
+        assert!(words("glibc-recorded-off").unwrap_err().contains("`bench locks` only"));
+        assert!(words("onetbb").unwrap_err().contains("no condition variable"));
     }
 }

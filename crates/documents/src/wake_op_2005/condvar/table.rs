@@ -1,16 +1,15 @@
-//! Document 003's columns, real, user and system time of a run, beside the document's own figures; and what a
+//! Document 003's columns, real, user and system time of a run, and the document's own figures; and what a
 //! signal costs in calls and context switches.
 
 use spinpark_lockbench::report::locks::dash;
 use spinpark_measure::report::{Style, table, text};
 use spinpark_measure::units::{number, per_operation, seconds};
 
-use crate::wake_op_2005::condvar::published;
+use crate::published;
 use crate::wake_op_2005::condvar::{CONDVAR_CALLS, FUTEX_CALLS, SWITCHES, SYSTEM, USER};
 use crate::workloads::result::{CellResult, ConfigurationResult};
 
 /// The tables of one variant.
-#[must_use]
 pub(super) fn render(results: &[&CellResult], style: Style) -> String {
     let configurations: Vec<&ConfigurationResult> =
         results.iter().flat_map(|result| &result.configurations).collect();
@@ -38,16 +37,15 @@ fn costs(configurations: &[&ConfigurationResult], style: Style) -> String {
     text(&rows)
 }
 
-/// The document's figures beside ours; none if nothing of the document was measured.
+/// The document's figures and ours; none if nothing of the document was measured.
 fn documents(configurations: &[&ConfigurationResult], style: Style) -> Option<String> {
-    let original =
-        configurations.iter().find(|configuration| configuration.configuration == published::BASELINE)?.mean;
+    let original = configurations.iter().find(|configuration| configuration.configuration == BASELINE)?.mean;
     let header = ["document 003", "real", "user", "sys", "orig ÷ this", "orig ÷ this, here"];
     let mut rows = table(style, &header);
     for configuration in configurations {
-        let Some(times) = published::times(&configuration.configuration) else { continue };
+        let Some(times) = times(&configuration.configuration) else { continue };
         let [real, user, system] = times.map(|time| format!("{time:.3} s"));
-        let speed_up = published::speed_up(&configuration.configuration).map_or_else(dash, ratio);
+        let speed_up = speed_up(&configuration.configuration).map_or_else(dash, ratio);
         rows.add_row([
             configuration.configuration.clone(),
             real,
@@ -94,12 +92,30 @@ fn count(configuration: &ConfigurationResult, key: &str) -> String {
     })
 }
 
+/// What the document compares with.
+const BASELINE: &str = "classic-condvar-orig";
+
+/// Real, user and system time in seconds on one CPU (x86-64, 2005): means of the published runs of a lock.
+fn times(lock: &str) -> Option<[f64; 3]> {
+    // The document writes `wake_op`.
+    let variant = lock.strip_prefix("classic-condvar-")?.replace('-', "_");
+    let [real, user, system] =
+        ["real_s", "user_s", "sys_s"].map(|column| published::mean("condvar_signal", &variant, column));
+    Some([real?, user?, system?])
+}
+
+/// How much faster than `orig` the published runs of a lock are: 1 for `orig`.
+fn speed_up(lock: &str) -> Option<f64> {
+    Some(times(BASELINE)?[0] / times(lock)?[0])
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::*;
     use spinpark_measure::report::WIDTH;
+
+    use super::*;
 
     fn configuration(name: &str, mean: f64, calls: Option<f64>) -> ConfigurationResult {
         let columns = [(USER, mean / 3.0), (SYSTEM, mean / 2.0), (SWITCHES, 2.0)];
@@ -134,7 +150,7 @@ mod tests {
     #[test]
     fn the_documents_columns_and_figures() {
         let shown = rendered(vec![
-            configuration(published::BASELINE, 0.2, Some(5.999)),
+            configuration(BASELINE, 0.2, Some(5.999)),
             configuration("classic-condvar-wake-op", 0.1, Some(3.0)),
             configuration("drop-in+SPINPARK_RSEQ=0", 0.1, None),
         ]);
@@ -152,5 +168,16 @@ mod tests {
     #[test]
     fn without_the_original_there_is_nothing_to_compare_with() {
         assert!(!rendered(vec![configuration("classic-condvar-wake-op", 0.1, None)]).contains("document"));
+    }
+
+    #[test]
+    fn the_speed_ups_of_the_document() {
+        let rounded = |lock| (speed_up(lock).unwrap() * 100.0).round();
+        assert_eq!(
+            [BASELINE, "classic-condvar-requeue", "classic-condvar-wake-op"].map(rounded),
+            [100.0, 128.0, 172.0]
+        );
+        assert_eq!(speed_up("glibc"), None);
+        assert!((times("classic-condvar-wake-op").unwrap()[2] - 0.2055).abs() < 1e-12);
     }
 }

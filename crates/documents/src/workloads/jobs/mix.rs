@@ -14,9 +14,7 @@ const BUILT_IN: &str = include_str!("../../../definitions/jobs.toml");
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Mix {
-    /// Its name on the command line.
     pub name: String,
-    /// One line about it.
     pub about: String,
     /// What all weights add up to.
     pub sum: u32,
@@ -34,7 +32,6 @@ pub struct Mix {
 pub struct Weight {
     /// How much each of them counts.
     pub weight: u32,
-    /// Their names.
     pub operations: Vec<String>,
 }
 
@@ -49,17 +46,12 @@ struct Definitions {
 /// # Panics
 ///
 /// If the file that this was built with is not right, which a test would have found.
-#[must_use]
 pub fn all() -> &'static [Mix] {
     static ALL: OnceLock<Vec<Mix>> = OnceLock::new();
     ALL.get_or_init(|| toml::from_str::<Definitions>(BUILT_IN).expect("jobs.toml can be read").mix)
 }
 
 /// The mix of that name.
-///
-/// # Errors
-///
-/// A sentence that says which there are.
 pub fn by_name(name: &str) -> Result<&'static Mix, String> {
     all().iter().find(|mix| mix.name == name).ok_or_else(|| {
         let names: Vec<&str> = all().iter().map(|mix| mix.name.as_str()).collect();
@@ -76,14 +68,12 @@ impl Mix {
     }
 
     /// How often each operation is among `jobs` jobs: its share, rounded, and at least once.
-    #[must_use]
     pub fn counts(&self, jobs: usize) -> Vec<(&str, usize)> {
         let share = |weight: u32| f64::from(weight) / f64::from(self.sum) * jobs as f64;
         self.operations().map(|(name, weight)| (name, (share(weight).round() as usize).max(1))).collect()
     }
 
     /// One user's jobs, in the order that `seed` and the user's number decide.
-    #[must_use]
     pub fn order(&self, jobs: usize, seed: u64, user: usize) -> Vec<&str> {
         let mut order: Vec<&str> = self
             .counts(jobs)

@@ -19,8 +19,7 @@ use serde::{Deserialize, Serialize};
 use self::mix::Mix;
 use self::operations::Context;
 use super::experiment::{Cell, Configuration};
-use super::figure::Figure;
-use super::job::{Job, JobError, Report};
+use super::job::{Figure, Job, JobError, Report};
 use super::resources::Requirements;
 use super::workers;
 use super::workload::{Column, Kind, Workload};
@@ -28,7 +27,6 @@ use super::workload::{Column, Kind, Workload};
 /// Jobs of a user unless told otherwise.
 pub const JOBS: usize = 100;
 
-/// The description.
 pub static WORKLOAD: Workload = Workload {
     name: "jobs",
     about: "users that do small jobs of many kinds, in mixes with published weights",
@@ -37,7 +35,6 @@ pub static WORKLOAD: Workload = Workload {
     tasks: "users",
     thread_counts: &[1, 2, 4, 8, 16],
     figure: Figure::PerMinute("jobs"),
-    uses_locks: false,
     uses_directory: true,
     columns: &[
         Column { key: "jobs_per_user", header: "jobs/user", kind: Kind::Number },
@@ -48,11 +45,9 @@ pub static WORKLOAD: Workload = Workload {
     run,
 };
 
-/// What a configuration does.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Parameters {
-    /// Which mix.
     pub mix: String,
     /// Jobs of a user; every operation of the mix is done at least once.
     pub jobs: usize,
@@ -65,15 +60,12 @@ pub struct Parameters {
 /// What a user asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
-    /// Names of mixes.
     pub mixes: Vec<String>,
-    /// Jobs of a user.
     pub jobs: usize,
     /// The size of a file, in bytes, instead of the mix' own.
     pub file_size: Option<u64>,
     /// What all files share, in bytes, instead of the mix' own.
     pub pool_size: Option<u64>,
-    /// Whether files are flushed.
     pub sync: bool,
 }
 
@@ -82,10 +74,6 @@ const FILES_AT_A_TIME: u64 = 2;
 
 /// The cells for a request, and a sentence about each file size that was reduced to fit in `space` bytes. A
 /// size that the user chose is never reduced.
-///
-/// # Errors
-///
-/// If there is no such mix.
 pub fn cells(
     request: &Request,
     thread_counts: &[usize],
@@ -149,25 +137,20 @@ fn run(job: &Job) -> Result<Report, JobError> {
         let context = context(&own, number, job.seed, &parameters)?;
         Ok((mix.order(parameters.jobs, job.seed, number), context))
     };
-    let done = workers::once(job.tasks, names.len(), prepare, |(order, mut context), words| {
+    let (report, words) = workers::once(job.tasks, names.len(), prepare, |(order, mut context), words| {
         order.into_iter().try_for_each(|name| timed(name, &names, &mut context, words))
     })?;
     let jobs = mix.counts(parameters.jobs).iter().map(|(_, count)| count).sum::<usize>();
     let columns = [
         ("jobs_per_user", jobs as f64),
-        ("elapsed_s", done.elapsed.as_secs_f64()),
+        ("elapsed_s", report.elapsed_s),
         ("file_bytes", parameters.file_bytes as f64),
     ];
     Ok(Report {
         operations: (jobs * job.tasks) as u64,
-        elapsed_s: done.elapsed.as_secs_f64(),
-        user_s: done.user.as_secs_f64(),
-        system_s: done.system.as_secs_f64(),
-        voluntary_switches: done.voluntary_switches,
-        involuntary_switches: done.involuntary_switches,
-        spread: None,
         columns: columns.map(|(key, value)| (key.to_owned(), value)).into(),
-        breakdown: breakdown(&names, &done.words),
+        breakdown: breakdown(&names, &words),
+        ..report
     })
 }
 

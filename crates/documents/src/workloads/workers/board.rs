@@ -3,10 +3,11 @@
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use rustix::mm::{MapFlags, ProtFlags};
+use rustix::mm::MapFlags;
 use rustix::thread::futex;
 
 use crate::workloads::job::JobError;
+use crate::workloads::mapping::Mapping;
 
 /// No task has started.
 const READY: u32 = 0;
@@ -42,39 +43,30 @@ pub(super) struct Slot {
 /// The shared memory. It is a mapping of its own, so that processes that are forked later share it, too.
 #[derive(Debug)]
 pub(super) struct Board {
+    _memory: Mapping,
     head: NonNull<Head>,
     slots: NonNull<Slot>,
     words: NonNull<AtomicU64>,
     tasks: usize,
     words_per_task: usize,
-    length: usize,
 }
 
 // SAFETY: what is in the mapping is atomic, and the mapping lives as long as the board.
 unsafe impl Sync for Board {}
 
 impl Board {
-    /// A board for `tasks` tasks.
-    pub(super) fn new(tasks: usize) -> Result<Self, JobError> {
-        Self::with_words(tasks, 0)
-    }
-
-    /// A board with `words` numbers for each task besides.
-    pub(super) fn with_words(tasks: usize, words: usize) -> Result<Self, JobError> {
-        let words_per_task = words;
+    /// A board for `tasks` tasks, with `words` numbers for each besides.
+    pub(super) fn new(tasks: usize, words: usize) -> Result<Self, JobError> {
         let length = size_of::<Head>() + tasks * (size_of::<Slot>() + words * size_of::<AtomicU64>());
-        let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED);
-        // SAFETY: a new mapping at an address of the kernel's choice.
-        let memory = unsafe { rustix::mm::mmap_anonymous(std::ptr::null_mut(), length, protection, flags) };
+        let memory = Mapping::anonymous(length, MapFlags::SHARED);
         let memory = memory.map_err(JobError::failed("cannot map memory for counters"))?;
-        // Mappings begin with a page, so both types are aligned; all zero is a value of both.
-        let failed = || JobError::Refused(String::from("the kernel mapped memory at address 0"));
-        let head = NonNull::new(memory.cast::<Head>()).ok_or_else(failed)?;
+        // Mappings begin with a page, so all types are aligned; all zero is a value of each.
+        let head = memory.start.cast::<Head>();
         // SAFETY: inside of the mapping, whose length has the head in it.
         let slots = unsafe { head.add(1) }.cast::<Slot>();
         // SAFETY: still inside, or at its end if there are no words.
-        let words = unsafe { slots.add(tasks) }.cast::<AtomicU64>();
-        Ok(Self { head, slots, words, tasks, words_per_task, length })
+        let first_word = unsafe { slots.add(tasks) }.cast::<AtomicU64>();
+        Ok(Self { _memory: memory, head, slots, words: first_word, tasks, words_per_task: words })
     }
 
     fn head(&self) -> &Head {
@@ -146,13 +138,6 @@ impl Board {
     }
 }
 
-impl Drop for Board {
-    fn drop(&mut self) {
-        // SAFETY: our mapping, and there is no reference any more.
-        let _ = unsafe { rustix::mm::munmap(self.head.as_ptr().cast(), self.length) };
-    }
-}
-
 impl Slot {
     /// Says how many operations its task has done. No other task writes it.
     #[inline]
@@ -171,38 +156,25 @@ impl Slot {
         store(&self.after);
     }
 
-    fn difference(&self, index: usize) -> u64 {
+    /// What its task used in the counted phase, by the index in [`account`].
+    pub(super) fn used(&self, index: usize) -> u64 {
         let value = |of: &[AtomicU64; 4]| of[index].load(Ordering::Relaxed);
         value(&self.after).saturating_sub(value(&self.before))
-    }
-
-    pub(super) fn user_us(&self) -> u64 {
-        self.difference(0)
-    }
-
-    pub(super) fn system_us(&self) -> u64 {
-        self.difference(1)
-    }
-
-    pub(super) fn voluntary_switches(&self) -> u64 {
-        self.difference(2)
-    }
-
-    pub(super) fn involuntary_switches(&self) -> u64 {
-        self.difference(3)
     }
 }
 
 fn store(to: &[AtomicU64; 4]) {
-    to.iter().zip(account()).for_each(|(to, value)| to.store(value, Ordering::Relaxed));
+    let account = account(libc::RUSAGE_THREAD);
+    to.iter().zip(account).for_each(|(to, value)| to.store(value, Ordering::Relaxed));
 }
 
-/// User and system time in microseconds, voluntary and involuntary switches of the calling thread.
-fn account() -> [u64; 4] {
+/// User and system time in microseconds, voluntary and involuntary switches: of the calling thread, or of the
+/// children that were waited for, and theirs.
+pub(super) fn account(who: libc::c_int) -> [u64; 4] {
     // SAFETY: `rusage` is plain integers; all zero is a value of it.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: a live local of the right type; the call cannot fail for our own thread.
-    unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) };
+    // SAFETY: a live local of the right type; the call cannot fail for ourselves.
+    unsafe { libc::getrusage(who, &raw mut usage) };
     let us = |t: libc::timeval| t.tv_sec.unsigned_abs() * 1_000_000 + t.tv_usec.unsigned_abs();
     [us(usage.ru_utime), us(usage.ru_stime), usage.ru_nvcsw.unsigned_abs(), usage.ru_nivcsw.unsigned_abs()]
 }

@@ -1,4 +1,5 @@
-//! Tasks — threads or processes — that start together, are counted for a while, and stop together.
+//! Tasks — threads or processes — that start together, are counted for a while, and stop together; or do a
+//! fixed amount of work once.
 //!
 //! Each task counts its operations on cache lines of its own, in memory that threads and processes share
 //! alike; the thread that keeps the time reads all counters at both ends of the counted phase. No clock is
@@ -9,24 +10,22 @@
 //! ```
 
 mod board;
-mod once;
 mod processes;
-mod threads;
 
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use self::board::{Board, COUNTED, OVER, Slot, WARM_UP};
+use self::board::{Board, COUNTED, OVER, WARM_UP, account};
 use super::job::{JobError, Report, Spread};
 
-pub use self::once::{Once, once};
-pub(crate) use self::processes::{ended, fork, wait};
+pub(crate) use self::processes::{ended, fork, fork_task, wait};
 
 /// The warm-up lasts this fraction of the counted time.
 const WARM_UP_SHARE: u32 = 4;
 
-/// What tasks are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
@@ -37,8 +36,6 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The word for tables.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Threads => "threads",
@@ -48,19 +45,11 @@ impl Kind {
 }
 
 /// What one task does again and again.
-pub trait Task {
-    /// Does it once, and says how many operations that was.
-    ///
-    /// # Errors
-    ///
-    /// If it fails: then the whole run does.
+pub(crate) trait Task {
+    /// Does it once, and says how many operations that was. If it fails, the whole run does.
     fn step(&mut self) -> Result<u64, JobError>;
 
     /// Is called when it is over.
-    ///
-    /// # Errors
-    ///
-    /// If something is wrong in the end.
     fn end(&mut self) -> Result<(), JobError> {
         Ok(())
     }
@@ -72,65 +61,53 @@ impl<F: FnMut() -> Result<u64, JobError>> Task for F {
     }
 }
 
-/// What all tasks did together.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Done {
-    /// Operations of each task in the counted phase.
-    pub shares: Vec<u64>,
-    /// Operations of all tasks from the beginning to the end: what results are checked against.
-    pub all: u64,
-    /// The length of the counted phase.
-    pub elapsed: Duration,
-    /// User time of all tasks in the counted phase.
-    pub user: Duration,
-    /// System time of all tasks in the counted phase.
-    pub system: Duration,
-    /// Voluntary context switches.
-    pub voluntary_switches: u64,
-    /// Involuntary context switches.
-    pub involuntary_switches: u64,
-}
-
-impl Done {
-    /// The report of a workload that has no columns of its own.
-    #[must_use]
-    pub fn report(&self) -> Report {
-        Report {
-            operations: self.shares.iter().sum(),
-            elapsed_s: self.elapsed.as_secs_f64(),
-            user_s: self.user.as_secs_f64(),
-            system_s: self.system.as_secs_f64(),
-            voluntary_switches: self.voluntary_switches,
-            involuntary_switches: self.involuntary_switches,
-            spread: Spread::of(&self.shares),
-            ..Report::default()
-        }
-    }
+pub(crate) struct Done {
+    /// Operations from the beginning to the end: what results are checked against.
+    pub(crate) all: u64,
+    /// Of the counted phase.
+    pub(crate) report: Report,
 }
 
 /// Runs `tasks` tasks of `kind`; `make(number)` makes what each of them does, in the task itself.
 ///
 /// Processes must be asked for before the process has a second thread.
-///
-/// # Errors
-///
-/// The first failure of a task.
-pub fn run<T: Task>(
+pub(crate) fn run<T: Task>(
     kind: Kind,
     tasks: usize,
     duration: Duration,
     make: impl Fn(usize) -> Result<T, JobError> + Sync,
 ) -> Result<Done, JobError> {
-    let board = Board::new(tasks)?;
+    let board = Board::new(tasks, 0)?;
     let work = |number: usize| work(&board, number, &make);
     let (elapsed, shares) = match kind {
-        Kind::Threads => threads::run(&board, duration, work)?,
-        Kind::Processes => processes::run(&board, duration, work)?,
+        Kind::Threads => in_threads(&board, duration, work)?,
+        Kind::Processes => {
+            let mut counted = None;
+            processes::run(&board, work, || counted = Some(conduct(&board, duration)))?;
+            counted.unwrap_or_default()
+        }
     };
-    Ok(done(&board, elapsed, shares))
+    let sum = |index: usize| board.slots().iter().map(|slot| slot.used(index)).sum::<u64>();
+    let mut report = report(elapsed, [0, 1, 2, 3].map(sum));
+    report.operations = shares.iter().sum();
+    report.spread = Spread::of(&shares);
+    Ok(Done { all: board.operations().iter().sum(), report })
 }
 
-/// One task, from its start to its end.
+/// A report with what the kernel counted, as [`account`] has it.
+fn report(elapsed: Duration, account: [u64; 4]) -> Report {
+    let [user_us, system_us, voluntary_switches, involuntary_switches] = account;
+    Report {
+        elapsed_s: elapsed.as_secs_f64(),
+        user_s: user_us as f64 / 1e6,
+        system_s: system_us as f64 / 1e6,
+        voluntary_switches,
+        involuntary_switches,
+        ..Report::default()
+    }
+}
+
 fn work<T: Task>(
     board: &Board,
     number: usize,
@@ -169,28 +146,77 @@ fn work<T: Task>(
 /// Lets the phases pass. Returns the length of the counted one, and each task's operations in it.
 fn conduct(board: &Board, duration: Duration) -> (Duration, Vec<u64>) {
     board.start();
-    std::thread::sleep(duration / WARM_UP_SHARE);
+    thread::sleep(duration / WARM_UP_SHARE);
     let before = board.operations();
     board.set(COUNTED);
     let start = Instant::now();
-    std::thread::sleep(duration);
+    thread::sleep(duration);
     let after = board.operations();
     let elapsed = start.elapsed();
     board.set(OVER);
     (elapsed, after.iter().zip(before).map(|(after, before)| after - before).collect())
 }
 
-fn done(board: &Board, elapsed: Duration, shares: Vec<u64>) -> Done {
-    let sum = |of: fn(&Slot) -> u64| board.slots().iter().map(of).sum::<u64>();
-    Done {
-        shares,
-        all: board.operations().iter().sum(),
-        elapsed,
-        user: Duration::from_micros(sum(Slot::user_us)),
-        system: Duration::from_micros(sum(Slot::system_us)),
-        voluntary_switches: sum(Slot::voluntary_switches),
-        involuntary_switches: sum(Slot::involuntary_switches),
-    }
+/// Runs `work(number)` in a thread for each slot, and lets the phases pass.
+fn in_threads(
+    board: &Board,
+    duration: Duration,
+    work: impl Fn(usize) -> Result<(), JobError> + Sync,
+) -> Result<(Duration, Vec<u64>), JobError> {
+    let work = &work;
+    thread::scope(|scope| {
+        let mut handles = Vec::new();
+        for number in 0..board.slots().len() {
+            let spawned = thread::Builder::new().spawn_scoped(scope, move || {
+                // A thread that fails stops the others.
+                work(number).inspect_err(|_| board.stop())
+            });
+            match spawned {
+                Ok(handle) => handles.push(handle),
+                Err(error) => {
+                    board.stop();
+                    return Err(JobError::failed(format!("cannot start thread {number}"))(error));
+                }
+            }
+        }
+        // A thread that ends before the start has failed.
+        let has_ended = || handles.iter().any(thread::ScopedJoinHandle::is_finished);
+        while !board.are_all_ready() && !has_ended() {
+            thread::sleep(Duration::from_micros(100));
+        }
+        let counted = if has_ended() { <_>::default() } else { conduct(board, duration) };
+        for handle in handles {
+            handle.join().unwrap_or_else(|_| std::process::abort())?;
+        }
+        Ok(counted)
+    })
+}
+
+/// Runs `work(prepared, words)` in `tasks` processes, once each. `prepare(number)` is called in the process
+/// before the start. `words` are `words` numbers that the process may write down. Returns the time from the
+/// start to the end of the last one, with what all of them and their children used; and the words of each.
+///
+/// Must be called before the process has a second thread.
+pub(crate) fn once<T>(
+    tasks: usize,
+    words: usize,
+    prepare: impl Fn(usize) -> Result<T, JobError>,
+    work: impl Fn(T, &[AtomicU64]) -> Result<(), JobError>,
+) -> Result<(Report, Vec<Vec<u64>>), JobError> {
+    let board = Board::new(tasks, words)?;
+    let mut start = None;
+    let task = |number| {
+        let prepared = prepare(number)?;
+        board.wait_for_start();
+        work(prepared, board.words(number))
+    };
+    processes::run(&board, task, || {
+        start = Some(Instant::now());
+        board.start();
+    })?;
+    let elapsed = start.map(|start| start.elapsed()).unwrap_or_default();
+    let read = |number| board.words(number).iter().map(|word| word.load(Ordering::Relaxed)).collect();
+    Ok((report(elapsed, account(libc::RUSAGE_CHILDREN)), (0..tasks).map(read).collect()))
 }
 
 #[cfg(test)]
@@ -208,10 +234,11 @@ mod tests {
             })
         })
         .unwrap();
-        assert_eq!(done.shares.len(), 3);
-        assert!(done.all >= done.shares.iter().sum() && done.all % 2 == 0, "{done:?}");
-        assert!(done.elapsed >= MILLIS);
-        assert_eq!(done.report().spread.unwrap().most, *done.shares.iter().max().unwrap());
+        let (report, spread) = (&done.report, done.report.spread.unwrap());
+        assert!(done.all >= report.operations && done.all % 2 == 0, "{done:?}");
+        assert!(report.elapsed_s >= MILLIS.as_secs_f64());
+        let middle = report.operations.checked_sub(spread.least + spread.most).unwrap();
+        assert!((spread.least..=spread.most).contains(&middle), "three shares: {done:?}");
     }
 
     #[test]

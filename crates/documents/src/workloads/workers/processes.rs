@@ -10,32 +10,20 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 
 use super::board::Board;
-use super::conduct;
 use crate::workloads::job::JobError;
 
 /// The exit status of a task that failed and said why.
 const FAILED: i32 = 1;
 
-/// Runs `work(number)` in a process for each slot, and lets the phases pass.
-pub(super) fn run(
-    board: &Board,
-    duration: Duration,
-    work: impl Fn(usize) -> Result<(), JobError>,
-) -> Result<(Duration, Vec<u64>), JobError> {
-    let mut counted = None;
-    run_all(board, work, || counted = Some(conduct(board, duration)))?;
-    Ok(counted.unwrap_or_default())
-}
-
 /// Runs `work(number)` in a process for each slot. Once all are ready, `go` is called here.
-pub(super) fn run_all(
+pub(super) fn run(
     board: &Board,
     work: impl Fn(usize) -> Result<(), JobError>,
     go: impl FnOnce(),
 ) -> Result<(), JobError> {
     let mut children = Children(Vec::new());
     for number in 0..board.slots().len() {
-        children.0.push(fork(number, || work(number))?);
+        children.0.push(fork_task(number, || work(number))?);
     }
     let mut waiting = 0;
     while !board.are_all_ready() {
@@ -50,30 +38,31 @@ pub(super) fn run_all(
     children.join()
 }
 
-/// Starts a process that does `work` and ends.
-///
-/// # Errors
-///
-/// If the kernel allows no more.
-pub(crate) fn fork(number: usize, work: impl FnOnce() -> Result<(), JobError>) -> Result<Pid, JobError> {
+/// Starts a process that does `work` and ends, with its parent at the latest.
+pub(crate) fn fork_task(number: usize, work: impl FnOnce() -> Result<(), JobError>) -> Result<Pid, JobError> {
+    fork(|| said(work())).map_err(JobError::failed(format!("cannot fork process {number}")))
+}
+
+/// Starts a process that does `work` and ends with the status that it returns, and with its parent. The
+/// calling process has one thread.
+pub(crate) fn fork(work: impl FnOnce() -> i32) -> io::Result<Pid> {
     let parent = rustix::process::getpid();
-    // SAFETY: this process has one thread (its callers say so), so the child may do whatever we may.
-    let id = unsafe { libc::fork() };
-    match Pid::from_raw(id) {
-        Some(child) if id > 0 => Ok(child),
-        None if id == 0 => {
+    // SAFETY: there is no other thread (the callers say so), so the child may do whatever we may.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        0 => {
             let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
             // The parent may be gone already: then there will be no signal.
             let is_orphan = rustix::process::getppid() != Some(parent);
-            let status = if is_orphan { FAILED } else { said(work()) };
+            let status = if is_orphan { FAILED } else { work() };
             // SAFETY: ends this process; nothing of the parent's is flushed or removed a second time.
             unsafe { libc::_exit(status) }
         }
-        _ => Err(JobError::failed(format!("cannot fork process {number}"))(io::Error::last_os_error())),
+        child => Pid::from_raw(child).ok_or_else(|| io::ErrorKind::InvalidData.into()),
     }
 }
 
-/// The exit status for a result; what is wrong is said on standard error.
+/// The exit status for a result; an error is said on standard error.
 fn said(result: Result<(), JobError>) -> i32 {
     match result {
         Ok(()) => 0,

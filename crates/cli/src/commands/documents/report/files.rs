@@ -1,10 +1,10 @@
 //! Where the report goes.
 
 use anyhow::Context;
-use spinpark_documents::documents::outcome::Outcome;
+use spinpark_documents::documents::Outcome;
+use spinpark_documents::report::documents::forms::{html, markdown};
 use spinpark_documents::report::documents::json::Document;
 use spinpark_documents::report::documents::page::Page;
-use spinpark_documents::report::documents::{html, markdown};
 use spinpark_measure::report::json::Output;
 
 use crate::cli::{DocumentsRun, Format};
@@ -48,13 +48,13 @@ impl Files {
     /// Writes them all; Markdown on standard output if there is none.
     pub(super) fn write(self, page: &Page, outcomes: &[Vec<Outcome>], say: Say) -> anyhow::Result<()> {
         let Self { markdown: texts, html: pages, json, names } = self;
-        let text = markdown::render(page);
+        let text = markdown(page);
         if texts.is_empty() && pages.is_empty() && json.is_empty() {
             say.line(format!("\n{text}"));
         }
         texts.into_iter().try_for_each(|file| file.write_plain(&text))?;
         if !pages.is_empty() {
-            let text = html::render(page).context("cannot write the report as HTML")?;
+            let text = html(page).context("cannot write the report as HTML")?;
             pages.into_iter().try_for_each(|file| file.write_plain(&text))?;
         }
         json.into_iter().try_for_each(|file| file.write_compact(&Document::new(page, outcomes)))?;

@@ -6,8 +6,7 @@ mod part;
 use std::env;
 use std::process::ExitCode;
 
-use spinpark_documents::documents::definition::{self, Definition};
-use spinpark_documents::documents::outcome::{Outcome, What};
+use spinpark_documents::documents::{Definition, Outcome, What, documents};
 use spinpark_documents::report::documents::page::{self, Page};
 use spinpark_measure::report::json::Output;
 use spinpark_measure::units::counted;
@@ -30,7 +29,7 @@ struct Planned {
 
 /// Checks all parts, measures one after the other, writes the report.
 pub(super) fn run(wanted: &DocumentsRun) -> anyhow::Result<ExitCode> {
-    let documents = definition::documents(&wanted.only)?;
+    let documents = documents(&wanted.only)?;
     let files = Files::open(wanted)?;
     let say = Say { on_stderr: wanted.json.as_deref().is_some_and(Output::is_stdout) };
     let session = Session::start(wanted.seed)?;

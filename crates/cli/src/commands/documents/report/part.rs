@@ -4,8 +4,7 @@ use std::ffi::OsString;
 
 use anyhow::{anyhow, bail};
 use clap::Parser;
-use spinpark_documents::documents::definition::Run;
-use spinpark_documents::documents::outcome::{Outcome, What};
+use spinpark_documents::documents::{Outcome, Run, What};
 use spinpark_measure::failure::RunError;
 use spinpark_measure::measure::End;
 use spinpark_measure::warnings::Warning;
@@ -148,7 +147,7 @@ fn prepare(words: impl Iterator<Item = OsString>) -> anyhow::Result<Ready> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use spinpark_documents::documents::definition::documents;
+    use spinpark_documents::documents::documents;
 
     /// The command line understands all definitions, whatever this machine lacks.
     #[test]

@@ -6,11 +6,10 @@ mod outcome;
 mod programs;
 
 use anyhow::{Context, bail};
-use spinpark_documents::wake_op_2005::condvar::alternation::Setting;
-use spinpark_documents::wake_op_2005::condvar::scheduling::Cpus;
+use spinpark_documents::wake_op_2005::condvar::alternation::{Cpus, Setting};
 use spinpark_documents::workloads::directory::Place;
-use spinpark_documents::workloads::document::Record;
 use spinpark_documents::workloads::resources::space;
+use spinpark_documents::workloads::result::Record;
 use spinpark_documents::{mutex_2010, registry, rwsem_2013, wake_op_2005, workloads};
 use spinpark_lockbench::locks::definitions::Implementation;
 use spinpark_lockbench::locks::workloads::allowed_cpus;
@@ -108,7 +107,7 @@ pub(super) fn condvar(condvar: &Condvar) -> anyhow::Result<Experiment<'_>> {
     if condvar.waiter_first && condvar.cpus.contains(&Cpus::All) {
         note!("--waiter-first applies to one CPU; on all CPUs it makes no difference and is left out.");
     }
-    let locks = wake_op_2005::condvar::locks::parse(&condvar.locks).map_err(anyhow::Error::msg)?;
+    let locks = wake_op_2005::condvar::parse(&condvar.locks).map_err(anyhow::Error::msg)?;
     let setting = Setting {
         iterations: condvar.iterations,
         cpus: Cpus::One,

@@ -1,11 +1,9 @@
 //! What a workload's runs say: tables, warnings, JSON.
 
-use spinpark_documents::report::workloads::{FEW_CELLS, breakdown, details, matrix, table};
+use spinpark_documents::report::workloads::{FEW_CELLS, breakdown, details, explanation, matrix, table};
 use spinpark_documents::wake_op_2005::condvar::FUTEX_CALLS;
 use spinpark_documents::workloads::Workload;
-use spinpark_documents::workloads::document::{Document, Record};
-use spinpark_documents::workloads::result::CellResult;
-use spinpark_documents::workloads::warnings::of_workload;
+use spinpark_documents::workloads::result::{CellResult, Document, Record, of_workload};
 use spinpark_lockbench::locks::counters;
 use spinpark_measure::machine::Noise;
 use spinpark_measure::report::json::Output;
@@ -66,18 +64,18 @@ pub(super) fn print(
         if !cells[0].variant.is_empty() {
             say.line(format!("{}, {}:", workload.name, cells[0].variant));
         }
-        let mut tables: Vec<String> = matrix::render(workload, &cells, cpus, style).into_iter().collect();
-        tables.push(table::render(workload, &cells, cpus, style));
+        let mut tables: Vec<String> = matrix(workload, &cells, cpus, style).into_iter().collect();
+        tables.push(table(workload, &cells, cpus, style));
         tables.extend(workload.table.map(|table| table(&cells, style)));
         if is_detailed || (workload.table.is_none() && results.len() <= FEW_CELLS) {
-            tables.push(details::render(workload, &cells, cpus, style));
+            tables.push(details(workload, &cells, cpus, style));
         }
         if is_detailed {
-            tables.extend(breakdown::render(workload, &cells, cpus, style));
+            tables.extend(breakdown(workload, &cells, cpus, style));
         }
         say.line(tables.join("\n"));
     }
-    say.wrapped(&table::explanation(workload, &baseline.configuration), 0);
+    say.wrapped(&explanation(workload, &baseline.configuration), 0);
     say.line("");
     say.wrapped(&record.head.environment.line(), 2);
 }
@@ -101,7 +99,7 @@ fn warnings_of(
     let uncounted = counts.then(counters::obstacle).flatten().map(|why| Warning::NoFutexCounter { why });
     applying
         .chain(uncounted)
-        .chain(of_workload(workload, results, record.head.millis > 0, record.head.environment.cpus))
+        .chain(of_workload(workload.name, results, record.head.millis > 0, record.head.environment.cpus))
         .chain(warnings::of_machine(noise))
         .collect()
 }

@@ -4,14 +4,14 @@ use std::env;
 use std::net::TcpStream;
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use spinpark_documents::mariadb::{Files, Programs};
-use spinpark_documents::mtx_2006::select::{Request, ServerError};
+use spinpark_documents::mtx_2006::select::Request;
 use spinpark_documents::workloads::directory::Place;
+use spinpark_documents::workloads::locks::each;
 use spinpark_documents::{mtx_2006::select as select_workload, rwsem_2013::mail as mail_workload};
 use spinpark_lockbench::locks::definitions::{Definitions, Implementation};
 use spinpark_lockbench::locks::implementations;
-use spinpark_lockbench::locks::selection::twice;
 use spinpark_measure::configuration::{prepend, without_drop_in};
 use spinpark_measure::executable::{self, Library};
 
@@ -73,11 +73,8 @@ pub(crate) fn select(select: &Select) -> anyhow::Result<Experiment<'_>> {
     };
     // It is here until the last run has ended.
     let template = Place::find(select.dir.as_deref())?.create()?;
-    let files = Files::at(template.path());
-    if !files.can_have_socket() {
-        // The directories of runs have the same parent, and names as long as this one's.
-        return Err(ServerError::Socket(files.socket()).into());
-    }
+    // The directories of runs are next to it, with names as long as this one's.
+    Files::at(template.path()).check_socket()?;
     // An implementation with variables of its own may not write the drop-in's report.
     let trial = locks.iter().find(|lock| lock.preload && lock.env.is_empty()).map(|lock| lock.name.clone());
     let cells = request.cells(&programs, template.path(), preload);
@@ -93,22 +90,15 @@ pub(crate) fn select(select: &Select) -> anyhow::Result<Experiment<'_>> {
 
 /// The implementations that `words` mean: whatever a program's pthread locks can be.
 fn locks(words: &[String]) -> anyhow::Result<Vec<Implementation>> {
-    let definitions = Definitions::built_in()?;
-    let mut locks = Vec::new();
-    for word in words {
-        let implementation =
-            implementations::parse(&definitions, word).and_then(implementations::not_recorded);
-        let implementation = implementation.map_err(anyhow::Error::msg)?;
-        if implementation.adapter != ADAPTER {
-            bail!(
+    let of = |definitions: &Definitions, word: &str| {
+        let implementation = implementations::not_recorded(implementations::parse(definitions, word)?)?;
+        match implementation.adapter.as_str() {
+            ADAPTER => Ok(implementation),
+            _ => Err(format!(
                 "--locks {word}: a program as it is has pthread locks only\n\
                  Use glibc, drop-in, drop-in-disabled, or one of them with +VARIABLE=VALUE"
-            );
+            )),
         }
-        if locks.contains(&implementation) {
-            bail!(twice("--locks", word));
-        }
-        locks.push(implementation);
-    }
-    Ok(locks)
+    };
+    each(words, of).map_err(anyhow::Error::msg)
 }

@@ -1,14 +1,15 @@
-//! Contents of files: written, read, copied, in order and at random; in blocks of several sizes, synchronous
-//! or direct.
+//! Files: their contents, in blocks of several sizes, synchronous or direct; and their names.
 //!
-//! Each operation makes its own file, and removes it. A block begins with its number, and a read checks it.
+//! An operation makes its own file, and removes it. A block begins with its number, and a read checks it.
 
-use std::fs::{self, File};
+use std::ffi::CStr;
+use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rand::RngExt;
+use rustix::fs::{Dir, Mode, OFlags};
 
 use super::Context;
 use crate::workloads::job::{JobError, expect};
@@ -36,6 +37,16 @@ pub(super) const SYNC: Shape = Shape { block: 1 << 10, flags: libc::O_SYNC, shar
 /// Blocks of 4 KB past the page cache.
 pub(super) const DIRECT: Shape = Shape { block: 4 << 10, flags: libc::O_DIRECT, share: 1 };
 
+impl Context {
+    /// How a file of this shape is opened.
+    fn options(&self, shape: Shape) -> OpenOptions {
+        let flags = if self.sync { shape.flags } else { shape.flags & !libc::O_SYNC };
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).custom_flags(flags);
+        options
+    }
+}
+
 /// The largest block, aligned as direct I/O needs it.
 #[repr(align(4096))]
 struct Buffer([u8; 8 << 10]);
@@ -59,7 +70,7 @@ impl Buffer {
 /// A file of `blocks` blocks, removed when it is dropped.
 struct Scratch<'a> {
     file: File,
-    path: std::path::PathBuf,
+    path: PathBuf,
     shape: Shape,
     blocks: u64,
     context: &'a mut Context,
@@ -68,8 +79,7 @@ struct Scratch<'a> {
 impl<'a> Scratch<'a> {
     fn create(context: &'a mut Context, name: &str, shape: Shape) -> Result<Self, JobError> {
         let path = context.path(name);
-        let flags = if context.sync { shape.flags } else { shape.flags & !libc::O_SYNC };
-        let file = File::options().read(true).write(true).create_new(true).custom_flags(flags).open(&path);
+        let file = context.options(shape).create_new(true).open(&path);
         let file = file.map_err(JobError::failed("cannot create a file"))?;
         let blocks = (context.file_bytes / shape.block as u64).max(1);
         Ok(Self { file, path, shape, blocks, context })
@@ -88,8 +98,7 @@ impl<'a> Scratch<'a> {
 
     /// Opens the file again with all flags of its shape.
     fn reopen(&mut self) -> Result<(), JobError> {
-        let flags = if self.context.sync { self.shape.flags } else { self.shape.flags & !libc::O_SYNC };
-        let file = File::options().read(true).write(true).custom_flags(flags).open(&self.path);
+        let file = self.context.options(self.shape).open(&self.path);
         self.file = file.map_err(JobError::failed("cannot open a file"))?;
         Ok(())
     }
@@ -179,10 +188,10 @@ pub(super) fn random_writes(context: &mut Context, shape: Shape) -> Result<(), J
 /// A file copied, block by block.
 pub(super) fn copies(context: &mut Context, shape: Shape) -> Result<(), JobError> {
     let path = context.path("copy");
-    let flags = if context.sync { shape.flags } else { shape.flags & !libc::O_SYNC };
+    let mut options = context.options(shape);
     let scratch = Scratch::full(context, "copied", shape)?;
-    let copied = || -> io::Result<u64> {
-        let copy = File::options().write(true).create_new(true).custom_flags(flags).open(&path)?;
+    let mut copied = || -> io::Result<u64> {
+        let copy = options.create_new(true).open(&path)?;
         let mut buffer = Buffer::new();
         let block = &mut buffer.0[..shape.block];
         for number in 0..scratch.blocks {
@@ -223,4 +232,88 @@ pub(super) fn check_direct(directory: &Path) -> Result<(), JobError> {
             directory.display()
         ))
     })
+}
+
+/// A file of one's own created and closed 1000 times, and removed.
+pub(super) fn creat_close(context: &mut Context) -> Result<(), JobError> {
+    let path = context.path("creat");
+    for _ in 0..1000 {
+        drop(File::create(&path).map_err(JobError::failed("cannot create a file"))?);
+    }
+    fs::remove_file(&path).map_err(JobError::failed("cannot remove a file"))?;
+    expect(!path.exists(), || String::from("a file that was removed is there"))
+}
+
+/// A file with seven more names, each removed and made again nine times.
+pub(super) fn links(context: &mut Context) -> Result<(), JobError> {
+    use std::os::unix::fs::MetadataExt;
+    let file = context.path("link");
+    let names: Vec<_> = (1..=7).map(|number| context.path(&format!("link-{number}"))).collect();
+    let made = || -> io::Result<u64> {
+        drop(File::create(&file)?);
+        names.iter().try_for_each(|name| fs::hard_link(&file, name))?;
+        for name in names.iter().cycle().take(9 * names.len()) {
+            fs::remove_file(name)?;
+            fs::hard_link(&file, name)?;
+        }
+        let names_of_file = fs::metadata(&file)?.nlink();
+        names.iter().chain([&file]).try_for_each(fs::remove_file)?;
+        Ok(names_of_file)
+    };
+    let found = made().map_err(JobError::failed("links"))?;
+    expect(found == 8, || format!("a file has {found} names, not 8"))
+}
+
+/// 10,000 entries of `/bin`, from the start again and again.
+pub(super) fn listing(_: &mut Context) -> Result<(), JobError> {
+    const ENTRIES: usize = 10_000;
+    let open = |path: &CStr| rustix::fs::open(path, OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty());
+    // A machine without it has this directory at least.
+    let directory =
+        open(c"/bin").or_else(|_| open(c".")).map_err(JobError::failed("cannot open a directory"))?;
+    let failed = || JobError::failed("cannot read a directory");
+    let mut entries = Dir::read_from(&directory).map_err(failed())?;
+    let mut seen = 0;
+    while seen < ENTRIES {
+        let mut in_pass = 0;
+        for entry in entries.by_ref() {
+            entry.map_err(failed())?;
+            in_pass += 1;
+        }
+        // There are `.` and `..` always.
+        expect(in_pass >= 2, || format!("a directory has {in_pass} entries"))?;
+        seen += in_pass;
+        entries.rewind();
+    }
+    Ok(())
+}
+
+/// 75 names looked up in a tree, half of which are not there; files with the process' number made and
+/// removed.
+pub(super) fn search(context: &mut Context) -> Result<(), JobError> {
+    let tree = context.path("src");
+    let searched = || -> io::Result<usize> {
+        let inner = tree.join("a/b/c");
+        fs::create_dir_all(&inner)?;
+        let own = std::process::id();
+        let mut found = 0;
+        for number in 0..75 {
+            let path = inner.join(format!("name-{number}-{own}"));
+            if number % 2 == 0 {
+                drop(File::create_new(&path)?);
+            }
+            match fs::metadata(&path) {
+                Ok(_) => {
+                    found += 1;
+                    fs::remove_file(&path)?;
+                }
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+        fs::remove_dir_all(&tree)?;
+        Ok(found)
+    };
+    let found = searched().map_err(JobError::failed("cannot search a tree"))?;
+    expect(found == 38, || format!("{found} names of 38 were found"))
 }

@@ -1,4 +1,5 @@
-//! Small programs that compute: primes, arrays, matrices, roots, series, sorting.
+//! Small programs that compute: chains of sums, products and quotients; primes, arrays, matrices, roots,
+//! series, sorting; strings and memory.
 
 use std::hint::black_box;
 
@@ -6,6 +7,24 @@ use rand::RngExt;
 
 use super::Context;
 use crate::workloads::job::{JobError, expect};
+
+/// Steps of a chain.
+pub(super) const STEPS: u32 = 200_000;
+
+/// Steps from a start, each of which needs the one before, and what must come out.
+macro_rules! chain {
+    ($type:ty, $start:expr, |$x:ident| $step:expr, $end:expr) => {
+        |_| {
+            let mut $x: $type = black_box($start);
+            for _ in 0..STEPS {
+                $x = black_box($step);
+            }
+            let end: $type = $end;
+            expect($x == end, || format!("{} steps end with {}, not {end}", STEPS, $x))
+        }
+    };
+}
+pub(super) use chain;
 
 /// The primes below 100,000.
 pub(super) fn sieve(_: &mut Context) -> Result<(), JobError> {
@@ -144,4 +163,67 @@ pub(super) fn jumps(_: &mut Context) -> Result<(), JobError> {
         expect(depth == Err(50), || format!("{depth:?} after 50 calls"))?;
     }
     Ok(())
+}
+
+/// Strings built, searched, reversed, compared.
+pub(super) fn strings(_: &mut Context) -> Result<(), JobError> {
+    for round in 0..200_usize {
+        let mut text = String::new();
+        for word in ["spin", "queue", "sleep", "contend"].into_iter().cycle().take(40) {
+            text.push_str(word);
+            text.push(' ');
+        }
+        text.push_str("over");
+        let found = black_box(&text).find("over");
+        let words = text.split(' ').count();
+        let reversed: String = text.chars().rev().collect();
+        let back: String = black_box(reversed).chars().rev().collect();
+        let is_right = found == Some(text.len() - 4) && words == 41 && back == text;
+        expect(is_right, || format!("round {round}: {words} words, the end at {found:?}"))?;
+    }
+    Ok(())
+}
+
+/// 30,000 pieces of memory, of which up to 100 live at a time.
+pub(super) fn allocations(context: &mut Context) -> Result<(), JobError> {
+    const ALIVE: usize = 100;
+    let mut alive: Vec<Vec<u8>> = Vec::with_capacity(ALIVE);
+    for number in 0..30_000_usize {
+        let size = context.rng.random_range(1..2048);
+        let mut piece = Vec::with_capacity(size);
+        piece.push(number as u8);
+        if alive.len() < ALIVE {
+            alive.push(black_box(piece));
+            continue;
+        }
+        let old = std::mem::replace(&mut alive[number % ALIVE], black_box(piece));
+        let expected = (number - ALIVE) as u8;
+        expect(old == [expected], || format!("{old:?} in memory where {expected} was written"))?;
+    }
+    Ok(())
+}
+
+/// Blocks filled, moved and compared.
+pub(super) fn blocks(_: &mut Context) -> Result<(), JobError> {
+    let mut block = vec![0_u8; 64 << 10];
+    let half = block.len() / 2;
+    for round in 1..=50_u8 {
+        block[..half].fill(round);
+        black_box(&mut block).copy_within(..half, half);
+        let (first, second) = block.split_at(half);
+        expect(first == second && second[half - 1] == round, || format!("round {round}: blocks differ"))?;
+    }
+    Ok(())
+}
+
+/// A megabyte copied back and forth.
+pub(super) fn memory_copies(context: &mut Context) -> Result<(), JobError> {
+    let mut from = vec![0_u8; 1 << 20];
+    context.rng.fill(&mut from[..4096]);
+    let mut to = vec![1_u8; from.len()];
+    for _ in 0..10 {
+        to.copy_from_slice(black_box(&from));
+        from.copy_from_slice(black_box(&to));
+    }
+    expect(from == to, || String::from("a copy differs"))
 }

@@ -1,14 +1,16 @@
-//! The report as Markdown.
+//! The report as Markdown, and as one HTML file.
 
 use std::fmt::Write;
 
-use super::counterpart::Counterpart;
-use super::page::{Beside, Page, Section};
+use minijinja::Error;
+use minijinja::value::Serde;
+use serde::Serialize;
+use spinpark_measure::page::{PAGE, environment as template};
+
+use super::page::{Comparison, Counterpart, Page, Section};
 use super::runs::{Plain, Ran};
 
-/// All of it.
-#[must_use]
-pub fn render(page: &Page) -> String {
+pub fn markdown(page: &Page) -> String {
     let mut text = String::from("# The four documents, on this machine\n\n");
     let _ = writeln!(text, "{}.\n", escape(&page.environment.line()));
     let _ = writeln!(text, "`{}`, {}.\n", page.command, page.end);
@@ -22,7 +24,7 @@ pub fn render(page: &Page) -> String {
 }
 
 /// What holds for all tables.
-pub(super) const INTRODUCTION: [&str; 4] = [
+const INTRODUCTION: [&str; 4] = [
     "Published numbers were measured on other machines and other kernels: compare shapes, not values.",
     "Ours are means of runs, each a fresh process, with the standard deviation in %; in brackets the 95 % interval of the \
      change within rounds, with its verdict.",
@@ -31,7 +33,7 @@ pub(super) const INTRODUCTION: [&str; 4] = [
 ];
 
 /// What holds for a quick report.
-pub(super) const QUICK: [&str; 1] = ["This is a quick report: short runs, wide intervals."];
+const QUICK: [&str; 1] = ["This is a quick report: short runs, wide intervals."];
 
 fn write_section(text: &mut String, section: &Section) {
     let _ = writeln!(text, "\n## Document {}: {}\n", section.number, escape(&section.title));
@@ -46,11 +48,11 @@ fn write_section(text: &mut String, section: &Section) {
     for note in &section.notes {
         let _ = writeln!(text, "- {}", escape(note));
     }
-    section.tables.iter().for_each(|table| write_beside(text, table));
+    section.tables.iter().for_each(|table| write_comparison(text, table));
     section.runs.iter().for_each(|run| write_run(text, run));
 }
 
-fn write_beside(text: &mut String, table: &Beside) {
+fn write_comparison(text: &mut String, table: &Comparison) {
     let _ = writeln!(text, "\n### {}\n", escape(&table.title));
     let header = table.columns.iter().map(|column| match column.is_ours {
         true => format!("*{}*", escape(&column.header)),
@@ -111,4 +113,20 @@ fn escape(text: &str) -> String {
         escaped.push(c);
     }
     escaped
+}
+
+#[derive(Serialize)]
+struct Data<'a> {
+    page: &'a Page,
+    machine: String,
+    introduction: Vec<&'a str>,
+}
+
+/// The HTML.
+pub fn html(page: &Page) -> Result<String, Error> {
+    let environment = template(include_str!("page.html"))?;
+    let quick = QUICK.into_iter().filter(|_| page.is_quick);
+    let introduction = INTRODUCTION.into_iter().chain(quick).collect();
+    let data = Data { page, machine: page.environment.line(), introduction };
+    environment.get_template(PAGE)?.render(Serde(data))
 }

@@ -1,46 +1,49 @@
-//! What a report has in it, per document: `d00N/document.toml`.
+//! `spinpark documents run`: the tables of the four documents and what this machine measures.
+//!
+//! What is run, and what of it stands next to which published number, is in each document's `document.toml`. A
+//! run is a command line of `spinpark documents`, so each figure of a report can be measured again by itself.
+//! The published tables are those of [`published`](crate::published); the report that stands on a run's outcome
+//! is [`report::documents`](crate::report::documents).
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
+use spinpark_lockbench::locks;
+use spinpark_lockbench::report::document as of_locks;
+use spinpark_measure::machine::Noise;
+use spinpark_measure::warnings::Warning;
 use thiserror::Error;
+
+use crate::workloads::{self, Workload, result as of_workloads};
 
 /// The files, by the document's number.
 const FILES: [(&str, &str); 4] = [
-    ("001", include_str!("../mutex_2010/document.toml")),
-    ("002", include_str!("../rwsem_2013/document.toml")),
-    ("003", include_str!("../wake_op_2005/document.toml")),
-    ("004", include_str!("../mtx_2006/document.toml")),
+    ("001", include_str!("mutex_2010/document.toml")),
+    ("002", include_str!("rwsem_2013/document.toml")),
+    ("003", include_str!("wake_op_2005/document.toml")),
+    ("004", include_str!("mtx_2006/document.toml")),
 ];
 
-/// A document.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Definition {
-    /// What it is.
     pub title: String,
     /// Where it can be read, if it is still there.
     pub link: Option<String>,
-    /// The machine on which it measured.
     pub machine: String,
-    /// What it claims.
     pub claim: String,
     /// What our own counterpart is, and is not.
     #[serde(default, rename = "note")]
     pub notes: Vec<Note>,
-    /// What is run.
     #[serde(rename = "run")]
     pub runs: Vec<Run>,
-    /// Its tables.
     #[serde(rename = "table")]
     pub tables: Vec<Table>,
 }
 
-/// A sentence, perhaps about some kernels only.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Note {
-    /// The sentence.
     pub text: String,
     /// The first kernel that it is about.
     #[serde(default)]
@@ -54,9 +57,7 @@ pub struct Note {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Run {
-    /// How tables call it.
     pub name: String,
-    /// What it shows.
     pub title: String,
     /// Its words, without how long and how often.
     pub command: String,
@@ -74,7 +75,6 @@ pub struct Run {
 
 impl Run {
     /// The words after `spinpark documents`, with another number of rounds if there is one.
-    #[must_use]
     pub fn words(&self, is_quick: bool, rounds: Option<usize>) -> Vec<String> {
         let length = if is_quick { &self.quick } else { &self.full };
         let words = self.command.split_whitespace().chain(length.split_whitespace());
@@ -87,19 +87,17 @@ impl Run {
     }
 
     /// About how long one run takes, if that is not in the words.
-    #[must_use]
     pub fn seconds(&self, is_quick: bool) -> Option<f64> {
         if is_quick { self.quick_seconds.or(self.seconds) } else { self.seconds }
     }
 }
 
-/// A published table, with what stands beside its numbers.
+/// A published table, with what its numbers are compared with.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Table {
     /// Its name among the published ones.
     pub published: String,
-    /// What it shows.
     pub title: String,
     /// Headers of published columns, where their names do not say enough.
     #[serde(default)]
@@ -116,7 +114,6 @@ pub struct Table {
     /// Columns that follow from the published ones.
     #[serde(default)]
     pub extra: Vec<Extra>,
-    /// Our numbers.
     #[serde(default)]
     pub ours: Vec<Ours>,
 }
@@ -125,18 +122,16 @@ pub struct Table {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Extra {
-    /// Its name, and its header.
     pub column: String,
     /// A value per row; none of them if it is only ours.
     #[serde(default)]
     pub values: Vec<String>,
 }
 
-/// What stands beside numbers of a column.
+/// What the numbers of a column are compared with.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ours {
-    /// The published column.
     pub column: String,
     /// The header of ours; "here" unless it says something else.
     #[serde(default)]
@@ -144,9 +139,7 @@ pub struct Ours {
     /// The rows, from 0; all of them if there are none.
     #[serde(default)]
     pub rows: Vec<usize>,
-    /// The name of the run.
     pub run: String,
-    /// The variant of the workload.
     #[serde(default)]
     pub variant: Option<String>,
     /// The configuration; of locks: the implementation.
@@ -157,7 +150,6 @@ pub struct Ours {
     /// CPUs that it needs; as many as there are tasks, unless said otherwise.
     #[serde(default)]
     pub cpus: Option<usize>,
-    /// What is shown of it.
     pub show: Show,
 }
 
@@ -173,7 +165,6 @@ pub enum Show {
     Ratio,
     /// The baseline's figure ÷ this one's: for times.
     SpeedUp,
-    /// The number of tasks.
     Tasks,
     /// A column of the workload, a time.
     Seconds(String),
@@ -184,24 +175,13 @@ pub enum Show {
 /// Something that does not fit together.
 #[derive(Debug, Error)]
 pub enum Invalid {
-    /// A number that no document has.
     #[error("there is no document {0}; there are: 001, 002, 003, 004")]
     Unknown(String),
-    /// A definition that cannot be read.
     #[error("the definition of document {number} is wrong: {error}")]
-    Toml {
-        /// The document.
-        number: &'static str,
-        /// What is wrong.
-        error: toml::de::Error,
-    },
+    Toml { number: &'static str, error: toml::de::Error },
 }
 
 /// The documents with these numbers, in their order; all of them if there are none.
-///
-/// # Errors
-///
-/// The first number that no document has.
 pub fn documents(numbers: &[String]) -> Result<Vec<(&'static str, Definition)>, Invalid> {
     if let Some(unknown) = numbers.iter().find(|number| FILES.iter().all(|(known, _)| known != number)) {
         return Err(Invalid::Unknown(unknown.clone()));
@@ -212,6 +192,50 @@ pub fn documents(numbers: &[String]) -> Result<Vec<(&'static str, Definition)>, 
         Ok((number, definition))
     };
     FILES.into_iter().filter(|(number, _)| wanted(number)).map(read).collect()
+}
+
+#[derive(Debug)]
+pub struct Outcome {
+    pub name: String,
+    pub title: String,
+    pub command: String,
+    pub what: What,
+    /// Why it ended early, if a run failed.
+    pub failure: Option<String>,
+    pub warnings: Vec<Warning>,
+}
+
+#[derive(Debug)]
+pub enum What {
+    Workload {
+        workload: &'static Workload,
+        record: Box<of_workloads::Record>,
+        results: Vec<workloads::result::CellResult>,
+        noise: Noise,
+    },
+    Locks {
+        record: Box<of_locks::Record>,
+        results: Vec<locks::result::CellResult>,
+        noise: Noise,
+    },
+    Nothing(String),
+}
+
+impl Outcome {
+    /// Why there are no numbers, or fewer than were asked for.
+    pub fn obstacle(&self) -> Option<String> {
+        let failed = |end: &str| match (end, &self.failure) {
+            ("complete", _) => None,
+            ("interrupted", _) => Some(String::from("Interrupted: these are the rounds until then.")),
+            (_, None) => Some(String::from("A run failed: these are the rounds before it.")),
+            (_, Some(why)) => Some(format!("A run failed: these are the rounds before it.\n{why}")),
+        };
+        match &self.what {
+            What::Nothing(why) => Some(why.clone()),
+            What::Workload { record, .. } => failed(&record.head.end),
+            What::Locks { record, .. } => failed(&record.head.end),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,25 +1,24 @@
-//! What is written at one end and read at the other, in one process: pipes, named pipes, pairs of sockets.
+//! What is written at one end and read at the other, in one process: pipes, pairs of sockets, and the same
+//! over the network's own loop.
 
 use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
 use std::os::unix::net::{UnixDatagram, UnixStream};
+use std::time::Duration;
 
 use rustix::fs::{CWD, FileType, Mode};
 
 use super::Context;
 use crate::workloads::job::{JobError, expect};
 
-/// Sizes of what is written, from 1 byte to 4 KB: 100 of them.
-pub(super) fn sizes() -> impl Iterator<Item = usize> {
-    (0..100).map(|number| 1 + number * 4095 / 99)
-}
-
-/// Writes and reads pieces of all sizes, and compares.
-pub(super) fn exchange(
+/// Writes and reads 100 pieces, from 1 byte to 4 KB, and compares.
+fn exchange(
     mut write: impl FnMut(&[u8]) -> io::Result<()>,
     mut read: impl FnMut(&mut [u8]) -> io::Result<()>,
 ) -> Result<(), JobError> {
     let mut buffer = vec![0; 4096];
-    for (number, size) in sizes().enumerate() {
+    for number in 0..100 {
+        let size = 1 + number * 4095 / 99;
         let piece = vec![number as u8; size];
         write(&piece).map_err(JobError::failed("cannot write"))?;
         read(&mut buffer[..size]).map_err(JobError::failed("cannot read"))?;
@@ -65,6 +64,53 @@ pub(super) fn datagram_pair(_: &mut Context) -> Result<(), JobError> {
 }
 
 /// Datagrams go in one piece.
-pub(super) fn whole(bytes: usize, piece: &[u8]) -> io::Result<()> {
+fn whole(bytes: usize, piece: &[u8]) -> io::Result<()> {
     if bytes == piece.len() { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+}
+
+/// Whatever takes longer was lost. Generous: the machine may be suspended.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Checks that there is a loop.
+pub(super) fn check_network() -> Result<(), JobError> {
+    UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).map(drop).map_err(|error| {
+        JobError::Refused(format!(
+            "this mix needs the address 127.0.0.1, which is not there: {error}\n\
+             Switch it on (`ip link set lo up`), or use a mix without tcp_test and udp_test, such as disk"
+        ))
+    })
+}
+
+pub(super) fn tcp(_: &mut Context) -> Result<(), JobError> {
+    let connected = || -> io::Result<(TcpStream, TcpStream)> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let client = TcpStream::connect(listener.local_addr()?)?;
+        let (server, _) = listener.accept()?;
+        for stream in [&client, &server] {
+            stream.set_nodelay(true)?;
+            stream.set_read_timeout(Some(PATIENCE))?;
+            // Closed at once, without a minute of waiting that would use up the ports.
+            rustix::net::sockopt::set_socket_linger(stream, Some(Duration::ZERO))?;
+        }
+        Ok((client, server))
+    };
+    let (mut client, mut server) = connected().map_err(JobError::failed("cannot connect to myself"))?;
+    exchange(|piece| client.write_all(piece), |buffer| server.read_exact(buffer))
+}
+
+/// Datagrams.
+pub(super) fn udp(_: &mut Context) -> Result<(), JobError> {
+    let connected = || -> io::Result<(UdpSocket, UdpSocket)> {
+        let one = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let other = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
+        one.connect(other.local_addr()?)?;
+        other.connect(one.local_addr()?)?;
+        other.set_read_timeout(Some(PATIENCE))?;
+        Ok((one, other))
+    };
+    let (one, other) = connected().map_err(JobError::failed("cannot connect to myself"))?;
+    exchange(
+        |piece| one.send(piece).and_then(|sent| whole(sent, piece)),
+        |buffer| other.recv(buffer).and_then(|received| whole(received, buffer)),
+    )
 }
