@@ -131,7 +131,7 @@ fn meant<'a>(
     Vec::new()
 }
 
-/// What is wrong with the labels of these files: a sentence each.
+/// The errors in the labels of these files: a sentence each.
 fn wrong(sources: &[Source]) -> Vec<String> {
     let mut definitions = Definitions::new();
     let mut wrong = Vec::new();

@@ -30,7 +30,7 @@ const LAYERS: &[(&str, u32)] = &[
 /// The layer of what is only for tests: above everything, and no crate's dependency.
 const TESTKIT: u32 = u32::MAX;
 
-/// A dependency of one crate of ours on another.
+/// A dependency of one crate of the workspace on another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Edge {
     /// The crate that depends.

@@ -1,4 +1,4 @@
-//! The locks of the four documents: an adapter for each of the [designs](spinpark_classics::designs), since
+//! The locks of the four documents: an adapter for each of the [designs], since
 //! an adapter has one mutex.
 
 use std::sync::atomic::AtomicU32;

@@ -212,7 +212,7 @@ impl<T: Tuned> Mutexes<T> {
             Some(deadline) => self.lock.lock_until(deadline),
         };
         acquisition(&self.watch, &self.guard, Hold::Alone, false, deadline::<T>(), wait, || {
-            self.lock.unlock()
+            self.lock.unlock();
         });
     }
 
