@@ -205,7 +205,7 @@ fn reachable<'a>(part: &'a str, edges: &'a BTreeSet<(String, String)>) -> BTreeS
     found
 }
 
-/// Every crate of ours, with its root file.
+/// Every crate of the workspace, with its root file.
 fn crates() -> BTreeMap<String, PathBuf> {
     let root = |package: &cargo_metadata::Package| {
         let folder = Path::new(package.manifest_path.as_str())
