@@ -1,9 +1,9 @@
 //! `spinpark documents run`: the tables of the four documents and what this machine measures.
 //!
-//! What is run, and what of it stands next to which published number, is in each document's `document.toml`. A
-//! run is a command line of `spinpark documents`, so each figure of a report can be measured again by itself.
-//! The published tables are those of [`published`](crate::published); the report that stands on a run's outcome
-//! is [`report::documents`](crate::report::documents).
+//! What is run, and what of it stands next to which published number, is in each document's `document.toml`.
+//! A run is a command line of `spinpark documents`, so each figure of a report can be measured again by
+//! itself. The published tables are those of [`published`](crate::published); the report that stands on a
+//! run's outcome is [`report::documents`](crate::report::documents).
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The benchmarks of the four documents, as programs of ours and on simulated machines, and what was
+//! The benchmarks of the four documents, as programs and on simulated machines, and what was
 //! published.
 //!
 //! | what | where |

@@ -1,8 +1,8 @@
 //! Assembly of exported functions that first call a function of the library and then jump to another one,
 //! with all that their caller has passed, and with its return address.
 
-/// The text of `$call`, which may change what functions may change: the arguments in registers and rax stay as
-/// they were, and r11 has what the call returned. The stack is aligned for it, as it is at the start of a
+/// The text of `$call`, which may change what functions may change: the arguments in registers and rax stay
+/// as they were, and r11 has what the call returned. The stack is aligned for it, as it is at the start of a
 /// function.
 #[macro_export]
 macro_rules! call_and_keep_arguments {

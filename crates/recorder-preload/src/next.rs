@@ -58,8 +58,8 @@ pub(crate) fn address(number: usize) -> *mut c_void {
     NEXT.get(number).map_or(ptr::null_mut(), |next| next.load(Relaxed))
 }
 
-/// Assembly that calls `{call}` with the caller's seven arguments (as an array), its site, and what `$first` says,
-/// and returns.
+/// Assembly that calls `{call}` with the caller's seven arguments (as an array), its site, and what `$first`
+/// says, and returns.
 macro_rules! call_with_arguments {
     ($($first:literal)?) => {
         concat!(
@@ -91,7 +91,7 @@ pub(crate) use call_with_arguments;
 #[inline(always)]
 pub(crate) unsafe fn call(function: Function, arguments: [usize; 4]) -> c_int {
     let next = NEXT[function as usize].load(Relaxed);
-    // SAFETY: found before anything of ours was installed; ours is installed only if it is there.
+    // SAFETY: found before the recorder installed anything; its own is installed only if it is there.
     let next = unsafe { mem::transmute::<*mut c_void, Call>(next) };
     let [a, b, c, d] = arguments;
     // SAFETY: the caller's promise; arguments beyond those that the function has are in registers that it
@@ -109,7 +109,7 @@ pub(crate) unsafe fn call(function: Function, arguments: [usize; 4]) -> c_int {
 pub(crate) unsafe fn call_wide(number: usize, arguments: &[usize; 7]) -> isize {
     type Next = unsafe extern "C" fn(usize, usize, usize, usize, usize, usize, usize) -> isize;
     let next = NEXT[number].load(Relaxed);
-    // SAFETY: found before anything of ours was installed; ours is installed only if it is there.
+    // SAFETY: found before the recorder installed anything; its own is installed only if it is there.
     let next = unsafe { mem::transmute::<*mut c_void, Next>(next) };
     let [a, b, c, d, e, f, g] = *arguments;
     // SAFETY: the caller's promise; arguments beyond those that the function has are where it does not read.

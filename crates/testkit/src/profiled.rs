@@ -27,7 +27,7 @@ macro_rules! both_configurations {
 /// How long something was held, in all threads.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Holds {
-    /// So many times.
+    /// How many times.
     pub count: u64,
     /// ns.
     pub total: f64,
@@ -99,7 +99,7 @@ pub struct Recording {
     pub uses: BTreeMap<(u32, u32), Use>,
     /// By lock, role and stack.
     pub sites: BTreeMap<(u32, u32, u32), Use>,
-    /// So many waits, and their sum in ns.
+    /// The number of waits, and their sum in ns.
     pub pairs: BTreeMap<Pair, (u64, f64)>,
     /// The same with another lock held: lock, role, the other lock; and for how long others waited for that
     /// one meanwhile, ns.

@@ -118,7 +118,7 @@ impl Scene {
         }
     }
 
-    /// Of a sample of the acquisitions: their number, of which so many are seen at least.
+    /// Of a sample of the acquisitions: their number, and how many of them are seen at least.
     fn check_number(&self, least: f64) {
         let (truth, found) = (&self.truths[0], self.use_of(&self.truths[0]));
         let ratio = found.acquisitions as f64 / truth.acquisitions as f64;

@@ -1,7 +1,8 @@
 //! Threads that map files, search them, and unmap them: a virus scanner.
 //!
 //! Document 002 has it in one sentence: a scanner with a thread per CPU that maps, scans and unmaps files
-//! became faster with a mutex around the two calls. There, a section is around each call (`calls`). A tree that is made is always the same one.
+//! became faster with a mutex around the two calls. There, a section is around each call (`calls`). A tree
+//! that is made is always the same one.
 
 use std::fs::{self, File};
 use std::io;

@@ -1,5 +1,5 @@
-//! Our mutex on a plane of critical and non-critical sections, on machines with many CPUs, against the fastest
-//! classic of each cell, and against one that sleeps at once.
+//! Our mutex on a plane of critical and non-critical sections, on machines with many CPUs, against the
+//! fastest classic of each cell, and against one that sleeps at once.
 //!
 //! A cell is a workload with a number of threads. A table has one row for each bound: the worst cell, and how
 //! many miss it.

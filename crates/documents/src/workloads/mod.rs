@@ -1,4 +1,4 @@
-//! `spinpark documents WORKLOAD`: the benchmarks of the four documents, as programs of ours.
+//! `spinpark documents WORKLOAD`: the benchmarks of the four documents, as programs.
 //!
 //! | what | where |
 //! |---|---|

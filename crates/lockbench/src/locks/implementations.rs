@@ -11,7 +11,7 @@ use super::definitions::{Definitions, Implementation};
 ///
 /// # Errors
 ///
-/// A sentence that says what is wrong with it.
+/// A sentence that says the error in it.
 pub fn parse(definitions: &Definitions, word: &str) -> Result<Implementation, String> {
     if let Ok(implementation) = definitions.implementation(word) {
         return Ok(implementation.clone());

@@ -8,7 +8,8 @@ pub const MAX_LINES: usize = 8;
 
 /// One kind of load with its parameters.
 ///
-/// An *iteration* of work is one step of a private xorshift generator: a chain of six instructions, about 2 ns.
+/// An *iteration* of work is one step of a private xorshift generator: a chain of six instructions, about 2
+/// ns.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Load {
@@ -178,8 +179,8 @@ pub struct Queue {
     /// Threads that fill it; if it does not say, half of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub producers: Option<usize>,
-    /// Iterations on each item, in the non-critical section, by the thread that makes it and by the thread that
-    /// takes it.
+    /// Iterations on each item, in the non-critical section, by the thread that makes it and by the thread
+    /// that takes it.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub work: u32,
     /// Where the signal is.

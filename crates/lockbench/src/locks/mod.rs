@@ -1,5 +1,5 @@
-//! `spinpark bench`: many locks side by side, in single workloads (`bench locks`) or over planes of parameters
-//! (`bench grid`).
+//! `spinpark bench`: many locks side by side, in single workloads (`bench locks`) or over planes of
+//! parameters (`bench grid`).
 //!
 //! A lock that is tuned for some points of a plane is often bad at others; a plane shows it. A run is a fresh
 //! process in both; all cells are in the same shuffled rounds.

@@ -1,5 +1,5 @@
-//! From runs to statements: medians, ratios to the baseline within rounds, intervals, verdicts; in planes, also
-//! ratios of ours to peers.
+//! From runs to statements: medians, ratios to the baseline within rounds, intervals, verdicts; in planes,
+//! also ratios of our locks to peers.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +35,7 @@ pub struct CellResult {
     pub implementations: Vec<ImplementationResult>,
     /// Implementations that cannot run it.
     pub skipped: Vec<Skipped>,
-    /// In planes: ratios of ours, by implementation and figure.
+    /// In planes: ratios of our locks, by implementation and figure.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub ratios: BTreeMap<String, BTreeMap<Figure, Ratios>>,
     /// In planes: read-write locks that starve writers.
@@ -43,7 +43,7 @@ pub struct CellResult {
     pub starving: Vec<Starvation>,
 }
 
-/// One figure of ours against others.
+/// One figure of our lock against others.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Ratios {
     /// Against the best peer.
@@ -68,8 +68,8 @@ pub struct PlaneFront {
     pub front: Front,
 }
 
-/// The fronts of all planes, or of all workloads together, in the cells of several threads: a single one waits
-/// for no other.
+/// The fronts of all planes, or of all workloads together, in the cells of several threads: a single one
+/// waits for no other.
 #[must_use]
 pub fn fronts(results: &[CellResult]) -> Vec<PlaneFront> {
     let plane = |result: &CellResult| result.place.as_ref().map_or_else(String::new, |at| at.plane.clone());
@@ -206,7 +206,7 @@ impl CellResult {
         })
     }
 
-    /// All cells of a record; those of planes with the ratios of ours.
+    /// All cells of a record; those of planes with the ratios of our locks.
     #[must_use]
     pub fn all(context: &Context<'_>, cells: &[Measured]) -> Vec<Self> {
         let one = |cell: &Measured| {

@@ -12,8 +12,8 @@ use crate::locks::planes::distinct;
 /// The columns.
 pub(super) const HEADER: [&str; 7] = ["what", "threads", "bound", "ratio", "95 % interval", "÷", "verdict"];
 
-/// The cells of a row. In a workload, what is not said to be another figure is time per operation; `what` of a
-/// plane names its figure.
+/// The cells of a row. In a workload, what is not said to be another figure is time per operation; `what` of
+/// a plane names its figure.
 pub(super) fn row(result: &BoundResult, cpus: usize) -> [String; 7] {
     let figure_name = match result.figure {
         _ if result.is_plane => "",

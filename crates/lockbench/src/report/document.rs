@@ -32,8 +32,8 @@ pub struct Document<'a> {
     pub warnings: &'a [Warning],
     /// What follows from the runs, cell by cell.
     pub results: &'a [CellResult],
-    /// What follows for planes: throughput ÷ the best peer's, then CPU time an operation ÷ the fastest peer's and
-    /// ÷ glibc's.
+    /// What follows for planes: throughput ÷ the best peer's, then CPU time an operation ÷ the fastest peer's
+    /// and ÷ glibc's.
     pub summaries: &'a [PlaneSummary],
     /// Throughput and CPU time.
     pub fronts: &'a [PlaneFront],

@@ -1,11 +1,11 @@
 //! What waits are for of which the recorder knows less: a name from their stacks, by
 //! [the table of waits](crate::waits).
 //!
-//! - **Futexes and semaphores.** The recorder knows no more than an address and a stack; each stack has a record
-//!   of its own. What stands for one object becomes one.
+//! - **Futexes and semaphores.** The recorder knows no more than an address and a stack; each stack has a
+//!   record of its own. What stands for one object becomes one.
 //! - **Condition variables of runtimes that make locks of them**, one for each thread: Java's monitors,
-//!   JavaScript's `Atomics.wait`. Which object a thread waits for, its stack tells; the condition variable does
-//!   not. So waits at such stacks are taken out of it, and those in one function become one object.
+//!   JavaScript's `Atomics.wait`. Which object a thread waits for, its stack tells; the condition variable
+//!   does not. So waits at such stacks are taken out of it, and those in one function become one object.
 //!
 //! Of the waits at a stack only number, sum and longest are recorded: their lengths have no histogram, and
 //! they are spread over time as all waits for the condition variable are.

@@ -4,8 +4,8 @@
 //! their variable; otherwise the function that created or first used them. Locks with equal names are
 //! numbered in the order of their records.
 //!
-//! Locks that are elements of one array are `shard[2]` instead of `shard+0x78`. Without types, the size of the
-//! variable and the distances between its locks say how long an element is, as a rule.
+//! Locks that are elements of one array are `shard[2]` instead of `shard+0x78`. Without types, the size of
+//! the variable and the distances between its locks say how long an element is, as a rule.
 
 use std::collections::{BTreeMap, HashMap};
 

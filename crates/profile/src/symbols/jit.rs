@@ -55,7 +55,7 @@ impl Jit {
 
     /// The function at an address.
     pub(super) fn name(&self, address: u64) -> Option<&str> {
-        /// So many older functions may have begun in between.
+        /// How many older functions may have begun in between.
         const OLDER: usize = 64;
         let after = self.functions.partition_point(|(_, function)| function.start <= address);
         let candidates = self.functions[..after].iter().rev().take(OLDER);

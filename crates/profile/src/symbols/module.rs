@@ -18,7 +18,7 @@ use crate::model::Unnamed;
 
 /// MiniDebugInfo that is larger when it is unpacked is none.
 const LARGEST_MINI: u64 = 1 << 30;
-/// So many symbols may begin between an address and the start of the one that it is in.
+/// How many symbols may begin between an address and the start of the one that it is in.
 const NESTED: usize = 16;
 
 /// A program or library.

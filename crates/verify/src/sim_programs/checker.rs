@@ -11,7 +11,7 @@ use spinpark_sim::{Counts, Failure, Record};
 use super::case::Limits;
 use super::program::{Program, Ran};
 
-/// So many of the last steps of a run that fails are shown.
+/// How many of the last steps of a run that fails are shown.
 const SHOWN: usize = 400;
 
 /// Programs of a kind.
@@ -79,12 +79,12 @@ pub struct Swept {
     events: Vec<(Event, u64)>,
 }
 
-/// So many seeds at least are judged.
+/// The least number of seeds that are judged.
 const LEAST_JUDGED: u64 = 60;
 
 /// The seeds in parts that are run side by side: fewer at first, since what fails at all mostly fails soon.
 fn chunks(seeds: Range<u64>) -> impl Iterator<Item = Range<u64>> {
-    /// So many runs at most are under way or over when one is found to have failed.
+    /// How many runs at most are under way or over when one is found to have failed.
     const MOST: u64 = 128;
     let (mut start, mut many) = (seeds.start, 4);
     std::iter::from_fn(move || {
@@ -133,7 +133,7 @@ impl Checker {
         self
     }
 
-    /// So many of the last steps of a run that fails are shown, instead of 400.
+    /// How many of the last steps of a run that fails are shown, instead of 400.
     pub fn shown(mut self, steps: usize) -> Self {
         self.shown = steps;
         self

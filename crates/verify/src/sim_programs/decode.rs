@@ -50,14 +50,14 @@ fn number(value: u32) -> String {
     value.to_string()
 }
 
-/// A mutex of ours.
+/// Our mutex.
 pub(crate) const MUTEX: &[Field] = &[
     Field { offset: 0, name: "word", decode: word },
     Field { offset: 4, name: "queue", decode: queue },
     Field { offset: 8, name: "head", decode: hex },
 ];
 
-/// A read-write lock of ours.
+/// Our read-write lock.
 pub(crate) const RWLOCK: &[Field] = &[
     MUTEX[0],
     MUTEX[1],
@@ -66,7 +66,7 @@ pub(crate) const RWLOCK: &[Field] = &[
     Field { offset: 20, name: "reads", decode: number },
 ];
 
-/// A condition variable of ours.
+/// Our condition variable.
 pub(crate) const CONDVAR: &[Field] =
     &[Field { offset: 0, name: "waiters", decode: number }, MUTEX[1], MUTEX[2]];
 

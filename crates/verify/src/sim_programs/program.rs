@@ -9,7 +9,7 @@ use spinpark_sim::{Counts, Failure, Record, Simulation};
 use super::case::{Case, Limits};
 use super::memory::Mortal;
 
-/// A check after the end: what is wrong, if something is.
+/// A check after the end: the error, if there is one.
 type After = Box<dyn FnOnce() -> Result<(), String>>;
 
 /// A program that is being put together for one seed.

@@ -47,7 +47,7 @@ fn signals() {
     assert!(condvar.is_idle());
 }
 
-/// So many threads wait, and the calling one holds the mutex: it does the rest.
+/// `waiters` threads wait, and the calling one holds the mutex: it does the rest.
 fn held(waiters: usize, rest: impl FnOnce(&Arc<Shared<Pair>>)) {
     let shared = Shared::new(Pair::default());
     let waiters = lead_in(|| {

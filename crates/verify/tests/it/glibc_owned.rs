@@ -1,7 +1,7 @@
 //! Models of a mutex that other code locks as well: glibc's functions, as a program reaches them past a
 //! drop-in (X1 to X3 in `locks`).
 //!
-//! The other side is glibc's lock: 0, 1 and 2 in the same word. A thread of ours that finds its values goes
+//! The other side is glibc's lock: 0, 1 and 2 in the same word. One of our threads that finds its values goes
 //! over to it, as the drop-in does.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed as Flag};
@@ -46,7 +46,7 @@ fn section_there(shared: &Shared<Mutex>, sleeps: bool) {
     }
 }
 
-/// A section of a thread of ours. `passed`: the mark in the mutex' kind.
+/// A section of one of our threads. `passed`: the mark in the mutex' kind.
 fn section_here(shared: &Shared<Mutex>, passed: &AtomicBool, sleeps: bool) {
     if passed.load(Flag) {
         return section_there(shared, sleeps);
@@ -63,7 +63,7 @@ fn section_here(shared: &Shared<Mutex>, passed: &AtomicBool, sleeps: bool) {
     }
 }
 
-/// So many sections of one thread each on our side, and one on the other.
+/// Sections of one thread each on our side, and one on the other.
 fn both_sides(model: Model, ours: usize, sleeps: bool) {
     model.check(move || {
         let shared = Shared::new(Mutex::new());
@@ -85,7 +85,7 @@ fn one_thread_of_each() {
     both_sides(Model::new().without_steps().preemptions(3), 1, true);
 }
 
-/// No two are inside, and no waiter of ours sleeps on in our queue: with plain stores as well.
+/// No two are inside, and none of our waiters sleeps on in our queue: with plain stores as well.
 #[test]
 fn two_of_ours_and_one_that_leaves_its_mark() {
     both_sides(Model::new().preemptions(2), 2, false);
@@ -136,7 +136,7 @@ fn a_waiter_of_a_condition_variable() {
     }
 }
 
-/// X1: a thread of ours takes a foreign word for its own.
+/// X1: one of our threads takes a glibc-owned word for its own.
 #[test]
 fn mutant_takes_a_glibc_owned_word() {
     rejected!("mutant_takes_a_glibc_owned_word", "Causality violation", || {

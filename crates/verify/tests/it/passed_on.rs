@@ -38,8 +38,8 @@ fn releases(shared: &Arc<Shared<Mutex>>, is_due: &Arc<AtomicBool>) -> JoinHandle
     })
 }
 
-/// Another thread releases the mutex that this one has locked. So many `waiters` want it, and perhaps its
-/// owner again: then the owner in the word is the waiter itself.
+/// Another thread releases the mutex that this one has locked. This number of `waiters` want it, and perhaps
+/// its owner again: then the owner in the word is the waiter itself.
 fn passes_on(waiters: u32, owner_waits: bool) {
     let shared = Shared::new(Mutex::new());
     let is_due = Arc::new(AtomicBool::new(false));

@@ -2,8 +2,8 @@
 //! text: one login, one command.
 //!
 //! From <https://mariadb.com/kb/en/clientserver-protocol/>. A packet is three bytes of length, one of
-//! sequence number, and the payload; numbers are little-endian. The `mysql` crate (28.0) would bring 51 crates
-//! that are not in the tree yet, and the C client would have to be installed.
+//! sequence number, and the payload; numbers are little-endian. The `mysql` crate (28.0) would bring 51
+//! crates that are not in the tree yet, and the C client would have to be installed.
 
 use std::io::{self, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;

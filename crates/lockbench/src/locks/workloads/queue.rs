@@ -1,5 +1,5 @@
-//! Bounded queues of one mutex and two condition variables: one between producers and consumers, or one between
-//! each two stages of a pipeline.
+//! Bounded queues of one mutex and two condition variables: one between producers and consumers, or one
+//! between each two stages of a pipeline.
 
 use std::collections::VecDeque;
 

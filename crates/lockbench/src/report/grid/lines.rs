@@ -55,7 +55,7 @@ pub(super) fn sentence(ours: &str, shown: &Shown, summary: &Summary) -> String {
     }
 }
 
-/// A row for each plane and each of ours.
+/// A row for each plane and each of our locks.
 #[must_use]
 pub fn summaries(all: &[PlaneSummary], shown: &Shown, style: Style) -> String {
     let limit = limit(shown);
@@ -79,7 +79,8 @@ pub fn summaries(all: &[PlaneSummary], shown: &Shown, style: Style) -> String {
 }
 
 /// What throughput costs: CPU time an operation ÷ that of the fastest peer of each cell, and ÷ glibc's, whose
-/// locks sleep at once. A row for each plane and each of ours; the cell is that of the worst ratio to glibc.
+/// locks sleep at once. A row for each plane and each of our locks; the cell is that of the worst ratio to
+/// glibc.
 #[must_use]
 pub fn cpu_time(against_best: &[PlaneSummary], against_glibc: &[PlaneSummary], style: Style) -> String {
     let header = ["plane", "ours", "CPU time ÷ fastest's", "worst", "÷ glibc's", "worst", "worst cell"];

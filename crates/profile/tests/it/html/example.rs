@@ -312,7 +312,7 @@ pub(crate) fn sample() -> Profile {
     }
 }
 
-/// So many locks, which are waited for from many call sites.
+/// This number of locks, which are waited for from many call sites.
 pub(crate) fn many(count: u32) -> Profile {
     let mut profile = sample();
     for number in 0..100 {

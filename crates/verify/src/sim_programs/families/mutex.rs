@@ -85,7 +85,7 @@ pub(super) fn any(program: &mut Program) {
     });
 }
 
-/// A mutex of ours, as contended as it can be: releases and waiters meet all the time.
+/// Our mutex, as contended as it can be: releases and waiters meet all the time.
 pub(super) fn tight(program: &mut Program) {
     let drawn = ours(program);
     let guard = Rc::new(Guard::new());

@@ -15,7 +15,7 @@ use crate::sim_programs::decode;
 use crate::sim_programs::guard::{stay, wander};
 use crate::sim_programs::{Guard, Hold, Mortal, Program};
 
-/// A lock of ours, with what it guards.
+/// Our lock, with what it guards.
 struct Guarded<T: Tuned> {
     lock: Mortal<RawRwLock<Sim<T>>>,
     guard: Rc<Guard>,

@@ -6,7 +6,7 @@ use spinpark_verify::sim_programs::{Checker, Failing, Family, families};
 /// This binary of tests, for cargo.
 pub(crate) const OF_TEST: &str = "-p spinpark-verify --test it";
 
-/// So many runs have to suffice.
+/// The runs that have to suffice.
 const MOST_RUNS: u64 = 100_000;
 
 pub(crate) fn family(name: &str) -> Family {
