@@ -101,7 +101,7 @@ fn ends_contended(lock: usize) -> bool {
     if cpu::is_only_one() {
         return spin_stats().ends_contended(lock, QUIET_ALONE, || true);
     }
-    spin_stats().ends_contended(lock, Tuning::LINUX.quiet_releases, rseq::barriers_are_few)
+    spin_stats().ends_contended(lock, Tuning::LINUX.quiet_releases, rseq::count_wait)
 }
 
 /// The kernel may delay a timer by the thread's slack, which is 50 us unless the program

@@ -187,7 +187,7 @@ impl<R: LockPadding> Futex for LinuxWith<R> {
 
     fn queues() {
         thread::set_queued(true);
-        let _ = rseq::barriers_are_few();
+        rseq::count_wait();
     }
 
     fn notes_sleep(lock: usize, word: &AtomicU32) {

@@ -232,10 +232,10 @@ fn count_barrier() {
     WAITS_MISSING.store(WAITS_PER_BARRIER, Relaxed);
 }
 
-/// A thread is about to wait, or to clear a contended bit: returns whether the bit may be cleared.
+/// Counts a wait. Whether the contended bit may be cleared: enough waits have passed since the last barrier.
 #[cold]
 #[inline(never)] // for the drop-in's size
-pub(crate) fn barriers_are_few() -> bool {
+pub(crate) fn count_wait() -> bool {
     let missing = WAITS_MISSING.load(Relaxed);
     if missing > 0 {
         WAITS_MISSING.store(missing - 1, Relaxed);
@@ -438,7 +438,7 @@ mod tests {
     #[test]
     fn a_barrier_is_followed_by_a_hundred_waits() {
         count_barrier();
-        assert_eq!((0..1_000).take_while(|_| !barriers_are_few()).count(), usize::from(WAITS_PER_BARRIER));
-        assert!(barriers_are_few());
+        assert_eq!((0..1_000).take_while(|_| !count_wait()).count(), usize::from(WAITS_PER_BARRIER));
+        assert!(count_wait());
     }
 }

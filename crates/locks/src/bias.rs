@@ -76,7 +76,7 @@ use spinpark_platform::{
 };
 
 use crate::core::{has_cpus_to_spare, LockCore};
-use crate::queue::{Ask, Owner};
+use crate::queue::HasQueue;
 use crate::word::{self, UNIT};
 
 /// In `table`: the lock is this process' alone. (No table is at the address that these would name.)
@@ -165,7 +165,7 @@ impl<P: Platform> ReaderBias<P> {
             self.reads.store(0, Relaxed); // asks again after as many reads
             return;
         }
-        let Some(queue) = core.lock_queue_or(Ask::Nothing) else { return };
+        let Some(queue) = core.try_lock_queue() else { return };
         let mut seen = core.peek();
         if word::may_enable_bias(seen) {
             P::slots_settle(table, lock); // G6
@@ -203,8 +203,7 @@ impl<P: Platform> ReaderBias<P> {
     #[inline(never)]
     pub(crate) fn revoke(&self, core: &LockCore<P>, lock: usize, span: u64) -> bool {
         P::queues();
-        let queue =
-            if span == 0 { core.lock_queue_or(Ask::Nothing) } else { core.lock_queue_within(&|| span) };
+        let queue = if span == 0 { core.try_lock_queue() } else { core.lock_queue_within(&|| span) };
         let Some(queue) = queue else {
             P::has_left_queues();
             return false;

@@ -86,7 +86,7 @@ use spinpark_platform::{AtomicU32, Deadline, Event, Note, Ordering::Relaxed, Pla
 use crate::core::{LockCore, Outcome};
 use crate::mutex::RawMutex;
 use crate::queue::{
-    Ask, Chain, LockedQueue, Notice, Owner, QueueGuard, WaitNode, WaitQueue, WaiterRefs, RELEASED,
+    Ask, Chain, HasQueue, LockedQueue, Notice, QueueGuard, WaitNode, WaitQueue, WaiterRefs, RELEASED,
 };
 use crate::word::{self, Want};
 
@@ -310,7 +310,7 @@ impl<P: Platform> RawCondvar<P> {
         let first = queue.iter().find(waiting).filter(|_| last);
         let refs = first.and_then(Self::refs_of).filter(|refs| refs.any());
         let mutex = refs.and(first).and_then(Self::mutex_of);
-        let theirs = mutex.map(|mutex| mutex.lock_queue_or(Ask::Nothing));
+        let theirs = mutex.map(|mutex| mutex.try_lock_queue());
         let owes = Cell::new(matches!(theirs, Some(None)));
         let count = Cell::new(0);
         let take = |node: &WaitNode<P>| {
@@ -475,7 +475,7 @@ impl<P: Platform> RawCondvar<P> {
 
 // ---- how the queue is unlocked: after the signals that other threads leave to its holder
 
-impl<P: Platform> Owner<P> for RawCondvar<P> {
+impl<P: Platform> HasQueue<P> for RawCondvar<P> {
     #[inline(always)]
     fn queue(&self) -> &WaitQueue<P> {
         &self.queue

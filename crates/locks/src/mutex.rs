@@ -4,14 +4,14 @@
 //! runs). State, transitions, invariants and orderings: [`core`](crate::core) and [`word`](crate::word).
 //!
 //! Fast paths: `lock` is one compare-exchange (Acquire) of 0; `unlock` is a plain store (Release) after a
-//! check of the queue lock's word, the last access to the lock, made safe by the waiters (A1). Where they
-//! fail, the slower paths read the word anew, and make no compare-exchange that is known to fail (document
-//! 002).
+//! check of the queue lock's word. The store is the last access (R1), and the waiters make it safe (A1).
+//! Where these fail, the slower paths read the word anew, and make no compare-exchange that is known to fail
+//! (document 002).
 
 use spinpark_platform::{AtomicU32, Deadline, Note, Ordering::Relaxed, Platform};
 
 use crate::core::{LockCore, Outcome};
-use crate::queue::{Owner, WaitQueue};
+use crate::queue::{HasQueue, WaitQueue};
 use crate::word::{self, Release, Want};
 
 /// How [`RawMutex::lock_shared`] ended.
@@ -179,8 +179,8 @@ impl<P: Platform> RawMutex<P> {
         word::is_held(self.core.peek())
     }
 
-    /// What [`RawMutex::lock`] tries before it waits, after [`RawMutex::try_lock_uncontended`], by the
-    /// calling thread, whose token is at hand. It reads first. `false` says nothing.
+    /// What the drop-in tries next, after [`RawMutex::try_lock_uncontended`], for the calling thread, whose
+    /// token is at hand. It reads first. `false` says nothing.
     #[inline]
     pub fn try_lock_as(&self, token: u32) -> bool {
         self.core.attempt(|| self.core.enter_past_flags(token), token)

@@ -22,7 +22,7 @@ use spinpark_platform::{Deadline, Platform, SlotLeft};
 
 use crate::bias::ReaderBias;
 use crate::core::{LockCore, Outcome};
-use crate::queue::{Owner, WaitQueue};
+use crate::queue::{HasQueue, WaitQueue};
 use crate::word::{self, Release, Want, UNIT, UPGRADE};
 
 /// How a lock treats readers that come while there are waiters.

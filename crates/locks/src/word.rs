@@ -360,23 +360,23 @@ pub(crate) const fn is_mere_hold(word: u32, release: Release) -> bool {
 
 /// Whether the thread that turns `word` into `after` by a release must make a wake pass as it does so.
 ///
-/// `returns`: the releasing thread is about to acquire the lock again, as it has done lately.
+/// `comes_back`: the releasing thread is about to acquire the lock again, as it has done lately.
 ///
 /// Not if there are no waiters; nor if readers stay and the head keeps its own time; nor if a thread that is
 /// awake sees to it: the woken waiter, or a spinner while the head keeps its own time (document 002: one
 /// waker). A head that starved is served whatever spins. For a head that neither keeps its time nor has
 /// starved, a wake pass is made also when readers stay: else a stream of readers whose holds overlap would
 /// never wake a writer.
-pub(crate) const fn needs_wake_pass(word: u32, after: u32, release: Release, returns: bool) -> bool {
+pub(crate) const fn needs_wake_pass(word: u32, after: u32, release: Release, comes_back: bool) -> bool {
     let opens =
         readers(after) == 0 || matches!(release, Release::Upgradable) || word & (TIMED | HANDOFF) == 0;
-    has_waiters(word) && opens && (wants_handoff(word) || !is_left_to_others(word, returns))
+    has_waiters(word) && opens && (wants_handoff(word) || !is_left_to_others(word, comes_back))
 }
 
 /// Whether a head that did not starve is left to a thread that is awake: the woken waiter, or a spinner or
 /// the releasing thread while the head keeps its own time. Not a real-time head.
-pub(crate) const fn is_left_to_others(word: u32, returns: bool) -> bool {
-    (is_waking(word) && !is_urgent(word)) || (is_timed(word) && (has_spinner(word) || returns))
+pub(crate) const fn is_left_to_others(word: u32, comes_back: bool) -> bool {
+    (is_waking(word) && !is_urgent(word)) || (is_timed(word) && (has_spinner(word) || comes_back))
 }
 
 #[cfg(test)]

@@ -58,13 +58,13 @@ pub struct Tuning {
     pub reader_patience_ns: u64,
     /// How long a waiter that is woken without `WAKING`, on one CPU, waits until it is woken with it, ns.
     pub unmarked_ns: u64,
-    /// The time until a sleeping waiter first rechecks the lock by itself, ns, and then after twice as long
+    /// The time until a sleeping waiter first probes the lock by itself, ns, and then after twice as long
     /// each time: a thread that was woken before it may be stopped. `u64::MAX`: it does not.
     pub probe_ns: u64,
-    /// The first recheck comes no earlier than this with one or two CPUs, ns: a timer that ends before the
+    /// The first probe comes no earlier than this with one or two CPUs, ns: a timer that ends before the
     /// kernel's next tick costs a virtual machine as much as the switch to another thread.
     pub least_probe_ns: u64,
-    /// The longest time between two such rechecks, ns.
+    /// The longest time between two such probes, ns.
     pub longest_probe_ns: u64,
     /// Polls of the queue lock before its waiter sleeps.
     pub queue_polls: u32,

@@ -149,7 +149,7 @@ impl<'a> Waiting<'a> {
                 self.is_user.set(theirs.owner().load(Relaxed) == Linux::thread_token());
                 self.add_user(1);
                 // SAFETY: as above.
-                let error = unsafe { mutex::unlock_elsewhere(self.mutex) };
+                let error = unsafe { mutex::unlock_general(self.mutex) };
                 if error != 0 {
                     self.add_user(u32::MAX);
                 }

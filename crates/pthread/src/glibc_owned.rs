@@ -44,7 +44,7 @@ use spinpark_locks::GLIBCS_CONTENDED;
 use spinpark_platform::{AsymmetricBarrier, Clock, Clocks, Futex, NS_PER_SEC, Platform};
 
 use crate::fields::Linux;
-use crate::mutex::{GLIBC_OWNED, GLIBCS, Mutex};
+use crate::mutex::{GLIBC_KINDS, GLIBC_OWNED, Mutex};
 use crate::{mode, real};
 
 /// How often, once a second, a thread finds the mutex held by no thread that is known, before it says so.
@@ -127,7 +127,7 @@ impl Mutex {
     /// made so all the way.
     #[inline(always)]
     pub(crate) fn is_ours_to_unlock(&self) -> bool {
-        self.kind() & GLIBCS == 0 && mode::serves(|| self.is_held_here())
+        self.kind() & GLIBC_KINDS == 0 && mode::serves(|| self.is_held_here())
             || self.is_glibc_owned() && self.is_held_here()
     }
 

@@ -44,7 +44,7 @@ struct Waits {
 /// off until that is done ([`exit`]); if the wait is over then, `undo` gives up what it got. Where an exit
 /// cannot be put off, and at a jump, the process ends: another thread would follow a pointer into a stack
 /// that is gone.
-pub(crate) fn deferred<R>(wait: impl FnOnce() -> R, undo: impl FnOnce(R)) -> R {
+pub(crate) fn undoable<R>(wait: impl FnOnce() -> R, undo: impl FnOnce(R)) -> R {
     within(true, wait, undo)
 }
 

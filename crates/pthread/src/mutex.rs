@@ -32,7 +32,7 @@ const ERRORCHECK: u32 = libc::PTHREAD_MUTEX_ERRORCHECK as u32;
 pub(crate) const GLIBC_OWNED: u32 = 1 << 10;
 /// The bits that make it glibc's: robust, priority inheritance, priority protection, process-shared; or
 /// [`GLIBC_OWNED`]. (Not the two above the first four, which only said whether to elide the lock.)
-pub(crate) const GLIBCS: u32 = 0xf0 | GLIBC_OWNED;
+pub(crate) const GLIBC_KINDS: u32 = 0xf0 | GLIBC_OWNED;
 /// What glibc's destroy leaves there: glibc's own functions answer EINVAL then.
 const DESTROYED: u32 = u32::MAX;
 
@@ -90,7 +90,7 @@ impl Mutex {
     /// Where glibc counts spins: the threads that wait on a condition variable and will take this mutex back.
     /// Read and written by the thread that holds the mutex, but for the look of a destroyer.
     #[inline(always)]
-    pub(crate) fn waiters(&self) -> &AtomicU32 {
+    pub(crate) fn condvar_waiters(&self) -> &AtomicU32 {
         &self.raw.queue().padding()[4]
     }
 
@@ -112,7 +112,7 @@ impl Mutex {
 
     /// Whether calls on this mutex go to glibc because it was found to be used through glibc's functions.
     pub(crate) fn is_glibc_owned(&self) -> bool {
-        self.kind() & GLIBCS == GLIBC_OWNED
+        self.kind() & GLIBC_KINDS == GLIBC_OWNED
     }
 
     #[inline(always)]
@@ -140,7 +140,7 @@ impl Mutex {
     /// Whether calls on this mutex are ours to serve.
     #[inline(always)]
     pub(crate) fn is_ours(&self) -> bool {
-        self.kind() & GLIBCS == 0 && mode::serves(|| self.is_in_use())
+        self.kind() & GLIBC_KINDS == 0 && mode::serves(|| self.is_in_use())
     }
 }
 
@@ -154,7 +154,7 @@ pub(crate) unsafe extern "C" fn lock(mutex: *mut pthread_mutex_t) -> c_int {
     // SAFETY: the caller's mutex.
     let this = unsafe { Mutex::at(mutex) };
     let token = spinpark_linux::known_token();
-    if this.kind() & (GLIBCS | TYPE) == 0 && token != 0 {
+    if this.kind() & (GLIBC_KINDS | TYPE) == 0 && token != 0 {
         match mode::fast() {
             Fast::Threaded if this.raw.try_lock_uncontended(token) => return 0,
             Fast::Alone if this.raw.try_lock_alone(token) => return 0,
@@ -162,17 +162,18 @@ pub(crate) unsafe extern "C" fn lock(mutex: *mut pthread_mutex_t) -> c_int {
         }
     }
     // SAFETY: the caller's mutex.
-    unsafe { lock_elsewhere(mutex) }
+    unsafe { lock_general(mutex) }
 }
 
-/// Any other kind than the default, a mutex that is held, a process that has not decided yet, a thread's
-/// first call.
+/// What the inlined path left: another kind than the default, a mutex that is held, a process that has not
+/// decided yet or is shared with glibc's functions or disabled, a thread's first call. Ours if `is_ours`,
+/// else glibc's.
 ///
 /// # Safety
 ///
 /// As POSIX has it.
 #[inline(never)]
-unsafe fn lock_elsewhere(mutex: *mut pthread_mutex_t) -> c_int {
+unsafe fn lock_general(mutex: *mut pthread_mutex_t) -> c_int {
     // SAFETY: the caller's mutex.
     let this = unsafe { Mutex::at(mutex) };
     if this.is_ours() {
@@ -223,9 +224,10 @@ impl Mutex {
         }
     }
 
+    /// Waits. The thread may be cancelled in that wait, or end in a handler: `undoable` undoes it then.
     #[inline(never)] // for the drop-in's size
     fn lock_contended(&self, deadline: Option<Deadline>) -> Locked {
-        leave::deferred(
+        leave::undoable(
             || self.raw.lock_shared(deadline),
             |locked| {
                 if let Locked::Acquired = locked {
@@ -334,7 +336,7 @@ impl Mutex {
 pub(crate) unsafe extern "C" fn unlock(mutex: *mut pthread_mutex_t) -> c_int {
     // SAFETY: the caller's mutex.
     let this = unsafe { Mutex::at(mutex) };
-    if this.kind() & (GLIBCS | TYPE) == 0 {
+    if this.kind() & (GLIBC_KINDS | TYPE) == 0 {
         match mode::fast() {
             Fast::Threaded => {
                 this.raw.unlock();
@@ -345,17 +347,17 @@ pub(crate) unsafe extern "C" fn unlock(mutex: *mut pthread_mutex_t) -> c_int {
         }
     }
     // SAFETY: the caller's mutex.
-    unsafe { unlock_elsewhere(mutex) }
+    unsafe { unlock_general(mutex) }
 }
 
-/// Any other kind than the default, a process that has not decided yet, or that has one thread and a word
-/// with flags, from a fork.
+/// What the inlined path left: another kind than the default, a process that has not decided yet or is shared
+/// or disabled, or one thread and a word with flags, from a fork. Ours if `is_ours_to_unlock`, else glibc's.
 ///
 /// # Safety
 ///
 /// As POSIX has it.
 #[inline(never)]
-pub(crate) unsafe fn unlock_elsewhere(mutex: *mut pthread_mutex_t) -> c_int {
+pub(crate) unsafe fn unlock_general(mutex: *mut pthread_mutex_t) -> c_int {
     // SAFETY: the caller's mutex.
     let this = unsafe { Mutex::at(mutex) };
     if this.is_ours_to_unlock() {
@@ -411,7 +413,8 @@ impl Mutex {
     /// No read-modify-write: the calling thread holds the mutex. Not below 0: a program may initialise the
     /// mutex anew meanwhile.
     fn count_waiter(&self, change: i32) {
-        self.waiters().store(self.waiters().load(Relaxed).saturating_add_signed(change), Relaxed);
+        self.condvar_waiters()
+            .store(self.condvar_waiters().load(Relaxed).saturating_add_signed(change), Relaxed);
     }
 
     /// After the wait, with the mutex held again.
@@ -477,7 +480,7 @@ pub(crate) unsafe extern "C" fn destroy(mutex: *mut pthread_mutex_t) -> c_int {
         // SAFETY: the caller's mutex.
         return unsafe { real::pthread_mutex_destroy(mutex) };
     }
-    if this.raw.is_locked() || this.waiters().load(Relaxed) != 0 {
+    if this.raw.is_locked() || this.condvar_waiters().load(Relaxed) != 0 {
         return EBUSY;
     }
     this.kind_word().store(DESTROYED, Relaxed);

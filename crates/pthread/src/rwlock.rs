@@ -85,7 +85,7 @@ impl RwLock {
     /// `acquire`, which says whether the lock was acquired.
     #[inline(always)]
     fn wait(&self, acquire: impl FnOnce() -> bool) -> bool {
-        leave::deferred(acquire, |acquired| {
+        leave::undoable(acquire, |acquired| {
             if acquired {
                 // SAFETY: this lock, which is held.
                 unsafe { unlock(core::ptr::from_ref(self).cast_mut().cast()) };

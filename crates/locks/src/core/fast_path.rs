@@ -63,12 +63,13 @@ impl<P: Platform> LockCore<P> {
         self.word().compare_exchange(seen, taken, Acquire, Relaxed).is_ok()
     }
 
-    /// A try for an exclusive hold, by `acquire`. A thread whose latest tries have failed may join the
-    /// spinners without one ([`midpath`](super::midpath)). `false` does not mean that the lock is held.
+    /// A try for an exclusive hold, by `acquire`. A thread whose latest tries have failed may skip it:
+    /// [`acquire`](LockCore::acquire) then joins the spinners ([`midpath`](super::midpath)). `false` does not
+    /// mean that the lock is held.
     #[inline(always)]
     pub(crate) fn attempt(&self, acquire: impl FnOnce() -> bool, token: u32) -> bool {
         if P::tries() != Tries::Succeed {
-            self.try_or_join(token)
+            self.try_or_skip(token)
         } else {
             acquire()
         }
@@ -76,7 +77,7 @@ impl<P: Platform> LockCore<P> {
 
     #[cold]
     #[inline(never)]
-    fn try_or_join(&self, token: u32) -> bool {
+    fn try_or_skip(&self, token: u32) -> bool {
         P::notes(self.key(), Note::Returns);
         let acquired = !self.skips_fast_path() && self.try_acquire(Want::Write, token);
         if acquired {
@@ -242,7 +243,7 @@ impl<P: Platform> LockCore<P> {
         // A forked child may have inherited flags that mean nothing here; the slow path knows.
         let uncontended = word::is_mere_hold(seen, release)
             || (!word::is_glibc_owned(seen)
-                && !word::needs_wake_pass(seen, after, release, self.returns(seen, release))
+                && !word::needs_wake_pass(seen, after, release, self.comes_back(seen, release))
                 && P::generation() == 0);
         uncontended && {
             // H4: running threads have passed the woken waiter for long. It may be waiting for the CPU of one
@@ -255,7 +256,7 @@ impl<P: Platform> LockCore<P> {
 
     /// Whether the releasing thread is about to come back for the lock, so that a head that keeps its own
     /// time is better left asleep.
-    pub(super) fn returns(&self, seen: u32, release: Release) -> bool {
+    pub(super) fn comes_back(&self, seen: u32, release: Release) -> bool {
         release == Release::Write
             && word::is_timed(seen)
             && has_no_cpu_to_spare::<P>()

@@ -15,15 +15,26 @@
 //! # Transitions
 //!
 //! ```text
-//!            T1 admits                     T3 fits, under the queue lock
-//!   (out) ───────────────► (holds) ◄──────────────────────┐
-//!     │ T2 spin, unless it     ▲ ▲                         │
-//!     ▼    backs off           │ │ T6 granted (readers)    │
-//!  (spins) ── T3 queue ──► (queued, asleep) ── T7 woken ─► (contends)
-//!     │                        │      ▲                    │
-//!     └── T4 budget used ──────┘      └── T8 lost: to the head, TIMED ──┘
+//!            T1 admits
+//!   (out) ───────────────► (holds) ◄───────────────────┐
+//!     │ T2 spins, unless it    ▲ ▲ T6 granted           │ T7 acquires
+//!     ▼    backs off       T3  │ │    (readers)         │
+//!  (spins) ─────── T4 ───► (queued, asleep) ── woken ─► (contends)
+//!                              │      ▲                    │
+//!                              │      └── T8 lost: to the head, TIMED ──┘
 //!                              └── T9 deadline: leaves
 //! ```
+//!
+//! | transition | the thread                                                       | function                         |
+//! |------------|------------------------------------------------------------------|----------------------------------|
+//! | T1         | acquires a lock that admits it                                   | `enter_uncontended`, `try_acquire` |
+//! | T2         | spins, and acquires as T1                                        | `poll`                           |
+//! | T3         | is to queue, and acquires instead: under the queue lock, it fits | `acquire_or_mark`                |
+//! | T4         | stops spinning, or never began, and queues                       | `enter_queue`                    |
+//! | T7         | was woken, and acquires                                          | `contend`                        |
+//! | T8         | was woken, and lost: queues again, as the head                   | `rejoin`                         |
+//! | T9         | leaves the queue at its deadline                                 | `leave`                          |
+//! | T18        | gives up while it is awake and not queued                        | `give_up`                        |
 //!
 //! T5 is the release: it drops the hold, and if the queue is its business (`needs_wake_pass`) first grants,
 //! promises or wakes.
@@ -81,15 +92,15 @@
 //! fast path     lock, free         1  enter_uncontended     one compare-exchange of the word (T1), unless this thread has waited lately
 //!                                                          and finds the queue contended
 //! (fast_path)   unlock, no waiter  2  release_uncontended   a restartable step: no LOCKED_OR_CONTENDED bit, plain store (A1; linux/rseq)
-//!               lock, held         3  acquire               one more try, unless it skips that; then acquire_slow
+//!               lock, held         3  acquire               after attempt: one more try each, unless the thread skips it; then acquire_slow
 //! midpath       with CPUs to spare 4  spin_in_queue         in the queue of spinners (spin_queue.rs), whose head polls the lock
 //! (midpath)     else                  spin                  polls while the owner runs, within its budget (T2)
 //! slow path     queue              5  join                  locks the queue; WAITERS, fence (A1), links the node (T3, T4)
 //! (slow_path)   sleep              6  sleep_until_let_in    sleep_on, queue/node.rs park, patience.rs sleep: futex_wait_for
 //! wake pass     unlock, waiter     7  release_contended     (fast_path) a compare-exchange, if the queue needs no wake pass; else
 //! (wake_pass)                      8  release_slow          A: locks the queue, or pins it and leaves the rest to its holder (V1)
-//!                                  9  Plan::choose          B: releases and sets WAKING (or promises) in one step; dequeues
-//!                                 10  unlock_queue          C: unlocks the queue
+//!                                  9  wake_pass             B: Plan::choose; releases and sets WAKING (or promises) in one step; dequeues
+//!                                 10  unlock_queue          C: unlocks the queue, as its guard is dropped
 //!                                 11  WakePass::notify      D: queue/node.rs notify_all: linux/futex.rs wake
 //! slow path     the woken waiter  12  contend               polls, acquires (T7); or rejoin: the head, TIMED (T8)
 //! ```
@@ -111,7 +122,7 @@
 //!   is counted, or the head is `TIMED` and rechecks by itself within its span ([`patience`]). A thread that
 //!   ends the last of these conditions makes a wake pass: a release (`needs_wake_pass`), an upgradable holder
 //!   that came in (readers have room alongside it), and a thread that withdraws its announced state without
-//!   acquiring, or was woken without a mark and leaves (T3, T4, T8, T9). The last condition is the only one
+//!   acquiring, or was woken without a mark and leaves (T4, T8, T9, T18). The last condition is the only one
 //!   that leans on a timer, and only on two CPUs, for a head that backs off: a release whose thread comes
 //!   back at once leaves it asleep, one whose thread waits for something else next (`WriteToWait`) wakes it.
 //!   (A thread that waits for something else after all wakes it early, T17: a hint, on which nothing relies.)
@@ -245,7 +256,7 @@ pub(crate) use midpath::has_cpus_to_spare;
 
 use spinpark_platform::{AtomicU32, Ordering::Relaxed, Platform};
 
-use crate::queue::{Ask, Owner, WaitQueue};
+use crate::queue::{HasQueue, WaitQueue};
 use crate::word;
 
 /// How an attempt to acquire ended.
@@ -288,7 +299,7 @@ impl<P: Platform> LockCore<P> {
     ///
     /// # Safety
     ///
-    /// `queue` came from [`Owner::queue`] of a `LockCore`, and the lock is alive for `'a`.
+    /// `queue` came from [`HasQueue::queue`] of a `LockCore`, and the lock is alive for `'a`.
     #[allow(unsafe_code)] // a condition variable remembers its waiters' mutexes as pointers
     pub(crate) unsafe fn from_queue_ptr<'a>(queue: *const WaitQueue<P>) -> &'a Self {
         // SAFETY: `repr(transparent)`; the caller vouches for the pointer.
@@ -318,7 +329,7 @@ impl<P: Platform> LockCore<P> {
     /// unlock of the queue leaves it too. A3 clears it.
     pub(crate) fn force_slow_release(&self) {
         if !word::is_marked(self.peek()) {
-            if let Some(mut queue) = self.lock_queue_or(Ask::Nothing) {
+            if let Some(mut queue) = self.try_lock_queue() {
                 queue.force_slow_release();
             }
         }
@@ -331,7 +342,7 @@ impl<P: Platform> LockCore<P> {
     #[cold]
     #[inline(never)]
     fn adopt(&self) -> bool {
-        !self.queue.is_current() && self.lock_queue_or(Ask::Nothing).is_some()
+        !self.queue.is_current() && self.try_lock_queue().is_some()
     }
 }
 

@@ -203,7 +203,7 @@ impl Patience {
         !self.rechecks() && self.probe == u64::MAX
     }
 
-    /// Sleeps on `word` until the next recheck, or until `deadline` if that is earlier.
+    /// Sleeps on `word` until its next recheck or probe, or until `deadline` if that is earlier.
     ///
     /// A deadline alone is for the kernel, as it is. A recheck is not put on the caller's clock, which may be
     /// set back during the sleep: others rely on it (`TIMED`). So a deadline before the recheck is slept to
@@ -226,6 +226,7 @@ impl Patience {
             Some(callers) if callers <= own && !self.rechecks() => return kernels(),
             callers => own.min(callers.unwrap_or(u64::MAX)),
         };
+        // In the drop-in through `sleep_in_queue` of `pthread/leave.rs`, where cancellation acts.
         P::sleep_cancellably(&|| P::futex_wait_for(word, expected, span))
     }
 

@@ -40,7 +40,7 @@ use super::midpath::{has_cpus_to_spare, has_no_cpu_to_spare, Polls, Spun};
 use super::patience::Patience;
 use super::wake_pass::WakePass;
 use super::{LockCore, Outcome};
-use crate::queue::{Ask, EarlyWake, Notice, Owner, QueueGuard, WaitNode};
+use crate::queue::{Ask, EarlyWake, HasQueue, Notice, QueueGuard, WaitNode};
 use crate::word::{self, Announced, Release, Want};
 
 // ---- the wait, from the first spin to the last wake-up
@@ -258,8 +258,8 @@ impl<P: Platform> LockCore<P> {
         }
     }
 
-    /// Sleeps until notified, until the next recheck or until it is woken early for one (T17), or until
-    /// `deadline`.
+    /// Sleeps until notified, until the next recheck or probe, until it is woken early for one (T17), or
+    /// until `deadline`.
     #[inline(never)] // for the drop-in's size
     fn sleep_on(&self, node: &WaitNode<P>, patience: Patience, deadline: Option<Deadline>) -> Notice {
         let may_be_left = self.may_be_left(node, patience);
@@ -280,7 +280,7 @@ impl<P: Platform> LockCore<P> {
     }
 
     /// T17: whether a release may leave the waiter asleep because its thread comes back for the lock
-    /// ([`LockCore::returns`]).
+    /// ([`LockCore::comes_back`]).
     fn may_be_left(&self, node: &WaitNode<P>, patience: Patience) -> bool {
         has_no_cpu_to_spare::<P>() && node.want.is_write() && !node.is_realtime() && patience.may_be_left()
     }
@@ -589,7 +589,7 @@ impl<P: Platform> LockCore<P> {
         let heads = match (starved, first) {
             _ if is_unmarked => 0,
             (true, _) => word::HANDOFF,
-            // On two CPUs, a release may leave it to its own timer (`returns`).
+            // On two CPUs, a release may leave it to its own timer (`comes_back`).
             (false, true) if !has_no_cpu_to_spare::<P>() || P::has_fine_timers() => word::TIMED,
             (false, _) => 0,
         };
@@ -766,7 +766,7 @@ impl<P: Platform> LockCore<P> {
         let mut woken = [const { None }; LATE_EARLY_WAKES];
         let (first, most) =
             if late { (LATE_EARLY_WAKES, LATE_EARLY_WAKES) } else { (EARLY_WAKES_OF, EARLY_WAKES) };
-        let Some(queue) = self.lock_queue_or(Ask::Nothing) else { return };
+        let Some(queue) = self.try_lock_queue() else { return };
         let sleepers = queue.iter().take(first).filter(|node| node.want.is_write());
         for (place, node) in
             woken.iter_mut().take(most).zip(sleepers.filter_map(|node| node.wake_early(late)))
@@ -817,7 +817,7 @@ impl<P: Platform> LockCore<P> {
         }
     }
 
-    /// T4, T9: a thread that is awake and not queued gives up; it still takes the lock if it is there.
+    /// T18: a thread that is awake and not queued gives up; it still takes the lock if it is there.
     fn give_up(&self, want: Want, token: u32, announced: Announced) -> bool {
         if let Joined::Acquired = self.acquire_or_mark(None, want, token, announced, 0, Promise::Passes) {
             return true;

@@ -7,7 +7,7 @@
 //!                                                         or promise it to a head that starved
 //!                                                         or set WAKING for a head that sleeps
 //!                                                         or wake a real-time head alongside WAKING (T12)
-//!                                                         or end the waits that the holder has signalled
+//!                                                         or end the waits that the releasing thread has signalled
 //!                                                         or leave it to threads that are awake
 //!                   and pop whom that concerns; then B again, without the release
 //!                C  unlock the queue
@@ -18,10 +18,10 @@
 //! thread (V1):
 //!
 //! ```text
-//! release_delegated:  1  pin the queue and ask its holder for a wake pass; fails if the queue is unlocked meanwhile: then A
+//! release_delegated:  1  pin the queue and ask the queue holder for a wake pass; fails if the queue is unlocked meanwhile: then A
 //!                     2  let go
 //!                     3  unpin: the last access
-//! holder:             4  wait until there are no pins; wake pass; unlock, unless asked again
+//! queue holder:       4  wait until there are no pins; wake pass; unlock, unless asked again
 //! ```
 //!
 //! The queue lock is unlocked *after* the release (C after B). That is no access to a lock that might be gone
@@ -50,7 +50,8 @@ use spinpark_platform::{
 
 use super::{LockCore, Outcome};
 use crate::queue::{
-    Ask, Chain, LockedQueue, Owner, QueueGuard, Told, WaitNode, WaitQueue, GRANTED, RELEASED, UNMARKED, WOKEN,
+    Ask, Chain, HasQueue, LockedQueue, QueueGuard, Told, WaitNode, WaitQueue, GRANTED, RELEASED, UNMARKED,
+    WOKEN,
 };
 use crate::word::{self, Release, Want};
 
@@ -67,14 +68,14 @@ impl<P: Platform> LockCore<P> {
                 return self.release_glibc_owned(seen);
             }
             let after = word::released(seen, release);
-            if word::needs_wake_pass(seen, after, release, self.returns(seen, release)) {
+            if word::needs_wake_pass(seen, after, release, self.comes_back(seen, release)) {
                 // V1: a reader that leaves others inside asks for nothing. A wake pass without its release
                 // could do no more, and the next release does it again; but the pins of a stream of such
                 // readers would keep the holder from unlocking.
-                let stays = release == Release::Read && word::readers(after) > 0;
-                let ask = if stays { Ask::Nothing } else { Ask::DelegatedWake };
+                let others_stay = release == Release::Read && word::readers(after) > 0;
+                let ask = if others_stay { Ask::Nothing } else { Ask::PinnedWakePass };
                 let Some(mut queue) = self.lock_queue_or(ask) else {
-                    if !stays {
+                    if !others_stay {
                         return self.release_delegated(release, seen, generation);
                     }
                     if self.word().compare_exchange_weak(seen, after, ReleaseOrder, Relaxed).is_ok() {
@@ -85,7 +86,9 @@ impl<P: Platform> LockCore<P> {
                 let pass = self.wake_pass(&mut queue, Some(release)); // B
                 drop(queue); // C
                 let released = pass.released;
-                pass.notify(); // D
+                // D after C: this thread no longer keeps the lock alive, and a waiter that is told may free
+                // it (R1).
+                pass.notify();
                 if released {
                     return;
                 }
@@ -158,7 +161,7 @@ impl<P: Platform> LockCore<P> {
     #[cold]
     #[inline(never)]
     pub(crate) fn absorb(&self, mut waiters: Chain<P>) -> Chain<P> {
-        let Some(mut queue) = self.lock_queue_or(Ask::Nothing) else { return waiters };
+        let Some(mut queue) = self.try_lock_queue() else { return waiters };
         let uncontended = match queue.head() {
             None => self.peek() & word::FLAGS == 0,
             // Alongside a woken waiter (after a fair release) the next release would leave the queue to that
@@ -189,8 +192,8 @@ impl<P: Platform> LockCore<P> {
                 pass.ended.append(Plan { word: seen, action: Action::EndAllWaits }.pop(queue)); // X2
                 break;
             }
-            let returns = release.is_some_and(|release| self.returns(seen, release));
-            let Some(plan) = Plan::choose(seen, release, returns, queue) else { break };
+            let comes_back = release.is_some_and(|release| self.comes_back(seen, release));
+            let Some(plan) = Plan::choose(seen, release, comes_back, queue) else { break };
             // A reader that leaves and one that comes in for it make no difference to the word, and are to be
             // made all the same. To end waits, or wake one alongside another, makes no difference to it
             // either, if others stay.
@@ -245,6 +248,7 @@ struct Plan {
 
 #[derive(Clone, Copy)]
 enum Action {
+    /// Wakes no waiter; the release, if there is one, is made all the same.
     Nothing,
     /// Lets in this number of readers.
     Grant(u32),
@@ -267,7 +271,7 @@ impl Plan {
     fn choose<P: Platform>(
         seen: u32,
         release: Option<Release>,
-        returns: bool,
+        comes_back: bool,
         queue: &LockedQueue<'_, P>,
     ) -> Option<Self> {
         let head = queue.head()?;
@@ -338,7 +342,7 @@ impl Plan {
             return Some(Self { word: rest | word::HANDOFF, action: Action::Promise });
         }
         let unmarked = head.want == Want::Lock && !head.has_starved() && P::wakes_unmarked();
-        Some(match word::is_left_to_others(seen, returns) {
+        Some(match word::is_left_to_others(seen, comes_back) {
             true => nothing,
             false if !word::is_waking(seen) && !unmarked => wake(),
             false => Self { word: Self::without_head(after, head.want, next), action: Action::WakeUnmarked },
@@ -467,7 +471,7 @@ impl<P: Platform> WakePass<P> {
 
 // ---- how the queue is unlocked: with the pass that its holder owes to threads that did not wait for it
 
-impl<P: Platform> Owner<P> for LockCore<P> {
+impl<P: Platform> HasQueue<P> for LockCore<P> {
     #[inline(always)]
     fn queue(&self) -> &WaitQueue<P> {
         &self.queue

@@ -12,7 +12,7 @@
 //! |-------------------|------------|-------|-----------|----------------------------------|
 //! | 0                 | –          | no    | no        | any thread, to `LOCKED`          |
 //! | 1                 | `LOCKED`   | yes   | no        | the holder; any thread, to 3     |
-//! | 3                 | + `QUEUED` | yes   | perhaps   | the holder, which then wakes one |
+//! | 3                 | + `SLEEPERS` | yes   | perhaps   | the holder, which then wakes one |
 //!
 //! Bit 2, `CONTENDED`, belongs to the owner of the queue, which sets it as the guard is dropped. See A1 in
 //! [`core`](crate::core).
@@ -36,7 +36,7 @@
 //! | operation            | order   | pairs with       | because                                                     |
 //! |----------------------|---------|------------------|-------------------------------------------------------------|
 //! | lock: CAS            | Acquire | unlock           | the list as the last holder left it                         |
-//! | mark `QUEUED`: CAS   | Relaxed | –                | only tells the holder to wake; the sleeper checks the value |
+//! | mark `SLEEPERS`: CAS   | Relaxed | –                | only tells the holder to wake; the sleeper checks the value |
 //! | unlock: CAS          | Release | lock, is current | publishes the list, and the word that goes with it          |
 //! | ask, pin: CAS        | Release | is asked         | the holder's wake pass sees what the asking thread wrote    |
 //! | ask for nothing: CAS | Relaxed | –                | writes nothing; only proves that the queue is still locked  |
@@ -57,7 +57,7 @@ use spinpark_platform::{
 use super::WaitQueue;
 
 const LOCKED: u32 = 1;
-const QUEUED: u32 = 2;
+const SLEEPERS: u32 = 2;
 const CONTENDED: u32 = 4;
 // Bit 3 is not used.
 const ASKED: u32 = 16;
@@ -76,7 +76,7 @@ pub(crate) enum Ask {
     /// To make a wake pass; of a condition variable: to broadcast.
     WakePass,
     /// To make a wake pass, not before the calling thread [unpins](WaitQueue::unpin) it.
-    DelegatedWake,
+    PinnedWakePass,
     /// Of a condition variable: to signal.
     Signal,
 }
@@ -140,7 +140,7 @@ impl<P: Platform> WaitQueue<P> {
     /// locked just now, or because it was not set and `may_set` is false.
     pub(crate) fn begin_contended(&self, may_set: bool) -> Option<bool> {
         let seen = self.lock.load(Relaxed);
-        if seen & (LOCKED | QUEUED) != 0 {
+        if seen & (LOCKED | SLEEPERS) != 0 {
             return None;
         }
         if seen & CONTENDED != 0 {
@@ -158,7 +158,7 @@ impl<P: Platform> WaitQueue<P> {
     /// whether what it stood for has really ended.
     pub(crate) fn end_contended(&self) {
         let seen = self.lock.load(Relaxed);
-        if seen & (LOCKED | QUEUED) == 0 && seen & CONTENDED != 0 {
+        if seen & (LOCKED | SLEEPERS) == 0 && seen & CONTENDED != 0 {
             // Acquire: what the last holder of the queue wrote comes before that check.
             let _ = self.lock.compare_exchange(seen, seen & !CONTENDED, Acquire, Relaxed);
         }
@@ -196,12 +196,12 @@ impl<P: Platform> WaitQueue<P> {
                 // More threads than can be counted are in the middle of a release, and may wait for this
                 // one's CPU: it sleeps until the last of them has unpinned. Others may sleep alongside it, as
                 // in `lock`.
-                Ask::DelegatedWake if seen & PINS == PINS => {
+                Ask::PinnedWakePass if seen & PINS == PINS => {
                     seen = self.sleep_for_holder(seen, u64::MAX);
-                    slept = QUEUED;
+                    slept = SLEEPERS;
                     continue;
                 }
-                Ask::DelegatedWake => ((seen | ASKED) + PIN, Release),
+                Ask::PinnedWakePass => ((seen | ASKED) + PIN, Release),
             };
             // Also where it changes nothing: it sees to it that the holder has not unlocked.
             match self.lock.compare_exchange(seen, new | slept, order, Relaxed) {
@@ -211,12 +211,12 @@ impl<P: Platform> WaitQueue<P> {
         }
     }
 
-    /// Lets the holder go on for which [`Ask::DelegatedWake`] was left. The caller's last access to the
+    /// Lets the holder go on for which [`Ask::PinnedWakePass`] was left. The caller's last access to the
     /// queue.
     pub(crate) fn unpin(&self) {
         let key: *const P::AtomicU32 = &self.lock; // taken before: the queue may die after it
         let seen = self.lock.fetch_sub(PIN, Release);
-        if seen & (PINS | QUEUED) == PIN | QUEUED {
+        if seen & (PINS | SLEEPERS) == PIN | SLEEPERS {
             P::futex_wake(key, u32::MAX); // the holder, which may sleep among those that want the queue
         }
     }
@@ -256,7 +256,7 @@ impl<P: Platform> WaitQueue<P> {
             } else if gives_up {
                 // The wake-up of a thread that has slept, and gives up, may have been meant for one that
                 // sleeps still.
-                let marked = mine & QUEUED | seen;
+                let marked = mine & SLEEPERS | seen;
                 if seen == marked || self.lock.compare_exchange(seen, marked, Relaxed, Relaxed).is_ok() {
                     return None;
                 }
@@ -277,7 +277,7 @@ impl<P: Platform> WaitQueue<P> {
                 seen = self.sleep_for_holder(seen, left);
                 // Others may sleep alongside us: a thread that has slept owes them a wake (a woken waiter
                 // that re-locks with the uncontended value loses one).
-                mine = generation | LOCKED | QUEUED;
+                mine = generation | LOCKED | SLEEPERS;
             }
         }
     }
@@ -286,7 +286,7 @@ impl<P: Platform> WaitQueue<P> {
     #[cold]
     #[inline(never)]
     fn sleep_for_holder(&self, seen: u32, span: u64) -> u32 {
-        let marked = seen | QUEUED;
+        let marked = seen | SLEEPERS;
         if seen == marked || self.lock.compare_exchange(seen, marked, Relaxed, Relaxed).is_ok() {
             P::wait_for_queue(&self.lock, marked, span);
         }
@@ -372,7 +372,7 @@ impl<P: Platform> LockedQueue<'_, P> {
             }
         }
         P::unlocked_queue(key);
-        if seen & QUEUED != 0 {
+        if seen & SLEEPERS != 0 {
             wake_one::<P>(key);
         }
         None
@@ -384,7 +384,7 @@ impl<P: Platform> LockedQueue<'_, P> {
 
 /// What a wait queue belongs to, with the word that says something about its waiters: a lock, or a condition
 /// variable.
-pub(crate) trait Owner<P: Platform>: Sized {
+pub(crate) trait HasQueue<P: Platform>: Sized {
     fn queue(&self) -> &WaitQueue<P>;
 
     /// Q5: makes the word say that there are no waiters. The queue, which is locked, was the parent's.
@@ -398,25 +398,30 @@ pub(crate) trait Owner<P: Platform>: Sized {
         QueueGuard::new(self, self.queue().lock())
     }
 
-    /// As [`Owner::lock_queue`], unless another thread has the queue locked while this one sleeps for `span`
-    /// ns: [`WaitQueue::lock_within`].
+    /// As [`HasQueue::lock_queue`], unless another thread has the queue locked while this one sleeps for
+    /// `span` ns: [`WaitQueue::lock_within`].
     fn lock_queue_within(&self, span: &dyn Fn() -> u64) -> Option<QueueGuard<'_, P, Self>> {
         self.queue().lock_within(span).map(|queue| QueueGuard::new(self, queue))
     }
 
-    /// As [`Owner::lock_queue`]; or leaves `ask` to the thread that has the queue locked.
+    /// As [`HasQueue::lock_queue`], unless another thread has the queue locked.
+    fn try_lock_queue(&self) -> Option<QueueGuard<'_, P, Self>> {
+        self.lock_queue_or(Ask::Nothing)
+    }
+
+    /// As [`HasQueue::lock_queue`]; or leaves `ask` to the thread that has the queue locked.
     fn lock_queue_or(&self, ask: Ask) -> Option<QueueGuard<'_, P, Self>> {
         self.queue().lock_or(ask).map(|queue| QueueGuard::new(self, queue))
     }
 }
 
 /// The locked queue of `owner`.
-pub(crate) struct QueueGuard<'a, P: Platform, O: Owner<P>> {
+pub(crate) struct QueueGuard<'a, P: Platform, O: HasQueue<P>> {
     owner: &'a O,
     queue: LockedQueue<'a, P>,
 }
 
-impl<'a, P: Platform, O: Owner<P>> QueueGuard<'a, P, O> {
+impl<'a, P: Platform, O: HasQueue<P>> QueueGuard<'a, P, O> {
     /// The guard again, for a thread that has left its call by unwinding with the queue locked.
     ///
     /// # Safety
@@ -436,7 +441,7 @@ impl<'a, P: Platform, O: Owner<P>> QueueGuard<'a, P, O> {
     }
 }
 
-impl<'a, P: Platform, O: Owner<P>> Deref for QueueGuard<'a, P, O> {
+impl<'a, P: Platform, O: HasQueue<P>> Deref for QueueGuard<'a, P, O> {
     type Target = LockedQueue<'a, P>;
 
     fn deref(&self) -> &Self::Target {
@@ -444,13 +449,13 @@ impl<'a, P: Platform, O: Owner<P>> Deref for QueueGuard<'a, P, O> {
     }
 }
 
-impl<P: Platform, O: Owner<P>> DerefMut for QueueGuard<'_, P, O> {
+impl<P: Platform, O: HasQueue<P>> DerefMut for QueueGuard<'_, P, O> {
     fn deref_mut(&mut self) -> &mut Self::Target {
         &mut self.queue
     }
 }
 
-impl<P: Platform, O: Owner<P>> Drop for QueueGuard<'_, P, O> {
+impl<P: Platform, O: HasQueue<P>> Drop for QueueGuard<'_, P, O> {
     fn drop(&mut self) {
         self.owner.unlock_queue(&mut self.queue);
     }

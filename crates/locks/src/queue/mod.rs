@@ -6,7 +6,7 @@
 //! and unlocked.
 //!
 //! ```text
-//!  WaitQueue (in the lock)          nodes, each on its waiter's stack: a circle, in the order of wake pass (Q6)
+//!  WaitQueue (in the lock)          nodes, each on its waiter's stack: a circle, in the order in which they are served (Q6)
 //! ┌──────────────┐
 //! │ word         │                 ┌────────────┐  next   ┌────────────┐  next   ┌────────────┐
 //! │ queue lock   │            ┌──► │ rank 50    │ ──────► │ rank 0     │ ──────► │ rank 0     │ ──► to the head
@@ -37,7 +37,7 @@ mod list;
 mod lock;
 mod node;
 
-pub(crate) use lock::{Ask, LockedQueue, Owner, QueueGuard, LOCKED_OR_CONTENDED};
+pub(crate) use lock::{Ask, HasQueue, LockedQueue, QueueGuard, LOCKED_OR_CONTENDED};
 pub(crate) use node::{Chain, EarlyWake, Notice, Told, GRANTED, RELEASED, UNMARKED, WOKEN};
 pub use node::{WaitNode, WaiterRefs};
 

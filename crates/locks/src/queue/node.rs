@@ -4,7 +4,7 @@
 //!
 //! | value         | meaning                                             | left by                                       |
 //! |---------------|-----------------------------------------------------|-----------------------------------------------|
-//! | `QUEUED`      | waits, awake                                        | the waiter to `PARKED`; the dequeuer          |
+//! | `AWAKE`      | waits, awake                                        | the waiter to `PARKED`; the dequeuer          |
 //! | `PARKED`      | waits, asleep or about to sleep                     | the dequeuer; another waiter to `WOKEN_EARLY` |
 //! | `WOKEN`       | dequeued: awake on the lock's behalf (`WAKING`)     | the waiter, when it queues again              |
 //! | `GRANTED`     | dequeued: holds the lock already                    | –                                             |
@@ -21,7 +21,7 @@
 //! | waiter: load                     | Acquire | notify        | as above                                            |
 //! | waiter: CAS to `PARKED`          | Relaxed | –             | only asks for a wake; on failure the load follows   |
 //! | wake early: CAS to `WOKEN_EARLY` | Relaxed | –             | only has the thread check its state, and sleep      |
-//! | reset to `QUEUED`: store         | Relaxed | –             | under the queue lock, which publishes it            |
+//! | reset to `AWAKE`: store         | Relaxed | –             | under the queue lock, which publishes it            |
 //!
 //! # References of signalled waiters
 //!
@@ -46,7 +46,7 @@ use spinpark_platform::{
 use super::WaitQueue;
 use crate::word::Want;
 
-const QUEUED: u32 = 0;
+const AWAKE: u32 = 0;
 const PARKED: u32 = 1;
 /// As `PARKED`; the waiter was woken early.
 const WOKEN_EARLY: u32 = 6;
@@ -150,7 +150,7 @@ impl<P: Platform> WaitNode<P> {
 
     pub(crate) fn new(want: Want, token: u32, mutex: *const WaitQueue<P>) -> Self {
         Self {
-            state: AtomicU32::new(QUEUED),
+            state: AtomicU32::new(AWAKE),
             links: Cell::new(Links::OUT),
             linked: Cell::new(false),
             want,
@@ -247,7 +247,7 @@ impl<P: Platform> WaitNode<P> {
 
     /// Waits as new. The node is out of every list, and the caller is about to link it under the queue lock.
     pub(crate) fn reset(&self) {
-        self.state.store(QUEUED, Relaxed);
+        self.state.store(AWAKE, Relaxed);
     }
 
     /// The notification so far, without sleeping.
@@ -304,7 +304,7 @@ impl<P: Platform> WaitNode<P> {
             }
             // On failure the node is parked already (a sleep that ended early) or has been notified: the
             // loads decide.
-            let expected = match self.state.compare_exchange(QUEUED, PARKED, Relaxed, Relaxed) {
+            let expected = match self.state.compare_exchange(AWAKE, PARKED, Relaxed, Relaxed) {
                 Err(WOKEN_EARLY) => {
                     // SAFETY: only the node's own thread uses this.
                     self.woken_early_at
@@ -355,7 +355,7 @@ impl<P: Platform> Dequeued<P> {
     pub(crate) fn tell(self, state: u32) -> Told<P> {
         let word: *const P::AtomicU32 = &self.node().state;
         // SAFETY: Q3, as in `node`. The node may be gone right after the swap (Q4).
-        let sleeps = unsafe { (*word).swap(state, Release) } != QUEUED;
+        let sleeps = unsafe { (*word).swap(state, Release) } != AWAKE;
         Told(if sleeps { word } else { ptr::null() })
     }
 }
