@@ -5,8 +5,10 @@ use spinpark_measure::units;
 
 use crate::table::Unit;
 
-/// What bars are made of.
-pub(super) const BAR: &str = "█";
+/// A bar of this length. Anything has a mark.
+pub(super) fn bar(length: f64) -> String {
+    "█".repeat(length.round().max(f64::from(length > 0.0)) as usize)
+}
 
 /// How much room bars have beside these columns, of which those of bars are empty in `header`.
 pub(super) fn bar_room<'a>(

@@ -566,11 +566,13 @@ mod tests {
     use crate::machine::Machine;
     use crate::workload::Setting;
 
+    fn limit_in(machine: Machine, lock: &str, workload: &str, threads: u32, for_ns: u64) -> Limit {
+        let setting = Setting { for_ns, ..Setting::new(machine, lock, workload, threads) };
+        Limit::of(&Summary::of_run(&setting))
+    }
+
     fn limit(machine: Machine, lock: &str, workload: &str, threads: u32) -> Limit {
-        let mut setting = Setting::new(machine.clone(), lock, workload, threads);
-        setting.for_ns = 3_000_000;
-        let report = setting.run().unwrap();
-        Limit::of(&Summary::of(&machine, &[report]).unwrap())
+        limit_in(machine, lock, workload, threads, 3_000_000)
     }
 
     /// The limit's name in JSON, and what kept the next owner of a lock for most of the time.
@@ -641,10 +643,7 @@ mod tests {
     /// Spinners take the CPUs of the lock's owners.
     #[test]
     fn owners_that_are_preempted() {
-        let machine = Machine::plain(2);
-        let mut setting = Setting::new(machine.clone(), "classic-ttas", "long", 16);
-        setting.for_ns = 200_000_000;
-        let limit = Limit::of(&Summary::of(&machine, &[setting.run().unwrap()]).unwrap());
+        let limit = limit_in(Machine::plain(2), "classic-ttas", "long", 16, 200_000_000);
         let Limit::OffCpu { held, off_cpu, .. } = limit else { panic!("{limit:?}") };
         assert!(held > 0.9 && (0.5..1.0).contains(&off_cpu), "{held} {off_cpu}");
     }
@@ -653,9 +652,8 @@ mod tests {
     #[test]
     fn readers_that_wait_for_writers() {
         let summary = |held: [f64; 2]| {
-            let machine = Machine::plain(4);
-            let report = Setting::new(machine.clone(), "classic-rwsem-full", "mixed-50", 4).run().unwrap();
-            let mut summary = Summary::of(&machine, &[report]).unwrap();
+            let setting = Setting::new(Machine::plain(4), "classic-rwsem-full", "mixed-50", 4);
+            let mut summary = Summary::of_run(&setting);
             let all = summary.measured_ns as f64;
             for place in &mut summary.places {
                 let is_read = place.name.ends_with("(read)");
@@ -679,9 +677,7 @@ mod tests {
             ("classic-mutex-nospin", "hot-lock", 4),
             ("classic-tas", "random-32", 8),
         ] {
-            let machine = Machine::plain(8);
-            let report = Setting::new(machine.clone(), lock, workload, threads).run().unwrap();
-            let summary = Summary::of(&machine, &[report]).unwrap();
+            let summary = Summary::of_run(&Setting::new(Machine::plain(8), lock, workload, threads));
             let [lock] = &Lock::all(&summary)[..] else { panic!("one lock") };
             assert!(lock.held() > 0.0 && lock.held() + lock.wanted <= 1.0 + 1e-9, "{lock:?}");
             let Causes { wake_ups, cpus, lines, pauses, steps } = lock.causes;
@@ -717,10 +713,7 @@ mod tests {
     #[test]
     fn sleep_has_a_reason() {
         let limit = |machine: &str, lock: &str, threads, for_ns| {
-            let machine = Machine::choose(machine).unwrap();
-            let mut setting = Setting::new(machine.clone(), lock, "hot-lock", threads);
-            setting.for_ns = for_ns;
-            Limit::of(&Summary::of(&machine, &[setting.run().unwrap()]).unwrap())
+            limit_in(Machine::choose(machine).unwrap(), lock, "hot-lock", threads, for_ns)
         };
         let many = limit("big-512", "spinpark", 2048, 300_000);
         assert!(!matches!(many, Limit::Sleep { .. } | Limit::Work { .. }), "{many:?}");
@@ -731,11 +724,8 @@ mod tests {
 
     #[test]
     fn a_failure_comes_first() {
-        let machine = Machine::plain(2);
-        let mut setting = Setting::new(machine.clone(), "spinpark", "saturated", 2);
-        setting.most_steps = 100;
-        let report = setting.run().unwrap();
-        let limit = Limit::of(&Summary::of(&machine, &[report]).unwrap());
+        let setting = Setting::new(Machine::plain(2), "spinpark", "saturated", 2);
+        let limit = Limit::of(&Summary::of_run(&Setting { most_steps: 100, ..setting }));
         assert!(matches!(limit, Limit::Failure { seed: 0, .. }), "{limit:?}");
     }
 }

@@ -7,7 +7,9 @@ use spinpark_measure::page::{PAGE, environment};
 use spinpark_measure::report::Style;
 use spinpark_measure::report::front::Front;
 
-use crate::experiments::sweep::{BESIDE, Cell, Grid, What, details, fronts, grids, legend, plots_by_threads};
+use crate::experiments::sweep::{
+    BESIDE, Cell, Grid, Shown, What, details, fronts, grids, legend, plots_by_threads,
+};
 use crate::experiments::tables;
 use crate::table::{Bins, Table};
 
@@ -24,21 +26,8 @@ struct Page<'a> {
 struct Section {
     title: String,
     plot: Option<String>,
-    tables: Vec<Shown>,
+    tables: Vec<Grid>,
     sentences: Vec<String>,
-}
-
-#[derive(Serialize)]
-struct Shown {
-    title: String,
-    header: Vec<String>,
-    rows: Vec<Vec<Entry>>,
-}
-
-#[derive(Serialize)]
-struct Entry {
-    text: String,
-    class: &'static str,
 }
 
 fn render(page: Page<'_>) -> Result<String, Error> {
@@ -61,12 +50,12 @@ pub fn sweep(command: &str, end: &str, cells: &[Cell]) -> Result<String, Error> 
         .chunk_by(|a, b| (&a.machine, &a.workload) == (&b.machine, &b.workload))
         .map(|group| plots_by_threads(group).ok().and_then(|mut plots| plots.pop()).map(|(_, svg)| svg));
     for what in std::iter::once(What::Throughput).chain(details(cells)) {
-        for (number, grid) in grids(cells, what).into_iter().enumerate() {
+        for (number, (title, grid)) in grids(cells, what).into_iter().enumerate() {
             if what == What::Throughput {
-                let (title, plot) = (grid.title.clone(), drawn.next().flatten());
+                let plot = drawn.next().flatten();
                 sections.push(Section { title, plot, tables: Vec::new(), sentences: Vec::new() });
             }
-            sections[number].tables.push(of_grid(grid, what));
+            sections[number].tables.push(grid);
         }
     }
     // The whole before its parts.
@@ -81,45 +70,22 @@ pub fn sweep(command: &str, end: &str, cells: &[Cell]) -> Result<String, Error> 
     render(Page { title: "Locks on simulated machines", command, end, sentences, sections })
 }
 
-fn of_grid(grid: Grid, what: What) -> Shown {
-    let row = |(name, cells): (String, Vec<crate::experiments::sweep::Shown>)| {
-        let own = cells.into_iter().map(|cell| Entry {
-            class: match (cell.is_best, cell.is_below) {
-                (true, _) => "best",
-                (_, true) => "below",
-                _ => "",
-            },
-            text: cell.text,
-        });
-        std::iter::once(Entry { text: name, class: "left" }).chain(own).collect()
-    };
-    Shown {
-        title: format!("{} by threads", what.title()),
-        header: std::iter::once(String::from("lock")).chain(grid.header).collect(),
-        rows: grid.rows.into_iter().map(row).collect(),
-    }
-}
-
-fn of_front(front: &Front) -> Shown {
-    let entry = |(column, text)| Entry { text, class: if column == 0 { "left" } else { "" } };
-    Shown {
+fn of_front(front: &Front) -> Grid {
+    let shown = |(column, text)| Shown::new(if column == 0 { "left" } else { "" }, text);
+    Grid {
         title: String::new(),
         header: front.header("lock"),
-        rows: front.rows().map(|row| row.into_iter().enumerate().map(entry).collect()).collect(),
+        rows: front.rows().map(|row| row.into_iter().enumerate().map(shown).collect()).collect(),
     }
 }
 
-fn of_bins(bins: &Bins) -> Shown {
-    let percent = |part: f64| Entry { text: format!("{part:.1} %"), class: "" };
-    Shown {
+fn of_bins(bins: &Bins) -> Grid {
+    let percent = |part: f64| Shown::new("", format!("{part:.1} %"));
+    let row = |(bin, theirs, ours)| vec![Shown::new("left", bin), percent(theirs), percent(ours)];
+    Grid {
         title: String::new(),
         header: [&bins.name, "published", "simulated"].map(str::to_owned).to_vec(),
-        rows: tables::bins(bins)
-            .into_iter()
-            .map(|(bin, theirs, ours)| {
-                vec![Entry { text: bin, class: "left" }, percent(theirs), percent(ours)]
-            })
-            .collect(),
+        rows: tables::bins(bins).into_iter().map(row).collect(),
     }
 }
 
@@ -137,23 +103,19 @@ pub fn tables(command: &str, end: &str, made: &[(String, Table)]) -> Result<Stri
     };
     let section = |(name, table): &(String, Table)| {
         let (header, rows) = tables::shown(table);
-        let row = |texts: Vec<String>| {
-            let class = |column: usize, text: &str| match text {
+        let shown = |(column, text): (usize, String)| {
+            let class = match text.as_str() {
                 _ if column == 0 => "left",
                 "holds" => "holds",
                 "missed" => "missed",
                 _ => "",
             };
-            texts
-                .into_iter()
-                .enumerate()
-                .map(|(column, text)| Entry { class: class(column, &text), text })
-                .collect()
+            Shown::new(class, text)
         };
-        let figures = Shown {
+        let figures = Grid {
             title: String::new(),
             header: header.into_iter().map(str::to_owned).collect(),
-            rows: rows.into_iter().map(row).collect(),
+            rows: rows.into_iter().map(|row| row.into_iter().enumerate().map(shown).collect()).collect(),
         };
         Section {
             title: tables::heading(name, table),

@@ -8,7 +8,7 @@ use spinpark_measure::units::number;
 use spinpark_platform::Event;
 
 use crate::experiments::Document;
-use crate::experiments::formats::{BAR, align_left, bar_room, ns, rate, share};
+use crate::experiments::formats::{align_left, bar, bar_room, ns, rate, share};
 use crate::experiments::limit::{Causes, Limit, Lock};
 use crate::experiments::summary::{Summary, Weak};
 use crate::workload::{Histogram, Place, Report};
@@ -268,9 +268,7 @@ fn histogram(place: &Place, ghz: f64, style: Style) -> String {
     let mut rows = table(style, &header);
     align_left(&mut rows, &[4]);
     for (row, count) in all {
-        // A bin with anything in it has a mark.
-        let length = (count as f64 / most as f64 * longest).round().max(f64::from(count > 0));
-        rows.add_row(row.into_iter().chain([BAR.repeat(length as usize)]));
+        rows.add_row(row.into_iter().chain([bar(count as f64 / most as f64 * longest)]));
     }
     text(&rows) + "\n"
 }

@@ -355,11 +355,16 @@ mod tests {
         assert!(Summary::of(&machine, &[]).is_none());
     }
 
+    impl Summary {
+        /// Of one run, which is made.
+        pub(crate) fn of_run(setting: &Setting) -> Self {
+            Self::of(&setting.machine, &[setting.run().unwrap()]).unwrap()
+        }
+    }
+
     fn weak(workload: &str, threads: u32, for_ns: u64) -> Vec<Weak> {
-        let machine = Machine::plain(4);
-        let mut setting = Setting::new(machine.clone(), "classic-mutex-nospin", workload, threads);
-        setting.for_ns = for_ns;
-        Weak::of(&Summary::of(&machine, &[setting.run().unwrap()]).unwrap())
+        let setting = Setting::new(Machine::plain(4), "classic-mutex-nospin", workload, threads);
+        Weak::of(&Summary::of_run(&Setting { for_ns, ..setting }))
     }
 
     #[test]

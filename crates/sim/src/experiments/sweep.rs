@@ -232,26 +232,30 @@ fn quotient(quotient: Option<f64>) -> String {
     quotient.map_or_else(dash, |quotient| format!("{quotient:.2}"))
 }
 
-/// A table before it is drawn: locks in rows, numbers of threads in columns.
-#[derive(Clone, Debug)]
+/// A table before it is drawn.
+#[derive(Clone, Debug, Serialize)]
 pub struct Grid {
-    /// Machine and workload.
+    /// What it shows.
     pub title: String,
     /// The columns.
     pub header: Vec<String>,
-    /// The rows, each with its name first, and whether each cell is the best, and whether it is below it.
-    pub rows: Vec<(String, Vec<Shown>)>,
+    /// The rows.
+    pub rows: Vec<Vec<Shown>>,
 }
 
 /// A cell of a table.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Shown {
     /// Its text.
     pub text: String,
-    /// It is the best of its column.
-    pub is_best: bool,
-    /// It is below the best by more than the seeds' spread.
-    pub is_below: bool,
+    /// How it is shown: `left`, `best` of its column, or `below` that by more than the seeds' spread.
+    pub class: &'static str,
+}
+
+impl Shown {
+    pub(super) fn new(class: &'static str, text: impl Into<String>) -> Self {
+        Self { text: text.into(), class }
+    }
 }
 
 /// The cells of each machine and workload.
@@ -259,10 +263,10 @@ fn groups(cells: &[Cell]) -> impl Iterator<Item = &[Cell]> {
     cells.chunk_by(|a, b| (&a.machine, &a.workload) == (&b.machine, &b.workload))
 }
 
-/// A table for each machine and workload.
+/// For each machine and workload what it is, and its table: locks in rows, numbers of threads in columns.
 #[must_use]
-pub fn grids(cells: &[Cell], what: What) -> Vec<Grid> {
-    groups(cells).map(|group| grid(group, what)).collect()
+pub fn grids(cells: &[Cell], what: What) -> Vec<(String, Grid)> {
+    groups(cells).map(|group| (title(&group[0]), grid(group, what))).collect()
 }
 
 /// What can be shown of these cells besides throughput: a ratio needs what it is of.
@@ -289,21 +293,24 @@ fn title(cell: &Cell) -> String {
 
 fn grid(group: &[Cell], what: What) -> Grid {
     let shown = |name: &str, cell: &Cell| {
-        let lock = cell.locks.iter().find(|lock| lock.summary.lock == name);
-        lock.map_or_else(
-            || Shown { text: dash(), ..Shown::default() },
-            |lock| Shown {
-                text: what.shown(lock),
-                is_best: what == What::Throughput && lock.of_best >= 1.0,
-                is_below: what == What::Throughput && lock.is_below,
-            },
-        )
+        let Some(lock) = cell.locks.iter().find(|lock| lock.summary.lock == name) else {
+            return Shown::new("", dash());
+        };
+        let class = match what {
+            What::Throughput if lock.of_best >= 1.0 => "best",
+            What::Throughput if lock.is_below => "below",
+            _ => "",
+        };
+        Shown::new(class, what.shown(lock))
     };
-    let row = |name: &str| (name.to_owned(), group.iter().map(|cell| shown(name, cell)).collect());
+    let row = |name: &str| {
+        let own = group.iter().map(|cell| shown(name, cell));
+        std::iter::once(Shown::new("left", name)).chain(own).collect()
+    };
     let header = |cell: &Cell| format!("{}{}", cell.threads, if cell.threads > cell.cpus { "*" } else { "" });
     Grid {
-        title: title(&group[0]),
-        header: group.iter().map(header).collect(),
+        title: format!("{} by threads", what.title()),
+        header: std::iter::once(String::from("lock")).chain(group.iter().map(header)).collect(),
         rows: names(group).into_iter().map(row).collect(),
     }
 }
@@ -314,9 +321,8 @@ pub fn render(cells: &[Cell], is_detailed: bool, style: Style) -> String {
     let mut out = String::new();
     let more = if is_detailed { details(cells) } else { Vec::new() };
     for what in std::iter::once(What::Throughput).chain(more) {
-        for grid in grids(cells, what) {
-            let title = format!("{}: {} by threads", grid.title, what.title());
-            let _ = writeln!(out, "{}", style.wrap(&title, 2));
+        for (of, grid) in grids(cells, what) {
+            let _ = writeln!(out, "{}", style.wrap(&format!("{of}: {}", grid.title), 2));
             out += &drawn(&grid, style);
         }
     }
@@ -372,64 +378,42 @@ pub fn legend(cells: &[Cell]) -> Vec<String> {
 
 /// What makes some of them weak: a sentence for each kind.
 fn weak(cells: &[Cell]) -> Vec<String> {
+    const KINDS: [(&str, &str); 3] = [
+        ("Fewer than 100 operations in a run", "rough figures."),
+        ("Fewer than 10 operations of a thread", "fairness and longest waits are chance there."),
+        ("A thread waited as long as the run", "too short to judge fairness there."),
+    ];
     let summaries = || cells.iter().flat_map(|cell| &cell.locks).map(|lock| &lock.summary);
-    let count = summaries().count();
-    let all =
-        || summaries().flat_map(|summary| Weak::of(summary).into_iter().map(move |weak| (summary, weak)));
-    let few = |(summary, weak)| match weak {
-        Weak::FewOperations { operations, try_for_ns } => Some((summary, operations, try_for_ns)),
-        _ => None,
+    let parts = |weak| match weak {
+        Weak::FewOperations { operations, try_for_ns } => (0, Some(operations), try_for_ns),
+        Weak::FewOfEachThread { operations, try_for_ns } => (1, Some(operations), try_for_ns),
+        Weak::WaitedAllAlong { try_for_ns } => (2, None, try_for_ns),
     };
-    let each = |(summary, weak)| match weak {
-        Weak::FewOfEachThread { operations, try_for_ns } => Some((summary, operations, try_for_ns)),
-        _ => None,
+    let of = |summary| Weak::of(summary).into_iter().map(move |weak| (summary, parts(weak)));
+    let sentence = |(kind, (begin, end)): (usize, (&str, &str))| {
+        let these: Vec<_> = summaries().flat_map(of).filter(|(_, weak)| weak.0 == kind).collect();
+        let longest = these.iter().map(|(_, weak)| weak.2).max()?;
+        let fewest = these.iter().filter_map(|&(summary, weak)| Some((summary, weak.1?)));
+        let place = fewest.min_by(|a, b| a.1.total_cmp(&b.1)).map_or_else(String::new, |(at, operations)| {
+            let (all, fewest) = (counted(summaries().count(), "cell"), number(operations));
+            let at = format!("{} in {} at {}", at.lock, at.workload, at.threads);
+            format!(" in {} of {all} ({at}: {fewest})", these.len())
+        });
+        Some(format!("{begin}{place}: {end} Try --duration {}.", for_option(longest)))
     };
-    let waited = |(_, weak)| match weak {
-        Weak::WaitedAllAlong { try_for_ns } => Some(try_for_ns),
-        _ => None,
-    };
-    let few: Vec<(&Summary, f64, u64)> = all().filter_map(few).collect();
-    let each: Vec<(&Summary, f64, u64)> = all().filter_map(each).collect();
-    let fewest = |of: &[(&Summary, f64, u64)], begin: &str, end: &str| {
-        let (summary, operations, _) = of.iter().min_by(|a, b| a.1.total_cmp(&b.1))?;
-        let longest = of.iter().map(|(_, _, try_for_ns)| *try_for_ns).max()?;
-        let at = format!("{} in {} at {}", summary.lock, summary.workload, summary.threads);
-        Some(format!(
-            "{begin} in {} of {} ({at}: {}): {end} Try --duration {}.",
-            of.len(),
-            counted(count, "cell"),
-            number(*operations),
-            for_option(longest)
-        ))
-    };
-    let longest = all().filter_map(waited).max();
-    let all_along = longest.map(|try_for_ns| {
-        format!(
-            "A thread waited as long as the run: too short to judge fairness there. Try --duration {}.",
-            for_option(try_for_ns)
-        )
-    });
-    [
-        fewest(&few, "Fewer than 100 operations in a run", "rough figures."),
-        fewest(&each, "Fewer than 10 operations of a thread", "fairness and longest waits are chance there."),
-        all_along,
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
+    KINDS.into_iter().enumerate().filter_map(sentence).collect()
 }
 
 /// In several parts, if it is too wide.
 fn drawn(grid: &Grid, style: Style) -> String {
     // Each column has two blanks, and something that parts it from the next one.
-    let first = grid.rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or_default().max(4) + 3;
     let width = |column: usize| {
-        let texts = grid.rows.iter().map(|(_, cells)| cells[column].text.chars().count());
+        let texts = grid.rows.iter().map(|row| row[column].text.chars().count());
         texts.chain([grid.header[column].chars().count()]).max().unwrap_or_default() + 3
     };
-    let (mut out, mut left) = (String::new(), 0);
+    let (mut out, mut left) = (String::new(), 1);
     while left < grid.header.len() {
-        let (mut used, mut right) = (first, left);
+        let (mut used, mut right) = (width(0), left);
         while right < grid.header.len() && (right == left || used + width(right) < usize::from(style.width)) {
             used += width(right);
             right += 1;
@@ -440,20 +424,21 @@ fn drawn(grid: &Grid, style: Style) -> String {
     out
 }
 
+/// The first column, and these.
 fn part(grid: &Grid, columns: std::ops::Range<usize>, style: Style) -> String {
-    let header: Vec<&str> =
-        std::iter::once("lock").chain(grid.header[columns.clone()].iter().map(String::as_str)).collect();
+    let shown = || std::iter::once(0).chain(columns.clone());
+    let header: Vec<&str> = shown().map(|column| grid.header[column].as_str()).collect();
     let mut rows = table(style, &header);
-    for (name, cells) in &grid.rows {
-        let drawn = cells[columns.clone()].iter().map(|cell| {
-            let drawn = comfy_table::Cell::new(&cell.text);
-            match (style.color, cell.is_best, cell.is_below) {
-                (true, true, _) => drawn.add_attribute(comfy_table::Attribute::Bold),
-                (true, _, true) => drawn.fg(comfy_table::Color::Red),
+    for row in &grid.rows {
+        let drawn = shown().map(|column| {
+            let drawn = comfy_table::Cell::new(&row[column].text);
+            match row[column].class {
+                "best" if style.color => drawn.add_attribute(comfy_table::Attribute::Bold),
+                "below" if style.color => drawn.fg(comfy_table::Color::Red),
                 _ => drawn,
             }
         });
-        rows.add_row(std::iter::once(comfy_table::Cell::new(name)).chain(drawn).collect::<Vec<_>>());
+        rows.add_row(drawn.collect::<Vec<_>>());
     }
     text(&rows)
 }

@@ -7,7 +7,7 @@ use spinpark_measure::report::{Goodness, Style, table, text};
 use spinpark_measure::units::counted;
 
 use crate::experiments::Document;
-use crate::experiments::formats::{BAR, align_left, bar_room, figure};
+use crate::experiments::formats::{align_left, bar, bar_room, figure};
 use crate::table::{Bins, Bound, Figure, Table, Unit};
 
 /// The columns.
@@ -95,11 +95,7 @@ fn distribution(of: &Bins, style: Style) -> String {
         .map(|(bin, theirs, ours)| [bin.clone(), format!("{theirs:.1} %"), format!("{ours:.1} %")])
         .collect();
     let longest = bar_room(style, &header, cells.iter().map(|row| &row[..])).min(MOST) as f64;
-    let bar = |part: f64| {
-        // A bin with anything in it has a mark.
-        let length = (part / most * longest).round().max(f64::from(part > 0.0));
-        BAR.repeat(length as usize)
-    };
+    let bar = |part: f64| bar(part / most * longest);
     let mut rows = table(style, &header);
     align_left(&mut rows, &[2, 4]);
     for ([bin, published, simulated], (_, theirs, ours)) in cells.into_iter().zip(bins) {

@@ -5,9 +5,7 @@
 //! a few waits of `starvation_ns`. `cargo test -p spinpark-sim --test it -- --nocapture follow::` prints the
 //! times.
 
-use spinpark_sim::machine::Machine;
-use spinpark_sim::parallel::run_all;
-use spinpark_sim::workload::Setting;
+use crate::seeds;
 
 /// From, and to; then back.
 const MOVES: [[&str; 2]; 4] =
@@ -29,18 +27,9 @@ const ENOUGH: f64 = 0.8;
 
 /// Operations of all seeds in each span.
 fn run(workload: &str, cpus: u32, threads: u32, phases: usize) -> Vec<u64> {
-    let settings: Vec<_> = (0..SEEDS)
-        .map(|seed| {
-            let mut setting = Setting::new(Machine::plain(cpus), "spinpark", workload, threads);
-            setting.seed = seed;
-            setting.for_ns = (phases * PHASE) as u64 * SPAN_NS;
-            setting.record.span_ns = SPAN_NS;
-            setting
-        })
-        .collect();
+    let for_ns = (phases * PHASE) as u64 * SPAN_NS;
     let mut sums = vec![0; phases * PHASE];
-    for report in run_all(&settings, |_| ()).expect("it can be run") {
-        assert_eq!(report.outcome.failure, None);
+    for report in seeds::run(SEEDS, [cpus, threads], workload, for_ns, SPAN_NS) {
         assert_eq!(report.spans.iter().sum::<u64>(), report.in_time);
         for (sum, done) in sums.iter_mut().zip(report.spans) {
             *sum += done;

@@ -17,5 +17,6 @@ mod perfetto;
 mod replay;
 mod reports;
 mod sample;
+mod seeds;
 mod times;
 mod wake_ups;

@@ -113,16 +113,15 @@ pub(crate) fn documents() -> Vec<(String, Table)> {
     let mut fitted =
         figure("64 cores, 256 tasks", Unit::Ratio, Some(3.15), 2.9, Some(Bound::Within(2.2, 4.4)));
     fitted.fitted = true;
+    let missed = "The second figure is missed: a note that explains why, and is long enough to be broken into two \
+                  lines here.";
+    let figures = vec![
+        fitted,
+        figure("12 cores", Unit::Ratio, Some(3.5), 1.4, Some(Bound::AtLeast(2.0))),
+        figure("median wait", Unit::Cycles, None, 1_048_576.0, None),
+    ];
     let one = Table {
-        document: String::from("001"),
-        title: String::from("V, with the fix over 2.6.34"),
-        machine: String::from("nehalem-ex-64"),
         fitted: String::from("the work under the directory's mutex, to the first row"),
-        figures: vec![
-            fitted,
-            figure("12 cores", Unit::Ratio, Some(3.5), 1.4, Some(Bound::AtLeast(2.0))),
-            figure("median wait", Unit::Cycles, None, 1_048_576.0, None),
-        ],
         distributions: vec![Bins {
             name: String::from("with the fix"),
             of: String::from("cycles"),
@@ -130,40 +129,19 @@ pub(crate) fn documents() -> Vec<(String, Table)> {
             published: vec![0.0, 0.4, 12.0, 87.6, 0.0, 0.0],
             simulated: vec![0.0, 0.0, 62.0, 33.0, 5.0, 0.0],
         }],
-        fronts: Vec::new(),
-        notes: vec![String::from(
-            "The second figure is missed: a note that explains why, and is long enough to be broken into two lines here.",
-        )],
+        ..Table::new("001", "V, with the fix over 2.6.34", "nehalem-ex-64", figures, [missed])
     };
+    let gain = figure("gain", Unit::Percent, Some(17.0), 12.0, Some(Bound::Sign));
     let two = Table {
-        document: String::from("004"),
-        title: String::from("back-off"),
-        machine: String::from("e4500-12"),
         fitted: String::from("nothing"),
-        figures: vec![figure("gain", Unit::Percent, Some(17.0), 12.0, Some(Bound::Sign))],
-        distributions: Vec::new(),
         fronts: vec![(String::from("up to 64 threads"), front())],
-        notes: Vec::new(),
+        ..Table::new("004", "back-off", "e4500-12", vec![gain], None::<String>)
     };
-    let three = Table {
-        document: String::from("ours"),
-        title: String::from("Our mutex and the classics, 64 cores"),
-        machine: String::from("big-512"),
-        fitted: String::from("none"),
-        figures: vec![Figure {
-            range: (1.2, 1.2),
-            ..figure(
-                "five-lines at 256: throughput, of classic-mutex-2.6.34",
-                Unit::Ratio,
-                None,
-                1.2,
-                Some(Bound::AtLeast(1.0)),
-            )
-        }],
-        distributions: Vec::new(),
-        fronts: Vec::new(),
-        notes: Vec::new(),
-    };
+    let ours = "five-lines at 256: throughput, of classic-mutex-2.6.34";
+    let ours = figure(ours, Unit::Ratio, None, 1.2, Some(Bound::AtLeast(1.0)));
+    let figures = vec![Figure { range: (1.2, 1.2), ..ours }];
+    let three =
+        Table::new("ours", "Our mutex and the classics, 64 cores", "big-512", figures, None::<String>);
     let named = [("001-v", one), ("004-backoff", two), ("ours-64", three)];
     named.into_iter().map(|(name, table)| (name.to_owned(), table)).collect()
 }
