@@ -28,7 +28,6 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static int turn;
 static int pipe_ends[2];
-static int is_over;
 
 static double now(void) {
     struct timespec time;
@@ -84,11 +83,15 @@ static void *writer(void *argument) {
     return argument;
 }
 
+/* What an idle thread waits for. Each has its own: a loaded machine must not make them wait for a lock. */
+static struct worker { pthread_mutex_t lock; pthread_cond_t changed; int is_over; } workers[3];
+
 static void *idle(void *argument) {
-    pthread_mutex_lock(&lock);
-    while (!is_over) pthread_cond_wait(&changed, &lock);
-    pthread_mutex_unlock(&lock);
-    return argument;
+    struct worker *own = argument;
+    pthread_mutex_lock(&own->lock);
+    while (!own->is_over) pthread_cond_wait(&own->changed, &own->lock);
+    pthread_mutex_unlock(&own->lock);
+    return NULL;
 }
 
 static void *alternate(void *argument) {
@@ -148,12 +151,14 @@ int main(int argc, char **argv) {
     }
     if (!strcmp(how, "idle")) {
         pthread_t all[3];
-        for (int i = 0; i < 3; i++) pthread_create(&all[i], NULL, idle, NULL);
+        for (int i = 0; i < 3; i++) pthread_create(&all[i], NULL, idle, &workers[i]);
         usleep(1000000 * LENGTH);
-        pthread_mutex_lock(&lock);
-        is_over = 1;
-        pthread_cond_broadcast(&changed);
-        pthread_mutex_unlock(&lock);
+        for (int i = 0; i < 3; i++) {
+            pthread_mutex_lock(&workers[i].lock);
+            workers[i].is_over = 1;
+            pthread_mutex_unlock(&workers[i].lock);
+            pthread_cond_signal(&workers[i].changed);
+        }
         for (int i = 0; i < 3; i++) pthread_join(all[i], NULL);
     }
     if (!strcmp(how, "signals")) {
