@@ -3,13 +3,13 @@
 //! Everything of a run happens on one OS thread: the world is in a thread-local cell, which is never borrowed
 //! while another coroutine runs. Several OS threads can each run a simulation of their own.
 //!
-//! In this order: the loop that resumes coroutines, and how their code reaches the world; a step of the running
-//! thread; what is planned happens, until a thread is to run; the beginning and the end of a thread; a fork;
-//! signals; the end of all runs.
+//! In this order: the loop that resumes coroutines, and how their code reaches the world; a step of the
+//! running thread; what is planned happens, until a thread is to run; the beginning and the end of a thread;
+//! a fork; signals; the end of all runs.
 //!
 //! After a fork the process goes on as its child, in which there is no thread but the forking one. What the
-//! others had on their stacks, and what they have written, stays as it is, as in the memory of a child. When a
-//! signal comes, between two accesses, a thread runs its handler on its own stack, and then goes on.
+//! others had on their stacks, and what they have written, stays as it is, as in the memory of a child. When
+//! a signal comes, between two accesses, a thread runs its handler on its own stack, and then goes on.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -171,7 +171,7 @@ fn resume_all(finish: impl Fn() + Copy + 'static) -> std::io::Result<()> {
         YIELDER.set(std::ptr::null());
         let is_over = match result {
             Ok(result) => matches!(result, CoroutineResult::Return(())),
-            // What a check finds in a lock is told; what is wrong with the simulation itself is not caught.
+            // What a check finds in a lock is told; an error of the simulation itself is not caught.
             Err(panic) if world(|world| world.checks.is_some()) => {
                 let message = words_of(panic.as_ref());
                 world(|world| world.fail(Failure::Panic { thread: next, message }));
@@ -463,7 +463,7 @@ impl World {
 }
 
 impl World {
-    /// Between two signals lie so many accesses, in the mean: a slow path has about as many, so most have a
+    /// The number of accesses between two signals, in the mean: a slow path has about as many, so most have a
     /// signal in them.
     const ACCESSES: u64 = 40;
 

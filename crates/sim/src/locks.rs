@@ -1,6 +1,6 @@
-//! The locks that can be chosen by name, the same names as in `spinpark bench locks`: ours, and the documents'
-//! designs by their names in the [registry](spinpark_classics::designs). Behind one face, so that a workload
-//! takes any of them.
+//! The locks that can be chosen by name, the same names as in `spinpark bench locks`: ours, and the
+//! documents' designs by their names in the [registry](spinpark_classics::designs). Behind one face, so that
+//! a workload takes any of them.
 
 use std::marker::PhantomData;
 use std::rc::Rc;

@@ -16,7 +16,7 @@ fn most_stacks() -> usize {
     limit.ok().and_then(|text| text.trim().parse().ok()).unwrap_or(USUAL) / 8 * 3
 }
 
-/// How many of these runs go side by side: as many as there are CPUs, unless they have so many threads that
+/// How many of these runs go side by side: as many as there are CPUs, unless they have too many threads:
 /// the kernel would have no mappings left for their stacks.
 #[must_use]
 pub fn side_by_side(settings: &[Setting]) -> usize {
@@ -25,7 +25,7 @@ pub fn side_by_side(settings: &[Setting]) -> usize {
     cpus.min(most_stacks() / most).clamp(1, settings.len().max(1))
 }
 
-/// Does `act` on so many threads.
+/// Does `act` on this number of threads.
 fn on_threads<R: Send>(threads: usize, act: impl FnOnce() -> R + Send) -> R {
     match rayon::ThreadPoolBuilder::new().num_threads(threads).build() {
         Ok(pool) => pool.install(act),

@@ -55,7 +55,7 @@ const RW_LOCKS: [&str; 4] = ["spinpark", "classic-rwsem-3.12", "classic-rwsem-no
 const CONDVARS: [&str; 4] =
     ["spinpark", "classic-condvar-orig", "classic-condvar-requeue", "classic-condvar-wake-op"];
 
-/// One lock under one load, in so many threads on so many CPUs.
+/// One lock under one load, with a number of threads and of CPUs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Case {
     /// The name of the shape, on both sides.
@@ -89,7 +89,7 @@ impl Case {
     }
 }
 
-/// All that can be compared with so many CPUs.
+/// All that can be compared with this number of CPUs.
 ///
 /// # Errors
 ///

@@ -48,7 +48,7 @@ pub struct Estimate {
     weight: f64,
     all: Learnt,
     by_kind: BTreeMap<(String, String), Learnt>,
-    /// So many run at a time.
+    /// How many run at a time.
     side_by_side: f64,
 }
 
@@ -69,7 +69,7 @@ impl Estimate {
         }
     }
 
-    /// Run `number` has ended, after so many seconds.
+    /// Run `number` has ended, after this number of seconds.
     pub fn ended(&mut self, number: usize, seconds: f64) {
         let Some(Weighed { kind, weight }) = self.waiting.remove(&number) else { return };
         for learnt in [&mut self.all, self.by_kind.entry(kind).or_default()] {

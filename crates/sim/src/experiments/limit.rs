@@ -26,8 +26,8 @@ const FEW_MOVES: f64 = 0.02;
 const HELD: f64 = 0.75;
 /// Owners that wait for a CPU for this part of the time of their holds are what limits.
 const OFF_CPU: f64 = 0.5;
-/// If so many acquisitions do not wait though others do, the threads that are awake keep the lock to
-/// themselves.
+/// If this part of the acquisitions does not wait though others do, the threads that are awake keep the lock
+/// to themselves.
 const BARGING: f64 = 0.8;
 /// Threads that are awake keep a lock to themselves only if others sleep for this part of the time.
 const OTHERS_SLEEP: f64 = 0.1;
@@ -709,7 +709,8 @@ mod tests {
         }
     }
 
-    /// Where there is nothing but a lock to sleep on, it is said; and no thread is awake alone if none sleeps.
+    /// Where there is nothing but a lock to sleep on, it is said; and no thread is awake alone if none
+    /// sleeps.
     #[test]
     fn sleep_has_a_reason() {
         let limit = |machine: &str, lock: &str, threads, for_ns| {

@@ -166,8 +166,8 @@ impl Recorded {
         })
     }
 
-    /// Whether its rate with so many threads is at most the simulated one, since what makes it slower is not
-    /// simulated.
+    /// Whether its rate with this number of threads is at most the simulated one, since what makes it slower
+    /// is not simulated.
     #[must_use]
     pub fn is_upper_limit(&self, threads: u32) -> bool {
         let is_alone = self.workers == 1 || self.cpus == 1;

@@ -1,4 +1,5 @@
-//! Several runs of one setting, which differ by their seeds: what they say together, and what makes that weak.
+//! Several runs of one setting, which differ by their seeds: what they say together, and what makes that
+//! weak.
 
 use serde::Serialize;
 use spinpark_measure::report::front::Entry;

@@ -127,7 +127,7 @@ impl Machine {
     ///
     /// # Errors
     ///
-    /// As [`Machine::load`]; or it does not have so many CPUs.
+    /// As [`Machine::load`]; or it does not have this number of CPUs.
     pub fn choose(words: &str) -> Result<Self, MachineError> {
         let wanted = Wanted::from(words);
         wanted.limited(wanted.whole()?)

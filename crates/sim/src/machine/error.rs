@@ -38,7 +38,7 @@ impl MachineError {
         ))
     }
 
-    /// A value that cannot be: what is wrong, and what to write.
+    /// A value that cannot be: the error, and what to write.
     pub(super) fn bad(file: &str, key: &str, what: &str) -> Self {
         Self(format!("{file}: `{key}` {what}"))
     }

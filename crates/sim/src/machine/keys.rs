@@ -1,7 +1,7 @@
 //! Every figure of a machine: its key in a file, what may stand there, and what it means.
 //!
-//! What is outside of a figure's range is a slip of the file's author, and would be simulated without a word. The
-//! ranges hold every machine of the catalogue, and what a calibration finds on a loaded one.
+//! What is outside of a figure's range is a slip of the file's author, and would be simulated without a word.
+//! The ranges hold every machine of the catalogue, and what a calibration finds on a loaded one.
 
 pub use super::figures::KEYS;
 pub(super) use spinpark_measure::nearest::nearest;

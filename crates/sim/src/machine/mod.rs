@@ -63,7 +63,7 @@ pub struct Shape {
     pub threads: u32,
     /// For each pair of sockets, how many links lie between them; 0 on the diagonal.
     pub hops: Vec<Vec<u32>>,
-    /// How many of the CPUs may be used: the first so many. All, unless [`Machine::limited_to`] said
+    /// How many of the CPUs may be used, from the first on. All, unless [`Machine::limited_to`] said
     /// otherwise.
     pub usable: u32,
     /// How many CPUs the quota of the process comes to (`cpu.max`, with a period of 100 ms); none: there is

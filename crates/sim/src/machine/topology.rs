@@ -25,7 +25,7 @@ pub enum Distance {
     Near,
     /// Another last-level cache of the same socket.
     Socket,
-    /// Another socket, so many links away (at least 1).
+    /// Another socket, this number of links away (at least 1).
     Hops(u32),
 }
 
@@ -98,7 +98,7 @@ impl Machine {
 pub const TOPOLOGIES: &[&str] = &["full", "ring", "hypercube", "twisted-hypercube-8"];
 
 /// For each pair of `sockets` sockets, how many links lie between them. `None` if there is no topology of
-/// that name for so many sockets.
+/// that name for this number of sockets.
 ///
 /// - `full`: a link between any two (also: a bus).
 /// - `ring`: each has a link to the next, the last one to the first.

@@ -290,8 +290,9 @@ impl<T> Drop for Cell<T> {
     }
 }
 
-/// The running thread makes an object. Where one begins cannot be seen: it is made, and moved to its place. So
-/// what ends on a thread's stack is taken for gone until that thread makes another object. What it has had on its stack before may lie under it.
+/// The running thread makes an object. Where one begins cannot be seen: it is made, and moved to its place.
+/// So what ends on a thread's stack is taken for gone until that thread makes another object. What it has had
+/// on its stack before may lie under it.
 #[inline]
 fn object_begins() {
     in_run(|world| {

@@ -28,7 +28,7 @@ use crate::world::{Did, World};
 pub trait Tuned: Debug + Send + Sync + 'static {
     /// Them.
     const TUNING: Tuning;
-    /// After so many reads for each CPU a read-write lock's readers use slots.
+    /// After this number of reads for each CPU a read-write lock's readers use slots.
     const READS_PER_CPU: u32 = 128;
     /// Questions whose answers only speed or order may rest on (whether a thread is bound to a CPU, whether
     /// it will wait after a signal, its priority) are answered at random.

@@ -7,9 +7,9 @@
 //! Not modelled: locks of page tables (split, and a mapping has its own but for the neighbour's half),
 //! accounting by control group, and everything that a machine does besides.
 //!
-//! What the kernel (Linux 3.12, x86-64) and the program do around the lock is in cycles of the CPU. No published
-//! figures were found for the machine of document 002. They are put together from what is known of the steps,
-//! for CPUs of 2010 to 2013; each says from what. One is fitted: [`FAULT`].
+//! What the kernel (Linux 3.12, x86-64) and the program do around the lock is in cycles of the CPU. No
+//! published figures were found for the machine of document 002. They are put together from what is known of
+//! the steps, for CPUs of 2010 to 2013; each says from what. One is fitted: [`FAULT`].
 
 use std::rc::Rc;
 
@@ -183,7 +183,7 @@ struct Clock {
 }
 
 impl Clock {
-    /// Computes for so many cycles.
+    /// Computes for this number of cycles.
     fn run(self, cycles: f64) {
         here::compute_f64(cycles / self.ghz);
     }

@@ -1,8 +1,8 @@
 //! What is measured at a lock, from outside: waits and their lengths, how long it was held, and that it
 //! excludes.
 //!
-//! When a lock is free although a thread wants it, [`Gap`] says what its next owner was kept by. A [`Histogram`]
-//! has bins of powers of two, as document 001 has them.
+//! When a lock is free although a thread wants it, [`Gap`] says what its next owner was kept by. A
+//! [`Histogram`] has bins of powers of two, as document 001 has them.
 
 use std::cell::RefCell;
 use std::rc::Rc;

@@ -65,7 +65,7 @@ pub fn workloads() -> &'static [Workload] {
     &ALL
 }
 
-/// So many threads a run has at most: each has a stack, and the kernel gives a process only so many mappings.
+/// The most threads of a run: each has a stack, and the kernel limits the mappings of a process.
 pub const MOST_THREADS: u32 = 8192;
 
 /// A run: everything that its result depends on.

@@ -1,5 +1,5 @@
-//! What a recorded program does with its locks, as a workload: which it acquires how often, on its own or while
-//! it holds another one, for how long it holds them, and for how long it computes in between.
+//! What a recorded program does with its locks, as a workload: which it acquires how often, on its own or
+//! while it holds another one, for how long it holds them, and for how long it computes in between.
 
 use std::rc::Rc;
 
@@ -20,9 +20,9 @@ struct Entry {
     uses: [Use; 2],
 }
 
-/// The workload of [`Setting::replay`](crate::workload::Setting::replay): each thread computes, then acquires one of
-/// the locks, at random by how often that is the outermost one, and others while it holds it. An operation is
-/// an acquisition.
+/// The workload of [`Setting::replay`](crate::workload::Setting::replay): each thread computes, then acquires
+/// one of the locks, at random by how often that is the outermost one, and others while it holds it. An
+/// operation is an acquisition.
 pub(super) const REPLAY: Workload = Workload {
     name: "replay",
     about: "the locks of a recorded program (`spinpark sim replay`)",
@@ -159,7 +159,7 @@ pub enum Lengths {
     Parts(Vec<Part>),
 }
 
-/// So many lengths from `low` to `high` ns.
+/// This number of lengths from `low` to `high` ns.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Part {
     /// How many.

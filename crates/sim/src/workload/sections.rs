@@ -4,9 +4,9 @@
 //! As there: work is steps of a random number generator; the protected data is one cache line, or several, on
 //! lines of its own, or on the lock's own.
 //!
-//! Beside them, document 003's benchmark: a signaller and a waiter in strict alternation under one mutex, on one
-//! CPU. As `spinpark documents condvar`: two condition variables, one for each direction, and each signal is
-//! made after the mutex is given up, or under it.
+//! Beside them, document 003's benchmark: a signaller and a waiter in strict alternation under one mutex, on
+//! one CPU. As `spinpark documents condvar`: two condition variables, one for each direction, and each signal
+//! is made after the mutex is given up, or under it.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -59,7 +59,7 @@ struct Load {
 #[derive(Clone, Copy)]
 struct Section {
     locks: u64,
-    /// So many cache lines are changed; 0: the lock's own, before and after the work.
+    /// How many cache lines are changed; 0: the lock's own, before and after the work.
     lines: usize,
     load: Load,
     /// The load during the second third of the run's time.

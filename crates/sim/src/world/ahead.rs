@@ -17,7 +17,7 @@ use crate::time::Ps;
 use crate::world::memory::{LINE_BYTES, Place};
 use crate::world::{Core, LineId, World};
 
-/// So many atomic operations and misses a core has under way at most: it asks for no line before the one so
+/// The most atomic operations and misses that a core has under way: it asks for no line before the one so
 /// many before that is done, whether that had to wait or not. Atomic operations on lines that another core
 /// has written take a quarter of the time if their addresses do not depend on each other (25 ns instead of
 /// 107, Emerald Rapids).

@@ -87,7 +87,7 @@ impl std::fmt::Debug for Leave {
 #[derive(Debug, Default)]
 pub(crate) struct Local {
     pub(crate) spin_stats: SpinStats,
-    /// In so many attempts to acquire a lock it reads first.
+    /// The attempts to acquire a lock in which it reads first.
     pub(crate) reads_first: u32,
     /// Its real-time priority, if that has been set.
     pub(crate) priority: Option<u8>,

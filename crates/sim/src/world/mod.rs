@@ -1,8 +1,8 @@
 //! The state of a simulation, which all other parts read and change.
 //!
 //! Beside the data, here are the methods that all parts need: to plan that a thread goes on, to fail, to draw
-//! by lot. How the state changes is in `memory`, `kernel`, `record` and `crate::engine`: methods of [`World`].
-//! They call each other's methods, and name only what is here.
+//! by lot. How the state changes is in `memory`, `kernel`, `record` and `crate::engine`: methods of
+//! [`World`]. They call each other's methods, and name only what is here.
 
 mod ahead;
 pub(crate) mod chaos;
@@ -99,7 +99,7 @@ pub(crate) struct World {
     pub(crate) most_steps: u64,
     /// What the platform keeps for all threads.
     pub(crate) shared: Shared,
-    /// What is watched, and what is wrong with the machine, in a run that checks a lock.
+    /// What is watched, and which faults the machine has, in a run that checks a lock.
     pub(crate) checks: Option<Box<Checks>>,
     /// How often the process has forked.
     pub(crate) generation: u32,

@@ -21,7 +21,7 @@ pub(crate) enum Delay {
     Pause,
 }
 
-/// So many delays are remembered. Between two owners of a lock a thread has a few.
+/// How many delays are remembered. Between two owners of a lock a thread has a few.
 const KEPT: usize = 16;
 
 #[derive(Clone, Copy, Debug, Default)]

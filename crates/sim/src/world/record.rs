@@ -17,7 +17,7 @@ pub struct Record {
     pub last_steps: usize,
     /// This many slices: which threads ran where, from when to when.
     pub slices: usize,
-    /// How many operations ended in each span of so many ns; 0: not recorded.
+    /// How many operations ended in each span of this length, ns; 0: not recorded.
     pub span_ns: u64,
 }
 

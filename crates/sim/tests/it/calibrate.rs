@@ -108,7 +108,7 @@ fn rounds_that_differ_are_named() {
     assert!(sheet.notes.contains("Other programs took 30 %"), "{}", sheet.notes);
 }
 
-/// Counts, and stops after so many.
+/// Counts, and stops after this number.
 struct Count(usize, usize);
 
 impl Watcher for Count {

@@ -96,7 +96,7 @@ fn figures_are_those_of_every_build() {
     insta::assert_snapshot!(all);
 }
 
-/// Calls `act` with so many frames between it and its caller.
+/// Calls `act` with this number of frames between it and its caller.
 #[inline(never)]
 fn deeper(frames: usize, act: &mut dyn FnMut()) {
     let room = std::hint::black_box([frames; 3]);

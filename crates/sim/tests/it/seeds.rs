@@ -4,7 +4,7 @@ use spinpark_sim::machine::Machine;
 use spinpark_sim::parallel::run_all;
 use spinpark_sim::workload::{Report, Setting};
 
-/// So many threads on as many CPUs as that, with our lock, once for each of `seeds` seeds; none fails.
+/// A number of threads on as many CPUs, with our lock, once for each of `seeds` seeds; none fails.
 pub(crate) fn run(
     seeds: u64,
     [cpus, threads]: [u32; 2],

@@ -13,7 +13,8 @@ use super::{Spread, cost};
 const BATCHES: usize = 200;
 
 /// Clock rate in GHz: a multiplication that waits for the one before takes 3 cycles on x86-64 CPUs since
-/// 2008, the `or` before it one. (The factor is another one each time: by a constant one compilers multiply once, by its power.)
+/// 2008, the `or` before it one. (The factor is another one each time: by a constant one compilers multiply
+/// once, by its power.)
 pub(super) fn ghz() -> Option<f64> {
     const CYCLES: f64 = 3.0 + 1.0;
     const IN_A_ROW: usize = 16;

@@ -42,7 +42,7 @@ pub(super) struct Fair {
     pub(super) credit: Known<f64>,
 }
 
-/// The scheduler's constants on a machine of so many CPUs.
+/// The scheduler's constants on a machine with this number of CPUs.
 pub(super) fn fair(cpus: usize) -> Fair {
     const BASE_SLICE: &str = "/sys/kernel/debug/sched/base_slice_ns";
     let factor = 1 + cpus.clamp(1, 8).ilog2();

@@ -32,7 +32,7 @@ struct Ring {
 unsafe impl Sync for Ring {}
 
 impl Ring {
-    /// `lines` lines, so many bytes apart, in huge pages, if there are any.
+    /// `lines` lines, this number of bytes apart, in huge pages, if there are any.
     fn new(lines: usize, apart: usize) -> Self {
         let bytes = (lines * apart).next_multiple_of(HUGE_PAGE);
         let layout = Layout::from_size_align(bytes, HUGE_PAGE).expect("a multiple of its alignment");

@@ -25,7 +25,8 @@ macro_rules! measures {
                 }
             }
 
-            /// Measures it once, on the main CPU unless it says otherwise. `None` if this machine cannot tell.
+            /// Measures it once, on the main CPU unless it says otherwise. `None` if this machine cannot
+            /// tell.
             pub(super) fn take(self, $cpus: &Cpus) -> Result<Option<f64>, CalibrateError> {
                 pin($cpus.main().cpu)?;
                 match self {

@@ -73,7 +73,7 @@ pub struct Calibration {
 }
 
 impl Calibration {
-    /// Measures this machine, so many times.
+    /// Measures this machine, this number of times.
     ///
     /// # Errors
     ///

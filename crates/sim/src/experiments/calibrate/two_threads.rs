@@ -34,7 +34,7 @@ struct Game {
 }
 
 impl Game {
-    /// Lets the first player call `batch`, which takes `turns` turns, so many times; the lower quartile of
+    /// Lets the first player call `batch`, which takes `turns` turns, several times; the lower quartile of
     /// what it returns.
     fn play(
         cpus: &Cpus,

@@ -1,11 +1,11 @@
 //! Futexes: which threads sleep on which word, in which order.
 //!
-//! The calls themselves, with their waits for the bucket's lock, are in `platform::calls`; here is what happens while
-//! it is held.
+//! The calls themselves, with their waits for the bucket's lock, are in `platform::calls`; here is what
+//! happens while it is held.
 //!
-//! Of the kernel's spin locks only those are here for which others wait: those of the hash buckets. First come,
-//! first served (ticket and queued spin locks are). A hand-over costs the transfer of a cache line. A waiter
-//! keeps its CPU, and is not preempted.
+//! Of the kernel's spin locks only those are here for which others wait: those of the hash buckets. First
+//! come, first served (ticket and queued spin locks are). A hand-over costs the transfer of a cache line. A
+//! waiter keeps its CPU, and is not preempted.
 
 use spinpark_platform::Wait;
 

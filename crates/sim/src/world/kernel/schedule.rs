@@ -4,11 +4,12 @@
 //! minimum. A woken thread goes to an idle CPU near where it ran last, or near its waker; else it queues
 //! where it ran last, and preempts the thread there if it is far enough behind it.
 //!
-//! A quota of CPU time is as `cpu.max` gives one to a control group: the kernel's CFS bandwidth control. In each
-//! period the threads may have so much CPU time, on all CPUs together. A CPU takes it from the pool in slices.
-//! One that has used up its slice, and finds the pool empty, is throttled: its thread leaves it, and those of
-//! its queue, just woken ones among them, wait for the next period. A CPU that is out of threads gives back all
-//! but a little. (Turner, Rao, Rao, "CPU bandwidth control for CFS", Linux Symposium 2010; figures of Linux 6.)
+//! A quota of CPU time is as `cpu.max` gives one to a control group: the kernel's CFS bandwidth control. In
+//! each period the threads may have so much CPU time, on all CPUs together. A CPU takes it from the pool in
+//! slices. One that has used up its slice, and finds the pool empty, is throttled: its thread leaves it, and
+//! those of its queue, just woken ones among them, wait for the next period. A CPU that is out of threads
+//! gives back all but a little. (Turner, Rao, Rao, "CPU bandwidth control for CFS", Linux Symposium 2010;
+//! figures of Linux 6.)
 
 use crate::time::Ps;
 use crate::world::{CpuId, Delay, State, ThreadId, What, World};

@@ -34,8 +34,8 @@ use crate::world::{LineId, ThreadId};
 /// Room of a word on a stack.
 const WORD_BYTES: usize = 8;
 
-/// So many changes are remembered: more than any lock makes between its last change of a word and the wake-up
-/// there.
+/// How many changes are remembered: more than any lock makes between its last change of a word and the
+/// wake-up there.
 const CHANGES: usize = 256;
 /// The same of words on other threads' stacks. A wake pass of a queue changes about four of each of the
 /// waiters that it lets go, of up to 256 readers, and a thread may wake the first of them after several wake

@@ -44,7 +44,7 @@ use crate::time::Ps;
 use crate::world::memory::{Reach, Request};
 use crate::world::{Core, Did, LineId, State, Thread, ThreadId, What, World};
 
-/// A core asks for the lines of so many stores side by side at most: as of other misses (`ahead`).
+/// For how many stores a core asks for the lines side by side at most: as of other misses (`ahead`).
 const ASKED: usize = 4;
 
 impl World {
@@ -331,9 +331,9 @@ pub(crate) struct StoreBuffer {
     /// How many there were until now, and how many of them have drained.
     pub(crate) made: u64,
     pub(crate) drained: u64,
-    /// A barrier waits until so many have drained.
+    /// A barrier waits until this number has drained.
     pub(crate) fenced: u64,
-    /// Its thread goes on when at most so many are left.
+    /// Its thread goes on when at most this number is left.
     pub(crate) wanted: Option<usize>,
     /// Its thread has left the CPU, and these wait for the rest.
     pub(crate) is_left: bool,

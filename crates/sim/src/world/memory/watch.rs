@@ -128,7 +128,7 @@ impl World {
     }
 }
 
-/// So many lines are remembered as polled.
+/// How many lines are remembered as polled.
 const POLLED: usize = 4;
 
 /// What a thread looks at while it spins.
