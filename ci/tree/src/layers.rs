@@ -13,7 +13,7 @@ const LAYERS: &[(&str, u32)] = &[
     ("spinpark-linux", 1),
     ("spinpark-recorder", 2),
     ("spinpark", 3),
-    ("spinpark-pthread", 4),
+    ("spinpark-pthread", 3),
     ("spinpark-recorder-preload", 4),
     ("spinpark-profile", 4),
     ("spinpark-lockbench", 4),

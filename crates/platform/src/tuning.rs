@@ -13,18 +13,18 @@ pub enum SpinLocks {
     Kept,
 }
 
-/// Constants that depend on the machine, each with the measurement that chose it in `notes/tuning.md`.
+/// Constants that depend on the machine, each with its reason in `notes/tuning.md`.
 #[derive(Clone, Copy, Debug)]
 pub struct Tuning {
-    /// Longest spin with two CPUs, of readers, and for a signal or a hand-off, ns. With more CPUs the next
-    /// three override it.
+    /// Longest spin outside the queue of spinners, ns (with two CPUs: of every thread), and for a signal or a
+    /// hand-off.
     pub spin_ns: u64,
     /// Longest spin of the announced spinner where CPUs are to spare, ns: it keeps a lock with sleepers in
-    /// use. Also for the head of the queue of spinners while readers hold the lock, and the least for a
-    /// writer there that knows nothing of the lock.
+    /// use. Also for the head of the queue of spinners while readers hold the lock. A thread that knows
+    /// nothing of the lock waits in that queue for this, or for 1.25 µs a CPU if that is longer.
     pub primary_spin_ns: u64,
-    /// Longest spin of other threads while one is announced, where CPUs are to spare, ns; and for a lock that
-    /// is promised to another thread.
+    /// Longest spin of other threads while one is announced, on any number of CPUs from two, ns; where CPUs
+    /// are to spare, also for a lock that is promised to another thread.
     pub secondary_spin_ns: u64,
     /// Longest time of a writer in the queue of spinners, and as long again at its head, where CPUs are to
     /// spare, ns.
@@ -74,6 +74,10 @@ pub struct Tuning {
     /// What spin locks rely on.
     pub spin_locks: SpinLocks,
 }
+
+// A spin also ends after twice `spin_ns` readings of the clock, in case that it stands still: more than a
+// head of the queue makes in its time, with a gap between two of them.
+const _: () = assert!(Tuning::LINUX.queue_spin_ns / Tuning::LINUX.eager_gap_ns < 2 * Tuning::LINUX.spin_ns);
 
 impl Tuning {
     /// The values for Linux; `notes/tuning.md` has the measurement of each.

@@ -299,8 +299,8 @@ impl<P: Platform> LockCore<P> {
                 P::notes(self.key(), Note::Spun(kind, acquired));
             }
         } else if acquired || announced != Announced::None || !has_cpus_to_spare::<P>() {
-            // Time that was up says nothing: to sleep and be woken costs more than such a spin. An owner that
-            // is off its CPU may be one that yields inside its sections.
+            // A spin whose time was up counts as paid: to sleep and be woken costs more. Only an owner off
+            // its CPU is a miss: it may be one that yields inside its sections.
             P::notes(self.key(), Note::Spun(kind, acquired || !budget.owner_left));
         }
         if acquired {

@@ -26,7 +26,7 @@ pub(super) struct Patience {
     /// How long it has let the owner go on the last time; 0: it has not.
     span: u64,
     /// How long it keeps readers out before it rechecks what that has come to; 0: it has not done so: see
-    /// "Requests over readers".
+    /// "Requests over readers" in `slow_path`.
     request: u64,
     /// The number of readers of which it requests the lock.
     of: Option<u32>,
@@ -161,7 +161,7 @@ impl Patience {
         }
     }
 
-    /// How long it has waited since it queued, ns.
+    /// How long a writer has waited since it queued, ns; less, if it has let the owner go on.
     fn waited<P: Platform>(self) -> u64 {
         let queued = self.end.saturating_sub(P::TUNING.starvation_ns);
         P::now(Clock::Monotonic).saturating_sub(queued)

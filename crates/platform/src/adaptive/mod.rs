@@ -7,7 +7,7 @@
 //!
 //! | a thread asks | it has measured | answers |
 //! |---|---|---|
-//! | [`can_spin`](Adaptive::can_spin) | which of its latest spins acquired the lock | after *n* failures in a row, one chance in 2ⁿ (256 at most) |
+//! | [`can_spin`](Adaptive::can_spin) | which of its latest spins paid | after *n* failures in a row, one chance in 2ⁿ (256 at most) |
 //! | [`spinning`](Adaptive::spinning) | its sections and non-critical sections (`acquisitions`), what it costs to move a lock (`transfer`) | [`Spinning::BackOff`], where threads come back faster than the lock can move |
 //! | [`awake`](Adaptive::awake) | the same | as many spinners as keep the lock held |
 //! | [`reads_first`](Adaptive::reads_first) | whether it has waited lately | a load before the compare-exchange, which would take the line from the owner |

@@ -83,8 +83,9 @@ impl SpinStats {
         pays
     }
 
-    /// Notes whether a spin paid. A spin for a lock has not paid if the lock's owner was off its CPU. A spin
-    /// whose time was up says nothing, except in the queue of spinners.
+    /// Notes whether a spin paid. A spin for a lock has not paid if the lock's owner was off its CPU, or, of
+    /// the head of the queue of spinners, if its time was up. Any other has: to sleep and be woken costs
+    /// more.
     pub fn spun(&mut self, kind: Spin, paid: bool) {
         let spins = self.spins(kind);
         let most = match kind {
