@@ -50,20 +50,20 @@ fn a_waiter_rouses_the_next() {
 }
 
 #[test]
-fn a_waiter_rouses_the_next_before_a_release_that_is_not_a_step() {
+fn a_waiter_wakes_the_next_early_before_a_release_that_is_not_a_step() {
     two_waiters(spare().preemptions(1).without_steps());
     two_waiters(spare().preemptions(1).aborted());
 }
 
 /// The states of a node: its thread has not slept yet; it was woken early.
-const QUEUED: u32 = 0;
-const ROUSED: u32 = 6;
+const AWAKE: u32 = 0;
+const WOKEN_EARLY: u32 = 6;
 
 /// T13: a notification takes a waiter that was woken early to be awake, and does not wake it.
 #[test]
-fn a_roused_waiter_is_taken_to_be_awake() {
-    rejected!("a_roused_waiter_is_taken_to_be_awake", "deadlock", || {
-        two_waiters(spare().preemptions(2).fault(Fault::SwapReports(ROUSED, QUEUED)));
+fn a_waiter_woken_early_is_taken_to_be_awake() {
+    rejected!("a_waiter_woken_early_is_taken_to_be_awake", "deadlock", || {
+        two_waiters(spare().preemptions(2).fault(Fault::SwapReports(WOKEN_EARLY, AWAKE)));
     });
 }
 

@@ -59,7 +59,7 @@ fn marked_twice(model: Model) {
 }
 
 #[test]
-fn a_waiter_that_finds_attention_needs_no_fence() {
+fn a_waiter_that_finds_the_contended_bit_needs_no_fence() {
     for model in [Model::new(), Model::new().aborted(), Model::new().without_steps()] {
         marked_twice(model.stays_contended().preemptions(2));
     }
@@ -83,7 +83,7 @@ fn two_threads_contend_twice() {
 
 /// The holder ends the contended, and a second waiter marks the lock meanwhile, or just before, or after.
 #[test]
-fn the_attention_ends_as_a_waiter_marks() {
+fn the_contended_bit_ends_as_a_waiter_marks() {
     marked_twice(Model::new().preemptions(3));
 }
 

@@ -87,7 +87,7 @@ fn a_waiter_that_is_left_asleep_looks_by_itself() {
 /// It has marked the lock as the holder ends the contended: the next release sees that, whether or not this
 /// one wakes it.
 #[test]
-fn the_attention_ends_as_a_waiter_comes_that_keeps_its_own_time() {
+fn the_contended_bit_ends_as_a_waiter_comes_that_keeps_its_own_time() {
     for model in [Model::new(), Model::new().stays_contended()] {
         model.moving_clock().backing_off().preemptions(2).check(contended_ends_beside_a_timed_head);
     }
