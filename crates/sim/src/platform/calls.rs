@@ -95,8 +95,8 @@ fn wake_on(futex: Option<Place>, address: usize, count: u32) -> u32 {
     woken.len() as u32
 }
 
-/// Rouses the waiter that releases of the lock `name` have left asleep, if there is a note of it. That may be
-/// an old one, of a word that is gone: the kernel's name of it is what counts.
+/// Wakes the waiter early that releases of the lock `name` have left asleep, if there is a note of it. That
+/// may be an old one, of a word that is gone: the kernel's name of it is what counts.
 pub(super) fn wake_left_early(name: usize) {
     if let Some((word, address)) = world(|world| world.shared.left_asleep.remove(&name)) {
         enter();
