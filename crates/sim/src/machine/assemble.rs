@@ -14,21 +14,24 @@ pub(super) fn machine(sheet: &Sheet) -> Result<Machine, MachineError> {
     // The clock stands first there: all that is in cycles depends on it.
     check_ranges(sheet, figures.ghz)?;
     let shape = shape(sheet)?;
-    let memory = Memory::read(&figures)?;
-    if shape.sockets > 1 && memory.hop_ns.is_empty() {
-        let what =
-            format!("is empty, but there are {} sockets. Write a time for one link at least", shape.sockets);
-        return Err(sheet.bad("memory.hop", &what));
-    }
+    let memory = figures.memory(&shape)?;
     Ok(Machine {
         name: sheet.name.clone(),
         about: sheet.about.clone(),
         ghz: figures.ghz,
         shape,
         memory,
-        cpu: Cpu::read(&figures)?,
-        kernel: Kernel::read(&figures)?,
-        scheduler: Scheduler::read(&figures)?,
+        cpu: Cpu {
+            pause_ns: figures.ns("cpu", "pause")?,
+            step_ns: figures.ns("cpu", "step")?,
+            window_ns: figures.ns("cpu", "window")?,
+            work_ns: figures.ns("cpu", "work")?,
+            fence_ns: figures.ns("cpu", "fence")?,
+            stores: figures.number("cpu", "stores")? as u32,
+            smt: figures.number("cpu", "smt")?,
+        },
+        kernel: figures.kernel()?,
+        scheduler: figures.scheduler()?,
     })
 }
 
@@ -153,88 +156,110 @@ fn check(matrix: &[Vec<u32>], sockets: usize) -> Result<(), String> {
 }
 
 /// The figures of a sheet, with its clock rate.
-pub(super) struct Figures<'a> {
+struct Figures<'a> {
     sheet: &'a Sheet,
     ghz: f64,
 }
 
 impl Figures<'_> {
-    /// A field of a machine, which these keys of a table make up.
-    pub(super) fn read<const N: usize, F: Field<N>>(
-        &self,
-        table: &str,
-        names: [&str; N],
-    ) -> Result<F, MachineError> {
-        let mut found = names.map(|_| &Quantity::Never);
-        for (found, name) in found.iter_mut().zip(names) {
-            *found = figure(self.sheet, table, name)?;
+    fn ns(&self, table: &str, name: &str) -> Result<f64, MachineError> {
+        let ns = figure(self.sheet, table, name)?.to_ns(self.ghz);
+        Ok(ns.first().copied().unwrap_or_default())
+    }
+
+    fn ns_or_never(&self, table: &str, name: &str) -> Result<Option<f64>, MachineError> {
+        Ok(figure(self.sheet, table, name)?.to_ns(self.ghz).first().copied())
+    }
+
+    fn number(&self, table: &str, name: &str) -> Result<f64, MachineError> {
+        number(self.sheet, figure(self.sheet, table, name)?)
+    }
+
+    fn memory(&self, shape: &Shape) -> Result<Memory, MachineError> {
+        let ns = |name| self.ns("memory", name);
+        let memory = Memory {
+            hit_ns: ns("hit")?,
+            rmw_ns: ns("rmw")?,
+            shared_ns: ns("shared")?,
+            shared_busy_ns: ns("shared_busy")?,
+            near_ns: ns("near")?,
+            socket_ns: ns("socket")?,
+            hop_ns: figure(self.sheet, "memory", "hop")?.to_ns(self.ghz),
+            dram_ns: ns("dram")?,
+            invalidate_ns: ns("invalidate")?,
+            serial: self.number("memory", "serial")?,
+            nearness: self.number("memory", "nearness")?,
+            spread: self.number("memory", "spread")?,
+        };
+        if shape.sockets > 1 && memory.hop_ns.is_empty() {
+            let what = format!(
+                "is empty, but there are {} sockets. Write a time for one link at least",
+                shape.sockets
+            );
+            return Err(self.sheet.bad("memory.hop", &what));
         }
-        F::of(self, found)
+        Ok(memory)
     }
 
-    fn ns_or_never(&self, quantity: &Quantity) -> Option<f64> {
-        quantity.to_ns(self.ghz).first().copied()
+    fn kernel(&self) -> Result<Kernel, MachineError> {
+        let ns = |name| self.ns("kernel", name);
+        let deep_idle = match self.ns_or_never("kernel", "deep_idle_after")? {
+            None => None,
+            Some(after_ns) => {
+                let exit = self.ns_or_never("kernel", "deep_idle_exit")?;
+                let exit_ns = exit.ok_or_else(|| {
+                    let what =
+                        "is never, but `kernel.deep_idle_after` is a time. Make both a time, or both never";
+                    self.sheet.bad("kernel.deep_idle_exit", what)
+                })?;
+                Some(DeepIdle { after_ns, exit_ns })
+            }
+        };
+        Ok(Kernel {
+            syscall_ns: ns("syscall")?,
+            futex_ns: ns("futex")?,
+            futex_buckets: self.number("kernel", "futex_buckets")? as u32,
+            wake_ns: ns("wake")?,
+            kick_ns: ns("kick")?,
+            // Files written before there was this key do not have it.
+            kick_socket_ns: match self.sheet.figures.contains_key(&("kernel", "kick_socket")) {
+                true => ns("kick_socket")?,
+                false => 0.0,
+            },
+            idle_exit_ns: ns("idle_exit")?,
+            deep_idle,
+            switch_ns: ns("switch")?,
+            clock_ns: ns("clock")?,
+            cpu_clock_ns: ns("cpu_clock")?,
+            membarrier_ns: ns("membarrier")?,
+            interrupt_ns: ns("interrupt")?,
+            timer_slack_ns: ns("timer_slack")?,
+            migrate_ns: [ns("migrate_core")?, ns("migrate_socket")?],
+            spread: self.number("kernel", "spread")?,
+        })
     }
-}
 
-/// What `N` figures of a file make up.
-pub(super) trait Field<const N: usize>: Sized {
-    fn of(figures: &Figures<'_>, found: [&Quantity; N]) -> Result<Self, MachineError>;
-}
-
-impl Field<1> for f64 {
-    fn of(figures: &Figures<'_>, [found]: [&Quantity; 1]) -> Result<Self, MachineError> {
-        figures.ns_or_never(found).map_or_else(|| number(figures.sheet, found), Ok)
-    }
-}
-
-impl Field<1> for u32 {
-    fn of(figures: &Figures<'_>, [found]: [&Quantity; 1]) -> Result<Self, MachineError> {
-        Ok(number(figures.sheet, found)? as Self)
-    }
-}
-
-impl Field<1> for bool {
-    fn of(_: &Figures<'_>, [found]: [&Quantity; 1]) -> Result<Self, MachineError> {
-        Ok(matches!(found, Quantity::Flag(true)))
-    }
-}
-
-impl Field<1> for Vec<f64> {
-    fn of(figures: &Figures<'_>, [found]: [&Quantity; 1]) -> Result<Self, MachineError> {
-        Ok(found.to_ns(figures.ghz))
-    }
-}
-
-impl Field<1> for Option<f64> {
-    fn of(figures: &Figures<'_>, [found]: [&Quantity; 1]) -> Result<Self, MachineError> {
-        Ok(figures.ns_or_never(found))
-    }
-}
-
-impl Field<2> for [f64; 2] {
-    fn of(figures: &Figures<'_>, [one, two]: [&Quantity; 2]) -> Result<Self, MachineError> {
-        Ok([f64::of(figures, [one])?, f64::of(figures, [two])?])
-    }
-}
-
-impl Field<2> for Option<DeepIdle> {
-    fn of(figures: &Figures<'_>, [after, exit]: [&Quantity; 2]) -> Result<Self, MachineError> {
-        let Some(after_ns) = figures.ns_or_never(after) else { return Ok(None) };
-        let exit_ns = figures.ns_or_never(exit).ok_or_else(|| {
-            let what = "is never, but `kernel.deep_idle_after` is a time. Make both a time, or both never";
-            figures.sheet.bad("kernel.deep_idle_exit", what)
-        })?;
-        Ok(Some(DeepIdle { after_ns, exit_ns }))
+    fn scheduler(&self) -> Result<Scheduler, MachineError> {
+        let ns = |name| self.ns("scheduler", name);
+        Ok(Scheduler {
+            latency_ns: ns("latency")?,
+            min_slice_ns: ns("min_slice")?,
+            wakeup_ns: self.ns_or_never("scheduler", "wakeup")?,
+            sleeper_credit: self.number("scheduler", "sleeper_credit")?,
+            tick_ns: ns("tick")?,
+            balance_ns: ns("balance")?,
+            preempts_kernel: matches!(
+                figure(self.sheet, "scheduler", "preempts_kernel")?,
+                Quantity::Flag(true)
+            ),
+        })
     }
 }
 
 fn figure<'a>(sheet: &'a Sheet, table: &str, name: &str) -> Result<&'a Quantity, MachineError> {
     let key = find(table, name);
     let found = key.and_then(|key| sheet.figures.get(&(key.table, key.name)));
-    // Files written before there was this key do not have it.
-    let none = (name == "kick_socket").then_some(&Quantity::Number(0.0));
-    found.map(|figure| &figure.quantity).or(none).ok_or_else(|| {
+    found.map(|figure| &figure.quantity).ok_or_else(|| {
         let (meaning, example) = key.map_or(("", ""), |key| (key.meaning, key.kind.example()));
         MachineError::missing(&sheet.file, &format!("{table}.{name}"), meaning, example)
     })

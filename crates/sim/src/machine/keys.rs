@@ -3,7 +3,7 @@
 //! What is outside of a figure's range is a slip of the file's author, and would be simulated without a word.
 //! The ranges hold every machine of the catalogue, and what a calibration finds on a loaded one.
 
-pub use super::figures::KEYS;
+use Kind::{Count, Factor, Flag, Positive, PowerOfTwo, Share, Time, TimeOrNever, Times};
 pub(super) use spinpark_measure::nearest::nearest;
 
 /// What may stand at a key.
@@ -67,9 +67,58 @@ impl Key {
     }
 }
 
-pub(super) const fn key(table: &'static str, name: &'static str, kind: Kind, meaning: &'static str) -> Key {
+const fn key(table: &'static str, name: &'static str, kind: Kind, meaning: &'static str) -> Key {
     Key { table, name, kind, meaning }
 }
+
+/// All figures, in the order in which they are listed. The counts of CPUs stand apart, in the table `shape`.
+pub const KEYS: &[Key] = &[
+    key("clock", "ghz", Positive, "clock rate, GHz: what a cycle is"),
+    key("memory", "hit", Time, "a load that hits the core's own cache"),
+    key("memory", "rmw", Time, "an atomic read-modify-write of a line that the core owns"),
+    key("memory", "shared", Time, "a load of an unchanged line from the last-level cache"),
+    key("memory", "shared_busy", Time, "for how long such a load holds up the next one of the same line"),
+    key("memory", "near", Time, "a line changed by another core behind the same last-level cache"),
+    key("memory", "socket", Time, "a line changed behind another last-level cache of the socket"),
+    key("memory", "hop", Times, "a line changed in a socket one, two, … links away"),
+    key("memory", "dram", Time, "a line that no cache holds"),
+    key("memory", "invalidate", Time, "what a write adds for each further last-level cache with a copy"),
+    key("memory", "serial", Share, "the part of a transfer during which the line is busy for others"),
+    key("memory", "nearness", Factor, "how much likelier a request is served before one a level farther"),
+    key("memory", "spread", Share, "transfers take up to this part more or less than they say"),
+    key("cpu", "pause", Time, "PAUSE, or what stands for it"),
+    key("cpu", "step", Time, "the few instructions between two memory accesses of a lock"),
+    key("cpu", "window", Time, "how much work the core does ahead while it waits for memory"),
+    key("cpu", "work", Time, "a step of workloads' work: a chain of six instructions (xorshift)"),
+    key("cpu", "fence", Time, "a full fence"),
+    key("cpu", "stores", Count, "how many stores wait for their lines while the core goes on"),
+    key("cpu", "smt", Share, "speed of a hardware thread while its sibling computes too"),
+    key("kernel", "syscall", Time, "entering and leaving the kernel"),
+    key("kernel", "futex", Time, "a futex call's own work, without its bucket's lock"),
+    key("kernel", "futex_buckets", PowerOfTwo, "hash buckets for futexes"),
+    key("kernel", "wake", Time, "what it takes a waker to make a thread runnable"),
+    key("kernel", "kick", Time, "what it adds if the thread is to run on another, idle CPU"),
+    key("kernel", "kick_socket", Time, "what it adds to that if that CPU is on another socket"),
+    key("kernel", "idle_exit", Time, "until an idle CPU that was kicked runs the thread"),
+    key("kernel", "deep_idle_after", TimeOrNever, "for how long a CPU is idle before it sleeps more deeply"),
+    key("kernel", "deep_idle_exit", TimeOrNever, "until a CPU that sleeps more deeply runs the thread"),
+    key("kernel", "switch", Time, "a switch to another thread"),
+    key("kernel", "clock", Time, "reading the clock"),
+    key("kernel", "cpu_clock", Time, "asking for another thread's CPU time"),
+    key("kernel", "membarrier", Time, "membarrier, without the interrupts"),
+    key("kernel", "interrupt", Time, "what an interrupt takes the CPU that is interrupted"),
+    key("kernel", "timer_slack", Time, "how late a timer fires"),
+    key("kernel", "migrate_core", Time, "what a thread that moved to another core pays for its caches"),
+    key("kernel", "migrate_socket", Time, "what a thread that moved to another socket pays for its caches"),
+    key("kernel", "spread", Share, "calls, wake-ups and interrupts take up to this part more or less"),
+    key("scheduler", "latency", Time, "within this time each thread of a CPU runs once, unless too many"),
+    key("scheduler", "min_slice", Time, "the shortest slice"),
+    key("scheduler", "wakeup", TimeOrNever, "how far behind a woken thread has to be to preempt at once"),
+    key("scheduler", "sleeper_credit", Share, "the part of `latency` that a sleeper is put behind at most"),
+    key("scheduler", "tick", Time, "distance of timer ticks: a slice ends at one"),
+    key("scheduler", "balance", Time, "how often CPUs look for threads to take from others"),
+    key("scheduler", "preempts_kernel", Flag, "whether kernel code is preempted"),
+];
 
 /// The keys of the table `shape`, beside `source`.
 pub(super) const SHAPE: &[(&str, &str)] = &[
