@@ -1,6 +1,6 @@
 //! Compiles each shim in `shims` whose library is installed, and lists all of them in `peers.rs` for
-//! `src/foreign.rs`. The build never fails because of a peer: one that is not installed, or cannot be
-//! compiled, is left out, and the worker says so.
+//! `src/foreign.rs`. A peer that is not installed, or cannot be compiled, is left out, and the worker says so. A
+//! shim that lacks a function, or names the wrong library, fails when the worker is linked.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};

@@ -23,7 +23,7 @@
 //!
 //! - **J1** it belongs to root or to the user.
 //! - **J2** other users cannot write to it, or it is a sticky directory. An entry of that can be renamed or
-//!   removed only by root and by the owners of the entry and of the directory, who have J1.
+//!   removed only by root and by the owners of the entry and of the directory, to whom J1 applies.
 //! - **J3** no other file system begins in a directory where other users can write: one that a user has
 //!   mounted there (FUSE) can claim any owner and mode.
 

@@ -83,7 +83,7 @@ impl<P: Platform, K> Node<P, K> {
     /// # Safety
     ///
     /// `node` is alive until then: it is in the list, whose lock the caller holds, or was taken out of it by
-    /// the caller (L1), who does not use it any more (L3).
+    /// the caller (L1), which does not use it any more (L3).
     pub(super) unsafe fn wake(node: *const Self) {
         // SAFETY: L1: the node is alive.
         let task: *const P::AtomicU32 = unsafe { &raw const (*node).task };

@@ -1,5 +1,5 @@
-//! When a waiter that sleeps does something by itself: rechecks the lock, requests it, or probes whether the
-//! thread that was woken before it runs (T14 in [`core`](super)).
+//! When a waiter that sleeps does something by itself: rechecks the lock, requests it, or probes it, in case
+//! that a thread that was woken before it does not run (T14 in [`core`](super)).
 //!
 //! Its times, and what it is woken by:
 //!
@@ -7,7 +7,7 @@
 //! |-----------|---------------------------------------------------------------------------------------------|
 //! | `end`     | has starved: it requests the lock (L2)                                                      |
 //! | `recheck` | rechecks the lock, as the head that backs off (L1), or a request of readers (H3)            |
-//! | `probe`   | probes the lock: a thread that was woken before it may not run (L3)                       |
+//! | `probe`   | probes the lock: a thread that was woken before it may not run (L3)                         |
 //!
 //! A wake-up, or the caller's deadline, may come before any of them.
 

@@ -51,7 +51,7 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// Connects to `socket` as `user`, who has no password.
+    /// Connects to `socket` as `user`, without a password.
     pub(super) fn open(socket: &Path, user: &str) -> Result<Self, JobError> {
         let stream = UnixStream::connect(socket).map_err(broken)?;
         stream.set_read_timeout(Some(PATIENCE)).map_err(broken)?;

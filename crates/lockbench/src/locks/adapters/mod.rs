@@ -156,7 +156,8 @@ pub mod classics;
 mod pthread;
 mod std;
 
-// A peer is a word among `lock_api`, if it is a crate with that crate's types; else a file as `std.rs`.
+// A crate that has all types of `parking_lot` at its root is a word among `lock_api`; any other is a file as
+// `std.rs`, with its `mod` line, and `NAME::Locks` among `files`.
 origins! {
     files: pthread::Locks, pthread::AdaptiveLocks, std::Locks;
     lock_api: parking_lot, usync, spinpark;

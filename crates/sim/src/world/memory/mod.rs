@@ -294,7 +294,7 @@ pub(crate) struct Request {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Move {
     pub(crate) to: Request,
-    /// Until then, who has copies uses them.
+    /// Until then, CPUs with copies of the line use them.
     pub(crate) leaves: Ps,
 }
 

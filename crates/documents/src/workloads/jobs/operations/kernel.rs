@@ -112,7 +112,7 @@ pub(super) fn signals(_: &mut Context) -> Result<(), JobError> {
     expect(caught == SIGNALS, || format!("{caught} signals of {SIGNALS} were caught"))
 }
 
-/// Ten times: where am I, who am I, who is that, how long have I run, what is this machine.
+/// Asks the kernel ten times about the process, its user and the machine.
 pub(super) fn questions(_: &mut Context) -> Result<(), JobError> {
     let me = rustix::process::getuid();
     for _ in 0..10 {
