@@ -1,15 +1,17 @@
 //! Tests of the source tree itself (`cargo test -p spinpark-tree`). They run no code of the other crates.
 //!
-//! | module    | the rule                                                                                    |
-//! |-----------|---------------------------------------------------------------------------------------------|
-//! | `layers`  | dependencies between our crates point down                                                  |
-//! | `circles` | sibling modules of a crate do not name each other in a circle                               |
-//! | `labels`  | each invariant that a comment cites is defined once                                         |
-//! | `sizes`   | no crate has more than a bounded part of the code                                           |
-//! | `targets` | cargo builds test programs for crates that have tests, and for no others                    |
+//! | module      | the rule                                                                                    |
+//! |-------------|---------------------------------------------------------------------------------------------|
+//! | `layers`    | dependencies between our crates point down                                                  |
+//! | `circles`   | sibling modules of a crate do not name each other in a circle                               |
+//! | `labels`    | each invariant that a comment cites is defined once                                         |
+//! | `constants` | the tables of constants in `notes/tuning.md` have the names and values of the sources       |
+//! | `sizes`     | no crate has more than a bounded part of the code                                           |
+//! | `targets`   | cargo builds test programs for crates that have tests, and for no others                    |
 #![cfg(test)]
 
 mod circles;
+mod constants;
 mod labels;
 mod layers;
 mod sizes;

@@ -70,8 +70,8 @@ fn moved(clock: u64) {
     }
 }
 
-fn acquired(lock: usize, marked: bool) {
-    spin_stats().acquired(lock, marked, now());
+fn acquired(lock: usize, set_contended: bool) {
+    spin_stats().acquired(lock, set_contended, now());
 }
 
 #[inline(never)] // for the drop-in's size
@@ -86,7 +86,7 @@ fn sleeps(lock: usize) {
 }
 
 fn released(lock: usize) {
-    spin_stats().released(lock, now());
+    spin_stats().released(lock, now);
 }
 
 fn returns(lock: usize) {
@@ -216,7 +216,7 @@ impl<R: LockPadding> Adaptive for LinuxWith<R> {
             Note::Tried(found) => spin_stats().tried(found),
             Note::Moved { clock } => moved(clock),
             Note::Spun(kind, paid) => spin_stats().spun(kind, paid),
-            Note::Acquired { marked } => acquired(lock, marked),
+            Note::Acquired { set_contended } => acquired(lock, set_contended),
             Note::Released => released(lock),
             Note::ReleasesToWait => spin_stats().releases_to_wait(lock),
             Note::Sleeps => sleeps(lock),
@@ -243,10 +243,6 @@ impl<R: LockPadding> Adaptive for LinuxWith<R> {
 
     fn wants_time(lock: usize, queued: bool) -> Option<Timing> {
         spin_stats().wants_time(lock, queued)
-    }
-
-    fn times_release(lock: usize) -> bool {
-        spin_stats().times_release(lock)
     }
 
     fn returns_soon(lock: usize) -> bool {

@@ -277,7 +277,7 @@ unsafe fn wait_by(
     // SAFETY: the caller's condition variable.
     let this = unsafe { Cond::at(cond) };
     // SAFETY: the caller's mutex.
-    let ours = Some(unsafe { Mutex::at(mutex) }).filter(|mutex| mutex.is_ours_to_wait());
+    let ours = Some(unsafe { Mutex::at(mutex) }).filter(|mutex| mutex.keep_to_wait());
     if !this.is_ours() {
         if ours.is_none() {
             // SAFETY: the caller's pointers.

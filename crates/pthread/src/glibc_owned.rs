@@ -7,19 +7,19 @@
 //! both: a thread that holds a recursive mutex through one may lock it again through the other.
 //!
 //! What remains is to wake each other's sleepers. The first thread of ours that finds a value of glibc's
-//! marks the mutex as glibc's for good ([`GLIBC_OWNED`] in its kind), says so once, and every later call goes
-//! to glibc's functions.
+//! makes the mutex glibc's for good ([`GLIBC_OWNED`] in its kind), says so once, and every later call goes to
+//! glibc's functions.
 //!
-//! | the word says | a thread of ours      | what it does                                                               |
-//! |---------------|-----------------------|----------------------------------------------------------------------------|
-//! | 1, 2          | locks                 | marks the mutex, and locks it through glibc                                |
+//! | the word says | a thread of ours      | what it does                                                                 |
+//! |---------------|-----------------------|------------------------------------------------------------------------------|
+//! | 1, 2          | locks                 | sets [`GLIBC_OWNED`], and locks through glibc                                |
 //! | 2             | unlocks, locked here  | sends our waiters to look again, stores 0, wakes one sleeper of glibc's (X3) |
-//! | any           | unlocks, marked       | the same if it was locked here, else unlocks it through glibc              |
+//! | any           | unlocks, glibc-owned  | the same if it was locked here, else unlocks it through glibc                |
 //!
 //! # A shared process
 //!
 //! A library that is opened with `RTLD_DEEPBIND`, or in a namespace of its own, announces this ([`share`]).
-//! From then on releases are compare-exchanges, so that no mark of glibc's is wiped out, and each mutex goes
+//! From then on releases are compare-exchanges, so that no 2 of glibc's is overwritten, and each mutex goes
 //! to glibc: a free one as it is locked next, a held one as its holder unlocks it or waits on a condition
 //! variable. Then no mutex is free with waiters of ours, which would look held to glibc. Read-write locks and
 //! condition variables stay ours.
@@ -28,9 +28,9 @@
 //!
 //! Without such an announcement, two things are not seen:
 //!
-//! - A release here that is a plain store wipes out the mark of a thread that sleeps in glibc's function.
+//! - A release here that is a plain store overwrites the 2 of a thread that sleeps in glibc's function.
 //!   That thread sleeps until a value of glibc's is found in this mutex, or glibc's unlock wakes it. From the
-//!   first such value in the process on, each release is a compare-exchange, which fails on such a mark.
+//!   first such value in the process on, each release is a compare-exchange, which fails on a 2.
 //! - A mutex that is free, but has waiters of ours, looks held to glibc, whose waiter then overwrites the
 //!   word: 2, and no holder. No thread can tell that from a holder of ours, whose name was overwritten. So
 //!   after [`LONGEST`] seconds a waiter says what may have happened, once in the process, and waits on.
@@ -63,7 +63,7 @@ impl Mutex {
     #[cold]
     #[inline(never)]
     pub(crate) fn give_to_glibc(&self) {
-        if !self.mark() || mode::is_shared() {
+        if !self.set_glibc_owned() || mode::is_shared() {
             return;
         }
         if !TOLD.swap(true, Relaxed) {
@@ -71,7 +71,7 @@ impl Mutex {
         }
         spinpark_linux::stop_sequences();
         Linux::heavy_fence(); // another thread may have begun that just now
-        // Those whose mark a release of ours has wiped out, before it was a compare-exchange.
+        // Those whose 2 a release of ours has overwritten, before it was a compare-exchange.
         Linux::futex_wake(self.raw.queue().word(), i32::MAX as u32);
     }
 
@@ -111,41 +111,41 @@ impl Mutex {
         unsafe { real::pthread_mutex_clocklock(mutex, clock, time) }
     }
 
-    /// In a shared process: whether the mutex is held here, or has waiters. If not, it is glibc's from here
-    /// on.
+    /// In a shared process: keeps the mutex here if it is held here or has waiters. If not, it is glibc's from
+    /// here on, and the answer is `false`.
     #[cold]
     #[inline(never)]
-    pub(crate) fn is_in_use(&self) -> bool {
+    pub(crate) fn keep_if_in_use(&self) -> bool {
         let ours = self.raw.is_in_use();
         if !ours {
-            self.mark();
+            self.set_glibc_owned();
         }
         ours
     }
 
-    /// Whether the mutex, which the calling thread unlocks, was locked here. One that is glibc's by now is
-    /// made so all the way.
+    /// Whether the calling thread's unlock is ours to serve: the mutex was locked here. One that is glibc's by
+    /// now becomes so in its word as well.
     #[inline(always)]
-    pub(crate) fn is_ours_to_unlock(&self) -> bool {
-        self.kind() & GLIBC_KINDS == 0 && mode::serves(|| self.is_held_here())
-            || self.is_glibc_owned() && self.is_held_here()
+    pub(crate) fn keep_to_unlock(&self) -> bool {
+        self.kind() & GLIBC_KINDS == 0 && mode::serves(|| self.keep_if_held_here())
+            || self.is_glibc_owned() && self.keep_if_held_here()
     }
 
-    /// Whether the mutex was locked here, by the calling thread, and is ours after it. In a shared process,
-    /// or once it is marked, it is not: its holder writes what glibc would have, so that it never becomes
-    /// free with waiters of ours.
+    /// Keeps the mutex here if it was locked here, by the calling thread; else the answer is `false`. In a
+    /// shared process, or once it is glibc's, it is not kept: its holder writes what glibc would have, so that
+    /// it never becomes free with waiters of ours.
     #[cold]
     #[inline(never)]
-    pub(crate) fn is_held_here(&self) -> bool {
+    pub(crate) fn keep_if_held_here(&self) -> bool {
         if !self.is_locked_here() {
-            self.mark();
+            self.set_glibc_owned();
             return false;
         }
         if (mode::is_shared() || self.is_glibc_owned())
             && self.raw.is_locked()
             && (self.is_plain() || self.is_owned_by(thread_id()))
         {
-            self.mark();
+            self.set_glibc_owned();
             self.raw.give_to_glibc();
             self.owner().store(thread_id(), Relaxed);
             self.users().store(1, Relaxed);
@@ -155,13 +155,13 @@ impl Mutex {
     }
 
     /// Every later call on the mutex goes to glibc.
-    fn mark(&self) -> bool {
+    fn set_glibc_owned(&self) -> bool {
         self.kind_word().fetch_or(GLIBC_OWNED, Relaxed) & GLIBC_OWNED == 0
     }
 
-    /// Whether a wait on a condition variable releases the mutex here, and takes it back.
-    pub(crate) fn is_ours_to_wait(&self) -> bool {
-        let ours = self.is_ours_to_unlock();
+    /// Whether a wait on a condition variable releases the mutex here and takes it back; else it is glibc's.
+    pub(crate) fn keep_to_wait(&self) -> bool {
+        let ours = self.keep_to_unlock();
         if ours && !self.is_locked_here() {
             self.give_to_glibc();
             return false;

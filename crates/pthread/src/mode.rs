@@ -23,11 +23,12 @@ use crate::{fields, leave, real};
 
 const UNKNOWN: u8 = 0;
 const OURS: u8 = 1;
-const GLIBCS: u8 = 2;
+/// Every call goes to glibc.
+const DISABLED: u8 = 2;
 /// Ours, and the first call is to be reported.
 const OURS_UNUSED: u8 = 3;
-/// glibc's, and the first call is to be reported.
-const GLIBCS_UNUSED: u8 = 4;
+/// Disabled, and the first call is to be reported.
+const DISABLED_UNUSED: u8 = 4;
 /// Ours, but for the mutexes, which go to glibc one by one: see [`glibc_owned`](crate::glibc_owned).
 const SHARED: u8 = 5;
 
@@ -68,7 +69,7 @@ pub(crate) fn fast() -> Fast {
 pub(crate) fn ours() -> bool {
     match MODE.load(Relaxed) {
         OURS => true,
-        GLIBCS => false,
+        DISABLED => false,
         mode => first_call(mode),
     }
 }
@@ -85,7 +86,7 @@ fn first_call(mode: u8) -> bool {
     }
     report("used");
     let ours = mode == OURS_UNUSED;
-    decide(mode, if ours { OURS } else { GLIBCS });
+    decide(mode, if ours { OURS } else { DISABLED });
     ours
 }
 
@@ -94,7 +95,7 @@ fn first_call(mode: u8) -> bool {
 pub(crate) fn serves(in_shared: impl FnOnce() -> bool) -> bool {
     match MODE.load(Relaxed) {
         OURS => true,
-        GLIBCS => false,
+        DISABLED => false,
         mode => first_call(mode) && (!is_shared() || in_shared()),
     }
 }
@@ -150,9 +151,9 @@ pub(crate) fn start() {
         UNKNOWN,
         match (disabled, reported) {
             (false, false) => OURS,
-            (true, false) => GLIBCS,
+            (true, false) => DISABLED,
             (false, true) => OURS_UNUSED,
-            (true, true) => GLIBCS_UNUSED,
+            (true, true) => DISABLED_UNUSED,
         },
     );
     real::find_all();

@@ -137,10 +137,11 @@ impl Mutex {
         }
     }
 
-    /// Whether calls on this mutex are ours to serve.
+    /// Whether calls on this mutex are ours to serve. In a shared process, one that is not in use becomes
+    /// glibc's here.
     #[inline(always)]
     pub(crate) fn is_ours(&self) -> bool {
-        self.kind() & GLIBC_KINDS == 0 && mode::serves(|| self.is_in_use())
+        self.kind() & GLIBC_KINDS == 0 && mode::serves(|| self.keep_if_in_use())
     }
 }
 
@@ -351,7 +352,7 @@ pub(crate) unsafe extern "C" fn unlock(mutex: *mut pthread_mutex_t) -> c_int {
 }
 
 /// What the inlined path left: another kind than the default, a process that has not decided yet or is shared
-/// or disabled, or one thread and a word with flags, from a fork. Ours if `is_ours_to_unlock`, else glibc's.
+/// or disabled, or one thread and a word with flags, from a fork. Ours if `keep_to_unlock`, else glibc's.
 ///
 /// # Safety
 ///
@@ -360,7 +361,7 @@ pub(crate) unsafe extern "C" fn unlock(mutex: *mut pthread_mutex_t) -> c_int {
 pub(crate) unsafe fn unlock_general(mutex: *mut pthread_mutex_t) -> c_int {
     // SAFETY: the caller's mutex.
     let this = unsafe { Mutex::at(mutex) };
-    if this.is_ours_to_unlock() {
+    if this.keep_to_unlock() {
         return if this.is_plain() { this.release() } else { this.unlock_owned(thread_id()) };
     }
     // SAFETY: the caller's mutex.

@@ -89,7 +89,7 @@ impl Model {
         self
     }
 
-    /// A lock stays marked as contended when its queue has become empty.
+    /// A lock stays contended when its queue has become empty.
     pub fn stays_contended(mut self) -> Self {
         self.config.stays_contended = true;
         self

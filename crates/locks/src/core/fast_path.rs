@@ -207,8 +207,7 @@ impl<P: Platform> LockCore<P> {
         }
         let seen = self.peek();
         let key = self.key();
-        let timed = P::times_release(key);
-        if word::is_mere_hold(seen, release) && !timed && P::ends_contended(key) {
+        if word::is_mere_hold(seen, release) && P::ends_contended(key) {
             self.queue.end_contended();
             if !self.release_in_one_step(release, seen) {
                 // A3: a waiter has marked the lock meanwhile, and this release may leave it asleep.
@@ -220,9 +219,7 @@ impl<P: Platform> LockCore<P> {
         if !self.release_in_one_step(release, seen) {
             self.release_slow(release);
         }
-        if timed {
-            P::notes(key, Note::Released);
-        }
+        P::notes(key, Note::Released);
     }
 
     /// T5, to the longest waiter if there is one and the lock becomes free: requests the hand-off on its

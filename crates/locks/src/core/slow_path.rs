@@ -110,8 +110,8 @@ impl<P: Platform> LockCore<P> {
         }
         if let Some(timing) = P::wants_time(self.key(), queued) {
             // So that the release is not a plain store, which nothing can time.
-            if let Some(marked) = self.queue().begin_contended(timing.may_mark) {
-                P::notes(self.key(), Note::Acquired { marked });
+            if let Some(set_contended) = self.queue().begin_contended(timing.may_set_contended) {
+                P::notes(self.key(), Note::Acquired { set_contended });
             }
         }
     }

@@ -36,7 +36,7 @@
 //! | operation            | order   | pairs with       | because                                                     |
 //! |----------------------|---------|------------------|-------------------------------------------------------------|
 //! | lock: CAS            | Acquire | unlock           | the list as the last holder left it                         |
-//! | mark `SLEEPERS`: CAS   | Relaxed | –                | only tells the holder to wake; the sleeper checks the value |
+//! | set `SLEEPERS`: CAS    | Relaxed | –                | only tells the holder to wake; the sleeper checks the value |
 //! | unlock: CAS          | Release | lock, is current | publishes the list, and the word that goes with it          |
 //! | ask, pin: CAS        | Release | is asked         | the holder's wake pass sees what the asking thread wrote    |
 //! | ask for nothing: CAS | Relaxed | –                | writes nothing; only proves that the queue is still locked  |
@@ -256,8 +256,10 @@ impl<P: Platform> WaitQueue<P> {
             } else if gives_up {
                 // The wake-up of a thread that has slept, and gives up, may have been meant for one that
                 // sleeps still.
-                let marked = mine & SLEEPERS | seen;
-                if seen == marked || self.lock.compare_exchange(seen, marked, Relaxed, Relaxed).is_ok() {
+                let with_sleepers = mine & SLEEPERS | seen;
+                if seen == with_sleepers
+                    || self.lock.compare_exchange(seen, with_sleepers, Relaxed, Relaxed).is_ok()
+                {
                     return None;
                 }
                 seen = self.lock.load(Relaxed);
@@ -286,9 +288,10 @@ impl<P: Platform> WaitQueue<P> {
     #[cold]
     #[inline(never)]
     fn sleep_for_holder(&self, seen: u32, span: u64) -> u32 {
-        let marked = seen | SLEEPERS;
-        if seen == marked || self.lock.compare_exchange(seen, marked, Relaxed, Relaxed).is_ok() {
-            P::wait_for_queue(&self.lock, marked, span);
+        let with_sleepers = seen | SLEEPERS;
+        if seen == with_sleepers || self.lock.compare_exchange(seen, with_sleepers, Relaxed, Relaxed).is_ok()
+        {
+            P::wait_for_queue(&self.lock, with_sleepers, span);
         }
         self.lock.load(Relaxed)
     }

@@ -28,7 +28,7 @@ const RESERVE: u32 = 3;
 /// looks like a long one while others poll its line.
 const LEAST_NON_CRITICAL_NS: u32 = 100;
 /// One in 16 contended acquisitions is timed, and each one that was waited for in the queue; of a lock
-/// without the contended bit only if a sample may set it ([`Acquisitions::may_mark`]).
+/// without the contended bit only if a sample may set it ([`Acquisitions::may_set_contended`]).
 const ACQUISITIONS_PER_SAMPLE: u32 = 16;
 /// A thread remembers for this number of samples that it waited on a condition variable with a lock.
 const WAITS_REMEMBERED: u32 = 16;
@@ -47,7 +47,7 @@ pub(super) struct Acquisitions {
     /// Contended acquisitions since the last one that was timed.
     since_sample: u32,
     /// The lock whose contended bit was set for a sample, which has been taken.
-    marked: usize,
+    to_clear: usize,
     /// The lock of the last wait.
     waited_for: usize,
     /// The wait before that was for the same one.
@@ -83,7 +83,7 @@ struct Timed {
     /// 0: the lock is held still.
     released: u64,
     /// The contended bit was set for this sample.
-    marked: bool,
+    set_contended: bool,
 }
 
 impl Acquisitions {
@@ -163,11 +163,11 @@ impl Acquisitions {
 
     /// `lock` was acquired `now`, and its release will be seen.
     #[inline(never)]
-    pub(super) fn acquired(&mut self, lock: usize, marked: bool, now: u64) {
+    pub(super) fn acquired(&mut self, lock: usize, set_contended: bool, now: u64) {
         self.since_sample = 0;
         // An acquisition may be noted twice, and its contended bit ends once.
-        let marked = marked || (self.times_release(lock) && self.timed.marked);
-        self.timed = Timed { lock, acquired: now, released: 0, marked };
+        let set_contended = set_contended || (self.times_release(lock) && self.timed.set_contended);
+        self.timed = Timed { lock, acquired: now, released: 0, set_contended };
     }
 
     /// Whether the release of `lock` is to be timed.
@@ -175,10 +175,10 @@ impl Acquisitions {
         self.timed.lock == lock && self.timed.released == 0
     }
 
-    /// `lock` was released `now`.
-    pub(super) fn released(&mut self, lock: usize, now: u64) {
+    /// `lock` was released just now.
+    pub(super) fn released(&mut self, lock: usize, clock: impl FnOnce() -> u64) {
         if self.times_release(lock) {
-            self.timed.released = now;
+            self.timed.released = clock();
         }
     }
 
@@ -191,11 +191,11 @@ impl Acquisitions {
         if self.timed.lock != lock || self.timed.released == 0 {
             return;
         }
-        let Timed { acquired, released, marked, .. } = core::mem::take(&mut self.timed);
+        let Timed { acquired, released, set_contended, .. } = core::mem::take(&mut self.timed);
         let non_critical = span(released, clock());
         let inside = span(acquired, released);
-        if marked {
-            self.marked = lock;
+        if set_contended {
+            self.to_clear = lock;
         }
         let known = self.known(lock);
         if known.lock == lock {
@@ -209,7 +209,7 @@ impl Acquisitions {
 
     /// Whether a lock's contended bit may be set only for a sample. Not if the thread waits for one lock
     /// after the other: the releases of all of them would be slow.
-    pub(super) fn may_mark(&self) -> bool {
+    pub(super) fn may_set_contended(&self) -> bool {
         self.again
     }
 
@@ -219,9 +219,9 @@ impl Acquisitions {
         self.again = self.waited_for == lock;
         self.waited_for = lock;
         if self.timed.lock != lock {
-            let Timed { lock: other, marked, .. } = core::mem::take(&mut self.timed);
-            if marked {
-                self.marked = other;
+            let Timed { lock: other, set_contended, .. } = core::mem::take(&mut self.timed);
+            if set_contended {
+                self.to_clear = other;
             }
         }
     }
@@ -239,12 +239,12 @@ impl Acquisitions {
     }
 
     /// Whether the contended bit of `lock` was set only for a sample that has been taken. True once.
-    pub(super) fn unmarks(&mut self, lock: usize) -> bool {
-        let unmarks = self.marked == lock;
-        if unmarks {
-            self.marked = 0;
+    pub(super) fn clears_contended(&mut self, lock: usize) -> bool {
+        let clears_contended = self.to_clear == lock;
+        if clears_contended {
+            self.to_clear = 0;
         }
-        unmarks
+        clears_contended
     }
 }
 
@@ -271,7 +271,7 @@ mod tests {
     /// A timed acquisition: a section, then a non-critical section, ns.
     fn acquisition(acquisitions: &mut Acquisitions, lock: usize, inside: u64, outside: u64) {
         acquisitions.acquired(lock, false, 1000);
-        acquisitions.released(lock, 1000 + inside);
+        acquisitions.released(lock, || 1000 + inside);
         acquisitions.returned(lock, || 1000 + inside + outside);
     }
 
@@ -371,10 +371,10 @@ mod tests {
     fn a_thread_that_waits_for_one_lock_after_the_other_marks_none() {
         let mut acquisitions = on_one_lock();
         acquisitions.acquired(LOCK, true, 1000);
-        acquisitions.released(LOCK, 1020);
+        acquisitions.released(LOCK, || 1020);
         acquisitions.waits_for(OTHER);
         assert!(
-            acquisitions.wants_time(OTHER, true) && !acquisitions.may_mark(),
+            acquisitions.wants_time(OTHER, true) && !acquisitions.may_set_contended(),
             "the last wait was for another lock"
         );
         acquisitions.returned(LOCK, || 5_000);
@@ -383,9 +383,9 @@ mod tests {
             Spinning::Eager,
             "that acquisition is not timed to its end"
         );
-        assert!(acquisitions.unmarks(LOCK), "its contended bit is not left behind");
+        assert!(acquisitions.clears_contended(LOCK), "its contended bit is not left behind");
         acquisitions.waits_for(OTHER);
-        assert!(acquisitions.may_mark(), "it waits for this one again");
+        assert!(acquisitions.may_set_contended(), "it waits for this one again");
     }
 
     #[test]
@@ -438,10 +438,10 @@ mod tests {
     fn a_mark_made_for_a_sample_ends_with_it() {
         let mut acquisitions = Acquisitions::default();
         acquisitions.acquired(LOCK, true, 1000);
-        assert!(!acquisitions.unmarks(LOCK));
-        acquisitions.released(LOCK, 2000);
+        assert!(!acquisitions.clears_contended(LOCK));
+        acquisitions.released(LOCK, || 2000);
         acquisitions.returned(LOCK, || 3000);
-        assert!(acquisitions.unmarks(LOCK));
-        assert!(!acquisitions.unmarks(LOCK), "once");
+        assert!(acquisitions.clears_contended(LOCK));
+        assert!(!acquisitions.clears_contended(LOCK), "once");
     }
 }

@@ -114,9 +114,9 @@ pub enum Note {
     /// It has acquired the lock, and its release will be timed ([`Adaptive::wants_time`]).
     Acquired {
         /// The contended bit was set only for that.
-        marked: bool,
+        set_contended: bool,
     },
-    /// It has just released the lock, which may be gone.
+    /// It has just released the lock, which may be gone, and whose contended bit it left set.
     Released,
     /// It is about to release the lock, to wait on a condition variable.
     ReleasesToWait,
@@ -130,7 +130,7 @@ pub enum Note {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
     /// Whether the contended bit may be set only for that.
-    pub may_mark: bool,
+    pub may_set_contended: bool,
 }
 
 /// After a wait, a thread reads first in this number of attempts ([`Adaptive::reads_first`]). Fewer cost
@@ -187,13 +187,6 @@ pub trait Adaptive: Sized + Send + Sync + 'static {
         None
     }
 
-    /// Whether the calling thread's release of the lock at `lock` is to be timed, by [`Note::Released`] after
-    /// it.
-    fn times_release(lock: usize) -> bool {
-        let _ = lock;
-        false
-    }
-
     /// Whether the calling thread, which releases the lock at `lock`, comes back for it so soon that a waiter
     /// with a timer is better left asleep. `false` is always a safe answer.
     fn returns_soon(lock: usize) -> bool {
@@ -215,7 +208,8 @@ pub trait Adaptive: Sized + Send + Sync + 'static {
         false
     }
 
-    /// Whether the calling thread's release clears the contended bit of a lock that has no waiters. The bit
+    /// Whether the calling thread's release clears the contended bit of a lock that has no waiters. A release
+    /// that is timed ([`Note::Acquired`]) does not. The bit
     /// makes each release a little slower; to set it again costs an [asymmetric
     /// barrier](crate::AsymmetricBarrier::heavy_fence).
     fn ends_contended(lock: usize) -> bool {

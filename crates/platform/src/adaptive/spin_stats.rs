@@ -143,18 +143,18 @@ impl SpinStats {
 
     /// See [`Adaptive::wants_time`](crate::Adaptive::wants_time).
     pub fn wants_time(&mut self, lock: usize, queued: bool) -> Option<Timing> {
-        let may_mark = self.acquisitions.may_mark();
-        self.acquisitions.wants_time(lock, queued).then_some(Timing { may_mark })
+        let may_set_contended = self.acquisitions.may_set_contended();
+        self.acquisitions.wants_time(lock, queued).then_some(Timing { may_set_contended })
     }
 
     /// See [`Note::Acquired`](crate::Note::Acquired). `now` is on the monotonic clock, ns, as in the others.
-    pub fn acquired(&mut self, lock: usize, marked: bool, now: u64) {
-        self.acquisitions.acquired(lock, marked, now);
+    pub fn acquired(&mut self, lock: usize, set_contended: bool, now: u64) {
+        self.acquisitions.acquired(lock, set_contended, now);
     }
 
-    /// See [`Note::Released`](crate::Note::Released).
-    pub fn released(&mut self, lock: usize, now: u64) {
-        self.acquisitions.released(lock, now);
+    /// See [`Note::Released`](crate::Note::Released). Reads the clock (ns) if the release is timed.
+    pub fn released(&mut self, lock: usize, clock: impl FnOnce() -> u64) {
+        self.acquisitions.released(lock, clock);
     }
 
     /// See [`Note::ReleasesToWait`](crate::Note::ReleasesToWait).
@@ -178,11 +178,6 @@ impl SpinStats {
         self.acquisitions.strays(lock)
     }
 
-    /// See [`Adaptive::times_release`](crate::Adaptive::times_release).
-    pub fn times_release(&self, lock: usize) -> bool {
-        self.acquisitions.times_release(lock)
-    }
-
     /// See [`Note::Returns`](crate::Note::Returns).
     pub fn returns_to(&mut self, lock: usize, clock: impl FnOnce() -> u64) {
         self.acquisitions.returned(lock, clock);
@@ -191,7 +186,10 @@ impl SpinStats {
     /// See [`Adaptive::ends_contended`](crate::Adaptive::ends_contended); one in `quiet_releases` does, if
     /// `may` allows it.
     pub fn ends_contended(&mut self, lock: usize, quiet_releases: u32, may: impl FnOnce() -> bool) -> bool {
-        if self.acquisitions.unmarks(lock) {
+        if self.acquisitions.times_release(lock) {
+            return false;
+        }
+        if self.acquisitions.clears_contended(lock) {
             return true;
         }
         self.quiet_releases = self.quiet_releases.wrapping_add(1);
@@ -250,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_stays_marked_for_many_quiet_releases() {
+    fn the_contended_bit_stays_for_many_quiet_releases() {
         const LOCK: usize = 1 << 4;
         let mut spin_stats = SpinStats::default();
         let most = Tuning::LINUX.quiet_releases;

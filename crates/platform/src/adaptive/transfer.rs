@@ -15,7 +15,7 @@ const PATIENCE: u8 = 64;
 /// Of two virtual CPUs of an Emerald Rapids Xeon, ns.
 const USUAL_NS: u64 = 250;
 /// One in 16 acquisitions by spinning is timed, once the cost is known.
-const ACQUISITIONS_PER_SAMPLE: u32 = 16;
+const MOVES_PER_SAMPLE: u32 = 16;
 
 /// The time that it takes to move a lock. All zero: not known. Plain data; a lost update does no harm.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -33,13 +33,13 @@ impl TransferCost {
     /// Whether an acquisition by spinning is to be timed, the `count`th of its thread.
     #[must_use]
     pub const fn wants_sample(self, count: u32) -> bool {
-        self.ns == 0 || count % ACQUISITIONS_PER_SAMPLE == 0
+        self.ns == 0 || count % MOVES_PER_SAMPLE == 0
     }
 
     /// The count before one that is timed.
     #[must_use]
     pub const fn before_sample() -> u32 {
-        ACQUISITIONS_PER_SAMPLE - 1
+        MOVES_PER_SAMPLE - 1
     }
 
     /// Notes that a move took `took` ns, with one reading of the clock, which takes `clock` ns.
@@ -111,7 +111,7 @@ mod tests {
             cost.took(90, 26);
         }
         assert_eq!(cost.ask(), 144);
-        assert!(!cost.wants_sample(1) && cost.wants_sample(ACQUISITIONS_PER_SAMPLE));
+        assert!(!cost.wants_sample(1) && cost.wants_sample(MOVES_PER_SAMPLE));
     }
 
     #[test]

@@ -114,10 +114,10 @@ impl<T: Tuned> Adaptive for Sim<T> {
             Note::Moved { clock } if is_inside() => moved::<T>(clock),
             Note::Moved { .. } => {}
             Note::Spun(kind, paid) => spin_stats(|spin_stats| spin_stats.spun(kind, paid)),
-            Note::Acquired { marked } => {
-                of_lock(lock, |spin_stats, lock, now| spin_stats.acquired(lock, marked, now));
+            Note::Acquired { set_contended } => {
+                of_lock(lock, |spin_stats, lock, now| spin_stats.acquired(lock, set_contended, now));
             }
-            Note::Released => of_lock(lock, |spin_stats, lock, now| spin_stats.released(lock, now)),
+            Note::Released => of_lock(lock, |spin_stats, lock, now| spin_stats.released(lock, || now)),
             Note::ReleasesToWait => of_lock(lock, |spin_stats, lock, _| spin_stats.releases_to_wait(lock)),
             Note::Sleeps => {
                 // In a run that is checked, waiters are woken early for no reason, too.
@@ -158,10 +158,6 @@ impl<T: Tuned> Adaptive for Sim<T> {
                 *reads -= u32::from(is_left);
                 is_left
             })
-    }
-
-    fn times_release(lock: usize) -> bool {
-        of_lock(lock, |spin_stats, lock, _| spin_stats.times_release(lock))
     }
 
     fn returns_soon(lock: usize) -> bool {

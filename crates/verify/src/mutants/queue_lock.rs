@@ -49,8 +49,9 @@ impl<P: Platform> QueueLock<P> {
                     Err(now) => seen = now,
                 }
             } else if left == 0 {
-                let marked = if self.error == Error::KeepsWakeUp { seen } else { mine & QUEUED | seen };
-                match self.state.compare_exchange(seen, marked, Relaxed, Relaxed) {
+                let with_sleepers =
+                    if self.error == Error::KeepsWakeUp { seen } else { mine & QUEUED | seen };
+                match self.state.compare_exchange(seen, with_sleepers, Relaxed, Relaxed) {
                     Ok(_) => return false,
                     Err(now) => seen = now,
                 }
@@ -65,9 +66,10 @@ impl<P: Platform> QueueLock<P> {
     }
 
     fn sleep(&self, seen: u32) -> u32 {
-        let marked = if self.error == Error::SleepsUnmarked { seen } else { seen | QUEUED };
-        if seen == marked || self.state.compare_exchange(seen, marked, Relaxed, Relaxed).is_ok() {
-            P::futex_wait(&self.state, marked, None);
+        let with_sleepers = if self.error == Error::SleepsUnmarked { seen } else { seen | QUEUED };
+        if seen == with_sleepers || self.state.compare_exchange(seen, with_sleepers, Relaxed, Relaxed).is_ok()
+        {
+            P::futex_wait(&self.state, with_sleepers, None);
         }
         self.state.load(Relaxed)
     }

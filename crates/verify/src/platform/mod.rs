@@ -199,7 +199,7 @@ impl<const S: u64, const N: u64, const P: u64, const R: u32, const D: u64, const
     }
 
     fn wants_time(_: usize, _: bool) -> Option<Timing> {
-        world().config.backs_off.then_some(Timing { may_mark: true })
+        world().config.backs_off.then_some(Timing { may_set_contended: true })
     }
 
     fn returns_soon(_: usize) -> bool {

@@ -39,7 +39,7 @@ pub struct Config {
     pub aborted: bool,
     /// How many CPUs the process is told it has.
     pub cpus: u32,
-    /// Whether a lock stays marked as contended when its queue is empty.
+    /// Whether a lock stays contended when its queue is empty.
     pub stays_contended: bool,
     /// See [`Model::defers`](crate::Model::defers).
     pub defers: bool,

@@ -315,7 +315,7 @@ fn last_writer_frees() {
     other.join().unwrap();
 }
 
-/// The thread that frees the mutex got it from a release that ended the contended of its queue.
+/// The thread that frees the mutex got it from a release that cleared the contended bit.
 fn last_one_frees(spins: bool) {
     let mutex = Mortal::new(Mutex::<1>::new());
     let users = Mortal::new(Guarded::new());

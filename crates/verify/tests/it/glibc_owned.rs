@@ -92,7 +92,7 @@ fn two_of_ours_and_one_that_leaves_its_mark() {
     both_sides(Model::new().without_steps().preemptions(2), 2, false);
 }
 
-/// A mutex that stays marked as contended.
+/// A mutex that stays contended.
 #[test]
 fn in_a_contended_mutex() {
     both_sides(Model::new().stays_contended().preemptions(2), 2, false);

@@ -1,5 +1,5 @@
 //! Known-bad machines under the asymmetric release, which the checker must reject: without the fence, the
-//! look after it, the guard's bits, or the compare-exchange that follows the end of the contended.
+//! look after it, the guard's bits, or the compare-exchange that follows when the contended bit is cleared.
 
 use loom::thread::yield_now;
 use spinpark_locks::{RawCondvar, RawMutex};
@@ -32,7 +32,7 @@ fn a_release_against_a_waiter(model: Model) {
     });
 }
 
-/// A waiter marks the lock whose writer is about to end the contended.
+/// A waiter marks the lock whose writer is about to clear the contended bit.
 fn an_end_of_contended_against_a_waiter(model: Model) {
     model.preemptions(3).check(|| {
         let shared = Shared::new(RawMutex::<Loom>::new());
@@ -45,7 +45,7 @@ fn an_end_of_contended_against_a_waiter(model: Model) {
             });
             yield_now(); // it queues
             shared.lock.unlock(); // it is woken
-            yield_now(); // it holds the lock, whose queue has contended
+            yield_now(); // it holds the lock, whose contended bit is set
             holder
         });
         shared.section();

@@ -107,7 +107,6 @@ as_before! {
         fn spinning(lock: usize) -> Spinning;
         fn reads_first() -> bool;
         fn wants_time(lock: usize, queued: bool) -> Option<Timing>;
-        fn times_release(lock: usize) -> bool;
         fn returns_soon(lock: usize) -> bool;
         fn waits_next(lock: usize) -> bool;
         fn has_passed_woken() -> bool;

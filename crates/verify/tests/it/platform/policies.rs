@@ -43,18 +43,18 @@ impl<M: Machine> Contract<M> {
 
     /// `Adaptive`: an acquisition is timed for its lock only, and no longer than until the thread is back.
     pub(crate) fn an_acquisition_is_of_one_lock() {
-        assert!(!M::P::times_release(LOCK), "none is timed");
         for _ in 0..3 {
             M::P::notes(LOCK, Note::Waits);
             let _ = M::P::reads_first(); // a hint
             if M::P::wants_time(LOCK, true).is_some() {
-                M::P::notes(LOCK, Note::Acquired { marked: true });
-                assert!(M::P::times_release(LOCK));
+                M::P::notes(LOCK, Note::Acquired { set_contended: true });
+                assert!(!M::P::ends_contended(LOCK), "its release is to be timed");
+                M::P::notes(OTHER, Note::Released);
+                assert!(!M::P::ends_contended(LOCK), "another lock's was");
+                M::P::notes(LOCK, Note::Released);
+                M::P::notes(LOCK, Note::Returns);
+                assert!(M::P::ends_contended(LOCK), "the contended bit was set only for that");
             }
-            assert!(!M::P::times_release(OTHER));
-            M::P::notes(LOCK, Note::Released);
-            M::P::notes(LOCK, Note::Returns);
-            assert!(!M::P::times_release(LOCK), "it has ended");
         }
         let _ = (M::P::returns_soon(OTHER), M::P::waits_next(OTHER)); // guesses
         assert!(matches!(M::P::tries(), Tries::Succeed | Tries::FailSometimes | Tries::FailOften));

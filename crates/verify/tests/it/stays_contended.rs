@@ -1,7 +1,7 @@
-//! Models of locks that stay marked as contended.
+//! Models of locks that stay contended.
 //!
-//! `stays_contended`: the contended of the queue outlives the queue, and a waiter that finds it marks the
-//! lock without a fence.
+//! `stays_contended`: the contended bit outlives the queue, and a waiter that finds it set marks the lock
+//! without a fence.
 
 use std::sync::Arc;
 
@@ -21,8 +21,8 @@ const CONTENDED: u32 = 4;
 
 const LOST_WAKE_UP: &str = "deadlock";
 
-/// A thread holds the mutex, whose queue is empty and has contended: returned before the thread's `rest`.
-fn marked(rest: impl FnOnce(&Shared<Mutex>) + 'static) -> (Arc<Shared<Mutex>>, thread::JoinHandle<()>) {
+/// A thread holds the mutex, whose queue is empty, and whose contended bit is set: returned before the thread's `rest`.
+fn contended(rest: impl FnOnce(&Shared<Mutex>) + 'static) -> (Arc<Shared<Mutex>>, thread::JoinHandle<()>) {
     let shared = Shared::new(Mutex::new());
     let holder = lead_in(|| {
         shared.lock.lock();
@@ -40,11 +40,11 @@ fn marked(rest: impl FnOnce(&Shared<Mutex>) + 'static) -> (Arc<Shared<Mutex>>, t
     (shared, holder)
 }
 
-/// The holder of a marked mutex releases it twice, against a waiter that comes twice.
-fn marked_twice(model: Model) {
+/// The holder of a contended mutex releases it twice, against a waiter that comes twice.
+fn releases_twice(model: Model) {
     model
         .check(|| {
-            let (shared, holder) = marked(|shared| {
+            let (shared, holder) = contended(|shared| {
                 shared.lock.unlock();
                 shared.section();
             });
@@ -61,11 +61,11 @@ fn marked_twice(model: Model) {
 #[test]
 fn a_waiter_that_finds_the_contended_bit_needs_no_fence() {
     for model in [Model::new(), Model::new().aborted(), Model::new().without_steps()] {
-        marked_twice(model.stays_contended().preemptions(2));
+        releases_twice(model.stays_contended().preemptions(2));
     }
 }
 
-/// Each second contention finds the contended of the first.
+/// Each second contention finds the contended bit of the first.
 #[test]
 fn two_threads_contend_twice() {
     Model::new().stays_contended().preemptions(3).check(|| {
@@ -81,14 +81,14 @@ fn two_threads_contend_twice() {
     });
 }
 
-/// The holder ends the contended, and a second waiter marks the lock meanwhile, or just before, or after.
+/// The holder clears the contended bit, and a second waiter marks the lock meanwhile, or just before, or after.
 #[test]
 fn the_contended_bit_ends_as_a_waiter_marks() {
-    marked_twice(Model::new().preemptions(3));
+    releases_twice(Model::new().preemptions(3));
 }
 
 #[test]
-fn the_last_one_out_frees_a_marked_mutex() {
+fn the_last_one_out_frees_a_contended_mutex() {
     Model::new().stays_contended().preemptions(3).check(|| {
         let mutex = Mortal::new(Mutex::new());
         let users = Mortal::new(loom::sync::atomic::AtomicU32::new(2));
@@ -108,9 +108,9 @@ fn the_last_one_out_frees_a_marked_mutex() {
     });
 }
 
-/// Writers and a reader of a lock that stays marked.
+/// Writers and a reader of a lock that stays contended.
 #[test]
-fn writers_and_a_reader_of_a_marked_lock() {
+fn writers_and_a_reader_of_a_contended_lock() {
     Model::new().stays_contended().preemptions(2).check(|| {
         let shared = Shared::new(RawRwLock::<Loom>::new());
         let other = shared.spawn(|shared| {
@@ -139,25 +139,25 @@ fn no_fence_at_the_first_contention() {
     });
 }
 
-/// The waiter looks for the contended before it locks the queue, so it may have ended meanwhile.
+/// The waiter reads the contended bit before it locks the queue, so it may be cleared meanwhile.
 #[test]
-fn contended_is_looked_for_before_the_queue_is_locked() {
-    rejected!("contended_is_looked_for_before_the_queue_is_locked", LOST_WAKE_UP, || {
-        marked_once(Model::new().fault(Fault::Overlooked(CONTENDED)).preemptions(3));
+fn the_bit_is_read_before_the_queue_is_locked() {
+    rejected!("the_bit_is_read_before_the_queue_is_locked", LOST_WAKE_UP, || {
+        releases_once(Model::new().fault(Fault::Overlooked(CONTENDED)).preemptions(3));
     });
 }
 
 /// Not a mutant of the lock: the same model on a machine without that fault.
 #[test]
-fn contended_is_looked_for_as_the_queue_is_locked() {
-    marked_once(Model::new().preemptions(3));
+fn the_bit_is_read_as_the_queue_is_locked() {
+    releases_once(Model::new().preemptions(3));
 }
 
 /// The holder releases, acquires and releases again; one waiter comes, and is the only one that locks the
 /// queue.
-fn marked_once(model: Model) {
+fn releases_once(model: Model) {
     model.check(|| {
-        let (shared, holder) = marked(|shared| {
+        let (shared, holder) = contended(|shared| {
             shared.lock.unlock();
             shared.section();
         });
@@ -166,20 +166,20 @@ fn marked_once(model: Model) {
     });
 }
 
-/// A release clears the contended although the queue is not empty.
+/// A release clears the contended bit although the queue is not empty.
 #[test]
-fn contended_ends_with_a_waiter_left() {
-    rejected!("contended_ends_with_a_waiter_left", LOST_WAKE_UP, || {
+fn the_bit_is_cleared_with_a_waiter_left() {
+    rejected!("the_bit_is_cleared_with_a_waiter_left", LOST_WAKE_UP, || {
         let unlocks = |op: &Op| op.is(Kind::CompareExchange, Releases) && op.value == u64::from(CONTENDED);
-        marked_twice(Model::new().stays_contended().fault(Fault::Clears(unlocks)).preemptions(3));
+        releases_twice(Model::new().stays_contended().fault(Fault::Clears(unlocks)).preemptions(3));
     });
 }
 
-/// A release that ends the contended stores blindly, whatever came meanwhile.
+/// A release that clears the contended bit stores blindly, whatever came meanwhile.
 #[test]
-fn contended_ends_and_no_look_follows() {
-    rejected!("contended_ends_and_no_look_follows", LOST_WAKE_UP, || {
+fn the_bit_is_cleared_and_no_check_follows() {
+    rejected!("the_bit_is_cleared_and_no_check_follows", LOST_WAKE_UP, || {
         let releases = |op: &Op| op.is(Kind::CompareExchange, Releases) && op.value & (WAITERS | WRITER) == 0;
-        marked_twice(Model::new().fault(Fault::Blind(releases)).preemptions(3));
+        releases_twice(Model::new().fault(Fault::Blind(releases)).preemptions(3));
     });
 }
