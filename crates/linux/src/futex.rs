@@ -8,7 +8,7 @@
 use core::ptr;
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use spinpark_platform::{Clock, Comparison, Deadline, Futex, Operand, Wait, WakeOp, WordOp};
+use spinpark_platform::{as_timespec, Clock, Comparison, Deadline, Futex, Operand, Wait, WakeOp, WordOp};
 
 use crate::memory::{LinuxWith, LockPadding};
 use crate::raw::call6;
@@ -34,14 +34,14 @@ pub(crate) fn wait(word: &AtomicU32, expected: u32, deadline: Option<Deadline>) 
                 Clock::Monotonic => 0,
                 Clock::Realtime => libc::FUTEX_CLOCK_REALTIME,
             };
-            wait_op(word, WAIT | clock, expected, Some(deadline))
+            wait_op(word, WAIT | clock, expected, Some(deadline.at))
         }
     }
 }
 
 /// For at most `span` ns, on the kernel's monotonic clock.
 pub(crate) fn wait_for(word: &AtomicU32, expected: u32, span: u64) -> Wait {
-    wait_op(word, WAIT_FOR, expected, Some(Deadline { clock: Clock::Monotonic, at: span }))
+    wait_op(word, WAIT_FOR, expected, Some(span))
 }
 
 /// The time after which a real-time thread checks again whether the queue is locked, and by which thread, ns.
@@ -65,11 +65,11 @@ fn wait_and_lend(word: &AtomicU32, expected: u32, span: u64) -> Wait {
     }
 }
 
-/// `time`: a point in time or a span, as `operation` has it.
+/// `time`: a point in time or a span, ns, as `operation` has it.
 #[inline(never)]
-fn wait_op(word: &AtomicU32, operation: i32, expected: u32, time: Option<Deadline>) -> Wait {
+fn wait_op(word: &AtomicU32, operation: i32, expected: u32, time: Option<u64>) -> Wait {
     cpu::before_sleep();
-    let (seconds, nanoseconds) = time.map_or((0, 0), Deadline::as_timespec);
+    let (seconds, nanoseconds) = as_timespec(time.unwrap_or(0));
     let timeout = libc::timespec { tv_sec: seconds, tv_nsec: nanoseconds };
     let timeout = if time.is_some() { ptr::addr_of!(timeout) } else { ptr::null() };
     let word: *const AtomicU32 = word;

@@ -17,7 +17,7 @@
 use core::ptr;
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use spinpark_platform::{Clock, Deadline, Wait};
+use spinpark_platform::{as_timespec, Clock, Wait};
 
 use crate::raw::call6;
 use crate::{clock, generation, policy, sandbox, thread};
@@ -95,7 +95,7 @@ pub(crate) fn wait(queue: &AtomicU32, span: u64) -> Option<Wait> {
         return None;
     }
     let at = clock::now(Clock::Monotonic).saturating_add(span);
-    let (tv_sec, tv_nsec) = Deadline { clock: Clock::Monotonic, at }.as_timespec();
+    let (tv_sec, tv_nsec) = as_timespec(at);
     let timeout = libc::timespec { tv_sec, tv_nsec };
     let place: *const AtomicU32 = desk;
     let arguments = [place as usize, LOCK_PI2 as usize, 0, ptr::addr_of!(timeout) as usize, 0, 0];

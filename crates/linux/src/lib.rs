@@ -23,6 +23,7 @@ mod left_asleep;
 mod lend;
 mod mapping;
 mod memory;
+mod message;
 mod observer;
 mod permanent;
 mod policy;
@@ -35,7 +36,6 @@ mod single;
 mod slot;
 mod slots;
 mod symbol;
-mod tell;
 mod thread;
 mod vdso;
 
@@ -51,12 +51,12 @@ pub use fork::take_over_fork_handler;
 pub use interrupted::go_on;
 pub use leave::{exit_if_put_off, leave_by, Exit, Sleep};
 pub use memory::{Cell, Linux, LinuxWith, LockPadding};
+pub use message::write_message;
 pub use observer::{observe, Observer};
 pub use permanent::initialise;
 pub use rseq::stop as stop_sequences;
 pub use sandbox::before_filter;
 pub use symbol::{glibc_dlsym, lookup, lookup_next, lookup_version, Library, Scope};
-pub use tell::tell;
 pub use thread::{call, known_token, put_off_exit, set_queued, take_exit, thread_id, Call};
 
 /// The last line of a process in which a lock holds an invalid value.
@@ -69,7 +69,7 @@ impl<R: LockPadding> Platform for LinuxWith<R> {
     #[cold]
     #[inline(never)]
     fn overwritten(_lock: usize) -> ! {
-        tell::tell(OVERWRITTEN);
+        message::write_message(OVERWRITTEN);
         // SAFETY: ends the process.
         unsafe { libc::abort() }
     }
@@ -91,7 +91,7 @@ pub fn start(permanent: bool) {
         cpu::start();
         rseq::start(permanent);
         if permanent {
-            tell::notes_stderr();
+            message::notes_stderr();
         }
         if rseq::area() != 0 {
             slots::start();

@@ -22,17 +22,13 @@ pub fn observe(observer: Option<Observer>) {
     OBSERVER.store(observer.map_or(ptr::null_mut(), |observer| observer as *mut ()), Relaxed);
 }
 
-#[inline(always)]
-pub(crate) fn tell(event: Event) {
-    // SAFETY: null or a function that was installed; `Option<fn>` has null for `None`.
-    if let Some(observer) = unsafe { mem::transmute::<*mut (), Option<Observer>>(OBSERVER.load(Relaxed)) } {
-        observer(event as c_int);
-    }
-}
-
 impl<R: LockPadding> Events for LinuxWith<R> {
     #[inline(always)]
     fn event(event: Event) {
-        tell(event);
+        // SAFETY: null or a function that was installed; `Option<fn>` has null for `None`.
+        let observer = unsafe { mem::transmute::<*mut (), Option<Observer>>(OBSERVER.load(Relaxed)) };
+        if let Some(observer) = observer {
+            observer(event as c_int);
+        }
     }
 }

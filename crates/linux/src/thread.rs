@@ -70,7 +70,7 @@ pub struct Call {
 static LEFT: u8 = 0;
 
 /// In the state of a call: the thread is or may be in a queue.
-const QUEUED: u32 = 1;
+const IN_QUEUE: u32 = 1;
 /// In the state of a call: a sleep in it acts on cancellation at once.
 const CANCELLABLE: u32 = 2;
 
@@ -122,7 +122,7 @@ impl Call {
     /// Whether the thread is in a queue, or has one locked.
     #[must_use]
     pub fn is_queued(&self) -> bool {
-        self.state.get() & QUEUED != 0
+        self.state.get() & IN_QUEUE != 0
     }
 
     /// Whether the call must continue before the thread can end: it is being left already, or the thread's
@@ -171,7 +171,7 @@ pub fn call<'a>() -> Option<&'a Call> {
 pub fn set_queued(queued: bool) {
     if let Some(call) = call() {
         let state = call.state.get();
-        call.state.set(if queued { state | QUEUED } else { state & !QUEUED });
+        call.state.set(if queued { state | IN_QUEUE } else { state & !IN_QUEUE });
     }
 }
 

@@ -37,18 +37,18 @@ impl Deadline {
         Self { clock, at }
     }
 
-    /// The same as seconds and nanoseconds, the fields of `timespec`.
-    #[must_use]
-    pub fn as_timespec(self) -> (i64, i64) {
-        // Both fit: `u64::MAX` nanoseconds are 1.8e10 seconds.
-        ((self.at / NS_PER_SEC) as i64, (self.at % NS_PER_SEC) as i64)
-    }
-
     /// How long it is until then, ns; 0: it has passed.
     #[must_use]
     pub fn left<C: Clocks>(self) -> u64 {
         self.at.saturating_sub(C::now(self.clock))
     }
+}
+
+/// A time in `ns` as seconds and nanoseconds, the fields of `timespec`.
+#[must_use]
+pub fn as_timespec(ns: u64) -> (i64, i64) {
+    // Both fit: `u64::MAX` nanoseconds are 1.8e10 seconds.
+    ((ns / NS_PER_SEC) as i64, (ns % NS_PER_SEC) as i64)
 }
 
 /// The machine's clocks.
@@ -67,6 +67,6 @@ mod tests {
         assert_eq!(Deadline::from_timespec(Clock::Realtime, i64::MIN, 0).at, 0);
         assert_eq!(Deadline::from_timespec(Clock::Realtime, i64::MAX, 999_999_999).at, u64::MAX);
         let deadline = Deadline::from_timespec(Clock::Monotonic, 12, 34);
-        assert_eq!((deadline.at, deadline.as_timespec()), (12_000_000_034, (12, 34)));
+        assert_eq!((deadline.at, as_timespec(deadline.at)), (12_000_000_034, (12, 34)));
     }
 }

@@ -45,7 +45,7 @@ pub use adaptive::{
     Adaptive, Awake, Note, Spin, SpinStats, Spinning, Timing, TransferCost, Tries, Try, READS_AFTER_WAIT,
 };
 pub use barrier::AsymmetricBarrier;
-pub use clocks::{Clock, Clocks, Deadline, NS_PER_MS, NS_PER_SEC, NS_PER_US};
+pub use clocks::{as_timespec, Clock, Clocks, Deadline, NS_PER_MS, NS_PER_SEC, NS_PER_US};
 pub use core::sync::atomic::Ordering;
 pub use events::{Event, Events};
 pub use futex::{Futex, Wait};

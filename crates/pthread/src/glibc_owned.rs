@@ -39,7 +39,7 @@ use core::ffi::c_int;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use libc::{ETIMEDOUT, timespec};
-use spinpark_linux::{is_on, tell, thread_id};
+use spinpark_linux::{is_on, thread_id, write_message};
 use spinpark_locks::GLIBCS_CONTENDED;
 use spinpark_platform::{AsymmetricBarrier, Clock, Clocks, Futex, NS_PER_SEC, Platform};
 
@@ -50,12 +50,12 @@ use crate::{mode, real};
 /// How often, once a second, a thread finds the mutex held by no thread that is known, before it says so.
 const LONGEST: u32 = 10;
 
-static LOST: AtomicBool = AtomicBool::new(false);
-const TELL_LOST: &[u8] =
+static SAID_LOST: AtomicBool = AtomicBool::new(false);
+const LOST: &[u8] =
     b"spinpark: A thread has waited for 10 s for a mutex that glibc's own functions lock, too. \
 If the program hangs, set SPINPARK_DISABLE=1.\n";
-static TOLD: AtomicBool = AtomicBool::new(false);
-const TELL: &[u8] = b"spinpark: A mutex is locked by glibc's own functions, too (RTLD_DEEPBIND, dlsym). \
+static SAID_BOTH: AtomicBool = AtomicBool::new(false);
+const BOTH: &[u8] = b"spinpark: A mutex is locked by glibc's own functions, too (RTLD_DEEPBIND, dlsym). \
 glibc serves it from now on.\n";
 
 impl Mutex {
@@ -66,8 +66,8 @@ impl Mutex {
         if !self.set_glibc_owned() || mode::is_shared() {
             return;
         }
-        if !TOLD.swap(true, Relaxed) {
-            tell(TELL);
+        if !SAID_BOTH.swap(true, Relaxed) {
+            write_message(BOTH);
         }
         spinpark_linux::stop_sequences();
         Linux::heavy_fence(); // another thread may have begun that just now
@@ -93,8 +93,8 @@ impl Mutex {
             }
             let word = self.raw.queue().word().load(Relaxed);
             lost = if word == GLIBCS_CONTENDED && self.is_locked_here() { lost + 1 } else { 0 };
-            if lost == LONGEST && !LOST.swap(true, Relaxed) {
-                tell(TELL_LOST);
+            if lost == LONGEST && !SAID_LOST.swap(true, Relaxed) {
+                write_message(LOST);
             }
         }
     }
@@ -179,7 +179,7 @@ impl Mutex {
     }
 }
 
-const TELL_SHARED: &[u8] = b"spinpark: A library was opened past the drop-in (RTLD_DEEPBIND, dlmopen): \
+const SHARED: &[u8] = b"spinpark: A library was opened past the drop-in (RTLD_DEEPBIND, dlmopen): \
 glibc serves all mutexes now.\n";
 
 /// Before a library is opened that calls glibc's functions.
@@ -189,7 +189,7 @@ pub(crate) fn share() {
     if !mode::ours() || mode::is_shared() || is_on(c"SPINPARK_FORCE") {
         return;
     }
-    tell(TELL_SHARED);
+    write_message(SHARED);
     mode::share();
     spinpark_linux::stop_sequences();
     Linux::heavy_fence(); // another thread may have begun that just now

@@ -19,7 +19,7 @@ use core::ffi::{c_int, c_void};
 use core::mem::{self, MaybeUninit};
 use core::{iter, ptr};
 
-use spinpark_linux::{Call, raw, tell};
+use spinpark_linux::{Call, raw, write_message};
 use spinpark_platform::Wait;
 
 use crate::cancel::{AT_ONCE, Buffer, LATER, cancellable, pthread_setcanceltype, push_and_pop};
@@ -129,7 +129,7 @@ unsafe extern "C" fn left(argument: *mut c_void) {
     unsafe { pthread_setcanceltype(LATER, &raw mut kind) };
     if ptr::eq(Call::innermost(), &raw const waits.call) {
         if !being_left(&waits.call, || waits.call.leave()) {
-            tell(LEFT);
+            write_message(LEFT);
             // SAFETY: ends the process.
             unsafe { libc::abort() }
         }

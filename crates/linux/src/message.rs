@@ -25,7 +25,7 @@ pub(crate) fn notes_stderr() {
 /// Writes `text` to standard error, if descriptor 2 still is standard error.
 #[cold]
 #[inline(never)]
-pub fn tell(text: &[u8]) {
+pub fn write_message(text: &[u8]) {
     // A filter may kill the process for checking.
     if sandbox::is_confined() || is_stderr() {
         raw::write(libc::STDERR_FILENO, text);
