@@ -194,7 +194,7 @@ impl<R: LockPadding> Futex for LinuxWith<R> {
         left_asleep::note(lock, word);
     }
 
-    fn was_woken_early(lock: usize, word: &AtomicU32) -> bool {
+    fn sleep_note_was_taken(lock: usize, word: &AtomicU32) -> bool {
         left_asleep::withdraw(lock, word)
     }
 

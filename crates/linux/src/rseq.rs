@@ -1,9 +1,10 @@
 //! Restartable sequences: how a lock is released without an atomic read-modify-write.
 //!
 //! Origin: `rseq(2)` (Desnoyers, Turner, Hunter; Linux 4.18) with `membarrier(2)`'s `PRIVATE_EXPEDITED_RSEQ`
-//! (5.10): what a thread begins between two labels is either committed by its last store or started again, if
-//! the thread is preempted or signalled, or a barrier asks for it. glibc registers each thread since 2.35;
-//! this module only uses that area.
+//! (5.10): what a thread begins between two labels is either committed by its last store or aborted, if the
+//! thread is preempted or signalled, or a barrier asks for it. glibc registers each thread since 2.35; this
+//! module only uses that area. (They are called restartable because an abort handler usually begins again;
+//! here it reports failure.)
 //!
 //! # The step
 //!
@@ -21,7 +22,7 @@
 //!
 //! A step leaves itself armed, for the next time: the kernel disarms it when the thread is preempted, moved
 //! or signalled elsewhere, or by a barrier. The check whether it still is belongs to the step, so an
-//! interruption after it restarts the step. A store to arm and one to disarm would be 4 ns of a pair of 11:
+//! interruption after it aborts the step. A store to arm and one to disarm would be 4 ns of a pair of 11:
 //! the read-modify-write of the next acquire waits until they have left the CPU. So the descriptor must stay
 //! mapped (S4).
 //!
@@ -48,11 +49,11 @@
 //!   `AREA` set is registered. (A child of `vfork` is not, and may not use locks.)
 //! - **S3** A sandbox may forbid the barrier later. If it announces itself ([`sandbox`](crate::sandbox)),
 //!   `AREA` is cleared before. Otherwise the first fence that fails clears it for good. It, and every fence
-//!   for a while, waits longer than any step that had begun takes: a thread that is preempted in it starts
-//!   again, and one that is not needs nanoseconds, or as long as interrupts and a hypervisor keep its CPU.
+//!   for a while, waits longer than any step that had begun takes: a step of a thread that is preempted is
+//!   aborted, and one that is not needs nanoseconds, or as long as interrupts and a hypervisor keep its CPU.
 //!   That this is less than `GRACE_NS` is an assumption: a hypervisor breaks it that stops one of several
 //!   CPUs for longer, between a step's check and its store a few instructions later, at the very first
-//!   barrier that a sandbox forbids. No other call that every sandbox allows restarts other threads' steps,
+//!   barrier that a sandbox forbids. No other call that every sandbox allows aborts other threads' steps,
 //!   so there is no certain way.
 //! - **S4** `AREA` is set only if this code stays mapped until the process ends
 //!   ([`permanent`](crate::permanent)): the kernel reads the descriptor of a step long after it, even in a
@@ -187,19 +188,6 @@ pub fn stop() {
     }
 }
 
-#[inline(always)]
-pub(crate) fn release_unless<const MASK: u32>(
-    guard: &AtomicU32,
-    word: &AtomicU32,
-    likely: impl FnOnce() -> u32,
-) -> bool {
-    let area = area();
-    if area == 0 {
-        return word.compare_exchange(likely(), 0, Release, Relaxed).is_ok();
-    }
-    clear_unless::<MASK>(area, guard, word)
-}
-
 impl<R: LockPadding> AsymmetricBarrier for LinuxWith<R> {
     #[inline(always)]
     fn release_unless<const MASK: u32>(
@@ -207,7 +195,13 @@ impl<R: LockPadding> AsymmetricBarrier for LinuxWith<R> {
         word: &AtomicU32,
         likely: impl FnOnce() -> u32,
     ) -> bool {
-        release_unless::<MASK>(guard, word, likely)
+        let area = area();
+        if area == 0 {
+            // The compare-exchange alone would be safe; the guard's holder has this release seen.
+            return guard.load(Relaxed) & MASK == 0
+                && word.compare_exchange(likely(), 0, Release, Relaxed).is_ok();
+        }
+        clear_unless::<MASK>(area, guard, word)
     }
 
     fn heavy_fence() {

@@ -419,7 +419,7 @@ impl<P: Platform> Waiter<P> {
     }
 
     /// [`Waiter::reacquire`]; `false`: the mutex is not held, because other code has locked it
-    /// ([`RawMutex::lock_shared`]).
+    /// ([`RawMutex::lock_or_glibc`]).
     #[must_use]
     pub fn reacquire_shared(&self, result: WaitResult, mutex: &RawMutex<P>) -> bool {
         let outcome = match result {

@@ -14,7 +14,7 @@ use crate::core::{LockCore, Outcome};
 use crate::queue::{HasQueue, WaitQueue};
 use crate::word::{self, Release, Want};
 
-/// How [`RawMutex::lock_shared`] ended.
+/// How [`RawMutex::lock_or_glibc`] ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Locked {
     /// The mutex is held.
@@ -68,7 +68,7 @@ impl<P: Platform> RawMutex<P> {
 
     /// Acquires, or gives up, or finds that other code has locked the mutex (glibc's functions, past a
     /// drop-in).
-    pub fn lock_shared(&self, deadline: Option<Deadline>) -> Locked {
+    pub fn lock_or_glibc(&self, deadline: Option<Deadline>) -> Locked {
         match self.core.acquire(Want::Lock, P::thread_token(), deadline) {
             Outcome::Acquired => Locked::Acquired,
             Outcome::TimedOut => Locked::TimedOut,

@@ -2,23 +2,29 @@
 //!
 //! # State
 //!
-//! | bits  | name      | meaning                                                                            | set by, cleared by                              |
-//! |-------|-----------|------------------------------------------------------------------------------------|-------------------------------------------------|
-//! | 0–1   | `WRITER`  | both: held for writing (a mutex is always so held); one alone is glibc-owned (X1)  | an acquisition; a release                       |
-//! | 2     | `SPINNER` | a thread spins, so that waiters need no wake                                       | a spinner that sees waiters, and as it ends     |
-//! | 3     | `UPGRADE` | held upgradably, alongside readers                                                 | an acquisition; a release or an upgrade         |
-//! | 4     | `SPARE`   | a glibc-owned hold (X1)                                                            | no step of ours                                 |
-//! | 5     | `HANDOFF` | held: the head starved, and requests a hand-off;                                   | under the queue lock, or along with `WAKING` by |
-//! |       |           | free: a waiter that was woken is promised it                                       | a release; cleared also by an acquisition       |
-//! | 6     | `TIMED`   | alone: the head was woken before, lost, and times                                  | only under the queue lock; cleared with         |
-//! |       |           | itself; along with `WAKING`: the head is a real-time                               | `WAKING`                                        |
-//! |       |           | waiter, woken all the same (*urgent*)                                              |                                                 |
-//! | 5 + 6 | *a pause* | as 5, and readers come in meanwhile (`core/slow_path.rs`); not along with `WAKING` | only under the queue lock                       |
-//! | 7     | `WAITERS` | the queue is not empty                                                             | only under the queue lock                       |
-//! | 8     | `WAKING`  | one waiter was woken and has not settled yet                                       | set under the queue lock; cleared by that       |
-//! |       |           |                                                                                    | waiter as it acquires, queues or leaves         |
-//! | 9     | `SLOTS`   | readers may be in slots (read-write locks: see [`bias`](crate::bias))              | under the queue lock                            |
-//! | 10–31 | count     | `WRITER`: the owner's token; else readers                                          | an acquisition; a release                       |
+//! | bits  | name      | meaning                                            | set by                      | cleared by                   |
+//! |-------|-----------|----------------------------------------------------|-----------------------------|------------------------------|
+//! | 0–1   | `WRITER`  | both: held for writing (a mutex is always so       | an acquisition; a hand-over | a release                    |
+//! |       |           | held); one alone is glibc-owned (X1)               | (T6)                        |                              |
+//! | 2     | `SPINNER` | a thread spins: a head that keeps its own time     | a spinner that sees waiters | that spinner; by accident a  |
+//! |       |           | (`TIMED`) needs no wake                            | or readers                  | plain release (A2)           |
+//! | 3     | `UPGRADE` | held upgradably, alongside readers                 | an acquisition; a grant     | a release or an upgrade      |
+//! | 4     | `SPARE`   | a glibc-owned hold (X1)                            | no step of ours             | no step of ours              |
+//! | 5     | `HANDOFF` | held: the head starved, and requests a hand-off;   | Q; a release that sees or   | Q; to take the promise; a    |
+//! |       |           | free: a waiter that was woken is promised it       | sets `WAKING` (H4)          | woken waiter that leaves; H2 |
+//! | 6     | `TIMED`   | alone: the head keeps its own time: it was woken   | Q                           | Q; with `WAKING`; with a     |
+//! |       |           | and lost, or it backs off; along with `WAKING`:    |                             | promise that is taken, or a  |
+//! |       |           | the head is a real-time waiter (*urgent*)          |                             | request that a release ends  |
+//! | 5 + 6 | *a pause* | as 5, and readers come in meanwhile                | Q                           | as 5 and 6                   |
+//! |       |           | (`core/slow_path.rs`); not along with `WAKING`     |                             |                              |
+//! | 7     | `WAITERS` | the queue is not empty                             | Q                           | Q                            |
+//! | 8     | `WAKING`  | one waiter was woken and has not settled yet       | Q                           | that waiter as it acquires,  |
+//! |       |           |                                                    |                             | queues or leaves; L3         |
+//! | 9     | `SLOTS`   | readers may be in slots: see [`bias`](crate::bias) | Q                           | Q                            |
+//! | 10–31 | count     | `WRITER`: the owner's token; else readers          | an acquisition; a grant     | a release                    |
+//!
+//! *Q*: under the queue lock. The labels in the last column are `core`'s: a real-time thread that leaves its
+//! wake pass to another ends a request (H2), a waiter that probes clears a woken one's `WAKING` (L3).
 //!
 //! Zero is unlocked, without waiters. `WRITER` excludes `UPGRADE`, and `WRITER` implies a count (the owner's
 //! token) that is not 0. `WAITERS`, `WAKING`, `HANDOFF`, `TIMED` and `SPINNER` are *flags*: they only say
@@ -39,7 +45,7 @@
 
 /// What glibc writes to a mutex that is held and waited for, or may be.
 pub const GLIBCS_CONTENDED: u32 = 2;
-/// A thread spins. A hint: a release that wipes it out costs a wake-up at most, see A2 in `core`.
+/// A thread spins, and takes the lock instead of a head that is `TIMED`. A hint: a release that wipes it out costs a wake-up at most, see A2 in `core`.
 pub(crate) const SPINNER: u32 = 1 << 2;
 /// Held by one upgradable reader, alongside the readers in the count.
 pub(crate) const UPGRADE: u32 = 1 << 3;
@@ -49,7 +55,7 @@ pub(crate) const WRITER: u32 = 3;
 pub(crate) const SPARE: u32 = 1 << 4;
 /// The head of the queue starved.
 pub(crate) const HANDOFF: u32 = 1 << 5;
-/// The head of the queue has been woken before and sleeps with a timer of its own.
+/// The head of the queue keeps its own time: it was woken before and lost, or it backs off.
 pub(crate) const TIMED: u32 = 1 << 6;
 /// The queue is not empty.
 pub(crate) const WAITERS: u32 = 1 << 7;
@@ -295,11 +301,12 @@ pub(crate) enum Announced {
     Spinner,
     /// It is the waiter for which `WAKING` is set.
     Waking,
-    /// It is a waiter that was woken without a mark. It owes a wake pass, unless it acquires.
+    /// It is a waiter for which `WAKING` does not stand (T12, T16 in `core`). It owes a wake pass, unless it
+    /// acquires.
     Unmarked,
 }
 
-/// The word without the mark that one thread has `announced`.
+/// The word without the flag that one thread has `announced`.
 pub(crate) const fn withdraw(word: u32, announced: Announced) -> u32 {
     match announced {
         Announced::None | Announced::Unmarked => word,

@@ -37,7 +37,7 @@ pub enum Event {
     /// A release woke a waiter without setting `WAKING`: a real-time one while an earlier woken waiter has
     /// not come yet, or any on one CPU.
     WokeUnmarked,
-    /// A woken waiter woke early one behind it in the queue.
+    /// A woken waiter woke one behind it early in the queue.
     EarlyWake,
 }
 

@@ -62,8 +62,8 @@ pub trait Futex: Memory + Clocks {
     }
 
     /// Takes that note back after the sleep. `true`: it has gone, because a thread that left this one asleep
-    /// has woken early it, or another waiter's note has replaced it.
-    fn was_woken_early(lock: usize, word: &Self::AtomicU32) -> bool {
+    /// has woken it early, or another waiter's note has replaced it.
+    fn sleep_note_was_taken(lock: usize, word: &Self::AtomicU32) -> bool {
         let _ = (lock, word);
         false
     }
@@ -98,7 +98,8 @@ pub trait Futex: Memory + Clocks {
         let _ = key;
     }
 
-    /// Wakes up to `count` sleepers on `key`, oldest first; returns how many.
+    /// Wakes up to `count` sleepers on `key`, oldest first (on Linux, of those of one priority: the highest
+    /// comes first); returns how many.
     ///
     /// `key` is never dereferenced, so the object may be gone already. A stale key can wake a sleeper of
     /// another object at the same address, which its contract allows.

@@ -48,7 +48,7 @@ pub struct Tuning {
     /// each further time.
     pub repark_ns: u64,
     /// Where CPUs are to spare, waits are not to get much longer than this, ns: from a half of it, a woken
-    /// waiter wakes early others.
+    /// waiter wakes others early.
     pub longest_wait_ns: u64,
     /// A thread that was woken early this long ago, ns, or longer, may be on a CPU that sleeps deeply again.
     pub deep_sleep_ns: u64,

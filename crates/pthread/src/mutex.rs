@@ -229,7 +229,7 @@ impl Mutex {
     #[inline(never)] // for the drop-in's size
     fn lock_contended(&self, deadline: Option<Deadline>) -> Locked {
         leave::undoable(
-            || self.raw.lock_shared(deadline),
+            || self.raw.lock_or_glibc(deadline),
             |locked| {
                 if let Locked::Acquired = locked {
                     self.raw.unlock();

@@ -31,7 +31,7 @@ impl<P: Platform> LockCore<P> {
     }
 
     /// T1 on a lock without holders and waiters. A compare-exchange with no load before it: the load would
-    /// have to wait for the read-modify-write of the release before, 5 cycles or more of a pair's 40.
+    /// have to wait for the store of the release before, 5 cycles or more of a pair's 40.
     #[inline]
     pub(crate) fn enter_free(&self, new: u32) -> Result<u32, u32> {
         self.word().compare_exchange(0, new, Acquire, Relaxed)
@@ -48,7 +48,7 @@ impl<P: Platform> LockCore<P> {
         !has_cpus_to_spare::<P>() && self.enter_past_flags(token)
     }
 
-    /// T1 of a lock that is marked, or was lately.
+    /// T1 of a lock that has waiters, or had some lately.
     #[inline(never)]
     pub(crate) fn enter_past_flags(&self, token: u32) -> bool {
         P::notes(self.key(), Note::Returns);
@@ -184,8 +184,8 @@ impl<P: Platform> LockCore<P> {
         }
     }
 
-    /// T5 if no other thread needs to know: by the writer, probably the calling thread, of a lock whose queue
-    /// is uncontended (A1). On `false` nothing was done, and [`LockCore::release_contended`] remains.
+    /// T5 if no other thread needs to know; of a writer, probably the calling thread, if the queue is
+    /// uncontended (A1). On `false` nothing was done, and [`LockCore::release_contended`] remains.
     #[inline(always)]
     pub(crate) fn release_uncontended(&self, release: Release) -> bool {
         match release {
@@ -198,7 +198,7 @@ impl<P: Platform> LockCore<P> {
         }
     }
 
-    /// T5 of a lock that has, or lately had, waiters.
+    /// T5 of a lock that has, or lately had, waiters, or whose restartable step was aborted.
     #[cold]
     #[inline(never)]
     pub(crate) fn release_contended(&self, release: Release) {

@@ -229,7 +229,7 @@ impl<P: Platform> HeadWait<P> {
 
 impl<P: Platform> LockCore<P> {
     /// T2: spins. While others are queued, as the only one that has announced itself in the word, so that
-    /// releases wake no waiter meanwhile; with an empty queue and a writer inside there is none to wake, and
+    /// releases wake no head meanwhile that keeps its own time; with an empty queue and a writer inside there is none to wake, and
     /// nothing is written.
     pub(super) fn spin(&self, want: Want, token: u32, deadline: Option<Deadline>) -> Spun {
         if !P::can_spin(Spin::Lock) || Self::is_futile(self.peek(), want, Announced::None) {
@@ -281,7 +281,7 @@ impl<P: Platform> LockCore<P> {
         polls: Polls,
         deadline: Option<Deadline>,
     ) -> Spun {
-        // The first poll comes before the clock: the waiter that a release woke mostly finds the lock free.
+        // The first poll comes before the budget: the waiter that a release woke mostly finds the lock free.
         if self.take(want, token, announced) {
             return Spun::Acquired;
         }
@@ -348,7 +348,7 @@ impl<P: Platform> LockCore<P> {
         false
     }
 
-    /// Says in the word that a thread spins. A2: the word is marked, or readers hold the lock.
+    /// Says in the word that a thread spins. A2: threads wait, or readers hold the lock.
     fn announce(&self, seen: u32) -> bool {
         self.word().compare_exchange(seen, seen | word::SPINNER, Relaxed, Relaxed).is_ok()
     }

@@ -15,14 +15,14 @@
 //! # Transitions
 //!
 //! ```text
-//!            T1 admits
-//!   (out) ───────────────► (holds) ◄───────────────────┐
-//!     │ T2 spins, unless it    ▲ ▲ T6 granted           │ T7 acquires
-//!     ▼    backs off       T3  │ │    (readers)         │
-//!  (spins) ─────── T4 ───► (queued, asleep) ── woken ─► (contends)
-//!                              │      ▲                    │
-//!                              │      └── T8 lost: to the head, TIMED ──┘
-//!                              └── T9 deadline: leaves
+//!              T1 admits
+//!   (out) ────────────────► (holds) ◄───────────────────────┐
+//!     │ T2 spins, unless      ▲   ▲  T6 let in;              │ T7 acquires
+//!     ▼    it backs off   T3  │   │  T14, T19 by itself      │
+//!  (spins) ── is to queue ────┴─► (queued, asleep) ─ woken ─► (contends)
+//!                          T4        │    ▲                   │
+//!                                    │    └───── T8 lost ─────┘
+//!                                    └── T9 deadline: leaves
 //! ```
 //!
 //! | transition | the thread                                                       | function                         |
@@ -30,17 +30,19 @@
 //! | T1         | acquires a lock that admits it                                   | `enter_uncontended`, `try_acquire` |
 //! | T2         | spins, and acquires as T1                                        | `poll`                           |
 //! | T3         | is to queue, and acquires instead: under the queue lock, it fits | `acquire_or_mark`                |
-//! | T4         | stops spinning, or never began, and queues                       | `enter_queue`                    |
+//! | T4         | stops spinning, or never began, and queues                       | `join`                           |
 //! | T7         | was woken, and acquires                                          | `contend`                        |
-//! | T8         | was woken, and lost: queues again, as the head                   | `rejoin`                         |
+//! | T8         | was woken, and lost: queues again, before others of its rank     | `rejoin`                         |
 //! | T9         | leaves the queue at its deadline                                 | `leave`                          |
 //! | T18        | gives up while it is awake and not queued                        | `give_up`                        |
+//! | T19        | is queued, keeps its own time, and acquires as that ends         | `recheck`                        |
 //!
-//! T5 is the release: it drops the hold, and if the queue is its business (`needs_wake_pass`) first grants,
-//! promises or wakes.
+//! T5 is the release: it drops the hold, and if the queue is its business (`needs_wake_pass`) in the same step
+//! grants the lock, promises it, or sets `WAKING`. It wakes last.
 //!
-//! T6: readers at the head are granted the lock. A writer never owns it before it takes it itself (H4): the
-//! lock is *promised* to a writer that starved, which is woken, and takes it (T7).
+//! T6: readers at the head are granted the lock; an upgrade, whose thread has its upgradable hold, is handed
+//! the writer's. Another writer never owns it before it takes it itself (H4): the lock is *promised* to a
+//! writer that starved, which is woken, and takes it (T7).
 //!
 //! T10: a waiter of a condition variable is signalled by the lock's holder, which links it in the queue as
 //! *deferred* ([`absorb`](LockCore::absorb)). The holder's release ends its wait: the waiter then acquires as
@@ -109,9 +111,21 @@
 //! [`LockCore::release`] for both in turn. [`LockCore::release_fair`] requests the lock for the longest
 //! waiter before that.
 //!
-//! Three words: a *wake pass* of the queue is what a thread that has it locked does for the waiters
-//! ([`wake_pass`]); a waiter *rechecks* the lock by itself when its own timer ends ([`slow_path`]); a waiter
-//! that has starved *requests a hand-off* (H1).
+//! An unlock with a plain waiter, one that was not woken before, is three steps of three words:
+//!
+//! ```text
+//!                       lock word                     queue lock   node
+//! before                token | WRITER | WAITERS      CONTENDED    PARKED
+//! A  lock the queue     token | WRITER | WAITERS      LOCKED       PARKED
+//! B  release, choose    WAKING                        LOCKED       PARKED     (no WAITERS: it was the only one)
+//! C  unlock the queue   WAKING                        CONTENDED    PARKED
+//! D  notify             WAKING                        CONTENDED    WOKEN      and futex_wake
+//! T7 the waiter         its token | WRITER            CONTENDED    WOKEN
+//! ```
+//!
+//! Four words: a *wake pass* of the queue is what a thread that has it locked does for the waiters
+//! ([`wake_pass`]); a waiter that keeps its own time *rechecks* the lock as its timer ends ([`slow_path`]);
+//! any waiter *probes* it after a long sleep (L3); one that has starved *requests a hand-off* (H1).
 //!
 //! # Invariants
 //!
@@ -197,14 +211,15 @@
 //!   before it unlocks. So the wake pass comes after the release (L1), and the lock is alive at the unpin
 //!   (R1): the holder is inside a call that keeps it alive until the unlock (itself, by a hold, or by a
 //!   waiter that is queued or not notified yet). Between pin and unpin a thread waits for nothing. A thread
-//!   that keeps the lock alive anyway asks without a pin (`wake_pass_now`). A fair release waits, for
+//!   that keeps the lock alive anyway asks without a pin (`wake_pass_now`). (Of more than 31 releases at a
+//!   time, the others wait until one of those has unpinned.) A fair release waits, for
 //!   `probe_ns` at the most, to request the lock for the head. What is not worth a wait is left out: a move
 //!   of waiters ([`absorb`](LockCore::absorb)), a bias that is enabled. A reader that wakes a head to time
 //!   itself (L2) leaves that to the next one.
 //! - **M1** Every change of the word in a process with threads is a read-modify-write, but for a writer's
 //!   release. So an acquire reads from the last writer's release or from its release sequence, to which every
 //!   later release belongs.
-//! - **A1** (asymmetric release) A writer releases by a plain store if the queue lock's word shows neither a
+//! - **A1** (asymmetric release) `WAITERS` and `WAKING` are *marks*. A writer releases by a plain store if the queue lock's word shows neither a
 //!   locked queue nor `CONTENDED`. The store wipes out what others write to the lock word between the check
 //!   and the store. So a thread that *marks* the lock (sets the first of `WAITERS` and `WAKING`) while a
 //!   writer holds it does that under the queue lock, ends all such releases by [`Platform::heavy_fence`], and
@@ -220,7 +235,8 @@
 //!   writer then restores it before it releases, unless the queue is locked: its holder does so as it
 //!   unlocks. (The slow release need not lock the queue: it may leave a `TIMED` waiter asleep.) No other
 //!   thread can release in between.
-//! - **A4** (the mark stays) `CONTENDED` stays when the marks have gone, until A3 clears it: a lock that was
+//! - **A4** (the bit stays) `CONTENDED` (`LOCKED` in its place while the queue is locked) stays when the marks
+//!   have gone, until A3 clears it: a lock that was
 //!   contended is so again soon, and the fence costs as much as thousands of dearer releases. So a thread
 //!   that finds `CONTENDED` set as it locks the queue needs no fence: since the fence of A1, or since the
 //!   lock's holder set it (`begin_contended`, `force_slow_release`, or the mark of `absorb`: no other thread
@@ -233,12 +249,15 @@
 //! |-------------------------------|---------|-------------------|------------------------------------------------------|
 //! | acquire (T1, T2, T3, T7): CAS | Acquire | release           | the critical sections before this one                |
 //! | release (T5): CAS, store      | Release | acquire           | this critical section                                |
-//! | grant, hand over (T6, H3): CAS | AcqRel | releases; acquire | other readers' sections reach the grantee through    |
-//! |                               |         |                   | this thread, then through the node's notification    |
+//! | wake pass (T5, T6, H3): CAS   | AcqRel  | releases; acquire | one step for all plans. Of a grant: other readers'   |
+//! |                               |         |                   | sections reach the grantee through this thread, then |
+//! |                               |         |                   | through the node's notification                      |
 //! | announce a spinner (T2): CAS  | Relaxed | –                 | a count, no data                                     |
-//! | queue (T3), leave (T9): CAS   | Release | release's load    | a thread that sees `WAITERS` must find the queue lock taken by |
-//! |                               |         |                   | the thread that set it, not free before it           |
-//! | release checks: load          | Acquire | queue             | as above                                             |
+//! | queue (T4, T8), leave (T9),   | Release | `release_slow`'s  | a thread that sees the flag must find the queue lock |
+//! | request a hand-off: CAS, or   |         | load: Acquire     | taken by the thread that set it, not free before it  |
+//! | clear flags in the queue: and | Relaxed | –                 | under the queue lock, which publishes them           |
+//! | look before any of these      | Relaxed | –                 | the CAS, or the queue lock, decides                  |
+//! | guard of a plain release      | Relaxed | heavy fence (A1)  | the fence orders it, or aborts the step              |
 //! | poll (T2, T7): load           | Relaxed | –                 | only decides whether to try the CAS                  |
 //! | `begin_contended`: CAS        | Relaxed | –                 | read by the same thread's release, or through a CAS  |
 //! |                               |         |                   | of the same word, which the value itself decides     |
@@ -342,6 +361,7 @@ impl<P: Platform> LockCore<P> {
     #[cold]
     #[inline(never)]
     fn adopt(&self) -> bool {
+        // To lock the queue is to adopt it; the guard is dropped at once.
         !self.queue.is_current() && self.try_lock_queue().is_some()
     }
 }

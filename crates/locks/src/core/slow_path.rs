@@ -270,7 +270,7 @@ impl<P: Platform> LockCore<P> {
                 }
                 P::notes_sleep(self.key(), word);
                 let slept = patience.sleep::<P>(word, expected, deadline);
-                if P::was_woken_early(self.key(), word) {
+                if P::sleep_note_was_taken(self.key(), word) {
                     Wait::TimedOut
                 } else {
                     slept
@@ -421,7 +421,7 @@ enum Joined {
 }
 
 impl<P: Platform> LockCore<P> {
-    /// T3: takes the lock if there is room now, else records this thread with `flags` and withdraws what it
+    /// T3 (of a thread that is queued, T19): takes the lock if there is room now, else records this thread with `flags` and withdraws what it
     /// has announced.
     ///
     /// A thread that was woken for the lock ends a promise. The caller holds the queue lock.
@@ -530,7 +530,7 @@ impl<P: Platform> LockCore<P> {
         }
     }
 
-    /// T3: queues behind all others of its rank; an upgrade before all others, which wait for its thread's
+    /// T4: queues behind all others of its rank; an upgrade before all others, which wait for its thread's
     /// own hold.
     ///
     /// One that `backs_off` and is the first keeps its own time at once (`TIMED`), so that the next release
@@ -659,7 +659,7 @@ impl<P: Platform> LockCore<P> {
         later
     }
 
-    /// The waiter rechecks by itself: it takes the lock, or, if its patience is over, `requests` it.
+    /// T19: the waiter rechecks by itself: it takes the lock, or, if its patience is over, `requests` it.
     ///
     /// A reader requests nothing, but now comes in alongside other readers whatever writer is owed the lock:
     /// one of those readers may be waiting for this one, and the writer has not let it in by itself (H3): its

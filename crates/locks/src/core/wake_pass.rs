@@ -268,6 +268,9 @@ enum Action {
 
 impl Plan {
     /// What to do about the queue; `None` if it is empty.
+    ///
+    /// For a mutex with one waiter that was not woken before, this is `wake()` at the end: everything before
+    /// that is for starved, real-time and signalled waiters, readers and upgrades.
     fn choose<P: Platform>(
         seen: u32,
         release: Option<Release>,
@@ -406,7 +409,8 @@ pub(super) struct WakePass<P: Platform> {
     woken: Chain<P>,
     /// So is this one, for which `WAKING` does not stand.
     unmarked: Chain<P>,
-    /// These were signalled by the lock's holder: they lock it as any thread.
+    /// The waits of these in this queue are over, as the lock's holder has signalled them, or by X2: they
+    /// acquire as any thread.
     ended: Chain<P>,
     /// The release was made on the way. Not if the queue was empty.
     released: bool,

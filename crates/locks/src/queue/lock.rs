@@ -8,14 +8,15 @@
 //!
 //! # State
 //!
-//! | value of bits 0–1 | name       | held? | sleepers? | left by                          |
-//! |-------------------|------------|-------|-----------|----------------------------------|
-//! | 0                 | –          | no    | no        | any thread, to `LOCKED`          |
-//! | 1                 | `LOCKED`   | yes   | no        | the holder; any thread, to 3     |
-//! | 3                 | + `SLEEPERS` | yes   | perhaps   | the holder, which then wakes one |
+//! | value of bits 0–1 | name         | held? | sleepers? | left by                                          |
+//! |-------------------|--------------|-------|-----------|--------------------------------------------------|
+//! | 0                 | –            | no    | no        | any thread, to `LOCKED`; to 3 if it has slept    |
+//! | 1                 | `LOCKED`     | yes   | no        | the holder; any thread, to 3                     |
+//! | 3                 | + `SLEEPERS` | yes   | perhaps   | the holder, which then wakes one                 |
 //!
-//! Bit 2, `CONTENDED`, belongs to the owner of the queue, which sets it as the guard is dropped. See A1 in
-//! [`core`](crate::core).
+//! Bit 2, `CONTENDED`, belongs to the lock that has the queue, which sets it as the queue's guard is dropped;
+//! the lock's holder also sets it alone (`begin_contended`, `restore_contended`). Locking the queue clears it,
+//! while `LOCKED` has the same effect, and `was_contended` remembers it. See A1 in [`core`](crate::core).
 //!
 //! Bit 4, `ASKED`, and bits 5–9, `PINS`, are set only while the queue is locked, by threads that do not wait
 //! for the holder:
@@ -36,13 +37,15 @@
 //! | operation            | order   | pairs with       | because                                                     |
 //! |----------------------|---------|------------------|-------------------------------------------------------------|
 //! | lock: CAS            | Acquire | unlock           | the list as the last holder left it                         |
-//! | set `SLEEPERS`: CAS    | Relaxed | –                | only tells the holder to wake; the sleeper checks the value |
+//! | set `SLEEPERS`: CAS  | Relaxed | –                | only tells the holder to wake; the sleeper checks the value |
 //! | unlock: CAS          | Release | lock, is current | publishes the list, and the word that goes with it          |
 //! | ask, pin: CAS        | Release | is asked         | the holder's wake pass sees what the asking thread wrote    |
 //! | ask for nothing: CAS | Relaxed | –                | writes nothing; only proves that the queue is still locked  |
 //! | unpin: sub           | Release | is asked         | as above, and the release that was made meanwhile           |
 //! | is asked: CAS        | Acquire | ask, unpin       | as above                                                    |
 //! | is current: load     | Acquire | unlock           | flags set after it must not be wiped by the adoption        |
+//! | set `CONTENDED`: CAS | Relaxed | –                | read by the same thread, or through a CAS of this word      |
+//! | clear it: CAS        | Acquire | unlock           | the queue's last holder comes before the caller's check     |
 //!
 //! Checked by: `verify` (every model of a lock runs through it; its own model has the mutant that re-locks
 //! with `LOCKED` after a sleep), native stress with 256 threads.
@@ -140,7 +143,7 @@ impl<P: Platform> WaitQueue<P> {
     /// locked just now, or because it was not set and `may_set` is false.
     pub(crate) fn begin_contended(&self, may_set: bool) -> Option<bool> {
         let seen = self.lock.load(Relaxed);
-        if seen & (LOCKED | SLEEPERS) != 0 {
+        if seen & LOCKED != 0 {
             return None;
         }
         if seen & CONTENDED != 0 {
@@ -158,7 +161,7 @@ impl<P: Platform> WaitQueue<P> {
     /// whether what it stood for has really ended.
     pub(crate) fn end_contended(&self) {
         let seen = self.lock.load(Relaxed);
-        if seen & (LOCKED | SLEEPERS) == 0 && seen & CONTENDED != 0 {
+        if seen & LOCKED_OR_CONTENDED == CONTENDED {
             // Acquire: what the last holder of the queue wrote comes before that check.
             let _ = self.lock.compare_exchange(seen, seen & !CONTENDED, Acquire, Relaxed);
         }
@@ -230,8 +233,8 @@ impl<P: Platform> WaitQueue<P> {
         }
     }
 
-    /// Locks the queue, or gives up once this thread has waited for `span` ns since it first slept (0: it
-    /// does not sleep; `u64::MAX`: as long as it takes), which is asked then.
+    /// Locks the queue, or gives up `span` ns after it would first sleep. `span` is called at that time; 0
+    /// means that the thread does not sleep, `u64::MAX` that it waits for as long as it takes.
     #[inline(never)] // for the drop-in's size
     pub(crate) fn lock_within(&self, span: &dyn Fn() -> u64) -> Option<LockedQueue<'_, P>> {
         let generation = P::generation() << GENERATION_SHIFT;

@@ -4,13 +4,15 @@
 //!
 //! | value         | meaning                                             | left by                                       |
 //! |---------------|-----------------------------------------------------|-----------------------------------------------|
-//! | `AWAKE`      | waits, awake                                        | the waiter to `PARKED`; the dequeuer          |
-//! | `PARKED`      | waits, asleep or about to sleep                     | the dequeuer; another waiter to `WOKEN_EARLY` |
+//! | `AWAKE`       | waits, awake                                        | the waiter to `PARKED`; the dequeuer          |
+//! | `PARKED`      | waits, asleep or about to sleep; or rechecks,       | the dequeuer; another waiter to `WOKEN_EARLY` |
+//! |               | probes or polls after a sleep that timed out        |                                               |
 //! | `WOKEN`       | dequeued: awake on the lock's behalf (`WAKING`)     | the waiter, when it queues again              |
 //! | `GRANTED`     | dequeued: holds the lock already                    | –                                             |
-//! | `RELEASED`    | dequeued: the wait on a condition variable is over  | –                                             |
+//! | `RELEASED`    | dequeued: the wait in this queue is over (T10, X2), | –                                             |
+//! |               | and the thread acquires as any other                |                                               |
 //! | `WOKEN_EARLY` | as `PARKED`; was woken early                        | the dequeuer                                  |
-//! | `UNMARKED`      | dequeued: awake, and `WAKING` does not stand for it | the waiter, when it queues again              |
+//! | `UNMARKED`    | dequeued: awake, and `WAKING` does not stand for it | the waiter, when it queues again              |
 //!
 //! # Orderings
 //!
@@ -21,7 +23,7 @@
 //! | waiter: load                     | Acquire | notify        | as above                                            |
 //! | waiter: CAS to `PARKED`          | Relaxed | –             | only asks for a wake; on failure the load follows   |
 //! | wake early: CAS to `WOKEN_EARLY` | Relaxed | –             | only has the thread check its state, and sleep      |
-//! | reset to `AWAKE`: store         | Relaxed | –             | under the queue lock, which publishes it            |
+//! | reset to `AWAKE`: store          | Relaxed | –             | under the queue lock, which publishes it            |
 //!
 //! # References of signalled waiters
 //!
@@ -56,7 +58,7 @@ pub(crate) const WOKEN: u32 = 2;
 pub(crate) const GRANTED: u32 = 3;
 /// The waiter is awake and owes nothing.
 pub(crate) const RELEASED: u32 = 4;
-/// The waiter is awake and owes nothing; it queues again if the lock is not to be had.
+/// The waiter is awake, `WAKING` does not stand for it, and it owes a wake pass unless it acquires.
 pub(crate) const UNMARKED: u32 = 5;
 
 /// The rank of an upgrade: all others wait for its thread's own hold.
@@ -73,7 +75,7 @@ pub(crate) enum Notice {
     Unmarked,
     /// The lock is this thread's.
     Granted,
-    /// Signalled, with nothing held and nothing owed.
+    /// The wait in this queue is over, with nothing held and nothing owed: signalled (T10), or X2.
     Released,
     /// Nothing yet, and the deadline or the time of a recheck has come, or another thread has woken this one
     /// early, to recheck (T17 in `core`).
@@ -113,7 +115,7 @@ pub struct WaitNode<P: Platform> {
     pub(crate) token: u32,
     /// What the thread waits for.
     pub(crate) want: Want,
-    /// When the thread last woke without a notification, ns on the monotonic clock. Only its own.
+    /// When the thread last found itself woken early, ns on the monotonic clock. Only its own.
     woken_early_at: P::Cell<u64>,
     /// Whether the thread rechecks its request of readers by itself (H3 in `core`). Written by the thread,
     /// under the queue lock.

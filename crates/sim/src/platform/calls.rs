@@ -219,7 +219,7 @@ impl<T: Tuned> Futex for Sim<T> {
         }
     }
 
-    fn was_woken_early(lock: usize, word: &AtomicU32) -> bool {
+    fn sleep_note_was_taken(lock: usize, word: &AtomicU32) -> bool {
         is_inside()
             && world(|world| {
                 let name = world.name_of_lock(lock);

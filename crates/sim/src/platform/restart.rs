@@ -57,7 +57,8 @@ impl<T: Tuned> AsymmetricBarrier for Sim<T> {
             return uncontended;
         }
         if !world(|world| world.shared.has_steps()) {
-            return word.compare_exchange(likely(), 0, Release, Relaxed).is_ok();
+            return guard.load(Relaxed) & mask == 0
+                && word.compare_exchange(likely(), 0, Release, Relaxed).is_ok();
         }
         step(|| (guard.load(Relaxed) & mask == 0).then(|| word.write(0)))
     }

@@ -24,7 +24,8 @@ pub(super) fn release_unless(
 ) -> bool {
     let world = world();
     if !world.config.restartable {
-        return word.compare_exchange(likely(), 0, Release, Relaxed).is_ok();
+        return guard.load(Relaxed) & mask == 0
+            && word.compare_exchange(likely(), 0, Release, Relaxed).is_ok();
     }
     if std::thread::panicking() {
         return true;

@@ -51,7 +51,7 @@ fn section_here(shared: &Shared<Mutex>, passed: &AtomicBool, sleeps: bool) {
     if passed.load(Flag) {
         return section_there(shared, sleeps);
     }
-    match shared.lock.lock_shared(None) {
+    match shared.lock.lock_or_glibc(None) {
         Locked::GlibcOwned => {
             passed.store(true, Flag);
             section_there(shared, sleeps);
@@ -116,7 +116,7 @@ fn a_waiter_of_a_condition_variable() {
             });
             let signaller = shared.spawn(|shared| {
                 let (mutex, condvar) = &shared.lock;
-                let locked = mutex.lock_shared(None);
+                let locked = mutex.lock_or_glibc(None);
                 condvar.signal();
                 if locked == Locked::Acquired {
                     shared.data.add();
@@ -143,7 +143,7 @@ fn mutant_takes_a_glibc_owned_word() {
         Model::new().without_steps().preemptions(2).check(|| {
             let shared = Shared::new(Mutex::new());
             let there = shared.spawn(|shared| section_there(shared, true));
-            let _ = shared.lock.lock_shared(None);
+            let _ = shared.lock.lock_or_glibc(None);
             shared.data.add();
             shared.lock.unlock();
             there.join().unwrap();
