@@ -1,6 +1,16 @@
 //! Compiles each shim in `shims` whose library is installed, and lists all of them in `peers.rs` for
-//! `src/foreign.rs`. A peer that is not installed, or cannot be compiled, is left out, and the worker says so. A
-//! shim that lacks a function, or names the wrong library, fails when the worker is linked.
+//! `src/foreign.rs`. A peer that is not installed, or cannot be compiled, is left out, and the worker says why.
+//! A shim that lacks a function, or names the wrong library, fails when the worker is linked.
+//!
+//! | line of a shim       | meaning                                                                      |
+//! |----------------------|------------------------------------------------------------------------------|
+//! | the first `#include` | the header; the library is not installed if there is none                    |
+//! | `// pkg-config: X`   | the library to link, and where it is                                         |
+//! | `// header-only`     | there is no library to link                                                  |
+//! | neither of both      | the library has the stem of the file as its name: `-lstem`                   |
+//! | `// std: c++20`      | the standard of C++, instead of C++17                                        |
+//!
+//! Headers and libraries elsewhere: `CPATH` and `LIBRARY_PATH`, which the compiler reads.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -14,6 +24,9 @@ const KINDS: [(&str, &str); 3] = [("mutex", "lock"), ("rwlock", "read"), ("condv
 fn main() -> Result<()> {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=shims");
+    for variable in ["CPATH", "LIBRARY_PATH"] {
+        println!("cargo::rerun-if-env-changed={variable}");
+    }
     let mut shims: Vec<PathBuf> =
         fs::read_dir("shims")?.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
     shims.sort();
@@ -59,6 +72,10 @@ struct Shim {
 impl Shim {
     fn read(path: PathBuf) -> Result<Self> {
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        if name.contains(|letter: char| letter != '_' && !letter.is_ascii_alphanumeric()) {
+            let path = path.display();
+            return Err(format!("{path}: the file's stem is part of C names: letters, digits and _").into());
+        }
         Ok(Self { text: fs::read_to_string(&path)?, path, name })
     }
 
@@ -68,8 +85,8 @@ impl Shim {
         include.map_or("", |header| header.trim_matches(['<', '>', '"']))
     }
 
-    fn package(&self) -> Option<&str> {
-        self.text.lines().find_map(|line| line.strip_prefix("// pkg-config: "))
+    fn line(&self, key: &str) -> Option<&str> {
+        self.text.lines().find_map(|line| line.strip_prefix(key))
     }
 
     fn is_header_only(&self) -> bool {
@@ -92,13 +109,10 @@ impl Shim {
     /// Compiles it and links the library. Returns the library's version, or why there is none: an empty
     /// reason if it is not installed.
     fn build(&self) -> std::result::Result<String, String> {
-        let missing = String::new;
-        let library = match self.package() {
-            Some(package) => {
-                let mut config = pkg_config::Config::new();
-                Some(config.cargo_metadata(false).probe(package).map_err(|_| missing())?)
-            }
-            None => None,
+        let probe = |package| pkg_config::Config::new().cargo_metadata(false).probe(package);
+        let library = match self.line("// pkg-config: ").map(probe) {
+            Some(Err(_)) if !self.is_header_only() => return Err(String::new()),
+            library => library.and_then(|found| found.ok()),
         };
         let includes: &[PathBuf] = library.as_ref().map_or(&[], |library| &library.include_paths);
         self.compile(includes)?;
@@ -123,20 +137,41 @@ impl Shim {
         let mut build = cc::Build::new();
         build.opt_level(2).includes(includes).cargo_warnings(false);
         if extension == "cc" {
-            build.cpp(true).std("c++17");
+            build.cpp(true).std(self.line("// std: ").unwrap_or("c++17"));
         }
         // First a file that only includes the header: it tells a missing library from a shim that does not
         // compile.
         let probe = out_dir().join(format!("{}_probe", self.name)).with_extension(extension);
-        let text = format!("#include <{}>\nint peer_{}_probe;\n", self.header(), self.name);
-        fs::write(&probe, text).map_err(|error| error.to_string())?;
-        let mut probing = build.clone();
-        probing.file(&probe).cargo_metadata(false).try_compile("peer_probe").map_err(|_| String::new())?;
+        fs::write(&probe, format!("#include <{}>\n", self.header())).map_err(|error| error.to_string())?;
+        if let Some(why) = error_of(&build, &probe) {
+            let is_missing = why.contains(self.header()) && why.contains("file");
+            return Err(if is_missing {
+                String::new()
+            } else {
+                format!("its header does not compile: {why}")
+            });
+        }
         build.define("PEER(function)", &*format!("peer_{}_##function", self.name));
+        if let Some(why) = error_of(&build, &self.path) {
+            return Err(format!("its shim does not compile: {why}"));
+        }
         let compiled = build.file(&self.path).try_compile(&format!("peer_{}", self.name));
-        compiled.map_err(|error| {
-            let error = error.to_string();
-            format!("its shim does not compile: {}", error.lines().next().unwrap_or_default())
-        })
+        compiled.map_err(|error| error.to_string())
     }
+}
+
+/// The compiler's first error in the file, if it has one.
+fn error_of(build: &cc::Build, file: &Path) -> Option<String> {
+    let compiler = match build.try_get_compiler() {
+        Ok(compiler) => compiler,
+        Err(error) => return Some(error.to_string()),
+    };
+    let output = match compiler.to_command().arg("-fsyntax-only").arg(file).output() {
+        Ok(output) if output.status.success() => return None,
+        Ok(output) => output,
+        Err(error) => return Some(format!("{}: {error}", compiler.path().display())),
+    };
+    let said = String::from_utf8_lossy(&output.stderr);
+    let error = said.lines().find(|line| line.contains("error")).or(said.lines().next());
+    Some(error.unwrap_or("the compiler says nothing").to_owned())
 }

@@ -1,8 +1,14 @@
 //! The shims' functions as locks. A C++ program would have some of them inline; here, each call costs one
 //! more jump.
 //!
-//! A shim defines these functions, each as `PEER(name)`. The build script finds by them which kinds of lock
-//! it has:
+//! A shim defines these functions with C linkage, each as `PEER(name)`. The build script finds by them which
+//! kinds of lock it has, and reads the lines that its head lists.
+//!
+//! ```c
+//! const unsigned long PEER(mutex_size) = sizeof(nsync_mu); // in C++: extern "C" extern const unsigned long
+//! void PEER(mutex_init)(void *at) { nsync_mu_init(at); }   // zeroed memory of that size, 128-byte aligned
+//! void PEER(wait)(void *at, void *mutex) { … }             // all others: void PEER(name)(void *at)
+//! ```
 //!
 //! | kind    | constant       | functions                                                                               |
 //! |---------|----------------|-----------------------------------------------------------------------------------------|

@@ -214,7 +214,6 @@ fn locks_preset() -> String {
 pub enum Over {
     /// The geometric mean of those of each number of threads has to be within the limit.
     #[default]
-    #[serde(alias = "each")]
     EachThreads,
     /// The geometric mean of all has to be.
     GeometricMean,

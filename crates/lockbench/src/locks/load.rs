@@ -153,7 +153,6 @@ pub enum Placement {
     /// All on one CPU.
     One,
     /// Each bound to a CPU, in turn.
-    #[serde(rename = "two", alias = "each")]
     Each,
 }
 
