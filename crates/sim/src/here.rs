@@ -15,7 +15,6 @@ use crate::engine::{in_run, is_inside, is_stopped, note, settle, spend, suspend,
 use crate::failure::Failure;
 use crate::outcome::Slice;
 use crate::time::{PS_PER_NS, Ps, ps};
-use crate::world::chaos::Order;
 use crate::world::{Delay, Did, State, ThreadId, What, World};
 
 /// The word at `address` was exchanged, and what comes next depends on whether that succeeded.
@@ -98,7 +97,7 @@ pub fn yield_now() {
     enter_kernel(|world| world.costs.syscall);
     let steps_aside = world(|world| {
         let cpu = world.threads[world.running].cpu;
-        let others = !world.cpu(cpu).queue.is_empty() || world.order() == Order::Rank;
+        let others = !world.cpu(cpu).queue.is_empty() || world.chaos.is_by_rank();
         world.fall_behind();
         if others {
             world.step_aside();

@@ -175,7 +175,8 @@ impl<T: Tuned> Futex for Sim<T> {
         });
         suspend();
         count_in_space();
-        let outcome = world(|world| world.threads[world.running].outcome);
+        let has_timed_out = world(|world| world.threads[world.running].has_timed_out);
+        let outcome = if has_timed_out { Wait::TimedOut } else { Wait::Woken };
         world(|world| world.note(Did::Returned(outcome)));
         outcome
     }

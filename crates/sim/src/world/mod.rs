@@ -15,16 +15,15 @@ mod record;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::fmt;
 use std::ops::{Index, IndexMut};
 use std::rc::Rc;
 
 use spinpark_platform::{Event, Wait};
 
 use self::ahead::Ahead;
-use self::chaos::{Chaos, Order};
+use self::chaos::Chaos;
 use self::costs::{Costs, Places};
-use self::kernel::{Cpu, Futexes, Quota, SpinLocks};
+use self::kernel::{Cpu, Futexes, Quota, SpinLock};
 use self::locals::{Local, Shared};
 use self::memory::{Access, Buffers, Changed, Lines, Place, StoreBuffer, Watch, Write};
 pub(crate) use self::recent::Delay;
@@ -83,7 +82,8 @@ pub(crate) struct World {
     pub(crate) memory: Lines,
     pub(crate) buffers: Buffers,
     pub(crate) futexes: Futexes,
-    pub(crate) buckets: SpinLocks,
+    /// Those of the hash buckets of futexes.
+    pub(crate) buckets: Vec<SpinLock>,
     pub(crate) rng: fastrand::Rng,
     pub(crate) chaos: Chaos,
     pub(crate) counts: Counts,
@@ -136,7 +136,7 @@ impl World {
             memory: Lines::default(),
             buffers: Buffers::default(),
             futexes: Futexes::default(),
-            buckets: SpinLocks::new(machine.kernel.futex_buckets),
+            buckets: (0..machine.kernel.futex_buckets).map(|_| SpinLock::default()).collect(),
             rng: fastrand::Rng::with_seed(seed),
             chaos,
             counts: Counts::default(),
@@ -193,11 +193,6 @@ impl World {
     pub(crate) fn core_of_running(&self) -> Core {
         self.core_of(self.running)
     }
-
-    /// The order in which threads run.
-    pub(crate) fn order(&self) -> Order {
-        self.chaos.order
-    }
 }
 
 /// The number of a thread, in order of creation.
@@ -213,7 +208,7 @@ impl ThreadId {
 }
 
 /// A hardware thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct CpuId(pub(crate) u32);
 
 /// A core: its hardware threads share their cache.
@@ -299,7 +294,7 @@ impl Events {
 }
 
 /// What a thread is doing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum State {
     /// It is on a CPU and computes, or runs right now.
     Executing,
@@ -312,6 +307,7 @@ pub(crate) enum State {
     /// It waits for a CPU.
     Runnable,
     /// It sleeps.
+    #[default]
     Asleep,
     /// It has ended.
     Ended,
@@ -333,13 +329,7 @@ pub(crate) struct Times {
 /// What a thread does when a signal comes.
 pub(crate) struct Handler(pub(crate) Rc<dyn Fn()>);
 
-impl fmt::Debug for Handler {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("Handler")
-    }
-}
-
-#[derive(Debug)]
+#[derive(Default)]
 pub(crate) struct Thread {
     pub(crate) state: State,
     /// Which planned resumption is the valid one.
@@ -389,7 +379,8 @@ pub(crate) struct Thread {
     pub(crate) loading: Option<(LineId, u32)>,
     /// The futex on which it sleeps.
     pub(crate) futex: Option<Place>,
-    pub(crate) outcome: Wait,
+    /// Whether its last sleep on one ended by its deadline.
+    pub(crate) has_timed_out: bool,
     /// Which planned timer is the valid one.
     pub(crate) timer: u32,
     /// It is within a restartable step; whether that has been aborted.
@@ -408,44 +399,6 @@ pub(crate) struct Thread {
 }
 
 impl Thread {
-    pub(crate) fn new(cpu: CpuId, now: Ps, allowed: (u32, u32)) -> Self {
-        Self {
-            state: State::Asleep,
-            epoch: 0,
-            until: 0,
-            cpu,
-            allowed,
-            debt: 0,
-            ahead: Ahead::default(),
-            left: 0,
-            vruntime: 0,
-            on_since: now,
-            since: now,
-            times: Times::default(),
-            recent: Recent::default(),
-            used: 0,
-            unpreemptible: 0,
-            handler: None,
-            is_gone: false,
-            to_leave: false,
-            in_kernel: false,
-            watch: Watch::default(),
-            asked_by: Vec::new(),
-            stores: StoreBuffer::default(),
-            changed: Changed::default(),
-            loading: None,
-            futex: None,
-            outcome: Wait::Woken,
-            timer: 0,
-            step: None,
-            rank: 0,
-            stack: 0..0,
-            space: None,
-            joiners: Vec::new(),
-            local: Local::default(),
-        }
-    }
-
     /// Whether it has a CPU.
     pub(crate) fn is_on_cpu(&self) -> bool {
         matches!(self.state, State::Executing | State::Fetching | State::Watching | State::Queueing)
@@ -453,7 +406,7 @@ impl Thread {
 }
 
 /// All threads.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Threads(pub(crate) Vec<Thread>);
 
 impl Index<ThreadId> for Threads {
@@ -472,6 +425,11 @@ impl IndexMut<ThreadId> for Threads {
 }
 
 impl World {
+    /// The CPUs that are used.
+    pub(crate) fn all_cpus(&self) -> impl Iterator<Item = CpuId> + use<> {
+        (0..self.cpus.len() as u32).map(CpuId)
+    }
+
     /// Notes the first failure: the run ends.
     pub(crate) fn fail(&mut self, failure: Failure) {
         self.failure.get_or_insert(failure);

@@ -8,7 +8,7 @@ use crate::outcome::Slice;
 use crate::time::PS_PER_NS;
 use crate::world::locals::{COUNTED, MARKED};
 use crate::world::memory::{Access, LINE_BYTES, Place, Value, Write};
-use crate::world::{Did, State, ThreadId, World};
+use crate::world::{Did, ThreadId, World};
 
 /// How much is recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,20 +57,18 @@ impl World {
     /// Notes a step of the running thread.
     #[inline]
     pub(crate) fn note(&mut self, did: Did) {
-        if self.trace.record.last_steps > 0 {
-            self.note_step(did);
-        }
-    }
-
-    fn note_step(&mut self, did: Did) {
         self.note_of(self.running, did);
     }
 
     /// Notes a step of `thread`, which need not run.
+    #[inline]
     pub(crate) fn note_of(&mut self, thread: ThreadId, did: Did) {
-        if self.trace.record.last_steps == 0 {
-            return;
+        if self.trace.record.last_steps > 0 {
+            self.keep_step(thread, did);
         }
+    }
+
+    fn keep_step(&mut self, thread: ThreadId, did: Did) {
         let line = format!("{:>12.3} µs  thread {:>3}  {}", self.now as f64 / 1e6, thread.0, self.tell(did));
         let trace = &mut self.trace;
         if trace.steps.len() == trace.record.last_steps {
@@ -80,7 +78,7 @@ impl World {
     }
 
     /// The thread leaves its CPU.
-    pub(crate) fn trace_slice(&mut self, thread: ThreadId, _: State) {
+    pub(crate) fn trace_slice(&mut self, thread: ThreadId) {
         if self.trace.has_slices() {
             let left = &self.threads[thread];
             let slice = Slice {

@@ -98,12 +98,12 @@ impl World {
     }
 
     /// Takes the thread off its CPU, which goes on with the next one.
-    fn take_off(&mut self, thread: ThreadId, state: State) {
+    pub(crate) fn take_off(&mut self, thread: ThreadId, state: State) {
         let cpu = self.threads[thread].cpu;
         self.account(cpu);
         self.leaves_cpu(thread);
         self.pause_watch(thread);
-        self.trace_slice(thread, state);
+        self.trace_slice(thread);
         let now = self.now;
         let ahead = self.in_time(now, self.threads[thread].since);
         let left = &mut self.threads[thread];
@@ -303,11 +303,6 @@ impl World {
         }
     }
 
-    /// The thread has ended: its CPU goes on without it.
-    pub(crate) fn leave_for_good(&mut self, thread: ThreadId) {
-        self.take_off(thread, State::Ended);
-    }
-
     fn waking_cpu(&self) -> Option<CpuId> {
         self.is_running.then(|| self.threads[self.running].cpu)
     }
@@ -350,9 +345,7 @@ impl World {
 
     /// The CPUs behind a last-level cache.
     fn cpus_of(&self, cache: u32) -> impl Iterator<Item = CpuId> + use<'_> {
-        (0..self.cpus.len() as u32)
-            .map(CpuId)
-            .filter(move |&cpu| self.places.cache_of(self.places.core_of(cpu)) == cache)
+        self.all_cpus().filter(move |&cpu| self.places.cache_of(self.places.core_of(cpu)) == cache)
     }
 
     /// A CPU that has become idle takes a thread that waits elsewhere: from the longest queue behind its
@@ -389,19 +382,15 @@ impl World {
     /// Idle CPUs take threads from the longest queues; between busy ones, queues are evened out.
     pub(crate) fn balance(&mut self) {
         self.balance_planned = false;
-        for number in 0..self.cpus.len() as u32 {
+        for cpu in self.all_cpus() {
             if self.queued == 0 {
                 return;
             }
-            let cpu = CpuId(number);
             if self.cpu(cpu).is_throttled {
                 continue;
             }
             let mine = self.load(cpu);
-            let Some(busiest) = (0..self.cpus.len() as u32).map(CpuId).max_by_key(|&other| self.load(other))
-            else {
-                return;
-            };
+            let Some(busiest) = self.all_cpus().max_by_key(|&other| self.load(other)) else { return };
             if self.load(busiest) < mine + 2 {
                 continue;
             }
@@ -531,8 +520,7 @@ impl World {
         } else {
             quota.is_slack_planned = false;
         }
-        for number in 0..self.cpus.len() as u32 {
-            let cpu = CpuId(number);
+        for cpu in self.all_cpus() {
             if !std::mem::take(&mut self.cpu(cpu).is_throttled) {
                 continue;
             }
