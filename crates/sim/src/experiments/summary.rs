@@ -8,7 +8,7 @@ use spinpark_measure::units::number;
 use crate::experiments::formats::for_option;
 use crate::machine::Machine;
 use crate::workload::{Place, Report};
-use crate::{Counts, Failure};
+use crate::{Counts, Failure, ThreadTimes};
 
 /// A figure over seeds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -207,21 +207,17 @@ fn cpu_ns(reports: &[Report]) -> f64 {
 }
 
 fn shares(reports: &[Report]) -> Shares {
-    let mut shares = Shares::default();
-    for times in reports.iter().flat_map(|report| &report.outcome.threads) {
-        shares.working += times.on_cpu_ns.saturating_sub(times.spinning_ns) as f64;
-        shares.spinning += times.spinning_ns as f64;
-        shares.runnable += times.runnable_ns as f64;
-        shares.asleep += times.asleep_ns as f64;
-    }
-    let Shares { working, spinning, runnable, asleep } = shares;
-    let all = (working + spinning + runnable + asleep).max(1.0);
-    Shares {
-        working: working / all,
-        spinning: spinning / all,
-        runnable: runnable / all,
-        asleep: asleep / all,
-    }
+    let threads = || reports.iter().flat_map(|report| &report.outcome.threads);
+    let sum = |of: fn(&ThreadTimes) -> u64| threads().map(of).sum::<u64>() as f64;
+    let times = [
+        sum(|times| times.on_cpu_ns.saturating_sub(times.spinning_ns)),
+        sum(|times| times.spinning_ns),
+        sum(|times| times.runnable_ns),
+        sum(|times| times.asleep_ns),
+    ];
+    let all = times.iter().sum::<f64>().max(1.0);
+    let [working, spinning, runnable, asleep] = times.map(|time| time / all);
+    Shares { working, spinning, runnable, asleep }
 }
 
 /// Fewer operations than this in a run say little about throughput.

@@ -9,18 +9,18 @@ use super::{Cpu, Kernel, Machine, Memory, Scheduler, Shape};
 /// The machine that `sheet` describes; nothing more is taken from elsewhere.
 pub(super) fn machine(sheet: &Sheet) -> Result<Machine, MachineError> {
     // The clock comes first: all that is in cycles depends on it. It is in none itself.
-    let ghz = numbers(sheet, f64::NAN, "clock", "ghz")?[0];
+    let ghz = numbers(sheet, f64::NAN, "clock.ghz")?[0];
     check_ranges(sheet, ghz)?;
     let shape = shape(sheet)?;
-    let figure = |table: &str, name: &str| numbers(sheet, ghz, table, name);
+    let figure = |path: &str| numbers(sheet, ghz, path);
     let memory = Memory::read(figure)?;
     if shape.sockets > 1 && memory.hop_ns.is_empty() {
         let what =
             format!("is empty, but there are {} sockets. Write a time for one link at least", shape.sockets);
         return Err(sheet.bad("memory.hop", &what));
     }
-    let is_never = |name| figure("kernel", name).map(|times| times.is_empty());
-    if !is_never("deep_idle_after")? && is_never("deep_idle_exit")? {
+    let is_never = |path| figure(path).map(|times| times.is_empty());
+    if !is_never("kernel.deep_idle_after")? && is_never("kernel.deep_idle_exit")? {
         let what = "is never, but `kernel.deep_idle_after` is a time. Make both a time, or both never";
         return Err(sheet.bad("kernel.deep_idle_exit", what));
     }
@@ -36,16 +36,16 @@ pub(super) fn machine(sheet: &Sheet) -> Result<Machine, MachineError> {
     })
 }
 
-/// The figure at `table.name`: its numbers, times in ns. Cycles are those of a clock of `ghz`.
-fn numbers(sheet: &Sheet, ghz: f64, table: &str, name: &str) -> Result<Vec<f64>, MachineError> {
-    let key = find(table, name);
+/// The figure at `path`: its numbers, times in ns. Cycles are those of a clock of `ghz`.
+fn numbers(sheet: &Sheet, ghz: f64, path: &str) -> Result<Vec<f64>, MachineError> {
+    let key = find(path);
     match key.and_then(|key| sheet.figures.get(&(key.table, key.name))) {
         Some(figure) => Ok(figure.quantity.numbers(ghz)),
         // Files written before there was this key do not have it.
-        None if name == "kick_socket" => Ok(vec![0.0]),
+        None if path == "kernel.kick_socket" => Ok(vec![0.0]),
         None => {
             let (meaning, example) = key.map_or(("", ""), |key| (key.meaning, key.kind.example()));
-            Err(MachineError::missing(&sheet.file, &format!("{table}.{name}"), meaning, example))
+            Err(MachineError::missing(&sheet.file, path, meaning, example))
         }
     }
 }

@@ -243,16 +243,13 @@ impl Machine {
 pub(super) fn plain_named(name: &str) -> Option<Result<Machine, MachineError>> {
     let cores = name.strip_prefix(PLAIN_PREFIX)?;
     let cores = cores.parse().ok().filter(|cores| CPUS.contains(cores));
-    Some(
-        cores
-            .map(Machine::plain)
-            .ok_or_else(|| {
-            let most = CPUS.end();
-            MachineError(format!(
-                "there is no machine `{name}`: write plain-N, with a number of cores from 1 to {most}, as in plain-8"
-            ))
-        }),
-    )
+    let unknown = || {
+        let most = CPUS.end();
+        MachineError(format!(
+            "there is no machine `{name}`: write plain-N, with a number of cores from 1 to {most}, as in plain-8"
+        ))
+    };
+    Some(cores.map(Machine::plain).ok_or_else(unknown))
 }
 
 #[cfg(test)]

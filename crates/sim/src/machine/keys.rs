@@ -141,11 +141,11 @@ macro_rules! figures {
         }
 
         impl $all {
-            /// Made of what `figure` finds at the keys of a table.
+            /// Made of what `figure` finds at its keys.
             pub(super) fn read(
-                figure: impl Fn(&str, &str) -> Result<Vec<f64>, MachineError>,
+                figure: impl Fn(&str) -> Result<Vec<f64>, MachineError>,
             ) -> Result<Self, MachineError> {
-                Ok(Self { $($field: Field::of([$(figure($table, stringify!($key))?),+])),* })
+                Ok(Self { $($field: Field::of([$(figure(concat!($table, ".", stringify!($key)))?),+])),* })
             }
         }
         )*
@@ -268,10 +268,11 @@ pub(super) const SHAPE: &[(&str, &str)] = &[
     ("topology", "how the sockets are linked, by name or as a matrix of links"),
 ];
 
-/// The figure at `table.name`.
+/// The figure at `path`: `memory.hit`.
 #[must_use]
-pub fn find(table: &str, name: &str) -> Option<&'static Key> {
-    KEYS.iter().find(|key| key.table == table && key.name == name)
+pub fn find(path: &str) -> Option<&'static Key> {
+    let at = path.split_once('.')?;
+    KEYS.iter().find(|key| (key.table, key.name) == at)
 }
 
 /// The least and the most that a figure can be; of a time, ns.
@@ -350,16 +351,17 @@ mod tests {
 
     #[test]
     fn ranges_in_words() {
-        let words = |table: &str, name: &str| {
-            let key = find(table, name).unwrap();
-            key.range().in_words(key.kind)
-        };
-        assert_eq!(words("clock", "ghz"), "0.01 to 20");
-        assert_eq!(words("memory", "hit"), "0.01 ns to 1 ms");
-        assert_eq!(words("memory", "hop"), "0 ns to 1 ms");
-        assert_eq!(words("cpu", "smt"), "0.01 to 1");
-        assert_eq!(words("kernel", "deep_idle_exit"), "0 ns to 1 s");
-        assert_eq!(words("scheduler", "min_slice"), "1 us to 100 s");
-        assert_eq!(words("scheduler", "wakeup"), "0 ns to 100 s");
+        for (path, range) in [
+            ("clock.ghz", "0.01 to 20"),
+            ("memory.hit", "0.01 ns to 1 ms"),
+            ("memory.hop", "0 ns to 1 ms"),
+            ("cpu.smt", "0.01 to 1"),
+            ("kernel.deep_idle_exit", "0 ns to 1 s"),
+            ("scheduler.min_slice", "1 us to 100 s"),
+            ("scheduler.wakeup", "0 ns to 100 s"),
+        ] {
+            let key = find(path).unwrap();
+            assert_eq!(key.range().in_words(key.kind), range, "{path}");
+        }
     }
 }

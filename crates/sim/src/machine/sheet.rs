@@ -99,9 +99,10 @@ impl Sheet {
 
     fn parse_figures(&mut self, table: &str, figures: &Table) -> Result<(), MachineError> {
         for (name, value) in figures {
-            let Some(key) = find(table, name) else {
+            let path = format!("{table}.{name}");
+            let Some(key) = find(&path) else {
                 let known = KEYS.iter().filter(|key| key.table == table).map(|key| key.name);
-                return Err(self.unknown(&format!("{table}.{name}"), name, known));
+                return Err(self.unknown(&path, name, known));
             };
             let figure = figure::parse(&self.file, key, value)?;
             self.figures.insert((key.table, key.name), figure);
