@@ -48,16 +48,13 @@ fn build(plan: &mut Plan<'_>) -> Result<(), SettingError> {
     if all == 0 {
         return Err(SettingError::Unfit(String::from("no acquisition was recorded")));
     }
-    for _ in 0..plan.setting().threads {
-        let entries = Rc::clone(&entries);
-        plan.worker(move |worker| {
-            while !here::is_over() {
-                let (lock, is_shared) = outermost(&entries, here::random(all));
-                here::compute_f64(entries[lock].uses[usize::from(is_shared)].non_critical.draw());
-                acquire(&entries, (lock, is_shared), &worker);
-            }
-        });
-    }
+    plan.workers(move |worker| {
+        while !here::is_over() {
+            let (lock, is_shared) = outermost(&entries, here::random(all));
+            here::compute_f64(entries[lock].uses[usize::from(is_shared)].non_critical.draw());
+            acquire(&entries, (lock, is_shared), &worker);
+        }
+    });
     Ok(())
 }
 
@@ -170,13 +167,6 @@ pub struct Part {
     pub high: f64,
 }
 
-impl Part {
-    /// With each length changed.
-    fn map(self, change: impl Fn(f64) -> f64) -> Self {
-        Self { low: change(self.low), high: change(self.high), ..self }
-    }
-}
-
 impl Default for Lengths {
     fn default() -> Self {
         Self::Parts(Vec::new())
@@ -203,36 +193,33 @@ impl Lengths {
         }
     }
 
+    /// With each length changed; of an exponential distribution, the mean.
+    fn map(&self, change: impl Fn(f64) -> f64) -> Self {
+        let changed =
+            |part: &Part| Part { low: change(part.low), high: change(part.high), number: part.number };
+        match self {
+            Self::Exponential(mean) => Self::Exponential(change(*mean)),
+            Self::Parts(parts) => Self::Parts(parts.iter().map(changed).collect()),
+        }
+    }
+
     /// Each × `factor`.
     #[must_use]
     pub fn scaled(&self, factor: f64) -> Self {
-        match self {
-            Self::Exponential(mean) => Self::Exponential(mean * factor),
-            Self::Parts(parts) => Self::Parts(parts.iter().map(|part| part.map(|ns| ns * factor)).collect()),
-        }
+        self.map(|length| length * factor)
     }
 
     /// Each shorter by `ns`, as far as it is that long; of an exponential distribution, which is a guess, the
     /// mean.
     #[must_use]
     pub fn shortened(&self, ns: f64) -> Self {
-        match self {
-            Self::Exponential(mean) => Self::Exponential((mean - ns).max(0.0)),
-            Self::Parts(parts) => {
-                Self::Parts(parts.iter().map(|part| part.map(|length| (length - ns).max(0.0))).collect())
-            }
-        }
+        self.map(|length| (length - ns).max(0.0))
     }
 
     /// None longer than `most` ns; of an exponential distribution, the mean.
     #[must_use]
     pub fn capped(&self, most: f64) -> Self {
-        match self {
-            Self::Exponential(mean) => Self::Exponential(mean.min(most)),
-            Self::Parts(parts) => {
-                Self::Parts(parts.iter().map(|part| part.map(|length| length.min(most))).collect())
-            }
-        }
+        self.map(|length| length.min(most))
     }
 
     /// One of them, drawn at random.
