@@ -112,11 +112,7 @@ pub fn yield_now() {
 /// The virtual time since the start, ns.
 #[must_use]
 pub fn now() -> f64 {
-    if is_inside() {
-        world(|world| (world.now + world.threads[world.running].debt) as f64 / PS_PER_NS as f64)
-    } else {
-        0.0
-    }
+    in_run(|world| (world.now + world.threads[world.running].debt) as f64 / PS_PER_NS as f64)
 }
 
 /// Whether the run's time is over: a thread that works in rounds ends then.
@@ -141,8 +137,7 @@ pub(crate) fn kept_by(thread: ThreadId, from_ns: f64, to_ns: f64, mut each: impl
 
 /// For how long the running thread has waited for CPUs, in the run's time, ns.
 pub(crate) fn queued_ns() -> f64 {
-    let queued = || world(|world| world.threads[world.running].times.runnable as f64 / PS_PER_NS as f64);
-    if is_inside() { queued() } else { 0.0 }
+    in_run(|world| world.threads[world.running].times.runnable as f64 / PS_PER_NS as f64)
 }
 
 /// When the run's time is over, ns.
@@ -301,17 +296,15 @@ pub fn join(thread: ThreadId) {
 /// Runs kernel code: it costs no system calls, asks for CPUs at no cost, and is not preempted, unless the
 /// machine's kernel is.
 pub fn in_kernel<R>(act: impl FnOnce() -> R) -> R {
-    let set = |inside: bool| {
-        in_run(|world| {
-            let thread = world.running;
-            let thread = &mut world.threads[thread];
-            thread.in_kernel = inside;
-            thread.unpreemptible = if inside { thread.unpreemptible + 1 } else { thread.unpreemptible - 1 };
-        });
-    };
-    set(true);
+    in_run(|world| {
+        let thread = &mut world.threads[world.running];
+        (thread.in_kernel, thread.unpreemptible) = (true, thread.unpreemptible + 1);
+    });
     let result = act();
-    set(false);
+    in_run(|world| {
+        let thread = &mut world.threads[world.running];
+        (thread.in_kernel, thread.unpreemptible) = (false, thread.unpreemptible - 1);
+    });
     if is_inside() {
         settle(); // and leaves the CPU, if that was asked for
     }
@@ -321,9 +314,9 @@ pub fn in_kernel<R>(act: impl FnOnce() -> R) -> R {
 /// Within [`in_kernel`]: leaves the CPU if that was asked for, as `cond_resched` does.
 pub fn cond_resched() {
     if is_inside() {
-        let set = |depth| world(|world| world.threads[world.running].unpreemptible = depth);
-        let depth = world(|world| world.threads[world.running].unpreemptible);
-        set(0);
+        let set =
+            |depth| world(|world| std::mem::replace(&mut world.threads[world.running].unpreemptible, depth));
+        let depth = set(0);
         settle();
         set(depth);
     }
@@ -344,13 +337,13 @@ pub fn end_with(failure: Failure) {
 
 /// Records that the running thread did `name` since `from_ns` (as [`now`] says), for a timeline.
 pub fn mark(name: &Arc<str>, from_ns: f64) {
-    if is_inside() && world(|world| world.trace.has_slices()) {
-        let to_ns = now() as u64;
-        world(|world| {
+    in_run(|world| {
+        if world.trace.has_slices() {
+            let to_ns = (world.now + world.threads[world.running].debt) / PS_PER_NS;
             let (thread, name) = (world.running.0, Some(Arc::clone(name)));
             world.trace.keep(Slice { cpu: None, thread, name, from_ns: from_ns as u64, to_ns });
-        });
-    }
+        }
+    });
 }
 
 /// Records words in the interleaving.
@@ -373,7 +366,7 @@ fn checks(act: impl FnOnce(&mut Checks, u32)) {
 #[must_use]
 pub fn has_priorities() -> bool {
     let mut has = false;
-    checks(|checks, _| has = checks.has_realtime());
+    checks(|checks, _| has = checks.realtime);
     has
 }
 
@@ -400,7 +393,7 @@ pub(crate) fn note_order(address: usize, value: usize) {
 /// A lock has done something.
 pub(crate) fn note_event(event: Event) {
     let mut told = None;
-    checks(|checks, running| told = checks.listener().map(|act| (act, running)));
+    checks(|checks, running| told = checks.on_event.clone().map(|act| (act, running)));
     if let Some((act, running)) = told {
         act(running, event);
     }

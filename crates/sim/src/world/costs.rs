@@ -4,13 +4,6 @@ use crate::machine::Machine;
 use crate::time::{Ps, ps};
 use crate::world::{Cache, Core, CpuId};
 
-/// By which part of itself a cost is more or less at most.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Spread {
-    pub(crate) memory: f64,
-    pub(crate) kernel: f64,
-}
-
 /// Declares each cost with what it is of a machine.
 macro_rules! costs {
     (|$($part:ident),*| { $($(#[$doc:meta])* $cost:ident: $kind:ty = $value:expr;)* }) => {
@@ -38,8 +31,9 @@ costs! {
         dram: Ps = ps(memory.dram_ns);
         invalidate: Ps = ps(memory.invalidate_ns);
         serial: f64 = memory.serial;
-        /// How far transfers, and what the kernel does, are spread.
-        spread: Spread = Spread { memory: memory.spread, kernel: kernel.spread };
+        /// By which part of itself a transfer, and what the kernel does, takes more or less at most.
+        spread_of_transfers: f64 = memory.spread;
+        spread_of_calls: f64 = kernel.spread;
         pause: Ps = ps(cpu.pause_ns).max(1);
         step: Ps = ps(cpu.step_ns);
         window: Ps = ps(cpu.window_ns);

@@ -34,7 +34,7 @@ use crate::check::{Checks, Fault};
 use crate::failure::Failure;
 use crate::machine::Machine;
 use crate::outcome::Counts;
-use crate::time::Ps;
+use crate::time::{PS_PER_NS, Ps};
 
 /// What a step did.
 #[derive(Clone, Copy, Debug)]
@@ -110,14 +110,8 @@ pub(crate) struct World {
 }
 
 impl World {
-    pub(crate) fn new(
-        machine: &Machine,
-        seed: u64,
-        end: Ps,
-        chaos: Chaos,
-        trace: Trace,
-        most_steps: u64,
-    ) -> Self {
+    /// Without threads, at the beginning.
+    pub(crate) fn new(machine: &Machine) -> Self {
         let shape = &machine.shape;
         let cpus = shape.usable;
         Self {
@@ -137,16 +131,16 @@ impl World {
             buffers: Buffers::default(),
             futexes: Futexes::default(),
             buckets: (0..machine.kernel.futex_buckets).map(|_| SpinLock::default()).collect(),
-            rng: fastrand::Rng::with_seed(seed),
-            chaos,
+            rng: fastrand::Rng::with_seed(0),
+            chaos: Chaos::default(),
             counts: Counts::default(),
-            trace,
+            trace: Trace::default(),
             failure: None,
             born: Vec::new(),
             alive: 0,
-            end,
+            end: u64::MAX / PS_PER_NS * PS_PER_NS,
             is_smt: shape.threads > 1,
-            most_steps,
+            most_steps: u64::MAX,
             shared: Shared::default(),
             checks: None,
             generation: 0,
@@ -455,12 +449,12 @@ impl World {
 impl World {
     /// What a transfer that takes `cost` takes this time.
     pub(crate) fn spread_transfer(&mut self, cost: Ps) -> Ps {
-        self.spread(cost, self.costs.spread.memory)
+        self.spread(cost, self.costs.spread_of_transfers)
     }
 
     /// What something in the kernel that takes `cost` takes this time.
     pub(crate) fn spread_call(&mut self, cost: Ps) -> Ps {
-        self.spread(cost, self.costs.spread.kernel)
+        self.spread(cost, self.costs.spread_of_calls)
     }
 
     fn spread(&mut self, cost: Ps, part: f64) -> Ps {

@@ -33,10 +33,6 @@ pub(crate) struct Trace {
 }
 
 impl Trace {
-    pub(crate) fn new(record: Record) -> Self {
-        Self { record, ..Self::default() }
-    }
-
     /// Whether a timeline is recorded at all.
     #[inline]
     pub(crate) fn has_slices(&self) -> bool {

@@ -27,10 +27,12 @@ impl World {
         thread.used += ran;
         thread.vruntime += ran;
         let vruntime = thread.vruntime;
-        let (on, cpu) = (cpu, self.cpu(cpu));
+        let cpu = &mut self.cpus[cpu.0 as usize];
         cpu.busy += in_time;
         cpu.min_vruntime = cpu.min_vruntime.max(vruntime.min(cpu.min_vruntime + ran));
-        self.use_quota(on, ran);
+        if self.quota.is_some() {
+            cpu.granted -= ran as i64;
+        }
     }
 
     /// How much CPU time a thread has used, ps.
@@ -252,7 +254,7 @@ impl World {
     /// Makes a sleeping thread runnable; returns what that costs the waker.
     pub(crate) fn wake(&mut self, thread: ThreadId) -> Ps {
         let (now, costs) = (self.now, self.costs);
-        let waker = self.waking_cpu();
+        let waker = self.is_running.then(|| self.threads[self.running].cpu);
         let target = self.place(thread, waker);
         let slept = self.in_time(self.threads[thread].since, now);
         let woken = &mut self.threads[thread];
@@ -301,10 +303,6 @@ impl World {
             self.counts.preemptions += 1;
             self.preempt(current);
         }
-    }
-
-    fn waking_cpu(&self) -> Option<CpuId> {
-        self.is_running.then(|| self.threads[self.running].cpu)
     }
 }
 
@@ -465,13 +463,6 @@ impl World {
             quota.is_refill_planned = true;
             let next = (self.now / PERIOD + 1) * PERIOD;
             self.events.plan(next, What::Quota { is_new: true });
-        }
-    }
-
-    /// A CPU has had this much of its share.
-    pub(super) fn use_quota(&mut self, cpu: CpuId, ran: Ps) {
-        if self.quota.is_some() {
-            self.cpu(cpu).granted -= ran as i64;
         }
     }
 
