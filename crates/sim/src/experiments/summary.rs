@@ -3,6 +3,7 @@
 
 use serde::Serialize;
 use spinpark_measure::report::front::Entry;
+use spinpark_measure::stats::{mean, standard_deviation};
 use spinpark_measure::units::number;
 
 use crate::experiments::formats::for_option;
@@ -27,14 +28,11 @@ impl Spread {
     /// Of at least one value.
     #[must_use]
     pub fn of(values: &[f64]) -> Self {
-        let count = values.len().max(1) as f64;
-        let mean = values.iter().sum::<f64>() / count;
-        let squares = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
         Self {
-            mean,
+            mean: mean(values).unwrap_or_default(),
             low: values.iter().copied().fold(f64::INFINITY, f64::min),
             high: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
-            deviation: (values.len() > 1).then(|| (squares / (count - 1.0)).sqrt()),
+            deviation: standard_deviation(values),
         }
     }
 
@@ -136,7 +134,7 @@ impl Summary {
             utilisation: utilisation / reports.len() as f64,
             elapsed_ns: reports.iter().map(|report| report.outcome.elapsed_ns).sum(),
             measured_ns: reports.iter().map(|report| report.outcome.measured_ns).sum(),
-            places: places(reports),
+            places: Place::by_name(reports.iter().flat_map(|report| report.places.clone()), Place::add),
             counts,
             failure: reports.iter().find_map(failure),
         })
@@ -171,18 +169,6 @@ impl Summary {
     pub fn mean_wait_ns(&self) -> f64 {
         self.places.iter().map(|place| place.wait_ns).sum::<f64>() / self.acquisitions().max(1) as f64
     }
-}
-
-/// The places of all runs, by name.
-fn places(reports: &[Report]) -> Vec<Place> {
-    let mut all = Vec::<Place>::new();
-    for place in reports.iter().flat_map(|report| &report.places) {
-        match all.iter_mut().find(|known| known.name == place.name) {
-            Some(known) => known.add(place),
-            None => all.push(place.clone()),
-        }
-    }
-    all
 }
 
 fn fairness(reports: &[Report]) -> Fairness {

@@ -44,8 +44,6 @@ pub struct ShapeSheet {
     pub topology: Option<Topology>,
     /// Where that comes from.
     pub source: String,
-    /// The file in which it stands.
-    pub file: String,
 }
 
 /// How the sockets are linked.
@@ -111,7 +109,7 @@ impl Sheet {
     }
 
     fn parse_shape(&self, shape: &Table) -> Result<ShapeSheet, MachineError> {
-        let mut found = ShapeSheet { file: self.file.clone(), ..ShapeSheet::default() };
+        let mut found = ShapeSheet::default();
         for (name, value) in shape {
             match (name.as_str(), value) {
                 ("source", Value::String(source)) => source.trim().clone_into(&mut found.source),
@@ -174,7 +172,6 @@ impl Sheet {
         }
         if self.shape.source.is_empty() {
             self.shape.source.clone_from(&base.shape.source);
-            self.shape.file.clone_from(&base.shape.file);
         }
     }
 }

@@ -27,7 +27,7 @@ pub(crate) fn set(world: &World) {
     );
 }
 
-/// What is wrong with it.
+/// What is wrong with the machine.
 pub(super) fn faults() -> Faults {
     let of_run = || world(|world| world.checks.as_ref().map(|checks| checks.faults));
     if is_on() { of_run().unwrap_or_default() } else { Faults::default() }

@@ -86,6 +86,18 @@ pub struct Place {
 }
 
 impl Place {
+    /// One place for each name, in the order in which the names first came: `add` adds to it.
+    pub(crate) fn by_name(places: impl Iterator<Item = Self>, add: fn(&mut Self, &Self)) -> Vec<Self> {
+        let mut all = Vec::<Self>::new();
+        for place in places {
+            match all.iter_mut().find(|known| known.name == place.name) {
+                Some(known) => add(known, &place),
+                None => all.push(place),
+            }
+        }
+        all
+    }
+
     /// Adds what happened at other locks.
     pub fn merge(&mut self, other: &Self) {
         self.locks += other.locks;

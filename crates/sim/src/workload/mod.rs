@@ -73,7 +73,15 @@ impl Workload {
 #[must_use]
 pub fn workloads() -> &'static [Workload] {
     static ALL: LazyLock<Vec<Workload>> = LazyLock::new(|| {
-        [sections::SHAPES, system_calls::WORKLOADS, address_space::WORKLOADS, sections::ALTERNATIONS].concat()
+        [
+            sections::SHAPES,
+            &sections::planes(),
+            sections::OTHER_SHAPES,
+            system_calls::WORKLOADS,
+            address_space::WORKLOADS,
+            sections::ALTERNATIONS,
+        ]
+        .concat()
     });
     &ALL
 }

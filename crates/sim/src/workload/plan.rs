@@ -221,24 +221,12 @@ impl<'a> Plan<'a> {
         let outcome = self.simulation.run()?;
         Ok(Ran {
             outcome,
-            places: merged(self.meters.iter().flat_map(|meter| meter.places())),
+            places: Place::by_name(self.meters.iter().flat_map(|meter| meter.places()), Place::merge),
             done: self.workers.iter().map(|worker| worker.done.get()).collect(),
             in_time: self.workers.iter().map(|worker| worker.in_time.get()).sum(),
             spans: self.spans.done.take(),
         })
     }
-}
-
-/// One place for each name, in the order in which they were made.
-fn merged(places: impl Iterator<Item = Place>) -> Vec<Place> {
-    let mut all = Vec::<Place>::new();
-    for place in places {
-        match all.iter_mut().find(|known| known.name == place.name) {
-            Some(known) => known.merge(&place),
-            None => all.push(place),
-        }
-    }
-    all
 }
 
 /// What a plan gave.

@@ -180,38 +180,6 @@ fn section(plan: &mut Plan<'_>, locks: u64, lines: usize, load: [u32; 2]) -> Res
     sections(plan, Section { locks, lines, load, meanwhile: load })
 }
 
-/// A cell of the plane of `bench grid`, in steps.
-macro_rules! plane {
-    ($inside:literal, $outside:literal) => {
-        Workload::user(
-            concat!("plane-", $inside, "-", $outside),
-            concat!("one mutex and its cache line, ", $inside, " iterations inside, ", $outside, " outside"),
-            named,
-        )
-    };
-}
-
-/// A cell of the plane that becomes another one, and is itself again.
-macro_rules! moves {
-    ($a:literal, $b:literal, $c:literal, $d:literal) => {
-        Workload::user(
-            concat!("moves-", $a, "-", $b, "-", $c, "-", $d),
-            concat!(
-                "as plane-",
-                $a,
-                "-",
-                $b,
-                ", but as plane-",
-                $c,
-                "-",
-                $d,
-                " in the second third of the time"
-            ),
-            named,
-        )
-    };
-}
-
 /// The numbers of a name: `PREFIX-N-…`.
 fn numbers<const N: usize>(prefix: &str, name: &str) -> Option<[u32; N]> {
     let numbers = name.strip_prefix(prefix)?.split('-').map(|number| number.parse().ok());
@@ -224,11 +192,9 @@ const MOVES: &str = "moves-";
 
 /// The workload of a name with any numbers.
 pub(super) fn of_numbers(name: &str) -> Option<&'static Workload> {
-    const ANY_PLANE: Workload = plane!("INSIDE", "OUTSIDE");
-    const ANY_MOVES: Workload = moves!("INSIDE", "OUTSIDE", "INSIDE", "OUTSIDE");
-    let is_plane = numbers::<2>(PLANE, name).is_some();
-    let moves = || numbers::<4>(MOVES, name).map(|_| &ANY_MOVES);
-    if is_plane { Some(&ANY_PLANE) } else { moves() }
+    const ANY: Workload = Workload::user("plane-… or moves-…", "one mutex, with the load of its name", named);
+    let is_one = numbers::<2>(PLANE, name).is_some() || numbers::<4>(MOVES, name).is_some();
+    is_one.then_some(&ANY)
 }
 
 /// What to say of a name that begins as one of those.
@@ -255,7 +221,7 @@ fn named(plan: &mut Plan<'_>) -> Result<(), SettingError> {
     sections(plan, Section { locks: 1, lines: 1, load, meanwhile })
 }
 
-/// All of them.
+/// One mutex.
 pub(super) const SHAPES: &[Workload] = &[
     Workload::user("pair-threaded", "one thread, one mutex: lock, change a cache line, unlock", pair),
     Workload::user(
@@ -277,26 +243,30 @@ pub(super) const SHAPES: &[Workload] = &[
     Workload::user("long", "one mutex, 5000 iterations inside (about 10 µs), 5000 outside", |plan| {
         section(plan, 1, 1, [5000, 5000])
     }),
-    plane!(0, 0),
-    plane!(0, 30),
-    plane!(0, 300),
-    plane!(0, 3000),
-    plane!(30, 0),
-    plane!(30, 30),
-    plane!(30, 300),
-    plane!(30, 3000),
-    plane!(300, 0),
-    plane!(300, 30),
-    plane!(300, 300),
-    plane!(300, 3000),
-    plane!(3000, 0),
-    plane!(3000, 30),
-    plane!(3000, 300),
-    plane!(3000, 3000),
-    moves!(0, 0, 300, 300),
-    moves!(300, 30, 0, 30),
-    moves!(30, 0, 300, 300),
-    moves!(3000, 0, 30, 30),
+];
+
+/// Cells of the plane of `bench grid`; and some that become another one in between.
+pub(super) fn planes() -> Vec<Workload> {
+    const ITERATIONS: [u32; 4] = [0, 30, 300, 3000];
+    const MOVING: [[u32; 4]; 4] = [[0, 0, 300, 300], [300, 30, 0, 30], [30, 0, 300, 300], [3000, 0, 30, 30]];
+    let plane = |inside, outside| {
+        let name = format!("{PLANE}{inside}-{outside}");
+        let about = format!("one mutex and its cache line, {inside} iterations inside, {outside} outside");
+        Workload::user(name.leak(), about.leak(), named)
+    };
+    let moves = |[inside, outside, then_inside, then_outside]: [u32; 4]| {
+        let name = format!("{MOVES}{inside}-{outside}-{then_inside}-{then_outside}");
+        let about = format!(
+            "as plane-{inside}-{outside}, but as plane-{then_inside}-{then_outside} in the second third of the time"
+        );
+        Workload::user(name.leak(), about.leak(), named)
+    };
+    let planes = ITERATIONS.into_iter().flat_map(|inside| ITERATIONS.map(|outside| plane(inside, outside)));
+    planes.chain(MOVING.map(moves)).collect()
+}
+
+/// Several locks, and other kinds.
+pub(super) const OTHER_SHAPES: &[Workload] = &[
     Workload::user("random-32", "32 mutexes, one of them at random, no work outside", |plan| {
         section(plan, 32, 1, [0, 0])
     }),

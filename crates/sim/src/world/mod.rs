@@ -444,9 +444,7 @@ impl World {
     pub(crate) fn note_endless(&mut self) {
         self.fail(Failure::Endless { steps: self.counts.steps, threads: self.not_ended() });
     }
-}
 
-impl World {
     /// What a transfer that takes `cost` takes this time.
     pub(crate) fn spread_transfer(&mut self, cost: Ps) -> Ps {
         self.spread(cost, self.costs.spread_of_transfers)
