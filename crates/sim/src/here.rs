@@ -15,7 +15,7 @@ use crate::engine::{in_run, is_inside, is_stopped, note, settle, spend, suspend,
 use crate::failure::Failure;
 use crate::outcome::Slice;
 use crate::time::{PS_PER_NS, Ps, ps};
-use crate::world::{Delay, Did, State, ThreadId, What, World};
+use crate::world::{Delay, Did, State, ThreadId, World};
 
 /// The word at `address` was exchanged, and what comes next depends on whether that succeeded.
 pub(crate) fn branches(address: usize, succeeded: bool) {
@@ -77,12 +77,7 @@ pub fn sleep(ns: u64) {
     if is_inside() {
         enter_kernel(|world| world.costs.syscall);
         world(|world| {
-            let thread = world.running;
-            let sleeper = &mut world.threads[thread];
-            sleeper.timer += 1;
-            let epoch = sleeper.timer;
-            let at = world.now + ns * PS_PER_NS + world.costs.slack;
-            world.events.plan(at, What::Timer { thread, epoch });
+            world.set_timer(Some(world.now + ns * PS_PER_NS));
             world.sleep();
         });
         suspend();

@@ -168,9 +168,7 @@ fn locks(summary: &Summary, style: Style) -> String {
         return String::new();
     }
     let mut all = table(style, &TIMES);
-    for row in rows {
-        all.add_row(row);
-    }
+    all.add_rows(rows);
     let explanation = "free, wanted: no thread has it, and one waits. Of that, what its next owner is kept by: it sleeps or is being \
                        woken; others have its CPU; cache lines are on their way; it does not look (PAUSE, back-off); its own steps.";
     format!("{}{}\n\n", text(&all), style.wrap(explanation, 2))

@@ -133,8 +133,7 @@ macro_rules! figures {
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
         pub struct $all {
             $(
-                $(#[doc = $meaning])+
-                #[doc = ""]
+                $(#[doc = $meaning] #[doc = ""])+
                 $(#[$more])*
                 pub $field: $type,
             )*

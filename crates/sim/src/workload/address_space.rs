@@ -43,17 +43,14 @@ fn mmap(plan: &mut Plan<'_>, pages: u32, serialize: Serialize) -> Result<(), Set
         plan.worker_on(cpu..cpu + 1, move |worker| {
             space.enter();
             let touch = || (0..pages).for_each(|page| space.fault(page));
+            let iteration = || {
+                space.map();
+                touch();
+                space.unmap(pages);
+            };
             worker.repeat(|| match serialize {
-                Serialize::None => {
-                    space.map();
-                    touch();
-                    space.unmap(pages);
-                }
-                Serialize::Iteration => mutex.with(|| {
-                    space.map();
-                    touch();
-                    space.unmap(pages);
-                }),
+                Serialize::None => iteration(),
+                Serialize::Iteration => mutex.with(iteration),
                 Serialize::Calls => {
                     mutex.with(|| space.map());
                     touch();

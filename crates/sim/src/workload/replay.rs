@@ -6,7 +6,7 @@ use std::rc::Rc;
 use crate::here;
 use crate::workload::plan::Worker;
 use crate::workload::sections::{Data, change, data};
-use crate::workload::{Mode, Mutex, Plan, RwLock, SettingError, Workload};
+use crate::workload::{Mutex, Plan, RwLock, SettingError, Workload};
 use crate::world::memory::object::Object;
 
 enum Lock {
@@ -23,12 +23,8 @@ struct Entry {
 /// The workload of [`Setting::replay`](crate::workload::Setting::replay): each thread computes, then acquires
 /// one of the locks, at random by how often that is the outermost one, and others while it holds it. An
 /// operation is an acquisition.
-pub(super) const REPLAY: Workload = Workload {
-    name: "replay",
-    about: "the locks of a recorded program (`spinpark sim replay`)",
-    mode: Mode::User,
-    build,
-};
+pub(super) const REPLAY: Workload =
+    Workload::user("replay", "the locks of a recorded program (`spinpark sim replay`)", build);
 
 fn build(plan: &mut Plan<'_>) -> Result<(), SettingError> {
     let Some(replay) = plan.setting().replay.clone() else {
@@ -59,16 +55,23 @@ fn build(plan: &mut Plan<'_>) -> Result<(), SettingError> {
 }
 
 /// The lock and the mode of number `number` of all outermost acquisitions.
-fn outermost(entries: &[Entry], mut number: u64) -> (usize, bool) {
-    for (lock, entry) in entries.iter().enumerate() {
-        for (is_shared, used) in [false, true].into_iter().zip(&entry.uses) {
-            match number.checked_sub(used.outermost) {
-                Some(rest) => number = rest,
-                None => return (lock, is_shared),
-            }
+fn outermost(entries: &[Entry], number: u64) -> (usize, bool) {
+    let uses = entries.iter().enumerate().flat_map(|(lock, entry)| {
+        let uses = [false, true].into_iter().zip(&entry.uses);
+        uses.map(move |(is_shared, used)| (used.outermost, (lock, is_shared)))
+    });
+    of_number(uses, number).expect("the number is below their sum")
+}
+
+/// The item with number `number`, where each item has as many numbers as stand beside it.
+fn of_number<T>(items: impl Iterator<Item = (u64, T)>, mut number: u64) -> Option<T> {
+    for (numbers, item) in items {
+        match number.checked_sub(numbers) {
+            Some(rest) => number = rest,
+            None => return Some(item),
         }
     }
-    unreachable!("the number is below their sum");
+    None
 }
 
 /// One acquisition, with those while the lock is held: their share of the section is between any two of them.
@@ -231,14 +234,7 @@ impl Lengths {
                 if all == 0 {
                     return 0.0;
                 }
-                let mut left = here::random(all);
-                let drawn = parts.iter().find(|part| match left.checked_sub(part.number) {
-                    Some(rest) => {
-                        left = rest;
-                        false
-                    }
-                    None => true,
-                });
+                let drawn = of_number(parts.iter().map(|part| (part.number, part)), here::random(all));
                 drawn.map_or(0.0, |part| part.low + (part.high - part.low) * uniform())
             }
         }
@@ -261,7 +257,7 @@ mod tests {
     use std::sync::Arc;
 
     use crate::machine::Machine;
-    use crate::workload::{Replay, Report, Setting};
+    use crate::workload::{Report, Setting};
 
     fn run(replay: Replay, lock: &str, threads: u32) -> Report {
         let mut setting = Setting::new(Machine::plain(4), lock, "replay", threads);
@@ -336,7 +332,6 @@ mod tests {
     /// As long as they were recorded, the rare long ones too.
     #[test]
     fn lengths_are_drawn_from_what_was_recorded() {
-        use crate::workload::replay::Part;
         let part = |number, low, high| Part { number, low, high };
         let hold = Lengths::Parts(vec![part(90, 100.0, 200.0), part(10, 10_000.0, 20_000.0)]);
         let report = run(replay(vec![mutex("a", Use { hold, ..used(1, 0.0, 100.0) })]), "spinpark", 1);

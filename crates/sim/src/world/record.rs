@@ -95,44 +95,36 @@ impl World {
     }
 
     fn tell(&self, did: Did) -> String {
+        let name = |address| self.name_of(address);
+        let value = |address, value| self.value_of(address, value);
         match did {
-            Did::Accessed(access, address) => {
-                let verb = match access {
-                    Access::Load => "reads",
-                    Access::Store => "writes",
-                    Access::Update => "updates",
-                };
-                format!("{verb} {}", self.name_of(address))
-            }
-            Did::Loaded(address, value) => {
-                format!("{} is {}", self.name_of(address), self.value_of(address, value))
-            }
+            Did::Accessed(Access::Load, address) => format!("reads {}", name(address)),
+            Did::Accessed(Access::Store, address) => format!("writes {}", name(address)),
+            Did::Accessed(Access::Update, address) => format!("updates {}", name(address)),
+            Did::Loaded(address, seen) => format!("{} is {}", name(address), value(address, seen)),
             Did::Wrote(address, old, new) => {
-                let (old, new) = (self.value_of(address, old), self.value_of(address, new));
-                format!("{}: {old} -> {new}", self.name_of(address))
+                format!("{}: {} -> {}", name(address), value(address, old), value(address, new))
             }
             Did::Failed(address, seen, expected) => {
-                let (seen, expected) = (self.value_of(address, seen), self.value_of(address, expected));
-                format!("{} is {seen}, not {expected}: no exchange", self.name_of(address))
+                let (seen, expected) = (value(address, seen), value(address, expected));
+                format!("{} is {seen}, not {expected}: no exchange", name(address))
             }
-            Did::Pointer(address, None, new) => {
-                format!("{} is {}", self.name_of(address), self.name_of(new))
-            }
+            Did::Pointer(address, None, new) => format!("{} is {}", name(address), name(new)),
             Did::Pointer(address, Some(old), new) => {
-                format!("{}: {} -> {}", self.name_of(address), self.name_of(old), self.name_of(new))
+                format!("{}: {} -> {}", name(address), name(old), name(new))
             }
-            Did::Buffered(Write { address, value }) => {
-                let value = match value {
+            Did::Buffered(Write { address, value: stored }) => {
+                let stored = match stored {
                     Value::Unknown => "something".to_owned(),
-                    Value::Word(_, value) => self.value_of(address, value),
-                    Value::Pointer(_, value) => self.name_of(value.addr()),
+                    Value::Word(_, stored) => value(address, stored),
+                    Value::Pointer(_, stored) => name(stored.addr()),
                     // The lock that it names, not where that is: a story is the same elsewhere in memory.
-                    Value::Slot(_, value) => self.name_of(value & !(MARKED | COUNTED)),
+                    Value::Slot(_, stored) => name(stored & !(MARKED | COUNTED)),
                 };
-                format!("{}: {value} is in the store buffer", self.name_of(address))
+                format!("{}: {stored} is in the store buffer", name(address))
             }
-            Did::Slept(address) => format!("sleeps on {}", self.name_of(address)),
-            Did::Woke(address, count) => format!("wakes {count} on {}", self.name_of(address)),
+            Did::Slept(address) => format!("sleeps on {}", name(address)),
+            Did::Woke(address, count) => format!("wakes {count} on {}", name(address)),
             Did::Returned(outcome) => format!("wait returns: {outcome:?}"),
             Did::Lock(event) => format!("lock: {event:?}"),
             Did::Said(words) => words.to_owned(),

@@ -48,17 +48,24 @@ impl World {
         let sleeper = &mut self.threads[thread];
         sleeper.futex = Some(futex);
         sleeper.has_timed_out = false;
-        sleeper.timer += 1;
-        let epoch = sleeper.timer;
-        if let Some(at) = deadline {
-            let at = at.max(self.now).saturating_add(self.costs.slack);
-            self.events.plan(at, What::Timer { thread, epoch });
-        }
+        let epoch = self.set_timer(deadline);
         if self.chance(self.chaos.interrupt) {
             let at = self.now + self.long_time();
             self.events.plan(at, What::Signal { thread, epoch });
         }
         self.sleep();
+    }
+
+    /// The running thread is about to sleep until `deadline`, if there is one: returns the sleep's number.
+    pub(crate) fn set_timer(&mut self, deadline: Option<Ps>) -> u32 {
+        let thread = self.running;
+        self.threads[thread].timer += 1;
+        let epoch = self.threads[thread].timer;
+        if let Some(at) = deadline {
+            let at = at.max(self.now).saturating_add(self.costs.slack);
+            self.events.plan(at, What::Timer { thread, epoch });
+        }
+        epoch
     }
 
     /// Neither a wake nor its timer finds the thread any more.

@@ -406,9 +406,7 @@ impl Write {
     pub(crate) fn slot(slot: &AtomicUsize, value: usize) -> Self {
         Self { address: std::ptr::from_ref(slot).addr(), value: Value::Slot(slot, value) }
     }
-}
 
-impl Write {
     /// Puts the value into memory. Returns what to say of it.
     ///
     /// # Safety
