@@ -230,11 +230,10 @@ pub fn end_call_to_leave() {
 /// Whether the calling thread may [`exit`] in the call that it has begun: that has not queued yet, or has
 /// said how to leave it ([`Futex::or_leave`](spinpark_platform::Futex::or_leave)).
 pub fn may_exit() -> bool {
-    has_way_out()
-        || world(|world| {
-            let local = &world.threads[world.running].local;
-            local.exits && !local.has_queued
-        })
+    world(|world| {
+        let local = &world.threads[world.running].local;
+        local.exits && (!local.has_queued || local.leave.is_some())
+    })
 }
 
 /// Whether the call has said how to leave it just now.
@@ -348,21 +347,17 @@ pub fn say(words: &'static str) {
 
 /// Does `act` to what a run that checks a lock keeps, with the number of the running thread; in another run,
 /// nothing.
-fn checks(act: impl FnOnce(&mut Checks, u32)) {
+fn checks<R: Default>(act: impl FnOnce(&mut Checks, u32) -> R) -> R {
     in_run(|world| {
         let running = world.running.number();
-        if let Some(checks) = &mut world.checks {
-            act(checks, running);
-        }
-    });
+        world.checks.as_mut().map(|checks| act(checks, running)).unwrap_or_default()
+    })
 }
 
 /// Whether threads have real-time priorities in this run.
 #[must_use]
 pub fn has_priorities() -> bool {
-    let mut has = false;
-    checks(|checks, _| has = checks.realtime);
-    has
+    checks(|checks, _| checks.realtime)
 }
 
 /// The running thread gives back this memory.
@@ -374,9 +369,7 @@ pub fn bury(memory: Range<usize>) {
 /// The place of the running thread in the order of arrival.
 #[must_use]
 pub fn place_in_order() -> Option<usize> {
-    let mut place = None;
-    checks(|checks, running| place = checks.place_in_order(running));
-    place
+    checks(|checks, running| checks.place_in_order(running))
 }
 
 /// `value` is swapped into the word at `address` now.
@@ -387,9 +380,7 @@ pub(crate) fn note_order(address: usize, value: usize) {
 
 /// A lock has done something.
 pub(crate) fn note_event(event: Event) {
-    let mut told = None;
-    checks(|checks, running| told = checks.on_event.clone().map(|act| (act, running)));
-    if let Some((act, running)) = told {
+    if let Some((act, running)) = checks(|checks, running| Some((checks.on_event.clone()?, running))) {
         act(running, event);
     }
 }
