@@ -55,6 +55,14 @@ fn end_access(world: &mut World, since: Option<Ps>, is_update: bool) {
     world.has_looked();
 }
 
+/// Waits for memory until that `is_over`, which is no access of its own.
+fn wait_until(mut is_over: impl FnMut(&mut World) -> bool) {
+    let ((), since) = wait_for(|world| is_over(world).then_some(()));
+    if since.is_some() {
+        world(|world| end_access(world, since, false));
+    }
+}
+
 /// Loads from memory, or updates it: returns at the moment at which that happens. A load of what the thread
 /// has stored itself, and others do not see yet, has that value.
 #[inline]
@@ -106,10 +114,7 @@ pub(crate) fn drain() {
         return;
     }
     settle(); // at its own time
-    let ((), since) = wait_for(|world| world.has_drained().then_some(()));
-    if since.is_some() {
-        world(|world| end_access(world, since, false));
-    }
+    wait_until(World::has_drained);
 }
 
 /// The end of the running thread's code: what it has used last goes on the clock before any thread learns of
@@ -124,10 +129,7 @@ pub(crate) fn finish() {
 
 /// Waits until a process-wide barrier has ended: it has interrupted all CPUs.
 pub(crate) fn wait_for_fence() {
-    let ((), since) = wait_for(|world| world.has_fenced().then_some(()));
-    if since.is_some() {
-        world(|world| end_access(world, since, false));
-    }
+    wait_until(World::has_fenced);
 }
 
 /// Enters the kernel, which takes `cost`: stores from before have drained then.

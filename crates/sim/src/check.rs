@@ -38,10 +38,14 @@ pub type OnEvent = Rc<dyn Fn(u32, Event)>;
 #[derive(Default)]
 pub struct Checks {
     pub(crate) faults: Faults,
-    realtime: bool,
+    /// Threads have real-time priorities, at random at each wait where constants guess: then nothing bounds a
+    /// wait.
+    pub realtime: bool,
     gone: Vec<Range<usize>>,
-    named: Vec<Named>,
-    on_event: Option<OnEvent>,
+    /// Objects with names.
+    pub named: Vec<Named>,
+    /// Is told of what locks do.
+    pub on_event: Option<OnEvent>,
     /// The object in which a swap for something that is not 0 is an arrival, and the threads in that order.
     ordered: Option<(Range<usize>, Vec<u32>)>,
 }
@@ -51,22 +55,6 @@ impl Checks {
     #[must_use]
     pub fn new(faults: Faults) -> Self {
         Self { faults, ..Self::default() }
-    }
-
-    /// Threads have real-time priorities, at random at each wait where constants guess: then nothing bounds a
-    /// wait.
-    pub fn set_realtime(&mut self, realtime: bool) {
-        self.realtime = realtime;
-    }
-
-    /// Names an object.
-    pub fn add_name(&mut self, named: Named) {
-        self.named.push(named);
-    }
-
-    /// `act` is told of what locks do.
-    pub fn on_event(&mut self, act: OnEvent) {
-        self.on_event = Some(act);
     }
 
     /// A thread that swaps something that is not 0 into a word of the object at `place` arrives.
@@ -95,16 +83,6 @@ impl Checks {
     /// Whether there was memory at `address` that has been given back.
     pub(crate) fn is_gone(&self, address: usize) -> bool {
         self.gone.iter().any(|gone| gone.contains(&address))
-    }
-
-    /// Whether threads have real-time priorities.
-    pub(crate) fn has_realtime(&self) -> bool {
-        self.realtime
-    }
-
-    /// What is told of what locks do.
-    pub(crate) fn listener(&self) -> Option<OnEvent> {
-        self.on_event.clone()
     }
 
     /// `thread` swaps `value` into the word at `address`.
@@ -281,50 +259,19 @@ impl Faults {
         if relaxed { Ordering::Relaxed } else { op.order }
     }
 
-    /// Whether it reports success without having written.
-    pub fn skips(&self, op: Op) -> bool {
-        self.any(|fault| matches!(fault, Fault::NoWrite(is_skipped) if is_skipped(&op)))
-    }
-
-    /// Whether the heavy fence happens before it.
-    pub fn fences_before(&self, op: Op) -> bool {
-        self.any(|fault| matches!(fault, Fault::FenceBefore(is_preceded) if is_preceded(&op)))
-    }
-
-    /// Whether it fails.
-    pub fn refuses(&self, op: Op) -> bool {
-        self.any(|fault| matches!(fault, Fault::Refused(is_refused) if is_refused(&op)))
+    /// All bits that `of` says of them.
+    fn bits(&self, of: impl Fn(&Fault) -> u32) -> u32 {
+        self.0.iter().fold(0, |bits, fault| bits | of(fault))
     }
 
     /// The bits that are left out of it.
     pub fn left_out(&self, op: Op) -> u32 {
-        self.0.iter().fold(0, |bits, fault| match fault {
-            Fault::Without(left_out) => bits | left_out(&op),
-            _ => bits,
-        })
+        self.bits(|fault| if let Fault::Without(left_out) = fault { left_out(&op) } else { 0 })
     }
 
     /// The bits that it adds, if it would change nothing.
     pub fn added(&self, op: Op) -> u32 {
-        self.0.iter().fold(0, |bits, fault| match fault {
-            Fault::Adds(added) => bits | added(&op),
-            _ => bits,
-        })
-    }
-
-    /// Whether it stores without comparing.
-    pub fn blinds(&self, op: Op) -> bool {
-        self.any(|fault| matches!(fault, Fault::Blind(is_blind) if is_blind(&op)))
-    }
-
-    /// Whether it writes 0.
-    pub fn clears(&self, op: Op) -> bool {
-        self.any(|fault| matches!(fault, Fault::Clears(is_cleared) if is_cleared(&op)))
-    }
-
-    /// Whether it happens in two steps.
-    pub fn halves(&self, op: Op) -> bool {
-        self.any(|fault| matches!(fault, Fault::InTwo(is_halved) if is_halved(&op)))
+        self.bits(|fault| if let Fault::Adds(added) = fault { added(&op) } else { 0 })
     }
 
     /// Whether who looks after a heavy fence sees what it wrote last.
@@ -342,25 +289,45 @@ impl Faults {
 
     /// The bits of which no access clears one.
     pub fn kept(&self) -> u32 {
-        self.0.iter().fold(0, |kept, fault| match fault {
-            Fault::Kept(bits) => kept | bits,
-            _ => kept,
-        })
+        self.bits(|fault| if let Fault::Kept(bits) = fault { *bits } else { 0 })
     }
 
     /// The bits whose change a compare-exchange overlooks.
     pub fn overlooked(&self) -> u32 {
-        self.0.iter().fold(0, |overlooked, fault| match fault {
-            Fault::Overlooked(bits) => overlooked | bits,
-            _ => overlooked,
-        })
+        self.bits(|fault| if let Fault::Overlooked(bits) = fault { *bits } else { 0 })
     }
 
     /// The part of `mask` that a step looks at.
     pub fn mask(&self, mask: u32) -> u32 {
-        self.0.iter().fold(mask, |mask, fault| match fault {
-            Fault::Ignored(bits) => mask & !bits,
-            _ => mask,
-        })
+        mask & !self.bits(|fault| if let Fault::Ignored(bits) = fault { *bits } else { 0 })
     }
+}
+
+/// Declares what a machine may do wrong with an operation: the fault that says with which.
+macro_rules! wrong_operations {
+    ($($(#[$doc:meta])* $name:ident: $fault:ident;)*) => {
+        impl Faults {
+            $(
+                $(#[$doc])*
+                pub fn $name(&self, op: Op) -> bool {
+                    self.any(|fault| matches!(fault, Fault::$fault(is_such) if is_such(&op)))
+                }
+            )*
+        }
+    };
+}
+
+wrong_operations! {
+    /// Whether it reports success without having written.
+    skips: NoWrite;
+    /// Whether the heavy fence happens before it.
+    fences_before: FenceBefore;
+    /// Whether it fails.
+    refuses: Refused;
+    /// Whether it stores without comparing.
+    blinds: Blind;
+    /// Whether it writes 0.
+    clears: Clears;
+    /// Whether it happens in two steps.
+    halves: InTwo;
 }

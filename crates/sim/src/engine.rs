@@ -21,7 +21,6 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use corosensei::stack::{DefaultStack, Stack};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
-use spinpark_platform::Wait;
 
 use crate::failure::Failure;
 use crate::outcome::{Outcome, ThreadTimes};
@@ -358,8 +357,8 @@ impl World {
             }
             What::Resume { .. } => {}
             What::Drain { thread } => self.end_hold(thread),
-            What::Timer { thread, epoch } => self.end_sleep(thread, epoch, Wait::TimedOut),
-            What::Signal { thread, epoch } => self.end_sleep(thread, epoch, Wait::Woken),
+            What::Timer { thread, epoch } => self.end_sleep(thread, epoch, true),
+            What::Signal { thread, epoch } => self.end_sleep(thread, epoch, false),
             What::Slice { cpu, epoch } => self.end_slice(cpu, epoch),
             What::Share { cpu, epoch } => self.end_share(cpu, epoch),
             What::Quota { is_new } => self.give_out(is_new),
@@ -376,9 +375,9 @@ impl World {
         let id = ThreadId(self.threads.0.len() as u32);
         let allowed = allowed.unwrap_or((0, self.cpus.len() as u32));
         let cpu = CpuId(allowed.0 + id.0 % (allowed.1 - allowed.0));
-        let mut thread = Thread::new(cpu, self.now, allowed);
-        thread.rank = self.chaos.first_rank(&mut self.rng);
-        self.threads.0.push(thread);
+        let rank = self.chaos.first_rank(&mut self.rng);
+        let (on_since, since) = (self.now, self.now);
+        self.threads.0.push(Thread { cpu, allowed, rank, on_since, since, ..Thread::default() });
         self.alive += 1;
         self.born.push((id, body));
         self.wake(id);
@@ -428,7 +427,7 @@ impl World {
             self.wake(joiner);
         }
         self.is_running = false;
-        self.leave_for_good(thread);
+        self.take_off(thread, State::Ended);
     }
 }
 

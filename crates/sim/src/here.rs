@@ -15,8 +15,7 @@ use crate::engine::{in_run, is_inside, is_stopped, note, settle, spend, suspend,
 use crate::failure::Failure;
 use crate::outcome::Slice;
 use crate::time::{PS_PER_NS, Ps, ps};
-use crate::world::chaos::Order;
-use crate::world::{Delay, Did, State, ThreadId, What, World};
+use crate::world::{Delay, Did, State, ThreadId, World};
 
 /// The word at `address` was exchanged, and what comes next depends on whether that succeeded.
 pub(crate) fn branches(address: usize, succeeded: bool) {
@@ -78,12 +77,7 @@ pub fn sleep(ns: u64) {
     if is_inside() {
         enter_kernel(|world| world.costs.syscall);
         world(|world| {
-            let thread = world.running;
-            let sleeper = &mut world.threads[thread];
-            sleeper.timer += 1;
-            let epoch = sleeper.timer;
-            let at = world.now + ns * PS_PER_NS + world.costs.slack;
-            world.events.plan(at, What::Timer { thread, epoch });
+            world.set_timer(Some(world.now + ns * PS_PER_NS));
             world.sleep();
         });
         suspend();
@@ -98,7 +92,7 @@ pub fn yield_now() {
     enter_kernel(|world| world.costs.syscall);
     let steps_aside = world(|world| {
         let cpu = world.threads[world.running].cpu;
-        let others = !world.cpu(cpu).queue.is_empty() || world.order() == Order::Rank;
+        let others = !world.cpu(cpu).queue.is_empty() || world.chaos.is_by_rank();
         world.fall_behind();
         if others {
             world.step_aside();
@@ -113,11 +107,7 @@ pub fn yield_now() {
 /// The virtual time since the start, ns.
 #[must_use]
 pub fn now() -> f64 {
-    if is_inside() {
-        world(|world| (world.now + world.threads[world.running].debt) as f64 / PS_PER_NS as f64)
-    } else {
-        0.0
-    }
+    in_run(|world| (world.now + world.threads[world.running].debt) as f64 / PS_PER_NS as f64)
 }
 
 /// Whether the run's time is over: a thread that works in rounds ends then.
@@ -142,8 +132,7 @@ pub(crate) fn kept_by(thread: ThreadId, from_ns: f64, to_ns: f64, mut each: impl
 
 /// For how long the running thread has waited for CPUs, in the run's time, ns.
 pub(crate) fn queued_ns() -> f64 {
-    let queued = || world(|world| world.threads[world.running].times.runnable as f64 / PS_PER_NS as f64);
-    if is_inside() { queued() } else { 0.0 }
+    in_run(|world| world.threads[world.running].times.runnable as f64 / PS_PER_NS as f64)
 }
 
 /// When the run's time is over, ns.
@@ -241,11 +230,10 @@ pub fn end_call_to_leave() {
 /// Whether the calling thread may [`exit`] in the call that it has begun: that has not queued yet, or has
 /// said how to leave it ([`Futex::or_leave`](spinpark_platform::Futex::or_leave)).
 pub fn may_exit() -> bool {
-    has_way_out()
-        || world(|world| {
-            let local = &world.threads[world.running].local;
-            local.exits && !local.has_queued
-        })
+    world(|world| {
+        let local = &world.threads[world.running].local;
+        local.exits && (!local.has_queued || local.leave.is_some())
+    })
 }
 
 /// Whether the call has said how to leave it just now.
@@ -302,17 +290,15 @@ pub fn join(thread: ThreadId) {
 /// Runs kernel code: it costs no system calls, asks for CPUs at no cost, and is not preempted, unless the
 /// machine's kernel is.
 pub fn in_kernel<R>(act: impl FnOnce() -> R) -> R {
-    let set = |inside: bool| {
-        in_run(|world| {
-            let thread = world.running;
-            let thread = &mut world.threads[thread];
-            thread.in_kernel = inside;
-            thread.unpreemptible = if inside { thread.unpreemptible + 1 } else { thread.unpreemptible - 1 };
-        });
-    };
-    set(true);
+    in_run(|world| {
+        let thread = &mut world.threads[world.running];
+        (thread.in_kernel, thread.unpreemptible) = (true, thread.unpreemptible + 1);
+    });
     let result = act();
-    set(false);
+    in_run(|world| {
+        let thread = &mut world.threads[world.running];
+        (thread.in_kernel, thread.unpreemptible) = (false, thread.unpreemptible - 1);
+    });
     if is_inside() {
         settle(); // and leaves the CPU, if that was asked for
     }
@@ -322,9 +308,9 @@ pub fn in_kernel<R>(act: impl FnOnce() -> R) -> R {
 /// Within [`in_kernel`]: leaves the CPU if that was asked for, as `cond_resched` does.
 pub fn cond_resched() {
     if is_inside() {
-        let set = |depth| world(|world| world.threads[world.running].unpreemptible = depth);
-        let depth = world(|world| world.threads[world.running].unpreemptible);
-        set(0);
+        let set =
+            |depth| world(|world| std::mem::replace(&mut world.threads[world.running].unpreemptible, depth));
+        let depth = set(0);
         settle();
         set(depth);
     }
@@ -345,13 +331,13 @@ pub fn end_with(failure: Failure) {
 
 /// Records that the running thread did `name` since `from_ns` (as [`now`] says), for a timeline.
 pub fn mark(name: &Arc<str>, from_ns: f64) {
-    if is_inside() && world(|world| world.trace.has_slices()) {
-        let to_ns = now() as u64;
-        world(|world| {
+    in_run(|world| {
+        if world.trace.has_slices() {
+            let to_ns = (world.now + world.threads[world.running].debt) / PS_PER_NS;
             let (thread, name) = (world.running.0, Some(Arc::clone(name)));
             world.trace.keep(Slice { cpu: None, thread, name, from_ns: from_ns as u64, to_ns });
-        });
-    }
+        }
+    });
 }
 
 /// Records words in the interleaving.
@@ -361,21 +347,17 @@ pub fn say(words: &'static str) {
 
 /// Does `act` to what a run that checks a lock keeps, with the number of the running thread; in another run,
 /// nothing.
-fn checks(act: impl FnOnce(&mut Checks, u32)) {
+fn checks<R: Default>(act: impl FnOnce(&mut Checks, u32) -> R) -> R {
     in_run(|world| {
         let running = world.running.number();
-        if let Some(checks) = &mut world.checks {
-            act(checks, running);
-        }
-    });
+        world.checks.as_mut().map(|checks| act(checks, running)).unwrap_or_default()
+    })
 }
 
 /// Whether threads have real-time priorities in this run.
 #[must_use]
 pub fn has_priorities() -> bool {
-    let mut has = false;
-    checks(|checks, _| has = checks.has_realtime());
-    has
+    checks(|checks, _| checks.realtime)
 }
 
 /// The running thread gives back this memory.
@@ -387,9 +369,7 @@ pub fn bury(memory: Range<usize>) {
 /// The place of the running thread in the order of arrival.
 #[must_use]
 pub fn place_in_order() -> Option<usize> {
-    let mut place = None;
-    checks(|checks, running| place = checks.place_in_order(running));
-    place
+    checks(|checks, running| checks.place_in_order(running))
 }
 
 /// `value` is swapped into the word at `address` now.
@@ -400,9 +380,7 @@ pub(crate) fn note_order(address: usize, value: usize) {
 
 /// A lock has done something.
 pub(crate) fn note_event(event: Event) {
-    let mut told = None;
-    checks(|checks, running| told = checks.listener().map(|act| (act, running)));
-    if let Some((act, running)) = told {
+    if let Some((act, running)) = checks(|checks, running| Some((checks.on_event.clone()?, running))) {
         act(running, event);
     }
 }

@@ -59,9 +59,6 @@ struct Classic<L>(L);
 /// A classic read-write lock. As a mutex, it is taken for writing.
 struct ClassicRw<L>(L);
 
-/// The mutex of three states that is inside the condition variable of 2003, and in glibc.
-struct Futex<T: Tuned>(mutex_2003::Mutex<Sim<T>>);
-
 /// Two condition variables and their mutex.
 struct Pair<M, C> {
     mutex: M,
@@ -112,8 +109,6 @@ macro_rules! any_rwlock {
 
 macro_rules! any_condvar {
     ([$($of:tt)*] $mutex:ty, $condvar:ty) => {
-        any_mutex!([$($of)*] Pair<$mutex, $condvar>, this => this.mutex, lock, unlock);
-
         impl<$($of)*> AnyCondvar for Pair<$mutex, $condvar> {
             fn wait(&self, which: usize) {
                 self.condvars[which].0.wait(&self.mutex, None);
@@ -131,7 +126,8 @@ macro_rules! any_condvar {
 any_mutex!([T: Tuned] RawMutex<Sim<T>>, this => this, lock, unlock);
 any_mutex!([L: RawLock] Classic<L>, this => this.0, lock, unlock);
 any_mutex!([L: ClassicRwLock] ClassicRw<L>, this => this.0, write, unlock_write);
-any_mutex!([T: Tuned] Futex<T>, this => this.0, lock, unlock);
+any_mutex!([T: Tuned] mutex_2003::Mutex<Sim<T>>, this => this, lock, unlock);
+any_mutex!([M: AnyMutex, C] Pair<M, C>, this => this.mutex, lock, unlock);
 any_rwlock!([T: Tuned] RawRwLock<Sim<T>>, this => this, Preference::default());
 any_rwlock!([L: ClassicRwLock] ClassicRw<L>, this => this.0,);
 any_condvar!([T: Tuned] RawMutex<Sim<T>>, RawCondvar<Sim<T>>);
@@ -212,7 +208,7 @@ impl<T: Tuned> Use<Sim<T>> for OfDesign<T> {
     }
 
     fn mutex_2003(self) -> Makers {
-        Makers { mutex: Some(|| Object::new(Futex::<T>(mutex_2003::Mutex::new()))), ..NONE }
+        Makers { mutex: Some(|| Object::new(mutex_2003::Mutex::<Sim<T>>::new())), ..NONE }
     }
 
     fn condvar_2003<S: Signalling + 'static>(self) -> Makers {
@@ -265,12 +261,12 @@ pub fn condvar<T: Tuned>(name: &str) -> Option<Rc<Object<dyn AnyCondvar>>> {
 }
 
 fn our_pair<T: Tuned>() -> Rc<Object<dyn AnyCondvar>> {
-    let condvars = [Apart(RawCondvar::<Sim<T>>::new()), Apart(RawCondvar::new())];
+    let condvars = [RawCondvar::new(), RawCondvar::new()].map(Apart);
     Object::new(Pair { mutex: RawMutex::<Sim<T>>::new(), condvars })
 }
 
 fn pair_2003<T: Tuned, S: Signalling + 'static>() -> Rc<Object<dyn AnyCondvar>> {
-    let condvars = [Apart(Condvar2003::<Sim<T>, S>::new()), Apart(Condvar2003::new())];
+    let condvars = [Condvar2003::<Sim<T>, S>::new(), Condvar2003::new()].map(Apart);
     Object::new(Pair { mutex: mutex_2003::Mutex::<Sim<T>>::new(), condvars })
 }
 

@@ -283,10 +283,8 @@ impl Summary {
     /// Of those of `all` on which the bounds are, and of the others.
     #[must_use]
     pub fn both(all: &[Compared]) -> (Self, Self) {
-        (
-            Self::of(all.iter().filter(|one| one.case.is_bound())),
-            Self::of(all.iter().filter(|one| !one.case.is_bound())),
-        )
+        let of = |bound| Self::of(all.iter().filter(move |one| one.case.is_bound() == bound));
+        (of(true), of(false))
     }
 
     /// Of all these; a case without a result counts as one that is off without end.

@@ -2,6 +2,8 @@
 
 use spinpark_measure::report::{Style, length};
 use spinpark_measure::units;
+pub(super) use spinpark_measure::units::percent as share;
+use spinpark_measure::units::three_digits;
 
 use crate::table::Unit;
 
@@ -45,21 +47,12 @@ pub(super) fn for_option(ns: u64) -> String {
     format!("{}{name}", ns / unit)
 }
 
-/// A part as `12.3 %`.
-pub(super) fn share(part: f64) -> String {
-    units::percent(part)
-}
-
 /// A rate: `1.23 M`.
 pub(super) fn rate(per_second: f64) -> String {
-    let scaled = |value: f64, unit: &str| {
-        let digits = if value < 10.0 { 2 } else { usize::from(value < 100.0) };
-        format!("{value:.digits$} {unit}")
-    };
     match per_second {
-        v if v >= 1e9 => scaled(v / 1e9, "G"),
-        v if v >= 1e6 => scaled(v / 1e6, "M"),
-        v if v >= 1e4 => scaled(v / 1e3, "k"),
+        v if v >= 1e9 => format!("{} G", three_digits(v / 1e9)),
+        v if v >= 1e6 => format!("{} M", three_digits(v / 1e6)),
+        v if v >= 1e4 => format!("{} k", three_digits(v / 1e3)),
         v => units::number(v),
     }
 }

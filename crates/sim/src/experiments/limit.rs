@@ -317,19 +317,21 @@ impl Causes {
         }
     }
 
+    /// Each part, and what it is called among several.
+    fn parts(&self) -> [(f64, Mostly, &'static str); 5] {
+        [
+            (self.wake_ups, Mostly::WakeUps, "wake-ups"),
+            (self.cpus, Mostly::Cpus, "CPUs"),
+            (self.lines, Mostly::Lines, "cache lines"),
+            (self.pauses, Mostly::Pauses, "pauses between two looks"),
+            (self.steps, Mostly::Steps, "steps"),
+        ]
+    }
+
     /// What was most of it.
     #[must_use]
     pub fn mostly(&self) -> Mostly {
-        let Self { wake_ups, cpus, lines, pauses, steps } = *self;
-        let all = [
-            (wake_ups, Mostly::WakeUps),
-            (cpus, Mostly::Cpus),
-            (lines, Mostly::Lines),
-            (pauses, Mostly::Pauses),
-            (steps, Mostly::Steps),
-        ];
-        let most = all.into_iter().find(|(part, _)| *part >= MOST);
-        most.map_or(Mostly::Several, |(_, what)| what)
+        self.parts().into_iter().find(|(part, ..)| *part >= MOST).map_or(Mostly::Several, |(_, what, _)| what)
     }
 }
 
@@ -407,43 +409,41 @@ const WORTH_SAYING: f64 = 0.1;
 /// A cause with less than this is not among several.
 const LEAST_SAID: f64 = 0.005;
 
-/// What lies between two owners, for most of that time.
-fn what_passes(mostly: Mostly) -> &'static str {
-    match mostly {
-        Mostly::WakeUps => "Wake-ups limit",
-        Mostly::Cpus => "Waiting for CPUs limits",
-        Mostly::Lines => "The lock's cache lines limit",
-        Mostly::Pauses => "Pauses between two looks limit",
-        Mostly::Steps => "The lock's own steps limit",
-        Mostly::Several => "The way from one owner to the next limits",
+impl Mostly {
+    /// In a word or two, for tables; that it limits; and how it keeps the next owner of a lock.
+    fn told(self) -> [&'static str; 3] {
+        match self {
+            Self::WakeUps => ["wake-ups", "Wake-ups limit", "until its next owner is awake"],
+            Self::Cpus => ["CPUs", "Waiting for CPUs limits", "while its next owner waits for a CPU"],
+            Self::Lines => {
+                ["lines", "The lock's cache lines limit", "while its cache lines are on their way"]
+            }
+            Self::Pauses => [
+                "pauses",
+                "Pauses between two looks limit",
+                "while its next owner does not look (PAUSE, back-off)",
+            ],
+            Self::Steps => [
+                "lock's steps",
+                "The lock's own steps limit",
+                "in its next owner's own steps and system calls",
+            ],
+            Self::Several => ["hand-over", "The way from one owner to the next limits", ""],
+        }
     }
 }
 
 /// What the next owner is kept by.
 fn why(mostly: Mostly, causes: &Causes) -> String {
-    let Causes { wake_ups, cpus, lines, pauses, steps } = *causes;
-    match mostly {
-        Mostly::WakeUps => format!("{} of that until its next owner is awake", share(wake_ups)),
-        Mostly::Cpus => format!("{} of that while its next owner waits for a CPU", share(cpus)),
-        Mostly::Lines => format!("{} of that while its cache lines are on their way", share(lines)),
-        Mostly::Pauses => {
-            format!("{} of that while its next owner does not look (PAUSE, back-off)", share(pauses))
-        }
-        Mostly::Steps => format!("{} of that in its next owner's own steps and system calls", share(steps)),
-        Mostly::Several => {
-            let mut causes = [
-                ("wake-ups", wake_ups),
-                ("cache lines", lines),
-                ("pauses between two looks", pauses),
-                ("CPUs", cpus),
-                ("steps", steps),
-            ];
-            causes.sort_by(|(_, one), (_, other)| other.total_cmp(one));
-            let said = causes.iter().filter(|(_, part)| *part >= LEAST_SAID);
-            let said: Vec<String> = said.map(|(what, part)| format!("{what} ({})", share(*part))).collect();
-            format!("for {}", said.join(", "))
-        }
+    let mut parts = causes.parts();
+    if let Some((part, ..)) = parts.iter().find(|(_, what, _)| *what == mostly) {
+        let [.., how] = mostly.told();
+        return format!("{} of that {how}", share(*part));
     }
+    parts.sort_by(|(one, ..), (other, ..)| other.total_cmp(one));
+    let said = parts.iter().filter(|(part, ..)| *part >= LEAST_SAID);
+    let said: Vec<String> = said.map(|(part, _, name)| format!("{name} ({})", share(*part))).collect();
+    format!("for {}", said.join(", "))
 }
 
 impl Limit {
@@ -455,14 +455,7 @@ impl Limit {
             Self::TooShort { .. } => "too short",
             Self::Held { .. } => "sections",
             Self::OffCpu { .. } => "owners' CPUs",
-            Self::HandOver { mostly, .. } => match mostly {
-                Mostly::WakeUps => "wake-ups",
-                Mostly::Cpus => "CPUs",
-                Mostly::Lines => "lines",
-                Mostly::Pauses => "pauses",
-                Mostly::Steps => "lock's steps",
-                Mostly::Several => "hand-over",
-            },
+            Self::HandOver { mostly, .. } => mostly.told()[0],
             Self::Barging { .. } => "few awake",
             Self::Readers { .. } => "writers",
             Self::Lines { .. } => "lines",
@@ -508,7 +501,7 @@ impl Limit {
             Self::HandOver { place, held, gap_ns, hold_ns, wanted, mostly, causes, .. } => format!(
                 "{}: for {} of the time `{place}` is free although it is wanted, {}. It is held for {} of the time; a hold takes \
                  {}, and {} pass between two.",
-                what_passes(*mostly),
+                mostly.told()[1],
                 share(*wanted),
                 why(*mostly, causes),
                 share(*held),

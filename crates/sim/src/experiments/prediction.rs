@@ -142,25 +142,21 @@ pub fn render(recorded: &Recorded, predictions: &[Prediction], style: Style) -> 
     }
     let mut out = text(&rows);
     for prediction in predictions {
-        out += &style.wrap(&format!("{}: {}", known_as(&prediction.lock), prediction.sentence), 2);
-        out.push('\n');
+        let sentence = format!("{}: {}", known_as(&prediction.lock), prediction.sentence);
+        out += &(style.wrap(&sentence, 2) + "\n");
     }
     if let Some(sentence) = compared(predictions) {
-        out += &style.wrap(&sentence, 2);
-        out.push('\n');
+        out += &(style.wrap(&sentence, 2) + "\n");
     }
-    out.push('\n');
     let estimate = format!(
         "This is an estimate, not a measurement. × as recorded: over the same program simulated as it was recorded. The interval has the \
          true rate if the simulated one, at any seed, is within ±{:.0} % of it: so it was in 50 to 62 of 64 measurements on machines of two \
          CPUs (notes/sim-accuracy.md); none were made on more. What the recording lacks is not in the interval.",
         100.0 * MODEL_ERROR
     );
-    out += &style.wrap(&estimate, 0);
-    out.push('\n');
+    out += &format!("\n{}\n", style.wrap(&estimate, 0));
     for lack in &recorded.lacks {
-        out += &style.wrap(&format!("- {lack}"), 2);
-        out.push('\n');
+        out += &(style.wrap(&format!("- {lack}"), 2) + "\n");
     }
     out
 }

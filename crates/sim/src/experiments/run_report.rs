@@ -1,7 +1,5 @@
 //! A run, or several seeds of one: the answer, then the figures.
 
-use std::fmt::Write;
-
 use serde::Serialize;
 use spinpark_measure::report::{Style, fits, table, text};
 use spinpark_measure::units::number;
@@ -66,65 +64,42 @@ fn throughput(summary: &Summary) -> String {
 }
 
 fn figures(summary: &Summary, style: Style) -> String {
-    let (counts, time, fairness) = (&summary.counts, &summary.time, &summary.fairness);
-    let per = |count: u64| number(summary.per_acquisition(count));
-    let thousand = |count: u64| number(summary.per_acquisition(count) * 1e3);
+    let (counts, time) = (&summary.counts, &summary.time);
+    let per = |count: u64| summary.per_acquisition(count);
+    let [moves, near, within, between] =
+        [counts.moves(), counts.moves_near, counts.moves_socket, counts.moves_far].map(per).map(number);
+    let thousand = |count: u64| number(per(count) * 1e3);
+    let [switches, preemptions, migrations] =
+        [counts.switches, counts.preemptions, counts.migrations].map(thousand);
+    let [calls, wakes] = [counts.futex_calls, counts.wakes].map(thousand);
+    let [fewest, most] = [summary.fairness.fewest, summary.fairness.most].map(|count| number(count as f64));
+    let [working, spinning, runnable, asleep] =
+        [time.working, time.spinning, time.runnable, time.asleep].map(share);
+    let jain = summary.fairness.jain;
     let rows = [
         ("throughput", throughput(summary)),
-        (
-            "fairness",
-            format!(
-                "Jain index {:.3}; a thread did {} … {} operations",
-                fairness.jain,
-                number(fairness.fewest as f64),
-                number(fairness.most as f64)
-            ),
-        ),
+        ("fairness", format!("Jain index {jain:.3}; a thread did {fewest} … {most} operations")),
         (
             "threads' time",
-            format!(
-                "{} working, {} spinning, {} waiting for a CPU, {} asleep",
-                share(time.working),
-                share(time.spinning),
-                share(time.runnable),
-                share(time.asleep)
-            ),
+            format!("{working} working, {spinning} spinning, {runnable} waiting for a CPU, {asleep} asleep"),
         ),
         ("CPUs", busy(summary)),
         (
             "cache lines moved",
             format!(
-                "{} an acquisition: {} near, {} within the socket, {} between sockets",
-                per(counts.moves()),
-                per(counts.moves_near),
-                per(counts.moves_socket),
-                per(counts.moves_far)
+                "{moves} an acquisition: {near} near, {within} within the socket, {between} between sockets"
             ),
         ),
         (
             "scheduler",
             format!(
-                "{} switches, {} preemptions, {} migrations per 1000 acquisitions",
-                thousand(counts.switches),
-                thousand(counts.preemptions),
-                thousand(counts.migrations)
+                "{switches} switches, {preemptions} preemptions, {migrations} migrations per 1000 acquisitions"
             ),
         ),
-        (
-            "futexes",
-            format!(
-                "{} calls, {} wake-ups per 1000 acquisitions",
-                thousand(counts.futex_calls),
-                thousand(counts.wakes)
-            ),
-        ),
+        ("futexes", format!("{calls} calls, {wakes} wake-ups per 1000 acquisitions")),
     ];
-    let mut lines = String::new();
-    for (name, value) in rows {
-        let line = style.wrap(&format!("{name:19}{value}"), 19);
-        let _ = writeln!(lines, "{line}");
-    }
-    lines + "\n"
+    let lines = rows.map(|(name, value)| style.wrap(&format!("{name:19}{value}"), 19) + "\n");
+    lines.concat() + "\n"
 }
 
 fn busy(summary: &Summary) -> String {
@@ -193,9 +168,7 @@ fn locks(summary: &Summary, style: Style) -> String {
         return String::new();
     }
     let mut all = table(style, &TIMES);
-    for row in rows {
-        all.add_row(row);
-    }
+    all.add_rows(rows);
     let explanation = "free, wanted: no thread has it, and one waits. Of that, what its next owner is kept by: it sleeps or is being \
                        woken; others have its CPU; cache lines are on their way; it does not look (PAUSE, back-off); its own steps.";
     format!("{}{}\n\n", text(&all), style.wrap(explanation, 2))

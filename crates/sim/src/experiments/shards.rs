@@ -357,31 +357,25 @@ impl<'a> Parts<'a> {
 /// In which part of the request two sweeps differ.
 fn difference(one: &Header, other: &Header) -> Option<String> {
     let (a, b) = (&one.sweep, &other.sweep);
-    let list = |names: &[String]| names.join(",");
-    let numbers = |numbers: &[u32]| numbers.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
-    let seeds =
-        |seeds: &[u64]| format!("{} from {}", seeds.len(), seeds.first().copied().unwrap_or_default());
+    let of = |differs: bool, what: &str, said: &dyn Fn(&Ladder) -> String| {
+        differs.then(|| format!("{what} ({}; {})", said(a), said(b)))
+    };
     let machines = |sweep: &Ladder| {
         sweep.machines.iter().map(|machine| machine.name.as_str()).collect::<Vec<_>>().join(",")
     };
-    let said = |what: &str, one: String, other: String| Some(format!("{what} ({one}; {other})"));
-    if machines(a) != machines(b) {
-        said("--machine", machines(a), machines(b))
-    } else if a.machines != b.machines {
-        Some(format!("figures of the machine {}", machines(a)))
-    } else if a.workloads != b.workloads {
-        said("--workload", list(&a.workloads), list(&b.workloads))
-    } else if a.locks != b.locks {
-        said("--locks", list(&a.locks), list(&b.locks))
-    } else if a.threads != b.threads {
-        said("--threads", numbers(&a.threads), numbers(&b.threads))
-    } else if a.seeds != b.seeds {
-        said("seeds", seeds(&a.seeds), seeds(&b.seeds))
-    } else if a.for_ns != b.for_ns {
-        said("--duration", format!("{} ns", a.for_ns), format!("{} ns", b.for_ns))
-    } else {
-        (one.runs != other.runs).then(|| String::from("the number of runs"))
-    }
+    let threads = |sweep: &Ladder| sweep.threads.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+    let seeds = |Ladder { seeds, .. }: &Ladder| {
+        format!("{} from {}", seeds.len(), seeds.first().copied().unwrap_or_default())
+    };
+    let figures = || (a.machines != b.machines).then(|| format!("figures of the machine {}", machines(a)));
+    of(machines(a) != machines(b), "--machine", &machines)
+        .or_else(figures)
+        .or_else(|| of(a.workloads != b.workloads, "--workload", &|sweep| sweep.workloads.join(",")))
+        .or_else(|| of(a.locks != b.locks, "--locks", &|sweep| sweep.locks.join(",")))
+        .or_else(|| of(a.threads != b.threads, "--threads", &threads))
+        .or_else(|| of(a.seeds != b.seeds, "seeds", &seeds))
+        .or_else(|| of(a.for_ns != b.for_ns, "--duration", &|sweep| format!("{} ns", sweep.for_ns)))
+        .or_else(|| (one.runs != other.runs).then(|| String::from("the number of runs")))
 }
 
 #[cfg(test)]

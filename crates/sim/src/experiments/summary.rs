@@ -3,12 +3,13 @@
 
 use serde::Serialize;
 use spinpark_measure::report::front::Entry;
+use spinpark_measure::stats::{mean, standard_deviation};
 use spinpark_measure::units::number;
 
 use crate::experiments::formats::for_option;
 use crate::machine::Machine;
 use crate::workload::{Place, Report};
-use crate::{Counts, Failure};
+use crate::{Counts, Failure, ThreadTimes};
 
 /// A figure over seeds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -27,14 +28,11 @@ impl Spread {
     /// Of at least one value.
     #[must_use]
     pub fn of(values: &[f64]) -> Self {
-        let count = values.len().max(1) as f64;
-        let mean = values.iter().sum::<f64>() / count;
-        let squares = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
         Self {
-            mean,
+            mean: mean(values).unwrap_or_default(),
             low: values.iter().copied().fold(f64::INFINITY, f64::min),
             high: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
-            deviation: (values.len() > 1).then(|| (squares / (count - 1.0)).sqrt()),
+            deviation: standard_deviation(values),
         }
     }
 
@@ -136,7 +134,7 @@ impl Summary {
             utilisation: utilisation / reports.len() as f64,
             elapsed_ns: reports.iter().map(|report| report.outcome.elapsed_ns).sum(),
             measured_ns: reports.iter().map(|report| report.outcome.measured_ns).sum(),
-            places: places(reports),
+            places: Place::by_name(reports.iter().flat_map(|report| report.places.clone()), Place::add),
             counts,
             failure: reports.iter().find_map(failure),
         })
@@ -173,18 +171,6 @@ impl Summary {
     }
 }
 
-/// The places of all runs, by name.
-fn places(reports: &[Report]) -> Vec<Place> {
-    let mut all = Vec::<Place>::new();
-    for place in reports.iter().flat_map(|report| &report.places) {
-        match all.iter_mut().find(|known| known.name == place.name) {
-            Some(known) => known.add(place),
-            None => all.push(place.clone()),
-        }
-    }
-    all
-}
-
 fn fairness(reports: &[Report]) -> Fairness {
     let jain = |report: &Report| {
         let each = || report.operations.iter().map(|&operations| operations as f64);
@@ -207,21 +193,17 @@ fn cpu_ns(reports: &[Report]) -> f64 {
 }
 
 fn shares(reports: &[Report]) -> Shares {
-    let mut shares = Shares::default();
-    for times in reports.iter().flat_map(|report| &report.outcome.threads) {
-        shares.working += times.on_cpu_ns.saturating_sub(times.spinning_ns) as f64;
-        shares.spinning += times.spinning_ns as f64;
-        shares.runnable += times.runnable_ns as f64;
-        shares.asleep += times.asleep_ns as f64;
-    }
-    let Shares { working, spinning, runnable, asleep } = shares;
-    let all = (working + spinning + runnable + asleep).max(1.0);
-    Shares {
-        working: working / all,
-        spinning: spinning / all,
-        runnable: runnable / all,
-        asleep: asleep / all,
-    }
+    let threads = || reports.iter().flat_map(|report| &report.outcome.threads);
+    let sum = |of: fn(&ThreadTimes) -> u64| threads().map(of).sum::<u64>() as f64;
+    let times = [
+        sum(|times| times.on_cpu_ns.saturating_sub(times.spinning_ns)),
+        sum(|times| times.spinning_ns),
+        sum(|times| times.runnable_ns),
+        sum(|times| times.asleep_ns),
+    ];
+    let all = times.iter().sum::<f64>().max(1.0);
+    let [working, spinning, runnable, asleep] = times.map(|time| time / all);
+    Shares { working, spinning, runnable, asleep }
 }
 
 /// Fewer operations than this in a run say little about throughput.

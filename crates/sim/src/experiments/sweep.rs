@@ -259,7 +259,7 @@ impl Shown {
 }
 
 /// The cells of each machine and workload.
-fn groups(cells: &[Cell]) -> impl Iterator<Item = &[Cell]> {
+pub(super) fn groups(cells: &[Cell]) -> impl Iterator<Item = &[Cell]> {
     cells.chunk_by(|a, b| (&a.machine, &a.workload) == (&b.machine, &b.workload))
 }
 

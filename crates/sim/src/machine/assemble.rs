@@ -1,38 +1,53 @@
 //! A machine out of a complete sheet.
 
 use super::error::MachineError;
-use super::figure::Quantity;
 use super::keys::{KEYS, Kind, SHAPE, find, nearest};
 use super::sheet::{CPUS, Sheet, Topology};
 use super::topology::{TOPOLOGIES, hops};
-use super::{Cpu, DeepIdle, Kernel, Machine, Memory, Scheduler, Shape};
+use super::{Cpu, Kernel, Machine, Memory, Scheduler, Shape};
 
 /// The machine that `sheet` describes; nothing more is taken from elsewhere.
 pub(super) fn machine(sheet: &Sheet) -> Result<Machine, MachineError> {
-    let figures =
-        Figures { sheet, ghz: figure(sheet, "clock", "ghz").and_then(|found| number(sheet, found))? };
-    // The clock stands first there: all that is in cycles depends on it.
-    check_ranges(sheet, figures.ghz)?;
+    // The clock comes first: all that is in cycles depends on it. It is in none itself.
+    let ghz = numbers(sheet, f64::NAN, "clock.ghz")?[0];
+    check_ranges(sheet, ghz)?;
     let shape = shape(sheet)?;
-    let memory = figures.memory(&shape)?;
+    let figure = |path: &str| numbers(sheet, ghz, path);
+    let memory = Memory::read(figure)?;
+    if shape.sockets > 1 && memory.hop_ns.is_empty() {
+        let what =
+            format!("is empty, but there are {} sockets. Write a time for one link at least", shape.sockets);
+        return Err(sheet.bad("memory.hop", &what));
+    }
+    let is_never = |path| figure(path).map(|times| times.is_empty());
+    if !is_never("kernel.deep_idle_after")? && is_never("kernel.deep_idle_exit")? {
+        let what = "is never, but `kernel.deep_idle_after` is a time. Make both a time, or both never";
+        return Err(sheet.bad("kernel.deep_idle_exit", what));
+    }
     Ok(Machine {
         name: sheet.name.clone(),
         about: sheet.about.clone(),
-        ghz: figures.ghz,
+        ghz,
         shape,
         memory,
-        cpu: Cpu {
-            pause_ns: figures.ns("cpu", "pause")?,
-            step_ns: figures.ns("cpu", "step")?,
-            window_ns: figures.ns("cpu", "window")?,
-            work_ns: figures.ns("cpu", "work")?,
-            fence_ns: figures.ns("cpu", "fence")?,
-            stores: figures.number("cpu", "stores")? as u32,
-            smt: figures.number("cpu", "smt")?,
-        },
-        kernel: figures.kernel()?,
-        scheduler: figures.scheduler()?,
+        cpu: Cpu::read(figure)?,
+        kernel: Kernel::read(figure)?,
+        scheduler: Scheduler::read(figure)?,
     })
+}
+
+/// The figure at `path`: its numbers, times in ns. Cycles are those of a clock of `ghz`.
+fn numbers(sheet: &Sheet, ghz: f64, path: &str) -> Result<Vec<f64>, MachineError> {
+    let key = find(path);
+    match key.and_then(|key| sheet.figures.get(&(key.table, key.name))) {
+        Some(figure) => Ok(figure.quantity.numbers(ghz)),
+        // Files written before there was this key do not have it.
+        None if path == "kernel.kick_socket" => Ok(vec![0.0]),
+        None => {
+            let (meaning, example) = key.map_or(("", ""), |key| (key.meaning, key.kind.example()));
+            Err(MachineError::missing(&sheet.file, path, meaning, example))
+        }
+    }
 }
 
 /// Whether every figure of a sheet can be. Cycles are those of a clock of `ghz`.
@@ -40,10 +55,8 @@ fn check_ranges(sheet: &Sheet, ghz: f64) -> Result<(), MachineError> {
     for key in KEYS {
         let Some(figure) = sheet.figures.get(&(key.table, key.name)) else { continue };
         let range = key.range();
-        let can_be = match &figure.quantity {
-            Quantity::Number(number) => range.holds(*number) && is_whole_enough(key.kind, *number),
-            quantity => quantity.to_ns(ghz).into_iter().all(|ns| range.holds(ns)),
-        };
+        let fits = |number: f64| range.holds(number) && is_whole_enough(key.kind, number);
+        let can_be = figure.quantity.numbers(ghz).into_iter().all(fits);
         if !can_be {
             let power = match key.kind {
                 Kind::PowerOfTwo => "a power of two ",
@@ -153,122 +166,4 @@ fn check(matrix: &[Vec<u32>], sockets: usize) -> Result<(), String> {
         }
     }
     Ok(())
-}
-
-/// The figures of a sheet, with its clock rate.
-struct Figures<'a> {
-    sheet: &'a Sheet,
-    ghz: f64,
-}
-
-impl Figures<'_> {
-    fn ns(&self, table: &str, name: &str) -> Result<f64, MachineError> {
-        let ns = figure(self.sheet, table, name)?.to_ns(self.ghz);
-        Ok(ns.first().copied().unwrap_or_default())
-    }
-
-    fn ns_or_never(&self, table: &str, name: &str) -> Result<Option<f64>, MachineError> {
-        Ok(figure(self.sheet, table, name)?.to_ns(self.ghz).first().copied())
-    }
-
-    fn number(&self, table: &str, name: &str) -> Result<f64, MachineError> {
-        number(self.sheet, figure(self.sheet, table, name)?)
-    }
-
-    fn memory(&self, shape: &Shape) -> Result<Memory, MachineError> {
-        let ns = |name| self.ns("memory", name);
-        let memory = Memory {
-            hit_ns: ns("hit")?,
-            rmw_ns: ns("rmw")?,
-            shared_ns: ns("shared")?,
-            shared_busy_ns: ns("shared_busy")?,
-            near_ns: ns("near")?,
-            socket_ns: ns("socket")?,
-            hop_ns: figure(self.sheet, "memory", "hop")?.to_ns(self.ghz),
-            dram_ns: ns("dram")?,
-            invalidate_ns: ns("invalidate")?,
-            serial: self.number("memory", "serial")?,
-            nearness: self.number("memory", "nearness")?,
-            spread: self.number("memory", "spread")?,
-        };
-        if shape.sockets > 1 && memory.hop_ns.is_empty() {
-            let what = format!(
-                "is empty, but there are {} sockets. Write a time for one link at least",
-                shape.sockets
-            );
-            return Err(self.sheet.bad("memory.hop", &what));
-        }
-        Ok(memory)
-    }
-
-    fn kernel(&self) -> Result<Kernel, MachineError> {
-        let ns = |name| self.ns("kernel", name);
-        let deep_idle = match self.ns_or_never("kernel", "deep_idle_after")? {
-            None => None,
-            Some(after_ns) => {
-                let exit = self.ns_or_never("kernel", "deep_idle_exit")?;
-                let exit_ns = exit.ok_or_else(|| {
-                    let what =
-                        "is never, but `kernel.deep_idle_after` is a time. Make both a time, or both never";
-                    self.sheet.bad("kernel.deep_idle_exit", what)
-                })?;
-                Some(DeepIdle { after_ns, exit_ns })
-            }
-        };
-        Ok(Kernel {
-            syscall_ns: ns("syscall")?,
-            futex_ns: ns("futex")?,
-            futex_buckets: self.number("kernel", "futex_buckets")? as u32,
-            wake_ns: ns("wake")?,
-            kick_ns: ns("kick")?,
-            // Files written before there was this key do not have it.
-            kick_socket_ns: match self.sheet.figures.contains_key(&("kernel", "kick_socket")) {
-                true => ns("kick_socket")?,
-                false => 0.0,
-            },
-            idle_exit_ns: ns("idle_exit")?,
-            deep_idle,
-            switch_ns: ns("switch")?,
-            clock_ns: ns("clock")?,
-            cpu_clock_ns: ns("cpu_clock")?,
-            membarrier_ns: ns("membarrier")?,
-            interrupt_ns: ns("interrupt")?,
-            timer_slack_ns: ns("timer_slack")?,
-            migrate_ns: [ns("migrate_core")?, ns("migrate_socket")?],
-            spread: self.number("kernel", "spread")?,
-        })
-    }
-
-    fn scheduler(&self) -> Result<Scheduler, MachineError> {
-        let ns = |name| self.ns("scheduler", name);
-        Ok(Scheduler {
-            latency_ns: ns("latency")?,
-            min_slice_ns: ns("min_slice")?,
-            wakeup_ns: self.ns_or_never("scheduler", "wakeup")?,
-            sleeper_credit: self.number("scheduler", "sleeper_credit")?,
-            tick_ns: ns("tick")?,
-            balance_ns: ns("balance")?,
-            preempts_kernel: matches!(
-                figure(self.sheet, "scheduler", "preempts_kernel")?,
-                Quantity::Flag(true)
-            ),
-        })
-    }
-}
-
-fn figure<'a>(sheet: &'a Sheet, table: &str, name: &str) -> Result<&'a Quantity, MachineError> {
-    let key = find(table, name);
-    let found = key.and_then(|key| sheet.figures.get(&(key.table, key.name)));
-    found.map(|figure| &figure.quantity).ok_or_else(|| {
-        let (meaning, example) = key.map_or(("", ""), |key| (key.meaning, key.kind.example()));
-        MachineError::missing(&sheet.file, &format!("{table}.{name}"), meaning, example)
-    })
-}
-
-fn number(sheet: &Sheet, quantity: &Quantity) -> Result<f64, MachineError> {
-    match quantity {
-        Quantity::Number(number) => Ok(*number),
-        // The parser lets nothing else through where a number is wanted.
-        other => Err(sheet.bad("figure", &format!("is no number: {other:?}"))),
-    }
 }

@@ -46,7 +46,7 @@ impl Machine {
     ///
     /// No such machine or file, or a file that is wrong: the message says where, and what to do.
     pub fn load(name_or_path: &str) -> Result<Self, MachineError> {
-        assemble::machine(&complete(name_or_path)?.sheet)
+        assemble::machine(&complete(read(name_or_path, None)?)?.0)
     }
 
     /// The machine that `text` describes, as if it stood in `file`.
@@ -55,19 +55,8 @@ impl Machine {
     ///
     /// As [`Machine::load`].
     pub fn parse(file: &str, text: &str) -> Result<Self, MachineError> {
-        assemble::machine(&inherit(Sheet::parse(file, text)?)?.sheet)
+        assemble::machine(&complete(Sheet::parse(file, text)?)?.0)
     }
-}
-
-/// A sheet to which nothing has to be added.
-pub(super) struct Complete {
-    pub(super) sheet: Sheet,
-    /// The machines that it is based on, nearest first.
-    pub(super) bases: Vec<String>,
-}
-
-pub(super) fn complete(name_or_path: &str) -> Result<Complete, MachineError> {
-    inherit(read(name_or_path, None)?)
 }
 
 /// Whether a machine is named by the path of its file.
@@ -97,7 +86,8 @@ fn read(name: &str, named_in: Option<&str>) -> Result<Sheet, MachineError> {
     Sheet::parse(&file, &text)
 }
 
-fn inherit(mut sheet: Sheet) -> Result<Complete, MachineError> {
+/// The sheet with all that it takes from others, and the machines that it is based on, nearest first.
+fn complete(mut sheet: Sheet) -> Result<(Sheet, Vec<String>), MachineError> {
     let mut way = vec![sheet.file.clone()];
     let mut bases = Vec::new();
     let mut next = sheet.based_on.clone();
@@ -117,7 +107,7 @@ fn inherit(mut sheet: Sheet) -> Result<Complete, MachineError> {
         bases.push(base.name);
         (next, named_in) = (base.based_on, base.file);
     }
-    Ok(Complete { sheet, bases })
+    Ok((sheet, bases))
 }
 
 impl Machine {
@@ -143,7 +133,7 @@ impl Machine {
         if let Some(machine) = plain_named(wanted.name) {
             return Ok(Description::new(wanted.limited(machine?)?, &PLAIN, Vec::new()));
         }
-        let Complete { sheet, bases } = complete(wanted.name)?;
+        let (sheet, bases) = complete(read(wanted.name, None)?)?;
         Ok(Description::new(wanted.limited(assemble::machine(&sheet)?)?, &sheet, bases))
     }
 }
@@ -243,16 +233,13 @@ impl Machine {
 pub(super) fn plain_named(name: &str) -> Option<Result<Machine, MachineError>> {
     let cores = name.strip_prefix(PLAIN_PREFIX)?;
     let cores = cores.parse().ok().filter(|cores| CPUS.contains(cores));
-    Some(
-        cores
-            .map(Machine::plain)
-            .ok_or_else(|| {
-            let most = CPUS.end();
-            MachineError(format!(
-                "there is no machine `{name}`: write plain-N, with a number of cores from 1 to {most}, as in plain-8"
-            ))
-        }),
-    )
+    let unknown = || {
+        let most = CPUS.end();
+        MachineError(format!(
+            "there is no machine `{name}`: write plain-N, with a number of cores from 1 to {most}, as in plain-8"
+        ))
+    };
+    Some(cores.map(Machine::plain).ok_or_else(unknown))
 }
 
 #[cfg(test)]

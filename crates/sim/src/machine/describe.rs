@@ -1,6 +1,7 @@
 //! A machine for readers: all its figures, and where each comes from.
 
 use serde::Serialize;
+use spinpark_measure::units::counted;
 
 use super::Machine;
 use super::keys::KEYS;
@@ -70,8 +71,7 @@ impl Description {
 /// "8 sockets (twisted-hypercube-8) × 8 cores × 2 hardware threads".
 fn shape_in_words(machine: &Machine, sheet: &Sheet) -> String {
     let shape = &machine.shape;
-    let some =
-        |count: u32, one: &str| if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") };
+    let some = |count: u32, one: &str| counted(count as usize, one);
     let mut words = vec![some(shape.sockets, "socket")];
     if shape.sockets > 1 {
         match &sheet.shape.topology {

@@ -42,8 +42,8 @@ impl Quantity {
         Self::Time(ns, "ns")
     }
 
-    /// The times in nanoseconds; a single one, for a figure that is no list.
-    pub(super) fn to_ns(&self, ghz: f64) -> Vec<f64> {
+    /// Its numbers, times in nanoseconds; a single one, for a figure that is no list.
+    pub(super) fn numbers(&self, ghz: f64) -> Vec<f64> {
         let convert = |value: f64, unit: &str| {
             let factor = UNITS.iter().find(|(name, _)| *name == unit).and_then(|(_, factor)| *factor);
             factor.map_or(value / ghz, |factor| value * factor)
@@ -51,7 +51,9 @@ impl Quantity {
         match self {
             Self::Time(value, unit) => vec![convert(*value, unit)],
             Self::Times(values, unit) => values.iter().map(|value| convert(*value, unit)).collect(),
-            _ => Vec::new(),
+            Self::Never => Vec::new(),
+            Self::Number(value) => vec![*value],
+            Self::Flag(value) => vec![f64::from(u8::from(*value))],
         }
     }
 
@@ -63,7 +65,7 @@ impl Quantity {
             Self::Time(value, unit) => format!("{value} {unit}"),
             Self::Times(values, _) if values.is_empty() => "none".to_owned(),
             Self::Times(values, "cycles") => {
-                let ns: Vec<_> = self.to_ns(ghz).into_iter().map(|ns| format!("{ns:.0}")).collect();
+                let ns: Vec<_> = self.numbers(ghz).into_iter().map(|ns| format!("{ns:.0}")).collect();
                 format!("{} cycles = {} ns", list(values), ns.join(", "))
             }
             Self::Times(values, unit) => format!("{} {unit}", list(values)),

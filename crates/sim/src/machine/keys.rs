@@ -1,10 +1,12 @@
-//! Every figure of a machine: its key in a file, what may stand there, and what it means.
+//! Every figure of a machine: its name here and its key in a file, what may stand there, and what it means.
 //!
 //! What is outside of a figure's range is a slip of the file's author, and would be simulated without a word.
 //! The ranges hold every machine of the catalogue, and what a calibration finds on a loaded one.
 
-use Kind::{Count, Factor, Flag, Positive, PowerOfTwo, Share, Time, TimeOrNever, Times};
+use serde::{Deserialize, Serialize};
 pub(super) use spinpark_measure::nearest::nearest;
+
+use super::error::MachineError;
 
 /// What may stand at a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,58 +69,194 @@ impl Key {
     }
 }
 
-const fn key(table: &'static str, name: &'static str, kind: Kind, meaning: &'static str) -> Key {
-    Key { table, name, kind, meaning }
+/// What figures of a file make up: each is its numbers, times in ns; a time that never comes is none.
+trait Field<const N: usize> {
+    fn of(figures: [Vec<f64>; N]) -> Self;
 }
 
-/// All figures, in the order in which they are listed. The counts of CPUs stand apart, in the table `shape`.
-pub const KEYS: &[Key] = &[
-    key("clock", "ghz", Positive, "clock rate, GHz: what a cycle is"),
-    key("memory", "hit", Time, "a load that hits the core's own cache"),
-    key("memory", "rmw", Time, "an atomic read-modify-write of a line that the core owns"),
-    key("memory", "shared", Time, "a load of an unchanged line from the last-level cache"),
-    key("memory", "shared_busy", Time, "for how long such a load holds up the next one of the same line"),
-    key("memory", "near", Time, "a line changed by another core behind the same last-level cache"),
-    key("memory", "socket", Time, "a line changed behind another last-level cache of the socket"),
-    key("memory", "hop", Times, "a line changed in a socket one, two, … links away"),
-    key("memory", "dram", Time, "a line that no cache holds"),
-    key("memory", "invalidate", Time, "what a write adds for each further last-level cache with a copy"),
-    key("memory", "serial", Share, "the part of a transfer during which the line is busy for others"),
-    key("memory", "nearness", Factor, "how much likelier a request is served before one a level farther"),
-    key("memory", "spread", Share, "transfers take up to this part more or less than they say"),
-    key("cpu", "pause", Time, "PAUSE, or what stands for it"),
-    key("cpu", "step", Time, "the few instructions between two memory accesses of a lock"),
-    key("cpu", "window", Time, "how much work the core does ahead while it waits for memory"),
-    key("cpu", "work", Time, "a step of workloads' work: a chain of six instructions (xorshift)"),
-    key("cpu", "fence", Time, "a full fence"),
-    key("cpu", "stores", Count, "how many stores wait for their lines while the core goes on"),
-    key("cpu", "smt", Share, "speed of a hardware thread while its sibling computes too"),
-    key("kernel", "syscall", Time, "entering and leaving the kernel"),
-    key("kernel", "futex", Time, "a futex call's own work, without its bucket's lock"),
-    key("kernel", "futex_buckets", PowerOfTwo, "hash buckets for futexes"),
-    key("kernel", "wake", Time, "what it takes a waker to make a thread runnable"),
-    key("kernel", "kick", Time, "what it adds if the thread is to run on another, idle CPU"),
-    key("kernel", "kick_socket", Time, "what it adds to that if that CPU is on another socket"),
-    key("kernel", "idle_exit", Time, "until an idle CPU that was kicked runs the thread"),
-    key("kernel", "deep_idle_after", TimeOrNever, "for how long a CPU is idle before it sleeps more deeply"),
-    key("kernel", "deep_idle_exit", TimeOrNever, "until a CPU that sleeps more deeply runs the thread"),
-    key("kernel", "switch", Time, "a switch to another thread"),
-    key("kernel", "clock", Time, "reading the clock"),
-    key("kernel", "cpu_clock", Time, "asking for another thread's CPU time"),
-    key("kernel", "membarrier", Time, "membarrier, without the interrupts"),
-    key("kernel", "interrupt", Time, "what an interrupt takes the CPU that is interrupted"),
-    key("kernel", "timer_slack", Time, "how late a timer fires"),
-    key("kernel", "migrate_core", Time, "what a thread that moved to another core pays for its caches"),
-    key("kernel", "migrate_socket", Time, "what a thread that moved to another socket pays for its caches"),
-    key("kernel", "spread", Share, "calls, wake-ups and interrupts take up to this part more or less"),
-    key("scheduler", "latency", Time, "within this time each thread of a CPU runs once, unless too many"),
-    key("scheduler", "min_slice", Time, "the shortest slice"),
-    key("scheduler", "wakeup", TimeOrNever, "how far behind a woken thread has to be to preempt at once"),
-    key("scheduler", "sleeper_credit", Share, "the part of `latency` that a sleeper is put behind at most"),
-    key("scheduler", "tick", Time, "distance of timer ticks: a slice ends at one"),
-    key("scheduler", "balance", Time, "how often CPUs look for threads to take from others"),
-    key("scheduler", "preempts_kernel", Flag, "whether kernel code is preempted"),
-];
+impl Field<1> for Vec<f64> {
+    fn of([figure]: [Vec<f64>; 1]) -> Self {
+        figure
+    }
+}
+
+impl Field<1> for Option<f64> {
+    fn of([figure]: [Vec<f64>; 1]) -> Self {
+        figure.first().copied()
+    }
+}
+
+impl Field<1> for f64 {
+    fn of(figure: [Vec<f64>; 1]) -> Self {
+        Option::of(figure).unwrap_or_default()
+    }
+}
+
+impl Field<1> for u32 {
+    fn of(figure: [Vec<f64>; 1]) -> Self {
+        f64::of(figure) as Self
+    }
+}
+
+impl Field<1> for bool {
+    fn of(figure: [Vec<f64>; 1]) -> Self {
+        f64::of(figure) != 0.0
+    }
+}
+
+impl Field<2> for [f64; 2] {
+    fn of(figures: [Vec<f64>; 2]) -> Self {
+        figures.map(|figure| f64::of([figure]))
+    }
+}
+
+impl Field<2> for Option<DeepIdle> {
+    fn of(figures: [Vec<f64>; 2]) -> Self {
+        let [after, exit] = figures.map(|figure| Option::of([figure]));
+        Some(DeepIdle { after_ns: after?, exit_ns: exit? })
+    }
+}
+
+/// Declares structs of figures: each field once, with the keys in a file that it is read from.
+macro_rules! figures {
+    ($(
+        $(#[$of_all:meta])*
+        $all:ident = $table:literal {
+            $(
+                $(#[$more:meta])*
+                $field:ident: $type:ty = $($key:ident $kind:ident $meaning:literal),+;
+            )*
+        }
+    )*) => {
+        $(
+        $(#[$of_all])*
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        pub struct $all {
+            $(
+                $(#[doc = $meaning] #[doc = ""])+
+                $(#[$more])*
+                pub $field: $type,
+            )*
+        }
+
+        impl $all {
+            /// Made of what `figure` finds at its keys.
+            pub(super) fn read(
+                figure: impl Fn(&str) -> Result<Vec<f64>, MachineError>,
+            ) -> Result<Self, MachineError> {
+                Ok(Self { $($field: Field::of([$(figure(concat!($table, ".", stringify!($key)))?),+])),* })
+            }
+        }
+        )*
+
+        /// All figures, in the order in which they are listed. The counts of CPUs stand apart, in the table
+        /// `shape`.
+        pub const KEYS: &[Key] = &[
+            Key {
+                table: "clock",
+                name: "ghz",
+                kind: Kind::Positive,
+                meaning: "clock rate, GHz: what a cycle is",
+            },
+            $($($(
+                Key { table: $table, name: stringify!($key), kind: Kind::$kind, meaning: $meaning },
+            )+)*)*
+        ];
+    };
+}
+
+figures! {
+    /// What it costs to get at a cache line. Times are in ns.
+    Memory = "memory" {
+        hit_ns: f64 = hit Time "a load that hits the core's own cache";
+        rmw_ns: f64 = rmw Time "an atomic read-modify-write of a line that the core owns";
+        shared_ns: f64 = shared Time "a load of an unchanged line from the last-level cache";
+        shared_busy_ns: f64 =
+            shared_busy Time "for how long such a load holds up the next one of the same line";
+        near_ns: f64 = near Time "a line changed by another core behind the same last-level cache";
+        socket_ns: f64 = socket Time "a line changed behind another last-level cache of the socket";
+        /// A distance beyond the last entry costs as much as that.
+        hop_ns: Vec<f64> = hop Times "a line changed in a socket one, two, … links away";
+        dram_ns: f64 = dram Time "a line that no cache holds";
+        invalidate_ns: f64 =
+            invalidate Time "what a write adds for each further last-level cache with a copy";
+        /// Transfers of one line come one after another.
+        serial: f64 = serial Share "the part of a transfer during which the line is busy for others";
+        /// Of distance; 1: all the same. Requests for one line are not served first come, first served.
+        nearness: f64 = nearness Factor "how much likelier a request is served before one a level farther";
+        /// All equally likely. What is always the same lets threads fall into a rhythm in which they never
+        /// meet.
+        spread: f64 = spread Share "transfers take up to this part more or less than they say";
+    }
+
+    /// What the CPU's own steps cost. Times are in ns.
+    Cpu = "cpu" {
+        pause_ns: f64 = pause Time "PAUSE, or what stands for it";
+        step_ns: f64 = step Time "the few instructions between two memory accesses of a lock";
+        /// At most, in an atomic operation or a load: what its reorder buffer holds. 0: it works in order.
+        window_ns: f64 = window Time "how much work the core does ahead while it waits for memory";
+        work_ns: f64 = work Time "a step of workloads' work: a chain of six instructions (xorshift)";
+        fence_ns: f64 = fence Time "a full fence";
+        /// The entries of its store buffer. 0: a thread waits for each store.
+        stores: u32 = stores Count "how many stores wait for their lines while the core goes on";
+        /// As a part of its full speed.
+        smt: f64 = smt Share "speed of a hardware thread while its sibling computes too";
+    }
+
+    /// What the kernel costs. Times are in ns.
+    Kernel = "kernel" {
+        syscall_ns: f64 = syscall Time "entering and leaving the kernel";
+        futex_ns: f64 = futex Time "a futex call's own work, without its bucket's lock";
+        futex_buckets: u32 = futex_buckets PowerOfTwo "hash buckets for futexes";
+        wake_ns: f64 = wake Time "what it takes a waker to make a thread runnable";
+        /// The interrupt is sent.
+        kick_ns: f64 = kick Time "what it adds if the thread is to run on another, idle CPU";
+        /// 0 in files that do not name it.
+        #[serde(default)]
+        kick_socket_ns: f64 = kick_socket Time "what it adds to that if that CPU is on another socket";
+        idle_exit_ns: f64 = idle_exit Time "until an idle CPU that was kicked runs the thread";
+        deep_idle: Option<DeepIdle> =
+            deep_idle_after TimeOrNever "for how long a CPU is idle before it sleeps more deeply",
+            deep_idle_exit TimeOrNever "until a CPU that sleeps more deeply runs the thread";
+        switch_ns: f64 = switch Time "a switch to another thread";
+        clock_ns: f64 = clock Time "reading the clock";
+        cpu_clock_ns: f64 = cpu_clock Time "asking for another thread's CPU time";
+        membarrier_ns: f64 = membarrier Time "membarrier, without the interrupts";
+        interrupt_ns: f64 = interrupt Time "what an interrupt takes the CPU that is interrupted";
+        timer_slack_ns: f64 = timer_slack Time "how late a timer fires";
+        migrate_ns: [f64; 2] =
+            migrate_core Time "what a thread that moved to another core pays for its caches",
+            migrate_socket Time "what a thread that moved to another socket pays for its caches";
+        spread: f64 = spread Share "calls, wake-ups and interrupts take up to this part more or less";
+    }
+
+    /// How the kernel gives out the CPUs: weighted fair queueing with a virtual run time per thread, as CFS
+    /// and EEVDF do. Times are in ns.
+    Scheduler = "scheduler" {
+        latency_ns: f64 = latency Time "within this time each thread of a CPU runs once, unless too many";
+        min_slice_ns: f64 = min_slice Time "the shortest slice";
+        /// `None`: only at the end of the slice.
+        wakeup_ns: Option<f64> =
+            wakeup TimeOrNever "how far behind a woken thread has to be to preempt at once";
+        /// CFS: a half.
+        sleeper_credit: f64 =
+            sleeper_credit Share "the part of `latency` that a sleeper is put behind at most";
+        /// 0: at once.
+        tick_ns: f64 = tick Time "distance of timer ticks: a slice ends at one";
+        balance_ns: f64 = balance Time "how often CPUs look for threads to take from others";
+        /// `CONFIG_PREEMPT`.
+        preempts_kernel: bool = preempts_kernel Flag "whether kernel code is preempted";
+    }
+}
+
+/// A deeper sleep of an idle CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DeepIdle {
+    /// After so long, ns.
+    pub after_ns: f64,
+    /// Leaving it takes so long, ns.
+    pub exit_ns: f64,
+}
 
 /// The keys of the table `shape`, beside `source`.
 pub(super) const SHAPE: &[(&str, &str)] = &[
@@ -129,10 +267,11 @@ pub(super) const SHAPE: &[(&str, &str)] = &[
     ("topology", "how the sockets are linked, by name or as a matrix of links"),
 ];
 
-/// The figure at `table.name`.
+/// The figure at `path`: `memory.hit`.
 #[must_use]
-pub fn find(table: &str, name: &str) -> Option<&'static Key> {
-    KEYS.iter().find(|key| key.table == table && key.name == name)
+pub fn find(path: &str) -> Option<&'static Key> {
+    let at = path.split_once('.')?;
+    KEYS.iter().find(|key| (key.table, key.name) == at)
 }
 
 /// The least and the most that a figure can be; of a time, ns.
@@ -211,16 +350,17 @@ mod tests {
 
     #[test]
     fn ranges_in_words() {
-        let words = |table: &str, name: &str| {
-            let key = find(table, name).unwrap();
-            key.range().in_words(key.kind)
-        };
-        assert_eq!(words("clock", "ghz"), "0.01 to 20");
-        assert_eq!(words("memory", "hit"), "0.01 ns to 1 ms");
-        assert_eq!(words("memory", "hop"), "0 ns to 1 ms");
-        assert_eq!(words("cpu", "smt"), "0.01 to 1");
-        assert_eq!(words("kernel", "deep_idle_exit"), "0 ns to 1 s");
-        assert_eq!(words("scheduler", "min_slice"), "1 us to 100 s");
-        assert_eq!(words("scheduler", "wakeup"), "0 ns to 100 s");
+        for (path, range) in [
+            ("clock.ghz", "0.01 to 20"),
+            ("memory.hit", "0.01 ns to 1 ms"),
+            ("memory.hop", "0 ns to 1 ms"),
+            ("cpu.smt", "0.01 to 1"),
+            ("kernel.deep_idle_exit", "0 ns to 1 s"),
+            ("scheduler.min_slice", "1 us to 100 s"),
+            ("scheduler.wakeup", "0 ns to 100 s"),
+        ] {
+            let key = find(path).unwrap();
+            assert_eq!(key.range().in_words(key.kind), range, "{path}");
+        }
     }
 }

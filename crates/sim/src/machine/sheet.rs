@@ -44,8 +44,6 @@ pub struct ShapeSheet {
     pub topology: Option<Topology>,
     /// Where that comes from.
     pub source: String,
-    /// The file in which it stands.
-    pub file: String,
 }
 
 /// How the sockets are linked.
@@ -99,9 +97,10 @@ impl Sheet {
 
     fn parse_figures(&mut self, table: &str, figures: &Table) -> Result<(), MachineError> {
         for (name, value) in figures {
-            let Some(key) = find(table, name) else {
+            let path = format!("{table}.{name}");
+            let Some(key) = find(&path) else {
                 let known = KEYS.iter().filter(|key| key.table == table).map(|key| key.name);
-                return Err(self.unknown(&format!("{table}.{name}"), name, known));
+                return Err(self.unknown(&path, name, known));
             };
             let figure = figure::parse(&self.file, key, value)?;
             self.figures.insert((key.table, key.name), figure);
@@ -110,7 +109,7 @@ impl Sheet {
     }
 
     fn parse_shape(&self, shape: &Table) -> Result<ShapeSheet, MachineError> {
-        let mut found = ShapeSheet { file: self.file.clone(), ..ShapeSheet::default() };
+        let mut found = ShapeSheet::default();
         for (name, value) in shape {
             match (name.as_str(), value) {
                 ("source", Value::String(source)) => source.trim().clone_into(&mut found.source),
@@ -173,7 +172,6 @@ impl Sheet {
         }
         if self.shape.source.is_empty() {
             self.shape.source.clone_from(&base.shape.source);
-            self.shape.file.clone_from(&base.shape.file);
         }
     }
 }

@@ -114,21 +114,11 @@ pub fn hops(topology: &str, sockets: u32) -> Option<Vec<Vec<u32>>> {
         "ring" => Box::new(ring_next),
         "hypercube" if sockets.is_power_of_two() => Box::new(|a, b| (a ^ b).count_ones() == 1),
         "twisted-hypercube-8" if sockets == 8 => {
-            const TWISTED: [(u32, u32); 12] = [
-                (0, 1),
-                (1, 2),
-                (2, 3),
-                (3, 0), // one face
-                (4, 5),
-                (5, 7),
-                (7, 6),
-                (6, 4), // the other one, of which two edges are crossed
-                (0, 4),
-                (1, 5),
-                (2, 6),
-                (3, 7), // between them
-            ];
-            Box::new(|a, b| TWISTED.contains(&(a, b)) || TWISTED.contains(&(b, a)))
+            // Two faces, of which the second has two crossed edges; and what is between them.
+            const FACES: [(u32, u32); 8] = [(0, 1), (1, 2), (2, 3), (3, 0), (4, 5), (5, 7), (7, 6), (6, 4)];
+            const BETWEEN: [(u32, u32); 4] = [(0, 4), (1, 5), (2, 6), (3, 7)];
+            let has = |a, b| FACES.contains(&(a, b)) || BETWEEN.contains(&(a, b));
+            Box::new(move |a, b| has(a, b) || has(b, a))
         }
         _ => return None,
     };

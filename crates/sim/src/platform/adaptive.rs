@@ -78,7 +78,7 @@ impl<T: Tuned> SpinPolicy for Sim<T> {
 
     fn wakes_unmarked() -> bool {
         // Not with a quota of one.
-        is_inside() && world(|world| world.cpus.len() == 1)
+        in_run(|world| world.cpus.len() == 1)
     }
 
     fn only_cpu() -> Option<u32> {
@@ -151,13 +151,12 @@ impl<T: Tuned> Adaptive for Sim<T> {
         if T::GUESSES && is_inside() {
             return here::random(2) == 0;
         }
-        is_inside()
-            && world(|world| {
-                let reads = &mut world.threads[world.running].local.reads_first;
-                let is_left = *reads > 0;
-                *reads -= u32::from(is_left);
-                is_left
-            })
+        in_run(|world| {
+            let reads = &mut world.threads[world.running].local.reads_first;
+            let is_left = *reads > 0;
+            *reads -= u32::from(is_left);
+            is_left
+        })
     }
 
     fn returns_soon(lock: usize) -> bool {

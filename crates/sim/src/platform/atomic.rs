@@ -10,7 +10,7 @@ use spinpark_platform::Ordering::Relaxed;
 
 use crate::access::{access, store, touch};
 use crate::check::{Kind, Op};
-use crate::engine::{in_run, is_inside, note, world};
+use crate::engine::{in_run, note};
 use crate::here::branches;
 use crate::platform::faulty;
 use crate::world::Did;
@@ -28,8 +28,7 @@ pub struct AtomicPtr<T>(atomic::AtomicPtr<T>);
 
 /// Whether a store is an `XCHG`, which x86 needs for one that is sequentially consistent.
 fn is_exchange(op: Op) -> bool {
-    let order = if faulty::is_on() { faulty::order(op) } else { op.order };
-    order == Ordering::SeqCst
+    faulty::faults().order(op) == Ordering::SeqCst
 }
 
 impl AtomicU32 {
@@ -135,7 +134,7 @@ impl platform::AtomicU32 for AtomicU32 {
 
     fn swap(&self, value: u32, order: Ordering) -> u32 {
         let op = Op { kind: Kind::Swap, order, value: value.into(), pointer: false };
-        let value = if faulty::is_on() { faulty::swapped(op, value) } else { value };
+        let value = if faulty::faults().clears(op) { 0 } else { value };
         self.update(|word| {
             crate::here::note_order(self.address(), value as usize);
             let old = word.swap(value, Relaxed);
@@ -160,7 +159,7 @@ impl platform::AtomicU32 for AtomicU32 {
         order: Ordering,
         _: Ordering,
     ) -> Result<u32, u32> {
-        if is_inside() && world(|world| world.chance(world.chaos.weak)) {
+        if in_run(|world| world.chance(world.chaos.weak)) {
             access(self.address(), Access::Update);
             note(|| Did::Said("a weak compare-exchange fails for no reason"));
             return Err(self.value());
@@ -177,7 +176,7 @@ impl platform::AtomicU32 for AtomicU32 {
     }
 
     fn fetch_and(&self, value: u32, _: Ordering) -> u32 {
-        let value = faulty::masked(value);
+        let value = value | faulty::faults().kept();
         self.update(|word| word.fetch_and(value, Relaxed))
     }
 

@@ -139,7 +139,7 @@ pub(super) fn owner_on_cpu(owner: u32, sample: &mut u64) -> OnCpu {
 
 /// The thread ends in a sleep, perhaps: before it, or after it.
 fn exit_in_sleep() {
-    if is_inside() && world(World::exits_in_sleep) {
+    if in_run(World::exits_in_sleep) {
         here::exit();
     }
 }
@@ -175,7 +175,8 @@ impl<T: Tuned> Futex for Sim<T> {
         });
         suspend();
         count_in_space();
-        let outcome = world(|world| world.threads[world.running].outcome);
+        let has_timed_out = world(|world| world.threads[world.running].has_timed_out);
+        let outcome = if has_timed_out { Wait::TimedOut } else { Wait::Woken };
         world(|world| world.note(Did::Returned(outcome)));
         outcome
     }
@@ -208,28 +209,25 @@ impl<T: Tuned> Futex for Sim<T> {
     }
 
     fn notes_sleep(lock: usize, word: &AtomicU32) {
-        if is_inside() {
-            let address = word.address();
-            world(|world| {
-                let name = world.name_of_lock(lock);
-                if let Some(word) = world.alive(address) {
-                    world.shared.left_asleep.insert(name, (word, address));
-                }
-            });
-        }
+        let address = word.address();
+        in_run(|world| {
+            let name = world.name_of_lock(lock);
+            if let Some(word) = world.alive(address) {
+                world.shared.left_asleep.insert(name, (word, address));
+            }
+        });
     }
 
     fn sleep_note_was_taken(lock: usize, word: &AtomicU32) -> bool {
-        is_inside()
-            && world(|world| {
-                let name = world.name_of_lock(lock);
-                let word = world.alive(word.address());
-                let noted = world.shared.left_asleep.get(&name).is_some_and(|note| Some(note.0) == word);
-                if noted {
-                    world.shared.left_asleep.remove(&name);
-                }
-                !noted
-            })
+        in_run(|world| {
+            let name = world.name_of_lock(lock);
+            let word = world.alive(word.address());
+            let noted = world.shared.left_asleep.get(&name).is_some_and(|note| Some(note.0) == word);
+            if noted {
+                world.shared.left_asleep.remove(&name);
+            }
+            !noted
+        })
     }
 
     fn has_left_queues() {
@@ -308,6 +306,6 @@ impl<T: Tuned> Owners for Sim<T> {
     }
 
     fn has_ended(thread: u32) -> bool {
-        is_inside() && world(|world| world.has_exited(thread))
+        in_run(|world| world.has_exited(thread))
     }
 }

@@ -5,9 +5,7 @@
 
 use std::cell::Cell;
 
-use spinpark_platform::Ordering;
-
-use crate::check::{Fault, Faults, Op};
+use crate::check::{Fault, Faults};
 use crate::engine::{is_inside, world};
 use crate::world::World;
 
@@ -29,18 +27,15 @@ pub(crate) fn set(world: &World) {
     );
 }
 
+/// What is wrong with the machine.
 pub(super) fn faults() -> Faults {
-    world(|world| world.checks.as_ref().map(|checks| checks.faults).unwrap_or_default())
+    let of_run = || world(|world| world.checks.as_ref().map(|checks| checks.faults));
+    if is_on() { of_run().unwrap_or_default() } else { Faults::default() }
 }
 
 /// Whether the machine has a fault for which this holds.
 pub(super) fn has(is: impl Fn(&Fault) -> bool) -> bool {
-    is_on() && faults().any(is)
-}
-
-/// The part of `mask` that a step looks at.
-pub(super) fn mask(mask: u32) -> u32 {
-    if is_on() { faults().mask(mask) } else { mask }
+    faults().any(is)
 }
 
 /// A compare-exchange that wrote `value`: an answer for a load after a heavy fence.
@@ -52,11 +47,6 @@ pub(super) fn wrote(value: u32) {
     }
 }
 
-/// What an AND with `mask` keeps.
-pub(super) fn masked(mask: u32) -> u32 {
-    if is_on() { mask | faults().kept() } else { mask }
-}
-
 /// What a load of `value` says.
 pub(super) fn seen(value: u32) -> u32 {
     if !faults().looks_back() {
@@ -65,19 +55,9 @@ pub(super) fn seen(value: u32) -> u32 {
     world(|world| world.threads[world.running].local.after_fence.take().unwrap_or(value))
 }
 
-/// The order with which a store happens.
-pub(super) fn order(op: Op) -> Ordering {
-    faults().order(op)
-}
-
-/// What a swap that is to write `value` writes.
-pub(super) fn swapped(op: Op, value: u32) -> u32 {
-    if faults().clears(op) { 0 } else { value }
-}
-
 /// After a heavy fence.
 pub(super) fn fenced() {
-    if is_on() && faults().looks_back() {
+    if faults().looks_back() {
         world(|world| {
             let local = &mut world.threads[world.running].local;
             local.after_fence = Some(local.written);

@@ -17,7 +17,7 @@ pub use self::atomic::{AtomicPtr, AtomicU32, Cell};
 pub(crate) use self::faulty::set as set_faults;
 use crate::access::{drain, enter_kernel, wait_for_fence};
 use crate::check::Fault;
-use crate::engine::{is_inside, settle, spend, world};
+use crate::engine::{in_run, is_inside, settle, spend, world};
 use crate::here;
 use crate::here::random;
 use crate::outcome::index;
@@ -79,11 +79,11 @@ impl<T: Tuned> Threads for Sim<T> {
 
     fn generation() -> u32 {
         let is_same = || faulty::has(|fault| matches!(fault, Fault::SameGeneration));
-        if is_inside() && !is_same() { world(|world| world.generation) } else { 0 }
+        if is_same() { 0 } else { in_run(|world| world.generation) }
     }
 
     fn priority() -> u8 {
-        let given = is_inside().then(|| world(|world| world.threads[world.running].local.priority)).flatten();
+        let given = in_run(|world| world.threads[world.running].local.priority);
         let guessed = || if T::GUESSES && here::has_priorities() { here::random_priority() } else { 0 };
         given.unwrap_or_else(guessed)
     }
@@ -149,7 +149,7 @@ fn interrupt_each() {
 
 /// Interrupts all CPUs, if the machine has restartable steps.
 fn interrupt_cpus() {
-    if is_inside() && world(|world| world.shared.has_steps()) {
+    if in_run(|world| world.shared.has_steps()) {
         enter_kernel(|world| world.costs.syscall);
         world(|world| world.note(Did::Said("heavy fence")));
         if world(|world| world.checks.is_some()) {

@@ -11,33 +11,21 @@ use crate::platform::interrupt_cpus;
 use crate::world::Did;
 use crate::world::memory::Write;
 
-/// Begins a step of the running thread.
-fn begin() {
+/// Runs `look`; if it finds something to store, and nothing has come in between, that is stored.
+pub(super) fn step(look: impl FnOnce() -> Option<Write>) -> bool {
     world(|world| {
         let aborted = world.chance(world.chaos.abort);
         world.threads[world.running].step = Some(aborted);
     });
-}
-
-/// Ends it, with its last store: returns whether that may happen.
-fn commit() -> bool {
-    world(|world| world.threads[world.running].step.take() == Some(false))
-}
-
-/// Runs `look`; if it finds something to store, and nothing has come in between, that is stored.
-pub(super) fn step(look: impl FnOnce() -> Option<Write>) -> bool {
-    begin();
-    let Some(write) = look() else {
-        commit();
-        return false;
-    };
-    before_store();
-    let commits = commit();
-    if !commits {
-        note(|| Did::Said("the step is aborted"));
+    let write = look();
+    if write.is_some() {
+        before_store();
     }
-    if commits {
-        make_store(write);
+    let commits = world(|world| world.threads[world.running].step.take() == Some(false));
+    match write {
+        Some(write) if commits => make_store(write),
+        Some(_) => note(|| Did::Said("the step is aborted")),
+        None => return false,
     }
     commits
 }
@@ -48,7 +36,7 @@ impl<T: Tuned> AsymmetricBarrier for Sim<T> {
         word: &AtomicU32,
         likely: impl FnOnce() -> u32,
     ) -> bool {
-        let mask = faulty::mask(MASK);
+        let mask = faulty::faults().mask(MASK);
         if !is_inside() {
             let uncontended = guard.value() & mask == 0;
             if uncontended {

@@ -38,7 +38,7 @@ fn address(slot: &AtomicUsize) -> usize {
 /// What a slot holds. The slots of a line cost one access; in a run that is checked, they are read one after
 /// the other all the same.
 fn read(slot: &AtomicUsize) -> usize {
-    if is_inside() && world(|world| world.checks.is_some()) {
+    if in_run(|world| world.checks.is_some()) {
         settle();
     }
     match world(|world| world.forwarded(address(slot))) {
@@ -47,9 +47,9 @@ fn read(slot: &AtomicUsize) -> usize {
     }
 }
 
-/// The read locks of the running thread.
-fn held<R>(act: impl FnOnce(&mut Vec<Held>) -> R) -> R {
-    world(|world| act(&mut world.threads[world.running].local.read))
+/// The read locks of the running thread; outside of a run there are none.
+fn held<R: Default>(act: impl FnOnce(&mut Vec<Held>) -> R) -> R {
+    in_run(|world| act(&mut world.threads[world.running].local.read))
 }
 
 /// The latest hold of the running thread on `lock` that is in a slot: its place among the holds, and the
@@ -86,24 +86,20 @@ fn replace(table: u32, lock: usize, [from, to]: [usize; 2]) -> u32 {
 
 impl<T: Tuned> ReadHolds for Sim<T> {
     fn read_acquired(lock: usize) {
-        if is_inside() {
-            held(|held| held.push(Held { lock, slot: None }));
-        }
+        held(|held| held.push(Held { lock, slot: None }));
     }
 
     fn read_released(lock: usize) {
-        if is_inside() {
-            held(|held| {
-                let counted = |held: &Held| held.lock == lock && held.slot.is_none();
-                if let Some(found) = held.iter().rposition(counted) {
-                    held.swap_remove(found);
-                }
-            });
-        }
+        held(|held| {
+            let counted = |held: &Held| held.lock == lock && held.slot.is_none();
+            if let Some(found) = held.iter().rposition(counted) {
+                held.swap_remove(found);
+            }
+        });
     }
 
     fn may_hold_read(lock: usize) -> bool {
-        is_inside() && held(|held| held.iter().any(|held| held.lock == lock))
+        held(|held| held.iter().any(|held| held.lock == lock))
     }
 }
 
@@ -127,7 +123,7 @@ impl<T: Tuned> ReaderSlots for Sim<T> {
     }
 
     fn slot_table() -> u32 {
-        if is_inside() && world(|world| world.shared.has_steps()) { TABLE } else { 0 }
+        if in_run(|world| world.shared.has_steps()) { TABLE } else { 0 }
     }
 
     fn slot_enter(bias: &AtomicU32, lock: usize) -> bool {
@@ -153,9 +149,6 @@ impl<T: Tuned> ReaderSlots for Sim<T> {
     }
 
     fn slot_leave(bias: &AtomicU32, lock: usize) -> SlotLeft {
-        if !is_inside() {
-            return SlotLeft::Counted;
-        }
         let Some((place, (cpu, index))) = take_latest(lock) else { return SlotLeft::Counted };
         let lines = lines();
         let slot = &lines[cpu].0[index];
@@ -165,7 +158,7 @@ impl<T: Tuned> ReaderSlots for Sim<T> {
             (is_open && read(slot) == lock).then(|| Write::slot(slot, FREE))
         };
         if restart::step(look) {
-            held(|held| held.remove(place));
+            held(|held| _ = held.remove(place));
             return SlotLeft::Left;
         }
         held(|held| held[place].slot = Some((cpu, index)));
@@ -179,7 +172,7 @@ impl<T: Tuned> ReaderSlots for Sim<T> {
         // Compare-exchanges, on Linux.
         access(address(slot), Access::Update);
         let counted = slot.swap(FREE, Relaxed) == lock | COUNTED;
-        held(|held| held.remove(place));
+        held(|held| _ = held.remove(place));
         if counted { Reader::Counted } else { Reader::InSlot }
     }
 

@@ -43,17 +43,14 @@ fn mmap(plan: &mut Plan<'_>, pages: u32, serialize: Serialize) -> Result<(), Set
         plan.worker_on(cpu..cpu + 1, move |worker| {
             space.enter();
             let touch = || (0..pages).for_each(|page| space.fault(page));
+            let iteration = || {
+                space.map();
+                touch();
+                space.unmap(pages);
+            };
             worker.repeat(|| match serialize {
-                Serialize::None => {
-                    space.map();
-                    touch();
-                    space.unmap(pages);
-                }
-                Serialize::Iteration => mutex.with(|| {
-                    space.map();
-                    touch();
-                    space.unmap(pages);
-                }),
+                Serialize::None => iteration(),
+                Serialize::Iteration => mutex.with(iteration),
                 Serialize::Calls => {
                     mutex.with(|| space.map());
                     touch();
@@ -99,42 +96,36 @@ fn cpus(plan: &Plan<'_>) -> Result<std::ops::Range<u32>, SettingError> {
     Ok(0..threads)
 }
 
-macro_rules! mapping {
-    ($name:literal, $about:literal, $pages:expr, $serialize:ident) => {
-        Workload {
-            name: $name,
-            about: $about,
-            mode: Mode::Kernel,
-            build: |plan| mmap(plan, $pages, Serialize::$serialize),
-        }
-    };
-}
-
 /// All of them.
 pub(super) const WORKLOADS: &[Workload] = &[
-    mapping!("mmap-untouched", "map 1 MB and unmap it, one address space (document 002)", 0, None),
-    mapping!("mmap-untouched-mutex", "the same, a mutex around both calls", 0, Iteration),
-    mapping!("mmap-untouched-calls", "the same, a mutex around each call", 0, Calls),
-    mapping!(
+    Workload::kernel("mmap-untouched", "map 1 MB and unmap it, one address space (document 002)", |plan| {
+        mmap(plan, 0, Serialize::None)
+    }),
+    Workload::kernel("mmap-untouched-mutex", "the same, a mutex around both calls", |plan| {
+        mmap(plan, 0, Serialize::Iteration)
+    }),
+    Workload::kernel("mmap-untouched-calls", "the same, a mutex around each call", |plan| {
+        mmap(plan, 0, Serialize::Calls)
+    }),
+    Workload::kernel(
         "mmap-touched",
         "map 1 MB, write each page, unmap it, one address space (document 002)",
-        PAGES,
-        None
+        |plan| mmap(plan, PAGES, Serialize::None),
     ),
-    mapping!("mmap-touched-mutex", "the same, a mutex around all of it", PAGES, Iteration),
-    mapping!("mmap-touched-calls", "the same, a mutex around each call", PAGES, Calls),
-    Workload {
-        name: "faults-threads",
-        about: "page faults in threads, which share an address space and its lock",
-        mode: Mode::Kernel,
-        build: |plan| faults(plan, false),
-    },
-    Workload {
-        name: "faults-processes",
-        about: "page faults in processes, each with an address space",
-        mode: Mode::Kernel,
-        build: |plan| faults(plan, true),
-    },
+    Workload::kernel("mmap-touched-mutex", "the same, a mutex around all of it", |plan| {
+        mmap(plan, PAGES, Serialize::Iteration)
+    }),
+    Workload::kernel("mmap-touched-calls", "the same, a mutex around each call", |plan| {
+        mmap(plan, PAGES, Serialize::Calls)
+    }),
+    Workload::kernel(
+        "faults-threads",
+        "page faults in threads, which share an address space and its lock",
+        |plan| faults(plan, false),
+    ),
+    Workload::kernel("faults-processes", "page faults in processes, each with an address space", |plan| {
+        faults(plan, true)
+    }),
 ];
 
 /// Pages of a mapping: 1 MB.

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::failure::Failure;
 use crate::here;
 use crate::locks::{AnyCondvar, AnyMutex, AnyRwLock};
+use crate::outcome::add;
 use crate::world::memory::object::Object;
 use crate::world::{Delay, ThreadId};
 
@@ -44,13 +45,7 @@ pub struct InTime {
 
 impl InTime {
     fn add(&mut self, other: &Self) {
-        self.acquisitions += other.acquisitions;
-        self.contended += other.contended;
-        self.at_once += other.at_once;
-        self.wait_ns += other.wait_ns;
-        self.hold_ns += other.hold_ns;
-        self.held_ns += other.held_ns;
-        self.off_cpu_ns += other.off_cpu_ns;
+        add!(self += other => acquisitions, contended, at_once, wait_ns, hold_ns, held_ns, off_cpu_ns);
         self.gap.add(&other.gap);
     }
 
@@ -91,6 +86,18 @@ pub struct Place {
 }
 
 impl Place {
+    /// One place for each name, in the order in which the names first came: `add` adds to it.
+    pub(crate) fn by_name(places: impl Iterator<Item = Self>, add: fn(&mut Self, &Self)) -> Vec<Self> {
+        let mut all = Vec::<Self>::new();
+        for place in places {
+            match all.iter_mut().find(|known| known.name == place.name) {
+                Some(known) => add(known, &place),
+                None => all.push(place),
+            }
+        }
+        all
+    }
+
     /// Adds what happened at other locks.
     pub fn merge(&mut self, other: &Self) {
         self.locks += other.locks;
@@ -99,12 +106,9 @@ impl Place {
 
     /// Adds what happened at the same locks in another run.
     pub fn add(&mut self, other: &Self) {
-        self.acquisitions += other.acquisitions;
-        self.contended += other.contended;
-        self.wait_ns += other.wait_ns;
+        add!(self += other => acquisitions, contended, wait_ns, hold_ns);
         self.longest_wait_ns = self.longest_wait_ns.max(other.longest_wait_ns);
         self.waits.merge(&other.waits);
-        self.hold_ns += other.hold_ns;
         self.longest_hold_ns = self.longest_hold_ns.max(other.longest_hold_ns);
         self.holds.merge(&other.holds);
         self.most_passed = self.most_passed.max(other.most_passed);
@@ -251,10 +255,6 @@ impl Meter {
         state.freed(here::now(), Hold::Exclusive);
     }
 
-    fn takes_back(&self) {
-        self.state.borrow_mut().since.taken_back(here::now());
-    }
-
     fn leave(&self, since: f64, hold: Hold) {
         let now = here::now();
         let held = now - since;
@@ -345,7 +345,7 @@ impl RwLock {
     }
 }
 
-/// A condition variable (there are two, if you want) and its mutex, which is watched.
+/// Two condition variables and their mutex, which is watched.
 #[derive(Clone)]
 pub struct Condvar {
     pub(super) pair: Rc<Object<dyn AnyCondvar>>,
@@ -359,34 +359,23 @@ impl Condvar {
         self.meter.around(Hold::Exclusive, || self.pair.lock(), section, || self.pair.unlock())
     }
 
-    /// Within [`Condvar::with`]: gives up the mutex, waits for a signal, or for nothing, and takes the mutex
-    /// again.
-    pub fn wait(&self) {
-        self.wait_for(0);
-    }
-
-    /// Wakes one.
-    pub fn signal(&self) {
-        self.signal_to(0);
-    }
-
-    /// Wakes all.
-    pub fn broadcast(&self) {
-        self.pair.broadcast(0);
-    }
-
-    /// As [`Condvar::wait`], on one of the mutex' two condition variables: 0, which is the other calls', or
-    /// 1.
-    pub fn wait_for(&self, which: usize) {
+    /// Within [`Condvar::with`]: gives up the mutex, waits for a signal of one of its two condition variables
+    /// (0 or 1), or for nothing, and takes the mutex again.
+    pub fn wait(&self, which: usize) {
         self.meter.gives_up();
         self.pair.wait(which);
         self.meter.enter(Hold::Exclusive);
-        self.meter.takes_back();
+        self.meter.state.borrow_mut().since.taken_back(here::now());
     }
 
-    /// As [`Condvar::signal`], of one of the two.
-    pub fn signal_to(&self, which: usize) {
+    /// Wakes one that waits for variable `which`.
+    pub fn signal(&self, which: usize) {
         self.pair.signal(which);
+    }
+
+    /// Wakes all that wait for variable `which`.
+    pub fn broadcast(&self, which: usize) {
+        self.pair.broadcast(which);
     }
 }
 
@@ -445,14 +434,8 @@ impl Gap {
 
     /// Adds other such times.
     pub fn add(&mut self, other: &Self) {
-        self.asleep_ns += other.asleep_ns;
-        self.waking_ns += other.waking_ns;
-        self.queued_ns += other.queued_ns;
-        self.lines_ns += other.lines_ns;
-        self.unseen_ns += other.unseen_ns;
-        self.pause_ns += other.pause_ns;
-        self.steps_ns += other.steps_ns;
-        self.others_ns += other.others_ns;
+        add!(self += other => asleep_ns, waking_ns, queued_ns, lines_ns);
+        add!(self += other => unseen_ns, pause_ns, steps_ns, others_ns);
     }
 
     /// All of it, ns.
@@ -577,12 +560,6 @@ impl Histogram {
         self.bins.iter().sum()
     }
 
-    /// The bin in which the value lies below which a part `quantile` (0 to 1) of all lies.
-    #[must_use]
-    pub fn quantile_bin(&self, quantile: f64) -> Option<usize> {
-        spinpark_measure::stats::quantile_bin(&self.bins, quantile)
-    }
-
     /// Adds what another one counted.
     pub fn merge(&mut self, other: &Self) {
         self.bins.iter_mut().zip(&other.bins).for_each(|(mine, theirs)| *mine += theirs);
@@ -599,9 +576,6 @@ mod tests {
         [0, 1, 2, 3, 4, 1023, 1024, u64::MAX].into_iter().for_each(|value| histogram.add(value));
         let filled: Vec<_> = (0..BINS).filter(|&bin| histogram.bins()[bin] > 0).collect();
         assert_eq!(filled, [0, 1, 2, 3, 10, 11, 63]);
-        assert_eq!(
-            (histogram.total(), histogram.quantile_bin(0.5), histogram.quantile_bin(1.0)),
-            (8, Some(2), Some(63))
-        );
+        assert_eq!(histogram.total(), 8);
     }
 }

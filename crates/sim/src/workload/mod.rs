@@ -37,10 +37,23 @@ pub struct Workload {
     /// Where its locks live.
     pub mode: Mode,
     /// Sets up its locks and threads.
-    pub build: fn(&mut Plan<'_>) -> Result<(), SettingError>,
+    pub build: Build,
 }
 
+/// Sets up a workload's locks and threads.
+type Build = fn(&mut Plan<'_>) -> Result<(), SettingError>;
+
 impl Workload {
+    /// One whose locks are in user space.
+    const fn user(name: &'static str, about: &'static str, build: Build) -> Self {
+        Self { name, about, mode: Mode::User, build }
+    }
+
+    /// One whose locks are the kernel's.
+    const fn kernel(name: &'static str, about: &'static str, build: Build) -> Self {
+        Self { name, about, mode: Mode::Kernel, build }
+    }
+
     /// The kind of lock that it needs, if the chosen one decides at all.
     #[must_use]
     pub fn needs(&self) -> Option<&'static str> {
@@ -60,7 +73,15 @@ impl Workload {
 #[must_use]
 pub fn workloads() -> &'static [Workload] {
     static ALL: LazyLock<Vec<Workload>> = LazyLock::new(|| {
-        [sections::SHAPES, system_calls::WORKLOADS, address_space::WORKLOADS, sections::ALTERNATIONS].concat()
+        [
+            sections::SHAPES,
+            &sections::planes(),
+            sections::OTHER_SHAPES,
+            system_calls::WORKLOADS,
+            address_space::WORKLOADS,
+            sections::ALTERNATIONS,
+        ]
+        .concat()
     });
     &ALL
 }

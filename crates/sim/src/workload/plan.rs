@@ -9,6 +9,7 @@ use crate::machine::Machine;
 use crate::platform::{LinuxTuning, Tuned};
 use crate::simulation::Simulation;
 use crate::workload::{Setting, SettingError};
+use crate::world::memory::object::Object;
 use spinpark_platform::{SpinLocks, Tuning};
 
 /// Locks of the kernel: whether the owner runs is one load there, so it is asked at each poll; and no thread
@@ -80,6 +81,9 @@ impl Worker {
     }
 }
 
+/// Makes the lock of a name, if there is one.
+type Make<L> = fn(&str) -> Option<Rc<Object<L>>>;
+
 /// The set-up.
 pub struct Plan<'a> {
     setting: &'a Setting,
@@ -120,12 +124,18 @@ impl<'a> Plan<'a> {
         meter
     }
 
-    fn has_no(&self, kind: &'static str) -> SettingError {
-        SettingError::WrongKind {
+    /// The lock of kind `kind` for a mode, of those that `make` makes for either.
+    fn make<L: ?Sized>(
+        &self,
+        make: [Make<L>; 2],
+        (mode, kind): (Mode, &str),
+        wanted: &'static str,
+    ) -> Result<Rc<Object<L>>, SettingError> {
+        make[mode as usize](kind).ok_or_else(|| SettingError::WrongKind {
             lock: self.setting.lock.clone(),
-            kind,
+            kind: wanted,
             workload: self.setting.workload.clone(),
-        }
+        })
     }
 
     /// A mutex of the chosen kind, by this name in the report.
@@ -134,17 +144,7 @@ impl<'a> Plan<'a> {
     ///
     /// The chosen lock is no mutex.
     pub fn mutex(&mut self, name: &str) -> Result<Mutex, SettingError> {
-        let kind = &self.setting.lock;
-        self.mutex_of(&kind.clone(), name)
-    }
-
-    /// A mutex of kind `kind`.
-    ///
-    /// # Errors
-    ///
-    /// There is no such mutex.
-    pub fn mutex_of(&mut self, kind: &str, name: &str) -> Result<Mutex, SettingError> {
-        self.mutex_in(self.mode, kind, name)
+        self.mutex_in(self.mode, &self.setting.lock, name)
     }
 
     /// A mutex of kind `kind` in this mode, whatever the workload's is.
@@ -153,11 +153,8 @@ impl<'a> Plan<'a> {
     ///
     /// There is no such mutex.
     pub fn mutex_in(&mut self, mode: Mode, kind: &str, name: &str) -> Result<Mutex, SettingError> {
-        let lock = match mode {
-            Mode::User => locks::mutex::<LinuxTuning>(kind),
-            Mode::Kernel => locks::mutex::<KernelTuning>(kind),
-        };
-        Ok(Mutex { lock: lock.ok_or_else(|| self.has_no(locks::MUTEX))?, meter: self.meter(name) })
+        let make = [locks::mutex::<LinuxTuning>, locks::mutex::<KernelTuning>];
+        Ok(Mutex { lock: self.make(make, (mode, kind), locks::MUTEX)?, meter: self.meter(name) })
     }
 
     /// A read-write lock of the chosen kind.
@@ -166,8 +163,7 @@ impl<'a> Plan<'a> {
     ///
     /// The chosen lock is no read-write lock.
     pub fn rwlock(&mut self, name: &str) -> Result<RwLock, SettingError> {
-        let kind = &self.setting.lock;
-        self.rwlock_of(&kind.clone(), name)
+        self.rwlock_of(&self.setting.lock, name)
     }
 
     /// A read-write lock of kind `kind`.
@@ -176,11 +172,8 @@ impl<'a> Plan<'a> {
     ///
     /// There is no such read-write lock.
     pub fn rwlock_of(&mut self, kind: &str, name: &str) -> Result<RwLock, SettingError> {
-        let lock = match self.mode {
-            Mode::User => locks::rwlock::<LinuxTuning>(kind),
-            Mode::Kernel => locks::rwlock::<KernelTuning>(kind),
-        };
-        Ok(RwLock { lock: lock.ok_or_else(|| self.has_no(locks::RWLOCK))?, meter: self.meter(name) })
+        let make = [locks::rwlock::<LinuxTuning>, locks::rwlock::<KernelTuning>];
+        Ok(RwLock { lock: self.make(make, (self.mode, kind), locks::RWLOCK)?, meter: self.meter(name) })
     }
 
     /// A condition variable of the chosen kind, with its mutex.
@@ -189,12 +182,16 @@ impl<'a> Plan<'a> {
     ///
     /// The chosen lock is no condition variable.
     pub fn condvar(&mut self, name: &str) -> Result<Condvar, SettingError> {
-        let kind = &self.setting.lock;
-        let pair = match self.mode {
-            Mode::User => locks::condvar::<LinuxTuning>(kind),
-            Mode::Kernel => locks::condvar::<KernelTuning>(kind),
-        };
-        Ok(Condvar { pair: pair.ok_or_else(|| self.has_no(locks::CONDVAR))?, meter: self.meter(name) })
+        let make = [locks::condvar::<LinuxTuning>, locks::condvar::<KernelTuning>];
+        let pair = self.make(make, (self.mode, &self.setting.lock), locks::CONDVAR)?;
+        Ok(Condvar { pair, meter: self.meter(name) })
+    }
+
+    /// Adds as many threads as were asked for, which do the same.
+    pub fn workers(&mut self, body: impl FnOnce(Worker) + Clone + 'static) {
+        for _ in 0..self.setting.threads {
+            self.worker(body.clone());
+        }
     }
 
     /// Adds a thread.
@@ -224,24 +221,12 @@ impl<'a> Plan<'a> {
         let outcome = self.simulation.run()?;
         Ok(Ran {
             outcome,
-            places: merged(self.meters.iter().flat_map(|meter| meter.places())),
+            places: Place::by_name(self.meters.iter().flat_map(|meter| meter.places()), Place::merge),
             done: self.workers.iter().map(|worker| worker.done.get()).collect(),
             in_time: self.workers.iter().map(|worker| worker.in_time.get()).sum(),
             spans: self.spans.done.take(),
         })
     }
-}
-
-/// One place for each name, in the order in which they were made.
-fn merged(places: impl Iterator<Item = Place>) -> Vec<Place> {
-    let mut all = Vec::<Place>::new();
-    for place in places {
-        match all.iter_mut().find(|known| known.name == place.name) {
-            Some(known) => known.merge(&place),
-            None => all.push(place),
-        }
-    }
-    all
 }
 
 /// What a plan gave.

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use crate::here;
 use crate::workload::plan::Worker;
 use crate::workload::sections::{Data, change, data};
-use crate::workload::{Mode, Mutex, Plan, RwLock, SettingError, Workload};
+use crate::workload::{Mutex, Plan, RwLock, SettingError, Workload};
 use crate::world::memory::object::Object;
 
 enum Lock {
@@ -23,12 +23,8 @@ struct Entry {
 /// The workload of [`Setting::replay`](crate::workload::Setting::replay): each thread computes, then acquires
 /// one of the locks, at random by how often that is the outermost one, and others while it holds it. An
 /// operation is an acquisition.
-pub(super) const REPLAY: Workload = Workload {
-    name: "replay",
-    about: "the locks of a recorded program (`spinpark sim replay`)",
-    mode: Mode::User,
-    build,
-};
+pub(super) const REPLAY: Workload =
+    Workload::user("replay", "the locks of a recorded program (`spinpark sim replay`)", build);
 
 fn build(plan: &mut Plan<'_>) -> Result<(), SettingError> {
     let Some(replay) = plan.setting().replay.clone() else {
@@ -48,30 +44,34 @@ fn build(plan: &mut Plan<'_>) -> Result<(), SettingError> {
     if all == 0 {
         return Err(SettingError::Unfit(String::from("no acquisition was recorded")));
     }
-    for _ in 0..plan.setting().threads {
-        let entries = Rc::clone(&entries);
-        plan.worker(move |worker| {
-            while !here::is_over() {
-                let (lock, is_shared) = outermost(&entries, here::random(all));
-                here::compute_f64(entries[lock].uses[usize::from(is_shared)].non_critical.draw());
-                acquire(&entries, (lock, is_shared), &worker);
-            }
-        });
-    }
+    plan.workers(move |worker| {
+        while !here::is_over() {
+            let (lock, is_shared) = outermost(&entries, here::random(all));
+            here::compute_f64(entries[lock].uses[usize::from(is_shared)].non_critical.draw());
+            acquire(&entries, (lock, is_shared), &worker);
+        }
+    });
     Ok(())
 }
 
 /// The lock and the mode of number `number` of all outermost acquisitions.
-fn outermost(entries: &[Entry], mut number: u64) -> (usize, bool) {
-    for (lock, entry) in entries.iter().enumerate() {
-        for (is_shared, used) in [false, true].into_iter().zip(&entry.uses) {
-            match number.checked_sub(used.outermost) {
-                Some(rest) => number = rest,
-                None => return (lock, is_shared),
-            }
+fn outermost(entries: &[Entry], number: u64) -> (usize, bool) {
+    let uses = entries.iter().enumerate().flat_map(|(lock, entry)| {
+        let uses = [false, true].into_iter().zip(&entry.uses);
+        uses.map(move |(is_shared, used)| (used.outermost, (lock, is_shared)))
+    });
+    of_number(uses, number).expect("the number is below their sum")
+}
+
+/// The item with number `number`, where each item has as many numbers as stand beside it.
+fn of_number<T>(items: impl Iterator<Item = (u64, T)>, mut number: u64) -> Option<T> {
+    for (numbers, item) in items {
+        match number.checked_sub(numbers) {
+            Some(rest) => number = rest,
+            None => return Some(item),
         }
     }
-    unreachable!("the number is below their sum");
+    None
 }
 
 /// One acquisition, with those while the lock is held: their share of the section is between any two of them.
@@ -170,13 +170,6 @@ pub struct Part {
     pub high: f64,
 }
 
-impl Part {
-    /// With each length changed.
-    fn map(self, change: impl Fn(f64) -> f64) -> Self {
-        Self { low: change(self.low), high: change(self.high), ..self }
-    }
-}
-
 impl Default for Lengths {
     fn default() -> Self {
         Self::Parts(Vec::new())
@@ -203,36 +196,33 @@ impl Lengths {
         }
     }
 
+    /// With each length changed; of an exponential distribution, the mean.
+    fn map(&self, change: impl Fn(f64) -> f64) -> Self {
+        let changed =
+            |part: &Part| Part { low: change(part.low), high: change(part.high), number: part.number };
+        match self {
+            Self::Exponential(mean) => Self::Exponential(change(*mean)),
+            Self::Parts(parts) => Self::Parts(parts.iter().map(changed).collect()),
+        }
+    }
+
     /// Each × `factor`.
     #[must_use]
     pub fn scaled(&self, factor: f64) -> Self {
-        match self {
-            Self::Exponential(mean) => Self::Exponential(mean * factor),
-            Self::Parts(parts) => Self::Parts(parts.iter().map(|part| part.map(|ns| ns * factor)).collect()),
-        }
+        self.map(|length| length * factor)
     }
 
     /// Each shorter by `ns`, as far as it is that long; of an exponential distribution, which is a guess, the
     /// mean.
     #[must_use]
     pub fn shortened(&self, ns: f64) -> Self {
-        match self {
-            Self::Exponential(mean) => Self::Exponential((mean - ns).max(0.0)),
-            Self::Parts(parts) => {
-                Self::Parts(parts.iter().map(|part| part.map(|length| (length - ns).max(0.0))).collect())
-            }
-        }
+        self.map(|length| (length - ns).max(0.0))
     }
 
     /// None longer than `most` ns; of an exponential distribution, the mean.
     #[must_use]
     pub fn capped(&self, most: f64) -> Self {
-        match self {
-            Self::Exponential(mean) => Self::Exponential(mean.min(most)),
-            Self::Parts(parts) => {
-                Self::Parts(parts.iter().map(|part| part.map(|length| length.min(most))).collect())
-            }
-        }
+        self.map(|length| length.min(most))
     }
 
     /// One of them, drawn at random.
@@ -244,14 +234,7 @@ impl Lengths {
                 if all == 0 {
                     return 0.0;
                 }
-                let mut left = here::random(all);
-                let drawn = parts.iter().find(|part| match left.checked_sub(part.number) {
-                    Some(rest) => {
-                        left = rest;
-                        false
-                    }
-                    None => true,
-                });
+                let drawn = of_number(parts.iter().map(|part| (part.number, part)), here::random(all));
                 drawn.map_or(0.0, |part| part.low + (part.high - part.low) * uniform())
             }
         }
@@ -274,7 +257,7 @@ mod tests {
     use std::sync::Arc;
 
     use crate::machine::Machine;
-    use crate::workload::{Replay, Report, Setting};
+    use crate::workload::{Report, Setting};
 
     fn run(replay: Replay, lock: &str, threads: u32) -> Report {
         let mut setting = Setting::new(Machine::plain(4), lock, "replay", threads);
@@ -349,7 +332,6 @@ mod tests {
     /// As long as they were recorded, the rare long ones too.
     #[test]
     fn lengths_are_drawn_from_what_was_recorded() {
-        use crate::workload::replay::Part;
         let part = |number, low, high| Part { number, low, high };
         let hold = Lengths::Parts(vec![part(90, 100.0, 200.0), part(10, 10_000.0, 20_000.0)]);
         let report = run(replay(vec![mutex("a", Use { hold, ..used(1, 0.0, 100.0) })]), "spinpark", 1);

@@ -16,7 +16,7 @@ use spinpark_platform::Ordering::Relaxed;
 
 use crate::here;
 use crate::platform::AtomicU32;
-use crate::workload::{Mode, Plan, SettingError, Worker, Workload};
+use crate::workload::{Plan, Setting, SettingError, Worker, Workload};
 use crate::world::memory::Access;
 use crate::world::memory::object::Object;
 
@@ -78,27 +78,24 @@ fn sections(plan: &mut Plan<'_>, shape: Section) -> Result<(), SettingError> {
     let step = Step::of(plan);
     let all = (0..shape.locks).map(|_| Ok((plan.mutex("lock")?, data())));
     let all: Rc<[_]> = all.collect::<Result<_, SettingError>>()?;
-    for _ in 0..plan.setting().threads {
-        let all = Rc::clone(&all);
-        plan.worker(move |worker| {
-            worker.repeat(|| {
-                let chosen = if all.len() > 1 { step.random(shape.locks) } else { 0 };
-                let (lock, data) = &all[chosen as usize];
-                lock.with(|| {
-                    let is_beside = shape.lines == 0;
-                    if is_beside {
-                        count_at(lock.address());
-                    }
-                    change(&data.0[..shape.lines]);
-                    step.work(shape.load().inside);
-                    if is_beside {
-                        count_at(lock.address());
-                    }
-                });
-                step.work(shape.load().outside);
+    plan.workers(move |worker| {
+        worker.repeat(|| {
+            let chosen = if all.len() > 1 { step.random(shape.locks) } else { 0 };
+            let (lock, data) = &all[chosen as usize];
+            lock.with(|| {
+                let is_beside = shape.lines == 0;
+                if is_beside {
+                    count_at(lock.address());
+                }
+                change(&data.0[..shape.lines]);
+                step.work(shape.load().inside);
+                if is_beside {
+                    count_at(lock.address());
+                }
             });
+            step.work(shape.load().outside);
         });
-    }
+    });
     Ok(())
 }
 
@@ -117,18 +114,15 @@ fn shared(plan: &mut Plan<'_>, writes: u64, of: u64) -> Result<(), SettingError>
     let step = Step::of(plan);
     let lock = plan.rwlock("lock")?;
     let data = data();
-    for _ in 0..plan.setting().threads {
-        let (lock, data) = (lock.clone(), Rc::clone(&data));
-        plan.worker(move |worker| {
-            worker.repeat(|| {
-                if step.random(of) < writes {
-                    lock.write(|| change(&data.0[..1]));
-                } else {
-                    lock.read(|| look(&data.0[0]));
-                }
-            });
+    plan.workers(move |worker| {
+        worker.repeat(|| {
+            if step.random(of) < writes {
+                lock.write(|| change(&data.0[..1]));
+            } else {
+                lock.read(|| look(&data.0[0]));
+            }
         });
-    }
+    });
     Ok(())
 }
 
@@ -139,11 +133,17 @@ struct Table {
     is_over: Cell<bool>,
 }
 
+fn check_two_threads(plan: &Plan<'_>) -> Result<(), SettingError> {
+    let Setting { workload, threads, .. } = plan.setting();
+    match threads {
+        2 => Ok(()),
+        _ => Err(SettingError::Unfit(format!("{workload} needs two threads: `--threads 2`"))),
+    }
+}
+
 fn ping_pong(plan: &mut Plan<'_>) -> Result<(), SettingError> {
     let condvar = plan.condvar("mutex")?;
-    if plan.setting().threads != 2 {
-        return Err(SettingError::Unfit("condvar-ping-pong needs two threads: `--threads 2`".to_owned()));
-    }
+    check_two_threads(plan)?;
     let (table, data) = (Rc::new(Table::default()), data());
     for me in 0..2 {
         let (condvar, table, data) = (condvar.clone(), Rc::clone(&table), Rc::clone(&data));
@@ -152,14 +152,14 @@ fn ping_pong(plan: &mut Plan<'_>) -> Result<(), SettingError> {
             while !here::is_over() {
                 let is_done = condvar.with(|| {
                     while table.turn.get() != me && !table.is_over.get() {
-                        condvar.wait_for(me);
+                        condvar.wait(me);
                     }
                     if table.is_over.get() {
                         return false;
                     }
                     change(&data.0[..1]);
                     table.turn.set(other);
-                    condvar.signal_to(other);
+                    condvar.signal(other);
                     true
                 });
                 if is_done {
@@ -167,64 +167,17 @@ fn ping_pong(plan: &mut Plan<'_>) -> Result<(), SettingError> {
                 }
             }
             condvar.with(|| table.is_over.set(true));
-            condvar.signal_to(other);
+            condvar.signal(other);
         });
     }
     Ok(())
 }
 
-macro_rules! section {
-    ($name:literal, $about:expr, $locks:literal, $lines:literal, $inside:literal, $outside:literal) => {
-        Workload {
-            name: $name,
-            about: $about,
-            mode: Mode::User,
-            build: |plan| {
-                let load = Load { inside: $inside, outside: $outside };
-                sections(plan, Section { locks: $locks, lines: $lines, load, meanwhile: load })
-            },
-        }
-    };
-}
-
-/// A cell of the plane of `bench grid`, in steps.
-macro_rules! plane {
-    ($name:literal, $inside:literal, $outside:literal) => {
-        Workload {
-            name: $name,
-            about: concat!(
-                "one mutex and its cache line, ",
-                $inside,
-                " iterations inside, ",
-                $outside,
-                " outside"
-            ),
-            mode: Mode::User,
-            build: named,
-        }
-    };
-}
-
-/// A cell of the plane that becomes another one, and is itself again.
-macro_rules! moves {
-    ($name:literal, $inside:literal, $outside:literal, $then_inside:literal, $then_outside:literal) => {
-        Workload {
-            name: $name,
-            about: concat!(
-                "as plane-",
-                $inside,
-                "-",
-                $outside,
-                ", but as plane-",
-                $then_inside,
-                "-",
-                $then_outside,
-                " in the second third of the time"
-            ),
-            mode: Mode::User,
-            build: named,
-        }
-    };
+/// One load all the time.
+fn section(plan: &mut Plan<'_>, locks: u64, lines: usize, load: [u32; 2]) -> Result<(), SettingError> {
+    let [inside, outside] = load;
+    let load = Load { inside, outside };
+    sections(plan, Section { locks, lines, load, meanwhile: load })
 }
 
 /// The numbers of a name: `PREFIX-N-…`.
@@ -239,11 +192,9 @@ const MOVES: &str = "moves-";
 
 /// The workload of a name with any numbers.
 pub(super) fn of_numbers(name: &str) -> Option<&'static Workload> {
-    const ANY_PLANE: Workload = plane!("plane-INSIDE-OUTSIDE", "INSIDE", "OUTSIDE");
-    const ANY_MOVES: Workload = moves!("moves-…", "INSIDE", "OUTSIDE", "INSIDE", "OUTSIDE");
-    let is_plane = numbers::<2>(PLANE, name).is_some();
-    let moves = || numbers::<4>(MOVES, name).map(|_| &ANY_MOVES);
-    if is_plane { Some(&ANY_PLANE) } else { moves() }
+    const ANY: Workload = Workload::user("plane-… or moves-…", "one mutex, with the load of its name", named);
+    let is_one = numbers::<2>(PLANE, name).is_some() || numbers::<4>(MOVES, name).is_some();
+    is_one.then_some(&ANY)
 }
 
 /// What to say of a name that begins as one of those.
@@ -270,71 +221,65 @@ fn named(plan: &mut Plan<'_>) -> Result<(), SettingError> {
     sections(plan, Section { locks: 1, lines: 1, load, meanwhile })
 }
 
-macro_rules! shared {
-    ($name:literal, $about:literal, $writes:literal of $of:literal) => {
-        Workload { name: $name, about: $about, mode: Mode::User, build: |plan| shared(plan, $writes, $of) }
-    };
-}
-
-/// All of them.
+/// One mutex.
 pub(super) const SHAPES: &[Workload] = &[
-    Workload {
-        name: "pair-threaded",
-        about: "one thread, one mutex: lock, change a cache line, unlock",
-        mode: Mode::User,
-        build: pair,
-    },
-    section!(
+    Workload::user("pair-threaded", "one thread, one mutex: lock, change a cache line, unlock", pair),
+    Workload::user(
         "saturated",
         "one mutex, a section that changes one cache line, 16 iterations outside",
-        1,
-        1,
-        0,
-        16
+        |plan| section(plan, 1, 1, [0, 16]),
     ),
-    section!("hot-lock", "one mutex among its data, 20 iterations inside, 40 outside", 1, 0, 20, 40),
-    section!(
+    Workload::user("hot-lock", "one mutex among its data, 20 iterations inside, 40 outside", |plan| {
+        section(plan, 1, 0, [20, 40])
+    }),
+    Workload::user(
         "five-lines",
         "one mutex, 100 iterations inside over five cache lines, 1000 outside",
-        1,
-        5,
-        100,
-        1000
+        |plan| section(plan, 1, 5, [100, 1000]),
     ),
-    section!("medium", "one mutex, 500 iterations inside (about 1 µs), 500 outside", 1, 1, 500, 500),
-    section!("long", "one mutex, 5000 iterations inside (about 10 µs), 5000 outside", 1, 1, 5000, 5000),
-    plane!("plane-0-0", 0, 0),
-    plane!("plane-0-30", 0, 30),
-    plane!("plane-0-300", 0, 300),
-    plane!("plane-0-3000", 0, 3000),
-    plane!("plane-30-0", 30, 0),
-    plane!("plane-30-30", 30, 30),
-    plane!("plane-30-300", 30, 300),
-    plane!("plane-30-3000", 30, 3000),
-    plane!("plane-300-0", 300, 0),
-    plane!("plane-300-30", 300, 30),
-    plane!("plane-300-300", 300, 300),
-    plane!("plane-300-3000", 300, 3000),
-    plane!("plane-3000-0", 3000, 0),
-    plane!("plane-3000-30", 3000, 30),
-    plane!("plane-3000-300", 3000, 300),
-    plane!("plane-3000-3000", 3000, 3000),
-    moves!("moves-0-0-300-300", 0, 0, 300, 300),
-    moves!("moves-300-30-0-30", 300, 30, 0, 30),
-    moves!("moves-30-0-300-300", 30, 0, 300, 300),
-    moves!("moves-3000-0-30-30", 3000, 0, 30, 30),
-    section!("random-32", "32 mutexes, one of them at random, no work outside", 32, 1, 0, 0),
-    shared!("readers", "one read-write lock, only reading", 0 of 100),
-    shared!("mixed-0.1", "one read-write lock, 0.1 % writes", 1 of 1000),
-    shared!("mixed-1", "one read-write lock, 1 % writes", 1 of 100),
-    shared!("mixed-10", "one read-write lock, 10 % writes", 10 of 100),
-    shared!("mixed-50", "one read-write lock, 50 % writes", 50 of 100),
-    Workload {
-        name: "condvar-ping-pong",
-        about: "two threads in strict alternation, signal under the mutex",
-        mode: Mode::User,
-        build: ping_pong,
-    },
+    Workload::user("medium", "one mutex, 500 iterations inside (about 1 µs), 500 outside", |plan| {
+        section(plan, 1, 1, [500, 500])
+    }),
+    Workload::user("long", "one mutex, 5000 iterations inside (about 10 µs), 5000 outside", |plan| {
+        section(plan, 1, 1, [5000, 5000])
+    }),
+];
+
+/// Cells of the plane of `bench grid`; and some that become another one in between.
+pub(super) fn planes() -> Vec<Workload> {
+    const ITERATIONS: [u32; 4] = [0, 30, 300, 3000];
+    const MOVING: [[u32; 4]; 4] = [[0, 0, 300, 300], [300, 30, 0, 30], [30, 0, 300, 300], [3000, 0, 30, 30]];
+    let plane = |inside, outside| {
+        let name = format!("{PLANE}{inside}-{outside}");
+        let about = format!("one mutex and its cache line, {inside} iterations inside, {outside} outside");
+        Workload::user(name.leak(), about.leak(), named)
+    };
+    let moves = |[inside, outside, then_inside, then_outside]: [u32; 4]| {
+        let name = format!("{MOVES}{inside}-{outside}-{then_inside}-{then_outside}");
+        let about = format!(
+            "as plane-{inside}-{outside}, but as plane-{then_inside}-{then_outside} in the second third of the time"
+        );
+        Workload::user(name.leak(), about.leak(), named)
+    };
+    let planes = ITERATIONS.into_iter().flat_map(|inside| ITERATIONS.map(|outside| plane(inside, outside)));
+    planes.chain(MOVING.map(moves)).collect()
+}
+
+/// Several locks, and other kinds.
+pub(super) const OTHER_SHAPES: &[Workload] = &[
+    Workload::user("random-32", "32 mutexes, one of them at random, no work outside", |plan| {
+        section(plan, 32, 1, [0, 0])
+    }),
+    Workload::user("readers", "one read-write lock, only reading", |plan| shared(plan, 0, 100)),
+    Workload::user("mixed-0.1", "one read-write lock, 0.1 % writes", |plan| shared(plan, 1, 1000)),
+    Workload::user("mixed-1", "one read-write lock, 1 % writes", |plan| shared(plan, 1, 100)),
+    Workload::user("mixed-10", "one read-write lock, 10 % writes", |plan| shared(plan, 10, 100)),
+    Workload::user("mixed-50", "one read-write lock, 50 % writes", |plan| shared(plan, 50, 100)),
+    Workload::user(
+        "condvar-ping-pong",
+        "two threads in strict alternation, signal under the mutex",
+        ping_pong,
+    ),
 ];
 
 /// Cache lines of protected data.
@@ -370,10 +315,7 @@ pub(super) fn look(Line(word): &Line) -> u32 {
 const TURN: f64 = 700.0;
 
 fn alternate(plan: &mut Plan<'_>, is_under_lock: bool) -> Result<(), SettingError> {
-    if plan.setting().threads != 2 {
-        let name = &plan.setting().workload;
-        return Err(SettingError::Unfit(format!("{name} needs two threads: `--threads 2`")));
-    }
+    check_two_threads(plan)?;
     let step = TURN / plan.machine().ghz;
     let condvar = plan.condvar("mutex")?;
     let turns = Rc::new(Cell::new(0_u64));
@@ -387,17 +329,17 @@ fn alternate(plan: &mut Plan<'_>, is_under_lock: bool) -> Result<(), SettingErro
                 condvar.with(|| {
                     here::compute_f64(step);
                     while !is_mine() {
-                        condvar.wait_for(me);
+                        condvar.wait(me);
                     }
                     // A thread that finds it over takes this turn, so that the other one finds that too.
                     is_over = here::is_over();
                     turns.set(turns.get() + 1);
                     if is_under_lock {
-                        condvar.signal_to(1 - me);
+                        condvar.signal(1 - me);
                     }
                 });
                 if !is_under_lock {
-                    condvar.signal_to(1 - me);
+                    condvar.signal(1 - me);
                 }
                 if me == 0 {
                     worker.did_one();
@@ -410,18 +352,12 @@ fn alternate(plan: &mut Plan<'_>, is_under_lock: bool) -> Result<(), SettingErro
 
 /// All of them.
 pub(super) const ALTERNATIONS: &[Workload] = &[
-    Workload {
-        name: "condvar",
-        about: "a signaller and a waiter take turns on one CPU, signal after the unlock (document 003)",
-        mode: Mode::User,
-        build: |plan| alternate(plan, false),
-    },
-    Workload {
-        name: "condvar-under-lock",
-        about: "the same, signal under the mutex",
-        mode: Mode::User,
-        build: |plan| alternate(plan, true),
-    },
+    Workload::user(
+        "condvar",
+        "a signaller and a waiter take turns on one CPU, signal after the unlock (document 003)",
+        |plan| alternate(plan, false),
+    ),
+    Workload::user("condvar-under-lock", "the same, signal under the mutex", |plan| alternate(plan, true)),
 ];
 
 #[cfg(test)]

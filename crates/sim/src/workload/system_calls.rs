@@ -11,57 +11,32 @@ use spinpark_platform::{AtomicU32 as _, SpinPolicy};
 
 use crate::here;
 use crate::platform::{AtomicU32, Sim};
-use crate::workload::{Mode, Plan, SettingError, Workload};
+use crate::workload::{Plan, SettingError, Workload};
 use crate::world::memory::object::Object;
 
-/// A cache line with a word, or more of them. Clones are the same line.
-#[derive(Debug)]
-struct Line<T>(Rc<Object<T>>);
+/// A counter on a cache line of its own.
+type Count = Rc<Object<AtomicU32>>;
 
-impl<T> Clone for Line<T> {
-    fn clone(&self) -> Self {
-        Self(Rc::clone(&self.0))
-    }
-}
-
-/// A counter.
-type Count = Line<AtomicU32>;
-
-impl Count {
-    fn new() -> Self {
-        Self(Object::new(AtomicU32::new(0)))
-    }
-
-    /// One atomic operation.
-    fn change(&self) {
-        self.0.fetch_add(1, Relaxed);
-    }
-
-    /// A store, as to the links of a list.
-    fn write(&self) {
-        self.0.store(1, Relaxed);
-    }
+fn count() -> Count {
+    Object::new(AtomicU32::new(0))
 }
 
 /// The kernel's spin lock of 2008 to 2014: tickets. A waiter polls the line that the holder has to write.
 #[derive(Debug)]
-struct Tickets {
+struct SpinLock {
     next: AtomicU32,
     serving: AtomicU32,
 }
 
-/// Such a lock.
-type SpinLock = Line<Tickets>;
-
 impl SpinLock {
-    fn new() -> Self {
-        Self(Object::new(Tickets { next: AtomicU32::new(0), serving: AtomicU32::new(0) }))
+    fn new() -> Rc<Object<Self>> {
+        Object::new(Self { next: AtomicU32::new(0), serving: AtomicU32::new(0) })
     }
 
     /// Runs `section` under the lock. Within [`in_kernel`](crate::here::in_kernel): a waiter is not
     /// preempted.
     fn with(&self, section: impl FnOnce()) {
-        let Tickets { next, serving } = &**self.0;
+        let Self { next, serving } = self;
         let mine = next.fetch_add(1, Relaxed);
         while serving.load(Relaxed) != mine {
             Sim::<crate::LinuxTuning>::spin_hint();
@@ -94,11 +69,11 @@ struct Tree {
     /// The mount: counted for the path, and for the open file.
     mount: Count,
     /// The directory's entry, with its lock in the line of its count.
-    directory: SpinLock,
+    directory: Rc<Object<SpinLock>>,
     /// The lock of the directory cache.
-    cache: SpinLock,
+    cache: Rc<Object<SpinLock>>,
     /// The lock of the list of open files.
-    files: SpinLock,
+    files: Rc<Object<SpinLock>>,
     /// The head of that list.
     head: Count,
     /// Each task's open file, whose links neighbours in the list write.
@@ -109,13 +84,13 @@ struct Tree {
 impl Tree {
     fn new(tasks: u32, section_ns: f64) -> Self {
         Self {
-            root: Count::new(),
-            mount: Count::new(),
+            root: count(),
+            mount: count(),
             directory: SpinLock::new(),
             cache: SpinLock::new(),
             files: SpinLock::new(),
-            head: Count::new(),
-            links: (0..tasks).map(|_| Count::new()).collect(),
+            head: count(),
+            links: (0..tasks).map(|_| count()).collect(),
             section_ns,
         }
     }
@@ -126,18 +101,18 @@ impl Tree {
 
     /// From the root to the directory.
     fn walk(&self) {
-        self.mount.change();
-        self.root.change();
+        self.mount.fetch_add(1, Relaxed);
+        self.root.fetch_add(1, Relaxed);
         self.directory.with(|| self.work());
-        self.root.change();
+        self.root.fetch_add(1, Relaxed);
     }
 
     /// The file goes to the head of the list; the path is given back.
     fn open(&self, me: u32) {
         self.files.with(|| {
-            self.neighbour().write();
-            self.links[me as usize].write();
-            self.head.write();
+            self.neighbour().store(1, Relaxed);
+            self.links[me as usize].store(1, Relaxed);
+            self.head.store(1, Relaxed);
         });
         self.directory.with(|| {});
     }
@@ -145,12 +120,12 @@ impl Tree {
     /// The file leaves the list; it was the last who used its entry.
     fn close(&self, me: u32) {
         self.files.with(|| {
-            self.neighbour().write();
-            self.neighbour().write();
-            self.links[me as usize].write();
+            self.neighbour().store(1, Relaxed);
+            self.neighbour().store(1, Relaxed);
+            self.links[me as usize].store(1, Relaxed);
         });
         self.cache.with(|| self.work());
-        self.mount.change();
+        self.mount.fetch_add(1, Relaxed);
     }
 
     /// A task's file.
@@ -173,27 +148,24 @@ fn creat(plan: &mut Plan<'_>) -> Result<(), SettingError> {
     let cycle = 1.0 / plan.machine().ghz;
     let syscall = plan.machine().kernel.syscall_ns;
     let tree = Tree::new(plan.setting().threads, cycle * SECTION_CYCLES);
-    for _ in 0..plan.setting().threads {
-        let (directory, tree) = (directory.clone(), tree.clone());
-        plan.worker(move |worker| {
-            let mut inside = CREATE_CYCLES; // and from the second round on it is there
-            worker.repeat(|| {
-                here::in_kernel(|| {
-                    here::compute_f64(syscall + cycle * OPEN_CYCLES / 2.0);
-                    tree.walk();
-                    directory.with(|| {
-                        here::compute_f64(cycle * std::mem::replace(&mut inside, LOOK_UP_CYCLES));
-                    });
-                    tree.open(worker.number);
-                    here::compute_f64(cycle * OPEN_CYCLES / 2.0);
+    plan.workers(move |worker| {
+        let mut inside = CREATE_CYCLES; // and from the second round on it is there
+        worker.repeat(|| {
+            here::in_kernel(|| {
+                here::compute_f64(syscall + cycle * OPEN_CYCLES / 2.0);
+                tree.walk();
+                directory.with(|| {
+                    here::compute_f64(cycle * std::mem::replace(&mut inside, LOOK_UP_CYCLES));
                 });
-                here::in_kernel(|| {
-                    here::compute_f64(syscall + cycle * CLOSE_CYCLES);
-                    tree.close(worker.number);
-                });
+                tree.open(worker.number);
+                here::compute_f64(cycle * OPEN_CYCLES / 2.0);
+            });
+            here::in_kernel(|| {
+                here::compute_f64(syscall + cycle * CLOSE_CYCLES);
+                tree.close(worker.number);
             });
         });
-    }
+    });
     Ok(())
 }
 
@@ -211,20 +183,17 @@ fn fserver(plan: &mut Plan<'_>) -> Result<(), SettingError> {
     let directory = plan.mutex("directory")?;
     let cycle = 1.0 / plan.machine().ghz;
     let syscall = plan.machine().kernel.syscall_ns;
-    for _ in 0..plan.setting().threads {
-        let directory = directory.clone();
-        plan.worker(move |worker| {
-            worker.repeat(|| {
-                here::in_kernel(|| {
-                    here::compute_f64(syscall + cycle * CALL_CYCLES / 2.0);
-                    directory.with(|| here::compute_f64(cycle * HOLD_CYCLES));
-                    here::compute_f64(cycle * CALL_CYCLES / 2.0);
-                });
-                let part = 0.5 + here::random(1_000) as f64 / 1_000.0;
-                here::compute_f64(COMPUTATION_NS * part);
+    plan.workers(move |worker| {
+        worker.repeat(|| {
+            here::in_kernel(|| {
+                here::compute_f64(syscall + cycle * CALL_CYCLES / 2.0);
+                directory.with(|| here::compute_f64(cycle * HOLD_CYCLES));
+                here::compute_f64(cycle * CALL_CYCLES / 2.0);
             });
+            let part = 0.5 + here::random(1_000) as f64 / 1_000.0;
+            here::compute_f64(COMPUTATION_NS * part);
         });
-    }
+    });
     Ok(())
 }
 
@@ -242,48 +211,38 @@ fn select(plan: &mut Plan<'_>) -> Result<(), SettingError> {
     /// Sends and receives of a query and its answer.
     const SECTIONS: u32 = 4;
     let unp = plan.mutex("unp")?;
-    let counts = Count::new(); // what the mutex protects besides the socket
+    let counts = count(); // what the mutex protects besides the socket
     let cycle = 1.0 / plan.machine().ghz;
     let syscall = plan.machine().kernel.syscall_ns;
-    for _ in 0..plan.setting().threads {
-        let (unp, counts) = (unp.clone(), counts.clone());
-        plan.worker(move |worker| {
-            worker.repeat(|| {
-                for _ in 0..SECTIONS {
-                    here::in_kernel(|| {
-                        here::compute_f64(syscall);
-                        unp.with(|| {
-                            counts.write();
-                            here::compute_f64(cycle * COPY_CYCLES);
-                        });
+    plan.workers(move |worker| {
+        worker.repeat(|| {
+            for _ in 0..SECTIONS {
+                here::in_kernel(|| {
+                    here::compute_f64(syscall);
+                    unp.with(|| {
+                        counts.store(1, Relaxed);
+                        here::compute_f64(cycle * COPY_CYCLES);
                     });
-                    let part = 0.5 + here::random(1_000) as f64 / 1_000.0;
-                    here::compute_f64(cycle * BETWEEN_CYCLES * part);
-                }
-            });
+                });
+                let part = 0.5 + here::random(1_000) as f64 / 1_000.0;
+                here::compute_f64(cycle * BETWEEN_CYCLES * part);
+            }
         });
-    }
+    });
     Ok(())
 }
 
 /// All of them.
 pub(super) const WORKLOADS: &[Workload] = &[
-    Workload {
-        name: "creat",
-        about: "create and close a file of one's own, all in one directory: its mutex is the kernel's",
-        mode: Mode::Kernel,
-        build: creat,
-    },
-    Workload {
-        name: "fserver",
-        about: "jobs of a file server's mix: a computation, then a file made in a common directory",
-        mode: Mode::Kernel,
-        build: fserver,
-    },
-    Workload {
-        name: "select",
-        about: "queries over local sockets, all under one mutex of the kernel's",
-        mode: Mode::Kernel,
-        build: select,
-    },
+    Workload::kernel(
+        "creat",
+        "create and close a file of one's own, all in one directory: its mutex is the kernel's",
+        creat,
+    ),
+    Workload::kernel(
+        "fserver",
+        "jobs of a file server's mix: a computation, then a file made in a common directory",
+        fserver,
+    ),
+    Workload::kernel("select", "queries over local sockets, all under one mutex of the kernel's", select),
 ];

@@ -14,7 +14,7 @@
 //! machine clear).
 
 use crate::time::Ps;
-use crate::world::memory::{LINE_BYTES, Place};
+use crate::world::memory::LINE_BYTES;
 use crate::world::{Core, LineId, World};
 
 /// The most atomic operations and misses that a core has under way: it asks for no line before the one so
@@ -52,54 +52,6 @@ pub(crate) struct Ahead {
 }
 
 impl Ahead {
-    /// The thread has waited for memory for `waited`. The core sees as far as `window`.
-    #[inline]
-    pub(crate) fn run(&mut self, waited: Ps, window: Ps) {
-        self.work = (self.work + waited).min(window);
-    }
-
-    /// What is left to do of `work`.
-    #[inline]
-    pub(crate) fn overlapped(&mut self, work: Ps) -> Ps {
-        self.place += work;
-        let done = work.min(self.work);
-        self.work -= done;
-        work - done
-    }
-
-    /// Since when the core has been asking for a line that is needed now.
-    pub(crate) fn asking_since(&self, window: Ps) -> Ps {
-        let reach = self.place.saturating_sub(window);
-        let in_the_way = self.misses.iter().filter(|(place, _)| *place < reach).map(|(_, came)| *came);
-        in_the_way.max().unwrap_or_default().max(self.floor)
-    }
-
-    /// The thread has made an atomic operation, or a line has come for which it waited.
-    pub(crate) fn has_come(&mut self, now: Ps) {
-        let (_, came) = std::mem::replace(&mut self.misses[self.next], (self.place, now));
-        self.floor = self.floor.max(came);
-        self.next = (self.next + 1) % MISSES;
-    }
-
-    /// The next access is a poll's look.
-    pub(crate) fn looks_next(&mut self) {
-        self.is_looking = true;
-    }
-
-    /// An access was made. Returns whether that was a poll's look.
-    #[inline]
-    pub(crate) fn has_looked(&mut self) -> bool {
-        std::mem::take(&mut self.is_looking)
-    }
-
-    /// An exchange of `word` has ended; whether that was as the core had thought.
-    pub(crate) fn guess(&mut self, word: Place, succeeded: bool) -> bool {
-        let guess = &mut self.guesses[(word.line.0 ^ word.offset >> 2) as usize % GUESSES];
-        let is_right = (*guess >= 2) == succeeded;
-        *guess = if succeeded { (*guess + 1).min(3) } else { guess.saturating_sub(1) };
-        is_right
-    }
-
     /// What was done ahead is for nothing; it goes on at `now`.
     pub(crate) fn start_over(&mut self, now: Ps) {
         self.work = 0;
@@ -108,23 +60,34 @@ impl Ahead {
 }
 
 impl World {
-    /// The running thread has waited for memory for `waited`.
+    /// The running thread has waited for memory for `waited`: its core sees as far as `window`.
     #[inline]
     pub(crate) fn runs_ahead(&mut self, waited: Ps) {
-        self.threads[self.running].ahead.run(waited, self.costs.window);
+        let ahead = &mut self.threads[self.running].ahead;
+        ahead.work = (ahead.work + waited).min(self.costs.window);
     }
 
     /// What is left to do of `work`.
     #[inline]
     pub(crate) fn overlapped(&mut self, work: Ps) -> Ps {
-        self.threads[self.running].ahead.overlapped(work)
+        let ahead = &mut self.threads[self.running].ahead;
+        ahead.place += work;
+        let done = work.min(ahead.work);
+        ahead.work -= done;
+        work - done
     }
 
     /// For how long the running thread's core has been asking for a line that is needed now.
     pub(crate) fn asking_for(&self) -> Ps {
         let window = self.costs.window;
-        let since = self.threads[self.running].ahead.asking_since(window);
-        if window == 0 { 0 } else { self.now.saturating_sub(since) }
+        if window == 0 {
+            return 0;
+        }
+        let ahead = &self.threads[self.running].ahead;
+        let reach = ahead.place.saturating_sub(window);
+        let in_the_way = ahead.misses.iter().filter(|(place, _)| *place < reach).map(|(_, came)| *came);
+        let since = in_the_way.max().unwrap_or_default().max(ahead.floor);
+        self.now.saturating_sub(since)
     }
 
     /// For how long the running thread's core has been asking for a line that it misses. If another core got
@@ -141,19 +104,26 @@ impl World {
 
     /// The running thread has made an atomic operation, or a line has come for which it waited.
     pub(crate) fn has_come(&mut self) {
-        self.threads[self.running].ahead.has_come(self.now);
+        let ahead = &mut self.threads[self.running].ahead;
+        let (_, came) = std::mem::replace(&mut ahead.misses[ahead.next], (ahead.place, self.now));
+        ahead.floor = ahead.floor.max(came);
+        ahead.next = (ahead.next + 1) % MISSES;
     }
 
     /// The running thread polls: its next access is a look, before which nothing is known.
     pub(crate) fn looks_next(&mut self) {
         self.starts_over();
-        self.threads[self.running].ahead.looks_next();
+        self.threads[self.running].ahead.is_looking = true;
     }
 
     /// The running thread has exchanged the word at `address`, and goes on as that has ended.
     pub(crate) fn branches(&mut self, address: usize, succeeded: bool) {
         let Some(word) = self.memory.known(address) else { return };
-        if !self.threads[self.running].ahead.guess(word, succeeded) {
+        let guesses = &mut self.threads[self.running].ahead.guesses;
+        let guess = &mut guesses[(word.line.0 ^ word.offset >> 2) as usize % GUESSES];
+        let is_right = (*guess >= 2) == succeeded;
+        *guess = if succeeded { (*guess + 1).min(3) } else { guess.saturating_sub(1) };
+        if !is_right {
             self.starts_over();
         }
     }
@@ -161,7 +131,7 @@ impl World {
     /// The running thread has made an access.
     #[inline]
     pub(crate) fn has_looked(&mut self) {
-        if self.threads[self.running].ahead.has_looked() {
+        if std::mem::take(&mut self.threads[self.running].ahead.is_looking) {
             self.starts_over();
         }
     }

@@ -95,12 +95,6 @@ impl World {
         }
     }
 
-    /// Order by rank: that of a store that is held. It comes before threads that poll, or they might wait for
-    /// it for ever.
-    pub(crate) fn draining_rank(&mut self) -> i64 {
-        self.rng.i64(0..POLLING)
-    }
-
     /// How late a woken thread starts.
     pub(crate) fn lateness(&mut self) -> Ps {
         if self.chance(self.chaos.late) { self.long_time() } else { 0 }

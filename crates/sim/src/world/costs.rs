@@ -4,97 +4,65 @@ use crate::machine::Machine;
 use crate::time::{Ps, ps};
 use crate::world::{Cache, Core, CpuId};
 
-/// By which part of itself a cost is more or less at most.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Spread {
-    pub(crate) memory: f64,
-    pub(crate) kernel: f64,
-}
-
-/// What things cost.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Costs {
-    pub(crate) hit: Ps,
-    pub(crate) rmw: Ps,
-    pub(crate) shared: Ps,
-    pub(crate) shared_busy: Ps,
-    pub(crate) dram: Ps,
-    pub(crate) invalidate: Ps,
-    pub(crate) serial: f64,
-    /// How far transfers, and what the kernel does, are spread.
-    pub(crate) spread: Spread,
-    pub(crate) pause: Ps,
-    pub(crate) step: Ps,
-    pub(crate) window: Ps,
-    pub(crate) fence: Ps,
-    /// The most stores in a core's buffer.
-    pub(crate) stores: usize,
-    pub(crate) smt: f64,
-    pub(crate) syscall: Ps,
-    pub(crate) futex: Ps,
-    pub(crate) wake: Ps,
-    pub(crate) kick: Ps,
-    pub(crate) kick_socket: Ps,
-    pub(crate) idle_exit: Ps,
-    pub(crate) deep_after: Ps,
-    pub(crate) deep_exit: Ps,
-    pub(crate) switch: Ps,
-    pub(crate) clock: Ps,
-    pub(crate) cpu_clock: Ps,
-    pub(crate) membarrier: Ps,
-    pub(crate) interrupt: Ps,
-    pub(crate) slack: Ps,
-    pub(crate) migrate: [Ps; 2],
-    pub(crate) latency: Ps,
-    pub(crate) min_slice: Ps,
-    pub(crate) wakeup: Option<Ps>,
-    pub(crate) credit: Ps,
-    pub(crate) tick: Ps,
-    pub(crate) balance: Ps,
-    pub(crate) preempts_kernel: bool,
-}
-
-impl Costs {
-    pub(crate) fn new(machine: &Machine) -> Self {
-        let Machine { memory, cpu, kernel, scheduler, .. } = machine;
-        Self {
-            hit: ps(memory.hit_ns),
-            rmw: ps(memory.rmw_ns),
-            shared: ps(memory.shared_ns),
-            shared_busy: ps(memory.shared_busy_ns),
-            dram: ps(memory.dram_ns),
-            invalidate: ps(memory.invalidate_ns),
-            serial: memory.serial,
-            spread: Spread { memory: memory.spread, kernel: kernel.spread },
-            pause: ps(cpu.pause_ns).max(1),
-            step: ps(cpu.step_ns),
-            window: ps(cpu.window_ns),
-            fence: ps(cpu.fence_ns),
-            stores: cpu.stores as usize,
-            smt: cpu.smt,
-            syscall: ps(kernel.syscall_ns),
-            futex: ps(kernel.futex_ns),
-            wake: ps(kernel.wake_ns),
-            kick: ps(kernel.kick_ns),
-            kick_socket: ps(kernel.kick_socket_ns),
-            idle_exit: ps(kernel.idle_exit_ns),
-            deep_after: kernel.deep_idle.map_or(Ps::MAX, |deep| ps(deep.after_ns)),
-            deep_exit: kernel.deep_idle.map_or(0, |deep| ps(deep.exit_ns)),
-            switch: ps(kernel.switch_ns),
-            clock: ps(kernel.clock_ns),
-            cpu_clock: ps(kernel.cpu_clock_ns),
-            membarrier: ps(kernel.membarrier_ns),
-            interrupt: ps(kernel.interrupt_ns),
-            slack: ps(kernel.timer_slack_ns),
-            migrate: kernel.migrate_ns.map(ps),
-            latency: ps(scheduler.latency_ns),
-            min_slice: ps(scheduler.min_slice_ns),
-            wakeup: scheduler.wakeup_ns.map(ps),
-            credit: ps(scheduler.latency_ns * scheduler.sleeper_credit),
-            tick: ps(scheduler.tick_ns),
-            balance: ps(scheduler.balance_ns).max(1),
-            preempts_kernel: scheduler.preempts_kernel,
+/// Declares each cost with what it is of a machine.
+macro_rules! costs {
+    (|$($part:ident),*| { $($(#[$doc:meta])* $cost:ident: $kind:ty = $value:expr;)* }) => {
+        /// What things cost.
+        #[derive(Clone, Copy, Debug)]
+        pub(crate) struct Costs {
+            $($(#[$doc])* pub(crate) $cost: $kind,)*
         }
+
+        impl Costs {
+            pub(crate) fn new(machine: &Machine) -> Self {
+                let Machine { $($part,)* .. } = machine;
+                Self { $($cost: $value,)* }
+            }
+        }
+    };
+}
+
+costs! {
+    |memory, cpu, kernel, scheduler| {
+        hit: Ps = ps(memory.hit_ns);
+        rmw: Ps = ps(memory.rmw_ns);
+        shared: Ps = ps(memory.shared_ns);
+        shared_busy: Ps = ps(memory.shared_busy_ns);
+        dram: Ps = ps(memory.dram_ns);
+        invalidate: Ps = ps(memory.invalidate_ns);
+        serial: f64 = memory.serial;
+        /// By which part of itself a transfer, and what the kernel does, takes more or less at most.
+        spread_of_transfers: f64 = memory.spread;
+        spread_of_calls: f64 = kernel.spread;
+        pause: Ps = ps(cpu.pause_ns).max(1);
+        step: Ps = ps(cpu.step_ns);
+        window: Ps = ps(cpu.window_ns);
+        fence: Ps = ps(cpu.fence_ns);
+        /// The most stores in a core's buffer.
+        stores: usize = cpu.stores as usize;
+        smt: f64 = cpu.smt;
+        syscall: Ps = ps(kernel.syscall_ns);
+        futex: Ps = ps(kernel.futex_ns);
+        wake: Ps = ps(kernel.wake_ns);
+        kick: Ps = ps(kernel.kick_ns);
+        kick_socket: Ps = ps(kernel.kick_socket_ns);
+        idle_exit: Ps = ps(kernel.idle_exit_ns);
+        deep_after: Ps = kernel.deep_idle.map_or(Ps::MAX, |deep| ps(deep.after_ns));
+        deep_exit: Ps = kernel.deep_idle.map_or(0, |deep| ps(deep.exit_ns));
+        switch: Ps = ps(kernel.switch_ns);
+        clock: Ps = ps(kernel.clock_ns);
+        cpu_clock: Ps = ps(kernel.cpu_clock_ns);
+        membarrier: Ps = ps(kernel.membarrier_ns);
+        interrupt: Ps = ps(kernel.interrupt_ns);
+        slack: Ps = ps(kernel.timer_slack_ns);
+        migrate: [Ps; 2] = kernel.migrate_ns.map(ps);
+        latency: Ps = ps(scheduler.latency_ns);
+        min_slice: Ps = ps(scheduler.min_slice_ns);
+        wakeup: Option<Ps> = scheduler.wakeup_ns.map(ps);
+        credit: Ps = ps(scheduler.latency_ns * scheduler.sleeper_credit);
+        tick: Ps = ps(scheduler.tick_ns);
+        balance: Ps = ps(scheduler.balance_ns).max(1);
+        preempts_kernel: bool = scheduler.preempts_kernel;
     }
 }
 

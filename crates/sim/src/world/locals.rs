@@ -77,14 +77,8 @@ pub(crate) struct Held {
 #[derive(Clone, Copy)]
 pub(crate) struct Leave(pub(crate) *const dyn Fn());
 
-impl std::fmt::Debug for Leave {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Leave")
-    }
-}
-
 /// What the platform keeps for a thread.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Local {
     pub(crate) spin_stats: SpinStats,
     /// The attempts to acquire a lock in which it reads first.

@@ -15,16 +15,15 @@ mod record;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::fmt;
 use std::ops::{Index, IndexMut};
 use std::rc::Rc;
 
 use spinpark_platform::{Event, Wait};
 
 use self::ahead::Ahead;
-use self::chaos::{Chaos, Order};
+use self::chaos::Chaos;
 use self::costs::{Costs, Places};
-use self::kernel::{Cpu, Futexes, Quota, SpinLocks};
+use self::kernel::{Cpu, Futexes, Quota, SpinLock};
 use self::locals::{Local, Shared};
 use self::memory::{Access, Buffers, Changed, Lines, Place, StoreBuffer, Watch, Write};
 pub(crate) use self::recent::Delay;
@@ -35,7 +34,7 @@ use crate::check::{Checks, Fault};
 use crate::failure::Failure;
 use crate::machine::Machine;
 use crate::outcome::Counts;
-use crate::time::Ps;
+use crate::time::{PS_PER_NS, Ps};
 
 /// What a step did.
 #[derive(Clone, Copy, Debug)]
@@ -83,7 +82,8 @@ pub(crate) struct World {
     pub(crate) memory: Lines,
     pub(crate) buffers: Buffers,
     pub(crate) futexes: Futexes,
-    pub(crate) buckets: SpinLocks,
+    /// Those of the hash buckets of futexes.
+    pub(crate) buckets: Vec<SpinLock>,
     pub(crate) rng: fastrand::Rng,
     pub(crate) chaos: Chaos,
     pub(crate) counts: Counts,
@@ -110,14 +110,8 @@ pub(crate) struct World {
 }
 
 impl World {
-    pub(crate) fn new(
-        machine: &Machine,
-        seed: u64,
-        end: Ps,
-        chaos: Chaos,
-        trace: Trace,
-        most_steps: u64,
-    ) -> Self {
+    /// Without threads, at the beginning.
+    pub(crate) fn new(machine: &Machine) -> Self {
         let shape = &machine.shape;
         let cpus = shape.usable;
         Self {
@@ -136,17 +130,17 @@ impl World {
             memory: Lines::default(),
             buffers: Buffers::default(),
             futexes: Futexes::default(),
-            buckets: SpinLocks::new(machine.kernel.futex_buckets),
-            rng: fastrand::Rng::with_seed(seed),
-            chaos,
+            buckets: (0..machine.kernel.futex_buckets).map(|_| SpinLock::default()).collect(),
+            rng: fastrand::Rng::with_seed(0),
+            chaos: Chaos::default(),
             counts: Counts::default(),
-            trace,
+            trace: Trace::default(),
             failure: None,
             born: Vec::new(),
             alive: 0,
-            end,
+            end: u64::MAX / PS_PER_NS * PS_PER_NS,
             is_smt: shape.threads > 1,
-            most_steps,
+            most_steps: u64::MAX,
             shared: Shared::default(),
             checks: None,
             generation: 0,
@@ -193,11 +187,6 @@ impl World {
     pub(crate) fn core_of_running(&self) -> Core {
         self.core_of(self.running)
     }
-
-    /// The order in which threads run.
-    pub(crate) fn order(&self) -> Order {
-        self.chaos.order
-    }
 }
 
 /// The number of a thread, in order of creation.
@@ -213,7 +202,7 @@ impl ThreadId {
 }
 
 /// A hardware thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct CpuId(pub(crate) u32);
 
 /// A core: its hardware threads share their cache.
@@ -299,7 +288,7 @@ impl Events {
 }
 
 /// What a thread is doing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum State {
     /// It is on a CPU and computes, or runs right now.
     Executing,
@@ -312,6 +301,7 @@ pub(crate) enum State {
     /// It waits for a CPU.
     Runnable,
     /// It sleeps.
+    #[default]
     Asleep,
     /// It has ended.
     Ended,
@@ -333,13 +323,7 @@ pub(crate) struct Times {
 /// What a thread does when a signal comes.
 pub(crate) struct Handler(pub(crate) Rc<dyn Fn()>);
 
-impl fmt::Debug for Handler {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("Handler")
-    }
-}
-
-#[derive(Debug)]
+#[derive(Default)]
 pub(crate) struct Thread {
     pub(crate) state: State,
     /// Which planned resumption is the valid one.
@@ -389,7 +373,8 @@ pub(crate) struct Thread {
     pub(crate) loading: Option<(LineId, u32)>,
     /// The futex on which it sleeps.
     pub(crate) futex: Option<Place>,
-    pub(crate) outcome: Wait,
+    /// Whether its last sleep on one ended by its deadline.
+    pub(crate) has_timed_out: bool,
     /// Which planned timer is the valid one.
     pub(crate) timer: u32,
     /// It is within a restartable step; whether that has been aborted.
@@ -408,44 +393,6 @@ pub(crate) struct Thread {
 }
 
 impl Thread {
-    pub(crate) fn new(cpu: CpuId, now: Ps, allowed: (u32, u32)) -> Self {
-        Self {
-            state: State::Asleep,
-            epoch: 0,
-            until: 0,
-            cpu,
-            allowed,
-            debt: 0,
-            ahead: Ahead::default(),
-            left: 0,
-            vruntime: 0,
-            on_since: now,
-            since: now,
-            times: Times::default(),
-            recent: Recent::default(),
-            used: 0,
-            unpreemptible: 0,
-            handler: None,
-            is_gone: false,
-            to_leave: false,
-            in_kernel: false,
-            watch: Watch::default(),
-            asked_by: Vec::new(),
-            stores: StoreBuffer::default(),
-            changed: Changed::default(),
-            loading: None,
-            futex: None,
-            outcome: Wait::Woken,
-            timer: 0,
-            step: None,
-            rank: 0,
-            stack: 0..0,
-            space: None,
-            joiners: Vec::new(),
-            local: Local::default(),
-        }
-    }
-
     /// Whether it has a CPU.
     pub(crate) fn is_on_cpu(&self) -> bool {
         matches!(self.state, State::Executing | State::Fetching | State::Watching | State::Queueing)
@@ -453,7 +400,7 @@ impl Thread {
 }
 
 /// All threads.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Threads(pub(crate) Vec<Thread>);
 
 impl Index<ThreadId> for Threads {
@@ -472,6 +419,11 @@ impl IndexMut<ThreadId> for Threads {
 }
 
 impl World {
+    /// The CPUs that are used.
+    pub(crate) fn all_cpus(&self) -> impl Iterator<Item = CpuId> + use<> {
+        (0..self.cpus.len() as u32).map(CpuId)
+    }
+
     /// Notes the first failure: the run ends.
     pub(crate) fn fail(&mut self, failure: Failure) {
         self.failure.get_or_insert(failure);
@@ -492,17 +444,15 @@ impl World {
     pub(crate) fn note_endless(&mut self) {
         self.fail(Failure::Endless { steps: self.counts.steps, threads: self.not_ended() });
     }
-}
 
-impl World {
     /// What a transfer that takes `cost` takes this time.
     pub(crate) fn spread_transfer(&mut self, cost: Ps) -> Ps {
-        self.spread(cost, self.costs.spread.memory)
+        self.spread(cost, self.costs.spread_of_transfers)
     }
 
     /// What something in the kernel that takes `cost` takes this time.
     pub(crate) fn spread_call(&mut self, cost: Ps) -> Ps {
-        self.spread(cost, self.costs.spread.kernel)
+        self.spread(cost, self.costs.spread_of_calls)
     }
 
     fn spread(&mut self, cost: Ps, part: f64) -> Ps {

@@ -8,7 +8,7 @@ use crate::outcome::Slice;
 use crate::time::PS_PER_NS;
 use crate::world::locals::{COUNTED, MARKED};
 use crate::world::memory::{Access, LINE_BYTES, Place, Value, Write};
-use crate::world::{Did, State, ThreadId, World};
+use crate::world::{Did, ThreadId, World};
 
 /// How much is recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,10 +33,6 @@ pub(crate) struct Trace {
 }
 
 impl Trace {
-    pub(crate) fn new(record: Record) -> Self {
-        Self { record, ..Self::default() }
-    }
-
     /// Whether a timeline is recorded at all.
     #[inline]
     pub(crate) fn has_slices(&self) -> bool {
@@ -57,20 +53,18 @@ impl World {
     /// Notes a step of the running thread.
     #[inline]
     pub(crate) fn note(&mut self, did: Did) {
-        if self.trace.record.last_steps > 0 {
-            self.note_step(did);
-        }
-    }
-
-    fn note_step(&mut self, did: Did) {
         self.note_of(self.running, did);
     }
 
     /// Notes a step of `thread`, which need not run.
+    #[inline]
     pub(crate) fn note_of(&mut self, thread: ThreadId, did: Did) {
-        if self.trace.record.last_steps == 0 {
-            return;
+        if self.trace.record.last_steps > 0 {
+            self.keep_step(thread, did);
         }
+    }
+
+    fn keep_step(&mut self, thread: ThreadId, did: Did) {
         let line = format!("{:>12.3} µs  thread {:>3}  {}", self.now as f64 / 1e6, thread.0, self.tell(did));
         let trace = &mut self.trace;
         if trace.steps.len() == trace.record.last_steps {
@@ -80,7 +74,7 @@ impl World {
     }
 
     /// The thread leaves its CPU.
-    pub(crate) fn trace_slice(&mut self, thread: ThreadId, _: State) {
+    pub(crate) fn trace_slice(&mut self, thread: ThreadId) {
         if self.trace.has_slices() {
             let left = &self.threads[thread];
             let slice = Slice {
@@ -101,44 +95,36 @@ impl World {
     }
 
     fn tell(&self, did: Did) -> String {
+        let name = |address| self.name_of(address);
+        let value = |address, value| self.value_of(address, value);
         match did {
-            Did::Accessed(access, address) => {
-                let verb = match access {
-                    Access::Load => "reads",
-                    Access::Store => "writes",
-                    Access::Update => "updates",
-                };
-                format!("{verb} {}", self.name_of(address))
-            }
-            Did::Loaded(address, value) => {
-                format!("{} is {}", self.name_of(address), self.value_of(address, value))
-            }
+            Did::Accessed(Access::Load, address) => format!("reads {}", name(address)),
+            Did::Accessed(Access::Store, address) => format!("writes {}", name(address)),
+            Did::Accessed(Access::Update, address) => format!("updates {}", name(address)),
+            Did::Loaded(address, seen) => format!("{} is {}", name(address), value(address, seen)),
             Did::Wrote(address, old, new) => {
-                let (old, new) = (self.value_of(address, old), self.value_of(address, new));
-                format!("{}: {old} -> {new}", self.name_of(address))
+                format!("{}: {} -> {}", name(address), value(address, old), value(address, new))
             }
             Did::Failed(address, seen, expected) => {
-                let (seen, expected) = (self.value_of(address, seen), self.value_of(address, expected));
-                format!("{} is {seen}, not {expected}: no exchange", self.name_of(address))
+                let (seen, expected) = (value(address, seen), value(address, expected));
+                format!("{} is {seen}, not {expected}: no exchange", name(address))
             }
-            Did::Pointer(address, None, new) => {
-                format!("{} is {}", self.name_of(address), self.name_of(new))
-            }
+            Did::Pointer(address, None, new) => format!("{} is {}", name(address), name(new)),
             Did::Pointer(address, Some(old), new) => {
-                format!("{}: {} -> {}", self.name_of(address), self.name_of(old), self.name_of(new))
+                format!("{}: {} -> {}", name(address), name(old), name(new))
             }
-            Did::Buffered(Write { address, value }) => {
-                let value = match value {
+            Did::Buffered(Write { address, value: stored }) => {
+                let stored = match stored {
                     Value::Unknown => "something".to_owned(),
-                    Value::Word(_, value) => self.value_of(address, value),
-                    Value::Pointer(_, value) => self.name_of(value.addr()),
+                    Value::Word(_, stored) => value(address, stored),
+                    Value::Pointer(_, stored) => name(stored.addr()),
                     // The lock that it names, not where that is: a story is the same elsewhere in memory.
-                    Value::Slot(_, value) => self.name_of(value & !(MARKED | COUNTED)),
+                    Value::Slot(_, stored) => name(stored & !(MARKED | COUNTED)),
                 };
-                format!("{}: {value} is in the store buffer", self.name_of(address))
+                format!("{}: {stored} is in the store buffer", name(address))
             }
-            Did::Slept(address) => format!("sleeps on {}", self.name_of(address)),
-            Did::Woke(address, count) => format!("wakes {count} on {}", self.name_of(address)),
+            Did::Slept(address) => format!("sleeps on {}", name(address)),
+            Did::Woke(address, count) => format!("wakes {count} on {}", name(address)),
             Did::Returned(outcome) => format!("wait returns: {outcome:?}"),
             Did::Lock(event) => format!("lock: {event:?}"),
             Did::Said(words) => words.to_owned(),

@@ -94,7 +94,7 @@ impl Program {
         object: &Mortal<T>,
         fields: &'static [Field],
     ) {
-        self.checks.add_name(object.named(name, fields));
+        self.checks.named.push(object.named(name, fields));
     }
 
     /// Takes each swap of something that is not 0 into a word of this object for an arrival: see
@@ -110,12 +110,12 @@ impl Program {
 
     /// `act` is told, with the thread's number, of what locks do.
     pub fn on_event(&mut self, act: impl Fn(u32, Event) + 'static) {
-        self.checks.on_event(Rc::new(act));
+        self.checks.on_event = Some(Rc::new(act));
     }
 
     pub(crate) fn run(self, record: Record) -> Ran {
         let Self { case, mut checks, threads, after, about, most_steps } = self;
-        checks.set_realtime(case.realtime);
+        checks.realtime = case.realtime;
         let about = format!("{about}\n{case}");
         let mut simulation = Simulation::new(&case.machine)
             .seed(case.seed)

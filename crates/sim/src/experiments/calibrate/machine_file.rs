@@ -66,20 +66,24 @@ fn notes(calibration: &Calibration, environment: &Environment, day: &str) -> Str
 }
 
 impl Draft<'_> {
-    fn put(&mut self, table: &str, name: &str, quantity: Quantity, source: impl Into<String>) {
-        let key = keys::find(table, name).expect("a key of a machine file");
+    fn put(&mut self, path: &str, quantity: Quantity, source: impl Into<String>) {
+        let key = keys::find(path).expect("a key of a machine file");
         let figure = Figure { quantity, source: source.into(), file: self.sheet.file.clone() };
         self.sheet.figures.insert((key.table, key.name), figure);
     }
 
+    fn put_number(&mut self, path: &str, number: f64, source: impl Into<String>) {
+        self.put(path, Quantity::Number(number), source);
+    }
+
     /// A time, with three digits.
-    fn put_ns(&mut self, table: &str, name: &str, ns: f64, source: impl Into<String>) {
+    fn put_ns(&mut self, path: &str, ns: f64, source: impl Into<String>) {
         let quantity = match ns.max(0.0) {
             ns if ns >= 1e6 => Quantity::Time(rounded(ns / 1e6), "ms"),
             ns if ns >= 1e4 => Quantity::Time(rounded(ns / 1e3), "us"),
             ns => Quantity::ns(rounded(ns)),
         };
-        self.put(table, name, quantity, source);
+        self.put(path, quantity, source);
     }
 
     fn of(&self, measure: Measure) -> f64 {
@@ -106,11 +110,16 @@ impl Draft<'_> {
         format!("derived on {}: {} takes {} ns{less}", self.day, measure.how(), rounded(self.of(measure)))
     }
 
-    /// A time that is a measure as it is; `otherwise` with its reason, if it could not be measured.
-    fn put_measure(&mut self, table: &str, name: &str, measure: Measure, otherwise: (f64, &str)) {
+    /// A time of which a measure is a part.
+    fn put_derived(&mut self, path: &str, ns: f64, measure: Measure, less: &str) {
+        self.put_ns(path, ns, self.derived(measure, less));
+    }
+
+    /// A time that is a measure as it is; `otherwise`, and why, if it could not be measured.
+    fn put_measure(&mut self, path: &str, measure: Measure, otherwise: f64, why: &str) {
         match self.calibration.of(measure) {
-            Some(ns) => self.put_ns(table, name, ns, self.measured(measure)),
-            None => self.put_ns(table, name, otherwise.0, otherwise.1),
+            Some(ns) => self.put_ns(path, ns, self.measured(measure)),
+            None => self.put_ns(path, otherwise, why),
         }
     }
 
@@ -129,13 +138,12 @@ impl Draft<'_> {
 
     fn memory(&mut self, cpus: &Cpus) {
         let [sockets, caches, ..] = cpus.counts();
-        self.put_measure("memory", "hit", Measure::Hit, (1.5, "a guess"));
-        self.put_measure("memory", "rmw", Measure::Rmw, (6.0, "a guess"));
-        self.put_measure("memory", "shared", Measure::Shared, (20.0, "a guess"));
+        self.put_measure("memory.hit", Measure::Hit, 1.5, "a guess");
+        self.put_measure("memory.rmw", Measure::Rmw, 6.0, "a guess");
+        self.put_measure("memory.shared", Measure::Shared, 20.0, "a guess");
         let shared = self.of(Measure::Shared);
         self.put_ns(
-            "memory",
-            "shared_busy",
+            "memory.shared_busy",
             shared / 6.0,
             "a guess: a sixth of `shared`; it takes many cores to measure",
         );
@@ -146,79 +154,67 @@ impl Draft<'_> {
                     self.measured(Measure::Near),
                     rounded(self.of(Measure::NearRmw))
                 );
-                self.put_ns("memory", "near", near, rmw);
+                self.put_ns("memory.near", near, rmw);
             }
-            None => self.put_ns("memory", "near", shared, "as `shared`: no other core may be used"),
+            None => self.put_ns("memory.near", shared, "as `shared`: no other core may be used"),
         }
         let near = self.calibration.of(Measure::Near).unwrap_or(shared);
         self.put_measure(
-            "memory",
-            "socket",
+            "memory.socket",
             Measure::Socket,
-            (near, "as `near`: a socket has one last-level cache"),
+            near,
+            "as `near`: a socket has one last-level cache",
         );
         let hops = self.calibration.of(Measure::Hop).map(rounded).into_iter().collect();
         let source = match self.calibration.of(Measure::Hop) {
             Some(_) => self.measured(Measure::Hop),
             None => "there is one socket".to_owned(),
         };
-        self.put("memory", "hop", Quantity::Times(hops, "ns"), source);
+        self.put("memory.hop", Quantity::Times(hops, "ns"), source);
         self.put_measure(
-            "memory",
-            "dram",
+            "memory.dram",
             Measure::Dram,
-            (110.0, "a guess: lines cannot be flushed on this architecture"),
+            110.0,
+            "a guess: lines cannot be flushed on this architecture",
         );
         if sockets * caches == 1 {
-            self.put_ns("memory", "invalidate", 0.0, "there is one last-level cache");
-            self.put(
-                "memory",
-                "nearness",
-                Quantity::Number(1.0),
+            self.put_ns("memory.invalidate", 0.0, "there is one last-level cache");
+            self.put_number(
+                "memory.nearness",
+                1.0,
                 "there is one last-level cache: all are equally far apart",
             );
         } else {
-            self.put_ns("memory", "invalidate", 5.0, "a guess: invalidations are sent at the same time");
-            self.put(
-                "memory",
-                "nearness",
-                Quantity::Number(2.0),
-                "a guess: arbitration is known to favour near cores",
-            );
+            self.put_ns("memory.invalidate", 5.0, "a guess: invalidations are sent at the same time");
+            self.put_number("memory.nearness", 2.0, "a guess: arbitration is known to favour near cores");
         }
         let serial = "contended atomic operations are done about every 70 cycles at the best (Downs), half of a transfer";
-        self.put("memory", "serial", Quantity::Number(0.5), format!("not measured: {serial}"));
-        self.put("memory", "spread", Quantity::Number(SPREAD), NO_STEP);
+        self.put_number("memory.serial", 0.5, format!("not measured: {serial}"));
+        self.put_number("memory.spread", SPREAD, NO_STEP);
     }
 
     fn processor(&mut self) {
         match self.calibration.of(Measure::Ghz) {
-            Some(ghz) => {
-                self.put("clock", "ghz", Quantity::Number(rounded(ghz)), self.measured(Measure::Ghz));
+            Some(ghz) => self.put_number("clock.ghz", rounded(ghz), self.measured(Measure::Ghz)),
+            None => {
+                self.put_number("clock.ghz", 2.5, "a guess; nothing here is given in cycles but `step`");
             }
-            None => self.put(
-                "clock",
-                "ghz",
-                Quantity::Number(2.5),
-                "a guess; nothing here is given in cycles but `step`",
-            ),
         }
-        self.put_measure("cpu", "pause", Measure::Pause, (40.0, "a guess"));
+        self.put_measure("cpu.pause", Measure::Pause, 40.0, "a guess");
         self.put(
-            "cpu",
-            "step",
+            "cpu.step",
             Quantity::Time(1.0, "cycles"),
             "a guess: four or five instructions, of which a core does as many in a cycle",
         );
-        self.put_measure("cpu", "work", Measure::Work, (2.0, "a guess"));
+        self.put_measure("cpu.work", Measure::Work, 2.0, "a guess");
         let guess = "a guess: lines cannot be flushed on this architecture";
-        self.put_measure("cpu", "window", Measure::Window, (50.0, guess));
-        self.put_measure("cpu", "fence", Measure::Fence, (10.0, "a guess"));
+        self.put_measure("cpu.window", Measure::Window, 50.0, guess);
+        self.put_measure("cpu.fence", Measure::Fence, 10.0, "a guess");
         let stores = "not measured: between Skylake's 56 and Golden Cove's 112; Zen 3 has 64 (from memory of the manuals)";
-        self.put("cpu", "stores", Quantity::Number(64.0), stores);
+        self.put_number("cpu.stores", 64.0, stores);
         match self.calibration.of(Measure::Smt) {
-            Some(smt) => self.put("cpu", "smt", Quantity::Number(rounded(smt)), self.measured(Measure::Smt)),
-            None => self.put("cpu", "smt", Quantity::Number(1.0), "no core has a sibling that may be used"),
+            Some(smt) => self.put_number("cpu.smt", rounded(smt), self.measured(Measure::Smt)),
+            None => self.put_number("cpu.smt", 1.0, "no core has a sibling that may be used"),
         }
     }
 
@@ -228,44 +224,34 @@ impl Draft<'_> {
         // The calls of a turn are timed one by one.
         let clock = self.of(Measure::Clock);
         let wake = (self.of(Measure::WakeSame) - call - futex - clock).max(0.0);
-        self.put_measure("kernel", "syscall", Measure::SystemCall, (100.0, "a guess"));
+        self.put_measure("kernel.syscall", Measure::SystemCall, 100.0, "a guess");
         let waking = rounded(self.of(Measure::FutexWake));
         let less = format!(
             ", less `syscall` and its bucket's lock (2 × `rmw`); a wake without sleepers takes {waking} ns"
         );
-        self.put_ns("kernel", "futex", futex, self.derived(Measure::FutexWait, &less));
+        self.put_derived("kernel.futex", futex, Measure::FutexWait, &less);
         let buckets = kernel_says::futex_buckets(cpus.places.len());
-        self.put("kernel", "futex_buckets", Quantity::Number(buckets.value), buckets.source);
-        self.put_ns(
-            "kernel",
-            "wake",
-            wake,
-            self.derived(Measure::WakeSame, ", less `syscall`, `futex` and `clock`"),
-        );
+        self.put_number("kernel.futex_buckets", buckets.value, buckets.source);
+        self.put_derived("kernel.wake", wake, Measure::WakeSame, ", less `syscall`, `futex` and `clock`");
         self.idle(call, wake);
         let switch = self.of(Measure::HandOver) - 2.0 * (call + futex + clock) - wake;
         let less = ", less `wake` and two times each of `syscall`, `futex` and `clock`";
-        self.put_ns("kernel", "switch", switch, self.derived(Measure::HandOver, less));
-        self.put_measure("kernel", "clock", Measure::Clock, (25.0, "a guess"));
-        self.put_measure("kernel", "cpu_clock", Measure::CpuClock, (300.0, "a guess"));
-        self.put_measure(
-            "kernel",
-            "membarrier",
-            Measure::MembarrierAsleep,
-            (200.0, "a guess: not allowed here"),
-        );
+        self.put_derived("kernel.switch", switch, Measure::HandOver, less);
+        self.put_measure("kernel.clock", Measure::Clock, 25.0, "a guess");
+        self.put_measure("kernel.cpu_clock", Measure::CpuClock, 300.0, "a guess");
+        self.put_measure("kernel.membarrier", Measure::MembarrierAsleep, 200.0, "a guess: not allowed here");
         self.interrupt();
-        let zero = (0.0, "there is no other core to move to");
-        self.put_measure("kernel", "migrate_core", Measure::MigrateCore, zero);
+        let none = "there is no other core to move to";
+        self.put_measure("kernel.migrate_core", Measure::MigrateCore, 0.0, none);
         let core = self.of(Measure::MigrateCore);
         self.put_measure(
-            "kernel",
-            "migrate_socket",
+            "kernel.migrate_socket",
             Measure::MigrateSocket,
-            (core, "as `migrate_core`: there is one socket"),
+            core,
+            "as `migrate_core`: there is one socket",
         );
-        self.put_ns("kernel", "kick_socket", 0.0, "an assumption: as within the socket");
-        self.put("kernel", "spread", Quantity::Number(SPREAD), NO_STEP);
+        self.put_ns("kernel.kick_socket", 0.0, "an assumption: as within the socket");
+        self.put_number("kernel.spread", SPREAD, NO_STEP);
     }
 
     /// Waking a thread of another CPU, and timers, which do that too.
@@ -275,25 +261,20 @@ impl Draft<'_> {
         let late = self.of(Measure::Lateness);
         if self.calibration.of(Measure::WakeOther).is_none() {
             let none = "there is no other CPU; not used";
-            self.put_ns("kernel", "kick", 0.0, none);
-            self.put_ns("kernel", "idle_exit", wake, none);
-            self.put("kernel", "deep_idle_after", Quantity::Never, none);
-            self.put("kernel", "deep_idle_exit", Quantity::Never, none);
-            self.put_ns(
-                "kernel",
-                "timer_slack",
-                late - call,
-                self.derived(Measure::Lateness, ", less `syscall`"),
-            );
+            self.put_ns("kernel.kick", 0.0, none);
+            self.put_ns("kernel.idle_exit", wake, none);
+            self.put("kernel.deep_idle_after", Quantity::Never, none);
+            self.put("kernel.deep_idle_exit", Quantity::Never, none);
+            self.put_derived("kernel.timer_slack", late - call, Measure::Lateness, ", less `syscall`");
             return;
         }
         let same = self.of(Measure::WakeSame);
         let less = format!(", on the waker's own CPU {} ns", rounded(same));
         let kick = self.of(Measure::WakeOther) - same;
-        self.put_ns("kernel", "kick", kick, self.derived(Measure::WakeOther, &less));
+        self.put_derived("kernel.kick", kick, Measure::WakeOther, &less);
         let exit = (self.of(Measure::Runs20us) - waker).max(0.0);
         let less = format!(", less the waker's part of {} ns", rounded(waker));
-        self.put_ns("kernel", "idle_exit", exit, self.derived(Measure::Runs20us, &less));
+        self.put_derived("kernel.idle_exit", exit, Measure::Runs20us, &less);
         match self.deeper() {
             Some(after) => {
                 let times: Vec<String> =
@@ -303,19 +284,19 @@ impl Draft<'_> {
                     self.day,
                     times.join(", ")
                 );
-                self.put_ns("kernel", "deep_idle_after", after, source);
+                self.put_ns("kernel.deep_idle_after", after, source);
                 let deep = self.of(Measure::Runs20ms) - waker;
-                self.put_ns("kernel", "deep_idle_exit", deep, self.derived(Measure::Runs20ms, &less));
+                self.put_derived("kernel.deep_idle_exit", deep, Measure::Runs20ms, &less);
             }
             None => {
                 let source =
                     format!("measured on {}: waking takes no longer after 20 ms than after 20 µs", self.day);
-                self.put("kernel", "deep_idle_after", Quantity::Never, source.clone());
-                self.put("kernel", "deep_idle_exit", Quantity::Never, source);
+                self.put("kernel.deep_idle_after", Quantity::Never, source.clone());
+                self.put("kernel.deep_idle_exit", Quantity::Never, source);
             }
         }
         let less = ", less `syscall` and `idle_exit`";
-        self.put_ns("kernel", "timer_slack", late - call - exit, self.derived(Measure::Lateness, less));
+        self.put_derived("kernel.timer_slack", late - call - exit, Measure::Lateness, less);
     }
 
     /// After how long an idle CPU takes clearly longer to wake: between the last duration at which it does
@@ -337,42 +318,42 @@ impl Draft<'_> {
                     self.measured(Measure::Interrupt),
                     rounded(barrier)
                 );
-                self.put_ns("kernel", "interrupt", ns, source);
+                self.put_ns("kernel.interrupt", ns, source);
             }
             (None, Some(_)) => {
                 let source = self.derived(
                     Measure::MembarrierRunning,
                     ", less `membarrier`; the gaps were too few to tell",
                 );
-                self.put_ns("kernel", "interrupt", barrier, source);
+                self.put_ns("kernel.interrupt", barrier, source);
             }
-            (None, None) => self.put_ns("kernel", "interrupt", 1000.0, "a guess: could not be measured"),
+            (None, None) => self.put_ns("kernel.interrupt", 1000.0, "a guess: could not be measured"),
         }
     }
 
     fn scheduler(&mut self, cpus: &Cpus) {
         let fair = kernel_says::fair(cpus.places.len());
         let tick = kernel_says::tick();
-        self.put_ns("scheduler", "latency", fair.latency.value, fair.latency.source);
+        self.put_ns("scheduler.latency", fair.latency.value, fair.latency.source);
         let mut source = fair.slice.source;
         if let Some(seen) = self.calibration.of(Measure::Slice) {
             let seen = rounded(seen / 1e6);
             source.push_str(&format!("; seen on {}: {}, {seen} ms", self.day, Measure::Slice.how()));
         }
-        self.put_ns("scheduler", "min_slice", fair.slice.value, source);
+        self.put_ns("scheduler.min_slice", fair.slice.value, source);
         match self.calibration.of(Measure::Preempts) {
             Some(part) if part >= 0.5 => {
-                self.put_ns("scheduler", "wakeup", 0.0, self.measured(Measure::Preempts));
+                self.put_ns("scheduler.wakeup", 0.0, self.measured(Measure::Preempts));
             }
-            Some(_) => self.put("scheduler", "wakeup", Quantity::Never, self.measured(Measure::Preempts)),
-            None => self.put_ns("scheduler", "wakeup", 0.0, "could not be measured; as EEVDF"),
+            Some(_) => self.put("scheduler.wakeup", Quantity::Never, self.measured(Measure::Preempts)),
+            None => self.put_ns("scheduler.wakeup", 0.0, "could not be measured; as EEVDF"),
         }
-        self.put("scheduler", "sleeper_credit", Quantity::Number(fair.credit.value), fair.credit.source);
+        self.put_number("scheduler.sleeper_credit", fair.credit.value, fair.credit.source);
         let balance = "a busy CPU looks at ticks, ever more rarely; idle ones look at once";
-        self.put_ns("scheduler", "balance", tick.value, balance);
-        self.put_ns("scheduler", "tick", tick.value, tick.source);
+        self.put_ns("scheduler.balance", tick.value, balance);
+        self.put_ns("scheduler.tick", tick.value, tick.source);
         let preempts = kernel_says::preempts_kernel();
-        self.put("scheduler", "preempts_kernel", Quantity::Flag(preempts.value), preempts.source);
+        self.put("scheduler.preempts_kernel", Quantity::Flag(preempts.value), preempts.source);
     }
 }
 

@@ -7,8 +7,6 @@
 //! come, first served (ticket and queued spin locks are). A hand-over costs the transfer of a cache line. A
 //! waiter keeps its CPU, and is not preempted.
 
-use spinpark_platform::Wait;
-
 use crate::failure::Failure;
 use crate::time::Ps;
 use crate::world::memory::Place;
@@ -46,16 +44,11 @@ impl World {
     /// The running thread sleeps on `futex`, at most until `deadline`; the caller suspends it.
     pub(crate) fn sleep_on(&mut self, futex: Place, deadline: Option<Ps>) {
         let thread = self.running;
-        self.futexes.sleepers.entry(futex).or_default().push_back(thread);
+        self.futexes.entry(futex).or_default().push_back(thread);
         let sleeper = &mut self.threads[thread];
         sleeper.futex = Some(futex);
-        sleeper.outcome = Wait::Woken;
-        sleeper.timer += 1;
-        let epoch = sleeper.timer;
-        if let Some(at) = deadline {
-            let at = at.max(self.now).saturating_add(self.costs.slack);
-            self.events.plan(at, What::Timer { thread, epoch });
-        }
+        sleeper.has_timed_out = false;
+        let epoch = self.set_timer(deadline);
         if self.chance(self.chaos.interrupt) {
             let at = self.now + self.long_time();
             self.events.plan(at, What::Signal { thread, epoch });
@@ -63,34 +56,52 @@ impl World {
         self.sleep();
     }
 
+    /// The running thread is about to sleep until `deadline`, if there is one: returns the sleep's number.
+    pub(crate) fn set_timer(&mut self, deadline: Option<Ps>) -> u32 {
+        let thread = self.running;
+        self.threads[thread].timer += 1;
+        let epoch = self.threads[thread].timer;
+        if let Some(at) = deadline {
+            let at = at.max(self.now).saturating_add(self.costs.slack);
+            self.events.plan(at, What::Timer { thread, epoch });
+        }
+        epoch
+    }
+
     /// Neither a wake nor its timer finds the thread any more.
     pub(crate) fn forget_sleeper(&mut self, thread: ThreadId) {
         let sleeper = &mut self.threads[thread];
         sleeper.timer += 1;
         if let Some(futex) = sleeper.futex.take() {
-            let queue = self.futexes.sleepers.get_mut(&futex);
+            let queue = self.futexes.get_mut(&futex);
             queue.into_iter().for_each(|queue| queue.retain(|&other| other != thread));
         }
     }
 
     /// Its deadline has passed, or a signal has come.
-    pub(crate) fn end_sleep(&mut self, thread: ThreadId, epoch: u32, outcome: Wait) {
+    pub(crate) fn end_sleep(&mut self, thread: ThreadId, epoch: u32, has_timed_out: bool) {
         let sleeper = &mut self.threads[thread];
         if sleeper.timer != epoch || sleeper.state != State::Asleep {
             return;
         }
-        sleeper.outcome = outcome;
+        sleeper.has_timed_out = has_timed_out;
         self.forget_sleeper(thread);
         self.wake(thread);
     }
 
+    /// Takes up to `count` threads out of the queue of a futex, oldest first.
+    fn dequeue_sleepers(&mut self, futex: Place, count: u32) -> Vec<ThreadId> {
+        let Some(queue) = self.futexes.get_mut(&futex) else { return Vec::new() };
+        let taken = queue.drain(..queue.len().min(count as usize)).collect();
+        if queue.is_empty() {
+            self.futexes.remove(&futex);
+        }
+        taken
+    }
+
     /// Takes up to `count` sleepers off the futex, oldest first.
     pub(crate) fn take_sleepers(&mut self, futex: Place, count: u32) -> Vec<ThreadId> {
-        let Some(queue) = self.futexes.sleepers.get_mut(&futex) else { return Vec::new() };
-        let taken: Vec<_> = queue.drain(..queue.len().min(count as usize)).collect();
-        if queue.is_empty() {
-            self.futexes.sleepers.remove(&futex);
-        }
+        let taken = self.dequeue_sleepers(futex, count);
         for &thread in &taken {
             let sleeper = &mut self.threads[thread];
             sleeper.futex = None;
@@ -101,15 +112,11 @@ impl World {
 
     /// Moves up to `count` sleepers to another futex; returns how many.
     pub(crate) fn move_sleepers(&mut self, from: Place, to: Place, count: u32) -> u32 {
-        let Some(queue) = self.futexes.sleepers.get_mut(&from) else { return 0 };
-        let moved: Vec<_> = queue.drain(..queue.len().min(count as usize)).collect();
-        if queue.is_empty() {
-            self.futexes.sleepers.remove(&from);
-        }
+        let moved = self.dequeue_sleepers(from, count);
         for &thread in &moved {
             self.threads[thread].futex = Some(to);
         }
-        self.futexes.sleepers.entry(to).or_default().extend(&moved);
+        self.futexes.entry(to).or_default().extend(&moved);
         moved.len() as u32
     }
 }
@@ -121,14 +128,14 @@ impl World {
         let thread = self.running;
         let core = self.core_of_running();
         self.threads[thread].unpreemptible += 1;
-        let lock = &mut self.buckets.0[index];
+        let lock = &mut self.buckets[index];
         if lock.is_held {
             lock.waiting.push_back(thread);
             self.threads[thread].state = State::Queueing;
             return true;
         }
         lock.is_held = true;
-        let cost = self.hand_over_cost(self.buckets.0[index].last, core);
+        let cost = self.hand_over_cost(self.buckets[index].last, core);
         self.threads[thread].debt += cost;
         false
     }
@@ -138,7 +145,7 @@ impl World {
         let core = self.core_of_running();
         let thread = &mut self.threads[self.running];
         thread.unpreemptible -= 1;
-        let lock = &mut self.buckets.0[index];
+        let lock = &mut self.buckets[index];
         lock.last = Some(core);
         let Some(next) = lock.waiting.pop_front() else {
             lock.is_held = false;
@@ -151,8 +158,7 @@ impl World {
     }
 
     fn hand_over_cost(&self, from: Option<Core>, to: Core) -> u64 {
-        match from {
-            Some(from) if from == to => self.costs.rmw,
+        match from.filter(|&from| from != to) {
             Some(from) => self.places.transfer(self.places.cache_of(from), self.places.cache_of(to)),
             None => self.costs.rmw,
         }

@@ -54,11 +54,8 @@ impl Quota {
     }
 }
 
-/// All sleepers of a futex, oldest first.
-#[derive(Debug, Default)]
-pub(crate) struct Futexes {
-    pub(crate) sleepers: FxHashMap<Place, VecDeque<ThreadId>>,
-}
+/// The sleepers of each futex, oldest first.
+pub(crate) type Futexes = FxHashMap<Place, VecDeque<ThreadId>>;
 
 /// A spin lock of the kernel.
 #[derive(Debug, Default)]
@@ -67,18 +64,4 @@ pub(crate) struct SpinLock {
     pub(crate) waiting: VecDeque<ThreadId>,
     /// The core that had it last.
     pub(crate) last: Option<Core>,
-}
-
-/// A number of spin locks.
-#[derive(Debug)]
-pub(crate) struct SpinLocks(pub(crate) Vec<SpinLock>);
-
-impl SpinLocks {
-    pub(crate) fn new(number: u32) -> Self {
-        Self((0..number).map(|_| SpinLock::default()).collect())
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.0.len()
-    }
 }

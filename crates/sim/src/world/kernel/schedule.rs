@@ -27,10 +27,12 @@ impl World {
         thread.used += ran;
         thread.vruntime += ran;
         let vruntime = thread.vruntime;
-        let (on, cpu) = (cpu, self.cpu(cpu));
+        let cpu = &mut self.cpus[cpu.0 as usize];
         cpu.busy += in_time;
         cpu.min_vruntime = cpu.min_vruntime.max(vruntime.min(cpu.min_vruntime + ran));
-        self.use_quota(on, ran);
+        if self.quota.is_some() {
+            cpu.granted -= ran as i64;
+        }
     }
 
     /// How much CPU time a thread has used, ps.
@@ -98,12 +100,12 @@ impl World {
     }
 
     /// Takes the thread off its CPU, which goes on with the next one.
-    fn take_off(&mut self, thread: ThreadId, state: State) {
+    pub(crate) fn take_off(&mut self, thread: ThreadId, state: State) {
         let cpu = self.threads[thread].cpu;
         self.account(cpu);
         self.leaves_cpu(thread);
         self.pause_watch(thread);
-        self.trace_slice(thread, state);
+        self.trace_slice(thread);
         let now = self.now;
         let ahead = self.in_time(now, self.threads[thread].since);
         let left = &mut self.threads[thread];
@@ -252,7 +254,7 @@ impl World {
     /// Makes a sleeping thread runnable; returns what that costs the waker.
     pub(crate) fn wake(&mut self, thread: ThreadId) -> Ps {
         let (now, costs) = (self.now, self.costs);
-        let waker = self.waking_cpu();
+        let waker = self.is_running.then(|| self.threads[self.running].cpu);
         let target = self.place(thread, waker);
         let slept = self.in_time(self.threads[thread].since, now);
         let woken = &mut self.threads[thread];
@@ -302,15 +304,6 @@ impl World {
             self.preempt(current);
         }
     }
-
-    /// The thread has ended: its CPU goes on without it.
-    pub(crate) fn leave_for_good(&mut self, thread: ThreadId) {
-        self.take_off(thread, State::Ended);
-    }
-
-    fn waking_cpu(&self) -> Option<CpuId> {
-        self.is_running.then(|| self.threads[self.running].cpu)
-    }
 }
 
 impl World {
@@ -350,9 +343,7 @@ impl World {
 
     /// The CPUs behind a last-level cache.
     fn cpus_of(&self, cache: u32) -> impl Iterator<Item = CpuId> + use<'_> {
-        (0..self.cpus.len() as u32)
-            .map(CpuId)
-            .filter(move |&cpu| self.places.cache_of(self.places.core_of(cpu)) == cache)
+        self.all_cpus().filter(move |&cpu| self.places.cache_of(self.places.core_of(cpu)) == cache)
     }
 
     /// A CPU that has become idle takes a thread that waits elsewhere: from the longest queue behind its
@@ -389,19 +380,15 @@ impl World {
     /// Idle CPUs take threads from the longest queues; between busy ones, queues are evened out.
     pub(crate) fn balance(&mut self) {
         self.balance_planned = false;
-        for number in 0..self.cpus.len() as u32 {
+        for cpu in self.all_cpus() {
             if self.queued == 0 {
                 return;
             }
-            let cpu = CpuId(number);
             if self.cpu(cpu).is_throttled {
                 continue;
             }
             let mine = self.load(cpu);
-            let Some(busiest) = (0..self.cpus.len() as u32).map(CpuId).max_by_key(|&other| self.load(other))
-            else {
-                return;
-            };
+            let Some(busiest) = self.all_cpus().max_by_key(|&other| self.load(other)) else { return };
             if self.load(busiest) < mine + 2 {
                 continue;
             }
@@ -479,13 +466,6 @@ impl World {
         }
     }
 
-    /// A CPU has had this much of its share.
-    pub(super) fn use_quota(&mut self, cpu: CpuId, ran: Ps) {
-        if self.quota.is_some() {
-            self.cpu(cpu).granted -= ran as i64;
-        }
-    }
-
     /// Plans the end of the share of a CPU whose thread runs since `from`.
     pub(super) fn plan_end_of_share(&mut self, cpu: CpuId, from: Ps) {
         if self.quota.is_some() {
@@ -531,8 +511,7 @@ impl World {
         } else {
             quota.is_slack_planned = false;
         }
-        for number in 0..self.cpus.len() as u32 {
-            let cpu = CpuId(number);
+        for cpu in self.all_cpus() {
             if !std::mem::take(&mut self.cpu(cpu).is_throttled) {
                 continue;
             }

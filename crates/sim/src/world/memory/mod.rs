@@ -17,6 +17,8 @@ pub(crate) mod object;
 mod stores;
 mod watch;
 
+use rustc_hash::FxHashMap;
+
 pub(crate) use self::layout::{Changed, Lines, Place};
 pub(crate) use self::stores::{Access, Buffers, StoreBuffer, Value, Write};
 pub(crate) use self::watch::Watch;
@@ -321,7 +323,7 @@ pub(crate) struct Line {
     /// How many stores to it are in buffers.
     pub(crate) buffered: u32,
     /// Until when each last-level cache is busy with loads of it.
-    pub(crate) busy: Vec<(Cache, Ps)>,
+    pub(crate) busy: FxHashMap<Cache, Ps>,
     /// Of a stack: whose, and which of its lines.
     pub(crate) on_stack: Option<(ThreadId, u32)>,
 }
@@ -352,13 +354,7 @@ impl Line {
 
     /// When last-level cache `cache` can serve a load that comes `now`; it is busy for `busy` with it.
     pub(crate) fn serve(&mut self, cache: Cache, now: Ps, busy: Ps) -> Ps {
-        let free = match self.busy.iter_mut().find(|(known, _)| *known == cache) {
-            Some((_, free)) => free,
-            None => {
-                self.busy.push((cache, now));
-                &mut self.busy.last_mut().expect("just pushed").1
-            }
-        };
+        let free = self.busy.entry(cache).or_insert(now);
         let start = now.max(*free);
         *free = start + busy;
         start

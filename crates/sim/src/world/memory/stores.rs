@@ -41,6 +41,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize};
 
 use crate::time::Ps;
+use crate::world::chaos::POLLING;
 use crate::world::memory::{Reach, Request};
 use crate::world::{Core, Did, LineId, State, Thread, ThreadId, What, World};
 
@@ -124,7 +125,8 @@ impl World {
     /// When a store that is held may drain.
     fn plan_drain(&mut self, thread: ThreadId) {
         if self.chaos.is_by_rank() {
-            let rank = self.draining_rank();
+            // Before threads that poll, or they might wait for it for ever.
+            let rank = self.rng.i64(0..POLLING);
             self.events.plan_by_rank(rank, What::Drain { thread });
         } else {
             let at = self.now + self.long_time();
@@ -404,9 +406,7 @@ impl Write {
     pub(crate) fn slot(slot: &AtomicUsize, value: usize) -> Self {
         Self { address: std::ptr::from_ref(slot).addr(), value: Value::Slot(slot, value) }
     }
-}
 
-impl Write {
     /// Puts the value into memory. Returns what to say of it.
     ///
     /// # Safety
