@@ -95,8 +95,7 @@ pub fn cells(setting: &Setting, cpus: &[Cpus], locks: &[Implementation]) -> Vec<
 fn run(job: &Job) -> Result<Report, JobError> {
     let setting: Setting = job.parameters()?;
     let refused = || JobError::Refused(String::from("these locks have no condition variable here"));
-    let alternate =
-        job.adapter().and_then(|adapter| alternation::by_name(adapter.name)).ok_or_else(refused)?;
+    let alternate = job.adapter.and_then(|adapter| alternation::by_name(adapter.name)).ok_or_else(refused)?;
     let timed = alternate(&Setting { counts: false, ..setting.clone() })?;
     let iterations = (setting.iterations / COUNTED_SHARE).clamp(1, setting.iterations);
     let counted = alternate(&Setting { counts: true, iterations, ..setting.clone() })?;

@@ -10,7 +10,7 @@ use crate::wake_op_2005::condvar::{CONDVAR_CALLS, FUTEX_CALLS, SWITCHES, SYSTEM,
 use crate::workloads::result::{CellResult, ConfigurationResult};
 
 /// The tables of one variant.
-pub(super) fn render(results: &[&CellResult], style: Style) -> String {
+pub(super) fn render(results: &[CellResult], style: Style) -> String {
     let configurations: Vec<&ConfigurationResult> =
         results.iter().flat_map(|result| &result.configurations).collect();
     let costs = costs(&configurations, style);
@@ -144,7 +144,7 @@ mod tests {
 
     fn rendered(configurations: Vec<ConfigurationResult>) -> String {
         let result = CellResult { variant: String::new(), tasks: 2, rounds: 6, again: None, configurations };
-        render(&[&result], Style::PLAIN)
+        render(&[result], Style::PLAIN)
     }
 
     #[test]
