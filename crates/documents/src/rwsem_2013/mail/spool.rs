@@ -20,8 +20,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::FlockOperation;
 
-use super::client::{mailbox, message_id};
 use super::smtp::Envelope;
+use super::{mailbox, message_id};
 use crate::workloads::job::{JobError, expect};
 
 /// The files of a server.
