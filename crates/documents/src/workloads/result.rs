@@ -31,7 +31,7 @@ pub struct CellResult {
 }
 
 /// A configuration's result in one cell.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct ConfigurationResult {
     pub configuration: String,
     /// The mean of the workload's figure over all runs, of the baseline: without its second ones.

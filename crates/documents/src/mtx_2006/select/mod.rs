@@ -26,10 +26,10 @@ use spinpark_measure::start_gate::{self, NoThread, StartGate};
 use self::connection::{Answer, Connection, Row};
 use self::server::{Server, Start, Usage};
 use crate::mariadb::{Files, Programs};
-use crate::workloads::experiment::{Cell, Configuration};
-use crate::workloads::job::{Figure, Job, JobError, Report, expect};
-use crate::workloads::resources::Requirements;
-use crate::workloads::workload::{Column, Kind, Workload};
+use crate::workloads::workload::Kind;
+use crate::workloads::{
+    Cell, Column, Configuration, Figure, Job, JobError, Report, Requirements, Workload, expect,
+};
 
 pub static WORKLOAD: Workload = Workload {
     name: "select",

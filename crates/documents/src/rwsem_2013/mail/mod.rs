@@ -25,11 +25,9 @@ use spinpark_measure::process::with_parent;
 use self::server::LISTENING;
 use self::smtp::{Line, read_line, say};
 use self::spool::{Spool, check};
-use crate::workloads::experiment::{Cell, Configuration};
-use crate::workloads::job::{Figure, Job, JobError, Report};
-use crate::workloads::resources::Requirements;
 use crate::workloads::workers::{self, Done, Task};
-use crate::workloads::workload::{Column, Kind, Workload};
+use crate::workloads::workload::Kind;
+use crate::workloads::{Cell, Column, Configuration, Figure, Job, JobError, Report, Requirements, Workload};
 
 /// The command's hidden subcommand that is a server.
 pub const SERVER: &str = "__mail-server";
@@ -129,7 +127,7 @@ fn with_own_server(job: &Job) -> Result<Done, JobError> {
 fn drive(job: &Job, server: SocketAddr, run: u64) -> Result<(Done, Vec<u64>), JobError> {
     let accepted: Vec<Padded> = (0..job.tasks).map(|_| Padded::default()).collect();
     let done = workers::run(workers::Kind::Threads, job.tasks, job.duration, |number| {
-        Ok(Client::new(server, number, run, &accepted[number].0))
+        Ok(Client { server, number, run, accepted: &accepted[number].0, connection: None, messages_left: 0 })
     })?;
     Ok((done, accepted.iter().map(|accepted| accepted.0.load(Ordering::Relaxed)).collect()))
 }
@@ -204,18 +202,12 @@ fn message_id(run: u64, client: usize, message: u64) -> String {
 struct Client<'a> {
     server: SocketAddr,
     number: usize,
+    /// Tells its messages from those of other runs.
     run: u64,
     /// Messages that the server has accepted from this client.
     accepted: &'a AtomicU64,
     connection: Option<Dialogue>,
     messages_left: usize,
-}
-
-impl<'a> Client<'a> {
-    /// Client `number` of `server`. `run` tells its messages from those of other runs.
-    fn new(server: SocketAddr, number: usize, run: u64, accepted: &'a AtomicU64) -> Self {
-        Self { server, number, run, accepted, connection: None, messages_left: 0 }
-    }
 }
 
 impl Task for Client<'_> {

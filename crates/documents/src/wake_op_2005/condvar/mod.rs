@@ -34,11 +34,11 @@ use spinpark_lockbench::locks::primitives::{Apart, BenchCondvar, Guarded};
 use spinpark_measure::start_gate::{self, NoThread, StartGate};
 
 use self::counted::Counted;
-use crate::workloads::experiment::{Cell, Configuration};
-use crate::workloads::job::{Figure, Job, JobError, Report, expect};
 use crate::workloads::locks;
-use crate::workloads::resources::Requirements;
-use crate::workloads::workload::{Column, Kind, Workload};
+use crate::workloads::workload::Kind;
+use crate::workloads::{
+    Cell, Column, Configuration, Figure, Job, JobError, Report, Requirements, Workload, expect,
+};
 
 /// Futex calls are counted in a second, shorter alternation: one signal for ten of the first.
 const COUNTED_SHARE: u64 = 10;

@@ -125,20 +125,9 @@ mod tests {
             configuration: name.to_owned(),
             mean,
             standard_deviation: Some(mean / 100.0),
-            elapsed_s: mean,
-            of_means: None,
-            ratio: None,
-            verdict: None,
-            user_s: 0.0,
-            system_s: 0.0,
-            switches: 0.0,
-            spread: None,
             columns: columns.into_iter().chain(calls).map(named).collect(),
-            breakdown: BTreeMap::new(),
             column_deviations: BTreeMap::from([named((USER, mean / 30.0))]),
-            fewest_operations: 1,
-            runs: 2,
-            empty_runs: 0,
+            ..ConfigurationResult::default()
         }
     }
 
