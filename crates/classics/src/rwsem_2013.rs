@@ -52,7 +52,7 @@
 //! released, past sleeping waiters. It leaves if the lock went to another thread (document 001's rule), and
 //! each time it has tried it goes to the end of the queue. A spinner in the queue cannot leave it: the reason
 //! why the kernel got another queue later. It spins behind others that run for as long as they do
-//! ([`mcs`](crate::mcs)).
+//! ([`mcs`]).
 //!
 //! Differs from the patch: readers name no owner, and preemption cannot be disabled, so "no owner" may last.
 //! A spinner polls that a thousand times in all, then queues; the patch polls until it has to be rescheduled,
