@@ -176,9 +176,11 @@ mod tests {
     #[test]
     fn sessions() {
         let cases = [
-            ("HELO there|MAIL FROM:<a@b>|RCPT TO:<user1@localhost>|DATA|QUIT", "250 250 250 a@b>user1 quit"),
-            ("HELO x|mail from: <> SIZE=9|rcpt to:<u1>|RCPT TO:<u2@x>|data", "250 250 250 250 >u1,u2"),
-            ("HELO x|MAIL FROM:<a>|RCPT TO:<b>|DATA|MAIL FROM:<c>|NOOP", "250 250 250 a>b 250 250"),
+            // Two messages in a connection.
+            (
+                "HELO x|MAIL FROM:<a@b>|RCPT TO:<u1@h>|DATA|mail from: <> SIZE=9|rcpt to:<u1>|RCPT TO:<u2@x>|data|QUIT",
+                "250 250 250 a@b>u1 250 250 250 >u1,u2 quit",
+            ),
             // In the wrong order.
             ("MAIL FROM:<a@b>", "503"),
             ("HELO x|RCPT TO:<a>|DATA", "250 503 503"),
