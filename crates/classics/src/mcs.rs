@@ -65,7 +65,7 @@ use spinpark_platform::{
     Ordering::Release, Platform,
 };
 
-use crate::wait::{Behind, Patience};
+use crate::wait::{Behind, linked};
 
 /// Which patches are in.
 pub trait Shape: Send + Sync + 'static {
@@ -124,20 +124,16 @@ impl<P: Platform, S: Shape> McsLock<P, S> {
     pub fn with<R>(&self, section: impl FnOnce() -> R) -> R {
         let node = Node::new();
         self.lock(&node);
-        let leave = Leave(self, &node); // M1: also if the section unwinds
-        let result = section();
-        drop(leave);
-        result
+        let _leave = Leave(self, &node); // M1: also if the section unwinds
+        section()
     }
 
     /// Runs `section` with the lock held, if it is free and has no waiters.
     pub fn try_with<R>(&self, section: impl FnOnce() -> R) -> Option<R> {
         let node = Node::new();
         self.try_lock(&node).then(|| {
-            let leave = Leave(self, &node);
-            let result = section();
-            drop(leave);
-            result
+            let _leave = Leave(self, &node);
+            section()
         })
     }
 
@@ -173,15 +169,7 @@ impl<P: Platform, S: Shape> McsLock<P, S> {
             if self.tail.compare_exchange(tail, ptr::null_mut(), AcqRel, Relaxed).is_ok() {
                 return;
             }
-            // A successor is about to link itself.
-            let mut patience = Patience::default();
-            loop {
-                next = me.next.load(Acquire);
-                if !next.is_null() {
-                    break;
-                }
-                patience.poll::<P>();
-            }
+            next = linked::<P, _>(&me.next);
         }
         // SAFETY: M2: the successor waits for this very store.
         unsafe { (*next).locked.store(1, S::HAND_OVER) };

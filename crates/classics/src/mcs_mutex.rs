@@ -61,7 +61,7 @@ use spinpark_platform::{
 };
 
 use crate::RawLock;
-use crate::wait::{Behind, Patience};
+use crate::wait::{Behind, Patience, linked};
 
 /// A waiter's place in the queue.
 struct Node<P: Platform> {
@@ -106,7 +106,7 @@ impl<P: Platform> RawLock for McsMutex<P> {
             if self.tail.compare_exchange(held(), ptr::null_mut(), Release, Relaxed).is_ok() {
                 return;
             }
-            next = linked(&self.next); // MX1
+            next = linked::<P, _>(&self.next); // MX1
         }
         // SAFETY: MX2: its thread does not return before this store. MX3: it is the last access.
         unsafe { (*next).granted.store(1, Release) };
@@ -150,7 +150,7 @@ impl<P: Platform> McsMutex<P> {
             if self.tail.compare_exchange(me, held(), Release, Relaxed).is_ok() {
                 return;
             }
-            behind = linked(&node.next);
+            behind = linked::<P, _>(&node.next);
         }
         self.next.store(behind, Relaxed); // MX1
     }
@@ -160,17 +160,5 @@ impl<P: Platform> McsMutex<P> {
 fn wait_for<P: Platform>(node: &Node<P>, mut poll: impl FnMut()) {
     while node.granted.load(Acquire) == 0 {
         poll();
-    }
-}
-
-/// Waits until a thread that is in the queue has linked itself.
-fn linked<P: Platform>(link: &P::AtomicPtr<Node<P>>) -> *mut Node<P> {
-    let mut patience = Patience::default();
-    loop {
-        let node = link.load(Acquire);
-        if !node.is_null() {
-            return node;
-        }
-        patience.poll::<P>();
     }
 }

@@ -84,32 +84,23 @@ pub trait Spinning: Send + Sync + 'static {
     const LEAVES: bool;
 }
 
-/// 2.6.34: spins on over changes of owner.
+/// Both, one by one.
 #[derive(Debug)]
-pub enum OldSpin {}
+pub enum Rule<const SPINS: bool, const LEAVES: bool> {}
+
+impl<const SPINS: bool, const LEAVES: bool> Spinning for Rule<SPINS, LEAVES> {
+    const SPINS: bool = SPINS;
+    const LEAVES: bool = LEAVES;
+}
+
+/// 2.6.34: spins on over changes of owner.
+pub type OldSpin = Rule<true, false>;
 
 /// Document 001: leaves when the owner has changed.
-#[derive(Debug)]
-pub enum Fixed {}
+pub type Fixed = Rule<true, true>;
 
 /// Sleeps at once.
-#[derive(Debug)]
-pub enum NoSpin {}
-
-impl Spinning for OldSpin {
-    const SPINS: bool = true;
-    const LEAVES: bool = false;
-}
-
-impl Spinning for Fixed {
-    const SPINS: bool = true;
-    const LEAVES: bool = true;
-}
-
-impl Spinning for NoSpin {
-    const SPINS: bool = false;
-    const LEAVES: bool = false;
-}
+pub type NoSpin = Rule<false, false>;
 
 /// The mutex.
 pub struct Mutex<P: Platform, S: Spinning> {

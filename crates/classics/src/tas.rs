@@ -42,36 +42,27 @@ pub trait Waiting: Send + Sync + 'static {
     /// Whether it stays away for longer and longer.
     const BACKS_OFF: bool;
     /// CPUs of the machine that the longest delay is for.
-    const CPUS: u32 = 2;
+    const CPUS: u32;
+}
+
+/// All of these, one by one.
+#[derive(Debug)]
+pub enum Way<const READS: bool, const BACKS_OFF: bool, const CPUS: u32> {}
+
+impl<const READS: bool, const BACKS_OFF: bool, const CPUS: u32> Waiting for Way<READS, BACKS_OFF, CPUS> {
+    const READS: bool = READS;
+    const BACKS_OFF: bool = BACKS_OFF;
+    const CPUS: u32 = CPUS;
 }
 
 /// Tries and tries.
-#[derive(Debug)]
-pub enum TestAndSet {}
+pub type TestAndSet = Way<false, false, 2>;
 
 /// Reads until it is free, then tries: FreeBSD's spin mutex.
-#[derive(Debug)]
-pub enum TestAndTestAndSet {}
+pub type TestAndTestAndSet = Way<true, false, 2>;
 
 /// The same, with exponential back-off on a machine of `CPUS` CPUs.
-#[derive(Debug)]
-pub enum BackOff<const CPUS: u32 = 2> {}
-
-impl Waiting for TestAndSet {
-    const READS: bool = false;
-    const BACKS_OFF: bool = false;
-}
-
-impl Waiting for TestAndTestAndSet {
-    const READS: bool = true;
-    const BACKS_OFF: bool = false;
-}
-
-impl<const CPUS: u32> Waiting for BackOff<CPUS> {
-    const READS: bool = true;
-    const BACKS_OFF: bool = true;
-    const CPUS: u32 = CPUS;
-}
+pub type BackOff<const CPUS: u32 = 2> = Way<true, true, CPUS>;
 
 /// The lock.
 pub struct TasLock<P: Platform, W: Waiting> {

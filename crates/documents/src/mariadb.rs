@@ -67,49 +67,39 @@ impl Files {
     }
 
     pub fn install_args(&self) -> Vec<OsString> {
-        let mut args = self.common_args();
-        args.extend(words([
-            "--auth-root-authentication-method=normal",
-            "--skip-test-db",
-            "--skip-name-resolve",
-        ]));
-        args.extend(words(["--innodb-log-file-size=16M"]));
-        args
+        let own = ["--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve"];
+        [self.common_args(), own.map(OsString::from).into(), vec![LOG_SIZE.into()]].concat()
     }
 
     pub fn server_args(&self) -> Vec<OsString> {
-        let mut args = self.common_args();
-        args.push(option("--socket", &self.socket()));
-        args.push(option("--pid-file", &self.directory.join("pid")));
-        args.extend(words(["--skip-networking", "--skip-log-bin", "--skip-name-resolve"]));
-        // This is about locks, not about the disk.
-        args.extend(words(["--innodb-log-file-size=16M", "--innodb-flush-log-at-trx-commit=2"]));
-        args.extend(words(["--innodb-flush-method=fsync"]));
-        args
+        let places = [option("--socket", &self.socket()), option("--pid-file", &self.directory.join("pid"))];
+        let own = [
+            "--skip-networking",
+            "--skip-log-bin",
+            "--skip-name-resolve",
+            // This is about locks, not about the disk.
+            LOG_SIZE,
+            "--innodb-flush-log-at-trx-commit=2",
+            "--innodb-flush-method=fsync",
+        ];
+        [self.common_args(), places.into(), own.map(OsString::from).into()].concat()
     }
 
     /// Arguments of MariaDB's own clients.
     pub fn client_args(&self) -> Vec<OsString> {
-        let mut args = words(["--no-defaults", "--user=root"]).to_vec();
-        args.push(option("--socket", &self.socket()));
-        args
+        vec!["--no-defaults".into(), "--user=root".into(), option("--socket", &self.socket())]
     }
 
     /// Arguments of a program that works on the files. Root must say that it means it.
     fn common_args(&self) -> Vec<OsString> {
-        let mut args = words(["--no-defaults"]).to_vec();
-        args.push(option("--datadir", &self.data()));
-        args.push(option("--tmpdir", &self.directory));
-        if rustix::process::geteuid().is_root() {
-            args.extend(words(["--user=root"]));
-        }
-        args
+        let places = [option("--datadir", &self.data()), option("--tmpdir", &self.directory)];
+        let is_root = rustix::process::geteuid().is_root();
+        let user = is_root.then(|| "--user=root".into());
+        std::iter::once("--no-defaults".into()).chain(places).chain(user).collect()
     }
 }
 
-fn words<const N: usize>(words: [&str; N]) -> [OsString; N] {
-    words.map(OsString::from)
-}
+const LOG_SIZE: &str = "--innodb-log-file-size=16M";
 
 fn option(name: &str, value: &Path) -> OsString {
     let mut word = OsString::from(name);

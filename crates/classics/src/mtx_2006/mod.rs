@@ -17,7 +17,7 @@
 //!
 //! A mutex is its word and what its profile adds, aligned as words are, wherever its owner puts it: the
 //! original's `unp` lies among the data that it protects. Its turnstile is the waiters for its address in a
-//! [chain], which all mutexes share ([`Globals`]). So the size and the alignment of the mutex say on which
+//! [`Chain`], which all mutexes share ([`Globals`]). So the size and the alignment of the mutex say on which
 //! cache lines its neighbours lie, as they did there; [`profiling`] has the figures.
 //!
 //! # Invariants
@@ -46,7 +46,6 @@
 //!
 //! Checked by: `verify` (`tests/it/classics.rs`), `tests/native/classics_stress.rs`.
 
-pub mod chain;
 mod globals;
 pub mod profiling;
 
@@ -59,8 +58,8 @@ use spinpark_platform::{
 use crate::RawLock;
 use crate::delay::Delay;
 use crate::wait::Oracle;
-use chain::{Chain, Waiter};
-pub use globals::{Globals, Holds};
+use globals::Waiter;
+pub use globals::{Chain, Ends, Globals, Holds};
 use profiling::Padding;
 pub use profiling::{Absent, Profiled, Profiling};
 

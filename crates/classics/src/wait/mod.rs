@@ -10,16 +10,14 @@
 //!   address as a key.
 
 mod list;
-mod node;
 mod oracle;
 mod patience;
 mod spin;
 mod ticket;
 
 pub use list::Ends;
-pub(crate) use list::{Locked, WaitList};
-pub(crate) use node::Node;
+pub(crate) use list::{Locked, Node, WaitList};
 pub(crate) use oracle::Oracle;
-pub(crate) use patience::{Behind, MOST_POLL_NS, Patience, window_polls};
+pub(crate) use patience::{Behind, MOST_POLL_NS, Patience, linked, window_polls};
 pub use spin::{Barging, Order, SpinLock, Tickets};
 pub use ticket::TicketLock;

@@ -13,7 +13,10 @@
 //! A waiter in a queue behind a predecessor does more ([`Behind`]): it sleeps only if its predecessor does
 //! not run either.
 
-use spinpark_platform::{AtomicU32, Clock, Deadline, NS_PER_MS, NS_PER_US, OnCpu, Platform, SpinLocks};
+use spinpark_platform::{
+    AtomicPtr, AtomicU32, Clock, Deadline, NS_PER_MS, NS_PER_US, OnCpu, Ordering::Acquire, Platform,
+    SpinLocks,
+};
 
 /// Time awake between two brief sleeps, ns: longer than a section under a `wait_lock` here takes on a running
 /// CPU.
@@ -95,6 +98,18 @@ impl Patience {
         let at = P::now(Clock::Monotonic).saturating_add(NAP_NS);
         P::futex_wait(&never_woken, 0, Some(Deadline { clock: Clock::Monotonic, at }));
         *self = Self::default();
+    }
+}
+
+/// Waits until a thread that is in a queue has linked itself; returns its node.
+pub(crate) fn linked<P: Platform, N>(link: &P::AtomicPtr<N>) -> *mut N {
+    let mut patience = Patience::default();
+    loop {
+        let node = link.load(Acquire);
+        if !node.is_null() {
+            return node;
+        }
+        patience.poll::<P>();
     }
 }
 

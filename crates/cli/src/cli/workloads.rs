@@ -7,7 +7,7 @@ use clap::Args;
 use serde::de::DeserializeOwned;
 use spinpark_documents::rwsem_2013::faults::Mapping;
 use spinpark_documents::rwsem_2013::mmap::Touch;
-use spinpark_documents::wake_op_2005::condvar::{self, alternation::Cpus};
+use spinpark_documents::wake_op_2005::condvar::{self, Cpus};
 use spinpark_documents::workloads::jobs::JOBS;
 use spinpark_documents::workloads::serial::Sections;
 use spinpark_documents::workloads::workers::Kind;

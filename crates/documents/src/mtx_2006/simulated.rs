@@ -27,16 +27,14 @@ fn changes(locks: &[&str], effort: Effort, progress: Progress<'_>) -> Result<Vec
 pub(crate) fn back_off(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> {
     let changes = changes(&["classic-mtx-backoff"], effort, progress)?;
     let bound = Some(Bound::Within(5.0, 40.0));
+    let figure = figure("exponential back-off", Unit::Percent, Some(17.0), &changes[0], bound);
     Ok(Table {
         fitted: FITTED.to_owned(),
         ..Table::new(
             "004",
             "One hot mutex: queries a second with back-off, against none",
             "e4500-12",
-            vec![Figure {
-                fitted: true,
-                ..figure("exponential back-off", Unit::Percent, Some(17.0), &changes[0], bound)
-            }],
+            vec![Figure { fitted: true, ..figure }],
             [
                 "Back-off gains nothing while the mutex has time to spare, and about 50 % once all threads wait for it: the \
                  figure says how near the document's machine was to that.",

@@ -4,7 +4,7 @@
 //! the second round on it is opened and truncated, which newer kernels do without that lock; with `unlink`,
 //! each round creates it again.
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -13,12 +13,9 @@ use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize};
 use spinpark_lockbench::locks::definitions::Implementation;
 
-use crate::workloads::experiment::{Cell, Configuration};
-use crate::workloads::job::{Figure, Job, JobError, Report, expect};
-use crate::workloads::resources::Requirements;
 use crate::workloads::serial::Serial;
-use crate::workloads::workers::{self, Kind, Task};
-use crate::workloads::workload::Workload;
+use crate::workloads::workers::{self, Kind};
+use crate::workloads::{Cell, Configuration, Figure, Job, JobError, Report, Requirements, Workload, expect};
 
 pub static WORKLOAD: Workload = Workload {
     name: "creat",
@@ -91,7 +88,8 @@ fn run(job: &Job) -> Result<Report, JobError> {
         let path = directory.join(format!("task-{number}"));
         let name = CString::new(path.as_os_str().as_bytes());
         let name = name.map_err(|error| JobError::Refused(error.to_string()))?;
-        Ok(Creator { name, unlink, serial: &serial })
+        let serial = &serial;
+        Ok(move || serial.with(|| create(&name, unlink)).map(|()| 1))
     };
     let done = workers::run(kind, job.tasks, job.duration, make)?;
     serial.check(done.all)?;
@@ -109,22 +107,13 @@ fn check(directory: &Path, expected: usize) -> Result<(), JobError> {
     })
 }
 
-struct Creator<'a> {
-    name: CString,
-    unlink: bool,
-    serial: &'a Serial,
-}
-
-impl Task for Creator<'_> {
-    fn step(&mut self) -> Result<u64, JobError> {
-        let flags = OFlags::CREATE | OFlags::WRONLY | OFlags::TRUNC | OFlags::CLOEXEC;
-        self.serial.with(|| {
-            let file = rustix::fs::open(&self.name, flags, Mode::RWXU);
-            drop(file.map_err(JobError::failed("cannot create a file"))?);
-            if self.unlink {
-                rustix::fs::unlink(&self.name).map_err(JobError::failed("cannot remove a file"))?;
-            }
-            Ok(1)
-        })
+/// Creates and closes a file, and perhaps removes it again.
+fn create(name: &CStr, unlink: bool) -> Result<(), JobError> {
+    let flags = OFlags::CREATE | OFlags::WRONLY | OFlags::TRUNC | OFlags::CLOEXEC;
+    let file = rustix::fs::open(name, flags, Mode::RWXU);
+    drop(file.map_err(JobError::failed("cannot create a file"))?);
+    match unlink {
+        true => rustix::fs::unlink(name).map_err(JobError::failed("cannot remove a file")),
+        false => Ok(()),
     }
 }

@@ -145,30 +145,15 @@ pub(crate) fn histogram(effort: Effort, progress: Progress<'_>) -> Result<Table,
     let tail_from = |index: usize| old[index] as usize + 2;
     let tail: Vec<f64> =
         kernels[1].iter().enumerate().map(|(index, report)| share_from(report, tail_from(index))).collect();
+    let row =
+        |name, published, values: &[f64], bound| figure(name, Unit::Count, Some(published), values, bound);
+    let shifted = medians[0] - medians[1];
     let figures = vec![
-        figure(
-            "2.6.34: bin of the median",
-            Unit::Count,
-            Some(medians[0]),
-            &old,
-            Some(Bound::Within(25.0, 27.0)),
-        ),
-        figure(
-            "2.6.34: fullest three bins, %",
-            Unit::Count,
-            Some(92.8),
-            &each(0, mode_share),
-            Some(Bound::AtLeast(70.0)),
-        ),
-        figure("with the fix: bin of the median", Unit::Count, Some(medians[1]), &fixed, None),
-        figure(
-            "with the fix: bins lower",
-            Unit::Count,
-            Some(medians[0] - medians[1]),
-            &lower,
-            Some(Bound::AtLeast(5.0)),
-        ),
-        figure("with the fix: tail, %", Unit::Count, Some(9.0), &tail, Some(Bound::AtLeast(2.0))),
+        row("2.6.34: bin of the median", medians[0], &old, Some(Bound::Within(25.0, 27.0))),
+        row("2.6.34: fullest three bins, %", 92.8, &each(0, mode_share), Some(Bound::AtLeast(70.0))),
+        row("with the fix: bin of the median", medians[1], &fixed, None),
+        row("with the fix: bins lower", shifted, &lower, Some(Bound::AtLeast(5.0))),
+        row("with the fix: tail, %", 9.0, &tail, Some(Bound::AtLeast(2.0))),
     ];
     Ok(Table {
         fitted: FITTED.to_owned(),
@@ -229,15 +214,10 @@ pub(crate) fn fserver(effort: Effort, progress: Progress<'_>) -> Result<Table, S
     };
     let contended_per_job =
         |report: &Report| waits(report).iter().sum::<u64>() as f64 / report.in_time.max(1) as f64;
-    let gain = Figure {
-        fitted: true,
-        ..figure(
-            "jobs in a minute: ratio",
-            Unit::Ratio,
-            Some(1.629),
-            &ratios(&fixed, &old, Report::throughput),
-            Some(Bound::AtLeast(1.3)),
-        )
+    let gains = ratios(&fixed, &old, Report::throughput);
+    let gain = figure("jobs in a minute: ratio", Unit::Ratio, Some(1.629), &gains, Some(Bound::AtLeast(1.3)));
+    let change = |name, published, values: &[f64], bound| {
+        figure(name, Unit::Percent, Some(published), values, Some(bound))
     };
     Ok(Table {
         fitted: FITTED.to_owned(),
@@ -246,21 +226,9 @@ pub(crate) fn fserver(effort: Effort, progress: Progress<'_>) -> Result<Table, S
             format!("A file server's mix, {TASKS} users: with the fix against 2.6.34"),
             "nehalem-ex-64",
             vec![
-                gain,
-                figure(
-                    "contentions a job: change",
-                    Unit::Percent,
-                    Some(-32.6),
-                    &percent(contended_per_job),
-                    Some(Bound::Sign),
-                ),
-                figure(
-                    "mean time to acquire: change",
-                    Unit::Percent,
-                    Some(-48.5),
-                    &percent(mean_wait),
-                    Some(Bound::AtMost(-30.0)),
-                ),
+                Figure { fitted: true, ..gain },
+                change("contentions a job: change", -32.6, &percent(contended_per_job), Bound::Sign),
+                change("mean time to acquire: change", -48.5, &percent(mean_wait), Bound::AtMost(-30.0)),
             ],
             [
                 "The mix is reduced to what meets at one directory's mutex: a computation, then a file that is made. Users, files \

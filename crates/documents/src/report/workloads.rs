@@ -1,5 +1,6 @@
 //! The result of `spinpark documents WORKLOAD` as tables.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use comfy_table::{Cell, CellAlignment, Table};
@@ -73,7 +74,7 @@ pub fn row(workload: &Workload, result: &CellResult, place: usize, cpus: usize) 
 }
 
 /// The table of one variant. `cpus` decides which rows are oversubscribed.
-pub fn table(workload: &Workload, results: &[&CellResult], cpus: usize, style: Style) -> String {
+pub fn table(workload: &Workload, results: &[CellResult], cpus: usize, style: Style) -> String {
     let header = header(workload);
     let mut rows = with_names(style, &header.each_ref().map(String::as_str));
     for result in results {
@@ -128,7 +129,7 @@ fn chunks<'a>(names: &[&'a str], baseline: &str, width: usize) -> Vec<Vec<&'a st
 const CONFIGURATIONS: usize = 3;
 
 /// The table of one variant; none if there is nothing to compare.
-pub fn matrix(workload: &Workload, results: &[&CellResult], cpus: usize, style: Style) -> Option<String> {
+pub fn matrix(workload: &Workload, results: &[CellResult], cpus: usize, style: Style) -> Option<String> {
     let first = results.first()?;
     let names = first.names();
     let (baseline, others) = names.split_first().filter(|(_, others)| !others.is_empty())?;
@@ -142,7 +143,7 @@ pub fn matrix(workload: &Workload, results: &[&CellResult], cpus: usize, style: 
 
 fn part(
     workload: &Workload,
-    results: &[&CellResult],
+    results: &[CellResult],
     baseline: &str,
     names: &[&str],
     cpus: usize,
@@ -171,18 +172,15 @@ fn part(
 }
 
 /// The workload's own columns that were measured.
-pub(crate) fn own_columns<'a>(
-    workload: &Workload,
-    results: impl IntoIterator<Item = &'a CellResult>,
-) -> Vec<&'static Column> {
-    let all: Vec<_> = results.into_iter().flat_map(|result| &result.configurations).collect();
-    let is_there = |column: &&Column| all.iter().any(|of| of.columns.contains_key(column.key));
+pub(crate) fn own_columns(workload: &Workload, results: &[CellResult]) -> Vec<&'static Column> {
+    let all = results.iter().flat_map(|result| &result.configurations);
+    let is_there = |column: &&Column| all.clone().any(|of| of.columns.contains_key(column.key));
     workload.columns.iter().filter(is_there).collect()
 }
 
 /// A row per cell and configuration of one variant.
-pub fn details(workload: &Workload, results: &[&CellResult], cpus: usize, style: Style) -> String {
-    let columns = own_columns(workload, results.iter().copied());
+pub fn details(workload: &Workload, results: &[CellResult], cpus: usize, style: Style) -> String {
+    let columns = own_columns(workload, results);
     let has_spread = results.iter().flat_map(|result| &result.configurations).any(|of| of.spread.is_some());
     let mut header = vec![workload.tasks, "configuration", "user/op", "system/op", "switches/op"];
     if has_spread {
@@ -242,28 +240,24 @@ const COLUMNS: usize = 8;
 
 /// The table of one variant, for its baseline; none if the workload has no parts. The largest part of the
 /// first column is first.
-pub fn breakdown(workload: &Workload, results: &[&CellResult], cpus: usize, style: Style) -> Option<String> {
-    let columns: Vec<(usize, &ConfigurationResult)> = results
-        .iter()
-        .take(COLUMNS)
-        .filter_map(|result| Some((result.tasks, result.configurations.first()?)))
-        .collect();
-    let (_, first) = columns.first()?;
-    let mut parts: Vec<(&String, f64)> = first.breakdown.iter().map(|(part, share)| (part, *share)).collect();
+pub fn breakdown(workload: &Workload, results: &[CellResult], cpus: usize, style: Style) -> Option<String> {
+    let columns = results.iter().take(COLUMNS);
+    let columns =
+        columns.filter_map(|result| Some((result.tasks, &result.configurations.first()?.breakdown)));
+    let columns: Vec<(usize, &BTreeMap<String, f64>)> = columns.collect();
+    let mut parts: Vec<(&String, &f64)> = columns.first()?.1.iter().collect();
     if parts.is_empty() {
         return None;
     }
-    parts.sort_by(|a, b| b.1.total_cmp(&a.1));
-    let title = format!("share of time, {}", workload.tasks);
-    let headers: Vec<String> = columns.iter().map(|(tasks, _)| threads(*tasks, cpus)).collect();
-    let header: Vec<&str> =
-        std::iter::once(title.as_str()).chain(headers.iter().map(String::as_str)).collect();
-    let mut rows = report::table(style, &header);
+    parts.sort_by(|a, b| b.1.total_cmp(a.1));
+    let mut header = vec![format!("share of time, {}", workload.tasks)];
+    header.extend(columns.iter().map(|(tasks, _)| threads(*tasks, cpus)));
+    let mut rows = report::table(style, &header.iter().map(String::as_str).collect::<Vec<_>>());
     for (part, _) in parts {
-        let shares = columns.iter().map(|(_, configuration)| {
-            configuration.breakdown.get(part).map_or_else(dash, |share| percent(*share))
-        });
-        rows.add_row(std::iter::once(part.clone()).chain(shares));
+        let share = |(_, shares): &(usize, &BTreeMap<String, f64>)| {
+            shares.get(part).map_or_else(dash, |share| percent(*share))
+        };
+        rows.add_row(std::iter::once(part.clone()).chain(columns.iter().map(share)));
     }
     Some(text(&rows))
 }

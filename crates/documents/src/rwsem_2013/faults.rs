@@ -11,12 +11,9 @@ use rustix::mm::{MapFlags, ProtFlags};
 use serde::{Deserialize, Serialize};
 
 use super::mmap::use_small_pages;
-use crate::workloads::experiment::{Cell, Configuration};
-use crate::workloads::job::{Figure, Job, JobError, Report, expect};
 use crate::workloads::mapping::Mapping as Memory;
-use crate::workloads::resources::Requirements;
 use crate::workloads::workers::{self, Kind, Task};
-use crate::workloads::workload::Workload;
+use crate::workloads::{Cell, Configuration, Figure, Job, JobError, Report, Requirements, Workload, expect};
 
 /// Pages that are written in one step.
 const STEP: usize = 64;
@@ -120,7 +117,6 @@ fn run(job: &Job) -> Result<Report, JobError> {
 
 struct Toucher {
     mapping: Mapping,
-    length: usize,
     file: Option<File>,
     memory: Option<Memory>,
     next_page: usize,
@@ -131,19 +127,16 @@ struct Toucher {
 
 impl Toucher {
     fn new(mapping: Mapping, pages: usize, number: usize, directory: &Path) -> Result<Self, JobError> {
-        let length = pages * page_size();
-        let file = match mapping.has_file() {
-            true => Some(file(&directory.join(format!("task-{number}")), length as u64)?),
-            false => None,
-        };
-        Ok(Self { mapping, length, file, memory: None, next_page: 0, pages, before: 0 })
+        let path = directory.join(format!("task-{number}"));
+        let file = mapping.has_file().then(|| file(&path, (pages * page_size()) as u64)).transpose()?;
+        Ok(Self { mapping, file, memory: None, next_page: 0, pages, before: 0 })
     }
 
     fn map(&mut self) -> Result<NonNull<u8>, JobError> {
-        let flags = self.mapping.flags();
+        let (length, flags) = (self.pages * page_size(), self.mapping.flags());
         let memory = match &self.file {
-            Some(file) => Memory::of(file, self.length, ProtFlags::READ | ProtFlags::WRITE, flags),
-            None => Memory::anonymous(self.length, flags),
+            Some(file) => Memory::of(file, length, ProtFlags::READ | ProtFlags::WRITE, flags),
+            None => Memory::anonymous(length, flags),
         };
         Ok(self.memory.insert(memory.map_err(JobError::failed("cannot map memory"))?).start)
     }

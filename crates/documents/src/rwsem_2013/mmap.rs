@@ -8,13 +8,10 @@ use rustix::mm::MapFlags;
 use serde::{Deserialize, Serialize};
 use spinpark_lockbench::locks::definitions::Implementation;
 
-use crate::workloads::experiment::{Cell, Configuration};
-use crate::workloads::job::{Figure, Job, JobError, Report, expect};
 use crate::workloads::mapping::Mapping;
-use crate::workloads::resources::Requirements;
 use crate::workloads::serial::{Sections, Serial};
 use crate::workloads::workers::{self, Kind};
-use crate::workloads::workload::Workload;
+use crate::workloads::{Cell, Configuration, Figure, Job, JobError, Report, Requirements, Workload, expect};
 
 /// The size of a mapping, in bytes.
 pub const SIZE: usize = 1 << 20;

@@ -16,13 +16,13 @@ use rustix::mm::{MapFlags, ProtFlags};
 use serde::{Deserialize, Serialize};
 use spinpark_lockbench::locks::definitions::Implementation;
 
-use crate::workloads::experiment::{Cell, Configuration};
-use crate::workloads::job::{Figure, Job, JobError, Report, expect};
 use crate::workloads::mapping::Mapping;
-use crate::workloads::resources::Requirements;
 use crate::workloads::serial::{Sections, Serial};
-use crate::workloads::workers::{self, Task};
-use crate::workloads::workload::{Column, Kind, Workload};
+use crate::workloads::workers;
+use crate::workloads::workload::Kind;
+use crate::workloads::{
+    Cell, Column, Configuration, Figure, Job, JobError, Report, Requirements, Workload, expect,
+};
 
 pub static WORKLOAD: Workload = Workload {
     name: "scan",
@@ -86,14 +86,10 @@ fn run(job: &Job) -> Result<Report, JobError> {
     let mut serial = Serial::new(job.mutex()?);
     let (next, bytes) = (AtomicUsize::new(0), AtomicU64::new(0));
     let done = workers::run(workers::Kind::Threads, job.tasks, job.duration, |_| {
-        Ok(Scanner {
-            files: &files,
-            patterns: &patterns,
-            sections,
-            serial: &serial,
-            next: &next,
-            bytes: &bytes,
-            own: 0,
+        Ok(|| {
+            let file = &files[next.fetch_add(1, Ordering::Relaxed) % files.len()];
+            bytes.fetch_add(scan(file, &patterns, sections, &serial)?, Ordering::Relaxed);
+            Ok(1)
         })
     })?;
     serial.check(done.all * sections.per_iteration())?;
@@ -105,45 +101,21 @@ fn run(job: &Job) -> Result<Report, JobError> {
     Ok(report)
 }
 
-struct Scanner<'a> {
-    files: &'a [Known],
-    patterns: &'a AhoCorasick,
-    sections: Sections,
-    serial: &'a Serial,
-    next: &'a AtomicUsize,
-    bytes: &'a AtomicU64,
-    own: u64,
-}
-
-impl Task for Scanner<'_> {
-    fn step(&mut self) -> Result<u64, JobError> {
-        let file = &self.files[self.next.fetch_add(1, Ordering::Relaxed) % self.files.len()];
-        let scanned = match self.sections {
-            Sections::Iteration => self.serial.with(|| scan(file, self.patterns, None)),
-            Sections::None => scan(file, self.patterns, None),
-            Sections::Calls => scan(file, self.patterns, Some(self.serial)),
-        };
-        self.own += scanned?;
-        Ok(1)
-    }
-
-    fn end(&mut self) -> Result<(), JobError> {
-        self.bytes.fetch_add(self.own, Ordering::Relaxed);
-        Ok(())
-    }
-}
-
-/// Scans a file, checks what was found, and returns its size. With `calls`, mapping and unmapping are
-/// sections.
-fn scan(known: &Known, patterns: &AhoCorasick, calls: Option<&Serial>) -> Result<u64, JobError> {
-    let (length, found) = search(&known.path, patterns, calls)
-        .map_err(|error| JobError::failed(format!("cannot scan {}", known.path.display()))(error))?;
+/// Scans a file, checks what was found, and returns its size.
+fn scan(known: &Known, patterns: &AhoCorasick, sections: Sections, serial: &Serial) -> Result<u64, JobError> {
+    let found = match sections {
+        Sections::None => search(&known.path, patterns, None),
+        Sections::Iteration => serial.with(|| search(&known.path, patterns, None)),
+        Sections::Calls => search(&known.path, patterns, Some(serial)),
+    };
+    let failed = JobError::failed(format!("cannot scan {}", known.path.display()));
+    let (length, found) = found.map_err(failed)?;
     let is_right = known.hits.as_ref().is_none_or(|expected| *expected == found);
     expect(is_right, || format!("signatures {found:?} in {}, not {:?}", known.path.display(), known.hits))?;
     Ok(length as u64)
 }
 
-/// The size of a file, and the signatures in it.
+/// The size of a file, and the signatures in it. With `calls`, mapping and unmapping are sections.
 fn search(path: &Path, patterns: &AhoCorasick, calls: Option<&Serial>) -> io::Result<(usize, Vec<u64>)> {
     let file = File::open(path)?;
     let length = file.metadata()?.len() as usize;
@@ -152,10 +124,9 @@ fn search(path: &Path, patterns: &AhoCorasick, calls: Option<&Serial>) -> io::Re
     // SAFETY: mapped for reading, that long.
     let bytes = unsafe { std::slice::from_raw_parts(memory.start.as_ptr(), memory.length) };
     let found = patterns.find_iter(bytes).map(|hit| hit.pattern().as_u64()).collect();
-    let unmap = || memory.unmap();
     match calls {
-        Some(serial) => serial.with(unmap)?,
-        None => unmap()?,
+        Some(serial) => serial.with(|| memory.unmap())?,
+        None => memory.unmap()?,
     }
     Ok((length, found))
 }

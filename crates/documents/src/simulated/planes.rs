@@ -24,29 +24,20 @@ const IN_ORDER: [&str; 2] = ["classic-ticket", "classic-mcs"];
 /// It sleeps at once: what a thread that waits costs least.
 const SLEEPER: &str = "classic-mutex-2003";
 
-/// What the threads do; the plane's names say the steps of both sections.
-const WORKLOADS: [&str; 20] = [
-    "saturated",
-    "hot-lock",
-    "five-lines",
-    "random-32",
-    "plane-0-0",
-    "plane-0-30",
-    "plane-0-300",
-    "plane-0-3000",
-    "plane-30-0",
-    "plane-30-30",
-    "plane-30-300",
-    "plane-30-3000",
-    "plane-300-0",
-    "plane-300-30",
-    "plane-300-300",
-    "plane-300-3000",
-    "plane-3000-0",
-    "plane-3000-30",
-    "plane-3000-300",
-    "plane-3000-3000",
-];
+/// What the threads do without a plane, and the steps of the plane's two sections.
+const OTHERS: [&str; 4] = ["saturated", "hot-lock", "five-lines", "random-32"];
+const STEPS: [u32; 4] = [0, 30, 300, 3000];
+
+/// Section by section of the plane, after the others; one of them for a first look.
+fn workloads(effort: Effort) -> Vec<String> {
+    let row = |section: u32| STEPS.map(|between| format!("plane-{section}-{between}"));
+    match effort {
+        Effort::Quick => vec!["plane-300-300".to_owned()],
+        Effort::Full => {
+            OTHERS.map(str::to_owned).into_iter().chain(STEPS.into_iter().flat_map(row)).collect()
+        }
+    }
+}
 
 /// Of what evenness is asked, over a longer time.
 const EVEN: [&str; 2] = ["plane-300-0", "plane-3000-300"];
@@ -72,14 +63,15 @@ fn thread_counts(cpus: u32, effort: Effort) -> Vec<u32> {
 pub(crate) fn table(name: &str, effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> {
     let machine = machine(name)?;
     let cpus = machine.cpus();
-    let (workloads, for_ns) = effort.pick((&WORKLOADS[14..15], 500_000), (&WORKLOADS[..], 5_000_000));
+    let (workloads, for_ns) = (workloads(effort), effort.pick(500_000, 5_000_000));
+    let workloads: Vec<&str> = workloads.iter().map(String::as_str).collect();
     let thread_counts = thread_counts(cpus, effort);
     let setting = |lock, workload: &str, threads| Setting {
         for_ns,
         ..Setting::new(machine.clone(), lock, workload, threads)
     };
     let locks = [&[OURS], &CLASSICS[..]].concat();
-    let cells = cells(&machine, &locks, workloads, &thread_counts, for_ns);
+    let cells = cells(&machine, &locks, &workloads, &thread_counts, for_ns);
     let reports: Vec<Vec<Report>> = race(&cells, 1, progress)?
         .into_iter()
         .map(|by_lock| by_lock.into_iter().flatten().flatten().collect())
@@ -101,12 +93,8 @@ pub(crate) fn table(name: &str, effort: Effort, progress: Progress<'_>) -> Resul
             .flat_map(|workload| [cpus, OVERSUBSCRIBED * cpus].map(|threads| even(workload, threads)))
             .collect();
         let long: Vec<Report> = run_seeds(&settings, 1, &|_, _| {})?.into_iter().flatten().collect();
-        figures.extend(worst(
-            "Jain's index over 100 ms",
-            Unit::Ratio,
-            long.iter().map(|report| (place(report), -evenness(report))),
-            |least| (-least, Bound::AtLeast(0.8)),
-        ));
+        let even: Vec<Placed> = long.iter().map(|report| (place(report), evenness(report))).collect();
+        figures.extend(worst("Jain's index over 100 ms", &even, Bound::AtLeast(0.8)));
     }
     Ok(Table {
         fronts: fronts(&reports, &sleepers),
@@ -142,20 +130,23 @@ fn place(report: &Report) -> String {
     format!("{} at {}", report.workload, report.threads)
 }
 
-/// A figure of the cell with the highest value; `of` maps that to what is shown, and its bound.
-fn worst(
-    what: &str,
-    unit: Unit,
-    values: impl Iterator<Item = (String, f64)>,
-    of: impl FnOnce(f64) -> (f64, Bound),
-) -> Option<Figure> {
-    let (place, value) = values.max_by(|a, b| a.1.total_cmp(&b.1))?;
-    let (value, bound) = of(value);
-    Some(figure(format!("{what}, worst: {place}"), unit, None, &[value], Some(bound)))
+/// A figure with the cell that it is of.
+type Placed = (String, f64);
+
+/// The figure of the cell that is nearest to missing the bound, or misses it most.
+fn worst(what: &str, values: &[Placed], bound: Bound) -> Option<Figure> {
+    let order = |a: &&Placed, b: &&Placed| a.1.total_cmp(&b.1);
+    let worst = match bound {
+        Bound::AtLeast(_) => values.iter().min_by(order),
+        _ => values.iter().max_by(order),
+    };
+    let (place, value) = worst?;
+    Some(figure(format!("{what}, worst: {place}"), Unit::Ratio, None, &[*value], Some(bound)))
 }
 
-/// How many of the cells miss a bound.
-fn count(what: String, missed: usize) -> Figure {
+/// How many of the cells miss a bound: none may.
+fn count(what: String, values: &[Placed], is_missed: impl Fn(f64) -> bool) -> Figure {
+    let missed = values.iter().filter(|(_, value)| is_missed(*value)).count();
     figure(what, Unit::Count, None, &[missed as f64], Some(Bound::AtMost(0.0)))
 }
 
@@ -167,7 +158,7 @@ fn fastest(cell: &[Report]) -> Option<(&Report, &Report)> {
 }
 
 /// Ours ÷ the fastest of the others for which `is_meant` holds, by cell.
-fn ratios(cells: &[Vec<Report>], is_meant: impl Fn(&str) -> bool) -> Vec<(String, f64)> {
+fn ratios(cells: &[Vec<Report>], is_meant: impl Fn(&str) -> bool) -> Vec<Placed> {
     let fastest = |cell: &[Report]| {
         let others = cell.iter().skip(1).filter(|other| is_meant(&other.lock)).map(Report::throughput);
         let ours = cell.first()?;
@@ -176,26 +167,25 @@ fn ratios(cells: &[Vec<Report>], is_meant: impl Fn(&str) -> bool) -> Vec<(String
     cells.iter().filter_map(|cell| fastest(cell)).collect()
 }
 
-fn geometric_mean(ratios: &[(String, f64)]) -> f64 {
-    (ratios.iter().map(|(_, ratio)| ratio.ln()).sum::<f64>() / ratios.len().max(1) as f64).exp()
+/// The geometric mean of all cells.
+fn mean(what: &str, ratios: &[Placed], bound: Option<Bound>) -> Figure {
+    let mean = (ratios.iter().map(|(_, ratio)| ratio.ln()).sum::<f64>() / ratios.len().max(1) as f64).exp();
+    figure(format!("{what}, geometric mean"), Unit::Ratio, None, &[mean], bound)
 }
 
 fn throughput(cells: &[Vec<Report>]) -> Vec<Figure> {
     const LEAST: f64 = 0.90;
-    let missed = |ratios: &[(String, f64)]| ratios.iter().filter(|(_, ratio)| *ratio < LEAST).count();
+    let missed = |what, ratios: &[Placed]| count(what, ratios, |ratio| ratio < LEAST);
     let of_all = ratios(cells, |_| true);
-    let name = "throughput ÷ the best classic's, geometric mean";
-    let mut figures = vec![
-        figure(name, Unit::Ratio, None, &[geometric_mean(&of_all)], Some(Bound::AtLeast(1.05))),
-        count(format!("cells with less than {LEAST:.2}, of {}", of_all.len()), missed(&of_all)),
-    ];
-    let least = of_all.into_iter().map(|(place, ratio)| (place, -ratio));
-    figures.extend(worst("throughput", Unit::Ratio, least, |ratio| (-ratio, Bound::AtLeast(LEAST))));
     let in_order = ratios(cells, |lock| IN_ORDER.contains(&lock));
-    let name = "throughput ÷ the best classic's that serves in order, geometric mean";
-    figures.push(figure(name, Unit::Ratio, None, &[geometric_mean(&in_order)], None));
+    let mut figures = vec![
+        mean("throughput ÷ the best classic's", &of_all, Some(Bound::AtLeast(1.05))),
+        missed(format!("cells with less than {LEAST:.2}, of {}", of_all.len()), &of_all),
+    ];
+    figures.extend(worst("throughput", &of_all, Bound::AtLeast(LEAST)));
+    figures.push(mean("throughput ÷ the best classic's that serves in order", &in_order, None));
     let what = format!("of these cells, {}, with less than {LEAST:.2}", in_order.len());
-    figures.push(figure(what, Unit::Count, None, &[missed(&in_order) as f64], None));
+    figures.push(Figure { bound: None, ..missed(what, &in_order) });
     figures
 }
 
@@ -233,55 +223,43 @@ fn cpu_time(cells: &[Vec<Report>], sleepers: &[Report]) -> Vec<Figure> {
     const MOST: f64 = 2.0;
     const LEAST: f64 = 1.0;
     let price = |ours: &Report, other: &Report| Some((place(ours), cpu_ns(ours)? / cpu_ns(other)?));
-    let of_fastest: Vec<(String, f64)> = cells
+    let of_fastest: Vec<Placed> = cells
         .iter()
         .filter_map(|cell| fastest(cell))
         .filter_map(|(ours, fastest)| price(ours, fastest))
         .collect();
     let pairs = || cells.iter().filter_map(|cell| cell.first()).zip(sleepers);
-    let cpu: Vec<(String, f64)> = pairs().filter_map(|(ours, sleeper)| price(ours, sleeper)).collect();
-    let speed: Vec<(String, f64)> = pairs()
+    let cpu: Vec<Placed> = pairs().filter_map(|(ours, sleeper)| price(ours, sleeper)).collect();
+    let speed: Vec<Placed> = pairs()
         .filter(|(_, sleeper)| sleeper.in_time > 0)
         .map(|(ours, sleeper)| (place(ours), ours.throughput() / sleeper.throughput()))
         .collect();
-    let mean = |what: &str, ratios: &[(String, f64)], bound| {
-        let name = format!("{what}, geometric mean");
-        figure(name, Unit::Ratio, None, &[geometric_mean(ratios)], Some(bound))
-    };
-    let above = cpu.iter().filter(|(_, ratio)| *ratio > MOST).count();
-    let below = speed.iter().filter(|(_, ratio)| *ratio < LEAST).count();
     let mut figures = vec![
-        mean("CPU time an operation ÷ the best classic's", &of_fastest, Bound::AtMost(1.0)),
-        mean("CPU time an operation ÷ the sleeping mutex's", &cpu, Bound::AtMost(1.0)),
-        count(format!("cells with more than {MOST:.1}, of {}", cpu.len()), above),
-        mean("throughput ÷ the sleeping mutex's", &speed, Bound::AtLeast(1.4)),
-        count(format!("cells with less than {LEAST:.1}, of {}", speed.len()), below),
+        mean("CPU time an operation ÷ the best classic's", &of_fastest, Some(Bound::AtMost(1.0))),
+        mean("CPU time an operation ÷ the sleeping mutex's", &cpu, Some(Bound::AtMost(1.0))),
+        count(format!("cells with more than {MOST:.1}, of {}", cpu.len()), &cpu, |ratio| ratio > MOST),
+        mean("throughput ÷ the sleeping mutex's", &speed, Some(Bound::AtLeast(1.4))),
+        count(format!("cells with less than {LEAST:.1}, of {}", speed.len()), &speed, |ratio| ratio < LEAST),
     ];
-    figures.extend(worst("CPU time ÷ the sleeping mutex's", Unit::Ratio, cpu.into_iter(), |most| {
-        (most, Bound::AtMost(MOST))
-    }));
-    let least = speed.into_iter().map(|(place, ratio)| (place, -ratio));
-    figures.extend(worst("throughput ÷ the sleeping mutex's", Unit::Ratio, least, |least| {
-        (-least, Bound::AtLeast(LEAST))
-    }));
+    figures.extend(worst("CPU time ÷ the sleeping mutex's", &cpu, Bound::AtMost(MOST)));
+    figures.extend(worst("throughput ÷ the sleeping mutex's", &speed, Bound::AtLeast(LEAST)));
     figures
 }
 
 /// Ours with four threads a CPU, over ours with its best number of threads.
 fn collapse(cells: &[Vec<Report>], thread_counts: usize) -> Option<Figure> {
-    let parts = cells.chunks(thread_counts).filter_map(|of_workload| {
+    let part = |of_workload: &[Vec<Report>]| {
         let mut ours = of_workload.iter().filter_map(|cell| cell.first());
         let peak = ours.clone().map(Report::throughput).fold(0.0, f64::max);
         let crowded = ours.next_back()?;
-        Some((place(crowded), -crowded.throughput() / peak))
-    });
-    worst("throughput ÷ that of its best number of threads", Unit::Ratio, parts, |part| {
-        (-part, Bound::AtLeast(0.85))
-    })
+        Some((place(crowded), crowded.throughput() / peak))
+    };
+    let parts: Vec<Placed> = cells.chunks(thread_counts).filter_map(part).collect();
+    worst("throughput ÷ that of its best number of threads", &parts, Bound::AtLeast(0.85))
 }
 
 fn waits(cells: &[Vec<Report>]) -> Vec<Figure> {
-    let excess: Vec<(String, f64)> = cells
+    let excess: Vec<Placed> = cells
         .iter()
         .filter_map(|cell| fastest(cell))
         .filter_map(|(ours, best)| {
@@ -291,25 +269,22 @@ fn waits(cells: &[Vec<Report>]) -> Vec<Figure> {
             (section >= LONG_SECTION_NS).then(|| (place(ours), longest_wait(ours) / allowed))
         })
         .collect();
-    let missed = excess.iter().filter(|(_, ratio)| *ratio > 1.0).count();
-    let all = excess.len();
-    let figures = worst("longest wait ÷ what is allowed", Unit::Ratio, excess.into_iter(), |ratio| {
-        (ratio, Bound::AtMost(1.0))
-    });
-    figures.into_iter().chain([count(format!("cells with a longer wait, of {all}"), missed)]).collect()
+    let worst = worst("longest wait ÷ what is allowed", &excess, Bound::AtMost(1.0));
+    let missed =
+        count(format!("cells with a longer wait, of {}", excess.len()), &excess, |ratio| ratio > 1.0);
+    worst.into_iter().chain([missed]).collect()
 }
 
 fn moves(cells: &[Vec<Report>], cpus: u32) -> Vec<Figure> {
     const MOST: f64 = 2.2;
-    let moves: Vec<(String, f64)> = cells
+    let moves: Vec<Placed> = cells
         .iter()
         .filter_map(|cell| cell.first())
         .filter(|ours| ours.threads <= cpus && ours.workload.starts_with("plane-"))
         .map(|ours| (place(ours), ours.moves_per_acquisition() - 1.0))
         .collect();
-    let missed = moves.iter().filter(|(_, moves)| *moves > MOST).count();
-    let all = moves.len();
-    let name = "cache lines moved an acquisition";
-    let figures = worst(name, Unit::Ratio, moves.into_iter(), |most| (most, Bound::AtMost(MOST)));
-    figures.into_iter().chain([count(format!("cells with more than {MOST}, of {all}"), missed)]).collect()
+    let worst = worst("cache lines moved an acquisition", &moves, Bound::AtMost(MOST));
+    let missed =
+        count(format!("cells with more than {MOST}, of {}", moves.len()), &moves, |moves| moves > MOST);
+    worst.into_iter().chain([missed]).collect()
 }

@@ -48,27 +48,17 @@ fn compare(pair: &[Vec<Report>]) -> Vec<Figure> {
     let [ours, counter] = pair else { return Vec::new() };
     let Some(first) = ours.first() else { return Vec::new() };
     let place = format!("{}, {}", first.machine, first.workload);
-    let mut figures = vec![figure(
-        format!("{place}: throughput ÷ {COUNTER}'s"),
-        Unit::Ratio,
-        None,
-        &ratios(ours, counter, Report::throughput),
-        Some(Bound::AtLeast(20.0)),
-    )];
+    let name = format!("{place}: throughput ÷ {COUNTER}'s");
+    let gains = ratios(ours, counter, Report::throughput);
+    let mut figures = vec![figure(name, Unit::Ratio, None, &gains, Some(Bound::AtLeast(20.0)))];
     let writes = |report: &Report| {
         let of_writers = report.places.iter().filter(|place| !place.name.ends_with("(read)"));
         of_writers.map(|place| place.longest_wait_ns).fold(0.0, f64::max)
     };
     if ours.iter().any(|report| writes(report) > 0.0) {
         let waits: Vec<f64> = ours.iter().map(writes).collect();
-        let bound = Some(Bound::AtMost(LONGEST_WRITE_NS));
-        figures.push(figure(
-            format!("{place}: a writer's longest wait"),
-            Unit::Nanoseconds,
-            None,
-            &waits,
-            bound,
-        ));
+        let (name, bound) = (format!("{place}: a writer's longest wait"), Bound::AtMost(LONGEST_WRITE_NS));
+        figures.push(figure(name, Unit::Nanoseconds, None, &waits, Some(bound)));
     }
     figures
 }

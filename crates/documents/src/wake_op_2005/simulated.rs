@@ -26,11 +26,8 @@ fn seconds(variant: &str) -> Option<f64> {
 pub(crate) fn signal(effort: Effort, progress: Progress<'_>) -> Result<Table, SettingError> {
     let machine = simulated::machine(MACHINE)?;
     let for_ns = effort.pick(5_000_000, 500_000_000);
-    let with = |machine: &Machine, lock: &str| {
-        let mut setting = Setting::new(machine.clone(), lock, "condvar", 2);
-        setting.for_ns = for_ns;
-        setting
-    };
+    let with =
+        |machine: &Machine, lock| Setting { for_ns, ..Setting::new(machine.clone(), lock, "condvar", 2) };
     let mut threads = machine.clone();
     threads.kernel.switch_ns = THREAD_SWITCH_NS;
     let settings: Vec<_> = [&threads, &machine]
@@ -41,13 +38,8 @@ pub(crate) fn signal(effort: Effort, progress: Progress<'_>) -> Result<Table, Se
     let figure = |variant: usize, name: String, from: &[Vec<Report>]| {
         let published =
             seconds(VARIANTS[0].0).zip(seconds(VARIANTS[variant].0)).map(|(orig, this)| orig / this);
-        simulated::figure(
-            name,
-            Unit::Ratio,
-            published,
-            &ratios(&from[variant], &from[0], Report::throughput),
-            None,
-        )
+        let values = ratios(&from[variant], &from[0], Report::throughput);
+        simulated::figure(name, Unit::Ratio, published, &values, None)
     };
     let within = |figure: Figure| {
         let published = figure.published.unwrap_or(f64::NAN);

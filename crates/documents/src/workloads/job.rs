@@ -45,7 +45,8 @@ pub struct Job {
     pub seed: u64,
     /// What the configuration does.
     parameters: serde_json::Value,
-    adapter: Option<Adapter>,
+    /// Whose locks, if the configuration has some.
+    pub adapter: Option<Adapter>,
     directory: Option<PathBuf>,
 }
 
@@ -74,11 +75,6 @@ impl Job {
             JobError::Refused(format!("the locks of `{}` have no mutex that workloads can use", adapter.name))
         });
         make.map(Some)
-    }
-
-    /// The functions of the configuration's adapter, if it has locks.
-    pub fn adapter(&self) -> Option<Adapter> {
-        self.adapter
     }
 
     /// The directory to write in.

@@ -29,5 +29,7 @@ pub mod serial;
 pub mod workers;
 pub mod workload;
 
-pub use self::job::Figure;
+pub use self::experiment::{Cell, Configuration};
+pub use self::job::{Figure, Job, JobError, Report, expect};
+pub use self::resources::Requirements;
 pub use self::workload::{Column, Workload};

@@ -67,40 +67,24 @@ impl Requirements {
     /// descriptors, which children inherit, as far as that is allowed.
     pub fn check(&self, directory: Option<&Path>) -> Result<(), Shortage> {
         raise_descriptors(self.descriptors + OWN_DESCRIPTORS);
-        let available = Available::read(directory);
-        let in_files = if available.is_in_memory { self.space } else { 0 };
-        let mut checks = vec![
-            (
-                self.descriptors + OWN_DESCRIPTORS,
-                "file descriptors",
-                available.descriptors,
-                "Allow more with `ulimit -n`, or use fewer tasks",
-            ),
-            (
-                self.processes + OWN_PROCESSES,
-                "processes and threads",
-                available.processes,
-                "Allow more with `ulimit -u`, or use fewer tasks",
-            ),
-            (
-                self.addresses(),
-                "of address space",
-                available.addresses,
-                "Allow more with `ulimit -v` and `ulimit -d`, or use fewer tasks",
-            ),
-            (
-                self.memory + self.threads * TOUCHED + in_files,
-                "of memory",
-                available.memory,
-                "Use fewer tasks, smaller files, or a machine with more memory",
-            ),
+        let in_files = if directory.is_some_and(is_in_memory) { self.space } else { 0 };
+        let descriptors = rustix::process::getrlimit(Resource::Nofile).current;
+        let (space, files) = directory.map(left).unwrap_or_default();
+        let fewer = "Use fewer tasks, or another directory with --dir";
+        let smaller = "Use smaller files, or another directory with --dir";
+        let memory_advice = "Use fewer tasks, smaller files, or a machine with more memory";
+        let allow_descriptors = "Allow more with `ulimit -n`, or use fewer tasks";
+        let allow_processes = "Allow more with `ulimit -u`, or use fewer tasks";
+        let allow_addresses = "Allow more with `ulimit -v` and `ulimit -d`, or use fewer tasks";
+        let with_memory = self.memory + self.threads * TOUCHED + in_files;
+        let checks = [
+            (self.descriptors + OWN_DESCRIPTORS, "file descriptors", descriptors, allow_descriptors),
+            (self.processes + OWN_PROCESSES, "processes and threads", processes(), allow_processes),
+            (self.addresses(), "of address space", addresses(), allow_addresses),
+            (with_memory, "of memory", memory(), memory_advice),
+            (self.space, "of space for files", space, smaller),
+            (self.files, "files", files, fewer),
         ];
-        if directory.is_some() {
-            let advice = "Use smaller files, or another directory with --dir";
-            checks.push((self.space, "of space for files", available.space, advice));
-            let advice = "Use fewer tasks, or another directory with --dir";
-            checks.push((self.files, "files", available.files, advice));
-        }
         for (needed, what, available, advice) in checks {
             if let Some(available) = available.filter(|&available| available < needed) {
                 let is_size = what.starts_with("of ");
@@ -118,41 +102,25 @@ impl Requirements {
     }
 }
 
-/// What there is; none where it is not limited, or not known.
-#[derive(Debug, Clone, Copy, Default)]
-struct Available {
-    descriptors: Option<u64>,
-    processes: Option<u64>,
-    addresses: Option<u64>,
-    memory: Option<u64>,
-    space: Option<u64>,
-    files: Option<u64>,
-    is_in_memory: bool,
+/// Whether what is written there takes memory.
+fn is_in_memory(directory: &Path) -> bool {
+    const TMPFS: i64 = 0x0102_1994;
+    rustix::fs::statfs(directory).is_ok_and(|numbers| numbers.f_type == TMPFS)
 }
 
-impl Available {
-    fn read(directory: Option<&Path>) -> Self {
-        let numbers = directory.and_then(|path| rustix::fs::statvfs(path).ok());
-        let kind = directory.and_then(|path| rustix::fs::statfs(path).ok()).map(|numbers| numbers.f_type);
-        Self {
-            descriptors: rustix::process::getrlimit(Resource::Nofile).current,
-            processes: processes(),
-            addresses: addresses(),
-            memory: memory(),
-            space: numbers.as_ref().map(|numbers| numbers.f_bavail * numbers.f_frsize),
-            // File systems without a limit say 0.
-            files: numbers.as_ref().filter(|numbers| numbers.f_files > 0).map(|numbers| numbers.f_favail),
-            is_in_memory: kind == Some(0x0102_1994),
-        }
-    }
+/// Bytes and files that are left in `directory`; none where they are not limited, or not known.
+fn left(directory: &Path) -> (Option<u64>, Option<u64>) {
+    let Ok(numbers) = rustix::fs::statvfs(directory) else { return (None, None) };
+    // File systems without a limit say 0.
+    let files = Some(numbers.f_favail).filter(|_| numbers.f_files > 0);
+    (Some(numbers.f_bavail * numbers.f_frsize), files)
 }
 
 /// The space that is left in `directory`, in bytes; no limit if that is not known. On a tmpfs no more than
 /// the memory that is left.
 pub fn space(directory: &Path) -> u64 {
-    let available = Available::read(Some(directory));
-    let memory = available.memory.filter(|_| available.is_in_memory).unwrap_or(u64::MAX);
-    available.space.unwrap_or(u64::MAX).min(memory)
+    let memory = memory().filter(|_| is_in_memory(directory));
+    left(directory).0.into_iter().chain(memory).min().unwrap_or(u64::MAX)
 }
 
 fn read(path: impl AsRef<Path>) -> Option<String> {

@@ -31,7 +31,7 @@ pub struct CellResult {
 }
 
 /// A configuration's result in one cell.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct ConfigurationResult {
     pub configuration: String,
     /// The mean of the workload's figure over all runs, of the baseline: without its second ones.
@@ -232,40 +232,31 @@ impl Record {
 /// fixed amount of work.
 pub fn of_workload(workload: &str, results: &[CellResult], is_timed: bool, cpus: usize) -> Vec<Warning> {
     let named = |result: &CellResult| format!("{} at {}", result.variant, result.tasks).trim().to_owned();
-    let is_few = |result: &&CellResult| {
-        result
-            .configurations
-            .iter()
-            .any(|configuration| (1..FEW_OPERATIONS).contains(&configuration.fewest_operations))
+    let cells = |is_meant: &dyn Fn(&CellResult) -> bool| -> Vec<String> {
+        results.iter().filter(|result| is_meant(result)).map(named).collect()
     };
+    let any = |result: &CellResult, is_meant: fn(&ConfigurationResult) -> bool| {
+        result.configurations.iter().any(is_meant)
+    };
+    let few = cells(&|result| any(result, |of| (1..FEW_OPERATIONS).contains(&of.fewest_operations)));
+    let short = cells(&|result| any(result, |of| of.elapsed_s < SHORT_RUN_S));
     let empty = results.iter().flat_map(|result| {
         let cell = format!("{} {}", workload, named(result)).replace("  ", " ");
-        result.configurations.iter().filter_map(move |configuration| {
-            empty_runs(&configuration.configuration, &cell, configuration.empty_runs, configuration.runs)
-        })
+        let empty =
+            move |of: &ConfigurationResult| empty_runs(&of.configuration, &cell, of.empty_runs, of.runs);
+        result.configurations.iter().filter_map(empty)
     });
     let empty: Vec<String> = empty.collect();
-    let nothing = |result: &&CellResult| {
-        result.configurations.len() > 1
-            && result
-                .configurations
-                .first()
-                .is_some_and(|configuration| configuration.empty_runs == configuration.runs)
-    };
-    let idle: Vec<String> = results.iter().filter(nothing).map(named).collect();
-    let baseline = results.iter().find(nothing).and_then(|result| result.configurations.first());
-    let baseline = baseline.map(|configuration| configuration.configuration.clone()).unwrap_or_default();
-    let few: Vec<String> = results.iter().filter(is_few).map(named).collect();
-    let is_short = |result: &&CellResult| {
-        result.configurations.iter().any(|configuration| configuration.elapsed_s < SHORT_RUN_S)
-    };
-    let short: Vec<String> = results.iter().filter(is_short).map(named).collect();
+    /// The baseline, if it did nothing and there are others to compare with it.
+    fn idle(result: &CellResult) -> Option<&ConfigurationResult> {
+        let [baseline, _, ..] = &result.configurations[..] else { return None };
+        Some(baseline).filter(|baseline| baseline.empty_runs == baseline.runs)
+    }
+    let baseline = results.iter().find_map(idle).map(|baseline| baseline.configuration.clone());
+    let (baseline, idle) = (baseline.unwrap_or_default(), cells(&|result| idle(result).is_some()));
     let noisy = results.iter().filter(|r| r.again.is_some_and(|again| again.reach() > MAX_MARGIN)).count();
-    let ratios: Vec<Ratio> = results
-        .iter()
-        .flat_map(|r| &r.configurations)
-        .filter_map(|configuration| configuration.ratio)
-        .collect();
+    let ratios = results.iter().flat_map(|result| &result.configurations).filter_map(|of| of.ratio);
+    let ratios: Vec<Ratio> = ratios.collect();
     let is_wide = |ratio: &&Ratio| ratio.contains_one() && ratio.reach() > MAX_MARGIN;
     let wide = ratios.iter().filter(is_wide).count();
     let blocks = results.iter().map(|result| result.rounds).min().unwrap_or_default();

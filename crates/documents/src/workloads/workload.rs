@@ -23,7 +23,7 @@ pub struct Workload {
     /// Columns of its own in the table of details, by their names in [`Report::columns`].
     pub columns: &'static [Column],
     /// A table of its own, of the cells of one variant: in place of the one with these columns.
-    pub table: Option<fn(&[&CellResult], Style) -> String>,
+    pub table: Option<fn(&[CellResult], Style) -> String>,
     /// Runs one configuration of one cell, in a process of its own.
     pub run: fn(&Job) -> Result<Report, JobError>,
 }

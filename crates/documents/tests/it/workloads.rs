@@ -123,12 +123,11 @@ fn what_was_measured_before_an_interrupt_is_kept() {
 #[test]
 fn tables() {
     let results = results(&thread_counts(), mmap::WORKLOAD.figure);
-    let cells: Vec<&CellResult> = results.iter().collect();
     let text = [
-        matrix(&mmap::WORKLOAD, &cells, 2, Style::PLAIN).unwrap(),
-        table(&mmap::WORKLOAD, &cells, 2, Style::PLAIN),
-        details(&jobs::WORKLOAD, &cells, 2, Style::PLAIN),
-        breakdown(&jobs::WORKLOAD, &cells, 2, Style::PLAIN).unwrap(),
+        matrix(&mmap::WORKLOAD, &results, 2, Style::PLAIN).unwrap(),
+        table(&mmap::WORKLOAD, &results, 2, Style::PLAIN),
+        details(&jobs::WORKLOAD, &results, 2, Style::PLAIN),
+        breakdown(&jobs::WORKLOAD, &results, 2, Style::PLAIN).unwrap(),
         Style::PLAIN.wrap(&explanation(&mmap::WORKLOAD, "plain"), 0) + "\n",
     ]
     .join("\n");
@@ -205,7 +204,6 @@ fn runs_without_operations_count_in_means_and_are_said() {
     let has = |words: &[&str]| said.iter().any(|text| words.iter().all(|word| text.contains(word)));
     assert!(has(&["plain in mmap touched at 1: 20 of 20 runs", "mutex std", "5 of 10 runs"]), "{said:?}");
     assert!(has(&["Nothing to compare with (touched at 1)", "`plain`"]), "{said:?}");
-    let cells: Vec<&CellResult> = results.iter().collect();
-    let shown = table(&mmap::WORKLOAD, &cells, 256, Style::PLAIN);
+    let shown = table(&mmap::WORKLOAD, &results, 256, Style::PLAIN);
     assert!(shown.contains("plain") && !shown.contains("NaN") && !shown.contains("inf"), "{shown}");
 }

@@ -7,8 +7,7 @@ use minijinja::value::Serde;
 use serde::Serialize;
 use spinpark_measure::page::{PAGE, environment as template};
 
-use super::page::{Comparison, Counterpart, Page, Section};
-use super::runs::{Plain, Ran};
+use super::page::{Comparison, Counterpart, Page, Plain, Ran, Section};
 
 pub fn markdown(page: &Page) -> String {
     let mut text = String::from("# The four documents, on this machine\n\n");

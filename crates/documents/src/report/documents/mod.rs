@@ -3,11 +3,9 @@
 //! | what | where |
 //! |---|---|
 //! | the report, before it is Markdown or HTML | [`page`] |
-//! | all that a run gave | [`runs`] |
 //! | Markdown, HTML | [`forms`] |
 //! | JSON, and the report from it | [`json`] |
 
 pub mod forms;
 pub mod json;
 pub mod page;
-pub mod runs;

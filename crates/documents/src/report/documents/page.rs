@@ -1,20 +1,20 @@
-//! The report: everything that it says, before it is Markdown or HTML; and what of a run stands next to a
-//! published number.
+//! The report: everything that it says, before it is Markdown or HTML; what of a run stands next to a
+//! published number; and all that a run gave: its own tables, a plot, what makes it weak.
 
 use serde::Serialize;
 use spinpark_lockbench::locks::result as of_locks;
-use spinpark_lockbench::report::locks::effects;
+use spinpark_lockbench::report::document::Record;
+use spinpark_lockbench::report::locks::{effects, plot as plot_of_locks};
 use spinpark_measure::environment::Environment;
+use spinpark_measure::report::plot::{Chart, Line};
 use spinpark_measure::stats::Ratio;
 use spinpark_measure::units::{change, number, percent, seconds};
 
-use super::runs;
-use crate::documents::{Definition, Note, Ours, Show, Table};
-use crate::documents::{Outcome, What};
+use crate::documents::{Definition, Note, Ours, Outcome, Show, Table, What};
 use crate::published::by_name;
-use crate::report::workloads::{value, word};
-use crate::workloads::Workload;
+use crate::report::workloads::{self as tables, value, word};
 use crate::workloads::result::{CellResult, ConfigurationResult};
+use crate::workloads::{Figure, Workload};
 
 #[derive(Debug, Serialize)]
 pub struct Page {
@@ -37,7 +37,7 @@ pub struct Section {
     /// What our own counterpart is, and is not.
     pub notes: Vec<String>,
     pub tables: Vec<Comparison>,
-    pub runs: Vec<runs::Ran>,
+    pub runs: Vec<Ran>,
 }
 
 /// A published table, with our numbers.
@@ -104,7 +104,7 @@ pub fn section(
         claim: definition.claim.clone(),
         notes: notes.map(|note| note.text.replace("{kernel}", &environment.kernel)).collect(),
         tables: definition.tables.iter().filter_map(|table| compare(table, outcomes, cpus)).collect(),
-        runs: outcomes.iter().map(|outcome| runs::ran(outcome, cpus)).collect(),
+        runs: outcomes.iter().map(|outcome| ran(outcome, cpus)).collect(),
     }
 }
 
@@ -292,6 +292,128 @@ fn with_deviation(text: String, deviation: Option<f64>) -> String {
         Some(deviation) => format!("{text} ±{}", percent(deviation)),
         None => text,
     }
+}
+
+#[derive(Debug, Serialize)]
+pub struct Ran {
+    pub name: String,
+    pub title: String,
+    pub command: String,
+    /// Why there is nothing, or less than there should be.
+    pub obstacle: Option<String>,
+    pub tables: Vec<Plain>,
+    pub plots: Vec<String>,
+    pub warnings: Vec<String>,
+}
+
+/// A table without a counterpart.
+#[derive(Debug, Serialize)]
+pub struct Plain {
+    pub title: String,
+    pub header: Vec<String>,
+    pub rows: Vec<Vec<String>>,
+    pub explanation: String,
+}
+
+/// What a run gave. `cpus` decides which rows are oversubscribed.
+pub fn ran(outcome: &Outcome, cpus: usize) -> Ran {
+    let (tables, plots) = match &outcome.what {
+        What::Nothing(_) => (Vec::new(), Vec::new()),
+        What::Workload { workload, results, .. } => run_of_workload(workload, results, cpus),
+        What::Locks { record, results, .. } => run_of_locks(record, results, cpus),
+    };
+    Ran {
+        name: outcome.name.clone(),
+        title: outcome.title.clone(),
+        command: outcome.command.clone(),
+        obstacle: outcome.obstacle(),
+        tables,
+        plots,
+        warnings: outcome.warnings.iter().map(ToString::to_string).collect(),
+    }
+}
+
+fn run_of_workload(workload: &Workload, results: &[CellResult], cpus: usize) -> (Vec<Plain>, Vec<String>) {
+    let own = tables::own_columns(workload, results);
+    let own_headers = own.iter().map(|column| column.header.to_owned());
+    let header: Vec<String> = tables::header(workload).into_iter().chain(own_headers).collect();
+    let (mut tables, mut plots) = (Vec::new(), Vec::new());
+    for variant in results.chunk_by(|a, b| a.variant == b.variant) {
+        let rows = variant.iter().flat_map(|result| {
+            let own = &own;
+            result.configurations.iter().enumerate().map(move |(place, configuration)| {
+                let (cells, _) = tables::row(workload, result, place, cpus);
+                cells
+                    .into_iter()
+                    .chain(own.iter().map(|column| tables::shown(configuration, column)))
+                    .collect()
+            })
+        });
+        let baseline = variant.iter().find_map(|result| result.configurations.first());
+        let explanation =
+            baseline.map(|configuration| tables::explanation(workload, &configuration.configuration));
+        tables.push(Plain {
+            title: variant[0].variant.clone(),
+            header: header.clone(),
+            rows: rows.collect(),
+            explanation: explanation.unwrap_or_default().trim().to_owned(),
+        });
+        plots.extend(chart(workload, variant));
+    }
+    (tables, plots)
+}
+
+/// The figure over numbers of tasks, if there are several.
+fn chart(workload: &Workload, results: &[CellResult]) -> Option<String> {
+    let first = results.first().filter(|_| results.len() > 1)?;
+    let names = first.names();
+    let point = |(place, result): (usize, &CellResult), name: &str| {
+        let configuration = result.configuration(name).filter(|configuration| configuration.mean > 0.0)?;
+        Some((place, ends(configuration)))
+    };
+    let lines = names.iter().enumerate().map(|(number, name)| {
+        let points = results.iter().enumerate().filter_map(|place| point(place, name)).collect();
+        Line { name, number, points }
+    });
+    let better = if workload.figure.more_is_better() { "higher" } else { "lower" };
+    let blank = if first.variant.is_empty() { "" } else { ", " };
+    let unit = match workload.figure {
+        Figure::Elapsed => String::from("seconds"),
+        figure => figure.header(),
+    };
+    let chart = Chart {
+        name: workload.name,
+        caption: format!(
+            "{}{blank}{}: {unit} by {} (log, {better} is better)",
+            workload.name, first.variant, workload.tasks
+        ),
+        tasks: workload.tasks,
+        places: results.iter().map(|result| result.tasks).collect(),
+        names: names.len(),
+        lines: lines.collect(),
+    };
+    // Without a number above zero there is nothing to draw, and nothing to say.
+    chart.render().ok()
+}
+
+/// The mean, a standard deviation below and above it. The axis is logarithmic.
+fn ends(configuration: &ConfigurationResult) -> [f64; 3] {
+    let (mean, deviation) = (configuration.mean, configuration.standard_deviation.unwrap_or_default());
+    [(mean - deviation).max(mean / 100.0), mean, mean + deviation]
+}
+
+fn run_of_locks(record: &Record, results: &[of_locks::CellResult], cpus: usize) -> (Vec<Plain>, Vec<String>) {
+    let names = record.implementations.iter().map(|of| of.implementation.name.clone());
+    let names: Vec<String> = names.collect();
+    let Some(baseline) = names.first() else { return (Vec::new(), Vec::new()) };
+    let table = Plain {
+        title: String::from("Time per operation"),
+        header: effects::HEADER.map(str::to_owned).to_vec(),
+        rows: effects::rows(results, baseline, cpus).map(Vec::from).collect(),
+        explanation: effects::explanation(baseline) + " * more threads than CPUs.",
+    };
+    let plots = plot_of_locks::render_all(results, &names).unwrap_or_default();
+    (vec![table], plots.into_iter().map(|(_, svg)| svg).collect())
 }
 
 #[cfg(test)]

@@ -162,53 +162,38 @@ pub(super) fn say(mut stream: impl Write, line: &str) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    fn codes(lines: &[&str]) -> Vec<String> {
+    /// What a session answers to lines, with `|` between them.
+    fn codes(lines: &str) -> String {
         let mut session = Session::default();
-        let code = |step| match step {
+        let code = |line| match session.line(line) {
             Step::Reply(text) => text[..3].to_owned(),
-            Step::Data(envelope) => format!("{} > {}", envelope.sender, envelope.mailboxes.join(",")),
+            Step::Data(envelope) => format!("{}>{}", envelope.sender, envelope.mailboxes.join(",")),
             Step::Quit => "quit".to_owned(),
         };
-        lines.iter().map(|line| code(session.line(line))).collect()
+        lines.split('|').map(code).collect::<Vec<_>>().join(" ")
     }
 
     #[test]
-    fn two_messages_in_a_connection() {
-        let lines = [
-            "HELO there",
-            "MAIL FROM:<a@b>",
-            "RCPT TO:<user1@localhost>",
-            "DATA",
-            "mail from: <> SIZE=100",
-            "rcpt to:<user1>",
-            "RCPT TO:<user2@x>",
-            "data",
-            "QUIT",
+    fn sessions() {
+        let cases = [
+            // Two messages in a connection.
+            (
+                "HELO x|MAIL FROM:<a@b>|RCPT TO:<u1@h>|DATA|mail from: <> SIZE=9|rcpt to:<u1>|RCPT TO:<u2@x>|data|QUIT",
+                "250 250 250 a@b>u1 250 250 250 >u1,u2 quit",
+            ),
+            // In the wrong order.
+            ("MAIL FROM:<a@b>", "503"),
+            ("HELO x|RCPT TO:<a>|DATA", "250 503 503"),
+            ("HELO x|MAIL FROM:<a>|DATA|MAIL FROM:<a>", "250 250 503 503"),
+            ("HELO x|MAIL FROM:<a>|RSET|RCPT TO:<b>", "250 250 250 503"),
+            // Bad lines.
+            ("|VRFY x", "500 500"),
+            ("HELO x|MAIL <a>|MAIL FROM:a|MAIL|MAIL FR\u{e4}:<a>", "250 501 501 501 501"),
+            ("HELO x|MAIL FROM:<a>|RCPT TO:<../../etc/passwd@localhost>", "250 250 550"),
         ];
-        assert_eq!(
-            codes(&lines),
-            ["250", "250", "250", "a@b > user1", "250", "250", "250", " > user1,user2", "quit"]
-        );
-    }
-
-    #[test]
-    fn wrong_order() {
-        assert_eq!(codes(&["MAIL FROM:<a@b>"]), ["503"]);
-        assert_eq!(codes(&["HELO x", "RCPT TO:<a>", "DATA"]), ["250", "503", "503"]);
-        assert_eq!(
-            codes(&["HELO x", "MAIL FROM:<a>", "DATA", "MAIL FROM:<a>"]),
-            ["250", "250", "503", "503"]
-        );
-        assert_eq!(codes(&["HELO x", "MAIL FROM:<a>", "RSET", "RCPT TO:<b>"]), ["250", "250", "250", "503"]);
-    }
-
-    #[test]
-    fn bad_lines() {
-        assert_eq!(codes(&["", "VRFY x", "HELO x", "MAIL <a>", "MAIL FROM:a", "MAIL"])[0..2], ["500", "500"]);
-        assert_eq!(
-            codes(&["HELO x", "MAIL <a>", "MAIL FROM:a", "MAIL", "MAIL FR\u{e4}:<a>"])[1..],
-            ["501"; 4]
-        );
+        for (lines, expected) in cases {
+            assert_eq!(codes(lines), expected, "{lines}");
+        }
     }
 
     #[test]
@@ -216,8 +201,6 @@ mod tests {
         for name in ["", ".", "..", "../x", "a/b", ".lock", "a b", "\u{e4}", &"x".repeat(65)] {
             assert!(!is_mailbox(name), "{name}");
         }
-        let lines = ["HELO x", "MAIL FROM:<a>", "RCPT TO:<../../etc/passwd@localhost>"];
-        assert_eq!(codes(&lines)[2], "550");
         assert!(is_mailbox("user-1.x_2"));
     }
 

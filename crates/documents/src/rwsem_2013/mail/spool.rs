@@ -20,9 +20,9 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::FlockOperation;
 
-use super::client::{mailbox, message_id};
 use super::smtp::Envelope;
-use crate::workloads::job::{JobError, expect};
+use super::{mailbox, message_id};
+use crate::workloads::{JobError, expect};
 
 /// The files of a server.
 #[derive(Debug, Clone)]
@@ -161,10 +161,10 @@ mod tests {
 
     #[test]
     fn a_message_from_acceptance_to_the_mailbox() {
-        let directory = tempfile::tempdir().unwrap();
-        let spool = Spool::create(directory.path()).unwrap();
+        let (_directory, spool) = spool(&[]);
         let envelope = Envelope { sender: "a@b".into(), mailboxes: vec!["one".into(), "two".into()] };
         spool.accept("7", &envelope, b"text\nFrom me\n").unwrap();
+        assert!(spool.accept("7", &envelope, b"").is_err(), "an identifier is used once");
         let mut files = spool.leftovers().unwrap();
         files.sort();
         assert_eq!(files, ["7-D", "7-H"]);
@@ -179,15 +179,6 @@ mod tests {
         assert_eq!(mailbox, "From a@b\ntext\n>From me\n\nFrom \nmore\n\n");
     }
 
-    #[test]
-    fn an_identifier_is_used_once() {
-        let directory = tempfile::tempdir().unwrap();
-        let spool = Spool::create(directory.path()).unwrap();
-        let envelope = Envelope { sender: String::new(), mailboxes: vec!["one".into()] };
-        spool.accept("7", &envelope, b"").unwrap();
-        assert!(spool.accept("7", &envelope, b"").is_err());
-    }
-
     fn spool(messages: &[(usize, u64)]) -> (tempfile::TempDir, Spool) {
         let directory = tempfile::tempdir().unwrap();
         let spool = Spool::create(directory.path()).unwrap();
@@ -199,13 +190,12 @@ mod tests {
     }
 
     #[test]
-    fn all_there() {
-        let (_directory, spool) = spool(&[(0, 1), (1, 0), (0, 0)]);
-        check(&spool, 7, &[2, 1, 0]).unwrap();
-    }
-
-    #[test]
-    fn lost_doubled_foreign() {
+    fn lost_doubled_foreign_left() {
+        let (_directory, all_there) = spool(&[(0, 1), (1, 0), (0, 0)]);
+        check(&all_there, 7, &[2, 1, 0]).unwrap();
+        all_there.accept("1", &Envelope::default(), b"").unwrap();
+        let wrong = check(&all_there, 7, &[2, 1, 0]).unwrap_err().to_string();
+        assert!(wrong.contains("left 2 files"), "{wrong}");
         let (_directory, spool) = spool(&[(0, 0), (0, 0), (0, 5)]);
         let wrong = check(&spool, 7, &[2]).unwrap_err();
         assert_eq!(
@@ -215,13 +205,5 @@ mod tests {
         let said = |run, accepted: &[u64]| check(&spool, run, accepted).unwrap_err().to_string();
         assert!(said(8, &[3]).contains("3 are missing") && said(8, &[3]).contains("3 should not be"));
         assert!(said(7, &[]).contains("a mailbox `user0`"));
-    }
-
-    #[test]
-    fn left_in_the_spool() {
-        let (_directory, spool) = spool(&[]);
-        spool.accept("1", &Envelope::default(), b"").unwrap();
-        let wrong = check(&spool, 7, &[]).unwrap_err().to_string();
-        assert!(wrong.contains("left 2 files"), "{wrong}");
     }
 }

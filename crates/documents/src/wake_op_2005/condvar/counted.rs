@@ -1,12 +1,14 @@
 //! A platform that counts the futex calls of the locks on it, word by word: exactly, and without a privilege.
+//!
+//! It is for [`Condvar2003`](spinpark_lockbench::locks::adapters::classics::Condvar2003), which sleeps and
+//! wakes and asks nothing else: where a trait has a default, that is enough.
 
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use spinpark_platform::{
-    Adaptive, AsymmetricBarrier, Clock, Clocks, Deadline, Event, Events, Futex, Layout, Memory, Note, OnCpu,
-    Owners, Platform, ReadHolds, Reader, ReaderSlots, SlotLeft, Spin, SpinPolicy, Spinning, Threads, Timing,
-    Tuning, Wait, WakeOp,
+    Adaptive, AsymmetricBarrier, Clock, Clocks, Deadline, Events, Futex, Layout, Memory, OnCpu, Owners,
+    Platform, ReadHolds, Reader, ReaderSlots, SlotLeft, Spin, SpinPolicy, Threads, Tuning, Wait, WakeOp,
 };
 
 /// `P`, with its futex calls counted.
@@ -67,13 +69,12 @@ pub(crate) fn inside<T>(object: &T) -> u64 {
 
 /// Functions of traits, as `P` has them.
 macro_rules! as_before {
-    ($($trait:ident { $(const $const:ident: $kind:ty;)? $(fn $name:ident($($arg:ident: $type:ty),*) $(-> $result:ty)?;)* $(own $own:item)? })*) => {$(
+    ($($trait:ident { $(const $const:ident: $kind:ty;)? $(fn $name:ident($($arg:ident: $type:ty),*) $(-> $result:ty)?;)* })*) => {$(
         impl<P: Platform> $trait for Counted<P> {
             $(const $const: $kind = P::$const;)?
             $(fn $name($($arg: $type),*) $(-> $result)? {
                 P::$name($($arg),*)
             })*
-            $($own)?
         }
     )*};
 }
@@ -88,40 +89,16 @@ as_before! {
     Threads {
         fn thread_token() -> u32;
         fn generation() -> u32;
-        fn priority() -> u8;
     }
     Owners {
         fn owner_on_cpu(owner: u32, sample: &mut u64) -> OnCpu;
-        fn has_ended(thread: u32) -> bool;
     }
     SpinPolicy {
         fn spin_hint() -> u32;
         fn spin_for(span: u64);
-        fn need_resched() -> bool;
-        fn cpus() -> u32;
-        fn only_cpu() -> Option<u32>;
-        fn has_fine_timers() -> bool;
     }
     Adaptive {
         fn can_spin(kind: Spin) -> bool;
-        fn spinning(lock: usize) -> Spinning;
-        fn reads_first() -> bool;
-        fn wants_time(lock: usize, queued: bool) -> Option<Timing>;
-        fn returns_soon(lock: usize) -> bool;
-        fn waits_next(lock: usize) -> bool;
-        fn has_passed_woken() -> bool;
-        fn ends_contended(lock: usize) -> bool;
-        own fn notes(lock: usize, note: Note) {
-            match note {
-                Note::Waits
-                | Note::Returns
-                | Note::Spun(..)
-                | Note::Acquired { .. }
-                | Note::Released
-                | Note::ReleasesToWait => P::notes(lock, note),
-                Note::PassesWaiters | Note::Tried(_) | Note::Moved { .. } | Note::Sleeps => {}
-            }
-        }
     }
     ReadHolds {
         fn read_acquired(lock: usize);
@@ -131,9 +108,6 @@ as_before! {
     ReaderSlots {
         const MOST_SLOT_READERS: u32;
         fn reads_before_slots() -> u32;
-        fn is_sample(one_in: u32) -> bool;
-        fn bias_revoked(took: u64);
-        fn is_private(lock: usize) -> Option<bool>;
         fn slot_table() -> u32;
         fn slot_enter(bias: &P::AtomicU32, lock: usize) -> bool;
         fn slot_leave(bias: &P::AtomicU32, lock: usize) -> SlotLeft;
@@ -142,9 +116,7 @@ as_before! {
         fn slots_mark(table: u32, lock: usize) -> u32;
         fn slots_settle(table: u32, lock: usize) -> u32;
     }
-    Events {
-        fn event(event: Event);
-    }
+    Events {}
 }
 
 impl<P: Platform> Memory for Counted<P> {

@@ -10,7 +10,7 @@ use crate::wake_op_2005::condvar::{CONDVAR_CALLS, FUTEX_CALLS, SWITCHES, SYSTEM,
 use crate::workloads::result::{CellResult, ConfigurationResult};
 
 /// The tables of one variant.
-pub(super) fn render(results: &[&CellResult], style: Style) -> String {
+pub(super) fn render(results: &[CellResult], style: Style) -> String {
     let configurations: Vec<&ConfigurationResult> =
         results.iter().flat_map(|result| &result.configurations).collect();
     let costs = costs(&configurations, style);
@@ -125,26 +125,15 @@ mod tests {
             configuration: name.to_owned(),
             mean,
             standard_deviation: Some(mean / 100.0),
-            elapsed_s: mean,
-            of_means: None,
-            ratio: None,
-            verdict: None,
-            user_s: 0.0,
-            system_s: 0.0,
-            switches: 0.0,
-            spread: None,
             columns: columns.into_iter().chain(calls).map(named).collect(),
-            breakdown: BTreeMap::new(),
             column_deviations: BTreeMap::from([named((USER, mean / 30.0))]),
-            fewest_operations: 1,
-            runs: 2,
-            empty_runs: 0,
+            ..ConfigurationResult::default()
         }
     }
 
     fn rendered(configurations: Vec<ConfigurationResult>) -> String {
         let result = CellResult { variant: String::new(), tasks: 2, rounds: 6, again: None, configurations };
-        render(&[&result], Style::PLAIN)
+        render(&[result], Style::PLAIN)
     }
 
     #[test]

@@ -164,10 +164,10 @@ fn context(own: &Path, number: usize, seed: u64, parameters: &Parameters) -> Res
 
 /// Does one job, and adds the time that it took to the word of its operation.
 fn timed(name: &str, names: &[&str], context: &mut Context, words: &[AtomicU64]) -> Result<(), JobError> {
-    let operation = operations::by_name(name)
-        .ok_or_else(|| JobError::Refused(format!("there is no operation `{name}`")))?;
+    let run = operations::by_name(name);
+    let run = run.ok_or_else(|| JobError::Refused(format!("there is no operation `{name}`")))?;
     let start = Instant::now();
-    (operation.run)(context).map_err(|trouble| match trouble {
+    run(context).map_err(|trouble| match trouble {
         JobError::Mismatch(what) => JobError::Mismatch(format!("{name}: {what}")),
         JobError::Failed { what, error } => JobError::Failed { what: format!("{name}: {what}"), error },
         other => other,

@@ -5,9 +5,8 @@ use std::sync::atomic::AtomicU32;
 
 use spinpark_classics::condvar_2003::Signalling;
 use spinpark_classics::designs::{self, DESIGNS, Use};
-use spinpark_classics::mtx_2006::chain::{Chain, Ends};
 use spinpark_classics::mtx_2006::profiling::BackOff;
-use spinpark_classics::mtx_2006::{Globals, Holds, Mtx as RawMtx, Profiling};
+use spinpark_classics::mtx_2006::{Chain, Ends, Globals, Holds, Mtx as RawMtx, Profiling};
 use spinpark_classics::{RawLock, RawRwLock, SpinLock, condvar_2003, mutex_2003};
 use spinpark_linux::{Cell, Linux};
 use spinpark_platform::Platform;

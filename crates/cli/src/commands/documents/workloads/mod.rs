@@ -6,7 +6,7 @@ mod outcome;
 mod programs;
 
 use anyhow::{Context, bail};
-use spinpark_documents::wake_op_2005::condvar::alternation::{Cpus, Setting};
+use spinpark_documents::wake_op_2005::condvar::{Cpus, Setting};
 use spinpark_documents::workloads::directory::Place;
 use spinpark_documents::workloads::resources::space;
 use spinpark_documents::workloads::result::Record;

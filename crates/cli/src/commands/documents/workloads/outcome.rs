@@ -58,20 +58,19 @@ pub(super) fn print(
         say.line("\nNothing was measured.");
         return;
     };
-    for variant in results.chunk_by(|a, b| a.variant == b.variant) {
-        let cells: Vec<&CellResult> = variant.iter().collect();
+    for cells in results.chunk_by(|a, b| a.variant == b.variant) {
         say.line("");
         if !cells[0].variant.is_empty() {
             say.line(format!("{}, {}:", workload.name, cells[0].variant));
         }
-        let mut tables: Vec<String> = matrix(workload, &cells, cpus, style).into_iter().collect();
-        tables.push(table(workload, &cells, cpus, style));
-        tables.extend(workload.table.map(|table| table(&cells, style)));
+        let mut tables: Vec<String> = matrix(workload, cells, cpus, style).into_iter().collect();
+        tables.push(table(workload, cells, cpus, style));
+        tables.extend(workload.table.map(|table| table(cells, style)));
         if is_detailed || (workload.table.is_none() && results.len() <= FEW_CELLS) {
-            tables.push(details(workload, &cells, cpus, style));
+            tables.push(details(workload, cells, cpus, style));
         }
         if is_detailed {
-            tables.extend(breakdown(workload, &cells, cpus, style));
+            tables.extend(breakdown(workload, cells, cpus, style));
         }
         say.line(tables.join("\n"));
     }
