@@ -1,20 +1,24 @@
 //! The shims' functions as locks. A C++ program would have some of them inline; here, each call costs one
 //! more jump.
 //!
-//! A shim defines these functions with C linkage, each as `PEER(name)`. The build script finds by them which
-//! kinds of lock it has, and reads the lines that its head lists.
+//! A shim defines, for each kind of lock that it has, the size of the object as `const unsigned long`, and
+//! functions that return nothing. The build script finds by their names which kinds there are:
+//!
+//! | kind    | constant       | functions of `(void *at)`                                                       |
+//! |---------|----------------|---------------------------------------------------------------------------------|
+//! | mutex   | `mutex_size`   | `mutex_init`, `mutex_destroy`, `lock`, `unlock`                                 |
+//! | rwlock  | `rwlock_size`  | `rwlock_init`, `rwlock_destroy`, `read`, `read_unlock`, `write`, `write_unlock` |
+//! | condvar | `condvar_size` | `condvar_init`, `condvar_destroy`, `signal`, `broadcast`; and `wait`            |
+//!
+//! `at` is memory of that size, zeroed, aligned to 128 bytes, and not moved until `_destroy`. In C++ all of it is in
+//! `extern "C"`, and the constants are `extern`:
 //!
 //! ```c
-//! const unsigned long PEER(mutex_size) = sizeof(nsync_mu); // in C++: extern "C" extern const unsigned long
-//! void PEER(mutex_init)(void *at) { nsync_mu_init(at); }   // zeroed memory of that size, 128-byte aligned
-//! void PEER(wait)(void *at, void *mutex) { … }             // all others: void PEER(name)(void *at)
+//! extern const unsigned long PEER(mutex_size) = sizeof(Mutex);
+//! void PEER(mutex_init)(void *at) { new (at) Mutex(); }
+//! void PEER(lock)(void *at) { static_cast<Mutex *>(at)->lock(); }
+//! void PEER(wait)(void *at, void *mutex); // with the mutex locked; may return without a signal
 //! ```
-//!
-//! | kind    | constant       | functions                                                                               |
-//! |---------|----------------|-----------------------------------------------------------------------------------------|
-//! | mutex   | `mutex_size`   | `mutex_init`, `mutex_destroy`, `lock`, `unlock`                                         |
-//! | rwlock  | `rwlock_size`  | `rwlock_init`, `rwlock_destroy`, `read`, `read_unlock`, `write`, `write_unlock`         |
-//! | condvar | `condvar_size` | `condvar_init`, `condvar_destroy`, `wait` (also takes the mutex), `signal`, `broadcast` |
 #![allow(dead_code, unused_imports, unused_macros)] // What is used depends on which libraries are installed.
 
 use std::alloc::Layout;
@@ -24,8 +28,16 @@ use std::ptr::NonNull;
 use spinpark_lockbench::locks::adapters::Adapter;
 use spinpark_lockbench::locks::primitives::{BenchCondvar, BenchMutex, BenchRwLock, GuardOf};
 
-/// A peer's adapter and version, or why it is missing; an empty reason: it is not installed.
-pub(crate) type Found = Result<(Adapter, &'static str), &'static str>;
+/// A peer's adapter and version, or why it is missing.
+pub(crate) type Found = Result<(Adapter, &'static str), Missing>;
+
+/// Why the build script left a peer out.
+pub(crate) enum Missing {
+    /// This header is not found: it is not installed.
+    Header(&'static str),
+    /// Anything else, in words.
+    Other(&'static str),
+}
 
 /// Memory for an object of another language: zeroed, not moved, on cache lines of its own.
 #[derive(Debug)]

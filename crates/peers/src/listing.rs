@@ -4,7 +4,7 @@ use spinpark_lockbench::locks::definitions::Definitions;
 use spinpark_lockbench::locks::load::Primitive;
 use spinpark_lockbench::locks::peers::{Listing, how_to_build};
 
-use crate::foreign::peers;
+use crate::foreign::{Missing, peers};
 
 /// What the build script found.
 pub(crate) fn listing() -> anyhow::Result<Listing> {
@@ -19,13 +19,13 @@ pub(crate) fn listing() -> anyhow::Result<Listing> {
                 listing.primitives.insert(name.clone(), names);
                 listing.adapters.insert(name, version.to_owned());
             }
-            Err("") => {
+            Err(Missing::Header(header)) => {
                 let mut of_adapter = definitions.implementations.iter().filter(|it| it.adapter == name);
                 let install = of_adapter.find_map(|it| it.install.as_deref()).unwrap_or(&name);
-                let why = format!("not there when it was built: {}", how_to_build(install));
+                let why = format!("{header} was not found when it was built: {}", how_to_build(install));
                 listing.missing.insert(name, why);
             }
-            Err(why) => {
+            Err(Missing::Other(why)) => {
                 listing.missing.insert(name, why.to_owned());
             }
         }

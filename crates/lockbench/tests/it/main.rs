@@ -4,4 +4,5 @@ mod adapters;
 mod definitions;
 mod grid;
 mod locks;
+mod manual;
 mod records;

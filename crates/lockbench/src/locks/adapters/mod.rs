@@ -10,8 +10,8 @@ use super::workloads::{self, Job, Mismatch, Outcome};
 
 /// The origins, in the order in which they are listed.
 macro_rules! origins {
-    (files: $($origin:ty),*; lock_api: $($krate:ident),*;) => {
-        $(mod $krate { lock_api_adapter!($krate); })*
+    (files: $($origin:ty),*; lock_api: $($krate:ident: $($kind:ident)*),*;) => {
+        $(mod $krate { lock_api_adapter!($krate: $($kind)*); })*
 
         const CURRENT: &[Adapter] = &[$(<$origin>::ADAPTER,)* $($krate::Locks::ADAPTER),*];
 
@@ -115,31 +115,50 @@ macro_rules! condvar {
     };
 }
 
-/// The adapter of a crate whose locks are `lock_api`'s types.
+/// The adapter of a crate whose locks are `lock_api`'s types, of some kinds.
 macro_rules! lock_api_adapter {
-    ($krate:ident) => {
-        use super::{Adapter, Origin, UseCondvar};
-
+    ($krate:ident: $($kind:ident)*) => {
         pub(super) struct Locks;
 
-        impl Origin for Locks {
-            const ADAPTER: Adapter = Adapter {
-                recursive: Some($crate::locks::workloads::mutex::<Recursive>),
-                ..Adapter::new(stringify!($krate)).mutex::<Mutex>().rwlock::<RwLock>().condvar::<Condvar>()
+        impl super::Origin for Locks {
+            const ADAPTER: super::Adapter = {
+                let adapter = super::Adapter::new(stringify!($krate));
+                $(let adapter = lock_api_kind!($kind in adapter);)*
+                adapter
             };
 
-            fn with_condvar<U: UseCondvar>(user: U) -> Option<U::Output> {
-                Some(user.with::<Condvar>())
-            }
+            $(lock_api_kind!($kind for with_condvar);)*
         }
 
+        $(lock_api_kind!($kind of $krate);)*
+    };
+}
+
+/// A kind of lock of such a crate: its type, its place in an adapter, and what is done with it.
+macro_rules! lock_api_kind {
+    (mutex of $krate:ident) => {
         mutex!(Mutex(::$krate::Mutex<()>), ::$krate::MutexGuard<'a, ()>, |it| it.lock());
+    };
+    (mutex in $adapter:ident) => {
+        $adapter.mutex::<Mutex>()
+    };
+    (recursive of $krate:ident) => {
         mutex!(Recursive(::$krate::ReentrantMutex<()>), ::$krate::ReentrantMutexGuard<'a, ()>, |it| it.lock());
+    };
+    (recursive in $adapter:ident) => {
+        super::Adapter { recursive: Some($crate::locks::workloads::mutex::<Recursive>), ..$adapter }
+    };
+    (rwlock of $krate:ident) => {
         rwlock!(
             RwLock(::$krate::RwLock<()>),
             ::$krate::RwLockReadGuard<'a, ()>: |it| it.read(),
             ::$krate::RwLockWriteGuard<'a, ()>: |it| it.write()
         );
+    };
+    (rwlock in $adapter:ident) => {
+        $adapter.rwlock::<RwLock>()
+    };
+    (condvar of $krate:ident) => {
         condvar!(
             Condvar(::$krate::Condvar) of Mutex,
             |it, guard| {
@@ -150,17 +169,29 @@ macro_rules! lock_api_adapter {
             broadcast: |it| it.notify_all()
         );
     };
+    (condvar in $adapter:ident) => {
+        $adapter.condvar::<Condvar>()
+    };
+    (condvar for with_condvar) => {
+        fn with_condvar<U: super::UseCondvar>(user: U) -> Option<U::Output> {
+            Some(user.with::<Condvar>())
+        }
+    };
+    ($kind:ident for with_condvar) => {};
 }
 
 pub mod classics;
 mod pthread;
 mod std;
 
-// A crate that has all types of `parking_lot` at its root is a word among `lock_api`; any other is a file as
-// `std.rs`, with its `mod` line, and `NAME::Locks` among `files`.
+// A crate that has types like `parking_lot`'s at its root is a word among `lock_api`, with the kinds that it
+// has; any other is a file as `std.rs`, with its `mod` line, and `NAME::Locks` among `files`.
 origins! {
     files: pthread::Locks, pthread::AdaptiveLocks, std::Locks;
-    lock_api: parking_lot, usync, spinpark;
+    lock_api:
+        parking_lot: mutex recursive rwlock condvar,
+        usync: mutex recursive rwlock condvar,
+        spinpark: mutex recursive rwlock condvar;
 }
 
 /// Runs a load on one kind of lock.

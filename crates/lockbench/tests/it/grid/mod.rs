@@ -3,6 +3,7 @@
 mod judged;
 mod shown;
 
+use serde_json::Value;
 use spinpark_lockbench::locks::comparison::Context;
 use spinpark_lockbench::locks::definitions::{Definitions, Implementation};
 use spinpark_lockbench::locks::experiment::{Cell, CellExecutor, Measured, Plan, measure};
@@ -17,7 +18,7 @@ use spinpark_measure::failure::RunError;
 use spinpark_measure::measure::End;
 use spinpark_measure::report::Head;
 
-use crate::locks::environment;
+use crate::locks::{environment, with_document};
 
 const SEED: u64 = 1;
 const ROUNDS: usize = 8;
@@ -174,6 +175,12 @@ fn usual(cell: &Cell, implementation: &str) -> Does {
 fn find<'a>(record: &'a Record, plane: &str, name: &str) -> &'a Measured {
     let is_it = |cell: &&Measured| cell.plane() == plane && cell.name() == name;
     record.cells.iter().find(is_it).unwrap()
+}
+
+/// The JSON of planes.
+pub(crate) fn document() -> Value {
+    let record = record_of(small_planes(), Mock::new(usual, 0.01), ROUNDS);
+    with_document(&record, |document| serde_json::to_value(document).unwrap())
 }
 
 fn context(record: &Record) -> Context<'_> {

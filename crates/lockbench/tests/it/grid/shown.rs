@@ -6,9 +6,7 @@ use spinpark_lockbench::locks::figure::{Against, Figure};
 use spinpark_lockbench::locks::result::{CellResult, fronts};
 use spinpark_lockbench::locks::summary::summaries;
 use spinpark_lockbench::report::bounds;
-use spinpark_lockbench::report::document::Document;
 use spinpark_lockbench::report::grid::{Shown, csv, heat, html, lines, maps};
-use spinpark_measure::machine::Noise;
 use spinpark_measure::report::Style;
 use spinpark_measure::report::json::Output;
 
@@ -142,27 +140,16 @@ fn a_page() {
 #[test]
 fn a_document_can_be_read_again() {
     let record = record();
-    let context = record.context();
-    let results = CellResult::all(&context, &record.cells);
-    let summaries = summaries(&context, &record.cells, Figure::Throughput, &Against::Best);
-    let bounds = judge_all(&context, &record.bound_definitions, &record.cells);
-    let document = Document {
-        record: &record,
-        noise: &Noise::default(),
-        warnings: &[],
-        results: &results,
-        summaries: &summaries,
-        fronts: &fronts(&results),
-        bounds: &bounds,
-    };
     let file = tempfile::NamedTempFile::new().unwrap();
-    Output::open(file.path()).unwrap().write_compact(&document).unwrap();
+    let output = Output::open(file.path()).unwrap();
+    with_document(&record, |document| output.write_compact(document).unwrap());
     let text = std::fs::read_to_string(file.path()).unwrap();
     let again = Record::parse(&text).unwrap();
     assert_eq!(again.cells, record.cells);
     assert_eq!(again.planes, record.planes);
     assert_eq!(again.bound_definitions, record.bound_definitions);
-    assert_eq!(CellResult::all(&again.context(), &again.cells), results);
+    let results = |record: &Record| CellResult::all(&record.context(), &record.cells);
+    assert_eq!(results(&again), results(&record));
     assert_eq!(again.file_name(), "2026-01-02-some-r-cpu-2-ghz-2cpus-vm-grid.json");
     let newer = text.replacen("\"schema\":3", "\"schema\":99", 1);
     assert!(Record::parse(&newer).unwrap_err().contains("schema 99"));

@@ -4,10 +4,14 @@ mod bounds;
 mod tables;
 mod weak;
 
+use serde_json::Value;
+use spinpark_lockbench::locks::bounds::judge_all;
 use spinpark_lockbench::locks::definitions::Definitions;
 use spinpark_lockbench::locks::experiment::{Cell, CellExecutor, Measured, Plan, measure};
+use spinpark_lockbench::locks::figure::{Against, Figure};
 use spinpark_lockbench::locks::load::{Load, Placement};
 use spinpark_lockbench::locks::result::{CellResult, fronts};
+use spinpark_lockbench::locks::summary::summaries;
 use spinpark_lockbench::locks::warnings;
 use spinpark_lockbench::locks::workloads::{Report, WaitReport};
 use spinpark_lockbench::report::document::{Document, FORMAT, Record, SCHEMA, VersionedImplementation};
@@ -106,7 +110,7 @@ pub(crate) fn environment() -> Environment {
     }
 }
 
-const IMPLEMENTATIONS: [&str; 5] = ["glibc", "std", "parking_lot", "spinpark", "drop-in"];
+pub(crate) const IMPLEMENTATIONS: [&str; 5] = ["glibc", "std", "parking_lot", "spinpark", "drop-in"];
 
 fn many() -> Vec<Measured> {
     let mut cells: Vec<_> =
@@ -196,23 +200,33 @@ fn record(cells: Vec<Measured>) -> Record {
     }
 }
 
+/// What follows from a record, handed to `write`.
+pub(crate) fn with_document<T>(record: &Record, write: impl FnOnce(&Document<'_>) -> T) -> T {
+    let context = record.context();
+    let results = CellResult::all(&context, &record.cells);
+    write(&Document {
+        record,
+        noise: &Noise::default(),
+        warnings: &warnings::of_cells(&results, 2),
+        results: &results,
+        summaries: &summaries(&context, &record.cells, Figure::Throughput, &Against::Best),
+        fronts: &fronts(&results),
+        bounds: &judge_all(&context, &record.bound_definitions, &record.cells),
+    })
+}
+
+/// The JSON of workloads.
+pub(crate) fn document() -> Value {
+    with_document(&record(many()), |document| serde_json::to_value(document).unwrap())
+}
+
 #[test]
 fn a_document_can_be_read_again() {
     let record = record(many());
     let results = results(&record.cells);
-    let (noise, warnings) = (Noise::default(), warnings::of_cells(&results, 2));
-    let fronts = &fronts(&results);
-    let document = Document {
-        record: &record,
-        noise: &noise,
-        warnings: &warnings,
-        results: &results,
-        summaries: &[],
-        fronts,
-        bounds: &[],
-    };
     let file = tempfile::NamedTempFile::new().unwrap();
-    Output::open(file.path()).unwrap().write_compact(&document).unwrap();
+    let output = Output::open(file.path()).unwrap();
+    with_document(&record, |document| output.write_compact(document).unwrap());
     let text = std::fs::read_to_string(file.path()).unwrap();
     let again = Record::parse(&text).unwrap();
     assert_eq!(again.cells, record.cells);
