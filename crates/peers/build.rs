@@ -1,5 +1,5 @@
-//! Compiles each shim in `shims` whose library is installed, and lists all of them in `peers.rs` for
-//! `src/foreign.rs`. A peer that is left out is listed with the reason, and the worker says it.
+//! Compiles each shim in `shims` (`.c`, `.cc`) whose library is installed, and lists all of them in `peers.rs`
+//! for `src/foreign.rs`. A peer that is left out is listed with the reason, and the worker says it.
 //!
 //! A shim says by lines of its own what it needs:
 //!
@@ -10,8 +10,8 @@
 //! | `// header-only`            | there is no library to link, or none that pkg-config has to know          |
 //! | `// std: c++20`             | the standard of C++; else C++17                                           |
 //!
-//! Without the second and the third, the library is called like the shim. `SPINPARK_PEERS_INCLUDE` has more
-//! directories for headers, separated by colons.
+//! Without the second and the third, the library is called like the shim. Headers are also looked for in
+//! `shims`, and in the directories of `SPINPARK_PEERS_INCLUDE`, separated by colons.
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -53,9 +53,20 @@ fn main() -> Result<()> {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=shims");
     println!("cargo::rerun-if-env-changed={INCLUDE}");
-    let mut shims: Vec<PathBuf> =
-        fs::read_dir("shims")?.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
+    let mut shims = Vec::new();
+    for entry in fs::read_dir("shims")? {
+        let path = entry?.path();
+        let is_hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
+        if path.extension().is_some_and(|kind| kind == "c" || kind == "cc") && !is_hidden {
+            shims.push(path);
+        }
+    }
     shims.sort();
+    if let Some([one, other]) =
+        shims.array_windows().find(|[one, other]| one.file_stem() == other.file_stem())
+    {
+        return Err(format!("{} and {} have one name", one.display(), other.display()).into());
+    }
     let (mut built, mut found) = (String::new(), String::new());
     for path in shims {
         let shim = Shim::read(path)?;
@@ -67,7 +78,10 @@ fn main() -> Result<()> {
         let found_out = match result {
             Ok(version) => format!("Ok(({name}::adapter(), {version:?}))"),
             Err(Missing::Header(header)) => format!("Err(Missing::Header({header:?}))"),
-            Err(Missing::Other(why)) => format!("Err(Missing::Other({why:?}))"),
+            Err(Missing::Other(why)) => {
+                println!("cargo::warning={name} is left out: {why}");
+                format!("Err(Missing::Other({why:?}))")
+            }
         };
         found += &format!("    ({name:?}, {found_out}),\n");
     }
@@ -137,6 +151,9 @@ impl Shim {
             return Err(format!("`{name}` is no name in Rust: letters, digits and `_` are allowed"));
         }
         let kinds = self.kinds();
+        if kinds.is_empty() {
+            return Err(String::from("its shim defines no PEER(lock), PEER(read) or PEER(wait)"));
+        }
         let names = KINDS.into_iter().filter(|(kind, _)| kinds.contains(kind)).flat_map(|(_, names)| names);
         match names.into_iter().find(|name| !self.defines(name)) {
             Some(name) => Err(format!("its shim does not define PEER({name})")),
@@ -163,6 +180,7 @@ impl Shim {
         self.compile(library.as_ref())?;
         for path in library.iter().flat_map(|library| &library.link_paths) {
             println!("cargo::rustc-link-search=native={}", path.display());
+            println!("cargo::rustc-link-arg=-Wl,-rpath,{}", path.display());
         }
         for name in self.libraries(library.as_ref()) {
             println!("cargo::rustc-link-lib=dylib={name}");
@@ -219,7 +237,11 @@ impl Shim {
 }
 
 fn own_includes() -> Vec<PathBuf> {
-    env::var_os(INCLUDE).map(|paths| env::split_paths(&paths).collect()).unwrap_or_default()
+    let more = env::var_os(INCLUDE).unwrap_or_default();
+    env::split_paths(&more)
+        .filter(|path| !path.as_os_str().is_empty())
+        .chain([PathBuf::from("shims")])
+        .collect()
 }
 
 /// Runs a compiler. If it fails, returns the first of its lines that names an error.

@@ -28,6 +28,8 @@ pub struct Peers {
     pub path: Option<PathBuf>,
     /// What it says.
     pub listing: Listing,
+    /// Why it says nothing although it was built.
+    pub broken: Option<String>,
 }
 
 impl Peers {
@@ -38,13 +40,23 @@ impl Peers {
             let here = if here.ends_with("deps") { here.parent().unwrap_or(here) } else { here };
             [here.join(WORKER), here.join("../libexec").join(WORKER)]
         });
-        candidates.filter(|path| path.is_file()).find_map(Self::ask).unwrap_or_default()
+        candidates.into_iter().find(|path| path.is_file()).map(Self::ask).unwrap_or_default()
     }
 
-    fn ask(path: PathBuf) -> Option<Self> {
-        let output = Command::new(&path).arg("--list").stdin(Stdio::null()).output().ok()?;
-        let listing = serde_json::from_slice(&output.stdout).ok()?;
-        Some(Self { path: Some(path), listing })
+    fn ask(path: PathBuf) -> Self {
+        let listing = match Command::new(&path).arg("--list").stdin(Stdio::null()).output() {
+            // The loader says on standard error which library it lacks.
+            Ok(output) => serde_json::from_slice(&output.stdout).map_err(|_| {
+                String::from_utf8_lossy(&output.stderr).lines().next().unwrap_or("no list").to_owned()
+            }),
+            Err(error) => Err(error.to_string()),
+        };
+        match listing {
+            Ok(listing) => Self { path: Some(path), listing, broken: None },
+            Err(why) => {
+                Self { broken: Some(format!("{} does not start: {why}", path.display())), ..Self::default() }
+            }
+        }
     }
 
     /// Why the adapter is not there.
@@ -52,6 +64,7 @@ impl Peers {
     pub fn why_missing(&self, adapter: &str, install: Option<&str>) -> String {
         match (self.listing.missing.get(adapter), install) {
             (Some(why), _) => why.clone(),
+            (None, Some(_)) if self.broken.is_some() => self.broken.clone().unwrap_or_default(),
             (None, Some(packages)) => format!("not built: {}", how_to_build(packages)),
             (None, None) => String::from("there are no such locks in this command"),
         }

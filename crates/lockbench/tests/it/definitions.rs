@@ -1,12 +1,14 @@
 //! Definition files: the built-in ones, and what is said about bad ones.
 
 use std::collections::BTreeSet;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
 
 use spinpark_classics::designs;
 use spinpark_lockbench::locks::adapters::ADAPTERS;
 use spinpark_lockbench::locks::bounds;
 use spinpark_lockbench::locks::definitions::{Definitions, Role, Selection};
-use spinpark_lockbench::locks::peers::Peers;
+use spinpark_lockbench::locks::peers::{Peers, WORKER};
 use spinpark_lockbench::locks::recording::Detail;
 use spinpark_lockbench::locks::selection::{Request, select};
 
@@ -49,8 +51,26 @@ fn every_adapter_has_a_row_and_every_peer_is_in_the_manual() {
     let manual = include_str!("../../../../docs/bench.md");
     let peers = manual.lines().find(|line| line.starts_with("| peers |")).unwrap();
     for peer in definitions.implementations.iter().filter(|it| it.role == Role::Peer) {
-        assert!(peers.contains(&format!("`{}`", peer.name)), "docs/bench.md lacks `{}`", peer.name);
+        assert!(
+            peers.contains(&format!("`{}`", peer.name)),
+            "docs/bench.md, row *peers*, lacks `{}`",
+            peer.name
+        );
     }
+}
+
+/// A library that the loader does not find stops the worker with all its peers.
+#[test]
+fn a_worker_that_does_not_start_is_no_missing_package() {
+    let here = tempfile::tempdir().unwrap();
+    let worker = here.path().join(WORKER);
+    std::fs::write(&worker, "#!/bin/sh\necho 'libx.so: cannot open shared object file' >&2\nexit 127\n")
+        .unwrap();
+    std::fs::set_permissions(&worker, Permissions::from_mode(0o755)).unwrap();
+    let peers = Peers::find(&here.path().join("spinpark"));
+    let why = peers.why_missing("nsync", Some("libnsync-dev"));
+    assert!(why.ends_with("does not start: libx.so: cannot open shared object file"), "{why}");
+    assert!(Peers::default().why_missing("nsync", Some("libnsync-dev")).contains("apt install libnsync-dev"));
 }
 
 /// Every bound can be judged in what `--bounds` measures, and nothing else is measured.
