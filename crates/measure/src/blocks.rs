@@ -10,8 +10,7 @@ use rand::{RngExt, SeedableRng};
 use serde::{Deserialize, Serialize};
 
 use crate::configuration::Configuration;
-use crate::end::End;
-use crate::failure::RunError;
+use crate::failure::{End, RunError};
 
 /// The longest meaningless environment, in bytes: one page, since the stack moves by as much.
 const MAX_PADDING: usize = 4096;

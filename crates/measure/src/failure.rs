@@ -1,4 +1,5 @@
-//! Runs that yield no sample, in words: under which configuration, what happened, and the end of the output.
+//! How measurements end. Runs that yield no sample, in words: under which configuration, what happened, and the
+//! end of the output.
 
 use std::io;
 use std::os::unix::process::ExitStatusExt;
@@ -77,6 +78,33 @@ pub enum RunError {
         /// The end of its output.
         tail: Tail,
     },
+}
+
+/// How a measurement ended: why there are no more runs.
+#[derive(Debug)]
+pub enum End {
+    /// All blocks were run.
+    Complete,
+    /// The user stopped it.
+    Interrupted,
+    /// A run failed.
+    Failed(RunError),
+}
+
+impl End {
+    /// The word for data files.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Complete => "complete",
+            Self::Interrupted => "interrupted",
+            Self::Failed(_) => "failed",
+        }
+    }
+
+    pub(crate) fn from_error(error: RunError) -> Self {
+        if matches!(error, RunError::Interrupted) { Self::Interrupted } else { Self::Failed(error) }
+    }
 }
 
 /// What to do about a program that ends badly.

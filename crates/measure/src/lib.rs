@@ -21,7 +21,6 @@ pub mod blocks;
 pub mod compare;
 pub mod configuration;
 pub mod date;
-pub mod end;
 pub mod environment;
 pub mod executable;
 pub mod failure;

@@ -9,7 +9,7 @@ use crate::configuration::Configuration;
 use crate::failure::RunError;
 use crate::sample::Sample;
 
-pub use crate::end::End;
+pub use crate::failure::End;
 
 /// Makes one run and says what it cost.
 pub trait Executor {

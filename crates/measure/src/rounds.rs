@@ -4,8 +4,7 @@
 //! disturbs one round of every cell, rather than every round of one cell.
 
 use crate::blocks::{Place, each_run};
-use crate::end::End;
-use crate::failure::RunError;
+use crate::failure::{End, RunError};
 
 /// Which run it is.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,15 +1,14 @@
 //! The command doubts itself: what makes a result weak, and what to do about it.
 
-use std::fmt;
-
-use crate::units::{change, counted, interval, percent, seconds};
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 use crate::compare::Comparison;
 use crate::machine::Noise;
 use crate::stats::Ratio;
 use crate::stats::bootstrap::MIN_BLOCKS;
 use crate::stats::verdict::{MAX_MARGIN, Verdict};
+use crate::units::{self, counted, interval, percent, seconds};
 
 /// Runs shorter than this are mostly the start of a process.
 pub const SHORT_RUN_S: f64 = 0.1;
@@ -26,11 +25,15 @@ pub const FEW_OPERATIONS: u64 = 100;
 /// More rounds than this are not a suggestion.
 const MAX_SUGGESTION: usize = 200;
 
-/// Something that makes a result weak.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// Something that makes a result weak; as an error it is the sentence about it.
+#[derive(Debug, Clone, PartialEq, Error, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Warning {
     /// The user stopped it.
+    #[error(
+        "Interrupted after {blocks} of {rounds} rounds{}",
+        if *.blocks == 0 { ": no round is complete." } else { "; this is what was measured so far." }
+    )]
     Interrupted {
         /// Complete rounds.
         blocks: usize,
@@ -38,11 +41,20 @@ pub enum Warning {
         rounds: usize,
     },
     /// Not enough rounds for an interval.
+    #[error(
+        "{}: too few for an interval, which needs {MIN_BLOCKS}, so there is no verdict. Measure more --rounds.",
+        counted(*.blocks, "complete round")
+    )]
     TooFewBlocks {
         /// Complete rounds.
         blocks: usize,
     },
     /// The interval exists but is too wide to decide anything.
+    #[error(
+        "Undecided: the 95 % interval{} is too wide. {}",
+        .change.map_or_else(String::new, |change| format!(" {}", interval(change.low, change.high))),
+        more_rounds(*.rounds)
+    )]
     WideInterval {
         /// Half its width, as a fraction.
         half_width: f64,
@@ -52,6 +64,10 @@ pub enum Warning {
         change: Option<Ratio>,
     },
     /// The interval excludes "no change", but the change does not exceed the noise.
+    #[error(
+        "Undecided: the change of {} does not exceed the noise of ±{}. {}",
+        units::change(*.change), percent(*.floor), more_rounds(*.rounds)
+    )]
     WithinNoise {
         /// The median change, a ratio.
         change: f64,
@@ -61,45 +77,81 @@ pub enum Warning {
         rounds: usize,
     },
     /// The two glibc configurations differ.
+    #[error(
+        "The two glibc configurations differ from each other, so something drifts. Repeat on a quiet machine; \
+         trust nothing smaller than the noise floor."
+    )]
     BaselinesDiffer,
     /// The noise floor is above what could be called equivalent.
+    #[error(
+        "The same locks differ by up to {} from run to run; smaller changes are not visible here. Longer runs \
+         and an idle machine help.",
+        percent(*.floor)
+    )]
     NoisyRuns {
         /// As a fraction.
         floor: f64,
     },
     /// Starting the process takes a good part of the run.
+    #[error(
+        "A run takes only {}, much of it process start. Give the program more work: a second or so per run.",
+        seconds(*.run_s)
+    )]
     ShortRun {
         /// Median wall time.
         run_s: f64,
     },
     /// Other virtual machines took CPU time.
+    #[error(
+        "Other virtual machines took {} of the CPU time (steal). Repeat when the host is quieter.",
+        percent(*.share)
+    )]
     Steal {
         /// Share of all CPU time.
         share: f64,
     },
     /// Other processes took CPU time.
+    #[error("Other processes used {} of the CPUs meanwhile. Stop them, or repeat later.", percent(*.share))]
     BusyMachine {
         /// Share of all CPU time.
         share: f64,
     },
     /// The drop-in, or the command with its locks, is not optimised.
+    #[error(
+        "A debug build is measured, and it is slow. Build with `cargo build --release`, and run that command."
+    )]
     DebugBuild,
     /// More threads than CPUs.
+    #[error("* more threads than the {cpus} CPUs: includes scheduling.")]
     Oversubscribed {
         /// CPUs there are.
         cpus: usize,
     },
     /// Runs in which next to nothing happened.
+    #[error(
+        "Fewer than {FEW_OPERATIONS} operations in a run ({}): use a longer --duration there.",
+        some(.cells)
+    )]
     FewOperations {
         /// The cells, "workload at threads".
         cells: Vec<String>,
     },
     /// Runs in which nothing happened.
+    #[error(
+        "Runs without a single operation: {}. Times and ratios are those of the other runs, rates those of all; \
+         use longer runs.",
+        some(.runs)
+    )]
     NoOperations {
         /// Whose, "implementation in workload at threads: N of M runs".
         runs: Vec<String>,
     },
     /// Nothing happened in any run of a baseline.
+    #[error(
+        "Nothing to compare with ({}): the baseline `{baseline}` did no operation in any run. Use longer runs, \
+         or another --baseline.",
+        some(.cells)
+    )]
     BaselineDidNothing {
         /// The cells, "workload at threads".
         cells: Vec<String>,
@@ -107,11 +159,20 @@ pub enum Warning {
         baseline: String,
     },
     /// Waits as long as the run: the true ones are longer.
+    #[error(
+        "A thread waited for at least half the run ({}); longer waits are cut off. Use a longer --duration.",
+        some(.cells)
+    )]
     WaitsAsLongAsRuns {
         /// The cells, "workload at threads".
         cells: Vec<String>,
     },
     /// Cells whose baseline differs from itself by more than could be called equivalent.
+    #[error(
+        "In {noisy} of {} the baseline differs from itself by more than {}; smaller changes are not visible \
+         there. Longer runs and an idle machine help.",
+        counted(*.cells, "cell"), percent(MAX_MARGIN)
+    )]
     NoisyCells {
         /// How many.
         noisy: usize,
@@ -119,6 +180,11 @@ pub enum Warning {
         cells: usize,
     },
     /// Ratios whose interval is wider than their distance from 1.
+    #[error(
+        "{wide} of {}: the interval is wider than the effect, so the verdict is undecided. More --rounds narrow \
+         it.",
+        counted(*.ratios, "ratio")
+    )]
     WideCells {
         /// How many.
         wide: usize,
@@ -126,128 +192,30 @@ pub enum Warning {
         ratios: usize,
     },
     /// Runs of a fixed amount of work that are over too soon.
+    #[error(
+        "A run is over in less than {} ({}): ask for more work, or what is measured is mostly the start.",
+        seconds(SHORT_RUN_S), some(.cells)
+    )]
     LittleWork {
         /// The cells, "variant at tasks".
         cells: Vec<String>,
     },
     /// Files are not in memory.
+    #[error("Files are on {name}, not on a tmpfs: the file system and its disk are measured as well.")]
     OtherFileSystem {
         /// What they are on.
         name: String,
     },
     /// Futex calls could not be counted.
+    #[error(
+        "Futex calls are not counted: {why}. They need CAP_PERFMON and tracefs: run `sudo {} bench …`, or see \
+         perf_event_paranoid in proc(5).",
+        std::env::current_exe().map_or_else(|_| String::from("spinpark"), |path| path.display().to_string())
+    )]
     NoFutexCounter {
         /// Why.
         why: String,
     },
-}
-
-impl fmt::Display for Warning {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Interrupted { blocks: 0, rounds } => {
-                write!(f, "Interrupted after 0 of {rounds} rounds: no round is complete.")
-            }
-            Self::Interrupted { blocks, rounds } => {
-                write!(f, "Interrupted after {blocks} of {rounds} rounds; this is what was measured so far.")
-            }
-            Self::TooFewBlocks { blocks } => write!(
-                f,
-                "{}: too few for an interval, which needs {MIN_BLOCKS}, so there is no verdict. Measure more --rounds.",
-                counted(*blocks, "complete round")
-            ),
-            Self::WideInterval { rounds, change, .. } => {
-                let shown = change
-                    .map_or_else(String::new, |change| format!(" {}", interval(change.low, change.high)));
-                write!(f, "Undecided: the 95 % interval{shown} is too wide. {}", more_rounds(*rounds))
-            }
-            Self::WithinNoise { change: ratio, floor, rounds } => write!(
-                f,
-                "Undecided: the change of {} does not exceed the noise of ±{}. {}",
-                change(*ratio),
-                percent(*floor),
-                more_rounds(*rounds)
-            ),
-            Self::BaselinesDiffer => write!(
-                f,
-                "The two glibc configurations differ from each other, so something drifts. Repeat on a quiet machine; trust nothing smaller than the noise floor."
-            ),
-            Self::NoisyRuns { floor } => write!(
-                f,
-                "The same locks differ by up to {} from run to run; smaller changes are not visible here. Longer runs and an idle machine help.",
-                percent(*floor)
-            ),
-            Self::ShortRun { run_s } => write!(
-                f,
-                "A run takes only {}, much of it process start. Give the program more work: a second or so per run.",
-                seconds(*run_s)
-            ),
-            Self::Steal { share } => write!(
-                f,
-                "Other virtual machines took {} of the CPU time (steal). Repeat when the host is quieter.",
-                percent(*share)
-            ),
-            Self::BusyMachine { share } => write!(
-                f,
-                "Other processes used {} of the CPUs meanwhile. Stop them, or repeat later.",
-                percent(*share)
-            ),
-            Self::DebugBuild => write!(
-                f,
-                "A debug build is measured, and it is slow. Build with `cargo build --release`, and run that command."
-            ),
-            Self::Oversubscribed { cpus } => {
-                write!(f, "* more threads than the {cpus} CPUs: includes scheduling.")
-            }
-            Self::FewOperations { cells } => write!(
-                f,
-                "Fewer than {FEW_OPERATIONS} operations in a run ({}): use a longer --duration there.",
-                some(cells)
-            ),
-            Self::NoOperations { runs } => write!(
-                f,
-                "Runs without a single operation: {}. Times and ratios are those of the other runs, rates those of all; use longer runs.",
-                some(runs)
-            ),
-            Self::BaselineDidNothing { cells, baseline } => write!(
-                f,
-                "Nothing to compare with ({}): the baseline `{baseline}` did no operation in any run. Use longer runs, or another --baseline.",
-                some(cells)
-            ),
-            Self::WaitsAsLongAsRuns { cells } => write!(
-                f,
-                "A thread waited for at least half the run ({}); longer waits are cut off. Use a longer --duration.",
-                some(cells)
-            ),
-            Self::NoisyCells { noisy, cells } => write!(
-                f,
-                "In {noisy} of {} the baseline differs from itself by more than {}; smaller changes are not visible there. Longer runs and an idle machine help.",
-                counted(*cells, "cell"),
-                percent(MAX_MARGIN)
-            ),
-            Self::WideCells { wide, ratios } => write!(
-                f,
-                "{wide} of {}: the interval is wider than the effect, so the verdict is undecided. More --rounds narrow it.",
-                counted(*ratios, "ratio")
-            ),
-            Self::LittleWork { cells } => write!(
-                f,
-                "A run is over in less than {} ({}): ask for more work, or what is measured is mostly the start.",
-                seconds(SHORT_RUN_S),
-                some(cells)
-            ),
-            Self::OtherFileSystem { name } => write!(
-                f,
-                "Files are on {name}, not on a tmpfs: the file system and its disk are measured as well."
-            ),
-            Self::NoFutexCounter { why } => write!(
-                f,
-                "Futex calls are not counted: {why}. They need CAP_PERFMON and tracefs: run `sudo {} bench …`, or see perf_event_paranoid in proc(5).",
-                std::env::current_exe()
-                    .map_or_else(|_| String::from("spinpark"), |path| path.display().to_string())
-            ),
-        }
-    }
 }
 
 /// What may decide it.

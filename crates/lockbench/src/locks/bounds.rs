@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use spinpark_measure::report::distinct;
 use spinpark_measure::stats::bootstrap::ratio_interval;
 use spinpark_measure::stats::paired::ByRound;
 use spinpark_measure::stats::{geometric_mean, median};
@@ -15,7 +16,6 @@ use super::comparison::{Compared, Context};
 use super::definitions::{Bound, Definitions, Over, Role, Selection};
 use super::experiment::Measured;
 use super::figure::{Against, Figure};
-use super::planes::distinct;
 
 /// A round belongs to a mean if it has at least this part of the cells.
 const NEARLY_ALL: f64 = 0.9;

@@ -2,6 +2,7 @@
 //! threads do something.
 
 use serde::{Deserialize, Serialize};
+use spinpark_measure::report::distinct;
 
 use super::experiment::Place;
 use super::load::{Barrier, Load, PingPong, Pipeline, Placement, Pool, Queue, Section, Shared, Signal, Wake};
@@ -131,17 +132,6 @@ axes! {
     wake: Wake,
     /// Ways to wait for each other.
     handoffs: Handoff,
-}
-
-/// Each of them once, in order.
-pub(crate) fn distinct<T: PartialEq>(all: impl IntoIterator<Item = T>) -> Vec<T> {
-    let mut distinct = Vec::new();
-    for one in all {
-        if !distinct.contains(&one) {
-            distinct.push(one);
-        }
-    }
-    distinct
 }
 
 /// A place, and what is to be run there.

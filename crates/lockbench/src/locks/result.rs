@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use spinpark_measure::report::distinct;
 use spinpark_measure::report::front::{self, Entry, Front, Price, price};
 use spinpark_measure::rounds::Cell;
 use spinpark_measure::stats::bootstrap::ratio_interval_of;
@@ -14,7 +15,6 @@ use spinpark_measure::stats::{Ratio, bootstrap, median};
 use super::comparison::{Compared, Context, RESAMPLES, Starvation, figure_of};
 use super::experiment::{Measured, Place, Run, Skipped, quantiles};
 use super::figure::{Against, Figure};
-use super::planes::distinct;
 use super::workloads::Report;
 
 /// A cell's result.

@@ -2,12 +2,12 @@
 //! worse than the peer.
 
 use serde::Serialize;
+use spinpark_measure::report::distinct;
 use spinpark_measure::stats::geometric_mean;
 
 use super::comparison::{Compared, Context};
 use super::experiment::Measured;
 use super::figure::{Against, Figure};
-use super::planes::distinct;
 
 /// A ratio of throughputs below this is a loss; of a cost, one above its inverse.
 pub const LOSS: f64 = 0.90;

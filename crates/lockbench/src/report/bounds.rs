@@ -1,13 +1,12 @@
 //! The table of bounds: of workloads, and of each plane.
 
-use spinpark_measure::report::{Goodness, Style, table, text};
+use spinpark_measure::report::{Goodness, Style, distinct, table, text};
 use spinpark_measure::units::counted;
 
 use super::{dash, figure, threads};
 use crate::locks::bounds::{BoundResult, Judgement};
 use crate::locks::definitions::Over;
 use crate::locks::figure::{Against, Figure};
-use crate::locks::planes::distinct;
 
 /// The columns.
 pub(super) const HEADER: [&str; 7] = ["what", "threads", "bound", "ratio", "95 % interval", "÷", "verdict"];

@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::plot::{Place, Plane, Undrawable};
-use super::{Style, table, text};
+use super::{Style, distinct, table, text};
 use crate::stats::geometric_mean;
 
 /// What one lock did in one cell.
@@ -89,12 +89,7 @@ pub struct Front {
 /// one that is there is it. The largest group comes first; groups of one lock are left out.
 #[must_use]
 pub fn fronts(cells: &[Vec<Entry<'_>>], sleepers: &[&str]) -> Vec<Front> {
-    let mut names: Vec<&str> = Vec::new();
-    for entry in cells.iter().flatten() {
-        if !names.contains(&entry.name) {
-            names.push(entry.name);
-        }
-    }
+    let names = distinct(cells.iter().flatten().map(|entry| entry.name));
     let cells_of = |name: &str| -> Vec<usize> {
         (0..cells.len()).filter(|&cell| found(&cells[cell], name).is_some()).collect()
     };

@@ -21,6 +21,17 @@ use comfy_table::{
 pub use self::head::Head;
 pub use self::metric_text::{Goodness, Printed, interval, metric_name, value, verdict_word};
 
+/// Each of them once, in the order in which they come: the rows or columns of a table.
+pub fn distinct<T: PartialEq>(all: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut distinct = Vec::new();
+    for one in all {
+        if !distinct.contains(&one) {
+            distinct.push(one);
+        }
+    }
+    distinct
+}
+
 /// How tables look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Style {

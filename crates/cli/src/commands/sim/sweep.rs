@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
-use spinpark_measure::report::Style;
+use spinpark_measure::report::{Style, distinct};
 use spinpark_measure::units::{self, counted};
 use spinpark_sim::Failure;
 use spinpark_sim::experiments::shards::{self, Header, Shard};
@@ -77,8 +77,8 @@ fn ladder(wanted: &Sweep) -> anyhow::Result<Ladder> {
     threads.dedup();
     let mut ladder = Ladder {
         machines,
-        workloads: unique(&wanted.workloads),
-        locks: unique(&wanted.locks),
+        workloads: distinct(wanted.workloads.iter().cloned()),
+        locks: distinct(wanted.locks.iter().cloned()),
         threads,
         seeds: (0..wanted.seeds as u64).map(|number| wanted.seed.wrapping_add(number)).collect(),
         for_ns: nanos(wanted.duration),
@@ -87,17 +87,6 @@ fn ladder(wanted: &Sweep) -> anyhow::Result<Ladder> {
         ladder.locks = fitting(&ladder)?;
     }
     Ok(ladder)
-}
-
-/// The names without duplicates.
-fn unique(names: &[String]) -> Vec<String> {
-    let mut known = Vec::new();
-    for name in names {
-        if !known.contains(name) {
-            known.push(name.clone());
-        }
-    }
-    known
 }
 
 /// The locks that all the workloads can use.

@@ -1,9 +1,10 @@
 //! What a heat map shows, before it is drawn: rows, columns, ratios.
 
+use spinpark_measure::report::distinct;
+
 use super::Shown;
 use crate::locks::comparison::{Compared, Context};
 use crate::locks::experiment::{Measured, Place};
-use crate::locks::planes::distinct;
 use crate::locks::summary::{Loss, Summary, planes, tables_of};
 
 /// A heat map of one of our implementations.

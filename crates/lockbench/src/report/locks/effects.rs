@@ -1,10 +1,10 @@
 //! Variants of one lock: which of the differences have an effect, at which number of threads.
 
-use spinpark_measure::report::{Goodness, Style, table, text};
+use spinpark_measure::report::{Goodness, Style, distinct, table, text};
 use spinpark_measure::stats::verdict::Verdict;
 use spinpark_measure::units::{change, percent};
 
-use super::{dash, interval, threads, time};
+use super::{dash, interval, names, threads, time};
 use crate::locks::definitions::Implementation;
 use crate::locks::result::{CellResult, ImplementationResult};
 
@@ -58,30 +58,14 @@ fn row(
     ]
 }
 
-/// The implementations in the order of the first cell that has them.
-fn variants<'a>(results: &[&'a CellResult]) -> Vec<&'a str> {
-    let mut names: Vec<&str> = Vec::new();
-    for implementation in results.iter().flat_map(|result| &result.implementations) {
-        if !names.contains(&implementation.implementation.as_str()) {
-            names.push(&implementation.implementation);
-        }
-    }
-    names
-}
-
 /// The change of the time per operation by each difference, a column per cell.
 #[must_use]
 pub fn render(results: &[CellResult], baseline: &str, cpus: usize, style: Style) -> String {
-    let workloads: Vec<&str> = results.iter().map(|result| result.workload.as_str()).collect();
     let mut tables = Vec::new();
-    for (place, workload) in workloads.iter().enumerate() {
-        if !workloads[..place].contains(workload) {
-            let cells: Vec<&CellResult> =
-                results.iter().filter(|result| result.workload == *workload).collect();
-            tables.extend(
-                cells.chunks(CELLS).map(|cells| render_workload(workload, cells, baseline, cpus, style)),
-            );
-        }
+    for workload in distinct(results.iter().map(|result| result.workload.as_str())) {
+        let cells: Vec<&CellResult> = results.iter().filter(|result| result.workload == workload).collect();
+        tables
+            .extend(cells.chunks(CELLS).map(|cells| render_workload(workload, cells, baseline, cpus, style)));
     }
     tables.join("\n")
 }
@@ -108,7 +92,7 @@ fn render_workload(
     let headers: Vec<String> = cells.iter().map(|cell| threads(cell.threads, cpus)).collect();
     let header: Vec<&str> = std::iter::once(workload).chain(headers.iter().map(String::as_str)).collect();
     let mut rows = table(style, &header);
-    for name in variants(cells) {
+    for name in names(cells.iter().copied()) {
         let mut row = vec![comfy_table::Cell::new(short(name, baseline))];
         for cell in cells {
             let implementation =

@@ -3,7 +3,7 @@
 
 use spinpark_measure::report::{Style, table, text};
 
-use super::{dash, threads, time};
+use super::{dash, names, threads, time};
 use crate::locks::result::CellResult;
 
 /// A table before it is drawn.
@@ -42,12 +42,7 @@ pub(super) fn matrices(results: &[CellResult], cpus: usize) -> Vec<Matrix<'_>> {
 
 impl<'a> Matrix<'a> {
     fn new(title: String, columns: Vec<(String, &'a CellResult)>) -> Self {
-        let mut rows: Vec<&str> = Vec::new();
-        for implementation in columns.iter().flat_map(|(_, cell)| &cell.implementations) {
-            if !rows.contains(&implementation.implementation.as_str()) {
-                rows.push(&implementation.implementation);
-            }
-        }
+        let rows = names(columns.iter().map(|(_, cell)| *cell));
         Self { title, columns, rows }
     }
 

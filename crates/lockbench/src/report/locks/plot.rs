@@ -1,6 +1,7 @@
 //! A plot per workload, as SVG: operations per second over threads, a line per implementation, with 95 %
 //! intervals.
 
+use spinpark_measure::report::distinct;
 use spinpark_measure::report::plot::{Chart, Line};
 
 use crate::locks::result::CellResult;
@@ -47,12 +48,7 @@ pub fn render_all(
     results: &[CellResult],
     implementations: &[String],
 ) -> Result<Vec<(String, String)>, Undrawable> {
-    let mut workloads: Vec<&str> = Vec::new();
-    for result in results {
-        if !workloads.contains(&result.workload.as_str()) {
-            workloads.push(&result.workload);
-        }
-    }
+    let workloads = distinct(results.iter().map(|result| result.workload.as_str()));
     let plot = |workload: &str| {
         let mut cells: Vec<&CellResult> =
             results.iter().filter(|result| result.workload == workload).collect();
