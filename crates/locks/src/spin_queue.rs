@@ -92,7 +92,7 @@ const NONE: u32 = 0;
 /// Bits of a word that have a slot's number or state; the others have the process generation.
 const VALUE_BITS: u32 = 10;
 /// How many slots a spinner tries before it does without one.
-const PROBES: usize = 8;
+const SLOTS_TRIED: usize = 8;
 
 /// The queue of one lock's spinners.
 pub struct SpinQueue<'a, P: Platform> {
@@ -224,7 +224,7 @@ impl<'a, P: Platform> SpinQueue<'a, P> {
     fn claim(&self, token: u32) -> Option<u32> {
         let first = (token.wrapping_mul(0x9E37_79B9) >> 16) as usize;
         let number = |probe| ((first + probe) % self.memory.slots.len()) as u32 + 1;
-        (0..PROBES).map(number).find(|&number| {
+        (0..SLOTS_TRIED).map(number).find(|&number| {
             let word = &self.slot(number).word;
             let seen = word.load(Relaxed);
             let claimed = self.generation | WAITS;

@@ -21,7 +21,7 @@ pub struct Tuning {
     pub spin_ns: u64,
     /// Longest spin of the announced spinner where CPUs are to spare, ns: it keeps a lock with sleepers in
     /// use. Also for the head of the queue of spinners while readers hold the lock. A thread that knows
-    /// nothing of the lock waits in that queue for this, or for 1.25 µs a CPU if that is longer.
+    /// nothing of the lock waits in that queue for this, or for `FIRST_WAIT_NS` a CPU if that is longer (`locks`' midpath).
     pub primary_spin_ns: u64,
     /// Longest spin of other threads while one is announced, on any number of CPUs from two, ns; where CPUs
     /// are to spare, also for a lock that is promised to another thread.
@@ -76,11 +76,14 @@ pub struct Tuning {
 }
 
 // A spin also ends after twice `spin_ns` readings of the clock, in case that it stands still: more than a
-// head of the queue makes in its time, with a gap between two of them.
-const _: () = assert!(Tuning::LINUX.queue_spin_ns / Tuning::LINUX.eager_gap_ns < 2 * Tuning::LINUX.spin_ns);
+// head of the queue makes in its time, which are at most two for each gap.
+const _: () = assert!(
+    2 * Tuning::LINUX.queue_spin_ns / Tuning::LINUX.eager_gap_ns < 2 * Tuning::LINUX.spin_ns,
+    "spin_ns: more than queue_spin_ns / eager_gap_ns"
+);
 
 impl Tuning {
-    /// The values for Linux; `notes/tuning.md` has the measurement of each.
+    /// The values for Linux; `notes/tuning.md` has the reason of each, and its measurement where there is one.
     pub const LINUX: Self = Self {
         spin_ns: 20 * NS_PER_US,
         primary_spin_ns: 50 * NS_PER_US,

@@ -44,7 +44,7 @@ const EVEN: [&str; 2] = ["plane-300-0", "plane-3000-300"];
 const EVEN_NS: u64 = 100_000_000;
 
 /// Sections shorter than this have no bound on the longest wait, ns.
-const LONG_SECTION_NS: f64 = 100.0;
+const WAITS_BOUND_FROM_NS: f64 = 100.0;
 /// What is allowed in addition to two sections of each thread, ns.
 const ALLOWED_WAIT_NS: f64 = 5e6;
 
@@ -266,7 +266,7 @@ fn waits(cells: &[Vec<Report>]) -> Vec<Figure> {
             let held: f64 = ours.places.iter().map(|place| place.hold_ns).sum();
             let section = held / ours.acquisitions().max(1) as f64;
             let allowed = (2.0 * f64::from(ours.threads) * section + ALLOWED_WAIT_NS).max(longest_wait(best));
-            (section >= LONG_SECTION_NS).then(|| (place(ours), longest_wait(ours) / allowed))
+            (section >= WAITS_BOUND_FROM_NS).then(|| (place(ours), longest_wait(ours) / allowed))
         })
         .collect();
     let worst = worst("longest wait ÷ what is allowed", &excess, Bound::AtMost(1.0));

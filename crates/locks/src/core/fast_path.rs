@@ -9,7 +9,7 @@ use spinpark_platform::{
     Platform, Tries, Try,
 };
 
-use super::midpath::{has_cpus_to_spare, has_no_cpu_to_spare};
+use super::midpath::{has_cpus_to_spare, has_two_cpus};
 use super::{LockCore, Outcome};
 use crate::queue::LOCKED_OR_CONTENDED;
 use crate::word::{self, Release, Want};
@@ -256,7 +256,7 @@ impl<P: Platform> LockCore<P> {
     pub(super) fn comes_back(&self, seen: u32, release: Release) -> bool {
         release == Release::Write
             && word::is_timed(seen)
-            && has_no_cpu_to_spare::<P>()
+            && has_two_cpus::<P>()
             && P::returns_soon(self.key())
     }
 }

@@ -41,9 +41,9 @@ pub(crate) fn has_cpus_to_spare<P: Platform>() -> bool {
     P::cpus() > 2
 }
 
-/// Whether there are as many CPUs as it takes to wait awake at all, and no more: one for the owner, one for a
+/// Whether there are two CPUs, as many as it takes to wait awake at all: one for the owner, one for a
 /// waiter.
-pub(super) fn has_no_cpu_to_spare<P: Platform>() -> bool {
+pub(super) fn has_two_cpus<P: Platform>() -> bool {
     P::cpus() == 2
 }
 
@@ -114,7 +114,7 @@ impl<P: Platform> LockCore<P> {
         let others = P::cpus() - 1; // more than one: `has_cpus_to_spare`
         let most = match awake {
             Awake::AtMost(most) if most < others => most,
-            _ if others < FEW => others,
+            _ if others < MOST_CPUS_COUNTED => others,
             _ => return false,
         };
         P::with_spinner_slots(self.key(), |slots| SpinQueue::<P>::new(slots).has(most)) == Some(true)
@@ -156,10 +156,11 @@ struct HeadWait<P: Platform> {
 
 /// How seldom a spinner asks whether the one before it runs, in intervals of the head's questions about the
 /// owner.
-const PROBES: u64 = 16;
+const QUESTIONS_APART: u64 = 16;
 
-/// This number of spinners is not counted against the CPUs: to read that many slots costs more than it tells.
-const FEW: u32 = 8;
+/// With up to this number of CPUs, at most one thread waits awake for each CPU besides the owner's. With
+/// more, spinners are not counted against the CPUs: to read that many slots costs more than it tells.
+const MOST_CPUS_COUNTED: u32 = 8;
 
 /// A thread that knows nothing of the lock waits for so long, times the CPUs, ns: through a short section of
 /// as many threads as run. Longer ones are not worth its wait, and many threads may have come at once.
@@ -185,7 +186,7 @@ impl<P: Platform> HeadWait<P> {
             span,
             is_cut: longest < most,
             reads_left: span / 8, // each takes more than 8 ns, with a poll
-            question: start.saturating_add(PROBES * P::TUNING.owner_probe_ns),
+            question: start.saturating_add(QUESTIONS_APART * P::TUNING.owner_probe_ns),
             asked: 0,
             sample: 0,
             is_stuck: false,
@@ -201,7 +202,7 @@ impl<P: Platform> HeadWait<P> {
             return Behind::Leaves;
         }
         if now >= self.question {
-            self.question = now.saturating_add(PROBES * P::TUNING.owner_probe_ns);
+            self.question = now.saturating_add(QUESTIONS_APART * P::TUNING.owner_probe_ns);
             if self.asked != before {
                 self.asked = before;
                 self.sample = 0;

@@ -36,7 +36,7 @@ use spinpark_platform::{
     Ordering::Release as ReleaseOrder, Platform, Spin, Spinning, Wait,
 };
 
-use super::midpath::{has_cpus_to_spare, has_no_cpu_to_spare, Polls, Spun};
+use super::midpath::{has_cpus_to_spare, has_two_cpus, Polls, Spun};
 use super::patience::Patience;
 use super::wake_pass::WakePass;
 use super::{LockCore, Outcome};
@@ -282,7 +282,7 @@ impl<P: Platform> LockCore<P> {
     /// T17: whether a release may leave the waiter asleep because its thread comes back for the lock
     /// ([`LockCore::comes_back`]).
     fn may_be_left(&self, node: &WaitNode<P>, patience: Patience) -> bool {
-        has_no_cpu_to_spare::<P>() && node.want.is_write() && !node.is_realtime() && patience.may_be_left()
+        has_two_cpus::<P>() && node.want.is_write() && !node.is_realtime() && patience.may_be_left()
     }
 
     /// Whether a waiter leaves the lock to its owner for a while instead of taking turns with it, because
@@ -290,7 +290,7 @@ impl<P: Platform> LockCore<P> {
     /// instead.
     fn backs_off_for(&self, want: Want) -> bool {
         want.is_write()
-            && has_no_cpu_to_spare::<P>()
+            && has_two_cpus::<P>()
             && P::spinning(self.key()) == Spinning::BackOff
             && P::has_fine_timers()
     }
@@ -590,7 +590,7 @@ impl<P: Platform> LockCore<P> {
             _ if is_unmarked => 0,
             (true, _) => word::HANDOFF,
             // On two CPUs, a release may leave it to its own timer (`comes_back`).
-            (false, true) if !has_no_cpu_to_spare::<P>() || P::has_fine_timers() => word::TIMED,
+            (false, true) if !has_two_cpus::<P>() || P::has_fine_timers() => word::TIMED,
             (false, _) => 0,
         };
         let flags = word::WAITERS | heads;

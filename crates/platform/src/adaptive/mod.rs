@@ -17,7 +17,8 @@
 //! | [`ends_contended`](Adaptive::ends_contended) | releases without a waiter | when releases are plain stores again |
 //!
 //! The constants stand where they are used; `notes/tuning.md` has the planes of workloads that they were
-//! chosen on. With two CPUs the threads take turns or back off; with more, spinners queue.
+//! chosen on. With two CPUs the threads take turns, or back off in the lock's queue;
+//! with more, spinners queue, and one that backs off polls seldom.
 
 mod acquisitions;
 mod spin_stats;

@@ -49,8 +49,8 @@ struct Passed {
 /// The most misses that count: after eight in a row, one chance in 256 is taken.
 const MOST_MISSES: u32 = 8;
 
-/// One in 16 waits in which a thread would back off is a spin of at most 20 us; the others sleep for 100 us
-/// or more. If each spin acquires, 256 waits of all threads make a series of samples.
+/// One in 16 times that a thread would back off, it spins: on two CPUs for `spin_ns` at most, where the
+/// others sleep for `repark_ns` or more. If each spin acquires, 256 waits of all threads make a series of samples.
 const BACK_OFFS_PER_SPIN: u32 = 16;
 
 /// The number of releases between two readings of the clock; a reading costs as much as a release.
@@ -83,9 +83,10 @@ impl SpinStats {
         pays
     }
 
-    /// Notes whether a spin paid. A spin for a lock has not paid if the lock's owner was off its CPU, or, of
-    /// the head of the queue of spinners, if its time was up. Any other has: to sleep and be woken costs
-    /// more.
+    /// Notes whether a spin paid. A spin for a lock has not paid if the lock's owner was off its CPU; in the
+    /// queue of spinners also if the time was up, at its head or before (not by the caller's deadline). Any
+    /// other has: to sleep and be woken costs more. With more than two CPUs, a spinner outside that queue
+    /// that did not announce itself, and failed, notes nothing.
     pub fn spun(&mut self, kind: Spin, paid: bool) {
         let spins = self.spins(kind);
         let most = match kind {
@@ -99,7 +100,7 @@ impl SpinStats {
 
     /// See [`Adaptive::spinning`](crate::Adaptive::spinning). `transfer`: what it costs to move a lock, ns.
     ///
-    /// One in [`BACK_OFFS_PER_SPIN`] waits spins instead of backing off, and times the move: only spins
+    /// One in [`BACK_OFFS_PER_SPIN`] of these answers is to spin instead of backing off, and to time the move: only spins
     /// measure its cost, and a wrong cost that is too high would otherwise stay.
     pub fn spinning(&mut self, lock: usize, transfer: u64) -> Spinning {
         let spinning = self.acquisitions.spinning(lock, transfer);

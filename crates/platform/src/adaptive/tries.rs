@@ -10,7 +10,7 @@ pub(super) struct LatestTries {
 }
 
 const ALL: u32 = 1024;
-/// From this share of failed tries on, a thread skips them: `notes/tuning.md`, "Spinners in a queue".
+/// Above this share of failed tries, a thread skips them: `notes/tuning.md`, "Spinners in a queue".
 const MANY: u32 = ALL / 4;
 /// The weight of one try in the mean is an eighth.
 const WEIGHT: u32 = 8;
