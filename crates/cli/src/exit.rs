@@ -109,3 +109,34 @@ pub(crate) fn code_of_run(error: &anyhow::Error) -> ExitCode {
         _ => RUN_FAILED,
     })
 }
+
+/// How several runs ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// All are done.
+    Complete,
+    /// The user stopped them.
+    Interrupted,
+    /// One failed, or there was no memory for the rest.
+    Failed,
+}
+
+impl Ended {
+    /// The word for data files.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Complete => "complete",
+            Self::Interrupted => "interrupted",
+            Self::Failed => "failed",
+        }
+    }
+
+    /// The exit code, if something `failed` or not.
+    pub(crate) fn code(self, failed: bool) -> ExitCode {
+        match (self, failed) {
+            (Self::Interrupted, _) => ExitCode::from(INTERRUPTED),
+            (Self::Failed, _) | (Self::Complete, true) => ExitCode::from(FAILED),
+            (Self::Complete, false) => ExitCode::SUCCESS,
+        }
+    }
+}

@@ -5,9 +5,10 @@ mod say;
 
 mod cli;
 mod commands;
-mod directory;
 mod exit;
+mod files;
 mod libraries;
+mod own;
 mod progress;
 mod session;
 mod tips;

@@ -3,9 +3,11 @@
 
 use std::fmt::Display;
 use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::path::PathBuf;
 use std::sync::Mutex;
 
 use anyhow::bail;
+use spinpark_measure::report::json::Output;
 use spinpark_measure::report::{Style, compare_table};
 use spinpark_measure::terminal::harmless;
 use spinpark_measure::warnings::Warning;
@@ -21,6 +23,11 @@ pub(crate) struct Say {
 }
 
 impl Say {
+    /// On standard output, unless one of the files is that.
+    pub(crate) fn beside(files: &[&Option<PathBuf>]) -> Self {
+        Self { on_stderr: files.iter().filter_map(|file| file.as_deref()).any(Output::is_stdout) }
+    }
+
     /// How tables look there.
     pub(crate) fn style(self) -> Style {
         if self.on_stderr { Style::of(&io::stderr()) } else { Style::of_stdout() }

@@ -66,7 +66,7 @@ impl Documents {
             Self::Mail(it) => &mut it.common,
             Self::Select(it) => &mut it.common,
         };
-        Some((common.format, &mut common.json))
+        Some((common.out.format, &mut common.out.json))
     }
 }
 

@@ -1,7 +1,9 @@
 //! `--format` and `--json`: the same in every command.
 
-use clap::ValueEnum;
+use std::path::PathBuf;
+
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, ValueEnum};
 
 /// Help of `--json`.
 pub(crate) const JSON: &str = "Write all data as JSON to this file; without a file or with `-` to standard output, and the tables to standard error";
@@ -20,6 +22,17 @@ pub(crate) enum Format {
     Json,
     Csv,
     Markdown,
+}
+
+/// The outputs of a command that prints a table.
+#[derive(Debug, Args)]
+pub(crate) struct TableOrJson {
+    /// Format of standard output [default: table]
+    #[arg(long, value_name = "FORMAT", value_parser = parser([Format::Table, Format::Json]))]
+    pub(crate) format: Option<Format>,
+
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-", help = JSON)]
+    pub(crate) json: Option<PathBuf>,
 }
 
 /// A parser of those formats that a command has.

@@ -25,7 +25,7 @@ impl Command {
     /// Carries out `--format` where it means an output that has an option of its own.
     pub(super) fn apply_formats(&mut self) -> Result<(), String> {
         match self {
-            Self::Compare(it) => to_json(it.format, &mut it.json),
+            Self::Compare(it) => to_json(it.out.format, &mut it.out.json),
             Self::Profile(it) => to_json(it.show.format, &mut it.show.json),
             Self::Report(it) => to_json(it.show.format, &mut it.show.json),
             Self::Diff(it) => to_json(it.format, &mut it.json),
@@ -39,12 +39,12 @@ impl Command {
             },
             Self::Sim(sim) => match sim {
                 Sim::Machine(it) => to_json(it.format, &mut it.json),
-                Sim::Run(it) => to_json(it.format, &mut it.json),
+                Sim::Run(it) => to_json(it.out.format, &mut it.out.json),
                 Sim::Sweep(it) => it.shown.apply_format(),
                 Sim::Merge(it) => it.shown.apply_format(),
-                Sim::Replay(it) => to_json(it.format, &mut it.json),
-                Sim::Tables(it) => to_json(it.format, &mut it.json),
-                Sim::Native(it) => to_json(it.format, &mut it.json),
+                Sim::Replay(it) => to_json(it.out.format, &mut it.out.json),
+                Sim::Tables(it) => to_json(it.out.format, &mut it.out.json),
+                Sim::Native(it) => to_json(it.out.format, &mut it.out.json),
                 Sim::List | Sim::Calibrate(_) => Ok(()),
             },
             Self::Documents(documents) => match documents.output() {

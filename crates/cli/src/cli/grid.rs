@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use clap::Args;
 use spinpark_lockbench::locks::figure::{Against, Figure};
-use spinpark_measure::report::json::Output;
 
 use super::format::{self, Format};
 use super::numbers::{THREADS, whole};
@@ -132,11 +131,6 @@ impl GridShown {
     /// Whether an option was given.
     pub(crate) fn is_given(&self) -> bool {
         self.figure.is_some() || self.against.is_some() || self.html.is_some() || self.csv.is_some()
-    }
-
-    /// Whether a file is standard output.
-    pub(crate) fn takes_stdout(&self) -> bool {
-        [&self.html, &self.csv].into_iter().flatten().any(|path| Output::is_stdout(path))
     }
 
     /// What is asked for.

@@ -31,6 +31,7 @@ pub(crate) use self::bench::{Bench, Locks, PresetChoice, Show};
 pub(crate) use self::documentation::{Completions, Libraries, Man, is_internal, public};
 pub(crate) use self::documents::{Documents, DocumentsRun};
 pub(crate) use self::format::Format;
+use self::format::TableOrJson;
 pub(crate) use self::grid::{Grid, GridShown};
 pub(crate) use self::help::command;
 pub(crate) use self::native::Native;
@@ -179,12 +180,8 @@ pub(crate) struct Compare {
     #[arg(long, value_enum, default_value_t = BaselineChoice::Glibc)]
     pub(crate) baseline: BaselineChoice,
 
-    /// Format of standard output [default: table]
-    #[arg(long, value_name = "FORMAT", value_parser = format::parser([Format::Table, Format::Json]))]
-    pub(crate) format: Option<Format>,
-
-    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-", help = format::JSON)]
-    pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) out: TableOrJson,
 
     /// Give up on a run that takes longer than this: 500ms, 10s, 2min
     #[arg(long, value_name = "TIME", value_parser = units::duration)]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::format::{self, Format};
+use super::format::TableOrJson;
 use super::numbers::whole;
 
 const EXAMPLES: &str = "\
@@ -44,10 +44,6 @@ pub(crate) struct Native {
     #[arg(long, value_name = "FILE")]
     pub(crate) measured: Option<PathBuf>,
 
-    /// Format of standard output [default: table]
-    #[arg(long, value_name = "FORMAT", value_parser = format::parser([Format::Table, Format::Json]))]
-    pub(crate) format: Option<Format>,
-
-    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-", help = format::JSON)]
-    pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) out: TableOrJson,
 }

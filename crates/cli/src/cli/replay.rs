@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::format::{self, Format};
+use super::format::TableOrJson;
 use super::numbers::{SEEDS, threads, whole};
 use super::units::between;
 
@@ -65,10 +65,6 @@ pub(crate) struct Replay {
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = whole::<usize>(SEEDS, 5))]
     pub(crate) seeds: usize,
 
-    /// Format of standard output [default: table]
-    #[arg(long, value_name = "FORMAT", value_parser = format::parser([Format::Table, Format::Json]))]
-    pub(crate) format: Option<Format>,
-
-    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-", help = format::JSON)]
-    pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) out: TableOrJson,
 }

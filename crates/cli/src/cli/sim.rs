@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 
 use spinpark_sim::experiments::shards::Shard;
 
-use super::format::{self, Format};
+use super::format::{self, Format, TableOrJson};
 use super::numbers::{SEEDS, threads, whole};
 use super::units::between;
 
@@ -117,12 +117,8 @@ pub(crate) struct SimRun {
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
 
-    /// Format of standard output [default: table]
-    #[arg(long, value_name = "FORMAT", value_parser = format::parser([Format::Table, Format::Json]))]
-    pub(crate) format: Option<Format>,
-
-    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-", help = format::JSON)]
-    pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) out: TableOrJson,
 }
 
 const SWEEP_EXAMPLES: &str = "\
@@ -256,12 +252,8 @@ pub(crate) struct Tables {
     #[arg(long)]
     pub(crate) quick: bool,
 
-    /// Format of standard output [default: table]
-    #[arg(long, value_name = "FORMAT", value_parser = format::parser([Format::Table, Format::Json]))]
-    pub(crate) format: Option<Format>,
-
-    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-", help = format::JSON)]
-    pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) out: TableOrJson,
 
     /// Write the tables to this HTML file, which needs nothing else
     #[arg(long, value_name = "FILE")]

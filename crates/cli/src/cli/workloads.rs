@@ -13,7 +13,7 @@ use spinpark_documents::workloads::serial::Sections;
 use spinpark_documents::workloads::workers::Kind;
 use spinpark_lockbench::locks::load::Signal;
 
-use super::format::{self, Format};
+use super::format::{self, TableOrJson};
 use super::numbers::{THREADS, whole};
 use super::units::{millis, whole_ms};
 
@@ -32,12 +32,8 @@ pub(crate) struct Common {
     #[arg(long)]
     pub(crate) details: bool,
 
-    /// Format of standard output [default: table]
-    #[arg(long, value_name = "FORMAT", value_parser = format::parser([Format::Table, Format::Json]))]
-    pub(crate) format: Option<Format>,
-
-    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-", help = format::JSON)]
-    pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) out: TableOrJson,
 
     #[arg(long, value_name = "N", help = format::SEED, value_parser = whole::<u64>(0..=u64::MAX, 1))]
     pub(crate) seed: Option<u64>,

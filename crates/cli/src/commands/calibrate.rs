@@ -6,12 +6,12 @@ use std::sync::Arc;
 use anyhow::bail;
 use spinpark_measure::failure::RunError;
 use spinpark_measure::process::Interrupt;
-use spinpark_measure::report::json::Output;
 use spinpark_sim::experiments::calibrate::{
     CalibrateError, Calibration, Cpus, Measure, Watcher, machine_file,
 };
 
 use crate::cli::Calibrate;
+use crate::files::open;
 use crate::progress::Progress;
 use crate::session::Session;
 
@@ -21,7 +21,7 @@ const MOST_OTHERS: f64 = 5.0;
 /// Measures, and writes the file.
 pub(crate) fn run(calibrate: &Calibrate) -> anyhow::Result<ExitCode> {
     // Before anything is measured.
-    let out = calibrate.output.as_deref().map(Output::open).transpose()?;
+    let out = open(&calibrate.output)?;
     if cfg!(debug_assertions) {
         bail!("this is a debug build, in which single instructions cannot be measured\nBuild with --release");
     }

@@ -30,10 +30,11 @@ use spinpark_profile::{json, swap};
 
 use super::prepare::{Prepared, prepare};
 use crate::cli::{Compare, DEMO_OPERATIONS};
+use crate::files::open;
 use crate::progress::Progress;
 use crate::say::{self, Say};
 use crate::session::{Session, check_rounds};
-use crate::{exit, libraries};
+use crate::{exit, libraries, own};
 
 /// How long one run of the demonstration should take on the faster locks, in seconds.
 const DEMO_RUN_S: f64 = 0.6;
@@ -168,7 +169,7 @@ impl Request {
         let is_demo = compare.program.is_empty();
         let (name, args) = match compare.program.split_first() {
             Some((name, args)) => (name.clone(), args.to_vec()),
-            None => (own_path()?.into_os_string(), demo_args(DEMO_OPERATIONS)),
+            None => (own::path()?.into_os_string(), demo_args(DEMO_OPERATIONS)),
         };
         let (number, printed) = number(compare, is_demo)?;
         let executable = Executable::find_with(&name, &args)?;
@@ -179,9 +180,9 @@ impl Request {
         let command =
             std::iter::once(&name).chain(&args).map(|word| word.to_string_lossy().into_owned()).collect();
         let program = program(compare, executable.path, args)?;
-        let json = compare.json.as_deref().map(Output::open).transpose()?;
+        let json = open(&compare.out.json)?;
         let rounds = compare.rounds;
-        let say = Say { on_stderr: compare.json.as_deref().is_some_and(Output::is_stdout) };
+        let say = Say::beside(&[&compare.out.json]);
         Ok(Self {
             command,
             is_demo,
@@ -196,10 +197,6 @@ impl Request {
             say,
         })
     }
-}
-
-fn own_path() -> anyhow::Result<PathBuf> {
-    env::current_exe().context("cannot find out where this command itself is")
 }
 
 fn number(compare: &Compare, is_demo: bool) -> anyhow::Result<(OwnNumber, Printed)> {

@@ -1,6 +1,5 @@
 //! `spinpark sim native`: how far the simulator is from this machine.
 
-use std::env;
 use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
@@ -13,7 +12,6 @@ use serde::{Deserialize, Serialize};
 use spinpark_lockbench::locks::definitions::Definitions;
 use spinpark_measure::environment::Environment;
 use spinpark_measure::failure::RunError;
-use spinpark_measure::report::json::Output;
 use spinpark_sim::experiments::accuracy::{self, Case, Compared, Effort, Summary};
 use spinpark_sim::experiments::calibrate::{CalibrateError, Calibration, Cpus, machine_file};
 use spinpark_sim::machine::Machine;
@@ -23,6 +21,8 @@ use spinpark_sim::workload::SettingError;
 use super::calibrate::Bar;
 use crate::cli::Native;
 use crate::exit::FAILED;
+use crate::files::open;
+use crate::own;
 use crate::progress::{Progress, about};
 use crate::say::Say;
 use crate::session::Session;
@@ -81,8 +81,8 @@ pub(crate) fn run(native: &Native) -> anyhow::Result<ExitCode> {
     let cpus = Cpus::read()?;
     let cases = cases(native, &cpus)?;
     let extent = Extent::of(native);
-    let say = Say { on_stderr: native.json.as_deref().is_some_and(Output::is_stdout) };
-    let json = native.json.as_deref().map(Output::open).transpose()?;
+    let say = Say::beside(&[&native.out.json]);
+    let json = open(&native.out.json)?;
     let earlier = native.measured.as_deref().map(|path| read(path, &cases)).transpose()?;
     let session = Session::start(None)?;
     let machine = match &native.machine {
@@ -168,7 +168,7 @@ fn calibrate(cpus: &Cpus, extent: &Extent, session: &Session) -> anyhow::Result<
 
 fn measure(cases: &[Case], cpus: &Cpus, extent: &Extent, session: &Session) -> anyhow::Result<Vec<Vec<f64>>> {
     let native = accuracy::Native {
-        own: env::current_exe().context("cannot find this command's own file")?,
+        own: own::path()?,
         cpus: cpus.places.iter().map(|place| place.cpu).collect(),
         millis: extent.millis,
         interrupt: &session.interrupt,

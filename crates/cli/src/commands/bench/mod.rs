@@ -28,13 +28,13 @@ use spinpark_measure::units::counted;
 use spinpark_measure::warnings::{self, Warning};
 
 use self::output::{Destinations, Findings, View};
+pub(crate) use self::request::Request;
 use self::request::shown;
-pub(crate) use self::request::{Request, command};
 use crate::cli::{Bench, Format, Grid, Locks, PresetChoice, Show};
-use crate::exit;
 use crate::progress::{Progress, about};
 use crate::say::{self, Say};
 use crate::session::{Session, check_rounds};
+use crate::{exit, own};
 
 /// What is said about options that another file than a grid's does not have.
 pub(super) const NOT_A_GRID: &str =
@@ -52,9 +52,8 @@ pub(crate) fn run(bench: &Bench, show: fn(&Show) -> anyhow::Result<ExitCode>) ->
 
 fn print_list(definition: Option<&std::path::Path>) -> anyhow::Result<ExitCode> {
     let (definitions, _) = request::definitions(definition)?;
-    let own = std::env::current_exe().context("cannot find out where this command itself is")?;
     let say = Say { on_stderr: false };
-    let list = list::render(&definitions, &Peers::find(&own), say.style());
+    let list = list::render(&definitions, &Peers::find(&own::path()?), say.style());
     let count = |preset: &Preset| {
         let count = definitions.bounds.iter().filter(|bound| bound.preset == preset.name).count();
         let command = match preset.name.as_str() {
@@ -130,7 +129,7 @@ pub(super) fn show(text: &str, wanted: &Show) -> anyhow::Result<()> {
     let to = Destinations::of_grid(&wanted.grid)?.and(None, None, wanted.plots.as_deref())?;
     let mut findings = Findings::new(record);
     findings.warnings = reading::warnings(text);
-    findings.print(Say { on_stderr: wanted.grid.takes_stdout() }, &view);
+    findings.print(Say::beside(&[&wanted.grid.html, &wanted.grid.csv]), &view);
     findings.write(to, &view, &Noise::default())
 }
 

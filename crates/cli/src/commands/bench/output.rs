@@ -1,7 +1,6 @@
 //! The final output, on standard output and in files.
 
 use std::cell::OnceCell;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -22,7 +21,7 @@ use spinpark_measure::units::counted;
 use spinpark_measure::warnings::Warning;
 
 use crate::cli::GridShown;
-use crate::directory::create;
+use crate::files::{create, draw, open};
 use crate::say::Say;
 
 /// How a result is shown.
@@ -46,7 +45,6 @@ pub(super) struct Destinations {
 impl Destinations {
     /// The files that `shown` names, opened.
     pub(super) fn of_grid(shown: &GridShown) -> anyhow::Result<Self> {
-        let open = |path: &Option<PathBuf>| path.as_deref().map(Output::open).transpose();
         Ok(Self { html: open(&shown.html)?, csv: open(&shown.csv)?, ..Self::default() })
     }
 
@@ -233,11 +231,6 @@ impl Findings {
         let mut plots = plot::render_all(self.results(), &implementations)?;
         let fronts = fronts(self.results()).into_iter().map(|of| of.front);
         plots.extend(front::plots(&fronts.map(|of| (counted(of.cells, "cell"), of)).collect::<Vec<_>>())?);
-        for (name, svg) in plots {
-            let path = directory.join(name);
-            fs::write(&path, svg).with_context(|| format!("cannot write {}", path.display()))?;
-            note!("Plot: {}", path.display());
-        }
-        Ok(())
+        draw(directory, plots)
     }
 }

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::env;
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{anyhow, bail};
 use spinpark_documents::workloads::resources::Requirements;
 use spinpark_lockbench::locks::counters::obstacle;
 use spinpark_lockbench::locks::definitions::{Bound, Definitions, Implementation, Role};
@@ -20,12 +19,11 @@ use spinpark_lockbench::locks::workloads::allowed_cpus;
 use spinpark_lockbench::report::grid::Shown;
 use spinpark_measure::executable::{DropIn, Executable, Library};
 use spinpark_measure::process::Interrupt;
-use spinpark_measure::report::json::Output;
 use spinpark_measure::rounds::Cell as _;
 
 use crate::cli::{Grid, GridShown, Locks, PresetChoice, millis};
-use crate::libraries;
 use crate::say::Say;
+use crate::{libraries, own};
 
 /// The numbers of threads of `--quick`.
 const QUICK_THREADS: [usize; 4] = [1, 2, 10, 64];
@@ -67,10 +65,6 @@ pub(super) fn definitions(file: Option<&Path>) -> anyhow::Result<(Definitions, V
     Ok((definitions, workloads))
 }
 
-fn own() -> anyhow::Result<PathBuf> {
-    env::current_exe().context("cannot find out where this command itself is")
-}
-
 impl Request {
     /// Checks what `bench locks` is asked for.
     pub(crate) fn new(locks: &Locks, preset: PresetChoice) -> anyhow::Result<Self> {
@@ -79,7 +73,7 @@ impl Request {
             true => definitions.bounds_of(preset.name()).map_err(anyhow::Error::msg)?,
             false => Vec::new(),
         };
-        let peers = Peers::find(&own()?);
+        let peers = Peers::find(&own::path()?);
         let wanted = wanted(locks, file_workloads, bounds.clone());
         let of_preset = definitions.preset(preset.name()).map_err(anyhow::Error::msg)?;
         let selected =
@@ -101,7 +95,7 @@ impl Request {
             notes: if locks.threads.is_empty() { Vec::new() } else { selected.notes },
             rounds: locks.rounds.unwrap_or(default_rounds),
             millis: locks.duration.map_or(default_millis, millis),
-            say: Say { on_stderr: locks.json.as_deref().is_some_and(Output::is_stdout) },
+            say: Say::beside(&[&locks.json]),
             ..Self::of_cells(selected.implementations, selected.cells.into_iter().map(Measured::new), peers)?
         }
         .check()
@@ -110,7 +104,7 @@ impl Request {
     /// Checks what `bench grid` is asked for.
     pub(super) fn of_grid(grid: &Grid) -> anyhow::Result<Self> {
         let definitions = Definitions::built_in()?;
-        let peers = Peers::find(&own()?);
+        let peers = Peers::find(&own::path()?);
         let implementations = implementations(grid, &definitions).map_err(anyhow::Error::msg)?;
         check_shown(grid, &implementations, &definitions)?;
         let planes = planes(grid, &definitions).map_err(anyhow::Error::msg)?;
@@ -127,7 +121,6 @@ impl Request {
         }
         check_cells(&all, &implementations)?;
         let default_rounds = if grid.quick { 3 } else { 7 };
-        let on_stderr = grid.shown.takes_stdout() || grid.json.as_deref().is_some_and(Output::is_stdout);
         Self {
             planes,
             bounds,
@@ -135,7 +128,7 @@ impl Request {
             millis: grid.duration.map_or(if grid.quick { 30 } else { 50 }, millis),
             untimed: grid.no_waits,
             counts_futex_calls: obstacle().is_none(),
-            say: Say { on_stderr },
+            say: Say::beside(&[&grid.json, &grid.shown.html, &grid.shown.csv]),
             ..Self::of_cells(implementations, all, peers)?
         }
         .check()
@@ -147,7 +140,7 @@ impl Request {
         cells: impl IntoIterator<Item = Measured>,
         peers: Peers,
     ) -> anyhow::Result<Self> {
-        let own = own()?;
+        let own = own::path()?;
         let find = |library| -> anyhow::Result<Option<DropIn>> {
             if !implementations.iter().any(|implementation| implementation.loads(library)) {
                 return Ok(None);
@@ -163,7 +156,7 @@ impl Request {
             rounds: 0,
             millis: 0,
             bounds: Vec::new(),
-            command: command(env::args_os().skip(1)),
+            command: own::command_line(),
             say: Say { on_stderr: false },
             notes: Vec::new(),
             counts_futex_calls: true,
@@ -393,30 +386,4 @@ fn check_cells(cells: &[Measured], implementations: &[Implementation]) -> anyhow
         );
     }
     Ok(())
-}
-
-/// `spinpark bench …` with every argument that was given.
-pub(crate) fn command(args: impl Iterator<Item = OsString>) -> String {
-    let words = args.map(|arg| quoted(&arg.to_string_lossy()));
-    std::iter::once(String::from("spinpark")).chain(words).collect::<Vec<_>>().join(" ")
-}
-
-fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || "-_=+,./:%".contains(c);
-    match !word.is_empty() && word.chars().all(is_plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_command_can_be_pasted() {
-        let args = ["bench", "locks", "--workload", "a b", "--locks", "drop-in+A=1", "", "it's"];
-        let command = command(args.into_iter().map(OsString::from));
-        assert_eq!(command, "spinpark bench locks --workload 'a b' --locks drop-in+A=1 '' 'it'\\''s'");
-    }
 }

@@ -26,6 +26,7 @@ use self::launch::Launch;
 use self::show::Shower;
 use crate::cli::{Diff, Profile, Report, Showing, ViewChoice};
 use crate::exit::Exit;
+use crate::files::open;
 use crate::say::Say;
 
 pub(crate) use self::cost::calibrate;
@@ -227,7 +228,7 @@ fn waits(showing: &Showing) -> anyhow::Result<Waits> {
 
 /// Compares two recordings.
 pub(crate) fn diff(diff: &Diff) -> anyhow::Result<ExitCode> {
-    let output = diff.json.as_deref().map(Output::open).transpose()?;
+    let output = open(&diff.json)?;
     let is_taken = diff.json.as_deref().is_some_and(Output::is_stdout);
     let mut symbols = Symbols::new().with_debuginfod();
     let before = json::load(&diff.before, &mut symbols)?;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use spinpark_profile::read::QUOTA_FILE;
 
-use crate::directory;
+use crate::files;
 
 /// The directory if none is named.
 const NAME: &str = "spinpark-profile";
@@ -24,7 +24,7 @@ const MOST: u32 = 1000;
 pub(crate) fn create(wanted: Option<&Path>) -> anyhow::Result<PathBuf> {
     let made = match wanted {
         Some(wanted) => {
-            directory::create("--output", wanted)?;
+            files::create("--output", wanted)?;
             let mut entries =
                 fs::read_dir(wanted).with_context(|| format!("cannot read {}", wanted.display()))?;
             if entries.next().is_some() {

@@ -10,10 +10,10 @@ use spinpark_measure::report::json::Output;
 use spinpark_sim::experiments::shards::{Input, Merged};
 use spinpark_sim::experiments::sweep::cells;
 
-use super::End;
 use super::sweep::failed;
 use super::swept::Out;
 use crate::cli::Merge;
+use crate::exit::Ended;
 
 /// Reads all files, then reports as `sim sweep` does.
 pub(super) fn run(wanted: &Merge) -> anyhow::Result<ExitCode> {
@@ -23,10 +23,10 @@ pub(super) fn run(wanted: &Merge) -> anyhow::Result<ExitCode> {
     let style = out.say.style();
     let cells = cells(&header.sweep, &reports);
     out.table(&cells, style);
-    out.write(End::Complete, &cells, || Ok(text))?;
+    out.write(Ended::Complete, &cells, || Ok(text))?;
     let failed = failed(&cells, style);
     failed.iter().for_each(|line| note!("{line}"));
-    Ok(End::Complete.code(!failed.is_empty()))
+    Ok(Ended::Complete.code(!failed.is_empty()))
 }
 
 fn read(path: &Path) -> anyhow::Result<Input> {

@@ -19,7 +19,6 @@ use spinpark_sim::experiments::lists;
 use spinpark_sim::machine::Machine;
 
 use crate::cli::{ShowMachine, Sim};
-use crate::exit;
 use crate::say::Say;
 use crate::session::on_interrupt;
 
@@ -80,34 +79,6 @@ fn distinct(outputs: &[(&str, &Option<PathBuf>)]) -> anyhow::Result<()> {
 /// From here on, Ctrl-C ends the simulations instead of the process.
 fn stop_on_ctrl_c() -> anyhow::Result<()> {
     on_interrupt(spinpark_sim::stop)
-}
-
-/// How runs ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum End {
-    Complete,
-    Interrupted,
-    /// There was no memory for the rest.
-    Failed,
-}
-
-impl End {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Complete => "complete",
-            Self::Interrupted => "interrupted",
-            Self::Failed => "failed",
-        }
-    }
-
-    /// The exit code, if something `failed` or not.
-    fn code(self, failed: bool) -> ExitCode {
-        match (self, failed) {
-            (Self::Interrupted, _) => ExitCode::from(exit::INTERRUPTED),
-            (Self::Failed, _) | (Self::Complete, true) => ExitCode::from(exit::FAILED),
-            (Self::Complete, false) => ExitCode::SUCCESS,
-        }
-    }
 }
 
 #[cfg(test)]

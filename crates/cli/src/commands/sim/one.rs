@@ -1,6 +1,5 @@
 //! `spinpark sim run`: one setting, some seeds.
 
-use std::env;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -15,7 +14,8 @@ use spinpark_sim::{Record, perfetto};
 
 use super::{distinct, many, stop_on_ctrl_c};
 use crate::cli::{SimRun, nanos};
-use crate::commands::bench::command;
+use crate::files::open;
+use crate::own;
 use crate::say::Say;
 
 /// Checks the request, simulates, reports.
@@ -23,11 +23,10 @@ pub(super) fn run(wanted: &SimRun) -> anyhow::Result<ExitCode> {
     let machine = Machine::choose(&wanted.machine)?;
     let settings = settings(wanted, &machine);
     settings[0].check()?;
-    distinct(&[("--json", &wanted.json), ("--trace", &wanted.trace)])?;
-    let json = wanted.json.as_deref().map(Output::open).transpose()?;
-    let trace = wanted.trace.as_deref().map(Output::open).transpose()?;
-    let outputs = [&wanted.json, &wanted.trace];
-    let say = Say { on_stderr: outputs.into_iter().flatten().any(|path| Output::is_stdout(path)) };
+    distinct(&[("--json", &wanted.out.json), ("--trace", &wanted.trace)])?;
+    let json = open(&wanted.out.json)?;
+    let trace = open(&wanted.trace)?;
+    let say = Say::beside(&[&wanted.out.json, &wanted.trace]);
     stop_on_ctrl_c()?;
     let style = say.style();
     say.line(style.wrap(&intro(wanted, &settings[0]), 2));
@@ -37,7 +36,7 @@ pub(super) fn run(wanted: &SimRun) -> anyhow::Result<ExitCode> {
     if let Some(summary) = Summary::of(&machine, &reports) {
         say.line(format!("\n{}", run_report::render(&summary, style).trim_end()));
         if let Some(json) = json {
-            let command = command(env::args_os().skip(1));
+            let command = own::command_line();
             json.write_compact(&run_report::json(end.name(), &command, &summary, &reports))?;
         }
         Say { on_stderr: true }.wrapped(&made.speed(), 2);

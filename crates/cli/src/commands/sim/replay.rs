@@ -1,11 +1,9 @@
 //! `spinpark sim replay`: a recorded program on a simulated machine.
 
-use std::env;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use spinpark_measure::report::json::Output;
 use spinpark_measure::units::counted;
 use spinpark_profile::json::load;
 use spinpark_profile::symbols::Symbols;
@@ -15,9 +13,11 @@ use spinpark_sim::experiments::summary::Summary;
 use spinpark_sim::machine::Machine;
 use spinpark_sim::workload::{Report, Setting};
 
-use super::{End, many, stop_on_ctrl_c};
+use super::{many, stop_on_ctrl_c};
 use crate::cli::{Replay, nanos};
-use crate::commands::bench::command;
+use crate::exit::Ended;
+use crate::files::open;
+use crate::own;
 use crate::say::Say;
 
 /// Checks the request, simulates, reports.
@@ -29,15 +29,15 @@ pub(super) fn run(wanted: &Replay) -> anyhow::Result<ExitCode> {
     let proven = settings(wanted, &recorded, &[recorded.lock.to_owned()], &home, recorded.workers);
     let settings = settings(wanted, &recorded, &wanted.locks, &machine, threads);
     proven.iter().chain(&settings).step_by(wanted.seeds).try_for_each(Setting::check)?;
-    let json = wanted.json.as_deref().map(Output::open).transpose()?;
-    let say = Say { on_stderr: wanted.json.as_deref().is_some_and(Output::is_stdout) };
+    let json = open(&wanted.out.json)?;
+    let say = Say::beside(&[&wanted.out.json]);
     stop_on_ctrl_c()?;
     let style = say.style();
     say.line(style.wrap(&heading(&recorded, &machine.name, threads), 2));
     let made = many::run(&proven);
     let seeds: Vec<Report> = made.reports.iter().flatten().cloned().collect();
     let proof = match Summary::of(&home, &seeds) {
-        Some(summary) if made.end == End::Complete && summary.failure.is_none() => {
+        Some(summary) if made.end == Ended::Complete && summary.failure.is_none() => {
             Proof::new(&recorded, &home.name, &summary)
         }
         summary => {
@@ -50,7 +50,7 @@ pub(super) fn run(wanted: &Replay) -> anyhow::Result<ExitCode> {
         }
     };
     say.line(format!("\n{}", proof.render(&recorded, style)));
-    let command = command(env::args_os().skip(1));
+    let command = own::command_line();
     if !proof.holds {
         if let Some(json) = json {
             json.write_compact(&document(made.end.name(), &command, &recorded, &proof, &[]))?;
@@ -75,7 +75,7 @@ pub(super) fn run(wanted: &Replay) -> anyhow::Result<ExitCode> {
     Say { on_stderr: true }.wrapped(&made.speed(), 2);
     made.say_end();
     let has_failed = predictions.iter().any(|prediction| prediction.summary.failure.is_some());
-    Ok(made.end.code(made.end == End::Complete && has_failed))
+    Ok(made.end.code(made.end == Ended::Complete && has_failed))
 }
 
 /// A machine like the one that was recorded on.

@@ -1,7 +1,6 @@
 //! The output of a sweep: the same for one that was made here and a merged one.
 
-use std::path::{Path, PathBuf};
-use std::{env, fs};
+use std::path::PathBuf;
 
 use anyhow::Context;
 use spinpark_measure::report::Style;
@@ -9,10 +8,11 @@ use spinpark_measure::report::json::Output;
 use spinpark_sim::experiments::page;
 use spinpark_sim::experiments::sweep::{self, Cell};
 
-use super::{End, distinct};
+use super::distinct;
 use crate::cli::Swept;
-use crate::commands::bench::command;
-use crate::directory::create;
+use crate::exit::Ended;
+use crate::files::{create, draw, open};
+use crate::own;
 use crate::say::Say;
 
 /// Files that are known to be writable.
@@ -31,11 +31,9 @@ impl Out {
         let Swept { json, csv, html, json_lines, plots, details, format: _ } = shown;
         let named = [("--json", json), ("--csv", csv), ("--html", html), ("--json-lines", json_lines)];
         distinct(&named)?;
-        let open = |path: &Option<PathBuf>| path.as_deref().map(Output::open).transpose();
         if let Some(directory) = plots {
             create("--plots", directory)?;
         }
-        let on_stderr = named.into_iter().filter_map(|(_, path)| path.as_deref()).any(Output::is_stdout);
         Ok(Self {
             json: open(json)?,
             csv: open(csv)?,
@@ -43,7 +41,7 @@ impl Out {
             json_lines: open(json_lines)?,
             plots: plots.clone(),
             has_details: *details,
-            say: Say { on_stderr },
+            say: Say::beside(&named.map(|(_, path)| path)),
         })
     }
 
@@ -60,7 +58,7 @@ impl Out {
     /// be lost.
     pub(super) fn write(
         self,
-        end: End,
+        end: Ended,
         cells: &[Cell],
         lines: impl FnOnce() -> serde_json::Result<String>,
     ) -> anyhow::Result<()> {
@@ -70,7 +68,7 @@ impl Out {
         if cells.is_empty() {
             return Ok(());
         }
-        let command = command(env::args_os().skip(1));
+        let command = own::command_line();
         if let Some(file) = self.json {
             file.write_compact(&sweep::json(end.name(), &command, cells))?;
         }
@@ -82,17 +80,8 @@ impl Out {
             file.write_plain(&page.context("cannot write the sweep as HTML")?)?;
         }
         if let Some(directory) = &self.plots {
-            draw(directory, cells)?;
+            draw(directory, sweep::plots(cells)?)?;
         }
         Ok(())
     }
-}
-
-fn draw(directory: &Path, cells: &[Cell]) -> anyhow::Result<()> {
-    for (name, svg) in sweep::plots(cells)? {
-        let path = directory.join(name);
-        fs::write(&path, svg).with_context(|| format!("cannot write {}", path.display()))?;
-        note!("Plot: {}", path.display());
-    }
-    Ok(())
 }

@@ -1,32 +1,31 @@
 //! `spinpark sim tables`: the four documents' tables.
 
-use std::env;
 use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::Context;
 use spinpark_documents::registry::choose;
 use spinpark_documents::simulated::{Effort, TableSpec};
-use spinpark_measure::report::json::Output;
 use spinpark_measure::units::counted;
 use spinpark_sim::experiments::{page, tables};
 use spinpark_sim::table::Table;
 use spinpark_sim::workload::SettingError;
 
-use super::{End, distinct, stop_on_ctrl_c};
+use super::{distinct, stop_on_ctrl_c};
 use crate::cli::Tables;
-use crate::commands::bench::command;
+use crate::exit::Ended;
+use crate::files::open;
+use crate::own;
 use crate::progress::{Progress, about};
 use crate::say::Say;
 
 /// Simulates one table after the other; the runs of each go side by side.
 pub(super) fn run(wanted: &Tables) -> anyhow::Result<ExitCode> {
     let specs = choose(&wanted.names)?;
-    distinct(&[("--json", &wanted.json), ("--html", &wanted.html)])?;
-    let json = wanted.json.as_deref().map(Output::open).transpose()?;
-    let html = wanted.html.as_deref().map(Output::open).transpose()?;
-    let outputs = [&wanted.json, &wanted.html];
-    let say = Say { on_stderr: outputs.into_iter().flatten().any(|path| Output::is_stdout(path)) };
+    distinct(&[("--json", &wanted.out.json), ("--html", &wanted.html)])?;
+    let json = open(&wanted.out.json)?;
+    let html = open(&wanted.html)?;
+    let say = Say::beside(&[&wanted.out.json, &wanted.html]);
     if specs.is_empty() {
         say.line("There are no tables of documents yet.");
     }
@@ -34,7 +33,7 @@ pub(super) fn run(wanted: &Tables) -> anyhow::Result<ExitCode> {
     let style = say.style();
     let effort = if wanted.quick { Effort::Quick } else { Effort::Full };
     let mut course = Course::new(&specs, effort);
-    let (mut made, mut end, mut has_failed) = (Vec::new(), End::Complete, false);
+    let (mut made, mut end, mut has_failed) = (Vec::new(), Ended::Complete, false);
     for (number, spec) in specs.iter().enumerate() {
         let place = format!("{} of {}", number + 1, specs.len());
         match simulate(*spec, effort, &place, &mut course) {
@@ -43,7 +42,7 @@ pub(super) fn run(wanted: &Tables) -> anyhow::Result<ExitCode> {
                 made.push((spec.name.to_owned(), table));
             }
             Err(SettingError::Stopped) => {
-                end = End::Interrupted;
+                end = Ended::Interrupted;
                 break;
             }
             Err(error) => {
@@ -55,9 +54,9 @@ pub(super) fn run(wanted: &Tables) -> anyhow::Result<ExitCode> {
     if let Some(verdict) = tables::verdict(&made, style) {
         say.line(verdict.trim_end());
     }
-    let command = command(env::args_os().skip(1));
+    let command = own::command_line();
     // Without data, an earlier run's files stay.
-    let has_data = !made.is_empty() || end == End::Complete;
+    let has_data = !made.is_empty() || end == Ended::Complete;
     if let Some(file) = json.filter(|_| has_data) {
         file.write(&tables::json(end.name(), &command, wanted.quick, &made))?;
     }
@@ -65,7 +64,7 @@ pub(super) fn run(wanted: &Tables) -> anyhow::Result<ExitCode> {
         let page = page::tables(&command, end.name(), &made);
         file.write_plain(&page.context("cannot write the tables as HTML")?)?;
     }
-    if end == End::Interrupted {
+    if end == Ended::Interrupted {
         note!("Interrupted after {} of {}.", counted(made.len(), "table"), specs.len());
     }
     Ok(end.code(has_failed || tables::is_missed(&made)))

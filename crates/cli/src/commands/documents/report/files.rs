@@ -8,7 +8,7 @@ use spinpark_documents::report::documents::page::Page;
 use spinpark_measure::report::json::Output;
 
 use crate::cli::{DocumentsRun, Format};
-use crate::directory::create;
+use crate::files::create;
 use crate::say::Say;
 
 /// Files that are known to be writable.

@@ -3,19 +3,17 @@
 mod files;
 mod part;
 
-use std::env;
 use std::process::ExitCode;
 
 use spinpark_documents::documents::{Definition, Outcome, What, documents};
 use spinpark_documents::report::documents::page::{self, Page};
-use spinpark_measure::report::json::Output;
 use spinpark_measure::units::counted;
 
 use self::files::Files;
 use self::part::Part;
 use crate::cli::DocumentsRun;
-use crate::commands::bench::command;
-use crate::exit;
+use crate::exit::Ended;
+use crate::own;
 use crate::progress::{Progress, about};
 use crate::say::{self, Say};
 use crate::session::Session;
@@ -31,7 +29,7 @@ struct Planned {
 pub(super) fn run(wanted: &DocumentsRun) -> anyhow::Result<ExitCode> {
     let documents = documents(&wanted.only)?;
     let files = Files::open(wanted)?;
-    let say = Say { on_stderr: wanted.json.as_deref().is_some_and(Output::is_stdout) };
+    let say = Say::beside(&[&wanted.json]);
     let session = Session::start(wanted.seed)?;
     let plan = |(number, definition): (&'static str, Definition)| {
         let part = |run| Part::new(run, wanted.quick, wanted.rounds);
@@ -55,13 +53,13 @@ pub(super) fn run(wanted: &DocumentsRun) -> anyhow::Result<ExitCode> {
     drop(progress);
     let page = Page {
         environment: session.environment.clone(),
-        command: command(env::args_os().skip(1)),
-        end: state.end().to_owned(),
+        command: own::command_line(),
+        end: state.end().name().to_owned(),
         is_quick: wanted.quick,
         documents: sections,
     };
     files.write(&page, &outcomes, say)?;
-    Ok(state.code())
+    Ok(state.end().code(false))
 }
 
 fn intro(planned: &[Planned], session: &Session, say: Say) {
@@ -108,19 +106,11 @@ impl State<'_> {
         outcome
     }
 
-    fn end(&self) -> &'static str {
+    fn end(&self) -> Ended {
         match (self.is_interrupted, self.has_failed) {
-            (true, _) => "interrupted",
-            (false, true) => "failed",
-            (false, false) => "complete",
-        }
-    }
-
-    fn code(&self) -> ExitCode {
-        match (self.is_interrupted, self.has_failed) {
-            (true, _) => ExitCode::from(exit::INTERRUPTED),
-            (false, true) => ExitCode::from(exit::FAILED),
-            (false, false) => ExitCode::SUCCESS,
+            (true, _) => Ended::Interrupted,
+            (false, true) => Ended::Failed,
+            (false, false) => Ended::Complete,
         }
     }
 }

@@ -11,8 +11,9 @@ use spinpark_measure::warnings::Warning;
 
 use super::super::workloads::{self, Prepared};
 use crate::cli::{Cli, Command, Documents, PresetChoice};
-use crate::commands::bench::{Request, command, measure_request};
+use crate::commands::bench::{Request, measure_request};
 use crate::exit::in_full;
+use crate::own::command;
 use crate::progress::Progress;
 use crate::session::Session;
 

@@ -4,7 +4,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use spinpark_documents::workloads::Workload;
 use spinpark_documents::workloads::directory::Place;
 use spinpark_documents::workloads::experiment::{Cell, Measured};
@@ -17,18 +17,17 @@ use spinpark_measure::failure::RunError;
 use spinpark_measure::machine::Watch;
 use spinpark_measure::measure::End;
 use spinpark_measure::report::Head;
-use spinpark_measure::report::json::Output;
 use spinpark_measure::rounds::{self, Cell as _};
 use spinpark_measure::units::counted;
 
 use super::before::Before;
 use super::outcome::Outcome;
 use crate::cli::Common;
-use crate::commands::bench::command;
-use crate::exit;
+use crate::files::open;
 use crate::progress::{Progress, about};
 use crate::say::{self, Say};
 use crate::session::Session;
+use crate::{exit, own};
 
 /// What is to be measured.
 pub(in crate::commands) struct Experiment<'a> {
@@ -45,13 +44,13 @@ pub(in crate::commands) struct Experiment<'a> {
 /// Checks the request, measures, reports.
 pub(in crate::commands) fn measure(common: &Common, experiment: Experiment<'_>) -> anyhow::Result<ExitCode> {
     let prepared = Prepared::new(common, experiment)?;
-    let json = common.json.as_deref().map(Output::open).transpose()?;
-    let say = Say { on_stderr: common.json.as_deref().is_some_and(Output::is_stdout) };
+    let json = open(&common.out.json)?;
+    let say = Say::beside(&[&common.out.json]);
     let session = Session::start(common.seed)?;
     prepared.intro(session.seed, say);
     say::check()?;
     let progress = Progress::new(prepared.runs(), prepared.seconds());
-    let (outcome, end) = prepared.measure(&session, command(env::args_os().skip(1)), &progress, Some(say))?;
+    let (outcome, end) = prepared.measure(&session, own::command_line(), &progress, Some(say))?;
     drop(progress);
     outcome.report(common.details, say, json)?;
     exit::code_of_end(end)
@@ -77,7 +76,7 @@ impl Prepared {
         let place = workload.uses_directory.then(|| Place::find(dir)).transpose()?;
         let needs = cells.iter().map(|cell| cell.needs).fold(Requirements::default(), Requirements::max);
         needs.check(place.as_ref().map(|place| place.path.as_path()))?;
-        let own = env::current_exe().context("cannot find out where this command itself is")?;
+        let own = own::path()?;
         let drop_in = before.drop_in(&cells, &own)?;
         let cells = cells.into_iter().map(Measured::new).collect();
         Ok(Self { workload, rounds: common.rounds, cells, millis, place, own, drop_in, before })
