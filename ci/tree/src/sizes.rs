@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// The largest part of all lines of Rust that a crate may have, %. The simulator is the largest, since its
 /// experiments are in it.
-const PART: usize = 16;
+const PART: usize = 15;
 
 /// The source files below `directory`, with their numbers of lines.
 fn sources(directory: &Path, found: &mut Vec<(PathBuf, usize)>) {
