@@ -1,5 +1,6 @@
-//! Compiles each shim in `shims` (`.c`, `.cc`) whose library is installed, and lists all of them in `peers.rs`
-//! for `src/foreign.rs`. A peer that is left out is listed with the reason, and the worker says it.
+//! Compiles each shim in `shims` (`.c`, `.cc`) whose library is installed, and lists all of them in
+//! `peers.rs` for `src/foreign.rs`. A peer that is left out is listed with the reason, and the worker says
+//! it.
 //!
 //! A shim says by lines of its own what it needs:
 //!

@@ -1,4 +1,5 @@
-//! The tables of `notes/tuning.md` have each constant's name and value as the sources do, and all of `Tuning`.
+//! The tables of `notes/tuning.md` have each constant's name and value as the sources do, and all of
+//! `Tuning`.
 
 use std::collections::BTreeMap;
 use std::fs;

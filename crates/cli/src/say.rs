@@ -24,7 +24,7 @@ pub(crate) struct Say {
 
 impl Say {
     /// On standard output, unless one of the files is that.
-    pub(crate) fn beside(files: &[&Option<PathBuf>]) -> Self {
+    pub(crate) fn apart_from(files: &[&Option<PathBuf>]) -> Self {
         Self { on_stderr: files.iter().filter_map(|file| file.as_deref()).any(Output::is_stdout) }
     }
 

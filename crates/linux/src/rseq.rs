@@ -197,7 +197,7 @@ impl<R: LockPadding> AsymmetricBarrier for LinuxWith<R> {
     ) -> bool {
         let area = area();
         if area == 0 {
-            // The compare-exchange alone would be safe; the guard's holder has this release seen.
+            // The compare-exchange alone would be safe. A set bit also asks for a release that is timed or seen.
             return guard.load(Relaxed) & MASK == 0
                 && word.compare_exchange(likely(), 0, Release, Relaxed).is_ok();
         }

@@ -45,7 +45,8 @@
 
 /// What glibc writes to a mutex that is held and waited for, or may be.
 pub const GLIBCS_CONTENDED: u32 = 2;
-/// A thread spins, and takes the lock instead of a head that is `TIMED`. A hint: a release that wipes it out costs a wake-up at most, see A2 in `core`.
+/// A thread spins, and takes the lock instead of a head that is `TIMED`. A hint: a release that wipes it out
+/// costs a wake-up at most, see A2 in `core`.
 pub(crate) const SPINNER: u32 = 1 << 2;
 /// Held by one upgradable reader, alongside the readers in the count.
 pub(crate) const UPGRADE: u32 = 1 << 3;

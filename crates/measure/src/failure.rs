@@ -1,5 +1,5 @@
-//! How measurements end. Runs that yield no sample, in words: under which configuration, what happened, and the
-//! end of the output.
+//! How measurements end. Runs that yield no sample, in words: under which configuration, what happened, and
+//! the end of the output.
 
 use std::io;
 use std::os::unix::process::ExitStatusExt;

@@ -10,8 +10,8 @@
 //! | rwlock  | `rwlock_size`  | `rwlock_init`, `rwlock_destroy`, `read`, `read_unlock`, `write`, `write_unlock` |
 //! | condvar | `condvar_size` | `condvar_init`, `condvar_destroy`, `signal`, `broadcast`; and `wait`            |
 //!
-//! `at` is memory of that size, zeroed, aligned to 128 bytes, and not moved until `_destroy`. In C++ all of it is in
-//! `extern "C"`, and the constants are `extern`:
+//! `at` is memory of that size, zeroed, aligned to 128 bytes, and not moved until `_destroy`. In C++ all of
+//! it is in `extern "C"`, and the constants are `extern`:
 //!
 //! ```c
 //! extern const unsigned long PEER(mutex_size) = sizeof(Mutex);

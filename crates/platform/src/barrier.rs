@@ -11,9 +11,9 @@ pub trait AsymmetricBarrier: Memory {
     ///
     /// Reading the guard and storing need not be one step: the store may wipe out what others wrote to `word`
     /// in between. It is *restartable*: a [`heavy_fence`](AsymmetricBarrier::heavy_fence) comes after the
-    /// store, or aborts it: then the call returns `false`, or reads the guard again. So a thread sets a bit of `MASK`, writes to `word`
-    /// something that must last, calls the fence, and checks whether it is still there. The store is the last
-    /// access to either.
+    /// store, or aborts it: then the call returns `false`, or reads the guard again. So a thread sets a bit
+    /// of `MASK`, writes to `word` something that must last, calls the fence, and checks whether it is still
+    /// there. The store is the last access to either.
     fn release_unless<const MASK: u32>(
         guard: &Self::AtomicU32,
         word: &Self::AtomicU32,
@@ -21,7 +21,8 @@ pub trait AsymmetricBarrier: Memory {
     ) -> bool;
 
     /// Orders memory among all threads of the process, and ends their restartable steps: each has happened,
-    /// and is seen by the caller, or is aborted; one that begins later sees what the caller wrote before. Costs a system call
-    /// and an interrupt of every CPU on which the process runs: for threads that are about to sleep.
+    /// and is seen by the caller, or is aborted; one that begins later sees what the caller wrote before.
+    /// Costs a system call and an interrupt of every CPU on which the process runs: for threads that are
+    /// about to sleep.
     fn heavy_fence();
 }

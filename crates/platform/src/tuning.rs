@@ -21,7 +21,8 @@ pub struct Tuning {
     pub spin_ns: u64,
     /// Longest spin of the announced spinner where CPUs are to spare, ns: it keeps a lock with sleepers in
     /// use. Also for the head of the queue of spinners while readers hold the lock. A thread that knows
-    /// nothing of the lock waits in that queue for this, or for `FIRST_WAIT_NS` a CPU if that is longer (`locks`' midpath).
+    /// nothing of the lock waits in that queue for this, or for `FIRST_WAIT_NS` a CPU if that is longer
+    /// (`locks`' midpath).
     pub primary_spin_ns: u64,
     /// Longest spin of other threads while one is announced, on any number of CPUs from two, ns; where CPUs
     /// are to spare, also for a lock that is promised to another thread.
@@ -83,7 +84,8 @@ const _: () = assert!(
 );
 
 impl Tuning {
-    /// The values for Linux; `notes/tuning.md` has the reason of each, and its measurement where there is one.
+    /// The values for Linux; `notes/tuning.md` has the reason of each, and its measurement where there is
+    /// one.
     pub const LINUX: Self = Self {
         spin_ns: 20 * NS_PER_US,
         primary_spin_ns: 50 * NS_PER_US,

@@ -111,8 +111,8 @@ impl Mutex {
         unsafe { real::pthread_mutex_clocklock(mutex, clock, time) }
     }
 
-    /// In a shared process: keeps the mutex here if it is held here or has waiters. If not, it is glibc's from
-    /// here on, and the answer is `false`.
+    /// In a shared process: keeps the mutex here if it is held here or has waiters. If not, it is glibc's
+    /// from here on, and the answer is `false`.
     #[cold]
     #[inline(never)]
     pub(crate) fn keep_if_in_use(&self) -> bool {
@@ -123,8 +123,8 @@ impl Mutex {
         ours
     }
 
-    /// Whether the calling thread's unlock is ours to serve: the mutex was locked here. One that is glibc's by
-    /// now becomes so in its word as well.
+    /// Whether the calling thread's unlock is ours to serve: the mutex was locked here. One that is glibc's
+    /// by now becomes so in its word as well.
     #[inline(always)]
     pub(crate) fn keep_to_unlock(&self) -> bool {
         self.kind() & GLIBC_KINDS == 0 && mode::serves(|| self.keep_if_held_here())
@@ -132,8 +132,8 @@ impl Mutex {
     }
 
     /// Keeps the mutex here if it was locked here, by the calling thread; else the answer is `false`. In a
-    /// shared process, or once it is glibc's, it is not kept: its holder writes what glibc would have, so that
-    /// it never becomes free with waiters of ours.
+    /// shared process, or once it is glibc's, it is not kept: its holder writes what glibc would have, so
+    /// that it never becomes free with waiters of ours.
     #[cold]
     #[inline(never)]
     pub(crate) fn keep_if_held_here(&self) -> bool {

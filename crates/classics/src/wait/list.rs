@@ -1,5 +1,5 @@
-//! A FIFO list of waiters under a spin lock: a kernel's `wait_lock` and `wait_list`. A waiter is a node on the
-//! stack of the thread that waits, with the word that it sleeps on.
+//! A FIFO list of waiters under a spin lock: a kernel's `wait_lock` and `wait_list`. A waiter is a node on
+//! the stack of the thread that waits, with the word that it sleeps on.
 //!
 //! # State of `task`
 //!

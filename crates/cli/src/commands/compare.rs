@@ -182,7 +182,7 @@ impl Request {
         let program = program(compare, executable.path, args)?;
         let json = open(&compare.out.json)?;
         let rounds = compare.rounds;
-        let say = Say::beside(&[&compare.out.json]);
+        let say = Say::apart_from(&[&compare.out.json]);
         Ok(Self {
             command,
             is_demo,

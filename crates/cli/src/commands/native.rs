@@ -81,7 +81,7 @@ pub(crate) fn run(native: &Native) -> anyhow::Result<ExitCode> {
     let cpus = Cpus::read()?;
     let cases = cases(native, &cpus)?;
     let extent = Extent::of(native);
-    let say = Say::beside(&[&native.out.json]);
+    let say = Say::apart_from(&[&native.out.json]);
     let json = open(&native.out.json)?;
     let earlier = native.measured.as_deref().map(|path| read(path, &cases)).transpose()?;
     let session = Session::start(None)?;

@@ -30,8 +30,8 @@ struct Simulated {
 }
 
 impl Simulated {
-    /// The figures, by number of threads, then by row. `finish` gives each its bound: by number of threads and
-    /// row.
+    /// The figures, by number of threads, then by row. `finish` gives each its bound: by number of threads
+    /// and row.
     fn run(
         &self,
         effort: Effort,

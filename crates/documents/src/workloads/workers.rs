@@ -250,8 +250,8 @@ struct Slot {
     after: [AtomicU64; 4],
 }
 
-/// Memory that all tasks share: the phase, and a slot of counters for each. It is a mapping of its own, so that
-/// processes that are forked later share it, too.
+/// Memory that all tasks share: the phase, and a slot of counters for each. It is a mapping of its own, so
+/// that processes that are forked later share it, too.
 #[derive(Debug)]
 struct Board {
     _memory: Mapping,

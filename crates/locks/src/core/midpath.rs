@@ -230,8 +230,8 @@ impl<P: Platform> HeadWait<P> {
 
 impl<P: Platform> LockCore<P> {
     /// T2: spins. While others are queued, as the only one that has announced itself in the word, so that
-    /// releases wake no head meanwhile that keeps its own time; with an empty queue and a writer inside there is none to wake, and
-    /// nothing is written.
+    /// releases wake no head meanwhile that keeps its own time; with an empty queue and a writer inside there
+    /// is none to wake, and nothing is written.
     pub(super) fn spin(&self, want: Want, token: u32, deadline: Option<Deadline>) -> Spun {
         if !P::can_spin(Spin::Lock) || Self::is_futile(self.peek(), want, Announced::None) {
             return Spun::Stopped(Announced::None);

@@ -37,8 +37,8 @@
 //! | T18        | gives up while it is awake and not queued                        | `give_up`                        |
 //! | T19        | is queued, keeps its own time, and acquires as that ends         | `recheck`                        |
 //!
-//! T5 is the release: it drops the hold, and if the queue is its business (`needs_wake_pass`) in the same step
-//! grants the lock, promises it, or sets `WAKING`. It wakes last.
+//! T5 is the release: it drops the hold, and if the queue is its business (`needs_wake_pass`) in the same
+//! step grants the lock, promises it, or sets `WAKING`. It wakes last.
 //!
 //! T6: readers at the head are granted the lock; an upgrade, whose thread has its upgradable hold, is handed
 //! the writer's. Another writer never owns it before it takes it itself (H4): the lock is *promised* to a
@@ -219,13 +219,13 @@
 //! - **M1** Every change of the word in a process with threads is a read-modify-write, but for a writer's
 //!   release. So an acquire reads from the last writer's release or from its release sequence, to which every
 //!   later release belongs.
-//! - **A1** (asymmetric release) `WAITERS` and `WAKING` are *marks*. A writer releases by a plain store if the queue lock's word shows neither a
-//!   locked queue nor `CONTENDED`. The store wipes out what others write to the lock word between the check
-//!   and the store. So a thread that *marks* the lock (sets the first of `WAITERS` and `WAKING`) while a
-//!   writer holds it does that under the queue lock, ends all such releases by [`Platform::heavy_fence`], and
-//!   checks whether its mark is still there. From then on each release sees `LOCKED` or `CONTENDED` and is a
-//!   read-modify-write: the queue is unlocked with `CONTENDED`. (`WAKING` is only ever set while `WAITERS`
-//!   is.)
+//! - **A1** (asymmetric release) `WAITERS` and `WAKING` are *marks*. A writer releases by a plain store if
+//!   the queue lock's word shows neither a locked queue nor `CONTENDED`. The store wipes out what others
+//!   write to the lock word between the check and the store. So a thread that *marks* the lock (sets the
+//!   first of `WAITERS` and `WAKING`) while a writer holds it does that under the queue lock, ends all such
+//!   releases by [`Platform::heavy_fence`], and checks whether its mark is still there. From then on each
+//!   release sees `LOCKED` or `CONTENDED` and is a read-modify-write: the queue is unlocked with `CONTENDED`.
+//!   (`WAKING` is only ever set while `WAITERS` is.)
 //! - **A2** A spinner sets `SPINNER` without a fence, and only along with `WAITERS` or readers: with an empty
 //!   queue there is no waiter that a release would wake. A writer's release may wipe it out (A1), and then
 //!   others may set and clear it: it is a hint; a thread that clears it without acquiring makes a wake pass
@@ -235,13 +235,12 @@
 //!   writer then restores it before it releases, unless the queue is locked: its holder does so as it
 //!   unlocks. (The slow release need not lock the queue: it may leave a `TIMED` waiter asleep.) No other
 //!   thread can release in between.
-//! - **A4** (the bit stays) `CONTENDED` (`LOCKED` in its place while the queue is locked) stays when the marks
-//!   have gone, until A3 clears it: a lock that was
-//!   contended is so again soon, and the fence costs as much as thousands of dearer releases. So a thread
-//!   that finds `CONTENDED` set as it locks the queue needs no fence: since the fence of A1, or since the
-//!   lock's holder set it (`begin_contended`, `force_slow_release`, or the mark of `absorb`: no other thread
-//!   can have been releasing then), no plain store has been under way. A queue inherited in a fork counts as
-//!   one without it.
+//! - **A4** (the bit stays) `CONTENDED` (`LOCKED` in its place while the queue is locked) stays when the
+//!   marks have gone, until A3 clears it: a lock that was contended is so again soon, and the fence costs as
+//!   much as thousands of dearer releases. So a thread that finds `CONTENDED` set as it locks the queue needs
+//!   no fence: since the fence of A1, or since the lock's holder set it (`begin_contended`,
+//!   `force_slow_release`, or the mark of `absorb`: no other thread can have been releasing then), no plain
+//!   store has been under way. A queue inherited in a fork counts as one without it.
 //!
 //! # Orderings
 //!

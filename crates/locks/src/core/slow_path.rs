@@ -421,8 +421,8 @@ enum Joined {
 }
 
 impl<P: Platform> LockCore<P> {
-    /// T3 (of a thread that is queued, T19): takes the lock if there is room now, else records this thread with `flags` and withdraws what it
-    /// has announced.
+    /// T3 (of a thread that is queued, T19): takes the lock if there is room now, else records this thread
+    /// with `flags` and withdraws what it has announced.
     ///
     /// A thread that was woken for the lock ends a promise. The caller holds the queue lock.
     fn acquire_or_mark(

@@ -15,8 +15,8 @@
 //! | 3                 | + `SLEEPERS` | yes   | perhaps   | the holder, which then wakes one                 |
 //!
 //! Bit 2, `CONTENDED`, belongs to the lock that has the queue, which sets it as the queue's guard is dropped;
-//! the lock's holder also sets it alone (`begin_contended`, `restore_contended`). Locking the queue clears it,
-//! while `LOCKED` has the same effect, and `was_contended` remembers it. See A1 in [`core`](crate::core).
+//! the lock's holder also sets it alone (`begin_contended`, `restore_contended`). Locking the queue clears
+//! it, while `LOCKED` has the same effect, and `was_contended` remembers it. See A1 in [`core`](crate::core).
 //!
 //! Bit 4, `ASKED`, and bits 5–9, `PINS`, are set only while the queue is locked, by threads that do not wait
 //! for the holder:

@@ -50,7 +50,8 @@ struct Passed {
 const MOST_MISSES: u32 = 8;
 
 /// One in 16 times that a thread would back off, it spins: on two CPUs for `spin_ns` at most, where the
-/// others sleep for `repark_ns` or more. If each spin acquires, 256 waits of all threads make a series of samples.
+/// others sleep for `repark_ns` or more. If each spin acquires, 256 waits of all threads make a series of
+/// samples.
 const BACK_OFFS_PER_SPIN: u32 = 16;
 
 /// The number of releases between two readings of the clock; a reading costs as much as a release.
@@ -100,8 +101,8 @@ impl SpinStats {
 
     /// See [`Adaptive::spinning`](crate::Adaptive::spinning). `transfer`: what it costs to move a lock, ns.
     ///
-    /// One in [`BACK_OFFS_PER_SPIN`] of these answers is to spin instead of backing off, and to time the move: only spins
-    /// measure its cost, and a wrong cost that is too high would otherwise stay.
+    /// One in [`BACK_OFFS_PER_SPIN`] of these answers is to spin instead of backing off, and to time the
+    /// move: only spins measure its cost, and a wrong cost that is too high would otherwise stay.
     pub fn spinning(&mut self, lock: usize, transfer: u64) -> Spinning {
         let spinning = self.acquisitions.spinning(lock, transfer);
         if spinning == Spinning::Eager {

@@ -21,7 +21,8 @@ const CONTENDED: u32 = 4;
 
 const LOST_WAKE_UP: &str = "deadlock";
 
-/// A thread holds the mutex, whose queue is empty, and whose contended bit is set: returned before the thread's `rest`.
+/// A thread holds the mutex, whose queue is empty, and whose contended bit is set: returned before the
+/// thread's `rest`.
 fn contended(rest: impl FnOnce(&Shared<Mutex>) + 'static) -> (Arc<Shared<Mutex>>, thread::JoinHandle<()>) {
     let shared = Shared::new(Mutex::new());
     let holder = lead_in(|| {
@@ -81,7 +82,8 @@ fn two_threads_contend_twice() {
     });
 }
 
-/// The holder clears the contended bit, and a second waiter marks the lock meanwhile, or just before, or after.
+/// The holder clears the contended bit, and a second waiter marks the lock meanwhile, or just before, or
+/// after.
 #[test]
 fn the_contended_bit_ends_as_a_waiter_marks() {
     releases_twice(Model::new().preemptions(3));

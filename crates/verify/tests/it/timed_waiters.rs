@@ -84,8 +84,8 @@ fn a_waiter_that_is_left_asleep_looks_by_itself() {
     left_asleep::<4>(Model::new().moving_clock().backing_off().preemptions(2), 1);
 }
 
-/// It has marked the lock as the holder clears the contended bit: the next release sees that, whether or not this
-/// one wakes it.
+/// It has marked the lock as the holder clears the contended bit: the next release sees that, whether or not
+/// this one wakes it.
 #[test]
 fn the_contended_bit_ends_as_a_waiter_comes_that_keeps_its_own_time() {
     for model in [Model::new(), Model::new().stays_contended()] {

@@ -129,7 +129,7 @@ pub(super) fn show(text: &str, wanted: &Show) -> anyhow::Result<()> {
     let to = Destinations::of_grid(&wanted.grid)?.and(None, None, wanted.plots.as_deref())?;
     let mut findings = Findings::new(record);
     findings.warnings = reading::warnings(text);
-    findings.print(Say::beside(&[&wanted.grid.html, &wanted.grid.csv]), &view);
+    findings.print(Say::apart_from(&[&wanted.grid.html, &wanted.grid.csv]), &view);
     findings.write(to, &view, &Noise::default())
 }
 

@@ -95,7 +95,7 @@ impl Request {
             notes: if locks.threads.is_empty() { Vec::new() } else { selected.notes },
             rounds: locks.rounds.unwrap_or(default_rounds),
             millis: locks.duration.map_or(default_millis, millis),
-            say: Say::beside(&[&locks.json]),
+            say: Say::apart_from(&[&locks.json]),
             ..Self::of_cells(selected.implementations, selected.cells.into_iter().map(Measured::new), peers)?
         }
         .check()
@@ -128,7 +128,7 @@ impl Request {
             millis: grid.duration.map_or(if grid.quick { 30 } else { 50 }, millis),
             untimed: grid.no_waits,
             counts_futex_calls: obstacle().is_none(),
-            say: Say::beside(&[&grid.json, &grid.shown.html, &grid.shown.csv]),
+            say: Say::apart_from(&[&grid.json, &grid.shown.html, &grid.shown.csv]),
             ..Self::of_cells(implementations, all, peers)?
         }
         .check()

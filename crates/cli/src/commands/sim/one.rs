@@ -26,7 +26,7 @@ pub(super) fn run(wanted: &SimRun) -> anyhow::Result<ExitCode> {
     distinct(&[("--json", &wanted.out.json), ("--trace", &wanted.trace)])?;
     let json = open(&wanted.out.json)?;
     let trace = open(&wanted.trace)?;
-    let say = Say::beside(&[&wanted.out.json, &wanted.trace]);
+    let say = Say::apart_from(&[&wanted.out.json, &wanted.trace]);
     stop_on_ctrl_c()?;
     let style = say.style();
     say.line(style.wrap(&intro(wanted, &settings[0]), 2));

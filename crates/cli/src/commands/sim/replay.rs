@@ -30,7 +30,7 @@ pub(super) fn run(wanted: &Replay) -> anyhow::Result<ExitCode> {
     let settings = settings(wanted, &recorded, &wanted.locks, &machine, threads);
     proven.iter().chain(&settings).step_by(wanted.seeds).try_for_each(Setting::check)?;
     let json = open(&wanted.out.json)?;
-    let say = Say::beside(&[&wanted.out.json]);
+    let say = Say::apart_from(&[&wanted.out.json]);
     stop_on_ctrl_c()?;
     let style = say.style();
     say.line(style.wrap(&heading(&recorded, &machine.name, threads), 2));

@@ -41,7 +41,7 @@ impl Out {
             json_lines: open(json_lines)?,
             plots: plots.clone(),
             has_details: *details,
-            say: Say::beside(&named.map(|(_, path)| path)),
+            say: Say::apart_from(&named.map(|(_, path)| path)),
         })
     }
 

@@ -25,7 +25,7 @@ pub(super) fn run(wanted: &Tables) -> anyhow::Result<ExitCode> {
     distinct(&[("--json", &wanted.out.json), ("--html", &wanted.html)])?;
     let json = open(&wanted.out.json)?;
     let html = open(&wanted.html)?;
-    let say = Say::beside(&[&wanted.out.json, &wanted.html]);
+    let say = Say::apart_from(&[&wanted.out.json, &wanted.html]);
     if specs.is_empty() {
         say.line("There are no tables of documents yet.");
     }

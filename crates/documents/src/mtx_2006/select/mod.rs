@@ -4,9 +4,9 @@
 //! the server*. The server is the one of the system's package, started for this benchmark alone: in a private
 //! directory, without a port, as the user that runs the benchmark, and gone afterwards.
 //!
-//! The table, super-smack's `http_auth`, is made once, by a worker of its own (`Parameters::Prepare`); each run
-//! starts a server on a copy, so that no run finds what another has left. Its rows are made up, the same in
-//! every run: the word of row `n` can be computed, so no list is kept.
+//! The table, super-smack's `http_auth`, is made once, by a worker of its own (`Parameters::Prepare`); each
+//! run starts a server on a copy, so that no run finds what another has left. Its rows are made up, the same
+//! in every run: the word of row `n` can be computed, so no list is kept.
 
 mod connection;
 mod server;

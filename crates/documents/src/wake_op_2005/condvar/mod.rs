@@ -1,6 +1,6 @@
-//! Document 003's benchmark of `pthread_cond_signal`: a signaller and a waiter in strict alternation under one
-//! mutex, for a fixed number of signals. Futex calls are counted word by word (`counted`); its table has the
-//! document's figures next to ours (`table`).
+//! Document 003's benchmark of `pthread_cond_signal`: a signaller and a waiter in strict alternation under
+//! one mutex, for a fixed number of signals. Futex calls are counted word by word (`counted`); its table has
+//! the document's figures next to ours (`table`).
 //!
 //! ```text
 //! signaller                                          waiter

@@ -29,7 +29,7 @@ struct Planned {
 pub(super) fn run(wanted: &DocumentsRun) -> anyhow::Result<ExitCode> {
     let documents = documents(&wanted.only)?;
     let files = Files::open(wanted)?;
-    let say = Say::beside(&[&wanted.json]);
+    let say = Say::apart_from(&[&wanted.json]);
     let session = Session::start(wanted.seed)?;
     let plan = |(number, definition): (&'static str, Definition)| {
         let part = |run| Part::new(run, wanted.quick, wanted.rounds);

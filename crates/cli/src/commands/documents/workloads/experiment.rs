@@ -45,7 +45,7 @@ pub(in crate::commands) struct Experiment<'a> {
 pub(in crate::commands) fn measure(common: &Common, experiment: Experiment<'_>) -> anyhow::Result<ExitCode> {
     let prepared = Prepared::new(common, experiment)?;
     let json = open(&common.out.json)?;
-    let say = Say::beside(&[&common.out.json]);
+    let say = Say::apart_from(&[&common.out.json]);
     let session = Session::start(common.seed)?;
     prepared.intro(session.seed, say);
     say::check()?;
