@@ -18,8 +18,16 @@ pub(crate) fn command_line() -> String {
 
 /// `spinpark …` with these arguments, as a shell reads them.
 pub(crate) fn command(args: impl Iterator<Item = OsString>) -> String {
-    let words = args.map(|arg| quoted(&arg.to_string_lossy()));
-    std::iter::once(String::from("spinpark")).chain(words).collect::<Vec<_>>().join(" ")
+    let words: Vec<String> = std::iter::once(OsString::from("spinpark"))
+        .chain(args)
+        .map(|arg| arg.to_string_lossy().into())
+        .collect();
+    line(&words)
+}
+
+/// A command line of these words, as a shell reads it.
+pub(crate) fn line(words: &[String]) -> String {
+    words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
 }
 
 fn quoted(word: &str) -> String {

@@ -76,6 +76,7 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
+    use crate::configuration::Subject;
 
     /// The blocks of one cell.
     fn blocks(seed: u64, rounds: usize) -> Vec<Vec<Place<Configuration>>> {
@@ -84,14 +85,14 @@ mod tests {
             &mut cells,
             rounds,
             seed,
-            |_| Configuration::ALL.to_vec(),
+            |_| Subject::Locks.configurations().to_vec(),
             |places, place| {
                 places.push(place);
                 Ok(())
             },
         );
         assert!(matches!(end, End::Complete));
-        cells[0].chunks(Configuration::ALL.len()).map(<[_]>::to_vec).collect()
+        cells[0].chunks(Subject::Locks.configurations().len()).map(<[_]>::to_vec).collect()
     }
 
     #[test]

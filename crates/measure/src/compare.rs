@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::configuration::Configuration;
+use crate::configuration::{Configuration, Subject};
 use crate::measure::Run;
 use crate::sample::{Metric, Sample};
 use crate::stats::bootstrap::{MIN_BLOCKS, ratio_interval};
@@ -14,22 +14,64 @@ use crate::stats::{Ratio, median};
 pub struct Summary {
     /// Which.
     pub metric: Metric,
-    /// Median over the runs of configuration `glibc`.
-    pub glibc: Option<f64>,
-    /// Median over the runs of configuration `spinpark`.
-    pub spinpark: Option<f64>,
-    /// `spinpark / glibc` over blocks; none with fewer than six complete blocks, or if there is nothing to
+    /// Medians over the runs of baseline and candidate.
+    #[serde(flatten)]
+    pub medians: Medians,
+    /// Candidate ÷ baseline over blocks; none with fewer than six complete blocks, or if there is nothing to
     /// divide by.
     pub change: Option<Ratio>,
-    /// `glibc again / glibc` over blocks: what means nothing.
+    /// The baseline again ÷ the baseline over blocks: what means nothing.
     pub again: Option<Ratio>,
     /// What follows.
     pub verdict: Verdict,
 }
 
+/// Medians of a baseline and a candidate, under the names that they have in data.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Medians {
+    /// One program on two kinds of locks.
+    Locks {
+        /// On glibc's.
+        glibc: Option<f64>,
+        /// On spinpark's.
+        spinpark: Option<f64>,
+    },
+    /// Two programs.
+    Programs {
+        /// The one to compare with.
+        before: Option<f64>,
+        /// The other one.
+        after: Option<f64>,
+    },
+}
+
+impl Medians {
+    /// Those of `baseline` and `candidate`.
+    #[must_use]
+    pub fn new(subject: Subject, baseline: Option<f64>, candidate: Option<f64>) -> Self {
+        match subject {
+            Subject::Locks => Self::Locks { glibc: baseline, spinpark: candidate },
+            Subject::Programs => Self::Programs { before: baseline, after: candidate },
+        }
+    }
+
+    /// Baseline and candidate.
+    #[must_use]
+    pub fn both(self) -> [Option<f64>; 2] {
+        match self {
+            Self::Locks { glibc, spinpark } => [glibc, spinpark],
+            Self::Programs { before, after } => [before, after],
+        }
+    }
+}
+
 /// A whole comparison.
 #[derive(Debug, Clone, Serialize)]
 pub struct Comparison {
+    /// What it varies.
+    #[serde(skip)]
+    pub subject: Subject,
     /// Blocks in which every configuration ran.
     pub blocks: usize,
     /// One entry per metric; the first is the one that the comparison is about.
@@ -42,11 +84,16 @@ impl Comparison {
     /// Compares `metrics` over `runs`. `seed` makes the intervals reproducible.
     #[must_use]
     pub fn new(runs: &[Run], metrics: &[Metric], seed: u64) -> Self {
-        let blocks = complete_blocks(runs);
+        let subject = runs.first().map(|run| run.plan.configuration.subject()).unwrap_or_default();
+        let blocks = complete_blocks(runs, subject);
         let walls: Vec<f64> = runs.iter().map(|run| run.sample.wall_s).collect();
         Self {
+            subject,
             blocks: blocks.len(),
-            metrics: metrics.iter().map(|&metric| summarise(runs, &blocks, metric, seed)).collect(),
+            metrics: metrics
+                .iter()
+                .map(|&metric| summarise((runs, subject), &blocks, metric, seed))
+                .collect(),
             run_s: median(&walls).unwrap_or_default(),
         }
     }
@@ -74,29 +121,26 @@ impl Summary {
 
 /// The samples of a block, one per configuration.
 struct Block<'a> {
-    glibc: &'a Sample,
+    baseline: &'a Sample,
     again: &'a Sample,
-    spinpark: &'a Sample,
+    candidate: &'a Sample,
 }
 
-fn complete_blocks(runs: &[Run]) -> Vec<Block<'_>> {
+fn complete_blocks(runs: &[Run], subject: Subject) -> Vec<Block<'_>> {
+    let [baseline, again, candidate] = subject.configurations();
     let blocks = runs.chunk_by(|a, b| a.plan.block == b.plan.block);
     blocks
         .filter_map(|block| {
             let of = |configuration| {
                 block.iter().find(|run| run.plan.configuration == configuration).map(|run| &run.sample)
             };
-            Some(Block {
-                glibc: of(Configuration::Glibc)?,
-                again: of(Configuration::GlibcAgain)?,
-                spinpark: of(Configuration::Spinpark)?,
-            })
+            Some(Block { baseline: of(baseline)?, again: of(again)?, candidate: of(candidate)? })
         })
         .collect()
 }
 
-fn summarise(runs: &[Run], blocks: &[Block<'_>], metric: Metric, seed: u64) -> Summary {
-    let median_of = |configuration| {
+fn summarise((runs, subject): (&[Run], Subject), blocks: &[Block<'_>], metric: Metric, seed: u64) -> Summary {
+    let median_of = |configuration: Configuration| {
         let values = runs
             .iter()
             .filter(|run| run.plan.configuration == configuration)
@@ -105,20 +149,20 @@ fn summarise(runs: &[Run], blocks: &[Block<'_>], metric: Metric, seed: u64) -> S
     };
     let ratios = |new: for<'b> fn(&Block<'b>) -> &'b Sample| {
         let each =
-            blocks.iter().map(|block| Some(metric.ratio(metric.of(new(block))?, metric.of(block.glibc)?)));
+            blocks.iter().map(|block| Some(metric.ratio(metric.of(new(block))?, metric.of(block.baseline)?)));
         let each: Option<Vec<f64>> = each.collect();
         ratio_interval(&each?, seed)
     };
-    let change = ratios(|block| block.spinpark);
+    let change = ratios(|block| block.candidate);
     let again = ratios(|block| block.again);
     let verdict = match (&change, &again) {
         (Some(change), Some(again)) => judge(change, again),
         _ => Verdict::Undecided,
     };
+    let [baseline, _, candidate] = subject.configurations();
     Summary {
         metric,
-        glibc: median_of(Configuration::Glibc),
-        spinpark: median_of(Configuration::Spinpark),
+        medians: Medians::new(subject, median_of(baseline), median_of(candidate)),
         change,
         again,
         verdict,

@@ -36,12 +36,39 @@ pub enum Configuration {
     /// The program on our locks.
     #[serde(rename = "spinpark")]
     Spinpark,
+    /// Of two programs, the one to compare with.
+    #[serde(rename = "before")]
+    Before,
+    /// The same once more: A/A.
+    #[serde(rename = "before again")]
+    BeforeAgain,
+    /// The program that is compared with it.
+    #[serde(rename = "after")]
+    After,
+}
+
+/// What a comparison varies. It has three configurations: a baseline, the baseline again, and a candidate.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Subject {
+    /// The locks of one program.
+    #[default]
+    Locks,
+    /// The program, on the same kind of locks.
+    Programs,
+}
+
+impl Subject {
+    /// Baseline, baseline again, candidate.
+    #[must_use]
+    pub fn configurations(self) -> [Configuration; 3] {
+        match self {
+            Self::Locks => [Configuration::Glibc, Configuration::GlibcAgain, Configuration::Spinpark],
+            Self::Programs => [Configuration::Before, Configuration::BeforeAgain, Configuration::After],
+        }
+    }
 }
 
 impl Configuration {
-    /// All configurations, in the order in which reports name them.
-    pub const ALL: [Self; 3] = [Self::Glibc, Self::GlibcAgain, Self::Spinpark];
-
     /// The name in reports and data.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -49,6 +76,18 @@ impl Configuration {
             Self::Glibc => "glibc",
             Self::GlibcAgain => "glibc again",
             Self::Spinpark => "spinpark",
+            Self::Before => "before",
+            Self::BeforeAgain => "before again",
+            Self::After => "after",
+        }
+    }
+
+    /// Which comparison has it.
+    #[must_use]
+    pub fn subject(self) -> Subject {
+        match self {
+            Self::Glibc | Self::GlibcAgain | Self::Spinpark => Subject::Locks,
+            Self::Before | Self::BeforeAgain | Self::After => Subject::Programs,
         }
     }
 }
@@ -73,7 +112,8 @@ pub enum Baseline {
 /// Makes the environment of a run.
 #[derive(Debug, Clone)]
 pub struct Environments {
-    preload: PathBuf,
+    /// The drop-in; none if no configuration runs on it.
+    preload: Option<PathBuf>,
     inherited: OsString,
     baseline: Baseline,
     /// Whether the program loads a drop-in by itself, so that the baseline must switch it off.
@@ -85,8 +125,15 @@ impl Environments {
     /// would not be one.
     #[must_use]
     pub fn new(preload: &Path, inherited: Option<OsString>, baseline: Baseline) -> Self {
+        Self { baseline, ..Self::of_programs(Some(preload), inherited) }
+    }
+
+    /// Of two programs, both as they are, or both with the drop-in `preload`.
+    #[must_use]
+    pub fn of_programs(preload: Option<&Path>, inherited: Option<OsString>) -> Self {
         let inherited = without_drop_in(&inherited.unwrap_or_default());
-        Self { preload: preload.to_path_buf(), inherited, baseline, loads_drop_in: false }
+        let preload = preload.map(Path::to_path_buf);
+        Self { preload, inherited, baseline: Baseline::Glibc, loads_drop_in: false }
     }
 
     /// The program loads a drop-in by itself (linked, loaded later, preloaded by a script): from now on it is
@@ -105,24 +152,21 @@ impl Environments {
     /// nothing.
     pub fn apply(&self, configuration: Configuration, padding: usize, command: &mut Command) {
         prepare(command, padding);
-        if self.loads_drop_in && configuration != Configuration::Spinpark {
-            command.env("SPINPARK_DISABLE", "1");
-        }
-        match (configuration, self.baseline) {
-            (Configuration::Spinpark, _) => {
-                command.env("LD_PRELOAD", prepend(&self.preload, &self.inherited));
+        let is_baseline = matches!(configuration, Configuration::Glibc | Configuration::GlibcAgain);
+        let pays_for_interposition = is_baseline && self.baseline == Baseline::Disabled;
+        match &self.preload {
+            Some(preload) if !is_baseline || pays_for_interposition => {
+                command.env("LD_PRELOAD", prepend(preload, &self.inherited));
             }
-            (_, Baseline::Disabled) => {
-                command
-                    .env("LD_PRELOAD", prepend(&self.preload, &self.inherited))
-                    .env("SPINPARK_DISABLE", "1");
-            }
-            (_, Baseline::Glibc) if self.inherited.is_empty() => {
+            _ if self.inherited.is_empty() => {
                 command.env_remove("LD_PRELOAD");
             }
-            (_, Baseline::Glibc) => {
+            _ => {
                 command.env("LD_PRELOAD", &self.inherited);
             }
+        }
+        if pays_for_interposition || (is_baseline && self.loads_drop_in) {
+            command.env("SPINPARK_DISABLE", "1");
         }
     }
 }
@@ -196,6 +240,21 @@ mod tests {
         let both = (Some("/x/ours.so".into()), Some("1".into()));
         assert_eq!(variables(Configuration::GlibcAgain, None, Baseline::Disabled), both);
         assert_eq!(variables(Configuration::Spinpark, None, Baseline::Disabled).1, None);
+    }
+
+    /// Of two programs, none is a baseline on other locks.
+    #[test]
+    fn both_programs_have_the_same_locks() {
+        for (drop_in, preload) in [(None, None), (Some(Path::new("/x/ours.so")), Some("/x/ours.so"))] {
+            for configuration in Subject::Programs.configurations() {
+                let mut command = Command::new("true");
+                Environments::of_programs(drop_in, None).apply(configuration, 0, &mut command);
+                let set: Vec<_> = command.get_envs().filter(|(_, value)| value.is_some()).collect();
+                let found = set.iter().find(|(name, _)| *name == "LD_PRELOAD").and_then(|(_, value)| *value);
+                assert_eq!(found, preload.map(OsStr::new), "{configuration}");
+                assert!(set.iter().all(|(name, _)| *name != "SPINPARK_DISABLE"), "{configuration}");
+            }
+        }
     }
 
     #[test]

@@ -47,7 +47,7 @@ pub enum RunError {
         tail: Tail,
     },
     /// The process ended badly.
-    #[error("the program {ended} on {}{tail}\n{}", configuration_in_words(*.configuration), advice(*.configuration))]
+    #[error("the program {ended} {}{tail}\n{}", configuration_in_words(*.configuration), advice(*.configuration))]
     Failed {
         /// Under which configuration.
         configuration: Configuration,
@@ -114,7 +114,11 @@ fn advice(configuration: Configuration) -> &'static str {
             "If it does so only on spinpark's locks (compare `SPINPARK_DISABLE=1 spinpark run -- …`), that is a bug: \
              please report it. If this is how it always ends, use --ignore-failure"
         }
-        _ => {
+        Configuration::Before | Configuration::After | Configuration::BeforeAgain => {
+            "Make it succeed by itself first, or use --ignore-failure if this is how it always ends. If it fails \
+             only with --locks spinpark, that is a bug: please report it"
+        }
+        Configuration::Glibc | Configuration::GlibcAgain => {
             "It does so without spinpark's locks: make it succeed by itself first, or use --ignore-failure if this is \
              how it always ends"
         }
@@ -124,8 +128,10 @@ fn advice(configuration: Configuration) -> &'static str {
 /// A configuration as part of a sentence.
 fn configuration_in_words(configuration: Configuration) -> &'static str {
     match configuration {
-        Configuration::Glibc | Configuration::GlibcAgain => "glibc's locks (configuration `glibc`)",
-        Configuration::Spinpark => "spinpark's locks (configuration `spinpark`)",
+        Configuration::Glibc | Configuration::GlibcAgain => "on glibc's locks (configuration `glibc`)",
+        Configuration::Spinpark => "on spinpark's locks (configuration `spinpark`)",
+        Configuration::Before | Configuration::BeforeAgain => "as configuration `before` (--against)",
+        Configuration::After => "as configuration `after`",
     }
 }
 

@@ -21,6 +21,8 @@ pub struct Program {
     pub path: PathBuf,
     /// Its arguments.
     pub args: Vec<OsString>,
+    /// Another program with its arguments, to compare this one with.
+    pub against: Option<(PathBuf, Vec<OsString>)>,
     /// A file for its standard input; nothing if there is none.
     pub input: Option<PathBuf>,
     /// The longest a run may take.
@@ -46,12 +48,26 @@ impl Program {
     /// A program without options.
     #[must_use]
     pub fn new(path: PathBuf, args: Vec<OsString>) -> Self {
-        Self { path, args, input: None, timeout: None, ignore_failure: false, around: Around::default() }
+        Self {
+            path,
+            args,
+            against: None,
+            input: None,
+            timeout: None,
+            ignore_failure: false,
+            around: Around::default(),
+        }
     }
 
-    fn command(&self) -> Result<Command, RunError> {
-        let mut command = Command::new(&self.path);
-        command.args(&self.args);
+    /// What runs as `configuration`.
+    fn command(&self, configuration: Configuration) -> Result<Command, RunError> {
+        let is_before = matches!(configuration, Configuration::Before | Configuration::BeforeAgain);
+        let (path, args) = match &self.against {
+            Some((path, args)) if is_before => (path, args),
+            _ => (&self.path, &self.args),
+        };
+        let mut command = Command::new(path);
+        command.args(args);
         let stdin = match &self.input {
             None => process::empty_input().map_err(|error| RunError::Input("/dev/null".into(), error))?,
             Some(file) => File::open(file).map_err(|error| RunError::Input(file.clone(), error))?.into(),
@@ -184,7 +200,7 @@ impl<'a> Launcher<'a> {
         change: impl FnOnce(&mut Command),
     ) -> Result<(Sample, String), RunError> {
         self.run_around("--prepare")?;
-        let mut command = self.program.command()?;
+        let mut command = self.program.command(configuration)?;
         self.environments.apply(configuration, padding, &mut command);
         change(&mut command);
         let finished = match process::run(&mut command, self.program.timeout, self.interrupt) {

@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::blocks::{Place, Plan, each_run};
-use crate::configuration::Configuration;
+use crate::configuration::Subject;
 use crate::failure::RunError;
 use crate::sample::Sample;
 
@@ -56,19 +56,21 @@ pub struct Measurement {
     pub end: End,
 }
 
-/// Runs `rounds` blocks.
+/// Runs `rounds` blocks of what `subject` compares.
 pub fn measure(
+    subject: Subject,
     rounds: usize,
     seed: u64,
     executor: &mut dyn Executor,
     observer: &mut dyn Observer,
 ) -> Measurement {
-    let mut cells = [Vec::with_capacity(rounds * Configuration::ALL.len())];
+    let configurations = subject.configurations();
+    let mut cells = [Vec::with_capacity(rounds * configurations.len())];
     let end = each_run(
         &mut cells,
         rounds,
         seed,
-        |_| Configuration::ALL.to_vec(),
+        |_| configurations.to_vec(),
         |runs, place| {
             let Place { round: block, order, configuration, padding } = place;
             let plan = Plan { block, order, configuration, padding };

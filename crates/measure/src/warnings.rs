@@ -76,15 +76,15 @@ pub enum Warning {
         /// Rounds that might do.
         rounds: usize,
     },
-    /// The two glibc configurations differ.
+    /// Baseline and baseline again differ.
     #[error(
-        "The two glibc configurations differ from each other, so something drifts. Repeat on a quiet machine; \
+        "The baseline differs from itself, so something drifts. Repeat on a quiet machine; \
          trust nothing smaller than the noise floor."
     )]
     BaselinesDiffer,
     /// The noise floor is above what could be called equivalent.
     #[error(
-        "The same locks differ by up to {} from run to run; smaller changes are not visible here. Longer runs \
+        "The baseline differs from itself by up to {}; smaller changes are not visible here. Longer runs \
          and an idle machine help.",
         percent(*.floor)
     )]

@@ -2,7 +2,7 @@
 
 use spinpark_measure::blocks::Plan;
 use spinpark_measure::compare::Comparison;
-use spinpark_measure::configuration::Configuration;
+use spinpark_measure::configuration::{Configuration, Subject};
 use spinpark_measure::failure::RunError;
 use spinpark_measure::machine::Noise;
 use spinpark_measure::measure::{End, Executor, Measurement, Silent, measure};
@@ -30,8 +30,13 @@ impl Mock {
 
     /// A deterministic number between -1 and 1 that looks like noise.
     fn wobble(plan: &Plan) -> f64 {
-        let configuration =
-            Configuration::ALL.iter().position(|configuration| *configuration == plan.configuration).unwrap();
+        let configuration = plan
+            .configuration
+            .subject()
+            .configurations()
+            .iter()
+            .position(|configuration| *configuration == plan.configuration)
+            .unwrap();
         let x = (plan.block * 3 + configuration) as f64;
         (x * 12.9898).sin()
     }
@@ -43,7 +48,8 @@ impl Executor for Mock {
             return Err(RunError::Interrupted);
         }
         self.runs += 1;
-        let factor = if plan.configuration == Configuration::Spinpark { self.factor } else { 1.0 };
+        let is_candidate = matches!(plan.configuration, Configuration::Spinpark | Configuration::After);
+        let factor = if is_candidate { self.factor } else { 1.0 };
         let wall_s = self.base_s * factor * (1.0 + self.noise * Self::wobble(plan));
         Ok(Sample {
             wall_s,
@@ -67,11 +73,19 @@ fn report(measurement: &Measurement, metrics: &[Metric], printed: &Printed) -> S
 }
 
 fn run(mut mock: Mock, rounds: usize) -> Measurement {
-    measure(rounds, SEED, &mut mock, &mut Silent)
+    measure(Subject::Locks, rounds, SEED, &mut mock, &mut Silent)
 }
 
 fn verdict(mock: Mock, rounds: usize) -> Verdict {
     Comparison::new(&run(mock, rounds).runs, &[Metric::Wall], SEED).metrics[0].verdict
+}
+
+/// Two programs have the same verdicts as two kinds of locks, and their own names.
+#[test]
+fn programs() {
+    let mut mock = Mock::new(0.8, 0.01);
+    let measurement = measure(Subject::Programs, 10, SEED, &mut mock, &mut Silent);
+    insta::assert_snapshot!(report(&measurement, &METRICS, &Printed::default()));
 }
 
 #[test]

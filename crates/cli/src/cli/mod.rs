@@ -147,12 +147,15 @@ Examples:
   spinpark compare --json result.json -- ./server-test
   spinpark compare --metric-from-output 'transactions: .*\\(([0-9.]+) per sec' --higher-is-better \\
       --unit tps -- sysbench oltp_point_select run
+  spinpark compare --against './old 1000' -- ./new 1000       two builds: is the new one faster?
   spinpark compare --prepare 'rm -f x.db' -- ./load x.db      the same start for each run
   spinpark compare -- sh -c './server & ./client; kill $!'    several programs at once
 
-Each run is a fresh process. A round runs the program on glibc's locks, on glibc's locks again, and on spinpark's, in shuffled order. The change is the median over rounds of spinpark ÷ glibc, with a 95 % bootstrap interval. The noise is the far end of the same interval for the two glibc runs. The program's output is not shown.";
+Each run is a fresh process. A round runs the program on glibc's locks, on glibc's locks again, and on spinpark's, in shuffled order. The change is the median over rounds of spinpark ÷ glibc, with a 95 % bootstrap interval. The noise is the far end of the same interval for the two glibc runs. The program's output is not shown.
 
-/// Compare a program on glibc's locks and on spinpark's
+With --against, a round runs the command of --against, the same again, and the program after `--`: `before`, `before again`, `after`.";
+
+/// Compare a program on glibc's locks and on spinpark's, or two builds of a program
 ///
 /// Without a program, a bundled demonstration is compared.
 #[derive(Debug, Args)]
@@ -175,6 +178,17 @@ pub(crate) struct Compare {
     /// The unit of that number, for the table
     #[arg(long, value_name = "UNIT", requires = "metric_from_output")]
     pub(crate) unit: Option<String>,
+
+    /// Compare with this command instead: another build of the program, or other arguments
+    ///
+    /// It is split into words as a shell does it; nothing else is done by a shell. Any program will do, also one
+    /// that cannot be interposed.
+    #[arg(long, value_name = "COMMAND", conflicts_with = "baseline")]
+    pub(crate) against: Option<OsString>,
+
+    /// The locks of both commands, with --against
+    #[arg(long, value_enum, default_value_t = LocksChoice::Glibc, requires = "against")]
+    pub(crate) locks: LocksChoice,
 
     /// What the two glibc configurations run
     #[arg(long, value_enum, default_value_t = BaselineChoice::Glibc)]

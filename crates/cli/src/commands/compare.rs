@@ -1,26 +1,27 @@
-//! `spinpark compare`: glibc's locks against spinpark's, on an unchanged program.
+//! `spinpark compare`: glibc's locks against spinpark's, on an unchanged program; or one program against another.
 //!
 //! What can be wrong with a request is found before anything runs ([`Request`]); then the rounds are
 //! measured, and one run is recorded, since what a program waits for decides what other locks can bring.
 
 use std::env;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use spinpark_lockbench::demo::LABEL;
 use spinpark_measure::compare::Comparison;
-use spinpark_measure::configuration::{Baseline, Configuration, Environments, prepend};
+use spinpark_measure::configuration::{Baseline, Configuration, Environments, Subject, prepend};
 use spinpark_measure::environment::Environment;
-use spinpark_measure::executable::{DropIn, Executable, Library};
+use spinpark_measure::executable::{DropIn, Executable, Library, locate};
 use spinpark_measure::launch::{Around, Launcher, OwnNumber, Program};
 use spinpark_measure::machine::{Noise, Watch, own_peak_bytes};
 use spinpark_measure::measure::{End, Measurement, measure};
 use spinpark_measure::metric::OutputMetric;
 use spinpark_measure::report::json::{
-    Document, FORMAT, FORMAT_VERSION, Output, Record, RecordedSettings, Settings, metrics,
+    Against, Document, FORMAT, FORMAT_VERSION, Output, Record, RecordedSettings, Settings, metrics,
 };
 use spinpark_measure::report::{Printed, compare_table, reading};
 use spinpark_measure::units::counted;
@@ -28,8 +29,8 @@ use spinpark_measure::warnings::{self, Warning};
 use spinpark_profile::symbols::Symbols;
 use spinpark_profile::{json, swap};
 
-use super::prepare::{Prepared, prepare};
-use crate::cli::{Compare, DEMO_OPERATIONS};
+use super::prepare::{Prepared, prepare, prepare_programs};
+use crate::cli::{Compare, DEMO_OPERATIONS, LocksChoice};
 use crate::files::open;
 use crate::progress::Progress;
 use crate::say::{self, Say};
@@ -81,6 +82,8 @@ fn print_intro(request: &Request) {
             "Demonstration: 8 threads share one hot mutex, one read-mostly table (rwlock) and one condvar queue.",
             0,
         );
+    } else if let Some(against) = &request.against {
+        print_programs(request.say, &request.command, against);
     } else {
         request
             .say
@@ -88,16 +91,31 @@ fn print_intro(request: &Request) {
     }
 }
 
+fn print_programs(say: Say, command: &[String], against: &Against) {
+    let locks = match against.on_drop_in {
+        true => "both on spinpark's locks",
+        false => "both on their own locks, without the drop-in (--locks spinpark changes that)",
+    };
+    say.wrapped(&format!("Comparing two commands, {locks}:"), 0);
+    say.wrapped(&format!("`before`: {}", own::line(&against.command)), 4);
+    say.wrapped(&format!("`after`: {}", own::line(command)), 4);
+}
+
 fn measure_all(
     request: &Request,
     session: &Session,
     launcher: &mut Launcher<'_>,
 ) -> anyhow::Result<Measured> {
-    let mut prepared = prepare(launcher)?;
-    let waiting = if request.is_demo { None } else { record_waiting(launcher) };
+    let (mut prepared, notes) = match &request.against {
+        Some(against) => prepare_programs(launcher, against.on_drop_in)?,
+        None => (prepare(launcher)?, Vec::new()),
+    };
+    let is_recorded = request.against.is_none() && !request.is_demo;
+    let waiting = if is_recorded { record_waiting(launcher) } else { None };
     if request.is_demo {
         prepared = adjust_demo(launcher, prepared);
     }
+    notes.iter().for_each(|note| request.say.wrapped(note, 0));
     if launcher.switches_off_drop_in() {
         request.say.wrapped(
             "The program runs on spinpark's locks by itself (linked with the drop-in, or preloaded on the way). They are off in \
@@ -116,7 +134,8 @@ fn measure_all(
     );
     let watch = Watch::start();
     let mut progress = Progress::new(request.rounds * 3, Some(prepared.estimate_s(request.rounds)));
-    let measurement = measure(request.rounds, session.seed, launcher, &mut progress);
+    let subject = if request.against.is_some() { Subject::Programs } else { Subject::Locks };
+    let measurement = measure(subject, request.rounds, session.seed, launcher, &mut progress);
     Ok(Measured {
         prepared,
         measurement,
@@ -128,14 +147,14 @@ fn measure_all(
 
 /// Gives the demonstration so much work that a run takes about [`DEMO_RUN_S`] on this machine.
 fn adjust_demo(launcher: &mut Launcher<'_>, prepared: Prepared) -> Prepared {
-    let fastest = [&prepared.glibc, &prepared.spinpark].into_iter().filter_map(|sample| sample.printed);
+    let fastest = [&prepared.baseline, &prepared.candidate].into_iter().filter_map(|sample| sample.printed);
     let per_second = fastest.fold(1.0, f64::max);
     let operations = per_second * DEMO_RUN_S;
     launcher.set_args(demo_args(operations as u64));
     let scale = operations / DEMO_OPERATIONS as f64;
     let mut prepared = prepared;
-    prepared.glibc.wall_s *= scale;
-    prepared.spinpark.wall_s *= scale;
+    prepared.baseline.wall_s *= scale;
+    prepared.candidate.wall_s *= scale;
     prepared
 }
 
@@ -147,8 +166,11 @@ struct Request {
     command: Vec<String>,
     /// Whether no program was given.
     is_demo: bool,
+    /// The command to compare with, if two programs are compared.
+    against: Option<Against>,
     program: Program,
-    drop_in: DropIn,
+    /// None if neither of two programs runs on it.
+    drop_in: Option<DropIn>,
     baseline: Baseline,
     environments: Environments,
     number: OwnNumber,
@@ -172,20 +194,44 @@ impl Request {
             None => (own::path()?.into_os_string(), demo_args(DEMO_OPERATIONS)),
         };
         let (number, printed) = number(compare, is_demo)?;
-        let executable = Executable::find_with(&name, &args)?;
-        let drop_in = libraries::find(Library::DropIn)?;
-        drop_in.check_machine(executable.machine)?;
+        let before = compare.against.as_deref().map(words).transpose()?;
+        if before.is_some() && is_demo {
+            bail!(
+                "--against needs a program to compare with: spinpark compare --against './old --arg' -- ./new --arg"
+            );
+        }
+        let is_preloaded = before.is_none() || compare.locks == LocksChoice::Spinpark;
+        let drop_in = is_preloaded.then(|| libraries::find(Library::DropIn)).transpose()?;
+        let find = |(name, args): &(OsString, Vec<OsString>)| -> anyhow::Result<PathBuf> {
+            let Some(drop_in) = &drop_in else { return Ok(locate(name)?) };
+            let executable = Executable::find_with(name, args)?;
+            drop_in.check_machine(executable.machine)?;
+            Ok(executable.path)
+        };
+        let in_text = |(name, args): &(OsString, Vec<OsString>)| -> Vec<String> {
+            std::iter::once(name).chain(args).map(|word| word.to_string_lossy().into_owned()).collect()
+        };
         let baseline = compare.baseline.into();
-        let environments = Environments::new(&drop_in.path, env::var_os("LD_PRELOAD"), baseline);
-        let command =
-            std::iter::once(&name).chain(&args).map(|word| word.to_string_lossy().into_owned()).collect();
-        let program = program(compare, executable.path, args)?;
+        let inherited = env::var_os("LD_PRELOAD");
+        let environments = match (&drop_in, &before) {
+            (Some(drop_in), None) => Environments::new(&drop_in.path, inherited, baseline),
+            _ => Environments::of_programs(drop_in.as_ref().map(|drop_in| &*drop_in.path), inherited),
+        };
+        let named = (name, args);
+        let path = find(&named)?;
+        let path_before = before.as_ref().map(|before| find(before).context("--against")).transpose()?;
+        let command = in_text(&named);
+        let against =
+            before.as_ref().map(|before| Against { command: in_text(before), on_drop_in: drop_in.is_some() });
+        let mut program = program(compare, path, named.1)?;
+        program.against = path_before.zip(before.map(|(_, args)| args));
         let json = open(&compare.out.json)?;
         let rounds = compare.rounds;
         let say = Say::apart_from(&[&compare.out.json]);
         Ok(Self {
             command,
             is_demo,
+            against,
             program,
             drop_in,
             baseline,
@@ -196,6 +242,22 @@ impl Request {
             rounds,
             say,
         })
+    }
+}
+
+/// The words of the command of `--against`: a program and its arguments.
+fn words(command: &OsStr) -> anyhow::Result<(OsString, Vec<OsString>)> {
+    let shown = command.to_string_lossy();
+    let Some(words) = shlex::bytes::split(command.as_bytes()) else {
+        bail!(
+            "--against `{shown}` ends within quotes, or with a backslash\nQuote the whole command once more: --against \
+             \"./old 'two words'\""
+        )
+    };
+    let mut words = words.into_iter().map(OsString::from_vec);
+    match words.next().filter(|name| !name.is_empty()) {
+        Some(name) => Ok((name, words.collect())),
+        None => bail!("--against is empty; name a command: --against './old --arg'"),
     }
 }
 
@@ -221,7 +283,8 @@ fn program(compare: &Compare, path: PathBuf, args: Vec<OsString>) -> anyhow::Res
     let Compare { setup, prepare, cleanup, .. } = compare;
     let around = Around { setup: setup.clone(), prepare: prepare.clone(), cleanup: cleanup.clone() };
     let (timeout, ignore_failure) = (compare.timeout, compare.ignore_failure);
-    Ok(Program { path, args, input: compare.input.clone(), timeout, ignore_failure, around })
+    let against = None;
+    Ok(Program { path, args, against, input: compare.input.clone(), timeout, ignore_failure, around })
 }
 
 // ---- one run under the recorder
@@ -271,7 +334,11 @@ fn compare(request: &Request, measurement: &Measurement, seed: u64) -> Compariso
 fn warnings_of(request: &Request, comparison: &Comparison, measured: &Measured) -> Vec<Warning> {
     let interrupted = matches!(measured.measurement.end, End::Interrupted)
         .then_some(Warning::Interrupted { blocks: comparison.blocks, rounds: request.rounds });
-    let others = warnings::of(comparison, &measured.noise, request.drop_in.is_debug_build());
+    let others = warnings::of(
+        comparison,
+        &measured.noise,
+        request.drop_in.as_ref().is_some_and(DropIn::is_debug_build),
+    );
     interrupted.into_iter().chain(others).collect()
 }
 
@@ -306,6 +373,9 @@ fn print_report(
 pub(super) fn show(text: &str, say: Say) -> Result<(), String> {
     let record = Record::parse(text)?;
     let RecordedSettings { printed, memory_floor_bytes, .. } = &record.settings;
+    if let Some(against) = &record.against {
+        print_programs(say, &record.command, against);
+    }
     tables(say, &record.comparison(), printed, *memory_floor_bytes, &record.environment);
     say::warnings(&reading::warnings(text));
     Ok(())
@@ -340,16 +410,18 @@ fn document<'a>(
         OwnNumber::Output(metric) => Some(metric.expression()),
         _ => None,
     };
+    let baseline = if measured.had_drop_in { Baseline::Disabled } else { request.baseline };
     Document {
         format: FORMAT,
         format_version: FORMAT_VERSION,
         end: measured.measurement.end.name(),
         command: request.command.clone(),
-        drop_in: request.drop_in.path.display().to_string(),
+        against: request.against.as_ref(),
+        drop_in: request.drop_in.as_ref().map(|drop_in| drop_in.path.display().to_string()),
         settings: Settings {
             rounds: request.rounds,
             seed: session.seed,
-            baseline: if measured.had_drop_in { Baseline::Disabled } else { request.baseline },
+            baseline: request.against.is_none().then_some(baseline),
             metric_from_output,
             printed: &request.printed,
             memory_floor_bytes,

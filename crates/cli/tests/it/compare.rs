@@ -16,7 +16,7 @@ fn prints_every_metric_and_where_it_was_measured() {
     result.succeeds(&["6 rounds of 3 runs", "95 % interval", "noise", "verdict", "glibc 2.", "Linux "]);
     assert!(!result.stdout.contains("score"), "the program's output is not shown");
     assert!(result.stdout.lines().all(|line| line.chars().count() <= 100), "{}", result.stdout);
-    assert!(!result.stdout.contains('\u{1b}') && !result.stderr.contains('\u{1b}'), "no colours into a pipe");
+    assert!(!result.stdout.has_escapes() && !result.stderr.has_escapes(), "no colours into a pipe");
 }
 
 #[test]
@@ -250,4 +250,108 @@ fn commands_around_the_runs() {
     compare(&["--prepare", "false"]).fails(1, &["the command of --prepare, `false`, exited with status 1"]);
     let result = compare(&["--cleanup", "exit 4"]);
     assert_eq!(result.code, Some(2), "given twice: {result:#?}");
+}
+
+/// Two builds of a program: the second one waits for longer, and says so in each metric.
+#[test]
+fn two_programs() {
+    let directory = tempfile::tempdir().unwrap();
+    let json = directory.path().join("result.json");
+    let log = directory.path().join("log");
+    let script = |name: &str, milliseconds: u32| {
+        let path = directory.path().join(name);
+        let text = format!(
+            "#!/bin/sh\necho \"$0 $*,${{LD_PRELOAD##*/}},$SPINPARK_DISABLE\" >> {}\nsleep 0.{milliseconds:03}\n",
+            log.display()
+        );
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        path
+    };
+    let (old, new) = (script("old", 300), script("new build", 1));
+    let against = format!("'{}' \"two words\" it\\'s", old.display());
+    let mut command = spinpark(["compare", "--rounds", "6", "--against", &against, "--json"]);
+    // Programs without any pthread lock can be compared, too.
+    let result = said(command.arg(&json).arg("--").arg(&new).arg("x"));
+    result.succeeds(&[
+        "Comparing two commands, both on their own locks, without the drop-in",
+        "median of runs before after change",
+        "`after` is faster than `before`: wall time -",
+    ]);
+    let runs = fs::read_to_string(&log).unwrap();
+    let count = |line: String| runs.lines().filter(|each| **each == line).count();
+    let expected = (13, 7);
+    let of_old = count(format!("{} two words it's,,", old.display()));
+    assert_eq!((of_old, count(format!("{} x,,", new.display()))), expected, "{runs}");
+
+    let document: Value = serde_json::from_str(&fs::read_to_string(&json).unwrap()).unwrap();
+    assert_eq!(document["against"]["command"][1], "two words");
+    assert_eq!(document["against"]["on_drop_in"], false);
+    assert_eq!(document["command"][1], "x");
+    for absent in ["drop_in", "usage"] {
+        assert!(document.get(absent).is_none(), "{absent}");
+    }
+    let wall = &document["comparison"]["metrics"][0];
+    assert!(wall["before"].as_f64().unwrap() > wall["after"].as_f64().unwrap(), "{wall}");
+    assert_eq!(wall["verdict"], "lower");
+    let configurations: HashSet<_> = document["runs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|run| run["configuration"].as_str().unwrap())
+        .collect();
+    assert_eq!(configurations, HashSet::from(["before", "before again", "after"]));
+    said(spinpark(["bench", "show"]).arg(&json)).succeeds(&[
+        "`before`:",
+        "`after`:",
+        "`after` is faster than `before`",
+    ]);
+}
+
+#[test]
+fn two_programs_on_the_drop_in() {
+    let log = tempfile::NamedTempFile::new().unwrap();
+    let line = format!("echo \"${{LD_PRELOAD##*/}},$SPINPARK_DISABLE\" >> {}; ", log.path().display());
+    let with = |rest: &str| format!("{line}{rest}");
+    let (program, path) = (program(), program().display().to_string());
+    let against = format!("sh -c '{}'", with(&path));
+    let compare = |after: &str| {
+        let mut command =
+            spinpark(["compare", "--rounds", "6", "--locks", "spinpark", "--against", &against]);
+        said(command.args(["--", "sh", "-c", after]))
+    };
+    compare(&with(&path)).succeeds(&["both on spinpark's locks:", "wall time"]);
+    let lines = fs::read_to_string(log.path()).unwrap();
+    assert_eq!(lines.lines().count(), 20, "{lines}");
+    assert!(lines.lines().all(|line| line == "libspinpark_preload.so,"), "{lines}");
+    // A mended program may have no lock left.
+    compare(&format!("{path} no-locks")).succeeds(&["`after` used no pthread lock", "wall time"]);
+    let result = compare(&format!("export SPINPARK_DISABLE=1; exec {path}"));
+    result.fails(2, &["`after` cannot run on spinpark's locks", "something sets SPINPARK_DISABLE=1"]);
+    let mut command = spinpark(["compare", "--rounds", "6", "--locks", "spinpark", "--against"]);
+    let result = said(command.arg(format!("{path} no-locks")).arg("--").arg(&program).arg("no-locks"));
+    result.fails(2, &["uses no pthread locks"]);
+}
+
+/// `before` fails, or both cannot be compared: what is wrong, with which of them, and what to do.
+#[test]
+fn two_programs_that_cannot_be_compared() {
+    let compare = |options: &[&str]| said(spinpark(["compare", "--rounds", "6"]).args(options));
+    let path = program().display().to_string();
+    let against = |command: &str| compare(&["--against", command, "--", &path]);
+    against("no-such-program x").fails(2, &["--against: there is no program `no-such-program` in PATH"]);
+    against("./old 'x").fails(2, &["--against `./old 'x` ends within quotes", "--against \"./old"]);
+    against("").fails(2, &["--against is empty"]);
+    against(&format!("{path} exit 3")).fails(
+        1,
+        &[
+            "exited with status 3 as configuration `before` (--against)",
+            "| no such database",
+            "--ignore-failure",
+        ],
+    );
+    compare(&["--against", &path, "--", &path, "exit", "3"]).fails(1, &["as configuration `after`"]);
+    compare(&["--against", &path]).fails(2, &["--against needs a program", "-- ./new"]);
+    compare(&["--against", &path, "--baseline", "glibc", "--", &path]).fails(2, &["cannot be used with"]);
+    compare(&["--locks", "spinpark", "--", &path]).fails(2, &["--against <COMMAND>"]);
 }

@@ -1,7 +1,9 @@
 //! Programs compiled for the tests, and the command prepared to use them.
 
+use std::fmt::{self, Display, Formatter};
 use std::fs;
 use std::io::{BufRead, BufReader, ErrorKind, Read};
+use std::ops::Deref;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -91,8 +93,55 @@ pub(crate) fn spinpark<const N: usize>(args: [&str; N]) -> Command {
 #[derive(Debug)]
 pub(crate) struct Said {
     pub(crate) code: Option<i32>,
-    pub(crate) stdout: String,
-    pub(crate) stderr: String,
+    pub(crate) stdout: Text,
+    pub(crate) stderr: Text,
+}
+
+/// What a command printed: text for people, which is searched word by word. Where a line ends depends on how
+/// long a path, a process id or a number in it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Text(pub(crate) String);
+
+impl Text {
+    /// Whether these words follow each other, on one line or across lines.
+    pub(crate) fn contains(&self, words: impl AsRef<str>) -> bool {
+        flat(&self.0).contains(&flat(words.as_ref()))
+    }
+
+    /// As it was printed.
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether it could steer a terminal.
+    pub(crate) fn has_escapes(&self) -> bool {
+        self.0.contains('\u{1b}')
+    }
+}
+
+impl Deref for Text {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Display for Text {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl PartialEq<&str> for Text {
+    fn eq(&self, other: &&str) -> bool {
+        self.0 == *other
+    }
+}
+
+/// In one line, wherever lines ended.
+pub(crate) fn flat(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 impl From<Output> for Said {
@@ -100,8 +149,8 @@ impl From<Output> for Said {
         Self {
             // A shell's code.
             code: output.status.code().or_else(|| output.status.signal().map(|signal| 128 + signal)),
-            stdout: String::from_utf8(output.stdout).unwrap(),
-            stderr: String::from_utf8(output.stderr).unwrap(),
+            stdout: Text(String::from_utf8(output.stdout).unwrap()),
+            stderr: Text(String::from_utf8(output.stderr).unwrap()),
         }
     }
 }
@@ -142,11 +191,11 @@ impl Said {
 
 /// Ctrl-C, as soon as the command has printed a line with these words; what it says on standard output, and
 /// on standard error.
-pub(crate) fn interrupted_after(words: &str, command: &mut Command) -> (String, String) {
+pub(crate) fn interrupted_after(words: &str, command: &mut Command) -> (Text, Text) {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut stdout = BufReader::new(child.stdout.take().unwrap());
     let mut text = String::new();
-    while text.is_empty() || !text.contains(words) {
+    while text.is_empty() || !flat(&text).contains(words) {
         assert_ne!(stdout.read_line(&mut text).unwrap(), 0, "{text}");
     }
     assert!(Command::new("kill").args(["-s", "INT", &child.id().to_string()]).status().unwrap().success());
@@ -154,5 +203,5 @@ pub(crate) fn interrupted_after(words: &str, command: &mut Command) -> (String, 
     let mut errors = String::new();
     child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130), "{text}{errors}");
-    (text, errors)
+    (Text(text), Text(errors))
 }

@@ -57,7 +57,7 @@ fn prints_what_was_measured_so_far() {
     assert_eq!(said.code, Some(130), "{said:?}");
     assert!(said.stdout.contains("Interrupted after 8 of 50 rounds"), "{}", said.stdout);
     assert!(
-        said.stdout.contains("wall time") && said.stdout.contains('['),
+        said.stdout.contains("wall time") && said.stdout.contains("["),
         "with intervals: {}",
         said.stdout
     );

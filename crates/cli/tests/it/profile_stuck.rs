@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::fixtures::{Said, said, waits};
+use crate::fixtures::{Said, flat, said, waits};
 use crate::profile::recording;
 
 /// The program that waits, ended after a while, and its report as JSON.
@@ -17,10 +17,6 @@ fn ended(directory: &Path, locks: &str, detail: &str, what: &str) -> (Said, Valu
     let json = said(recording(directory, ["report"]).args([&name, "--json"]));
     assert_eq!(json.code, Some(0), "{json:#?}");
     (result, serde_json::from_str(&json.stdout).expect("JSON"))
-}
-
-fn flat(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[test]
@@ -109,7 +105,7 @@ fn all_recordings_of_a_process() {
     let result = said(command.arg(waits()).arg("become"));
     assert_eq!(result.code, Some(0), "{result:#?}");
     // The report mentions the process that it does not show, though it has the same number.
-    assert!(flat(&result.stderr).contains("Other processes waited less"), "{}", result.stderr);
+    assert!(result.stderr.contains("Other processes waited less"), "{}", result.stderr);
     let json = said(recording(directory.path(), ["report"]).args(["two", "--json"]));
     let json: Value = serde_json::from_str(&json.stdout).expect("JSON");
     assert_eq!((json.as_array().map(Vec::len), &json[0]["pid"]), (Some(2), &json[1]["pid"]));

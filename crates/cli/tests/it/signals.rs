@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-use crate::fixtures::{compiled, said};
+use crate::fixtures::{compiled, flat, said};
 use crate::profile::recording;
 
 /// The program that shows its signals.
@@ -166,7 +166,7 @@ fn a_kill_of_ours_is_told_as_ours() {
     let log = directory.path().join("log");
     let mut command = recording(directory.path(), ["profile", "--duration", "500ms", "--"]);
     let result = said(command.arg(program()).arg("serve").arg(&log));
-    let text = result.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = flat(&result.stderr);
     assert_eq!(result.code, Some(128 + libc::SIGKILL), "{text}");
     assert!(
         text.contains("ended after 500 ms, as asked: by SIGKILL from spinpark, 10 s after SIGTERM"),

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::fixtures::{Said, said, spinpark};
+use crate::fixtures::{Said, Text, said, spinpark};
 
 /// Runs a workload for an instant, with files in a directory that must be empty afterwards. Returns the JSON.
 #[track_caller]
@@ -168,7 +168,7 @@ impl Started {
         let (mut stdout, mut stderr) = (String::new(), String::new());
         self.stdout.read_to_string(&mut stdout).unwrap();
         self.child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
-        Said { code: self.child.wait().unwrap().code(), stdout, stderr }
+        Said { code: self.child.wait().unwrap().code(), stdout: Text(stdout), stderr: Text(stderr) }
     }
 
     /// Its worker.

@@ -11,4 +11,4 @@ pub mod usage;
 
 pub use self::elf::{Elf, Machine};
 pub use self::preload::{DropIn, DropInError, Library};
-pub use self::program::{Blocker, Executable};
+pub use self::program::{Blocker, Executable, locate};

@@ -123,6 +123,20 @@ impl Executable {
     }
 }
 
+/// The program that `name` means, for runs that put no library in front of it: any that can be executed.
+///
+/// # Errors
+///
+/// If there is none.
+pub fn locate(name: &OsStr) -> Result<PathBuf, Blocker> {
+    let path = resolve(name)?;
+    match Kind::of(&path) {
+        Ok(Kind::Other) => Err(Blocker::NotAProgram(path)),
+        // One that may be executed, but not read, runs.
+        _ => Ok(path),
+    }
+}
+
 /// The file that `name` means.
 fn resolve(name: &OsStr) -> Result<PathBuf, Blocker> {
     let not_found = || Blocker::NotFound { name: name.to_os_string() };

@@ -6,17 +6,17 @@ use crate::units::{change, percent};
 
 use super::{Goodness, Printed, Style, interval, metric_name, table, text, value, verdict_word};
 use crate::compare::{Comparison, Summary};
+use crate::configuration::{Configuration, Subject};
 use crate::sample::Metric;
 use crate::stats::verdict::Verdict;
 use crate::warnings::Warning;
 
-const HEADER: [&str; 7] =
-    ["median of runs", "glibc", "spinpark", "change", "95 % interval", "noise", "verdict"];
-
 /// The table, one row per metric. `memory_floor` is the least peak memory that can be seen, in bytes.
 #[must_use]
 pub fn render(comparison: &Comparison, printed: &Printed, memory_floor: f64, style: Style) -> String {
-    let mut rows = table(style, &HEADER);
+    let [baseline, _, candidate] = comparison.subject.configurations().map(Configuration::name);
+    let header = ["median of runs", baseline, candidate, "change", "95 % interval", "noise", "verdict"];
+    let mut rows = table(style, &header);
     for summary in &comparison.metrics {
         let invisible = summary.metric == Metric::Memory && is_below(summary, memory_floor);
         rows.add_row(if invisible { below_row(memory_floor) } else { row(summary, printed, style) });
@@ -33,10 +33,11 @@ fn row(summary: &Summary, printed: &Printed, style: Style) -> Vec<comfy_table::C
         Some(_) => verdict_word(metric, summary.verdict, printed),
         None => ("–", Goodness::Neither),
     };
+    let [baseline, candidate] = summary.medians.both().map(shown);
     vec![
         metric_name(metric, printed).into(),
-        shown(summary.glibc).into(),
-        shown(summary.spinpark).into(),
+        baseline.into(),
+        candidate.into(),
         or_dash(summary.change.map(|ratio| change(ratio.median))).into(),
         or_dash(summary.change.map(|ratio| interval(&ratio))).into(),
         or_dash(summary.noise_floor().map(|floor| format!("±{}", percent(floor)))).into(),
@@ -46,8 +47,7 @@ fn row(summary: &Summary, printed: &Printed, style: Style) -> Vec<comfy_table::C
 
 /// A child starts as a copy of us, and the kernel counts that copy: smaller programs cannot be told apart.
 fn is_below(summary: &Summary, floor: f64) -> bool {
-    let visible = |median: Option<f64>| median.is_some_and(|bytes| bytes > floor);
-    !visible(summary.glibc) && !visible(summary.spinpark)
+    !summary.medians.both().into_iter().flatten().any(|bytes| bytes > floor)
 }
 
 fn below_row(floor: f64) -> Vec<comfy_table::Cell> {
@@ -64,10 +64,18 @@ pub fn conclusion(comparison: &Comparison, printed: &Printed, style: Style) -> O
     let name = metric_name(primary.metric, printed);
     let (word, _) = verdict_word(primary.metric, primary.verdict, printed);
     let numbers = format!("{} {}", change(ratio.median), interval(&ratio));
-    let sentence = match primary.verdict {
-        Verdict::Lower | Verdict::Higher => format!("On spinpark's locks it is {word}: {name} {numbers}."),
-        Verdict::Equivalent => format!("No change on spinpark's locks: {name} {numbers}."),
-        Verdict::Undecided => format!("Undecided: {name} {numbers}; noise floor {}.", floor(primary)),
+    let sentence = match (primary.verdict, comparison.subject) {
+        (Verdict::Lower | Verdict::Higher, Subject::Locks) => {
+            format!("On spinpark's locks it is {word}: {name} {numbers}.")
+        }
+        (Verdict::Lower | Verdict::Higher, Subject::Programs) => {
+            format!("`after` is {word} than `before`: {name} {numbers}.")
+        }
+        (Verdict::Equivalent, Subject::Locks) => format!("No change on spinpark's locks: {name} {numbers}."),
+        (Verdict::Equivalent, Subject::Programs) => {
+            format!("No change from `before` to `after`: {name} {numbers}.")
+        }
+        (Verdict::Undecided, _) => format!("Undecided: {name} {numbers}; noise floor {}.", floor(primary)),
     };
     let price = price(comparison, printed).map_or(String::new(), |price| format!(" {price}"));
     Some(style.wrap(&format!("{sentence}{price}"), 0))
@@ -112,14 +120,14 @@ pub fn warnings(warnings: &[Warning], style: Style) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::compare::Medians;
     use crate::stats::Ratio;
 
     fn summary(metric: Metric, change: f64, verdict: Verdict) -> Summary {
         let ratio = |median: f64| Some(Ratio { median, low: 0.98 * median, high: 1.02 * median });
         Summary {
             metric,
-            glibc: Some(1.0),
-            spinpark: Some(change),
+            medians: Medians::new(Subject::Locks, Some(1.0), Some(change)),
             change: ratio(change),
             again: ratio(1.0),
             verdict,
@@ -127,7 +135,7 @@ mod tests {
     }
 
     fn said(metrics: Vec<Summary>, printed: &Printed) -> String {
-        let comparison = Comparison { blocks: 10, metrics, run_s: 1.0 };
+        let comparison = Comparison { subject: Subject::Locks, blocks: 10, metrics, run_s: 1.0 };
         conclusion(&comparison, printed, Style::PLAIN).unwrap().replace('\n', " ")
     }
 

@@ -32,8 +32,23 @@ pub struct Record {
     pub settings: RecordedSettings,
     /// Where and when.
     pub environment: Environment,
+    /// The program and its arguments.
+    #[serde(default)]
+    pub command: Vec<String>,
+    /// That of `--against`.
+    #[serde(default)]
+    pub against: Option<Against>,
     /// Every run.
     pub runs: Vec<Run>,
+}
+
+/// The program that a comparison of two programs has as its baseline, and what both ran on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Against {
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// Whether both ran on spinpark's drop-in.
+    pub on_drop_in: bool,
 }
 
 /// What of the [`Settings`] tables need.
@@ -83,16 +98,21 @@ pub struct Document<'a> {
     pub end: &'static str,
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// The drop-in that was used.
-    pub drop_in: String,
+    /// That of `--against`, if two programs were compared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub against: Option<&'a Against>,
+    /// The drop-in, if one was used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub drop_in: Option<String>,
     /// How it was measured.
     pub settings: Settings<'a>,
     /// Where and when.
     pub environment: &'a Environment,
     /// What else the machine did.
     pub noise: &'a Noise,
-    /// What the drop-in saw in the unmeasured run before.
-    pub usage: Usage,
+    /// What the drop-in saw in the unmeasured run before, if it was used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
     /// The results.
     pub comparison: &'a Comparison,
     /// What makes them weak.
@@ -108,8 +128,9 @@ pub struct Settings<'a> {
     pub rounds: usize,
     /// Decides the order of runs, the padding of the environment, and the intervals.
     pub seed: u64,
-    /// What the glibc configurations run.
-    pub baseline: Baseline,
+    /// What the glibc configurations run; none if two programs were compared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<Baseline>,
     /// The expression for the program's number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metric_from_output: Option<&'a str>,

@@ -5,8 +5,8 @@ use std::process::Command;
 
 use spinpark_testkit::profiler;
 
-use super::{flat, kill, recording};
-use crate::fixtures::{said, waits};
+use super::{kill, recording};
+use crate::fixtures::{flat, said, waits};
 
 /// A limit of the shell on the length of files still allows a recording.
 #[test]
@@ -70,7 +70,7 @@ fn a_daemon() {
     let pid = result.stdout.trim();
     assert_eq!(result.code, Some(0), "{result:#?}");
     let words = format!("Process {pid} still runs and is recorded");
-    assert!(flat(&result.stderr).contains(&words), "no `{words}` in {}", result.stderr);
+    assert!(result.stderr.contains(&words), "no `{words}` in {}", result.stderr);
     kill("KILL", pid);
 }
 

@@ -7,8 +7,8 @@ use std::process::Command;
 
 use spinpark_testkit::profiler;
 
-use super::{entries, flat, profile, recording};
-use crate::fixtures::{compile, program, said, waits};
+use super::{entries, profile, recording};
+use crate::fixtures::{compile, flat, program, said, waits};
 
 #[test]
 fn programs_that_cannot_be_recorded() {
@@ -38,7 +38,7 @@ fn options_after_the_program() {
     };
     let result = run(&[], &["briefly", "--html", "x.html"]);
     assert_eq!((result.code, result.stdout.as_str()), (Some(0), "stored\n"), "{result:#?}");
-    assert!(flat(&result.stderr).contains("Note: --html was passed to"), "{}", result.stderr);
+    assert!(result.stderr.contains("Note: --html was passed to"), "{}", result.stderr);
     assert!(!directory.path().join("x.html").exists());
     for (before, after) in [(&["--"][..], &["briefly", "--html"][..]), (&[], &["briefly", "-n", "3"])] {
         let result = run(before, after);
@@ -131,7 +131,7 @@ fn a_full_disk() {
     let result = profile(directory.path(), &["--output", "disk/one", "--detail", "full"], &["all"]);
     assert!(Command::new("umount").arg("-l").arg(&disk).status().unwrap().success());
     assert_eq!((result.code, result.stdout.as_str()), (Some(0), "stored\n"), "{result:#?}");
-    assert!(flat(&result.stderr).contains("the disk is full"), "{}", result.stderr);
+    assert!(result.stderr.contains("the disk is full"), "{}", result.stderr);
 }
 
 #[test]

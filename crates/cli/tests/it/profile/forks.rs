@@ -8,8 +8,8 @@ use serde_json::Value;
 use spinpark_testkit::profiled::{read_all, recordings};
 use spinpark_testkit::{compile_c, profiler};
 
-use super::{flat, recording};
-use crate::fixtures::{Said, said};
+use super::recording;
+use crate::fixtures::{Said, flat, said};
 
 fn program() -> PathBuf {
     compile_c("profile/forks.c", &[])
@@ -37,7 +37,7 @@ fn a_bound() {
     let result = forks(directory.path(), &["--output", "kept", "--max-size", "1MiB"], "crowd");
     assert_eq!(result.code, Some(0), "{result:#?}");
     let says = "processes were not recorded: the recording would have exceeded 1 MiB (`--max-size`).";
-    assert!(flat(&result.stderr).contains(says), "{}", result.stderr);
+    assert!(result.stderr.contains(says), "{}", result.stderr);
     let entries = fs::read_dir(&kept).unwrap();
     let bytes: u64 = entries.map(|entry| entry.unwrap().metadata().unwrap().blocks() * 512).sum();
     assert!(bytes <= 1 << 20, "{bytes}");

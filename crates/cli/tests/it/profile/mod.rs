@@ -15,7 +15,7 @@ use std::process::{Child, Command, Stdio};
 use serde_json::Value;
 use spinpark_testkit::{dropin, profiler};
 
-use crate::fixtures::{Said, said, spinpark, waits};
+use crate::fixtures::{Said, flat, said, spinpark, waits};
 
 /// The command with the recorder, in `directory`.
 pub(crate) fn recording<const N: usize>(directory: &Path, args: [&str; N]) -> Command {
@@ -32,11 +32,6 @@ pub(crate) fn recording<const N: usize>(directory: &Path, args: [&str; N]) -> Co
 /// Profiles the program that waits, with `options`, doing `what`.
 fn profile(directory: &Path, options: &[&str], what: &[&str]) -> Said {
     said(recording(directory, ["profile"]).args(options).arg("--").arg(waits()).args(what))
-}
-
-/// In one line, wherever lines ended.
-fn flat(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// What there is in a directory.
@@ -111,7 +106,7 @@ fn for_a_time() {
     assert_eq!((result.code, result.stdout.as_str()), (Some(128 + 15), "ready\n"), "{result:#?}");
     assert!(result.stderr.contains("`cache_lock`"), "{}", result.stderr);
     assert!(!result.stderr.contains("SIGTERM"), "that was the request: {}", result.stderr);
-    assert!(flat(&result.stderr).contains("ended after 700 ms, as asked"), "{}", result.stderr);
+    assert!(result.stderr.contains("ended after 700 ms, as asked"), "{}", result.stderr);
     profile(directory.path(), &["--duration", "soon"], &["forever"])
         .fails(2, &["`soon` is not a unit of time", "20ms"]);
 }
@@ -143,7 +138,7 @@ fn interrupted() {
         let result: Said = child.wait_with_output().unwrap().into();
         assert_eq!(result.code, Some(code), "{result:#?}");
         assert!(result.stderr.contains("`cache_lock`"), "{}", result.stderr);
-        let words = result.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+        let words = flat(&result.stderr);
         assert!(words.contains(&format!("was ended by SIG{signal}")), "{}", result.stderr);
     }
 }
@@ -173,7 +168,7 @@ fn data_on_standard_output() {
         folded.stdout.lines().any(|line| line.contains("flusher;flush;[lock: cache_lock] ")),
         "{folded:#?}"
     );
-    assert_eq!(folded.stdout, fs::read_to_string(directory.path().join("x.folded")).unwrap());
+    assert_eq!(folded.stdout.0, fs::read_to_string(directory.path().join("x.folded")).unwrap());
     said(&mut recording(directory.path(), ["report", "one", "--json", "--folded"]))
         .fails(2, &["cannot both go to standard output"]);
     said(&mut recording(directory.path(), ["report", "one", "--html", "-", "--pprof", "-"]))
@@ -242,10 +237,10 @@ fn report_shows_it_again() {
         for line in result.stdout.lines() {
             assert!(line.chars().count() <= columns.parse().unwrap(), "{columns} columns: {line}");
         }
-        assert!(!result.stdout.contains('\u{1b}'), "{}", result.stdout);
+        assert!(!result.stdout.has_escapes(), "{}", result.stdout);
     }
     let colourless = said(recording(directory.path(), ["report", "all"]).env("NO_COLOR", "1"));
-    assert!(!colourless.stdout.contains('\u{1b}'), "{}", colourless.stdout);
+    assert!(!colourless.stdout.has_escapes(), "{}", colourless.stdout);
 }
 
 #[test]
@@ -253,7 +248,7 @@ fn processes() {
     let directory = tempfile::tempdir().unwrap();
     let result = profile(directory.path(), &["--output", "family"], &["family"]);
     assert_eq!(result.code, Some(0), "{result:#?}");
-    assert!(flat(&result.stderr).contains("Other processes waited less"), "{}", result.stderr);
+    assert!(result.stderr.contains("Other processes waited less"), "{}", result.stderr);
     assert!(result.stderr.contains("Locks of all 2 processes that waited"), "{}", result.stderr);
     let json = said(&mut recording(directory.path(), ["report", "family", "--json"]));
     let value: Value = serde_json::from_str(&json.stdout).unwrap();
@@ -304,7 +299,7 @@ fn what_it_costs_the_program_itself() {
         "full",
         "measured on this program",
     ] {
-        assert!(flat(&result.stderr).contains(words), "no `{words}` in {}", result.stderr);
+        assert!(result.stderr.contains(words), "no `{words}` in {}", result.stderr);
     }
     profile(directory.path(), &["--overhead", "--rounds", "2"], &["store"])
         .fails(2, &["--rounds 2 is too few"]);
@@ -338,9 +333,9 @@ fn programs_without_waiting() {
     let directory = tempfile::tempdir().unwrap();
     let result = profile(directory.path(), &[], &["quiet"]);
     assert_eq!((result.code, result.stdout.as_str()), (Some(0), "hello\n"), "{result:#?}");
-    assert!(flat(&result.stderr).contains("No thread waited for a pthread lock"), "{}", result.stderr);
-    assert!(flat(&result.stderr).contains("Go's are not"), "{}", result.stderr);
-    assert!(flat(&result.stderr).contains(", no thread waited;"), "{}", result.stderr);
+    assert!(result.stderr.contains("No thread waited for a pthread lock"), "{}", result.stderr);
+    assert!(result.stderr.contains("Go's are not"), "{}", result.stderr);
+    assert!(result.stderr.contains(", no thread waited;"), "{}", result.stderr);
     for (view, words) in [
         ("condvars", "No thread waited for a condition variable."),
         ("outcomes", "No thread waited for a lock."),

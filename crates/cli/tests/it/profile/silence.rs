@@ -12,8 +12,8 @@ use std::process::Command;
 use serde_json::Value;
 use spinpark_testkit::{compile_c, scratch_dir};
 
-use super::{flat, kill, recording};
-use crate::fixtures::said;
+use super::{kill, recording};
+use crate::fixtures::{flat, said};
 
 /// The verdict that needs threads which were seen doing something else.
 const VERDICT: &str = "not what makes this program slow";

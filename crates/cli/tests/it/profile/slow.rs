@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::Value;
 use spinpark_testkit::compile_c;
 
-use super::{flat, recording};
+use super::recording;
 use crate::fixtures::said;
 
 /// Three threads wait for a semaphore that one of them has for 10 ms at a time, for 0.8 s.
@@ -17,7 +17,7 @@ fn slow_waits_parts_and_tables() {
     let report = |options: &[&str]| said(recording(path, ["report", "kept"]).args(options));
     let run = ["profile", "--output", "kept", "--slower-than", "5ms", "--"];
     let result = said(recording(path, run).arg(&program).arg("semaphore"));
-    assert!(flat(&result.stderr).contains("The longest waits"), "{}", result.stderr);
+    assert!(result.stderr.contains("The longest waits"), "{}", result.stderr);
 
     let json: Value = serde_json::from_str(&report(&["--json"]).stdout).expect("JSON");
     let of = |lock: &Value| lock["kind"] == "semaphore";
