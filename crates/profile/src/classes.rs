@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use crate::model::{
-    CallSiteId, Held, HeldWait, Kind, Lock, Nest, Outcomes, Pair, Profile, Role, RoleStats, SiteStats, Strip,
-    Times,
+    CallSiteId, Held, HeldWait, Kind, Lock, Nest, Outcomes, Pair, Profile, Role, RoleStats, SampleError,
+    SiteStats, Strip, Times,
 };
 
 /// The profile with one lock per class ([`Lock::class`]); its label says how many there are. Everything that
@@ -114,6 +114,12 @@ fn add(sum: &mut RoleStats, other: &RoleStats) {
     add_times(&mut sum.non_critical, &other.non_critical);
     sum.split = sum.split.and(other.split);
     sum.utilisation = None;
+    let (error, more) = (&mut sum.error, &other.error);
+    *error = SampleError {
+        acquisitions: both(error.acquisitions, more.acquisitions),
+        contended: both(error.contended, more.contended),
+        waited: both(error.waited, more.waited),
+    };
     let (outcomes, more) = (&mut sum.outcomes, &other.outcomes);
     *outcomes = Outcomes {
         spun: outcomes.spun + more.spun,
@@ -153,11 +159,15 @@ fn add_times(sum: &mut Times, other: &Times) {
 }
 
 /// Errors of independent samples add up as their squares do.
+pub(crate) fn both(error: u64, other: u64) -> u64 {
+    (error as f64).hypot(other as f64).ceil() as u64
+}
+
 fn add_held(sum: &mut Held, other: &Held) {
     add_times(&mut sum.measured, &other.measured);
     sum.total += other.total;
     sum.while_waited += other.while_waited;
-    sum.total_error = (sum.total_error as f64).hypot(other.total_error as f64).ceil() as u64;
+    sum.total_error = both(sum.total_error, other.total_error);
 }
 
 pub(crate) fn add_site(sum: &mut SiteStats, other: &SiteStats) {

@@ -3,7 +3,7 @@
 
 use spinpark_measure::units::{count, time};
 
-use crate::model::{Detail, Lock, LocksOf, Profile, Role, RoleStats, Split};
+use crate::model::{Bound, Lock, LocksOf, Profile, Role, RoleStats, Split};
 
 /// A share that is not known is reported from here on,
 const UNKNOWN: f64 = 0.01;
@@ -30,15 +30,6 @@ pub(crate) fn of(lock: &Lock) -> Split {
 /// Share of the recording in which one thread or another held the lock, as far as it is known.
 fn used(lock: &Lock) -> Option<&RoleStats> {
     lock.roles.iter().find(|stats| stats.role == Role::Write && stats.utilisation.is_some())
-}
-
-/// Before a time held, or a share: `≥ ` if not every hold was measured, `~ ` if it is an estimate.
-pub(crate) fn mark(profile: &Profile, stats: &RoleStats) -> &'static str {
-    match profile.detail {
-        _ if stats.hold.is_estimate() => "~ ",
-        Detail::Contended if stats.hold.measured.count < stats.acquisitions => "≥ ",
-        _ => "",
-    }
 }
 
 /// For the lock that was waited for most: the sentences.
@@ -89,7 +80,7 @@ pub(crate) fn sentences(profile: &Profile, lock: &Lock) -> Vec<String> {
         ));
     }
     said.extend(no_cpu(profile, &split, all));
-    said.extend(used(lock).and_then(|stats| saturated(profile, stats)));
+    said.extend(used(lock).and_then(saturated));
     said
 }
 
@@ -108,12 +99,12 @@ fn no_cpu(profile: &Profile, split: &Split, all: f64) -> Option<String> {
 }
 
 /// Only above 90 %: below it other things limit the program, too.
-fn saturated(profile: &Profile, stats: &RoleStats) -> Option<String> {
+fn saturated(stats: &RoleStats) -> Option<String> {
     let share = stats.utilisation?;
-    let mark = match mark(profile, stats) {
-        "≥ " => "at least ",
-        "~ " => "about ",
-        _ => "",
+    let mark = match stats.held()?.bound {
+        Bound::AtLeast => "at least ",
+        Bound::About => "about ",
+        Bound::Exact => "",
     };
     (share >= SATURATED).then(|| {
         format!(

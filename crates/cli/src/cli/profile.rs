@@ -113,9 +113,9 @@ pub(crate) struct Showing {
     #[arg(long, value_enum, default_value_t = ViewChoice::Summary)]
     pub(crate) view: ViewChoice,
 
-    /// Rows in each table
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 10, value_parser = whole::<usize>(1..=u64::MAX, 20))]
-    pub(crate) rows: usize,
+    /// Rows in each table [default: 10, or fewer if the summary would not fit a screen]
+    #[arg(short = 'n', long, value_name = "N", value_parser = whole::<usize>(1..=u64::MAX, 20))]
+    pub(crate) rows: Option<usize>,
 
     /// Show only this process: its id, or the name of its recording [default: the one that waited most]
     #[arg(long, value_name = "PID")]
@@ -273,8 +273,10 @@ impl DetailChoice {
 /// What a table is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ViewChoice {
-    /// The summary, the locks, which threads block which
+    /// One screen: the summary, the locks, which threads block which
     Summary,
+    /// The summary and every table
+    All,
     /// Lock by lock
     Locks,
     /// Locks with the same creation site, added up

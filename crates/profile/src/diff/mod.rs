@@ -14,6 +14,7 @@ use spinpark_measure::units::short_percent;
 
 use self::matching::{Class, Matched, matched};
 pub use self::rendering::text;
+use crate::classes::both;
 use crate::fit::without_line;
 use crate::model::{Detail, Kind, Profile, Role, RoleStats};
 
@@ -70,6 +71,9 @@ pub struct Change {
     pub contended: (u64, u64),
     /// Time waited, ns.
     pub wait: (u64, u64),
+    /// Half the widths of its 95 % intervals, as far as the recorder sampled waits; 0 if it recorded all.
+    #[serde(default)]
+    pub wait_error: (u64, u64),
     /// The longest wait, ns.
     pub wait_longest: (u64, u64),
     /// Time held, ns.
@@ -132,11 +136,18 @@ fn changes(same: &Matched, before: &[Class], after: &[Class]) -> Vec<LockChange>
 
 impl Change {
     fn of(stats: &RoleStats, is_after: bool) -> Self {
-        let numbers =
-            [stats.acquisitions, stats.contended, stats.wait.total, stats.wait.longest, stats.hold.total];
-        let [acquisitions, contended, wait, wait_longest, hold] =
+        let hold = stats.held().map_or(0, |held| held.time);
+        let numbers = [
+            stats.acquisitions,
+            stats.contended,
+            stats.wait.total,
+            stats.error.waited,
+            stats.wait.longest,
+            hold,
+        ];
+        let [acquisitions, contended, wait, wait_error, wait_longest, hold] =
             numbers.map(|number| if is_after { (0, number) } else { (number, 0) });
-        Self { acquisitions, contended, wait, wait_longest, hold }
+        Self { acquisitions, contended, wait, wait_error, wait_longest, hold }
     }
 
     fn add(&mut self, other: &Self) {
@@ -149,8 +160,22 @@ impl Change {
         for (sum, more) in sums {
             *sum = (sum.0 + more.0, sum.1 + more.1);
         }
+        let (error, more) = (&mut self.wait_error, other.wait_error);
+        *error = (both(error.0, more.0), both(error.1, more.1));
         let (longest, other) = (&mut self.wait_longest, other.wait_longest);
         *longest = (longest.0.max(other.0), longest.1.max(other.1));
+    }
+}
+
+impl Change {
+    /// By how much the ratio of the times waited may be wrong, because the recorder sampled waits: half the
+    /// width of its 95 % interval, as a fraction. None if it recorded all, or there is no ratio.
+    #[must_use]
+    pub fn ratio_error(&self) -> Option<f64> {
+        let relative = |wait: u64, error: u64| error as f64 / wait as f64;
+        let is_sampled = self.wait_error != (0, 0);
+        (is_sampled && self.wait.0 > 0 && self.wait.1 > 0)
+            .then(|| relative(self.wait.0, self.wait_error.0).hypot(relative(self.wait.1, self.wait_error.1)))
     }
 }
 

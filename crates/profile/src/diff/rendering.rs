@@ -2,7 +2,7 @@
 
 use spinpark_measure::units::{short_count, short_percent, three_digits, time, time_or_dash};
 
-use super::{Diff, LockChange, SMALL, is_small, share};
+use super::{Change, Diff, LockChange, SMALL, is_small, share};
 use crate::fit::fit;
 use crate::model::{Detail, Kind, LocksOf, Profile};
 use crate::text::{Style, render, wrap};
@@ -23,7 +23,7 @@ pub fn text(diff: &Diff, before: &Profile, after: &Profile, style: Style) -> Str
             "Threads waited about as long for locks: {} instead of {} ({}). One run each cannot show changes below {}.",
             time(after as f64),
             time(before as f64),
-            ratio(before, after),
+            with_error(&diff.all),
             short_percent(SMALL)
         ),
         (before, after) => {
@@ -31,7 +31,10 @@ pub fn text(diff: &Diff, before: &Profile, after: &Profile, style: Style) -> Str
             let how_much = match ratio(before, after).as_str() {
                 "new" => format!("{}, and not at all before", time(after as f64)),
                 "gone" => format!("not at all, and {} before", time(before as f64)),
-                ratio => format!("{} instead of {} ({ratio})", time(after as f64), time(before as f64)),
+                _ => {
+                    let ratio = with_error(&diff.all);
+                    format!("{} instead of {} ({ratio})", time(after as f64), time(before as f64))
+                }
             };
             format!("Threads waited {word} for locks: {how_much}.")
         }
@@ -73,7 +76,7 @@ pub fn text(diff: &Diff, before: &Profile, after: &Profile, style: Style) -> Str
             match change.wait {
                 (0, 1..) => String::from("from 0"),
                 (1.., 0) => String::from("to 0"),
-                (before, after) => ratio(before, after),
+                _ => with_error(change),
             },
         ];
         row.extend(is_wide.then(|| part(change.wait.0, times.0)));
@@ -121,13 +124,31 @@ fn notes(diff: &Diff, before: &Profile, after: &Profile) -> String {
         }
         false => "",
     };
+    let is_sampled = is_there(|lock| lock.change.ratio_error().is_some()) || diff.all.ratio_error().is_some();
+    let sampled = if is_sampled { " ±: 95 % interval, as waits were sampled." } else { "" };
     let by_order = match is_there(|lock| lock.is_by_order) {
         true => {
             " Locks that the same functions create, or use first, were matched in the order of their lines."
         }
         false => "",
     };
-    format!("Held: total time held by all threads ({held}).{absent}{unclear}{by_order}")
+    let runs = match diff.all.wait {
+        (0, 0) => "",
+        _ => {
+            " By how much runs of one program differ is not known from one run each: `spinpark compare --against` measures \
+             whether the program became faster."
+        }
+    };
+    format!("Held: total time held by all threads ({held}).{sampled}{runs}{absent}{unclear}{by_order}")
+}
+
+/// The ratio of the times waited, with what sampling leaves open: `×0.50 ±4 %`.
+fn with_error(change: &Change) -> String {
+    let ratio = ratio(change.wait.0, change.wait.1);
+    match change.ratio_error() {
+        Some(error) => format!("{ratio} ±{}", short_percent(error)),
+        None => ratio,
+    }
 }
 
 /// As a share of the time of all threads.

@@ -43,7 +43,7 @@ pub(super) struct Row {
     share: f64,
     wait: Span,
     hold: Span,
-    /// `≈` if the time held is an estimate; `≥` if not every hold was measured.
+    /// `~` if the time held is an estimate; `≥` if not every hold was measured.
     hold_mark: &'static str,
     hold_error: u64,
     /// Share of the recording in which it was held, per cent.
@@ -186,14 +186,10 @@ fn row(
         share: stats.contended_share().unwrap_or_default() * 100.0,
         wait: Span::of(&stats.wait),
         hold: Span::of_held(&stats.hold, stats.acquisitions),
-        hold_mark: match &stats.hold {
-            hold if hold.is_estimate() => "≈ ",
-            hold if hold.measured.count < stats.acquisitions => "≥ ",
-            _ => "",
-        },
+        hold_mark: stats.held().map_or("", |held| held.bound.mark()),
         hold_error: stats.hold.total_error,
-        used: stats.utilisation.filter(|_| stats.hold.total > 0).map(|share| share * 100.0),
-        used_mark: crate::split::mark(profile, stats),
+        used: stats.utilisation.map(|share| share * 100.0),
+        used_mark: stats.held().map_or("", |held| held.bound.mark()),
         is_rich: parts.pairs > 0,
         held: share(stats.split.held, all),
         free: share(stats.split.free, all),

@@ -262,8 +262,8 @@ pub struct RoleStats {
     /// How the time waited is split.
     pub split: Split,
     /// Share of the recording in which it was held in this role, 0 to 1: time held ÷
-    /// [`Profile::duration`](super::Profile::duration). With the detail `contended` a lower bound. None for
-    /// readers, which hold it at the same time, and for several locks together.
+    /// [`Profile::duration`](super::Profile::duration). With the detail `contended` a lower bound. None if no
+    /// hold is known, for readers, which hold it at the same time, and for several locks together.
     pub utilisation: Option<f64>,
     /// How its waits ended.
     pub outcomes: Outcomes,
@@ -280,12 +280,59 @@ pub struct RoleStats {
 }
 
 impl RoleStats {
+    /// How long it was held, as every report shows it; none if that is not known.
+    #[must_use]
+    pub fn held(&self) -> Option<HeldTime> {
+        let hold = &self.hold;
+        let bound = match hold {
+            _ if hold.is_estimate() => Bound::About,
+            // Also a hold that had not ended.
+            _ if hold.measured.count < self.acquisitions || hold.while_waited > 0 => Bound::AtLeast,
+            _ => Bound::Exact,
+        };
+        (hold.total > 0).then_some(HeldTime { time: hold.total, error: hold.total_error, bound })
+    }
+
     /// The part of acquisitions that had to wait. None if nothing was counted.
     #[must_use]
     pub fn contended_share(&self) -> Option<f64> {
         // A wait that timed out is a try without an acquisition.
         let tries = self.acquisitions.max(self.contended);
         (tries > 0).then(|| self.contended as f64 / tries as f64)
+    }
+}
+
+/// A time held, and what is known of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeldTime {
+    /// ns.
+    pub time: u64,
+    /// Half the width of its 95 % interval; 0 if it is no estimate.
+    pub error: u64,
+    /// How it relates to the truth.
+    pub bound: Bound,
+}
+
+/// How a figure relates to the truth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bound {
+    /// Everything was measured.
+    Exact,
+    /// A part was measured.
+    AtLeast,
+    /// It is estimated from samples.
+    About,
+}
+
+impl Bound {
+    /// What stands before the figure.
+    #[must_use]
+    pub fn mark(self) -> &'static str {
+        match self {
+            Self::Exact => "",
+            Self::AtLeast => "≥ ",
+            Self::About => "~ ",
+        }
     }
 }
 
@@ -326,12 +373,12 @@ impl Times {
 pub struct Held {
     /// What was measured.
     pub measured: Times,
-    /// Total time held: measured, or estimated from samples.
+    /// Total time held: measured, or estimated from samples; and `while_waited`.
     pub total: u64,
     /// Half the width of the 95 % interval of `total`; 0 if every acquisition was measured.
     pub total_error: u64,
-    /// With the detail `contended`: besides `total`, for how long the lock was held while others waited, of
-    /// holds whose start is not known.
+    /// Of `total`, for how long the lock was held while others waited: with the detail `contended`, of holds
+    /// whose start is not known; with every detail, of a hold that had not ended.
     pub while_waited: u64,
 }
 
@@ -349,7 +396,7 @@ impl Held {
     /// Whether `total` is an estimate.
     #[must_use]
     pub fn is_estimate(&self) -> bool {
-        self.total != self.measured.total
+        self.total > self.measured.total.saturating_add(self.while_waited)
     }
 }
 

@@ -8,7 +8,9 @@ mod warning;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::locks::{Held, Kind, Lock, Outcomes, Role, RoleStats, SampleError, SiteStats, Split, Times};
+pub use self::locks::{
+    Bound, Held, HeldTime, Kind, Lock, Outcomes, Role, RoleStats, SampleError, SiteStats, Split, Times,
+};
 pub use self::observed::{Observed, OtherProgram, Recorder, Rest, ThreadTime, Threads};
 pub use self::unnamed::Unnamed;
 pub use self::waits::{HeldWait, Holder, HolderCall, Nest, Pair, SlowWait, ThreadWait, Waiting};

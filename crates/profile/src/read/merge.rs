@@ -10,7 +10,7 @@ use spinpark_recorder::format::{self, CALLS, HolderId, NONE, Outcome, View};
 use super::clock::monotonic;
 use super::meaning::{Meanings, Moved, Taken, noted, taken_locks};
 use super::thread_tables::{LockSum, PairSum, SiteSum, StripSum, Tables, Use, same_locks};
-use super::waiting::{Holders, waiters};
+use super::waiting::{Holders, Waiter, waiters};
 use super::{Clock, Maps, Recording, labels};
 use crate::cost;
 use crate::model::Warning;
@@ -82,7 +82,8 @@ pub fn profile(recording: &Recording, symbols: &mut Symbols) -> Profile {
     let pairs = merge.pairs(&tables);
     let held_waits = merge.held_waits(&tables);
     let nests = merge.nests(&tables);
-    let locks = merge.locks(&tables, (&same, &meanings, &taken), (detail, duration), &pairs);
+    let unfinished = longest_unfinished(&waiters);
+    let locks = merge.locks(&tables, (&same, &meanings, &taken), (detail, duration), (&pairs, &unfinished));
     let threads = merge.threads(duration, &waiters, &tables.not_locks);
     let thread_waits = merge.thread_waits(&tables);
     let holders = Holders::new(&waiters, &same);
@@ -460,7 +461,7 @@ impl Merge<'_> {
         tables: &Tables,
         (same, meanings, taken): (&HashMap<u32, u32>, &Meanings, &[Taken]),
         (detail, duration): (Detail, u64),
-        pairs: &[Pair],
+        (pairs, unfinished): (&[Pair], &HashMap<u32, u64>),
     ) -> Vec<Lock> {
         let tables_used = self.view.threads().count() as u64;
         let mut records: HashMap<u32, Vec<u32>> = HashMap::new();
@@ -498,9 +499,15 @@ impl Merge<'_> {
                 .map(|(which, sum)| {
                     let mut stats = self.role_stats(*which, sum, detail, tables_used);
                     let is_one = stats.role == Role::Write && duration > 0;
-                    stats.utilisation = is_one.then(|| {
-                        ((stats.hold.total + stats.hold.while_waited) as f64 / duration as f64).min(1.0)
-                    });
+                    if is_one && kind.is_lock() && kind != Kind::RwLock {
+                        // A hold that has not ended is in no measured sum.
+                        let since = unfinished.get(&number).map_or(0, |ticks| self.clock.ns(*ticks));
+                        let more = since.saturating_sub(stats.hold.total);
+                        stats.hold.while_waited += more;
+                        stats.hold.total += more;
+                    }
+                    let held = stats.held().filter(|_| is_one);
+                    stats.utilisation = held.map(|held| (held.time as f64 / duration as f64).min(1.0));
                     stats.sites = self.sites(*which, tables);
                     stats
                 })
@@ -564,6 +571,7 @@ impl Merge<'_> {
             number if number == format::Locks::Library as u32 => (0, sum.waited),
             _ => (sum.free, sum.unsplit),
         };
+        let while_waited = if detail == Detail::Contended { self.clock.ns(sum.held_waited) } else { 0 };
         let unsplit = unsplit.min(sum.waited);
         let free = free.min(sum.waited - unsplit);
         let [spun, parked, handed_over, timed_out, unknown, owner_changed, off_cpu, budget] = sum.outcomes;
@@ -575,9 +583,10 @@ impl Merge<'_> {
             wait: self.times(sum.contended, sum.waited, sum.longest_wait, &sum.waits),
             hold: Held {
                 measured: self.times(measured.count, measured.total, measured.longest, &sum.holds),
-                total: self.clock.ns_of(sum.held_after_wait.total as f64 + estimated).round() as u64,
+                total: self.clock.ns_of(sum.held_after_wait.total as f64 + estimated).round() as u64
+                    + while_waited,
                 total_error: self.clock.ns_of(error).ceil() as u64,
-                while_waited: if detail == Detail::Contended { self.clock.ns(sum.held_waited) } else { 0 },
+                while_waited,
             },
             non_critical: {
                 let lengths = &sum.non_critical_lengths;
@@ -643,6 +652,16 @@ impl Merge<'_> {
         });
         sites.collect()
     }
+}
+
+/// By lock, the longest wait for it that had not ended, in ticks.
+fn longest_unfinished(waiters: &[Waiter]) -> HashMap<u32, u64> {
+    let mut longest: HashMap<u32, u64> = HashMap::new();
+    for waiter in waiters.iter().filter(|waiter| waiter.role == format::Role::Write) {
+        let ticks = longest.entry(waiter.begun.lock).or_default();
+        *ticks = waiter.ticks.max(*ticks);
+    }
+    longest
 }
 
 /// The sites that blocked other threads (FreeBSD's `cnt_hold`, with real numbers): counts each wait for

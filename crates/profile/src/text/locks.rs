@@ -8,7 +8,7 @@ use std::iter;
 use spinpark_measure::units::{count, short_count, short_percent, time, time_or_dash};
 
 use super::{Style, dash, render};
-use crate::model::{Kind, Lock, LocksOf, Profile, Role, RoleStats, Times};
+use crate::model::{Bound, HeldTime, Kind, Lock, LocksOf, Profile, Role, RoleStats, Times};
 
 /// Each lock in each of its roles.
 fn lock_uses(profile: &Profile) -> impl Iterator<Item = (&Lock, &RoleStats)> {
@@ -36,11 +36,11 @@ pub fn locks(profile: &Profile, style: Style) -> String {
     header.extend(title.as_deref());
     let row_of = |(lock, stats): (&Lock, &RoleStats)| {
         let waits = stats.wait.count > 0;
-        let held = stats.hold.measured.count > 0;
-        let estimate = if stats.hold.total_error > 0 { "~" } else { "" };
+        let was_measured = stats.hold.measured.count > 0;
+        let held = stats.held();
         // Holds of threads that got the lock at once were not measured: the mean of all holds is not known.
-        let is_part = is_part(stats);
-        let least = if is_part { "≥ " } else { estimate };
+        let is_part = held.is_some_and(|held| held.bound == Bound::AtLeast);
+        let mark = held.map_or("", |held| held.bound.mark());
         let mut row = vec![
             name(lock, stats.role),
             if lock.is_slept_for() { dash() } else { short_count(stats.acquisitions) },
@@ -52,16 +52,14 @@ pub fn locks(profile: &Profile, style: Style) -> String {
         ];
         row.extend(is_wide.then(|| if waits { time(stats.wait.mean()) } else { dash() }));
         row.push(time_or_dash(stats.wait.longest));
-        row.extend(
-            is_widest.then(|| if held { least.to_owned() + &time(stats.hold.total as f64) } else { dash() }),
-        );
-        row.push(if held && !is_part {
-            estimate.to_owned() + &time(stats.hold.mean(stats.acquisitions))
+        row.extend(is_widest.then(|| held.map_or_else(dash, shown)));
+        row.push(if was_measured && !is_part {
+            mark.trim_end().to_owned() + &time(stats.hold.mean(stats.acquisitions))
         } else {
             dash()
         });
-        row.push(if held {
-            let mark = if is_part { "≥ " } else { "" };
+        row.push(if was_measured {
+            let mark = if is_part { mark } else { "" };
             mark.to_owned() + &time(stats.hold.measured.longest as f64)
         } else {
             dash()
@@ -76,11 +74,9 @@ pub fn locks(profile: &Profile, style: Style) -> String {
     render(style, "Locks", &header, 1, (used.into_iter(), row_of))
 }
 
-/// Whether only some of the holds were measured, not chosen at random.
-fn is_part(stats: &RoleStats) -> bool {
-    !stats.hold.is_estimate()
-        && stats.hold.measured.count > 0
-        && stats.hold.measured.count < stats.acquisitions
+/// A time held, with its mark.
+fn shown(held: HeldTime) -> String {
+    held.bound.mark().to_owned() + &time(held.time as f64)
 }
 
 /// The label; with the role, if the lock has two.
@@ -155,8 +151,8 @@ pub fn split(profile: &Profile, style: Style) -> String {
             (part, whole) => short_percent(part as f64 / whole as f64),
         };
         let all = split.held + split.free + split.unknown;
-        let mark = crate::split::mark(profile, stats);
-        let held = stats.hold.total + stats.hold.while_waited;
+        let held = stats.held();
+        let mark = held.map_or("", |held| held.bound.mark());
         vec![
             name(lock, stats.role),
             time(stats.wait.total as f64),
@@ -164,12 +160,12 @@ pub fn split(profile: &Profile, style: Style) -> String {
             of(split.free, all),
             of(split.unknown, all),
             of(split.no_cpu, split.watched),
-            if held > 0 { mark.to_owned() + &time(held as f64) } else { dash() },
+            held.map_or_else(dash, shown),
             match stats.utilisation {
                 // Not `≥ < 0.01 %`.
-                Some(share) if held > 0 && mark == "≥ " && share < 0.0001 => String::from("≥ 0 %"),
-                Some(share) if held > 0 => mark.to_owned() + &short_percent(share),
-                _ => dash(),
+                Some(share) if mark == "≥ " && share < 0.0001 => String::from("≥ 0 %"),
+                Some(share) => mark.to_owned() + &short_percent(share),
+                None => dash(),
             },
         ]
     };

@@ -2,11 +2,13 @@
 //!
 //! | module     | what it shows                                                                  |
 //! |------------|--------------------------------------------------------------------------------|
+//! | `overview` | the first screen: what a person acts on                                        |
 //! | `report`   | the whole report: the summary first                                            |
 //! | `locks`    | locks: taken, waited for, held                                                 |
 //! | `waits`    | waits by waiter and holder, by call site, one by one, for signals and for work |
 
 mod locks;
+mod overview;
 mod report;
 mod waits;
 
@@ -19,6 +21,7 @@ use spinpark_measure::terminal;
 pub use spinpark_measure::text::wrap;
 
 pub use self::locks::{locks, outcomes, processes, rates, split};
+pub use self::overview::overview;
 pub use self::report::report;
 pub use self::waits::{blocking, condvars, freebsd, held_waits, other_waits, part, sites, slow, waiting};
 use crate::fit::{fit_all, share};

@@ -11,7 +11,7 @@ use crate::summary::summary;
 use crate::swap;
 use crate::thread_time;
 
-/// The report of one process: what ran, the summary, tables, what the numbers leave out, and what recording
+/// All of the report of one process: what ran, the summary, tables, what the numbers leave out, and what recording
 /// cost.
 #[must_use]
 pub fn report(profile: &Profile, style: Style) -> String {
@@ -28,14 +28,14 @@ pub fn report(profile: &Profile, style: Style) -> String {
         condvars(profile, style),
         other_waits(profile, style),
         outcomes(profile, style),
-        notes(profile, style),
+        all_notes(profile, style),
     ]);
     parts.retain(|part| !part.is_empty());
     parts.join("\n")
 }
 
 /// `store --fast (process 4242): 10.0 s, 3 threads, spinpark's locks, detail `sampled`.`
-fn head(profile: &Profile, style: Style) -> String {
+pub(super) fn head(profile: &Profile, style: Style) -> String {
     let command =
         if profile.arguments.is_empty() { profile.program.clone() } else { profile.arguments.join(" ") };
     let (threads, _) = profile.threads_and_time();
@@ -74,7 +74,7 @@ fn head(profile: &Profile, style: Style) -> String {
     wrap(&line, style.width, 2) + "\n"
 }
 
-fn first(profile: &Profile, style: Style) -> String {
+pub(super) fn first(profile: &Profile, style: Style) -> String {
     let summary = summary(profile);
     let headline = wrap(&summary.headline, style.width, 0);
     let bold = if style.color { format!("\x1b[1m{headline}\x1b[0m") } else { headline };
@@ -86,17 +86,17 @@ fn first(profile: &Profile, style: Style) -> String {
 }
 
 /// That the numbers are not the program's, before everything.
-fn slowed(profile: &Profile, style: Style) -> String {
+pub(super) fn slowed(profile: &Profile, style: Style) -> String {
     profile.slowed().map(|text| wrap(&text, style.width, 0) + "\n").unwrap_or_default()
 }
 
 /// What was not recorded, before the summary: that could be wrong.
-fn missing(profile: &Profile, style: Style) -> String {
+pub(super) fn missing(profile: &Profile, style: Style) -> String {
     profile.losses().iter().map(|text| wrap(&format!("Warning: {text}"), style.width, 2) + "\n").collect()
 }
 
 /// What a reader must know about the numbers.
-fn notes(profile: &Profile, style: Style) -> String {
+pub(super) fn notes(profile: &Profile) -> Vec<String> {
     let mut notes = Vec::new();
     if profile.detail == Detail::Contended && !profile.locks.is_empty() {
         notes.push(String::from(
@@ -121,7 +121,6 @@ fn notes(profile: &Profile, style: Style) -> String {
              long held, is not known, and a thread that waits may sleep several times.",
         ));
     }
-    notes.extend(swap::of_one(profile));
     if profile.nested > 0 {
         notes.push(format!(
             "{} calls from signal handlers were not recorded, because the handler had interrupted the recorder.",
@@ -129,9 +128,13 @@ fn notes(profile: &Profile, style: Style) -> String {
         ));
     }
     notes.extend(profile.left_out());
-    if let Some(cost) = &profile.cost {
-        notes.push(cost.says.clone());
-    }
     notes.extend(profile.notes().map(|warning| format!("Warning: {warning}")));
-    notes.iter().map(|note| wrap(note, style.width, 2) + "\n").collect()
+    notes
+}
+
+/// The notes, what other locks would change, and what recording cost.
+fn all_notes(profile: &Profile, style: Style) -> String {
+    let cost = profile.cost.iter().map(|cost| cost.says.clone());
+    let notes = notes(profile).into_iter().chain(swap::of_one(profile)).chain(cost);
+    notes.map(|note| wrap(&note, style.width, 2) + "\n").collect()
 }

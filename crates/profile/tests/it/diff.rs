@@ -5,6 +5,8 @@ use spinpark_profile::model::{CallSite, Frame, Kind, Lock, Module, Profile, Role
 use spinpark_profile::text;
 use spinpark_testkit::recordings::{named, relabel, store};
 
+use crate::words;
+
 fn profile() -> Profile {
     let scratch = tempfile::tempdir().expect("scratch space");
     named(store(), scratch.path())
@@ -82,6 +84,29 @@ fn differences() {
     );
 }
 
+/// What sampling leaves open is beside the ratio; what one run each leaves open is said in any case.
+#[test]
+fn ratios_have_intervals_where_waits_were_sampled() {
+    let before = profile();
+    let mut after = before.clone();
+    after.locks[0].roles[0].wait.total /= 2;
+    let words = |after: &Profile| {
+        let shown = diff::text(&diff::diff(&before, after), &before, after, text::Style::PLAIN);
+        crate::words(&shown)
+    };
+    let exact = words(&after);
+    assert!(!exact.contains('±') && exact.contains("`spinpark compare --against` measures"), "{exact}");
+    let stats = &mut after.locks[0].roles[0];
+    stats.error.waited = stats.wait.total / 25;
+    let error = stats.error.waited;
+    let diff = diff::diff(&before, &after);
+    let cache = &diff.locks[0].change;
+    assert_eq!((cache.wait_error.0, cache.wait_error.1), (0, error));
+    assert!((cache.ratio_error().expect("sampled") - 0.04).abs() < 1e-6, "{cache:?}");
+    assert!(words(&after).contains("×0.50 ±4.0 %"), "{}", words(&after));
+    assert!(words(&after).contains("±: 95 % interval, as waits were sampled."));
+}
+
 #[test]
 fn lines_may_move() {
     let before = profile();
@@ -150,7 +175,7 @@ fn equal_ones_are_in_order() {
     );
     assert!(diff.locks.iter().all(|lock| lock.is_by_order));
     let shown = diff::text(&diff, &before, &after, text::Style::PLAIN);
-    assert!(shown.contains("in the order of their lines"), "{shown}");
+    assert!(words(&shown).contains("in the order of their lines"), "{shown}");
     // Nothing moved: nothing to be said.
     assert!(!diff::diff(&before, &before).locks.iter().any(|lock| lock.is_by_order));
 }

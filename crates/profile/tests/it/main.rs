@@ -4,6 +4,7 @@
 mod advice;
 mod chain;
 mod diff;
+mod figures;
 mod files;
 mod html;
 mod read;
@@ -11,3 +12,8 @@ mod show;
 mod silence;
 mod stuck;
 mod symbols;
+
+/// In one line, wherever lines ended.
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

@@ -2,10 +2,12 @@
 
 use spinpark_profile::classes::by_class;
 use spinpark_profile::model::Warning;
-use spinpark_profile::model::{Cost, Detail, Ended, Frame, Kind, Lock, Profile, Role};
+use spinpark_profile::model::{Cost, Detail, Ended, Frame, Kind, Lock, Pair, Profile, Role};
 use spinpark_profile::summary::{Summary, summary};
 use spinpark_profile::text::{self, Style};
 use spinpark_testkit::recordings::{named, store};
+
+use crate::words;
 
 fn profile() -> Profile {
     let scratch = tempfile::tempdir().expect("scratch space");
@@ -43,6 +45,54 @@ fn report_in_80_columns() {
     let report = text::report(&profile(), NARROW);
     fits(&report, 80);
     insta::assert_snapshot!(report);
+}
+
+#[test]
+fn the_first_screen() {
+    let overview = text::overview(&profile(), Style::PLAIN, 45);
+    fits(&overview, 100);
+    insta::assert_snapshot!(overview);
+}
+
+/// However many locks, waiters and call sites there are, it is one screen; every other table is named.
+#[test]
+fn the_first_screen_is_one() {
+    let mut crowded = profile();
+    for number in 0..200 {
+        let (lock, pair) = (crowded.locks[0].clone(), crowded.pairs[0].clone());
+        crowded.locks.push(Lock { id: 1000 + number, label: format!("lock_{number}"), ..lock });
+        crowded.pairs.push(Pair { lock: 1000 + number, ..pair });
+    }
+    crowded.cost = Some(Cost {
+        is_measured: false,
+        ratio: 1.02,
+        interval: None,
+        noise: None,
+        says: "Recording cost about 2 % of the threads' time. ".repeat(4),
+    });
+    for width in [80, 100, 140] {
+        let style = Style { width, rows: 10, ..Style::PLAIN };
+        for lines in [45, 31, 10] {
+            let overview = text::overview(&crowded, style, lines);
+            fits(&overview, width);
+            let least = text::overview(&crowded, style, 0).lines().count();
+            assert!(overview.lines().count() <= lines.max(least), "{lines} lines: {overview}");
+            assert!(words(&overview).contains("`--view all` has everything"), "{overview}");
+        }
+        let overview = text::overview(&crowded, style, 45);
+        assert!(overview.contains("\nLocks\n") && overview.contains("\nWaiters and holders\n"), "{overview}");
+        for view in ["split", "sites", "condvars"] {
+            assert!(
+                overview.contains(&format!("`{view}`")) || overview.contains(&format!(" {view}`")),
+                "{view}: {overview}"
+            );
+        }
+        // Without a limit, tables have their rows.
+        let whole = text::overview(&crowded, style, usize::MAX);
+        assert!(
+            whole.contains(&text::locks(&crowded, style)) && whole.contains(&text::blocking(&crowded, style))
+        );
+    }
 }
 
 #[test]

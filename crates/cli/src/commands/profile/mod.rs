@@ -285,7 +285,8 @@ fn view(profile: &model::Profile, view: ViewChoice, style: text::Style) -> Strin
 
 fn tables(profile: &model::Profile, view: ViewChoice, style: text::Style) -> String {
     match view {
-        ViewChoice::Summary => text::report(profile, style),
+        ViewChoice::Summary => text::overview(profile, style, usize::MAX),
+        ViewChoice::All => text::report(profile, style),
         ViewChoice::Locks => text::locks(profile, style),
         ViewChoice::Classes => text::locks(&spinpark_profile::classes::by_class(profile), style),
         ViewChoice::Split => text::split(profile, style),

@@ -15,8 +15,15 @@ use spinpark_profile::text::{self, Style, wrap};
 use spinpark_profile::{folded, html, pprof, slow, summary};
 
 use super::view;
-use crate::cli::Showing;
+use crate::cli::{Showing, ViewChoice};
 use crate::say::Say;
+
+/// Rows in a table.
+const ROWS: usize = 10;
+/// Lines of the summary: with those of the command itself they are 45.
+const SCREEN: usize = 43;
+/// Of them, those of the table of all processes, and of the sentence on the others.
+const OTHERS: usize = 12;
 
 /// The requested outputs. Their files are opened before anything runs, so that an unwritable name is an error
 /// at once.
@@ -133,7 +140,9 @@ impl<'a> Shower<'a> {
                 true => Style::of(&io::stderr()),
                 false => Style::of_stdout(),
             };
-            let style = Style { rows: self.showing.rows, ..style };
+            let style = Style { rows: self.showing.rows.unwrap_or(ROWS), ..style };
+            let is_screen = self.showing.view == ViewChoice::Summary && self.showing.rows.is_none();
+            let lines = if loaded.profiles.len() > 1 { SCREEN - OTHERS } else { SCREEN };
             for (number, profile) in shown.iter().enumerate() {
                 if shown.len() > 1 {
                     let which = format!("Recording {} of {} of process", number + 1, shown.len());
@@ -141,11 +150,13 @@ impl<'a> Shower<'a> {
                 }
                 self.say.line(match self.part {
                     Some(part) => text::part(profile, part, style),
+                    None if is_screen => text::overview(profile, style, lines),
                     None => view(profile, self.showing.view, style),
                 });
             }
             if let (None, [shown], None) = (&self.showing.process, shown.as_slice(), self.part) {
-                others(&loaded.profiles, shown, style, self.say);
+                let rows = if is_screen { style.rows.min(OTHERS - 7) } else { style.rows };
+                others(&loaded.profiles, shown, Style { rows, ..style }, self.say);
             }
         }
         let mut written = Vec::new();

@@ -17,7 +17,9 @@ fn slow_waits_parts_and_tables() {
     let report = |options: &[&str]| said(recording(path, ["report", "kept"]).args(options));
     let run = ["profile", "--output", "kept", "--slower-than", "5ms", "--"];
     let result = said(recording(path, run).arg(&program).arg("semaphore"));
-    assert!(result.stderr.contains("The longest waits"), "{}", result.stderr);
+    assert!(result.stderr.contains("`--view slow`"), "{}", result.stderr);
+    report(&["--view", "slow"]).succeeds(&["The longest waits"]);
+    report(&["--view", "all"]).succeeds(&["The longest waits", "Waits for work, events"]);
 
     let json: Value = serde_json::from_str(&report(&["--json"]).stdout).expect("JSON");
     let of = |lock: &Value| lock["kind"] == "semaphore";
