@@ -188,9 +188,24 @@ impl<P: Platform> RawCondvar<P> {
     /// Starts a wait: call it with the mutex held, release the mutex, [`Waiter::sleep`], then
     /// [`finish`](Self::finish). The waiter stays where it is until then.
     pub fn enqueue(&self, waiter: &Waiter<P>) {
+        self.enqueue_if(waiter, |_| true);
+    }
+
+    /// The same, unless a thread waits with another mutex: then it returns false, and no wait has started.
+    #[must_use]
+    pub fn enqueue_alike(&self, waiter: &Waiter<P>) -> bool {
+        self.enqueue_if(waiter, |first| first.mutex == waiter.node.mutex)
+    }
+
+    /// Starts a wait if no other thread waits, or `is_fit` says so of the first one.
+    fn enqueue_if(&self, waiter: &Waiter<P>, is_fit: impl FnOnce(&WaitNode<P>) -> bool) -> bool {
         let mut queue = self.lock_queue();
+        if !queue.head().is_none_or(is_fit) {
+            return false;
+        }
         queue.push(&waiter.node);
         self.queue.word.fetch_add(1, Relaxed);
+        true
     }
 
     /// Ends a wait: C1 decides whether by signal or not. Once signalled, the condition variable is not

@@ -29,8 +29,8 @@ impl WaitTimeoutResult {
 /// Waiters are woken in FIFO order. A notification wakes its waiter, at once or as the calling thread
 /// releases the mutex. No notification is lost to a waiter that times out. Waits may end for no reason.
 ///
-/// Threads may wait with different mutexes: each re-acquires its own, where `parking_lot` panics.
-/// [`wait_while_for`](Self::wait_while_for) and [`wait_while_until`](Self::wait_while_until) check their
+/// Threads that wait at the same time must do so with one mutex; as with `parking_lot`, a wait with another one
+/// panics. [`wait_while_for`](Self::wait_while_for) and [`wait_while_until`](Self::wait_while_until) check their
 /// condition once more after the deadline, as std does and `parking_lot` does not: a change that came with
 /// the deadline counts.
 ///
@@ -79,6 +79,10 @@ impl Condvar {
     }
 
     /// Releases the mutex, waits for a notification and acquires the mutex again.
+    ///
+    /// # Panics
+    ///
+    /// If another thread waits with another mutex; so do the other waits.
     pub fn wait<T: ?Sized>(&self, guard: &mut MutexGuard<'_, T>) {
         self.wait_deadline(guard, None);
     }
@@ -150,10 +154,16 @@ impl Condvar {
         // SAFETY: the guard holds this mutex, and the wait returns with it held again, also on a timeout;
         // nothing in between can unwind.
         let mutex = unsafe { MutexGuard::mutex(guard).raw() };
+        let waiter = Waiter::with_mutex(&mutex.0);
+        // Here, where it can unwind: nothing has been released or recorded yet.
+        assert!(
+            self.raw.enqueue_alike(&waiter),
+            "attempted to use a condition variable with more than one mutex"
+        );
+        let wait = Wait { condvar: self, mutex, waiter: &waiter };
         if slow::watcher().is_none() {
-            return WaitTimeoutResult(self.raw.wait(&mutex.0, deadline) == WaitResult::TimedOut);
+            return WaitTimeoutResult(wait.finish(|| mutex.0.unlock_to_wait(), deadline));
         }
-        let wait = Wait { condvar: self, mutex };
         // SAFETY: for such a wait.
         WaitTimeoutResult(unsafe { slow::slow(&wait, deadline.as_ref(), wait_watched) })
     }
@@ -167,28 +177,32 @@ impl Default for Condvar {
 
 impl fmt::Debug for Condvar {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Condvar").field("waited_on", &self.raw.has_waiters()).finish()
+        f.pad("Condvar { .. }")
     }
 }
 
-/// A wait that is watched.
+/// A wait that has been enqueued.
 struct Wait<'a> {
     condvar: &'a Condvar,
     mutex: &'a RawMutex,
+    waiter: &'a Waiter<Linux>,
 }
 
 impl Wait<'_> {
-    /// [`locks::RawCondvar::wait`] with a release that is watched.
-    fn wait(&self, deadline: Option<Deadline>) -> bool {
+    /// The rest of the wait; returns whether it timed out.
+    fn finish(&self, release: impl FnOnce(), deadline: Option<Deadline>) -> bool {
         let (condvar, mutex) = (&self.condvar.raw, &self.mutex.0);
-        let waiter = Waiter::with_mutex(mutex);
-        condvar.enqueue(&waiter);
-        // SAFETY: the caller holds it.
-        unsafe { lock_api::RawMutex::unlock(self.mutex) };
-        waiter.sleep(deadline, Linux::futex_wait);
-        let result = condvar.finish(&waiter);
-        waiter.reacquire(result, mutex);
+        release();
+        self.waiter.sleep(deadline, Linux::futex_wait);
+        let result = condvar.finish(self.waiter);
+        self.waiter.reacquire(result, mutex);
         result == WaitResult::TimedOut
+    }
+
+    /// The same with a release that is watched.
+    fn wait(&self, deadline: Option<Deadline>) -> bool {
+        // SAFETY: the caller holds it.
+        self.finish(|| unsafe { lock_api::RawMutex::unlock(self.mutex) }, deadline)
     }
 }
 

@@ -1,9 +1,11 @@
 //! Locks for Linux that spin while that pays, park in order and hand over to a waiter that has waited for
 //! long.
 //!
-//! Drop-in for [`parking_lot`](https://docs.rs/parking_lot) 0.12: the types are [`lock_api`]'s, so the method
-//! names are the same (except `FairMutex`, which `unlock_fair` replaces, and `Once`). Nothing is allocated; a
-//! read-write lock is 24 bytes, a mutex or condition variable 16; constructors are `const`.
+//! Drop-in for [`parking_lot`](https://docs.rs/parking_lot) 0.12: the types are [`lock_api`]'s, so their names
+//! and methods are the same, with the features `arc_lock`, `serde` and `owning_ref`. Missing are `Once` (std has
+//! one), and the features `send_guard` (the thread that holds a lock releases it) and `deadlock_detection`
+//! (`spinpark profile` finds deadlocks). Nothing is allocated; a read-write lock is 24 bytes, a mutex or
+//! condition variable 16; constructors are `const`.
 //!
 //! ```
 //! use spinpark::{Condvar, Mutex};
@@ -28,6 +30,7 @@
 //! |--------------------|----------------------------------------|---------------------------------------------------------|
 //! | [`Mutex`]          | one thread                             | spinning for a bounded time while a holder runs, then   |
 //! |                    |                                        | parking                                                 |
+//! | [`FairMutex`]      | one thread                             | as `Mutex`; a release hands it to the oldest waiter     |
 //! | [`ReentrantMutex`] | one thread, several times              | as `Mutex`                                              |
 //! | [`RwLock`]         | readers, or one writer, or readers and | as `Mutex`; readers may recurse while a writer waits    |
 //! |                    | one upgradable reader                  |                                                         |
@@ -52,6 +55,7 @@
 
 mod condvar;
 mod deadline;
+mod fair_mutex;
 mod mutex;
 pub mod profile;
 mod raw_mutex;
@@ -64,6 +68,7 @@ mod slow_rwlock;
 pub use lock_api;
 
 pub use condvar::{Condvar, WaitTimeoutResult};
+pub use fair_mutex::{const_fair_mutex, FairMutex, FairMutexGuard, MappedFairMutexGuard, RawFairMutex};
 pub use mutex::{const_mutex, MappedMutexGuard, Mutex, MutexGuard};
 pub use raw_mutex::RawMutex;
 pub use raw_rwlock::RawRwLock;
@@ -77,11 +82,10 @@ pub use rwlock::{
 pub use spinpark_linux::before_filter;
 
 #[cfg(feature = "arc_lock")]
-pub use mutex::ArcMutexGuard;
-#[cfg(feature = "arc_lock")]
-pub use remutex::ArcReentrantMutexGuard;
-#[cfg(feature = "arc_lock")]
-pub use rwlock::{ArcRwLockReadGuard, ArcRwLockUpgradableReadGuard, ArcRwLockWriteGuard};
+pub use lock_api::{
+    ArcMutexGuard, ArcReentrantMutexGuard, ArcRwLockReadGuard, ArcRwLockUpgradableReadGuard,
+    ArcRwLockWriteGuard,
+};
 
 use core::sync::atomic::AtomicU32;
 use spinpark_linux::{Cell, Linux};

@@ -45,19 +45,6 @@ pub type MutexGuard<'a, T> = lock_api::MutexGuard<'a, RawMutex, T>;
 /// ```
 pub type MappedMutexGuard<'a, T> = lock_api::MappedMutexGuard<'a, RawMutex, T>;
 
-/// A [`MutexGuard`] that owns an `Arc` of its mutex.
-///
-/// ```
-/// use std::sync::Arc;
-/// use spinpark::Mutex;
-///
-/// let mutex = Arc::new(Mutex::new(1));
-/// let mut guard = mutex.lock_arc();
-/// *guard += 1;
-/// ```
-#[cfg(feature = "arc_lock")]
-pub type ArcMutexGuard<T> = lock_api::ArcMutexGuard<RawMutex, T>;
-
 /// A mutex around `value`, in a constant.
 pub const fn const_mutex<T>(value: T) -> Mutex<T> {
     Mutex::const_new(<RawMutex as lock_api::RawMutex>::INIT, value)

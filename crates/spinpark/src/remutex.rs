@@ -43,10 +43,6 @@ pub type ReentrantMutexGuard<'a, T> = lock_api::ReentrantMutexGuard<'a, RawMutex
 /// Shared access to a part of the data of a [`ReentrantMutex`].
 pub type MappedReentrantMutexGuard<'a, T> = lock_api::MappedReentrantMutexGuard<'a, RawMutex, RawThreadId, T>;
 
-/// A [`ReentrantMutexGuard`] that owns an `Arc` of its mutex.
-#[cfg(feature = "arc_lock")]
-pub type ArcReentrantMutexGuard<T> = lock_api::ArcReentrantMutexGuard<RawMutex, RawThreadId, T>;
-
 /// A reentrant mutex around `value`, in a constant.
 pub const fn const_reentrant_mutex<T>(value: T) -> ReentrantMutex<T> {
     ReentrantMutex::const_new(<RawMutex as lock_api::RawMutex>::INIT, RawThreadId, value)

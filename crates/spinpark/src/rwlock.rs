@@ -43,18 +43,6 @@ pub type MappedRwLockReadGuard<'a, T> = lock_api::MappedRwLockReadGuard<'a, RawR
 /// Write access to a part of the data of a [`RwLock`].
 pub type MappedRwLockWriteGuard<'a, T> = lock_api::MappedRwLockWriteGuard<'a, RawRwLock, T>;
 
-/// A [`RwLockReadGuard`] that owns an `Arc` of its lock.
-#[cfg(feature = "arc_lock")]
-pub type ArcRwLockReadGuard<T> = lock_api::ArcRwLockReadGuard<RawRwLock, T>;
-
-/// A [`RwLockWriteGuard`] that owns an `Arc` of its lock.
-#[cfg(feature = "arc_lock")]
-pub type ArcRwLockWriteGuard<T> = lock_api::ArcRwLockWriteGuard<RawRwLock, T>;
-
-/// A [`RwLockUpgradableReadGuard`] that owns an `Arc` of its lock.
-#[cfg(feature = "arc_lock")]
-pub type ArcRwLockUpgradableReadGuard<T> = lock_api::ArcRwLockUpgradableReadGuard<RawRwLock, T>;
-
 /// A read-write lock around `value`, in a constant.
 pub const fn const_rwlock<T>(value: T) -> RwLock<T> {
     RwLock::const_new(<RawRwLock as lock_api::RawRwLock>::INIT, value)
