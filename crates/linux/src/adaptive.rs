@@ -11,7 +11,7 @@ use spinpark_platform::{
 
 use crate::memory::{LinuxWith, LockPadding};
 use crate::thread::spin_stats;
-use crate::{clock, cpu, futex, left_asleep, policy, raw, rseq, sandbox, thread};
+use crate::{clock, cpu, futex, left_asleep, policy, raw, rseq, sandbox, slack, thread};
 
 fn now() -> u64 {
     clock::now(Clock::Monotonic)
@@ -104,11 +104,6 @@ fn ends_contended(lock: usize) -> bool {
     spin_stats().ends_contended(lock, Tuning::LINUX.quiet_releases, rseq::count_wait)
 }
 
-/// The kernel may delay a timer by the thread's slack, which is 50 us unless the program
-/// (`PR_SET_TIMERSLACK`) or its service manager (systemd's `TimerSlackNSec=`) has set it. Five times that: a
-/// small change of the slack does not count as coarse timers.
-const COARSE_NS: u64 = 250_000;
-
 /// All zero in a new thread.
 #[repr(C)]
 struct Timers {
@@ -120,17 +115,18 @@ struct Timers {
 crate::thread_block!(fn timers() -> *mut Timers = "spinpark_0_1_timers");
 
 /// The kernel is asked at most once a tick of its clock (1 to 10 ms): otherwise each wait would cost a system
-/// call, which a short spin does not need.
+/// call, which a short spin does not need. In a sandbox that was announced, it was asked before that, and the
+/// drop-in has seen what the program has set.
 #[inline(never)] // for the drop-in's size
 fn has_fine_timers() -> bool {
     if sandbox::is_confined() {
-        return true;
+        return !slack::are_coarse();
     }
     let tick = clock::tick();
     // SAFETY: the block belongs to this thread. A handler in between asks as well, and gets the same answer.
     let timers = unsafe { &mut *timers() };
     if core::mem::replace(&mut timers.asked, tick) != tick {
-        timers.are_coarse = raw::timer_slack() > COARSE_NS;
+        timers.are_coarse = slack::note(raw::timer_slack());
     }
     !timers.are_coarse
 }

@@ -25,6 +25,8 @@ static SEEN: AtomicU32 = AtomicU32::new(0);
 static FIRST: AtomicU32 = AtomicU32::new(0);
 /// When to check again, on the monotonic clock.
 static NEXT: AtomicU64 = AtomicU64::new(0);
+/// How many bits the kernel's masks of CPUs have.
+static KERNELS: AtomicU32 = AtomicU32::new(WORDS as u32 * u64::BITS);
 /// Counts the checks.
 static LOOKS: AtomicU32 = AtomicU32::new(1);
 
@@ -113,8 +115,16 @@ fn affinity(thread: u32) -> Mask {
     }
     let arguments = [thread as usize, mem::size_of_val(&mask), ptr::addr_of_mut!(mask) as usize, 0, 0, 0];
     // SAFETY: the kernel writes at most the given number of bytes to `mask`.
-    unsafe { call6(libc::SYS_sched_getaffinity, arguments) };
+    let bytes = unsafe { call6(libc::SYS_sched_getaffinity, arguments) };
+    if bytes > 0 {
+        KERNELS.store(bytes as u32 * 8, Relaxed);
+    }
     mask
+}
+
+/// At least as many CPUs as the kernel counts, used or not: so many bits have its masks.
+pub(crate) fn most() -> u32 {
+    KERNELS.load(Relaxed)
 }
 
 /// The CPUs of the first thread and of the calling one: a program that binds each thread to a CPU of its own
@@ -214,12 +224,18 @@ pub(crate) fn owner_on_cpu(owner: u32, sample: &mut u64) -> OnCpu {
     }
 }
 
+/// Whether `thread`, of this process, is known to have ended.
+#[inline(never)] // for the drop-in's size
+pub(crate) fn has_ended(thread: u32) -> bool {
+    thread != 0 && !is_confined() && crate::raw::has_ended(thread)
+}
+
 impl<R: LockPadding> Owners for LinuxWith<R> {
     fn owner_on_cpu(owner: u32, sample: &mut u64) -> OnCpu {
         owner_on_cpu(owner, sample)
     }
 
     fn has_ended(thread: u32) -> bool {
-        thread != 0 && !is_confined() && crate::raw::has_ended(thread)
+        has_ended(thread)
     }
 }

@@ -33,6 +33,7 @@ mod reads;
 mod rseq;
 mod sandbox;
 mod single;
+mod slack;
 mod slot;
 mod slots;
 mod symbol;
@@ -56,6 +57,7 @@ pub use observer::{observe, Observer};
 pub use permanent::initialise;
 pub use rseq::stop as stop_sequences;
 pub use sandbox::before_filter;
+pub use slack::note as note_timer_slack;
 pub use symbol::{glibc_dlsym, lookup, lookup_next, lookup_version, Library, Scope};
 pub use thread::{call, known_token, put_off_exit, set_queued, take_exit, thread_id, Call};
 

@@ -19,7 +19,17 @@ pub(crate) struct Reads {
     held: [Held; REMEMBERED],
     /// The state of the generator that `is_sample` draws from.
     draws: u32,
+    /// The first line of the level of slots that the thread uses: see `slots`.
+    pub(crate) first_line: u32,
+    /// How many reads more are counted in their locks, without a look for a slot.
+    passes: u32,
+    /// How many were the last time.
+    passed: u32,
 }
+
+/// The reads that are counted after a search for a slot, which takes up to 0.2 us.
+const LEAST_PASSES: u32 = 16;
+const MOST_PASSES: u32 = 4096;
 
 /// A read lock that a thread holds.
 #[derive(Clone, Copy)]
@@ -32,6 +42,21 @@ pub(crate) struct Held {
 }
 
 impl Reads {
+    /// Whether the thread does without a slot, as it found no room a moment ago.
+    #[inline(always)]
+    pub(crate) fn passes_slots(&mut self) -> bool {
+        let passes = self.passes > 0;
+        self.passes -= u32::from(passes);
+        passes
+    }
+
+    /// All slots of the thread's CPU are taken, by holds that last.
+    pub(crate) fn found_no_room(&mut self) {
+        self.first_line = 0;
+        self.passed = self.passed.saturating_mul(2).clamp(LEAST_PASSES, MOST_PASSES);
+        self.passes = self.passed;
+    }
+
     /// True for about one in `one_in` calls. Two locks that a thread takes alternately are both drawn.
     #[inline]
     pub(crate) fn is_sample(&mut self, one_in: u32) -> bool {
@@ -154,6 +179,13 @@ impl Reads {
         self.remembered_mut().iter().any(|held| core::ptr::eq(held.slot, slot))
     }
 
+    /// Whether two holds on `lock` are remembered.
+    #[cold]
+    #[inline(never)] // for the drop-in's size
+    pub(crate) fn holds_two(&mut self, lock: usize) -> bool {
+        self.remembered_mut().iter().filter(|held| held.lock == lock).count() > 1
+    }
+
     /// In a process whose threads release each other's read locks, that is not known.
     pub(crate) fn may_hold(&mut self, lock: usize) -> bool {
         !GIVEN_BACK.load(Relaxed)
@@ -175,6 +207,9 @@ mod tests {
             uncounted: 0,
             held: [Held { lock: 0, slot: ptr::null() }; REMEMBERED],
             draws: 0,
+            first_line: 0,
+            passes: 0,
+            passed: 0,
         }
     }
 
@@ -215,6 +250,19 @@ mod tests {
         reads.released(OUTER);
         reads.removed_last();
         assert_eq!(reads.remembered, 0);
+    }
+
+    #[test]
+    fn a_thread_without_room_for_slots_seldom_looks_for_one() {
+        let mut reads = none();
+        let searches = (0..100_000).filter(|_| {
+            let searches = !reads.passes_slots();
+            if searches {
+                reads.found_no_room();
+            }
+            searches
+        });
+        assert!(searches.count() < 40);
     }
 
     #[test]

@@ -32,8 +32,8 @@
 //!
 //! # The steps of a reader
 //!
-//! [`claim`] finds a free slot of this CPU's line and writes the lock's address there, [`give_back`] frees
-//! it; both read the lock's bias first, and the slot's store is the commit. See `slots`.
+//! [`claim`] finds a free slot of this CPU's line and writes the lock's name there, [`give_back`] frees it;
+//! both read the lock's bias first, and the slot's store is the commit. See `slots`.
 //!
 //! # When it is used
 //!
@@ -68,8 +68,10 @@ use crate::clock::now;
 use crate::memory::{LinuxWith, LockPadding};
 use crate::raw::call6;
 use crate::single::is_single_threaded;
+#[cfg(not(target_arch = "x86_64"))]
+use crate::slot::Name;
 #[cfg(target_arch = "x86_64")]
-use crate::slot::{CPUS, FREE, LINE};
+use crate::slot::{Mark, Name, FREE, LINE, TO_OWNER};
 use crate::symbol::{lookup, Scope};
 
 /// Where this thread's area is, from the thread pointer; 0: not in use.
@@ -302,7 +304,8 @@ fn clear_unless<const MASK: u32>(area: usize, guard: &AtomicU32, word: &AtomicU3
 ///
 /// # Safety
 ///
-/// `area` is that of [`area`], not 0; `lines` is the address of [`CPUS`] lines, each as `slots` has them.
+/// `area` is that of [`area`], not 0; `lines` is the address of [`CPUS_COUNTED`](crate::slots::CPUS_COUNTED)
+/// lines of a table of `slots`.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub(crate) unsafe fn claim(
@@ -310,18 +313,20 @@ pub(crate) unsafe fn claim(
     bias: &AtomicU32,
     open: u32,
     lines: usize,
-    lock: usize,
+    lock: Name,
+    thread: u32,
 ) -> *const AtomicUsize {
     let slot: usize;
-    // SAFETY: as in `clear_unless`; the slot is in the line of a CPU below `CPUS`, whose number the area has
-    // at 4. Loads are Acquire, stores Release, as all are on x86.
+    // SAFETY: as in `clear_unless`; the slot is in the line of a CPU below `CPUS_COUNTED`, whose number the
+    // area has at 4, and its owner's number at `TO_OWNER` behind it: that of a free slot is not read. Loads
+    // are Acquire, stores Release, as all are on x86.
     unsafe {
         step!(
             [
                 "cmp dword ptr [{bias}], {open:e}",
                 "jne 9f",
                 "mov {result:e}, dword ptr fs:[{area} + 4]",
-                "cmp {result:e}, {cpus}",
+                "cmp {result:e}, dword ptr [rip + {cpus}]",
                 "jae 9f",
                 "shl {result}, {line_shift}",
                 "add {result}, {lines}",
@@ -334,6 +339,7 @@ pub(crate) unsafe fn claim(
                 "cmp qword ptr [{result}], {free}",
                 "jne 7b",
                 "6:",
+                "mov dword ptr [{result} + {to_owner}], {thread:e}",
                 "mov qword ptr [{result}], {lock}"
             ],
             result = out(reg) slot,
@@ -341,17 +347,19 @@ pub(crate) unsafe fn claim(
             bias = in(reg) bias.as_ptr(),
             open = in(reg) open,
             lines = in(reg) lines,
-            lock = in(reg) lock,
-            cpus = const CPUS,
+            lock = in(reg) lock.with(Mark::None),
+            thread = in(reg) thread,
+            cpus = sym crate::slots::CPUS_COUNTED,
             line_shift = const LINE.trailing_zeros(),
             line_mask = const LINE - 1,
+            to_owner = const TO_OWNER,
             free = const FREE
         );
     }
     slot as *const AtomicUsize
 }
 
-/// Frees `slot` if it still says `lock` and `bias` holds `open`; whether it did.
+/// Frees `slot` if it still names `lock`, without a mark, and `bias` holds `open`; whether it did.
 ///
 /// # Safety
 ///
@@ -363,7 +371,7 @@ pub(crate) unsafe fn give_back(
     bias: &AtomicU32,
     open: u32,
     slot: *const AtomicUsize,
-    lock: usize,
+    lock: Name,
 ) -> bool {
     let done: usize;
     // SAFETY: as in `clear_unless`; the caller promises that the slot is its own.
@@ -381,7 +389,7 @@ pub(crate) unsafe fn give_back(
             bias = in(reg) bias.as_ptr(),
             open = in(reg) open,
             slot = in(reg) slot,
-            lock = in(reg) lock,
+            lock = in(reg) lock.with(Mark::None),
             free = const FREE
         );
     }
@@ -403,17 +411,24 @@ pub(crate) fn this_cpu() -> u32 {
 /// Never called, because there is no area.
 #[cfg(not(target_arch = "x86_64"))]
 mod elsewhere {
-    use super::{AtomicU32, AtomicUsize};
+    use super::{AtomicU32, AtomicUsize, Name};
 
     pub(crate) fn clear_unless<const MASK: u32>(_: usize, _: &AtomicU32, _: &AtomicU32) -> bool {
         false
     }
 
-    pub(crate) unsafe fn claim(_: usize, _: &AtomicU32, _: u32, _: usize, _: usize) -> *const AtomicUsize {
+    pub(crate) unsafe fn claim(
+        _: usize,
+        _: &AtomicU32,
+        _: u32,
+        _: usize,
+        _: Name,
+        _: u32,
+    ) -> *const AtomicUsize {
         core::ptr::null()
     }
 
-    pub(crate) unsafe fn give_back(_: usize, _: &AtomicU32, _: u32, _: *const AtomicUsize, _: usize) -> bool {
+    pub(crate) unsafe fn give_back(_: usize, _: &AtomicU32, _: u32, _: *const AtomicUsize, _: Name) -> bool {
         false
     }
 

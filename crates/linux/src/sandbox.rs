@@ -29,7 +29,11 @@ pub(crate) fn is_confined() -> bool {
 #[cold]
 #[inline(never)] // for the drop-in's size
 pub fn before_filter() {
-    if CONFINED.swap(true, Relaxed) || !crate::STARTED.load(Relaxed) {
+    if CONFINED.swap(true, Relaxed) {
+        return;
+    }
+    crate::slack::note(crate::raw::timer_slack());
+    if !crate::STARTED.load(Relaxed) {
         return;
     }
     crate::rseq::stop();

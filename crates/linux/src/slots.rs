@@ -11,10 +11,18 @@
 //! |-------------|---------------------------------------------------------|------------------------------------------------|
 //! | 0           | of a line that is not in use                            | the kernel, which maps zeros                   |
 //! | `FREE`      | of a line in use                                        | the first reader of a CPU; each slot's owner   |
-//! | address     | a thread reads the lock at this address                 | the thread, if the lock's bias is enabled      |
-//! | + `MARKED`  | that reader is being counted in the lock itself         | the thread that revokes the bias, under its queue lock |
-//! | + `COUNTED` | that reader is counted in the lock itself by now        | the same                                       |
-//! | + `UNSURE`  | one of the last two: `MARKED` at a fork                 | the forked child                               |
+//! | a [`Name`]  | a thread reads the lock of that name                    | the thread, if the lock's bias is enabled      |
+//! | + `Marked`  | that reader is being counted in the lock itself         | the thread that revokes the bias, under its queue lock |
+//! | + `Counted` | that reader is counted in the lock itself by now        | the same                                       |
+//! | + `Unsure`  | one of the last two: `Marked` at a fork                 | the forked child                               |
+//! | + `Gone`    | the thread read another lock, at the same address       | the thread that enables the bias of this one   |
+//!
+//! # Lines
+//!
+//! A CPU has a line on each of up to [`LEVELS`] *levels*; a thread uses that of the level on which it found
+//! room last. Holds that last, or whose threads have ended, fill the lower levels, and cost other readers one
+//! search. A thread that finds no room on any level counts its reads in the locks for a while, for longer
+//! each time, and frees slots of threads that have ended, if those no longer stand for a hold.
 //!
 //! # Invariants
 //!
@@ -31,16 +39,19 @@
 //! - **T3** The name of a table is its address without the sixteen zeros at its end; a bias holds the name of
 //!   the table in which its readers are. Libraries that each have a copy of this code have a table each, and
 //!   a reader uses a slot only if the bias names its own.
+//! - **T5** A slot's owner is written before the slot is claimed, in the same step. So the slot of a thread
+//!   that has ended is known; it is freed only if it is `Counted` or `Gone`, since the hold of such a thread
+//!   stands. One thread at a time does that: a slot is not claimed and counted again in between.
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use core::sync::atomic::{AtomicU32, AtomicUsize};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize};
 
-use spinpark_platform::{ClosingCost, Reader, ReaderSlots, SlotLeft};
+use spinpark_platform::{Bias, ClosingCost, Reader, ReaderSlots, SlotLeft};
 
 use crate::generation::generation;
 use crate::memory::{LinuxWith, LockPadding};
 use crate::raw::call6;
-use crate::slot::{COUNTED, CPUS, FREE, LINE, MARKED, UNSURE};
+use crate::slot::{has_mark, Mark, Name, CPUS, FREE, LINE, TO_OWNER};
 use crate::{cpu, mapping, rseq, thread};
 
 /// How many bits of a table's address are zero.
@@ -58,7 +69,22 @@ struct Table {
     /// Lines in use have lower numbers.
     used: AtomicU32,
     lines: [Line; CPUS],
+    /// The numbers of the threads that have claimed the slots last, each `TO_OWNER` behind its slot.
+    owners: [Line; CPUS],
 }
+
+const _: () = assert!(core::mem::offset_of!(Table, owners) - core::mem::offset_of!(Table, lines) == TO_OWNER);
+
+/// How many lines a CPU has at most, as far as there are lines for all CPUs: room for 128 holds that last. A
+/// thread that revokes a bias reads all that are in use.
+const LEVELS: u32 = 16;
+
+/// At least as many CPUs as the kernel counts; 0: there is no table. The next level's lines are this number
+/// of lines behind.
+pub(crate) static CPUS_COUNTED: AtomicU32 = AtomicU32::new(0);
+
+/// Whether a thread frees slots of threads that have ended.
+static RECLAIMS: AtomicBool = AtomicBool::new(false);
 
 /// See [`ReaderSlots::reads_before_slots`].
 const READS_PER_CPU: u32 = 128;
@@ -106,6 +132,7 @@ pub(crate) fn start() {
     let mapped = unsafe { call6(libc::SYS_mmap, arguments) };
     let Ok(mapped) = usize::try_from(mapped) else { return };
     if let Ok(name) = u32::try_from((mapped + ALIGN - 1) >> NAME_SHIFT) {
+        CPUS_COUNTED.store(cpu::most().min(CPUS as u32), Relaxed);
         NAME.store(name, Release);
     }
 }
@@ -113,7 +140,7 @@ pub(crate) fn start() {
 #[inline(always)]
 pub(crate) fn enter(bias: &AtomicU32, lock: usize) -> bool {
     let (open, area) = (bias.load(Relaxed), rseq::area());
-    if open != NAME.load(Relaxed) || area == 0 {
+    if open != NAME.load(Relaxed) || area == 0 || thread::reads().passes_slots() {
         return false;
     }
     // SAFETY: the area is this thread's; the table has that name, which is not `NO_TABLE`, for no bias holds
@@ -123,6 +150,12 @@ pub(crate) fn enter(bias: &AtomicU32, lock: usize) -> bool {
         Claimed::NotNow => enter_again(bias, open, lock),
         Claimed::Full => false,
     }
+}
+
+#[inline(never)]
+pub(crate) fn enter_seldom(bias: &AtomicU32, lock: usize) -> bool {
+    let open = bias.load(Relaxed);
+    open == NAME.load(Relaxed) && !thread::reads().passes_slots() && enter_again(bias, open, lock)
 }
 
 enum Claimed {
@@ -138,10 +171,11 @@ enum Claimed {
 /// `area` is that of [`rseq::area`], not 0; `open` is the name of this copy's table.
 #[inline(always)]
 unsafe fn claim(area: usize, bias: &AtomicU32, open: u32, lock: usize) -> Claimed {
-    let reads = thread::reads();
+    let (reads, thread) = thread::reader();
+    let lines = lines(open) + reads.first_line as usize * LINE;
     let Some(held) = reads.add(lock) else { return Claimed::Full };
-    // SAFETY: the caller vouches for the area and the name.
-    held.slot = unsafe { rseq::claim(area, bias, open, lines(open), lock) };
+    // SAFETY: the caller vouches for the area and the name; `enter_again` for the level of the lines.
+    held.slot = unsafe { rseq::claim(area, bias, open, lines, Name::of(lock), thread) };
     if held.slot.is_null() {
         reads.removed_last();
         return Claimed::NotNow;
@@ -153,24 +187,76 @@ fn lines(name: u32) -> usize {
     ((name as usize) << NAME_SHIFT) + core::mem::offset_of!(Table, lines)
 }
 
-/// After [`Claimed::NotNow`]: takes this CPU's line in use, if it is not yet, and tries once more.
+/// After [`Claimed::NotNow`]: takes this CPU's line in use, if it is not yet, and tries once more; then each
+/// level, from the first on.
 #[cold]
 #[inline(never)]
 fn enter_again(bias: &AtomicU32, open: u32, lock: usize) -> bool {
-    // SAFETY: `enter` has checked that it is the name of this copy's table.
+    thread::token(); // which the slot's owner is known by
+                     // SAFETY: the callers have checked that it is the name of this copy's table.
     let table = unsafe { table(open) };
-    let cpu = rseq::this_cpu();
-    let Some(Line(slots)) = table.lines.get(cpu as usize) else { return false };
+    let cpus = CPUS_COUNTED.load(Relaxed);
+    let ends = cpus * LEVELS.min(CPUS as u32 / cpus.max(1));
+    let mut next = 0;
+    loop {
+        let (cpu, area) = (rseq::this_cpu(), rseq::area());
+        if cpu >= cpus || area == 0 || bias.load(Relaxed) != open {
+            return false;
+        }
+        take_in_use(table, thread::reads().first_line + cpu);
+        // SAFETY: as in `enter`; the lines of a level, for as many CPUs as are counted, are in the table.
+        match unsafe { claim(area, bias, open, lock) } {
+            Claimed::Yes => return true,
+            Claimed::Full => return false,
+            Claimed::NotNow if next < ends => thread::reads().first_line = next,
+            Claimed::NotNow => {
+                reclaim(table, cpu, cpus, ends);
+                thread::reads().found_no_room();
+                return false;
+            }
+        }
+        next += cpus;
+    }
+}
+
+/// Takes a line in use, if it is not yet.
+fn take_in_use(table: &Table, line: u32) {
+    let Some(Line(slots)) = table.lines.get(line as usize) else { return };
     if slots[0].load(Relaxed) == 0 {
-        table.used.fetch_max(cpu + 1, AcqRel);
+        table.used.fetch_max(line + 1, AcqRel);
         for slot in slots {
             // Another thread of this CPU may have come first.
             let _ = slot.compare_exchange(0, FREE, AcqRel, Relaxed);
         }
     }
-    let area = rseq::area();
-    // SAFETY: as in `enter`.
-    area != 0 && matches!(unsafe { claim(area, bias, open, lock) }, Claimed::Yes)
+}
+
+/// T5: frees slots of the CPU's lines, each `cpus` behind the one before, that threads have left behind as
+/// they ended, unless the hold stands.
+#[inline(never)]
+fn reclaim(table: &Table, cpu: u32, cpus: u32, end: u32) {
+    // In a child without fork handlers, the numbers are those of the parent's threads.
+    if HANDLED.load(Relaxed) != generation() || RECLAIMS.swap(true, Acquire) {
+        return;
+    }
+    let mut line = cpu;
+    while let Some(Line(slots)) = table.lines.get(line as usize).filter(|_| line < end) {
+        line += cpus;
+        for slot in slots {
+            let seen = slot.load(Acquire);
+            let is_left = has_mark(seen, Mark::Counted) || has_mark(seen, Mark::Gone) && seen != FREE;
+            if is_left && cpu::has_ended(owner(slot).load(Relaxed) as u32) {
+                let _ = slot.compare_exchange(seen, FREE, AcqRel, Relaxed);
+            }
+        }
+    }
+    RECLAIMS.store(false, Release);
+}
+
+/// The number of the thread that has claimed `slot`, which is one of a table, last.
+fn owner(slot: &AtomicUsize) -> &AtomicUsize {
+    // SAFETY: the table's lines of owners are `TO_OWNER` behind those of slots, and are never unmapped.
+    unsafe { &*((core::ptr::from_ref(slot) as usize + TO_OWNER) as *const AtomicUsize) }
 }
 
 #[inline(always)]
@@ -181,7 +267,7 @@ pub(crate) fn leave(bias: &AtomicU32, lock: usize) -> SlotLeft {
     let area = rseq::area();
     // SAFETY: the area is this thread's; the slot is of a table, which is never unmapped, and this thread's
     // (T2).
-    if area != 0 && unsafe { rseq::give_back(area, bias, NAME.load(Relaxed), slot, lock) } {
+    if area != 0 && unsafe { rseq::give_back(area, bias, NAME.load(Relaxed), slot, Name::of(lock)) } {
         reads.removed_last();
         SlotLeft::Left
     } else {
@@ -192,23 +278,26 @@ pub(crate) fn leave(bias: &AtomicU32, lock: usize) -> SlotLeft {
 
 /// See [`ReaderSlots::slot_take_back`].
 #[cold]
-pub(crate) fn take_back(lock: usize, kept: bool) -> Reader {
+pub(crate) fn take_back(lock: usize, bias: Bias) -> Reader {
     let reads = thread::reads();
     let Some(held) = reads.last_if_in_slot(lock) else { return Reader::Counted };
     // T4: no slot while it is given back.
     let address = core::mem::replace(&mut held.slot, core::ptr::null());
     // SAFETY: a slot of a table, which is never unmapped.
     let slot = unsafe { &*address };
-    let frees = |value| slot.compare_exchange(value, FREE, AcqRel, Relaxed).is_ok();
+    let name = Name::of(lock);
+    let frees = |mark| slot.compare_exchange(name.with(mark), FREE, AcqRel, Relaxed).is_ok();
     // In a child without fork handlers, a mark may have been set in the parent.
     let is_sure = HANDLED.load(Relaxed) == generation();
-    let reader = if frees(lock) || is_sure && frees(lock | MARKED) {
+    let reader = if frees(Mark::Gone) || bias == Bias::Revoked && frees(Mark::None) {
+        Reader::Gone
+    } else if frees(Mark::None) || is_sure && frees(Mark::Marked) {
         Reader::InSlot
-    } else if frees(lock | COUNTED) {
+    } else if frees(Mark::Counted) {
         Reader::Counted
-    } else if !matches!(slot.load(Relaxed) ^ lock, MARKED | UNSURE) {
+    } else if !name.is_in(slot.load(Relaxed), &[Mark::Marked, Mark::Unsure]) {
         Reader::InSlot // given back already: by the handler of a fork that came in between
-    } else if kept && (frees(lock | MARKED) || frees(lock | UNSURE)) {
+    } else if bias == Bias::Kept && (frees(Mark::Marked) || frees(Mark::Unsure)) {
         Reader::Unsure
     } else {
         held.slot = address;
@@ -222,7 +311,7 @@ pub(crate) fn take_back(lock: usize, kept: bool) -> Reader {
 #[cold]
 pub(crate) fn has(name: u32, lock: usize) -> bool {
     let mut found = false;
-    each(name, |slot| found |= matches!(slot.load(Acquire) ^ lock, 0 | MARKED));
+    each(name, |slot| found |= Name::of(lock).is_in(slot.load(Acquire), &[Mark::None, Mark::Marked]));
     found
 }
 
@@ -230,24 +319,32 @@ pub(crate) fn has(name: u32, lock: usize) -> bool {
 #[cold]
 pub(crate) fn mark(name: u32, lock: usize) -> u32 {
     // A slot that was marked by a thread that does not exist in this forked child is marked again.
-    replace(name, lock, &[0, MARKED, UNSURE], MARKED)
+    replace(name, lock, &[Mark::None, Mark::Marked, Mark::Unsure], Mark::Marked)
 }
 
 /// See [`ReaderSlots::slots_settle`].
 #[cold]
 pub(crate) fn settle(name: u32, lock: usize) -> u32 {
-    replace(name, lock, &[MARKED, UNSURE], COUNTED)
+    replace(name, lock, &[Mark::Marked, Mark::Unsure], Mark::Counted)
+}
+
+/// See [`ReaderSlots::slots_disown`].
+#[cold]
+pub(crate) fn disown(name: u32, lock: usize) {
+    settle(name, lock);
+    replace(name, lock, &[Mark::None], Mark::Gone);
 }
 
 /// Writes `mark` to the slots of `lock` that have one of the marks `from`; returns how many.
 #[inline(never)]
-fn replace(name: u32, lock: usize, from: &[usize], mark: usize) -> u32 {
+fn replace(name: u32, lock: usize, from: &[Mark], mark: Mark) -> u32 {
     let mut count = 0;
+    let lock = Name::of(lock);
     each(name, |slot| {
         let seen = slot.load(Acquire);
         // If it fails, the reader has left.
-        let marks = from.contains(&(seen ^ lock))
-            && slot.compare_exchange(seen, lock | mark, AcqRel, Acquire).is_ok();
+        let marks =
+            lock.is_in(seen, from) && slot.compare_exchange(seen, lock.with(mark), AcqRel, Acquire).is_ok();
         count += u32::from(marks);
     });
     count
@@ -260,9 +357,14 @@ pub(crate) fn in_forked_child() {
     each(NAME.load(Relaxed), |slot| match slot.load(Relaxed) {
         0 => {}
         _ if !own.is_in(slot) => slot.store(FREE, Relaxed),
-        marked if marked & UNSURE == MARKED => slot.store(marked | UNSURE, Relaxed),
-        _ => {}
+        held => {
+            owner(slot).store(0, Relaxed); // T5: the thread has another number here
+            if has_mark(held, Mark::Marked) {
+                slot.store(held | Mark::Unsure as usize, Relaxed);
+            }
+        }
     });
+    RECLAIMS.store(false, Relaxed);
     HANDLED.store(generation(), Release); // last: a handler that comes before is not sure
 }
 
@@ -310,13 +412,17 @@ impl<R: LockPadding> ReaderSlots for LinuxWith<R> {
         enter(bias, lock)
     }
 
+    fn slot_enter_seldom(bias: &AtomicU32, lock: usize) -> bool {
+        enter_seldom(bias, lock)
+    }
+
     #[inline(always)]
     fn slot_leave(bias: &AtomicU32, lock: usize) -> SlotLeft {
         leave(bias, lock)
     }
 
-    fn slot_take_back(lock: usize, kept: bool) -> Reader {
-        take_back(lock, kept)
+    fn slot_take_back(lock: usize, bias: Bias) -> Reader {
+        take_back(lock, bias)
     }
 
     fn has_slots(table: u32, lock: usize) -> bool {
@@ -329,5 +435,9 @@ impl<R: LockPadding> ReaderSlots for LinuxWith<R> {
 
     fn slots_settle(table: u32, lock: usize) -> u32 {
         settle(table, lock)
+    }
+
+    fn slots_disown(table: u32, lock: usize) {
+        disown(table, lock);
     }
 }

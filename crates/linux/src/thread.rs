@@ -209,6 +209,14 @@ pub(crate) fn reads<'a>() -> &'a mut Reads {
     unsafe { &mut (*local()).reads }
 }
 
+/// The same, and the thread's token, or 0 if it has not been asked for.
+#[inline(always)]
+pub(crate) fn reader<'a>() -> (&'a mut Reads, u32) {
+    // SAFETY: as in `reads`.
+    let local = unsafe { &mut *local() };
+    (&mut local.reads, local.token)
+}
+
 /// The token in one load less than through `local`.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
@@ -409,5 +417,9 @@ impl<R: LockPadding> ReadHolds for LinuxWith<R> {
 
     fn may_hold_read(lock: usize) -> bool {
         reads().may_hold(lock)
+    }
+
+    fn may_hold_two(lock: usize) -> bool {
+        reads().holds_two(lock)
     }
 }

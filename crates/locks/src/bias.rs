@@ -18,9 +18,10 @@
 //! | 1                   | a table's name  | enabled: readers may be in that table's slots, and in the word's count     |
 //! | 1                   | no name         | being enabled, or being revoked: by the holder of the queue lock           |
 //!
-//! No name: 0; `PRIVATE`, once it is known that no other process has the lock's memory; or `SHARED`, if one
+//! No name: 0; `PRIVATE`, once it is known that no other process has the lock's memory; or `NEVER`, if one
 //! may, or that cannot be found out: then the bias is not enabled. (A lock may lie in shared memory although
-//! its attributes do not say so.)
+//! its attributes do not say so.) Nor is it once a thread has released another's read lock: each time, the
+//! slot of that one stays taken.
 //!
 //! `SLOTS` keeps writers out (`word::fits`); upgradable holders and readers do not mind it.
 //!
@@ -56,6 +57,11 @@
 //!   at `SLOTS` under the queue lock. (Readers that are no threads of the child are in no slots: the platform
 //!   sees to that. A reader that leaves a marked slot, and forks before it is taken off the count, leaves a
 //!   reader too many in the child.)
+//! - **G7** (memory used again) A lock may be initialised anew, or its memory be mapped anew, while a slot
+//!   names its address: POSIX leaves that undefined, glibc lets it pass. While the bias is revoked, and
+//!   `SLOTS` is clear, all readers of the lock that are in slots are marked (G2). So the thread that enables
+//!   the bias *disowns* slots without a mark, and a thread that gives back such a slot gives back the hold
+//!   that it has on this lock instead, which is counted.
 //!
 //! # Orderings
 //!
@@ -71,8 +77,8 @@
 //! are not settled, a reader that waits for the thread that revokes the bias), native stress.
 
 use spinpark_platform::{
-    AtomicU32, Clock, Event, Ordering::AcqRel, Ordering::Relaxed, Ordering::Release as ReleaseOrder,
-    Platform, Reader,
+    AtomicU32, Bias, Clock, Event, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed,
+    Ordering::Release as ReleaseOrder, Platform, Reader,
 };
 
 use crate::core::{has_cpus_to_spare, LockCore};
@@ -81,8 +87,11 @@ use crate::word::{self, UNIT};
 
 /// In `table`: the lock is this process' alone. (No table is at the address that these would name.)
 const PRIVATE: u32 = 1;
-/// In `table`: the lock may be another process', too.
-const SHARED: u32 = 2;
+/// In `table`: there is no bias, as the lock may be another process', too.
+const NEVER: u32 = 2;
+
+/// For [`ReaderBias::revoke`].
+pub(crate) const FOR_GOOD: u64 = u64::MAX;
 
 /// In `reads`: a writer holds the lock.
 const WRITING: u32 = u32::MAX;
@@ -168,7 +177,7 @@ impl<P: Platform> ReaderBias<P> {
         let Some(queue) = core.try_lock_queue() else { return };
         let mut seen = core.peek();
         if word::may_enable_bias(seen) {
-            P::slots_settle(table, lock); // G6
+            P::slots_disown(table, lock); // G6, G7
         }
         while word::may_enable_bias(seen) {
             match core.word().compare_exchange_weak(seen, seen | word::SLOTS, Relaxed, Relaxed) {
@@ -188,17 +197,17 @@ impl<P: Platform> ReaderBias<P> {
         let known = self.table.load(Relaxed);
         if known == 0 {
             let Some(private) = P::is_private(lock) else { return false };
-            let found = if private { PRIVATE } else { SHARED };
+            let found = if private { PRIVATE } else { NEVER };
             // It fails if another thread has enabled the bias meanwhile.
             let _ = self.table.compare_exchange(0, found, Relaxed, Relaxed);
             return private;
         }
-        known != SHARED
+        known != NEVER
     }
 
     /// G2: revokes the bias, if it is enabled, and counts in the word the readers in slots of the lock at
     /// `lock`. `false`: nothing is done, because another thread has had the queue locked while this one slept
-    /// for `span` ns (0: it does not sleep; `u64::MAX`: as long as it takes).
+    /// for `span` ns (0: it does not sleep; `FOR_GOOD`: as long as it takes, and the bias is not enabled again).
     #[cold]
     #[inline(never)]
     pub(crate) fn revoke(&self, core: &LockCore<P>, lock: usize, span: u64) -> bool {
@@ -211,10 +220,10 @@ impl<P: Platform> ReaderBias<P> {
         if word::has_slots(core.peek()) {
             let table = match self.table.load(Relaxed) {
                 0 | PRIVATE => P::slot_table(), // G6
-                SHARED => P::overwritten(lock), // by glibc's readers, of another process: there was never a bias
+                NEVER => P::overwritten(lock), // by glibc's readers, of another process: there was never a bias
                 table => table,
             };
-            self.table.store(PRIVATE, Relaxed);
+            self.table.store(if span == FOR_GOOD { NEVER } else { PRIVATE }, Relaxed);
             self.reads.store(0, Relaxed); // G5: before writers are let in
             let began = P::now(Clock::Monotonic);
             P::heavy_fence();
@@ -236,24 +245,26 @@ impl<P: Platform> ReaderBias<P> {
         true
     }
 
-    /// A reader whose slot could not be given back in passing: whether it is counted in the word. If not, it
-    /// has left.
+    /// Gives back a reader's slot, which could not be given back in passing: where the reader was. Not
+    /// [`Reader::Unsure`].
     #[cold]
     #[inline(never)]
-    pub(crate) fn is_counted(core: &LockCore<P>, lock: usize) -> bool {
+    pub(crate) fn take_back(core: &LockCore<P>, lock: usize) -> Reader {
         loop {
-            match P::slot_take_back(lock, false) {
-                Reader::InSlot => return false,
-                Reader::Counted => return true,
+            // G7. Acquire: the marks of the thread that has cleared `SLOTS` come before.
+            let revoked = P::may_hold_two(lock) && !word::has_slots(core.word().load(Acquire));
+            match P::slot_take_back(lock, if revoked { Bias::Revoked } else { Bias::Any }) {
                 Reader::Unsure => {}
+                reader => return reader,
             }
             // The thread that has it locked may settle the slot meanwhile, and then be stopped.
             let Some(mut queue) = core.lock_queue_within(&|| P::TUNING.probe_ns) else { continue };
             queue.releases(); // the slot is this reader's hold
-            return match P::slot_take_back(lock, true) {
-                Reader::InSlot => false,
-                Reader::Counted => true,
-                Reader::Unsure => !word::has_slots(core.peek()), // G6: the bias stays as it is
+            return match P::slot_take_back(lock, Bias::Kept) {
+                // G6: the bias stays as it is.
+                Reader::Unsure if word::has_slots(core.peek()) => Reader::InSlot,
+                Reader::Unsure => Reader::Counted,
+                reader => reader,
             };
         }
     }
@@ -262,7 +273,7 @@ impl<P: Platform> ReaderBias<P> {
     #[cold]
     pub(crate) fn has_readers(&self, lock: usize) -> bool {
         match self.table.load(Relaxed) {
-            0 | PRIVATE | SHARED => true, // on the move
+            0 | PRIVATE | NEVER => true, // on the move
             table => P::has_slots(table, lock),
         }
     }

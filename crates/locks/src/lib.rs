@@ -22,6 +22,7 @@ mod mutex;
 mod queue;
 mod rwlock;
 mod spin_queue;
+mod tries;
 mod word;
 
 pub use crate::bias::ReaderBias;
@@ -30,6 +31,7 @@ pub use condvar::{RawCondvar, WaitResult, Waiter};
 pub use mutex::{Locked, RawMutex};
 pub use queue::{WaitNode, WaitQueue, WaiterRefs};
 pub use rwlock::{Preference, RawRwLock};
+pub use tries::{TryMutex, TryRwLock};
 pub use word::{owner, GLIBCS_CONTENDED, MAX_COUNT};
 
 /// For its models, simulations and stress tests only.

@@ -90,27 +90,6 @@ impl<P: Platform> RawMutex<P> {
         self.core.give_to_glibc();
     }
 
-    /// Acquires if the mutex is free. Acquire ordering on success.
-    #[inline]
-    pub fn try_lock(&self) -> bool {
-        let token = P::thread_token();
-        self.core.try_uncontended(token) || self.try_lock_contended(token)
-    }
-
-    /// What remains of [`RawMutex::try_lock`] after [`RawMutex::try_lock_uncontended`].
-    #[inline]
-    pub fn try_lock_contended(&self, token: u32) -> bool {
-        // Tried again and again, mostly, while it is held. In a forked child, the flags may be the parent's.
-        let is_held = self.is_locked() && P::generation() == 0;
-        !is_held && self.try_lock_once(token)
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn try_lock_once(&self, token: u32) -> bool {
-        self.core.try_once(Want::Lock, token)
-    }
-
     /// Acquires, or returns `false` once `deadline` has passed. A free mutex is acquired whatever the
     /// deadline.
     #[inline]

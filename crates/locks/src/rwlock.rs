@@ -18,28 +18,35 @@
 //! `pass_ns`, unless that has not paid lately: readers that come back at once leave such a writer no moment
 //! in which it could poll the word.
 
-use spinpark_platform::{Deadline, Platform, SlotLeft};
+use spinpark_platform::{Deadline, Platform, Reader, SlotLeft};
 
-use crate::bias::ReaderBias;
+use crate::bias::{ReaderBias, FOR_GOOD};
 use crate::core::{LockCore, Outcome};
 use crate::queue::{HasQueue, WaitQueue};
 use crate::word::{self, Release, Want, UNIT, UPGRADE};
 
-/// How a lock treats readers that come while there are waiters.
+/// How a lock treats readers that come while there are waiters: the same in each call on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Preference {
     /// Readers join readers until a writer starves.
     #[default]
     Readers,
-    /// Readers wait behind all waiters.
+    /// Readers do not join readers while there is a waiter, and the last of those leaves the lock to a writer.
     Writers,
 }
 
 impl Preference {
-    const fn read(self) -> Want {
+    pub(crate) const fn read(self) -> Want {
         match self {
             Self::Readers => Want::Read,
             Self::Writers => Want::ReadBehindWaiters,
+        }
+    }
+
+    const fn write(self) -> Want {
+        match self {
+            Self::Readers => Want::Write,
+            Self::Writers => Want::WriteFirst,
         }
     }
 }
@@ -47,8 +54,8 @@ impl Preference {
 /// A read-write lock: 24 bytes, zero is unlocked.
 #[repr(C)]
 pub struct RawRwLock<P: Platform> {
-    core: LockCore<P>,
-    bias: ReaderBias<P>,
+    pub(crate) core: LockCore<P>,
+    pub(crate) bias: ReaderBias<P>,
 }
 
 impl<P: Platform> RawRwLock<P> {
@@ -68,7 +75,7 @@ impl<P: Platform> RawRwLock<P> {
         self.core.queue()
     }
 
-    fn key(&self) -> usize {
+    pub(crate) fn key(&self) -> usize {
         let address: *const Self = self;
         address as usize
     }
@@ -99,13 +106,13 @@ impl<P: Platform> RawRwLock<P> {
 
     /// Acquires for reading without a word to the others, if the bias is enabled.
     #[inline]
-    fn read_in_slot(&self) -> bool {
+    pub(crate) fn read_in_slot(&self) -> bool {
         P::slot_enter(self.bias.word(), self.key())
     }
 
     /// After an attempt to be counted as a reader.
     #[inline]
-    fn note_read(&self, acquired: bool) -> bool {
+    pub(crate) fn note_read(&self, acquired: bool) -> bool {
         self.note_readers(acquired.then_some(1))
     }
 
@@ -119,6 +126,26 @@ impl<P: Platform> RawRwLock<P> {
         readers.is_some()
     }
 
+    /// What a reader with a deadline does before it waits.
+    pub fn read_at_once(&self, preference: Preference) -> bool {
+        self.read_in_slot_again() || self.note_read_again(self.core.try_acquire(preference.read(), 0))
+    }
+
+    /// The same, of [`RawRwLock::read_recursive`]: such a reader heeds no waiter.
+    #[inline]
+    pub fn read_recursive_at_once(&self) -> bool {
+        self.read_in_slot() || self.note_read(self.core.try_acquire(Want::ReadAgain, 0))
+    }
+
+    pub(crate) fn read_in_slot_again(&self) -> bool {
+        P::slot_enter_seldom(self.bias.word(), self.key())
+    }
+
+    #[inline(never)] // for the drop-in's size
+    pub(crate) fn note_read_again(&self, acquired: bool) -> bool {
+        self.note_read(acquired)
+    }
+
     /// Acquires for reading as a thread that holds a read lock already, whether the platform knows it or not:
     /// never waits behind a writer that waits. `false` once `deadline` has passed.
     #[inline]
@@ -126,23 +153,7 @@ impl<P: Platform> RawRwLock<P> {
         self.read_in_slot() || self.note_read(self.core.acquire_ours(Want::ReadAgain, 0, deadline))
     }
 
-    /// `try_read`, as a thread that holds a read lock already.
-    #[inline]
-    pub fn try_read_recursive(&self) -> bool {
-        self.read_in_slot() || self.note_read(self.core.try_once(Want::ReadAgain, 0))
-    }
-
-    /// Acquires for reading if that is possible at once. Acquire ordering on success.
-    #[inline]
-    pub fn try_read(&self, preference: Preference) -> bool {
-        self.read_in_slot()
-            || self.note_read(
-                self.core.try_once(preference.read(), 0)
-                    || (P::may_hold_read(self.key()) && self.core.try_once(Want::ReadAgain, 0)),
-            )
-    }
-
-    /// `try_read` without asking what this thread holds already, and unless a writer waits awake; `false`
+    /// Acquires for reading if that delays no writer, without asking what this thread holds already; `false`
     /// says nothing.
     #[inline]
     pub fn try_read_simply(&self, preference: Preference) -> bool {
@@ -163,11 +174,15 @@ impl<P: Platform> RawRwLock<P> {
     #[cold]
     #[inline(never)]
     fn leave_revoked(&self) -> bool {
-        let counted = ReaderBias::is_counted(&self.core, self.key());
-        if counted {
-            P::read_acquired(self.key());
+        match ReaderBias::take_back(&self.core, self.key()) {
+            Reader::InSlot => true,
+            // G7: an older hold than the one that it gives back.
+            Reader::Gone => false,
+            Reader::Counted | Reader::Unsure => {
+                P::read_acquired(self.key());
+                false
+            }
         }
-        !counted
     }
 
     /// Releases a lock that the caller holds without knowing how; `false` if it is free.
@@ -193,10 +208,11 @@ impl<P: Platform> RawRwLock<P> {
     /// it pass.
     #[cold]
     fn unlock_anothers(&self) -> bool {
-        self.bias.revoke(&self.core, self.key(), u64::MAX);
+        self.bias.revoke(&self.core, self.key(), FOR_GOOD); // the other thread's slot stays taken
         let held = word::readers(self.core.peek()) > 0;
         if held {
-            self.release_counted();
+            P::read_released(self.key());
+            self.unlock_read_contended();
         }
         held
     }
@@ -264,7 +280,13 @@ impl<P: Platform> RawRwLock<P> {
     /// Acquires for writing, or returns `false` once `deadline` has passed.
     #[inline]
     pub fn write_until(&self, deadline: Option<Deadline>) -> bool {
-        self.acquire_alone(Want::Write, P::thread_token(), deadline)
+        self.write_until_as(Preference::Readers, deadline)
+    }
+
+    /// [`RawRwLock::write_until`]; whether readers wait behind this writer.
+    #[inline]
+    pub fn write_until_as(&self, preference: Preference, deadline: Option<Deadline>) -> bool {
+        self.acquire_alone(preference.write(), P::thread_token(), deadline)
     }
 
     /// Acquires for an exclusive hold; on the way revokes the bias as often as readers enable it.
@@ -293,38 +315,37 @@ impl<P: Platform> RawRwLock<P> {
         }
     }
 
-    /// Acquires for writing if the lock is free. Acquire ordering on success.
+    /// What a writer whose token is at hand does before it waits, or revokes a bias.
     #[inline]
-    pub fn try_write(&self) -> bool {
-        self.try_alone(Want::Write, P::thread_token())
-    }
-
-    /// What a writer whose token is at hand tries before it waits, or revokes a bias.
-    #[inline]
-    pub fn try_write_as(&self, token: u32) -> bool {
+    pub fn write_at_once(&self, token: u32) -> bool {
         let acquired = self.core.enter_uncontended(token);
         if acquired {
             self.bias.note_write();
         }
-        acquired || !self.is_biased() && self.try_alone(Want::Write, token)
+        acquired || self.write_if_admitted(token)
+    }
+
+    /// The same, of a lock that is probably not free.
+    #[inline(never)] // for the drop-in's size
+    pub fn write_if_admitted(&self, token: u32) -> bool {
+        let acquired = self.core.try_acquire(Want::Write, token);
+        if acquired {
+            self.bias.note_write();
+        }
+        acquired
+    }
+
+    /// Revokes the bias, if that is enabled: while it lasts, a writer's wait is in vain.
+    pub fn revoke_bias(&self) {
+        if word::has_slots(self.core.peek()) {
+            self.bias.revoke(&self.core, self.key(), 0);
+        }
     }
 
     /// Whether readers may be in slots: a writer has to revoke the bias. A hint.
     #[must_use]
     pub fn is_biased(&self) -> bool {
         word::has_slots(self.core.peek())
-    }
-
-    #[inline(never)] // for the drop-in's size
-    fn try_alone(&self, want: Want, token: u32) -> bool {
-        if word::has_slots(self.core.peek()) {
-            self.bias.revoke(&self.core, self.key(), 0);
-        }
-        let acquired = self.core.try_once(want, token);
-        if acquired {
-            self.bias.note_write();
-        }
-        acquired
     }
 
     /// Releases the write lock. Release ordering.
@@ -408,13 +429,14 @@ impl<P: Platform> RawRwLock<P> {
         self.note_upgradable(self.core.acquire_ours(Want::Upgradable, P::thread_token(), deadline))
     }
 
-    /// Acquires upgradably if that is possible at once.
-    pub fn try_upgradable(&self) -> bool {
-        self.note_upgradable(self.core.try_once(Want::Upgradable, P::thread_token()))
+    /// What a thread does before it waits: as [`TryRwLock::try_upgradable`](crate::TryRwLock), but it heeds a
+    /// promise.
+    pub fn upgradable_at_once(&self) -> bool {
+        self.note_upgradable(self.core.try_acquire(Want::Upgradable, P::thread_token()))
     }
 
     /// An upgradable holder may read the lock as well, also while a writer waits.
-    fn note_upgradable(&self, acquired: bool) -> bool {
+    pub(crate) fn note_upgradable(&self, acquired: bool) -> bool {
         if acquired {
             P::read_acquired(self.key());
         }
@@ -432,12 +454,16 @@ impl<P: Platform> RawRwLock<P> {
         self.note_upgrade(self.acquire_alone(Want::Upgrade, P::thread_token(), deadline))
     }
 
-    /// Turns an upgradable lock into the write lock if there are no readers.
-    pub fn try_upgrade(&self) -> bool {
-        self.note_upgrade(self.try_alone(Want::Upgrade, P::thread_token()))
+    /// What a thread does before it waits for an upgrade: that heeds no waiter.
+    pub fn upgrade_at_once(&self) -> bool {
+        let upgraded = self.core.try_acquire(Want::Upgrade, P::thread_token());
+        if upgraded {
+            self.bias.note_write();
+        }
+        self.note_upgrade(upgraded)
     }
 
-    fn note_upgrade(&self, upgraded: bool) -> bool {
+    pub(crate) fn note_upgrade(&self, upgraded: bool) -> bool {
         if upgraded {
             P::read_released(self.key());
         }

@@ -99,17 +99,19 @@ pub(crate) enum Want {
     Upgrade,
     /// As `Write`, of a mutex.
     Lock,
+    /// As `Write`, of a lock that prefers writers: the last reader leaves the lock to one that has waited.
+    WriteFirst,
 }
 
 impl Want {
     /// Whether no other thread may hold the lock.
     pub(crate) const fn is_exclusive(self) -> bool {
-        matches!(self, Self::Write | Self::Lock | Self::Upgrade)
+        matches!(self, Self::Write | Self::WriteFirst | Self::Lock | Self::Upgrade)
     }
 
     /// As `is_exclusive`, from nothing.
     pub(crate) const fn is_write(self) -> bool {
-        matches!(self, Self::Write | Self::Lock)
+        matches!(self, Self::Write | Self::WriteFirst | Self::Lock)
     }
 
     pub(crate) const fn is_read(self) -> bool {
@@ -232,41 +234,51 @@ pub(crate) const fn fits(word: u32, want: Want) -> bool {
         Want::Read | Want::ReadAgain | Want::ReadBehindWaiters => {
             !is_write_held(word) && readers(word) < MAX_READERS
         }
-        Want::Write | Want::Lock => !is_held(word) && !has_slots(word),
+        Want::Write | Want::WriteFirst | Want::Lock => !is_held(word) && !has_slots(word),
         Want::Upgradable => !is_write_held(word) && !is_upgradable_held(word),
         Want::Upgrade => word & (HOLD | SLOTS) == UPGRADE,
     }
 }
 
-/// The flags that keep a thread out that is not in the queue: the lock is owed to a thread that waits.
-const fn owed(want: Want) -> u32 {
+/// The flags of `word` that keep a thread out that is not in the queue: the lock is owed to a thread that
+/// waits.
+const fn owed(word: u32, want: Want) -> u32 {
     match want {
-        Want::Read | Want::Upgradable => HANDOFF,
-        Want::ReadBehindWaiters => HANDOFF | WAITERS | WAKING,
+        // Alongside readers, a waiter comes first: a writer, or a reader behind one. A free lock is for the
+        // first thread that takes it, as it is for writers, unless it is promised: to leave it to a woken
+        // waiter each time would send all others to sleep behind that one.
+        Want::ReadBehindWaiters if is_held(word) => word & (HANDOFF | WAITERS | WAKING),
         // An empty lock with HANDOFF is promised to a waiter, or about to be (H1 in `core`).
-        Want::Write | Want::Lock => HANDOFF,
         Want::ReadAgain | Want::Upgrade => 0,
+        _ => word & HANDOFF,
     }
 }
 
 /// Whether a thread that is not in the queue may take the lock now: there is room, and no waiter is owed it,
 /// or the head makes a pause (H3 in `core`).
 pub(crate) const fn admits(word: u32, want: Want) -> bool {
-    let paused = if is_timed(word) && !want.is_exclusive() { HANDOFF } else { 0 };
-    fits(word, want) && word & owed(want) & !paused == 0
+    // A reader behind waiters does not use the pause: no reader inside waits for it.
+    let uses = !want.is_exclusive() && !matches!(want, Want::ReadBehindWaiters);
+    let paused = if is_timed(word) && uses { HANDOFF } else { 0 };
+    fits(word, want) && owed(word, want) & !paused == 0
 }
 
 /// Whether a reader that comes now delays no writer: it is admitted, and no writer has starved or waits awake
 /// for the readers to go.
 pub(crate) const fn invites(word: u32, want: Want) -> bool {
-    fits(word, want) && word & (owed(want) | HANDOFF | SPINNER) == 0
+    fits(word, want) && owed(word, want) == 0 && word & (HANDOFF | SPINNER) == 0
+}
+
+/// Whether a reader waits for a waiter that sleeps, which waits for readers.
+pub(crate) const fn waits_for_sleepers(word: u32, want: Want) -> bool {
+    matches!(want, Want::ReadBehindWaiters) && has_waiters(word) && readers(word) > 0
 }
 
 /// The word after `token` took what it wants; `fits(word, want)`.
 pub(crate) const fn taken(word: u32, want: Want, token: u32) -> u32 {
     match want {
         Want::Read | Want::ReadAgain | Want::ReadBehindWaiters => word + UNIT,
-        Want::Write | Want::Lock => word | write_hold(token),
+        Want::Write | Want::WriteFirst | Want::Lock => word | write_hold(token),
         Want::Upgradable => word | UPGRADE,
         Want::Upgrade => (word & !UPGRADE) | write_hold(token),
     }
@@ -282,7 +294,7 @@ pub(crate) const fn is_promised(word: u32) -> bool {
 /// a lock that is held, it heeds.
 pub(crate) const fn admits_past_promise(word: u32, want: Want) -> bool {
     match want {
-        Want::Write | Want::Lock | Want::Upgrade => fits(word, want),
+        Want::Write | Want::WriteFirst | Want::Lock | Want::Upgrade => fits(word, want),
         _ => fits(word, want) && (!is_held(word) || admits(word, want)),
     }
 }

@@ -50,7 +50,7 @@ pub use core::sync::atomic::Ordering;
 pub use events::{Event, Events};
 pub use futex::{Futex, Wait};
 pub use memory::{AtomicPtr, AtomicU32, Cell, Layout, Memory};
-pub use readers::{ClosingCost, ReadHolds, Reader, ReaderSlots, SlotLeft};
+pub use readers::{Bias, ClosingCost, ReadHolds, Reader, ReaderSlots, SlotLeft};
 pub use spin_policy::{SpinLine, SpinPolicy, SpinnerSlots};
 pub use threads::{OnCpu, Owners, Threads, HIGHEST_PRIORITY};
 pub use tuning::{SpinLocks, Tuning};

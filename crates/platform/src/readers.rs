@@ -18,6 +18,10 @@ pub trait ReadHolds: Sized + Send + Sync + 'static {
     /// answer; `false` must be certain, unless a thread has given back another's read lock: for a thread that
     /// does hold one, it costs the time of a starved writer's request.
     fn may_hold_read(lock: usize) -> bool;
+
+    /// Whether the calling thread may have two read locks on the object at `lock`, or one, and one on another
+    /// that was there before. Of no more than it remembers.
+    fn may_hold_two(lock: usize) -> bool;
 }
 
 /// How a reader found its slot, as it wanted to leave.
@@ -38,9 +42,23 @@ pub enum Reader {
     InSlot,
     /// In the lock's count, and it still is.
     Counted,
+    /// In the slot, for a lock that was at the address before this one, and was not given back: the caller
+    /// looks for its hold on this one.
+    Gone,
     /// One or the other: the thread that was moving it does not exist in this forked child. The lock's state
     /// says which, while the caller keeps its bias as it is.
     Unsure,
+}
+
+/// What a reader that gives back its slot knows of its lock's bias.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bias {
+    /// It may be enabled, or be revoked at this moment.
+    Any,
+    /// It was revoked: each reader in a slot was marked before the caller found that out (Acquire).
+    Revoked,
+    /// It stays as it is until the call has returned.
+    Kept,
 }
 
 /// A table of slots, one line for each CPU, and the *reader bias* of a lock: a word that holds the name of
@@ -82,14 +100,19 @@ pub trait ReaderSlots: AsymmetricBarrier + ReadHolds {
     /// [`AsymmetricBarrier::release_unless`].
     fn slot_enter(bias: &Self::AtomicU32, lock: usize) -> bool;
 
+    /// The same, where it need not be inlined.
+    fn slot_enter_seldom(bias: &Self::AtomicU32, lock: usize) -> bool {
+        Self::slot_enter(bias, lock)
+    }
+
     /// Gives back the latest slot in which the calling thread reads `lock` (Release ordering), if there is
     /// one, and `bias` still holds the name. A restartable step. Does not touch the lock after that.
     fn slot_leave(bias: &Self::AtomicU32, lock: usize) -> SlotLeft;
 
     /// After [`SlotLeft::Revoked`]: gives back the slot, and says where the reader was. Release ordering.
     /// Waits for no thread that moves it, and does not touch the lock. On [`Reader::Unsure`] the slot is
-    /// given back only if the bias is kept as it is (`kept`). Otherwise the caller keeps it, and calls again.
-    fn slot_take_back(lock: usize, kept: bool) -> Reader;
+    /// given back only if the `bias` is kept as it is. Otherwise the caller keeps it, and calls again.
+    fn slot_take_back(lock: usize, bias: Bias) -> Reader;
 
     /// Whether a slot of `table` names `lock`, of a reader that is not counted; a hint.
     fn has_slots(table: u32, lock: usize) -> bool;
@@ -101,6 +124,10 @@ pub trait ReaderSlots: AsymmetricBarrier + ReadHolds {
     /// How many of the marked slots still have their readers: from now on these know that they are counted.
     /// The others have left, and the caller subtracts them from the count. Acquire ordering.
     fn slots_settle(table: u32, lock: usize) -> u32;
+
+    /// Before a bias is enabled: settles the slots of `table` that name `lock` and are marked, and disowns the
+    /// others. Those stand for no hold of this lock, but for one of another, which was at its address before.
+    fn slots_disown(table: u32, lock: usize);
 }
 
 // ---- when slots pay

@@ -20,6 +20,7 @@ const TIMED_OUT: c_int = 4;
 /// `mtx_recursive`, a bit beside `mtx_timed`, which every mutex here is. Other bits are ignored, as in glibc.
 const RECURSIVE: c_int = 1;
 
+#[inline(never)] // for the drop-in's size
 fn result(errno: c_int) -> c_int {
     match errno {
         0 => SUCCESS,

@@ -393,7 +393,7 @@ pub(crate) unsafe extern "C" fn clock_wait(
 /// # Safety
 ///
 /// As POSIX has it.
-#[inline(always)]
+#[inline(never)] // for the drop-in's size: C11's calls this one
 pub(crate) unsafe extern "C" fn signal(cond: *mut pthread_cond_t) -> c_int {
     // SAFETY: the caller's condition variable.
     let this = unsafe { Cond::at(cond) };
@@ -410,7 +410,7 @@ pub(crate) unsafe extern "C" fn signal(cond: *mut pthread_cond_t) -> c_int {
 /// # Safety
 ///
 /// As POSIX has it.
-#[inline(always)]
+#[inline(never)] // for the drop-in's size: C11's calls this one
 pub(crate) unsafe extern "C" fn broadcast(cond: *mut pthread_cond_t) -> c_int {
     // SAFETY: the caller's condition variable.
     let this = unsafe { Cond::at(cond) };

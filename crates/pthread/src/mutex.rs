@@ -150,7 +150,7 @@ impl Mutex {
 /// # Safety
 ///
 /// As POSIX has it.
-#[inline(always)]
+#[inline(never)] // for the drop-in's size: C11's calls this one
 pub(crate) unsafe extern "C" fn lock(mutex: *mut pthread_mutex_t) -> c_int {
     // SAFETY: the caller's mutex.
     let this = unsafe { Mutex::at(mutex) };
@@ -244,7 +244,7 @@ impl Mutex {
 /// # Safety
 ///
 /// As POSIX has it.
-#[inline(always)]
+#[inline(never)] // for the drop-in's size: C11's calls this one
 pub(crate) unsafe extern "C" fn try_lock(mutex: *mut pthread_mutex_t) -> c_int {
     // SAFETY: the caller's mutex.
     let this = unsafe { Mutex::at(mutex) };
@@ -260,6 +260,7 @@ pub(crate) unsafe extern "C" fn try_lock(mutex: *mut pthread_mutex_t) -> c_int {
 /// # Safety
 ///
 /// As POSIX has it.
+#[inline(never)] // for the drop-in's size: C11's calls this one
 pub(crate) unsafe extern "C" fn timed_lock(mutex: *mut pthread_mutex_t, time: *const timespec) -> c_int {
     // SAFETY: the caller's mutex.
     let this = unsafe { Mutex::at(mutex) };
@@ -295,6 +296,7 @@ pub(crate) unsafe extern "C" fn clock_lock(
 impl Mutex {
     #[inline(always)]
     fn try_lock(&self) -> c_int {
+        use spinpark_locks::TryMutex;
         let token = thread_id();
         match self.lock_again(token, EBUSY) {
             Some(result) => result,
@@ -333,7 +335,7 @@ impl Mutex {
 /// # Safety
 ///
 /// As POSIX has it.
-#[inline(always)]
+#[inline(never)] // for the drop-in's size: C11's calls this one
 pub(crate) unsafe extern "C" fn unlock(mutex: *mut pthread_mutex_t) -> c_int {
     // SAFETY: the caller's mutex.
     let this = unsafe { Mutex::at(mutex) };

@@ -3,7 +3,8 @@
 //! | call                | what is done                                                                       |
 //! |---------------------|------------------------------------------------------------------------------------|
 //! | `__register_atfork` | our fork handler is registered before the program's                                |
-//! | `prctl`             | it announces a seccomp filter: from there on locks make no system call but `futex` |
+//! | `prctl`             | it announces a seccomp filter: from there on locks make no system call but `futex`; |
+//! |                     | it sets the timer slack                                                            |
 //! | `spinpark_observe`  | a profiler learns what the locks do                                                |
 
 use core::ffi::{c_int, c_ulong, c_void};
@@ -56,6 +57,9 @@ pub(crate) unsafe extern "C" fn prctl(
     }
     if filters {
         spinpark_linux::before_filter();
+    }
+    if option == libc::PR_SET_TIMERSLACK {
+        spinpark_linux::note_timer_slack(a); // which cannot be asked later
     }
     // SAFETY: the caller's arguments; those that it did not pass are not looked at.
     let result = unsafe { real::prctl(option, a, b, c, d) };

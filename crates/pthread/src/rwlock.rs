@@ -110,6 +110,7 @@ impl RwLock {
 
     #[inline(never)] // for the drop-in's size
     fn try_read(&self) -> c_int {
+        use spinpark_locks::TryRwLock;
         if self.raw.try_read(self.preference()) {
             0
         } else if self.raw.is_full() {
@@ -119,24 +120,49 @@ impl RwLock {
         }
     }
 
-    fn write(&self) -> c_int {
-        if self.raw.try_write_as(Linux::thread_token()) { 0 } else { self.write_slow(None) }
-    }
-
     #[inline(never)] // for the drop-in's size
     fn try_write(&self) -> c_int {
+        use spinpark_locks::TryRwLock;
         // To revoke a bias is to lock the queue: within a call, which an exit in a handler does not leave
         // there.
-        let acquired = self.raw.try_write_as(Linux::thread_token())
-            || self.raw.is_biased() && self.wait(|| self.raw.try_write());
+        let try_write = || self.raw.try_write();
+        let acquired = if self.raw.is_biased() { self.wait(try_write) } else { try_write() };
         if acquired { 0 } else { EBUSY }
+    }
+
+    /// # Safety
+    ///
+    /// `time` points to a timespec.
+    #[inline(never)] // for the drop-in's size, as in the next one
+    unsafe fn read_until(&self, clock: Option<Clock>, time: *const timespec) -> c_int {
+        // SAFETY: the caller's timespec.
+        match unsafe { deadline(clock, time) } {
+            Ok(_) if self.raw.read_at_once(self.preference()) => 0,
+            Ok(deadline) => self.read_slow(deadline),
+            Err(error) => error,
+        }
+    }
+
+    /// # Safety
+    ///
+    /// `time` points to a timespec.
+    #[inline(never)]
+    unsafe fn write_until(&self, clock: Option<Clock>, time: *const timespec) -> c_int {
+        // SAFETY: the caller's timespec.
+        match unsafe { deadline(clock, time) } {
+            Ok(_) if self.raw.write_if_admitted(Linux::thread_token()) => 0,
+            Ok(deadline) => self.write_slow(deadline),
+            Err(error) => error,
+        }
     }
 
     #[cold]
     #[inline(never)]
     fn write_slow(&self, deadline: Option<Deadline>) -> c_int {
-        // A bias is revoked first: while it lasts, waiting is in vain.
-        let acquire = || (self.raw.is_biased() && self.raw.try_write()) || self.raw.write_until(deadline);
+        let acquire = || {
+            self.raw.revoke_bias();
+            self.raw.write_until_as(self.preference(), deadline)
+        };
         if self.is_mine() {
             EDEADLK
         } else if self.wait(acquire) {
@@ -240,7 +266,7 @@ pub(crate) unsafe extern "C" fn write(rwlock: *mut pthread_rwlock_t) -> c_int {
     // SAFETY: the caller's lock.
     let this = unsafe { RwLock::at(rwlock) };
     let token = spinpark_linux::known_token();
-    if this.is_known_ours() && token != 0 && this.raw.try_write_as(token) {
+    if this.is_known_ours() && token != 0 && this.raw.write_at_once(token) {
         return 0;
     }
     // SAFETY: the caller's lock.
@@ -271,37 +297,21 @@ calls! {
     /// `pthread_rwlock_timedrdlock`: on the realtime clock; ETIMEDOUT, EINVAL, EDEADLK, EAGAIN.
     pub(crate) timed_read(this, time: *const timespec) =>
         // SAFETY: the caller's timespec.
-        match unsafe { deadline(Some(Clock::Realtime), time) } {
-            Ok(_) if this.try_read() == 0 => 0,
-            Ok(deadline) => this.read_slow(deadline),
-            Err(error) => error,
-        }, pthread_rwlock_timedrdlock;
+        unsafe { this.read_until(Some(Clock::Realtime), time) }, pthread_rwlock_timedrdlock;
     /// `pthread_rwlock_clockrdlock`: as `pthread_rwlock_timedrdlock`, on either clock.
     pub(crate) clock_read(this, clock: clockid_t, time: *const timespec) =>
         // SAFETY: the caller's timespec.
-        match unsafe { deadline(clock_of(clock), time) } {
-            Ok(_) if this.try_read() == 0 => 0,
-            Ok(deadline) => this.read_slow(deadline),
-            Err(error) => error,
-        }, pthread_rwlock_clockrdlock;
+        unsafe { this.read_until(clock_of(clock), time) }, pthread_rwlock_clockrdlock;
     /// [`write()`], when its short way did not do.
-    write_elsewhere(this) => this.write(), pthread_rwlock_wrlock;
+    write_elsewhere(this) => this.write_slow(None), pthread_rwlock_wrlock;
     /// `pthread_rwlock_trywrlock`: EBUSY.
     pub(crate) try_write(this) => this.try_write(), pthread_rwlock_trywrlock;
     /// `pthread_rwlock_timedwrlock`: on the realtime clock; ETIMEDOUT, EINVAL, EDEADLK.
     pub(crate) timed_write(this, time: *const timespec) =>
         // SAFETY: the caller's timespec.
-        match unsafe { deadline(Some(Clock::Realtime), time) } {
-            Ok(_) if this.try_write() == 0 => 0,
-            Ok(deadline) => this.write_slow(deadline),
-            Err(error) => error,
-        }, pthread_rwlock_timedwrlock;
+        unsafe { this.write_until(Some(Clock::Realtime), time) }, pthread_rwlock_timedwrlock;
     /// `pthread_rwlock_clockwrlock`: as `pthread_rwlock_timedwrlock`, on either clock.
     pub(crate) clock_write(this, clock: clockid_t, time: *const timespec) =>
         // SAFETY: the caller's timespec.
-        match unsafe { deadline(clock_of(clock), time) } {
-            Ok(_) if this.try_write() == 0 => 0,
-            Ok(deadline) => this.write_slow(deadline),
-            Err(error) => error,
-        }, pthread_rwlock_clockwrlock;
+        unsafe { this.write_until(clock_of(clock), time) }, pthread_rwlock_clockwrlock;
 }

@@ -228,6 +228,8 @@ pub enum Fault {
     NotCounted,
     /// Marked slots are not settled: their readers leave without a word.
     NotSettled,
+    /// Slots of a lock that was at an address before are counted as those of the next one there.
+    NotDisowned,
     /// A reader that leaves its slot is not told whether it is counted before it has the queue locked. (Only
     /// on loom's machine.)
     Unsure,

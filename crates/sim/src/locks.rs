@@ -11,7 +11,7 @@ use spinpark_classics::designs::{self, DESIGNS, Use};
 use spinpark_classics::mtx_2006::profiling::BackOff;
 use spinpark_classics::mtx_2006::{Alone, Profiling};
 use spinpark_classics::{RawLock, RawRwLock as ClassicRwLock, mutex_2003};
-use spinpark_locks::{Preference, RawCondvar, RawMutex, RawRwLock};
+use spinpark_locks::{Preference, RawCondvar, RawMutex, RawRwLock, TryRwLock};
 
 use crate::platform::{LinuxTuning, Sim, Tuned};
 use crate::world::memory::object::Object;
@@ -81,7 +81,7 @@ macro_rules! any_mutex {
 }
 
 macro_rules! any_rwlock {
-    ([$($of:tt)*] $lock:ty, $this:ident => $inner:expr, $($preference:expr)?) => {
+    ([$($of:tt)*] $lock:ty, $this:ident => $inner:expr, $try_read:expr, $($preference:expr)?) => {
         impl<$($of)*> AnyRwLock for $lock {
             fn read(&self) {
                 let $this = self;
@@ -89,7 +89,7 @@ macro_rules! any_rwlock {
             }
             fn try_read(&self) -> bool {
                 let $this = self;
-                $inner.try_read($($preference)?)
+                $try_read
             }
             fn unlock_read(&self) {
                 let $this = self;
@@ -128,8 +128,8 @@ any_mutex!([L: RawLock] Classic<L>, this => this.0, lock, unlock);
 any_mutex!([L: ClassicRwLock] ClassicRw<L>, this => this.0, write, unlock_write);
 any_mutex!([T: Tuned] mutex_2003::Mutex<Sim<T>>, this => this, lock, unlock);
 any_mutex!([M: AnyMutex, C] Pair<M, C>, this => this.mutex, lock, unlock);
-any_rwlock!([T: Tuned] RawRwLock<Sim<T>>, this => this, Preference::default());
-any_rwlock!([L: ClassicRwLock] ClassicRw<L>, this => this.0,);
+any_rwlock!([T: Tuned] RawRwLock<Sim<T>>, this => this, TryRwLock::try_read(this, Preference::default()), Preference::default());
+any_rwlock!([L: ClassicRwLock] ClassicRw<L>, this => this.0, this.0.try_read(),);
 any_condvar!([T: Tuned] RawMutex<Sim<T>>, RawCondvar<Sim<T>>);
 any_condvar!([T: Tuned, S: Signalling] mutex_2003::Mutex<Sim<T>>, Condvar2003<Sim<T>, S>);
 

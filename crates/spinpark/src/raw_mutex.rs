@@ -33,6 +33,7 @@ unsafe impl lock_api::RawMutex for RawMutex {
 
     #[inline]
     fn try_lock(&self) -> bool {
+        use spinpark_locks::TryMutex;
         self.0.try_lock()
     }
 
@@ -70,12 +71,14 @@ unsafe impl lock_api::RawMutexTimed for RawMutex {
 
     #[inline]
     fn try_lock_for(&self, timeout: Duration) -> bool {
-        self.0.try_lock() || self.lock_contended(Some(&deadline::after(timeout)))
+        self.0.try_lock_uncontended(Linux::thread_token())
+            || self.lock_contended(Some(&deadline::after(timeout)))
     }
 
     #[inline]
     fn try_lock_until(&self, instant: Instant) -> bool {
-        self.0.try_lock() || self.lock_contended(Some(&deadline::at(instant)))
+        self.0.try_lock_uncontended(Linux::thread_token())
+            || self.lock_contended(Some(&deadline::at(instant)))
     }
 }
 
@@ -101,7 +104,7 @@ struct Lock<'a> {
 
 impl Acquisition for Lock<'_> {
     fn at_once(&self) -> bool {
-        self.mutex.try_lock()
+        self.mutex.try_lock_as(Linux::thread_token())
     }
 
     fn block(&self) -> bool {

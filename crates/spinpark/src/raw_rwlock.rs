@@ -34,6 +34,7 @@ unsafe impl lock_api::RawRwLock for RawRwLock {
 
     #[inline]
     fn try_lock_shared(&self) -> bool {
+        use spinpark_locks::TryRwLock;
         self.0.try_read(READERS)
     }
 
@@ -54,6 +55,7 @@ unsafe impl lock_api::RawRwLock for RawRwLock {
 
     #[inline]
     fn try_lock_exclusive(&self) -> bool {
+        use spinpark_locks::TryRwLock;
         self.0.try_write()
     }
 
@@ -126,12 +128,13 @@ unsafe impl lock_api::RawRwLockTimed for RawRwLock {
 // SAFETY: a recursive reader is a reader.
 unsafe impl lock_api::RawRwLockRecursive for RawRwLock {
     fn lock_shared_recursive(&self) {
-        if !self.0.try_read_recursive() {
+        if !self.0.read_recursive_at_once() {
             contended::acquire(&self.0, Mode::ReadAgain, None);
         }
     }
 
     fn try_lock_shared_recursive(&self) -> bool {
+        use spinpark_locks::TryRwLock;
         self.0.try_read_recursive()
     }
 }
@@ -139,12 +142,12 @@ unsafe impl lock_api::RawRwLockRecursive for RawRwLock {
 // SAFETY: a recursive reader is a reader.
 unsafe impl lock_api::RawRwLockRecursiveTimed for RawRwLock {
     fn try_lock_shared_recursive_for(&self, timeout: Duration) -> bool {
-        self.0.try_read_recursive()
+        self.0.read_recursive_at_once()
             || contended::acquire(&self.0, Mode::ReadAgain, Some(deadline::after(timeout)))
     }
 
     fn try_lock_shared_recursive_until(&self, instant: Instant) -> bool {
-        self.0.try_read_recursive()
+        self.0.read_recursive_at_once()
             || contended::acquire(&self.0, Mode::ReadAgain, Some(deadline::at(instant)))
     }
 }
@@ -164,12 +167,13 @@ unsafe impl lock_api::RawRwLockDowngrade for RawRwLock {
 // SAFETY: one upgradable holder at a time, which excludes writers, and becomes one only without readers.
 unsafe impl lock_api::RawRwLockUpgrade for RawRwLock {
     fn lock_upgradable(&self) {
-        if !self.0.try_upgradable() {
+        if !self.0.upgradable_at_once() {
             contended::acquire(&self.0, Mode::Upgradable, None);
         }
     }
 
     fn try_lock_upgradable(&self) -> bool {
+        use spinpark_locks::TryRwLock;
         self.0.try_upgradable()
     }
 
@@ -182,6 +186,7 @@ unsafe impl lock_api::RawRwLockUpgrade for RawRwLock {
     }
 
     unsafe fn try_upgrade(&self) -> bool {
+        use spinpark_locks::TryRwLock;
         self.0.try_upgrade()
     }
 }
@@ -212,12 +217,13 @@ unsafe impl lock_api::RawRwLockUpgradeDowngrade for RawRwLock {
 // SAFETY: on `true` the lock is held as after the untimed form; on `false` as before.
 unsafe impl lock_api::RawRwLockUpgradeTimed for RawRwLock {
     fn try_lock_upgradable_for(&self, timeout: Duration) -> bool {
-        self.0.try_upgradable()
+        self.0.upgradable_at_once()
             || contended::acquire(&self.0, Mode::Upgradable, Some(deadline::after(timeout)))
     }
 
     fn try_lock_upgradable_until(&self, instant: Instant) -> bool {
-        self.0.try_upgradable() || contended::acquire(&self.0, Mode::Upgradable, Some(deadline::at(instant)))
+        self.0.upgradable_at_once()
+            || contended::acquire(&self.0, Mode::Upgradable, Some(deadline::at(instant)))
     }
 
     unsafe fn try_upgrade_for(&self, timeout: Duration) -> bool {

@@ -2,7 +2,7 @@
 
 use spinpark_linux::Linux;
 use spinpark_locks::{Preference, RawRwLock};
-use spinpark_platform::Deadline;
+use spinpark_platform::{Deadline, Threads};
 use spinpark_recorder::format::{Kind, Role};
 use spinpark_recorder::{Call, Site};
 
@@ -68,11 +68,11 @@ struct Lock<'a> {
 impl Acquisition for Lock<'_> {
     fn at_once(&self) -> bool {
         match self.want {
-            Mode::Read => self.lock.try_read(READERS),
-            Mode::ReadAgain => self.lock.try_read_recursive(),
-            Mode::Write => self.lock.try_write(),
-            Mode::Upgradable => self.lock.try_upgradable(),
-            Mode::Upgrade => self.lock.try_upgrade(),
+            Mode::Read => self.lock.try_read_simply(READERS),
+            Mode::ReadAgain => self.lock.read_recursive_at_once(),
+            Mode::Write => self.lock.write_at_once(Linux::thread_token()),
+            Mode::Upgradable => self.lock.upgradable_at_once(),
+            Mode::Upgrade => self.lock.upgrade_at_once(),
         }
     }
 

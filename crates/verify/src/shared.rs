@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use loom::thread::{self, JoinHandle};
 use spinpark_classics::RawLock;
-use spinpark_locks::{Preference, RawMutex, RawRwLock};
+use spinpark_locks::{Preference, RawMutex, RawRwLock, TryMutex as _};
 use spinpark_platform::{Clock, Deadline, Platform};
 
 use crate::Guarded;

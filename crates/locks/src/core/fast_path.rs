@@ -10,7 +10,7 @@ use spinpark_platform::{
 };
 
 use super::midpath::{has_cpus_to_spare, has_two_cpus};
-use super::{LockCore, Outcome};
+use super::{LockCore, NoWait, Outcome};
 use crate::queue::LOCKED_OR_CONTENDED;
 use crate::word::{self, Release, Want};
 
@@ -122,12 +122,18 @@ impl<P: Platform> LockCore<P> {
     }
 
     /// T1 for a call that does not wait. In a forked child, the parent's waiters keep no thread out.
-    #[inline]
-    pub(crate) fn try_once(&self, want: Want, token: u32) -> bool {
+    #[inline(always)]
+    pub(crate) fn try_once(&self, want: Want, token: u32, _: impl NoWait) -> bool {
+        self.try_past_promise(want, token)
+    }
+
+    /// T1 past a promise (T6): the lock is free, and the waiter for which it is kept may not run.
+    #[inline(never)] // for the drop-in's size
+    fn try_past_promise(&self, want: Want, token: u32) -> bool {
         loop {
             // A reader that waits behind all others does so in a try, too.
             let passes = want != Want::ReadBehindWaiters;
-            if self.try_acquire(want, token) || passes && self.try_past_promise(want, token) {
+            if self.try_acquire(want, token) || passes && self.try_free(want, token) {
                 return true;
             }
             if P::generation() == 0 || !self.adopt() {
@@ -136,10 +142,9 @@ impl<P: Platform> LockCore<P> {
         }
     }
 
-    /// T1 past a promise (T6): the lock is free, and the waiter for which it is kept may not run.
     #[cold]
     #[inline(never)]
-    fn try_past_promise(&self, want: Want, token: u32) -> bool {
+    fn try_free(&self, want: Want, token: u32) -> bool {
         let mut seen = self.peek();
         while word::admits_past_promise(seen, want) {
             let taken = word::taken(seen, want, token);

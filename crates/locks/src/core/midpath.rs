@@ -268,8 +268,7 @@ impl<P: Platform> LockCore<P> {
     /// moment, and a sleep and a wake take longer, on two CPUs as on many.
     fn is_futile(seen: u32, want: Want, announced: Announced) -> bool {
         announced == Announced::None
-            && want.is_exclusive()
-            && word::has_slots(seen)
+            && (want.is_exclusive() && word::has_slots(seen) || word::waits_for_sleepers(seen, want))
             && !word::admits(seen, want)
     }
 

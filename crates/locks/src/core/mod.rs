@@ -178,7 +178,8 @@
 //!   release then wakes the head. (An upgrade, whose thread has its upgradable hold, is handed the writer's
 //!   in the release of the last reader, and an upgradable waiter alongside readers is let in as they are.)
 //! - **H2** (exit rule) A taken promise clears `HANDOFF` and `TIMED`; only a head that was woken after that,
-//!   lost, and has waited for `starvation_ns` since it arrived sets it again (or a fair release does). An
+//!   lost, and has waited for `starvation_ns` since it arrived sets it again (or a fair release does, or the
+//!   last reader's, for a preferred writer that has waited so long). An
 //!   upgrade, which goes before all others because they wait for its thread, leaves `HANDOFF` for the waiter
 //!   behind it. With the queue lock free, `HANDOFF` is set alongside readers only if a queued waiter rechecks
 //!   it by itself ([`WaitNode::rechecks`](crate::queue::WaitNode::rechecks)), or a wake pass was asked for: a
@@ -194,9 +195,9 @@
 //!   see [`slow_path`]. So does a real-time waiter behind an upgrade, which keeps no time before it is woken.
 //! - **H4** (promise) `HANDOFF` of a lock that is free is a *promise*: `word::admits` keeps the lock for a
 //!   waiter that was woken. That owns nothing, and takes the lock as any thread does. The promise ends as it
-//!   comes, or leaves with no waiter behind it. No thread depends on its coming: calls that do not wait, or
-//!   whose time is up, and threads with a real-time priority take the lock past a promise, which is a request
-//!   then; waiters that probe (L3) do, and end it; a thread that came after the promise queues, and probes,
+//!   comes, or leaves with no waiter behind it. No thread depends on its coming: calls that do not wait
+//!   ([`tries`](crate::tries)), or whose time is up, and threads with a real-time priority take the lock past
+//!   a promise, which is a request then; waiters that probe (L3) do, and end it; a thread that came after the promise queues, and probes,
 //!   so it heeds a promise until its first probe and its spin at the most. A writer's release past a woken
 //!   waiter also promises the lock to it, once threads that run have passed it for long
 //!   ([`Adaptive::has_passed_woken`](spinpark_platform::Adaptive)): it may be waiting for the CPU of one of
@@ -290,6 +291,10 @@ pub(crate) enum Outcome {
     /// X1: other code has written the word. The lock is not held, and the thread is not in its queue.
     GlibcOwned,
 }
+
+/// Leave to take a lock past a promise (H4): of a call that does not wait ([`tries`](crate::tries)), or not any
+/// more. A function that may wait has none: their types are private to the files of those calls.
+pub(crate) trait NoWait {}
 
 impl Outcome {
     fn of(acquired: bool) -> Self {

@@ -39,9 +39,14 @@ use spinpark_platform::{
 use super::midpath::{has_cpus_to_spare, has_two_cpus, Polls, Spun};
 use super::patience::Patience;
 use super::wake_pass::WakePass;
-use super::{LockCore, Outcome};
+use super::{LockCore, NoWait, Outcome};
 use crate::queue::{Ask, EarlyWake, HasQueue, Notice, QueueGuard, WaitNode};
 use crate::word::{self, Announced, Release, Want};
+
+/// Of a thread whose time is up.
+struct AtDeadline;
+
+impl NoWait for AtDeadline {}
 
 // ---- the wait, from the first spin to the last wake-up
 
@@ -354,7 +359,7 @@ impl<P: Platform> LockCore<P> {
     #[cold]
     #[inline(never)] // for the drop-in's size
     fn last_try(&self, want: Want, token: u32) -> bool {
-        self.try_once(want, token)
+        self.try_once(want, token, AtDeadline)
     }
 
     /// T11: the thread leaves its call by unwinding, and its node is out: it gives up the lock if that `came`
@@ -364,7 +369,7 @@ impl<P: Platform> LockCore<P> {
     fn abandon(&self, want: Want, came: bool) {
         if came {
             self.release_contended(match want {
-                Want::Write | Want::Lock | Want::Upgrade => Release::Write,
+                Want::Write | Want::WriteFirst | Want::Lock | Want::Upgrade => Release::Write,
                 Want::Read | Want::ReadAgain | Want::ReadBehindWaiters => Release::Read,
                 Want::Upgradable => Release::Upgradable,
             });

@@ -4,7 +4,7 @@
 //! ```text
 //! release_slow:  A  lock the queue while still holding the lock
 //!                B  in one compare-exchange, release and: grant the lock to all readers at the head
-//!                                                         or promise it to a head that starved
+//!                                                         or promise it to a head that starved, or is preferred
 //!                                                         or set WAKING for a head that sleeps
 //!                                                         or wake a real-time head alongside WAKING (T12)
 //!                                                         or end the waits that the releasing thread has signalled
@@ -340,7 +340,9 @@ impl Plan {
             let rest = Self::without_head(after, head.want, next);
             return Some(Self { word: word::taken(rest, head.want, head.token), action: Action::HandOver });
         }
-        if word::wants_handoff(seen) && !word::is_waking(after) {
+        // H4: a lock that prefers writers; else the readers that leave come back before the writer.
+        let first = release == Some(Release::Read) && head.goes_first();
+        if (word::wants_handoff(seen) || first) && !word::is_waking(after) {
             let rest = Self::without_head(after | word::WAKING, head.want, next);
             return Some(Self { word: rest | word::HANDOFF, action: Action::Promise });
         }

@@ -125,6 +125,8 @@ pub struct WaitNode<P: Platform> {
     /// Its place in a list: those of a higher one are before it. The thread's real-time priority, or
     /// [`FIRST`].
     pub(crate) rank: u8,
+    /// When it came, ns on the monotonic clock; of a preferred writer only.
+    since: u64,
     /// Condition variables: whether a signal or the waiter itself ends the wait; see `condvar`.
     pub(crate) claim: P::AtomicU32,
     /// Condition variables: the queue of the mutex that the waiter moves to, or null if it just wakes.
@@ -156,6 +158,7 @@ impl<P: Platform> WaitNode<P> {
             links: Cell::new(Links::OUT),
             linked: Cell::new(false),
             want,
+            since: if let Want::WriteFirst = want { P::now(Clock::Monotonic) } else { 0 },
             rank: if let Want::Upgrade = want { FIRST } else { P::priority() },
             token,
             woken_early_at: Cell::new(0),
@@ -198,6 +201,14 @@ impl<P: Platform> WaitNode<P> {
     pub(crate) fn set_rechecks(&self, rechecks: bool) {
         // SAFETY: Q1: the caller holds the queue lock.
         self.rechecks.with_mut(|place| unsafe { *place = rechecks });
+    }
+
+    /// Whether the last reader leaves the lock to the thread: a preferred writer that has waited for long. One
+    /// that came a moment ago is faster than a promise.
+    #[inline(never)] // for the drop-in's size
+    pub(crate) fn goes_first(&self) -> bool {
+        self.want == Want::WriteFirst
+            && P::now(Clock::Monotonic).saturating_sub(self.since) >= P::TUNING.starvation_ns
     }
 
     /// Whether the thread has starved in wakes without a mark: the next one is with a mark (T16 in `core`).

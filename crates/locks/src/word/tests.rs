@@ -2,7 +2,7 @@
 
 use super::*;
 
-const WANTS: [Want; 7] = [
+const WANTS: [Want; 8] = [
     Want::Read,
     Want::ReadAgain,
     Want::ReadBehindWaiters,
@@ -10,6 +10,7 @@ const WANTS: [Want; 7] = [
     Want::Upgradable,
     Want::Upgrade,
     Want::Lock,
+    Want::WriteFirst,
 ];
 
 /// Every combination of flags with every kind of hold.
@@ -127,6 +128,18 @@ fn readers_come_in_beside_a_starved_head_only_in_a_pause() {
     for word in words().filter(|&word| has_waiters(word) && wants_handoff(word)) {
         assert_eq!(admits(word, Want::Read), fits(word, Want::Read) && is_timed(word), "{word:#x}");
         assert!(!admits(word, Want::ReadBehindWaiters) && !invites(word, Want::Read), "{word:#x}");
+    }
+}
+
+/// Without a promise, a free lock is for the first that comes; else one writer that sleeps makes all others
+/// sleep behind it.
+#[test]
+fn a_reader_behind_waiters_does_not_join_readers_past_them() {
+    for word in words().filter(|&word| fits(word, Want::ReadBehindWaiters)) {
+        let joins = is_held(word) && word & (WAITERS | WAKING) != 0;
+        let is_free = !is_held(word) && !wants_handoff(word);
+        let admitted = admits(word, Want::ReadBehindWaiters);
+        assert!(!(joins && admitted) && (admitted || !is_free), "{word:#x}");
     }
 }
 

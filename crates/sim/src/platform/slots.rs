@@ -3,13 +3,13 @@
 use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use spinpark_platform::{AtomicU32 as _, Ordering::Acquire, ReadHolds, Reader, ReaderSlots, SlotLeft};
+use spinpark_platform::{AtomicU32 as _, Bias, Ordering::Acquire, ReadHolds, Reader, ReaderSlots, SlotLeft};
 
 use super::{AtomicU32, Sim, Tuned, faulty, restart};
 use crate::access::{access, touch};
 use crate::check::Fault;
 use crate::engine::{in_run, is_inside, settle, world};
-use crate::world::locals::{COUNTED, Held, MARKED, SLOTS, SlotLine};
+use crate::world::locals::{COUNTED, GONE, Held, MARKED, SLOTS, SlotLine};
 use crate::world::memory::{Access, Value, Write};
 
 /// A slot that no reader has.
@@ -101,6 +101,10 @@ impl<T: Tuned> ReadHolds for Sim<T> {
     fn may_hold_read(lock: usize) -> bool {
         held(|held| held.iter().any(|held| held.lock == lock))
     }
+
+    fn may_hold_two(lock: usize) -> bool {
+        held(|held| held.iter().filter(|held| held.lock == lock).count() > 1)
+    }
 }
 
 impl<T: Tuned> ReaderSlots for Sim<T> {
@@ -165,15 +169,20 @@ impl<T: Tuned> ReaderSlots for Sim<T> {
         SlotLeft::Revoked
     }
 
-    fn slot_take_back(lock: usize, _kept: bool) -> Reader {
+    fn slot_take_back(lock: usize, bias: Bias) -> Reader {
         let Some((place, (cpu, index))) = take_latest(lock) else { return Reader::Counted };
         let lines = lines();
         let slot = &lines[cpu].0[index];
         // Compare-exchanges, on Linux.
         access(address(slot), Access::Update);
-        let counted = slot.swap(FREE, Relaxed) == lock | COUNTED;
+        let mark = slot.swap(FREE, Relaxed) ^ lock;
         held(|held| _ = held.remove(place));
-        if counted { Reader::Counted } else { Reader::InSlot }
+        match mark {
+            GONE => Reader::Gone,
+            0 if bias == Bias::Revoked => Reader::Gone,
+            COUNTED => Reader::Counted,
+            _ => Reader::InSlot,
+        }
     }
 
     fn has_slots(table: u32, lock: usize) -> bool {
@@ -201,5 +210,18 @@ impl<T: Tuned> ReaderSlots for Sim<T> {
             return count;
         }
         replace(table, lock, [MARKED, COUNTED])
+    }
+
+    fn slots_disown(table: u32, lock: usize) {
+        let owns = faulty::has(|fault| matches!(fault, Fault::NotDisowned));
+        each(table, |slot| {
+            let mark = match read(slot) ^ lock {
+                0 if !owns => GONE,
+                MARKED => COUNTED,
+                _ => return,
+            };
+            access(address(slot), Access::Update);
+            slot.store(lock | mark, Relaxed);
+        });
     }
 }

@@ -18,6 +18,8 @@ pub(crate) const SLOTS: usize = 8;
 pub(crate) const MARKED: usize = 1;
 /// The same, with this bit once it is counted.
 pub(crate) const COUNTED: usize = 2;
+/// The same, with these bits if it is of another lock, which was at the address before.
+pub(crate) const GONE: usize = MARKED | COUNTED;
 
 /// The reader slots of a CPU.
 #[derive(Debug, Default)]

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use spinpark_linux::Linux;
-use spinpark_locks::{LockCore, RawMutex, WaitQueue};
+use spinpark_locks::{LockCore, RawMutex, TryMutex as _, WaitQueue};
 use spinpark_platform::{Cell, Futex, Threads};
 
 // Of the lock word.

@@ -6,7 +6,7 @@ use loom::sync::atomic::AtomicUsize;
 use spinpark_platform::{
     AtomicU32 as _, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed, Ordering::Release,
 };
-use spinpark_platform::{ReadHolds, Reader, ReaderSlots, SlotLeft};
+use spinpark_platform::{Bias, ReadHolds, Reader, ReaderSlots, SlotLeft};
 
 use super::Loom;
 use super::atomic::AtomicU32;
@@ -18,6 +18,7 @@ use spinpark_sim::check::Fault;
 
 const MARKED: usize = 1;
 const COUNTED: usize = 2;
+const GONE: usize = MARKED | COUNTED;
 /// The only table.
 const TABLE: u32 = 7;
 
@@ -83,15 +84,20 @@ pub(super) fn leave(bias: &AtomicU32, lock: usize) -> SlotLeft {
     SlotLeft::Revoked
 }
 
-pub(super) fn take_back(lock: usize, kept: bool) -> Reader {
-    if !kept && has_fault(|fault| matches!(fault, Fault::Unsure)) {
+pub(super) fn take_back(lock: usize, bias: Bias) -> Reader {
+    if bias != Bias::Kept && has_fault(|fault| matches!(fault, Fault::Unsure)) {
         return Reader::Unsure;
     }
     let Some((place, (line, index))) = latest(lock) else { return Reader::Counted };
     let slot = &world().slots[line][index];
-    let counted = slot.swap(FREE, AcqRel) == lock | COUNTED;
+    let mark = slot.swap(FREE, AcqRel) ^ lock;
     forget(place);
-    if counted { Reader::Counted } else { Reader::InSlot }
+    match mark {
+        GONE => Reader::Gone,
+        0 if bias == Bias::Revoked => Reader::Gone,
+        COUNTED => Reader::Counted,
+        _ => Reader::InSlot,
+    }
 }
 
 /// How many slots of the table are `wanted`.
@@ -133,6 +139,13 @@ pub(super) fn settle(table: u32, lock: usize) -> u32 {
     replace(table, lock, [MARKED, COUNTED])
 }
 
+pub(super) fn disown(table: u32, lock: usize) {
+    replace(table, lock, [MARKED, COUNTED]);
+    if !has_fault(|fault| matches!(fault, Fault::NotDisowned)) {
+        replace(table, lock, [0, GONE]);
+    }
+}
+
 impl<const S: u64, const N: u64, const P: u64, const R: u32, const D: u64, const W: u64> ReadHolds
     for Loom<S, N, P, R, D, W>
 {
@@ -151,6 +164,10 @@ impl<const S: u64, const N: u64, const P: u64, const R: u32, const D: u64, const
 
     fn may_hold_read(lock: usize) -> bool {
         world().local(|local| local.read.iter().any(|held| held.lock == lock))
+    }
+
+    fn may_hold_two(lock: usize) -> bool {
+        world().local(|local| local.read.iter().filter(|held| held.lock == lock).count() > 1)
     }
 }
 
@@ -175,8 +192,8 @@ impl<const S: u64, const N: u64, const P: u64, const R: u32, const D: u64, const
         leave(bias, lock)
     }
 
-    fn slot_take_back(lock: usize, kept: bool) -> Reader {
-        take_back(lock, kept)
+    fn slot_take_back(lock: usize, bias: Bias) -> Reader {
+        take_back(lock, bias)
     }
 
     fn has_slots(table: u32, lock: usize) -> bool {
@@ -189,5 +206,9 @@ impl<const S: u64, const N: u64, const P: u64, const R: u32, const D: u64, const
 
     fn slots_settle(table: u32, lock: usize) -> u32 {
         settle(table, lock)
+    }
+
+    fn slots_disown(table: u32, lock: usize) {
+        disown(table, lock);
     }
 }

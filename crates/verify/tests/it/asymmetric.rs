@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use loom::sync::atomic::AtomicU32;
 use loom::thread::{self, yield_now};
-use spinpark_locks::{Preference, RawCondvar, RawMutex, RawRwLock, WaitResult};
+use spinpark_locks::{Preference, RawCondvar, RawMutex, RawRwLock, TryRwLock as _, WaitResult};
 use spinpark_platform::Event::{
     DeferredWake, GrantedReaders, Parked, SpinAcquired, SpinLeftBudget, TimedOut, WokeHead,
 };

@@ -2,7 +2,9 @@
 //! the right ones; the machine has a fault, or a user does what the lock must not.
 
 use loom::thread;
-use spinpark_locks::{Preference, RawCondvar, RawMutex, RawRwLock, WaitResult, Waiter};
+use spinpark_locks::{
+    Preference, RawCondvar, RawMutex, RawRwLock, TryMutex as _, TryRwLock as _, WaitResult, Waiter,
+};
 use spinpark_platform::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use spinpark_platform::{Futex, Wait};
 use spinpark_verify::platform::{Fault, Kind, Loom, NEVER, Op, advance, lead_in};

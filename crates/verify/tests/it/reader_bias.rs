@@ -8,9 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use loom::sync::atomic::AtomicU32;
 use loom::thread::{self, JoinHandle, yield_now};
-use spinpark_locks::{Preference, RawRwLock};
+use spinpark_locks::{Preference, RawRwLock, TryRwLock as _};
 use spinpark_platform::Event::{EnabledBias, Parked, RevokedBias, TimedOut};
 use spinpark_platform::Ordering::AcqRel;
+use spinpark_platform::{AtomicU32 as _, Memory, ReaderSlots};
 use spinpark_verify::model::Checked;
 use spinpark_verify::platform::{Fault, Loom, NEVER, Op, advance, lead_in};
 use spinpark_verify::{Model, Mortal, Shared, join_all, rejected};
@@ -21,7 +22,8 @@ const SLOTS: u64 = 1 << 9;
 const RACE: &str = "Causality violation";
 
 /// Every read by count tries to enable the bias.
-type Lock = RawRwLock<Loom<1, 0, NEVER, 0>>;
+type Lock = RawRwLock<Machine>;
+type Machine = Loom<1, 0, NEVER, 0>;
 
 /// A lock whose bias is enabled.
 fn open() -> Arc<Shared<Lock>> {
@@ -278,6 +280,27 @@ fn the_last_one_out_frees_the_lock() {
     Model::new().preemptions(4).check(last_one_frees).reaches(&[RevokedBias, Parked]);
 }
 
+/// G7: this thread holds a lock that was at the address before; it reads the next one there, which another
+/// thread writes.
+fn in_used_memory(model: Model) -> Checked {
+    model.check(|| {
+        let shared = Shared::new(Lock::new());
+        let address: *const Lock = &shared.lock;
+        let before = <Machine as Memory>::AtomicU32::new(Machine::slot_table());
+        assert!(lead_in(|| Machine::slot_enter(&before, address as usize)));
+        let writer = shared.spawn(write);
+        read(&shared); // enables the bias, if it comes first
+        read(&shared);
+        join_all([writer]);
+        assert!(shared.lock.try_write(), "no reader is counted");
+    })
+}
+
+#[test]
+fn a_lock_in_used_memory() {
+    in_used_memory(Model::new().preemptions(1)).reaches(&[EnabledBias, RevokedBias]);
+}
+
 // Mutants: the machine does not do what the bias relies on.
 
 fn mutant(test: &str, reason: &str, fault: Fault) {
@@ -300,6 +323,14 @@ fn mutant_readers_are_not_moved() {
 #[test]
 fn mutant_readers_are_moved_but_not_counted() {
     mutant("mutant_readers_are_moved_but_not_counted", "subtract with overflow", Fault::NotCounted);
+}
+
+/// The writer waits for a reader that the lock does not have.
+#[test]
+fn mutant_slots_are_not_disowned() {
+    rejected!("mutant_slots_are_not_disowned", "deadlock", || {
+        in_used_memory(Model::new().preemptions(1).fault(Fault::NotDisowned));
+    });
 }
 
 /// `SLOTS` is cleared, and the count follows: another writer comes in between.

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use loom::thread::{JoinHandle, yield_now};
-use spinpark_locks::{Preference, RawCondvar, RawMutex, RawRwLock};
+use spinpark_locks::{Preference, RawCondvar, RawMutex, RawRwLock, TryMutex as _};
 use spinpark_platform::Event::{HandedOff, Parked, RequestedHandoff, TimedOut, WokeHead, WokeUnmarked};
 use spinpark_platform::{Clock, Deadline};
 use spinpark_verify::platform::{

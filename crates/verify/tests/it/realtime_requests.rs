@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use loom::sync::Notify;
 use loom::thread::yield_now;
-use spinpark_locks::{Preference, RawMutex, RawRwLock};
+use spinpark_locks::{Preference, RawMutex, RawRwLock, TryMutex as _, TryRwLock as _};
 use spinpark_platform::Event::{RequestedHandoff, WithdrewRequest};
 use spinpark_verify::platform::{
     Fault, Loom, advance, come_late, lead_in, let_come, set_priority, stop_after, while_stopped,

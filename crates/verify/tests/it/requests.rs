@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use loom::sync::atomic::AtomicU32;
 use loom::thread::{JoinHandle, yield_now};
-use spinpark_locks::{Preference, RawRwLock};
+use spinpark_locks::{Preference, RawRwLock, TryRwLock as _};
 use spinpark_platform::Event::{HandedOff, RequestedHandoff, TimedOut, WithdrewRequest};
 use spinpark_platform::Ordering::AcqRel;
 use spinpark_platform::Platform;

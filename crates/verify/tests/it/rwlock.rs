@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use loom::sync::atomic::AtomicU32;
 use loom::thread;
-use spinpark_locks::{Preference, RawRwLock};
+use spinpark_locks::{Preference, RawRwLock, TryRwLock as _};
 use spinpark_platform::Event::{
     GrantedReaders, HandedOff, Parked, RequestedHandoff, SpinLeftBudget, TimedOut, WithdrewRequest, WokeHead,
 };

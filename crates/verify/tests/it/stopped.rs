@@ -9,7 +9,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
 use loom::thread::{JoinHandle, spawn, yield_now};
-use spinpark_locks::{Preference, RawCondvar, RawMutex, RawRwLock, Waiter, WaiterRefs};
+use spinpark_locks::{
+    Preference, RawCondvar, RawMutex, RawRwLock, TryMutex as _, TryRwLock as _, Waiter, WaiterRefs,
+};
 use spinpark_platform::Event::{DeferredWake, Parked, RequestedHandoff, RevokedBias, WokeHead};
 use spinpark_platform::Ordering::{Relaxed, Release};
 use spinpark_platform::{AtomicU32, Futex, Memory};

@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use spinpark_linux::Linux;
-use spinpark_platform::{AsymmetricBarrier, Reader, ReaderSlots, SlotLeft, Threads};
+use spinpark_platform::{AsymmetricBarrier, Bias, Reader, ReaderSlots, SlotLeft, Threads};
 
 /// Names the one test that is to run, in the child.
 const CHILD: &str = "SPINPARK_VERIFY_RESTARTABLE";
@@ -223,7 +223,7 @@ impl Biased {
             match Linux::slot_leave(&self.bias, self.key()) {
                 SlotLeft::Left => {}
                 SlotLeft::Revoked => {
-                    if Linux::slot_take_back(self.key(), false) == Reader::Counted {
+                    if Linux::slot_take_back(self.key(), Bias::Any) == Reader::Counted {
                         self.with_count(|count| *count = count.checked_sub(1).expect("it is counted"));
                     }
                 }

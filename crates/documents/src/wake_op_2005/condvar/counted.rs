@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use spinpark_platform::{
-    Adaptive, AsymmetricBarrier, Clock, Clocks, Deadline, Events, Futex, Layout, Memory, OnCpu, Owners,
+    Adaptive, AsymmetricBarrier, Bias, Clock, Clocks, Deadline, Events, Futex, Layout, Memory, OnCpu, Owners,
     Platform, ReadHolds, Reader, ReaderSlots, SlotLeft, Spin, SpinPolicy, Threads, Tuning, Wait, WakeOp,
 };
 
@@ -104,6 +104,7 @@ as_before! {
         fn read_acquired(lock: usize);
         fn read_released(lock: usize);
         fn may_hold_read(lock: usize) -> bool;
+        fn may_hold_two(lock: usize) -> bool;
     }
     ReaderSlots {
         const MOST_SLOT_READERS: u32;
@@ -111,10 +112,11 @@ as_before! {
         fn slot_table() -> u32;
         fn slot_enter(bias: &P::AtomicU32, lock: usize) -> bool;
         fn slot_leave(bias: &P::AtomicU32, lock: usize) -> SlotLeft;
-        fn slot_take_back(lock: usize, kept: bool) -> Reader;
+        fn slot_take_back(lock: usize, bias: Bias) -> Reader;
         fn has_slots(table: u32, lock: usize) -> bool;
         fn slots_mark(table: u32, lock: usize) -> u32;
         fn slots_settle(table: u32, lock: usize) -> u32;
+        fn slots_disown(table: u32, lock: usize);
     }
     Events {}
 }

@@ -80,6 +80,9 @@ programs! {
     rwlock_pshared [glibc spinpark disabled];
     rwlock_overflow [glibc spinpark];
     rwlock_read_mostly [glibc spinpark];
+    rwlock_unaligned [glibc spinpark];
+    rwlock_reused [glibc spinpark];
+    rwlock_promises [spinpark];
 
     cond_basic [glibc spinpark disabled];
     cond_timed [glibc spinpark];
@@ -132,6 +135,7 @@ programs! {
     realtime_in_a_queue [glibc spinpark] = "not_running" "inversion" "mutex";
     realtime_reader [glibc spinpark] = "not_running" "inversion" "read";
     late_sandbox [glibc spinpark];
+    timer_slack [glibc spinpark];
     sandbox_single [glibc spinpark disabled] = "sandbox" "single";
     sandbox_waits [glibc spinpark disabled] = "sandbox" "waits";
     sandbox_child [glibc spinpark disabled] = "sandbox" "child";

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use spinpark_locks::{RawCondvar, RawMutex, WaitResult, Waiter, WaiterRefs};
+use spinpark_locks::{RawCondvar, RawMutex, TryMutex as _, WaitResult, Waiter, WaiterRefs};
 use spinpark_platform::{Deadline, Futex, Wait};
 use spinpark_sim::{Sim, Tuned, here};
 

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use spinpark_locks::{Preference, RawRwLock};
+use spinpark_locks::{Preference, RawRwLock, TryRwLock as _};
 use spinpark_platform::{Deadline, Event};
 use spinpark_sim::here::has_priorities;
 use spinpark_sim::{Sim, Tuned, here};

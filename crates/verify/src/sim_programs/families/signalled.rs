@@ -3,7 +3,7 @@
 
 use std::rc::Rc;
 
-use spinpark_locks::{Preference, RawMutex, RawRwLock};
+use spinpark_locks::{Preference, RawMutex, RawRwLock, TryMutex as _, TryRwLock as _};
 use spinpark_platform::Deadline;
 use spinpark_sim::{Sim, Tuned, here};
 

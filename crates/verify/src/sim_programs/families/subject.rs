@@ -7,7 +7,7 @@ use spinpark_classics::mtx_2006::profiling::BackOff;
 use spinpark_classics::mtx_2006::{Alone, Profiling};
 use spinpark_classics::rwsem_2013::{Patches, Rwsem};
 use spinpark_classics::{RawLock, RawRwLock as ClassicRwLock, mcs, mutex_2003};
-use spinpark_locks::{RawMutex, RawRwLock};
+use spinpark_locks::{RawMutex, RawRwLock, TryMutex as _, TryRwLock as _};
 use spinpark_platform::{Clock, Clocks, Deadline, Platform};
 use spinpark_sim::check::Field;
 use spinpark_sim::{Sim, here};

@@ -4,7 +4,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use spinpark_locks::{Preference, RawRwLock};
+use spinpark_locks::{Preference, RawRwLock, TryRwLock as _};
 use spinpark_platform::{Deadline, Tuning};
 use spinpark_sim::machine::Machine;
 use spinpark_sim::{Chaos, Failure, Sim, Tuned, here};

@@ -54,6 +54,7 @@ macro_rules! conforms {
                 // reader_slots.rs
                 a_slot_names_the_lock_until_its_reader_leaves,
                 revoking_a_bias_moves_its_readers,
+                a_slot_of_a_lock_that_was_there_before_is_disowned,
                 a_slot_is_found_behind_counted_holds,
                 no_reader_comes_or_leaves_after_a_heavy_fence,
                 // policies.rs

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use spinpark_platform::Ordering::{Acquire, Relaxed, Release};
-use spinpark_platform::{AsymmetricBarrier, AtomicU32, ReadHolds, Reader, ReaderSlots, SlotLeft, Threads};
+use spinpark_platform::{
+    AsymmetricBarrier, AtomicU32, Bias, ReadHolds, Reader, ReaderSlots, SlotLeft, Threads,
+};
 use spinpark_sim::Object;
 
 use super::machine::{Contract, Machine, Word};
@@ -36,7 +38,7 @@ impl<M: Machine> Contract<M> {
     fn leave(bias: &Word<M>, lock: usize) -> bool {
         let left = M::P::slot_leave(bias, lock);
         left == SlotLeft::Left
-            || (left == SlotLeft::Revoked && M::P::slot_take_back(lock, false) == Reader::InSlot)
+            || (left == SlotLeft::Revoked && M::P::slot_take_back(lock, Bias::Any) == Reader::InSlot)
     }
 
     pub(crate) fn a_slot_names_the_lock_until_its_reader_leaves() {
@@ -84,10 +86,30 @@ impl<M: Machine> Contract<M> {
             assert_eq!(M::P::slot_leave(&bias, lock), SlotLeft::Revoked);
             assert!(M::P::may_hold_read(lock));
             let reader = if settles { Reader::Counted } else { Reader::InSlot };
-            assert_eq!(M::P::slot_take_back(lock, false), reader);
+            assert_eq!(M::P::slot_take_back(lock, Bias::Any), reader);
             assert_eq!(M::P::slots_settle(table, lock), 0, "it has left");
             assert!(!M::P::may_hold_read(lock));
             assert_eq!(M::P::slot_leave(&bias, lock), SlotLeft::Counted);
+        }
+    }
+
+    /// The reader of a lock whose memory is used again gives back nothing of the next lock's, and is not
+    /// counted there.
+    pub(crate) fn a_slot_of_a_lock_that_was_there_before_is_disowned() {
+        for disowns in [true, false] {
+            let Some((bias, lock)) = Self::bias() else { return };
+            let table = M::P::slot_table();
+            Self::enter(&bias, lock);
+            bias.store(0, Relaxed); // the next lock
+            if disowns {
+                M::P::slots_disown(table, lock);
+                assert!(!M::P::has_slots(table, lock) && M::P::slots_mark(table, lock) == 0);
+                bias.store(table, Release);
+            }
+            assert_eq!(M::P::slot_leave(&bias, lock), SlotLeft::Revoked);
+            let known = if disowns { Bias::Any } else { Bias::Revoked };
+            assert_eq!(M::P::slot_take_back(lock, known), Reader::Gone);
+            assert!(!M::P::may_hold_read(lock) && M::P::slots_mark(table, lock) == 0);
         }
     }
 
@@ -116,7 +138,7 @@ impl<M: Machine> Contract<M> {
                 if !M::P::slot_enter(&bias, lock) || M::P::slot_leave(&bias, lock) == SlotLeft::Left {
                     return;
                 }
-                if M::P::slot_take_back(lock, false) == Reader::Counted {
+                if M::P::slot_take_back(lock, Bias::Any) == Reader::Counted {
                     counted.store(1, Release);
                 }
             })
