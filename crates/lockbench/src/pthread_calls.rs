@@ -110,7 +110,35 @@ impl Default for RwLock {
     }
 }
 
+/// `PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP`.
+const PREFER_WRITER_NONRECURSIVE: libc::c_int = 2;
+
+unsafe extern "C" {
+    fn pthread_rwlockattr_setkind_np(
+        attributes: *mut libc::pthread_rwlockattr_t,
+        kind: libc::c_int,
+    ) -> libc::c_int;
+}
+
 impl RwLock {
+    /// One of the kind that prefers writers, unlocked.
+    #[must_use]
+    pub fn preferring_writers() -> Self {
+        let lock = Self::default();
+        let mut attributes = MaybeUninit::uninit();
+        let attributes = attributes.as_mut_ptr();
+        // SAFETY: memory for attributes.
+        check("pthread_rwlockattr_init", unsafe { libc::pthread_rwlockattr_init(attributes) });
+        // SAFETY: initialised above.
+        let kind = unsafe { pthread_rwlockattr_setkind_np(attributes, PREFER_WRITER_NONRECURSIVE) };
+        check("pthread_rwlockattr_setkind_np", kind);
+        // SAFETY: a rwlock that no thread uses yet, in its place; the attributes from above.
+        check("pthread_rwlock_init", unsafe { libc::pthread_rwlock_init(lock.0.0.get(), attributes) });
+        // SAFETY: initialised above.
+        check("pthread_rwlockattr_destroy", unsafe { libc::pthread_rwlockattr_destroy(attributes) });
+        lock
+    }
+
     /// `pthread_rwlock_rdlock`.
     #[inline]
     pub fn read(&self) {

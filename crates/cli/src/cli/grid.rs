@@ -32,8 +32,8 @@ docs/grid.md says how to read it.";
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Grid {
     /// Only these planes: mutex, mutex-exponential, mutex-five-lines, mutex-eight-locks, mutex-bursts,
-    /// rwlock, queue, handoff, pipeline, mutex-one-cpu, mutex-bound, rwlock-one-cpu, queue-one-cpu,
-    /// queue-bound, pipeline-one-cpu, pipeline-bound
+    /// rwlock, rwlock-writers-first, queue, handoff, pipeline, mutex-one-cpu, mutex-bound, rwlock-one-cpu,
+    /// rwlock-writers-first-one-cpu, queue-one-cpu, queue-bound, pipeline-one-cpu, pipeline-bound
     #[arg(short, long = "plane", value_name = "NAME", num_args = 1.., value_delimiter = ',')]
     pub(crate) planes: Vec<String>,
 

@@ -138,7 +138,7 @@ mod tests {
     fn writes_are_alone_and_reads_are_not() {
         let of = |writes, outside| {
             let shared =
-                Shared { percent_writes: 0, writes_per_thousand: Some(writes), inside: 100, outside };
+                Shared { writes_per_thousand: Some(writes), inside: 100, outside, ..Shared::default() };
             per_operation(&Load::Shared(shared), 4, 2)
         };
         assert!((of(0, 0) - 100.5).abs() < 1e-9);

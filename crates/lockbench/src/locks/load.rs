@@ -106,6 +106,9 @@ pub struct Shared {
     pub inside: u32,
     /// Iterations of the non-critical section.
     pub outside: u32,
+    /// The lock prefers writers.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub writers_first: bool,
 }
 
 impl Shared {
@@ -259,13 +262,16 @@ pub enum Primitive {
     ErrorCheck,
     /// A read-write lock.
     RwLock,
+    /// A read-write lock that prefers writers.
+    WritersFirst,
     /// A condition variable with its mutex.
     Condvar,
 }
 
 impl Primitive {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::Mutex, Self::Recursive, Self::ErrorCheck, Self::RwLock, Self::Condvar];
+    pub const ALL: [Self; 6] =
+        [Self::Mutex, Self::Recursive, Self::ErrorCheck, Self::RwLock, Self::WritersFirst, Self::Condvar];
 
     /// "no recursive mutex": what is said of an implementation that lacks it.
     #[must_use]
@@ -275,6 +281,7 @@ impl Primitive {
             Self::Recursive => "recursive mutex",
             Self::ErrorCheck => "error-checking mutex",
             Self::RwLock => "read-write lock",
+            Self::WritersFirst => "read-write lock that prefers writers",
             Self::Condvar => "condition variable",
         }
     }
@@ -288,6 +295,7 @@ impl Load {
             Self::Pair(Pair { lock: Locked::Mutex, .. }) | Self::Section(_) => Primitive::Mutex,
             Self::Pair(Pair { lock: Locked::Recursive, .. }) => Primitive::Recursive,
             Self::Pair(Pair { lock: Locked::ErrorCheck, .. }) => Primitive::ErrorCheck,
+            Self::Shared(Shared { writers_first: true, .. }) => Primitive::WritersFirst,
             Self::Pair(Pair { lock: Locked::Read | Locked::Write, .. }) | Self::Shared(_) => {
                 Primitive::RwLock
             }

@@ -34,6 +34,9 @@ pub struct Plane {
     /// Cache lines that are changed inside.
     #[serde(default = "one")]
     pub lines: usize,
+    /// Read-write locks prefer writers.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub writers_first: bool,
     /// Lengths are exponentially distributed.
     #[serde(default)]
     pub exponential: bool,
@@ -198,6 +201,7 @@ fn rwlock(plane: &Plane, axes: &Axes) -> Vec<Point> {
                         writes_per_thousand: Some(writes),
                         inside,
                         outside,
+                        writers_first: plane.writers_first,
                     });
                     let row = format!("{writes} ‰, {inside}");
                     let place = place(plane, by_threads(threads), row, outside.to_string());

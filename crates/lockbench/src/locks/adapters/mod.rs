@@ -55,9 +55,19 @@ macro_rules! mutex {
 
 /// A read-write lock: its type, and its guards.
 macro_rules! rwlock {
-    ($name:ident($lock:ty), $r:ty: |$reading:ident| $read:expr, $w:ty: |$writing:ident| $write:expr) => {
-        #[derive(Default)]
+    ($name:ident($lock:ty), $($guards:tt)*) => {
+        rwlock!($name($lock) = Default::default(), $($guards)*);
+    };
+    (
+        $name:ident($lock:ty) = $new:expr, $r:ty: |$reading:ident| $read:expr, $w:ty: |$writing:ident| $write:expr
+    ) => {
         pub(super) struct $name($lock);
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self($new)
+            }
+        }
 
         // SAFETY: every read-write lock that stands here excludes.
         unsafe impl $crate::locks::primitives::BenchRwLock for $name {
@@ -210,6 +220,8 @@ pub struct Adapter {
     pub error_check: Option<Run>,
     /// The read-write lock.
     pub rwlock: Option<Run>,
+    /// The read-write lock that prefers writers.
+    pub writers_first: Option<Run>,
     /// The condition variable, with its mutex.
     pub condvar: Option<Run>,
     /// Makes a mutex for workloads.
@@ -220,8 +232,8 @@ impl Adapter {
     /// One without locks.
     #[must_use]
     pub const fn new(name: &'static str) -> Self {
-        let [mutex, recursive, error_check, rwlock, condvar] = [None; 5];
-        Self { name, mutex, recursive, error_check, rwlock, condvar, any_mutex: None }
+        let [mutex, recursive, error_check, rwlock, writers_first, condvar] = [None; 6];
+        Self { name, mutex, recursive, error_check, rwlock, writers_first, condvar, any_mutex: None }
     }
 
     /// With this mutex.
@@ -250,6 +262,7 @@ impl Adapter {
             Primitive::Recursive => self.recursive,
             Primitive::ErrorCheck => self.error_check,
             Primitive::RwLock => self.rwlock,
+            Primitive::WritersFirst => self.writers_first,
             Primitive::Condvar => self.condvar,
         }
     }

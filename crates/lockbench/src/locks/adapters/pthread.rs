@@ -11,6 +11,7 @@ impl Origin for Locks {
     const ADAPTER: Adapter = Adapter {
         recursive: Some(crate::locks::workloads::mutex::<Recursive>),
         error_check: Some(crate::locks::workloads::mutex::<ErrorCheck>),
+        writers_first: Some(crate::locks::workloads::rwlock::<WritersFirst>),
         ..Adapter::new("pthread").mutex::<Mutex>().rwlock::<RwLock>().condvar::<Condvar>()
     };
 
@@ -65,17 +66,24 @@ of_kind!(Adaptive, Kind::Adaptive);
 of_kind!(Recursive, Kind::Recursive);
 of_kind!(ErrorCheck, Kind::ErrorCheck);
 
-rwlock!(
-    RwLock(pthread::RwLock),
-    RwLockGuard<'a>: |it| {
-        it.read();
-        RwLockGuard(it)
-    },
-    RwLockGuard<'a>: |it| {
-        it.write();
-        RwLockGuard(it)
-    }
-);
+/// A `pthread_rwlock_t` of one of the kinds.
+macro_rules! rwlock_of_kind {
+    ($name:ident, $new:expr) => {
+        rwlock!(
+            $name(pthread::RwLock) = $new,
+            RwLockGuard<'a>: |it| {
+                it.read();
+                RwLockGuard(it)
+            },
+            RwLockGuard<'a>: |it| {
+                it.write();
+                RwLockGuard(it)
+            }
+        );
+    };
+}
+rwlock_of_kind!(RwLock, pthread::RwLock::default());
+rwlock_of_kind!(WritersFirst, pthread::RwLock::preferring_writers());
 
 /// A `pthread_cond_t`, with a mutex of one of the kinds.
 macro_rules! with_kind {
