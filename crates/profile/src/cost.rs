@@ -1,14 +1,11 @@
-//! What recording cost a program, from what its recorder measured of itself.
+//! What recording cost a program: what was measured, or that it is not known.
 //!
-//! The recorder times its own calls, and says how much of that it did while its thread had a lock that others
-//! have waited for. From inside, the program's time without it can only be bounded:
-//!
-//! - at least: the recorder's time is spread over the threads that can run at a time, or, if that is more,
-//!   what it did with such locks held delayed all threads;
-//! - at most: no two threads ever ran at a time, and all of it delayed the program.
-//!
-//! What is in neither is how threads alternate otherwise when they come to a lock later. That matters to
-//! threads that do little but lock.
+//! From inside, the recorder can time its own calls, but not what they change for other threads, and that is
+//! most of it. So where contended locks are used often, it makes an experiment (the recorder's `spans`): it
+//! records in some spans of time, and forwards calls in the others. How much longer a use of a lock takes in
+//! the former has an interval ([`Experiment`](crate::model::Experiment)); the share of these spans makes it
+//! the cost of the run. Where locks are used seldom, their number bounds the cost. What can neither be
+//! compared nor bounded is not claimed.
 
 use spinpark_measure::units::{count, short_percent, time};
 
@@ -16,11 +13,18 @@ use crate::model::{Cost, Detail, Profile, RecorderCost};
 
 /// A recording that slowed its program more is said to be none of the program as it is.
 pub const BOUND: f64 = 1.05;
-/// The recorder's part of the time that is still believed; if it had more, all that is known is that it was
-/// much.
-const MOST: f64 = 0.75;
-/// Threads that take contended locks more often than once in this number of ns do little else.
-const LITTLE_ELSE: f64 = 2_000.0;
+/// What a use of a contended lock costs in a light span, ns: at least, and at most. The most is what was
+/// measured of threads that do little else, whose order in time any instruction changes.
+const LIGHT_USE: (f64, f64) = (1.0, 80.0);
+/// The same of a wait.
+const LIGHT_WAIT: (f64, f64) = (20.0, 300.0);
+/// What a use and a wait cost at most that are recorded, with what that changes for other threads.
+const MOST_OF_USE: f64 = 100.0;
+const MOST_OF_WAIT: f64 = 4_000.0;
+/// Time that is in no cycle is recorded; events are so few then that they cost less than this.
+const MOST_OF_PLAIN: f64 = 0.04;
+/// A bound above this says nothing.
+const MOST: f64 = 0.15;
 
 /// What calls cost that the recorder does not time, ns each; as measured on the machine.
 #[derive(Clone, Copy, Debug, Default)]
@@ -31,79 +35,155 @@ pub struct Untimed {
     pub left_out: f64,
 }
 
-/// The estimate; none if there is nothing to estimate.
+/// A share that is at least and at most so much.
+type Range = (f64, f64);
+
+/// How much longer the run was, and how much more CPU time it took.
+struct Found {
+    longer: Range,
+    cpu: Range,
+    how: String,
+}
+
+/// What recording cost; none if nothing was recorded.
 #[must_use]
 pub fn estimate(profile: &Profile, untimed: Untimed) -> Option<Cost> {
     let own = &profile.recorder;
-    let threads = profile.thread_time() as f64;
-    let wall = profile.duration as f64;
-    if threads <= 0.0 || wall <= 0.0 || *own == RecorderCost::default() {
+    if profile.thread_time() == 0 || profile.duration == 0 || *own == RecorderCost::default() {
         return None;
     }
-    let counted =
-        profile.locks.iter().flat_map(|lock| &lock.roles).map(|stats| stats.acquisitions as f64).sum::<f64>();
-    let counted = match profile.detail {
-        Detail::Sampled => counted,
-        _ => 0.0,
-    };
-    let by_number = own.left_out as f64 * untimed.left_out + counted * untimed.counted;
-    let all = own.calls as f64 + own.rare as f64 + by_number;
-    let held = own.held as f64;
-    // A table may have been used by several threads one after the other.
-    let at_a_time = (threads / wall).max(1.0);
-    let cpus = if profile.cpus == 0 { at_a_time } else { f64::from(profile.cpus).min(at_a_time) };
-    let least = (all / (cpus * wall)).max(held / wall).min(MOST);
-    let most = (all / wall).clamp(least, MOST);
-    let ratio = |share: f64| 1.0 / (1.0 - share);
-    let mut says = format!(
-        "Recording cost {} of the threads' time, as the recorder measured of itself: {}",
-        // Threads that the recorder has nothing of ran, too.
-        match short_percent(all / threads.max(wall)) {
-            tiny if tiny.starts_with('<') => tiny.replacen('<', "less than", 1),
-            about => format!("about {about}"),
-        },
-        time(all),
-    );
-    if own.rare > 0 && own.unwound > 0 {
-        says += &format!(
-            " ({} of it for what is rare, such as unwinding {} {})",
-            time(own.rare as f64),
-            count(own.unwound),
-            if own.unwound == 1 { "stack" } else { "stacks" }
-        );
+    let cpu = cpu_of(profile);
+    let work = (own.calls + own.rare + own.start) as f64;
+    let mut says;
+    let found = find(profile, cpu);
+    match &found {
+        Ok(Found { longer, cpu, how }) => {
+            says = match longer.0 {
+                0.0 => format!(
+                    "Recording made the run less than {} longer, and took less than {} more CPU time: {how}.",
+                    short_percent(longer.1),
+                    short_percent(cpu.1)
+                ),
+                _ => format!(
+                    "Recording made the run {} longer, and took {} more CPU time: {how}.",
+                    range(*longer),
+                    range(*cpu)
+                ),
+            };
+        }
+        Err(why) => {
+            says = format!(
+                "What recording cost is not known: {why}. The recorder's own work took {}, {} of the CPU time; what it \
+                 changed for other threads can be more.",
+                time(work),
+                short_percent(work / cpu)
+            );
+        }
     }
-    if held > 0.0 {
-        says += &format!(", {} while a thread had a lock that others have waited for", time(held));
-    }
-    let at_most =
-        if most < MOST { format!("to {}", short_percent(ratio(most) - 1.0)) } else { "or more".into() };
-    says += &format!(". That made the run {} {at_most} longer.", short_percent(ratio(least) - 1.0));
-    let taken = own.recorded as f64 + own.left_out as f64;
-    if own.left_out > 0 && threads / taken < LITTLE_ELSE {
-        says += " Threads took contended locks so often that they do little else: recording also changes how they alternate, \
-                 which is not in these figures and can be more than they are.";
-    }
+    says += " Not included: loading the library, about 1 ms a program";
     if profile.detail == Detail::Contended && untimed.counted >= 0.05 {
-        says += &format!(
-            " Not in it: a lock that no thread has waited for takes {:.1} ns longer each time, with its release, and such locks \
-             are not counted.",
-            untimed.counted
-        );
+        says +=
+            &format!(", and {:.1} ns for each use of a lock that no thread has waited for", untimed.counted);
     }
-    says += " `--overhead` measures all of it on the program itself.";
-    let interval = Some((ratio(least), ratio(most)));
-    Some(Cost { is_measured: false, ratio: ratio(least), interval, noise: None, says })
+    says += ". `--overhead` measures all of it.";
+    let interval = found.ok().map(|found| (1.0 + found.longer.0, 1.0 + found.longer.1));
+    let ratio = interval.map_or(1.0, |(low, high)| (low * high).sqrt());
+    Some(Cost { is_measured: false, ratio, interval, noise: None, says })
+}
+
+fn range((low, high): Range) -> String {
+    let (low, high) = (short_percent(low), short_percent(high));
+    if low == high { low } else { format!("{low} to {high}") }
+}
+
+/// The CPU time of the process, as far as it is known.
+fn cpu_of(profile: &Profile) -> f64 {
+    let known = profile.recorder.cpu;
+    let waited = profile.threads.iter().fold(0, |sum: u64, thread| sum.saturating_add(thread.waited));
+    // Of a process that was killed: its threads may not have run all the time that they did not wait.
+    let guess = profile.thread_time().saturating_sub(waited) / 2;
+    if known > 0 { known as f64 } else { guess.max(1) as f64 }
+}
+
+/// What it cost, or why that is not known.
+fn find(profile: &Profile, cpu: f64) -> Result<Found, String> {
+    let own = &profile.recorder;
+    let wall = profile.duration as f64;
+    // What is measured, and needs no experiment.
+    let measured = (own.rare + own.start) as f64;
+    // If it ran in one thread after the other, it made the run as much longer.
+    let shortest = cpu.min(wall);
+    let at_most = |work: f64| (work / shortest, work / cpu);
+    let (uses, waits, others) = (own.uses as f64, own.waits as f64, own.other_waits as f64);
+    if profile.detail != Detail::Contended {
+        let work = (own.calls as f64 + measured) * 4.0;
+        let (longer, more) = at_most(work);
+        if longer > 0.02 {
+            return Err(String::from("with this `--detail` nothing is left out that could be compared"));
+        }
+        let how = String::from("four times the recorder's own work");
+        return Ok(Found { longer: (0.0, longer), cpu: (0.0, more), how });
+    }
+    let Some(experiment) = &own.experiment else {
+        let work = measured + uses * MOST_OF_USE + (waits + others) * MOST_OF_WAIT;
+        let (longer, more) = at_most(work.max(4.0 * own.calls as f64 + measured));
+        if longer > MOST {
+            return Err(String::from(match others > waits {
+                true => {
+                    "the recorder leaves out no waits for semaphores and futexes, so it could not compare"
+                }
+                false => "the run was too short to compare, or nearly all waits were long",
+            }));
+        }
+        let how = format!("its {} waits are so few", count(own.waits + own.other_waits));
+        return Ok(Found { longer: (0.0, longer), cpu: (0.0, more), how });
+    };
+    let (Some(time), Some(cpu_time)) = (experiment.time, experiment.cpu_time) else {
+        return Err(format!(
+            "the recorder forwarded calls in {} spans of time to compare, which is too few",
+            count(experiment.spans)
+        ));
+    };
+    let (recorded, light) = (experiment.recorded as f64, experiment.light as f64);
+    let in_cycles = ((recorded + light) / wall).min(1.0);
+    let share = recorded / (recorded + light).max(1.0);
+    // Uses take `ratio` times as long in the recorded share of the time.
+    let slowed = |ratio: f64| in_cycles * (1.0 / (share / ratio + 1.0 - share) - 1.0);
+    let work = |least: bool| {
+        let of = |(low, high): Range| if least { low } else { high };
+        measured
+            + uses * of(LIGHT_USE)
+            + waits * of(LIGHT_WAIT)
+            + if least { 0.0 } else { others * MOST_OF_WAIT }
+    };
+    let whole = |(low, high): Range| {
+        let low = slowed(low) + work(true) / cpu;
+        let high = slowed(high) + work(false) / cpu + (1.0 - in_cycles) * MOST_OF_PLAIN;
+        (low.max(0.0), high.max(0.0))
+    };
+    Ok(Found {
+        longer: whole(time),
+        cpu: whole(cpu_time),
+        how: format!(
+            "in {} random spans, {} of the time, the process recorded, and a use of a contended lock took {:.2} to {:.2} times as \
+             long as in the others, when calls were forwarded",
+            count(experiment.spans),
+            short_percent(share),
+            time.0,
+            time.1,
+        ),
+    })
 }
 
 impl Profile {
     /// That recording has slowed the program by more than its bound: then it is the first thing to know.
     #[must_use]
     pub fn slowed(&self) -> Option<String> {
-        let cost = self.cost.as_ref().filter(|cost| cost.ratio > BOUND)?;
+        let cost = self.cost.as_ref()?;
         let by = match cost.interval.filter(|_| !cost.is_measured) {
-            Some((low, high)) if high >= 1.0 / (1.0 - MOST) => format!("×{low:.2} or more (estimated)"),
-            Some((low, high)) => format!("×{low:.2} to ×{high:.2} (estimated)"),
-            None => format!("×{:.2} (measured)", cost.ratio),
+            Some((low, high)) if low > BOUND => format!("×{low:.2} to ×{high:.2} (estimated)"),
+            None if cost.is_measured && cost.ratio > BOUND => format!("×{:.2} (measured)", cost.ratio),
+            _ => return None,
         };
         Some(format!("This recording slowed the program {by}: its figures are not the program's."))
     }
@@ -145,45 +225,93 @@ impl Profile {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Thread;
+    use crate::model::{Experiment, Thread};
+
+    const SECOND: u64 = 1_000_000_000;
 
     fn profile(recorder: RecorderCost) -> Profile {
-        let thread = Thread { users: 1, time: 1_000_000_000, ..Thread::default() };
+        let thread = Thread { users: 1, time: SECOND, ..Thread::default() };
         let threads = (1..=4).map(|id| Thread { id, ..thread.clone() }).collect();
-        Profile { duration: 1_000_000_000, cpus: 2, threads, recorder, ..Profile::default() }
+        Profile {
+            duration: SECOND,
+            cpus: 2,
+            detail: Detail::Contended,
+            threads,
+            recorder: RecorderCost { cpu: 2 * SECOND, ..recorder },
+            ..Profile::default()
+        }
+    }
+
+    fn cost(recorder: RecorderCost) -> Cost {
+        estimate(&profile(recorder), Untimed::default()).expect("a cost")
+    }
+
+    fn experiment(time: Option<(f64, f64)>) -> Option<Experiment> {
+        let (recorded, light) = (SECOND / 8, SECOND - SECOND / 8);
+        Some(Experiment { spans: 60, recorded, light, time, cpu_time: time })
     }
 
     #[test]
-    fn the_recorder_s_time_is_bounded_from_both_sides() {
-        // 2 CPUs, 4 threads: at least a half of 100 ms.
-        let own = RecorderCost { calls: 80_000_000, rare: 20_000_000, ..RecorderCost::default() };
-        let cost = estimate(&profile(own), Untimed::default()).expect("an estimate");
-        assert!((cost.ratio - 1.0 / 0.95).abs() < 1e-9, "{cost:?}");
-        assert!(cost.says.contains("5.3 % to 11 % longer"), "{}", cost.says);
-        // What is done with the lock held delays all.
-        let own = RecorderCost { calls: 100_000_000, held: 90_000_000, ..RecorderCost::default() };
-        let cost = estimate(&profile(own), Untimed::default()).expect("an estimate");
-        assert!((cost.ratio - 1.0 / 0.91).abs() < 1e-9, "{cost:?}");
+    fn what_the_experiment_found_is_the_cost_of_the_recorded_share() {
+        let found = cost(RecorderCost {
+            calls: 1,
+            experiment: experiment(Some((1.2, 1.4))),
+            ..RecorderCost::default()
+        });
+        let (low, high) = found.interval.expect("an interval");
+        // An eighth of the time has a 1.2nd, or a 1.4th, of the throughput.
+        assert!((low - 1.0 / (0.125 / 1.2 + 0.875)).abs() < 1e-9, "{low}");
+        assert!((high - 1.0 / (0.125 / 1.4 + 0.875)).abs() < 1e-9, "{high}");
+        assert!(found.says.contains("2.1 % to 3.7 % longer"), "{}", found.says);
+        assert!(found.says.contains("60 random spans"), "{}", found.says);
     }
 
     #[test]
-    fn acquisitions_that_were_left_out_cost_too() {
-        let own = RecorderCost { left_out: 10_000_000, recorded: 1_000, ..RecorderCost::default() };
-        let cost = estimate(&profile(own), Untimed { left_out: 5.0, counted: 0.0 }).expect("an estimate");
-        assert!((cost.ratio - 1.0 / 0.975).abs() < 1e-9, "{cost:?}");
-        assert!(cost.says.contains("how they alternate"), "{}", cost.says);
+    fn a_cost_is_claimed_only_where_it_was_compared_or_is_bounded() {
+        // Light spans, and too few of them.
+        let own =
+            RecorderCost { calls: 1_000_000, uses: 5_000_000, waits: 100_000, ..RecorderCost::default() };
+        let unknown = cost(RecorderCost { experiment: experiment(None), ..own });
+        assert_eq!(unknown.interval, None);
+        assert!(
+            unknown.says.contains("is not known") && unknown.says.contains("--overhead"),
+            "{}",
+            unknown.says
+        );
+        // None, and many events.
+        let unknown = cost(own);
+        assert_eq!(unknown.interval, None);
+        // None, and few: not all of a thread's time, but all threads' one after the other.
+        let bounded = cost(RecorderCost { calls: 1_000, waits: 1_000, ..RecorderCost::default() });
+        assert_eq!(bounded.interval, Some((1.0, 1.004)));
+        assert!(bounded.says.contains("less than 0.40 % longer"), "{}", bounded.says);
+        // `full` makes no experiment.
+        let mut full = profile(RecorderCost { calls: SECOND / 10, ..RecorderCost::default() });
+        full.detail = Detail::Full;
+        let unknown = estimate(&full, Untimed::default()).expect("a cost");
+        assert_eq!(unknown.interval, None);
+        assert!(unknown.says.contains("own work took 100 ms, 5.0 % of the CPU time"), "{}", unknown.says);
+    }
+
+    #[test]
+    fn starts_count() {
+        let found = cost(RecorderCost { calls: 1, start: SECOND / 100, ..RecorderCost::default() });
+        let (_, high) = found.interval.expect("a bound");
+        assert!(high >= 1.01, "{high}");
     }
 
     #[test]
     fn a_costly_recording_says_so() {
-        let mut profile = profile(RecorderCost { calls: 1_400_000_000, ..RecorderCost::default() });
+        let own =
+            RecorderCost { calls: 1, experiment: experiment(Some((2.0, 3.0))), ..RecorderCost::default() };
+        let mut profile = profile(own);
         profile.cost = estimate(&profile, Untimed::default());
         let text = profile.slowed().expect("a sentence");
-        assert!(text.starts_with("This recording slowed the program ×3.33 or more (estimated)"), "{text}");
+        assert!(text.starts_with("This recording slowed the program ×1.07 to ×1.09 (estimated)"), "{text}");
         let report = crate::text::report(&profile, crate::text::Style { width: 100, color: false, rows: 10 });
         let second = report.lines().nth(2).expect("a line");
         assert!(second.starts_with("This recording slowed the program"), "{report}");
-        profile.recorder.calls = 1_000;
+        profile.recorder.experiment = experiment(Some((1.0, 1.5)));
         profile.cost = estimate(&profile, Untimed::default());
         assert_eq!(profile.slowed(), None);
     }

@@ -66,7 +66,10 @@ pub(crate) unsafe fn wait_by<const DETAIL: u32>(
     }
     let is_hot = RECORDER.is_hot(mutex);
     let mutex_call = mutex::call(mutex, site);
-    let is_awaited = mutex_layout::is_awaited(mutex) == Some(true);
+    let is_light =
+        DETAIL == Detail::Contended as u32 && RECORDER.turn_to_wait(RECORDER.now()) && RECORDER.is_hot(cond);
+    RECORDER.not_passed(mutex);
+    let is_awaited = !is_light && mutex_layout::is_awaited(mutex) == Some(true);
     let hand_off =
         is_hot.then(|| RECORDER.hand_off(own, &mutex_call, (false, is_awaited), &releasing)).flatten();
     if let Releasing::Last(release) = &releasing {
@@ -75,8 +78,12 @@ pub(crate) unsafe fn wait_by<const DETAIL: u32>(
         RECORDER.handed_off_unnoted(own, &mutex_call, hand_off);
     }
     let is_mutex_noted = !matches!(releasing, Releasing::Unknown);
-    let wait = RECORDER.begin_signal_wait(own, &call, None, time != 0);
+    let wait = match is_light {
+        true => RECORDER.begin_light_signal_wait(own, &call, mutex, time != 0),
+        false => RECORDER.begin_signal_wait(own, &call, None, time != 0),
+    };
     RECORDER.leave();
+    let cancelled = if wait.is_counted() { cancelled } else { cancelled_light };
     // SAFETY: the caller's arguments.
     let result = cancel::with_handler(&call, cancelled, || unsafe { next::call(function, arguments) });
     let Some(own) = RECORDER.enter() else { return result };
@@ -88,9 +95,11 @@ pub(crate) unsafe fn wait_by<const DETAIL: u32>(
     if !is_mutex_noted {
         RECORDER.released_unseen(own);
     }
-    let is_left_out = DETAIL == Detail::Contended as u32 && RECORDER.leaves_out(mutex);
+    let is_contended = DETAIL == Detail::Contended as u32;
+    let is_passed = is_contended && RECORDER.is_light();
+    let is_left_out = is_passed || is_contended && RECORDER.leaves_out(mutex);
     if is_left_out {
-        if RECORDER.is_awaited_and_free(mutex) {
+        if !is_passed && RECORDER.is_awaited_and_free(mutex) {
             RECORDER.barged(mutex);
         }
     } else if is_mutex_noted || DETAIL == Detail::Full as u32 || RECORDER.is_hot(mutex) {
@@ -107,7 +116,12 @@ pub(crate) unsafe fn wait_by<const DETAIL: u32>(
 
 /// The thread was cancelled in its wait. It holds the mutex, and nothing is noted of that.
 fn cancelled(call: &Call) {
-    RECORDER.cancel_signal_wait(call);
+    RECORDER.cancel_signal_wait(call, true);
+}
+
+/// The same of a wait that began in a light span.
+fn cancelled_light(call: &Call) {
+    RECORDER.cancel_signal_wait(call, false);
 }
 
 /// Signals.

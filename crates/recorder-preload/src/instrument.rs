@@ -79,6 +79,7 @@ pub(crate) unsafe fn lock<const DETAIL: u32>(way: &Way, arguments: [usize; 4], c
         return result;
     }
     if DETAIL == CONTENDED {
+        RECORDER.turn();
         // SAFETY: the caller's promise.
         return unsafe { lock_hot(way, arguments, call) };
     }
@@ -105,6 +106,10 @@ pub(crate) unsafe fn lock<const DETAIL: u32>(way: &Way, arguments: [usize; 4], c
 /// As [`lock`].
 #[inline(always)]
 pub(crate) unsafe fn lock_hot(way: &Way, arguments: [usize; 4], call: Call) -> c_int {
+    if RECORDER.is_light() {
+        // SAFETY: the caller's promise.
+        return unsafe { lock_light(way, arguments, call) };
+    }
     if way.is_mutex && mutex_layout::owner_word(call.address).is_some_and(|owner| RECORDER.is_another(owner))
     {
         // SAFETY: the caller's promise.
@@ -127,6 +132,39 @@ pub(crate) unsafe fn lock_hot(way: &Way, arguments: [usize; 4], call: Call) -> c
     }
     if was_free {
         RECORDER.barged(call.address);
+    }
+    result
+}
+
+/// Gets a lock that was waited for before, in a light span: what is done here is what the lock itself does,
+/// if it is free. Its line is fetched for writing, and looked at then: to read it first would fetch it twice.
+///
+/// # Safety
+///
+/// As [`lock`].
+#[inline(always)]
+unsafe fn lock_light(way: &Way, arguments: [usize; 4], call: Call) -> c_int {
+    let looks_free = match way.is_mutex {
+        true => {
+            mutex_layout::fetch(call.address);
+            Some(mutex_layout::looks_free(call.address))
+        }
+        false if matches!(way.lock, Function::pthread_spin_lock) => None,
+        false => {
+            mutex_layout::fetch(call.address);
+            mutex_layout::rwlock_looks_free(call.address, call.role)
+        }
+    };
+    let result = match looks_free {
+        // SAFETY: the caller's arguments.
+        Some(true) => return unsafe { next::call(way.lock, arguments) },
+        Some(false) => way.codes.busy,
+        // SAFETY: the caller's arguments; a try has the first of them.
+        None => unsafe { next::call(way.try_it, arguments) },
+    };
+    if result == way.codes.busy {
+        // SAFETY: the caller's promise.
+        return unsafe { wait::<CONTENDED>(way, arguments, call) };
     }
     result
 }
@@ -199,6 +237,9 @@ unsafe fn lock_special<const DETAIL: u32>(way: &Way, arguments: [usize; 4], call
 #[inline(always)]
 fn had<const DETAIL: u32>(call: Call) {
     if DETAIL == SAMPLED && !RECORDER.is_hot(call.address) && RECORDER.count(call.address, call.role) {
+        return;
+    }
+    if DETAIL == CONTENDED && RECORDER.is_light() {
         return;
     }
     if DETAIL == CONTENDED && RECORDER.leaves_out(call.address) {
@@ -284,6 +325,17 @@ unsafe fn wait_since<const DETAIL: u32>(way: &Way, arguments: [usize; 4], call: 
     let is_timed = has_deadline(way.lock);
     let mut lot = Lot::None;
     if DETAIL == CONTENDED {
+        if RECORDER.turn_to_wait(start) && RECORDER.is_hot(call.address) {
+            if owner == Some(own.id()) && matches!((call.kind)(call.address), Kind::Recursive) {
+                RECORDER.leave();
+                // SAFETY: the caller's arguments.
+                return unsafe { next::call(way.lock, arguments) };
+            }
+            let light = RECORDER.begin_light(own, &call, (start, owner, is_timed));
+            RECORDER.leave();
+            // SAFETY: the caller's promise.
+            return unsafe { wait_left_out(way, arguments, call, light) };
+        }
         match RECORDER.begin_left_out(own, &call, (start, owner, is_timed)) {
             Ok(left_out) => {
                 RECORDER.leave();
@@ -324,6 +376,9 @@ unsafe fn wait_left_out(way: &Way, arguments: [usize; 4], call: Call, wait: Left
         return result;
     }
     RECORDER.leave();
+    if result == 0 && matches!(way.lock, Function::pthread_mutex_lock) {
+        RECORDER.passed(call.address);
+    }
     result
 }
 
@@ -345,7 +400,7 @@ fn note_end(way: &Way, result: c_int, own: &ThreadState, call: &Call, ended: &En
 pub(crate) unsafe fn try_lock<const DETAIL: u32>(way: &Way, arguments: [usize; 4], call: Call) -> c_int {
     // SAFETY: the caller's arguments.
     let result = unsafe { next::call(way.try_it, arguments) };
-    if DETAIL == CONTENDED && !RECORDER.is_hot(call.address) {
+    if DETAIL == CONTENDED && (!RECORDER.is_hot(call.address) || RECORDER.is_light()) {
         return result;
     }
     if way.codes.is_had(result) {
@@ -393,6 +448,7 @@ pub(crate) unsafe fn unlock<const DETAIL: u32>(unlock: Function, call: Call) -> 
     }
     if DETAIL == CONTENDED {
         let is_left_out = match unlock {
+            _ if RECORDER.is_light() => RECORDER.passes_release(call.address),
             Function::pthread_spin_unlock => RECORDER.leaves_out_release(call.address, None, |_| None),
             Function::pthread_rwlock_unlock => RECORDER.leaves_out_release(call.address, None, |own| {
                 mutex_layout::is_rwlock_awaited(call.address, own)

@@ -64,8 +64,12 @@ pub(crate) unsafe extern "C" fn lock_contended(
         "jmp {wait}",
         // The same if the thread leaves acquisitions out ([`Recorder::skip_next`]) and the mutex is free.
         "4:",
-        "mov rdx, qword ptr [rip + {recorder} + {slots_at}]",
         "mov rcx, qword ptr [rip + spinpark_recorder_0_1_local@GOTTPOFF]",
+        "dec dword ptr fs:[rcx + {turns_at}]",
+        "jle {other}",
+        "cmp byte ptr [rip + {recorder} + {is_light_at}], 0",
+        "jne 7f",
+        "mov rdx, qword ptr [rip + {recorder} + {slots_at}]",
         "shl eax, {slot_shift}",
         "cmp dword ptr fs:[rcx + {skips_at}], 0",
         "jle {other}",
@@ -95,6 +99,16 @@ pub(crate) unsafe extern "C" fn lock_contended(
         "jmp 3b",
         "6:",
         "ret",
+        // The same in a light span (`instrument::lock_light`).
+        "7:",
+        "prefetchw [rdi]",
+        "test byte ptr [rdi + {kind_at}], {special}",
+        "jne {other}",
+        "mov rax, qword ptr [rip + {look_at}]",
+        "cmp dword ptr [rdi + rax], 0",
+        "jne 3b",
+        "mov qword ptr fs:[rcx + {passed_at}], rdi",
+        "jmp qword ptr [rip + {next} + 8 * {lock}]",
         ".cfi_endproc",
         factor = const Recorder::HASH_FACTOR.cast_signed(),
         recorder = sym RECORDER,
@@ -106,6 +120,8 @@ pub(crate) unsafe extern "C" fn lock_contended(
         try_lock = const Function::pthread_mutex_trylock as usize,
         lock = const Function::pthread_mutex_lock as usize,
         busy = const libc::EBUSY,
+        turns_at = const Recorder::TURNS_AT,
+        is_light_at = const Recorder::IS_LIGHT_AT,
         skips_at = const Recorder::SKIPS_AT,
         passed_at = const Recorder::PASSED_AT,
         slots_at = const Recorder::SLOTS_AT,
@@ -119,6 +135,7 @@ pub(crate) unsafe extern "C" fn lock_contended(
 
 /// The same of one that was waited for, or is always glibc's.
 unsafe extern "C" fn lock_hot(mutex: usize, b: usize, c: usize, d: usize, site: Site) -> c_int {
+    RECORDER.turned();
     if is_special(mutex) {
         // SAFETY: the caller's mutex.
         return unsafe { lock::<CONTENDED>(mutex, b, c, d, site) };

@@ -4,7 +4,7 @@
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use spinpark_linux::raw;
-use spinpark_recorder::format::Kind;
+use spinpark_recorder::format::{Kind, Role};
 
 /// Where glibc's static initialisers have the kind of a mutex, and where its mutexes have lock word and
 /// owner; words.
@@ -107,6 +107,28 @@ pub(crate) fn is_rwlock_awaited(rwlock: usize, own: u32) -> Option<bool> {
         return Some(readers >= READER || word(rwlock, 1) != 0);
     }
     Some(readers & WRITER != 0 && readers < 2 * READER)
+}
+
+/// Whether a thread that calls for a read-write lock has it at once, as far as its words tell; none if they
+/// are not glibc's. See [`is_rwlock_awaited`] for the first word; its lowest bit says that writers are next.
+#[inline(always)]
+pub(crate) fn rwlock_looks_free(rwlock: usize, role: Role) -> Option<bool> {
+    const WRITERS_NEXT: u32 = 1;
+    const WRITER: u32 = 2;
+    const READER: u32 = 8;
+    let readers = word(rwlock, 0);
+    are_glibcs().then(|| match role {
+        Role::Read => readers & WRITERS_NEXT == 0,
+        _ => readers & WRITER == 0 && readers < READER,
+    })
+}
+
+/// Fetches the line of an object that is about to be written. Every x86-64 has the instruction, or takes it for
+/// none.
+#[inline(always)]
+pub(crate) fn fetch(object: usize) {
+    // SAFETY: reads and writes nothing.
+    unsafe { core::arch::asm!("prefetchw [{}]", in(reg) object, options(nostack, preserves_flags)) };
 }
 
 /// The thread id of the owner of a mutex; 0 if it is free, or is just being taken or released.

@@ -15,6 +15,7 @@
 //! | `SPINPARK_PROFILE_SLOWER_THAN` | waits of this many ns are kept whole; without it, the longest of each thread    |
 //! | `SPINPARK_PROFILE_MAX_SIZE` | size limit of all files in the directory together, bytes                          |
 //! | `SPINPARK_PROFILE_PARENT` | a child of this process creates its file at the start                             |
+//! | `SPINPARK_PROFILE_SPANS`  | for tests: light spans from the start on, or (1) none                            |
 //! | `SPINPARK_FORCE=1`        | records even under a race detector, which then reports the recorder's own tables    |
 
 use core::cell::UnsafeCell;
@@ -114,6 +115,7 @@ extern "C" fn initialise() {
 }
 
 fn begin(directory: &CStr) {
+    let started = raw::cpu_time();
     single_threaded::start();
     cancel::start();
     OBSERVE.store(lookup(Scope::Next, c"spinpark_observe"), Relaxed);
@@ -133,6 +135,9 @@ fn begin(directory: &CStr) {
     if let Some(ns) = variable(c"SPINPARK_PROFILE_SLOWER_THAN").and_then(number) {
         SLOWER_THAN.store(ns, Relaxed);
     }
+    if let Some(times) = variable(c"SPINPARK_PROFILE_SPANS").and_then(number) {
+        RECORDER.force_spans(u32::try_from(times).unwrap_or(0));
+    }
     keep(directory);
     // SAFETY: registers a function that is sound to run in a forked child. Without memory it fails; then
     // children are not recorded.
@@ -141,6 +146,7 @@ fn begin(directory: &CStr) {
     let is_main = parent == Some(u64::from(raw::parent_id()));
     locks();
     RECORDER.idle(detail);
+    RECORDER.note_start(started);
     table::install(detail);
     // Other details count more than waits from now on; with `off`, another process may change the detail in
     // the file later.
@@ -158,6 +164,7 @@ pub(crate) fn late(is_idle: bool) -> bool {
 
 /// Creates the file and begins to record.
 fn record(is_idle: bool) -> bool {
+    let started = raw::cpu_time();
     let detail = RECORDER.detail();
     let settings = Settings {
         directory: directory(),
@@ -169,7 +176,10 @@ fn record(is_idle: bool) -> bool {
         is_idle,
     };
     match RECORDER.begin(&settings) {
-        Ok(()) => true,
+        Ok(()) => {
+            RECORDER.note_start(started);
+            true
+        }
         // No space for a process that only uses locks: record it from its first wait on.
         Err(Failure::Bound) if is_idle && detail != Detail::Off => {
             RECORDER.expect(Detail::Contended);

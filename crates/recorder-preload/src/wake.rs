@@ -46,6 +46,7 @@ pub(crate) fn wait<const DETAIL: u32, R>(
         own
     });
     let Some(own) = entered else { return body(cancelled_left_out) };
+    RECORDER.count_other();
     // No thread is known to have it.
     let owner = Some(0);
     let mut lot = Lot::None;

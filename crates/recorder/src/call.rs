@@ -6,7 +6,7 @@
 //! hold to the waiters.
 
 use super::site_cache::Call;
-use super::thread_state::{Called, Outer, ThreadState, Waited};
+use super::thread_state::{Called, Facts, Outer, ThreadState, Waited};
 use super::Recorder;
 use crate::format::NONE;
 
@@ -31,6 +31,7 @@ impl Recorder {
             return;
         }
         if let Some(facts) = self.facts(own, call, false) {
+            let facts = if self.is_contended() { Facts { weight: self.times(), ..facts } } else { facts };
             self.write_held_wait(own, &facts, &Waited { ticks, end, outer, ..Waited::NOTHING });
         }
     }

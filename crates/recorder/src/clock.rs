@@ -14,7 +14,7 @@ use crate::format;
 pub(super) const LONG: u64 = 20_000;
 
 /// How long the length of a tick is measured, ns.
-const MEASURED_NS: u64 = 500_000;
+const MEASURED_NS: u64 = 100_000;
 
 /// One, as the length of a tick is written.
 const ONE: u64 = 1 << 32;

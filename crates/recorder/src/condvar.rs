@@ -7,6 +7,7 @@
 use core::sync::atomic::Ordering::Relaxed;
 
 use super::site_cache::Call;
+use super::spans;
 use super::tally::{add, bit};
 use super::thread_state::{here, Facts, Outer, ThreadState, Waited};
 use super::Recorder;
@@ -24,6 +25,17 @@ pub struct SignalWait {
     /// The mutex that the wait releases, if it may be noted.
     mutex: Option<usize>,
     facts: Option<Facts>,
+    /// What it stands for, if it does not last ([`super::spans`]); 0: it began in a light span, and stands for
+    /// nothing then.
+    times: u32,
+}
+
+impl SignalWait {
+    /// Whether the thread counts as waiting: not in a light span.
+    #[must_use]
+    pub fn is_counted(&self) -> bool {
+        self.times != 0
+    }
 }
 
 impl Recorder {
@@ -36,6 +48,8 @@ impl Recorder {
         mutex: Option<usize>,
         is_timed: bool,
     ) -> SignalWait {
+        let is_sampled = self.is_contended() && self.is_hot(call.address);
+        let times = if is_sampled { self.times() } else { 1 };
         self.file.has_waited();
         self.heat(call.address);
         let facts = self.facts(own, call, false);
@@ -43,7 +57,26 @@ impl Recorder {
         let start = self.ticks.now();
         let begun = Begun { since: start, holder: NONE, is_timed, ..Begun::default() };
         let outer = facts.as_ref().map_or(Outer::NOTHING, |facts| self.publish(own, facts, begun, mutex));
-        SignalWait { epoch: self.epoch(), start, outer, queue, mutex, facts }
+        SignalWait { epoch: self.epoch(), start, outer, queue, mutex, facts, times }
+    }
+
+    /// The same in a light span, for a condition variable that threads have waited for: it is recorded if it
+    /// lasts, and noted for readers.
+    pub fn begin_light_signal_wait(
+        &self,
+        own: &ThreadState,
+        call: &Call,
+        mutex: usize,
+        is_timed: bool,
+    ) -> SignalWait {
+        let start = self.ticks.now();
+        let facts = self.facts(own, call, false);
+        let begun = Begun { since: start, holder: NONE, is_timed, ..Begun::default() };
+        if let Some(facts) = &facts {
+            self.publish(own, facts, begun, Some(mutex));
+        }
+        let mutex = Some(mutex);
+        SignalWait { epoch: self.epoch(), start, outer: Outer::NOTHING, queue: 0, mutex, facts, times: 0 }
     }
 
     /// The wait is over, and the mutex held again. `late`: it ended at its deadline, this many ns ago.
@@ -53,7 +86,14 @@ impl Recorder {
             return; // as in `end_wait`
         }
         own.table().waiting.end();
-        self.queue(call.address, -1);
+        if wait.times != 0 {
+            self.queue(call.address, -1);
+        }
+        let is_long = self.ticks.ns(end.saturating_sub(wait.start)) >= spans::LONG;
+        let weight = if is_long { 1 } else { wait.times };
+        if weight == 0 {
+            return;
+        }
         let signal = self.shared.get().map_or(0, |shared| shared.slot(call.address).signal.load(Relaxed));
         let woken = match late {
             Some(ns) => end.saturating_sub(self.ticks.ticks(ns)),
@@ -62,7 +102,7 @@ impl Recorder {
             None => end,
         };
         let woken = woken.clamp(wait.start, end.max(wait.start));
-        let Some(facts) = wait.facts else { return };
+        let Some(facts) = wait.facts.map(|facts| Facts { weight, ..facts }) else { return };
         let outcome = if late.is_some() { Outcome::TimedOut } else { Outcome::Parked };
         let waited = Waited {
             ticks: woken - wait.start,
@@ -90,8 +130,8 @@ impl Recorder {
         self.write(own, &Facts { wait: Some(waited), ..facts }, 0);
     }
 
-    /// The thread was cancelled in its wait.
-    pub fn cancel_signal_wait(&self, call: &Call) {
+    /// The thread was cancelled in its wait. `is_counted`: that did not begin in a light span.
+    pub fn cancel_signal_wait(&self, call: &Call, is_counted: bool) {
         if !self.is_on() {
             return; // in a child that a signal handler made meanwhile
         }
@@ -99,7 +139,9 @@ impl Recorder {
         if let Some(own) = unsafe { here().own.get().as_ref() } {
             own.table().waiting.end();
         }
-        self.queue(call.address, -1);
+        if is_counted {
+            self.queue(call.address, -1);
+        }
     }
 
     /// The thread is about to signal. Called only if a thread has waited (it is hot), or everything is
@@ -108,8 +150,11 @@ impl Recorder {
         if let Some(shared) = self.shared.get() {
             shared.slot(call.address).signal.store(self.ticks.now(), Relaxed);
         }
+        if self.is_contended() && self.is_light() {
+            return;
+        }
         if let Some(stats) = self.recent(own, call) {
-            add(&stats.wake_ups, 1);
+            add(&stats.wake_ups, if self.is_contended() { self.times().into() } else { 1 });
         }
     }
 }

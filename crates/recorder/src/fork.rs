@@ -51,6 +51,8 @@ struct Page {
     is_refused: AtomicU32,
     /// When the process began, ticks; 0: with its recording.
     begun: AtomicU64,
+    /// CPU time that beginning to record has taken, ns.
+    start: AtomicU64,
 }
 
 /// Whether this process records.
@@ -100,6 +102,11 @@ impl Alive {
         self.page().map(|page| page.begun.load(Relaxed)).filter(|begun| *begun != 0)
     }
 
+    /// Beginning has taken `ns` of CPU time more; how much that is by now.
+    pub(crate) fn add_start(&self, ns: u64) -> u64 {
+        self.page().map_or(ns, |page| page.start.fetch_add(ns, Relaxed) + ns)
+    }
+
     fn state(&self) -> u32 {
         self.page().map_or(NOTHING, |page| page.state.load(Acquire))
     }
@@ -131,6 +138,8 @@ impl Recorder {
             // The skips were the parent's.
             here.skips.set(0);
         }
+        // So are the spans; of a thread that was just changing them the child has nothing.
+        self.spans.forget();
         if here.is_busy.get() != 0 {
             self.alive.set(NOTHING);
             return false;

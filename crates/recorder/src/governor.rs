@@ -172,6 +172,13 @@ impl Governor {
         (is_drawn || random() < rest).then(|| (1.0 / chance + random()) as u32)
     }
 
+    /// The same of a wait that was not drawn for: it began in a light span ([`super::spans`]).
+    pub(crate) fn weight_of_any(&self, ns: u64) -> Option<u32> {
+        let chance = (ns as f64 / (LONG as f64 * f64::from(self.weight(Bounded::Waits)))).min(1.0);
+        let random = || f64::from(self.next_lot() >> 8) / f64::from(1 << 24);
+        (random() < chance).then(|| (1.0 / chance + random()) as u32)
+    }
+
     /// One was recorded; whether it is time to [decide](Governor::decide).
     #[inline(always)]
     pub(crate) fn recorded(&self, which: Bounded) -> bool {

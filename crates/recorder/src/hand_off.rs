@@ -206,7 +206,7 @@ impl Recorder {
         self.remember(own, address, hand_off, hand_off.holder);
         // SAFETY: null, or an entry, which stays where it is.
         let stats = unsafe { facts.stats.as_ref() }.filter(|_| facts.since == 0);
-        self.add_held(stats, hand_off);
+        self.add_held(stats, hand_off, facts.times);
     }
 
     /// The same of a lock that it had not noted: where it was released stands in for where it was taken.
@@ -226,9 +226,10 @@ impl Recorder {
         // The lock may be gone by now, and its memory: it is only looked up.
         let Some((lock, _)) = self.find_lock(call.address) else { return };
         if let Some(site) = self.site_stats(own, role, lock, stack) {
-            add(&site.released, 1);
+            add(&site.released, self.times().into());
         }
-        self.add_held(self.lock_stats(own, role, lock), hand_off);
+        let times = if self.is_light() { 0 } else { self.times() };
+        self.add_held(self.lock_stats(own, role, lock), hand_off, times);
     }
 
     /// A wake-up has woken a thread: it is remembered as a release is.
@@ -258,9 +259,10 @@ impl Recorder {
     }
 
     /// Adds the time that the lock was held while others waited, where the hold is not measured.
-    fn add_held(&self, stats: Option<&LockStats>, hand_off: &HandOff) {
+    fn add_held(&self, stats: Option<&LockStats>, hand_off: &HandOff, times: u32) {
         if let Some(stats) = stats.filter(|_| hand_off.held_since != 0) {
-            add(&stats.held_waited, (hand_off.ended & !READER).saturating_sub(hand_off.held_since));
+            let held = (hand_off.ended & !READER).saturating_sub(hand_off.held_since);
+            add(&stats.held_waited, held * u64::from(times));
         }
     }
 

@@ -103,7 +103,10 @@ impl Recorder {
     pub fn prepare_call(&self, own: &ThreadState, call: &Call, with_site: bool) -> Prepared {
         let mut facts = self.facts(own, call, with_site);
         if let Some(facts) = &mut facts {
-            facts.weight = if self.is_contended() { own.governor.weight_of_acquisition() } else { 1 };
+            if self.is_contended() {
+                facts.times = self.times();
+                facts.weight = own.governor.weight_of_acquisition() * facts.times;
+            }
         }
         Prepared(facts)
     }
@@ -187,7 +190,7 @@ impl Recorder {
     /// A try did not get the lock.
     pub fn failed(&self, own: &ThreadState, call: &Call) {
         if let Some(stats) = self.recent(own, call) {
-            add(&stats.failed_tries, 1);
+            add(&stats.failed_tries, if self.is_contended() { self.times().into() } else { 1 });
         }
     }
 
@@ -336,6 +339,7 @@ impl Recorder {
             role: call.role,
             stack: cached.stack.get(),
             weight: 1,
+            times: 1,
             since: 0,
             non_critical: 0,
             stats: cached.stats.get(),

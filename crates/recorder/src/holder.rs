@@ -44,7 +44,7 @@ impl Recorder {
     }
 
     /// The number of the table of this thread, if it has one.
-    fn table_of(&self, thread: u32) -> Option<u32> {
+    pub(super) fn table_of(&self, thread: u32) -> Option<u32> {
         let (shared, header) = (self.shared.get()?, self.file.header()?);
         let slot = &shared.tables[thread as usize % shared.tables.len()];
         let is_its = |number: &u32| self.own_of(*number).is_some_and(|other| other.id() == thread);

@@ -32,6 +32,7 @@
 //! | `sampling`   | which acquisitions are samples                                                     |
 //! | `cost`       | what recording costs a thread: measured                                            |
 //! | `governor`   | the same, bounded                                                                  |
+//! | `spans`      | the same, of a process: spans of time in which little is recorded                |
 //! | `shared_tables` | what threads tell each other                                                    |
 //! | `file`, `clock` | the file, and time                                                              |
 //! | `room`       | the quota of the recordings of a directory |
@@ -92,6 +93,7 @@ mod shared_tables;
 mod site;
 mod site_cache;
 mod slow;
+mod spans;
 mod stack_bounds;
 mod stacks;
 mod start;
@@ -148,6 +150,7 @@ pub struct Recorder {
     detail: AtomicU32,
     /// When that was changed last, ticks; 0: never.
     changed: AtomicU64,
+    spans: spans::Spans,
     /// By hash of address: a thread has waited for it.
     hot: [AtomicU8; hash::HASHES],
 }
@@ -183,6 +186,12 @@ impl Recorder {
     /// As [`Recorder::SKIPS_AT`]: the mutex whose acquisition was left out. Its release is left out, unless
     /// it is awaited, and takes this away.
     pub const PASSED_AT: usize = core::mem::offset_of!(thread_state::Local, passed);
+    /// As [`Recorder::SKIPS_AT`]: each use of a contended lock counts down by one, and calls
+    /// [`Recorder::turned`] when that is 0 or less. 32 bits.
+    pub const TURNS_AT: usize = core::mem::offset_of!(thread_state::Local, turns);
+    /// Where the byte is that is not 0 while calls are forwarded ([`Recorder::is_light`]).
+    pub const IS_LIGHT_AT: usize =
+        core::mem::offset_of!(Recorder, spans) + core::mem::offset_of!(spans::Spans, is_light);
 
     /// One that records nothing yet.
     #[must_use]
@@ -206,6 +215,7 @@ impl Recorder {
             slower_than: AtomicU64::new(u64::MAX),
             detail: AtomicU32::new(Detail::Off as u32),
             changed: AtomicU64::new(0),
+            spans: spans::Spans::new(),
             hot: [COLD; hash::HASHES],
         }
     }
@@ -270,7 +280,7 @@ impl Recorder {
     pub fn woke(&self, own: &ThreadState, address: usize, role: Role) {
         let stats = self.find_lock(address).and_then(|(lock, _)| self.lock_stats(own, role, lock));
         if let Some(stats) = stats {
-            tally::add(&stats.wake_ups, 1);
+            tally::add(&stats.wake_ups, if self.is_contended() { self.times().into() } else { 1 });
         }
     }
 }

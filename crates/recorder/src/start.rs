@@ -142,6 +142,7 @@ impl Recorder {
             self.leave();
         }
         self.mark_ended();
+        self.note_rates();
         self.note_time();
         if let Some(header) = self.file.header() {
             header.exited.store(1, Release);
@@ -174,6 +175,7 @@ impl Recorder {
     pub fn set_detail(&self, detail: Detail) {
         self.changed.store(self.now(), Relaxed);
         self.detail.store(detail as u32, Relaxed);
+        self.spans.forget();
     }
 }
 

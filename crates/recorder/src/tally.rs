@@ -63,9 +63,9 @@ fn halve(strip: &Strip) {
 }
 
 #[inline(always)]
-fn hold(held: &Held, ticks: u64, with_squares: bool) {
-    add(&held.count, 1);
-    add(&held.total, ticks);
+fn hold(held: &Held, ticks: u64, times: u32, with_squares: bool) {
+    add(&held.count, times.into());
+    add(&held.total, ticks * u64::from(times));
     raise(&held.longest, ticks);
     if with_squares {
         let squares = f64::from_bits(held.squares.load(Relaxed)) + (ticks as f64) * (ticks as f64);
@@ -121,17 +121,18 @@ impl Recorder {
 
     #[inline(always)]
     fn write_hold(&self, facts: &Facts, stats: &LockStats, site: Option<&SiteStats>, ticks: u64) {
-        // Each hold is in one sum: those that are left out are in `held_waited`, so that none stands for them
-        // here.
-        bin(&stats.holds, self.ticks.ns(ticks), 1);
+        // Each hold of these spans is in one sum: those that are left out are in `held_waited`, so that none
+        // stands for them here.
+        let times = facts.times;
+        bin(&stats.holds, self.ticks.ns(ticks), times);
         // Only estimates have a use for them.
         let with_squares = self.is_sampling();
         if facts.wait.is_some() {
-            hold(&stats.held_after_wait, ticks, with_squares);
-            site.into_iter().for_each(|site| hold(&site.held_after_wait, ticks, with_squares));
+            hold(&stats.held_after_wait, ticks, times, with_squares);
+            site.into_iter().for_each(|site| hold(&site.held_after_wait, ticks, times, with_squares));
         } else {
-            hold(&stats.held, ticks, with_squares);
-            site.into_iter().for_each(|site| hold(&site.held, ticks, with_squares));
+            hold(&stats.held, ticks, times, with_squares);
+            site.into_iter().for_each(|site| hold(&site.held, ticks, times, with_squares));
         }
     }
 

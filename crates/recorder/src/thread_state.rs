@@ -54,6 +54,11 @@ pub(crate) struct Local {
     pub(crate) skips: Cell<i32>,
     /// The mutex whose acquisition was left out last, until its release; or 0.
     pub(crate) passed: Cell<usize>,
+    /// Uses of contended locks until the thread looks at the clock ([`super::spans`]).
+    pub(crate) turns: Cell<i32>,
+    /// Its waits.
+    pub(crate) waits: Cell<u32>,
+    pub(crate) others: Cell<u32>,
 }
 
 spinpark_linux::thread_block!(pub(crate) fn local() -> *mut Local = "spinpark_recorder_0_1_local");
@@ -98,6 +103,8 @@ pub(crate) struct Facts {
     pub(crate) stack: u32,
     /// How many acquisitions it stands for.
     pub(crate) weight: u32,
+    /// How many holds its hold stands for ([`super::spans`]).
+    pub(crate) times: u32,
     /// When it was taken, ticks; 0 if that is not measured.
     pub(crate) since: u64,
     /// The non-critical section before it, ticks; 0: the thread had another lock, or that is not measured.

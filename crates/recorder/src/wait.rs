@@ -11,6 +11,7 @@ use super::clock::LONG;
 use super::governor::Bounded;
 use super::hand_off::Split;
 use super::site_cache::Call;
+use super::spans;
 use super::tally::bit;
 use super::thread_state::{here, Called, Facts, Outer, ThreadState, Waited};
 use super::watch::Watch;
@@ -52,6 +53,11 @@ pub enum Lot {
 pub struct LeftOut {
     epoch: u32,
     start: u64,
+    /// What it stands for, if it does not last ([`super::spans`]); 0: it began in a light span, and stands for
+    /// nothing then.
+    times: u32,
+    /// The thread that had the lock, or 0.
+    owner: u32,
     /// As in [`Wait`].
     free: u64,
 }
@@ -80,6 +86,8 @@ pub struct Wait {
     is_left_out: bool,
     /// It may be left out.
     is_bounded: bool,
+    /// As in [`LeftOut`].
+    times: u32,
 }
 
 /// A wait that has ended.
@@ -136,12 +144,42 @@ impl Recorder {
             self.released_unseen(own);
         }
         let (role, owner) = (call.role as u32, owner.unwrap_or(0));
-        let begun =
+        let mut begun =
             Begun { since: start, lock, role, stack, holder: NONE, owner, is_timed, ..Begun::default() };
+        self.push_passed(&mut begun, call.address);
         own.table().waiting.begin(&begun);
         let slot = self.shared.get().map(|shared| shared.slot(call.address));
         let free = slot.map_or(0, |slot| slot.free_until(call.role, start));
-        Ok(LeftOut { epoch: self.epoch(), start, free })
+        Ok(LeftOut { epoch: self.epoch(), start, times: self.times(), owner, free })
+    }
+
+    /// The same in a light span: it is recorded if it lasts, and noted for readers.
+    #[inline(always)]
+    pub fn begin_light(
+        &self,
+        own: &ThreadState,
+        call: &Call,
+        (start, owner, is_timed): (u64, Option<u32>, bool),
+    ) -> LeftOut {
+        let owner = owner.unwrap_or(0);
+        let wait = LeftOut { epoch: self.epoch(), start, times: 0, owner, free: 0 };
+        // What others know of this thread's locks may not be true any more.
+        own.table().unseen_release.store(start, Relaxed);
+        let begun = Begun { since: start, holder: NONE, owner, is_timed, ..Begun::default() };
+        if own.holds_anything() {
+            if let Some(facts) = self.facts(own, call, false) {
+                self.publish(own, &facts, begun, None);
+            }
+            return wait;
+        }
+        let known = self.cached_numbers(own, call);
+        let known = known.or_else(|| self.facts(own, call, false).map(|facts| (facts.lock, facts.stack)));
+        if let Some((lock, stack)) = known {
+            let mut begun = Begun { lock, role: call.role as u32, stack, ..begun };
+            self.push_passed(&mut begun, call.address);
+            own.table().waiting.begin(&begun);
+        }
+        wait
     }
 
     /// Such a wait has ended. If it was long, it is recorded after all, with what is known of it, and goes
@@ -155,6 +193,14 @@ impl Recorder {
         own.table().waiting.end();
         let ticks = end.saturating_sub(wait.start);
         own.governor.add_waited(ticks);
+        if wait.times == 0 {
+            return if self.ticks.ns(ticks) < spans::LONG {
+                None
+            } else {
+                self.end_long(own, call, &wait, end)
+            };
+        }
+        self.count_waited(ticks);
         let slot = self.shared.get().filter(|_| is_had).map(|shared| shared.slot(call.address));
         let ended = match self.ticks.ns(ticks) < LONG {
             true => None,
@@ -170,7 +216,12 @@ impl Recorder {
     #[inline(never)]
     fn end_long(&self, own: &ThreadState, call: &Call, wait: &LeftOut, end: u64) -> Option<Ended> {
         let start = wait.start;
-        let weight = own.governor.weight_of_long(self.ticks.ns(end.saturating_sub(start)), false);
+        let ns = self.ticks.ns(end.saturating_sub(start));
+        let weight = match wait.times {
+            0 => own.governor.weight_of_any(ns),
+            _ => own.governor.weight_of_long(ns, false),
+        };
+        let times = if ns < spans::LONG { wait.times } else { 1 };
         let (split, last) = self.split((call.address, call.role), (start, end), wait.free);
         let Some(weight) = weight else {
             // It is in no sum, but may be one of those that are kept whole.
@@ -187,7 +238,10 @@ impl Recorder {
             self.keep_left_out(own, self.facts(own, call, false), &waited);
             return None;
         };
-        let facts = self.facts(own, call, false).map(|facts| Facts { weight, ..facts });
+        let facts =
+            self.facts(own, call, false).map(|facts| Facts { weight: weight * times, times, ..facts });
+        // Of its releases in a light span only the thread is known.
+        let holder = if wait.times == 0 { self.table_of(wait.owner) } else { None };
         if let Some(shared) = self.shared.get() {
             shared.slot(call.address).holder.store((own.number() + 1) as u16, Relaxed);
         }
@@ -200,6 +254,7 @@ impl Recorder {
             waited: Waited {
                 ticks: end.saturating_sub(start),
                 end,
+                holder: holder.map_or(NONE, |table| HolderId::Table(table).number()),
                 // Of a release that was not seen the slot has an older one.
                 last: if split.ended == 0 { NONE } else { last },
                 ended: split.ended,
@@ -216,7 +271,11 @@ impl Recorder {
     pub fn begin_wait(&self, own: &ThreadState, call: &Call, blocking: &Blocking) -> Wait {
         let Blocking { start, owner, is_exact, is_timed, lot } = *blocking;
         let meter = self.meter(own);
-        let is_left_out = lot == Lot::Undecided && own.governor.leaves_out(Bounded::Waits);
+        // The first wait for a lock is always recorded.
+        let is_first = !self.is_hot(call.address);
+        let may_leave_out = lot != Lot::None && !is_first;
+        let times = if may_leave_out && call.role != Role::Wake { self.times() } else { 1 };
+        let is_left_out = lot == Lot::Undecided && !is_first && own.governor.leaves_out(Bounded::Waits);
         self.file.has_waited();
         self.heat(call.address);
         // This comes first: a release from now on is to waiters.
@@ -227,7 +286,7 @@ impl Recorder {
             if is_left_out { (NONE, NONE) } else { self.noted_holder(own, call, owner) };
         own.aside().set(0);
         let mut facts = self.facts(own, call, false);
-        if let Some(facts) = facts.as_mut().filter(|_| lot != Lot::None) {
+        if let Some(facts) = facts.as_mut().filter(|_| may_leave_out) {
             facts.weight = own.governor.weight(Bounded::Waits);
         }
         // The time for a new stack, perhaps with a snapshot of the maps, is not waiting.
@@ -267,6 +326,7 @@ impl Recorder {
             facts,
             is_left_out,
             is_bounded: lot != Lot::None,
+            times,
         }
     }
 
@@ -286,8 +346,35 @@ impl Recorder {
         for (_, facts) in held.filter(|(address, _)| Some(*address) != besides) {
             begun.holds.push(Hold { lock: facts.lock, stack: facts.stack });
         }
+        self.push_passed(&mut begun, besides.unwrap_or(0));
         own.table().waiting.begin(&begun);
         self.outer(own, lock, begun.is_timed, besides)
+    }
+
+    /// The mutex that the thread has taken last of those that it has left out, and has not released: it holds
+    /// that, too. Not that at `besides`.
+    fn push_passed(&self, begun: &mut Begun, besides: usize) {
+        let passed = here().passed.get();
+        if passed == 0 || passed == besides {
+            return;
+        }
+        if let Some((lock, _)) = self.find_lock(passed).filter(|(lock, _)| *lock != begun.lock) {
+            begun.holds.push(Hold { lock, stack: NONE });
+        }
+    }
+
+    /// The calling thread has the mutex at `address`, and leaves that out; only `pthread_mutex_unlock` takes
+    /// this back.
+    pub fn passed(&self, address: usize) {
+        here().passed.set(address);
+    }
+
+    /// It releases the mutex at `address` in another way.
+    pub fn not_passed(&self, address: usize) {
+        let passed = &here().passed;
+        if passed.get() == address {
+            passed.set(0);
+        }
     }
 
     /// What this thread holds besides `lock` that most others wait for; of several the one that it took last,
@@ -372,6 +459,8 @@ impl Recorder {
         let ticks = end.saturating_sub(wait.start);
         own.governor.add_waited(ticks);
         let ns = self.ticks.ns(ticks);
+        self.count_waited(ticks);
+        let times = if ns < spans::LONG { wait.times } else { 1 };
         let weight = match wait.facts {
             Some(facts) if ns >= LONG && wait.is_bounded => {
                 own.governor.weight_of_long(ns, !wait.is_left_out).map(|weight| weight.min(facts.weight))
@@ -415,7 +504,7 @@ impl Recorder {
         }
         let lock = wait.facts.map_or(NONE, |facts| facts.lock);
         let outer = self.outer_at_end(own, lock, (wait.outer, wait.start, end), None);
-        let facts = wait.facts.map(|facts| Facts { weight, ..facts });
+        let facts = wait.facts.map(|facts| Facts { weight: weight * times, times, ..facts });
         self.recorded(own, Bounded::Waits);
         Ended {
             holder_table: wait.holder_table,

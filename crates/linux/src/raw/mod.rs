@@ -20,8 +20,8 @@ pub use files::{
 pub(crate) use threads::change_mask;
 pub use threads::thread_pointer;
 pub use threads::{
-    cpu_time, cpus, has_ended, parent_id, run_delay, sandbox, sleeps, thread_id, thread_name, timer_slack,
-    without_signals,
+    cpu_time, cpus, has_ended, parent_id, process_cpu_time, run_delay, sandbox, sleeps, thread_id,
+    thread_name, timer_slack, without_signals,
 };
 
 /// Makes system call `number` with six arguments; unused ones are 0. Returns what the kernel returns: a

@@ -113,8 +113,18 @@ pub fn run_delay(thread: u32) -> Option<u64> {
 /// For how long the calling thread has had a CPU, ns; 0 if that is not known.
 #[must_use]
 pub fn cpu_time() -> u64 {
+    cpu_time_by(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
+/// The same of all threads of the process, together with those that have ended.
+#[must_use]
+pub fn process_cpu_time() -> u64 {
+    cpu_time_by(libc::CLOCK_PROCESS_CPUTIME_ID)
+}
+
+fn cpu_time_by(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    let arguments = [libc::CLOCK_THREAD_CPUTIME_ID as usize, (&raw mut time) as usize, 0, 0, 0, 0];
+    let arguments = [clock as usize, (&raw mut time) as usize, 0, 0, 0, 0];
     // SAFETY: the kernel writes one such structure.
     unsafe { call6(libc::SYS_clock_gettime, arguments) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64

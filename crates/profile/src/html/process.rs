@@ -230,11 +230,10 @@ fn detail(profile: &Profile) -> String {
 
 fn cost(cost: Option<&Cost>) -> String {
     let Some(cost) = cost else { return String::from("not known") };
-    let how = if cost.is_measured {
-        "measured on this program"
-    } else {
-        "estimated from what the recorder measured of itself"
-    };
+    let how = if cost.is_measured { "measured on this program" } else { "estimated" };
+    if !cost.is_measured && cost.interval.is_none() {
+        return cost.says.clone();
+    }
     let mut text = format!("time × {:.3}", cost.ratio);
     if let Some((low, high)) = cost.interval {
         let what = if cost.is_measured { "95 % interval" } else { "bounds" };

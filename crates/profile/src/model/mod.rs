@@ -439,7 +439,8 @@ impl Strip {
 
 /// What the recorder did and how long it took, in all threads. Calls were timed by lot, and what is rare each
 /// time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct RecorderCost {
     /// Time of its calls, without what is rare.
     pub calls: u64,
@@ -455,6 +456,35 @@ pub struct RecorderCost {
     pub left_out: u64,
     /// Short waits that were left out.
     pub waits_left_out: u64,
+    /// Uses of contended locks.
+    pub uses: u64,
+    /// Waits for them and for signals.
+    pub waits: u64,
+    /// Waits for semaphores and futexes.
+    pub other_waits: u64,
+    /// CPU time of the process; 0: not known, since it did not exit in order.
+    pub cpu: u64,
+    /// CPU time that beginning to record has taken.
+    pub start: u64,
+    /// What the recorder's experiment has found; none if it made none.
+    pub experiment: Option<Experiment>,
+}
+
+/// An experiment within the run: in some spans of time, at random, the process recorded; in the others the
+/// recorder forwarded calls.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Experiment {
+    /// How many spans of each kind there were.
+    pub spans: u64,
+    /// Time in which the process recorded.
+    pub recorded: u64,
+    /// Time in which the recorder forwarded calls.
+    pub light: u64,
+    /// The time for a use of a contended lock while the process recorded ÷ the same in the other spans: the
+    /// 95 % interval. None if there is too little to tell.
+    pub time: Option<(f64, f64)>,
+    /// The same of CPU time.
+    pub cpu_time: Option<(f64, f64)>,
 }
 
 /// What recording cost.
@@ -462,9 +492,10 @@ pub struct RecorderCost {
 pub struct Cost {
     /// Measured on the program itself (`--overhead`), or estimated from what the recorder measured of itself.
     pub is_measured: bool,
-    /// Time of the program with recording ÷ without.
+    /// Time of the program with recording ÷ without; 1 if that is not known.
     pub ratio: f64,
-    /// Its 95 % interval, if measured; its bounds, if estimated: then `ratio` is the lower one.
+    /// Its 95 % interval, if measured; its bounds, if estimated: then `ratio` is between them. None if that is
+    /// not known.
     pub interval: Option<(f64, f64)>,
     /// How far two runs without recording differ: no smaller effect can be seen.
     pub noise: Option<f64>,

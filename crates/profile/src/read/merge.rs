@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
-use spinpark_recorder::format::{self, CALLS, HolderId, NONE, Outcome, View};
+use spinpark_recorder::format::{self, CALLS, EXPERIMENT, HolderId, NONE, Outcome, View};
 
 use super::clock::monotonic;
+use super::experiment::{experiment, missed};
 use super::meaning::{Meanings, Moved, Taken, noted, taken_locks};
 use super::thread_tables::{LockSum, PairSum, SiteSum, StripSum, Tables, Use, same_locks};
 use super::waiting::{Holders, Waiter, waiters};
@@ -439,7 +440,27 @@ impl Merge<'_> {
 
     /// What the recorder measured of itself.
     fn recorder(&self) -> RecorderCost {
-        self.view.threads().fold(RecorderCost::default(), |sum, (_, table)| {
+        let found = &self.view.header().experiment;
+        let light_uses = f64::from_bits(found.sums[EXPERIMENT - 1].load(Relaxed)).max(0.0) as u64;
+        let experiment = experiment(found, self.clock);
+        let waits = found.waits.load(Relaxed);
+        // In light spans nothing is counted but uses; waits are as frequent there as in the others.
+        let light_waits = match found.uses.load(Relaxed) {
+            0 => 0,
+            uses => (waits as f64 * (light_uses as f64 / uses as f64).min(1.0)) as u64,
+        };
+        let first = RecorderCost {
+            uses: found.uses.load(Relaxed),
+            waits,
+            other_waits: found.others.load(Relaxed),
+            cpu: found.cpu.load(Relaxed),
+            start: found.start.load(Relaxed),
+            experiment,
+            left_out: light_uses,
+            waits_left_out: light_waits,
+            ..RecorderCost::default()
+        };
+        self.view.threads().fold(first, |sum, (_, table)| {
             let cost = &table.cost;
             let ticks = |counter: &AtomicU64| self.clock.ns(counter.load(Relaxed));
             let (calls_held, rare_held) = (ticks(&cost.calls_held), ticks(&cost.rare_held));
@@ -452,6 +473,7 @@ impl Merge<'_> {
                 recorded: more(sum.recorded, cost.recorded.load(Relaxed)),
                 left_out: more(sum.left_out, cost.left_out.load(Relaxed)),
                 waits_left_out: more(sum.waits_left_out, cost.waits_left_out.load(Relaxed)),
+                ..sum
             }
         })
     }
@@ -621,10 +643,16 @@ impl Merge<'_> {
             sites: Vec::new(),
             error: {
                 let [acquisitions, contended, waited] = sum.spread.map(|variance| NORMAL * variance.sqrt());
+                // What is wrong with the spans is so with all that was sampled.
+                let spans = match acquisitions > 0.0 {
+                    true => missed(&self.view.header().experiment),
+                    false => 0.0,
+                };
+                let error = |sampled: f64, all: f64| (sampled + spans * all).ceil() as u64;
                 SampleError {
-                    acquisitions: acquisitions.ceil() as u64,
-                    contended: contended.ceil() as u64,
-                    waited: self.clock.ns_of(waited).ceil() as u64,
+                    acquisitions: error(acquisitions, sum.acquisitions as f64),
+                    contended: error(contended, sum.contended as f64),
+                    waited: error(self.clock.ns_of(waited), self.clock.ns_of(sum.waited as f64)),
                 }
             },
         }

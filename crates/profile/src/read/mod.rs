@@ -11,6 +11,7 @@
 //! | `by_stack`        | how that is found                                                   |
 //! | `waiting`         | waits that had not ended, and cycles of them (deadlocks)            |
 //! | `estimate`        | time held, from samples                                             |
+//! | `experiment`      | what the recorder's spans have measured of its cost                 |
 //! | `merge`           | the [`Profile`](crate::model::Profile) of all these                 |
 //! | `threads`         | its threads                                                         |
 //! | `labels`          | names of its locks                                                  |
@@ -19,6 +20,7 @@ mod by_stack;
 mod clock;
 mod error;
 mod estimate;
+mod experiment;
 mod labels;
 mod meaning;
 mod merge;

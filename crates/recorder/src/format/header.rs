@@ -7,7 +7,7 @@ use super::pieces::{HEADER_BYTES, PIECES};
 /// The first eight bytes; written last, so that a file without them is not a profile yet.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"SPINPROF");
 /// Changes whenever anything in this module does.
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 7;
 
 /// How much is recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -52,6 +52,40 @@ pub enum Clock {
     Tsc = 0,
     /// A nanosecond of the monotonic clock.
     Monotonic = 1,
+}
+
+/// Figures of an [`Experiment`].
+pub const EXPERIMENT: usize = 6;
+
+/// What the recorder's spans have measured: sums over cycles, each of which has a span in which the process
+/// records and spans in which it does not.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Experiment {
+    /// How many cycles there were.
+    pub cycles: AtomicU64,
+    /// Sums: time (ticks), CPU time (ticks) and uses of contended locks, of recorded spans; then the same of
+    /// the others. Bits of `f64`.
+    pub sums: [AtomicU64; EXPERIMENT],
+    /// Sums of the products of each of these with itself and those before it. Bits of `f64`.
+    pub products: [AtomicU64; EXPERIMENT * (EXPERIMENT + 1) / 2],
+    /// Time of all spans, ticks.
+    pub covered: AtomicU64,
+    /// Time of which the records are, ticks: of plain spans, and as many times that of the recorded ones as
+    /// each event in them stands for.
+    pub stands_for: AtomicU64,
+    /// Time in which the process did not record, ticks.
+    pub light: AtomicU64,
+    /// Uses of contended locks, and waits; each thread keeps some back.
+    pub uses: AtomicU64,
+    /// See `uses`.
+    pub waits: AtomicU64,
+    /// Waits that are recorded in all spans: for semaphores and futexes.
+    pub others: AtomicU64,
+    /// CPU time of the process when it exited, ns; 0: not known.
+    pub cpu: AtomicU64,
+    /// CPU time that beginning to record has taken, ns.
+    pub start: AtomicU64,
 }
 
 /// A region of the file.
@@ -125,6 +159,8 @@ pub struct Header {
     /// When the kernel started the process, in its ticks since the machine started; 0 if that is not known. A
     /// program that the process becomes (`exec`) has the same.
     pub born: u64,
+    /// See [`Experiment`].
+    pub experiment: Experiment,
     /// Path of the program, ended by a zero.
     pub program: [u8; 512],
     /// Its arguments, each ended by a zero, as many as fit.

@@ -52,10 +52,12 @@ impl Run {
     }
 
     /// Lets the profiler watch, with files in `directory` and this detail: as `spinpark profile` does, from
-    /// the program's start.
+    /// the program's start. Calls are not passed on for parts of the time, so that counts are exact; a test
+    /// that wants that sets `SPINPARK_PROFILE_SPANS` afterwards.
     pub fn profiled(mut self, directory: impl AsRef<OsStr>, detail: &str) -> Run {
         self.command.env("SPINPARK_PROFILE_DIR", directory).env("SPINPARK_PROFILE_DETAIL", detail);
         self.command.env("SPINPARK_PROFILE_PARENT", std::process::id().to_string());
+        self.command.env("SPINPARK_PROFILE_SPANS", "1");
         self.is_profiled = true;
         self
     }

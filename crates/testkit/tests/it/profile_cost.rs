@@ -1,4 +1,5 @@
-//! What recording costs: by counts, not by times.
+//! What recording costs: by counts, not by times. `SPINPARK_PROFILE_SPANS` is for these tests: the recorder
+//! then forwards calls from the start, but for one part in this number of the time.
 
 use spinpark_profile::model::Profile;
 use spinpark_profile::read;
@@ -45,4 +46,57 @@ fn what_is_too_fast_is_sampled() {
     // The wait is longer than those that are left out.
     assert_eq!((stats.contended, stats.error.contended), (1, 0));
     assert!(profile.left_out().expect("a sentence").contains("left out of a random sample"));
+}
+
+/// Runs `spans.c`, in which the process records for one part in `times` of the time.
+fn in_spans(times: &str, arguments: &[&str]) -> (Profile, String) {
+    let directory = tempfile::tempdir().expect("a directory");
+    let program = compile_c("profile/spans.c", &[]);
+    let run = Run::new(program).args(arguments).configuration(Configuration::Glibc);
+    let run = run.profiled(directory.path(), "contended").env("SPINPARK_PROFILE_SPANS", times);
+    let outcome = if arguments[0] == "deadlock" { run.outcome() } else { run.succeed() };
+    let file = read::Recording::open(&recordings(directory.path())[0]).expect("a recording");
+    (read::profile(&file, &mut Symbols::new()), outcome.stdout_text())
+}
+
+#[test]
+fn what_spans_leave_out_is_estimated() {
+    const ROUNDS: u64 = 4_000;
+    let (profile, _) = in_spans("8", &["waits", &ROUNDS.to_string()]);
+    let own = profile.recorder;
+    let experiment = own.experiment.expect("an experiment");
+    assert!(experiment.light > 0, "{own:?}");
+    let stats =
+        profile.locks.iter().flat_map(|lock| &lock.roles).find(|it| it.contended > 0).expect("the lock");
+    // Twice the 95 % interval: spans are alike, and a busy machine makes them differ.
+    let off = stats.contended.abs_diff(ROUNDS);
+    assert!(stats.error.contended > 0 && off < 2 * stats.error.contended, "{off} {stats:?} {own:?}");
+    // Acquisitions, waits and releases count.
+    assert!(own.recorded < 2 * ROUNDS && own.left_out > 0, "{own:?}");
+    // A cost is claimed only where it was compared.
+    let cost = profile.cost.expect("a cost");
+    assert_eq!(
+        cost.interval.is_some(),
+        experiment.time.is_some() && experiment.cpu_time.is_some(),
+        "{cost:?}"
+    );
+}
+
+#[test]
+fn without_spans_waits_are_counted() {
+    const ROUNDS: u64 = 2_000;
+    let (profile, _) = in_spans("1", &["waits", &ROUNDS.to_string()]);
+    assert_eq!(profile.recorder.experiment, None);
+    let contended: u64 = profile.locks.iter().flat_map(|lock| &lock.roles).map(|it| it.contended).sum();
+    assert!(contended.abs_diff(ROUNDS) < ROUNDS / 4, "{contended}");
+}
+
+#[test]
+fn a_deadlock_is_seen_while_calls_are_passed_on() {
+    for _ in 0..3 {
+        let (profile, _) = in_spans("16", &["deadlock"]);
+        assert!(profile.recorder.experiment.is_some_and(|found| found.light > 0), "{:?}", profile.recorder);
+        assert_eq!(profile.waiting.len(), 2, "{:?}", profile.waiting);
+        assert_eq!(profile.deadlocks.len(), 1, "{:?}", profile.waiting);
+    }
 }
