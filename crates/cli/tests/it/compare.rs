@@ -333,7 +333,7 @@ fn two_programs_on_the_drop_in() {
     result.fails(2, &["uses no pthread locks"]);
 }
 
-/// `before` fails, or both cannot be compared: what is wrong, with which of them, and what to do.
+/// `before` fails, or both cannot be compared: the error names the command, and says what to do.
 #[test]
 fn two_programs_that_cannot_be_compared() {
     let compare = |options: &[&str]| said(spinpark(["compare", "--rounds", "6"]).args(options));

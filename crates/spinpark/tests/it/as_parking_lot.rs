@@ -109,7 +109,7 @@ macro_rules! program {
                     assert!(result.is_err(), "it waited with two mutexes");
                     assert!(second.try_lock().is_some());
                 });
-                // With nobody waiting, any mutex will do.
+                // While no thread waits, any mutex will do.
                 assert!(condvar.wait_for(&mut second.lock(), Duration::from_millis(1)).timed_out());
             }
         }
