@@ -13,6 +13,7 @@ packages=(
     memcached
     pigz
     python3
+    ruby
     stress-ng
     sysbench
     tokyocabinet-bin

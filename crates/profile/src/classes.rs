@@ -15,6 +15,11 @@ use crate::model::{
 /// the first lock.
 #[must_use]
 pub fn by_class(profile: &Profile) -> Profile {
+    grouped(profile, 2)
+}
+
+/// The same, but locks stay apart of which a class has fewer than `least`.
+pub(crate) fn grouped(profile: &Profile, least: usize) -> Profile {
     let mut classes: BTreeMap<(&str, Kind), Vec<&Lock>> = BTreeMap::new();
     for lock in &profile.locks {
         classes.entry((lock.class(), lock.kind)).or_default().push(lock);
@@ -22,6 +27,10 @@ pub fn by_class(profile: &Profile) -> Profile {
     let mut numbers: BTreeMap<u32, u32> = BTreeMap::new();
     let mut merged: Vec<Lock> = Vec::new();
     for ((class, _), members) in classes {
+        if members.len() < least {
+            merged.extend(members.into_iter().cloned());
+            continue;
+        }
         let first = members.iter().min_by_key(|lock| lock.id).expect("a class has a lock");
         numbers.extend(members.iter().map(|lock| (lock.id, first.id)));
         let mut lock = (*first).clone();

@@ -13,9 +13,9 @@ pub(crate) fn for_people(function: &str) -> String {
     let function = closures(function);
     let name = short(&function);
     if !name.contains('<') {
-        return name.to_owned();
+        return name.into_owned();
     }
-    let name = without_arguments(name);
+    let name = without_arguments(&name);
     without_type(&name).to_owned()
 }
 
@@ -118,32 +118,106 @@ fn without_type(name: &str) -> &str {
     name[start..].trim_start_matches(['*', '&'])
 }
 
-/// The name of a function without its parameters: `a::b(int) const` is `a::b`.
+/// The name of a function without its parameters, what stands behind them, and the compiler's tags:
+/// `a::b(int) const` is `a::b`, `f(int)::Local::g[abi:cxx11]()` is `f::Local::g`.
 #[must_use]
-pub(crate) fn short(function: &str) -> &str {
-    let mut angles = 0_u32;
-    let mut from = 0;
-    for skipped in ["(anonymous namespace)", "operator()"] {
-        if let Some(at) = function.rfind(skipped) {
-            from = from.max(at + skipped.len());
+pub(crate) fn short(function: &str) -> Cow<'_, str> {
+    let mut kept: Vec<&str> = Vec::new();
+    // Where the part that is kept next begins, and where it is read.
+    let (mut from, mut at) = (0, 0);
+    while let Some(character) = function[at..].chars().next() {
+        let rest = &function[at..];
+        let is_word = |before: char| before.is_alphanumeric() || before == '_';
+        if rest.starts_with(OPERATOR) && !function[..at].ends_with(is_word) {
+            at += OPERATOR.len();
+            // The signs of `operator<<` and `operator()` are none that open or close anything.
+            let signs = ["()", "[]"].into_iter().find(|signs| function[at..].starts_with(signs));
+            let others = || function[at..].find(|c| !"<>=-".contains(c)).unwrap_or(function.len() - at);
+            at += signs.map_or_else(others, str::len);
+            continue;
         }
+        let end = match character {
+            '<' => after_arguments(function, at),
+            '{' => after_bracket(function, at),
+            '(' | '[' if at > 0 || rest.starts_with(ANONYMOUS) => after_bracket(function, at),
+            _ => {
+                at += character.len_utf8();
+                continue;
+            }
+        };
+        let Some(end) = end else {
+            kept.push(if character == '(' { &function[from..at] } else { &function[from..] });
+            return joined(kept);
+        };
+        let is_name = "<{".contains(character) || rest.starts_with(ANONYMOUS);
+        let is_tag = rest.starts_with("[abi:") || rest.starts_with("[clone ");
+        if is_name || character == '[' && !is_tag {
+            at = end;
+            continue;
+        }
+        kept.push(function[from..at].trim_end());
+        // A function, class or closure within it.
+        let behind = function[end..].trim_start_matches(" const").trim_start_matches([' ', '&']);
+        if character == '(' && !behind.starts_with("::") {
+            return joined(kept);
+        }
+        (from, at) = match character {
+            '(' => (function.len() - behind.len(), function.len() - behind.len()),
+            _ => (end, end),
+        };
     }
-    // The angles of `operator<<` are none.
-    let signs = |at: usize| function[at..].find(|c| !"<>=-".contains(c)).unwrap_or(function.len() - at);
-    let operators = function.match_indices("operator").map(|(at, word)| at + word.len());
-    if let Some(at) = operators.into_iter().find(|at| signs(*at) > 0) {
-        from = from.max(at + signs(at));
+    kept.push(&function[from..]);
+    joined(kept)
+}
+
+const OPERATOR: &str = "operator";
+const ANONYMOUS: &str = "(anonymous namespace)";
+
+fn joined(mut parts: Vec<&str>) -> Cow<'_, str> {
+    parts.retain(|part| !part.is_empty());
+    match parts[..] {
+        [] => Cow::Borrowed(""),
+        [one] => Cow::Borrowed(one),
+        _ => Cow::Owned(parts.concat()),
     }
-    for (at, character) in function.char_indices().skip_while(|(at, _)| *at < from) {
+}
+
+/// Where the bracket is closed that is open at `at`, whatever stands in it.
+fn after_bracket(text: &str, at: usize) -> Option<usize> {
+    let mut depth = 0_usize;
+    for (place, character) in text[at..].char_indices() {
         match character {
-            '<' => angles += 1,
-            // Not that of `fn() -> T`.
-            '>' if !function[..at].ends_with('-') => angles = angles.saturating_sub(1),
-            '(' if angles == 0 && at > 0 => return function[..at].trim_end(),
+            '(' | '[' | '{' => depth += 1,
+            ')' | ']' | '}' => depth -= 1,
             _ => {}
         }
+        if depth == 0 {
+            return Some(at + place + character.len_utf8());
+        }
     }
-    function
+    None
+}
+
+/// Where the arguments of a template end that begin at `at`: `>` within other brackets is a sign, and so is
+/// that of `->`.
+fn after_arguments(text: &str, at: usize) -> Option<usize> {
+    let (mut depth, mut place) = (0_usize, at);
+    while let Some(character) = text[place..].chars().next() {
+        match character {
+            '<' => depth += 1,
+            '>' if !text[..place].ends_with('-') => depth -= 1,
+            '(' | '[' | '{' => {
+                place = after_bracket(text, place)?;
+                continue;
+            }
+            _ => {}
+        }
+        place += character.len_utf8();
+        if depth == 0 {
+            return Some(place);
+        }
+    }
+    None
 }
 
 #[cfg(test)]
@@ -208,8 +282,29 @@ mod tests {
             ("A<fn() -> u32>::run(int)", "A<fn() -> u32>::run"),
             ("<T as core::fmt::Debug>::fmt", "<T as core::fmt::Debug>::fmt"),
             ("store::{closure#0}", "store::{closure#0}"),
+            ("app::DoWrite((anonymous namespace)::State*, bool)", "app::DoWrite"),
+            (
+                "app::(anonymous namespace)::Bench::DoWrite(app::(anonymous namespace)::State*, bool)",
+                "app::(anonymous namespace)::Bench::DoWrite",
+            ),
+            ("(anonymous namespace)::run((anonymous namespace)::A (*)(int))", "(anonymous namespace)::run"),
+            (
+                "run<(anonymous namespace)::State>((anonymous namespace)::State*)",
+                "run<(anonymous namespace)::State>",
+            ),
+            ("a::text[abi:cxx11](int) const", "a::text"),
+            ("a::Text[abi:cxx11]::get[abi:v2]() const &", "a::Text::get"),
+            ("a::store(int) [clone .isra.0]", "a::store"),
+            ("a::outer(int) const::Local::method(char)", "a::outer::Local::method"),
+            ("pick<(2 > 1), A>(int)", "pick<(2 > 1), A>"),
+            ("A::operator[](std::vector<int>) const", "A::operator[]"),
+            ("run(decltype(auto) (*)(A::operator()))", "run"),
+            ("operator_table::add(int)", "operator_table::add"),
+            ("broken(name", "broken"),
+            ("a(int)::{lambda(int)#2}::operator()(int) const", "a::{lambda(int)#2}::operator()"),
+            ("", ""),
         ] {
-            assert_eq!(short(long), expected);
+            assert_eq!(short(long), expected, "{long}");
         }
     }
 }

@@ -27,6 +27,8 @@ pub(crate) struct Known {
     #[serde(default)]
     users: Vec<String>,
     why: Option<String>,
+    #[serde(default)]
+    made: bool,
 }
 
 impl Known {
@@ -46,7 +48,7 @@ impl Known {
     fn is_on(&self, patterns: &[String], stack: &CallSite) -> bool {
         stack.frames.iter().any(|frame| {
             let function = frame.function.as_deref().map(crate::function_names::short);
-            function.is_some_and(|function| fits(patterns, function)) && self.is_module(&frame.module)
+            function.is_some_and(|function| fits(patterns, &function)) && self.is_module(&frame.module)
         })
     }
 }
@@ -72,8 +74,20 @@ pub(crate) fn known(lock: &Lock, part: Option<&Part>, call_sites: &[CallSite]) -
     table().iter().find(|known| {
         part.is_some_and(|part| known.is_variable(part))
             || stack.is_some_and(|stack| {
-                lock.is_created && known.is_on(&known.functions, stack) || known.is_on(&known.users, stack)
+                lock.is_created && known.is_on(&known.functions, stack)
+                    || known.is_on(&known.users, stack)
+                    || known.made
+                        && lock.is_made
+                        && stack.frames.first().is_some_and(|frame| known.is_module(&frame.module))
             })
+    })
+}
+
+/// Whether a condition variable hands the lock of a runtime over: by its variable, or a stack that waits.
+pub(crate) fn is_handed_over(part: Option<&Part>, stack: Option<&CallSite>) -> bool {
+    table().iter().filter(|known| known.why.is_some()).any(|known| {
+        part.is_some_and(|part| known.is_variable(part))
+            || stack.is_some_and(|stack| known.is_on(&known.users, stack))
     })
 }
 
@@ -91,7 +105,8 @@ mod tests {
     fn the_table_can_be_read() {
         for known in table() {
             assert!(!known.names.is_empty());
-            assert!(known.variable.is_some() || !known.functions.is_empty() || !known.users.is_empty());
+            let stacks = !known.functions.is_empty() || !known.users.is_empty();
+            assert!(known.variable.is_some() || stacks || known.made && !known.modules.is_empty());
         }
         let part = |variable: &str, module: &str| Part {
             variable: variable.to_owned(),

@@ -42,6 +42,8 @@ pub struct Names<'a> {
     depths: Vec<usize>,
     /// Whether a name has the address, too: nothing else tells it from another.
     precise: Vec<bool>,
+    /// Names that several functions without symbols have: they are told apart by where they begin.
+    shared: BTreeSet<String>,
     wrappers: BTreeSet<String>,
     /// File name of the program, if it is known.
     program: Option<String>,
@@ -56,6 +58,7 @@ impl<'a> Names<'a> {
             call_sites,
             depths: vec![1; count],
             precise: vec![false; count],
+            shared: shared(call_sites),
             wrappers: BTreeSet::new(),
             program: None,
         };
@@ -141,8 +144,8 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// The function, for a sentence that puts it in back quotes; with callers only if it is a wrapper of
-    /// locks. Each name is not longer than [`LONGEST`]. Code without symbols is named by what the program
+    /// The function, for a sentence that puts it in back quotes; of a wrapper of locks, the function that calls
+    /// it. Each name is not longer than [`LONGEST`]. Code without symbols is named by what the program
     /// called, and by the program's own function, which is in back quotes of its own: ``cudaMemcpyAsync`,
     /// called by `copier``.
     #[must_use]
@@ -155,11 +158,26 @@ impl<'a> Names<'a> {
                 fit(&caller.shown(), LONGEST)
             );
         }
-        let name = match self.is_wrapper(call_site) {
-            true => self.function(call_site),
-            false => found.function(),
-        };
-        fit(&name, LONGEST)
+        match self.is_wrapper(call_site).then(|| self.caller(found)).flatten() {
+            Some(caller) => fit(&caller.shown(), LONGEST),
+            None => self.own_function(found),
+        }
+    }
+
+    /// The function that takes a lock by way of wrappers.
+    fn caller<'b>(&self, call_site: &'b CallSite) -> Option<&'b Frame> {
+        let callers = call_site.frames.get(call_site.named() + 1..)?.iter();
+        let mut callers = callers.filter(|caller| !self.wrappers.contains(&caller.shown()));
+        callers.next().filter(|caller| caller.function.is_some() && !caller.is_entry())
+    }
+
+    /// The function alone, not longer than [`LONGEST`].
+    pub(crate) fn own_function(&self, call_site: &CallSite) -> String {
+        let name = call_site.function();
+        match self.shared.contains(&name).then(|| call_site.frames.first()?.start).flatten() {
+            Some(start) => fit(&format!("{name}+{start:#x}"), LONGEST),
+            None => fit(&name, LONGEST),
+        }
     }
 
     /// What the program called that led to code without symbols, and the function of the program that called
@@ -194,6 +212,15 @@ impl<'a> Names<'a> {
         frame.map_or_else(|| String::from("?"), Frame::position)
     }
 
+    /// `file.c:12`, if that is known of the function that a sentence names.
+    pub(crate) fn line(&self, call_site: CallSiteId) -> Option<String> {
+        let found = self.call_sites.get(call_site)?;
+        match self.is_wrapper(call_site).then(|| self.caller(found)).flatten() {
+            Some(caller) => caller.source.is_some().then(|| caller.position()),
+            None => found.line(),
+        }
+    }
+
     /// The call site with this number.
     pub(crate) fn call_site(&self, call_site: CallSiteId) -> Option<&'a CallSite> {
         self.call_sites.get(call_site)
@@ -207,11 +234,21 @@ impl<'a> Names<'a> {
     }
 }
 
+/// See [`Names::shared`].
+fn shared(call_sites: &[CallSite]) -> BTreeSet<String> {
+    let mut starts: BTreeMap<String, BTreeSet<u64>> = BTreeMap::new();
+    for call_site in call_sites.iter().filter(|call_site| call_site.named() > 0) {
+        let start = call_site.frames.first().and_then(|frame| frame.start);
+        starts.entry(call_site.function()).or_default().extend(start);
+    }
+    starts.into_iter().filter(|(_, starts)| starts.len() > 1).map(|(name, _)| name).collect()
+}
+
 fn chain(call_site: &CallSite, depth: usize, is_precise: bool) -> String {
     let named = call_site.named();
     let mut first = call_site.function();
     if is_precise && named > 0 {
-        first += &format!("+{:#x}", call_site.frames[0].offset);
+        first += &format!("+{:#x}", call_site.frames[0].start.unwrap_or(call_site.frames[0].offset));
     }
     let callers = call_site.frames.iter().skip(named + 1).take(depth.max(1) - 1).map(Frame::shown);
     std::iter::once(first).chain(callers).collect::<Vec<_>>().join(CALLED_BY)
@@ -237,6 +274,14 @@ pub(crate) fn class(lock: &Lock) -> Option<String> {
     let named = named(&Lock { label: class.to_owned(), ..lock.clone() });
     let of = if named.starts_with('`') { "of " } else { "" };
     Some(format!("the {count} locks {of}{named}"))
+}
+
+/// The label of what is no lock: several of it are no locks, either.
+pub(crate) fn label_of_object(lock: &Lock) -> String {
+    match lock.label.strip_suffix(" locks)") {
+        Some(label) if !lock.kind.is_lock() => format!("{label} objects)"),
+        _ => lock.label.clone(),
+    }
 }
 
 /// `mutex `cache_lock``; the noun alone if there is no more to say.
@@ -278,7 +323,7 @@ mod tests {
             source: Some((String::from("/src/wrap.c"), 10 + number as u32)),
             module: String::from("wrap"),
             offset: 0x10,
-            is_inlined: false,
+            ..Frame::default()
         };
         CallSite { frames: functions.iter().enumerate().map(frame).collect(), is_cut: false }
     }
@@ -311,6 +356,11 @@ mod tests {
         assert_eq!(names.label(1), "my_mutex_lock < store (wrap.c:11)");
         assert_eq!(names.label_without_wrapper(1), "my_mutex_lock < store (wrap.c:11)");
         assert_eq!(names.label_without_wrapper(5), "render (wrap.c:10)");
+        assert_eq!(
+            (names.in_sentence(1), names.in_sentence(2)),
+            (String::from("store"), String::from("log"))
+        );
+        assert_eq!(names.in_sentence(5), "render");
         assert_eq!(names.label(77), "?");
     }
 
@@ -322,10 +372,30 @@ mod tests {
                 source: None,
                 module: module.to_owned(),
                 offset,
-                is_inlined: false,
+                ..Frame::default()
             };
             CallSite { frames: frames.iter().map(frame).collect(), is_cut: false }
         };
+        // Where threads start is no function of the program.
+        let worker = |start| {
+            let mut stack =
+                stack(&[(None, "s", 0x1280), (None, "s", 0x12a0), (Some("start_thread"), "libc.so.6", 0x60)]);
+            stack.frames[0].start = start;
+            stack
+        };
+        assert_eq!(worker(Some(0x1234)).function(), "s+0x1234");
+        assert_eq!(worker(None).function(), "s+0x1280", "as much as is known");
+        // Two functions below one that has a name.
+        let inner = |start| {
+            let mut stack = stack(&[(None, "libv.so.1", 0x80), (Some("v_call"), "libv.so.1", 0x90)]);
+            stack.frames[0].start = Some(start);
+            stack
+        };
+        let both = [inner(0x70), inner(0x40), inner(0x40)];
+        let names = Names::of(&both);
+        assert_eq!(names.in_sentence(0), "v_call → libv.so+0x70");
+        assert_eq!(names.in_sentence(1), "v_call → libv.so+0x40");
+        assert_eq!(Names::of(&both[1..]).in_sentence(0), "v_call → libv.so");
         let of = |offset, copier| {
             let cuda = "libcuda.so.580.159.04";
             stack(&[

@@ -5,8 +5,12 @@ use std::collections::BTreeMap;
 
 use spinpark_measure::units::{count, short_percent, time};
 
+use crate::classes::grouped;
 use crate::model::{Kind, Lock, Profile, Role, RoleStats};
-use crate::names::{Names, with_noun};
+use crate::names::{Names, class, with_noun};
+
+/// So many objects that one place uses are shown as one.
+pub(crate) const MANY: usize = 8;
 
 /// What threads waited for.
 pub(crate) struct Row<'a> {
@@ -68,6 +72,7 @@ pub(crate) fn signals(profile: &Profile) -> Option<String> {
 /// What may be a lock or a signal, as a sentence: the object with the most of it.
 pub(crate) fn unclear(profile: &Profile) -> Option<String> {
     let all = profile.unclear_wait();
+    let profile = &grouped(profile, MANY);
     let rows = rows(profile);
     let top = rows.iter().find(|row| row.stats.role == Role::Wake)?;
     let (threads, _) = profile.threads_and_time();
@@ -86,13 +91,16 @@ pub(crate) fn unclear(profile: &Profile) -> Option<String> {
         Some(_) => "",
         None => " A table names such waits (`--waits FILE`).",
     };
+    let object = match class(top.lock) {
+        Some(several) => several.replacen(" locks", &format!(" objects ({})", top.lock.noun()), 1),
+        None => format!("the {}", with_noun(top.lock)),
+    };
     Some(format!(
-        "Threads waited {}, {} of the time of {}, for locks or for work, the stacks do not tell which: {most} at the \
-         {}{woken}{hint}.{advice}",
+        "Threads waited {}, {} of the time of {}, for locks or for work, the stacks do not tell which: {most} at \
+         {object}{woken}{hint}.{advice}",
         time(all as f64),
         short_percent(share),
         of_threads(threads),
-        with_noun(top.lock),
     ))
 }
 

@@ -12,10 +12,9 @@ use std::collections::BTreeMap;
 use spinpark_measure::units::{count, short_percent, time};
 
 use crate::classes::by_class;
-use crate::fit::fit;
 use crate::known_locks::handed_over;
-use crate::model::{CallSite, CallSiteId, Detail, Kind, Lock, Pair, Profile, Role};
-use crate::names::{LONGEST, Names, class, named, with_noun};
+use crate::model::{CallSiteId, Detail, Kind, Lock, Pair, Profile, Role};
+use crate::names::{Names, class, named, with_noun};
 use crate::{chain, other_waits, phases, silence, split, stuck, unnamed};
 
 /// Waiting is not what makes a program slow below this share of the threads' time,
@@ -262,7 +261,12 @@ fn amount(profile: &Profile, waited: u64, share: f64, waiters: f64) -> String {
         waiters => format!("{waiters:.0}"),
     };
     // Where a thread spins before it sleeps, that is not seen.
-    let unseen = profile.locks.iter().filter(|lock| lock.is_slept_for()).map(Lock::lock_wait).sum::<u64>();
+    let unseen = profile
+        .locks
+        .iter()
+        .filter(|lock| lock.is_slept_for() && !lock.is_made)
+        .map(Lock::lock_wait)
+        .sum::<u64>();
     let least = if unseen > waited / 10 { "at least " } else { "" };
     let time = format!("{least}{}", time(waited as f64));
     match threads {
@@ -353,8 +357,8 @@ impl Most {
             sums.into_iter().max_by_key(|(_, sum)| *sum)
         }
         let plain = |call_site: CallSiteId| {
-            let function = profile.call_sites.get(call_site).map(CallSite::function);
-            fit(function.as_deref().unwrap_or("?"), LONGEST)
+            let found = profile.call_sites.get(call_site);
+            found.map_or_else(|| String::from("?"), |call_site| names.own_function(call_site))
         };
         let by = |name: &dyn Fn(CallSiteId) -> String| {
             let (name, sum) = largest(sites.iter().map(|(call_site, time)| (name(*call_site), *time)))?;
@@ -366,10 +370,8 @@ impl Most {
         let is_it = |call_site: CallSiteId| [names.in_sentence(call_site), plain(call_site)].contains(&name);
         let its: Vec<(CallSiteId, u64)> =
             sites.iter().copied().filter(|(call_site, _)| is_it(*call_site)).collect();
-        let lines: Option<Vec<(String, u64)>> = its
-            .iter()
-            .map(|(call_site, time)| Some((profile.call_sites.get(*call_site)?.line()?, *time)))
-            .collect();
+        let lines: Option<Vec<(String, u64)>> =
+            its.iter().map(|(call_site, time)| Some((names.line(*call_site)?, *time))).collect();
         let line = lines.and_then(|lines| largest(lines.into_iter())).map(|(line, _)| line);
         Some(Self {
             name,

@@ -12,7 +12,9 @@ const MUCH: f64 = 0.1;
 
 /// Whether the drop-in has a lock in its place: pthread's and C11's.
 fn is_replaced(lock: &Lock) -> bool {
-    lock.type_name.is_none() && lock.kind.is_lock() && !matches!(lock.kind, Kind::Once | Kind::Spin)
+    (lock.type_name.is_none() || lock.is_made)
+        && lock.kind.is_lock()
+        && !matches!(lock.kind, Kind::Once | Kind::Spin)
 }
 
 /// The same of one process' report; of a program that records its own locks there is nothing to say.

@@ -1,7 +1,9 @@
 //! Code without names in the summary: why it has none, and what to do about it.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
 
 use crate::model::{CallSiteId, Pair, Profile, Unnamed};
 
@@ -39,19 +41,48 @@ pub fn hint(profile: &Profile) -> Option<String> {
     let more = if files.len() > FILES { " and others" } else { "" };
     let named: Vec<String> = files.iter().take(FILES).map(|(file, _)| format!("`{file}`")).collect();
     let named = named.join(if more.is_empty() { " and " } else { ", " }) + more;
-    Some(sentences(why, &named, is_one, profile.pid, &profile.recording))
+    let paths = files.iter().filter_map(|(file, _)| {
+        let mut paths = profile.modules.iter().map(|module| module.path.as_str());
+        paths.find(|path| path.rsplit('/').next() == Some(file))
+    });
+    let packages: BTreeSet<String> =
+        paths.filter_map(|path| package(Path::new("/var/lib/dpkg/info"), path)).collect();
+    Some(sentences(why, &named, is_one, &packages, (profile.pid, &profile.recording)))
 }
 
-fn sentences(why: &Unnamed, files: &str, is_one: bool, pid: u32, recording: &str) -> String {
+/// The Debian package that has a file, by dpkg's lists of files.
+fn package(lists: &Path, path: &str) -> Option<String> {
+    // `/lib` and `/bin` are links into `/usr` today.
+    let other = path.strip_prefix("/usr").map_or_else(|| format!("/usr{path}"), str::to_owned);
+    let has_it = |list: &str| list.lines().any(|line| line == path || line == other);
+    fs::read_dir(lists).ok()?.flatten().find_map(|entry| {
+        let name = entry.file_name().into_string().ok()?;
+        let package = name.strip_suffix(".list")?.split(':').next()?;
+        fs::read_to_string(entry.path()).is_ok_and(|list| has_it(&list)).then(|| package.to_owned())
+    })
+}
+
+fn sentences(
+    why: &Unnamed,
+    files: &str,
+    is_one: bool,
+    packages: &BTreeSet<String>,
+    (pid, recording): (u32, &str),
+) -> String {
     let they_are = if is_one { "it is" } else { "they are" };
     let the_files = if is_one { "the file was" } else { "the files were" };
     match why {
         Unnamed::Stripped => {
+            let again = format!("report the recording's file `{recording}.spinprof` again");
+            let named: Vec<String> = packages.iter().map(|package| format!("`{package}-dbgsym`")).collect();
             let theirs = if is_one { "its debug package" } else { "their debug packages" };
+            let install = match named.is_empty() {
+                true => format!("Install {theirs} (`-dbgsym`, `-debuginfo`)"),
+                false => format!("Install {}", named.join(" and ")),
+            };
             format!(
-                "Functions in {files} have no names, because {they_are} stripped. Install {theirs} (`-dbgsym`, `-debuginfo`) \
-                 and run `spinpark report DIR/{recording}.spinprof`; or build your own program with -g, unstripped, and record it \
-                 again."
+                "Functions in {files} have no names, because {they_are} stripped. {install}, or set `DEBUGINFOD_URLS`, and \
+                 {again}; or build your own program with -g, unstripped, and record it again."
             )
         }
         Unnamed::NoSymbol => format!(
@@ -96,4 +127,28 @@ fn unnamed<'a>(profile: &'a Profile, pair: &Pair) -> Vec<(&'a Unnamed, &'a str)>
     let mut files: Vec<_> = [Some(pair.waiter), pair.holder].into_iter().flatten().filter_map(file).collect();
     files.dedup();
     files
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_debug_package_is_named() {
+        let lists = tempfile::tempdir().expect("a directory");
+        let write = |name: &str, text: &str| fs::write(lists.path().join(name), text).expect("a file");
+        write("samtools.list", "/.\n/usr/bin\n/usr/bin/samtools\n");
+        write("libz1:amd64.list", "/lib/x86_64-linux-gnu/libz.so.1\n");
+        write("libz1:amd64.md5sums", "/usr/bin/other\n");
+        let of = |path: &str| package(lists.path(), path);
+        assert_eq!(of("/usr/bin/samtools").as_deref(), Some("samtools"));
+        assert_eq!(of("/usr/lib/x86_64-linux-gnu/libz.so.1").as_deref(), Some("libz1"));
+        assert_eq!((of("/usr/bin/other"), of("/usr/bin/sam")), (None, None));
+        let said = |packages: &[&str]| {
+            let packages = packages.iter().map(|package| (*package).to_owned()).collect();
+            sentences(&Unnamed::Stripped, "`samtools`", true, &packages, (7, "7-1"))
+        };
+        assert!(said(&["samtools"]).contains("Install `samtools-dbgsym`, or set `DEBUGINFOD_URLS`"));
+        assert!(said(&[]).contains("Install its debug package") && !said(&[]).contains("DIR"));
+    }
 }

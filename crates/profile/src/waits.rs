@@ -1,6 +1,7 @@
 //! What a thread waits for that sleeps at a futex or a semaphore, by the functions on its stack: from a
 //! [table](waits.toml), which a user may extend.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::path::Path;
 
@@ -37,6 +38,9 @@ struct Entry {
 #[serde(deny_unknown_fields)]
 struct Frames {
     functions: Vec<String>,
+    /// Only where one of these functions has called them; none: in any case.
+    #[serde(default)]
+    below: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -61,6 +65,7 @@ enum By {
     #[default]
     Address,
     Function,
+    Process,
 }
 
 /// What a wait is for.
@@ -72,6 +77,8 @@ pub(crate) struct Wait {
     pub(crate) name: Option<String>,
     /// Objects that are used in one function are not told apart.
     pub(crate) is_by_function: bool,
+    /// The process has one.
+    pub(crate) is_single: bool,
     /// The stack has a function that uses it, and not only those of which the wait is made.
     pub(crate) is_placed: bool,
 }
@@ -84,7 +91,14 @@ impl Wait {
             Kind::Barrier | Kind::Join => Role::Signal,
             _ => Role::Wake,
         };
-        Self { kind, role, name: None, is_by_function: kind == Kind::Join, is_placed: true }
+        let is_by_function = kind == Kind::Join;
+        Self { kind, role, name: None, is_by_function, is_single: false, is_placed: true }
+    }
+
+    /// Of a lock that the program made of a mutex and condition variables.
+    pub(crate) fn of_made(role: Role, name: Option<String>) -> Self {
+        let kind = if role == Role::Read { Kind::RwLock } else { Kind::Mutex };
+        Self { kind, role, name, is_by_function: false, is_single: false, is_placed: true }
     }
 
     fn of(entry: &Entry, is_placed: bool) -> Self {
@@ -105,7 +119,8 @@ impl Wait {
             kind,
             role,
             name: Some(entry.name.clone()),
-            is_by_function: entry.by == By::Function,
+            is_by_function: entry.by != By::Address,
+            is_single: entry.by == By::Process,
             is_placed,
         }
     }
@@ -178,6 +193,7 @@ impl Waits {
                 unnamed = Some(&frame.module);
                 continue;
             };
+            let function = &*function;
             unnamed = None;
             // What runs a closure may be the closure.
             if ["FnOnce", "__rust_begin_short_backtrace"].iter().any(|part| function.contains(part)) {
@@ -190,9 +206,10 @@ impl Waits {
                 .filter(|entry| fits_any(&entry.functions, function))
                 .for_each(|entry| entry.is_met.set(true));
             let is_part = || {
-                let frames = self.0.iter().flat_map(|file| &file.frames);
-                frames.into_iter().any(|frames| fits_any(&frames.functions, function))
-                    || is_of_such_a_crate(frame)
+                let parts = self.0.iter().flat_map(|file| &file.frames);
+                parts.into_iter().any(|part| {
+                    fits_any(&part.functions, function) && is_below(&part.below, &frames[at + 1..])
+                }) || is_of_such_a_crate(frame)
                     || is_wrapper(frame)
             };
             match (entry, found) {
@@ -229,9 +246,21 @@ fn is_of_such_a_crate(frame: &Frame) -> bool {
 
 /// A function's name as patterns have it: without its parameters, its type, and what stands before a path of
 /// Rust's.
-fn plain(function: &str) -> &str {
-    let name = short(function);
-    name.strip_prefix("void ").or(name.strip_prefix("bool ")).unwrap_or(name)
+fn plain(function: &str) -> Cow<'_, str> {
+    match (short(function), ["void ", "bool "]) {
+        (Cow::Borrowed(name), types) => {
+            Cow::Borrowed(types.iter().find_map(|of| name.strip_prefix(of)).unwrap_or(name))
+        }
+        (Cow::Owned(name), types) => {
+            Cow::Owned(types.iter().find_map(|of| name.strip_prefix(of)).unwrap_or(&name).to_owned())
+        }
+    }
+}
+
+/// Whether one of these functions is among the callers; of no functions, it is not asked.
+fn is_below(functions: &[String], callers: &[Frame]) -> bool {
+    let mut names = callers.iter().filter_map(|caller| caller.function.as_deref());
+    functions.is_empty() || names.any(|name| fits_any(functions, &plain(name)))
 }
 
 fn fits_any(patterns: &[String], function: &str) -> bool {
@@ -333,6 +362,36 @@ mod tests {
         ]);
         assert_eq!(node, Some((Kind::Futex, Role::Wake, String::from("Atomics.wait"))));
         assert_eq!(own, 4);
+    }
+
+    #[test]
+    fn functions_of_python_are_named_where_they_are_known() {
+        let known = [
+            "PyThread_acquire_lock_timed",
+            "acquire_timed",
+            "lock_PyThread_acquire_lock",
+            "method_vectorcall_VARARGS_KEYWORDS",
+            "_PyEval_EvalFrameDefault",
+            "py_trampoline_evaluator",
+            "py::checkout:/srv/shop.py",
+            "_PyEval_EvalFrameDefault",
+            "py::worker:/srv/shop.py",
+        ];
+        let (lock, own) = found(&known);
+        assert_eq!(lock, Some((Kind::Semaphore, Role::Wake, String::from("Python lock"))));
+        assert_eq!(own, 6, "the function that waits comes first");
+        assert_eq!(found(&known[..6]).1, 3, "without them the interpreter's stay");
+    }
+
+    #[test]
+    fn runtimes_locks_are_one_each() {
+        let waits = Waits::default();
+        let of = |functions: &[&str]| waits.find(&stack(functions), |_| false).0.expect("a lock");
+        let ruby =
+            of(&["rb_native_cond_wait", "gvl_acquire_common", "gvl_acquire", "rb_nogvl", "rb_io_read"]);
+        let newer = of(&["thread_sched_wait_running_turn", "thread_sched_to_running", "rb_nogvl"]);
+        assert!(ruby == newer && ruby.is_single && ruby.role == Role::Write, "{ruby:?} {newer:?}");
+        assert!(of(&["mutex2_lock_timeout", "RPyGilAcquireSlowPath", "pypy_g_work"]).is_single);
     }
 
     #[test]

@@ -30,8 +30,8 @@ functions! {
     cnd_wait(cond, mutex, c, d, site) = wait_by::<DETAIL>(Function::cnd_wait, [cond, mutex, c, d], 0, TIMED_OUT, site);
     cnd_timedwait(cond, mutex, time, d, site) =
         wait_by::<DETAIL>(Function::cnd_timedwait, [cond, mutex, time, d], time, TIMED_OUT, site);
-    cnd_signal(cond, _b, _c, _d, site) = signal_by::<DETAIL>(Function::cnd_signal, cond, site);
-    cnd_broadcast(cond, _b, _c, _d, site) = signal_by::<DETAIL>(Function::cnd_broadcast, cond, site);
+    cnd_signal(cond, _b, _c, _d, site) = signal_by::<DETAIL>(Function::cnd_signal, cond, false, site);
+    cnd_broadcast(cond, _b, _c, _d, site) = signal_by::<DETAIL>(Function::cnd_broadcast, cond, true, site);
 }
 
 /// `mtx_destroy`.

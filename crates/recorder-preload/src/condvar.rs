@@ -80,7 +80,7 @@ pub(crate) unsafe fn wait_by<const DETAIL: u32>(
     let is_mutex_noted = !matches!(releasing, Releasing::Unknown);
     let wait = match is_light {
         true => RECORDER.begin_light_signal_wait(own, &call, mutex, time != 0),
-        false => RECORDER.begin_signal_wait(own, &call, None, time != 0),
+        false => RECORDER.begin_signal_wait(own, &call, (mutex, None), time != 0),
     };
     RECORDER.leave();
     let cancelled = if wait.is_counted() { cancelled } else { cancelled_light };
@@ -130,10 +130,15 @@ fn cancelled_light(call: &Call) {
 ///
 /// As to call the function with this condition variable.
 #[inline(always)]
-pub(crate) unsafe fn signal_by<const DETAIL: u32>(function: Function, cond: usize, site: Site) -> c_int {
+pub(crate) unsafe fn signal_by<const DETAIL: u32>(
+    function: Function,
+    cond: usize,
+    is_to_all: bool,
+    site: Site,
+) -> c_int {
     let is_counted = DETAIL != Detail::Contended as u32 || RECORDER.is_hot(cond);
     if is_counted && let Some(own) = RECORDER.enter() {
-        RECORDER.signal(own, &call(cond, site));
+        RECORDER.signal(own, &call(cond, site), is_to_all);
         RECORDER.leave();
     }
     // SAFETY: the caller's condition variable.
@@ -147,15 +152,15 @@ functions! {
         wait_by::<DETAIL>(Function::pthread_cond_timedwait, [cond, mutex, time, d], time, ETIMEDOUT, site);
     clock_wait(cond, mutex, clock, time, site) =
         wait_by::<DETAIL>(Function::pthread_cond_clockwait, [cond, mutex, clock, time], time, ETIMEDOUT, site);
-    signal(cond, _b, _c, _d, site) = signal_by::<DETAIL>(Function::pthread_cond_signal, cond, site);
-    broadcast(cond, _b, _c, _d, site) = signal_by::<DETAIL>(Function::pthread_cond_broadcast, cond, site);
+    signal(cond, _b, _c, _d, site) = signal_by::<DETAIL>(Function::pthread_cond_signal, cond, false, site);
+    broadcast(cond, _b, _c, _d, site) = signal_by::<DETAIL>(Function::pthread_cond_broadcast, cond, true, site);
     init(cond, attributes, c, d, site) = initialise::<DETAIL>(Function::pthread_cond_init, [cond, attributes, c, d], site);
     old_wait(cond, mutex, c, d, site) =
         wait_by::<DETAIL>(Function::old_pthread_cond_wait, [cond, mutex, c, d], 0, ETIMEDOUT, site);
     old_timed_wait(cond, mutex, time, d, site) =
         wait_by::<DETAIL>(Function::old_pthread_cond_timedwait, [cond, mutex, time, d], time, ETIMEDOUT, site);
-    old_signal(cond, _b, _c, _d, site) = signal_by::<DETAIL>(Function::old_pthread_cond_signal, cond, site);
-    old_broadcast(cond, _b, _c, _d, site) = signal_by::<DETAIL>(Function::old_pthread_cond_broadcast, cond, site);
+    old_signal(cond, _b, _c, _d, site) = signal_by::<DETAIL>(Function::old_pthread_cond_signal, cond, false, site);
+    old_broadcast(cond, _b, _c, _d, site) = signal_by::<DETAIL>(Function::old_pthread_cond_broadcast, cond, true, site);
     old_init(cond, attributes, c, d, site) =
         initialise::<DETAIL>(Function::old_pthread_cond_init, [cond, attributes, c, d], site);
 }

@@ -6,12 +6,14 @@
 
 use core::sync::atomic::Ordering::Relaxed;
 
+use super::releases::READER;
+use super::shared_tables::HandOff;
 use super::site_cache::Call;
 use super::spans;
 use super::tally::{add, bit};
 use super::thread_state::{here, Facts, Outer, ThreadState, Waited};
 use super::Recorder;
-use crate::format::{Begun, Outcome, Role, NONE};
+use crate::format::{Begun, HolderId, Outcome, Role, NONE};
 
 /// A wait on a condition variable that has begun.
 #[derive(Clone, Copy)]
@@ -40,12 +42,12 @@ impl SignalWait {
 
 impl Recorder {
     /// The thread is about to wait for a signal; the role of the call is [`Role::Signal`]. `mutex`: one that
-    /// may be noted still, and which it lets go before it sleeps.
+    /// may be noted still, and which it lets go before it sleeps; `with`: the address of that mutex.
     pub fn begin_signal_wait(
         &self,
         own: &ThreadState,
         call: &Call,
-        mutex: Option<usize>,
+        (with, mutex): (usize, Option<usize>),
         is_timed: bool,
     ) -> SignalWait {
         let is_sampled = self.is_contended() && self.is_hot(call.address);
@@ -53,6 +55,7 @@ impl Recorder {
         self.file.has_waited();
         self.heat(call.address);
         let facts = self.facts(own, call, false);
+        self.note_mutex(facts.as_ref(), with);
         let queue = self.queue(call.address, 1);
         let start = self.ticks.now();
         let begun = Begun { since: start, holder: NONE, is_timed, ..Begun::default() };
@@ -71,12 +74,22 @@ impl Recorder {
     ) -> SignalWait {
         let start = self.ticks.now();
         let facts = self.facts(own, call, false);
+        self.note_mutex(facts.as_ref(), mutex);
         let begun = Begun { since: start, holder: NONE, is_timed, ..Begun::default() };
         if let Some(facts) = &facts {
             self.publish(own, facts, begun, Some(mutex));
         }
         let mutex = Some(mutex);
         SignalWait { epoch: self.epoch(), start, outer: Outer::NOTHING, queue: 0, mutex, facts, times: 0 }
+    }
+
+    /// Notes the mutex with which a thread waits.
+    fn note_mutex(&self, facts: Option<&Facts>, mutex: usize) {
+        let lock = facts.and_then(|facts| self.lock_at(facts.lock));
+        // Others read the line: it is the same mutex as a rule.
+        if let Some(lock) = lock.filter(|lock| lock.mutex.load(Relaxed) != mutex as u64) {
+            lock.mutex.store(mutex as u64, Relaxed);
+        }
     }
 
     /// The wait is over, and the mutex held again. `late`: it ended at its deadline, this many ns ago.
@@ -94,10 +107,13 @@ impl Recorder {
         if weight == 0 {
             return;
         }
-        let signal = self.shared.get().map_or(0, |shared| shared.slot(call.address).signal.load(Relaxed));
+        let slot = self.shared.get().map(|shared| shared.slot(call.address));
+        let signal = slot.map_or(0, |slot| slot.signal.load(Relaxed));
+        let is_signalled = late.is_none() && signal > wait.start;
+        let signaller = slot.filter(|_| is_signalled).map_or(NONE, |slot| slot.released_by(call.address));
         let woken = match late {
             Some(ns) => end.saturating_sub(self.ticks.ticks(ns)),
-            None if signal > wait.start => signal,
+            None if is_signalled => signal,
             // Woken for no visible reason.
             None => end,
         };
@@ -107,6 +123,8 @@ impl Recorder {
         let waited = Waited {
             ticks: woken - wait.start,
             end: woken,
+            last: signaller,
+            ended: if signaller == NONE { 0 } else { signal },
             outer: self.outer_at_end(own, facts.lock, (wait.outer, wait.start, end), wait.mutex),
             queue: wait.queue,
             outcomes: bit(outcome),
@@ -122,6 +140,8 @@ impl Recorder {
         let waited = Waited {
             ticks: end.saturating_sub(woken),
             end,
+            last: NONE,
+            ended: 0,
             outcomes: bit(Outcome::Unknown),
             queue: 0,
             ..waited
@@ -144,17 +164,32 @@ impl Recorder {
         }
     }
 
-    /// The thread is about to signal. Called only if a thread has waited (it is hot), or everything is
-    /// counted.
-    pub fn signal(&self, own: &ThreadState, call: &Call) {
+    /// The thread is about to signal; `is_to_all`: to broadcast. Called only if a thread has waited (it is
+    /// hot), or everything is counted. With waiters its stack is noted: where a signal comes from tells if it
+    /// hands a lock over.
+    pub fn signal(&self, own: &ThreadState, call: &Call, is_to_all: bool) {
         if let Some(shared) = self.shared.get() {
-            shared.slot(call.address).signal.store(self.ticks.now(), Relaxed);
+            let slot = shared.slot(call.address);
+            let stack = if self.has_waiters(call.address) { self.stack(own, call.site) } else { NONE };
+            let now = self.ticks.now() & !READER;
+            let before = slot.signal.load(Relaxed);
+            if stack != NONE {
+                let holder = HolderId::ReleasedAt(stack).number();
+                // What would have been held since the signal before, if a lock is handed over.
+                let held = now.saturating_sub(before);
+                self.remember_wake(own, call.address, &HandOff { ended: now, holder, held_since: 0, held });
+            }
+            // Not the one before, if this one has no stack.
+            slot.note_release(call.address, HolderId::ReleasedAt(stack).number());
+            slot.signal.store(now, Relaxed);
         }
         if self.is_contended() && self.is_light() {
             return;
         }
         if let Some(stats) = self.recent(own, call) {
-            add(&stats.wake_ups, if self.is_contended() { self.times().into() } else { 1 });
+            let times = if self.is_contended() { self.times().into() } else { 1 };
+            add(&stats.wake_ups, times);
+            add(&stats.broadcasts, if is_to_all { times } else { 0 });
         }
     }
 }

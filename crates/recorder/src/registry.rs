@@ -178,6 +178,7 @@ impl Recorder {
             is_created: u32::from(is_created),
             thread: raw::thread_id(),
             name: AtomicU32::new(NONE),
+            mutex: Default::default(),
             scratch: Default::default(),
         };
         lock.scratch[KIND].store(kind as u32, Relaxed);

@@ -168,7 +168,8 @@ impl Recorder {
             raise(&site.longest_wait, once);
         }
         let mut parts = Parts::new();
-        if facts.role.is_mutual() {
+        // Of a signal that is not known to have come from anywhere there is nothing to say.
+        if facts.role.is_mutual() || facts.role == Role::Signal && waited.last != NONE {
             self.parts(facts, waited, &mut parts);
         }
         self.keep_slow(own, facts, waited, &parts);

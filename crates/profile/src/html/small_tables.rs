@@ -178,6 +178,7 @@ pub(super) fn other_waits(profile: &Profile) -> Vec<OtherWait> {
         timed_out: row.stats.outcomes.timed_out,
         may_be_lock: row.stats.role == Role::Wake,
     };
+    let profile = &crate::classes::grouped(profile, crate::other_waits::MANY);
     crate::other_waits::rows(profile).into_iter().take(MOST).map(row).collect()
 }
 

@@ -27,6 +27,9 @@ pub struct Lock {
     /// `address` is one of them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_several: bool,
+    /// The program made it of a mutex and condition variables, as stacks tell: where it is, its mutex is.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_made: bool,
     /// What created it, or used it first.
     pub creation_site: Option<CallSiteId>,
     /// Whether `creation_site` created it.
@@ -48,6 +51,7 @@ impl Lock {
     #[must_use]
     pub fn is_slept_for(&self) -> bool {
         self.type_name.is_some()
+            || self.is_made
             || !self.kind.is_lock() && self.kind != Kind::Condvar
             || self.kind == Kind::Once
     }
@@ -55,7 +59,12 @@ impl Lock {
     /// What it is, in a sentence.
     #[must_use]
     pub fn noun(&self) -> &str {
-        self.type_name.as_deref().unwrap_or(self.kind.noun())
+        match (&self.type_name, self.is_made, self.kind) {
+            (Some(name), ..) => name,
+            (None, true, Kind::RwLock) => "condvar-based rwlock",
+            (None, true, _) => "condvar-based lock",
+            (None, false, kind) => kind.noun(),
+        }
     }
 
     /// The order of locks: longest waiting first, then the longest returns, then the most acquisitions.

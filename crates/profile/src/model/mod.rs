@@ -343,9 +343,11 @@ impl CallSite {
         }
     }
 
-    /// Which frame the call site has its name from: the innermost one that has a function, or the first.
+    /// Which frame the call site has its name from: the innermost one that has a function of some program, or
+    /// the first.
     pub(crate) fn named(&self) -> usize {
-        self.frames.iter().position(|frame| frame.function.is_some()).unwrap_or(0)
+        let is_named = |frame: &Frame| frame.function.is_some() && !frame.is_entry();
+        self.frames.iter().position(is_named).unwrap_or(0)
     }
 }
 
@@ -376,6 +378,9 @@ pub struct Frame {
     pub module: String,
     /// The return address in that file.
     pub offset: u64,
+    /// Where the function begins in that file, if it has no name, but unwind tables have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<u64>,
     /// Inlined into the frame after it.
     pub is_inlined: bool,
 }
@@ -387,13 +392,33 @@ impl Frame {
         self.function.as_deref().map_or_else(|| self.short(), for_people)
     }
 
-    /// The function without its parameters, or `module+0x1234`.
+    /// The function without its parameters, or `module+0x1234`: where it begins, if that is known.
     #[must_use]
     pub fn short(&self) -> String {
         match &self.function {
-            Some(function) => short(function).to_owned(),
-            None => format!("{}+{:#x}", self.module, self.offset),
+            Some(function) => short(function).into_owned(),
+            None => format!("{}+{:#x}", self.module, self.start.unwrap_or(self.offset)),
         }
+    }
+
+    /// Whether it is where threads start, which says nothing of what they do.
+    pub(crate) fn is_entry(&self) -> bool {
+        const ENTRIES: [&str; 11] = [
+            "g_thread_proxy",
+            "start_thread",
+            "clone",
+            "clone3",
+            "__clone",
+            "__clone3",
+            "_start",
+            "__libc_start_main",
+            "__libc_start_main_impl",
+            "__libc_start_call_main",
+            "execute_native_thread_routine",
+        ];
+        self.function
+            .as_deref()
+            .is_some_and(|function| ENTRIES.contains(&function) || function.ends_with("::thread_start"))
     }
 
     /// `file.c:12` without the directory, or `module+0x1234`.

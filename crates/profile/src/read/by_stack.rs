@@ -6,6 +6,8 @@
 //! - **Condition variables of runtimes that make locks of them**, one for each thread: Java's monitors,
 //!   JavaScript's `Atomics.wait`. Which object a thread waits for, its stack tells; the condition variable
 //!   does not. So waits at such stacks are taken out of it, and those in one function become one object.
+//! - **Condition variables of locks that programs make** ([`made_locks`](super::made_locks)): waits for all of
+//!   one lock become waits for that lock.
 //!
 //! Of the waits at a stack only number, sum and longest are recorded: their lengths have no histogram, and
 //! they are spread over time as all waits for the condition variable are.
@@ -47,6 +49,7 @@ impl Merge<'_> {
                 (kind, _) => kind,
             };
             let which = match call_site.filter(|_| wait.is_by_function) {
+                _ if wait.is_single => Which::In(String::new()),
                 Some(call_site) => Which::In(self.function_of(&wait, Some(call_site))),
                 // Another one may have come to the address since.
                 None => Which::At(record.address, 0),
@@ -68,7 +71,13 @@ impl Merge<'_> {
     ) -> (Vec<Taken>, Moved) {
         let (mut taken, mut moved): (Vec<Taken>, Moved) = (Vec::new(), HashMap::new());
         let mut next = self.view.locks().map(|(number, _)| number + 1).max().unwrap_or(0);
-        let mut objects: HashMap<(Wait, String), usize> = HashMap::new();
+        /// What tells one object from another.
+        #[derive(PartialEq, Eq, Hash)]
+        enum Which {
+            In(Wait, String),
+            At(u64),
+        }
+        let mut objects: HashMap<Which, usize> = HashMap::new();
         let is_condvars = |role: format::Role| {
             matches!(role, format::Role::Signal | format::Role::Back | format::Role::Late)
         };
@@ -77,30 +86,48 @@ impl Merge<'_> {
         let at_end = waiters.iter().filter(|waiter| waiter.role == format::Role::Signal);
         let places: BTreeSet<(u32, u32)> =
             at_sites.chain(at_end.map(|waiter| (waiter.begun.lock, waiter.begun.stack))).collect();
+        let is_condvar = |(condvar, _): &(u32, u32)| {
+            let record = self.view.lock(*condvar);
+            record.is_some_and(|record| record.kind.load(Acquire) == format::Kind::Condvar as u32)
+        };
+        let places: BTreeSet<(u32, u32)> = places.into_iter().filter(is_condvar).collect();
+        let made = self.made_locks(tables, &places);
         let mut condvars: BTreeSet<u32> = BTreeSet::new();
         for (condvar, stack) in places {
-            let record = self.view.lock(condvar);
-            if record.is_none_or(|record| record.kind.load(Acquire) != format::Kind::Condvar as u32) {
-                continue;
-            }
             let call_site = self.call_site(stack);
-            let Some(wait) = self.wait_of(stack).filter(|wait| wait.kind != Kind::Condvar) else { continue };
-            // No thread's end is waited for so, but a job's.
-            let kind = if wait.kind == Kind::Join { Kind::Job } else { wait.kind };
-            let wait = Wait { kind, ..wait.clone() };
-            let function = self.function_of(&wait, call_site);
-            let object = *objects.entry((wait.clone(), function)).or_insert_with(|| {
-                taken.push(Taken { lock: next, wait, call_site });
+            let (wait, made_at) = match (self.wait_of(stack), made.get(&(condvar, stack))) {
+                (Some(wait), _) if wait.kind != Kind::Condvar => {
+                    // No thread's end is waited for so, but a job's.
+                    let kind = if wait.kind == Kind::Join { Kind::Job } else { wait.kind };
+                    (Wait { kind, ..wait.clone() }, None)
+                }
+                (_, Some(lock)) => (Wait::of_made(lock.role, lock.name.clone()), Some(lock.address)),
+                _ => continue,
+            };
+            let (kind, role) = (wait.kind, wait.role);
+            let which = match made_at {
+                Some(address) => Which::At(address),
+                None if wait.is_single => Which::In(wait.clone(), String::new()),
+                None => Which::In(wait.clone(), self.function_of(&wait, call_site)),
+            };
+            let object = *objects.entry(which).or_insert_with(|| {
+                taken.push(Taken { lock: next, wait, call_site, made_at });
                 next += 1;
                 taken.len() - 1
             });
-            let to = (taken[object].lock, noted(taken[object].wait.role));
+            if kind == Kind::RwLock {
+                taken[object].wait.kind = kind;
+            }
+            let to = (taken[object].lock, noted(role));
             for role in [format::Role::Signal, format::Role::Back, format::Role::Late] {
                 tables.move_site(((condvar, role), stack), to);
             }
+            tables.move_pairs(((condvar, format::Role::Signal), stack), to);
             moved.insert((condvar, stack), to);
             condvars.insert(condvar);
         }
+        // Of those that are for no lock it is enough to know where they are.
+        tables.pairs.retain(|((_, role), ..), _| *role != format::Role::Signal);
         for condvar in condvars {
             tables.correct_longest((condvar, format::Role::Signal));
         }
@@ -124,7 +151,13 @@ impl Tables {
         if !is_signal {
             (site.contended, site.acquisitions) = (0, 0);
         }
-        self.locks.entry(to).or_default().add_waits(&site, &strip, timed_out.min(site.contended));
+        // A lock is held until its owner signals. Whether it is from then on is not known.
+        let is_lock = matches!(to.1, format::Role::Write | format::Role::Read);
+        let signalled =
+            self.pairs.range((from, stack, 0)..=(from, stack, u32::MAX)).map(|(_, sum)| sum.waited);
+        let held = if is_lock && is_signal { signalled.sum::<u64>().min(site.waited) } else { 0 };
+        let sum = self.locks.entry(to).or_default();
+        sum.add_waits(&site, &strip, timed_out.min(site.contended), site.waited - held);
         self.sites.entry((to, stack)).or_default().merge(&site);
         let threads: BTreeMap<u32, (u64, u64)> = self
             .by_thread
@@ -145,6 +178,18 @@ impl Tables {
                 format::Role::Signal => *signals = signals.saturating_add(waited),
                 format::Role::Wake => *others = others.saturating_add(waited),
                 _ => {}
+            }
+        }
+    }
+
+    /// The signals that ended the waits are releases of the lock.
+    fn move_pairs(&mut self, (from, stack): (Use, u32), to: Use) {
+        let at = |holder| (from, stack, holder);
+        let pairs: Vec<u32> =
+            self.pairs.range(at(0)..=at(u32::MAX)).map(|((.., holder), _)| *holder).collect();
+        for holder in pairs {
+            if let Some(sum) = self.pairs.remove(&at(holder)) {
+                self.pairs.entry((to, stack, holder)).or_default().merge(&sum);
             }
         }
     }
@@ -183,14 +228,13 @@ impl LockSum {
         (strip, too_many)
     }
 
-    /// Adds the waits of a site.
-    fn add_waits(&mut self, site: &SiteSum, strip: &StripSum, timed_out: u64) {
+    /// Adds the waits of a site; of `unsplit` ticks it is not known whether a lock was held or free.
+    fn add_waits(&mut self, site: &SiteSum, strip: &StripSum, timed_out: u64, unsplit: u64) {
         self.contended = self.contended.saturating_add(site.contended);
         self.acquisitions = self.acquisitions.saturating_add(site.acquisitions);
         self.waited = self.waited.saturating_add(site.waited);
         self.longest_wait = self.longest_wait.max(site.longest_wait);
-        // When they were woken is not known, so neither is when a lock was free.
-        self.unsplit = self.unsplit.saturating_add(site.waited);
+        self.unsplit = self.unsplit.saturating_add(unsplit);
         self.outcomes[Outcome::TimedOut as usize] += timed_out;
         self.outcomes[Outcome::Parked as usize] += site.contended - timed_out;
         self.strip.add(strip);

@@ -59,13 +59,21 @@ pub(super) fn label(
         };
         Some(parts.iter().filter(is_before).count())
     };
+    let made: BTreeMap<u64, usize> =
+        (0..locks.len()).filter(|at| locks[*at].is_made).map(|at| (locks[at].address, at)).collect();
     let mut counts: HashMap<(String, Kind), u32> = HashMap::new();
     for (index, lock) in locks.iter_mut().enumerate() {
         lock.label = match (&parts[index], elements.get(&index)) {
             _ if known[index].is_some() => {
                 known[index].map_or("", |known| known.name(place(index).unwrap_or(0))).to_owned()
             }
+            // The lock that the program made of it has the variable's name.
+            (Some((part, _)), _) if !lock.is_made && made.contains_key(&lock.address) => {
+                format!("{}'s mutex", part.variable)
+            }
             (Some((part, _)), Some(number)) => format!("{}[{number}]", part.variable),
+            // The whole of it is the lock, as a rule.
+            (Some((part, _)), None) if lock.is_made => part.variable.clone(),
             (Some((part, _)), None) => part.label(),
             (None, _) => base(lock, &names),
         };

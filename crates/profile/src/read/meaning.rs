@@ -45,6 +45,8 @@ pub(super) struct Taken {
     pub(super) lock: u32,
     pub(super) wait: Wait,
     pub(super) call_site: Option<CallSiteId>,
+    /// Where it is, if the program made it of a mutex and condition variables.
+    pub(super) made_at: Option<u64>,
 }
 
 /// By condition variable and stack: the number of the object, and the role.
@@ -65,11 +67,12 @@ pub(super) fn taken_locks(taken: &[Taken]) -> impl Iterator<Item = Lock> {
     taken.iter().map(|taken| Lock {
         id: taken.lock,
         label: String::new(),
-        name: taken.wait.name.clone().filter(|_| !taken.wait.is_placed),
-        address: 0,
+        name: taken.wait.name.clone().filter(|_| !taken.wait.is_placed || taken.wait.is_single),
+        address: taken.made_at.unwrap_or(0),
         kind: taken.wait.kind,
         type_name: taken.wait.name.clone(),
-        is_several: true,
+        is_several: taken.made_at.is_none() && !taken.wait.is_single,
+        is_made: taken.made_at.is_some(),
         creation_site: taken.call_site,
         is_created: false,
         is_destroyed: false,

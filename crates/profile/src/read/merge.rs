@@ -16,11 +16,11 @@ use super::{Clock, Maps, Recording, labels};
 use crate::cost;
 use crate::model::Warning;
 use crate::model::{
-    CallSite, CallSiteId, Detail, Ended, FORMAT, Held, HeldWait, HolderCall, Kind, Lock, LocksOf, Nest,
-    Outcomes, Pair, Profile, RecorderCost, Role, RoleStats, SampleError, SiteStats, SlowWait, Split, Times,
-    VERSION,
+    CallSite, CallSiteId, Detail, Ended, FORMAT, Frame, Held, HeldWait, HolderCall, Kind, Lock, LocksOf,
+    Nest, Outcomes, Pair, Profile, RecorderCost, Role, RoleStats, SampleError, SiteStats, SlowWait, Split,
+    Times, VERSION,
 };
-use crate::symbols::Symbols;
+use crate::symbols::{Part, Symbols};
 use crate::waits::Wait;
 
 /// The profile of a recording. Symbols are looked up with `symbols`, which may be used again for further
@@ -62,6 +62,7 @@ pub fn profile(recording: &Recording, symbols: &mut Symbols) -> Profile {
         numbers: HashMap::new(),
         by_stack: HashMap::new(),
         waits: HashMap::new(),
+        methods: HashMap::new(),
     };
     merge.symbols.begin(header.pid, header.start_realtime);
     let meanings = merge.meanings(view, &mut same);
@@ -204,11 +205,13 @@ pub(super) struct Merge<'a> {
     pub(super) clock: Clock,
     maps: Maps,
     symbols: &'a mut Symbols,
-    call_sites: Vec<CallSite>,
+    pub(super) call_sites: Vec<CallSite>,
     numbers: HashMap<CallSite, CallSiteId>,
     by_stack: HashMap<u32, Option<CallSiteId>>,
     /// What stacks say that their threads wait for.
     waits: HashMap<u32, Wait>,
+    /// Methods of locks' classes in which stacks wait.
+    methods: HashMap<u32, (String, Role)>,
 }
 
 impl Merge<'_> {
@@ -223,8 +226,10 @@ impl Merge<'_> {
         let found = self.view.stack(stack).map(|record| {
             let frames = &record.frames[..(record.depth as usize).min(record.frames.len())];
             let is_cut = record.is_cut != 0;
-            let (call_site, wait) = self.symbols.call_site_and_wait(&self.maps, record.maps, frames, is_cut);
+            let (call_site, wait, method) =
+                self.symbols.call_site_and_wait(&self.maps, record.maps, frames, is_cut);
             self.waits.extend(wait.map(|wait| (stack, wait)));
+            self.methods.extend(method.map(|method| (stack, method)));
             *self.numbers.entry(call_site).or_insert_with_key(|call_site| {
                 self.call_sites.push(call_site.clone());
                 self.call_sites.len() - 1
@@ -237,6 +242,22 @@ impl Merge<'_> {
     /// What a thread with this stack waits for, if the stack tells; after [`Merge::call_site`].
     pub(super) fn wait_of(&self, stack: u32) -> Option<&Wait> {
         self.waits.get(&stack)
+    }
+
+    /// The method of a lock's class that waits on a stack: the class, and the role.
+    pub(super) fn method_of(&self, stack: u32) -> Option<(String, Role)> {
+        self.methods.get(&stack).cloned()
+    }
+
+    /// The frames of a stack from the innermost one of the program on.
+    pub(super) fn own_frames(&mut self, stack: u32) -> &[Frame] {
+        self.call_site(stack).map_or(&[], |call_site| &self.call_sites[call_site].frames)
+    }
+
+    /// The variable that an address is part of, when this stack was captured.
+    pub(super) fn part(&mut self, stack: u32, address: u64) -> Option<Part> {
+        let maps = self.view.stack(stack).map_or(u32::MAX, |stack| stack.maps);
+        self.symbols.part(&self.maps, maps, address)
     }
 
     /// The function that waits, if the stack has more than what the wait is made of.
@@ -511,7 +532,7 @@ impl Merge<'_> {
             };
             let name = match kind {
                 Kind::Call => call_name(record.address),
-                _ if meaning.is_some_and(|wait| wait.is_by_function && !wait.is_placed) => {
+                _ if meaning.is_some_and(|wait| wait.is_single || wait.is_by_function && !wait.is_placed) => {
                     meaning.and_then(|wait| wait.name.clone())
                 }
                 _ => text(record).or_else(|| text(best)),
@@ -541,7 +562,8 @@ impl Merge<'_> {
                 address: record.address,
                 kind,
                 type_name: meaning.and_then(|wait| wait.name.clone()),
-                is_several: meaning.is_some_and(|wait| wait.is_by_function),
+                is_several: meaning.is_some_and(|wait| wait.is_by_function && !wait.is_single),
+                is_made: false,
                 creation_site: self.call_site(best.stack.load(Acquire)),
                 is_created: best.is_created != 0,
                 is_destroyed: record.destroyed.load(Relaxed) != 0,

@@ -9,6 +9,7 @@
 //! | `thread_tables`   | the tables of all threads added up, in ticks and numbers of records |
 //! | `meaning`         | what waits are for whose stacks tell                                |
 //! | `by_stack`        | how that is found                                                   |
+//! | `made_locks`      | locks that programs make of a mutex and condition variables         |
 //! | `waiting`         | waits that had not ended, and cycles of them (deadlocks)            |
 //! | `estimate`        | time held, from samples                                             |
 //! | `experiment`      | what the recorder's spans have measured of its cost                 |
@@ -22,6 +23,7 @@ mod error;
 mod estimate;
 mod experiment;
 mod labels;
+mod made_locks;
 mod meaning;
 mod merge;
 mod recording_files;

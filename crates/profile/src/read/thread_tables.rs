@@ -31,6 +31,8 @@ pub(super) struct Tables {
     /// By lock and role, and the lock that its owner had meanwhile, and its role: acquisitions, ticks waited,
     /// ticks held.
     pub(super) nests: BTreeMap<(Use, Use), [u64; 3]>,
+    /// By condition variable and table: signals sent, and those of them that were for all waiters.
+    pub(super) signals: BTreeMap<(u32, u32), (u64, u64)>,
     /// By table: time waited for signals; and for the ends of threads, and what may be a lock or a signal.
     pub(super) not_locks: BTreeMap<u32, (u64, u64)>,
     /// By lock and table: stacks on which its threads released the lock to waiters without having noted where
@@ -143,6 +145,11 @@ impl Tables {
             let which = (*lock, role);
             match entry {
                 Entry::Lock(stats) => {
+                    if role == Role::Signal {
+                        let sums = tables.signals.entry((*lock, table)).or_default();
+                        sums.0 = sums.0.saturating_add(stats.wake_ups.load(Relaxed));
+                        sums.1 = sums.1.saturating_add(stats.broadcasts.load(Relaxed));
+                    }
                     let sum = tables.locks.entry(which).or_default();
                     sum.add(stats);
                     if meanings.is_slept_for(head.lock) {

@@ -8,13 +8,20 @@
 //! function stands at a line of the header.
 
 use crate::function_names::short;
-use crate::model::Frame;
+use crate::model::{Frame, Role};
 
 /// Libraries that implement or watch locks.
 const LIBRARIES: [&str; 2] = ["libspinpark_profiler.so", "libspinpark_preload.so"];
 
 /// Functions, or what their names begin with: pthreads', C11's, libstdc++'s, libc++'s, Rust's.
-const PREFIXES: [&str; 50] = [
+const PREFIXES: [&str; 63] = [
+    "boost::posix::",
+    "boost::mutex::",
+    "boost::timed_mutex::",
+    "boost::recursive_",
+    "boost::condition_variable",
+    "boost::detail::",
+    "boost::thread_cv_detail::",
     "pthread_mutex_",
     "pthread_rwlock_",
     "pthread_cond_",
@@ -67,10 +74,25 @@ const PREFIXES: [&str; 50] = [
     "g_mutex_",
     "g_rec_mutex_",
     "ngx_thread_mutex_",
+    "qemu_mutex_",
+    "qemu_rec_mutex_",
+    "qemu_cond_",
+    "rb_native_mutex_",
+    "rb_native_cond_",
+    "rb_nativethread_lock_",
 ];
 
 /// Templates: what the guards of C++ are called, in front of `<`.
-const GUARDS: [&str; 4] = ["std::lock_guard", "std::unique_lock", "std::shared_lock", "std::scoped_lock"];
+const GUARDS: [&str; 8] = [
+    "std::lock_guard",
+    "std::unique_lock",
+    "std::shared_lock",
+    "std::scoped_lock",
+    "boost::lock_guard",
+    "boost::unique_lock",
+    "boost::shared_lock",
+    "boost::upgrade_lock",
+];
 
 /// Rust's crates of locks, in which every function is a wrapper, and what drops their guards; line tables
 /// have its last part.
@@ -133,7 +155,17 @@ const HEADERS: [&str; 9] = [
 ];
 
 /// How the names of classes end that are nothing but locks, in lower case.
-const CLASSES: [&str; 6] = ["lock", "mutex", "latch", "condvar", "guard", "locker"];
+const CLASSES: [&str; 9] = [
+    "lock",
+    "mutex",
+    "latch",
+    "condvar",
+    "guard",
+    "locker",
+    "waitcondition",
+    "conditionvariable",
+    "condition_variable",
+];
 
 /// How the names of their methods begin, in lower case; those called as the class make and end one.
 const METHODS: [&str; 13] = [
@@ -179,7 +211,7 @@ pub(super) fn is_wrapper(frame: &Frame) -> bool {
     PREFIXES.iter().chain(&CRATES).any(|prefix| function.starts_with(prefix))
         || GUARDS.iter().any(|guard| is_guard(guard))
         || function.starts_with("std::lock<")
-        || is_method_of_lock(short(function))
+        || is_method_of_lock(&short(function))
 }
 
 /// `…/parking_lot-0.12.5/src/condvar.rs`; `lock` in `/usr/include/c++/12/bits/std_mutex.h`; not
@@ -209,6 +241,30 @@ fn is_method_of_lock(function: &str) -> bool {
     method == class || METHODS.iter().any(|start| method.to_ascii_lowercase().starts_with(start))
 }
 
+/// Of a stack that waits for a signal: the method of a lock's class that does, innermost, as the class and
+/// the role in which it takes the lock. What waits for a signal in the program's name is none.
+pub(super) fn method(frames: &[Frame]) -> Option<(String, Role)> {
+    let wrappers = frames.iter().take_while(|frame| is_wrapper(frame));
+    wrappers.filter_map(|frame| frame.function.as_deref()).find_map(|function| {
+        let function = short(function.trim_start_matches("void ").trim_start_matches("bool "));
+        let (class, method) = function.rsplit_once("::")?;
+        let is_std = ["std::", "__gnu"].iter().any(|prefix| class.starts_with(prefix));
+        let is_guard = GUARDS.iter().any(|guard| class.starts_with(guard));
+        if is_std || is_guard || !is_method_of_lock(&function) {
+            return None;
+        }
+        let name = class.rsplit("::").next()?.to_ascii_lowercase();
+        let method = method.to_ascii_lowercase();
+        let is_of_lock = ["lock", "mutex"].iter().any(|end| name.ends_with(end));
+        let is_taken = ["lock", "try", "rdlock", "wrlock", "read_lock", "write_lock", "acquire", "enter"]
+            .iter()
+            .any(|start| method.starts_with(start));
+        let is_read = ["shared", "read", "rdlock"].iter().any(|word| method.contains(word));
+        let role = if is_read { Role::Read } else { Role::Write };
+        (is_of_lock && is_taken).then(|| (class.to_owned(), role))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -218,8 +274,7 @@ mod tests {
             function: Some((*function).to_owned()),
             source: None,
             module: String::from("program"),
-            offset: 0,
-            is_inlined: false,
+            ..Frame::default()
         };
         let frames = own_frames(functions.iter().map(frame).collect(), 0);
         frames.into_iter().filter_map(|frame| frame.function).collect()
@@ -231,8 +286,8 @@ mod tests {
             function: Some(function.to_owned()),
             source: Some((path.to_owned(), 1)),
             module: String::from("program"),
-            offset: 0,
             is_inlined: true,
+            ..Frame::default()
         };
         let own = |frames: &[(&str, &str)]| {
             let frames = own_frames(frames.iter().map(frame).collect(), 0);

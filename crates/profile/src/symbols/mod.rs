@@ -33,7 +33,7 @@ use self::debuginfod::Debuginfod;
 use self::jit::Jit;
 use self::module::{Inlined, Module as File};
 use crate::maps::{Mapping, Maps};
-use crate::model::{CallSite, Frame, Module, Unnamed};
+use crate::model::{CallSite, Frame, Module, Role, Unnamed};
 use crate::waits::{Wait, Waits};
 
 /// A place in a variable.
@@ -202,14 +202,15 @@ impl Symbols {
         self.call_site_and_wait(maps, number, stack, is_cut).0
     }
 
-    /// The same, and what a thread with this stack waits for, if the functions tell.
+    /// The same, and what a thread with this stack waits for, if the functions tell; and the method of a lock's
+    /// class that it is in.
     pub(crate) fn call_site_and_wait(
         &mut self,
         maps: &Maps,
         number: u32,
         stack: &[u64],
         is_cut: bool,
-    ) -> (CallSite, Option<Wait>) {
+    ) -> (CallSite, Option<Wait>, Option<(String, Role)>) {
         let jumped = stack.first().and_then(|address| self.called(maps, number, *address));
         let mut groups: Vec<Vec<Frame>> =
             stack.iter().map(|address| self.lookup(maps, number, *address)).collect();
@@ -217,7 +218,8 @@ impl Symbols {
         let mut frames: Vec<Frame> = jumped.into_iter().chain(groups.into_iter().flatten()).collect();
         demangle::name_lambdas(&mut frames);
         let (wait, known) = self.waits.find(&frames, cut::is_wrapper);
-        (CallSite { frames: cut::own_frames(frames, known), is_cut }, wait)
+        let method = cut::method(&frames);
+        (CallSite { frames: cut::own_frames(frames, known), is_cut }, wait, method)
     }
 
     /// The variable that `address` is part of, in the latest snapshot: `cache_lock`, `tables+0x40`.
@@ -440,6 +442,7 @@ fn symbolize(file: Option<&File>, path: &Path, at: u64) -> Vec<Frame> {
     name_closures(&mut inlined);
     let outer = inlined.pop().unwrap_or(Inlined { name: None, source: None });
     let frame = |function: Option<String>, source, is_inlined| Frame {
+        start: if function.is_none() { file.and_then(|file| file.start(at)) } else { None },
         function,
         source,
         module: module.clone(),
@@ -491,7 +494,7 @@ fn name_closures(frames: &mut [Inlined]) {
 }
 
 fn bare(module: &str, offset: u64) -> Frame {
-    Frame { function: None, source: None, module: module.to_owned(), offset, is_inlined: false }
+    Frame { module: module.to_owned(), offset, ..Frame::default() }
 }
 
 fn file_name(path: &Path) -> String {

@@ -5,10 +5,12 @@
 //! and lines, come from DWARF by [addr2line](https://docs.rs/addr2line), which also reads split DWARF
 //! (`.dwo`, `.dwp`) and compressed sections.
 
+use std::cell::OnceCell;
 use std::io::{Cursor, Read};
 use std::path::Path;
 
 use addr2line::Loader;
+use addr2line::gimli::{BaseAddresses, CieOrFde, EhFrame, NativeEndian, UnwindSection};
 use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, ObjectSymbolTable, SymbolKind};
 
 use super::Part;
@@ -36,6 +38,9 @@ pub(super) struct Module {
     imports: Vec<(u64, String)>,
     /// DWARF, if there is any.
     lines: Option<Loader>,
+    /// Start and end of each function, by address, as the unwind tables have them; read when they are first
+    /// asked for.
+    unwound: OnceCell<Vec<(u64, u64)>>,
     /// The file, with its code if it is no debug file.
     file: Mapped,
 }
@@ -83,6 +88,7 @@ impl Module {
             variables: Vec::new(),
             imports: imports(&object),
             lines: None,
+            unwound: OnceCell::new(),
             file: Mapped::open(path)?,
         };
         let has_lines = |object: &object::File<'_>| {
@@ -183,6 +189,17 @@ impl Module {
         containing(&self.functions, address).or_else(unsized_one).map(|function| function.name.as_str())
     }
 
+    /// Where the function begins that an address is in, if it has no symbol but can be unwound.
+    pub(super) fn start(&self, address: u64) -> Option<u64> {
+        let functions = self.unwound.get_or_init(|| {
+            let mut functions = self.file.object().map(|object| unwound(&object)).unwrap_or_default();
+            functions.sort_unstable();
+            functions
+        });
+        let after = functions.partition_point(|(start, _)| *start <= address);
+        functions[..after].last().filter(|(_, end)| address < *end).map(|(start, _)| *start)
+    }
+
     /// The start of the function of this module that a direct call before `address` calls, if that has a
     /// symbol.
     pub(super) fn called(&self, address: u64) -> Option<u64> {
@@ -256,6 +273,34 @@ impl Module {
         }
         found
     }
+}
+
+/// Start and end of each function that `.eh_frame` describes: stripped files have it.
+fn unwound(object: &object::File<'_>) -> Vec<(u64, u64)> {
+    let section = |name| object.section_by_name(name);
+    let Some((frames, data)) =
+        section(".eh_frame").and_then(|frames| Some((frames.address(), frames.data().ok()?)))
+    else {
+        return Vec::new();
+    };
+    let mut bases = BaseAddresses::default().set_eh_frame(frames);
+    if let Some(text) = section(".text") {
+        bases = bases.set_text(text.address());
+    }
+    if let Some(got) = section(".got") {
+        bases = bases.set_got(got.address());
+    }
+    let frames = EhFrame::new(data, NativeEndian);
+    let mut entries = frames.entries(&bases);
+    let mut found = Vec::new();
+    while let Ok(Some(entry)) = entries.next() {
+        let CieOrFde::Fde(entry) = entry else { continue };
+        if let Ok(function) = entry.parse(EhFrame::cie_from_offset) {
+            let start = function.initial_address();
+            found.push((start, start.saturating_add(function.len())));
+        }
+    }
+    found
 }
 
 /// The innermost symbol that has this address.

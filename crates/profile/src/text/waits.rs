@@ -10,10 +10,10 @@ use spinpark_measure::text::one_line;
 use spinpark_measure::units::{short_count, short_percent, time, time_or_dash};
 
 use super::{Style, dash, locks, render, wrap};
-use crate::classes::add_site;
+use crate::classes::{add_site, grouped};
 use crate::fit::{fit, fit_all};
 use crate::model::{Ended, Kind, Lock, Pair, Profile, Role, RoleStats, SiteStats, SlowWait, Times, Waiting};
-use crate::names::{FREE, Names};
+use crate::names::{FREE, Names, label_of_object};
 use crate::phases::window;
 use crate::{chain, other_waits as others};
 
@@ -254,6 +254,7 @@ pub fn part(profile: &Profile, (from, to): (u64, u64), style: Style) -> String {
 pub fn condvars(profile: &Profile, style: Style) -> String {
     // Of one whose waits were for something else nothing may be left.
     let is_used = |lock: &&Lock| lock.roles.iter().any(|stats| stats.contended + stats.wake_ups > 0);
+    let profile = &grouped(profile, others::MANY);
     let condvars = profile.locks.iter().filter(|lock| lock.kind == Kind::Condvar).filter(is_used);
     let is_wide = style.width >= 100;
     let mut header = vec!["condvar", "waits", "timed\nout", "for\nsignal"];
@@ -271,7 +272,7 @@ pub fn condvars(profile: &Profile, style: Style) -> String {
         let (signal, back) = (lock.role(Role::Signal), lock.role(Role::Back));
         let number = |of: fn(&RoleStats) -> u64| short_count(signal.map_or(0, of));
         let mut row = vec![
-            lock.label.clone(),
+            label_of_object(lock),
             number(|stats| stats.contended),
             number(|stats| stats.outcomes.timed_out),
         ];
@@ -301,10 +302,11 @@ pub fn other_waits(profile: &Profile, style: Style) -> String {
     let mut header = vec!["object", "woken in", "waits", "timed\nout", "wait\ntotal"];
     header.extend(is_wide.then_some("wait\nmean"));
     header.extend(["wait\nmax", "may be\na lock"]);
+    let profile = &grouped(profile, others::MANY);
     let rows = others::rows(profile).into_iter().map(|row| {
         let waits = &row.stats.wait;
         let mut cells = vec![
-            row.lock.label.clone(),
+            label_of_object(row.lock),
             // What a sentence puts in back quotes has them within.
             row.woken_in.as_ref().map_or_else(dash, |name| name.replace('`', "")),
             short_count(row.stats.contended),

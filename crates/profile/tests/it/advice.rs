@@ -149,8 +149,8 @@ fn code_without_names() {
     assert_eq!(
         hint(&profile).expect("all of it"),
         "Functions in `a_server_with_a_rather_long_name_of_its_own` have no names, because it is stripped. Install its debug \
-         package (`-dbgsym`, `-debuginfo`) and run `spinpark report DIR/4242-1795305600000.spinprof`; or build your own program with -g, \
-         unstripped, and record it again."
+         package (`-dbgsym`, `-debuginfo`), or set `DEBUGINFOD_URLS`, and report the recording's file \
+         `4242-1795305600000.spinprof` again; or build your own program with -g, unstripped, and record it again."
     );
     // Addresses are whole, however narrow it is.
     for width in [80, 100] {

@@ -210,16 +210,16 @@ fn wrappers_have_their_callers() {
     }
     let answered = summary(&profile);
     for words in [
-        "thread 1 (`t`) waits in `take_lock < load` for",
-        "which thread 2 has taken in `take_lock < store`",
-        "which thread 1 has taken in `take_lock < load`",
+        "thread 1 (`t`) waits in `load` for",
+        "which thread 2 has taken in `store`",
+        "which thread 1 has taken in `load`",
     ] {
         assert!(answered.headline.contains(words), "{answered:?}");
     }
     // A function that is no wrapper has none, though it has two.
     let stuck = stuck(&profile).expect("there is one more");
     assert!(stuck.contains(" in `flush` for the mutex"), "{stuck}");
-    assert!(stuck.contains("held by `take_lock < load`"), "{stuck}");
+    assert!(stuck.contains("held by `load`"), "{stuck}");
 }
 
 #[test]

@@ -164,6 +164,8 @@ pub struct LockStats {
     pub non_critical_lengths: [AtomicU32; BINS],
     /// How far counts from a sample may be from the truth.
     pub spread: Spread,
+    /// Of `wake_ups`, for condition variables: those that were for all waiters.
+    pub broadcasts: AtomicU64,
 }
 
 /// Sums over recorded events, each of which stands for *w* of its kind: *w* (*w* − 1) × what is counted,
@@ -207,8 +209,8 @@ pub struct SiteStats {
     pub released: AtomicU64,
 }
 
-/// Waits of a thread at one call site for one holder, or the parts of waits for which it was the holder. Kind
-/// 3.
+/// Waits of a thread at one call site for one holder, or the parts of waits for which it was the holder; for
+/// a signal, up to the one that came from there. Kind 3.
 #[derive(Debug)]
 #[repr(C)]
 pub struct PairStats {

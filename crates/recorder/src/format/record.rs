@@ -93,8 +93,10 @@ pub struct Lock {
     pub thread: u32,
     /// Where its name starts in the region `text`, or [`NONE`](super::NONE).
     pub name: AtomicU32,
+    /// Of a condition variable: the address of the mutex that its latest new waiter had; 0: none has waited.
+    pub mutex: AtomicU64,
     /// Of recorders, not for readers.
-    pub scratch: [AtomicU32; 4],
+    pub scratch: [AtomicU32; 2],
 }
 
 /// Return addresses that a stack has at most.

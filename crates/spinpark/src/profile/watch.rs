@@ -187,7 +187,7 @@ fn release(call: &Call, release: &dyn Fn()) {
 
 fn wait(call: &Call, mutex: usize, deadline: Option<Deadline>, wait: &dyn Fn() -> bool) -> bool {
     let Some(own) = enter(true) else { return wait() };
-    let begun = RECORDER.begin_signal_wait(own, call, Some(mutex), deadline.is_some());
+    let begun = RECORDER.begin_signal_wait(own, call, (mutex, Some(mutex)), deadline.is_some());
     RECORDER.leave();
     let is_timed_out = wait();
     let Some(own) = RECORDER.enter() else { return is_timed_out };
@@ -200,7 +200,8 @@ fn wait(call: &Call, mutex: usize, deadline: Option<Deadline>, wait: &dyn Fn() -
 
 fn signal(call: &Call) {
     if let Some(own) = enter(false) {
-        RECORDER.signal(own, call);
+        // Whether it is for all waiters is not known here.
+        RECORDER.signal(own, call, false);
         RECORDER.leave();
     }
 }

@@ -12,7 +12,7 @@ use spinpark_profile::json;
 use spinpark_profile::model::Profile;
 use spinpark_profile::summary::{Summary, summary};
 use spinpark_profile::symbols::Symbols;
-use spinpark_testkit::programs::private_dir;
+use spinpark_testkit::programs::{PERL, RUBY, installed, private_dir};
 use spinpark_testkit::{Configuration, Run, compile_c, scratch_dir};
 
 /// A report, as a reader has it.
@@ -233,6 +233,33 @@ fn lock_that_does_not_matter() {
     });
 }
 
+/// Locks that a program makes of a mutex and condition variables are locks; queues, barriers and workers are
+/// none.
+#[test]
+fn made_locks() {
+    for (how, words) in [
+        ("lock", ["held by `rebuild`", "wait"]),
+        ("inside", ["held by `rebuild`", "wait"]),
+        ("fifo", ["`place_order`", "wait"]),
+        ("readers", ["held by `rebuild`", "wait"]),
+    ] {
+        let program = compile_c("profile/corpus/made_locks.c", &[]);
+        let report = Report::of(Run::new(&program).arg(how), Configuration::Glibc, "contended");
+        report.begins_with(&["condvar-based", "`catalogue`"]);
+        report.begins_with(&words);
+        let locks = report.profile.locks.iter().filter(|lock| lock.is_made && lock.lock_wait() > 0);
+        assert_eq!(locks.count(), 1, "{how}: one lock, whatever it is made of");
+        let signals = report.profile.signal_wait() as f64;
+        assert!(signals < 0.1 * report.profile.lock_wait() as f64, "{how}: {signals}");
+    }
+    for how in ["queue", "meet", "tasks"] {
+        let program = compile_c("profile/corpus/made_locks.c", &[]);
+        let report = Report::of(Run::new(&program).arg(how), Configuration::Glibc, "contended");
+        assert!(report.profile.locks.iter().all(|lock| !lock.is_made), "{how}: {}", report.summary.headline);
+        assert!(report.profile.signal_wait() > 0, "{how}");
+    }
+}
+
 /// Threads of Python that compute wait for the interpreter lock, whose turns are signals of a condition
 /// variable.
 #[test]
@@ -252,6 +279,24 @@ fn python() {
             "for `CPython's GIL`",
             "one thread at a time runs Python code",
         ]);
+    }
+}
+
+/// The locks of runtimes that make them of a mutex and condition variables, each with the first sentence
+/// about it.
+#[test]
+fn runtimes() {
+    for (program, script, name) in
+        [(RUBY, "threads.rb", "`Ruby's GVL`"), (PERL, "threads.pl", "`Perl's shared variable")]
+    {
+        if !installed(&[program]) {
+            continue;
+        }
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("profile/corpus").join(script);
+        for configuration in Configuration::BOTH {
+            let report = Report::of(program.run().arg(&script), configuration, "contended");
+            report.begins_with(&[" waiting is on one condvar-based lock", name]);
+        }
     }
 }
 

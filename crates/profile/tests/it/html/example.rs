@@ -12,7 +12,7 @@ fn frame(function: &str, line: u32) -> Frame {
         source: Some((String::from("/home/user/cachesim/src/cache.cc"), line)),
         module: String::from("cachesim"),
         offset: 0x1200 + u64::from(line),
-        is_inlined: false,
+        ..Frame::default()
     }
 }
 
@@ -121,6 +121,7 @@ fn lock(id: u32, label: &str, kind: Kind, call_site: Option<CallSiteId>, roles: 
         kind,
         type_name: None,
         is_several: false,
+        is_made: false,
         creation_site: call_site,
         is_created: id.is_multiple_of(2),
         is_destroyed: id == 4,
