@@ -114,6 +114,7 @@ impl Launch {
             .env("SPINPARK_PROFILE_MAX_SIZE", self.max_size.to_string())
             // Our child is recorded from its start; its children, once they wait.
             .env("SPINPARK_PROFILE_PARENT", std::process::id().to_string());
+        super::python::ask_for_names(command);
         if let Some(time) = self.slower_than {
             command.env("SPINPARK_PROFILE_SLOWER_THAN", time.as_nanos().to_string());
         }

@@ -3,6 +3,7 @@
 mod cost;
 mod launch;
 mod overhead;
+mod python;
 mod recording_directory;
 mod show;
 mod slips;
@@ -10,7 +11,7 @@ pub(crate) mod top;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, bail};
 use spinpark_measure::failure::in_words;
@@ -41,6 +42,7 @@ pub(crate) fn run(profile: &Profile) -> anyhow::Result<Exit> {
     slips::note::<Profile>("profile", &profile.program).into_iter().for_each(|note| say.line(note));
     let shower = Shower::new(&profile.show, true)?;
     let directory = recording_directory::create(profile.output.as_deref())?;
+    let started = SystemTime::now();
     let begun = (|| {
         let measured = profile.overhead.then(|| overhead::measure(&launch, profile)).transpose()?;
         let watch = watch::prepare(launch.recorder());
@@ -70,6 +72,7 @@ pub(crate) fn run(profile: &Profile) -> anyhow::Result<Exit> {
     }
     let mut symbols = Symbols::new().with_debuginfod().with_kept(keeper.stop()).with_waits(waits);
     let loaded = json::load(&directory, &mut symbols);
+    python::remove_maps(started);
     let mut loaded = match loaded {
         Ok(loaded) => loaded,
         Err(error) => {

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use std::{io, thread};
 
 use anyhow::{Context, bail};
@@ -44,8 +44,11 @@ pub(crate) fn run(top: &Top) -> anyhow::Result<Exit> {
                 .for_each(|note| Say { on_stderr: true }.line(note));
             let scratch = tempfile::tempdir().context("cannot make a temporary directory")?;
             let directory = recording_directory::create(Some(scratch.path()))?;
+            let started = SystemTime::now();
             let mut running = launch.start(&directory)?;
-            watch(top, &directory, Some(&mut running))
+            let shown = watch(top, &directory, Some(&mut running));
+            super::python::remove_maps(started);
+            shown
         }
     }
 }
