@@ -590,7 +590,9 @@ impl Merge<'_> {
         locks
     }
 
+    /// Of waits that have several parts the longest part is known: the longest wait is no shorter than the mean.
     fn times(&self, count: u64, total: u64, longest: u64, bins: &[u64]) -> Times {
+        let longest = if longest > 0 { longest.max(total.checked_div(count).unwrap_or(0)) } else { 0 };
         Times {
             count,
             total: self.clock.ns(total),

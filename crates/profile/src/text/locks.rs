@@ -45,6 +45,7 @@ pub fn locks(profile: &Profile, style: Style) -> String {
             name(lock, stats.role),
             if lock.is_slept_for() { dash() } else { short_count(stats.acquisitions) },
             match lock.is_slept_for() {
+                true if stats.contended == 1 => String::from("1 wait"),
                 true => format!("{} waits", short_count(stats.contended)),
                 false => stats.contended_share().map_or_else(dash, short_percent),
             },
@@ -68,7 +69,9 @@ pub fn locks(profile: &Profile, style: Style) -> String {
             is_widest
                 .then(|| if stats.longest_queue > 0 { short_count(stats.longest_queue) } else { dash() }),
         );
-        row.extend(spark.map(|spark| if waits { spark.row(&stats.wait) } else { String::new() }));
+        // Of waits that their stacks tell apart, the lengths are not known one by one.
+        let has_lengths = waits && !stats.wait.histogram.is_empty();
+        row.extend(spark.map(|spark| if has_lengths { spark.row(&stats.wait) } else { String::new() }));
         row
     };
     render(style, "Locks", &header, 1, (used.into_iter(), row_of))
