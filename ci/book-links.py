@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""A preprocessor of mdBook: links from the book's pages to files of the repository lead to the repository.
+"""A preprocessor of mdBook: links from the book's pages to files of the repository lead to the repository, and chapters
+without a page get the page of the command with their name, which ci/book.sh has written.
 
 mdBook runs it in the directory of book.toml. README.md and ARCHITECTURE.md are pages of the book too, included from one
 directory up, so links are resolved against the file in which they stand.
@@ -7,7 +8,7 @@ directory up, so links are resolved against the file in which they stand.
 import json
 import re
 import sys
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 REPOSITORY = "https://github.com/spinpark/spinpark/blob/main/"
 DOCS = "docs"
@@ -41,12 +42,20 @@ def rewritten(page: str, text: str) -> str:
     return LINK.sub(link, text)
 
 
+def fill(chapter: dict) -> None:
+    """Gives a draft its generated page; a page of several commands is called more."""
+    page = f"reference/{'more' if ',' in chapter['name'] else chapter['name']}.md"
+    chapter["content"] = Path(page).read_text(encoding="utf-8")
+    chapter["path"] = chapter["source_path"] = page
+
+
 def walk(items: list) -> None:
     for item in items:
         chapter = item.get("Chapter") if isinstance(item, dict) else None
         if chapter:
-            if chapter["path"]:
-                chapter["content"] = rewritten(chapter["path"], chapter["content"])
+            if not chapter["path"]:
+                fill(chapter)
+            chapter["content"] = rewritten(chapter["path"], chapter["content"])
             walk(chapter["sub_items"])
 
 

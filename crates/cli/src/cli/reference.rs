@@ -216,8 +216,10 @@ fn links_lead_to_pages_of_the_book() {
 #[test]
 fn the_summary_has_a_line_for_each_page() {
     let summary = fs::read_to_string(docs().join("SUMMARY.md")).expect("the book has a summary");
-    let listed = summary.split("](reference/").skip(1).filter_map(|rest| rest.split(')').next());
-    let mut listed: Vec<&str> = listed.collect();
+    // They have no links, which would be dead in a checkout.
+    let names = summary.lines().filter_map(|line| line.strip_prefix("- [")?.strip_suffix("]()"));
+    let page = |name: &str| format!("{}.md", if name.contains(',') { "more" } else { name });
+    let mut listed: Vec<String> = names.map(page).collect();
     let pages = pages();
     let mut rendered: Vec<&str> = pages.iter().map(|(file, _)| file.as_str()).collect();
     listed.sort_unstable();
