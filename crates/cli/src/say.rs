@@ -1,6 +1,8 @@
 //! What people read goes to standard output, unless data goes there. All of it passes here, and [`harmless`]
-//! with it: nothing that a program prints or is called can steer the terminal.
+//! with it: nothing that a program prints or is called can steer the terminal. In a locale without UTF-8
+//! (`LC_ALL=C`) it is ASCII.
 
+use std::borrow::Cow;
 use std::fmt::Display;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::path::PathBuf;
@@ -9,7 +11,7 @@ use std::sync::Mutex;
 use anyhow::bail;
 use spinpark_measure::report::json::Output;
 use spinpark_measure::report::{Style, compare_table};
-use spinpark_measure::terminal::harmless;
+use spinpark_measure::terminal::{ascii, harmless, is_ascii_only};
 use spinpark_measure::warnings::Warning;
 
 /// The first thing that could not be said, and why.
@@ -42,7 +44,7 @@ impl Say {
     /// (a full disk) is remembered for [`check`].
     pub(crate) fn line(self, text: impl Display) {
         let text = text.to_string();
-        let text = harmless(&text);
+        let text = printable(&text);
         let written = if self.on_stderr {
             writeln!(io::stderr().lock(), "{text}")
         } else {
@@ -58,6 +60,15 @@ impl Say {
     }
 }
 
+/// What the terminal can show of `text`.
+fn printable(text: &str) -> Cow<'_, str> {
+    match (is_ascii_only(), harmless(text)) {
+        (false, text) => text,
+        (true, Cow::Borrowed(text)) => ascii(text),
+        (true, Cow::Owned(text)) => Cow::Owned(ascii(&text).into_owned()),
+    }
+}
+
 /// Prints a line to standard error, as `eprintln` does; but the reader may have gone (`2>&1 | head`), which
 /// is no error.
 macro_rules! note {
@@ -68,7 +79,7 @@ macro_rules! note {
 
 /// Prints to standard error, if it has a reader.
 pub(crate) fn note(text: std::fmt::Arguments<'_>) {
-    let _ = io::stderr().lock().write_all(harmless(&text.to_string()).as_bytes());
+    let _ = io::stderr().lock().write_all(printable(&text.to_string()).as_bytes());
 }
 
 /// Prints an error to standard error. On a terminal, lines are broken where it ends; elsewhere (a log, a

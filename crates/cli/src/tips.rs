@@ -1,11 +1,13 @@
 //! Errors in a command line: programs in the place of commands, and no tips about commands that are not
 //! shown.
 
+use std::io::{self, Write};
 use std::path::Path;
 use std::process::exit;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches};
+use spinpark_measure::terminal::{ascii, is_ascii_only};
 
 use crate::cli::{self, Cli, is_internal};
 use crate::exit::BAD_INPUT;
@@ -23,12 +25,27 @@ pub(crate) fn parse() -> Cli {
             ));
             exit(BAD_INPUT.into());
         }
-        public(error).exit()
+        end(&public(error))
     });
     if let Err(conflict) = cli.apply_formats() {
         Cli::command().error(ErrorKind::ArgumentConflict, conflict).exit();
     }
     cli
+}
+
+/// Prints an error or help, and ends the process.
+fn end(error: &clap::Error) -> ! {
+    if !is_ascii_only() {
+        error.exit();
+    }
+    let text = error.render().to_string();
+    let text = ascii(&text);
+    // The reader may have gone.
+    let _ = match error.use_stderr() {
+        true => io::stderr().write_all(text.as_bytes()),
+        false => io::stdout().write_all(text.as_bytes()),
+    };
+    exit(error.exit_code());
 }
 
 /// The word in the place of a command, if that is a file by its path.

@@ -5,6 +5,7 @@ use std::env;
 use std::fmt::Write;
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
+use std::sync::OnceLock;
 
 /// The widest line that we print, except on a terminal that is wider.
 pub const WIDTH: u16 = 100;
@@ -73,9 +74,114 @@ fn colour(text: &str) -> usize {
     if is_colour && !hides { 2 + parameters.len() + 1 } else { 0 }
 }
 
+/// Whether the locale that was asked for has ASCII only: `LC_ALL=C`. Without any, terminals have UTF-8.
+#[must_use]
+pub fn is_ascii_only() -> bool {
+    static IS: OnceLock<bool> = OnceLock::new();
+    let named = || {
+        let set = |name| env::var(name).ok().filter(|value| !value.is_empty());
+        ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(set)
+    };
+    *IS.get_or_init(|| named().is_some_and(|locale| !is_utf8(&locale)))
+}
+
+fn is_utf8(locale: &str) -> bool {
+    let locale = locale.to_ascii_lowercase();
+    locale.contains("utf-8") || locale.contains("utf8")
+}
+
+/// `text` in ASCII. What takes more room takes it from blanks beside it, so that columns stay columns.
+#[must_use]
+pub fn ascii(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len());
+    // Characters that are too many in this line so far.
+    let mut excess = 0;
+    for c in text.chars() {
+        match c {
+            '\n' => excess = 0,
+            // A gap of one blank is needed.
+            ' ' if excess > 0 && shown.ends_with(' ') => {
+                excess -= 1;
+                continue;
+            }
+            _ => {}
+        }
+        if c.is_ascii() {
+            shown.push(c);
+            continue;
+        }
+        let word = in_ascii(c);
+        excess += word.len() - 1;
+        // Not from the indentation.
+        let is_gap = !matches!(shown.trim_end_matches(' ').chars().next_back(), None | Some('\n'));
+        while is_gap && excess > 0 && shown.ends_with("  ") {
+            shown.pop();
+            excess -= 1;
+        }
+        shown.push_str(word);
+    }
+    Cow::Owned(shown)
+}
+
+/// What stands for a character that is not ASCII.
+fn in_ascii(c: char) -> &'static str {
+    match c {
+        '–' | '—' | '−' | '‑' | '─' | '━' | '═' => "-",
+        '…' => "...",
+        '±' => "+-",
+        '×' => "x",
+        '÷' => "/",
+        'µ' | 'μ' => "u",
+        '→' => "->",
+        '←' => "<-",
+        '≥' => ">=",
+        '≤' => "<=",
+        '≈' => "~",
+        '≡' => "==",
+        '‘' | '’' => "'",
+        '“' | '”' => "\"",
+        '·' | '•' => ".",
+        '│' | '┃' | '║' => "|",
+        '█' | '▉' | '▊' | '▋' | '▌' | '▓' | '■' | '▇' | '▆' | '▅' => "#",
+        '▍' | '▎' | '▏' | '░' | '▒' | '▄' | '▃' | '▂' | '▁' => ":",
+        '\u{a0}' => " ",
+        'é' => "e",
+        'ü' => "u",
+        'ö' => "o",
+        'ä' => "a",
+        '²' => "^2",
+        '⁵' => "^5",
+        '₁' => "1",
+        '₂' => "2",
+        'σ' => "sigma",
+        '▼' => "v",
+        '●' => "*",
+        '┌' | '┐' | '└' | '┘' | '├' | '┤' | '┬' | '┴' | '┼' => "+",
+        _ => "?",
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::harmless;
+    use super::{ascii, harmless, is_utf8};
+
+    #[test]
+    fn text_in_ascii_keeps_its_columns() {
+        for (text, shown) in [
+            ("plain", "plain"),
+            ("wait … and go", "wait ... and go"),
+            ("  1.2 µs   ±4.3 %   next", "  1.2 us  +-4.3 %   next"),
+            ("a…  b\n  … c", "a... b\n  ... c"),
+            ("f → g ×", "f -> g x"),
+            ("\u{4e2d}", "?"),
+        ] {
+            assert_eq!(ascii(text), shown);
+        }
+        assert!(is_utf8("de_DE.UTF-8") && is_utf8("C.utf8") && !is_utf8("C") && !is_utf8("POSIX"));
+    }
 
     #[test]
     fn what_steers_a_terminal_is_escaped() {

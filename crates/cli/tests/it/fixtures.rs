@@ -75,7 +75,9 @@ pub(crate) fn spinpark<const N: usize>(args: [&str; N]) -> Command {
     command.args(args).env("SPINPARK_PRELOAD", drop_in());
     // What the command writes for itself does not go to the developer's home.
     command.env("XDG_CACHE_HOME", directory().join("cache"));
-    for variable in ["LD_PRELOAD", "SPINPARK_VERBOSE", "SPINPARK_DISABLE", "COLUMNS"] {
+    let ours = ["LD_PRELOAD", "SPINPARK_VERBOSE", "SPINPARK_DISABLE"];
+    let environments = ["COLUMNS", "LC_ALL", "LC_CTYPE", "LANG", "NOTIFY_SOCKET"];
+    for variable in ours.into_iter().chain(environments) {
         command.env_remove(variable);
     }
     let heed_interrupts = || {

@@ -88,3 +88,19 @@ fn tables() {
     let grid = concat!(env!("CARGO_MANIFEST_DIR"), "/../../records/2026-11-23-amd-epyc-2cpus-vm-grid.json");
     narrow(&["bench", "show", grid]).succeeds(&["mutex, 16 threads", "Noise: "]);
 }
+
+/// `LC_ALL=C` asks for ASCII: in tables, in sentences and in the help.
+#[test]
+fn a_locale_without_utf_8() {
+    let run = |args: &[&str]| said(spinpark([]).args(args).env("LC_ALL", "C"));
+    for args in [&["--help"][..], &["profile", "--help"], &["bench", "list"], &["sim", "list"]] {
+        let result = run(args);
+        assert!(result.code == Some(0) && result.stdout.is_ascii(), "{args:?}: {result:#?}");
+        let usual = said(spinpark([]).args(args));
+        assert!(!usual.stdout.is_ascii(), "{args:?}");
+    }
+    let program = program();
+    let result = run(&["compare", "--rounds", "6", "--", program.to_str().unwrap()]);
+    result.succeeds(&["median of runs", "95 % interval", "+-"]);
+    assert!(result.stdout.is_ascii() && result.stderr.is_ascii(), "{result:#?}");
+}
