@@ -30,7 +30,8 @@ pub(crate) fn line(words: &[String]) -> String {
     words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
 }
 
-fn quoted(word: &str) -> String {
+/// A word as a shell reads it.
+pub(crate) fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "-_=+,./:%".contains(c);
     match !word.is_empty() && word.chars().all(is_plain) {
         true => word.to_owned(),

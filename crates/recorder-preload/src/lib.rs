@@ -39,6 +39,7 @@ mod meet;
 mod mutex;
 mod mutex_layout;
 mod next;
+mod parent;
 mod phases;
 mod rwlock;
 mod semaphore;

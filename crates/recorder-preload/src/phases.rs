@@ -16,6 +16,7 @@
 //! | `SPINPARK_PROFILE_MAX_SIZE` | size limit of all files in the directory together, bytes                          |
 //! | `SPINPARK_PROFILE_PARENT` | a child of this process creates its file at the start                             |
 //! | `SPINPARK_PROFILE_SPANS`  | for tests: light spans from the start on, or (1) none                            |
+//! | `SPINPARK_PROFILE_GETPPID` | what that child's `getppid` answers                                              |
 //! | `SPINPARK_FORCE=1`        | records even under a race detector, which then reports the recorder's own tables    |
 
 use core::cell::UnsafeCell;
@@ -29,7 +30,7 @@ use spinpark_linux::{Scope, is_on, lookup, race_detector, raw, variable};
 use spinpark_recorder::format::{Detail, Locks};
 use spinpark_recorder::{Failure, MOST, Recorder, Settings};
 
-use crate::{cancel, mutex_layout, next, single_threaded, table};
+use crate::{cancel, mutex_layout, next, parent, single_threaded, table};
 
 /// One in this number of acquisitions is timed with the detail `sampled`.
 const SAMPLE_EVERY: u32 = 64;
@@ -144,6 +145,11 @@ fn begin(directory: &CStr) {
     unsafe { libc::pthread_atfork(None, None, Some(in_forked_child)) };
     let parent = variable(c"SPINPARK_PROFILE_PARENT").and_then(number);
     let is_main = parent == Some(u64::from(raw::parent_id()));
+    let id = |number: u64| u32::try_from(number).ok();
+    let its_parent = variable(c"SPINPARK_PROFILE_GETPPID").and_then(number);
+    if let (Some(command), Some(its_parent)) = (parent.and_then(id), its_parent.and_then(id)) {
+        parent::hide(command, its_parent);
+    }
     locks();
     RECORDER.idle(detail);
     RECORDER.note_start(started);

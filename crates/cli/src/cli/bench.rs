@@ -12,7 +12,7 @@ use super::units::whole_ms;
 
 const EXAMPLES: &str = "\
 Examples:
-  spinpark bench locks --quick                      all implementations, in some minutes
+  spinpark bench locks --quick                      all implementations, in about 10 minutes
   spinpark bench list                               workloads, implementations and grids
   spinpark bench locks --bounds                     the project's goals: which hold?
   spinpark bench locks --workload saturated --threads 2,16 --locks glibc,parking_lot,spinpark
@@ -47,7 +47,7 @@ pub(crate) enum Bench {
 
 const LOCKS_EXAMPLES: &str = "\
 Examples:
-  spinpark bench locks --quick --plots plots            a first look, with an SVG per workload
+  spinpark bench locks --quick --plots plots            10 minutes, with an SVG per workload
   spinpark bench locks --bounds --check                 exit with 1 if a goal is missed
   spinpark bench locks --workload mixed-10 --threads 2,16 --rounds 15 --details
   spinpark bench locks --locks glibc,drop-in,drop-in+SPINPARK_DISABLE=1 --workload pair-threaded

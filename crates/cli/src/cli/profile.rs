@@ -59,6 +59,13 @@ pub(crate) struct Profile {
     #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = size)]
     pub(crate) max_size: u64,
 
+    /// Give the program the process id of this command; the report may come after the prompt
+    ///
+    /// The program keeps it in any case if LISTEN_PID or WATCHDOG_PID names it, or NOTIFY_SOCKET is set: a
+    /// service manager knows the program by it.
+    #[arg(long)]
+    pub(crate) keep_pid: bool,
+
     /// Measure what recording costs: run the program without it, and with each detail, in shuffled rounds
     #[arg(long)]
     pub(crate) overhead: bool,

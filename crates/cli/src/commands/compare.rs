@@ -20,6 +20,7 @@ use spinpark_measure::launch::{Around, Launcher, OwnNumber, Program};
 use spinpark_measure::machine::{Noise, Watch, own_peak_bytes};
 use spinpark_measure::measure::{End, Measurement, measure};
 use spinpark_measure::metric::OutputMetric;
+use spinpark_measure::process::service;
 use spinpark_measure::report::json::{
     Against, Document, FORMAT, FORMAT_VERSION, Output, Record, RecordedSettings, Settings, metrics,
 };
@@ -28,6 +29,7 @@ use spinpark_measure::units::counted;
 use spinpark_measure::warnings::{self, Warning};
 use spinpark_profile::symbols::Symbols;
 use spinpark_profile::{json, swap};
+use tempfile::TempDir;
 
 use super::prepare::{Prepared, prepare, prepare_programs};
 use crate::cli::{Compare, DEMO_OPERATIONS, LocksChoice};
@@ -47,9 +49,8 @@ struct Measured {
     noise: Noise,
     /// Whether the program brings spinpark's locks itself; they were off in the baseline.
     had_drop_in: bool,
-    /// A sentence on the share of the waiting that is not for locks that the drop-in replaces; none if the
-    /// share is small, or was not recorded.
-    waiting: Option<String>,
+    /// The recording of a run; none if it could not be made.
+    waiting: Option<TempDir>,
 }
 
 /// Checks the request, measures, reports.
@@ -58,6 +59,12 @@ pub(crate) fn run(compare: &Compare) -> anyhow::Result<ExitCode> {
     let request = Request::new(compare)?;
     let session = Session::start(compare.seed)?;
     print_intro(&request);
+    if service::has_notify_socket() {
+        note!(
+            "Note: NOTIFY_SOCKET is set. Without NotifyAccess=all, the service manager refuses the program's messages, since each \
+             run has a process id of its own."
+        );
+    }
     say::check()?;
     let mut launcher = Launcher::new(
         request.program.clone(),
@@ -289,9 +296,8 @@ fn program(compare: &Compare, path: PathBuf, args: Vec<OsString>) -> anyhow::Res
 
 // ---- one run under the recorder
 
-/// Records a run on glibc's locks; returns a sentence about it. `None` if it cannot be recorded: the
-/// comparison goes on.
-fn record_waiting(launcher: &Launcher<'_>) -> Option<String> {
+/// Records a run on glibc's locks. `None` if it cannot be recorded: the comparison goes on.
+fn record_waiting(launcher: &Launcher<'_>) -> Option<TempDir> {
     let profiler = libraries::find(Library::Profiler).ok()?.path;
     let directory = tempfile::Builder::new().prefix("spinpark-waits-").tempdir().ok()?;
     let recorded = launcher.run_with(Configuration::Glibc, 0, |command| {
@@ -306,7 +312,15 @@ fn record_waiting(launcher: &Launcher<'_>) -> Option<String> {
             .env("SPINPARK_PROFILE_DETAIL", "contended");
     });
     recorded.ok()?;
-    let loaded = json::load(directory.path(), &mut Symbols::new()).ok()?;
+    Some(directory)
+}
+
+/// A sentence on the share of the waiting that is not for locks that the drop-in replaces; none if it is small.
+///
+/// Not before the last run: reading takes memory, and each run begins as a copy of this process, so that
+/// smaller peaks could not be seen.
+fn sentence_on(recording: &TempDir) -> Option<String> {
+    let loaded = json::load(recording.path(), &mut Symbols::new()).ok()?;
     swap::sentence(&loaded.profiles)
 }
 
@@ -319,7 +333,8 @@ fn report(mut request: Request, session: &Session, measured: Measured) -> anyhow
     let memory_floor = own_peak_bytes();
     let comparison = compare(&request, &measured.measurement, session.seed);
     let warnings = warnings_of(&request, &comparison, &measured);
-    print_report(&request, session, &comparison, (&warnings, measured.waiting.as_deref()), memory_floor);
+    let waiting = measured.waiting.as_ref().and_then(sentence_on);
+    print_report(&request, session, &comparison, (&warnings, waiting.as_deref()), memory_floor);
     if let Some(json) = json.filter(|_| !measured.measurement.runs.is_empty()) {
         json.write(&document(&request, session, &measured, &comparison, &warnings, memory_floor))?;
     }

@@ -60,6 +60,12 @@ fn json_has_all_data() {
         assert!(document["environment"][field].as_str().is_some_and(|text| !text.is_empty()), "{field}");
     }
     assert!(document["environment"]["cpus"].as_u64().unwrap() >= 1);
+    // Each run begins as a copy of the command, which has read no symbols before the last one.
+    assert!(
+        document["settings"]["memory_floor_bytes"].as_u64().unwrap() < 40 << 20,
+        "{}",
+        document["settings"]
+    );
     assert!(document["noise"]["steal"].is_number() && document["warnings"].is_array());
     check_runs(document["runs"].as_array().unwrap());
     check_summaries(document["comparison"]["metrics"].as_array().unwrap());

@@ -29,3 +29,4 @@ mod top;
 mod traces;
 mod width;
 mod workloads;
+mod wrapper;

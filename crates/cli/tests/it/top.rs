@@ -46,6 +46,9 @@ fn a_process_that_is_profiled() {
     let pid = child_of(running.0.id());
     let once = said(&mut recording(directory.path(), ["top", "--once", &pid]));
     once.succeeds(&[&format!("process {pid}"), "`cache_lock`"]);
+    // The process that the user started, and knows.
+    let command = running.0.id().to_string();
+    said(&mut recording(directory.path(), ["top", "--once", &command])).succeeds(&["cache_lock"]);
     let looks = said(&mut recording(directory.path(), ["top", "--looks", "2", "--interval", "300ms", &pid]));
     looks.succeeds(&["In the last ", "waits for locks a second"]);
     assert!(looks.stdout.contains("`cache_lock`"), "{looks:?}");

@@ -23,6 +23,13 @@ pub fn adopt_orphans() {
     }
 }
 
+/// Undoes it: this process becomes another program.
+pub fn leave_orphans() {
+    if ADOPTING.swap(false, Ordering::Relaxed) {
+        let _ = rustix::process::set_child_subreaper(None);
+    }
+}
+
 /// Kills and reaps whatever is still there.
 pub(super) fn sweep() {
     if !ADOPTING.load(Ordering::Relaxed) {

@@ -6,10 +6,12 @@
 //! Every child leads a process group of its own, gets `SIGKILL` when we die, and takes its group along when
 //! it ends: the next run starts on a clean machine.
 
+pub mod apart;
 mod capture;
 pub mod inherited;
 mod interrupt;
 mod leftovers;
+pub mod service;
 pub mod signals;
 
 use std::fs::File;
@@ -27,7 +29,7 @@ use thiserror::Error;
 use self::capture::Capture;
 pub use self::capture::OUTPUT_LIMIT;
 pub use self::interrupt::Interrupt;
-pub use self::leftovers::adopt_orphans;
+pub use self::leftovers::{adopt_orphans, leave_orphans};
 
 /// How long a process may take to end after `SIGTERM`.
 const GRACE: Duration = Duration::from_secs(1);
@@ -97,6 +99,8 @@ pub fn run(
     command.stdout(write_end.try_clone()?).stderr(write_end).process_group(0);
     as_inherited(command);
     with_parent(command);
+    let name = command.get_program().to_owned();
+    service::with_own_id(command, &name);
     let start = Instant::now();
     let spawned = command.spawn();
     // `command` keeps the write end of the pipe open otherwise, and the output would never end.

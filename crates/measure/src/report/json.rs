@@ -186,6 +186,12 @@ impl Output {
         Ok(Self { path: path.into(), to })
     }
 
+    /// As it was named.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Replaces the contents by `document`.
     ///
     /// # Errors
@@ -213,9 +219,20 @@ impl Output {
         self.write_text(Ok(text.trim_end().to_owned()))
     }
 
+    /// Replaces the contents by `bytes`.
+    ///
+    /// # Errors
+    ///
+    /// As [`write`](Self::write).
+    pub fn write_bytes(self, bytes: &[u8]) -> Result<(), Unwritable> {
+        self.to.write(bytes).map_err(|error| Unwritable { path: self.path, error })
+    }
+
     fn write_text(self, text: serde_json::Result<String>) -> Result<(), Unwritable> {
-        let written = text.map_err(io::Error::from).and_then(|text| self.to.write(&text));
-        written.map_err(|error| Unwritable { path: self.path, error })
+        match text {
+            Ok(text) => self.write_bytes(&[text.as_bytes(), b"\n"].concat()),
+            Err(error) => Err(Unwritable { path: self.path, error: error.into() }),
+        }
     }
 }
 
@@ -252,9 +269,9 @@ impl To {
         std::fs::remove_file(temporary)
     }
 
-    fn write(&self, text: &str) -> io::Result<()> {
+    fn write(&self, bytes: &[u8]) -> io::Result<()> {
         match self {
-            Self::Stdout => match write_to(io::stdout().lock(), text) {
+            Self::Stdout => match write_to(io::stdout().lock(), bytes) {
                 // The reader may have gone (`| head`).
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
                 written => written,
@@ -263,11 +280,11 @@ impl To {
                 if file.metadata()?.is_file() {
                     file.set_len(0)?;
                 }
-                write_to(file, text)
+                write_to(file, bytes)
             }
             Self::Replace(target) => {
                 let temporary = Self::temporary(target);
-                let replaced = Self::replace(target, &temporary, text);
+                let replaced = Self::replace(target, &temporary, bytes);
                 if replaced.is_err() {
                     let _ = std::fs::remove_file(&temporary);
                 }
@@ -276,19 +293,18 @@ impl To {
         }
     }
 
-    fn replace(target: &Path, temporary: &Path, text: &str) -> io::Result<()> {
+    fn replace(target: &Path, temporary: &Path, bytes: &[u8]) -> io::Result<()> {
         let file = File::create(temporary)?;
         if let Ok(old) = target.metadata() {
             file.set_permissions(old.permissions())?;
         }
-        write_to(&file, text)?;
+        write_to(&file, bytes)?;
         std::fs::rename(temporary, target)
     }
 }
 
-fn write_to(mut to: impl Write, text: &str) -> io::Result<()> {
-    to.write_all(text.as_bytes())?;
-    to.write_all(b"\n")?;
+fn write_to(mut to: impl Write, bytes: &[u8]) -> io::Result<()> {
+    to.write_all(bytes)?;
     to.flush()
 }
 

@@ -1,14 +1,15 @@
 //! A program with the recorder in front of its locks.
 
 use std::ffi::OsString;
+use std::io::{PipeReader, PipeWriter, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::{CommandExt, ExitStatusExt, parent_id};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 use std::{env, io};
 
-use anyhow::{Context, anyhow};
+use anyhow::{Context, anyhow, bail};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitIdStatus, pidfd_open, pidfd_send_signal, waitid,
@@ -16,7 +17,8 @@ use rustix::process::{
 use spinpark_measure::configuration::{prepend, without_drop_in};
 use spinpark_measure::executable::{Executable, Library, elf::has_dynamic_symbol};
 use spinpark_measure::failure::in_words;
-use spinpark_measure::process::{self, signals::Signals};
+use spinpark_measure::process::apart::{self, Side};
+use spinpark_measure::process::{self, service, signals::Signals};
 use spinpark_measure::units::time;
 
 use crate::cli::{DetailChoice, LocksChoice};
@@ -88,9 +90,10 @@ impl Launch {
         has_dynamic_symbol(&self.path, "__tsan_init")
     }
 
-    /// The file of the library that records.
+    /// The file of the library that records, as the maps of a process name it.
     pub(crate) fn recorder(&self) -> &Path {
-        &self.recorder
+        // A file in memory is called by a number.
+        if self.recorder.starts_with("/proc") { Path::new(Library::Profiler.file()) } else { &self.recorder }
     }
 
     /// The program with its arguments, and nothing in front of its locks.
@@ -113,7 +116,8 @@ impl Launch {
             .env("SPINPARK_PROFILE_DETAIL", detail.word())
             .env("SPINPARK_PROFILE_MAX_SIZE", self.max_size.to_string())
             // Our child is recorded from its start; its children, once they wait.
-            .env("SPINPARK_PROFILE_PARENT", std::process::id().to_string());
+            .env("SPINPARK_PROFILE_PARENT", std::process::id().to_string())
+            .env("SPINPARK_PROFILE_GETPPID", parent_id().to_string());
         super::python::ask_for_names(command);
         if let Some(time) = self.slower_than {
             command.env("SPINPARK_PROFILE_SLOWER_THAN", time.as_nanos().to_string());
@@ -132,27 +136,106 @@ impl Launch {
         self.set_environment(&mut command, directory);
         process::as_inherited(&mut command);
         process::with_parent(&mut command);
+        service::with_own_id(&mut command, &self.name);
         let child = command.spawn().with_context(|| format!("cannot execute {}", self.path.display()))?;
         let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).context("a process has an id")?;
         let handle = pidfd_open(pid, PidfdFlags::empty()).context("pidfd_open (it needs Linux 5.3)")?;
-        Ok(Running {
-            child,
-            handle,
-            signals,
-            has_ctrl_c: false,
-            is_stopped: false,
-            asked: None,
-            killed: false,
-            limit: None,
-        })
+        Ok(Running::new(Process::Child(child), handle, signals))
     }
+
+    /// This process becomes the program, with the id that a service manager expects. What comes back is
+    /// another process of this command, beside it.
+    ///
+    /// # Errors
+    ///
+    /// If the program cannot be executed; in this process.
+    pub(crate) fn start_as_this_process(&self, directory: &Path) -> anyhow::Result<Running> {
+        let id = std::process::id();
+        // Or the other process would become a child of this one.
+        process::leave_orphans();
+        let handle = apart::own_handle().context("pidfd_open (it needs Linux 5.3)")?;
+        let (ready, mut tell_ready) = io::pipe().context("cannot make a pipe")?;
+        // Its other end is closed by `exec`.
+        let (mut begun, tell_begun) = io::pipe().context("cannot make a pipe")?;
+        match apart::fork_apart().context("cannot start a process beside the program")? {
+            Side::Here => {
+                drop((tell_ready, begun));
+                Err(self.become_program(directory, ready, tell_begun))
+            }
+            Side::Apart => {
+                drop((ready, tell_begun));
+                let signals = Signals::take().context("cannot take signals")?;
+                tell_ready.write_all(&std::process::id().to_ne_bytes())?;
+                let has_failed = begun.read(&mut [0]).map_or(true, |length| length > 0);
+                if has_failed {
+                    // The other process says why.
+                    std::process::exit(0);
+                }
+                Ok(Running::new(Process::Beside(id), handle, signals))
+            }
+        }
+    }
+
+    /// Comes back with what prevents it.
+    fn become_program(
+        &self,
+        directory: &Path,
+        mut ready: PipeReader,
+        mut tell_begun: PipeWriter,
+    ) -> anyhow::Error {
+        let mut observer = [0; 4];
+        if ready.read_exact(&mut observer).is_err() {
+            return anyhow!("the process beside the program has ended");
+        }
+        // Where a process may look at its descendants only (Yama), the observer needs leave. Without Yama the
+        // call fails, and is not needed.
+        // SAFETY: a number, as the call takes it.
+        unsafe { libc::prctl(libc::PR_SET_PTRACER, u64::from(u32::from_ne_bytes(observer)), 0, 0, 0) };
+        let mut command = self.command();
+        self.set_environment(&mut command, directory);
+        // The recorder knows the program by its parent.
+        command
+            .env("SPINPARK_PROFILE_PARENT", parent_id().to_string())
+            .env_remove("SPINPARK_PROFILE_GETPPID");
+        process::as_inherited(&mut command);
+        let error = command.exec();
+        let _ = tell_begun.write_all(&[1]);
+        anyhow!(error).context(format!("cannot execute {}", self.path.display()))
+    }
+}
+
+/// Whether this process becomes the program, because a service manager knows the program by this process, or
+/// because `is_wanted`; else the program is a child.
+///
+/// # Errors
+///
+/// If that is wanted and not possible.
+pub(crate) fn becomes_program(is_wanted: bool) -> anyhow::Result<bool> {
+    // All processes of a container end with its process 1: the observer, before it has reported.
+    let is_first = std::process::id() == 1;
+    if is_wanted && is_first {
+        bail!(
+            "--keep-pid is not possible for process 1 of a container: with it, all processes end, and no report is made\nLeave \
+             --keep-pid out, or start spinpark by an init (`docker run --init`)"
+        );
+    }
+    Ok(!is_first && (is_wanted || service::expects_this_process()))
+}
+
+/// The program's process.
+enum Process {
+    Child(Child),
+    /// The one that this command was, by its id. Signals to the program reach it without this process.
+    Beside(u32),
 }
 
 /// A program that runs, and the signals to the command meanwhile: they reach the program, as if the command
 /// were not there.
 pub(crate) struct Running {
-    child: Child,
+    process: Process,
     handle: OwnedFd,
+    /// False if it has ended, and only its parent knows how.
+    knows_status: bool,
     signals: Signals,
     /// Whether the terminal sent SIGINT.
     has_ctrl_c: bool,
@@ -167,6 +250,36 @@ pub(crate) struct Running {
 }
 
 impl Running {
+    fn new(process: Process, handle: OwnedFd, signals: Signals) -> Self {
+        Self {
+            process,
+            handle,
+            knows_status: true,
+            signals,
+            has_ctrl_c: false,
+            is_stopped: false,
+            asked: None,
+            killed: false,
+            limit: None,
+        }
+    }
+
+    /// How it ended, once it has.
+    fn status(&mut self) -> io::Result<Option<ExitStatus>> {
+        match &mut self.process {
+            Process::Child(child) => child.try_wait(),
+            Process::Beside(id) => {
+                let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+                if poll(&mut [PollFd::new(&self.handle, PollFlags::IN)], Some(&now))? == 0 {
+                    return Ok(None);
+                }
+                let status = apart::status_of(*id, self.handle.as_fd());
+                self.knows_status = status.is_some();
+                Ok(Some(status.unwrap_or_default()))
+            }
+        }
+    }
+
     /// Waits for its end, at most for `time`.
     ///
     /// # Errors
@@ -175,7 +288,7 @@ impl Running {
     pub(crate) fn wait(&mut self, time: Duration) -> io::Result<Option<ExitStatus>> {
         let deadline = Instant::now() + time;
         loop {
-            if let Some(status) = self.child.try_wait()? {
+            if let Some(status) = self.status()? {
                 return Ok(Some(status));
             }
             self.handle_signals()?;
@@ -204,6 +317,12 @@ impl Running {
     /// Passes signals on, and stops when the program does, so that a shell sees a stopped job.
     fn handle_signals(&mut self) -> io::Result<()> {
         let mut has_child_news = false;
+        let Process::Child(child) = &self.process else {
+            // A service manager sends them to all processes of a service.
+            (&self.signals).for_each(drop);
+            return Ok(());
+        };
+        let program = child.id();
         for signal in &self.signals {
             self.has_ctrl_c |= signal.number == libc::SIGINT && signal.is_from_terminal();
             has_child_news |= signal.number == libc::SIGCHLD;
@@ -212,7 +331,7 @@ impl Running {
             if continued && self.changed(WaitIdOptions::CONTINUED)?.is_some() {
                 continue;
             }
-            if signal.is_for(self.child.id()) {
+            if signal.is_for(program) {
                 signal.pass_on(self.handle.as_fd());
             }
         }
@@ -263,7 +382,15 @@ impl Running {
 
     /// The process.
     pub(crate) fn id(&self) -> u32 {
-        self.child.id()
+        match &self.process {
+            Process::Child(child) => child.id(),
+            Process::Beside(id) => *id,
+        }
+    }
+
+    /// Whether it is known how it ended. Else its status is that of a success.
+    pub(crate) fn knows_status(&self) -> bool {
+        self.knows_status
     }
 
     /// Whether the command told it to end.

@@ -15,6 +15,7 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, bail};
 use spinpark_measure::failure::in_words;
+use spinpark_measure::process::apart::release_inherited;
 use spinpark_measure::report::json::Output;
 use spinpark_profile::keeper::Keeper;
 use spinpark_profile::model::{self, Detail, Ended, LocksOf};
@@ -23,11 +24,12 @@ use spinpark_profile::symbols::Symbols;
 use spinpark_profile::waits::Waits;
 use spinpark_profile::{diff as comparison, json, silence, text, watch};
 
-use self::launch::Launch;
+use self::launch::{Launch, becomes_program};
 use self::show::Shower;
 use crate::cli::{Diff, Profile, Report, Showing, ViewChoice};
-use crate::exit::Exit;
+use crate::exit::{self, Exit};
 use crate::files::open;
+use crate::own::quoted;
 use crate::say::Say;
 
 pub(crate) use self::cost::calibrate;
@@ -37,6 +39,7 @@ pub(crate) fn run(profile: &Profile) -> anyhow::Result<Exit> {
     let mut launch = Launch::new(&profile.program, profile.locks, profile.detail, profile.max_size)
         .map_err(|error| slips::process(&profile.program, error))?;
     launch.slower_than = profile.slower_than;
+    let becomes_program = becomes_program(profile.keep_pid)?;
     let waits = waits(&profile.show)?;
     let say = Say { on_stderr: true };
     slips::note::<Profile>("profile", &profile.program).into_iter().for_each(|note| say.line(note));
@@ -45,13 +48,19 @@ pub(crate) fn run(profile: &Profile) -> anyhow::Result<Exit> {
     let started = SystemTime::now();
     let begun = (|| {
         let measured = profile.overhead.then(|| overhead::measure(&launch, profile)).transpose()?;
-        let watch = watch::prepare(launch.recorder());
-        let running = launch.start(&directory)?;
+        let (running, watch) = if becomes_program {
+            let running = launch.start_as_this_process(&directory)?;
+            (running, watch::prepare(launch.recorder()))
+        } else {
+            let watch = watch::prepare(launch.recorder());
+            (launch.start(&directory)?, watch)
+        };
         let watch = watch.start(running.id());
         Ok((measured, running, watch))
     })();
     let (measured, mut running, watch) =
         begun.inspect_err(|_: &anyhow::Error| recording_directory::remove_if_empty(&directory))?;
+    release_inherited(shower.is_taken());
     if !Path::new("/proc/self/maps").exists() {
         say.wrapped(
             "Warning: /proc is not mounted here. The recorder cannot see which files the program has loaded, so functions have no \
@@ -76,8 +85,11 @@ pub(crate) fn run(profile: &Profile) -> anyhow::Result<Exit> {
     let mut loaded = match loaded {
         Ok(loaded) => loaded,
         Err(error) => {
-            let why = seen.as_ref().and_then(silence::nothing);
-            let why = why.unwrap_or_else(|| why_nothing(&error, &launch, &directory));
+            let full = full_disk(&error, &directory);
+            // The program has done its work; this command has not.
+            let is_lost = full.is_some() && status.success();
+            let why = full.or_else(|| seen.as_ref().and_then(silence::nothing));
+            let why = why.unwrap_or_else(|| why_nothing(&error, &launch));
             say.wrapped(&format!("Nothing was recorded: {why}"), 0);
             recording_directory::remove_if_empty(&directory);
             if let Some(limit) = rustix::process::getrlimit(rustix::process::Resource::Fsize).current {
@@ -87,7 +99,7 @@ pub(crate) fn run(profile: &Profile) -> anyhow::Result<Exit> {
                     limit >> 10
                 ));
             }
-            return Ok(status.into());
+            return Ok(if is_lost { Exit::Code(exit::FAILED.into()) } else { status.into() });
         }
     };
     if let Some(seen) = &mut seen {
@@ -108,7 +120,7 @@ pub(crate) fn run(profile: &Profile) -> anyhow::Result<Exit> {
         if recorded.pid == running.id() {
             recorded.ended_by.clone_from(&why);
             // Its status is known: no signal ended it.
-            if status.code().is_some() && recorded.ended == Ended::Killed {
+            if running.knows_status() && status.code().is_some() && recorded.ended == Ended::Killed {
                 recorded.ended_by.get_or_insert_with(|| String::from("ended by `_exit` or `exec`"));
             }
         }
@@ -129,21 +141,32 @@ pub(crate) fn run(profile: &Profile) -> anyhow::Result<Exit> {
     if let Some(text) = still_running(&loaded.profiles, &directory) {
         say.line(text);
     }
-    say.line(format_args!("Kept in {0}: spinpark report {0}", directory.display()));
+    say.line(format_args!(
+        "Kept in {}: spinpark report {}",
+        directory.display(),
+        quoted(&directory.to_string_lossy())
+    ));
     shown.map(|()| status.into())
 }
 
-/// Why there is no recording after a program has run.
-fn why_nothing(error: &ReadError, launch: &Launch, directory: &Path) -> String {
+/// Says that there is no recording because the disk of `directory` is full, if that is so.
+fn full_disk(error: &ReadError, directory: &Path) -> Option<String> {
     /// Less than a recording needs to begin.
     const LITTLE: u64 = 1 << 20;
-    let free = rustix::fs::statvfs(directory).map(|disk| disk.f_bavail.saturating_mul(disk.f_frsize));
-    match error {
-        ReadError::Empty(_) if free.is_ok_and(|free| free < LITTLE) => format!(
+    let disk = rustix::fs::statvfs(directory).ok()?;
+    let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+    (matches!(error, ReadError::Empty(_)) && free < LITTLE).then(|| {
+        format!(
             "the disk of {} is full ({} KiB free). Use --output to name a directory with free space.",
             directory.display(),
-            free.unwrap_or_default() >> 10
-        ),
+            free >> 10
+        )
+    })
+}
+
+/// Why there is no recording after a program has run.
+fn why_nothing(error: &ReadError, launch: &Launch) -> String {
+    match error {
         ReadError::Empty(_) if launch.has_thread_sanitizer() => String::from(
             "the program is built with ThreadSanitizer, which would report the recorder's own memory accesses, so the recorder \
              stays off. Profile a build without it, or set SPINPARK_FORCE=1 and ignore what ThreadSanitizer reports.",
@@ -167,7 +190,7 @@ fn still_running(profiles: &[model::Profile], directory: &Path) -> Option<String
     Some(format!(
         "{process} {} {verb} recorded: `spinpark report {}` shows later what became of it.",
         pids.join(", "),
-        directory.display()
+        quoted(&directory.to_string_lossy())
     ))
 }
 

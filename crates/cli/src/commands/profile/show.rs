@@ -1,12 +1,11 @@
 //! The outputs of a recording: tables, a page, files for other tools.
 
 use std::borrow::Cow;
-use std::fs::File;
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::Path;
 
 use anyhow::{Context, bail};
-use spinpark_measure::report::json::{Output, Unwritable};
+use spinpark_measure::report::json::Output;
 use spinpark_measure::text::one_line;
 use spinpark_profile::json::Loaded;
 use spinpark_profile::model::{LocksOf, Profile};
@@ -16,6 +15,7 @@ use spinpark_profile::{folded, html, pprof, slow, summary};
 
 use super::view;
 use crate::cli::{Showing, ViewChoice};
+use crate::files::open;
 use crate::say::Say;
 
 /// Rows in a table.
@@ -29,52 +29,20 @@ const OTHERS: usize = 12;
 /// at once.
 pub(crate) struct Shower<'a> {
     showing: &'a Showing,
-    html: Option<Sink>,
-    pprof: Option<Sink>,
-    folded: Option<Sink>,
-    slow: Option<Sink>,
-    perfetto: Option<Sink>,
-    speedscope: Option<Sink>,
+    html: Option<Output>,
+    pprof: Option<Output>,
+    folded: Option<Output>,
+    slow: Option<Output>,
+    perfetto: Option<Output>,
+    speedscope: Option<Output>,
     json: Option<Output>,
     /// The part of the run that is wanted, ns after the start.
     part: Option<(u64, u64)>,
     say: Say,
     /// Data goes to standard output, and nothing else.
     is_taken: bool,
-}
-
-/// Where data goes.
-enum Sink {
-    Stdout,
-    File(PathBuf, File),
-}
-
-impl Sink {
-    fn open(path: &Path) -> anyhow::Result<Self> {
-        if Output::is_stdout(path) {
-            return Ok(Self::Stdout);
-        }
-        match File::create(path) {
-            Ok(file) => Ok(Self::File(path.to_owned(), file)),
-            Err(error) => Err(Unwritable { path: path.to_owned(), error }.into()),
-        }
-    }
-
-    /// Writes all of it; the path, if it is a file.
-    fn write(self, bytes: &[u8]) -> anyhow::Result<Option<PathBuf>> {
-        match self {
-            Self::Stdout => {
-                let mut stdout = io::stdout().lock();
-                let written = stdout.write_all(bytes).and_then(|()| stdout.flush());
-                written.or_else(closed).context("cannot write to standard output")?;
-                Ok(None)
-            }
-            Self::File(path, mut file) => {
-                file.write_all(bytes).with_context(|| format!("cannot write {}", path.display()))?;
-                Ok(Some(path))
-            }
-        }
-    }
+    /// A recording that was shown before is written to files, and not shown again.
+    only_converts: bool,
 }
 
 impl<'a> Shower<'a> {
@@ -103,17 +71,26 @@ impl<'a> Shower<'a> {
         }
         Ok(Self {
             showing,
-            html: showing.html.as_deref().map(Sink::open).transpose()?,
-            pprof: showing.pprof.as_deref().map(Sink::open).transpose()?,
-            folded: showing.folded.as_deref().map(Sink::open).transpose()?,
-            slow: showing.slow.as_deref().map(Sink::open).transpose()?,
-            perfetto: showing.perfetto.as_deref().map(Sink::open).transpose()?,
-            speedscope: showing.speedscope.as_deref().map(Sink::open).transpose()?,
-            json: showing.json.as_deref().map(Output::open).transpose()?,
+            html: open(&showing.html)?,
+            pprof: open(&showing.pprof)?,
+            folded: open(&showing.folded)?,
+            slow: open(&showing.slow)?,
+            perfetto: open(&showing.perfetto)?,
+            speedscope: open(&showing.speedscope)?,
+            json: open(&showing.json)?,
             part: None,
             say: Say { on_stderr },
             is_taken: !taken.is_empty(),
+            only_converts: !on_stderr
+                && showing.view == ViewChoice::Summary
+                && showing.process.is_none()
+                && named.iter().any(|(_, file)| file.is_some()),
         })
+    }
+
+    /// Whether standard output is needed for data.
+    pub(crate) fn is_taken(&self) -> bool {
+        self.is_taken
     }
 
     /// Only what threads waited for in a part of the run.
@@ -135,7 +112,7 @@ impl<'a> Shower<'a> {
         for error in &loaded.broken {
             Say { on_stderr: true }.line(format_args!("Warning: {error}"));
         }
-        if !self.is_taken {
+        if !self.is_taken && (!self.only_converts || self.part.is_some()) {
             let style = match self.say.on_stderr {
                 true => Style::of(&io::stderr()),
                 false => Style::of_stdout(),
@@ -159,18 +136,18 @@ impl<'a> Shower<'a> {
                 others(&loaded.profiles, shown, Style { rows, ..style }, self.say);
             }
         }
-        let mut written = Vec::new();
-        if let Some(sink) = self.html {
-            written.extend(sink.write(page(&all)?.as_bytes())?);
+        let mut outputs: Vec<(Output, Vec<u8>)> = Vec::new();
+        if let Some(output) = self.html {
+            outputs.push((output, page(&all)?.into_bytes()));
         }
-        if let Some(sink) = self.pprof {
+        if let Some(output) = self.pprof {
             let mut bytes = Vec::new();
             pprof::write(&all, &mut bytes).context("cannot write to memory")?;
-            written.extend(sink.write(&bytes)?);
+            outputs.push((output, bytes));
         }
-        if let Some(sink) = self.folded {
+        if let Some(output) = self.folded {
             let stacks = all.iter().map(|profile| folded::folded(profile, folded::Options::default()));
-            written.extend(sink.write(stacks.collect::<String>().as_bytes())?);
+            outputs.push((output, stacks.collect::<String>().into_bytes()));
         }
         if let Some((from, to)) = self.part {
             for profile in &mut all {
@@ -180,20 +157,22 @@ impl<'a> Shower<'a> {
             }
         }
         type Written = fn(&[Profile]) -> String;
-        let waits: [(Option<Sink>, Written); 3] =
+        let waits: [(Option<Output>, Written); 3] =
             [(self.slow, slow::lines), (self.perfetto, slow::perfetto), (self.speedscope, slow::speedscope)];
-        for (sink, text) in waits {
-            if let Some(sink) = sink {
-                written.extend(sink.write(text(&all).as_bytes())?);
+        for (output, text) in waits {
+            outputs.extend(output.map(|output| (output, text(&all).into_bytes())));
+        }
+        // One that cannot be written does not keep the others from being written.
+        let mut failed = self.json.and_then(|json| json.write(&all).err());
+        for (output, bytes) in outputs {
+            let path = output.path().to_owned();
+            match output.write_bytes(&bytes) {
+                Ok(()) if Output::is_stdout(&path) => {}
+                Ok(()) => Say { on_stderr: true }.line(format_args!("Wrote {}", path.display())),
+                Err(error) => failed = failed.or(Some(error)),
             }
         }
-        if let Some(json) = self.json {
-            json.write(&all)?;
-        }
-        for path in written {
-            Say { on_stderr: true }.line(format_args!("Wrote {}", path.display()));
-        }
-        Ok(())
+        failed.map_or(Ok(()), |error| Err(error.into()))
     }
 
     /// The process that is wanted, or the one that waited most. It has several recordings if it became
@@ -277,11 +256,6 @@ fn processes(profiles: &[Profile]) -> String {
         [one] => format!("recorded is {one}"),
         named => format!("recorded are {}", few(named)),
     }
-}
-
-/// The reader of standard output may have gone.
-fn closed(error: io::Error) -> io::Result<()> {
-    if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) }
 }
 
 /// The process that waited most.

@@ -89,11 +89,8 @@ fn recording_of(pid: u32) -> anyhow::Result<PathBuf> {
             bail!("cannot look at process {pid}: {error}\n{advice}")
         }
     };
-    let suffix = format!(".{EXTENSION}");
-    let file = maps.lines().filter(|line| line.contains("rw-s")).find_map(|line| {
-        let path = line.split_once('/')?.1;
-        path.ends_with(&suffix).then(|| PathBuf::from(format!("/{path}")))
-    });
+    // `spinpark profile` is not recorded itself.
+    let file = mapped_recording(&maps).or_else(|| recording_below(pid));
     if file.is_none() && maps.contains("libspinpark_profiler") {
         bail!(
             "process {pid} has not waited for a lock yet, so nothing is recorded\nTry again later; `spinpark top -- PROGRAM` records \
@@ -106,6 +103,30 @@ fn recording_of(pid: u32) -> anyhow::Result<PathBuf> {
              Start it with `spinpark top -- PROGRAM` or `spinpark profile -- PROGRAM`"
         )
     })
+}
+
+/// The recording among what a process has mapped.
+fn mapped_recording(maps: &str) -> Option<PathBuf> {
+    let suffix = format!(".{EXTENSION}");
+    maps.lines().filter(|line| line.contains("rw-s")).find_map(|line| {
+        let path = line.split_once('/')?.1;
+        path.ends_with(&suffix).then(|| PathBuf::from(format!("/{path}")))
+    })
+}
+
+/// The recording of a child of `pid`, if that is this command at work. Another process may have children that
+/// have nothing to do with each other.
+fn recording_below(pid: u32) -> Option<PathBuf> {
+    let name = fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
+    if name.trim() != "spinpark" {
+        return None;
+    }
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).ok()?;
+    let children: String =
+        tasks.flatten().filter_map(|task| fs::read_to_string(task.path().join("children")).ok()).collect();
+    children
+        .split_whitespace()
+        .find_map(|child| mapped_recording(&fs::read_to_string(format!("/proc/{child}/maps")).ok()?))
 }
 
 /// `recordings` is a file, or a directory in which the program and its children keep theirs.

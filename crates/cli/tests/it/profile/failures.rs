@@ -1,5 +1,6 @@
 //! Recordings that cannot be made, written or read, and their messages.
 
+use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -8,7 +9,7 @@ use std::process::Command;
 use spinpark_testkit::profiler;
 
 use super::{entries, profile, recording};
-use crate::fixtures::{compile, flat, program, said, waits};
+use crate::fixtures::{Said, compile, flat, program, said, waits};
 
 #[test]
 fn programs_that_cannot_be_recorded() {
@@ -162,4 +163,64 @@ fn under_thread_sanitizer() {
     let text = flat(&result.stderr);
     assert!(text.contains("Nothing was recorded: the program is built with ThreadSanitizer"), "{text}");
     assert!(!text.contains("ended before the recorder was loaded"), "{text}");
+}
+
+/// Runs a script in a mount namespace of its own, in `directory`, with a file system of 64 KiB at `full`; `$0`
+/// is the command, `$1` a program that waits.
+fn with_full_disk(directory: &Path, script: &str) -> Option<Said> {
+    fs::create_dir(directory.join("full")).unwrap();
+    let mut command = recording(directory, []);
+    let spinpark = command.get_program().to_owned();
+    let script =
+        format!("mount -t tmpfs -o size=64k none full; head -c 65536 /dev/zero > full/data || :; {script}");
+    let environment: Vec<_> = command
+        .get_envs()
+        .map(|(name, value)| (name.to_owned(), value.map(Into::<OsString>::into)))
+        .collect();
+    command = Command::new("unshare");
+    command.args(["--mount", "sh", "-c", &script]).arg(spinpark).arg(waits()).current_dir(directory);
+    for (name, value) in environment {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    let mut is_allowed = Command::new("unshare");
+    is_allowed.args(["--mount", "mount", "-t", "tmpfs", "none", "full"]).current_dir(directory);
+    if !is_allowed.status().is_ok_and(|status| status.success()) {
+        eprintln!("skipped: this process cannot mount file systems in a namespace of its own");
+        return None;
+    }
+    Some(said(&mut command))
+}
+
+/// Nothing was recorded: that is no success, and a page of nothing is no page.
+#[test]
+fn a_full_disk_for_the_recording() {
+    let directory = tempfile::tempdir().unwrap();
+    let script = "cd full; \"$0\" profile --html r.html -- \"$1\" briefly; code=$?; ls; exit $code";
+    let Some(result) = with_full_disk(directory.path(), script) else { return };
+    assert_eq!(result.code, Some(1), "{result:#?}");
+    assert_eq!(result.stdout, "stored\ndata\n", "no page, no directory: {result:#?}");
+    let text = flat(&result.stderr);
+    assert!(text.contains("Nothing was recorded: the disk of ") && text.contains("is full"), "{text}");
+}
+
+/// What can be written is, and an older page stays.
+#[test]
+fn a_full_disk_for_the_page() {
+    let directory = tempfile::tempdir().unwrap();
+    let script = "echo old > full/old.html 2> /dev/null || { truncate -s 60000 full/data; echo old > full/old.html; head -c 65536 /dev/zero >> full/data; }; \
+                  \"$0\" profile --output kept --html full/old.html --pprof x.pb.gz --json x.json -- \"$1\" briefly; code=$?; \
+                  cat full/old.html; ls full; exit $code";
+    let Some(result) = with_full_disk(directory.path(), script) else { return };
+    assert_eq!(result.code, Some(2), "{result:#?}");
+    assert!(result.stdout.ends_with("old\ndata\nold.html\n"), "{result:#?}");
+    let text = flat(&result.stderr);
+    for words in
+        ["All waiting is on", "Wrote x.pb.gz", "Kept in ", "full/old.html", "No space left on device"]
+    {
+        assert!(text.contains(words), "no `{words}` in {text}");
+    }
+    assert!(directory.path().join("x.json").exists());
 }

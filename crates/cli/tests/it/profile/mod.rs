@@ -178,6 +178,10 @@ fn data_on_standard_output() {
     let pprof = recording(directory.path(), ["report", "one", "--pprof", "-"]).output().unwrap();
     assert_eq!((pprof.status.code(), &pprof.stdout[..2]), (Some(0), &[0x1f, 0x8b][..]));
     assert!(!directory.path().join("-").exists());
+    // A file for another tool is all that was wanted.
+    let written = said(&mut recording(directory.path(), ["report", "one", "--pprof", "one.pb.gz"]));
+    assert_eq!((written.code, written.stdout.as_str()), (Some(0), ""), "{written:#?}");
+    assert!(written.stderr.contains("Wrote one.pb.gz"), "{written:#?}");
     // It has no reader.
     for option in ["--json", "--folded", "--html=-", "--pprof=-"] {
         let (reader, writer) = std::io::pipe().unwrap();
