@@ -1,9 +1,10 @@
 //! Files and directories that a user names for results.
 
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{env, fs};
 
 use anyhow::{Context, anyhow};
+use rustix::fs::{Access, access};
 use spinpark_measure::report::json::Output;
 
 /// Creates the directory that `option` names, and its parents, unless it is there.
@@ -23,6 +24,21 @@ pub(crate) fn create(option: &str, directory: &Path) -> anyhow::Result<()> {
 /// Opens the file that an option names, if it names one.
 pub(crate) fn open(file: &Option<PathBuf>) -> anyhow::Result<Option<Output>> {
     Ok(file.as_deref().map(Output::open).transpose()?)
+}
+
+/// Lets temporary files be made elsewhere if they cannot be made in `TMPDIR` or `/tmp`: in a container with a
+/// read-only root.
+pub(crate) fn find_temporary_directory() {
+    let is_open = |path: &Path| access(path, Access::WRITE_OK | Access::EXEC_OK).is_ok();
+    if !is_open(&env::temp_dir()) {
+        let runtime = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+        let usual = ["/tmp", "/var/tmp", "/dev/shm", "/run"].map(PathBuf::from);
+        if let Some(other) = runtime.into_iter().chain(usual).find(|path| path.is_absolute() && is_open(path))
+        {
+            // It fails if that is chosen already.
+            let _ = tempfile::env::override_temp_dir(&other);
+        }
+    }
 }
 
 /// Writes plots, each a file name and the SVG.

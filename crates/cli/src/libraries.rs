@@ -8,7 +8,7 @@
 //!
 //! `/proc/self/fd/3` on a memory file needs no directory, but a program that closes the descriptors that it
 //! inherits (a daemon, Python's `subprocess`) reuses the number for another file, and its children would load
-//! or block on that one.
+//! or block on that one. So if no directory is fit, another process keeps the file open ([`memory`]).
 //!
 //! # A private place
 //!
@@ -40,8 +40,10 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use rustix::process::geteuid;
+use spinpark_measure::configuration::can_be_preloaded;
 use spinpark_measure::executable::{DropIn, Library};
 
+mod memory;
 #[cfg(test)]
 mod tests;
 
@@ -70,6 +72,7 @@ pub(crate) struct Found {
 
 const INSTALLED: &str = "installed with this command";
 const WRITTEN: &str = "carried by this command";
+const IN_MEMORY: &str = "carried by this command, in memory while a program runs";
 
 /// The library that its variable names, else the one that is installed with the command or carried by it.
 pub(crate) fn find(library: Library) -> Result<DropIn> {
@@ -86,7 +89,7 @@ pub(crate) fn locate(library: Library) -> Result<Found> {
         install_directories(&env::current_exe().and_then(|path| path.canonicalize()).unwrap_or_default());
     let (found, copy) = match CARRIED.iter().find(|carried| carried.file == file) {
         Some(library) => (
-            find_carried(*library, &installed, &private_places()),
+            find_carried(*library, &installed, &private_places(), memory::put),
             "Copy it with `spinpark libraries --to DIR`, and set",
         ),
         None => (find_installed(file, &installed), "Set"),
@@ -132,9 +135,10 @@ fn private_places() -> Vec<Place> {
         cache.map(|parent| place(parent, "spinpark", true)),
         variable("XDG_RUNTIME_DIR").map(|parent| place(parent, "spinpark", false)),
         temporary.map(|parent| place(parent, &shared, false)),
-        Some(place("/tmp".into(), &shared, false)),
     ];
-    places.into_iter().flatten().collect()
+    // What a container with a read-only root may still have.
+    let usual = ["/tmp", "/var/tmp", "/run", "/dev/shm"].map(|parent| place(parent.into(), &shared, false));
+    places.into_iter().flatten().chain(usual).collect()
 }
 
 /// The installed file, unchecked: a command that carries nothing cannot compare it.
@@ -146,14 +150,20 @@ fn find_installed(file: &str, directories: &[PathBuf]) -> Result<Found> {
     Ok(Found { path, origin: INSTALLED, refusals: Vec::new() })
 }
 
-/// A file with the content of `library`, which is written if there is none.
-fn find_carried(library: Carried, directories: &[PathBuf], private: &[Place]) -> Result<Found> {
+/// A file with the content of `library`, which is written if there is none; the last resort is `into_memory`.
+fn find_carried(
+    library: Carried,
+    directories: &[PathBuf],
+    private: &[Place],
+    into_memory: fn(Carried) -> Result<PathBuf>,
+) -> Result<Found> {
     let installed =
         directories.iter().map(|directory| directory.join(library.file)).filter(|path| path.exists());
     let installed = installed.map(|path| (INSTALLED, check_installed(library, &path)));
     let written = private.iter().map(|place| (WRITTEN, put(library, place)));
     let mut refusals = Vec::new();
-    for (origin, result) in installed.chain(written) {
+    let in_memory = std::iter::once_with(|| (IN_MEMORY, into_memory(library)));
+    for (origin, result) in installed.chain(written).chain(in_memory) {
         match result {
             Ok(path) => return Ok(Found { path, origin, refusals }),
             Err(refusal) => refusals.push(refusal),
@@ -261,9 +271,11 @@ impl Directory {
     /// A private directory has mode 0700, and is created if it is missing.
     fn enter(&self, name: &OsStr, is_private: bool) -> Result<Self> {
         let path = self.path.join(name);
-        // Entries of `LD_PRELOAD` cannot be quoted.
-        let is_fit = !name.as_encoded_bytes().iter().any(|byte| b" :\t\n".contains(byte));
-        ensure!(is_fit, "{}: LD_PRELOAD needs a path without blanks and colons", path.display());
+        ensure!(
+            can_be_preloaded(&path),
+            "{}: LD_PRELOAD needs a path without blanks, colons, $LIB, $ORIGIN and $PLATFORM",
+            path.display()
+        );
         if is_private {
             match DirBuilder::new().mode(PRIVATE).create(&path) {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}

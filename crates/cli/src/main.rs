@@ -21,6 +21,7 @@ use crate::exit::Exit;
 fn main() -> ExitCode {
     let command =
         tips::parse().command.unwrap_or_else(|| Command::Compare(Box::new(Compare::demonstration())));
+    files::find_temporary_directory();
     let is_run = matches!(command, Command::Run(_));
     let result: anyhow::Result<Exit> = match command {
         Command::Profile(profile) => commands::profile::run(&profile),

@@ -48,7 +48,7 @@ impl Home {
     }
 
     fn find(&self) -> anyhow::Result<Found> {
-        find_carried(LIBRARY, &self.installed, &self.private)
+        find_carried(LIBRARY, &self.installed, &self.private, |_| anyhow::bail!("no memory"))
     }
 
     /// The file that is found, which must have the content.
@@ -348,8 +348,13 @@ fn versions_that_are_not_used_go() {
         File::open(path).unwrap().set_times(FileTimes::new().set_modified(time)).unwrap();
     };
     for (number, days) in [(0, 31), (1, 29), (2, 31)] {
-        find_carried(Carried { version: version(number).leak(), ..LIBRARY }, &home.installed, &home.private)
-            .unwrap();
+        find_carried(
+            Carried { version: version(number).leak(), ..LIBRARY },
+            &home.installed,
+            &home.private,
+            |_| anyhow::bail!("no memory"),
+        )
+        .unwrap();
         if number == 2 {
             fs::write(ours.join(version(number)).join("notes"), "mine").unwrap();
         }

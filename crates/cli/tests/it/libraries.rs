@@ -182,15 +182,75 @@ fn a_mount_without_exec() {
     result.succeeds(&["home/.cache/spinpark/", "tmp/spinpark-0/", "mounted noexec?"]);
 }
 
+/// Mounts over every directory that may have the libraries; the command is at /mnt.
+const EVERYWHERE: &str = "mount --bind \"$(dirname \"$0\")\" /mnt; \
+    for place in \"$HOME\" \"$TMPDIR\" /tmp /var/tmp /run /dev/shm; do mount -t tmpfs -o noexec none \"$place\"; done; ";
+
+/// A container whose root is read-only, and whose other file systems have no programs.
+#[test]
+fn no_directory_at_all() {
+    let moved = Moved::new();
+    fs::copy(program(), moved.path("prefix/bin/program")).unwrap();
+    let script = format!(
+        "{EVERYWHERE} export SPINPARK_VERBOSE=1; exec /mnt/spinpark run -- sh -c '/mnt/program; echo $LD_PRELOAD'"
+    );
+    let Some(result) = moved.with_mounts(&script) else { return };
+    result.succeeds(&["score: 3000", "/proc/"]);
+    // In the shell, and in what it starts.
+    assert_eq!(result.stderr.matches("spinpark: active").count(), 2, "{result:?}");
+    assert!(!result.stderr.contains("cannot be preloaded"), "{result:?}");
+    // What is recorded goes to a file system with space, and the observer knows the recorder.
+    let script =
+        format!("{EVERYWHERE} cd /dev/shm; exec /mnt/spinpark profile --locks spinpark -- /mnt/program");
+    let Some(result) = moved.with_mounts(&script) else { return };
+    assert!(result.code == Some(0) && result.stderr.contains("spinpark's locks"), "{result:?}");
+    assert!(!result.stderr.contains("not recorded"), "{result:?}");
+    let script = format!(
+        "{EVERYWHERE} for place in /tmp /var/tmp /run; do mount -o remount,ro \"$place\"; done; \
+         exec /mnt/spinpark compare --rounds 6 -- /mnt/program"
+    );
+    let Some(result) = moved.with_mounts(&script) else { return };
+    result.succeeds(&["median of runs"]);
+}
+
 #[test]
 fn no_place_at_all() {
     let moved = Moved::new();
-    let everywhere = "for place in \"$HOME\" \"$TMPDIR\" /tmp; do mount -t tmpfs -o noexec none \"$place\"; done; \
-                      exec /proc/self/fd/9 run true";
-    let script = format!("exec 9< \"$0\"; {everywhere}");
+    let script = format!("{EVERYWHERE} mount -t tmpfs none /proc; exec /mnt/spinpark run true");
     let Some(result) = moved.with_mounts(&script) else { return };
     result.fails(
         125,
         &["no directory is fit for libspinpark_preload.so", "spinpark libraries --to", "SPINPARK_PRELOAD"],
     );
+}
+
+/// The loader replaces `$LIB` in `LD_PRELOAD`, and has no quotes: such places are passed over.
+#[test]
+fn places_that_the_loader_would_not_find() {
+    let moved = Moved::new();
+    for name in ["$LIB", "a ${ORIGIN} b", "$PLATFORM", "a:b", "'\"", "ü$"] {
+        let home = moved.path("home").join(name);
+        fs::create_dir(&home).unwrap();
+        fs::set_permissions(&home, fs::Permissions::from_mode(0o755)).unwrap();
+        let own = home.join("program");
+        fs::copy(program(), &own).unwrap();
+        let mut command = moved.command(["run", "--"]);
+        command.arg(&own).env("HOME", &home).env("TMPDIR", &home).env("SPINPARK_VERBOSE", "1");
+        let result = said(&mut command);
+        assert!(
+            result.code == Some(0) && result.stderr.starts_with("spinpark: active"),
+            "{name}: {result:?}"
+        );
+        assert_eq!(
+            home.join(".cache").exists(),
+            !name.contains([' ', ':']) && !name.contains("$L") && !name.contains("$P"),
+            "{name}"
+        );
+    }
+    // Named so, it is refused.
+    let lib = moved.path("$LIB");
+    said(moved.command(["libraries", "--to"]).arg(&lib)).succeeds(&["libspinpark_preload.so"]);
+    let mut command = moved.command(["run", "true"]);
+    said(command.env("SPINPARK_PRELOAD", lib.join(DROP_IN)))
+        .fails(125, &["that the loader replaces", "Copy the drop-in"]);
 }

@@ -16,6 +16,11 @@ pub struct Machine {
     machine: u16,
 }
 
+impl Machine {
+    /// The machine of the libraries.
+    pub const X86_64: Self = Self { bits: 64, machine: 62 };
+}
+
 impl fmt::Display for Machine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = match self.machine {

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 use super::elf::{Elf, Kind, Machine};
-use crate::configuration::{DROP_IN, PROFILER};
+use crate::configuration::{DROP_IN, PROFILER, can_be_preloaded};
 
 /// A library to be put in front of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,7 +84,7 @@ pub enum DropInError {
     NotALibrary(Library, PathBuf),
     /// The path cannot be written into the variable.
     #[error(
-        "the path of the {0}, {path}, contains a blank or a colon, which LD_PRELOAD cannot express\nCopy the {0} elsewhere and set {variable} to the copy",
+        "the path of the {0}, {path}, contains a blank, a colon, or a word that the loader replaces ($LIB, $ORIGIN, $PLATFORM), which LD_PRELOAD cannot express\nCopy the {0} elsewhere and set {variable} to the copy",
         path = .1.display(), variable = .0.variable()
     )]
     Path(Library, PathBuf),
@@ -100,8 +100,8 @@ pub enum DropInError {
     },
     /// For another machine.
     #[error(
-        "the {library} {path} is for {machine}, but the program is for {program}\nBuild spinpark for {program}, and set {variable} to that {file}",
-        path = .path.display(), variable = .library.variable(), file = .library.file()
+        "the {library} {path} is for {machine}, but the program is for {program}\n{advice}",
+        path = .path.display(), advice = other_machine(*.library, *.machine, *.program)
     )]
     Architecture {
         /// Which.
@@ -147,7 +147,7 @@ impl DropIn {
     ///
     /// If it is not a library, or `LD_PRELOAD` cannot name it.
     pub fn open(library: Library, path: PathBuf) -> Result<Self, DropInError> {
-        if path.to_string_lossy().contains([' ', ':', '\t']) {
+        if !can_be_preloaded(&path) {
             return Err(DropInError::Path(library, path));
         }
         match Kind::of(&path) {
@@ -187,6 +187,16 @@ impl DropIn {
     }
 }
 
+/// What to do if library and program are for different machines.
+fn other_machine(library: Library, machine: Machine, program: Machine) -> String {
+    match program == Machine::X86_64 && machine != program {
+        true => format!("Unset {} to use the {library} of this command", library.variable()),
+        false => String::from(
+            "spinpark has libraries for x86-64 (64 bits) only: build the program for that (with gcc: without -m32)",
+        ),
+    }
+}
+
 /// Whether the loader finds a library. The drop-in is built for the machine of this command.
 fn can_be_loaded(name: &str) -> bool {
     let Ok(name) = CString::new(name) else { return false };
@@ -202,10 +212,30 @@ mod tests {
         DropIn::open(Library::DropIn, path.into())
     }
 
+    /// There is no such build, so the advice is another.
+    #[test]
+    fn programs_of_32_bits() {
+        let mut header = vec![0_u8; 52];
+        header[..7].copy_from_slice(b"\x7fELF\x01\x01\x01");
+        for (at, value) in [(16, 3), (18, 3), (20, 1), (40, 52), (42, 32)] {
+            header[at] = value;
+        }
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), header).unwrap();
+        let Ok(Kind::Elf(elf)) = Kind::of(file.path()) else { panic!("no ELF file") };
+        let path = file.path().to_owned();
+        let library = DropIn { library: Library::DropIn, path, machine: Machine::X86_64, needed: Vec::new() };
+        let said = library.check_machine(elf.machine).unwrap_err().to_string();
+        assert!(said.contains("the program is for x86 (32 bits)") && said.contains("without -m32"), "{said}");
+        assert!(!said.contains("Build spinpark"), "{said}");
+    }
+
     #[test]
     fn not_a_library() {
         assert!(matches!(open("/etc/passwd"), Err(DropInError::NotALibrary(..))));
-        assert!(matches!(open("/a b/c.so"), Err(DropInError::Path(..))));
+        for path in ["/a b/c.so", "/$LIB/c.so"] {
+            assert!(matches!(open(path), Err(DropInError::Path(..))));
+        }
         let program = std::env::current_exe().unwrap();
         assert!(matches!(open(program), Err(DropInError::NotALibrary(..))));
         assert!(can_be_loaded("libc.so.6") && !can_be_loaded("libno-such-library.so.2"));

@@ -1,0 +1,89 @@
+//! A library as a file in memory, for a machine on which no directory is fit: a container that is read-only.
+//!
+//! Another process of this command keeps the file open, and `LD_PRELOAD` names it as
+//! `/proc/PROCESS/fd/NUMBER`. That process does nothing, and ends with this one: also with the program, if
+//! this one becomes the program. Programs that are started after that run without the library; the loader
+//! says so on their standard error.
+
+use std::ffi::CString;
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::os::fd::{AsRawFd, FromRawFd};
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, ensure};
+use rustix::event::{PollFd, PollFlags, poll};
+use spinpark_measure::process::apart::{Side, fork_apart, own_handle};
+
+use super::{Carried, check_executable};
+
+/// Puts `library` there; its path.
+pub(super) fn put(library: Carried) -> Result<PathBuf> {
+    put_file(library).context("a file in memory")
+}
+
+fn put_file(library: Carried) -> Result<PathBuf> {
+    let mut file = create(library.file)?;
+    file.write_all(library.content)?;
+    // Whoever opens it finds what was written.
+    let seals = libc::F_SEAL_SEAL | libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_WRITE;
+    // SAFETY: a descriptor of ours, and flags.
+    ensure!(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals) } == 0, "it cannot be sealed");
+    check_executable(&file)?;
+    let owner = own_handle()?;
+    let (mut ready, mut tell_ready) = io::pipe()?;
+    match fork_apart()? {
+        Side::Apart => {
+            let told = tell_ready.write_all(&std::process::id().to_ne_bytes());
+            drop((ready, tell_ready));
+            if told.is_ok() {
+                close_others(&[file.as_raw_fd(), owner.as_raw_fd()]);
+                while poll(&mut [PollFd::new(&owner, PollFlags::IN)], None).is_err() {}
+            }
+            // SAFETY: ends this process; what is undone at an exit is the other one's.
+            unsafe { libc::_exit(0) }
+        }
+        Side::Here => {
+            drop(tell_ready);
+            let mut keeper = [0; 4];
+            ready.read_exact(&mut keeper)?;
+            let path = PathBuf::from(format!("/proc/{}/fd/{}", u32::from_ne_bytes(keeper), file.as_raw_fd()));
+            // Programs open it so.
+            let seen = fs::read(&path).with_context(|| path.display().to_string())?;
+            ensure!(seen == library.content, "{}: another file", path.display());
+            Ok(path)
+        }
+    }
+}
+
+/// An empty file. In `/proc/PID/maps` its name is that of a file in a directory.
+fn create(name: &str) -> Result<File> {
+    let name = CString::new(format!("/{name}"))?;
+    let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
+    let make = |flags| {
+        // SAFETY: a string that ends with a null, and flags.
+        let descriptor = unsafe { libc::memfd_create(name.as_ptr(), flags) };
+        // SAFETY: the call has just opened it for us.
+        if descriptor < 0 {
+            Err(io::Error::last_os_error())
+        } else {
+            Ok(unsafe { File::from_raw_fd(descriptor) })
+        }
+    };
+    // Before Linux 6.3 all are executable, and the flag is not known.
+    Ok(make(flags | libc::MFD_EXEC).or_else(|_| make(flags))?)
+}
+
+/// Closes all descriptors but `kept`: the other ends of pipes see that the program has closed its own.
+fn close_others(kept: &[i32]) {
+    let open: Vec<i32> = fs::read_dir("/proc/self/fd")
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .filter(|descriptor| !kept.contains(descriptor))
+        .collect();
+    for descriptor in open {
+        // SAFETY: this process does nothing more with it.
+        unsafe { libc::close(descriptor) };
+    }
+}
