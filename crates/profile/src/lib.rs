@@ -36,6 +36,7 @@ pub mod html;
 pub mod json;
 pub mod keeper;
 mod known_locks;
+pub mod live_process;
 mod maps;
 pub mod model;
 pub mod names;

@@ -74,15 +74,27 @@ pub(crate) fn unclear(profile: &Profile) -> Option<String> {
     let all = profile.unclear_wait();
     let profile = &grouped(profile, MANY);
     let rows = rows(profile);
-    let top = rows.iter().find(|row| row.stats.role == Role::Wake)?;
+    let busy = |row: &Row<'_>| profile.busy_unclear(row.lock, row.stats);
+    let top = rows.iter().rev().filter(|row| busy(row) > 0).max_by_key(|row| busy(row))?;
     let (threads, _) = profile.threads_and_time();
     let share = (all as f64 / profile.thread_time().max(1) as f64).min(1.0);
-    let most = top.stats.wait.total as f64 / all.max(1) as f64;
+    let most = busy(top) as f64 / all.max(1) as f64;
     let most =
         if most > 0.995 { String::from("all of it") } else { format!("{} of it", short_percent(most)) };
     let woken = top.woken_in.as_ref().map_or(String::new(), |function| format!(", woken in `{function}`"));
     let names = Names::of_profile(profile);
     let waits_in = top.stats.sites.first().map(|site| names.in_sentence(site.call_site));
+    if top.lock.kind == Kind::Call {
+        let site = waits_in.map_or(String::new(), |function| format!(", most in `{function}`"));
+        return Some(format!(
+            "Threads spent {}, {} of the time of {}, in loops of `{}`{site}: so they wait for a lock or for work, and use \
+             CPUs meanwhile.",
+            time(all as f64),
+            short_percent(share),
+            of_threads(threads),
+            top.lock.label,
+        ));
+    }
     let hint = match top.woken_in.is_some() && top.woken_in == waits_in {
         true => ", which waits itself, as with a lock",
         false => "",

@@ -30,10 +30,12 @@
 //! | otherwise: ran, or waited for a CPU, I/O, timers, processes              | *not what makes this program slow*, and these shares |
 
 use spinpark_measure::text::one_line;
-use spinpark_measure::units::{count, time};
+use spinpark_measure::units::{count, short_percent, time};
 
-use crate::model::{Detail, Ended, LocksOf, Observed, OtherProgram, Profile, Recorder, ThreadTime, Threads};
-use crate::thread_time::{FEW, shares};
+use crate::model::{
+    Detail, Ended, FEW, LocksOf, Observed, OtherProgram, Profile, Recorder, ThreadTime, Threads,
+};
+use crate::thread_time::shares;
 use crate::watch::Observation;
 
 /// Programs without the recorder lead from this weight on.
@@ -119,10 +121,17 @@ pub(crate) fn verdict(profile: &Profile, little: Option<&str>) -> Said {
         ));
     }
     if threads.time.total() == 0 {
-        return plain(format!(
-            "{waited}. {its} slept nearly all the time: without work, or stuck. They {}.",
-            did(&shares(&threads.idle_time))
-        ));
+        let how = did(&shares(&threads.idle_time));
+        return match crate::stuck::slept(profile).filter(|_| subject.other.is_none()) {
+            Some(waits) => {
+                let said = format!("{its} slept nearly all the time: without work, or stuck. {waits}");
+                let rest = format!("{waited}. They {how}.");
+                Said { headline: said, details: std::iter::once(rest).chain(not_counted(profile)).collect() }
+            }
+            None => plain(format!(
+                "{waited}. {its} slept nearly all the time: without work, or stuck. They {how}."
+            )),
+        };
     }
     let share = shares(&threads.time);
     let not_recorded = share.futexes + share.semaphores;
@@ -161,6 +170,7 @@ pub(crate) fn verdict(profile: &Profile, little: Option<&str>) -> Said {
             None => format!("{waited}: these are not what makes this program slow. {did}"),
         });
         said.details.splice(0..0, unseen(observed));
+        said.details.splice(0..0, busy_machine(profile, &share));
         return said;
     };
     plain(format!("{waited}. {open}"))
@@ -175,6 +185,16 @@ fn not_counted(profile: &Profile) -> Option<String> {
              threads sleep for them by libc's `syscall`, as Rust's std does; Go's are not.",
         )
     })
+}
+
+/// Which programs had the CPUs that threads waited for.
+fn busy_machine(profile: &Profile, share: &ThreadTime) -> Option<String> {
+    let others = crate::split::cpus_of_others(profile).filter(|_| share.runnable >= NOT_RECORDED)?;
+    Some(format!(
+        "Threads waited for a CPU while other programs used {} of the {} CPUs: record again while the machine is idle.",
+        short_percent(others),
+        count(profile.cpus.into())
+    ))
 }
 
 /// CPU time that no look saw: that of threads and processes which lived only between two looks.

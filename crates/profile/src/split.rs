@@ -3,7 +3,7 @@
 
 use spinpark_measure::units::{count, time};
 
-use crate::model::{Bound, Lock, LocksOf, Profile, Role, RoleStats, Split};
+use crate::model::{Bound, Lock, LocksOf, Pair, Profile, Role, RoleStats, Split};
 
 /// A share that is not known is reported from here on,
 const UNKNOWN: f64 = 0.01;
@@ -39,11 +39,22 @@ pub(crate) fn sentences(profile: &Profile, lock: &Lock) -> Vec<String> {
     if all == 0.0 || profile.is_partial() || profile.locks_of == LocksOf::Library {
         return Vec::new();
     }
+    // What waits that have not ended are for is said of each.
+    let unfinished = profile.waiting.iter().filter(|wait| wait.lock == lock.id && wait.role.is_lock());
+    if unfinished.map(|wait| wait.time).sum::<u64>() as f64 > 0.5 * all {
+        return Vec::new();
+    }
+    let pairs = profile.pairs.iter().filter(|pair| pair.lock == lock.id && pair.role.is_lock());
+    let unseen = pairs.filter(|pair| pair.out_of_sight.is_some()).map(Pair::held).sum::<u64>();
+    let holder = match unseen as f64 > 0.5 * all {
+        true => "A holder out of sight",
+        false => "Another thread",
+    };
     let mut said = Vec::new();
     let unknown = split.unknown as f64 / all;
     if unknown > TOO_MUCH {
         said.push(format!(
-            "Whether the lock was held or free is not known for {} of this time.",
+            "For {} of this time it is not known whether the lock was held or free.",
             percent(unknown)
         ));
         return said;
@@ -66,15 +77,15 @@ pub(crate) fn sentences(profile: &Profile, lock: &Lock) -> Vec<String> {
             percent(split.held as f64 / all)
         ));
     } else if split.free == 0 && split.unknown == 0 {
-        said.push(String::from("Another thread held the lock for all of this time."));
-    } else if lock.is_slept_for() {
+        said.push(format!("{holder} held the lock for all of this time."));
+    } else if lock.is_slept_for() || split.free == 0 {
         said.push(format!(
-            "Another thread held the lock for {} of this time{rest}.",
+            "{holder} held the lock for {} of this time{rest}.",
             percent(split.held as f64 / all)
         ));
     } else {
         said.push(format!(
-            "Another thread held the lock for {} of this time; for {} it was free{moments}, and its next owner had not woken up{rest}.",
+            "{holder} held the lock for {} of this time. For {} it was free, while its next owner woke up{rest}.",
             percent(split.held as f64 / all),
             percent(free)
         ));
@@ -114,6 +125,16 @@ fn saturated(stats: &RoleStats) -> Option<String> {
     })
 }
 
+/// The share of the CPUs that other programs used, if it was large.
+pub(crate) fn cpus_of_others(profile: &Profile) -> Option<f64> {
+    /// From here on.
+    const LARGE: f64 = 0.2;
+    let observed = profile.observed.as_ref()?;
+    let all = f64::from(profile.cpus) * observed.duration as f64;
+    let share = (observed.cpu_of_others? as f64 / all.max(1.0)).min(1.0);
+    (profile.cpus > 0 && share >= LARGE).then_some(share)
+}
+
 /// ` (3 threads, 2 CPUs)` if there are more threads than CPUs, and what to do.
 fn crowd(profile: &Profile) -> (String, &'static str) {
     // One that comes takes over the table of one that has ended, if there is any: so there were no more at a
@@ -122,7 +143,12 @@ fn crowd(profile: &Profile) -> (String, &'static str) {
     let is_reused = profile.threads.iter().any(|thread| thread.users > 1);
     let (at_most, at_a_time) = if is_reused { ("at most ", " at a time") } else { ("", "") };
     let cpus = u64::from(profile.cpus);
-    if cpus > 0 && threads > cpus {
+    if let Some(share) = cpus_of_others(profile) {
+        (
+            format!(" (other programs used {} of the {} CPUs)", percent(share), count(cpus)),
+            "Record again while the machine is idle.",
+        )
+    } else if cpus > 0 && threads > cpus {
         (
             format!(" ({at_most}{} threads{at_a_time}, {} CPUs)", count(threads), count(cpus)),
             "Run fewer threads; `spinpark compare` shows whether other locks help.",

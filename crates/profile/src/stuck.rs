@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use spinpark_measure::text::one_line;
 use spinpark_measure::units::{count, time};
 
-use crate::model::{CallSiteId, Detail, Ended, Holder, Profile, Waiting};
+use crate::model::{CallSiteId, Detail, Ended, Holder, Kind, OutOfSight, Profile, Role, Waiting};
 use crate::names::Names;
 
 /// Threads of a cycle, or groups of threads that are stuck, that a sentence names.
@@ -73,13 +73,42 @@ pub fn of_deadlocks(profile: &Profile) -> Option<String> {
     } else {
         " `--detail full` records where each lock was taken."
     };
-    Some(format!("{verb} for each other for {} {when}.{more}{how_to}", time(waited as f64)))
+    let how_long = time(waited as f64);
+    Some(match cycle.len() {
+        1 if profile.ended == Ended::Running => format!("It has waited for {how_long} {when}.{more}{how_to}"),
+        1 => format!("It had waited for {how_long} {when}.{more}{how_to}"),
+        _ => format!("{verb} for each other for {how_long} {when}.{more}{how_to}"),
+    })
 }
 
 /// Threads that waited for locks at the end, and are in no cycle: one sentence.
 #[must_use]
 pub fn stuck(profile: &Profile) -> Option<String> {
-    let waits: Vec<&Waiting> = outside(profile).filter(|wait| wait.role.is_lock()).collect();
+    listed(profile, outside(profile).filter(|wait| wait.role.is_lock()).collect())
+}
+
+/// Threads that waited at the end, for whatever it is, in a program in which all threads slept: one sentence.
+/// None if the program exited, and so was not stuck.
+pub(crate) fn slept(profile: &Profile) -> Option<String> {
+    let is_join = |wait: &&Waiting| profile.lock(wait.lock).is_some_and(|lock| lock.kind == Kind::Join);
+    let waits = profile.waiting.iter().filter(|wait| !is_join(wait)).collect();
+    let said = listed(profile, waits).filter(|_| profile.ended != Ended::Exited)?;
+    let early = profile.waiting.iter().filter_map(|wait| profile.lock(wait.lock)).find(|lock| {
+        lock.kind == Kind::Condvar
+            && lock.role(Role::Signal).is_some_and(|stats| stats.acquisitions == 0 && stats.wake_ups > 0)
+    });
+    Some(match early {
+        Some(lock) => {
+            format!(
+                "{said} The {} was signalled, when no thread waited for it.",
+                crate::names::with_noun(lock)
+            )
+        }
+        None => said,
+    })
+}
+
+fn listed(profile: &Profile, waits: Vec<&Waiting>) -> Option<String> {
     let longest = waits.iter().map(|wait| wait.time).max()?;
     let names = Names::of_profile(profile);
     let mut groups: BTreeMap<(String, String, String), usize> = BTreeMap::new();
@@ -119,8 +148,7 @@ pub fn leads(profile: &Profile) -> bool {
 /// always wait.
 #[must_use]
 pub fn unsignalled(profile: &Profile) -> Option<String> {
-    let is_condvar =
-        |wait: &&Waiting| profile.lock(wait.lock).is_none_or(|lock| lock.kind == crate::model::Kind::Condvar);
+    let is_condvar = |wait: &&Waiting| profile.lock(wait.lock).is_none_or(|lock| lock.kind == Kind::Condvar);
     let signals = profile.waiting.iter().filter(|wait| !wait.role.is_lock());
     // The ends of threads, and work that does not come, are no news.
     let waits: Vec<&Waiting> = signals.filter(is_condvar).collect();
@@ -179,9 +207,16 @@ fn what(profile: &Profile, wait: &Waiting) -> String {
 
 /// `, held by `flush``.
 fn held(profile: &Profile, names: &Names<'_>, holder: &Holder) -> String {
-    match (call_site(names, holder.call_site), holder.thread) {
-        (Some(call_site), _) => format!(", held by {call_site}"),
-        (None, Some(id)) => format!(", held by {}", thread(profile, id)),
-        (None, None) => String::new(),
+    match (holder.out_of_sight, call_site(names, holder.call_site), holder.thread) {
+        (Some(OutOfSight::Ended), Some(call_site), _) => {
+            format!(", held by a thread that has ended: it took the lock in {call_site}")
+        }
+        (Some(OutOfSight::Ended), None, Some(id)) => {
+            format!(", held by {}, which has ended", thread(profile, id))
+        }
+        (Some(what), ..) => format!(", held by {}", what.name()),
+        (None, Some(call_site), _) => format!(", held by {call_site}"),
+        (None, None, Some(id)) => format!(", held by {}", thread(profile, id)),
+        (None, None, None) => String::new(),
     }
 }

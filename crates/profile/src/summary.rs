@@ -13,14 +13,15 @@ use spinpark_measure::units::{count, short_percent, time};
 
 use crate::classes::by_class;
 use crate::known_locks::handed_over;
-use crate::model::{CallSiteId, Detail, Kind, Lock, Pair, Profile, Role};
+use crate::model::{CallSiteId, Detail, Kind, Lock, OutOfSight, Pair, Profile, Role};
 use crate::names::{Names, class, named, with_noun};
 use crate::{chain, other_waits, phases, silence, split, stuck, unnamed};
 
 /// Waiting is not what makes a program slow below this share of the threads' time,
+const NOTHING: f64 = 0.01;
+/// nor below this share and this average number of waiting threads. Both are checked, because the time of
+/// threads that ended is not exact.
 const SMALL_SHARE: f64 = 0.02;
-/// and below this average number of waiting threads. Both are checked, because the time of threads that ended
-/// is not exact.
 const SMALL_WAITERS: f64 = 0.05;
 /// What is not known comes before what is, if it is this many times as much.
 const MUCH_MORE: u64 = 4;
@@ -52,13 +53,12 @@ pub struct Summary {
 pub fn summary(profile: &Profile) -> Summary {
     let waited = profile.lock_wait();
     let share_of = |part: u64, whole: u64| if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
-    // Threads are seen from their first use of a lock on; a process has one at any time.
-    let thread_time = profile.thread_time().max(profile.duration);
-    let share_of_time = share_of(waited, thread_time).min(1.0);
+    let share_of_time = share_of(waited, profile.thread_time()).min(1.0);
     let waiters = share_of(waited, profile.duration);
     let is_little = |waited| {
-        let of = |whole| share_of(waited, whole);
-        of(thread_time) < SMALL_SHARE && of(profile.duration) < SMALL_WAITERS
+        // A process has a thread at any time.
+        let share = share_of(waited, profile.thread_time().max(profile.duration));
+        share < NOTHING || share < SMALL_SHARE && share_of(waited, profile.duration) < SMALL_WAITERS
     };
     let is_small = is_little(waited);
     // Returns from condition variables may be contention, too.
@@ -190,7 +190,9 @@ pub fn summary(profile: &Profile) -> Summary {
             time(signals as f64)
         ));
     }
-    if !is_unclear_first && (!is_little(unclear) || unclear > waited / 10) {
+    if !is_unclear_first
+        && (!is_little(unclear) || unclear > waited / 10 && unclear > profile.duration / 1_000)
+    {
         details.extend(other_waits::unclear(profile));
     }
     details.extend(chain::two_orders(profile));
@@ -254,7 +256,14 @@ const BACK_BECAUSE: &str = "the mutex was contended, or threads woke late. The r
 
 /// `1.23 s for locks, 34 % of the time of 8 threads; 2.7 were waiting on average`.
 fn amount(profile: &Profile, waited: u64, share: f64, waiters: f64) -> String {
-    let (threads, _) = profile.threads_and_time();
+    let (threads, thread_time) = profile.threads_and_time();
+    // Most of them lived for a part of the run.
+    let at_a_time = thread_time as f64 / profile.duration.max(1) as f64;
+    let at_a_time = match at_a_time {
+        few if few >= 0.5 * threads as f64 => String::new(),
+        few if few < 9.95 => format!(", {} at a time", shown(few)),
+        few => format!(", {few:.0} at a time"),
+    };
     let waiting = match waiters {
         waiters if waiters < 0.005 => String::from("fewer than 0.005"),
         waiters if waiters < 9.95 => shown(waiters),
@@ -273,7 +282,7 @@ fn amount(profile: &Profile, waited: u64, share: f64, waiters: f64) -> String {
         0 => format!("{time} for locks"),
         1 => format!("{time} for locks, {} of the time of one thread", short_percent(share)),
         threads => format!(
-            "{time} for locks, {} of the time of {} threads; {waiting} were waiting on average",
+            "{time} for locks, {} of the time of {} threads{at_a_time}; {waiting} were waiting on average",
             short_percent(share),
             count(threads)
         ),
@@ -382,6 +391,18 @@ impl Most {
     }
 }
 
+/// What the holders were for most of the waiting whose holder is out of sight, and its share of `all`.
+fn out_of_sight(pairs: &[&Pair], all: u64) -> Option<(OutOfSight, f64)> {
+    let mut sums: BTreeMap<OutOfSight, u64> = BTreeMap::new();
+    for pair in pairs {
+        if let Some(what) = pair.out_of_sight {
+            *sums.entry(what).or_default() += pair.held();
+        }
+    }
+    let (what, most) = sums.into_iter().max_by_key(|(_, sum)| *sum)?;
+    Some((what, most as f64 / all.max(1) as f64)).filter(|(_, share)| *share >= NAMED)
+}
+
 /// `, held by `store_update` while `flush` waits`.
 fn holder_and_waiter(profile: &Profile, top: &Lock) -> String {
     let names = Names::of_profile(profile);
@@ -400,6 +421,15 @@ fn holder_and_waiter(profile: &Profile, top: &Lock) -> String {
     };
     let held_by = if 2 * held(|pair| pair.is_release) > held(|_| true) { "released in" } else { "held by" };
     let part = |share: f64| if share < 0.75 { format!(" ({})", short_percent(share)) } else { String::new() };
+    if let Some((what, share)) = out_of_sight(&pairs, top.lock_wait()) {
+        if holder.as_ref().is_none_or(|holder| holder.share < share) {
+            let waits = match waiter {
+                Some(waiter) => format!("`{}` waits for it{}", waiter.name, part(waiter.share)),
+                None => String::from("threads wait for it"),
+            };
+            return format!("; {waits}, held by {}{}", what.name(), part(share));
+        }
+    }
     match (holder, waiter) {
         (Some(holder), Some(waiter)) if holder.name == waiter.name => {
             // Two places may be in two functions of one name, or two parts of one.

@@ -8,10 +8,7 @@ use std::cmp::Reverse;
 
 use spinpark_measure::units::{count, time};
 
-use crate::model::{Profile, ThreadTime, Threads};
-
-/// Fewer samples of threads than this tell nothing.
-pub(crate) const FEW: u64 = 10;
+use crate::model::{FEW, Profile, ThreadTime, Threads};
 
 /// The line; none if the process was not observed, or too little to tell.
 #[must_use]

@@ -10,6 +10,7 @@ use spinpark_recorder::format::{CALLS, Kind, Role};
 use spinpark_recorder::{Call, Site};
 
 use crate::function::{COUNT, Function, NAMES};
+use crate::instrument::enter_late;
 use crate::next::{self, NEXT, call_with_arguments};
 use crate::phases::RECORDER;
 use crate::table::Forms;
@@ -83,10 +84,56 @@ unsafe extern "C" fn held(_: usize, _: usize, _: usize, _: usize, _: Site) -> c_
     )
 }
 
-/// Whether the thread has noted a lock.
+/// Whether the thread has noted a lock, or tries for one.
 extern "C" fn holds() -> u32 {
-    u32::from(RECORDER.holds_anything())
+    u32::from(RECORDER.holds_anything() || RECORDER.is_polling())
 }
+
+/// `sched_yield`.
+///
+/// # Safety
+///
+/// As its namesake.
+unsafe extern "C" fn sched_yield(_a: usize, _b: usize, _c: usize, _d: usize, site: Site) -> c_int {
+    let start = RECORDER.now();
+    // SAFETY: takes nothing.
+    let result = unsafe { next::call(Function::sched_yield, [0; 4]) };
+    // What a holder does, and a thread that tries for a lock, is known better.
+    if holds() != 0 {
+        yielded(site, start);
+    } else if let Some(ticks) = RECORDER.yielded(start) {
+        looped(site, ticks);
+    }
+    result
+}
+
+const YIELD: usize = CALLS.len();
+const _: () = assert!(matches!(CALLS[YIELD - 1].as_bytes(), b"sched_yield"));
+
+fn yield_call(site: Site) -> Call {
+    Call { address: YIELD, role: Role::Wake, kind: |_| Kind::Call, site }
+}
+
+#[cold]
+#[inline(never)]
+fn yielded(site: Site, start: u64) {
+    RECORDER.slept();
+    if let Some(own) = RECORDER.enter() {
+        RECORDER.called(own, &yield_call(site), start);
+        RECORDER.leave();
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn looped(site: Site, ticks: u64) {
+    if let Some(own) = enter_late(false) {
+        RECORDER.looped(own, &yield_call(site), ticks);
+        RECORDER.leave();
+    }
+}
+
+pub(crate) const YIELDS: Forms = Forms([None, Some(sched_yield), Some(sched_yield), Some(sched_yield)]);
 
 /// Makes the call.
 ///
@@ -97,6 +144,9 @@ unsafe extern "C" fn call(arguments: &[usize; 7], site: Site, number: usize) -> 
     let start = RECORDER.now();
     // SAFETY: the caller's promise.
     let result = unsafe { next::call_wide(number, arguments) };
+    if matches!(NAMES[number].to_bytes(), b"nanosleep" | b"clock_nanosleep" | b"usleep") {
+        RECORDER.slept();
+    }
     if let Some(own) = RECORDER.enter() {
         let counted_as = COUNTED_AS.get(number - FIRST).copied().unwrap_or(0);
         let call = Call { address: usize::from(counted_as), role: Role::Wake, kind: |_| Kind::Call, site };

@@ -86,6 +86,7 @@ functions! {
     pthread_spin_lock
     pthread_spin_trylock
     pthread_spin_unlock
+    sched_yield
     syscall
     read
     __read_chk

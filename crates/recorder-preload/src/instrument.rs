@@ -66,7 +66,8 @@ pub(crate) unsafe fn lock<const DETAIL: u32>(way: &Way, arguments: [usize; 4], c
         return result;
     }
     if DETAIL == CONTENDED && !RECORDER.is_hot(call.address) {
-        if is_alone() {
+        // Another process may have one that is shared.
+        if is_alone() && !(is_rwlock(way) && mutex_layout::is_shared_rwlock(call.address)) {
             // SAFETY: the caller's arguments.
             return unsafe { next::call(way.lock, arguments) };
         }
@@ -277,6 +278,12 @@ pub(crate) fn enter_late(is_idle: bool) -> Option<&'static ThreadState> {
     }
 }
 
+/// Whether it is a way to a read-write lock.
+#[inline(always)]
+fn is_rwlock(way: &Way) -> bool {
+    matches!(way.try_it, Function::pthread_rwlock_tryrdlock | Function::pthread_rwlock_trywrlock)
+}
+
 fn has_deadline(function: Function) -> bool {
     matches!(
         function,
@@ -321,7 +328,17 @@ unsafe fn wait_since<const DETAIL: u32>(way: &Way, arguments: [usize; 4], call: 
         // SAFETY: the caller's arguments.
         return unsafe { next::call(way.lock, arguments) };
     };
-    let owner = way.is_mutex.then(|| mutex_layout::owner(call.address));
+    let is_rwlock = is_rwlock(way);
+    let owner = match (way.is_mutex, is_rwlock) {
+        (true, _) => Some(mutex_layout::owner(call.address)),
+        // Which readers have it cannot be told.
+        (_, true) => mutex_layout::writer_word(call.address).filter(|writer| *writer != 0),
+        _ => None,
+    };
+    let is_shared = match is_rwlock {
+        true => mutex_layout::is_shared_rwlock(call.address),
+        false => way.is_mutex && mutex_layout::is_shared(call.address),
+    };
     let is_timed = has_deadline(way.lock);
     let mut lot = Lot::None;
     if DETAIL == CONTENDED {
@@ -346,7 +363,8 @@ unsafe fn wait_since<const DETAIL: u32>(way: &Way, arguments: [usize; 4], call: 
         }
     }
     let is_exact = DETAIL == FULL;
-    let wait = RECORDER.begin_wait(own, &call, &Blocking { start, owner, is_exact, is_timed, lot });
+    let wait =
+        RECORDER.begin_wait(own, &call, &Blocking { start, owner, is_exact, is_timed, is_shared, lot });
     // While it blocks, signal handlers may use locks.
     RECORDER.leave();
     // SAFETY: the caller's arguments.
@@ -369,7 +387,12 @@ unsafe fn wait_left_out(way: &Way, arguments: [usize; 4], call: Call, wait: Left
     // SAFETY: the caller's arguments.
     let result = unsafe { next::call(way.lock, arguments) };
     let Some(own) = RECORDER.enter() else { return result };
-    if let Some(ended) = RECORDER.end_left_out(own, &call, wait, way.codes.is_had(result)) {
+    let owner = match way.codes.is_had(result) {
+        true => None,
+        false if way.is_mutex => Some(mutex_layout::owner(call.address)),
+        false => Some(0),
+    };
+    if let Some(ended) = RECORDER.end_left_out(own, &call, wait, owner) {
         note_end(way, result, own, &call, &ended);
         RECORDER.leave();
         look_for_wishes::<CONTENDED>();
@@ -400,23 +423,37 @@ fn note_end(way: &Way, result: c_int, own: &ThreadState, call: &Call, ended: &En
 pub(crate) unsafe fn try_lock<const DETAIL: u32>(way: &Way, arguments: [usize; 4], call: Call) -> c_int {
     // SAFETY: the caller's arguments.
     let result = unsafe { next::call(way.try_it, arguments) };
-    if DETAIL == CONTENDED && (!RECORDER.is_hot(call.address) || RECORDER.is_light()) {
-        return result;
-    }
     if way.codes.is_had(result) {
-        had::<DETAIL>(call);
+        let is_light = DETAIL == CONTENDED && (!RECORDER.is_hot(call.address) || RECORDER.is_light());
+        if is_light && !RECORDER.is_polling() {
+            return result;
+        }
+        if !RECORDER.is_polling() || !polled(&call) {
+            had::<DETAIL>(call);
+        }
     } else if result == way.codes.busy {
-        failed::<DETAIL>(call);
+        failed(way, call);
     }
     result
 }
 
+/// A try had a lock, in a thread that tries for one. Whether it is noted.
 #[cold]
 #[inline(never)]
-fn failed<const DETAIL: u32>(call: Call) {
-    let entered = if DETAIL == CONTENDED { RECORDER.enter() } else { enter_late(true) };
-    if let Some(own) = entered {
-        RECORDER.failed(own, &call);
+fn polled(call: &Call) -> bool {
+    let Some(own) = RECORDER.enter() else { return false };
+    let is_noted = RECORDER.polled(own, call);
+    RECORDER.leave();
+    is_noted
+}
+
+#[cold]
+#[inline(never)]
+fn failed(way: &Way, call: Call) {
+    // A lock that is only tried for is waited for, too.
+    if let Some(own) = enter_late(true) {
+        let owner = way.is_mutex.then(|| mutex_layout::owner(call.address));
+        RECORDER.failed(own, &call, owner);
         RECORDER.leave();
     }
 }

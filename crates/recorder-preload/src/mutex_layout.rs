@@ -149,6 +149,24 @@ pub(crate) fn writer(rwlock: usize) -> u32 {
     if are_glibcs() { word(rwlock, WRITER_AT) } else { spinpark_locks::owner(word(rwlock, LOCK_AT)) }
 }
 
+/// The thread id of the writer that has a read-write lock of glibc's; none if it is another library's.
+pub(crate) fn writer_word(rwlock: usize) -> Option<u32> {
+    are_glibcs().then(|| word(rwlock, WRITER_AT))
+}
+
+/// Whether a read-write lock of glibc's is shared by processes. Of others it is not known.
+#[inline(always)]
+pub(crate) fn is_shared_rwlock(rwlock: usize) -> bool {
+    const SHARED_AT: usize = 7;
+    are_glibcs() && word(rwlock, SHARED_AT) != 0
+}
+
+/// Whether a mutex is shared by processes.
+pub(crate) fn is_shared(mutex: usize) -> bool {
+    const SHARED: u32 = 0x80;
+    word(mutex, KIND_AT) & SHARED != 0
+}
+
 /// What kind of mutex is at `address`.
 pub(crate) fn kind(address: usize) -> Kind {
     let kind = word(address, KIND_AT);

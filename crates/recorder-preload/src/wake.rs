@@ -57,7 +57,9 @@ pub(crate) fn wait<const DETAIL: u32, R>(
                 let result = body(cancelled_left_out);
                 let Some(own) = RECORDER.enter() else { return result };
                 let end = end(&result);
-                if let Some(ended) = RECORDER.end_left_out(own, call, left_out, end == End::Woken) {
+                if let Some(ended) =
+                    RECORDER.end_left_out(own, call, left_out, (end != End::Woken).then_some(0))
+                {
                     note(end, || RECORDER.went_on(own, call, &ended), || RECORDER.gave_up(own, &ended));
                 }
                 RECORDER.leave();
@@ -67,7 +69,11 @@ pub(crate) fn wait<const DETAIL: u32, R>(
             Err(asked) => lot = asked,
         }
     }
-    let wait = RECORDER.begin_wait(own, call, &Blocking { start, owner, is_exact: false, is_timed, lot });
+    let wait = RECORDER.begin_wait(
+        own,
+        call,
+        &Blocking { start, owner, is_exact: false, is_timed, is_shared: false, lot },
+    );
     RECORDER.leave();
     let result = body(if wait.is_counted() { cancelled } else { cancelled_left_out });
     let Some(own) = RECORDER.enter() else { return result };

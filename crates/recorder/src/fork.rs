@@ -53,6 +53,8 @@ struct Page {
     begun: AtomicU64,
     /// CPU time that beginning to record has taken, ns.
     start: AtomicU64,
+    /// 1: this process was forked by one that records, or would have.
+    is_child: AtomicU32,
 }
 
 /// Whether this process records.
@@ -157,6 +159,7 @@ impl Recorder {
         let Some(page) = self.alive.page() else { return };
         page.begun.store(self.now(), Relaxed);
         page.is_refused.store(0, Relaxed);
+        page.is_child.store(1, Relaxed);
         page.state.store(IDLE, Release);
     }
 
@@ -249,6 +252,11 @@ impl Recorder {
     #[must_use]
     pub fn may_begin(&self) -> bool {
         matches!(self.alive.state(), IDLE | BEGINNING)
+    }
+
+    /// Whether this process was forked by one that records, or would have: it has that one's memory.
+    pub(crate) fn is_child(&self) -> bool {
+        self.alive.page().is_some_and(|page| page.is_child.load(Relaxed) != 0)
     }
 
     /// A number that changes at a fork: waits that began before are the parent's.

@@ -187,13 +187,6 @@ impl Recorder {
         }
     }
 
-    /// A try did not get the lock.
-    pub fn failed(&self, own: &ThreadState, call: &Call) {
-        if let Some(stats) = self.recent(own, call) {
-            add(&stats.failed_tries, if self.is_contended() { self.times().into() } else { 1 });
-        }
-    }
-
     /// Whether the thread holds this lock already, and holds it once more now. Counts it then, for `weight`.
     #[inline(never)]
     fn is_again(&self, own: &ThreadState, call: &Call, weight: u32) -> bool {

@@ -3,10 +3,12 @@
 use core::ptr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
+use spinpark_linux::raw;
+
 use super::site_cache::Call;
 use super::thread_state::ThreadState;
 use super::Recorder;
-use crate::format::{HolderId, RegionId, NONE};
+use crate::format::{HolderId, OutOfSight, RegionId, NONE};
 
 /// Tables that are searched at most for a lock's holder, or for a thread's own.
 const LOOKED_AT: u32 = 128;
@@ -14,8 +16,14 @@ const LOOKED_AT: u32 = 128;
 impl Recorder {
     /// The holder of the lock that is called for, as [`HolderId`] has it, and the number of its table if it
     /// has noted that it is; else [`NONE`]s. `owner`: the thread that has the lock, 0 if it is free just now;
-    /// none if that cannot be told.
-    pub(super) fn noted_holder(&self, own: &ThreadState, call: &Call, owner: Option<u32>) -> (u32, u32) {
+    /// none if that cannot be told. `is_shared`: by processes.
+    pub(super) fn noted_holder(
+        &self,
+        own: &ThreadState,
+        call: &Call,
+        owner: Option<u32>,
+        is_shared: bool,
+    ) -> (u32, u32) {
         const NO_HOLDER: (u32, u32) = (NONE, NONE);
         let address = call.address;
         let (Some(shared), Some(header)) = (self.shared.get(), self.file.header()) else { return NO_HOLDER };
@@ -27,7 +35,14 @@ impl Recorder {
         };
         let likely = |slot: u16| u32::from(slot).checked_sub(1);
         if let Some(owner @ 1..) = owner {
-            let Some(table) = self.table_of(owner).filter(|_| owner != own.id()) else { return NO_HOLDER };
+            if owner == own.id() {
+                return NO_HOLDER;
+            }
+            let Some(table) = self.table_of(owner) else {
+                let holder =
+                    self.out_of_sight(owner, is_shared).map_or(HolderId::Unknown, HolderId::OutOfSight);
+                return (holder.number(), NONE);
+            };
             // It took it before the first wait for it, or is just taking it; it tells where it releases it.
             return held_by(table).unwrap_or((HolderId::Table(table).number(), NONE));
         }
@@ -41,6 +56,32 @@ impl Recorder {
         // Threads that started after this one come first: they often run the same code.
         let numbers = (1..=count.min(LOOKED_AT)).map(|step| (own.number() + step) % count);
         numbers.into_iter().find_map(held_by).unwrap_or(NO_HOLDER)
+    }
+
+    /// This thread, which has a lock, may have ended with it.
+    #[cold]
+    pub(super) fn note_end_of(&self, thread: u32) {
+        let table = self.table_of(thread).and_then(|number| self.own_of(number));
+        if let Some(own) = table.filter(|_| raw::has_ended(thread)) {
+            own.table().ended.store(1, Relaxed);
+        }
+    }
+
+    /// What a thread without a table is; none if that may not be asked.
+    #[cold]
+    fn out_of_sight(&self, thread: u32, is_shared: bool) -> Option<OutOfSight> {
+        // A sandbox may kill for the question.
+        if raw::sandbox() != self.sandbox.load(Relaxed) {
+            return None;
+        }
+        Some(match raw::has_ended(thread) {
+            // With less detail it may have taken the lock before any thread had waited for it.
+            false if !self.is_full() => return None,
+            false => OutOfSight::Unseen,
+            true if is_shared => OutOfSight::Process,
+            true if self.is_child() => OutOfSight::Parent,
+            true => OutOfSight::Ended,
+        })
     }
 
     /// The number of the table of this thread, if it has one.

@@ -16,6 +16,7 @@
 //! | `watch`      | whether a holder has a CPU                                                          |
 //! | `condvar`    | waits for signals                                                                   |
 //! | `wake`       | waits to be woken, for whatever it is: futexes, semaphores, barriers, ends of threads |
+//! | `polling`    | waits of threads that try, sleep and try again, or yield in a loop |
 //! | `library`    | what is particular about the Rust library's locks: names, releases that are not seen |
 //! | `slow`       | waits that are kept whole                                                            |
 //! | `call`       | what a thread does that has a lock: `read`, `fsync`, …                               |
@@ -85,6 +86,7 @@ mod index;
 mod library;
 mod maps;
 mod parts;
+mod polling;
 mod quota;
 mod registry;
 mod releases;

@@ -1,8 +1,8 @@
-//! Snapshots of `/proc/self/maps`: where code was, to look addresses up later.
+//! Snapshots of `/proc/thread-self/maps`: where code was, to look addresses up later.
 //!
 //! A snapshot is followed by a line `= START INODE BUILD-ID` for each module that was not met before, read
 //! from the module's headers in memory: whatever becomes of its file, a reader knows which build ran. The
-//! headers are read through `/proc/self/mem`, since another thread may unload the module meanwhile.
+//! headers are read through `/proc/thread-self/mem`, since another thread may unload the module meanwhile.
 //!
 //! When a module is unloaded, others may come to its addresses: the next new stack takes a new snapshot, and
 //! stacks that go through the module are not used again ([`Recorder::unloaded`]).
@@ -162,7 +162,7 @@ impl Recorder {
             return None;
         }
         reads.fetch_add(1, Relaxed);
-        let memory = raw::open_read(c"/proc/self/mem");
+        let memory = raw::open_read(c"/proc/thread-self/mem");
         let identity = (memory >= 0).then(|| raw::identity(memory)).flatten()?;
         let mut code = [0; 8];
         let is_read = raw::read_at(memory, &mut code, from) == 8;
@@ -189,7 +189,7 @@ impl Recorder {
         line.number(self.ticks.now());
         line.text(b"\n");
         self.file.append(RegionId::Maps, &line.bytes[..line.length], 0);
-        let file = raw::open_read(c"/proc/self/maps");
+        let file = raw::open_read(c"/proc/thread-self/maps");
         if file < 0 {
             return;
         }
@@ -226,7 +226,7 @@ impl Recorder {
         if count == 0 {
             return;
         }
-        let memory = raw::open_read(c"/proc/self/mem");
+        let memory = raw::open_read(c"/proc/thread-self/mem");
         if memory < 0 {
             return;
         }

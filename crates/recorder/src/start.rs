@@ -117,8 +117,8 @@ impl Recorder {
             born = born();
         }
         // SAFETY: the same page; the last byte stays a zero.
-        raw::read_link(c"/proc/self/exe", unsafe { &mut (&mut (*header).program)[..511] });
-        let file = raw::open_read(c"/proc/self/cmdline");
+        raw::read_link(c"/proc/thread-self/exe", unsafe { &mut (&mut (*header).program)[..511] });
+        let file = raw::open_read(c"/proc/thread-self/cmdline");
         if file >= 0 {
             // SAFETY: the same page.
             raw::read(file, unsafe { &mut (&mut (*header).arguments)[..1023] });

@@ -25,6 +25,7 @@ use core::sync::atomic::{compiler_fence, AtomicU32, AtomicU64, AtomicUsize, Orde
 
 use super::governor::Governor;
 use super::index::Index;
+use super::polling::{Poll, Yields};
 use super::sampling::Gaps;
 use super::site_cache::{CachedSite, Known};
 use super::stack_bounds::Bounds;
@@ -59,6 +60,7 @@ pub(crate) struct Local {
     /// Its waits.
     pub(crate) waits: Cell<u32>,
     pub(crate) others: Cell<u32>,
+    pub(crate) yields: Yields,
 }
 
 spinpark_linux::thread_block!(pub(crate) fn local() -> *mut Local = "spinpark_recorder_0_1_local");
@@ -195,6 +197,7 @@ pub struct ThreadState {
     pub(crate) governor: Governor,
     pub(crate) index: Index,
     slow: SlowWaits,
+    poll: Poll,
     /// The number + 1 of a lock's record that another thread was faster with (see `registry`), or 0.
     spare_lock: Cell<u32>,
     pub(crate) recent: [super::site_cache::Recent; super::site_cache::RECENT],
@@ -339,6 +342,10 @@ impl ThreadState {
         &self.spare_lock
     }
 
+    pub(crate) fn poll(&self) -> &Poll {
+        &self.poll
+    }
+
     /// See [`Recorder::forget_older`].
     #[inline(always)]
     pub(crate) fn changed(&self) -> &Cell<u64> {
@@ -429,6 +436,11 @@ impl ThreadState {
     fn seen(&self) -> impl Iterator<Item = (&Note, usize)> {
         let all = self.notes.iter().map(|note| (note, note.address.load(Acquire)));
         all.take_while(|(_, address)| *address != 0)
+    }
+
+    /// For other threads: whether it has noted a lock that it may have still.
+    pub(crate) fn has_notes(&self) -> bool {
+        self.seen().any(|(_, address)| address != GONE)
     }
 
     /// The thread is releasing the lock at `address`, or (0) has done so, and taken its note away.

@@ -32,6 +32,8 @@ pub struct Blocking {
     pub is_exact: bool,
     /// It waits until a deadline at most.
     pub is_timed: bool,
+    /// The lock may be another process'.
+    pub is_shared: bool,
     /// Whether it may be left out, if waits come faster than they can be recorded and this one is short.
     pub lot: Lot,
 }
@@ -111,6 +113,11 @@ impl Wait {
 }
 
 impl Ended {
+    /// The end of a poll ([`super::polling`]).
+    pub(super) fn of_poll(facts: Option<Facts>, waited: Waited) -> Self {
+        Self { holder_table: NONE, watch: None, facts, waited, is_left_out: false }
+    }
+
     /// What is known of it; none if it is left out, or the file was full.
     pub(super) fn facts(&self) -> Option<Facts> {
         self.facts.filter(|_| !self.is_left_out)
@@ -183,9 +190,17 @@ impl Recorder {
     }
 
     /// Such a wait has ended. If it was long, it is recorded after all, with what is known of it, and goes
-    /// where the result of [`Recorder::end_wait`] goes. `is_had`: the lock was had.
+    /// where the result of [`Recorder::end_wait`] goes. `owner`: none if the lock was had; else the thread that
+    /// has it still, or 0.
     #[inline(always)]
-    pub fn end_left_out(&self, own: &ThreadState, call: &Call, wait: LeftOut, is_had: bool) -> Option<Ended> {
+    pub fn end_left_out(
+        &self,
+        own: &ThreadState,
+        call: &Call,
+        wait: LeftOut,
+        owner: Option<u32>,
+    ) -> Option<Ended> {
+        let is_had = owner.is_none();
         let end = self.ticks.now();
         if wait.epoch != self.epoch() {
             return None; // the parent's, as in `end_wait`
@@ -197,14 +212,14 @@ impl Recorder {
             return if self.ticks.ns(ticks) < spans::LONG {
                 None
             } else {
-                self.end_long(own, call, &wait, end)
+                self.end_long(own, call, &wait, (end, owner))
             };
         }
         self.count_waited(ticks);
         let slot = self.shared.get().filter(|_| is_had).map(|shared| shared.slot(call.address));
         let ended = match self.ticks.ns(ticks) < LONG {
             true => None,
-            false => self.end_long(own, call, &wait, end),
+            false => self.end_long(own, call, &wait, (end, owner)),
         };
         if let Some(slot) = slot.filter(|_| ended.is_none()) {
             slot.taken(call.role, end);
@@ -214,7 +229,13 @@ impl Recorder {
 
     #[cold]
     #[inline(never)]
-    fn end_long(&self, own: &ThreadState, call: &Call, wait: &LeftOut, end: u64) -> Option<Ended> {
+    fn end_long(
+        &self,
+        own: &ThreadState,
+        call: &Call,
+        wait: &LeftOut,
+        (end, owner): (u64, Option<u32>),
+    ) -> Option<Ended> {
         let start = wait.start;
         let ns = self.ticks.ns(end.saturating_sub(start));
         let weight = match wait.times {
@@ -240,12 +261,18 @@ impl Recorder {
         };
         let facts =
             self.facts(own, call, false).map(|facts| Facts { weight: weight * times, times, ..facts });
-        // Of its releases in a light span only the thread is known.
-        let holder = if wait.times == 0 { self.table_of(wait.owner) } else { None };
         if let Some(shared) = self.shared.get() {
             shared.slot(call.address).holder.store((own.number() + 1) as u16, Relaxed);
         }
         self.recorded(own, Bounded::Waits);
+        let holder = match owner {
+            Some(owner) if owner != 0 => self.noted_holder(own, call, Some(owner), false).0,
+            // Of its releases in a light span only the thread is known.
+            _ if wait.times == 0 => {
+                self.table_of(wait.owner).map_or(NONE, |table| HolderId::Table(table).number())
+            }
+            _ => NONE,
+        };
         Some(Ended {
             holder_table: NONE,
             watch: None,
@@ -254,7 +281,7 @@ impl Recorder {
             waited: Waited {
                 ticks: end.saturating_sub(start),
                 end,
-                holder: holder.map_or(NONE, |table| HolderId::Table(table).number()),
+                holder,
                 // Of a release that was not seen the slot has an older one.
                 last: if split.ended == 0 { NONE } else { last },
                 ended: split.ended,
@@ -269,7 +296,7 @@ impl Recorder {
 
     /// A thread could not have the lock at once, and is about to block.
     pub fn begin_wait(&self, own: &ThreadState, call: &Call, blocking: &Blocking) -> Wait {
-        let Blocking { start, owner, is_exact, is_timed, lot } = *blocking;
+        let Blocking { start, owner, is_exact, is_timed, is_shared, lot } = *blocking;
         let meter = self.meter(own);
         // The first wait for a lock is always recorded.
         let is_first = !self.is_hot(call.address);
@@ -283,7 +310,7 @@ impl Recorder {
         let slot = self.shared.get().filter(|_| !is_left_out).map(|shared| shared.slot(call.address));
         let free = slot.map_or(0, |slot| slot.wait_begins(call.role, queue == 1, start));
         let (holder, holder_table) =
-            if is_left_out { (NONE, NONE) } else { self.noted_holder(own, call, owner) };
+            if is_left_out { (NONE, NONE) } else { self.noted_holder(own, call, owner, is_shared) };
         own.aside().set(0);
         let mut facts = self.facts(own, call, false);
         if let Some(facts) = facts.as_mut().filter(|_| may_leave_out) {
@@ -482,10 +509,18 @@ impl Recorder {
         let (mut split, last) = self.split((call.address, call.role), (wait.start, end), wait.free);
         if wait.is_left_out {
             split = Split::UNKNOWN;
-        } else if wait.sleeps.is_some() && wait.holder == NONE && split.ended == 0 {
-            // Every acquisition is noted, and every release to waiters: the lock was released just before
-            // this one counted.
-            split = Split { free: ticks, ended: 0, is_known: true };
+        } else if split.ended == 0 && matches!(HolderId::from_number(wait.holder), HolderId::OutOfSight(_)) {
+            // It had it until this thread had it, as far as is known.
+            split = Split { free: 0, ended: 0, is_known: true };
+        } else if wait.holder == NONE && split.ended == 0 {
+            match wait.sleeps.map(|before| raw::sleeps() > before) {
+                // Every acquisition is noted, and every release to waiters: the lock was released just before
+                // this one counted.
+                Some(false) => split = Split { free: ticks, ended: 0, is_known: true },
+                // A thread does not go to sleep for a lock that is free: code that is not recorded had it.
+                Some(true) => split = Split::UNKNOWN,
+                None => {}
+            }
         }
         if let Some(shared) = self.shared.get() {
             let slot = shared.slot(call.address);

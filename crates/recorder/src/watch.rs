@@ -42,7 +42,13 @@ impl Recorder {
         if raw::sandbox() != self.sandbox.load(Relaxed) {
             return None;
         }
-        Some(Watch { thread, delay: raw::run_delay(thread)? })
+        match raw::run_delay(thread) {
+            Some(delay) => Some(Watch { thread, delay }),
+            None => {
+                self.note_end_of(thread);
+                None
+            }
+        }
     }
 
     /// The wait has ended: counts it, if it was for one holder.

@@ -13,7 +13,7 @@ pub use self::locks::{
 };
 pub use self::observed::{Observed, OtherProgram, Recorder, Rest, ThreadTime, Threads};
 pub use self::unnamed::Unnamed;
-pub use self::waits::{HeldWait, Holder, HolderCall, Nest, Pair, SlowWait, ThreadWait, Waiting};
+pub use self::waits::{HeldWait, Holder, HolderCall, Nest, OutOfSight, Pair, SlowWait, ThreadWait, Waiting};
 pub use self::warning::Warning;
 use crate::function_names::{for_people, short};
 
@@ -21,6 +21,9 @@ use crate::function_names::{for_people, short};
 pub const FORMAT: &str = "spinpark-profile";
 /// Changes when a field changes its meaning or goes. No other version is read.
 pub const VERSION: u32 = 3;
+
+/// Fewer samples of threads than this tell nothing.
+pub(crate) const FEW: u64 = 10;
 
 /// The index of a call site in [`Profile::call_sites`].
 pub type CallSiteId = usize;
@@ -177,13 +180,24 @@ impl Profile {
         joins.filter_map(|lock| lock.role(Role::Signal)).map(|stats| stats.wait.total).sum()
     }
 
-    /// Time waited for what may be a lock or a signal, ns.
+    /// Time waited for what may be a lock or a signal, ns; without that of idle threads.
     #[must_use]
     pub fn unclear_wait(&self) -> u64 {
-        self.wait_in(Role::Wake)
+        self.uses().map(|(lock, stats)| self.busy_unclear(lock, stats)).sum()
     }
 
-    fn wait_in(&self, role: Role) -> u64 {
+    /// The part of [`unclear_wait`](Self::unclear_wait) that is this lock's, in this role.
+    pub(crate) fn busy_unclear(&self, lock: &Lock, stats: &RoleStats) -> u64 {
+        if stats.role != Role::Wake {
+            return 0;
+        }
+        let idle = self.observed.as_ref().map_or(&[][..], |observed| &observed.threads.idle_ids);
+        let of_idle = self.threads.iter().filter(|thread| idle.contains(&thread.id));
+        let of_idle = of_idle.flat_map(|thread| &thread.unclear).filter(|(id, _)| *id == lock.id);
+        stats.wait.total.saturating_sub(of_idle.map(|(_, waited)| waited).sum())
+    }
+
+    pub(crate) fn wait_in(&self, role: Role) -> u64 {
         let roles = self.locks.iter().flat_map(|lock| &lock.roles);
         roles.filter(|stats| stats.role == role).map(|stats| stats.wait.total).sum()
     }
@@ -194,20 +208,40 @@ impl Profile {
         self.threads_and_time().1
     }
 
-    /// How many threads there were, and their time, ns. The recorder knows of them from their first use of a
-    /// lock on; the command that observes the process, from their beginning, but nothing of those that lived
-    /// between two looks. What is more is right.
+    /// How many threads there were, as far as that was seen.
+    #[must_use]
+    pub fn number_of_threads(&self) -> u64 {
+        let recorded = self.threads.iter().map(|thread| u64::from(thread.users)).sum();
+        self.observed.as_ref().map_or(0, |observed| observed.threads.number.into()).max(recorded)
+    }
+
+    /// How many threads there were, and their time, ns; without idle ones.
+    ///
+    /// How many there were at a time, on average, is seen by the command that observes the process, also where
+    /// they lived briefly: it sees few of those, and each stands for others ([`watch`](crate::watch)). The
+    /// recorder alone knows of threads from their first use of a lock on, and not when they end.
     #[must_use]
     pub fn threads_and_time(&self) -> (u64, u64) {
-        let number = self.threads.iter().map(|thread| u64::from(thread.users)).sum();
-        let time = self.threads.iter().fold(0, |sum: u64, thread| sum.saturating_add(thread.time));
-        let observed = self.observed.as_ref().map(|observed| &observed.threads).map(|threads| {
-            (u64::from(threads.number), threads.time.total().saturating_add(threads.idle_time.total()))
-        });
-        // Where all threads were seen, that is what they lived for: the recorder counts those that have ended
-        // until the end.
-        let is_better = |observed: &(u64, u64)| observed.1 > time || observed.0 >= number && observed.1 > 0;
-        observed.filter(is_better).unwrap_or((number, time))
+        let Some(observed) = self.observed_enough() else {
+            let number = self.threads.iter().map(|thread| u64::from(thread.users)).sum();
+            return (number, self.threads.iter().fold(0, |sum: u64, thread| sum.saturating_add(thread.time)));
+        };
+        let threads = &observed.threads;
+        let busy = self.number_of_threads().saturating_sub(threads.idle.into()).max(1);
+        let average = threads.time.total() as f64 / observed.seen as f64;
+        (busy, (average * self.duration as f64).round() as u64)
+    }
+
+    /// What was observed, if it was of most of the recording: what a daemon does at first says nothing of what
+    /// it does later.
+    fn observed_enough(&self) -> Option<&Observed> {
+        self.observed.as_ref().filter(|observed| {
+            let is_most = !observed.is_left || observed.seen >= self.duration / 2;
+            is_most
+                && observed.seen > 0
+                && observed.threads.samples >= FEW
+                && observed.threads.time.total() > 0
+        })
     }
 }
 
@@ -274,6 +308,9 @@ pub struct Thread {
     pub signals: u64,
     /// Of `waited`: for the ends of threads, and for what may be a lock or a signal.
     pub others: u64,
+    /// The waits for what may be a lock or a signal: by [`Lock::id`], ns.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unclear: Vec<(u32, u64)>,
     /// Acquisitions of which the hold was measured, over time; with the details `full` and `sampled`.
     #[serde(default, skip_serializing_if = "Activity::is_empty")]
     pub activity: Activity,

@@ -89,6 +89,9 @@ pub struct Threads {
     pub idle_time: ThreadTime,
     /// How often a thread was looked at.
     pub samples: u64,
+    /// Which threads were idle, as far as they are known one by one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub idle_ids: Vec<u32>,
 }
 
 /// Whether a process had the recorder.
@@ -155,6 +158,10 @@ pub struct Observed {
     pub cpu: u64,
     /// CPU time of threads that were seen, ns.
     pub cpu_seen: u64,
+    /// CPU time of programs that are not the run's, on the CPUs that the command could use, ns; none if that
+    /// is not known.
+    #[serde(default)]
+    pub cpu_of_others: Option<u64>,
     /// How long this process was seen, ns; 0 if it never was.
     pub seen: u64,
     /// It still ran when the command ended: what was seen is only its beginning.

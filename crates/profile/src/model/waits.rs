@@ -19,6 +19,9 @@ pub struct Pair {
     pub holder: Option<CallSiteId>,
     /// `holder` is where it released the lock: where it had taken it is not known.
     pub is_release: bool,
+    /// The holder was out of sight; none if it was not, or that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub out_of_sight: Option<OutOfSight>,
     /// Number of waits for this holder, or for others and this one.
     pub count: u64,
     /// Time waited for this holder: from when the lock was released to it until it released the lock, or, at
@@ -126,6 +129,40 @@ pub struct Holder {
     pub call_site: Option<CallSiteId>,
     /// It had it at the end. Otherwise it had it when the wait began.
     pub is_sure: bool,
+    /// It is out of sight, or has ended; none if it is not, or that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub out_of_sight: Option<OutOfSight>,
+}
+
+/// A holder that cannot release the lock, or of which the recorder sees nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OutOfSight {
+    /// A thread of the process that took the lock by calls that are not recorded.
+    Unseen,
+    /// A thread of another process.
+    Process,
+    /// A thread of the process that forked this one, in which there is no such thread.
+    Parent,
+    /// A thread that has ended.
+    Ended,
+}
+
+impl OutOfSight {
+    /// What follows *held by*.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Unseen => {
+                "code whose calls are not recorded (a plugin of its own namespace, a system call of its own)"
+            }
+            Self::Process => "another process",
+            Self::Parent => {
+                "a thread of the parent process, which this forked child does not have: no thread can release it"
+            }
+            Self::Ended => "a thread that has ended",
+        }
+    }
 }
 
 /// What the threads of one name waited at a call site.

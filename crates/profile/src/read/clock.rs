@@ -1,18 +1,36 @@
 //! Ticks in ns.
 
 use std::sync::atomic::Ordering::Acquire;
-use std::time::Duration;
+use std::{fs, path::Path};
 
 use rustix::time::{ClockId, clock_gettime};
 use spinpark_recorder::format::{self, Header};
 
+use crate::live_process;
+
 /// Baselines that are shorter measure a tick no better than the recorder could at its start, ns.
 const SHORT: u64 = 20_000_000;
+/// The clock of the day may be set meanwhile, ns; time namespaces differ by more.
+const STEP: i128 = 2_000_000_000;
 
-/// The monotonic clock.
-pub(super) fn monotonic() -> Duration {
-    let now = clock_gettime(ClockId::Monotonic);
-    Duration::new(now.tv_sec.unsigned_abs(), u32::try_from(now.tv_nsec).unwrap_or(0))
+/// The monotonic clock of a recording, now, ns. In another time namespace (`unshare --time`, a container that
+/// was restored) it is not this process' own. The clock of the day is the same in all of them.
+pub(super) fn monotonic_of(header: &Header) -> u64 {
+    let now = |clock| {
+        let now = clock_gettime(clock);
+        i128::from(now.tv_sec) * 1_000_000_000 + i128::from(now.tv_nsec)
+    };
+    let (here, day) = (now(ClockId::Monotonic), now(ClockId::Realtime));
+    let there = i128::from(header.start_monotonic) - i128::from(header.start_realtime) + day;
+    let is_other = (there - here).abs() > STEP && !is_in_our_namespace(header.pid);
+    u64::try_from(if is_other { there } else { here }).unwrap_or(0)
+}
+
+/// Whether a process is in the time namespace of this one; not if that cannot be read.
+fn is_in_our_namespace(pid: u32) -> bool {
+    let of = |process: &Path| fs::read_link(process.join("ns/time")).ok();
+    let theirs = of(&live_process::directory(pid));
+    theirs.is_some() && theirs == of(Path::new("/proc/self"))
 }
 
 /// What a tick of a recording is.
@@ -80,4 +98,30 @@ impl Clock {
 impl Clock {
     /// For recordings without a clock: ticks as they are.
     pub(super) const TICKS: Self = Self { tick: 1.0, start: 0, pair: 0 };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A recording that begins now, by a clock that is ahead by a day.
+    #[test]
+    fn clocks_of_other_namespaces_are_theirs() {
+        const DAY: u64 = 86_400_000_000_000;
+        let now = |clock| {
+            let now = clock_gettime(clock);
+            now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
+        };
+        // SAFETY: zeros are a value of it: integers and atomics.
+        let mut header: Header = unsafe { std::mem::zeroed() };
+        header.start_realtime = now(ClockId::Realtime);
+        header.start_monotonic = now(ClockId::Monotonic) + DAY;
+        // No process has this number.
+        header.pid = i32::MAX.unsigned_abs();
+        assert!(monotonic_of(&header).saturating_sub(header.start_monotonic) < DAY / 2);
+        assert!(monotonic_of(&header) > now(ClockId::Monotonic) + DAY / 2);
+        // The clock of the day was set meanwhile.
+        header.pid = std::process::id();
+        assert!(monotonic_of(&header) <= now(ClockId::Monotonic));
+    }
 }

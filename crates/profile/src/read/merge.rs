@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use spinpark_recorder::format::{self, CALLS, EXPERIMENT, HolderId, NONE, Outcome, View};
 
-use super::clock::monotonic;
+use super::clock::monotonic_of;
 use super::experiment::{experiment, missed};
 use super::meaning::{Meanings, Moved, Taken, noted, taken_locks};
 use super::thread_tables::{LockSum, PairSum, SiteSum, StripSum, Tables, Use, same_locks};
@@ -17,8 +17,8 @@ use crate::cost;
 use crate::model::Warning;
 use crate::model::{
     CallSite, CallSiteId, Detail, Ended, FORMAT, Frame, Held, HeldWait, HolderCall, Kind, Lock, LocksOf,
-    Nest, Outcomes, Pair, Profile, RecorderCost, Role, RoleStats, SampleError, SiteStats, SlowWait, Split,
-    Times, VERSION,
+    Nest, OutOfSight, Outcomes, Pair, Profile, RecorderCost, Role, RoleStats, SampleError, SiteStats,
+    SlowWait, Split, Times, VERSION,
 };
 use crate::symbols::{Part, Symbols};
 use crate::waits::Wait;
@@ -86,7 +86,7 @@ pub fn profile(recording: &Recording, symbols: &mut Symbols) -> Profile {
     let nests = merge.nests(&tables);
     let unfinished = longest_unfinished(&waiters);
     let locks = merge.locks(&tables, (&same, &meanings, &taken), (detail, duration), (&pairs, &unfinished));
-    let threads = merge.threads(duration, &waiters, &tables.not_locks);
+    let threads = merge.threads(duration, &waiters, &tables);
     let thread_waits = merge.thread_waits(&tables);
     let holders = Holders::new(&waiters, &same);
     let waiting = merge.waiting(&waiters, &holders, &tables);
@@ -187,6 +187,19 @@ pub(super) fn kind(number: u32) -> Option<Kind> {
     })
 }
 
+/// What a holder is that was out of sight.
+pub(super) fn out_of_sight(holder: u32) -> Option<OutOfSight> {
+    match HolderId::from_number(holder) {
+        HolderId::OutOfSight(what) => Some(match what {
+            format::OutOfSight::Unseen => OutOfSight::Unseen,
+            format::OutOfSight::Process => OutOfSight::Process,
+            format::OutOfSight::Parent => OutOfSight::Parent,
+            format::OutOfSight::Ended => OutOfSight::Ended,
+        }),
+        _ => None,
+    }
+}
+
 /// The function with this number.
 fn call_name(number: u64) -> Option<String> {
     let at = usize::try_from(number).ok()?.checked_sub(1)?;
@@ -272,8 +285,7 @@ impl Merge<'_> {
     fn duration(&self, ended: Ended, tables: &Tables) -> u64 {
         let header = self.view.header();
         if ended == Ended::Running {
-            let now = u64::try_from(monotonic().as_nanos()).unwrap_or(u64::MAX);
-            return now.saturating_sub(header.start_monotonic);
+            return monotonic_of(header).saturating_sub(header.start_monotonic);
         }
         let locks = self.view.locks().map(|(_, lock)| self.clock.since_start(lock.since));
         let threads = self.view.threads().map(|(_, thread)| self.clock.since_start(thread.since));
@@ -292,7 +304,7 @@ impl Merge<'_> {
     /// A holder of a lock: its call site, and whether it released the lock there.
     pub(super) fn holder(&mut self, tables: &Tables, lock: u32, number: u32) -> (Option<CallSiteId>, bool) {
         let released_at = match HolderId::from_number(number) {
-            HolderId::Unknown => None,
+            HolderId::Unknown | HolderId::OutOfSight(_) => None,
             HolderId::TookAt(stack) => return (self.call_site(stack), false),
             HolderId::ReleasedAt(stack) => Some(stack),
             HolderId::Table(table) => {
@@ -354,25 +366,28 @@ impl Merge<'_> {
     /// Pairs of waiters and holders by call site, the longest waiting first; returns from condition variables
     /// after the others, waits for signals last.
     fn pairs(&mut self, tables: &Tables) -> Vec<Pair> {
-        type Key = (Use, CallSiteId, Option<CallSiteId>, bool);
+        type Key = (Use, CallSiteId, Option<CallSiteId>, bool, Option<OutOfSight>);
         let mut sums: BTreeMap<Key, PairSum> = BTreeMap::new();
         for ((which, waiter, holder), sum) in &tables.pairs {
+            let out_of_sight = out_of_sight(*holder);
             let (holder, is_release) = self.holder(tables, which.0, *holder);
             if let Some(waiter) = self.call_site(*waiter) {
-                sums.entry((*which, waiter, holder, is_release)).or_default().merge(sum);
+                sums.entry((*which, waiter, holder, is_release, out_of_sight)).or_default().merge(sum);
             }
         }
-        let pairs = sums.into_iter().map(|(((lock, wanted), waiter, holder, is_release), sum)| Pair {
-            lock,
-            role: role(wanted),
-            waiter,
-            holder,
-            is_release,
-            count: sum.count,
-            wait_total: self.clock.ns(sum.waited),
-            wait_longest: self.clock.ns(sum.longest_wait),
-            free: self.clock.ns(sum.free),
-        });
+        let pairs =
+            sums.into_iter().map(|(((lock, wanted), waiter, holder, is_release, out_of_sight), sum)| Pair {
+                lock,
+                role: role(wanted),
+                waiter,
+                holder,
+                is_release,
+                out_of_sight,
+                count: sum.count,
+                wait_total: self.clock.ns(sum.waited),
+                wait_longest: self.clock.ns(sum.longest_wait),
+                free: self.clock.ns(sum.free),
+            });
         let mut pairs: Vec<Pair> = pairs.collect();
         pairs.sort_by_key(|pair| (pair.role.rank(), Reverse(pair.held()), Reverse(pair.count)));
         pairs

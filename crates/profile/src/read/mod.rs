@@ -38,4 +38,5 @@ pub use self::estimate::{Sampled, student};
 pub use self::merge::profile;
 pub use self::recording_files::{Directory, EXTENSION, Recording, compact, directory, note_end};
 pub use self::unrecorded::{Cause, QUOTA_FILE, Unrecorded};
+pub(crate) use self::waiting::is_never_woken;
 pub use crate::maps::{Mapping, Maps};

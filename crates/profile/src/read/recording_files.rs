@@ -13,6 +13,7 @@ use rustix::fs::SeekFrom as Part;
 use spinpark_recorder::format::{Broken, CLOSED, HEADER_BYTES, Header, MAGIC, PAGE, View};
 
 use super::{ReadError, Unrecorded};
+use crate::live_process;
 use crate::model::Ended;
 
 /// How files of recordings end.
@@ -133,9 +134,8 @@ fn copy(mut file: File, length: u64) -> io::Result<MmapMut> {
 /// # Errors
 /// As the system has them.
 pub fn note_end(directory: &Path, pid: u32) -> io::Result<()> {
-    let now = u64::try_from(super::clock::monotonic().as_nanos()).unwrap_or(u64::MAX);
     // A process that called exec has several recordings: the last one of each kind of locks.
-    let mut last: BTreeMap<u32, (u64, PathBuf)> = BTreeMap::new();
+    let mut last: BTreeMap<u32, (u64, u64, PathBuf)> = BTreeMap::new();
     for entry in fs::read_dir(directory)? {
         let path = entry?.path();
         let is_recording = path.extension().is_some_and(|extension| extension == EXTENSION);
@@ -147,10 +147,10 @@ pub fn note_end(directory: &Path, pid: u32) -> io::Result<()> {
         }
         let known = last.entry(header.locks).or_default();
         if header.start_monotonic >= known.0 {
-            *known = (header.start_monotonic, path);
+            *known = (header.start_monotonic, super::clock::monotonic_of(header), path);
         }
     }
-    for (_, path) in last.into_values() {
+    for (_, now, path) in last.into_values() {
         let at = std::mem::offset_of!(Header, ended_monotonic) as u64;
         File::options().write(true).open(path)?.write_all_at(&now.to_le_bytes(), at)?;
     }
@@ -234,9 +234,9 @@ fn is_written(path: &Path) -> Option<bool> {
 /// Whether process `pid` lives and has the file mapped; so another process with the same number is not
 /// mistaken for it.
 fn is_mapped_by(pid: u32, path: &Path, inode: u64) -> bool {
-    let Ok(maps) = fs::read_to_string(format!("/proc/{pid}/maps")) else {
+    let Ok(maps) = fs::read_to_string(live_process::directory(pid).join("maps")) else {
         // Another user's: it may be the one.
-        return fs::metadata(format!("/proc/{pid}")).is_ok() && !is_dead(pid);
+        return fs::metadata(format!("/proc/{pid}")).is_ok() && !live_process::is_dead(pid);
     };
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let inode = inode.to_string();
@@ -246,12 +246,6 @@ fn is_mapped_by(pid: u32, path: &Path, inode: u64) -> bool {
         let is_written = fields.nth(1).is_some_and(|permissions| permissions.starts_with("rw"));
         is_written && fields.nth(2) == Some(&inode) && line.ends_with(&*name)
     })
-}
-
-/// Whether all that is left of the process is what its parent has not read yet.
-fn is_dead(pid: u32) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with(['Z', 'X']))
 }
 
 /// Opens every recording of a directory, or the one that `path` is.

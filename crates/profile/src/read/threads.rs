@@ -8,10 +8,10 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use spinpark_recorder::format::{self, NONE};
 
-use super::merge::{Merge, role, text};
+use super::merge::{Merge, out_of_sight, role, text};
 use super::thread_tables::{StripSum, Tables};
 use super::waiting::{Holders, Waiter};
-use crate::model::{CallSiteId, Holder, Role, Thread, ThreadWait, Waiting};
+use crate::model::{CallSiteId, Holder, OutOfSight, Role, Thread, ThreadWait, Waiting};
 
 impl Merge<'_> {
     /// How long a table's threads were there: each from its first use of a lock, its latest one until the end
@@ -32,16 +32,17 @@ impl Merge<'_> {
         table.ended.load(Relaxed) != 0 || self.is_running && is_gone()
     }
 
-    /// `not_locks`: as in [`Tables`].
-    pub(super) fn threads(
-        &self,
-        duration: u64,
-        waiters: &[Waiter],
-        not_locks: &BTreeMap<u32, (u64, u64)>,
-    ) -> Vec<Thread> {
+    pub(super) fn threads(&self, duration: u64, waiters: &[Waiter], tables: &Tables) -> Vec<Thread> {
+        let mut unclear: BTreeMap<u32, BTreeMap<u32, u64>> = BTreeMap::new();
+        for ((table, (lock, wanted), _), (_, waited)) in &tables.by_thread {
+            if role(*wanted) == Role::Wake {
+                *unclear.entry(*table).or_default().entry(*lock).or_default() += waited;
+            }
+        }
         let mut threads: BTreeMap<u32, Thread> = BTreeMap::new();
         for (number, table) in self.view.threads() {
-            let (signals, others) = not_locks.get(&number).copied().unwrap_or_default();
+            let (signals, others) = tables.not_locks.get(&number).copied().unwrap_or_default();
+            let unclear = unclear.remove(&number).unwrap_or_default().into_iter();
             let thread = Thread {
                 id: table.id.load(Acquire),
                 name: text(&table.name).next().unwrap_or_default(),
@@ -52,6 +53,7 @@ impl Merge<'_> {
                 waited: self.clock.ns(table.waited.load(Relaxed)),
                 signals: self.clock.ns(signals),
                 others: self.clock.ns(others),
+                unclear: unclear.map(|(lock, ticks)| (lock, self.clock.ns(ticks))).collect(),
                 activity: StripSum::new(&table.activity).activity(),
             };
             match threads.get_mut(&thread.id) {
@@ -65,6 +67,7 @@ impl Merge<'_> {
                     known.waited = known.waited.saturating_add(thread.waited);
                     known.signals = known.signals.saturating_add(thread.signals);
                     known.others = known.others.saturating_add(thread.others);
+                    known.unclear.extend(&thread.unclear);
                     let [sum, more] = [&known.activity, &thread.activity].map(StripSum::of_activity);
                     known.activity = sum.and(&more).activity();
                 }
@@ -77,6 +80,10 @@ impl Merge<'_> {
                 thread.waited = thread.waited.saturating_add(time);
                 match role(waiter.role) {
                     Role::Signal if !waiter.is_join => thread.signals = thread.signals.saturating_add(time),
+                    Role::Wake if !waiter.was_never_woken(time, duration) => {
+                        thread.others = thread.others.saturating_add(time);
+                        thread.unclear.push((waiter.begun.lock, time));
+                    }
                     Role::Signal | Role::Wake => thread.others = thread.others.saturating_add(time),
                     _ => {}
                 }
@@ -112,6 +119,9 @@ impl Merge<'_> {
 
     /// Waits that had not ended.
     pub(super) fn waiting(&mut self, waiters: &[Waiter], holders: &Holders, tables: &Tables) -> Vec<Waiting> {
+        let tables_of_ended = self.view.threads().filter(|(_, table)| self.has_ended(table));
+        let ids: BTreeSet<u32> = tables_of_ended.map(|(_, table)| table.id.load(Acquire)).collect();
+        let ended = |thread: u32| ids.contains(&thread).then_some(OutOfSight::Ended);
         let of_one = |waiter: &Waiter| {
             let begun = &waiter.begun;
             let holder = match holders.of(waiters, waiter).first() {
@@ -133,6 +143,7 @@ impl Merge<'_> {
                     thread: (thread != 0).then_some(thread),
                     call_site: self.holder(tables, begun.lock, stack).0,
                     is_sure,
+                    out_of_sight: out_of_sight(stack).or_else(|| ended(thread)),
                 }),
             }
         };

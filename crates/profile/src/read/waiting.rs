@@ -11,6 +11,7 @@ use spinpark_recorder::format::{Begun, NONE, Role, Thread, View};
 
 use super::meaning::Meanings;
 use super::thread_tables::Tables;
+use crate::model;
 
 /// A thread that has been in one wait for this part of the run was never woken in it.
 const NEVER: f64 = 0.9;
@@ -29,6 +30,19 @@ pub(super) struct Waiter {
     pub(super) ticks: u64,
     table: u32,
     unseen_release: u64,
+}
+
+impl Waiter {
+    /// Whether it has been in its wait, for what may be a lock or a signal, for nearly all of the recording.
+    /// `time`: ns, as `duration`.
+    pub(super) fn was_never_woken(&self, time: u64, duration: u64) -> bool {
+        is_never_woken(super::merge::role(self.role), time, duration)
+    }
+}
+
+/// The same of a wait for this.
+pub(crate) fn is_never_woken(role: model::Role, time: u64, duration: u64) -> bool {
+    role == model::Role::Wake && time as f64 >= NEVER * duration as f64
 }
 
 /// The waits that had not ended at `end`, the longest first. `same`: records of locks that count;
@@ -72,10 +86,11 @@ impl Tables {
         ns: impl Fn(u64) -> u64,
         end: u64,
     ) {
-        for Waiter { begun, role, ticks, .. } in waiters {
+        for waiter in waiters {
+            let Waiter { begun, role, ticks, .. } = waiter;
             // A thread that was never woken has had no work: that is listed as a wait that has not ended, and
             // in no sum.
-            if *role == Role::Wake && ns(*ticks) as f64 >= NEVER * end as f64 {
+            if waiter.was_never_woken(ns(*ticks), end) {
                 continue;
             }
             let which = (begun.lock, *role);

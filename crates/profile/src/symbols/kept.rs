@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::fs::{self, File};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
+use crate::live_process;
 use crate::maps::Mapping;
 
 /// Files that are open at most; fewer than the limit of the process.
@@ -38,7 +39,7 @@ impl Kept {
         if self.files.len() >= MOST || self.files.contains_key(&key) {
             return;
         }
-        let process = Path::new("/proc").join(pid.to_string());
+        let process = live_process::directory(pid);
         let inside = mapping.path.strip_prefix("/").unwrap_or(&mapping.path);
         // `map_files` has every module, and is for privileged readers only.
         let range = format!("{:x}-{:x}", mapping.start, mapping.end);

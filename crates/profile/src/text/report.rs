@@ -38,7 +38,7 @@ pub fn report(profile: &Profile, style: Style) -> String {
 pub(super) fn head(profile: &Profile, style: Style) -> String {
     let command =
         if profile.arguments.is_empty() { profile.program.clone() } else { profile.arguments.join(" ") };
-    let (threads, _) = profile.threads_and_time();
+    let threads = profile.number_of_threads();
     let ended = match (profile.ended, &profile.ended_by) {
         (Ended::Running, _) => String::from(", still running"),
         (_, Some(known)) => format!(", {known}"),

@@ -1,20 +1,24 @@
 //! A program that a process runs, and whether the recorder was loaded into it.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
 
 use object::Endianness;
 use object::read::elf::{FileHeader, ProgramHeader};
 use object::{ReadCache, ReadRef, elf};
 
 use super::task::Task;
-use crate::model::{Recorder, Threads};
+use crate::live_process;
+use crate::model::{Recorder, ThreadTime, Threads};
 
 /// The type of the word of the auxiliary vector that says that the kernel does not trust the environment
 /// (`AT_SECURE`).
 const AT_SECURE: u64 = libc::AT_SECURE;
+
+/// Idle threads of a program that are kept one by one.
+const MOST_IDLE: usize = 256;
 
 /// A program that a process ran.
 #[derive(Debug)]
@@ -26,26 +30,54 @@ pub(super) struct Image {
     pub(super) recorder: Recorder,
     pub(super) tasks: BTreeMap<u32, Task>,
     pub(super) ended: Threads,
+    /// Idle threads that are there no longer, with their time.
+    pub(super) idle: Vec<(u32, ThreadTime)>,
 }
 
 impl Image {
+    /// A program at its first look.
+    pub(super) fn new(program: String, inner_pid: u32, at: u64, recorder: Recorder) -> Self {
+        Self {
+            program,
+            inner_pid,
+            from: at,
+            until: at,
+            recorder,
+            tasks: BTreeMap::new(),
+            ended: Threads::default(),
+            idle: Vec::new(),
+        }
+    }
+
     /// Adds up a thread that is there no longer.
-    pub(super) fn end(&mut self, task: &Task) {
+    pub(super) fn end(&mut self, id: u32, task: &Task) {
         self.ended.number += 1;
         self.ended.samples += task.samples;
-        if task.is_idle() {
+        let time = task.time();
+        if task.is_idle(self.until.saturating_sub(self.from)) {
             self.ended.idle += 1;
-            self.ended.idle_time.add(&task.time());
+            self.ended.idle_time.add(&time);
+            self.idle.push((id, time));
+            if self.idle.len() > 2 * MOST_IDLE {
+                self.keep_idle();
+            }
         } else {
-            self.ended.time.add(&task.time());
+            self.ended.time.add(&time);
         }
+    }
+
+    /// Keeps the idle threads that lived longest.
+    pub(super) fn keep_idle(&mut self) {
+        self.idle.sort_by_key(|(_, time)| Reverse(time.total()));
+        self.idle.truncate(MOST_IDLE);
     }
 }
 
 /// Whether process `pid` has the recorder, whose file is called `library`; [`Recorder::Unknown`] while its
 /// loader is at work.
 pub(super) fn recorder(pid: u32, library: &str) -> Recorder {
-    let file = |name: &str| Path::new("/proc").join(pid.to_string()).join(name);
+    let directory = live_process::directory(pid);
+    let file = |name: &str| directory.join(name);
     let maps = match fs::read(file("maps")) {
         Ok(maps) => maps,
         // Only a process with privileges of its own may not be looked into by its parent.
@@ -107,7 +139,7 @@ fn has_preload(environment: &[u8], library: &str) -> bool {
 
 /// Whether the kernel gave the process, at its last `exec`, rights that its caller lacks.
 fn has_gained_privileges(pid: u32) -> bool {
-    let directory = Path::new("/proc").join(pid.to_string());
+    let directory = live_process::directory(pid);
     if let Ok(vector) = fs::read(directory.join("auxv")) {
         let words: Vec<u64> = vector
             .chunks_exact(8)
@@ -122,7 +154,7 @@ fn has_gained_privileges(pid: u32) -> bool {
 
 /// Its path, with what the kernel says of a file that is gone.
 pub(super) fn program(pid: u32) -> Option<String> {
-    let path = fs::read_link(format!("/proc/{pid}/exe")).ok()?;
+    let path = fs::read_link(live_process::directory(pid).join("exe")).ok()?;
     Some(path.to_string_lossy().into_owned())
 }
 

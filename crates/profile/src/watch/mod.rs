@@ -55,7 +55,8 @@ impl Prepared {
         let run = move || {
             observer.look();
             // It ends when the other end goes.
-            while stopped.recv_timeout(observer.pause()) == Err(RecvTimeoutError::Timeout) {
+            let goes_on = |pause| stopped.recv_timeout(pause) == Err(RecvTimeoutError::Timeout);
+            while observer.pause(goes_on) {
                 observer.look();
             }
             observer.finish()

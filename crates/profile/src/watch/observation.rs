@@ -8,7 +8,10 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::image::Image;
-use crate::model::{LocksOf, Observed, OtherProgram, Profile, Recorder, Rest, ThreadTime, Threads};
+use crate::model::{
+    LocksOf, Observed, OtherProgram, Profile, Recorder, Rest, Role, Thread, ThreadTime, Threads,
+};
+use crate::read::is_never_woken;
 
 /// The file of a recording's directory.
 pub const FILE: &str = "observed.json";
@@ -16,9 +19,8 @@ pub const FILE: &str = "observed.json";
 pub(super) const FORMAT: &str = "spinpark-observation";
 pub(super) const VERSION: u32 = 1;
 
-/// Programs that are kept one by one, and idle threads of each.
+/// Programs that are kept one by one.
 const MOST: usize = 64;
-const MOST_IDLE: usize = 256;
 /// Other programs that a profile lists.
 const LISTED: usize = 8;
 
@@ -39,6 +41,9 @@ pub struct Observation {
     pub cost: u64,
     /// CPU time of all processes that have ended, as the kernel counted it, ns.
     pub cpu: u64,
+    /// CPU time of all programs of the machine meanwhile, on the CPUs that the command could use, ns.
+    #[serde(default)]
+    pub machine: Option<u64>,
     /// The programs.
     pub programs: Programs,
 }
@@ -77,15 +82,10 @@ pub struct Program {
 
 impl Program {
     pub(super) fn new(pid: u32, mut image: Image, is_left: bool) -> Self {
-        let mut idle = Vec::new();
         for (id, task) in std::mem::take(&mut image.tasks) {
-            if task.is_idle() {
-                idle.push((id, task.time()));
-            }
-            image.end(&task);
+            image.end(id, &task);
         }
-        idle.sort_by_key(|(_, time)| Reverse(time.total()));
-        idle.truncate(MOST_IDLE);
+        image.keep_idle();
         Self {
             pid,
             inner_pid: image.inner_pid,
@@ -95,7 +95,7 @@ impl Program {
             is_left,
             recorder: image.recorder,
             threads: image.ended,
-            idle,
+            idle: image.idle,
         }
     }
 
@@ -246,12 +246,16 @@ impl Observation {
             recorder: program.recorder,
             threads: program.threads.clone(),
         };
+        let cpu_seen = all.kept.iter().map(Program::cpu).sum::<u64>() + all.rest.cpu;
         Observed {
             duration: self.duration,
             interval: self.duration / self.looks.max(1),
             cost: self.cost,
             cpu: self.cpu,
-            cpu_seen: all.kept.iter().map(Program::cpu).sum::<u64>() + all.rest.cpu,
+            cpu_seen,
+            cpu_of_others: self
+                .machine
+                .map(|machine| machine.saturating_sub(self.cpu.max(cpu_seen) + self.cost)),
             seen: program.map_or(0, |program| program.until - program.from),
             is_left: program.is_some_and(|program| program.is_left),
             threads: program.map_or_else(Threads::default, |program| combined(program, waited)),
@@ -268,21 +272,46 @@ struct Waited {
     signals: u64,
     /// For what may be either.
     unclear: u64,
-    /// By thread: time waited for locks, and for signals.
-    threads: Vec<(u32, u64, u64)>,
+    /// By thread.
+    threads: Vec<ThreadWaits>,
     /// For how long it was recorded.
     duration: u64,
 }
 
+/// What was recorded of a thread.
+#[derive(Clone, Copy, Debug)]
+struct ThreadWaits {
+    id: u32,
+    /// For locks; 0 of one that took over from others, of which this may be.
+    locks: u64,
+    signals: u64,
+    unclear: u64,
+}
+
+impl ThreadWaits {
+    fn of(profile: &Profile, thread: &Thread) -> Self {
+        let locks = if thread.users == 1 { thread.locks() } else { 0 };
+        let unclear = thread.unclear.iter().map(|(_, waited)| waited).sum::<u64>();
+        let unclear = unclear + never_woken(profile, Some(thread.id));
+        Self { id: thread.id, locks, signals: thread.signals, unclear }
+    }
+}
+
+/// The time of waits, of all threads or of one, that have lasted so long that they are in no sum.
+fn never_woken(profile: &Profile, id: Option<u32>) -> u64 {
+    let waits = profile.waiting.iter().filter(|wait| id.is_none_or(|id| id == wait.thread));
+    let waits = waits.filter(|wait| is_never_woken(wait.role, wait.time, profile.duration));
+    waits.map(|wait| wait.time).sum()
+}
+
 impl Waited {
     fn of(profile: &Profile) -> Self {
-        let threads = profile.threads.iter().filter(|thread| thread.users == 1);
         Self {
             locks: profile.waited(),
             signals: profile.signal_wait(),
-            unclear: profile.unclear_wait(),
+            unclear: profile.wait_in(Role::Wake) + never_woken(profile, None),
             duration: profile.duration,
-            threads: threads.map(|thread| (thread.id, thread.locks(), thread.signals)).collect(),
+            threads: profile.threads.iter().map(|thread| ThreadWaits::of(profile, thread)).collect(),
         }
     }
 
@@ -307,29 +336,39 @@ fn combined(program: &Program, waited: &Waited) -> Threads {
     let seen = program.until.saturating_sub(program.from) as f64;
     let part = if waited.duration > 0 { (seen / waited.duration as f64).min(1.0) } else { 1.0 };
     let of_part = |recorded: u64| (recorded as f64 * part).round() as u64;
-    let mut signals = of_part(waited.signals);
+    let (mut signals, mut unclear) = (of_part(waited.signals), of_part(waited.unclear));
     for (id, time) in &program.idle {
-        let Some((_, locks, signal)) = waited.threads.iter().find(|(known, ..)| known == id) else {
-            continue;
-        };
-        if *locks as f64 > FEW * time.total() as f64 {
+        let known = waited.threads.iter().rfind(|known| known.id == *id);
+        if known.is_some_and(|known| known.locks as f64 > FEW * time.total() as f64) {
             threads.idle -= 1;
             threads.time.add(time);
             threads.idle_time.subtract(time);
-        } else {
-            let known = (*signal).min(signals).min(threads.idle_time.futexes);
-            signals -= known;
-            threads.idle_time.futexes -= known;
-            threads.idle_time.signals += known;
+            continue;
         }
+        threads.idle_ids.push(*id);
+        let Some(known) = known else { continue };
+        let mut futexes = time.futexes.min(threads.idle_time.futexes);
+        let mut taken = |recorded: u64, left: &mut u64| {
+            let some = recorded.min(futexes).min(*left);
+            *left -= some;
+            futexes -= some;
+            threads.idle_time.futexes -= some;
+            some
+        };
+        let (signal, work) = (taken(known.signals, &mut signals), taken(known.unclear, &mut unclear));
+        threads.idle_time.signals += signal;
+        threads.idle_time.unclear += work;
     }
     let time = &mut threads.time;
     let locks = take(
         of_part(waited.locks),
-        [&mut time.futexes, &mut time.unknown, &mut time.runnable, &mut time.running],
+        // Threads that try for a lock sleep in between.
+        [&mut time.futexes, &mut time.unknown, &mut time.runnable, &mut time.sleep, &mut time.running],
     );
     let signals = take(signals, [&mut time.futexes, &mut time.unknown, &mut time.runnable]);
-    let unclear = take(of_part(waited.unclear), [&mut time.futexes, &mut time.unknown, &mut time.runnable]);
+    // A loop of `sched_yield` runs.
+    let unclear =
+        take(unclear, [&mut time.futexes, &mut time.unknown, &mut time.runnable, &mut time.running]);
     (time.locks, time.signals, time.unclear) = (locks, signals, unclear);
     threads
 }
@@ -360,9 +399,13 @@ mod tests {
             until: until * MS,
             is_left: false,
             recorder: Recorder::Loaded,
-            threads: Threads { number: 3, idle: 1, time, idle_time: ThreadTime::default(), samples: 100 },
+            threads: Threads { number: 3, idle: 1, time, samples: 100, ..Threads::default() },
             idle: Vec::new(),
         }
+    }
+
+    fn waits(id: u32, locks: u64, signals: u64) -> ThreadWaits {
+        ThreadWaits { id, locks, signals, unclear: 0 }
     }
 
     #[test]
@@ -379,7 +422,7 @@ mod tests {
             signals: 620 * MS,
             unclear: 0,
             duration: 0,
-            threads: vec![(70, 0, 500 * MS), (71, 520 * MS, 0)],
+            threads: vec![waits(70, 0, 500 * MS), waits(71, 520 * MS, 0)],
         };
         let threads = combined(&program, &waited);
         assert_eq!(threads.time.total(), time.total());
@@ -390,8 +433,7 @@ mod tests {
         );
         assert_eq!((threads.idle, threads.idle_time.signals), (1, 500 * MS));
         // A thread that waited for a lock was not idle, however little it ran.
-        let waited =
-            Waited { locks: 400 * MS, signals: 0, unclear: 0, duration: 0, threads: vec![(70, 400 * MS, 0)] };
+        let waited = Waited { locks: 400 * MS, threads: vec![waits(70, 400 * MS, 0)], ..Waited::default() };
         let threads = combined(&program, &waited);
         assert_eq!((threads.idle, threads.time.locks), (0, 400 * MS));
         assert_eq!(threads.time.total(), time.total() + 500 * MS);
@@ -419,6 +461,7 @@ mod tests {
                 looks: 100,
                 cost: 0,
                 cpu: 0,
+                machine: None,
                 programs,
             }
         };

@@ -14,7 +14,7 @@ use rustix::time::ClockId;
 use super::image::{self, Image};
 use super::observation::{self, Observation, Program, Programs};
 use super::task::{self, Doing, Sched, Stat, Task};
-use crate::model::{Recorder, Threads};
+use crate::model::Recorder;
 
 /// The observer takes at most this share of a CPU,
 const SHARE: f64 = 0.01;
@@ -24,6 +24,8 @@ const ALLOWANCE: Duration = Duration::from_millis(3);
 const OFTEN: Duration = Duration::from_millis(5);
 const LATER: Duration = Duration::from_millis(20);
 const BEGINNING: Duration = Duration::from_secs(2);
+/// Threads are counted between looks while there are so many processes at most.
+const COUNTED: usize = 16;
 /// A process that is about to end when the program has ended is not one that was left behind.
 const ENDING: Duration = Duration::from_millis(20);
 
@@ -38,6 +40,25 @@ struct Process {
     /// What its thread had when it became the program that it is.
     base: Sched,
     is_alive: bool,
+    count: Count,
+}
+
+/// How many threads a process has, over the time since the last look.
+#[derive(Debug, Default)]
+struct Count {
+    /// When they were counted last, ns after the beginning of the run, and how many there were.
+    at: u64,
+    number: u32,
+    /// ns × threads.
+    time: u64,
+}
+
+impl Count {
+    /// There are so many at `at`: as many as then and before, on average, in between.
+    fn add(&mut self, at: u64, number: u32) {
+        self.time += at.saturating_sub(self.at) * u64::from(self.number + number) / 2;
+        (self.at, self.number) = (at, number);
+    }
 }
 
 impl Process {
@@ -46,7 +67,7 @@ impl Process {
         if let Some(before) = self.images.last_mut() {
             let tasks = std::mem::take(&mut before.tasks);
             self.base = tasks.get(&pid).map(|task| task.sched).unwrap_or_default();
-            tasks.values().for_each(|task| before.end(task));
+            tasks.iter().for_each(|(id, task)| before.end(*id, task));
         }
         self.images.push(image);
     }
@@ -65,6 +86,8 @@ pub(super) struct Observer {
     started: u64,
     /// Children that had ended before the run, ns of CPU time.
     cpu_before: u64,
+    /// CPU time of all programs on the CPUs that this process may use, ns.
+    machine_before: Option<u64>,
     /// Nanoseconds after the beginning of the last look, and how many there were.
     last: u64,
     looks: u64,
@@ -90,6 +113,7 @@ impl Observer {
             begun: Instant::now(),
             started: ns(started),
             cpu_before: cpu_of_children(),
+            machine_before: cpu_of_machine(),
             last: 0,
             looks: 0,
             cost: Duration::ZERO,
@@ -101,16 +125,50 @@ impl Observer {
         }
     }
 
-    /// How long until the next look: such that looks take [`SHARE`] of the time, and not in step with what
-    /// the program does.
-    pub(super) fn pause(&mut self) -> Duration {
+    /// Waits until the next look, by `wait`, which says whether to go on. Looks take [`SHARE`] of the time.
+    /// Where one of many threads takes long, threads are counted in between: many of them may live so briefly
+    /// that no look sees them.
+    pub(super) fn pause(&mut self, wait: impl Fn(Duration) -> bool) -> bool {
+        let until = self.begun.elapsed() + self.until_next();
+        loop {
+            let left = until.saturating_sub(self.begun.elapsed());
+            let usual = self.usual();
+            if left <= usual.mul_f64(1.5) || self.processes.len() > COUNTED {
+                return wait(left);
+            }
+            if !wait(usual) {
+                return false;
+            }
+            self.count();
+        }
+    }
+
+    fn usual(&self) -> Duration {
+        if self.begun.elapsed() < BEGINNING { OFTEN } else { LATER }
+    }
+
+    /// Counts the threads of the processes that are known.
+    fn count(&mut self) {
+        let before = cpu_of_this_thread();
+        for pid in self.processes.keys().copied().collect::<Vec<_>>() {
+            let Some(stat) = self.read(&format!("/proc/{pid}/stat")).and_then(Stat::parse) else { continue };
+            let at = ns(self.begun.elapsed());
+            if let Some(process) = self.processes.get_mut(&pid).filter(|known| known.started == stat.started)
+            {
+                process.count.add(at, stat.living());
+            }
+        }
+        self.cost += cpu_of_this_thread().saturating_sub(before);
+    }
+
+    /// How long until the next look: not in step with what the program does.
+    fn until_next(&mut self) -> Duration {
         let elapsed = self.begun.elapsed();
         // xorshift: 0.75 to 1.25 times as long.
         self.random ^= self.random << 13;
         self.random ^= self.random >> 17;
         self.random ^= self.random << 5;
-        let usual = if elapsed < BEGINNING { OFTEN } else { LATER };
-        let wanted = usual.mul_f64(0.75 + f64::from(self.random % 1024) / 2048.0);
+        let wanted = self.usual().mul_f64(0.75 + f64::from(self.random % 1024) / 2048.0);
         let paid_at = self.cost.saturating_sub(ALLOWANCE).div_f64(SHARE);
         wanted.max(paid_at.saturating_sub(elapsed))
     }
@@ -161,8 +219,12 @@ impl Observer {
         if self.processes.get(&pid).is_some_and(|known| known.started != main.started) {
             self.end(pid);
         }
-        let tasks = numbers_in(&format!("/proc/{pid}/task"));
-        let is_over = matches!(main.state, b'Z' | b'X') && tasks.len() <= 1;
+        let mut tasks = numbers_in(&format!("/proc/{pid}/task"));
+        let is_first_ended = matches!(main.state, b'Z' | b'X');
+        if is_first_ended {
+            tasks.retain(|id| *id != pid);
+        }
+        let is_over = tasks.is_empty();
         let since = self.last;
         // A thread that was not there at the last look came after it; before the first look, when the run
         // began.
@@ -183,27 +245,49 @@ impl Observer {
             images: Vec::new(),
             base: Sched::default(),
             is_alive: true,
+            count: Count::default(),
         });
         self.image(pid, at, &mut main, &mut process);
         let mut children = Vec::new();
         let base = process.base;
         if let Some(image) = process.images.last_mut() {
+            let is_first = image.until == at;
             image.until = at;
             let gone: Vec<u32> =
                 image.tasks.keys().copied().filter(|id| tasks.binary_search(id).is_err()).collect();
+            let stayed = image.tasks.len() - gone.len();
+            let come = tasks.len().saturating_sub(stayed);
+            // What threads that were there at both looks do not explain is the time of those that came and
+            // went, seen or not.
+            process.count.add(at, u32::try_from(tasks.len()).unwrap_or(u32::MAX));
+            let stayed_time = at.saturating_sub(self.last) * stayed as u64;
+            let moved_time = std::mem::take(&mut process.count.time).saturating_sub(stayed_time);
+            let each = (gone.len() + come) as u64;
+            let part = (!is_first && each > 0).then(|| moved_time / each);
             for id in gone {
-                if let Some(task) = image.tasks.remove(&id) {
-                    image.end(&task);
+                if let Some(mut task) = image.tasks.remove(&id) {
+                    task.is_gone(part.unwrap_or(0));
+                    image.end(id, &task);
                 }
             }
+            let known = image.tasks.len();
             for id in &tasks {
                 let base = if *id == pid { base } else { Sched::default() };
                 self.task((pid, &main), *id, at, &tasks, image, &|started, sched, observer| {
-                    (start_of(started, sched, observer), base)
+                    let begun =
+                        part.map_or_else(|| start_of(started, sched, observer), |part| at - part.min(at));
+                    (begun.min(at.saturating_sub(sched.ran + sched.waited)).max(since.min(at)), base)
                 });
                 children
                     .extend(image.tasks.get(id).into_iter().flat_map(|task| task.children.iter().copied()));
             }
+            // The time of those that were not seen at all, and of those that ended while this looked.
+            let unseen = come.saturating_sub(image.tasks.len() - known) as u64;
+            image.ended.time.unknown += match part {
+                Some(part) => part * unseen,
+                None if is_first => 0,
+                None => moved_time,
+            };
         }
         self.processes.insert(pid, process);
         children
@@ -240,18 +324,7 @@ impl Observer {
                     continue;
                 }
                 if is_other {
-                    process.become_other(
-                        pid,
-                        Image {
-                            program,
-                            inner_pid,
-                            from: at,
-                            until: at,
-                            recorder,
-                            tasks: BTreeMap::new(),
-                            ended: Threads::default(),
-                        },
-                    );
+                    process.become_other(pid, Image::new(program, inner_pid, at, recorder));
                 } else if let Some(image) = process.images.last_mut() {
                     image.recorder = recorder;
                 }
@@ -374,6 +447,9 @@ impl Observer {
             looks,
             cost: ns(self.cost),
             cpu: cpu_of_children().saturating_sub(self.cpu_before),
+            machine: cpu_of_machine()
+                .zip(self.machine_before)
+                .map(|(now, before)| now.saturating_sub(before)),
             programs: self.past,
         }
     }
@@ -432,11 +508,36 @@ fn cpu_of_children() -> u64 {
     of(usage.ru_utime) + of(usage.ru_stime)
 }
 
+/// CPU time of all programs since boot, on the CPUs that this process may use, ns.
+fn cpu_of_machine() -> Option<u64> {
+    let own = rustix::thread::sched_getaffinity(None).ok()?;
+    let tick = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
+    let stat = fs::read_to_string("/proc/stat").ok()?;
+    let busy = stat.lines().filter_map(|line| {
+        let (cpu, times) = line.strip_prefix("cpu")?.split_once(' ')?;
+        let number: usize = cpu.parse().ok()?;
+        let times: Vec<u64> = times.split_ascii_whitespace().filter_map(|time| time.parse().ok()).collect();
+        // Of user, nice, system, idle, iowait, irq, softirq and steal, neither the fourth nor the fifth.
+        let is_busy = |at: usize| !matches!(at, 3 | 4) && at < 8;
+        let busy = times.iter().enumerate().filter(|(at, _)| is_busy(*at)).map(|(_, time)| time).sum::<u64>();
+        (number < rustix::thread::CpuSet::MAX_CPU && own.is_set(number)).then_some(busy)
+    });
+    Some(busy.sum::<u64>() * tick)
+}
+
 #[cfg(test)]
 mod tests {
     use std::process::Command;
 
     use super::*;
+
+    #[test]
+    fn threads_are_counted_over_time() {
+        let mut count = Count { at: 100, number: 4, time: 0 };
+        count.add(200, 4);
+        count.add(300, 8);
+        assert_eq!((count.time, count.at, count.number), (400 + 600, 300, 8));
+    }
 
     /// Children that become another program are looked at all the time, also while the kernel replaces the
     /// program.

@@ -30,6 +30,8 @@ pub(super) struct Stat {
     pub(super) parent: u32,
     /// User and system time, clock ticks.
     pub(super) ticks: u64,
+    /// How many threads its process has.
+    pub(super) threads: u32,
     /// When it started, clock ticks since boot.
     pub(super) started: u64,
     /// Start of the code and of the stack: another program has others. None where they may not be read (the
@@ -53,9 +55,17 @@ impl Stat {
             state: *fields.first()?.as_bytes().first()?,
             parent: u32::try_from(number(4)?).ok()?,
             ticks: number(14)? + number(15)?,
+            threads: u32::try_from(number(20)?).ok()?,
             started: number(22)?,
             image: Some((number(26)?, number(28)?)).filter(|(code, stack)| *code > 1 && *stack > 0),
         })
+    }
+}
+
+impl Stat {
+    /// How many threads the process has, of which the first one is this; it stays until the others have ended.
+    pub(super) fn living(&self) -> u32 {
+        self.threads.saturating_sub(u32::from(matches!(self.state, b'Z' | b'X')))
     }
 }
 
@@ -189,6 +199,15 @@ impl Task {
         (self.at, self.sched, self.doing) = (at, sched, doing);
     }
 
+    /// It has ended since the last look, after `more` ns.
+    pub(super) fn is_gone(&mut self, more: u64) {
+        self.life += more;
+        match self.doing {
+            Doing::Running => self.sched.ran += more,
+            doing => *part(&mut self.blocked, doing) += more,
+        }
+    }
+
     /// ns on a CPU, ns ready without one, and how often it got one.
     fn since_base(&self) -> Sched {
         Sched {
@@ -209,8 +228,14 @@ impl Task {
     }
 
     /// Whether it is a worker without work, or waits for the workers to end: no CPU time to speak of, and in
-    /// one wait nearly all the time, or rarely woken.
-    pub(super) fn is_idle(&self) -> bool {
+    /// one wait nearly all the time, or rarely woken. `program`: for how long that was seen, ns; of a thread
+    /// that lived for a moment it cannot be told.
+    pub(super) fn is_idle(&self, program: u64) -> bool {
+        /// ns.
+        const MOMENT: u64 = 100_000_000;
+        if self.life < MOMENT.min(program / 2) {
+            return false;
+        }
         /// ns; what a thread needs to start, and a process to load its libraries.
         const START: u64 = 10_000_000;
         /// Wake-ups a second.
@@ -351,12 +376,12 @@ mod tests {
             main.look((5 + step * 5) * MS, sched(3 * MS, 4), Doing::End);
             waiter.look((5 + step * 5) * MS, sched(MS / 10 + step * 1_000, 1 + step / 4), Doing::Futex);
         }
-        assert!(main.is_idle() && !waiter.is_idle(), "{main:?} {waiter:?}");
+        assert!(main.is_idle(0) && !waiter.is_idle(0), "{main:?} {waiter:?}");
         // A timer that ticks once a second.
         let mut timer = Task::new(5 * MS, 0, Sched::default(), sched(MS / 10, 1), Doing::Sleep);
         for second in 1..20 {
             timer.look(second * 1_000 * MS, sched(MS / 10 + second * 1_000, 1 + second), Doing::Sleep);
         }
-        assert!(timer.is_idle(), "{timer:?}");
+        assert!(timer.is_idle(0), "{timer:?}");
     }
 }

@@ -1,6 +1,8 @@
 //! What the summary says besides: what the time waited was, and how to get names.
 
-use spinpark_profile::model::{Detail, LocksOf, Module, Profile, Role, Split, Unnamed};
+use spinpark_profile::model::{
+    Detail, LocksOf, Module, Observed, Profile, Rest, Role, Split, Threads, Unnamed,
+};
 use spinpark_profile::summary::summary;
 use spinpark_profile::text::{self, Style};
 use spinpark_testkit::recordings::{named, relabel, store};
@@ -33,9 +35,35 @@ fn says(profile: &Profile) -> String {
 }
 
 #[test]
+fn a_busy_machine_is_not_too_many_threads() {
+    let mut profile = waited(7_000, 2_000);
+    let observed = |cpu_of_others| Observed {
+        duration: profile.duration,
+        interval: 20 * MS,
+        cost: 0,
+        cpu: 0,
+        cpu_seen: 0,
+        cpu_of_others: Some(cpu_of_others),
+        seen: profile.duration,
+        is_left: false,
+        threads: Threads::default(),
+        others: Vec::new(),
+        rest: Rest::default(),
+    };
+    let (idle, busy) = (observed(100 * MS), observed(13_000 * MS));
+    profile.observed = Some(idle);
+    assert!(says(&profile).contains("(3 threads, 2 CPUs)"), "{}", says(&profile));
+    profile.observed = Some(busy);
+    let said = says(&profile);
+    let words = ["(other programs used 65 % of the 2 CPUs)", "Record again while the machine is idle."];
+    assert!(words.iter().all(|words| said.contains(words)), "{said}");
+    assert!(!said.contains("Run fewer threads"), "{said}");
+}
+
+#[test]
 fn the_time_waited_is_split() {
     let said = says(&waited(7_000, 60));
-    let split = "Another thread held the lock for 98 % of this time; for 2.0 % it was free, and its next owner had not woken up.";
+    let split = "Another thread held the lock for 98 % of this time. For 2.0 % it was free, while its next owner woke up.";
     assert!(said.contains(split), "{said}");
     assert!(!said.contains("of the run"), "{said}");
     let mut profile = waited(7_000, 0);
@@ -48,14 +76,17 @@ fn the_time_waited_is_split() {
     (split.held, split.free, split.unknown) = (1_500 * MS, 900 * MS, 600 * MS);
     let said = says(&profile);
     assert!(
-        said.contains("for 50 % of this time; for 30 % it was free")
+        said.contains("for 50 % of this time. For 30 % it was free")
             && said.contains("; for 20 % that is not known."),
         "{said}"
     );
     let split = &mut profile.locks[0].roles[0].split;
     (split.held, split.free, split.unknown) = (0, 900 * MS, 2_100 * MS);
     let said = says(&profile);
-    assert!(said.contains("Whether the lock was held or free is not known for 70 % of this time."), "{said}");
+    assert!(
+        said.contains("For 70 % of this time it is not known whether the lock was held or free."),
+        "{said}"
+    );
     assert!(!said.contains("woken"), "{said}");
 }
 

@@ -22,7 +22,7 @@ fn quiet() -> Profile {
 
 /// Ten threads whose time is `time`, in ms.
 fn threads(time: ThreadTime) -> Threads {
-    Threads { number: 10, idle: 0, time, idle_time: ThreadTime::default(), samples: 1_000 }
+    Threads { number: 10, time, samples: 1_000, ..Threads::default() }
 }
 
 fn observed(threads: Threads) -> Observed {
@@ -32,6 +32,7 @@ fn observed(threads: Threads) -> Observed {
         cost: 5 * MS,
         cpu: 0,
         cpu_seen: 0,
+        cpu_of_others: None,
         seen: 10_000 * MS,
         is_left: false,
         threads,
@@ -121,7 +122,7 @@ fn too_short_to_tell() {
 #[test]
 fn nothing_but_idle_threads() {
     let idle_time = ThreadTime { futexes: 9_000 * MS, ..ThreadTime::default() };
-    let threads = Threads { number: 4, idle: 4, idle_time, time: ThreadTime::default(), samples: 1_000 };
+    let threads = Threads { number: 4, idle: 4, idle_time, samples: 1_000, ..Threads::default() };
     let profile = with(observed(threads));
     no_verdict(&profile, &["slept nearly all the time: without work, or stuck", "in other futexes 100 %"]);
     assert!(line(&profile).expect("a line").contains("all 4 threads slept"));

@@ -2,7 +2,7 @@
 
 /// Their names; [`Kind::Call`](super::Kind::Call) has the index, plus one, in the place of an address. What
 /// begins with one of them counts as it, if with no longer one: `pread64` is a `pread`.
-pub const CALLS: [&str; 41] = [
+pub const CALLS: [&str; 42] = [
     "read",
     "pread",
     "readv",
@@ -44,4 +44,5 @@ pub const CALLS: [&str; 41] = [
     "fclose",
     "rename",
     "unlink",
+    "sched_yield",
 ];

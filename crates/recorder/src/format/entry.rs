@@ -239,8 +239,36 @@ pub enum HolderId {
     ReleasedAt(u32),
     /// The thread with this table; the stacks on which it released the lock have [`SiteStats::released`].
     Table(u32),
+    /// A thread that the recorder has nothing of.
+    OutOfSight(OutOfSight),
     /// Not known.
     Unknown,
+}
+
+/// The owner of a lock, by the lock's own memory, if no thread has noted that it has the lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum OutOfSight {
+    /// A thread of this process: it took the lock by calls that are not recorded.
+    Unseen,
+    /// Another process' thread: the lock is shared by processes.
+    Process,
+    /// A thread of the process that forked this one, in which there is no such thread.
+    Parent,
+    /// A thread that has ended.
+    Ended,
+}
+
+impl OutOfSight {
+    const fn from_number(number: u32) -> Option<Self> {
+        Some(match number {
+            0 => Self::Unseen,
+            1 => Self::Process,
+            2 => Self::Parent,
+            3 => Self::Ended,
+            _ => return None,
+        })
+    }
 }
 
 impl HolderId {
@@ -255,6 +283,7 @@ impl HolderId {
             Self::TookAt(stack) => stack,
             Self::ReleasedAt(stack) => stack | Self::RELEASED,
             Self::Table(table) => table | Self::TABLE,
+            Self::OutOfSight(what) => what as u32 | Self::TABLE | Self::RELEASED,
         }
     }
 
@@ -263,6 +292,12 @@ impl HolderId {
     pub const fn from_number(number: u32) -> Self {
         match number {
             NONE => Self::Unknown,
+            number if number & Self::TABLE != 0 && number & Self::RELEASED != 0 => {
+                match OutOfSight::from_number(number & !(Self::TABLE | Self::RELEASED)) {
+                    Some(what) => Self::OutOfSight(what),
+                    None => Self::Unknown,
+                }
+            }
             number if number & Self::TABLE != 0 => Self::Table(number & !Self::TABLE),
             number if number & Self::RELEASED != 0 => Self::ReleasedAt(number & !Self::RELEASED),
             stack => Self::TookAt(stack),
@@ -344,4 +379,18 @@ impl Entry<'_> {
     pub const NEST: u32 = 5;
     /// Bytes of the largest one.
     pub const LARGEST: usize = size_of::<LockStats>();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn holders_have_numbers() {
+        let out_of_sight = [OutOfSight::Unseen, OutOfSight::Process, OutOfSight::Parent, OutOfSight::Ended];
+        let others = [HolderId::TookAt(7), HolderId::ReleasedAt(7), HolderId::Table(7), HolderId::Unknown];
+        for holder in out_of_sight.map(HolderId::OutOfSight).into_iter().chain(others) {
+            assert_eq!(HolderId::from_number(holder.number()), holder);
+        }
+    }
 }

@@ -20,6 +20,9 @@ use super::super::Recorder;
 use super::{here, Facts, ThreadState};
 use crate::format::{RegionId, Thread, NONE};
 
+/// Below this number of tables, none is taken over from a thread that has ended with a lock: its waiters find
+/// there where it took the lock.
+const KEPT: u32 = 256;
 /// Tables that a new thread looks at for one whose user has ended.
 const CANDIDATES: u32 = 4;
 /// Calls after which a thread without a table asks for one again.
@@ -68,7 +71,8 @@ impl Recorder {
         let has_ended = |own: &&ThreadState| {
             let user = own.user.load(Acquire);
             let before = user as u32;
-            before != 0 && raw::has_ended(before) && own.take_over(user, id)
+            let is_needed = count < KEPT && own.has_notes();
+            before != 0 && !is_needed && raw::has_ended(before) && own.take_over(user, id)
         };
         let candidates = || {
             let numbers = (0..CANDIDATES.min(count)).map(|step| first.wrapping_add(step) % count);
@@ -82,8 +86,10 @@ impl Recorder {
         own.take_all(|facts| self.write(own, &Facts { since: 0, ..facts }, 0));
         own.let_go(0);
         own.slow().forget();
+        own.poll().forget();
         let table = own.table();
         table.waiting.end();
+        table.ended.store(0, Relaxed);
         table.unseen_release.store(0, Relaxed);
         if table.users.load(Relaxed) != 0 {
             // It was there until its latest event, as far as is known.

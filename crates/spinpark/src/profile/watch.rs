@@ -151,7 +151,8 @@ fn acquire(call: &Call, lock: &dyn Acquisition) -> bool {
     // Of a lock that readers have, the owner cannot be told.
     let owner = (owner != 0).then_some(owner);
     let (is_exact, lot) = (false, Lot::None);
-    let wait = RECORDER.begin_wait(own, call, &Blocking { start, owner, is_exact, is_timed, lot });
+    let wait =
+        RECORDER.begin_wait(own, call, &Blocking { start, owner, is_exact, is_timed, is_shared: false, lot });
     // While it blocks, signal handlers may use locks.
     RECORDER.leave();
     let is_acquired = lock.block();

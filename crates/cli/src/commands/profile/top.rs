@@ -13,6 +13,7 @@ use rustix::io::Errno;
 use rustix::termios::{self, LocalModes, OptionalActions, Termios};
 use spinpark_measure::text::one_line;
 use spinpark_profile::json;
+use spinpark_profile::live_process;
 use spinpark_profile::model::{Ended, Profile};
 use spinpark_profile::read::{EXTENSION, note_end};
 use spinpark_profile::summary::summary;
@@ -75,7 +76,7 @@ fn process_id(top: &Top) -> Option<u32> {
 
 /// The recording that a process writes: it has the file mapped.
 fn recording_of(pid: u32) -> anyhow::Result<PathBuf> {
-    let maps = match fs::read_to_string(format!("/proc/{pid}/maps")) {
+    let maps = match fs::read_to_string(live_process::directory(pid).join("maps")) {
         Ok(maps) => maps,
         Err(error) if error.kind() == io::ErrorKind::NotFound => bail!(
             "there is no process {pid}\n`spinpark top -- PROGRAM` starts a program and watches it\n\

@@ -3,6 +3,8 @@
 mod ends;
 mod failures;
 mod forks;
+mod shares;
+mod sight;
 mod silence;
 mod slow;
 

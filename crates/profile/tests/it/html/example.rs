@@ -144,6 +144,7 @@ fn pair(
         waiter,
         holder,
         is_release: lock == 4,
+        out_of_sight: None,
         count,
         wait_total,
         wait_longest: mean * 30,
@@ -255,6 +256,7 @@ pub(crate) fn sample() -> Profile {
         waited: 1_100_000_000 + u64::from(id) * 50_000_000,
         signals: 0,
         others: 0,
+        unclear: Vec::new(),
         activity: Activity::default(),
     };
     Profile {

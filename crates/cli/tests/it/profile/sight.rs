@@ -1,0 +1,103 @@
+//! Holders that no waiting thread can see, and threads that wait without blocking: what the first sentence
+//! says.
+
+use std::path::PathBuf;
+
+use spinpark_testkit::compile_c;
+
+use super::{flat, recording};
+use crate::fixtures::said;
+
+fn sight() -> PathBuf {
+    compile_c("profile/sight.c", &[])
+}
+
+/// The report of a run, in one line, from its headline on; the run's options before.
+fn report(options: &[&str], how: &str) -> String {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut command = recording(directory.path(), ["profile", "--output", "kept"]);
+    said(command.args(options).arg("--").arg(sight()).arg(how));
+    let report = flat(&said(&mut recording(directory.path(), ["report", "kept"])).stdout);
+    let (_, rest) = report.split_once("detail ").unwrap_or_else(|| panic!("no first line: {report}"));
+    rest.to_owned()
+}
+
+#[track_caller]
+fn says(report: &str, words: &[&str]) {
+    for words in words {
+        assert!(report.contains(words), "no `{words}` in {report}");
+    }
+}
+
+const DETAILS: [&[&str]; 2] = [&["--detail", "contended"], &["--detail", "full"]];
+
+#[test]
+fn locks_of_another_process() {
+    for how in ["mutex", "rwlock"] {
+        for options in DETAILS {
+            let report = report(options, how);
+            says(
+                &report,
+                &["All waiting is on one ", "`serve_update` waits for it, held by another process"],
+            );
+            assert!(!report.contains("no thread held the lock"), "{report}");
+        }
+    }
+}
+
+#[test]
+fn locks_that_are_taken_by_calls_that_are_not_recorded() {
+    let report = report(&["--detail", "full"], "unrecorded");
+    says(&report, &["`serve_update` waits for it, held by code whose calls are not recorded"]);
+    assert!(!report.contains("no thread held the lock"), "{report}");
+}
+
+#[test]
+fn locks_that_no_thread_can_release() {
+    for options in DETAILS {
+        let with = |seconds| [options, &["--duration", seconds]].concat();
+        let parent = report(&with("1s"), "parent");
+        says(
+            &parent,
+            &["`console_write` for the mutex `device_lock`, held by a thread of the parent process"],
+        );
+        let ended = report(&with("1s"), "ended");
+        says(&ended, &["3 in `console_write` for the mutex `device_lock`, held by", "has ended"]);
+        if options == DETAILS[1] {
+            says(&ended, &["has ended: it took the lock in `read_frame`"]);
+        }
+        let own = report(&with("1s"), "itself");
+        says(&own, &["Deadlock: ", "which it has taken itself"]);
+        for words in ["Another thread held", "each other"] {
+            assert!(!own.contains(words) && !ended.contains(words), "{own}\n{ended}");
+        }
+    }
+}
+
+#[test]
+fn threads_that_try_again_and_again() {
+    for how in ["poll", "spin"] {
+        for options in DETAILS {
+            let report = report(options, how);
+            let words = "All waiting is on one mutex, `device_lock`, held by `import_corpus` while `deliver_frame` waits";
+            says(&report, &[words]);
+        }
+    }
+    let report = report(&[], "yields");
+    says(&report, &["Threads spent ", "in loops of `sched_yield`, most in `blas_server`"]);
+    assert!(!report.contains("not what makes this program slow"), "{report}");
+}
+
+#[test]
+fn threads_that_are_stuck_at_semaphores() {
+    let report = report(&["--duration", "1s"], "stuck");
+    says(&report, &["slept nearly all the time: without work, or stuck. 2 threads were still waiting"]);
+    says(&report, &["in `await_slot` for the semaphore `slots`"]);
+}
+
+#[test]
+fn a_program_whose_first_thread_ends() {
+    let report = report(&[], "leaver");
+    says(&report, &["`device_lock`, held by `post_entry` while other threads wait in it"]);
+    assert!(!report.contains("ended by a signal"), "{report}");
+}
