@@ -30,6 +30,9 @@ static KERNELS: AtomicU32 = AtomicU32::new(WORDS as u32 * u64::BITS);
 /// Counts the checks.
 static LOOKS: AtomicU32 = AtomicU32::new(1);
 
+/// The CPUs of threads whose CPUs are not those of the first one.
+static BOUND: [AtomicU64; WORDS] = [const { AtomicU64::new(0) }; WORDS];
+
 const INTERVAL_NS: u64 = NS_PER_SEC;
 
 pub(crate) fn count() -> u32 {
@@ -89,12 +92,26 @@ pub(crate) fn look_again() {
     NEXT.store(now.saturating_add(INTERVAL_NS), Relaxed);
     LOOKS.fetch_add(1, Relaxed);
     let (mine, first) = (affinity(0), affinity(first));
-    // Threads that are bound one by one say nothing about the process.
-    let found = if mine == first { ones(&mine, &first) } else { ALLOWED.load(Relaxed) };
+    let found = if mine == first {
+        ones(&mine, &first)
+    } else {
+        bound_to_any(&mine, &first).max(ALLOWED.load(Relaxed))
+    };
+    if mine == first {
+        BOUND.iter().for_each(|word| word.store(0, Relaxed));
+    }
     // Two threads with the same binding would mislead: a smaller number counts if it is found twice in a row.
     if found != 0 && (SEEN.swap(found, Relaxed) == found || found > COUNT.load(Relaxed)) {
         publish(found);
     }
+}
+
+/// Counts the CPUs of threads that are bound one by one: those of these two and of all that were found so
+/// before. Other threads may have more.
+#[inline(never)]
+fn bound_to_any(one: &Mask, other: &Mask) -> u32 {
+    let both = one.iter().zip(other).map(|(one, other)| one | other);
+    BOUND.iter().zip(both).map(|(word, both)| (word.fetch_or(both, Relaxed) | both).count_ones()).sum()
 }
 
 /// How many bits are set in either.

@@ -1,9 +1,10 @@
 //! Sleeping on a word, with private futexes: locks that processes share are glibc-owned.
 //!
-//! Our own locks need three operations only, all as old as any kernel that glibc still supports:
+//! Our own locks need four operations only, all as old as any kernel that glibc still supports:
 //! `FUTEX_WAIT_BITSET` (an absolute deadline on either clock: a caller's goes to the kernel unchanged),
-//! `FUTEX_WAIT` (a span, for the locks' own timers) and `FUTEX_WAKE`. Older designs also move sleepers
-//! ([`requeue`]), and wake on two words at once ([`wake_op`]).
+//! `FUTEX_WAIT` (a span, for the locks' own timers), `FUTEX_WAKE`, and `FUTEX_REQUEUE` for a crowd that is
+//! woken at once. Older designs also compare before they move sleepers ([`requeue`]), and wake on two words
+//! at once ([`wake_op`]).
 
 use core::ptr;
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -105,11 +106,23 @@ pub(crate) fn requeue(
     to: *const AtomicU32,
     moved: u32,
 ) -> Option<u32> {
-    let from: *const AtomicU32 = from;
     let operation = if expected.is_some() { CMP_REQUEUE } else { REQUEUE };
-    let expected = expected.unwrap_or_default() as usize;
-    let arguments = [from as usize, operation as usize, count(wake), count(moved), to as usize, expected];
-    // SAFETY: the kernel reads `from`, which is a live word, if at all; the address of `to` is only hashed.
+    move_sleepers(from, operation, [count(wake), count(moved)], to, expected.unwrap_or_default())
+}
+
+/// `from` is a live word if `operation` compares it, else a key.
+#[cold]
+#[inline(never)]
+fn move_sleepers(
+    from: *const AtomicU32,
+    operation: i32,
+    [wake, moved]: [usize; 2],
+    to: *const AtomicU32,
+    expected: u32,
+) -> Option<u32> {
+    let arguments = [from as usize, operation as usize, wake, moved, to as usize, expected as usize];
+    // SAFETY: the kernel reads `from`, which is a live word then, if at all; the address of `to` is only
+    // hashed.
     let result = unsafe { call6(libc::SYS_futex, arguments) };
     u32::try_from(result).ok()
 }
@@ -234,6 +247,10 @@ impl<R: LockPadding> Futex for LinuxWith<R> {
         moved: u32,
     ) -> Option<u32> {
         requeue(from, expected, wake, to, moved)
+    }
+
+    fn futex_gather(key: *const AtomicU32, crowd: *const AtomicU32) -> Option<()> {
+        move_sleepers(key, REQUEUE, [0, 1], crowd, 0).map(|_| ())
     }
 
     fn futex_wake_op(

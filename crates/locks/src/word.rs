@@ -289,6 +289,14 @@ pub(crate) const fn is_promised(word: u32) -> bool {
     !is_held(word) && word & (HANDOFF | WAKING) == HANDOFF | WAKING
 }
 
+/// Whether waiters rely on a thread that may not run (L3 in `core`): on a waiter that was woken, on a head that
+/// keeps its own time or requests the lock of readers, or, of a free lock, on one that was woken without a
+/// mark.
+pub(crate) const fn relies_on_another(word: u32) -> bool {
+    let requests = wants_handoff(word) && !is_write_held(word);
+    has_waiters(word) && (is_waking(word) || is_timed(word) || requests || !is_held(word))
+}
+
 /// Whether a thread may take the lock now that need not heed a promise of it: one that was woken for the
 /// lock; one that has heeded it for long enough; a real-time thread; a call that does not wait. A request, of
 /// a lock that is held, it heeds.

@@ -39,6 +39,10 @@ pub enum Event {
     WokeUnmarked,
     /// A woken waiter woke one behind it early in the queue.
     EarlyWake,
+    /// A wake pass had a sleeping waiter set its timer, because a thread that was woken may not come.
+    Appointed,
+    /// A waiter's timer ended: it probes the lock.
+    Probed,
 }
 
 /// What a machine does with the events of slow paths: nothing, or count them.

@@ -121,6 +121,10 @@ pub trait Futex: Memory + Clocks {
         moved: u32,
     ) -> Option<u32>;
 
+    /// Moves a sleeper on `key` to `crowd`, where it sleeps on: both are only keys. `None`: this machine cannot
+    /// do that, and nothing has happened. Implies no memory ordering.
+    fn futex_gather(key: *const Self::AtomicU32, crowd: *const Self::AtomicU32) -> Option<()>;
+
     /// Does `op` to `second` (AcqRel ordering), wakes up to `wake` sleepers on `first`, and, if the condition
     /// of `op` holds of what `second` held before, up to `wake_second` sleepers on `second`. Returns how many
     /// were woken.

@@ -55,12 +55,13 @@ pub struct Tuning {
     pub deep_sleep_ns: u64,
     /// How long a reader lets a writer go first that waits awake, ns.
     pub pass_ns: u64,
-    /// A reader that has queued for this long joins readers past a starved writer, ns.
+    /// A starved writer keeps readers out for this long at most, ns; a request that lasts longer is ended by a
+    /// waiter that probes.
     pub reader_patience_ns: u64,
     /// How long a waiter that is woken without `WAKING`, on one CPU, waits until it is woken with it, ns.
     pub unmarked_ns: u64,
-    /// The time until a sleeping waiter first probes the lock by itself, ns, and then after twice as long
-    /// each time: a thread that was woken before it may be stopped. `u64::MAX`: it does not.
+    /// The time until a waiter with a timer first probes the lock by itself, ns, and then after twice as long
+    /// each time: a thread that was woken before it may be stopped. `u64::MAX`: no waiter does.
     pub probe_ns: u64,
     /// The first probe comes no earlier than this with one or two CPUs, ns: a timer that ends before the
     /// kernel's next tick costs a virtual machine as much as the switch to another thread.

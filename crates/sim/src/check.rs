@@ -179,6 +179,10 @@ pub enum Fault {
     SameGeneration,
     /// The full fence does nothing.
     NoFullFence,
+    /// A sleep without a deadline ends after a millisecond, for no reason. (Only on the simulated machine.)
+    TimedSleeps,
+    /// A wake of all sleepers on a word is lost. (As above.)
+    NoCrowdWakes,
     /// The machine has no futex calls for two words: what needs them falls back to what has one.
     OneWordOnly,
     /// The heavy fence does nothing.

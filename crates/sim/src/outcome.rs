@@ -43,7 +43,7 @@ pub struct Counts {
 }
 
 /// What locks report, with the names that they have in JSON.
-pub const EVENTS: [(Event, &str); 17] = [
+pub const EVENTS: [(Event, &str); 19] = [
     (Event::SpinAcquired, "spin_acquired"),
     (Event::SpinLeftOwnerChanged, "spin_left_owner_changed"),
     (Event::SpinLeftOffCpu, "spin_left_off_cpu"),
@@ -61,6 +61,8 @@ pub const EVENTS: [(Event, &str); 17] = [
     (Event::DeferredWake, "deferred_wake"),
     (Event::WokeUnmarked, "woke_unmarked"),
     (Event::EarlyWake, "early_wake"),
+    (Event::Appointed, "appointed"),
+    (Event::Probed, "probed"),
 ];
 
 /// The counts of locks' events, by name.

@@ -62,8 +62,10 @@
 //! woken one at a time adds up to a tenth of a second. A thread that was woken early wakes fast the next
 //! time. This changes nothing but the state of a node, and is as harmless as a wake-up for no reason.
 //!
-//! T14: a waiter that has slept for `probe_ns` (`least_probe_ns` with one or two CPUs), then for twice as
-//! long each time, *probes* the lock by itself. It takes a free one, whatever is promised (L3).
+//! T14: a waiter with a timer that has slept for `probe_ns` (`least_probe_ns` with one or two CPUs), then for
+//! twice as long each time, *probes* the lock by itself. It takes a free one, whatever is promised (L3). It
+//! keeps its timer only as long as L3 needs it. A wake pass *appoints* a waiter that has none, which is woken
+//! to set it.
 //!
 //! T15: a waiter that is to queue, and finds the queue locked for `probe_ns`, probes in the same way from
 //! outside ([`slow_path`]): it withdraws what it has announced, and takes the lock, queues, or leaves at its
@@ -142,22 +144,29 @@
 //!   (A thread that waits for something else after all wakes it early, T17: a hint, on which nothing relies.)
 //! - **L2** (no starvation) A head that others may pass is `TIMED`, or `WAKING`, or the next release wakes it
 //!   to time itself (without a mark, it times itself once it has waited for `unmarked_ns`: T16). So it
-//!   requests the lock `starvation_ns` after that; of readers, again and again (H3). A real-time waiter times
-//!   itself from its arrival, and also requests the lock once readers have passed it. A request is the
-//!   head's, whichever waiter made it: a real-time waiter that comes later has it.
-//! - **L3** (a wake-up owed has an end) Threads that rely on a waiter that was woken (`WAKING`), or that heed
-//!   a promise, do not rely on it for ever: its thread may be stopped, or be kept from its CPU by threads of
-//!   a higher priority. Each queued waiter probes the lock by itself (T14). If it is free, the waiter takes
-//!   it, and clears `WAKING`. If the lock is held in two probes in a row, and some waiter was on its way in
-//!   both, the head clears `WAKING`, so that the next release wakes a waiter; another waiter does that if the
-//!   head was deferred to here by a condition variable and has no timer yet: its wait is ended by the release
-//!   of the thread that has signalled it. A thread whose `WAKING` was cleared may later clear that of
-//!   another: that costs a wake-up too many, and loses none, since the other one is awake. So `WAKING` is set
-//!   only while some thread that was woken has not settled. This is the last resort: no probe is made in a
-//!   wait that is shorter than `probe_ns`. A probe needs the queue, and so does a queued waiter that leaves.
-//!   If another thread has it locked and does not run, a thread outside does without (T15), also one whose
-//!   own call has it locked, in a handler; a queued one waits for that thread. A real-time waiter lends it
-//!   its priority.
+//!   requests the lock `starvation_ns` after that; of readers, again and again (H3). A real-time waiter is
+//!   woken by each release as the head, and also requests the lock once readers have passed it. A request is
+//!   the head's, whichever waiter made it: a real-time waiter that comes later has it.
+//! - **L3** (a wake-up owed has an end) Waiters rely on another thread than the holder
+//!   ([`relies_on_another`](crate::word)): on a waiter that was woken (`WAKING`; or without a mark, and the
+//!   lock is free), on a promise to it, on a head that keeps its own time (`TIMED`), or on one that requests
+//!   the lock of readers. They do not rely on it for ever: its thread may be stopped, or be kept from its CPU
+//!   by threads of a higher priority. With the queue lock free, if they rely on one, some waiter other than
+//!   that has a timer ([`WaitNode::has_timer`](crate::queue::WaitNode)), the first or the last of the list:
+//!   it set it as it queued, because they relied on one or a wake pass had woken one lately (`SERVED`); or
+//!   the wake pass that is about to make them rely on one appoints the last waiter, and wakes it for that
+//!   before it releases. Each change of the list is followed by a wake pass, and so is a request. A waiter
+//!   whose timer ends probes the lock (T14). If they rely on the holder only, it sleeps on without a timer;
+//!   so it does if it is neither the first nor the last one. If the lock is free, it takes it, and clears
+//!   `WAKING`. If the lock is held in two probes in a row, and some waiter was on its way in both, it clears
+//!   `WAKING`, so that the next release wakes a waiter. A thread whose `WAKING` was cleared may later clear
+//!   that of another: that costs a wake-up too many, and loses none, since the other one is awake. So
+//!   `WAKING` is set only while some thread that was woken has not settled. If a request of readers lasts
+//!   longer than any whose waiter runs, it lets in the readers that are kept out. This is the last resort: no
+//!   probe is made in a wait that is shorter than `probe_ns`. A probe needs the queue, and so does a queued
+//!   waiter that leaves. If another thread has it locked and does not run, a thread outside does without
+//!   (T15), also one whose own call has it locked, in a handler; a queued one waits for that thread. A
+//!   real-time waiter lends it its priority.
 //! - **U1** With the queue lock free and `WAITERS` set: `TIMED` is set along with `WAKING` if and only if the
 //!   head is a real-time waiter (it is *urgent*). Without `WAKING` it is not set for a real-time head, except
 //!   along with `HANDOFF`, in a pause (H3); a wake pass ends that early. Each wake pass sees to this
@@ -170,8 +179,8 @@
 //!   comes before that. So the writer's release makes a wake pass (`needs_wake_pass`). A wake pass that finds
 //!   a deferred head with the lock free notifies all that are deferred, unless a fair release has promised
 //!   the lock to the head, or a waiter came back before it that had been woken without a mark: that is woken,
-//!   and the others are notified by a later wake pass. A deferred waiter has no deadline; it is notified, or
-//!   woken by a promise, and by nothing else.
+//!   and the others are notified by a later wake pass. A deferred waiter has no deadline; it is notified,
+//!   woken by a promise, or appointed (L3), and nothing else ends its sleep.
 //! - **H1** `HANDOFF` of a lock that is held is a *request*: the release that makes room for the head
 //!   promises the lock to it, or leaves that to the thread that has the queue locked (V1), or to the waiter
 //!   that is on its way already (`WAKING`). That one takes the lock first, and the request ends; its own

@@ -9,7 +9,8 @@
 //! | `recheck` | rechecks the lock, as the head that backs off (L1), or a request of readers (H3)            |
 //! | `probe`   | probes the lock: a thread that was woken before it may not run (L3)                         |
 //!
-//! A wake-up, or the caller's deadline, may come before any of them.
+//! A waiter that relies on no other thread but the holder has none of them. A wake-up, or the caller's
+//! deadline, may come before any of them.
 
 use spinpark_platform::{Clock, Deadline, Platform, Wait};
 
@@ -33,10 +34,27 @@ pub(super) struct Patience {
     /// When it probes the lock next because a thread that was woken before it may not run; `u64::MAX`: it
     /// does not.
     probe: u64,
-    /// How long after the probe before, ns.
+    /// How long after the probe before, ns; 0: it has made none.
     probe_span: u64,
-    /// Whether some waiter was on its way at the last probe.
-    saw_waking: bool,
+    /// What it saw at the last probe.
+    saw: Saw,
+    /// Since when it has seen a request of readers at each probe, ns.
+    request_since: u64,
+    /// In a pause between two requests that it keeps no time of: when that ends, ns.
+    pause_end: u64,
+}
+
+/// On which thread the waiters relied at a probe (L3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Saw {
+    /// On the holder only, if at all.
+    Holder,
+    /// On a waiter that was woken.
+    Woken,
+    /// On one that requests the lock of readers, and keeps others out.
+    Request,
+    /// On another.
+    Other,
 }
 
 /// How many times as long as the last part of a request the pause after it is: readers that depend on each
@@ -49,25 +67,48 @@ fn in_ns<P: Platform>(ns: u64) -> u64 {
     P::now(Clock::Monotonic).saturating_add(ns)
 }
 
+/// Whether waiters of this machine probe at all (L3).
+pub(super) const fn has_probes<P: Platform>() -> bool {
+    P::TUNING.probe_ns != u64::MAX
+}
+
 impl Patience {
-    /// Of a waiter that has just arrived. A reader keeps its time from the start, others sleep until they are
-    /// woken.
+    /// Of a waiter that has just arrived: it sleeps until it is woken.
     #[inline(never)]
     pub(super) fn on_arrival<P: Platform>(want: Want) -> Self {
         let reader = want.joins_readers();
         let patience = if reader { P::TUNING.reader_patience_ns } else { P::TUNING.starvation_ns };
-        let end = in_ns::<P>(patience);
-        let recheck = if reader { end } else { u64::MAX };
-        let least = if has_cpus_to_spare::<P>() { 0 } else { P::TUNING.least_probe_ns };
-        let span = P::TUNING.probe_ns.max(least);
-        let probe = end.saturating_sub(patience).saturating_add(span);
-        Self { end, recheck, span: 0, request: 0, of: None, probe, probe_span: span, saw_waking: false }
+        Self {
+            end: in_ns::<P>(patience),
+            recheck: u64::MAX,
+            span: 0,
+            request: 0,
+            of: None,
+            probe: u64::MAX,
+            probe_span: 0,
+            saw: Saw::Holder,
+            request_since: u64::MAX,
+            pause_end: 0,
+        }
+    }
+
+    /// L3: sets the timer of its first probe; or it has none, as no other thread needs it.
+    #[inline(never)] // for the drop-in's size
+    pub(super) fn sets_timer<P: Platform>(&mut self, sets: bool) {
+        if !sets {
+            self.probe = u64::MAX;
+        } else if self.probe == u64::MAX {
+            let least = if has_cpus_to_spare::<P>() { 0 } else { P::TUNING.least_probe_ns };
+            self.probe_span = P::TUNING.probe_ns.max(least);
+            self.probe = in_ns::<P>(self.probe_span);
+            self.saw = Saw::Holder;
+        }
     }
 
     /// Sleeps until it has starved. As the head of the queue that lost (`TIMED`): a request that it made
     /// before it was woken has ended.
     pub(super) fn until_starved(self) -> Self {
-        Self { recheck: self.end, of: None, ..self }
+        Self { recheck: self.end.max(self.pause_end), of: None, ..self }
     }
 
     /// Sleeps until it is woken or handed the lock.
@@ -86,16 +127,28 @@ impl Patience {
         self.probe < self.recheck && P::now(Clock::Monotonic) >= self.probe
     }
 
-    /// Has probed the lock: `is_waking` is whether some waiter was on its way.
+    /// Has probed the lock. It goes on with that if it `saw` a thread that may not run.
     #[inline(never)]
-    pub(super) fn has_probed<P: Platform>(&mut self, is_waking: bool) {
-        self.saw_waking = is_waking;
+    pub(super) fn has_probed<P: Platform>(&mut self, saw: Saw) {
+        if saw == Saw::Holder {
+            return self.sets_timer::<P>(false);
+        }
+        if saw != Saw::Request || self.saw != Saw::Request {
+            self.request_since = P::now(Clock::Monotonic);
+        }
+        self.saw = saw;
         self.probe_span = self.probe_span.saturating_mul(2).min(P::TUNING.longest_probe_ns);
         self.probe = in_ns::<P>(self.probe_span);
     }
 
     pub(super) fn saw_waking(&self) -> bool {
-        self.saw_waking
+        self.saw == Saw::Woken
+    }
+
+    /// Whether a request of readers has lasted for longer than any does whose thread runs.
+    pub(super) fn saw_long_request<P: Platform>(&self) -> bool {
+        let since = P::now(Clock::Monotonic).saturating_sub(self.request_since);
+        self.saw == Saw::Request && since >= P::TUNING.reader_patience_ns
     }
 
     /// Has just requested the lock, whose word is `seen`; if of readers, it `rechecks` it by itself. A writer
@@ -129,9 +182,26 @@ impl Patience {
         core::mem::replace(&mut self.request, longer)
     }
 
-    /// Makes no request for some time after one that lasted for `span`.
-    pub(super) fn pauses<P: Platform>(&mut self, span: u64) {
-        self.recheck = in_ns::<P>(span.saturating_mul(PAUSE));
+    /// Makes no request for some time after one that lasted for `span`. If it `keeps_time`, it makes one then;
+    /// else once it has been woken after that.
+    pub(super) fn pauses<P: Platform>(&mut self, span: u64, keeps_time: bool) {
+        let end = in_ns::<P>(span.saturating_mul(PAUSE));
+        (self.recheck, self.pause_end) = if keeps_time { (end, 0) } else { (u64::MAX, end) };
+    }
+
+    /// Whether it is in a pause that it keeps no time of.
+    pub(super) fn is_in_pause<P: Platform>(self) -> bool {
+        self.pause_end != 0 && P::now(Clock::Monotonic) < self.pause_end
+    }
+
+    /// Sleeps until such a pause ends.
+    pub(super) fn until_pause_ends(self) -> Self {
+        Self { recheck: self.pause_end, pause_end: 0, of: None, ..self }
+    }
+
+    /// Whether its requests are as long as they get, and no reader has left in the last one.
+    pub(super) fn requests_in_vain<P: Platform>(&self) -> bool {
+        self.request >= P::TUNING.reader_patience_ns
     }
 
     /// Lets the owner go on for a while, and for twice as long each time, but not beyond the end: so that a
@@ -147,18 +217,14 @@ impl Patience {
         Self { end, recheck: end.min(now.saturating_add(span)), span, of: None, ..self }
     }
 
-    /// Rechecks later: of a real-time waiter that leaves the lock to another one. One that comes before it
-    /// gets twice as long each time: many that recheck often would keep the owner from its CPU. One that was
-    /// woken for the lock gets as long as readers give a writer, once.
-    pub(super) fn rechecks_later<P: Platform>(&mut self, was_woken: bool) {
-        let tuning = P::TUNING;
-        let pause = if was_woken { tuning.reader_patience_ns } else { self.request.max(tuning.request_ns) };
+    /// Rechecks later, once: of a real-time waiter that leaves the lock to one that was woken for it. It gives
+    /// that one as long as readers give a writer.
+    pub(super) fn rechecks_later<P: Platform>(&mut self) {
+        let pause = P::TUNING.reader_patience_ns;
         self.request = pause.saturating_mul(2);
         self.end = in_ns::<P>(pause);
         self.recheck = self.end;
-        if was_woken {
-            self.span = 1;
-        }
+        self.span = 1;
     }
 
     /// How long a writer has waited since it queued, ns; less, if it has let the owner go on.
@@ -231,6 +297,7 @@ impl Patience {
     }
 
     pub(super) fn is_over<P: Platform>(self) -> bool {
-        self.request > 0 || P::now(Clock::Monotonic) >= self.end
+        let now = P::now(Clock::Monotonic);
+        now >= self.pause_end && (self.request > 0 || now >= self.end)
     }
 }

@@ -23,13 +23,16 @@
 //! again.) The request after that lasts twice as long as this one, up to `reader_patience_ns`: readers that
 //! hold the lock for a time `h`, up to that, delay the writer by less than `9h`.
 //!
+//! Once its requests last for `reader_patience_ns`, and no reader has left in the last one, the waiter sleeps
+//! without a timer and without a request: readers that neither come nor go are not delayed by it. A reader
+//! that leaves others inside wakes it (L2), and it keeps the time of the rest of the pause.
+//!
 //! In a pause the release that leaves the lock free hands it over (H1), so a free lock never waits for the
 //! pause to end. Alongside a waiter that was woken, and perhaps does not run, there is no request in the
 //! pause: that waiter, or a real-time head, is awake for a free lock.
 //!
 //! - H3 in detail: a waiter that requests the lock of readers rechecks its request by itself, and so does one
-//!   in a pause. So neither lasts. (If its thread does not run, a reader that has waited for
-//!   `reader_patience_ns` comes in by itself.)
+//!   in a pause. So neither lasts. (If its thread does not run, a waiter that probes lets the readers in: L3.)
 
 use spinpark_platform::{
     AtomicU32, Deadline, Event, Note, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed,
@@ -37,7 +40,7 @@ use spinpark_platform::{
 };
 
 use super::midpath::{has_cpus_to_spare, has_two_cpus, Polls, Spun};
-use super::patience::Patience;
+use super::patience::{has_probes, Patience, Saw};
 use super::wake_pass::WakePass;
 use super::{LockCore, NoWait, Outcome};
 use crate::queue::{Ask, EarlyWake, HasQueue, Notice, QueueGuard, WaitNode};
@@ -87,9 +90,10 @@ impl<P: Platform> LockCore<P> {
             return Outcome::of(self.give_up(want, token, announced) || self.last_try(want, token));
         }
         let node = WaitNode::new(want, token, core::ptr::null());
-        let patience = Self::patience(&node);
+        let mut patience = Patience::on_arrival::<P>(want);
         P::queues(); // late: what the node asks takes a system call
-        let (joined, timed) = self.join(&node, announced, backs_off && !node.is_realtime(), deadline);
+        let backs_off = backs_off && !node.is_realtime();
+        let (joined, timed) = self.join(&node, announced, backs_off, &mut patience, deadline);
         match joined {
             Joined::Acquired => {
                 self.time_acquisition(want, false);
@@ -128,7 +132,7 @@ impl<P: Platform> LockCore<P> {
     /// (T10).
     pub(crate) fn wait_queued(&self, node: &WaitNode<P>, deadline: Option<Deadline>) -> Outcome {
         self.note_wait(node.want);
-        self.wait_in_queue(node, Self::patience(node), deadline)
+        self.wait_in_queue(node, Patience::on_arrival::<P>(node.want), deadline)
     }
 
     /// Only writers guess that a lock is free ([`LockCore::enter_uncontended`]), and have turns.
@@ -136,16 +140,6 @@ impl<P: Platform> LockCore<P> {
     fn note_wait(&self, want: Want) {
         if want.is_write() {
             P::notes(self.key(), Note::Waits);
-        }
-    }
-
-    /// A real-time waiter keeps its time from the start, until it requests the lock.
-    fn patience(node: &WaitNode<P>) -> Patience {
-        let patience = Patience::on_arrival::<P>(node.want);
-        if node.is_realtime() {
-            patience.until_starved()
-        } else {
-            patience
         }
     }
 
@@ -177,8 +171,10 @@ impl<P: Platform> LockCore<P> {
                     self.wake_others_early(node, patience);
                     // A stream of readers passes a real-time writer once.
                     let passed = node.is_realtime() && word::readers(self.peek()) > 0;
+                    let paused = patience.is_in_pause::<P>();
                     let starved = if is_marked || node.is_realtime() {
-                        passed || patience.is_over::<P>() && (!backs_off || patience.rechecks_early())
+                        let is_over = patience.is_over::<P>() && (!backs_off || patience.rechecks_early());
+                        !paused && (passed || is_over)
                     } else {
                         patience.is_over_unmarked::<P>()
                     };
@@ -190,12 +186,19 @@ impl<P: Platform> LockCore<P> {
                     }
                     patience = match (backs_off, starved) {
                         (_, true) => patience,
+                        _ if paused => patience.until_pause_ends(),
                         (true, false) => patience.lets_owner_go_on::<P>(),
-                        (false, false) if is_marked => patience.until_starved(),
+                        (false, false) if is_marked || node.is_realtime() => patience.until_starved(),
                         (false, false) => patience,
                     };
                     hands_over = starved;
-                    self.rejoin(node, announced, starved, deadline)
+                    self.rejoin(node, announced, starved, paused, &mut patience, deadline)
+                }
+                Notice::Appointed => {
+                    if node.accepts() {
+                        patience.sets_timer::<P>(true);
+                    }
+                    Joined::Queued
                 }
                 // Nothing but the deadline ends a sleep without a recheck: the kernel's time-out is trusted,
                 // and the clock not read again.
@@ -205,8 +208,8 @@ impl<P: Platform> LockCore<P> {
                     );
                 }
                 Notice::TimedOut if patience.is_probe_due::<P>() => {
-                    let (joined, is_waking) = self.probe(node, patience.saw_waking());
-                    patience.has_probed::<P>(is_waking);
+                    let (joined, saw) = self.probe(node, patience);
+                    patience.has_probed::<P>(saw);
                     joined
                 }
                 Notice::TimedOut if !patience.rechecks() => Joined::Queued, // a clock was a little ahead
@@ -218,10 +221,7 @@ impl<P: Platform> LockCore<P> {
                     Joined::Queued
                 }
                 Notice::TimedOut if patience.is_over::<P>() => {
-                    hands_over = !node.want.joins_readers();
-                    if !hands_over {
-                        patience = Patience::on_arrival::<P>(node.want); // a reader asks again and again
-                    }
+                    hands_over = true;
                     self.recheck(node, true)
                 }
                 Notice::TimedOut if patience.rechecks_early() => {
@@ -346,11 +346,17 @@ impl<P: Platform> LockCore<P> {
             return false;
         }
         // Dequeued just now: the notification is on its way, and comes first (Q3).
-        match self.sleep_on(node, patience.until_dequeued(), None) {
-            Notice::Granted => true,
-            Notice::Woken => self.give_up(node.want, node.token, Announced::Waking),
-            Notice::Unmarked => self.give_up(node.want, node.token, Announced::Unmarked),
-            Notice::Released | Notice::TimedOut => false,
+        loop {
+            return match self.sleep_on(node, patience.until_dequeued(), None) {
+                Notice::Granted => true,
+                Notice::Woken => self.give_up(node.want, node.token, Announced::Waking),
+                Notice::Unmarked => self.give_up(node.want, node.token, Announced::Unmarked),
+                Notice::Released | Notice::TimedOut => false,
+                Notice::Appointed => {
+                    node.accepts(); // of no use any more: it was dequeued before it knew
+                    continue;
+                }
+            };
         }
     }
 
@@ -545,6 +551,7 @@ impl<P: Platform> LockCore<P> {
         node: &WaitNode<P>,
         mut announced: Announced,
         backs_off: bool,
+        patience: &mut Patience,
         deadline: Option<Deadline>,
     ) -> (Joined, bool) {
         let mut queue = match self.enter_queue(node, &mut announced, deadline) {
@@ -561,6 +568,7 @@ impl<P: Platform> LockCore<P> {
             if node.want == Want::Upgrade {
                 self.word().fetch_and(!word::TIMED, Relaxed); // of the head before it; U1: of a real-time head, too
             }
+            self.decide_timer(node, patience, &queue, timed);
             queue.push(node);
         }
         if !matches!(joined, Joined::Acquired) {
@@ -571,12 +579,14 @@ impl<P: Platform> LockCore<P> {
 
     /// T8: the woken waiter lost to a running thread: back to the head, with a timer, or with a request if
     /// `starved`. One that was woken without a mark gets neither; if it has `starved`, the next one is with a
-    /// mark (T16).
+    /// mark (T16). One that has `paused` its requests of readers without a timer keeps the time of the rest.
     fn rejoin(
         &self,
         node: &WaitNode<P>,
         mut announced: Announced,
         starved: bool,
+        paused: bool,
+        patience: &mut Patience,
         deadline: Option<Deadline>,
     ) -> Joined {
         let is_unmarked = announced == Announced::Unmarked && !node.is_realtime();
@@ -594,6 +604,15 @@ impl<P: Platform> LockCore<P> {
         let heads = match (starved, first) {
             _ if is_unmarked => 0,
             (true, _) => word::HANDOFF,
+            // H3: not alongside another woken waiter.
+            _ if paused => {
+                let is_alone = !word::is_waking(word::withdraw(seen, announced));
+                if is_alone {
+                    word::HANDOFF | word::TIMED
+                } else {
+                    0
+                }
+            }
             // On two CPUs, a release may leave it to its own timer (`comes_back`).
             (false, true) if !has_two_cpus::<P>() || P::has_fine_timers() => word::TIMED,
             (false, _) => 0,
@@ -603,15 +622,17 @@ impl<P: Platform> LockCore<P> {
         let joined = self.acquire_or_mark(Some(&queue), node.want, node.token, announced, flags, promise);
         if let Joined::Queued = joined {
             node.reset();
+            self.decide_timer(node, patience, &queue, heads != 0);
             node.set_starved(is_unmarked && starved);
             if is_unmarked {
                 node.set_rechecks(false);
                 queue.push_behind_owed(node, requested);
             } else {
-                node.set_rechecks(starved && !word::is_write_held(self.peek()));
+                let requests = starved || heads == word::HANDOFF | word::TIMED;
+                node.set_rechecks(requests && !word::is_write_held(self.peek()));
                 queue.push_again(node);
             }
-            if heads & word::HANDOFF != 0 {
+            if heads == word::HANDOFF {
                 self.note_request();
             }
         }
@@ -619,6 +640,22 @@ impl<P: Platform> LockCore<P> {
             self.wake_pass_and_unlock(queue); // L1: the announced state may have been what the head relied on; X2
         }
         joined
+    }
+
+    /// L3: whether the waiter of `node`, which is about to be linked, sets a timer: if it relies on another
+    /// thread than the holder, or is soon to do so. Not if the others rely on it, which keeps its own time.
+    #[inline(never)] // for the drop-in's size
+    fn decide_timer(
+        &self,
+        node: &WaitNode<P>,
+        patience: &mut Patience,
+        queue: &QueueGuard<'_, P, Self>,
+        keeps_time: bool,
+    ) {
+        let needs = || queue.was_served() || word::relies_on_another(self.peek());
+        let sets = has_probes::<P>() && !keeps_time && needs();
+        node.set_timer(sets);
+        patience.sets_timer::<P>(sets);
     }
 
     /// The head has requested the lock. Along with `WAKING` it is not owed that yet: the waiter that is on
@@ -657,9 +694,13 @@ impl<P: Platform> LockCore<P> {
         let leads = queue.head().is_none_or(|head| core::ptr::eq(head, node) || head.want == Want::Upgrade);
         let seen = self.peek();
         let is_owed = word::is_waking(seen) && !word::is_held(seen);
-        let later = !leads || (is_owed && !patience.rechecks_early());
+        if !leads {
+            *patience = patience.until_notified(); // the next release wakes it, once it is the head
+            return true;
+        }
+        let later = is_owed && !patience.rechecks_early();
         if later {
-            patience.rechecks_later::<P>(leads);
+            patience.rechecks_later::<P>();
         }
         later
     }
@@ -675,23 +716,29 @@ impl<P: Platform> LockCore<P> {
 
     /// T14: the waiter has slept for long, and probes the lock, because a thread that was woken before it
     /// may not run. If the lock is free, it takes it, whatever is promised, and with it the part of that
-    /// thread. If a waiter was on its way already when it `saw` the lock last, and still is, it ends that
-    /// one's part if the head does not probe by itself or is this waiter: the next release wakes a waiter
-    /// again. (L3)
+    /// thread. If a waiter was on its way already when it saw the lock last, and still is, it ends that one's
+    /// part: the next release wakes a waiter again. If a request of readers has lasted for longer than any
+    /// whose waiter runs, it ends the request. (L3)
     ///
-    /// Returns whether a waiter is on its way.
+    /// Returns what it saw: its timer ends with `Saw::Holder`.
     #[cold]
     #[inline(never)]
-    fn probe(&self, node: &WaitNode<P>, saw: bool) -> (Joined, bool) {
+    fn probe(&self, node: &WaitNode<P>, patience: Patience) -> (Joined, Saw) {
+        P::event(Event::Probed);
+        // The holder of the queue may be stopped as well: then the waiter can only probe again later.
+        let Some(mut queue) = self.lock_queue_within(&|| P::TUNING.probe_ns) else {
+            return (Joined::Queued, Saw::Other);
+        };
+        // One that was dequeued is notified, but by a thread that may be stopped before it has woken it.
+        if node.is_elsewhere() || !queue.is_linked(node) {
+            return (Joined::Queued, Saw::Other);
+        }
         let mut seen = self.peek();
+        let is_waking = word::is_waking(seen);
         // A reader that waits behind all others passes them only if the one that was woken has not come for a
         // while.
-        let is_late = node.want != Want::ReadBehindWaiters || saw && word::is_waking(seen);
+        let is_late = node.want != Want::ReadBehindWaiters || patience.saw_waking() && is_waking;
         if is_late && word::admits_past_promise(seen, node.want) {
-            // The holder of the queue may be stopped as well: then the waiter can only probe again later.
-            let Some(queue) = self.lock_queue_within(&|| P::TUNING.probe_ns) else {
-                return (Joined::Queued, false);
-            };
             let joined = self.recheck_as(queue, node, false, Promise::Ends);
             seen = self.peek();
             while matches!(joined, Joined::Acquired) && word::is_waking(seen) {
@@ -705,20 +752,31 @@ impl<P: Platform> LockCore<P> {
                     Err(now) => seen = now,
                 }
             }
-            return (joined, false);
+            return (joined, Saw::Other);
         }
-        if saw && word::is_waking(seen) {
-            let Some(queue) = self.lock_queue_within(&|| P::TUNING.probe_ns) else {
-                return (Joined::Queued, true);
-            };
-            let keeps_time = |head: &WaitNode<P>| head.mutex.is_null() && !core::ptr::eq(head, node);
-            if !queue.head().is_none_or(keeps_time) && word::is_waking(self.peek()) {
-                self.word().fetch_and(!(word::WAKING | word::TIMED), Relaxed);
-                self.wake_pass_and_unlock(queue);
-                return (Joined::Queued, false);
-            }
+        if is_waking && patience.saw_waking() {
+            self.word().fetch_and(!(word::WAKING | word::TIMED), Relaxed);
+            self.wake_pass_and_unlock(queue);
+            return (Joined::Queued, Saw::Other);
         }
-        (Joined::Queued, word::is_waking(seen))
+        let requests = !is_waking && word::wants_handoff(seen) && !word::is_write_held(seen);
+        if requests && patience.saw_long_request::<P>() {
+            let _ = self.let_in_readers(queue, node, &|seen| Some(word::without_request(seen)));
+            return (Joined::Queued, Saw::Other);
+        }
+        let relies = word::relies_on_another(seen);
+        if !relies {
+            queue.set_served(false);
+        }
+        // If it ends here, the others have timers: the first waiter, or the last one.
+        let saw = match (relies && queue.is_at_an_end(node), is_waking, requests) {
+            (false, _, _) => Saw::Holder,
+            (true, true, _) => Saw::Woken,
+            (true, false, true) => Saw::Request,
+            (true, false, false) => Saw::Other,
+        };
+        node.set_timer(saw != Saw::Holder);
+        (Joined::Queued, saw)
     }
 
     #[inline(never)] // for the drop-in's size
@@ -747,6 +805,7 @@ impl<P: Platform> LockCore<P> {
                 if was_head {
                     self.note_request();
                 }
+                self.wake_pass_and_unlock(queue); // L3: the others may rely on this waiter now
             }
             // G3: there is no bias for a thread in the queue.
             Joined::Queued | Joined::Biased | Joined::TimedOut => {}
@@ -840,27 +899,42 @@ impl<P: Platform> LockCore<P> {
 
 impl<P: Platform> LockCore<P> {
     /// H3: the waiter of `node`, which requests the lock of readers, goes on with that or lets in those that
-    /// it keeps out.
+    /// it keeps out. If its requests are as long as they get, it keeps no time of the pause: readers that
+    /// neither come nor go are not delayed by it, and one that leaves others inside wakes it.
     #[cold]
     #[inline(never)]
     fn consider_request(&self, node: &WaitNode<P>, patience: &mut Patience) {
-        let mut queue = self.lock_queue();
-        let is_kept_out = |node: &WaitNode<P>| node.want.joins_readers();
-        let is_upgradable = |node: &WaitNode<P>| node.want == Want::Upgradable;
-        let upgradable = !is_upgradable(node) && queue.iter().any(is_upgradable);
-        let kept_out = queue.iter().filter(|&node| is_kept_out(node)).count() as u32;
-        let mut seen = self.peek();
-        let let_in = loop {
-            let inside = word::readers(seen);
-            let count = kept_out.min(word::MAX_READERS.saturating_sub(inside));
+        let queue = self.lock_queue();
+        let keeps_time = !patience.requests_in_vain::<P>();
+        let is_out = node.is_elsewhere() || !queue.is_linked(node);
+        let requested = *patience;
+        let pause = |seen| {
             // A writer that holds the lock hands it over whatever readers do. A waiter that was dequeued just
             // now is notified at once.
-            if patience.has_made_way(inside)
+            if requested.has_made_way(word::readers(seen))
                 || word::is_write_held(seen)
                 || !word::wants_handoff(seen)
-                || node.is_elsewhere()
-                || !queue.is_linked(node)
+                || is_out
             {
+                return None;
+            }
+            // Alongside a woken waiter, which may not run, `TIMED` is not a pause (U1): the request ends,
+            // until the pause is over.
+            Some(match word::is_waking(seen) {
+                true => seen & !word::HANDOFF,
+                false if keeps_time => seen | word::TIMED,
+                false => word::without_request(seen),
+            })
+        };
+        node.set_rechecks(keeps_time);
+        match self.let_in_readers(queue, node, &pause) {
+            Ok(()) => {
+                P::event(Event::WithdrewRequest);
+                let span = patience.ends_request::<P>();
+                patience.pauses::<P>(span, keeps_time);
+            }
+            Err(queue) => {
+                let seen = self.peek();
                 let rechecks = !word::is_write_held(seen) && word::wants_handoff(seen);
                 node.set_rechecks(rechecks);
                 drop(queue);
@@ -868,18 +942,33 @@ impl<P: Platform> LockCore<P> {
                 if rechecks || word::is_write_held(seen) {
                     patience.requests::<P>(rechecks, seen);
                 } else {
-                    patience.pauses::<P>(0); // another thread has ended it: this one requests the lock again, at once
+                    patience.pauses::<P>(0, true); // another thread has ended it: this one requests the lock again, at once
                 }
-                return;
             }
-            // Alongside a woken waiter, which may not run, `TIMED` is not a pause (U1): the request ends,
-            // until the pause is over.
-            let paused = if word::is_waking(seen) { seen & !word::HANDOFF } else { seen | word::TIMED };
+        }
+    }
+
+    /// H3: lets in the readers that a request keeps out, and an upgradable waiter other than that of `node`.
+    /// `pause` maps the word to the one without the request; `None` of that: nothing is done.
+    #[inline(never)] // for the drop-in's size
+    fn let_in_readers<'a>(
+        &'a self,
+        mut queue: QueueGuard<'a, P, Self>,
+        node: &WaitNode<P>,
+        pause: &dyn Fn(u32) -> Option<u32>,
+    ) -> Result<(), QueueGuard<'a, P, Self>> {
+        let is_kept_out = |node: &WaitNode<P>| node.want.joins_readers();
+        let is_upgradable = |node: &WaitNode<P>| node.want == Want::Upgradable;
+        let upgradable = !is_upgradable(node) && queue.iter().any(is_upgradable);
+        let kept_out = queue.iter().filter(|&node| is_kept_out(node)).count() as u32;
+        let mut seen = self.peek();
+        let let_in = loop {
+            let Some(paused) = pause(seen) else { return Err(queue) };
+            let count = kept_out.min(word::MAX_READERS.saturating_sub(word::readers(seen)));
             let upgrade = if upgradable && word::fits(seen, Want::Upgradable) { word::UPGRADE } else { 0 };
             let with_them = (paused | upgrade) + count * word::UNIT;
             match self.word().compare_exchange_weak(seen, with_them, AcqRel, Relaxed) {
                 Ok(_) => {
-                    P::event(Event::WithdrewRequest);
                     let mut let_in = queue.pop_some(count, is_kept_out);
                     if upgrade != 0 {
                         let_in.append(queue.pop_some(1, is_upgradable));
@@ -890,7 +979,6 @@ impl<P: Platform> LockCore<P> {
             }
         };
         WakePass::granting(let_in).unlock_and_notify(queue);
-        let span = patience.ends_request::<P>();
-        patience.pauses::<P>(span);
+        Ok(())
     }
 }

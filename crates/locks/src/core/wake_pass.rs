@@ -48,6 +48,7 @@ use spinpark_platform::{
     Ordering::Release as ReleaseOrder, Platform,
 };
 
+use super::patience::has_probes;
 use super::{LockCore, Outcome};
 use crate::queue::{
     Ask, Chain, HasQueue, LockedQueue, QueueGuard, Told, WaitNode, WaitQueue, GRANTED, RELEASED, UNMARKED,
@@ -198,6 +199,16 @@ impl<P: Platform> LockCore<P> {
             // made all the same. To end waits, or wake one alongside another, makes no difference to it
             // either, if others stay.
             let pops = matches!(plan.action, Action::EndWaits | Action::WakeUnmarked);
+            let wakes = matches!(plan.action, Action::Wake | Action::Promise | Action::WakeUnmarked);
+            if wakes {
+                queue.set_served(true);
+            }
+            // L3: before the step, so that the others do not rely on this thread either.
+            if has_probes::<P>() && (wakes || word::relies_on_another(plan.word)) {
+                if let Some(waiter) = queue.lacks_timer(wakes) {
+                    waiter.appoint();
+                }
+            }
             if plan.word == seen && release.is_none() && !pops {
                 break; // nothing to do, and nothing left to release
             }

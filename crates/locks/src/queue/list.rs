@@ -22,6 +22,31 @@ impl<P: Platform> LockedQueue<'_, P> {
         unsafe { self.head_ptr().as_ref() }
     }
 
+    /// The last waiter.
+    fn tail(&self) -> Option<&WaitNode<P>> {
+        let head = self.head()?;
+        // SAFETY: Q3: the neighbour of a linked node is linked, so it is alive.
+        Some(unsafe { &*head.links().prev })
+    }
+
+    /// Whether `node`, which is linked, is the first or the last one.
+    pub(crate) fn is_at_an_end(&self, node: &WaitNode<P>) -> bool {
+        let is = |other: Option<&WaitNode<P>>| other.is_some_and(|other| core::ptr::eq(other, node));
+        is(self.head()) || is(self.tail())
+    }
+
+    /// The waiter to appoint (L3 in `core`): the last one, if neither that nor the first one has a timer. If
+    /// `pops`, of those behind the head, which is about to be dequeued. Else the head does not count: the others
+    /// may rely on it.
+    pub(crate) fn lacks_timer(&self, pops: bool) -> Option<&WaitNode<P>> {
+        let head = self.head()?;
+        let tail = self.tail()?;
+        // SAFETY: Q3: the neighbour of a linked node is linked, so it is alive.
+        let second = unsafe { &*head.links().next };
+        let has_timer = core::ptr::eq(head, tail) || pops && second.has_timer() || tail.has_timer();
+        (!has_timer).then_some(tail)
+    }
+
     /// Every waiter, in the order in which they are served.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &WaitNode<P>> + '_ {
         let first = self.head_ptr();

@@ -18,6 +18,10 @@
 //! the lock's holder also sets it alone (`begin_contended`, `restore_contended`). Locking the queue clears
 //! it, while `LOCKED` has the same effect, and `was_contended` remembers it. See A1 in [`core`](crate::core).
 //!
+//! Bit 3, `SERVED`: a wake pass has woken a waiter of this queue lately, so others are soon to rely on such a
+//! one: a waiter that queues sets its timer at once (L3 in [`core`](crate::core)). Locking the queue clears
+//! the bit, and `was_served` remembers it.
+//!
 //! Bit 4, `ASKED`, and bits 5–9, `PINS`, are set only while the queue is locked, by threads that do not wait
 //! for the holder:
 //!
@@ -62,7 +66,7 @@ use super::WaitQueue;
 const LOCKED: u32 = 1;
 const SLEEPERS: u32 = 2;
 const CONTENDED: u32 = 4;
-// Bit 3 is not used.
+const SERVED: u32 = 8;
 const ASKED: u32 = 16;
 const PIN: u32 = 32;
 const PINS: u32 = 0x1f * PIN;
@@ -110,6 +114,8 @@ pub(crate) struct LockedQueue<'a, P: Platform> {
     /// Whether `CONTENDED` was set when the queue was locked, or counts as set then
     /// ([`LockedQueue::force_slow_release`]).
     was_contended: bool,
+    /// Whether a wake pass has woken a waiter lately: `SERVED` when the queue is unlocked.
+    served: bool,
     /// The holder stays on its thread.
     not_send: PhantomData<*const ()>,
 }
@@ -163,7 +169,7 @@ impl<P: Platform> WaitQueue<P> {
         let seen = self.lock.load(Relaxed);
         if seen & LOCKED_OR_CONTENDED == CONTENDED {
             // Acquire: what the last holder of the queue wrote comes before that check.
-            let _ = self.lock.compare_exchange(seen, seen & !CONTENDED, Acquire, Relaxed);
+            let _ = self.lock.compare_exchange(seen, seen & !(CONTENDED | SERVED), Acquire, Relaxed);
         }
     }
 
@@ -302,9 +308,10 @@ impl<P: Platform> WaitQueue<P> {
     /// The locked queue whose lock word held `seen` before it was locked.
     fn enter(&self, seen: u32, inherited: bool, keeps_alive: bool) -> LockedQueue<'_, P> {
         let was_contended = seen & CONTENDED != 0 && !inherited;
+        let served = seen & SERVED != 0 && !inherited;
         P::locks_queue(&self.lock);
         let locked =
-            LockedQueue { queue: self, inherited, keeps_alive, was_contended, not_send: PhantomData };
+            LockedQueue { queue: self, inherited, keeps_alive, was_contended, served, not_send: PhantomData };
         if inherited {
             locked.set_head(core::ptr::null()); // Q5
         }
@@ -331,6 +338,16 @@ impl<P: Platform> LockedQueue<'_, P> {
         self.was_contended
     }
 
+    /// Whether a wake pass has woken a waiter of the queue lately.
+    pub(crate) fn was_served(&self) -> bool {
+        self.served
+    }
+
+    /// A wake pass has woken a waiter; or a waiter has found, long after that, that no other is owed to come.
+    pub(crate) fn set_served(&mut self, served: bool) {
+        self.served = served;
+    }
+
     /// Whether the holder, which may have released the lock meanwhile, keeps that alive.
     pub(crate) fn keeps_alive(&self) -> bool {
         self.keeps_alive
@@ -354,7 +371,8 @@ impl<P: Platform> LockedQueue<'_, P> {
         let queue = self.queue;
         let key: *const P::AtomicU32 = &queue.lock; // taken before the unlock: the queue may die after it
         let generation = P::generation() << GENERATION_SHIFT;
-        let free = if contended { generation | CONTENDED } else { generation };
+        let contended = if contended { CONTENDED } else { 0 };
+        let free = generation | contended | if self.served { SERVED } else { 0 };
         let mut polls = P::TUNING.queue_polls;
         let mut seen = generation | LOCKED; // the usual value: no load is needed
         loop {

@@ -6,12 +6,13 @@
 //! |---------------|-----------------------------------------------------|-----------------------------------------------|
 //! | `AWAKE`       | waits, awake                                        | the waiter to `PARKED`; the dequeuer          |
 //! | `PARKED`      | waits, asleep or about to sleep; or rechecks,       | the dequeuer; another waiter to `WOKEN_EARLY` |
-//! |               | probes or polls after a sleep that timed out        |                                               |
+//! |               | probes or polls after a sleep that timed out        | or `APPOINTED`                                |
 //! | `WOKEN`       | dequeued: awake on the lock's behalf (`WAKING`)     | the waiter, when it queues again              |
 //! | `GRANTED`     | dequeued: holds the lock already                    | –                                             |
 //! | `RELEASED`    | dequeued: the wait in this queue is over (T10, X2), | –                                             |
 //! |               | and the thread acquires as any other                |                                               |
-//! | `WOKEN_EARLY` | as `PARKED`; was woken early                        | the dequeuer                                  |
+//! | `WOKEN_EARLY` | as `PARKED`; was woken early                        | the dequeuer; another thread to `APPOINTED`   |
+//! | `APPOINTED`   | as `PARKED`; was woken to set its timer (L3)        | the waiter to `PARKED`; the dequeuer          |
 //! | `UNMARKED`    | dequeued: awake, and `WAKING` does not stand for it | the waiter, when it queues again              |
 //!
 //! # Orderings
@@ -22,7 +23,8 @@
 //! |                                  |         |               | dequeued node it also gives the memory back         |
 //! | waiter: load                     | Acquire | notify        | as above                                            |
 //! | waiter: CAS to `PARKED`          | Relaxed | –             | only asks for a wake; on failure the load follows   |
-//! | wake early: CAS to `WOKEN_EARLY` | Relaxed | –             | only has the thread check its state, and sleep      |
+//! | wake early: CAS to `WOKEN_EARLY`,| Relaxed | –             | only has the thread check its state, and sleep      |
+//! | `APPOINTED`, and from that       |         |               |                                                     |
 //! | reset to `AWAKE`: store          | Relaxed | –             | under the queue lock, which publishes it            |
 //!
 //! # References of signalled waiters
@@ -52,6 +54,8 @@ const AWAKE: u32 = 0;
 const PARKED: u32 = 1;
 /// As `PARKED`; the waiter was woken early.
 const WOKEN_EARLY: u32 = 6;
+/// As `PARKED`; the waiter was woken to set its timer.
+const APPOINTED: u32 = 7;
 /// The waiter is awake and `WAKING` stands for it.
 pub(crate) const WOKEN: u32 = 2;
 /// The waiter holds the lock.
@@ -77,6 +81,8 @@ pub(crate) enum Notice {
     Granted,
     /// The wait in this queue is over, with nothing held and nothing owed: signalled (T10), or X2.
     Released,
+    /// Nothing yet: the waiter is to set its timer (L3 in `core`). It [accepts](WaitNode::accepts) that.
+    Appointed,
     /// Nothing yet, and the deadline or the time of a recheck has come, or another thread has woken this one
     /// early, to recheck (T17 in `core`).
     TimedOut,
@@ -122,6 +128,9 @@ pub struct WaitNode<P: Platform> {
     rechecks: P::Cell<bool>,
     /// Whether it is to be woken with a mark (T16 in `core`). Only under the queue lock.
     has_starved: P::Cell<bool>,
+    /// Whether the thread probes the lock by a timer of its own, or is appointed to (L3 in `core`). Only under
+    /// the queue lock.
+    has_timer: P::Cell<bool>,
     /// Its place in a list: those of a higher one are before it. The thread's real-time priority, or
     /// [`FIRST`].
     pub(crate) rank: u8,
@@ -164,6 +173,7 @@ impl<P: Platform> WaitNode<P> {
             woken_early_at: Cell::new(0),
             rechecks: Cell::new(false),
             has_starved: Cell::new(false),
+            has_timer: Cell::new(false),
             claim: AtomicU32::new(0),
             mutex,
             refs: ptr::null(),
@@ -221,6 +231,43 @@ impl<P: Platform> WaitNode<P> {
     pub(crate) fn set_starved(&self, starved: bool) {
         // SAFETY: Q1: the caller holds the queue lock.
         self.has_starved.with_mut(|place| unsafe { *place = starved });
+    }
+
+    /// Whether the thread probes the lock by itself, or is appointed to. The caller holds the queue lock.
+    pub(crate) fn has_timer(&self) -> bool {
+        // SAFETY: Q1: the caller holds the queue lock.
+        self.has_timer.with(|has| unsafe { *has })
+    }
+
+    /// Says that, or that it does not. The caller holds the queue lock.
+    pub(crate) fn set_timer(&self, has_timer: bool) {
+        // SAFETY: Q1: the caller holds the queue lock.
+        self.has_timer.with_mut(|place| unsafe { *place = has_timer });
+    }
+
+    /// L3 in `core`: has the thread of this node, which is linked in the queue whose lock the caller holds, set
+    /// its timer: wakes it for that, if it sleeps.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn appoint(&self) {
+        self.set_timer(true);
+        let mut seen = self.state.load(Relaxed);
+        while matches!(seen, AWAKE | PARKED | WOKEN_EARLY) {
+            match self.state.compare_exchange(seen, APPOINTED, Relaxed, Relaxed) {
+                Ok(_) if seen == AWAKE => return,
+                Ok(_) => {
+                    P::event(Event::Appointed);
+                    P::futex_wake(&raw const self.state, 1);
+                    return;
+                }
+                Err(now) => seen = now,
+            }
+        }
+    }
+
+    /// The thread sets its timer; `false`: it has been notified meanwhile.
+    pub(crate) fn accepts(&self) -> bool {
+        self.state.compare_exchange(APPOINTED, PARKED, Relaxed, Relaxed).is_ok()
     }
 
     pub(super) fn is_linked(&self) -> bool {
@@ -324,6 +371,7 @@ impl<P: Platform> WaitNode<P> {
                         .with_mut(|woken_early_at| unsafe { *woken_early_at = P::now(Clock::Monotonic) });
                     WOKEN_EARLY
                 }
+                Err(APPOINTED) => return Notice::Appointed,
                 _ => PARKED,
             };
             P::event(Event::Parked);
@@ -386,6 +434,13 @@ impl<P: Platform> Told<P> {
             P::futex_wake(self.0, 1);
         }
     }
+
+    /// Has the waiter sleep on `crowd`; wakes it if this machine cannot do that.
+    fn gather(self, crowd: *const P::AtomicU32) {
+        if !self.0.is_null() && P::futex_gather(self.0, crowd).is_none() {
+            P::futex_wake(self.0, 1);
+        }
+    }
 }
 
 /// A sleeping waiter that is to be woken early: a key for that, as its node may be gone by then
@@ -401,6 +456,9 @@ impl<P: Platform> EarlyWake<P> {
         P::futex_wake(self.0, 1);
     }
 }
+
+/// So many waiters of a crowd are woken one by one: the first are to go on at once.
+const FEW: usize = 4;
 
 /// Dequeued nodes in order, linked through their own links.
 #[must_use = "Q3: the waiters sleep until they are notified"]
@@ -451,12 +509,24 @@ impl<P: Platform> Chain<P> {
         Some(Dequeued::new(first))
     }
 
-    /// Tells every waiter `state`, oldest first.
+    /// Tells every waiter `state`, oldest first, and wakes those that sleep.
+    ///
+    /// A crowd is gathered on one word first, which costs a fraction of a wake-up each, and woken by one call:
+    /// a thread that is woken by itself may take this thread's CPU at once, and the next one waits for that.
     #[inline(never)] // for the drop-in's size, as in `append`
     pub(crate) fn notify_all(mut self, state: u32) {
-        while let Some(dequeued) = self.pop() {
-            dequeued.notify(state);
+        for _ in 0..FEW {
+            match self.pop() {
+                Some(dequeued) => dequeued.notify(state),
+                None => return,
+            }
         }
+        // On this stack: no other thread sleeps on it, or wakes sleepers there.
+        let crowd = P::AtomicU32::new(0);
+        while let Some(dequeued) = self.pop() {
+            dequeued.tell(state).gather(&raw const crowd);
+        }
+        P::futex_wake(&raw const crowd, u32::MAX);
     }
 }
 

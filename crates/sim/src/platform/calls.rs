@@ -144,6 +144,34 @@ fn exit_in_sleep() {
     }
 }
 
+/// Wakes and moves sleepers on the word at `address`, if `may`, in one step with that.
+fn move_sleepers(
+    address: usize,
+    may: impl FnOnce() -> bool,
+    wake: u32,
+    to: usize,
+    moved: u32,
+) -> Option<u32> {
+    if faulty::has(|fault| matches!(fault, Fault::OneWordOnly)) {
+        return None;
+    }
+    enter();
+    let (first, to) = (futex(address), futex(to));
+    let buckets = lock(&[first, to]);
+    if !may() {
+        unlock(&buckets);
+        return None;
+    }
+    let woken = take(first, wake);
+    let followers = match (first, to) {
+        (Some(first), Some(to)) => world(|world| world.move_sleepers(first, to, moved)),
+        _ => 0,
+    };
+    unlock(&buckets);
+    wake_all(&woken);
+    Some(woken.len() as u32 + followers)
+}
+
 impl<T: Tuned> Futex for Sim<T> {
     fn futex_wait(word: &AtomicU32, expected: u32, deadline: Option<Deadline>) -> Wait {
         assert!(is_inside(), "a thread outside of the simulation has to wait");
@@ -156,7 +184,8 @@ impl<T: Tuned> Futex for Sim<T> {
             suspend(); // for ever: the run has failed
             return Wait::Woken;
         };
-        let deadline = deadline.map(at);
+        let ends = faulty::has(|fault| matches!(fault, Fault::TimedSleeps)) && deadline.is_none();
+        let deadline = if ends { Some(world(|world| world.now + 1e6)) } else { deadline.map(at) };
         let buckets = lock(&[Some(futex)]);
         count_in_space();
         access(address, Access::Load);
@@ -176,7 +205,7 @@ impl<T: Tuned> Futex for Sim<T> {
         suspend();
         count_in_space();
         let has_timed_out = world(|world| world.threads[world.running].has_timed_out);
-        let outcome = if has_timed_out { Wait::TimedOut } else { Wait::Woken };
+        let outcome = if has_timed_out && !ends { Wait::TimedOut } else { Wait::Woken };
         world(|world| world.note(Did::Returned(outcome)));
         outcome
     }
@@ -235,7 +264,12 @@ impl<T: Tuned> Futex for Sim<T> {
     }
 
     fn futex_wake(key: *const AtomicU32, count: u32) -> u32 {
-        if !is_inside() || faulty::has(|fault| matches!(fault, Fault::NoWakes)) {
+        let is_lost = |fault: &Fault| match fault {
+            Fault::NoWakes => true,
+            Fault::NoCrowdWakes => count == u32::MAX,
+            _ => false,
+        };
+        if !is_inside() || faulty::has(is_lost) {
             return 0;
         }
         enter();
@@ -249,28 +283,16 @@ impl<T: Tuned> Futex for Sim<T> {
         to: *const AtomicU32,
         moved: u32,
     ) -> Option<u32> {
-        if faulty::has(|fault| matches!(fault, Fault::OneWordOnly)) {
-            return None;
-        }
-        enter();
         let address = from.address();
-        let (first, to) = (futex(address), futex(to.addr()));
-        let buckets = lock(&[first, to]);
-        if let Some(expected) = expected {
+        let holds = |expected| {
             access(address, Access::Load);
-            if from.value() != expected {
-                unlock(&buckets);
-                return None;
-            }
-        }
-        let woken = take(first, wake);
-        let followers = match (first, to) {
-            (Some(first), Some(to)) => world(|world| world.move_sleepers(first, to, moved)),
-            _ => 0,
+            from.value() == expected
         };
-        unlock(&buckets);
-        wake_all(&woken);
-        Some(woken.len() as u32 + followers)
+        move_sleepers(address, || expected.is_none_or(holds), wake, to.addr(), moved)
+    }
+
+    fn futex_gather(key: *const AtomicU32, crowd: *const AtomicU32) -> Option<()> {
+        move_sleepers(key.addr(), || true, 0, crowd.addr(), 1).map(|_| ())
     }
 
     fn futex_wake_op(

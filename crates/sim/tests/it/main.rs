@@ -8,6 +8,7 @@ mod deterministic;
 mod documents;
 mod figures;
 mod follow;
+mod idle;
 mod kernel;
 mod kernel_workloads;
 mod litmus;

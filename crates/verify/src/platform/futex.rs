@@ -83,13 +83,24 @@ pub(super) fn requeue(
     to: usize,
     moved: u32,
 ) -> Option<u32> {
+    let holds = |expected| world().undivided(|| from.newest()) == expected;
+    move_sleepers(std::ptr::from_ref(from).addr(), || expected.is_none_or(holds), wake, to, moved)
+}
+
+/// If `may`, in one step with that.
+pub(super) fn move_sleepers(
+    address: usize,
+    may: impl FnOnce() -> bool,
+    wake: u32,
+    to: usize,
+    moved: u32,
+) -> Option<u32> {
     if !has_two_word_calls() {
         return None;
     }
     let world = world();
-    let address = std::ptr::from_ref(from).addr();
     world.step([world.bus(address), world.bus(to)]);
-    if expected.is_some_and(|expected| world.undivided(|| from.newest()) != expected) {
+    if !may() {
         return None;
     }
     let on_from = |sleeper: &Sleeper| sleeper.address == address;
@@ -175,6 +186,10 @@ impl<const S: u64, const N: u64, const P: u64, const R: u32, const D: u64, const
         moved: u32,
     ) -> Option<u32> {
         requeue(from, expected, wake, to as usize, moved)
+    }
+
+    fn futex_gather(key: *const AtomicU32, crowd: *const AtomicU32) -> Option<()> {
+        move_sleepers(key as usize, || true, 0, crowd as usize, 1).map(|_| ())
     }
 
     fn futex_wake_op(

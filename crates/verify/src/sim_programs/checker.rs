@@ -95,7 +95,7 @@ fn chunks(seeds: Range<u64>) -> impl Iterator<Item = Range<u64>> {
 }
 
 /// What is counted.
-const EVENTS: [Event; 17] = [
+const EVENTS: [Event; 19] = [
     Event::SpinAcquired,
     Event::SpinLeftOwnerChanged,
     Event::SpinLeftOffCpu,
@@ -104,6 +104,8 @@ const EVENTS: [Event; 17] = [
     Event::WokeHead,
     Event::WokeUnmarked,
     Event::EarlyWake,
+    Event::Appointed,
+    Event::Probed,
     Event::GrantedReaders,
     Event::HandedOff,
     Event::RequestedHandoff,

@@ -158,6 +158,11 @@ impl<P: Platform> Futex for Counted<P> {
         P::futex_requeue(from, expected, wake, to, moved)
     }
 
+    fn futex_gather(key: *const P::AtomicU32, crowd: *const P::AtomicU32) -> Option<()> {
+        note(key.addr());
+        P::futex_gather(key, crowd)
+    }
+
     fn futex_wake_op(
         first: *const P::AtomicU32,
         wake: u32,

@@ -144,6 +144,13 @@ programs! {
     sandbox_threads [glibc spinpark disabled] = "sandbox" "threads";
 
     free_after_unlock [glibc spinpark];
+    idle_mutex [glibc spinpark] = "idle_waiters" "mutex";
+    idle_timed [glibc spinpark] = "idle_waiters" "timed";
+    idle_cond [glibc spinpark] = "idle_waiters" "cond";
+    idle_readers [glibc spinpark] = "idle_waiters" "readers";
+    idle_writers [glibc spinpark] = "idle_waiters" "writers";
+    idle_behind_a_reader [glibc spinpark] = "idle_waiters" "writers_behind_a_reader";
+    realtime_idle [glibc spinpark] = "idle_waiters" "realtime";
     many_threads [glibc spinpark disabled];
     million_mutexes [glibc spinpark];
     trylock_storm [glibc spinpark];
