@@ -297,6 +297,17 @@ pub(crate) const fn relies_on_another(word: u32) -> bool {
     has_waiters(word) && (is_waking(word) || is_timed(word) || requests || !is_held(word))
 }
 
+/// Whether that is a head that keeps its own time, or requests the lock of readers.
+pub(crate) const fn relies_on_head(word: u32) -> bool {
+    !is_waking(word) && word & (TIMED | HANDOFF) != 0
+}
+
+/// Whether a reader is admitted past the waiters although none of those keeps a time: readers hold the lock,
+/// and no waiter has been woken for it, nor requests it.
+pub(crate) const fn admits_readers_freely(word: u32) -> bool {
+    readers(word) > 0 && word & (WAKING | TIMED | HANDOFF) == 0
+}
+
 /// Whether a thread may take the lock now that need not heed a promise of it: one that was woken for the
 /// lock; one that has heeded it for long enough; a real-time thread; a call that does not wait. A request, of
 /// a lock that is held, it heeds.

@@ -51,8 +51,10 @@ pub(super) enum Saw {
     Holder,
     /// On a waiter that was woken.
     Woken,
-    /// On one that requests the lock of readers, and keeps others out.
+    /// On one that keeps its own time, or requests the lock of readers and keeps others out.
     Request,
+    /// On one in a pause between two requests.
+    Pause,
     /// On another.
     Other,
 }
@@ -133,7 +135,7 @@ impl Patience {
         if saw == Saw::Holder {
             return self.sets_timer::<P>(false);
         }
-        if saw != Saw::Request || self.saw != Saw::Request {
+        if saw != self.saw {
             self.request_since = P::now(Clock::Monotonic);
         }
         self.saw = saw;
@@ -145,10 +147,15 @@ impl Patience {
         self.saw == Saw::Woken
     }
 
-    /// Whether a request of readers has lasted for longer than any does whose thread runs.
-    pub(super) fn saw_long_request<P: Platform>(&self) -> bool {
+    /// Whether a request of readers, or a `pause`, has lasted for longer than any does whose thread runs.
+    pub(super) fn saw_long_request<P: Platform>(&self, pause: bool) -> bool {
         let since = P::now(Clock::Monotonic).saturating_sub(self.request_since);
-        self.saw == Saw::Request && since >= P::TUNING.reader_patience_ns
+        let longest = P::TUNING.reader_patience_ns;
+        match self.saw {
+            Saw::Request => !pause && since >= longest,
+            Saw::Pause => pause && since > PAUSE * longest,
+            _ => false,
+        }
     }
 
     /// Has just requested the lock, whose word is `seen`; if of readers, it `rechecks` it by itself. A writer
@@ -196,7 +203,7 @@ impl Patience {
 
     /// Sleeps until such a pause ends.
     pub(super) fn until_pause_ends(self) -> Self {
-        Self { recheck: self.pause_end, pause_end: 0, of: None, ..self }
+        Self { recheck: self.pause_end, of: None, ..self }
     }
 
     /// Whether its requests are as long as they get, and no reader has left in the last one.
@@ -287,11 +294,8 @@ impl Patience {
         }
         let left = |clock, at: u64| at.saturating_sub(P::now(clock));
         let own = left(Clock::Monotonic, self.recheck.min(self.probe));
-        let span = match deadline.map(|deadline| left(deadline.clock, deadline.at)) {
-            // No other waiter relies on a probe.
-            Some(callers) if callers <= own && !self.rechecks() => return kernels(),
-            callers => own.min(callers.unwrap_or(u64::MAX)),
-        };
+        let callers = deadline.map_or(u64::MAX, |deadline| left(deadline.clock, deadline.at));
+        let span = own.min(callers);
         // In the drop-in through `sleep_in_queue` of `pthread/leave.rs`, where cancellation acts.
         P::sleep_cancellably(&|| P::futex_wait_for(word, expected, span))
     }

@@ -346,17 +346,16 @@ impl<P: Platform> LockCore<P> {
             return false;
         }
         // Dequeued just now: the notification is on its way, and comes first (Q3).
-        loop {
-            return match self.sleep_on(node, patience.until_dequeued(), None) {
-                Notice::Granted => true,
-                Notice::Woken => self.give_up(node.want, node.token, Announced::Waking),
-                Notice::Unmarked => self.give_up(node.want, node.token, Announced::Unmarked),
-                Notice::Released | Notice::TimedOut => false,
-                Notice::Appointed => {
-                    node.accepts(); // of no use any more: it was dequeued before it knew
-                    continue;
-                }
-            };
+        match self.sleep_on(node, patience.until_dequeued(), None) {
+            Notice::Granted => true,
+            Notice::Woken => self.give_up(node.want, node.token, Announced::Waking),
+            Notice::Unmarked => self.give_up(node.want, node.token, Announced::Unmarked),
+            Notice::Released | Notice::TimedOut => false,
+            // A condition variable's waiter has come to this queue meanwhile; or it was dequeued after that.
+            Notice::Appointed => {
+                node.accepts();
+                self.time_out(node, patience)
+            }
         }
     }
 
@@ -571,6 +570,9 @@ impl<P: Platform> LockCore<P> {
             self.decide_timer(node, patience, &queue, timed);
             queue.push(node);
         }
+        if announced == Announced::None {
+            queue.set_joined(true);
+        }
         if !matches!(joined, Joined::Acquired) {
             self.wake_pass_and_unlock(queue); // L1: the announced state may have been what the head relied on
         }
@@ -604,7 +606,8 @@ impl<P: Platform> LockCore<P> {
         let heads = match (starved, first) {
             _ if is_unmarked => 0,
             (true, _) => word::HANDOFF,
-            // H3: not alongside another woken waiter.
+            // H3: not alongside another woken waiter. (Of a real-time head, a wake pass would end a pause.)
+            _ if paused && node.is_realtime() => 0,
             _ if paused => {
                 let is_alone = !word::is_waking(word::withdraw(seen, announced));
                 if is_alone {
@@ -656,6 +659,9 @@ impl<P: Platform> LockCore<P> {
         let sets = has_probes::<P>() && !keeps_time && needs();
         node.set_timer(sets);
         patience.sets_timer::<P>(sets);
+        if sets && node.is_realtime() && !patience.rechecks() {
+            *patience = patience.until_starved();
+        }
     }
 
     /// The head has requested the lock. Along with `WAKING` it is not owed that yet: the waiter that is on
@@ -759,8 +765,10 @@ impl<P: Platform> LockCore<P> {
             self.wake_pass_and_unlock(queue);
             return (Joined::Queued, Saw::Other);
         }
-        let requests = !is_waking && word::wants_handoff(seen) && !word::is_write_held(seen);
-        if requests && patience.saw_long_request::<P>() {
+        // Neither is a pause, which lasts longer.
+        let keeps_time = word::relies_on_head(seen) && !word::is_write_held(seen);
+        let pauses = word::is_timed(seen) && word::wants_handoff(seen);
+        if keeps_time && patience.saw_long_request::<P>(pauses) {
             let _ = self.let_in_readers(queue, node, &|seen| Some(word::without_request(seen)));
             return (Joined::Queued, Saw::Other);
         }
@@ -769,9 +777,10 @@ impl<P: Platform> LockCore<P> {
             queue.set_served(false);
         }
         // If it ends here, the others have timers: the first waiter, or the last one.
-        let saw = match (relies && queue.is_at_an_end(node), is_waking, requests) {
+        let saw = match (relies && queue.is_at_an_end(node), is_waking, keeps_time) {
             (false, _, _) => Saw::Holder,
             (true, true, _) => Saw::Woken,
+            (true, false, true) if pauses => Saw::Pause,
             (true, false, true) => Saw::Request,
             (true, false, false) => Saw::Other,
         };
@@ -978,6 +987,7 @@ impl<P: Platform> LockCore<P> {
                 Err(now) => seen = now,
             }
         };
+        self.see_to_timer(&queue, self.peek(), false);
         WakePass::granting(let_in).unlock_and_notify(queue);
         Ok(())
     }

@@ -51,8 +51,7 @@ use spinpark_platform::{
 use super::patience::has_probes;
 use super::{LockCore, Outcome};
 use crate::queue::{
-    Ask, Chain, HasQueue, LockedQueue, QueueGuard, Told, WaitNode, WaitQueue, GRANTED, RELEASED, UNMARKED,
-    WOKEN,
+    Ask, Chain, HasQueue, LockedQueue, QueueGuard, WaitNode, WaitQueue, GRANTED, RELEASED, UNMARKED, WOKEN,
 };
 use crate::word::{self, Release, Want};
 
@@ -204,11 +203,7 @@ impl<P: Platform> LockCore<P> {
                 queue.set_served(true);
             }
             // L3: before the step, so that the others do not rely on this thread either.
-            if has_probes::<P>() && (wakes || word::relies_on_another(plan.word)) {
-                if let Some(waiter) = queue.lacks_timer(wakes) {
-                    waiter.appoint();
-                }
-            }
+            self.see_to_timer(queue, plan.word, wakes);
             if plan.word == seen && release.is_none() && !pops {
                 break; // nothing to do, and nothing left to release
             }
@@ -233,7 +228,9 @@ impl<P: Platform> LockCore<P> {
                 Action::Wake | Action::Promise => pass.woken.append(plan.pop(queue)),
                 Action::WakeUnmarked => pass.unmarked.append(plan.pop(queue)),
                 Action::EndWaits | Action::EndAllWaits => pass.ended.append(plan.pop(queue)),
-                Action::Grant(_) | Action::HandOver => pass.granted.append(plan.pop(queue)),
+                Action::Grant(_) | Action::LetIn(_) | Action::HandOver => {
+                    pass.granted.append(plan.pop(queue))
+                }
             }
             // A1: no fence. What marks the lock here is the first waiter that its holder defers: the calling
             // thread, which releases it later, and sees its own mark. Any other queue is marked already.
@@ -242,6 +239,18 @@ impl<P: Platform> LockCore<P> {
             }
         }
         pass
+    }
+}
+
+impl<P: Platform> LockCore<P> {
+    /// L3: appoints a waiter if the waiters rely on another thread than the holder, or are about to, with the
+    /// head dequeued (`pops`), and none has a timer.
+    pub(super) fn see_to_timer(&self, queue: &LockedQueue<'_, P>, word: u32, pops: bool) {
+        if has_probes::<P>() && (pops || word::relies_on_another(word)) {
+            if let Some(waiter) = queue.lacks_timer(pops, !pops && word::relies_on_head(word)) {
+                waiter.appoint();
+            }
+        }
     }
 }
 
@@ -263,6 +272,8 @@ enum Action {
     Nothing,
     /// Lets in this number of readers.
     Grant(u32),
+    /// Lets in this number of readers past a head that has no room.
+    LetIn(u32),
     /// Turns the upgradable hold of a waiter into a writer's, or lets in an upgradable one alongside readers.
     HandOver,
     Wake,
@@ -310,6 +321,19 @@ impl Plan {
                 && !word::is_write_held(after)
                 && !queue.iter().any(WaitNode::rechecks);
             let wakes = passed && !timed || left && !word::is_waking(seen);
+            if !wakes && !left && word::admits_readers_freely(after) && !queue.is_joined() {
+                // Readers that were kept out by a request, or behind a woken waiter, which has left: they would
+                // be admitted if they came now, and one inside may wait for them.
+                let joins = |node: &&WaitNode<P>| node.want.joins_readers();
+                let room = word::MAX_READERS.saturating_sub(word::readers(after));
+                let count = room.min(queue.iter().filter(joins).count() as u32);
+                if count > 0 {
+                    return Some(Self {
+                        word: nothing.word + count * word::UNIT,
+                        action: Action::LetIn(count),
+                    });
+                }
+            }
             return Some(if wakes {
                 wake()
             } else if left {
@@ -394,6 +418,10 @@ impl Plan {
     fn pop<P: Platform>(self, queue: &mut LockedQueue<'_, P>) -> Chain<P> {
         let (count, event) = match self.action {
             Action::Nothing => return Chain::new(),
+            Action::LetIn(count) => {
+                P::event(Event::GrantedReaders);
+                return queue.pop_some(count, |node| node.want.joins_readers());
+            }
             Action::Grant(count) => (count, Some(Event::GrantedReaders)),
             Action::HandOver | Action::Promise => (1, Some(Event::HandedOff)),
             Action::Wake => (1, Some(Event::WokeHead)),
@@ -411,8 +439,8 @@ impl Plan {
 
 // ---- steps C and D: the queue is unlocked, the dequeued waiters are notified
 
-/// How many waiters are told while the queue is locked.
-const TOLD_EARLY: usize = 4;
+/// How many waiters are notified while the queue is locked.
+const NOTIFIED_EARLY: usize = 4;
 
 /// What a wake pass of the queue led to.
 pub(super) struct WakePass<P: Platform> {
@@ -453,27 +481,25 @@ impl<P: Platform> WakePass<P> {
         self.ended.append(later.ended);
     }
 
-    /// D, by a thread that keeps the lock alive until the queue is unlocked: tells the first waiters while
-    /// the queue is locked still. If this thread is stopped before it has woken them, they find the notice as
-    /// they probe (L3). It wakes them afterwards, before it [notifies](Self::notify) the others.
-    fn tell(&mut self) -> [Told<P>; TOLD_EARLY] {
+    /// D, by a thread that keeps the lock alive until the queue is unlocked: notifies the first waiters while
+    /// the queue is locked still. They may hold the lock, so they must not sleep on if this thread is stopped.
+    /// It [notifies](Self::notify) the others after the unlock.
+    fn notify_first(&mut self) {
         let Self { granted, woken, unmarked, ended, .. } = self;
-        let mut next = || {
-            let next = |chain: &mut Chain<P>, state| chain.pop().map(|waiter| waiter.tell(state));
-            next(woken, WOKEN)
+        for _ in 0..NOTIFIED_EARLY {
+            let next = |chain: &mut Chain<P>, state| chain.pop().map(|waiter| waiter.notify(state));
+            let _ = next(woken, WOKEN)
                 .or_else(|| next(unmarked, UNMARKED))
                 .or_else(|| next(granted, GRANTED))
-                .or_else(|| next(ended, RELEASED))
-        };
-        core::array::from_fn(|_| next().unwrap_or(Told::NONE))
+                .or_else(|| next(ended, RELEASED));
+        }
     }
 
     /// C, D: by a thread that keeps the lock alive.
     #[inline(never)] // for the drop-in's size
     pub(super) fn unlock_and_notify(mut self, queue: QueueGuard<'_, P, LockCore<P>>) {
-        let told = self.tell();
+        self.notify_first();
         drop(queue);
-        told.into_iter().for_each(Told::wake);
         self.notify();
     }
 
@@ -519,18 +545,16 @@ impl<P: Platform> LockCore<P> {
     #[inline(never)]
     fn delegated_wake_pass(&self, queue: &mut LockedQueue<'_, P>) {
         let mut pass = WakePass::new();
-        let mut told = None;
+        queue.set_joined(false);
         loop {
             pass.append(self.wake_pass(queue, None));
-            // Once: a second wake pass, of what was asked for meanwhile, is told below.
-            if queue.keeps_alive() && told.is_none() {
-                told = Some(pass.tell());
+            if queue.keeps_alive() {
+                pass.notify_first();
             }
             if queue.unlock(self.is_contended(queue), true).is_none() {
                 break;
             }
         }
-        told.into_iter().flatten().for_each(Told::wake);
         pass.notify();
     }
 }

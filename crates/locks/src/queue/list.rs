@@ -36,14 +36,16 @@ impl<P: Platform> LockedQueue<'_, P> {
     }
 
     /// The waiter to appoint (L3 in `core`): the last one, if neither that nor the first one has a timer. If
-    /// `pops`, of those behind the head, which is about to be dequeued. Else the head does not count: the others
-    /// may rely on it.
-    pub(crate) fn lacks_timer(&self, pops: bool) -> Option<&WaitNode<P>> {
+    /// `pops`, of those behind the head, which is about to be dequeued. If the others rely `on_head`, only the
+    /// last one counts, and none is needed if the head is alone.
+    pub(crate) fn lacks_timer(&self, pops: bool, on_head: bool) -> Option<&WaitNode<P>> {
         let head = self.head()?;
-        let tail = self.tail()?;
         // SAFETY: Q3: the neighbour of a linked node is linked, so it is alive.
         let second = unsafe { &*head.links().next };
-        let has_timer = core::ptr::eq(head, tail) || pops && second.has_timer() || tail.has_timer();
+        let tail = self.tail()?;
+        let is_alone = core::ptr::eq(head, tail) && (pops || on_head);
+        let first = if pops { second } else { head };
+        let has_timer = is_alone || !on_head && first.has_timer() || tail.has_timer();
         (!has_timer).then_some(tail)
     }
 

@@ -116,6 +116,8 @@ pub(crate) struct LockedQueue<'a, P: Platform> {
     was_contended: bool,
     /// Whether a wake pass has woken a waiter lately: `SERVED` when the queue is unlocked.
     served: bool,
+    /// The list has only got longer.
+    joined: bool,
     /// The holder stays on its thread.
     not_send: PhantomData<*const ()>,
 }
@@ -310,8 +312,15 @@ impl<P: Platform> WaitQueue<P> {
         let was_contended = seen & CONTENDED != 0 && !inherited;
         let served = seen & SERVED != 0 && !inherited;
         P::locks_queue(&self.lock);
-        let locked =
-            LockedQueue { queue: self, inherited, keeps_alive, was_contended, served, not_send: PhantomData };
+        let locked = LockedQueue {
+            queue: self,
+            inherited,
+            keeps_alive,
+            was_contended,
+            served,
+            joined: false,
+            not_send: PhantomData,
+        };
         if inherited {
             locked.set_head(core::ptr::null()); // Q5
         }
@@ -336,6 +345,16 @@ impl<P: Platform> LockedQueue<'_, P> {
     /// (A1).
     pub(crate) fn was_contended(&self) -> bool {
         self.was_contended
+    }
+
+    /// Whether the list has only got longer since the queue was locked: no wait is over by that.
+    pub(crate) fn is_joined(&self) -> bool {
+        self.joined
+    }
+
+    /// See [`LockedQueue::is_joined`].
+    pub(crate) fn set_joined(&mut self, joined: bool) {
+        self.joined = joined;
     }
 
     /// Whether a wake pass has woken a waiter of the queue lately.

@@ -427,8 +427,6 @@ impl<P: Platform> Dequeued<P> {
 pub(crate) struct Told<P: Platform>(*const P::AtomicU32);
 
 impl<P: Platform> Told<P> {
-    pub(crate) const NONE: Self = Self(ptr::null());
-
     pub(crate) fn wake(self) {
         if !self.0.is_null() {
             P::futex_wake(self.0, 1);
@@ -520,6 +518,9 @@ impl<P: Platform> Chain<P> {
                 Some(dequeued) => dequeued.notify(state),
                 None => return,
             }
+        }
+        if self.first.is_null() {
+            return;
         }
         // On this stack: no other thread sleeps on it, or wakes sleepers there.
         let crowd = P::AtomicU32::new(0);

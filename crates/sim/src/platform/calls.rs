@@ -1,6 +1,6 @@
 //! System calls: their costs, and what happens under the lock of a futex' hash bucket.
 
-use spinpark_platform::{Deadline, Futex, OnCpu, Owners, Wait, WakeOp};
+use spinpark_platform::{Clock, Clocks, Deadline, Futex, NS_PER_MS, OnCpu, Owners, Wait, WakeOp};
 
 use super::{AtomicU32, Sim, Tuned, faulty};
 use crate::access::{access, drain};
@@ -185,7 +185,11 @@ impl<T: Tuned> Futex for Sim<T> {
             return Wait::Woken;
         };
         let ends = faulty::has(|fault| matches!(fault, Fault::TimedSleeps)) && deadline.is_none();
-        let deadline = if ends { Some(world(|world| world.now + 1e6)) } else { deadline.map(at) };
+        let deadline = if ends {
+            Some(at(Deadline { clock: Clock::Monotonic, at: Self::now(Clock::Monotonic) + NS_PER_MS }))
+        } else {
+            deadline.map(at)
+        };
         let buckets = lock(&[Some(futex)]);
         count_in_space();
         access(address, Access::Load);

@@ -28,9 +28,9 @@ const KINDS: [Kind; 5] =
     [Kind::Mutex, Kind::Readers, Kind::Writers, Kind::WritersBehindAReader, Kind::Condvar];
 
 struct Locks {
-    mutex: Object<RawMutex<Sim>>,
-    rwlock: Object<RawRwLock<Sim>>,
-    condvar: Object<RawCondvar<Sim>>,
+    mutex: Rc<Object<RawMutex<Sim>>>,
+    rwlock: Rc<Object<RawRwLock<Sim>>>,
+    condvar: Rc<Object<RawCondvar<Sim>>>,
     is_over: Cell<bool>,
     through: Cell<u64>,
 }
