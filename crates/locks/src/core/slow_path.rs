@@ -606,8 +606,7 @@ impl<P: Platform> LockCore<P> {
         let heads = match (starved, first) {
             _ if is_unmarked => 0,
             (true, _) => word::HANDOFF,
-            // H3: not alongside another woken waiter. (Of a real-time head, a wake pass would end a pause.)
-            _ if paused && node.is_realtime() => 0,
+            // H3: not alongside another woken waiter.
             _ if paused => {
                 let is_alone = !word::is_waking(word::withdraw(seen, announced));
                 if is_alone {
@@ -640,7 +639,14 @@ impl<P: Platform> LockCore<P> {
             }
         }
         if !matches!(joined, Joined::Acquired) {
-            self.wake_pass_and_unlock(queue); // L1: the announced state may have been what the head relied on; X2
+            // L1: the announced state may have been what the head relied on; X2
+            let pass = self.wake_pass(&mut queue, None);
+            let leads = queue.head().is_some_and(|head| core::ptr::eq(head, node));
+            let seen = self.peek();
+            if paused && leads && node.rechecks() && word::wants_handoff(seen) && !word::is_waking(seen) {
+                self.word().fetch_or(word::TIMED, Relaxed); // the pass has ended that of a real-time head (U1)
+            }
+            pass.unlock_and_notify(queue);
         }
         joined
     }
