@@ -142,6 +142,8 @@ pub(super) struct Task {
     /// ns that it has been there.
     pub(super) life: u64,
     pub(super) samples: u64,
+    /// Its first look, ns since the run began.
+    first: u64,
     /// Since when it has not run, and the longest such time.
     asleep_since: u64,
     longest: u64,
@@ -161,6 +163,7 @@ impl Task {
             doing: Doing::Running,
             life: 0,
             samples: 0,
+            first: at,
             asleep_since: at,
             longest: 0,
             blocked: ThreadTime::default(),
@@ -233,7 +236,8 @@ impl Task {
     pub(super) fn is_idle(&self, program: u64) -> bool {
         /// ns.
         const MOMENT: u64 = 100_000_000;
-        if self.life < MOMENT.min(program / 2) {
+        // What it lived before and after that may be the time of others that were not seen.
+        if self.at.saturating_sub(self.first) < MOMENT.min(program / 2) {
             return false;
         }
         /// ns; what a thread needs to start, and a process to load its libraries.
