@@ -63,7 +63,7 @@ pub(crate) struct Profile {
     ///
     /// The program keeps it in any case if LISTEN_PID or WATCHDOG_PID names it, or NOTIFY_SOCKET is set: a
     /// service manager knows the program by it.
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub(crate) keep_pid: bool,
 
     /// Measure what recording costs: run the program without it, and with each detail, in shuffled rounds

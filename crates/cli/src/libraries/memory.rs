@@ -62,12 +62,10 @@ fn create(name: &str) -> Result<File> {
     let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
     let make = |flags| {
         // SAFETY: a string that ends with a null, and flags.
-        let descriptor = unsafe { libc::memfd_create(name.as_ptr(), flags) };
-        // SAFETY: the call has just opened it for us.
-        if descriptor < 0 {
-            Err(io::Error::last_os_error())
-        } else {
-            Ok(unsafe { File::from_raw_fd(descriptor) })
+        match unsafe { libc::memfd_create(name.as_ptr(), flags) } {
+            -1 => Err(io::Error::last_os_error()),
+            // SAFETY: the call has just opened it for us.
+            descriptor => Ok(unsafe { File::from_raw_fd(descriptor) }),
         }
     };
     // Before Linux 6.3 all are executable, and the flag is not known.

@@ -46,12 +46,12 @@ fn managed(directory: &Path, options: &[&str]) -> Command {
 fn as_third(command: &mut Command, descriptor: OwnedFd) {
     let pass = move || {
         // Not the number itself, or it would still be closed on exec.
-        // SAFETY: makes and closes descriptors of the child.
-        unsafe {
-            let copy = libc::dup(descriptor.as_raw_fd());
-            libc::dup2(copy, 3);
-            libc::close(copy);
-        }
+        // SAFETY: makes a descriptor of the child.
+        let copy = unsafe { libc::dup(descriptor.as_raw_fd()) };
+        // SAFETY: likewise.
+        unsafe { libc::dup2(copy, 3) };
+        // SAFETY: nothing else uses the copy.
+        unsafe { libc::close(copy) };
         Ok(())
     };
     // SAFETY: the closure makes system calls only.

@@ -48,11 +48,10 @@ pub fn fork_apart() -> io::Result<Side> {
                 0 => {
                     let _ = rustix::process::setpgid(None, None);
                     let mut all = mem::MaybeUninit::uninit();
-                    // SAFETY: the first call initialises the set for the second.
-                    unsafe {
-                        libc::sigfillset(all.as_mut_ptr());
-                        libc::pthread_sigmask(libc::SIG_BLOCK, all.as_ptr(), ptr::null_mut());
-                    }
+                    // SAFETY: the call initialises the set.
+                    unsafe { libc::sigfillset(all.as_mut_ptr()) };
+                    // SAFETY: initialised above; no old mask is wanted.
+                    unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, all.as_ptr(), ptr::null_mut()) };
                     Ok(Side::Apart)
                 }
                 // SAFETY: ends this process, and nothing of the other one's is undone.
