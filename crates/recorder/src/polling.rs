@@ -9,15 +9,14 @@
 //! Of a loop of `sched_yield` it is only known where it is: a loop that comes back at once is a wait there,
 //! as long as its calls. Short loops are one wait together.
 
-use core::cell::Cell;
 use core::ptr;
 
 use super::site_cache::Call;
 use super::tally::{add, bit};
-use super::thread_state::{here, Facts, Outer, ThreadState, Waited};
+use super::thread_state::{here, Facts, Outer, Poll, ThreadState, Waited};
 use super::wait::Ended;
 use super::Recorder;
-use crate::format::{HolderId, LockStats, Outcome, Role, NONE};
+use crate::format::{HolderId, Outcome, Role, NONE};
 
 /// A thread that tries again within this time, ns, has done nothing else.
 const SPIN: u64 = 50_000;
@@ -33,45 +32,8 @@ const LOOP: u64 = 10_000;
 const CALLS: u32 = 4;
 const LOOP_PART: u64 = 10_000_000;
 
-/// A thread's poll. All zero is none.
-pub(crate) struct Poll {
-    /// The lock, or 0.
-    address: Cell<usize>,
-    role: Cell<u32>,
-    /// Ticks.
-    start: Cell<u64>,
-    last: Cell<u64>,
-    tries: Cell<u32>,
-    /// 1: the thread has slept or yielded since the last try.
-    has_slept: Cell<u32>,
-    /// As [`HolderId`] has it.
-    holder: Cell<u32>,
-    /// From the second try on.
-    lock: Cell<u32>,
-    stack: Cell<u32>,
-    stats: Cell<*const LockStats>,
-}
-
-impl Poll {
-    /// The table has another thread.
-    pub(crate) fn forget(&self) {
-        self.address.set(0);
-    }
-
-    fn is_of(&self, call: &Call) -> bool {
-        self.address.get() == call.address && self.role.get() == call.role as u32
-    }
-}
-
-/// A thread's loop of `sched_yield`. All zero is none.
-pub(crate) struct Yields {
-    /// When the last call ended, ticks.
-    last: Cell<u64>,
-    calls: Cell<u32>,
-    /// Ticks.
-    time: Cell<u64>,
-    /// The time of earlier loops that is not written down yet, ticks.
-    earlier: Cell<u64>,
+fn is_of(poll: &Poll, call: &Call) -> bool {
+    poll.address.get() == call.address && poll.role.get() == call.role as u32
 }
 
 impl Recorder {
@@ -116,7 +78,7 @@ impl Recorder {
 
     fn goes_on(&self, poll: &Poll, call: &Call, now: u64) -> bool {
         let most = if poll.has_slept.get() != 0 { SLEEP } else { SPIN };
-        poll.is_of(call) && self.ticks.ns(now.saturating_sub(poll.last.get())) <= most
+        is_of(poll, call) && self.ticks.ns(now.saturating_sub(poll.last.get())) <= most
     }
 
     /// Whether the calling thread tries for a lock in a loop, as far as is known.

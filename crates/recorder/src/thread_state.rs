@@ -25,13 +25,49 @@ use core::sync::atomic::{compiler_fence, AtomicU32, AtomicU64, AtomicUsize, Orde
 
 use super::governor::Governor;
 use super::index::Index;
-use super::polling::{Poll, Yields};
 use super::sampling::Gaps;
 use super::site_cache::{CachedSite, Known};
 use super::stack_bounds::Bounds;
 use super::unwind::Trace;
 use super::Recorder;
 use crate::format::{LockStats, Role, SiteStats, Thread, HOLDS, NONE};
+
+/// A thread's poll. All zero is none.
+pub(crate) struct Poll {
+    /// The lock, or 0.
+    pub(super) address: Cell<usize>,
+    pub(super) role: Cell<u32>,
+    /// Ticks.
+    pub(super) start: Cell<u64>,
+    pub(super) last: Cell<u64>,
+    pub(super) tries: Cell<u32>,
+    /// 1: the thread has slept or yielded since the last try.
+    pub(super) has_slept: Cell<u32>,
+    /// As [`HolderId`] has it.
+    pub(super) holder: Cell<u32>,
+    /// From the second try on.
+    pub(super) lock: Cell<u32>,
+    pub(super) stack: Cell<u32>,
+    pub(super) stats: Cell<*const LockStats>,
+}
+
+impl Poll {
+    /// The table has another thread.
+    pub(crate) fn forget(&self) {
+        self.address.set(0);
+    }
+}
+
+/// A thread's loop of `sched_yield`. All zero is none.
+pub(crate) struct Yields {
+    /// When the last call ended, ticks.
+    pub(super) last: Cell<u64>,
+    pub(super) calls: Cell<u32>,
+    /// Ticks.
+    pub(super) time: Cell<u64>,
+    /// The time of earlier loops that is not written down yet, ticks.
+    pub(super) earlier: Cell<u64>,
+}
 
 /// Locks that a thread is known to hold at a time; the holds of others are not measured.
 const HELD: usize = 32;

@@ -11,7 +11,6 @@ use spinpark_recorder::format::{Begun, NONE, Role, Thread, View};
 
 use super::meaning::Meanings;
 use super::thread_tables::Tables;
-use crate::model;
 
 /// A thread that has been in one wait for this part of the run was never woken in it.
 const NEVER: f64 = 0.9;
@@ -36,13 +35,13 @@ impl Waiter {
     /// Whether it has been in its wait, for what may be a lock or a signal, for nearly all of the recording.
     /// `time`: ns, as `duration`.
     pub(super) fn was_never_woken(&self, time: u64, duration: u64) -> bool {
-        is_never_woken(super::merge::role(self.role), time, duration)
+        is_never_woken(self.role == Role::Wake, time, duration)
     }
 }
 
-/// The same of a wait for this.
-pub(crate) fn is_never_woken(role: model::Role, time: u64, duration: u64) -> bool {
-    role == model::Role::Wake && time as f64 >= NEVER * duration as f64
+/// The same of a wait; `may_be` for a lock or a signal: for another thread's wake.
+pub(crate) fn is_never_woken(may_be: bool, time: u64, duration: u64) -> bool {
+    may_be && time as f64 >= NEVER * duration as f64
 }
 
 /// The waits that had not ended at `end`, the longest first. `same`: records of locks that count;

@@ -300,7 +300,7 @@ impl ThreadWaits {
 /// The time of waits, of all threads or of one, that have lasted so long that they are in no sum.
 fn never_woken(profile: &Profile, id: Option<u32>) -> u64 {
     let waits = profile.waiting.iter().filter(|wait| id.is_none_or(|id| id == wait.thread));
-    let waits = waits.filter(|wait| is_never_woken(wait.role, wait.time, profile.duration));
+    let waits = waits.filter(|wait| is_never_woken(wait.role == Role::Wake, wait.time, profile.duration));
     waits.map(|wait| wait.time).sum()
 }
 
