@@ -421,14 +421,14 @@ fn holder_and_waiter(profile: &Profile, top: &Lock) -> String {
     };
     let held_by = if 2 * held(|pair| pair.is_release) > held(|_| true) { "released in" } else { "held by" };
     let part = |share: f64| if share < 0.75 { format!(" ({})", short_percent(share)) } else { String::new() };
-    if let Some((what, share)) = out_of_sight(&pairs, top.lock_wait()) {
-        if holder.as_ref().is_none_or(|holder| holder.share < share) {
-            let waits = match waiter {
-                Some(waiter) => format!("`{}` waits for it{}", waiter.name, part(waiter.share)),
-                None => String::from("threads wait for it"),
-            };
-            return format!("; {waits}, held by {}{}", what.name(), part(share));
-        }
+    if let Some((what, share)) = out_of_sight(&pairs, top.lock_wait())
+        && holder.as_ref().is_none_or(|holder| holder.share < share)
+    {
+        let waits = match waiter {
+            Some(waiter) => format!("`{}` waits for it{}", waiter.name, part(waiter.share)),
+            None => String::from("threads wait for it"),
+        };
+        return format!("; {waits}, held by {}{}", what.name(), part(share));
     }
     match (holder, waiter) {
         (Some(holder), Some(waiter)) if holder.name == waiter.name => {

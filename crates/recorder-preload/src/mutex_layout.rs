@@ -117,7 +117,7 @@ pub(crate) fn rwlock_looks_free(rwlock: usize, role: Role) -> Option<bool> {
     const WRITER: u32 = 2;
     const READER: u32 = 8;
     let readers = word(rwlock, 0);
-    are_glibcs().then(|| match role {
+    are_glibcs().then_some(match role {
         Role::Read => readers & WRITERS_NEXT == 0,
         _ => readers & WRITER == 0 && readers < READER,
     })

@@ -335,7 +335,7 @@ impl Recorder {
         let lot = plan.lot.load(Relaxed) ^ now | 1;
         let lot = lot.wrapping_mul(0x2545_F491_4F6C_DD1D).rotate_left(29);
         plan.lot.store(lot, Relaxed);
-        let before = (u128::from(lot) * u128::from(light) >> 64) as u64;
+        let before = ((u128::from(lot) * u128::from(light)) >> 64) as u64;
         spans.times.store(times, Relaxed);
         plan.ends.store(now + light + length, Relaxed);
         self.enter_span(BEFORE, now + before)

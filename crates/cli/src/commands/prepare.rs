@@ -68,7 +68,7 @@ pub(crate) fn prepare_programs(
                 notes.push(format!("`{configuration}` used no pthread lock in its trial run."));
             }
             checked => {
-                checked.with_context(|| format!("`{configuration}` cannot run on spinpark's locks"))?
+                checked.with_context(|| format!("`{configuration}` cannot run on spinpark's locks"))?;
             }
         }
     }

@@ -229,7 +229,7 @@ impl<P: Platform> LockCore<P> {
                 Action::WakeUnmarked => pass.unmarked.append(plan.pop(queue)),
                 Action::EndWaits | Action::EndAllWaits => pass.ended.append(plan.pop(queue)),
                 Action::Grant(_) | Action::LetIn(_) | Action::HandOver => {
-                    pass.granted.append(plan.pop(queue))
+                    pass.granted.append(plan.pop(queue));
                 }
             }
             // A1: no fence. What marks the lock here is the first waiter that its holder defers: the calling

@@ -91,7 +91,7 @@ both_configurations! {
                 let (stack, at) = match HolderId::from_number(*holder) {
                     HolderId::TookAt(stack) => (stack, 1),
                     HolderId::ReleasedAt(stack) => (stack, 0),
-                    HolderId::Table(_) | HolderId::Unknown => continue,
+                    HolderId::Table(_) | HolderId::OutOfSight(_) | HolderId::Unknown => continue,
                 };
                 known += waits;
                 // The function whose start is the nearest below.
