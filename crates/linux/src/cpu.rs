@@ -139,7 +139,7 @@ fn affinity(thread: u32) -> Mask {
     mask
 }
 
-/// At least as many CPUs as the kernel counts, used or not: so many bits have its masks.
+/// At least as many CPUs as the kernel counts, used or not: the number of bits of its masks.
 pub(crate) fn most() -> u32 {
     KERNELS.load(Relaxed)
 }

@@ -9,7 +9,7 @@ use crate::classes::grouped;
 use crate::model::{Kind, Lock, Profile, Role, RoleStats};
 use crate::names::{Names, class, with_noun};
 
-/// So many objects that one place uses are shown as one.
+/// This number of objects that one place uses, or more, are shown as one.
 pub(crate) const MANY: usize = 8;
 
 /// What threads waited for.

@@ -4,7 +4,7 @@
  * crowd       threads live for a few waits; 20 at a time, 1,500 in all
  * daemon      forks; the program ends, and six threads of the child go on for 1.2 s, and then write
  *             `truth N` into the file `truth`
- * condvars    eight workers wait for one signal and end; four threads sleep at futexes that nobody records
+ * condvars    eight workers wait for one signal and end; four threads sleep at futexes that are not recorded
  * semaphores  eight workers wait at semaphores; one thread computes
  */
 #include <pthread.h>

@@ -25,9 +25,9 @@ pub(super) fn put(library: Carried) -> Result<PathBuf> {
 fn put_file(library: Carried) -> Result<PathBuf> {
     let mut file = create(library.file)?;
     file.write_all(library.content)?;
-    // Whoever opens it finds what was written.
+    // A process that opens it finds what was written.
     let seals = libc::F_SEAL_SEAL | libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_WRITE;
-    // SAFETY: a descriptor of ours, and flags.
+    // SAFETY: a descriptor of this function, and flags.
     ensure!(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals) } == 0, "it cannot be sealed");
     check_executable(&file)?;
     let owner = own_handle()?;

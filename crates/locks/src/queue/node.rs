@@ -455,7 +455,7 @@ impl<P: Platform> EarlyWake<P> {
     }
 }
 
-/// So many waiters of a crowd are woken one by one: the first are to go on at once.
+/// The first waiters of a crowd, which are woken one by one, so that they go on at once.
 const FEW: usize = 4;
 
 /// Dequeued nodes in order, linked through their own links.

@@ -80,7 +80,7 @@ struct Signals {
 const MOST: f64 = 0.6;
 /// An object of a lock's class is not longer.
 const LARGEST: u64 = 512;
-/// So many readers may leave for one signal.
+/// The most readers that leave for one signal.
 const READERS: u64 = 8;
 
 impl Evidence {
@@ -286,7 +286,7 @@ impl Merge<'_> {
         made
     }
 
-    /// Who signals, and which threads wait and signal.
+    /// Which threads signal, and which wait and signal.
     fn gather(&mut self, tables: &Tables, group: &mut Group) {
         let role = format::Role::Signal;
         let condvars: BTreeSet<u32> = group.places.iter().map(|(condvar, _)| *condvar).collect();

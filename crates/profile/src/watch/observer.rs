@@ -24,7 +24,7 @@ const ALLOWANCE: Duration = Duration::from_millis(3);
 const OFTEN: Duration = Duration::from_millis(5);
 const LATER: Duration = Duration::from_millis(20);
 const BEGINNING: Duration = Duration::from_secs(2);
-/// Threads are counted between looks while there are so many processes at most.
+/// The most processes whose threads are counted between looks.
 const COUNTED: usize = 16;
 /// A process that is about to end when the program has ended is not one that was left behind.
 const ENDING: Duration = Duration::from_millis(20);
@@ -54,7 +54,7 @@ struct Count {
 }
 
 impl Count {
-    /// There are so many at `at`: as many as then and before, on average, in between.
+    /// Notes their number at `at`; in between, it is the average of this and the last.
     fn add(&mut self, at: u64, number: u32) {
         self.time += at.saturating_sub(self.at) * u64::from(self.number + number) / 2;
         (self.at, self.number) = (at, number);
