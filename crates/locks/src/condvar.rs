@@ -357,14 +357,14 @@ impl<P: Platform> RawCondvar<P> {
     ///
     /// The condition variable is not touched any more, but to unlock its `queue` if that is still locked
     /// (C5): a waiter that has been served may destroy it.
-    fn send_on(mut waiters: Chain<P>, mut queue: Option<QueueGuard<'_, P, Self>>) {
+    fn send_on(mut waiters: Chain<P>, queue: Option<QueueGuard<'_, P, Self>>) {
         let mut defers = None;
+        let mut woken = Chain::new();
         let mut next = waiters.pop();
         while let Some(first) = next.take() {
             let way = Self::way_to(first.node(), &mut defers);
             let Some(mutex) = Self::mutex_of(first.node()).filter(|_| way == Way::Defer) else {
-                drop(queue.take());
-                first.notify(RELEASED);
+                woken.push(first);
                 next = waiters.pop();
                 continue;
             };
@@ -379,10 +379,10 @@ impl<P: Platform> RawCondvar<P> {
                     break;
                 }
             }
-            let rest = mutex.absorb(group);
-            drop(queue.take());
-            rest.notify_all(RELEASED);
+            woken.append(mutex.absorb(group));
         }
+        drop(queue);
+        woken.notify_all(RELEASED);
     }
 }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use spinpark_platform::Event;
 
 /// How many kinds of [`Event`] there are room for.
-pub(crate) const KINDS: usize = 18;
+pub(crate) const KINDS: usize = 20;
 
 /// Adds each of these fields of one value to that of another one.
 macro_rules! add {

@@ -209,7 +209,8 @@ fn profiler_without_a_recorder() {
     with(&drop_in()).fails(1, &["glibc-recorded-off", "the recorder recorded nothing", "SPINPARK_PROFILER"]);
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
     let mut command = profiler_bench(Path::new("/no/such/directory"), ["--workload", "pair-threaded"]);
-    said(&mut command).fails(1, &["cannot make a temporary directory", "TMPDIR"]);
+    // Another place does as well.
+    said(&mut command).succeeds(&["recorded-full"]);
 }
 
 /// The goals of recording are judged by this command, those of the locks by the other, and no other preset

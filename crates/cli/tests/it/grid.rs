@@ -43,7 +43,7 @@ fn every_plane_once() {
     let cells = document["cells"].as_array().unwrap();
     let planes: Vec<&str> =
         document["planes"].as_array().unwrap().iter().map(|p| p["name"].as_str().unwrap()).collect();
-    assert_eq!(planes.len(), 16);
+    assert_eq!(planes.len(), 18);
     for cell in cells {
         assert!(planes.contains(&cell["place"]["plane"].as_str().unwrap()));
         assert_eq!(cell["implementations"].as_array().unwrap().len(), 4, "{cell}");

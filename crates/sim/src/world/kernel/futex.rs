@@ -24,7 +24,8 @@ impl World {
         if let Some(place) = self.threads[running].changed.find(address) {
             return Some(place);
         }
-        if self.memory.stack_of(address).is_some_and(|thread| thread != running) {
+        let stack = self.memory.stack_of(address);
+        if stack.is_some_and(|thread| thread != running) {
             self.fail(Failure::Check(format!(
                 "thread {} wakes another one on a word of that one's stack, and has not changed that lately: if it has ended, \
                  the compiler decides which word is there",
@@ -32,7 +33,12 @@ impl World {
             )));
             return None;
         }
-        if is_in_region(address) { self.memory.of(address, running) } else { self.memory.known(address) }
+        // A word of its own stack may be a mere key so far.
+        if is_in_region(address) || stack.is_some() {
+            self.memory.of(address, running)
+        } else {
+            self.memory.known(address)
+        }
     }
 
     /// The hash bucket of a futex.
