@@ -185,6 +185,9 @@ impl<P: Platform> LockCore<P> {
     /// and no other thread will see to it; then the next one. Leaves `WAITERS` right for what is queued (W1).
     pub(super) fn wake_pass(&self, queue: &mut LockedQueue<'_, P>, release: Option<Release>) -> WakePass<P> {
         let mut release = release;
+        if release.is_some() {
+            queue.set_joined(true); // the waiters that come next are let in by rank
+        }
         let mut pass = WakePass::new();
         let mut seen = self.peek();
         loop {

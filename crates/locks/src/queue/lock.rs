@@ -116,7 +116,7 @@ pub(crate) struct LockedQueue<'a, P: Platform> {
     was_contended: bool,
     /// Whether a wake pass has woken a waiter lately: `SERVED` when the queue is unlocked.
     served: bool,
-    /// The list has only got longer.
+    /// No waiter that kept others out has left the list: it has got longer, or the lock is released.
     joined: bool,
     /// The holder stays on its thread.
     not_send: PhantomData<*const ()>,
@@ -347,7 +347,8 @@ impl<P: Platform> LockedQueue<'_, P> {
         self.was_contended
     }
 
-    /// Whether the list has only got longer since the queue was locked: no wait is over by that.
+    /// Whether no waiter that kept others out has left the list since the queue was locked: the list has got
+    /// longer, or the lock is released.
     pub(crate) fn is_joined(&self) -> bool {
         self.joined
     }
