@@ -665,7 +665,9 @@ impl<P: Platform> LockCore<P> {
         let sets = has_probes::<P>() && !keeps_time && needs();
         node.set_timer(sets);
         patience.sets_timer::<P>(sets);
-        if sets && node.is_realtime() && !patience.rechecks() {
+        // A real-time waiter that comes beside a woken one is not to wait for that one's time.
+        let is_beside = word::relies_on_another(self.peek()) && !keeps_time;
+        if is_beside && node.is_realtime() && !patience.rechecks() {
             *patience = patience.until_starved();
         }
     }

@@ -96,11 +96,11 @@ fn a_reader_recurses_while_a_starved_writer_waits() {
 
 #[test]
 fn a_reader_waits_for_its_helper_past_a_starved_writer() {
-    // The helper has waited long enough (no time at all), and joins the reader that waits for it.
+    // The helper probes twice, and ends the request of the writer, which has lasted long enough (no time at all).
     Model::new()
         .preemptions(1)
         .check(|| {
-            let lock = Arc::new(RawRwLock::<Loom<0, 0, 0>>::new());
+            let lock = Arc::new(RawRwLock::<Loom<0, 0, 0, { u32::MAX }, NEVER, 0>>::new());
             lock.read(READERS);
             let [writer, helper] = [false, true].map(|reads| {
                 let lock = Arc::clone(&lock);
