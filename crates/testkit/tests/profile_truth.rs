@@ -236,7 +236,7 @@ scenes! {
         let calls: Vec<_> = scene.recording.held_waits.iter().filter(|(which, _)| is_call(which)).collect();
         assert!(calls.iter().any(|((.., outer), (count, waited, _))| {
             *outer == number(inner) && *count == 20 && *waited >= 0.95 * inner.waited
-        }), "{calls:?}");
+        }), "{calls:?} of {inner:?}, {}", number(inner));
         // The other thread waits for the outer one from before the 10 ms on for which the inner one is held
         // then, 20 times.
         assert!((0.95 * 200e6..=*waited).contains(made), "others meanwhile: {made} of {inner:?}");
