@@ -157,7 +157,7 @@ pub(crate) const fn is_urgent(word: u32) -> bool {
 }
 
 /// The flags as they are for a head that is a `realtime` waiter, or is not (U1 in `core`): a real-time waiter
-/// needs no `TIMED` of its own, since it keeps its time from the start and is woken by each release.
+/// needs no `TIMED` of its own, since it is woken by each release.
 pub(crate) const fn led_by(word: u32, realtime: bool) -> u32 {
     match (realtime, is_waking(word)) {
         (true, true) => word | TIMED,

@@ -38,7 +38,7 @@ pub(super) struct Patience {
     probe_span: u64,
     /// What it saw at the last probe.
     saw: Saw,
-    /// Since when it has seen a request of readers at each probe, ns.
+    /// Since when it has seen the same at each probe, ns.
     request_since: u64,
     /// In a pause between two requests that it keeps no time of: when that ends, ns.
     pause_end: u64,
