@@ -44,16 +44,21 @@ fn every_plane_once() {
     let planes: Vec<&str> =
         document["planes"].as_array().unwrap().iter().map(|p| p["name"].as_str().unwrap()).collect();
     assert_eq!(planes.len(), 18);
+    let mut implementations = 0;
     for cell in cells {
-        assert!(planes.contains(&cell["place"]["plane"].as_str().unwrap()));
-        assert_eq!(cell["implementations"].as_array().unwrap().len(), 4, "{cell}");
-        assert_eq!(cell["runs"].as_array().unwrap().len(), 5, "{cell}");
+        let plane = cell["place"]["plane"].as_str().unwrap();
+        assert!(planes.contains(&plane));
+        // Only locks of glibc's interface have a kind that prefers writers.
+        let count = if plane.starts_with("rwlock-writers-first") { 2 } else { 4 };
+        assert_eq!(cell["implementations"].as_array().unwrap().len(), count, "{cell}");
+        assert_eq!(cell["runs"].as_array().unwrap().len(), count + 1, "{cell}");
+        implementations += count;
     }
     assert_eq!(document["results"].as_array().unwrap().len(), cells.len());
     assert_eq!(document["calibrations"].as_array().unwrap().len(), 1);
     let page = fs::read_to_string(file("grid.html")).unwrap();
     assert!(page.matches("<svg").count() >= 16 && page.contains("rwlock"));
-    assert_eq!(fs::read_to_string(file("grid.csv")).unwrap().lines().count(), cells.len() * 4 + 1);
+    assert_eq!(fs::read_to_string(file("grid.csv")).unwrap().lines().count(), implementations + 1);
     let is_record = |name: &str| name.starts_with("20") && name.ends_with("-grid.json");
     let mut names = fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name());
     assert!(names.any(|name| is_record(name.to_str().unwrap())));
