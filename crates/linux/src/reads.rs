@@ -1,9 +1,17 @@
-//! The read locks that a thread holds, in its thread-local memory: eight by address, the others as a number.
+//! The read locks that a thread holds, in its thread-local memory: eight by address, the others by a hash of it.
+//!
+//! Who may hold a lock passes the writers that wait for it. So a thread that holds many other locks must not
+//! look like a holder of this one: the holds beyond eight are numbers in a table by hash, from which each is
+//! taken away again (a counting filter: Fan, Cao, Almeida, Broder, "Summary Cache", 2000). A holder is always
+//! known; another thread is taken for one if the two locks share a number.
 
 use core::sync::atomic::{compiler_fence, AtomicBool, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 
 /// Read locks that a thread remembers by address; more are only counted.
 const REMEMBERED: usize = 8;
+
+/// Numbers of the others. With 20 locks held, one other lock in 20 looks held, too.
+const COUNTED: usize = 256;
 
 /// Whether a thread has released a read lock of another thread: then what threads remember of their own may
 /// be wrong.
@@ -14,17 +22,22 @@ static GIVEN_BACK: AtomicBool = AtomicBool::new(false);
 pub(crate) struct Reads {
     /// How many of `held` are in use.
     remembered: u32,
-    /// Read locks beyond those.
-    uncounted: u32,
-    held: [Held; REMEMBERED],
     /// The state of the generator that `is_sample` draws from.
     draws: u32,
+    held: [Held; REMEMBERED],
     /// The first line of the level of slots that the thread uses: see `slots`.
     pub(crate) first_line: u32,
     /// How many reads more are counted in their locks, without a look for a slot.
     passes: u32,
     /// How many were the last time.
     passed: u32,
+    /// The read locks beyond those in `held`: how many have each hash. A number that reached its most stays.
+    others: [u8; COUNTED],
+}
+
+/// Which of the numbers counts the holds on `lock`. Multiplicative hashing: Knuth, volume 3, 6.4.
+fn share(lock: usize) -> usize {
+    ((lock >> 3) as u32).wrapping_mul(0x9E37_79B1) as usize >> (u32::BITS - COUNTED.ilog2())
 }
 
 /// The reads that are counted after a search for a slot, which takes up to 0.2 us.
@@ -127,16 +140,16 @@ impl Reads {
     #[inline(never)]
     fn overflow(&mut self, lock: usize) {
         if !GIVEN_BACK.load(Relaxed) {
-            self.uncounted += 1;
+            self.count(lock);
             return;
         }
         // Holds that other threads have released stay here for good. Only slots must be remembered.
-        self.uncounted = 0;
+        self.others.fill(0);
         let mut kept = 0;
         for index in 0..REMEMBERED {
-            let Held { lock, slot } = self.held[index];
+            let Held { lock: of, slot } = self.held[index];
             // SAFETY: a hold's pointer, if it is not null, is to a slot of a table.
-            if !slot.is_null() && !unsafe { crate::slot::free_if_counted(slot, lock) } {
+            if !slot.is_null() && !unsafe { crate::slot::free_if_counted(slot, of) } {
                 self.held.swap(kept, index);
                 kept += 1;
             }
@@ -144,8 +157,23 @@ impl Reads {
         self.held[kept..].fill(Held { lock: 0, slot: core::ptr::null() });
         self.remembered = kept as u32;
         if self.add(lock).is_none() {
-            self.uncounted = 1;
+            self.count(lock);
         }
+    }
+
+    fn count(&mut self, lock: usize) {
+        let number = &mut self.others[share(lock)];
+        *number = number.saturating_add(1);
+    }
+
+    /// Takes a hold on `lock` out of the numbers; false if it is not in there.
+    fn uncount(&mut self, lock: usize) -> bool {
+        let number = &mut self.others[share(lock)];
+        if *number < u8::MAX {
+            let Some(rest) = number.checked_sub(1) else { return false };
+            *number = rest;
+        }
+        true
     }
 
     /// Forgets a read lock that is counted in the lock itself.
@@ -167,7 +195,7 @@ impl Reads {
                 held.swap(found, last);
                 self.removed_last();
             }
-            None if self.uncounted > 0 => self.uncounted -= 1,
+            None if self.uncount(lock) => {}
             // Acquired by another thread, which still remembers it. POSIX leaves that undefined; glibc allows
             // it.
             None => GIVEN_BACK.store(true, Relaxed),
@@ -189,7 +217,7 @@ impl Reads {
     /// In a process whose threads release each other's read locks, that is not known.
     pub(crate) fn may_hold(&mut self, lock: usize) -> bool {
         !GIVEN_BACK.load(Relaxed)
-            && (self.uncounted > 0 || self.remembered_mut().iter().any(|held| held.lock == lock))
+            && (self.others[share(lock)] > 0 || self.remembered_mut().iter().any(|held| held.lock == lock))
     }
 }
 
@@ -204,12 +232,12 @@ mod tests {
     fn none() -> Reads {
         Reads {
             remembered: 0,
-            uncounted: 0,
-            held: [Held { lock: 0, slot: ptr::null() }; REMEMBERED],
             draws: 0,
+            held: [Held { lock: 0, slot: ptr::null() }; REMEMBERED],
             first_line: 0,
             passes: 0,
             passed: 0,
+            others: [0; COUNTED],
         }
     }
 
@@ -250,6 +278,28 @@ mod tests {
         reads.released(OUTER);
         reads.removed_last();
         assert_eq!(reads.remembered, 0);
+    }
+
+    #[test]
+    fn a_thread_that_holds_many_locks_holds_no_other() {
+        let locks = |count: usize| (1..=count).map(|number| number * 56);
+        let mut reads = none();
+        locks(20).for_each(|lock| reads.acquired(lock));
+        assert!(locks(20).all(|lock| reads.may_hold(lock)));
+        let others = || locks(1020).skip(20);
+        let taken = others().filter(|other| reads.may_hold(*other)).count();
+        assert!(taken < 100, "{taken} of 1000");
+        // In any order, once each.
+        locks(20).for_each(|lock| reads.released(lock));
+        assert!(!locks(1020).any(|lock| reads.may_hold(lock)));
+    }
+
+    #[test]
+    fn a_lock_that_is_held_very_often_is_never_forgotten() {
+        let mut reads = none();
+        (0..1000).for_each(|_| reads.acquired(OUTER));
+        (0..999).for_each(|_| reads.released(OUTER));
+        assert!(reads.may_hold(OUTER));
     }
 
     #[test]

@@ -79,6 +79,7 @@ programs! {
     rwlock_handlers [glibc spinpark];
     rwlock_pshared [glibc spinpark disabled];
     rwlock_overflow [glibc spinpark];
+    rwlock_many_holds [glibc spinpark];
     rwlock_read_mostly [glibc spinpark];
     rwlock_unaligned [glibc spinpark];
     rwlock_reused [glibc spinpark];
