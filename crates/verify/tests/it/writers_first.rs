@@ -101,7 +101,6 @@ fn a_reader_queues_as_the_last_one_leaves() {
             let writer = a_writer_behind_this_reader(&shared);
             let reader = shared.spawn(|shared| shared.read(WRITERS));
             shared.lock.unlock_read();
-            shared.read(WRITERS);
             join_all([writer, reader]);
         })
         .reaches(&[Parked, HandedOff, WokeHead]);
