@@ -302,10 +302,10 @@ pub(crate) const fn relies_on_head(word: u32) -> bool {
     !is_waking(word) && word & (TIMED | HANDOFF) != 0
 }
 
-/// Whether a reader is admitted past the waiters although none of those keeps a time: readers hold the lock,
-/// and no waiter has been woken for it, nor requests it.
+/// Whether readers are admitted past the waiters although none of those keeps a time: readers or an upgradable
+/// reader hold the lock, and no waiter has been woken for it, nor requests it.
 pub(crate) const fn admits_readers_freely(word: u32) -> bool {
-    readers(word) > 0 && word & (WAKING | TIMED | HANDOFF) == 0
+    is_held(word) && !is_write_held(word) && word & (WAKING | TIMED | HANDOFF) == 0
 }
 
 /// Whether a thread may take the lock now that need not heed a promise of it: one that was woken for the

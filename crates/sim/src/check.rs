@@ -179,10 +179,14 @@ pub enum Fault {
     SameGeneration,
     /// The full fence does nothing.
     NoFullFence,
-    /// A sleep without a deadline ends after a millisecond, for no reason. (Only on the simulated machine.)
+    /// A sleep without a deadline ends for no reason: after a millisecond, or, on loom's machine, as the clock
+    /// moves.
     TimedSleeps,
-    /// A wake of all sleepers on a word is lost. (As above.)
+    /// A wake of all sleepers on a word is lost. (Only on the simulated machine.)
     NoCrowdWakes,
+    /// A sleeper that is gathered on a word comes there one call too late: the last one after the wake of all
+    /// sleepers on that word, whose thread goes on. (As above.)
+    LateGathers,
     /// The machine has no futex calls for two words: what needs them falls back to what has one.
     OneWordOnly,
     /// The heavy fence does nothing.
@@ -205,10 +209,13 @@ pub enum Fault {
     /// A compare-exchange for which this holds (of what it would write) reports success without having
     /// written.
     NoWrite(fn(&Op) -> bool),
+    /// The same; it happens as its thread has next unlocked a queue, with a wake of that word. (Only on loom's
+    /// machine.)
+    AfterUnlock(fn(&Op) -> bool),
     /// A compare-exchange for which this holds fails.
     Refused(fn(&Op) -> bool),
-    /// These bits are left out of what a compare-exchange writes, or a subtraction takes away. (Only on
-    /// loom's machine.)
+    /// These bits are left out of what a compare-exchange writes, or, on loom's machine, a subtraction takes
+    /// away.
     Without(fn(&Op) -> u32),
     /// A compare-exchange for which this holds stores without comparing.
     Blind(fn(&Op) -> bool),
@@ -326,6 +333,8 @@ macro_rules! wrong_operations {
 wrong_operations! {
     /// Whether it reports success without having written.
     skips: NoWrite;
+    /// Whether it reports success, and happens later.
+    puts_off: AfterUnlock;
     /// Whether the heavy fence happens before it.
     fences_before: FenceBefore;
     /// Whether it fails.

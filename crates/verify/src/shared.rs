@@ -65,7 +65,14 @@ impl<P: Platform> Shared<RawRwLock<P>> {
         self.lock.unlock_write();
     }
 
-    /// The same, if the lock can be had until `deadline`.
+    /// The same, of a lock that prefers writers.
+    pub fn write_first(&self) {
+        self.lock.write_until_as(Preference::Writers, None);
+        self.data.add();
+        self.lock.unlock_write();
+    }
+
+    /// One of a writer, if the lock can be had until `deadline`.
     pub fn timed_write(&self, deadline: u64) {
         if self.lock.write_until(Some(after(deadline))) {
             self.data.add();

@@ -42,7 +42,9 @@
 //!
 //! T6: readers at the head are granted the lock; an upgrade, whose thread has its upgradable hold, is handed
 //! the writer's. Another writer never owns it before it takes it itself (H4): the lock is *promised* to a
-//! writer that starved, which is woken, and takes it (T7).
+//! writer that starved, which is woken, and takes it (T7). Readers behind a head that has no room are let in
+//! alongside those inside (`Action::LetIn` in [`wake_pass`]) once what has kept them out is gone: a request
+//! (H3), or a woken waiter. One inside may wait for them. A release does not do that, nor a thread that queues.
 //!
 //! T10: a waiter of a condition variable is signalled by the lock's holder, which links it in the queue as
 //! *deferred* ([`absorb`](LockCore::absorb)). The holder's release ends its wait: the waiter then acquires as
@@ -155,7 +157,8 @@
 //!   that has a timer ([`WaitNode::has_timer`](crate::queue::WaitNode)), the first or the last of the list:
 //!   it set it as it queued, because they relied on one or a wake pass had woken one lately (`SERVED`); or
 //!   the wake pass that is about to make them rely on one appoints the last waiter, and wakes it for that
-//!   before it releases. Each change of the list is followed by a wake pass, and so is a request. A waiter
+//!   before it releases. Each change of the list is followed by a wake pass, and so is a request; a pass that
+//!   has let readers in (`Action::Grant`, `Action::LetIn`) chooses again, so their timers count no more. A waiter
 //!   whose timer ends probes the lock (T14). If they rely on the holder only, it sleeps on without a timer;
 //!   so it does if it is neither the first nor the last one. If the lock is free, it takes it, and clears
 //!   `WAKING`. If the lock is held in two probes in a row, and some waiter was on its way in both, it clears

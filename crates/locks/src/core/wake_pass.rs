@@ -184,10 +184,9 @@ impl<P: Platform> LockCore<P> {
     /// B: lets in, or wakes, the head of the queue, if there is room after `release` (or, without one, now)
     /// and no other thread will see to it; then the next one. Leaves `WAITERS` right for what is queued (W1).
     pub(super) fn wake_pass(&self, queue: &mut LockedQueue<'_, P>, release: Option<Release>) -> WakePass<P> {
+        // Past a head without room: nothing that kept a reader out has gone by a release, or by a newcomer.
+        let lets_in = release.is_none() && !queue.has_joined();
         let mut release = release;
-        if release.is_some() {
-            queue.set_joined(true); // the waiters that come next are let in by rank
-        }
         let mut pass = WakePass::new();
         let mut seen = self.peek();
         loop {
@@ -196,7 +195,7 @@ impl<P: Platform> LockCore<P> {
                 break;
             }
             let comes_back = release.is_some_and(|release| self.comes_back(seen, release));
-            let Some(plan) = Plan::choose(seen, release, comes_back, queue) else { break };
+            let Some(plan) = Plan::choose(seen, release, comes_back, lets_in, queue) else { break };
             // A reader that leaves and one that comes in for it make no difference to the word, and are to be
             // made all the same. To end waits, or wake one alongside another, makes no difference to it
             // either, if others stay.
@@ -231,7 +230,7 @@ impl<P: Platform> LockCore<P> {
                 Action::Wake | Action::Promise => pass.woken.append(plan.pop(queue)),
                 Action::WakeUnmarked => pass.unmarked.append(plan.pop(queue)),
                 Action::EndWaits | Action::EndAllWaits => pass.ended.append(plan.pop(queue)),
-                Action::Grant(_) | Action::LetIn(_) | Action::HandOver => {
+                Action::Grant(_) | Action::LetIn(_) | Action::LetInUpgradable | Action::HandOver => {
                     pass.granted.append(plan.pop(queue));
                 }
             }
@@ -277,6 +276,8 @@ enum Action {
     Grant(u32),
     /// Lets in this number of readers past a head that has no room.
     LetIn(u32),
+    /// So an upgradable waiter.
+    LetInUpgradable,
     /// Turns the upgradable hold of a waiter into a writer's, or lets in an upgradable one alongside readers.
     HandOver,
     Wake,
@@ -292,7 +293,8 @@ enum Action {
 }
 
 impl Plan {
-    /// What to do about the queue; `None` if it is empty.
+    /// What to do about the queue; `None` if it is empty. `lets_in`: something that kept readers out may have
+    /// gone, so that they may be let in past a head without room.
     ///
     /// For a mutex with one waiter that was not woken before, this is `wake()` at the end: everything before
     /// that is for starved, real-time and signalled waiters, readers and upgrades.
@@ -300,6 +302,7 @@ impl Plan {
         seen: u32,
         release: Option<Release>,
         comes_back: bool,
+        lets_in: bool,
         queue: &LockedQueue<'_, P>,
     ) -> Option<Self> {
         let head = queue.head()?;
@@ -324,9 +327,10 @@ impl Plan {
                 && !word::is_write_held(after)
                 && !queue.iter().any(WaitNode::rechecks);
             let wakes = passed && !timed || left && !word::is_waking(seen);
-            if !wakes && !left && word::admits_readers_freely(after) && !queue.is_joined() {
+            if lets_in && !wakes && !left && word::admits_readers_freely(after) {
                 // Readers that were kept out by a request, or behind a woken waiter, which has left: they would
-                // be admitted if they came now, and one inside may wait for them.
+                // be admitted if they came now, and one inside may wait for them. So may it for an upgradable
+                // one.
                 let joins = |node: &&WaitNode<P>| node.want.joins_readers();
                 let room = word::MAX_READERS.saturating_sub(word::readers(after));
                 let count = room.min(queue.iter().filter(joins).count() as u32);
@@ -334,6 +338,13 @@ impl Plan {
                     return Some(Self {
                         word: nothing.word + count * word::UNIT,
                         action: Action::LetIn(count),
+                    });
+                }
+                let is_upgradable = |node: &WaitNode<P>| node.want == Want::Upgradable;
+                if word::fits(after, Want::Upgradable) && queue.iter().any(is_upgradable) {
+                    return Some(Self {
+                        word: nothing.word | word::UPGRADE,
+                        action: Action::LetInUpgradable,
                     });
                 }
             }
@@ -378,8 +389,10 @@ impl Plan {
             let rest = Self::without_head(after, head.want, next);
             return Some(Self { word: word::taken(rest, head.want, head.token), action: Action::HandOver });
         }
-        // H4: a lock that prefers writers; else the readers that leave come back before the writer.
-        let first = release == Some(Release::Read) && head.goes_first();
+        // H4: a lock that prefers writers; else the readers that leave come back before the writer. Not for a
+        // thread of a lower priority than this one's, as in H2. (A pass that is left to another thread, V1,
+        // promises nothing by that.)
+        let first = release == Some(Release::Read) && head.goes_first() && head.rank >= P::priority();
         if (word::wants_handoff(seen) || first) && !word::is_waking(after) {
             let rest = Self::without_head(after | word::WAKING, head.want, next);
             return Some(Self { word: rest | word::HANDOFF, action: Action::Promise });
@@ -424,6 +437,10 @@ impl Plan {
             Action::LetIn(count) => {
                 P::event(Event::GrantedReaders);
                 return queue.pop_some(count, |node| node.want.joins_readers());
+            }
+            Action::LetInUpgradable => {
+                P::event(Event::GrantedReaders);
+                return queue.pop_some(1, |node| node.want == Want::Upgradable);
             }
             Action::Grant(count) => (count, Some(Event::GrantedReaders)),
             Action::HandOver | Action::Promise => (1, Some(Event::HandedOff)),

@@ -116,7 +116,7 @@ pub(crate) struct LockedQueue<'a, P: Platform> {
     was_contended: bool,
     /// Whether a wake pass has woken a waiter lately: `SERVED` when the queue is unlocked.
     served: bool,
-    /// No waiter that kept others out has left the list: it has got longer, or the lock is released.
+    /// Whether the list has only got longer: a waiter that came has joined it.
     joined: bool,
     /// The holder stays on its thread.
     not_send: PhantomData<*const ()>,
@@ -347,13 +347,13 @@ impl<P: Platform> LockedQueue<'_, P> {
         self.was_contended
     }
 
-    /// Whether no waiter that kept others out has left the list since the queue was locked: the list has got
-    /// longer, or the lock is released.
-    pub(crate) fn is_joined(&self) -> bool {
+    /// Whether the list has only got longer since the queue was locked: no waiter that kept others out has left
+    /// it, or has ended its part.
+    pub(crate) fn has_joined(&self) -> bool {
         self.joined
     }
 
-    /// See [`LockedQueue::is_joined`].
+    /// See [`LockedQueue::has_joined`]. Not so: other threads have asked for a wake pass.
     pub(crate) fn set_joined(&mut self, joined: bool) {
         self.joined = joined;
     }

@@ -102,7 +102,7 @@ impl AtomicU32 {
             platform::AtomicU32::fetch_add(self, new - first, op.order);
             return Ok(current);
         }
-        let new = if faults.clears(op) { 0 } else { new };
+        let new = if faults.clears(op) { 0 } else { new & !faults.left_out(op) };
         let new = if new == current { new | faults.added(op) } else { new };
         self.exchange(current, new | current & faults.kept())
     }

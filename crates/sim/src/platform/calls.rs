@@ -172,6 +172,15 @@ fn move_sleepers(
     Some(woken.len() as u32 + followers)
 }
 
+/// Of a mutant: moves the sleeper that the running thread was to gather at its last call; next is `gathered`.
+fn gather_late(gathered: Option<(usize, usize)>) {
+    let before =
+        world(|world| std::mem::replace(&mut world.threads[world.running].local.gathers_late, gathered));
+    if let Some((key, crowd)) = before {
+        let _ = move_sleepers(key, || true, 0, crowd, 1);
+    }
+}
+
 impl<T: Tuned> Futex for Sim<T> {
     fn futex_wait(word: &AtomicU32, expected: u32, deadline: Option<Deadline>) -> Wait {
         assert!(is_inside(), "a thread outside of the simulation has to wait");
@@ -277,7 +286,11 @@ impl<T: Tuned> Futex for Sim<T> {
             return 0;
         }
         enter();
-        wake_on(futex(key.addr()), key.addr(), count)
+        let woken = wake_on(futex(key.addr()), key.addr(), count);
+        if count == u32::MAX && faulty::has(|fault| matches!(fault, Fault::LateGathers)) {
+            gather_late(None);
+        }
+        woken
     }
 
     fn futex_requeue(
@@ -296,6 +309,10 @@ impl<T: Tuned> Futex for Sim<T> {
     }
 
     fn futex_gather(key: *const AtomicU32, crowd: *const AtomicU32) -> Option<()> {
+        if faulty::has(|fault| matches!(fault, Fault::LateGathers)) {
+            gather_late(Some((key.addr(), crowd.addr())));
+            return Some(());
+        }
         move_sleepers(key.addr(), || true, 0, crowd.addr(), 1).map(|_| ())
     }
 

@@ -92,6 +92,8 @@ pub(crate) struct Local {
     /// fault.
     pub(crate) written: u32,
     pub(crate) after_fence: Option<u32>,
+    /// The sleeper that a mutant gathers at its next call, and the word where.
+    pub(crate) gathers_late: Option<(usize, usize)>,
     /// Whether it may end in a call of a lock.
     pub(crate) exits: bool,
     /// What it does before it ends. Valid while its call is in `or_leave`, which takes it away again.

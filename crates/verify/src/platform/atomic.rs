@@ -86,6 +86,10 @@ impl AtomicU32 {
         if faults.skips(op) {
             return Ok(current);
         }
+        if faults.puts_off(op) {
+            world.local(|local| local.put_off = Some(PutOff { word: self, current, new }));
+            return Ok(current);
+        }
         if faults.refuses(op) {
             return Err(self.newest());
         }
@@ -110,6 +114,26 @@ impl AtomicU32 {
             }
             result => result,
         }
+    }
+}
+
+/// A compare-exchange that happens later, in a mutant.
+#[derive(Clone, Copy)]
+pub(super) struct PutOff {
+    word: *const AtomicU32,
+    current: u32,
+    new: u32,
+}
+
+impl PutOff {
+    /// It happens now; returns the address of its word.
+    pub(super) fn happen(self) -> usize {
+        // SAFETY: a mutant puts off only what it writes to the node of a waiter that sleeps until then.
+        let word = unsafe { &*self.word };
+        if word.life.check() {
+            let _ = word.value.compare_exchange(self.current, self.new, Relaxed, Relaxed);
+        }
+        self.word as usize
     }
 }
 

@@ -32,6 +32,9 @@ pub(super) fn wait(word: &AtomicU32, expected: u32, deadline: Option<Deadline>) 
     }
     let sleeps_on = world.config.faults.any(|fault| matches!(fault, Fault::NoTimeouts));
     let deadline = deadline.filter(|_| !sleeps_on);
+    let ends = deadline.is_none() && world.config.faults.any(|fault| matches!(fault, Fault::TimedSleeps));
+    let soon = || Deadline { clock: Clock::Monotonic, at: world.shown(Clock::Monotonic) + 1 };
+    let deadline = if ends { Some(soon()) } else { deadline };
     if deadline.is_some_and(|deadline| deadline.at <= world.shown(deadline.clock)) {
         return Wait::TimedOut;
     }
@@ -42,7 +45,7 @@ pub(super) fn wait(word: &AtomicU32, expected: u32, deadline: Option<Deadline>) 
         thread::park();
         if let Some(outcome) = outcome.get() {
             world.hold_back();
-            return outcome;
+            return if ends { Wait::Woken } else { outcome };
         }
     }
 }
@@ -172,6 +175,15 @@ impl<const S: u64, const N: u64, const P: u64, const R: u32, const D: u64, const
         let result = body();
         world().local(|local| local.leave = outer);
         result
+    }
+
+    fn unlocked_queue(_: *const AtomicU32) {
+        if std::thread::panicking() {
+            return;
+        }
+        if let Some(put_off) = world().local(|local| local.put_off.take()) {
+            wake(put_off.happen(), 1);
+        }
     }
 
     fn futex_wake(key: *const AtomicU32, count: u32) -> u32 {

@@ -23,7 +23,7 @@ pub use atomic::{AtomicPtr, AtomicU32};
 pub use cell::Cell;
 pub use spinpark_sim::check::{Fault, Faults, Kind, Op};
 pub use world::{
-    Config, advance, come_late, lead_in, leave_next_sleep, let_come, lose_full_fences, set_back,
+    Config, advance, come_late, lead_in, leave_next_sleep, let_come, lose_full_fences, noted, set_back,
     set_priority, stop_after, while_stopped,
 };
 pub(crate) use world::{begin, take_noted};

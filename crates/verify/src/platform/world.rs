@@ -15,6 +15,7 @@ use loom::thread::{self, Thread, ThreadId};
 use spinpark_platform::{Clock, Event, OnCpu, Ordering::Relaxed};
 
 use super::EPOCH_NS;
+use super::atomic::PutOff;
 use super::sleepers::Sleepers;
 use super::slot_lines::{Held, Slots, slots};
 use super::steps::{Steps, steps};
@@ -126,6 +127,8 @@ pub(super) struct Local {
     pub(super) loses_full_fences: bool,
     /// It stops after this many more accesses.
     pub(super) stops_after: Option<u32>,
+    /// What a mutant does once it has unlocked a queue.
+    pub(super) put_off: Option<PutOff>,
 }
 
 /// How many futex addresses are told apart by the reduction; more share.
@@ -164,6 +167,11 @@ pub(super) fn note(event: Event) {
         Some((_, times)) => *times += 1,
         None => noted.push((event, 1)),
     });
+}
+
+/// How often an event has happened, in this execution and those before it.
+pub fn noted(event: Event) -> u64 {
+    NOTED.with_borrow(|noted| noted.iter().find(|(known, _)| *known == event).map_or(0, |(_, times)| *times))
 }
 
 /// The events since the last call.
@@ -355,6 +363,7 @@ impl World {
                 spun: 0,
                 loses_full_fences: false,
                 stops_after: None,
+                put_off: None,
             });
             locals.len() - 1
         });

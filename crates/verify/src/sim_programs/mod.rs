@@ -35,8 +35,8 @@ mod replay;
 pub use case::Limits;
 pub use checker::{Checker, Failing, Family, Swept, Verdict};
 pub use families::{
-    Monitor, dependent_with, families, mutex_without_probes, order_of, patience_with, rwlock_without_probes,
-    tokens_of_2003, tries_with,
+    Monitor, dependent_with, families, first_with, mutex_without_probes, order_of, patience_with,
+    rwlock_without_probes, tokens_of_2003, tries_with,
 };
 pub use guard::{Guard, Hold};
 pub use line::Line;

@@ -1,5 +1,6 @@
 //! Models, random programs on the simulator, and mutants of both. Native stress is in `tests/native`.
 
+mod appointed;
 mod asymmetric;
 mod classics;
 mod classics_mcs;
@@ -13,6 +14,7 @@ mod deferred;
 mod document_002;
 mod early_wakes;
 mod glibc_owned;
+mod let_in;
 mod mcs;
 mod mutants_asymmetric;
 mod mutants_locks;
@@ -36,3 +38,4 @@ mod stacks;
 mod stays_contended;
 mod stopped;
 mod timed_waiters;
+mod writers_first;

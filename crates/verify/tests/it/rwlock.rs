@@ -13,7 +13,6 @@ use spinpark_verify::platform::{Loom, NEVER, advance, lead_in};
 use spinpark_verify::{Model, Mortal, Shared, after, join_all};
 
 const READERS: Preference = Preference::Readers;
-const WRITERS: Preference = Preference::Writers;
 
 fn rwlock<const STARVATION_NS: u64>() -> Arc<Shared<RawRwLock<Loom<STARVATION_NS>>>> {
     Shared::new(RawRwLock::new())
@@ -45,17 +44,6 @@ fn two_writers_and_a_reader_spinning() {
             assert_eq!(shared.data.get(), 2);
         })
         .reaches(&[SpinLeftBudget, Parked]);
-}
-
-#[test]
-fn a_lock_that_prefers_writers() {
-    Model::new().preemptions(1).spinning().check(|| {
-        let shared = rwlock::<1>();
-        let others = [shared.spawn(Shared::write), shared.spawn(|shared| shared.read(WRITERS))];
-        shared.read(WRITERS);
-        shared.write();
-        join_all(others);
-    });
 }
 
 #[test]

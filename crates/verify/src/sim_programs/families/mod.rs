@@ -2,7 +2,9 @@
 
 mod condvar;
 mod condvar_2003;
+mod crowd;
 mod dependent;
+mod first;
 mod forked;
 mod mutex;
 mod order;
@@ -20,6 +22,7 @@ mod tries;
 use super::checker::Family;
 pub use condvar_2003::tokens_with as tokens_of_2003;
 pub use dependent::dependent_with;
+pub use first::first_with;
 pub use order::{Monitor, order_of};
 pub use patience::patience_with;
 pub use stopped::{mutex_without_probes, rwlock_without_probes};
@@ -31,6 +34,7 @@ const FAMILIES: &[Family] = &[
     Family { name: "mutex_freed", build: mutex::freed },
     Family { name: "mutex_patience", build: patience::mutex },
     Family { name: "rwlock", build: rwlock::ours },
+    Family { name: "rwlock_first", build: first::ours },
     Family { name: "rwlock_freed", build: rwlock::freed },
     Family { name: "rwlock_helper", build: rwlock::helper },
     Family { name: "rwlock_queueing", build: queueing::rwlock },
@@ -44,6 +48,7 @@ const FAMILIES: &[Family] = &[
     Family { name: "rwlock_signalled", build: signalled::rwlock },
     Family { name: "mutex_stopped", build: stopped::mutex },
     Family { name: "rwlock_stopped", build: stopped::rwlock },
+    Family { name: "rwlock_first_stopped", build: stopped::rwlock_first },
     Family { name: "condvar_stopped", build: stopped::condvar },
     Family { name: "mutex_left", build: stopped::mutex_left },
     Family { name: "rwlock_left", build: stopped::rwlock_left },
@@ -52,6 +57,7 @@ const FAMILIES: &[Family] = &[
     Family { name: "condvar_tight", build: condvar::tight },
     Family { name: "condvar_order", build: condvar::order },
     Family { name: "condvar_freed", build: condvar::freed },
+    Family { name: "crowd", build: crowd::any },
     Family { name: "condvar_2003", build: condvar_2003::tokens },
     Family { name: "queues", build: queues::any },
     Family { name: "osq", build: queues::spinners },

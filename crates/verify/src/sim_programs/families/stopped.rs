@@ -226,18 +226,19 @@ struct ReadWrites<T: Tuned> {
     lock: Mortal<RawRwLock<Sim<T>>>,
     guard: Guard,
     watch: Watch,
+    preference: Preference,
 }
 
 impl<T: Tuned> ReadWrites<T> {
     fn acquisition(&self) {
-        let Self { lock, guard, watch } = self;
+        let Self { lock, guard, watch, preference } = self;
         if here::random(3) == 0 {
-            let wait = |deadline| lock.write_until(deadline);
+            let wait = |deadline| lock.write_until_as(*preference, deadline);
             acquisition(watch, guard, Hold::Alone, true, deadline::<T>(), wait, || lock.unlock_write());
             return;
         }
         for _ in 0..1 + here::random(4) {
-            let wait = |deadline| lock.read_until(Preference::Readers, deadline);
+            let wait = |deadline| lock.read_until(*preference, deadline);
             acquisition(watch, guard, Hold::Shared, false, deadline::<T>(), wait, || lock.unlock_read());
         }
     }
@@ -355,13 +356,14 @@ fn mutex_with<T: Tuned>(program: &mut Program, fate: Fate) {
     threads(program, number, program.rounds(), lock, Mutexes::acquisition, Mutexes::handler);
 }
 
-fn rwlock_with<T: Tuned>(program: &mut Program, fate: Fate) {
-    program.about("our read-write lock, and threads that are stopped or end");
+fn rwlock_with<T: Tuned>(program: &mut Program, fate: Fate, preference: Preference) {
+    program
+        .about(format!("our read-write lock, {preference:?} preferred, and threads that are stopped or end"));
     let lock = Mortal::new(RawRwLock::new());
     program.name_fields("lock", &lock, decode::RWLOCK);
     let watch = Watch::new(program, fate);
     let number = watch.threads;
-    let lock = ReadWrites::<T> { lock, guard: Guard::new(), watch };
+    let lock = ReadWrites::<T> { lock, guard: Guard::new(), watch, preference };
     threads(program, number, program.rounds(), lock, ReadWrites::acquisition, ReadWrites::handler);
 }
 
@@ -372,7 +374,12 @@ pub(super) fn mutex(program: &mut Program) {
 
 /// Our read-write lock, and one thread that is stopped.
 pub(super) fn rwlock(program: &mut Program) {
-    tuned!(program.case.constants, T => rwlock_with::<Looks<T>>(program, Fate::Stops));
+    tuned!(program.case.constants, T => rwlock_with::<Looks<T>>(program, Fate::Stops, Preference::Readers));
+}
+
+/// The same, of a lock that prefers writers.
+pub(super) fn rwlock_first(program: &mut Program) {
+    tuned!(program.case.constants, T => rwlock_with::<Looks<T>>(program, Fate::Stops, Preference::Writers));
 }
 
 /// Our condition variable, and one thread that is stopped.
@@ -387,7 +394,7 @@ pub(super) fn mutex_left(program: &mut Program) {
 
 /// Our read-write lock, and threads that end in a call.
 pub(super) fn rwlock_left(program: &mut Program) {
-    tuned!(program.case.constants, T => rwlock_with::<Looks<T>>(program, Fate::Ends));
+    tuned!(program.case.constants, T => rwlock_with::<Looks<T>>(program, Fate::Ends, Preference::Readers));
 }
 
 /// Mutants: the waiters of [`mutex`] and of [`rwlock`] do not look at the lock by themselves.
@@ -397,5 +404,5 @@ pub fn mutex_without_probes(program: &mut Program) {
 
 /// See [`mutex_without_probes`].
 pub fn rwlock_without_probes(program: &mut Program) {
-    tuned!(program.case.constants, T => rwlock_with::<T>(program, Fate::Stops));
+    tuned!(program.case.constants, T => rwlock_with::<T>(program, Fate::Stops, Preference::Readers));
 }

@@ -225,3 +225,19 @@ fn a_signal_does_not_mark_the_mutex() {
     };
     rejected(Checker::new(family("condvar")).fault(Fault::NoWrite(marks)), never_ends);
 }
+
+fn sleeps_on(failure: &Failure) -> bool {
+    hangs(failure) || matches!(failure, Failure::Check(words) if words.contains("waiters sleep on"))
+}
+
+/// A crowd is gathered on a word, and not woken there.
+#[test]
+fn a_crowd_is_not_woken() {
+    rejected(Checker::new(family("crowd")).fault(Fault::NoCrowdWakes), sleeps_on);
+}
+
+/// The last one of a crowd comes to the word after the wake: that is on the stack of a thread that goes on.
+#[test]
+fn the_last_one_of_a_crowd_is_gathered_too_late() {
+    rejected(Checker::new(family("crowd")).fault(Fault::LateGathers), sleeps_on);
+}

@@ -1,10 +1,11 @@
 //! Read-write locks.
 
+use spinpark_locks::Preference;
 use spinpark_platform::Ordering::{AcqRel, Relaxed, Release};
 use spinpark_platform::{NS_PER_MS, Tuning};
 use spinpark_sim::Tuned;
 use spinpark_sim::check::{Fault, Kind, Op};
-use spinpark_verify::sim_programs::{Checker, Family, dependent_with, tries_with};
+use spinpark_verify::sim_programs::{Checker, Family, Program, dependent_with, first_with, tries_with};
 
 use super::harness::{
     family, hangs, is_unfair, leaves_a_flag, lets_two_in, never_ends, passes_a_request, rejected,
@@ -13,6 +14,7 @@ use super::harness::{
 
 /// Of the lock word.
 const HANDOFF: u64 = 1 << 5;
+const WAKING: u64 = 1 << 8;
 const TIMED: u32 = 1 << 6;
 const SLOTS: u64 = 1 << 9;
 
@@ -114,4 +116,24 @@ fn readers_that_leave_ask() {
         if for_nothing { ASKED } else { 0 }
     };
     rejected(Checker::new(family("rwlock_queueing")).fault(Fault::Adds(asks)), is_unfair);
+}
+
+/// Readers of a lock that prefers writers heed none.
+#[test]
+fn readers_join_others_past_a_preferred_writer() {
+    let build = |program: &mut Program| first_with(program, Preference::Readers);
+    let family = Family { name: "readers_join_others_past_a_preferred_writer", build };
+    rejected(Checker::new(family), |failure| failure.to_string().contains("joins readers past"));
+}
+
+/// H4: the last reader wakes a preferred writer, and the word does not say that the lock is kept for it.
+#[test]
+fn the_last_reader_promises_nothing() {
+    let promises = |op: &Op| match op.is(Kind::CompareExchangeWeak, AcqRel) {
+        true if op.value & WAKING != 0 => HANDOFF as u32,
+        _ => 0,
+    };
+    rejected(Checker::new(family("rwlock_first")).fault(Fault::Without(promises)), |failure| {
+        failure.to_string().contains("before the writer that was promised the lock")
+    });
 }
