@@ -111,7 +111,7 @@ pub(crate) fn requeue(
     move_sleepers(from, operation, [count(wake), count(moved)], to, expected.unwrap_or_default())
 }
 
-/// `from` is a live word if `operation` compares it, else a key.
+/// `from` is a key, and what is there, if anything is, is compared if `operation` does so.
 #[cold]
 #[inline(never)]
 fn move_sleepers(
@@ -122,8 +122,8 @@ fn move_sleepers(
     expected: u32,
 ) -> Option<u32> {
     let arguments = [from as usize, operation as usize, wake, moved, to as usize, expected as usize];
-    // SAFETY: the kernel reads `from`, which is a live word then, if at all; the address of `to` is only
-    // hashed.
+    // SAFETY: the kernel reads `from`, if at all, and fails where nothing is mapped; the address of `to` is
+    // only hashed.
     let result = unsafe { call6(libc::SYS_futex, arguments) };
     u32::try_from(result).ok()
 }
@@ -250,11 +250,13 @@ impl<R: LockPadding> Futex for LinuxWith<R> {
         requeue(from, expected, wake, to, moved)
     }
 
-    fn futex_gather(key: *const AtomicU32, crowd: *const AtomicU32) -> Option<()> {
+    fn futex_gather(key: *const AtomicU32, told: u32, crowd: *const AtomicU32) -> Option<()> {
         if is_confined() {
             return None; // a filter may know the calls of glibc only
         }
-        move_sleepers(key, REQUEUE, [0, 1], crowd, 0).map(|_| ())
+        // Compared in one step: the waiter may have come back, and its thread wait again, on a word that is at
+        // the same address and holds something else.
+        move_sleepers(key, CMP_REQUEUE, [0, 1], crowd, told).map(|_| ())
     }
 
     fn futex_wake_op(
@@ -271,6 +273,16 @@ impl<R: LockPadding> Futex for LinuxWith<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Linux;
+
+    #[test]
+    fn a_word_that_holds_something_else_has_no_sleeper_of_the_crowd() {
+        let (word, crowd) = (AtomicU32::new(5), AtomicU32::new(0));
+        let gather = |key, told| Linux::futex_gather(key, told, &raw const crowd);
+        assert!(gather(&raw const word, 5).is_some());
+        assert!(gather(&raw const word, 4).is_none());
+        assert!(gather(core::ptr::without_provenance(4096), 5).is_none(), "nothing is there");
+    }
 
     #[test]
     fn encodings() {

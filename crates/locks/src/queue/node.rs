@@ -433,9 +433,9 @@ impl<P: Platform> Told<P> {
         }
     }
 
-    /// Has the waiter sleep on `crowd`; wakes it if this machine cannot do that.
-    fn gather(self, crowd: *const P::AtomicU32) {
-        if !self.0.is_null() && P::futex_gather(self.0, crowd).is_none() {
+    /// Has the waiter, which was told `state`, sleep on `crowd`; wakes it if this machine cannot do that.
+    fn gather(self, state: u32, crowd: *const P::AtomicU32) {
+        if !self.0.is_null() && P::futex_gather(self.0, state, crowd).is_none() {
             P::futex_wake(self.0, 1);
         }
     }
@@ -525,7 +525,7 @@ impl<P: Platform> Chain<P> {
         // On this stack: no other thread sleeps on it, or wakes sleepers there.
         let crowd = P::AtomicU32::new(0);
         while let Some(dequeued) = self.pop() {
-            dequeued.tell(state).gather(&raw const crowd);
+            dequeued.tell(state).gather(state, &raw const crowd);
         }
         P::futex_wake(&raw const crowd, u32::MAX);
     }

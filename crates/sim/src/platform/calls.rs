@@ -308,7 +308,8 @@ impl<T: Tuned> Futex for Sim<T> {
         move_sleepers(address, || expected.is_none_or(holds), wake, to.addr(), moved)
     }
 
-    fn futex_gather(key: *const AtomicU32, crowd: *const AtomicU32) -> Option<()> {
+    /// A word has one life here: none is where another was.
+    fn futex_gather(key: *const AtomicU32, _told: u32, crowd: *const AtomicU32) -> Option<()> {
         if faulty::has(|fault| matches!(fault, Fault::LateGathers)) {
             gather_late(Some((key.addr(), crowd.addr())));
             return Some(());

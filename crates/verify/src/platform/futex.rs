@@ -200,7 +200,8 @@ impl<const S: u64, const N: u64, const P: u64, const R: u32, const D: u64, const
         requeue(from, expected, wake, to as usize, moved)
     }
 
-    fn futex_gather(key: *const AtomicU32, crowd: *const AtomicU32) -> Option<()> {
+    /// A word has one life here: none is where another was.
+    fn futex_gather(key: *const AtomicU32, _told: u32, crowd: *const AtomicU32) -> Option<()> {
         move_sleepers(key as usize, || true, 0, crowd as usize, 1).map(|_| ())
     }
 

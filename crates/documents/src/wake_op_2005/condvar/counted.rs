@@ -158,9 +158,9 @@ impl<P: Platform> Futex for Counted<P> {
         P::futex_requeue(from, expected, wake, to, moved)
     }
 
-    fn futex_gather(key: *const P::AtomicU32, crowd: *const P::AtomicU32) -> Option<()> {
+    fn futex_gather(key: *const P::AtomicU32, told: u32, crowd: *const P::AtomicU32) -> Option<()> {
         note(key.addr());
-        P::futex_gather(key, crowd)
+        P::futex_gather(key, told, crowd)
     }
 
     fn futex_wake_op(
