@@ -97,6 +97,7 @@ pub(crate) struct Local {
     pub(crate) waits: Cell<u32>,
     pub(crate) others: Cell<u32>,
     pub(crate) yields: Yields,
+    pub(crate) semaphores: super::semaphore::Taken,
 }
 
 spinpark_linux::thread_block!(pub(crate) fn local() -> *mut Local = "spinpark_recorder_0_1_local");
