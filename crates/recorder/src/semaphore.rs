@@ -12,20 +12,13 @@ use core::cell::Cell;
 use core::sync::atomic::Ordering::Relaxed;
 
 use super::hash::hash;
-use super::thread_state::{here, ThreadState};
+use super::thread_state::{here, Taken, ThreadState};
 use super::Recorder;
-use crate::format::TAKEN;
 
 /// It was created with a count of 1, for threads of one process.
 const AS_A_LOCK: u8 = 1;
 /// It was created otherwise, or posted by a thread that does not have it.
 const OTHERWISE: u8 = 2;
-
-/// Semaphores that a thread has taken, and not posted since. All zero is none.
-pub(crate) struct Taken {
-    addresses: [Cell<usize>; TAKEN],
-    count: Cell<usize>,
-}
 
 impl Taken {
     /// Where there is no space, it is not noted: the reader then knows no owner.
