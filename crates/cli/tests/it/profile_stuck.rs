@@ -100,6 +100,16 @@ fn semaphores_that_are_locks_are_in_cycles() {
 }
 
 #[test]
+fn trying_for_a_semaphore_is_waiting() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut command = recording(directory.path(), ["profile", "--output", "tries", "--"]);
+    let result = said(command.arg(waits()).arg("tries"));
+    assert_eq!(result.code, Some(0), "{result:#?}");
+    let text = flat(&result.stderr);
+    assert!(text.contains("for locks or for work") && text.contains("semaphore `left_seat`"), "{text}");
+}
+
+#[test]
 fn a_signal_that_never_comes() {
     let directory = tempfile::tempdir().expect("a directory");
     for locks in ["glibc", "spinpark"] {
