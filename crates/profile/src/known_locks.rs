@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use serde::Deserialize;
 
-use crate::model::{CallSite, Lock};
+use crate::model::{CallSite, Kind, Lock};
 use crate::symbols::Part;
 
 /// The table, as it is written.
@@ -29,6 +29,8 @@ pub(crate) struct Known {
     why: Option<String>,
     #[serde(default)]
     made: bool,
+    #[serde(default)]
+    mutexes: bool,
 }
 
 impl Known {
@@ -76,8 +78,8 @@ pub(crate) fn known(lock: &Lock, part: Option<&Part>, call_sites: &[CallSite]) -
             || stack.is_some_and(|stack| {
                 lock.is_created && known.is_on(&known.functions, stack)
                     || known.is_on(&known.users, stack)
-                    || known.made
-                        && lock.is_made
+                    || (known.made && lock.is_made
+                        || known.mutexes && lock.is_created && lock.kind == Kind::Mutex)
                         && stack.frames.first().is_some_and(|frame| known.is_module(&frame.module))
             })
     })
@@ -119,5 +121,32 @@ mod tests {
         assert_eq!(named(part("_PyRuntime", "python3.12")), Some("CPython's GIL"));
         assert_eq!(named(part("_PyRuntime", "mine")), None);
         assert_eq!(named(part("_PyRuntimes", "python3")), None);
+    }
+
+    #[test]
+    fn mutexes_of_a_stripped_runtime_are_its_lock() {
+        let site = |module: &str| CallSite {
+            frames: vec![crate::model::Frame { module: module.to_owned(), ..Default::default() }],
+            is_cut: false,
+        };
+        let sites = [site("libpypy3.9-c.so"), site("mine.so")];
+        let lock = |kind: Kind, creation_site: usize| Lock {
+            id: 0,
+            label: String::new(),
+            name: None,
+            address: 0x1000,
+            kind,
+            type_name: None,
+            is_several: false,
+            is_made: false,
+            creation_site: Some(creation_site),
+            is_created: true,
+            is_destroyed: false,
+            roles: Vec::new(),
+        };
+        let name = |lock: Lock| known(&lock, None, &sites).map(|known| known.name(0));
+        assert_eq!(name(lock(Kind::Mutex, 0)), Some("PyPy's GIL"));
+        assert_eq!(name(lock(Kind::Semaphore, 0)), None);
+        assert_eq!(name(lock(Kind::Mutex, 1)), None);
     }
 }

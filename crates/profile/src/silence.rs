@@ -21,7 +21,7 @@
 //! | records are missing                                                      | *Nothing is known*                          |
 //! | it still runs, and no command observed it                                | *… so far*                                  |
 //! | not observed                                                             | no verdict; what would observe it           |
-//! | shorter than 50 ms, or fewer than 10 samples                             | no verdict: too short to tell               |
+//! | shorter than 50 ms, or observed for less, or fewer than 10 samples       | no verdict: too short to tell               |
 //! | all threads idle                                                         | no verdict: they slept, and in what         |
 //! | in other futexes or semaphores ≥ 10 %                                    | no verdict: what they may be, how to see them; after what they waited for longer |
 //! | blocked, and not known in what, ≥ 25 %                                   | no verdict: `/proc` does not tell           |
@@ -105,12 +105,21 @@ pub(crate) fn verdict(profile: &Profile, little: Option<&str>) -> Said {
     let subject = Subject::of(profile, observed);
     let Subject { threads, seen, .. } = subject;
     let its = subject.its_threads();
-    if seen < SHORT {
+    // One that was seen at one look only may have run for long all the same.
+    let ran = if seen == 0 { profile.duration.min(observed.duration) } else { seen };
+    if ran < SHORT {
         return plain(format!(
             "{waited}. {} ran too briefly to tell what else threads did: {}, and {} are needed.",
             subject.name(),
-            time(if seen == 0 { profile.duration.min(observed.duration) } else { seen } as f64),
+            time(ran as f64),
             time(SHORT as f64)
+        ));
+    }
+    if seen < SHORT {
+        return plain(format!(
+            "{waited}. {} was looked at for a part of its time only, too short to tell what else threads did: the observer had no \
+             CPU, or too many threads to look at.",
+            subject.name(),
         ));
     }
     if threads.samples < FEW {
@@ -124,7 +133,11 @@ pub(crate) fn verdict(profile: &Profile, little: Option<&str>) -> Said {
         let how = did(&shares(&threads.idle_time));
         return match crate::stuck::slept(profile).filter(|_| subject.other.is_none()) {
             Some(waits) => {
-                let said = format!("{its} slept nearly all the time: without work, or stuck. {waits}");
+                let why = match crate::stuck::none_is_left(profile) {
+                    true => "all wait, and none is left in this process to wake another",
+                    false => "without work, or stuck",
+                };
+                let said = format!("{its} slept nearly all the time: {why}. {waits}");
                 let rest = format!("{waited}. They {how}.");
                 Said { headline: said, details: std::iter::once(rest).chain(not_counted(profile)).collect() }
             }

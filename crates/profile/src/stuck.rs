@@ -66,8 +66,10 @@ pub fn of_deadlocks(profile: &Profile) -> Option<String> {
         more => format!(" There are {} more such cycles.", count(more as u64)),
     };
     let cycles = || profile.deadlocks.iter().flatten().filter_map(|index| profile.waiting.get(*index));
-    let is_call_site_known =
-        |wait: &Waiting| wait.holder.as_ref().is_some_and(|holder| holder.call_site.is_some());
+    // Where a semaphore was taken is never recorded.
+    let is_call_site_known = |wait: &Waiting| {
+        !wait.role.is_lock() || wait.holder.as_ref().is_some_and(|holder| holder.call_site.is_some())
+    };
     let how_to = if profile.detail == Detail::Full || cycles().all(is_call_site_known) {
         ""
     } else {
@@ -84,7 +86,22 @@ pub fn of_deadlocks(profile: &Profile) -> Option<String> {
 /// Threads that waited for locks at the end, and are in no cycle: one sentence.
 #[must_use]
 pub fn stuck(profile: &Profile) -> Option<String> {
-    listed(profile, outside(profile).filter(|wait| wait.role.is_lock()).collect())
+    let said = listed(profile, outside(profile).filter(|wait| wait.role.is_lock()).collect())?;
+    Some(match none_is_left(profile) {
+        true => format!("{said} All threads of the process wait: none is left to wake another."),
+        false => said,
+    })
+}
+
+/// Whether each thread of the process is in a wait without a deadline, joins among them.
+pub(crate) fn none_is_left(profile: &Profile) -> bool {
+    // Those that have ended were seen as well: then it is not known.
+    let threads = profile.observed.as_ref().map_or(0, |observed| observed.threads.number as usize);
+    let waits = &profile.waiting;
+    profile.ended != Ended::Exited
+        && threads > 0
+        && waits.len() >= threads
+        && waits.iter().all(|wait| !wait.is_timed)
 }
 
 /// Threads that waited at the end, for whatever it is, in a program in which all threads slept: one sentence.
@@ -140,8 +157,12 @@ fn listed(profile: &Profile, waits: Vec<&Waiting>) -> Option<String> {
 pub fn leads(profile: &Profile) -> bool {
     let waits = || outside(profile).filter(|wait| wait.role.is_lock()).map(|wait| wait.time);
     let (all, longest) = (waits().sum::<u64>(), waits().max().unwrap_or(0));
-    all as f64 > MOST * profile.lock_wait() as f64
-        && (longest >= LONG || longest as f64 >= LONG_PART * profile.duration as f64)
+    all as f64 > MOST * profile.lock_wait() as f64 && longest >= long(profile.duration)
+}
+
+/// From this length on a wait is long in a recording of `duration`, ns.
+pub(crate) fn long(duration: u64) -> u64 {
+    LONG.min((LONG_PART * duration as f64) as u64)
 }
 
 /// Threads that waited for signals at the end: one sentence. None if the program exited: threads without work

@@ -246,8 +246,15 @@ fn back_first(profile: &Profile) -> String {
     };
     let back = profile.back_wait();
     let share = short_percent((back as f64 / profile.thread_time().max(1) as f64).min(1.0));
+    let others = split::cpus_of_others(profile).map_or(String::new(), |others| {
+        let cpus = count(profile.cpus.into());
+        format!(
+            " Other programs used {} of the {cpus} CPUs: record again while the machine is idle.",
+            short_percent(others)
+        )
+    });
     format!(
-        "{little} returning from condition variables took {}, {share} of the threads' time: {BACK_BECAUSE}",
+        "{little} returning from condition variables took {}, {share} of the threads' time: {BACK_BECAUSE}{others}",
         time(back as f64)
     )
 }

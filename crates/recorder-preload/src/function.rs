@@ -76,6 +76,8 @@ functions! {
     sem_timedwait
     sem_clockwait
     sem_post
+    sem_init
+    sem_trywait
     pthread_barrier_wait
     pthread_join
     pthread_timedjoin_np

@@ -16,6 +16,7 @@
 //! | `watch`      | whether a holder has a CPU                                                          |
 //! | `condvar`    | waits for signals                                                                   |
 //! | `wake`       | waits to be woken, for whatever it is: futexes, semaphores, barriers, ends of threads |
+//! | `semaphore`  | semaphores that are used as locks: which thread has them                              |
 //! | `polling`    | waits of threads that try, sleep and try again, or yield in a loop |
 //! | `library`    | what is particular about the Rust library's locks: names, releases that are not seen |
 //! | `slow`       | waits that are kept whole                                                            |
@@ -91,6 +92,7 @@ mod quota;
 mod registry;
 mod releases;
 mod sampling;
+mod semaphore;
 mod shared_tables;
 mod site;
 mod site_cache;
@@ -155,6 +157,8 @@ pub struct Recorder {
     spans: spans::Spans,
     /// By hash of address: a thread has waited for it.
     hot: [AtomicU8; hash::HASHES],
+    /// The same: how a semaphore is used ([`semaphore`]).
+    semaphores: [AtomicU8; hash::HASHES],
 }
 
 /// Which events of a waiter are which outcomes.
@@ -219,6 +223,7 @@ impl Recorder {
             changed: AtomicU64::new(0),
             spans: spans::Spans::new(),
             hot: [COLD; hash::HASHES],
+            semaphores: [COLD; hash::HASHES],
         }
     }
 

@@ -107,11 +107,12 @@ impl Recorder {
         poll.forget();
         // Polls are recorded in all spans.
         let facts = self.facts(own, call, false).map(|facts| Facts { weight: 1, times: 1, ..facts });
-        self.acquired(
-            own,
-            call,
-            &Ended::of_poll(facts, Waited { outcomes: bit(Outcome::Unknown), ..waited }),
-        );
+        let ended = Ended::of_poll(facts, Waited { outcomes: bit(Outcome::Unknown), ..waited });
+        match call.role {
+            // Of a semaphore nothing is had afterwards, as far as is known here.
+            Role::Wake => self.went_on(own, call, &ended),
+            _ => self.acquired(own, call, &ended),
+        }
         true
     }
 

@@ -30,7 +30,7 @@ use super::site_cache::{CachedSite, Known};
 use super::stack_bounds::Bounds;
 use super::unwind::Trace;
 use super::Recorder;
-use crate::format::{LockStats, Role, SiteStats, Thread, HOLDS, NONE};
+use crate::format::{LockStats, Role, SiteStats, Thread, HOLDS, NONE, TAKEN};
 
 /// A thread's poll. All zero is none.
 pub(crate) struct Poll {
@@ -69,6 +69,12 @@ pub(crate) struct Yields {
     pub(super) earlier: Cell<u64>,
 }
 
+/// Semaphores that a thread has taken, and not posted since ([`super::semaphore`]). All zero is none.
+pub(crate) struct Taken {
+    pub(super) addresses: [Cell<usize>; TAKEN],
+    pub(super) count: Cell<usize>,
+}
+
 /// Locks that a thread is known to hold at a time; the holds of others are not measured.
 const HELD: usize = 32;
 
@@ -97,6 +103,7 @@ pub(crate) struct Local {
     pub(crate) waits: Cell<u32>,
     pub(crate) others: Cell<u32>,
     pub(crate) yields: Yields,
+    pub(crate) semaphores: Taken,
 }
 
 spinpark_linux::thread_block!(pub(crate) fn local() -> *mut Local = "spinpark_recorder_0_1_local");

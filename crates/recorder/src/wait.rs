@@ -154,6 +154,7 @@ impl Recorder {
         let mut begun =
             Begun { since: start, lock, role, stack, holder: NONE, owner, is_timed, ..Begun::default() };
         self.push_passed(&mut begun, call.address);
+        self.publish_semaphores(own);
         own.table().waiting.begin(&begun);
         let slot = self.shared.get().map(|shared| shared.slot(call.address));
         let free = slot.map_or(0, |slot| slot.free_until(call.role, start));
@@ -184,6 +185,7 @@ impl Recorder {
         if let Some((lock, stack)) = known {
             let mut begun = Begun { lock, role: call.role as u32, stack, ..begun };
             self.push_passed(&mut begun, call.address);
+            self.publish_semaphores(own);
             own.table().waiting.begin(&begun);
         }
         wait
@@ -374,6 +376,7 @@ impl Recorder {
             begun.holds.push(Hold { lock: facts.lock, stack: facts.stack });
         }
         self.push_passed(&mut begun, besides.unwrap_or(0));
+        self.publish_semaphores(own);
         own.table().waiting.begin(&begun);
         self.outer(own, lock, begun.is_timed, besides)
     }

@@ -72,6 +72,43 @@ fn who_never_gets_it_is_no_deadlock() {
     assert_eq!(json[0]["deadlocks"].as_array().map(Vec::len), Some(0));
 }
 
+/// A semaphore with a count of 1 that only its last owner posts is a lock; with a count of 0 it is a signal.
+#[test]
+fn semaphores_that_are_locks_are_in_cycles() {
+    let directory = tempfile::tempdir().expect("a directory");
+    for (what, left, right) in [
+        ("seats", "the semaphore `left_seat`", "the semaphore `right_seat`"),
+        ("mixed", "the semaphore `left_seat`", "the mutex `right_lock`"),
+    ] {
+        let (result, json) = ended(directory.path(), "glibc", "contended", what);
+        let text = flat(&result.stderr);
+        assert!(text.contains("Deadlock: thread"), "{what}: {text}");
+        assert!(text.contains(&format!("in `sit_left` for {left}, which thread")), "{what}: {text}");
+        assert!(text.contains(&format!("in `sit_right` for {right}, which thread")), "{what}: {text}");
+        assert_eq!(json[0]["deadlocks"][0].as_array().map(Vec::len), Some(2), "{what}");
+    }
+    let (result, json) = ended(directory.path(), "glibc", "contended", "signals");
+    let text = flat(&result.stderr);
+    assert!(!text.contains("Deadlock"), "{text}");
+    assert_eq!(json[0]["deadlocks"].as_array().map(Vec::len), Some(0));
+    for words in [
+        "in `sit_left` for the semaphore `left_seat`",
+        "all wait, and none is left in this process to wake another",
+    ] {
+        assert!(text.contains(words), "{text}");
+    }
+}
+
+#[test]
+fn trying_for_a_semaphore_is_waiting() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut command = recording(directory.path(), ["profile", "--output", "tries", "--"]);
+    let result = said(command.arg(waits()).arg("tries"));
+    assert_eq!(result.code, Some(0), "{result:#?}");
+    let text = flat(&result.stderr);
+    assert!(text.contains("for locks or for work") && text.contains("semaphore `left_seat`"), "{text}");
+}
+
 #[test]
 fn a_signal_that_never_comes() {
     let directory = tempfile::tempdir().expect("a directory");

@@ -7,7 +7,7 @@
 //!
 //! - a method of a class that is named like a lock takes it there: `boost::shared_mutex::lock_shared`;
 //! - or by their names one function takes a lock and the other one releases it: `gvl_acquire`, `gvl_release`;
-//! - or the threads that wait signal as often, and the signals come from functions that wait with this mutex,
+//! - or several threads wait, each signals as often, and the signals come from functions that wait with this mutex,
 //!   or from their callers. Each waiter of a lock becomes its owner, and ends another one's wait; consumers of
 //!   a queue, workers and threads at a barrier do not;
 //! - or the signals come from functions that use a lock with the same mutex, and the threads that wait signal
@@ -78,6 +78,9 @@ struct Signals {
 
 /// How many of the waits have to have their counterpart.
 const MOST: f64 = 0.6;
+/// What threads do tells from this number of waits on, if two threads wait at least: a thread that is told to
+/// start, and tells that it has started, signals as often as it waits.
+const ENOUGH: u64 = 8;
 /// An object of a lock's class is not longer.
 const LARGEST: u64 = 512;
 /// The most readers that leave for one signal.
@@ -121,12 +124,18 @@ impl Evidence {
         if takes(&self.function) && self.share(|signals| releases(&signals.function)) >= MOST {
             return true;
         }
+        let waited = self.waits.values().filter(|waits| **waits > 0);
+        if self.waits.values().sum::<u64>() < ENOUGH || waited.count() < 2 {
+            return false;
+        }
+        // Progress is told to all that wait for it: a lock is given to one.
+        let is_told_to_all = 2 * self.broadcasts >= self.all_sent;
         // At a barrier the last thread wakes the others, in the function in which they wait; whose turn it is
         // is told to all.
-        let is_barrier = 2 * self.broadcasts >= self.all_sent
-            && self.share(|signals| signals.function == self.function) >= MOST;
+        let is_barrier = is_told_to_all && self.share(|signals| signals.function == self.function) >= MOST;
         // In a library without names of its own, the functions of an object are what it has.
-        let is_library = |signals: &Signals| self.library.is_some() && signals.library == self.library;
+        let is_library =
+            |signals: &Signals| !is_told_to_all && self.library.is_some() && signals.library == self.library;
         self.returned(&self.sent, 1) >= MOST
             && (self.share_from(waits_in) >= MOST || self.share(is_library) >= MOST)
             && !is_barrier
@@ -407,6 +416,18 @@ mod tests {
         let two =
             Evidence { broadcasts: 10, ..evidence("meet", "run", &[("meet", "run", 9)], &[(5, 5), (5, 5)]) };
         assert!(!two.is_lock_here(), "a barrier of two");
+        let library = Some(String::from("libx264.so"));
+        let rows = |broadcasts| {
+            let mut rows = evidence("lib 2650", "lib 9000", &[("lib 2610", "lib 7000", 20)], &EQUAL);
+            rows.signals[0].library.clone_from(&library);
+            Evidence { broadcasts, library: library.clone(), ..rows }
+        };
+        assert!(!rows(29).is_lock_here(), "progress of a stripped library's threads");
+        assert!(rows(0).is_lock_here(), "a stripped library's lock");
+        let handler = evidence("serve", "start", &[("stop", "serve", 1)], &[(1, 1)]);
+        assert!(!handler.is_lock_here(), "a thread that tells once that it has started");
+        let alone = evidence("serve", "start", &[("stop", "serve", 20)], &[(20, 20), (0, 3)]);
+        assert!(!alone.is_lock_here(), "a lock has several owners");
         assert!(!evidence("lock", "run", &[], &EQUAL).is_lock_here(), "no signal was seen");
     }
 

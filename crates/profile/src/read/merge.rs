@@ -20,6 +20,7 @@ use crate::model::{
     Nest, OutOfSight, Outcomes, Pair, Profile, RecorderCost, Role, RoleStats, SampleError, SiteStats,
     SlowWait, Split, Times, VERSION,
 };
+use crate::stuck;
 use crate::symbols::{Part, Symbols};
 use crate::waits::Wait;
 
@@ -90,6 +91,7 @@ pub fn profile(recording: &Recording, symbols: &mut Symbols) -> Profile {
     let thread_waits = merge.thread_waits(&tables);
     let holders = Holders::new(&waiters, &same);
     let waiting = merge.waiting(&waiters, &holders, &tables);
+    let long = end.saturating_sub(merge.clock.tick_at(duration.saturating_sub(stuck::long(duration))));
     let slow_waits = merge.slow_waits((&same, &meanings, &moved), &tables);
     warnings.extend(merge.symbols.take_warnings().into_iter().map(Warning::Note));
     let recorder = merge.recorder();
@@ -125,7 +127,7 @@ pub fn profile(recording: &Recording, symbols: &mut Symbols) -> Profile {
         thread_waits,
         waiting,
         slow_waits,
-        deadlocks: holders.cycles(&waiters),
+        deadlocks: holders.cycles(&waiters, long),
         strip: whole.shown(),
         dropped: header.dropped(),
         nested: header.nested.load(Relaxed),

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
-use spinpark_recorder::format::{Begun, NONE, Role, Thread, View};
+use spinpark_recorder::format::{Begun, Kind, NONE, Role, Thread, View};
 
 use super::meaning::Meanings;
 use super::thread_tables::Tables;
@@ -29,6 +29,10 @@ pub(super) struct Waiter {
     pub(super) ticks: u64,
     table: u32,
     unseen_release: u64,
+    /// Where the semaphore is that it waits for, if it is one.
+    semaphore: Option<u64>,
+    /// Semaphores that it has: of those that are used as locks.
+    semaphores: Vec<u64>,
 }
 
 impl Waiter {
@@ -68,6 +72,16 @@ pub(super) fn waiters(
                 ticks: end.saturating_sub(begun.since),
                 table: number,
                 unseen_release: table.unseen_release.load(Relaxed),
+                semaphore: view
+                    .lock(begun.lock)
+                    .filter(|record| record.kind.load(Acquire) == Kind::Semaphore as u32)
+                    .map(|record| record.address),
+                semaphores: table
+                    .semaphores
+                    .iter()
+                    .map(|address| address.load(Relaxed))
+                    .take_while(|address| *address != 0)
+                    .collect(),
             })
         })
         .collect();
@@ -126,13 +140,19 @@ impl Tables {
 pub(super) struct Holders {
     /// By lock: waiters that hold it, and the stacks that took it.
     holders: HashMap<u32, Vec<(usize, u32)>>,
+    /// By address, of semaphores.
+    semaphores: HashMap<u64, Vec<usize>>,
     by_thread: HashMap<u32, usize>,
 }
 
 impl Holders {
     pub(super) fn new(waiters: &[Waiter], same: &HashMap<u32, u32>) -> Self {
         let mut holders: HashMap<u32, Vec<(usize, u32)>> = HashMap::new();
+        let mut semaphores: HashMap<u64, Vec<usize>> = HashMap::new();
         for (index, waiter) in waiters.iter().enumerate() {
+            for address in &waiter.semaphores {
+                semaphores.entry(*address).or_default().push(index);
+            }
             for hold in waiter.begun.holds.as_slice() {
                 if let Some(lock) = same.get(&hold.lock) {
                     holders.entry(*lock).or_default().push((index, hold.stack));
@@ -140,12 +160,20 @@ impl Holders {
             }
         }
         let by_thread = waiters.iter().enumerate().map(|(index, waiter)| (waiter.thread, index)).collect();
-        Self { holders, by_thread }
+        Self { holders, semaphores, by_thread }
     }
 
     /// The waiters that have what this one waits for, certainly, and the stacks that took it ([`NONE`]: not
     /// known).
     pub(super) fn of(&self, waiters: &[Waiter], waiter: &Waiter) -> Vec<(usize, u32)> {
+        if let Some(address) = waiter.semaphore {
+            // A thread that waits for a semaphore which it has waits for another one's post: Python's
+            // condition variables are made so.
+            return match self.semaphores.get(&address).map(Vec::as_slice) {
+                Some([only]) if waiters[*only].thread != waiter.thread => vec![(*only, NONE)],
+                _ => Vec::new(),
+            };
+        }
         if !waiter.role.is_mutual() {
             return Vec::new();
         }
@@ -163,11 +191,12 @@ impl Holders {
 
     /// Cycles of threads that wait for each other, as indices: each waits for what the next one holds, and
     /// the last one for what the first holds. None of them ends by itself: a wait with a deadline is in none.
-    /// A thread is in one cycle at most.
-    pub(super) fn cycles(&self, waiters: &[Waiter]) -> Vec<Vec<usize>> {
+    /// A thread is in one cycle at most. Any thread may post a semaphore: one counts as a lock only where the
+    /// wait was `long`, ticks.
+    pub(super) fn cycles(&self, waiters: &[Waiter], long: u64) -> Vec<Vec<usize>> {
         let next = |index: usize| -> Vec<usize> {
             let waiter = &waiters[index];
-            if waiter.begun.is_timed {
+            if waiter.begun.is_timed || waiter.semaphore.is_some() && waiter.ticks < long {
                 return Vec::new();
             }
             self.of(waiters, waiter).into_iter().map(|(holder, _)| holder).collect()

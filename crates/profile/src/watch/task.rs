@@ -252,7 +252,9 @@ impl Task {
         let is_unbroken = is_little && self.longest as f64 >= nearly_all;
         let is_joining = is_little && self.time().ends as f64 >= nearly_all;
         let is_rare = slices as f64 <= RARE * life / 1e9 && ran <= self.life / 100;
-        self.doing != Doing::Running && self.doing != Doing::Stopped && (is_unbroken || is_joining || is_rare)
+        // One that was told to end is awake at its last look.
+        let is_awake = self.doing == Doing::Running;
+        self.doing != Doing::Stopped && (is_unbroken || is_joining || is_rare && !is_awake)
     }
 }
 
@@ -381,6 +383,18 @@ mod tests {
             waiter.look((5 + step * 5) * MS, sched(MS / 10 + step * 1_000, 1 + step / 4), Doing::Futex);
         }
         assert!(main.is_idle(0) && !waiter.is_idle(0), "{main:?} {waiter:?}");
+        // A worker that is woken in order to end, and has no CPU when it is looked at last.
+        let mut worker = Task::new(5 * MS, 0, Sched::default(), sched(MS / 10, 1), Doing::Futex);
+        for step in 1..60 {
+            worker.look((5 + step * 5) * MS, sched(MS / 10, 1), Doing::Futex);
+        }
+        worker.look(305 * MS, Sched { waited: 3 * MS, ..sched(MS / 10, 1) }, Doing::Running);
+        assert!(worker.is_idle(0), "{worker:?}");
+        // One that worked for a part of the time is not.
+        let mut worked = Task::new(5 * MS, 0, Sched::default(), sched(MS / 10, 1), Doing::Futex);
+        worked.look(200 * MS, sched(MS / 10, 1), Doing::Futex);
+        worked.look(305 * MS, sched(100 * MS, 2), Doing::Running);
+        assert!(!worked.is_idle(0), "{worked:?}");
         // A timer that ticks once a second.
         let mut timer = Task::new(5 * MS, 0, Sched::default(), sched(MS / 10, 1), Doing::Sleep);
         for second in 1..20 {

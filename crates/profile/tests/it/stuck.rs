@@ -125,6 +125,50 @@ fn they_count_until_the_end() {
     assert_eq!(again[0].waiting.len(), 2);
 }
 
+/// Threads that wait for one of two semaphores since `since`, and have others.
+fn at_semaphores(threads: &[(u32, u64, &[u64])]) -> Profile {
+    let mut file = Builder::new();
+    let maps = file.maps("");
+    let stack = file.stack(maps, &[1, 2]);
+    for address in [0x1000, 0x1040] {
+        file.lock(Kind::Semaphore, address, stack, false);
+    }
+    for (id, (lock, since, has)) in (1..).zip(threads) {
+        let thread = file.thread(id, "t", 0, 0, 0);
+        file.uses(thread, *lock, Role::Wake, |_| {});
+        let begun = Begun {
+            since: *since,
+            lock: *lock,
+            role: Role::Wake as u32,
+            stack,
+            holder: NONE,
+            ..Begun::default()
+        };
+        file.waits(thread, begun, 0);
+        file.has_semaphores(thread, has);
+    }
+    read(file)
+}
+
+#[test]
+fn semaphores_that_are_locks() {
+    let both = at_semaphores(&[(0, S, &[0x1040]), (1, 2 * S, &[0x1000])]);
+    assert_eq!(both.deadlocks.iter().map(Vec::len).collect::<Vec<_>>(), [2]);
+    let said = summary(&both).headline;
+    assert!(
+        said.contains("Deadlock: thread 1 (`t`) waits") && said.contains("which thread 2 has taken"),
+        "{said}"
+    );
+    // The recording ends after 10 s: in half a second another thread might still post one.
+    let early = at_semaphores(&[(0, S, &[0x1040]), (1, 19 * S / 2, &[0x1000])]);
+    assert!(early.deadlocks.is_empty());
+    // A semaphore that its own thread has taken is posted by another one, as in Python's condition variables.
+    assert!(at_semaphores(&[(0, S, &[0x1000])]).deadlocks.is_empty());
+    // One that two threads have is no lock.
+    let two = at_semaphores(&[(0, S, &[0x1040]), (1, S, &[0x1000]), (1, S, &[0x1000])]);
+    assert!(two.deadlocks.is_empty());
+}
+
 #[test]
 fn cycles() {
     let cycles = |waits: &[Wait]| waiting(waits).deadlocks;

@@ -7,7 +7,7 @@ use super::pieces::{HEADER_BYTES, PIECES};
 /// The first eight bytes; written last, so that a file without them is not a profile yet.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"SPINPROF");
 /// Changes whenever anything in this module does.
-pub const VERSION: u32 = 7;
+pub const VERSION: u32 = 8;
 
 /// How much is recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -42,7 +42,7 @@ pub use self::header::{Clock, Detail, Header, Locks, Region, MAGIC, VERSION};
 pub use self::header::{Experiment, EXPERIMENT};
 pub use self::pieces::{Piece, RegionId, CLOSED, HEADER_BYTES, MOST_PAGES, PAGE, PIECES, REGIONS};
 pub use self::quota::{Cause, QuotaCount, CAUSES, QUOTA_FILE};
-pub use self::record::{Cost, Kind, Lock, Segment, Stack, Thread, FRAMES, SEGMENT_BYTES};
+pub use self::record::{Cost, Kind, Lock, Segment, Stack, Thread, FRAMES, SEGMENT_BYTES, TAKEN};
 pub use self::slow::{Slow, SlowWait, LONGEST};
 pub use self::view::{Broken, View};
 pub use self::waiting::{Begun, Hold, Holds, Waiting, HOLDS};

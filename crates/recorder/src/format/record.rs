@@ -99,6 +99,9 @@ pub struct Lock {
     pub scratch: [AtomicU32; 2],
 }
 
+/// Semaphores that a thread is known to have at a time, at most.
+pub const TAKEN: usize = 8;
+
 /// Return addresses that a stack has at most.
 pub const FRAMES: usize = 29;
 
@@ -152,6 +155,9 @@ pub struct Thread {
     pub past: AtomicU64,
     /// What it waits for now.
     pub waiting: Waiting,
+    /// Semaphores that its thread had when it began to wait, of those that are locks as far as was seen:
+    /// addresses, from the first on; 0: there are no more.
+    pub semaphores: [AtomicU64; TAKEN],
     /// What recording has cost its users.
     pub cost: Cost,
     /// With the details `Full` and `Sampled`: acquisitions over time, those of which the hold was measured;
@@ -199,5 +205,5 @@ pub struct Segment {
 const _: () = assert!(size_of::<Segment>() == SEGMENT_BYTES);
 const _: () = assert!(size_of::<Lock>() == 64);
 const _: () = assert!(size_of::<Stack>() == 256);
-const _: () = assert!(size_of::<Thread>() == 576);
+const _: () = assert!(size_of::<Thread>() == 640);
 const _: () = assert!(Entry::LARGEST <= SEGMENT_BYTES / 8);

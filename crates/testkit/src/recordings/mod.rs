@@ -202,6 +202,14 @@ impl Builder {
         self.threads[at..at + 8].copy_from_slice(&unseen.to_le_bytes());
     }
 
+    /// The semaphores that a thread had when it began to wait.
+    pub fn has_semaphores(&mut self, thread: u32, addresses: &[u64]) {
+        let at = thread as usize * size_of::<Thread>() + offset_of!(Thread, semaphores);
+        for (place, address) in addresses.iter().enumerate() {
+            self.threads[at + 8 * place..at + 8 * place + 8].copy_from_slice(&address.to_le_bytes());
+        }
+    }
+
     /// A thread's use of a lock.
     pub fn uses(&mut self, thread: u32, lock: u32, role: Role, fill: impl FnOnce(&mut LockStats)) {
         let mut stats: LockStats = zeroed();
