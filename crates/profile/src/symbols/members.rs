@@ -82,7 +82,7 @@ impl Members {
         let unit = dwarf.unit(dwarf.debug_info.header_from_offset(unit).ok()?).ok()?;
         let At { mut path, is_lock } = Types { dwarf: &dwarf, unit: &unit }.at(of, offset, DEEPEST)?;
         if !is_lock {
-            // What is inside of a lock is nobody's name.
+            // What libc's types have inside says nothing.
             let own = path.iter().position(|part| part.starts_with(".__")).unwrap_or(path.len());
             path.truncate(own);
         }
@@ -142,6 +142,8 @@ impl Index {
                 let is_passed = !is_deep && tag == constants::DW_TAG_subprogram
                     || TYPES.contains(&tag)
                     || tag == constants::DW_TAG_enumeration_type;
+                // Where the next sibling is not noted, reading all in between is the only way to it.
+                let is_passed = is_passed && entry.attr_value(constants::DW_AT_sibling).is_some();
                 is_left = match is_passed && entry.has_children() {
                     // The last of its siblings has none after it; what follows is its parent's sibling.
                     true => entries.next_sibling()?.is_some() || entries.next_dfs()?.is_some(),

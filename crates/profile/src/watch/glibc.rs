@@ -1,7 +1,7 @@
 //! The locks of glibc's own at which threads were seen sleeping, as locks of a profile.
 //!
-//! They are sampled: how long threads slept for them, and where, is known; how often, and who held them, is
-//! not. A thread that was woken and waits for a CPU, or for its turn once more, is not seen as one that waits.
+//! They are sampled: how long threads slept for them, and where, is known; how often, and which thread held
+//! them, is not. A thread that was woken and waits for a CPU, or for its turn once more, is not seen as one that waits.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

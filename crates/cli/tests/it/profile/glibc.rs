@@ -1,4 +1,4 @@
-//! Locks of glibc's own, whose calls no recorder sees: the report names them, and who calls glibc.
+//! Locks of glibc's own, whose calls no recorder sees: the report names them, and the function that calls glibc.
 
 use std::path::Path;
 
