@@ -262,7 +262,9 @@ fn by_shape(call_sites: &[CallSite], uses: impl Iterator<Item = (u32, CallSiteId
     let mut shapes: BTreeMap<String, (BTreeSet<String>, BTreeSet<u32>)> = BTreeMap::new();
     for (id, call_site) in call_sites.iter().enumerate() {
         let halves = call_site.frames.iter().take_while(|frame| frame.is_half).count();
-        for (half, caller) in call_site.frames[..halves].iter().zip(call_site.frames.iter().skip(1)) {
+        // Of wrappers of wrappers, the caller of all of them counts.
+        let Some(caller) = call_site.frames.get(halves) else { continue };
+        for half in &call_site.frames[..halves] {
             let (callers, used) = shapes.entry(half.shown()).or_default();
             callers.insert(caller.shown());
             used.extend(locks.get(&id).into_iter().flatten());
