@@ -1,5 +1,6 @@
 //! Locks of one creation site as one: a program with a lock per object has thousands of the same kind.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -20,7 +21,7 @@ pub fn by_class(profile: &Profile) -> Profile {
 
 /// The same, but locks stay apart of which a class has fewer than `least`.
 pub(crate) fn grouped(profile: &Profile, least: usize) -> Profile {
-    let mut classes: BTreeMap<(&str, Kind), Vec<&Lock>> = BTreeMap::new();
+    let mut classes: BTreeMap<(Cow<'_, str>, Kind), Vec<&Lock>> = BTreeMap::new();
     for lock in &profile.locks {
         classes.entry((lock.class(), lock.kind)).or_default().push(lock);
     }

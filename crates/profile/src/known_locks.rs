@@ -114,6 +114,7 @@ mod tests {
             variable: variable.to_owned(),
             bytes: 1000,
             offset: 0x1b8,
+            member: None,
             module: module.to_owned(),
         };
         let named = |part| table().iter().find(|known| known.is_variable(&part)).map(|known| known.name(0));

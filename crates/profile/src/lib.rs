@@ -15,6 +15,7 @@
 //! | `chain`                | what blocked its holder                                                             |
 //! | `phases`               | waiting over time                                                                   |
 //! | `other_waits`          | waits that are for no lock, or may be for one                                       |
+//! | `glibc_locks`          | locks inside of glibc, which only the observer sees                                 |
 //! | [`unnamed`]            | code without names, and what to do about it                                         |
 //! | [`thread_time`]        | what threads did with their time                                                    |
 //! | [`swap`]               | which part of the waiting the drop-in could change                                  |
@@ -32,6 +33,7 @@ pub mod diff;
 mod fit;
 pub mod folded;
 mod function_names;
+mod glibc_locks;
 pub mod html;
 pub mod json;
 pub mod keeper;

@@ -53,6 +53,11 @@ impl<'a> Names<'a> {
     /// The names of these call sites.
     #[must_use]
     pub fn of(call_sites: &'a [CallSite]) -> Self {
+        Self::of_uses(call_sites, std::iter::empty())
+    }
+
+    /// The same where it is known which lock, by its number, is used at a call site.
+    pub(crate) fn of_uses(call_sites: &'a [CallSite], uses: impl Iterator<Item = (u32, CallSiteId)>) -> Self {
         let count = call_sites.len();
         let mut names = Self {
             call_sites,
@@ -78,6 +83,7 @@ impl<'a> Names<'a> {
             .filter(|(name, callers)| is_wrapper(name, callers))
             .map(|(name, _)| name)
             .collect();
+        names.wrappers.extend(by_shape(call_sites, uses));
         names
     }
 
@@ -85,7 +91,10 @@ impl<'a> Names<'a> {
     #[must_use]
     pub fn of_profile(profile: &'a Profile) -> Self {
         let program = profile.program.rsplit('/').next().filter(|name| !name.is_empty());
-        Self { program: program.map(str::to_owned), ..Self::of(&profile.call_sites) }
+        let uses = uses(&profile.locks);
+        let pairs = profile.pairs.iter();
+        let pairs = pairs.flat_map(|pair| pair.holder.map(|holder| (pair.lock, holder)));
+        Self { program: program.map(str::to_owned), ..Self::of_uses(&profile.call_sites, uses.chain(pairs)) }
     }
 
     /// Gives `ids`, which are called the same by their first `depth` frames, one more frame if that helps.
@@ -234,6 +243,39 @@ impl<'a> Names<'a> {
     }
 }
 
+/// Which lock is used where.
+pub(crate) fn uses(locks: &[Lock]) -> impl Iterator<Item = (u32, CallSiteId)> {
+    let stats = locks.iter().flat_map(|lock| lock.roles.iter().map(move |stats| (lock.id, stats)));
+    stats.flat_map(|(lock, stats)| stats.sites.iter().map(move |site| (lock, site.call_site)))
+}
+
+/// The wrappers of locks by their shape: functions that take locks which outlive the call, or release such
+/// ones, for several callers or several locks. A function that takes a lock and releases it is none, however
+/// many call it.
+fn by_shape(call_sites: &[CallSite], uses: impl Iterator<Item = (u32, CallSiteId)>) -> BTreeSet<String> {
+    const CALLERS: usize = 3;
+    const LOCKS: usize = 2;
+    let mut locks: BTreeMap<CallSiteId, BTreeSet<u32>> = BTreeMap::new();
+    for (lock, call_site) in uses {
+        locks.entry(call_site).or_default().insert(lock);
+    }
+    let mut shapes: BTreeMap<String, (BTreeSet<String>, BTreeSet<u32>)> = BTreeMap::new();
+    for (id, call_site) in call_sites.iter().enumerate() {
+        let halves = call_site.frames.iter().take_while(|frame| frame.is_half).count();
+        // Of wrappers of wrappers, the caller of all of them counts.
+        let Some(caller) = call_site.frames.get(halves) else { continue };
+        for half in &call_site.frames[..halves] {
+            let (callers, used) = shapes.entry(half.shown()).or_default();
+            callers.insert(caller.shown());
+            used.extend(locks.get(&id).into_iter().flatten());
+        }
+    }
+    let is_wrapper = |(callers, used): &(BTreeSet<String>, BTreeSet<u32>)| {
+        callers.len() >= CALLERS || callers.len() > 1 && used.len() >= LOCKS
+    };
+    shapes.into_iter().filter(|(_, shape)| is_wrapper(shape)).map(|(name, _)| name).collect()
+}
+
 /// See [`Names::shared`].
 fn shared(call_sites: &[CallSite]) -> BTreeSet<String> {
     let mut starts: BTreeMap<String, BTreeSet<u64>> = BTreeMap::new();
@@ -326,6 +368,33 @@ mod tests {
             ..Frame::default()
         };
         CallSite { frames: functions.iter().enumerate().map(frame).collect(), is_cut: false }
+    }
+
+    #[test]
+    fn wrappers_have_a_shape() {
+        let site = |functions: &[&str], halves: usize| {
+            let mut site = call_site(functions);
+            site.frames[..halves].iter_mut().for_each(|frame| frame.is_half = true);
+            site
+        };
+        let grabbed = |caller: &str| site(&["grab", caller, "main"], 1);
+        let wrappers = |sites: &[CallSite], uses: &[(u32, CallSiteId)]| {
+            by_shape(sites, uses.iter().copied()).into_iter().collect::<Vec<_>>()
+        };
+        let three = [grabbed("load"), grabbed("store"), grabbed("scan")];
+        assert_eq!(wrappers(&three, &[]), ["grab"]);
+        assert!(wrappers(&three[..2], &[(1, 0), (1, 1)]).is_empty(), "two callers of one lock");
+        assert_eq!(wrappers(&three[..2], &[(1, 0), (2, 1)]), ["grab"]);
+        let workers = three.map(|mut site| {
+            site.frames[0].is_half = false;
+            site
+        });
+        assert!(wrappers(&workers, &[(1, 0), (2, 1)]).is_empty(), "it releases what it takes");
+        let names = Names::of(&workers);
+        assert_eq!(names.in_sentence(0), "grab");
+        let nested = ["load", "store", "scan"].map(|caller| site(&["grab", "take", caller], 2));
+        let names = Names::of(&nested);
+        assert_eq!(names.in_sentence(1), "store", "past both");
     }
 
     #[test]

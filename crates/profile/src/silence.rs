@@ -49,7 +49,7 @@ const OPEN: u64 = 25;
 const LISTED: u64 = 5;
 
 /// What it may be that threads wait for in a futex which is not recorded, and how to find out.
-const NOT_RECORDED_ARE: &str = "These may be locks of code that calls the kernel by itself (libgomp, Go, glibc's malloc and stdio), or a \
+const NOT_RECORDED_ARE: &str = "These may be locks of code that calls the kernel by itself (libgomp, Go), or a \
      runtime's workers that have nothing to do. `gdb -p PID -batch -ex 'thread apply all backtrace'` shows where threads wait.";
 
 /// A headline and what follows it.

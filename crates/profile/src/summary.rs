@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use spinpark_measure::units::{count, short_percent, time};
 
 use crate::classes::by_class;
+use crate::glibc_locks;
 use crate::known_locks::handed_over;
 use crate::model::{CallSiteId, Detail, Kind, Lock, OutOfSight, Pair, Profile, Role};
 use crate::names::{Names, class, named, with_noun};
@@ -168,6 +169,7 @@ pub fn summary(profile: &Profile) -> Summary {
         let inner = chain::inner(of, what).filter(|_| !is_small);
         let is_it = !is_small && top.lock_wait() as f64 >= 0.5 * waited as f64;
         details.extend(roles(top));
+        details.extend(of_glibc(top).filter(|_| is_it));
         if is_it {
             details.extend(split::sentences(profile, top));
         } else if classes.is_some() && !is_small {
@@ -307,6 +309,17 @@ fn blame(profile: &Profile, top: &Lock, waited: u64) -> String {
     {
         return class;
     }
+    if let Some(sampled) = &top.sampled {
+        let lock = sampled.phrase();
+        let of = match share {
+            1.0 => String::from("All waiting is on "),
+            share if share >= 0.5 => format!("{} of all waiting is on ", short_percent(share)),
+            share => {
+                format!("No lock stands out: the most waiting, {}, is on ", short_percent(share))
+            }
+        };
+        return format!("{of}{lock}, below `{}`{}.", sampled.function, in_function(profile, top));
+    }
     let lock = match named(top) {
         named if named.is_empty() => named,
         named => format!(", {named}"),
@@ -396,6 +409,25 @@ impl Most {
             line,
         })
     }
+}
+
+/// ` in `log_line``: the function of the program that called glibc, of one of its locks.
+fn in_function(profile: &Profile, top: &Lock) -> String {
+    let names = Names::of_profile(profile);
+    let pairs = profile.pairs.iter().filter(|pair| pair.lock == top.id);
+    let sites: Vec<_> = pairs.map(|pair| (pair.waiter, pair.wait_total)).collect();
+    let most = Most::of(profile, &names, &sites, top.lock_wait());
+    most.map_or_else(String::new, |most| match most.share {
+        share if share < 0.75 => format!(" in `{}` ({})", most.name, short_percent(share)),
+        _ => format!(" in `{}`", most.name),
+    })
+}
+
+/// What to do about a lock of glibc's own, which no other lock can take the place of.
+fn of_glibc(top: &Lock) -> Option<String> {
+    let sampled = top.sampled.as_ref()?;
+    let advice = glibc_locks::advice(&sampled.of, &sampled.function).unwrap_or("Call it less often.");
+    Some(format!("It is inside of glibc: no library can replace it. {advice}"))
 }
 
 /// What the holders were for most of the waiting whose holder is out of sight, and its share of `all`.

@@ -13,6 +13,7 @@
 //! functions that take them, then by the order of their lines, if there are as many before as after.
 //! Otherwise they cannot be told apart, and share one row.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::classes::by_class;
@@ -68,16 +69,16 @@ type Step = dyn Fn(&Class) -> Option<Key>;
 
 /// The classes of a profile.
 pub(crate) fn classes(profile: &Profile) -> Vec<Class> {
-    let mut members: BTreeMap<(&str, Kind), Vec<&Lock>> = BTreeMap::new();
+    let mut members: BTreeMap<(String, Kind), Vec<&Lock>> = BTreeMap::new();
     for lock in &profile.locks {
-        members.entry((lock.class(), lock.kind)).or_default().push(lock);
+        members.entry((lock.class().into_owned(), lock.kind)).or_default().push(lock);
     }
     let names = Names::of(&profile.call_sites);
     let merged = by_class(profile).locks.into_iter();
     merged
         .map(|lock| {
-            let label = label(&lock).to_owned();
-            let members = members.get(&(label.as_str(), lock.kind)).cloned().unwrap_or_default();
+            let label = label(&lock).into_owned();
+            let members = members.get(&(label.clone(), lock.kind)).cloned().unwrap_or_default();
             let creation = (!is_named(&lock, &label)).then(|| creation(profile, &names, &members)).flatten();
             Class { label, count: members.len().max(1), creation, lock }
         })
@@ -85,9 +86,9 @@ pub(crate) fn classes(profile: &Profile) -> Vec<Class> {
 }
 
 /// The label of a class, without the number of its locks.
-fn label(lock: &Lock) -> &str {
+fn label(lock: &Lock) -> Cow<'_, str> {
     match lock.label.rsplit_once(" (") {
-        Some((class, rest)) if rest.ends_with(" locks)") => class,
+        Some((class, rest)) if rest.ends_with(" locks)") => Cow::Borrowed(class),
         _ => lock.class(),
     }
 }

@@ -1,5 +1,6 @@
 //! Locks, and what threads did with them.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 
 use serde::{Deserialize, Serialize};
@@ -30,6 +31,9 @@ pub struct Lock {
     /// The program made it of a mutex and condition variables, as stacks tell: where it is, its mutex is.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_made: bool,
+    /// It is one of glibc's own: only its waits are known, and they are sampled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampled: Option<Sampled>,
     /// What created it, or used it first.
     pub creation_site: Option<CallSiteId>,
     /// Whether `creation_site` created it.
@@ -94,9 +98,24 @@ impl Lock {
         }
     }
 
-    /// The common name of the locks that one call site created: the label without the number.
+    /// The common name of the locks that one call site created: the label without the number. Of elements of one
+    /// array, the variable: `table` of `table[3]`, and `table[].lock` of `table[3].lock`.
     #[must_use]
-    pub fn class(&self) -> &str {
+    pub fn class(&self) -> Cow<'_, str> {
+        let class = self.class_of_label();
+        let Some((variable, rest)) = class.split_once('[').filter(|(variable, _)| !variable.is_empty())
+        else {
+            return Cow::Borrowed(class);
+        };
+        let Some((number, member)) = rest.split_once(']') else { return Cow::Borrowed(class) };
+        let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+        match is_number && member.starts_with('.') {
+            true => Cow::Owned(format!("{variable}[]{member}")),
+            false => Cow::Borrowed(class),
+        }
+    }
+
+    fn class_of_label(&self) -> &str {
         let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         let label = match self.label.rsplit_once(" #") {
             Some((label, number)) if is_number(number) => label,
@@ -116,6 +135,25 @@ impl Lock {
                 variable
             }
             _ => label,
+        }
+    }
+}
+
+/// A lock of glibc's own, at which threads were seen sleeping.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sampled {
+    /// What it is of: `stdout`.
+    pub of: String,
+    /// The function of glibc below which threads waited for it most.
+    pub function: String,
+}
+
+impl Sampled {
+    /// What it is, in a sentence.
+    pub(crate) fn phrase(&self) -> String {
+        match self.of.contains(' ') {
+            true => format!("glibc's lock of {}", self.of),
+            false => format!("glibc's lock of `{}`", self.of),
         }
     }
 }

@@ -9,7 +9,8 @@ mod warning;
 use serde::{Deserialize, Serialize};
 
 pub use self::locks::{
-    Bound, Held, HeldTime, Kind, Lock, Outcomes, Role, RoleStats, SampleError, SiteStats, Split, Times,
+    Bound, Held, HeldTime, Kind, Lock, Outcomes, Role, RoleStats, SampleError, Sampled, SiteStats, Split,
+    Times,
 };
 pub use self::observed::{Observed, OtherProgram, Recorder, Rest, ThreadTime, Threads};
 pub use self::unnamed::Unnamed;
@@ -420,6 +421,10 @@ pub struct Frame {
     pub start: Option<u64>,
     /// Inlined into the frame after it.
     pub is_inlined: bool,
+    /// By its code it takes locks for its callers and releases none, or releases some and takes none. Known of
+    /// the innermost frames of call sites.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_half: bool,
 }
 
 impl Frame {

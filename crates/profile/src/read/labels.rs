@@ -13,7 +13,7 @@ use super::Maps;
 use crate::function_names::without_arguments;
 use crate::known_locks::{Known, known};
 use crate::model::{CallSite, Kind, Lock};
-use crate::names::Names;
+use crate::names::{Names, uses};
 use crate::symbols::{Part, Symbols};
 
 /// Gives each lock its label. `locks` are in the order in which they were met; `snapshots` has the number of
@@ -25,7 +25,7 @@ pub(super) fn label(
     maps: &Maps,
     symbols: &mut Symbols,
 ) {
-    let names = Names::of(call_sites);
+    let names = Names::of_uses(call_sites, uses(locks));
     let mut part = |lock: &Lock| {
         let is_named = lock.name.as_ref().is_some_and(|name| !name.is_empty());
         let number = snapshots.get(&lock.id).copied().unwrap_or(u32::MAX);
@@ -39,6 +39,9 @@ pub(super) fn label(
     let is_libcs = |at: &usize| locks[*at].type_name.is_none();
     let arrays: Vec<Option<(Part, Kind)>> =
         parts.iter().enumerate().map(|(at, part)| part.clone().filter(|_| is_libcs(&at))).collect();
+    // Where types are known, nothing is to be inferred.
+    let is_inferred = |part: &(Part, Kind)| part.0.member.is_none();
+    let arrays: Vec<Option<(Part, Kind)>> = arrays.into_iter().map(|part| part.filter(is_inferred)).collect();
     let elements = elements(&arrays);
     let known: Vec<Option<&Known>> = locks
         .iter()
@@ -71,6 +74,7 @@ pub(super) fn label(
             (Some((part, _)), _) if !lock.is_made && made.contains_key(&lock.address) => {
                 format!("{}'s mutex", part.variable)
             }
+            (Some((part, _)), _) if part.member.is_some() && !lock.is_made => part.label(),
             (Some((part, _)), Some(number)) => format!("{}[{number}]", part.variable),
             // The whole of it is the lock, as a rule.
             (Some((part, _)), None) if lock.is_made => part.variable.clone(),

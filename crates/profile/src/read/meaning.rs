@@ -73,6 +73,7 @@ pub(super) fn taken_locks(taken: &[Taken]) -> impl Iterator<Item = Lock> {
         type_name: taken.wait.name.clone(),
         is_several: taken.made_at.is_none() && !taken.wait.is_single,
         is_made: taken.made_at.is_some(),
+        sampled: None,
         creation_site: taken.call_site,
         is_created: false,
         is_destroyed: false,

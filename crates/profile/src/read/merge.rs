@@ -581,6 +581,7 @@ impl Merge<'_> {
                 type_name: meaning.and_then(|wait| wait.name.clone()),
                 is_several: meaning.is_some_and(|wait| wait.is_by_function && !wait.is_single),
                 is_made: false,
+                sampled: None,
                 creation_site: self.call_site(best.stack.load(Acquire)),
                 is_created: best.is_created != 0,
                 is_destroyed: record.destroyed.load(Relaxed) != 0,

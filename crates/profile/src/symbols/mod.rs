@@ -8,7 +8,9 @@
 //! | `jit`         | code made at run time: perf maps, jitdumps                         |
 //! | `kept`        | files of a running program, opened before they vanish               |
 //! | `cut`         | which frames are the lock's own and not the program's              |
+//! | `members`     | members of variables, by DWARF                                     |
 //! | `demangle`    | names as the source has them                                       |
+//! | `unwind`      | the call chain of a blocked thread, from a copy of its stack        |
 //!
 //! A file has names only if it is the build that was recorded: the recorder notes build ids from the
 //! program's memory. Code without a name is module + offset, and [`Symbols::modules`] says why.
@@ -19,7 +21,9 @@ mod debuginfod;
 mod demangle;
 mod jit;
 mod kept;
+mod members;
 mod module;
+mod unwind;
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
@@ -27,11 +31,13 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 pub use self::kept::Kept;
+pub(crate) use self::unwind::Blocked;
 
 use self::debug_files::Sought;
 use self::debuginfod::Debuginfod;
 use self::jit::Jit;
 use self::module::{Inlined, Module as File};
+use crate::glibc_locks::{self, Place};
 use crate::maps::{Mapping, Maps};
 use crate::model::{CallSite, Frame, Module, Role, Unnamed};
 use crate::waits::{Wait, Waits};
@@ -45,16 +51,19 @@ pub(crate) struct Part {
     pub(crate) bytes: u64,
     /// How far from its start.
     pub(crate) offset: u64,
+    /// The member there, `.io` or `[3].lock`, empty if it is the variable itself; none if its type is not known.
+    pub(crate) member: Option<String>,
     /// File name of the program or library.
     pub(crate) module: String,
 }
 
 impl Part {
-    /// `cache_lock`, `tables+0x40`.
+    /// `cache_lock`, `audit.io`; without types `audit+0x40`.
     pub(crate) fn label(&self) -> String {
-        match self.offset {
-            0 => self.variable.clone(),
-            offset => format!("{}+{offset:#x}", self.variable),
+        match (self.offset, &self.member) {
+            (_, Some(member)) => format!("{}{member}", self.variable),
+            (0, None) => self.variable.clone(),
+            (offset, None) => format!("{}+{offset:#x}", self.variable),
         }
     }
 }
@@ -212,14 +221,92 @@ impl Symbols {
         is_cut: bool,
     ) -> (CallSite, Option<Wait>, Option<(String, Role)>) {
         let jumped = stack.first().and_then(|address| self.called(maps, number, *address));
-        let mut groups: Vec<Vec<Frame>> =
-            stack.iter().map(|address| self.lookup(maps, number, *address)).collect();
-        self.name_entries(maps, number, stack, &mut groups);
-        let mut frames: Vec<Frame> = jumped.into_iter().chain(groups.into_iter().flatten()).collect();
+        let frames = self.frames(maps, number, stack);
+        let mut frames: Vec<Frame> = jumped.into_iter().chain(frames).collect();
         demangle::name_lambdas(&mut frames);
         let (wait, known) = self.waits.find(&frames, cut::is_wrapper);
         let method = cut::method(&frames);
-        (CallSite { frames: cut::own_frames(frames, known), is_cut }, wait, method)
+        let all = frames.len();
+        let mut frames = cut::own_frames(frames, known);
+        self.mark_halves(maps, number, all - frames.len(), &mut frames);
+        (CallSite { frames, is_cut }, wait, method)
+    }
+
+    /// Marks the functions from the innermost one on that take locks and release none, or the other way around.
+    /// `inner`: how many frames were below them, of which the lock is made.
+    fn mark_halves(&mut self, maps: &Maps, number: u32, inner: usize, frames: &mut [Frame]) {
+        /// Wrappers of wrappers.
+        const MOST: usize = 4;
+        for (at, frame) in frames.iter_mut().enumerate().take(MOST) {
+            let mapping = maps.snapshot(number).iter().find(|mapping| {
+                mapping.is_executable && mapping.is_file() && file_name(&mapping.path) == frame.module
+            });
+            // A function that was inlined has no code of its own.
+            let Some(mapping) = mapping.filter(|_| !frame.is_inlined) else { return };
+            // What releases the lock is called as deep as what takes it; compilers may have inlined one of them.
+            let depth = inner + at + 1;
+            let is_half = self.file(mapping).and_then(|file| {
+                let start = file.beginning(frame.offset.checked_sub(1)?)?;
+                Some(file.lock_calls(start, depth)?.is_half())
+            });
+            if is_half != Some(true) {
+                return;
+            }
+            frame.is_half = true;
+        }
+    }
+
+    /// All frames of a stack, the innermost first.
+    pub(crate) fn frames(&mut self, maps: &Maps, number: u32, stack: &[u64]) -> Vec<Frame> {
+        let mut groups: Vec<Vec<Frame>> =
+            stack.iter().map(|address| self.lookup(maps, number, *address)).collect();
+        self.name_entries(maps, number, stack, &mut groups);
+        let mut frames: Vec<Frame> = groups.into_iter().flatten().collect();
+        demangle::name_lambdas(&mut frames);
+        frames
+    }
+
+    /// The function of glibc that the program called on this stack, if its code tells.
+    pub(crate) fn called_of_glibc(&mut self, maps: &Maps, stack: &[u64]) -> Option<String> {
+        let is_glibcs = |address: &u64| {
+            let mapping = maps.find(u32::MAX, address.wrapping_sub(1));
+            mapping.is_some_and(|mapping| glibc_locks::is_glibc(&file_name(&mapping.path)))
+        };
+        let caller = stack.iter().copied().find(|address| !is_glibcs(address))?;
+        self.imported(maps, u32::MAX, caller)
+    }
+
+    /// Where the word of a lock is that may be glibc's own.
+    pub(crate) fn glibc_place(&mut self, maps: &Maps, address: u64) -> Place {
+        /// Of the pointer to its lock in a `FILE`, by the ABI of programs that were linked statically.
+        const LOCK: u64 = 0x88;
+        const STREAMS: [(&str, &str); 3] =
+            [("_IO_2_1_stdin_", "stdin"), ("_IO_2_1_stdout_", "stdout"), ("_IO_2_1_stderr_", "stderr")];
+        let Some((path, at)) = self.in_data(maps, u32::MAX, address) else { return Place::Elsewhere };
+        let name = file_name(&path);
+        if glibc_locks::is_loader(&name) {
+            return Place::Loader;
+        }
+        if !glibc_locks::is_libc(&name) {
+            return Place::Elsewhere;
+        }
+        let mapping = maps.from(u32::MAX).flatten().find(|mapping| mapping.path == path);
+        let Some(file) = mapping.and_then(|mapping| self.file(mapping)) else { return Place::Libc };
+        let lock = |symbol| file.pointer(file.exported(symbol)? + LOCK);
+        let stream = STREAMS.into_iter().find(|(symbol, _)| lock(symbol) == Some(at));
+        stream.map_or(Place::Libc, |(_, stream)| Place::Stream(stream))
+    }
+
+    /// The file that has `address` in its data, and the address there.
+    fn in_data(&mut self, maps: &Maps, number: u32, address: u64) -> Option<(PathBuf, u64)> {
+        maps.from(number).find_map(|snapshot| {
+            let mapping = module_before(snapshot, address)?;
+            let file = self.file(mapping)?;
+            let (offset, first) = file.first()?;
+            let mut start = snapshot.iter().rev().filter(|other| other.path == mapping.path);
+            let start = start.find(|other| other.offset == offset && other.start <= mapping.start)?.start;
+            Some((mapping.path.clone(), address.checked_sub(start)?.checked_add(first)?))
+        })
     }
 
     /// The variable that `address` is part of, in the latest snapshot: `cache_lock`, `tables+0x40`.
@@ -448,6 +535,7 @@ fn symbolize(file: Option<&File>, path: &Path, at: u64) -> Vec<Frame> {
         module: module.clone(),
         offset: at + 1,
         is_inlined,
+        is_half: false,
     };
     let shown = |name: &str| demangle::shown(name);
     let inner = inlined.into_iter().map(|inner| frame(inner.name.as_deref().map(shown), inner.source, true));

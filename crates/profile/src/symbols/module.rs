@@ -6,20 +6,29 @@
 //! (`.dwo`, `.dwp`) and compressed sections.
 
 use std::cell::OnceCell;
+use std::collections::{BTreeSet, VecDeque};
 use std::io::{Cursor, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use addr2line::Loader;
-use addr2line::gimli::{BaseAddresses, CieOrFde, EhFrame, NativeEndian, UnwindSection};
+use addr2line::gimli::{
+    BaseAddresses, CfaRule, CieOrFde, EhFrame, EhFrameHdr, NativeEndian, Register, RegisterRule,
+    UnwindContext, UnwindSection,
+};
 use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, ObjectSymbolTable, SymbolKind};
 
 use super::Part;
 use super::debug_files::{Mapped, Sought, alternative, hexadecimal};
 use super::demangle::demangled;
+use super::members::Members;
+use super::unwind::{KEPT, Rules};
 use crate::model::Unnamed;
 
 /// MiniDebugInfo that is larger when it is unpacked is none.
 const LARGEST_MINI: u64 = 1 << 30;
+/// `call` and `jmp` to what an address relative to its end has.
+const CALL: [u8; 2] = [0xff, 0x15];
+const JUMP: [u8; 2] = [0xff, 0x25];
 /// How many symbols may begin between an address and the start of the one that it is in.
 const NESTED: usize = 16;
 
@@ -36,8 +45,14 @@ pub(super) struct Module {
     variables: Vec<Symbol>,
     /// Where the addresses of other files' functions are kept, by address.
     imports: Vec<(u64, String)>,
+    /// What other files know: addresses and names.
+    exports: Vec<(u64, String)>,
     /// DWARF, if there is any.
     lines: Option<Loader>,
+    /// The same for the types of variables; read when one is first asked for.
+    members: OnceCell<Option<Members>>,
+    /// The file that has it.
+    described_in: Option<PathBuf>,
     /// Start and end of each function, by address, as the unwind tables have them; read when they are first
     /// asked for.
     unwound: OnceCell<Vec<(u64, u64)>>,
@@ -66,6 +81,28 @@ pub(super) struct Inlined {
     pub(super) source: Option<(String, u32)>,
 }
 
+/// What a function does with locks, by the functions that it calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct LockCalls {
+    takes: bool,
+    releases: bool,
+}
+
+impl LockCalls {
+    fn add(&mut self, function: &str) {
+        let name = function.to_ascii_lowercase().replace("clock", "").replace("block", "");
+        let has = |words: &[&str]| words.iter().any(|word| name.contains(word));
+        let releases = has(&["unlock", "release", "leave"]);
+        self.releases |= releases;
+        self.takes |= !releases && has(&["lock", "acquire", "enter"]);
+    }
+
+    /// Whether a lock outlives the call: it is taken and not released, or released and not taken.
+    pub(super) fn is_half(self) -> bool {
+        self.takes != self.releases
+    }
+}
+
 impl Module {
     /// Opens `path`, or only the separate debug file if the file itself is gone.
     ///
@@ -87,7 +124,10 @@ impl Module {
             functions: Vec::new(),
             variables: Vec::new(),
             imports: imports(&object),
+            exports: exports(&object),
             lines: None,
+            members: OnceCell::new(),
+            described_in: None,
             unwound: OnceCell::new(),
             file: Mapped::open(path)?,
         };
@@ -114,6 +154,7 @@ impl Module {
         }
         module.add_symbols(object.dynamic_symbols());
         module.sort();
+        module.described_in.clone_from(&lines);
         module.lines = lines.and_then(|path| {
             let alternative =
                 Mapped::open(&path).ok().and_then(|file| alternative(&path, &file.object()?, sought));
@@ -173,10 +214,14 @@ impl Module {
     /// The variable that an address is part of.
     pub(super) fn variable(&self, address: u64) -> Option<Part> {
         let variable = containing(&self.variables, address)?;
+        let offset = address - variable.address;
+        let open = || Members::open(self.described_in.as_deref()?);
+        let members = self.members.get_or_init(open).as_ref();
         Some(Part {
             variable: shown_variable(&variable.name),
             bytes: variable.bytes,
-            offset: address - variable.address,
+            offset,
+            member: members.and_then(|members| members.place(variable.address, offset)),
             module: String::new(),
         })
     }
@@ -191,13 +236,17 @@ impl Module {
 
     /// Where the function begins that an address is in, if it has no symbol but can be unwound.
     pub(super) fn start(&self, address: u64) -> Option<u64> {
-        let functions = self.unwound.get_or_init(|| {
+        let functions = self.unwind_ranges();
+        let after = functions.partition_point(|(start, _)| *start <= address);
+        functions[..after].last().filter(|(_, end)| address < *end).map(|(start, _)| *start)
+    }
+
+    fn unwind_ranges(&self) -> &[(u64, u64)] {
+        self.unwound.get_or_init(|| {
             let mut functions = self.file.object().map(|object| unwound(&object)).unwrap_or_default();
             functions.sort_unstable();
             functions
-        });
-        let after = functions.partition_point(|(start, _)| *start <= address);
-        functions[..after].last().filter(|(_, end)| address < *end).map(|(start, _)| *start)
+        })
     }
 
     /// The start of the function of this module that a direct call before `address` calls, if that has a
@@ -212,28 +261,102 @@ impl Module {
     /// The function of another file that a call before `address` calls: by way of a stub, or of its address
     /// alone.
     pub(super) fn imported(&self, address: u64) -> Option<&str> {
+        let by_stub = || self.stub(self.target(address)?);
+        by_stub().or_else(|| {
+            let [first, second, relative @ ..] = self.code::<6>(address.checked_sub(6)?)?;
+            ([first, second] == CALL).then(|| self.import(address, relative)).flatten()
+        })
+    }
+
+    /// The function of another file that a stub at `address` jumps to.
+    fn stub(&self, address: u64) -> Option<&str> {
         /// Where an indirect branch to another function is allowed.
         const MARK: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
         /// In front of a jump, for bounds of memory.
         const BOUNDS: u8 = 0xf2;
-        /// `call` and `jmp` to what an address relative to its end has.
-        const CALL: [u8; 2] = [0xff, 0x15];
-        const JUMP: [u8; 2] = [0xff, 0x25];
-        let place = |end: u64, code: [u8; 6], is: [u8; 2]| {
-            let [first, second, relative @ ..] = code;
-            let place = end.wrapping_add_signed(i32::from_le_bytes(relative).into());
-            ([first, second] == is).then_some(place)
-        };
-        let by_address = || place(address, self.code(address.checked_sub(6)?)?, CALL);
-        let by_stub = || {
-            let mut stub = self.target(address)?;
-            stub += if self.code(stub)? == MARK { 4 } else { 0 };
-            stub += u64::from(self.code(stub)? == [BOUNDS]);
-            place(stub + 6, self.code(stub)?, JUMP)
-        };
-        let place = by_stub().or_else(by_address)?;
+        let mut stub = address;
+        stub += if self.code(stub)? == MARK { 4 } else { 0 };
+        stub += u64::from(self.code(stub)? == [BOUNDS]);
+        let [first, second, relative @ ..] = self.code::<6>(stub)?;
+        ([first, second] == JUMP).then(|| self.import(stub + 6, relative)).flatten()
+    }
+
+    /// The function of another file of which the address is kept at this distance from `end`.
+    fn import(&self, end: u64, relative: [u8; 4]) -> Option<&str> {
+        let place = end.wrapping_add_signed(i32::from_le_bytes(relative).into());
         let at = self.imports.binary_search_by_key(&place, |(place, _)| *place).ok()?;
         Some(&self.imports[at].1)
+    }
+
+    /// Whether the function that begins at `start` takes locks, and whether it releases any: itself, or by way of
+    /// `depth` functions of this file. None if its code is not known, or too much.
+    pub(super) fn lock_calls(&self, start: u64, depth: usize) -> Option<LockCalls> {
+        /// Functions that are read,
+        const MOST: usize = 64;
+        /// and bytes of each.
+        const LONGEST: u64 = 1 << 16;
+        let mut calls = LockCalls::default();
+        let mut known = BTreeSet::from([start]);
+        let mut left = VecDeque::from([(start, depth)]);
+        while let Some((start, depth)) = left.pop_front() {
+            let end = self.end(start)?;
+            let code = self.bytes(start, end.checked_sub(start).filter(|bytes| *bytes <= LONGEST)?)?;
+            for (at, instruction) in code.windows(6).enumerate() {
+                let behind = |bytes: u64| start + at as u64 + bytes;
+                let (import, target) = match instruction {
+                    [0xff, 0x15 | 0x25, relative @ ..] => {
+                        (self.import(behind(6), relative.try_into().unwrap_or_default()), None)
+                    }
+                    [0xe8 | 0xe9, relative @ .., _] | [0x0f, 0x80..=0x8f, relative @ ..] => {
+                        let bytes = if instruction[0] == 0x0f { 6 } else { 5 };
+                        let relative = i32::from_le_bytes(relative.try_into().unwrap_or_default());
+                        let target = behind(bytes).wrapping_add_signed(relative.into());
+                        (self.stub(target), Some(target))
+                    }
+                    _ => continue,
+                };
+                match (import, target) {
+                    (Some(import), _) => calls.add(import),
+                    (None, Some(target)) if depth > 0 && self.end(target).is_some() => {
+                        if known.insert(target) {
+                            left.push_back((target, depth - 1));
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            if known.len() > MOST {
+                return None;
+            }
+        }
+        Some(calls)
+    }
+
+    /// Where the function begins that an address is in, by its symbol or its unwind table.
+    pub(super) fn beginning(&self, address: u64) -> Option<u64> {
+        containing(&self.functions, address).map(|function| function.address).or_else(|| self.start(address))
+    }
+
+    /// Where the function ends that begins at `start`; none if none does.
+    fn end(&self, start: u64) -> Option<u64> {
+        let first = self.functions.partition_point(|function| function.address < start);
+        let there = self.functions[first..].iter().take_while(|function| function.address == start);
+        let bytes = there.map(|function| function.bytes).max().filter(|bytes| *bytes > 0);
+        bytes.map(|bytes| start + bytes).or_else(|| {
+            let functions = self.unwind_ranges();
+            let at = functions.binary_search_by_key(&start, |(start, _)| *start).ok()?;
+            Some(functions[at].1)
+        })
+    }
+
+    fn bytes(&self, start: u64, bytes: u64) -> Option<&[u8]> {
+        let inside = |segment: &&Segment| {
+            let at = start.checked_sub(segment.address);
+            at.is_some_and(|at| at.saturating_add(bytes) <= segment.bytes)
+        };
+        let segment = self.segments.iter().find(inside)?;
+        let at = usize::try_from(start - segment.address + segment.offset).ok()?;
+        self.file.bytes().get(at..at.checked_add(usize::try_from(bytes).ok()?)?)
     }
 
     /// Whether other files can call a function of this name here.
@@ -241,8 +364,81 @@ impl Module {
         self.functions.iter().any(|function| function.name == name)
     }
 
+    /// Whether a function of this name begins at an address, for other files.
+    pub(super) fn begins(&self, name: &str, start: u64) -> bool {
+        let first = self.functions.partition_point(|function| function.address < start);
+        let there = || self.functions[first..].iter().take_while(|function| function.address == start);
+        // Of several names at one place only one is kept.
+        there().any(|function| function.name == name)
+            || self.exports.iter().any(|(address, other)| *address == start && other == name)
+    }
+
+    /// The address of what other files know by this name.
+    pub(super) fn exported(&self, name: &str) -> Option<u64> {
+        self.exports.iter().find(|(_, other)| other == name).map(|(address, _)| *address)
+    }
+
+    /// What the pointer at an address of the file's data points to when the file is loaded, in its own
+    /// addresses.
+    pub(super) fn pointer(&self, address: u64) -> Option<u64> {
+        let object = self.file.object()?;
+        let relocation =
+            object.dynamic_relocations().into_iter().flatten().find(|(place, _)| *place == address);
+        match relocation {
+            Some((_, relocation)) if relocation.target() == object::RelocationTarget::Absolute => {
+                u64::try_from(relocation.addend()).ok()
+            }
+            Some(_) => None,
+            // Packed ones (`DT_RELR`) have what they add to in their place.
+            None => self.code(address).map(u64::from_le_bytes).filter(|pointer| *pointer != 0),
+        }
+    }
+
+    /// Whether some call ends at an address: a direct one, or one by a register or by memory.
+    pub(super) fn is_behind_call(&self, address: u64) -> bool {
+        let byte = |before: u64| self.code::<1>(address.checked_sub(before)?).map(|[byte]| byte);
+        // `FF /2`: two bytes, and up to five more for the place of the pointer.
+        let is_indirect = |length: u64| {
+            byte(length) == Some(0xff) && byte(length - 1).is_some_and(|mode| mode & 0x38 == 0x10)
+        };
+        byte(5) == Some(0xe8) || (2..=7).any(is_indirect)
+    }
+
+    /// How to leave the function at an address.
+    pub(super) fn rules(&self, address: u64) -> Option<Rules> {
+        let object = self.file.object()?;
+        let section = |name| {
+            let section = object.section_by_name(name)?;
+            Some((section.address(), section.data().ok()?))
+        };
+        let ((header, header_data), (frames, frames_data)) =
+            (section(".eh_frame_hdr")?, section(".eh_frame")?);
+        let mut bases = BaseAddresses::default().set_eh_frame_hdr(header).set_eh_frame(frames);
+        if let Some((text, _)) = section(".text") {
+            bases = bases.set_text(text);
+        }
+        if let Some((got, _)) = section(".got") {
+            bases = bases.set_got(got);
+        }
+        let header = EhFrameHdr::new(header_data, NativeEndian).parse(&bases, 8).ok()?;
+        let frames = EhFrame::new(frames_data, NativeEndian);
+        let entry =
+            header.table()?.fde_for_address(&frames, &bases, address, EhFrame::cie_from_offset).ok()?;
+        let mut context = UnwindContext::new();
+        let row = entry.unwind_info_for_address(&frames, &bases, &mut context, address).ok()?;
+        let end = match row.cfa() {
+            CfaRule::RegisterAndOffset { register, offset } => Some((register.0, *offset)),
+            CfaRule::Expression(_) => None,
+        };
+        let saved = KEPT.into_iter().filter_map(|number| match row.register(Register(number)) {
+            Some(RegisterRule::Offset(offset)) => Some((number, offset)),
+            _ => None,
+        });
+        Some(Rules { start: entry.initial_address(), end, saved: saved.collect() })
+    }
+
     /// Where a direct call before `address` goes.
-    fn target(&self, address: u64) -> Option<u64> {
+    pub(super) fn target(&self, address: u64) -> Option<u64> {
         // `call` and 32 bits, relative to its end.
         const CALL: u8 = 0xe8;
         let [CALL, relative @ ..] = self.code::<5>(address.checked_sub(5)?)? else { return None };
@@ -325,6 +521,13 @@ fn imports(object: &object::File<'_>) -> Vec<(u64, String)> {
         all.filter_map(|(place, relocation)| Some((place, name(&relocation)?))).collect();
     imports.sort();
     imports
+}
+
+/// Addresses and names of what other files can use.
+fn exports(object: &object::File<'_>) -> Vec<(u64, String)> {
+    let name = |symbol: &object::Symbol<'_, '_>| symbol.name().ok().map(str::to_owned);
+    let defined = object.dynamic_symbols().filter(ObjectSymbol::is_definition);
+    defined.filter_map(|symbol| Some((symbol.address(), name(&symbol)?))).collect()
 }
 
 /// The symbols of `.gnu_debugdata`: an ELF file of its own, packed with xz.

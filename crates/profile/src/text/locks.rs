@@ -45,6 +45,8 @@ pub fn locks(profile: &Profile, style: Style) -> String {
             name(lock, stats.role),
             if lock.is_slept_for() { dash() } else { short_count(stats.acquisitions) },
             match lock.is_slept_for() {
+                // How often threads slept is not known of samples.
+                _ if lock.sampled.is_some() => dash(),
                 true if stats.contended == 1 => String::from("1 wait"),
                 true => format!("{} waits", short_count(stats.contended)),
                 false => stats.contended_share().map_or_else(dash, short_percent),

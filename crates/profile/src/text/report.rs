@@ -58,7 +58,11 @@ pub(super) fn head(profile: &Profile, style: Style) -> String {
     };
     let threads = match threads {
         // Threads are recorded when they wait.
-        _ if profile.threads.is_empty() && profile.detail == Detail::Contended && !profile.is_partial() => {
+        _ if profile.threads.is_empty()
+            && profile.lock_wait() == 0
+            && profile.detail == Detail::Contended
+            && !profile.is_partial() =>
+        {
             String::from(", no thread waited")
         }
         0 => String::new(),

@@ -9,6 +9,7 @@ use object::Endianness;
 use object::read::elf::{FileHeader, ProgramHeader};
 use object::{ReadCache, ReadRef, elf};
 
+use super::lock_waits::LockWaits;
 use super::task::Task;
 use crate::live_process;
 use crate::model::{Recorder, ThreadTime, Threads};
@@ -32,6 +33,8 @@ pub(super) struct Image {
     pub(super) ended: Threads,
     /// Idle threads that are there no longer, with their time.
     pub(super) idle: Vec<(u32, ThreadTime)>,
+    /// What its threads that are there no longer slept at.
+    pub(super) lock_waits: LockWaits,
 }
 
 impl Image {
@@ -46,6 +49,7 @@ impl Image {
             tasks: BTreeMap::new(),
             ended: Threads::default(),
             idle: Vec::new(),
+            lock_waits: LockWaits::default(),
         }
     }
 
@@ -63,6 +67,7 @@ impl Image {
             }
         } else {
             self.ended.time.add(&time);
+            task.lock_waits().for_each(|(number, waited)| self.lock_waits.add(number, waited));
         }
     }
 

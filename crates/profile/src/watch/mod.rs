@@ -9,10 +9,14 @@
 //! |---------------|----------------------------------------------------------------------|
 //! | `observer`    | looking at all processes of a run                                    |
 //! | `task`        | a thread: its time, and what it is blocked in                        |
+//! | `lock_waits`  | threads that sleep at a lock of glibc's own, with their stacks       |
 //! | `image`       | a program: whether the recorder is in it, and if not, why            |
 //! | `observation` | the result, its file, and how it becomes part of the profiles        |
+//! | `glibc`       | the locks that these were, as locks of a profile                     |
 
+mod glibc;
 mod image;
+mod lock_waits;
 mod observation;
 mod observer;
 mod task;
@@ -26,6 +30,7 @@ use rustix::process::Pid;
 
 use self::observer::{Observer, own_children};
 
+pub use self::glibc::{GlibcLock, GlibcWait};
 pub use self::observation::{FILE, Observation, Program, Programs, attach};
 
 /// An observer that has not begun.

@@ -7,7 +7,9 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use super::glibc::{self, GlibcLock};
 use super::image::Image;
+use super::lock_waits::LockWaits;
 use crate::model::{
     LocksOf, Observed, OtherProgram, Profile, Recorder, Rest, Role, Thread, ThreadTime, Threads,
 };
@@ -78,6 +80,12 @@ pub struct Program {
     pub threads: Threads,
     /// Those of its idle threads that lived longest, with their time.
     pub idle: Vec<(u32, ThreadTime)>,
+    /// The locks of glibc's own at which its threads were seen sleeping.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub glibcs: Vec<GlibcLock>,
+    /// What these are made of, in the process that has observed it.
+    #[serde(skip)]
+    pub(super) lock_waits: LockWaits,
 }
 
 impl Program {
@@ -96,6 +104,8 @@ impl Program {
             recorder: image.recorder,
             threads: image.ended,
             idle: image.idle,
+            glibcs: Vec::new(),
+            lock_waits: image.lock_waits,
         }
     }
 
@@ -203,6 +213,7 @@ pub fn attach(directory: &Path, profiles: &mut [Profile]) {
 impl Observation {
     /// Gives every profile what was seen.
     pub fn attach_to(&self, profiles: &mut [Profile]) {
+        profiles.iter_mut().for_each(glibc::take_from);
         let programs: Vec<Option<usize>> = profiles.iter().map(|profile| self.program_of(profile)).collect();
         let recorded: Vec<Waited> = profiles.iter().map(Waited::of).collect();
         for at in 0..profiles.len() {
@@ -212,6 +223,12 @@ impl Observation {
                 (0..profiles.len()).filter(|other| *other == at || own.is_some() && programs[*other] == own);
             let waited = together.fold(Waited::default(), |sum, other| sum.and(&recorded[other]));
             profiles[at].observed = Some(self.seen_from(own, &waited));
+            // Of several recordings of one program, one has what was seen of it.
+            let rank = |other: &usize| (profiles[*other].locks_of == LocksOf::Library, *other);
+            let first = (0..profiles.len()).filter(|other| programs[*other] == own).min_by_key(rank);
+            let glibcs =
+                own.filter(|_| first == Some(at)).map_or(&[][..], |own| &self.programs.kept[own].glibcs);
+            glibc::put_into(&mut profiles[at], glibcs);
         }
     }
 
@@ -360,11 +377,15 @@ fn combined(program: &Program, waited: &Waited) -> Threads {
         threads.idle_time.unclear += work;
     }
     let time = &mut threads.time;
-    let locks = take(
-        of_part(waited.locks),
-        // Threads that try for a lock sleep in between.
-        [&mut time.futexes, &mut time.unknown, &mut time.runnable, &mut time.sleep, &mut time.running],
-    );
+    // What the observer saw itself is of the time that it saw.
+    let glibcs = program.glibcs.iter().map(GlibcLock::time).sum::<u64>();
+    let glibcs = take(glibcs, [&mut time.futexes]);
+    let locks = glibcs
+        + take(
+            of_part(waited.locks),
+            // Threads that try for a lock sleep in between.
+            [&mut time.futexes, &mut time.unknown, &mut time.runnable, &mut time.sleep, &mut time.running],
+        );
     let signals = take(signals, [&mut time.futexes, &mut time.unknown, &mut time.runnable]);
     // A loop of `sched_yield` runs.
     let unclear =
@@ -401,6 +422,8 @@ mod tests {
             recorder: Recorder::Loaded,
             threads: Threads { number: 3, idle: 1, time, samples: 100, ..Threads::default() },
             idle: Vec::new(),
+            glibcs: Vec::new(),
+            lock_waits: LockWaits::default(),
         }
     }
 

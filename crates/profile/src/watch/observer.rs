@@ -12,6 +12,7 @@ use rustix::process::{Pid, WaitOptions};
 use rustix::time::ClockId;
 
 use super::image::{self, Image};
+use super::lock_waits::At;
 use super::observation::{self, Observation, Program, Programs};
 use super::task::{self, Doing, Sched, Stat, Task};
 use crate::model::Recorder;
@@ -352,7 +353,7 @@ impl Observer {
             && task.sched == sched
             && task.doing != Doing::Running
         {
-            task.look(at, sched, task.doing);
+            task.stay(at);
             return;
         }
         // Its own line is needed only for a thread that is new, or where less can be read.
@@ -360,7 +361,9 @@ impl Observer {
             // It may have begun since the threads were listed.
             tasks.binary_search(&number).is_ok() || Path::new(&format!("/proc/{pid}/task/{number}")).exists()
         };
-        let call = self.read(&file("syscall")).and_then(|text| task::blocked_in(text, is_thread));
+        let text = self.read(&file("syscall"));
+        let sleeps_at = text.and_then(At::parse);
+        let call = text.and_then(|text| task::blocked_in(text, is_thread));
         let stat = if id == pid {
             Some(main.clone())
         } else if call.is_none() || sched.is_none() || !image.tasks.contains_key(&id) {
@@ -380,6 +383,8 @@ impl Observer {
             (b'R', None) => Doing::Running,
             _ => self.read(&file("wchan")).map_or(Doing::Unknown, task::blocked_at),
         };
+        let sleeps_at = sleeps_at.filter(|_| doing == Doing::Futex && image.recorder == Recorder::Loaded);
+        let wait = sleeps_at.and_then(|word| image.lock_waits.note((pid, id), word));
         // Without `schedstat`, CPU time is known in ticks.
         let ticks = stat.as_ref().map_or(0, |stat| stat.ticks);
         let sched = sched.unwrap_or(Sched { ran: ticks * self.tick, waited: 0, slices: u64::MAX });
@@ -389,10 +394,10 @@ impl Observer {
         let task = match image.tasks.entry(id) {
             Entry::Occupied(known) => {
                 let task = known.into_mut();
-                task.look(at, sched, doing);
+                task.look(at, sched, (doing, wait));
                 task
             }
-            Entry::Vacant(new) => new.insert(Task::new(at, begun, base, sched, doing)),
+            Entry::Vacant(new) => new.insert(Task::new(at, begun, base, sched, (doing, wait))),
         };
         task.children = children;
     }

@@ -139,6 +139,10 @@ pub(super) struct Task {
     /// What it had when it began: a thread keeps its time over `exec`.
     base: Sched,
     pub(super) doing: Doing,
+    /// The number of its [`Wait`](super::lock_waits::Wait), if it sleeps at what may be a lock of glibc.
+    wait: Option<u32>,
+    /// ns in each of these waits, as sampled: a part of `blocked`.
+    waited: Vec<(u32, u64)>,
     /// ns that it has been there.
     pub(super) life: u64,
     pub(super) samples: u64,
@@ -155,12 +159,20 @@ pub(super) struct Task {
 
 impl Task {
     /// A thread at its first look, at `at`, which came at `since` with the times `base`.
-    pub(super) fn new(at: u64, since: u64, base: Sched, sched: Sched, doing: Doing) -> Self {
+    pub(super) fn new(
+        at: u64,
+        since: u64,
+        base: Sched,
+        sched: Sched,
+        (doing, wait): (Doing, Option<u32>),
+    ) -> Self {
         let mut task = Self {
             at: since,
             sched: base,
             base,
             doing: Doing::Running,
+            wait: None,
+            waited: Vec::new(),
             life: 0,
             samples: 0,
             first: at,
@@ -169,26 +181,33 @@ impl Task {
             blocked: ThreadTime::default(),
             children: Vec::new(),
         };
-        task.look(at, sched, doing);
+        task.look(at, sched, (doing, wait));
         task
     }
 
+    /// A further look at which nothing has changed.
+    pub(super) fn stay(&mut self, at: u64) {
+        self.look(at, self.sched, (self.doing, self.wait));
+    }
+
     /// A further look.
-    pub(super) fn look(&mut self, at: u64, sched: Sched, doing: Doing) {
+    pub(super) fn look(&mut self, at: u64, sched: Sched, (doing, wait): (Doing, Option<u32>)) {
         let passed = at.saturating_sub(self.at);
         let on_cpu =
             sched.ran.saturating_sub(self.sched.ran) + sched.waited.saturating_sub(self.sched.waited);
         let blocked = passed.saturating_sub(on_cpu);
         // In what it was before and after. What it was in between two looks that found it running is as the
         // other times.
+        let (was, is) = ((self.doing, self.wait), (doing, wait));
         let parts = match (self.doing, doing) {
             (Doing::Running, Doing::Running) => None,
-            (Doing::Running, other) | (other, Doing::Running) => Some((other, other)),
-            both => Some(both),
+            (Doing::Running, _) => Some((is, is)),
+            (_, Doing::Running) => Some((was, was)),
+            _ => Some((was, is)),
         };
         if let Some((before, after)) = parts {
-            *part(&mut self.blocked, before) += blocked / 2;
-            *part(&mut self.blocked, after) += blocked - blocked / 2;
+            self.add(before, blocked / 2);
+            self.add(after, blocked - blocked / 2);
         }
         if doing == Doing::Running {
             self.asleep_since = at;
@@ -199,7 +218,24 @@ impl Task {
         self.longest = self.longest.max(at.saturating_sub(self.asleep_since));
         self.life += passed;
         self.samples += 1;
-        (self.at, self.sched, self.doing) = (at, sched, doing);
+        (self.at, self.sched, self.doing, self.wait) = (at, sched, doing, wait);
+    }
+
+    /// Adds what it was blocked in.
+    fn add(&mut self, (doing, wait): (Doing, Option<u32>), time: u64) {
+        *part(&mut self.blocked, doing) += time;
+        let Some(wait) = wait else { return };
+        match self.waited.iter_mut().find(|(number, _)| *number == wait) {
+            Some((_, waited)) => *waited += time,
+            None => self.waited.push((wait, time)),
+        }
+    }
+
+    /// Its waits at what may be locks of glibc: their numbers, and ns. They are part of its time in futexes.
+    pub(super) fn lock_waits(&self) -> impl Iterator<Item = (u32, u64)> {
+        let (sampled, exact) = (u128::from(self.blocked.futexes.max(1)), u128::from(self.time().futexes));
+        let scaled = move |waited: u64| u64::try_from(u128::from(waited) * exact / sampled).unwrap_or(waited);
+        self.waited.iter().map(move |(number, waited)| (*number, scaled(*waited)))
     }
 
     /// It has ended since the last look, after `more` ns.
@@ -207,7 +243,7 @@ impl Task {
         self.life += more;
         match self.doing {
             Doing::Running => self.sched.ran += more,
-            doing => *part(&mut self.blocked, doing) += more,
+            doing => self.add((doing, self.wait), more),
         }
     }
 
@@ -244,7 +280,12 @@ impl Task {
         const START: u64 = 10_000_000;
         /// Wake-ups a second.
         const RARE: f64 = 2.0;
+        /// A thread that sleeps for a lock for more than this part of its time is not idle.
+        const FEW: u64 = 20;
         let Sched { ran, waited, slices } = self.since_base();
+        if self.lock_waits().map(|(_, waited)| waited).sum::<u64>() > self.life / FEW {
+            return false;
+        }
         let life = self.life as f64;
         // A thread without a CPU is not idle, but does not choose to be awake either.
         let nearly_all = 0.9 * self.life.saturating_sub(waited) as f64;
@@ -357,30 +398,48 @@ mod tests {
     #[test]
     fn times_add_up() {
         let sched = |ran, waited, slices| Sched { ran: ran * MS, waited: waited * MS, slices };
-        let mut task = Task::new(10 * MS, 0, Sched::default(), sched(10, 0, 1), Doing::Running);
-        task.look(20 * MS, sched(14, 1, 2), Doing::Futex);
-        task.look(30 * MS, sched(15, 2, 3), Doing::Io);
-        task.look(40 * MS, sched(25, 2, 4), Doing::Running);
+        let mut task = Task::new(10 * MS, 0, Sched::default(), sched(10, 0, 1), (Doing::Running, None));
+        task.look(20 * MS, sched(14, 1, 2), (Doing::Futex, None));
+        task.look(30 * MS, sched(15, 2, 3), (Doing::Io, None));
+        task.look(40 * MS, sched(25, 2, 4), (Doing::Running, None));
         let time = task.time();
         assert_eq!(time.total(), 40 * MS);
         assert_eq!((time.running, time.runnable), (25 * MS, 2 * MS));
         // 5 ms in the futex, then 8 ms in either.
         assert_eq!((time.futexes, time.io, time.unknown), (9 * MS, 4 * MS, 0));
         // A clock that is late: never more than the whole.
-        let late = Task::new(10 * MS, 0, Sched::default(), sched(14, 3, 1), Doing::Running);
+        let late = Task::new(10 * MS, 0, Sched::default(), sched(14, 3, 1), (Doing::Running, None));
         assert_eq!((late.time().total(), late.time().running), (10 * MS, 10 * MS));
+    }
+
+    #[test]
+    fn waits_for_locks_are_a_part_of_the_time_in_futexes() {
+        let sched = |ran| Sched { ran: ran * MS, waited: 0, slices: 1 };
+        let mut task = Task::new(10 * MS, 0, Sched::default(), sched(0), (Doing::Futex, Some(3)));
+        task.look(30 * MS, sched(0), (Doing::Futex, Some(1)));
+        task.look(40 * MS, sched(10), (Doing::Running, None));
+        task.stay(40 * MS);
+        task.look(50 * MS, sched(10), (Doing::Futex, None));
+        let waits: Vec<(u32, u64)> = task.lock_waits().collect();
+        assert_eq!(waits, [(3, 20 * MS), (1, 10 * MS)]);
+        assert_eq!(task.time().futexes, 40 * MS);
+        assert!(!task.is_idle(0));
     }
 
     #[test]
     fn idle_threads() {
         let sched = |ran, slices| Sched { ran, waited: 0, slices };
         // Waits for the others to end.
-        let mut main = Task::new(5 * MS, 0, Sched::default(), sched(3 * MS, 4), Doing::End);
+        let mut main = Task::new(5 * MS, 0, Sched::default(), sched(3 * MS, 4), (Doing::End, None));
         // Woken every 20 ms: a lock, or work.
-        let mut waiter = Task::new(5 * MS, 0, Sched::default(), sched(MS / 10, 1), Doing::Futex);
+        let mut waiter = Task::new(5 * MS, 0, Sched::default(), sched(MS / 10, 1), (Doing::Futex, None));
         for step in 1..60 {
-            main.look((5 + step * 5) * MS, sched(3 * MS, 4), Doing::End);
-            waiter.look((5 + step * 5) * MS, sched(MS / 10 + step * 1_000, 1 + step / 4), Doing::Futex);
+            main.look((5 + step * 5) * MS, sched(3 * MS, 4), (Doing::End, None));
+            waiter.look(
+                (5 + step * 5) * MS,
+                sched(MS / 10 + step * 1_000, 1 + step / 4),
+                (Doing::Futex, None),
+            );
         }
         assert!(main.is_idle(0) && !waiter.is_idle(0), "{main:?} {waiter:?}");
         // A worker that is woken in order to end, and has no CPU when it is looked at last.
@@ -396,9 +455,13 @@ mod tests {
         worked.look(305 * MS, sched(100 * MS, 2), Doing::Running);
         assert!(!worked.is_idle(0), "{worked:?}");
         // A timer that ticks once a second.
-        let mut timer = Task::new(5 * MS, 0, Sched::default(), sched(MS / 10, 1), Doing::Sleep);
+        let mut timer = Task::new(5 * MS, 0, Sched::default(), sched(MS / 10, 1), (Doing::Sleep, None));
         for second in 1..20 {
-            timer.look(second * 1_000 * MS, sched(MS / 10 + second * 1_000, 1 + second), Doing::Sleep);
+            timer.look(
+                second * 1_000 * MS,
+                sched(MS / 10 + second * 1_000, 1 + second),
+                (Doing::Sleep, None),
+            );
         }
         assert!(timer.is_idle(0), "{timer:?}");
     }

@@ -107,11 +107,7 @@ fn c_with_debug_information() {
 
         let variables: Vec<Option<String>> =
             printed.locks.iter().map(|address| symbols.variable(&printed.maps, *address)).collect();
-        assert_eq!(
-            variables,
-            [Some(String::from("cache_lock")), Some(String::from("shards+0x28"))],
-            "{name}"
-        );
+        assert_eq!(variables, [Some(String::from("cache_lock")), Some(String::from("shards[1]"))], "{name}");
         assert_eq!(symbols.variable(&printed.maps, 0x10), None);
         let modules = symbols.modules(std::slice::from_ref(&call_site));
         assert!(
@@ -178,6 +174,54 @@ fn stripped_files_have_their_dynamic_symbols() {
     assert_eq!(functions(&call_site, 4), ["dump", "store_update", "call", "main"]);
     assert_eq!(symbols.variable(&printed.maps, printed.locks[0]).as_deref(), Some("cache_lock"));
     assert_eq!(symbols.variable(&printed.maps, printed.locks[1]), None, "not exported");
+}
+
+const MEMBERS: [&str; 6] =
+    ["audit.counters.io", "audit.either", "table[3].parts[1].lock", "grid[1][2]", "plain", "inner.io"];
+
+/// What the locks of a program are called that are inside of variables.
+fn variables(printed: &Printed, symbols: &mut Symbols) -> Vec<String> {
+    let locks = printed.locks.iter();
+    locks.map(|address| symbols.variable(&printed.maps, *address).unwrap_or_default()).collect()
+}
+
+#[test]
+fn members_of_variables() {
+    let scratch = tempfile::tempdir().expect("scratch space");
+    for (name, flag) in [("v4", "-gdwarf-4"), ("v5", "-gdwarf-5"), ("packed", "-gz")] {
+        let printed = run(&compile(scratch.path(), "members.c", name, &[flag]));
+        assert_eq!(variables(&printed, &mut Symbols::new()), MEMBERS, "{name}");
+    }
+    // Without types, the distance from the start.
+    let printed = run(&compile(scratch.path(), "members.c", "none", &["-g0"]));
+    let plain = variables(&printed, &mut Symbols::new());
+    assert_eq!((plain[0].as_str(), plain[4].as_str()), ("audit+0x18", "plain"), "{plain:?}");
+
+    if !has("c++") {
+        return;
+    }
+    for (name, flag) in [("cpp4", "-gdwarf-4"), ("cpp5", "-gdwarf-5")] {
+        let printed = run(&compile(scratch.path(), "members.c", name, &[flag]));
+        let names = variables(&printed, &mut Symbols::new());
+        let methods = ["shop::store.base_lock", "shop::store.mutex_", "shop::store.last"];
+        assert_eq!(names[..5], MEMBERS[..5], "{name}");
+        assert_eq!(names[6..], methods, "{name}");
+    }
+}
+
+#[test]
+fn members_by_a_separate_debug_file() {
+    if !has("objcopy") {
+        return;
+    }
+    let scratch = tempfile::tempdir().expect("scratch space");
+    let program = compile(scratch.path(), "members.c", "split", &[]);
+    let debug = scratch.path().join("split.debug");
+    succeeds(Command::new("objcopy").arg("--only-keep-debug").arg(&program).arg(&debug));
+    succeeds(Command::new("objcopy").arg("--strip-all").arg(&program));
+    succeeds(Command::new("objcopy").arg(format!("--add-gnu-debuglink={}", debug.display())).arg(&program));
+    let printed = run(&program);
+    assert_eq!(variables(&printed, &mut Symbols::new()), MEMBERS);
 }
 
 #[test]

@@ -103,6 +103,7 @@ pub(crate) fn run(profile: &Profile) -> anyhow::Result<Exit> {
         }
     };
     if let Some(seen) = &mut seen {
+        seen.name_glibcs(&mut symbols);
         seen.attach_to(&mut loaded.profiles);
         // A report without it says that threads were not observed.
         let left = json::bytes_left(&directory, profile.max_size).unwrap_or(0);

@@ -3,10 +3,12 @@
 mod ends;
 mod failures;
 mod forks;
+mod glibc;
 mod shares;
 mod sight;
 mod silence;
 mod slow;
+mod wrappers;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};

@@ -122,6 +122,7 @@ fn lock(id: u32, label: &str, kind: Kind, call_site: Option<CallSiteId>, roles: 
         type_name: None,
         is_several: false,
         is_made: false,
+        sampled: None,
         creation_site: call_site,
         is_created: id.is_multiple_of(2),
         is_destroyed: id == 4,
