@@ -126,8 +126,12 @@ impl Merge<'_> {
             moved.insert((condvar, stack), to);
             condvars.insert(condvar);
         }
-        // Of those that are for no lock it is enough to know where they are.
-        tables.pairs.retain(|((_, role), ..), _| *role != format::Role::Signal);
+        // Of condition variables that are for no lock it is enough to know where they are.
+        let is_other = |lock: u32| {
+            let record = self.view.lock(lock);
+            record.is_some_and(|record| record.kind.load(Acquire) != format::Kind::Condvar as u32)
+        };
+        tables.pairs.retain(|((lock, role), ..), _| *role != format::Role::Signal || is_other(*lock));
         for condvar in condvars {
             tables.correct_longest((condvar, format::Role::Signal));
         }
