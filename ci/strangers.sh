@@ -3,7 +3,7 @@
 #
 #   ci/strangers.sh [--install] [PROGRAM…]     all of them, unless named
 #
-# Each program has a small workload, and the truth about it in a line, from its source and from `strace -f -c`, `perf trace` or gdb.
+# Each program has a small workload, and the truth about it in a line, as its source has it.
 # Of the first two sentences of the report, a program says what must be in them to be right (`right`), what is half of it (`half`), and
 # which words are an error in any case (`never`), as extended regular expressions. The verdict is
 #

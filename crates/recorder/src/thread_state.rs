@@ -516,6 +516,14 @@ impl ThreadState {
         }
     }
 
+    /// Counts the locks that it holds, which stay noted: once each.
+    pub(crate) fn count_held(&self, with: impl Fn(Facts)) {
+        for held in self.held() {
+            with(held.facts.get());
+            held.facts.set(Facts { stats: core::ptr::null(), ..held.facts.get() });
+        }
+    }
+
     /// For other threads: the stack with which this thread took the lock at `address`, if it holds it and a
     /// thread that wants it in `role` has to wait for that.
     pub(crate) fn stack_of_holder(&self, address: usize, role: Role) -> Option<u32> {
@@ -536,6 +544,12 @@ impl ThreadState {
     fn take_over(&self, user: u64, thread: u32) -> bool {
         let next = ((user >> 32).wrapping_add(1) << 32) | u64::from(thread);
         self.user.compare_exchange(user, next, AcqRel, Relaxed).is_ok()
+    }
+
+    /// After [`ThreadState::take_over`]: it is `thread`'s again. Release, for the next one who takes it over.
+    fn give_back(&self, thread: u32) {
+        let next = ((self.user.load(Relaxed) >> 32).wrapping_add(1) << 32) | u64::from(thread);
+        self.user.store(next, Release);
     }
 }
 

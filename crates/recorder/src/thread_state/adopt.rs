@@ -71,8 +71,16 @@ impl Recorder {
         let has_ended = |own: &&ThreadState| {
             let user = own.user.load(Acquire);
             let before = user as u32;
+            if before == 0 || !raw::has_ended(before) {
+                return false;
+            }
             let is_needed = count < KEPT && own.has_notes();
-            before != 0 && !is_needed && raw::has_ended(before) && own.take_over(user, id)
+            let is_taken = own.take_over(user, id);
+            if is_taken && is_needed {
+                own.count_held(|facts| self.write(own, &Facts { since: 0, ..facts }, 0));
+                own.give_back(before);
+            }
+            is_taken && !is_needed
         };
         let candidates = || {
             let numbers = (0..CANDIDATES.min(count)).map(|step| first.wrapping_add(step) % count);
