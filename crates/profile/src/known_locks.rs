@@ -143,6 +143,7 @@ mod tests {
             creation_site: Some(creation_site),
             is_created: true,
             is_destroyed: false,
+            sampled: None,
             roles: Vec::new(),
         };
         let name = |lock: Lock| known(&lock, None, &sites).map(|known| known.name(0));

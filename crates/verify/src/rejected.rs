@@ -51,12 +51,14 @@ pub fn assert_rejected(module: &str, test: &str, reason: &str, model: impl FnOnc
 fn cpu_time(child: u32) -> Duration {
     let mut clock = 0;
     let mut used = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: both places are live, and the kernel writes nothing else.
-    let has_told = unsafe {
-        libc::clock_getcpuclockid(child as libc::pid_t, &raw mut clock) == 0
-            && libc::clock_gettime(clock, &raw mut used) == 0
-    };
-    if has_told { Duration::new(used.tv_sec as u64, used.tv_nsec as u32) } else { Duration::ZERO }
+    // SAFETY: the place is live, and nothing else is written.
+    let is_known = unsafe { libc::clock_getcpuclockid(child as libc::pid_t, &raw mut clock) } == 0;
+    // SAFETY: the same.
+    if is_known && unsafe { libc::clock_gettime(clock, &raw mut used) } == 0 {
+        Duration::new(used.tv_sec as u64, used.tv_nsec as u32)
+    } else {
+        Duration::ZERO
+    }
 }
 
 struct Output {

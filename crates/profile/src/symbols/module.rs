@@ -317,10 +317,10 @@ impl Module {
                 };
                 match (import, target) {
                     (Some(import), _) => calls.add(import),
-                    (None, Some(target)) if depth > 0 && self.end(target).is_some() => {
-                        if known.insert(target) {
-                            left.push_back((target, depth - 1));
-                        }
+                    (None, Some(target))
+                        if depth > 0 && self.end(target).is_some() && known.insert(target) =>
+                    {
+                        left.push_back((target, depth - 1));
                     }
                     _ => {}
                 }

@@ -443,16 +443,16 @@ mod tests {
         }
         assert!(main.is_idle(0) && !waiter.is_idle(0), "{main:?} {waiter:?}");
         // A worker that is woken in order to end, and has no CPU when it is looked at last.
-        let mut worker = Task::new(5 * MS, 0, Sched::default(), sched(MS / 10, 1), Doing::Futex);
+        let mut worker = Task::new(5 * MS, 0, Sched::default(), sched(MS / 10, 1), (Doing::Futex, None));
         for step in 1..60 {
-            worker.look((5 + step * 5) * MS, sched(MS / 10, 1), Doing::Futex);
+            worker.look((5 + step * 5) * MS, sched(MS / 10, 1), (Doing::Futex, None));
         }
-        worker.look(305 * MS, Sched { waited: 3 * MS, ..sched(MS / 10, 1) }, Doing::Running);
+        worker.look(305 * MS, Sched { waited: 3 * MS, ..sched(MS / 10, 1) }, (Doing::Running, None));
         assert!(worker.is_idle(0), "{worker:?}");
         // One that worked for a part of the time is not.
-        let mut worked = Task::new(5 * MS, 0, Sched::default(), sched(MS / 10, 1), Doing::Futex);
-        worked.look(200 * MS, sched(MS / 10, 1), Doing::Futex);
-        worked.look(305 * MS, sched(100 * MS, 2), Doing::Running);
+        let mut worked = Task::new(5 * MS, 0, Sched::default(), sched(MS / 10, 1), (Doing::Futex, None));
+        worked.look(200 * MS, sched(MS / 10, 1), (Doing::Futex, None));
+        worked.look(305 * MS, sched(100 * MS, 2), (Doing::Running, None));
         assert!(!worked.is_idle(0), "{worked:?}");
         // A timer that ticks once a second.
         let mut timer = Task::new(5 * MS, 0, Sched::default(), sched(MS / 10, 1), (Doing::Sleep, None));

@@ -147,9 +147,9 @@ pub fn first_with(program: &mut Program, readers: Preference) {
             program.thread(move || {
                 for _ in 0..rounds {
                     if here::random(reads) == 0 {
-                        first.write()
+                        first.write();
                     } else {
-                        first.read()
+                        first.read();
                     }
                     wander();
                 }
