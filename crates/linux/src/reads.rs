@@ -1,9 +1,9 @@
 //! The read locks that a thread holds, in its thread-local memory: eight by address, the others by a hash of it.
 //!
-//! Who may hold a lock passes the writers that wait for it. So a thread that holds many other locks must not
-//! look like a holder of this one: the holds beyond eight are numbers in a table by hash, from which each is
-//! taken away again (a counting filter: Fan, Cao, Almeida, Broder, "Summary Cache", 2000). A holder is always
-//! known; another thread is taken for one if the two locks share a number.
+//! A thread that may hold a lock passes the writers that wait for it. So a thread that holds many other locks
+//! must not look like a holder of this one: the holds beyond eight are numbers in a table by hash, from which
+//! each is taken away again (a counting filter: Fan, Cao, Almeida, Broder, "Summary Cache", 2000). A holder
+//! is always known; another thread is taken for one if the two locks share a number.
 
 use core::sync::atomic::{compiler_fence, AtomicBool, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 
