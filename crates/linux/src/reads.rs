@@ -10,8 +10,11 @@ use core::sync::atomic::{compiler_fence, AtomicBool, AtomicUsize, Ordering::Rela
 /// Read locks that a thread remembers by address; more are only counted.
 const REMEMBERED: usize = 8;
 
-/// Numbers of the others. With 20 locks held, one other lock in 20 looks held, too.
+/// Numbers of the others, of two bits each: libraries that are opened late have little room for what is
+/// thread-local. With 20 locks held, one other lock in 20 looks held, too.
 const COUNTED: usize = 256;
+/// The most that such a number counts; it stays.
+const MOST: u8 = 3;
 
 /// Whether a thread has released a read lock of another thread: then what threads remember of their own may
 /// be wrong.
@@ -31,13 +34,15 @@ pub(crate) struct Reads {
     passes: u32,
     /// How many were the last time.
     passed: u32,
-    /// The read locks beyond those in `held`: how many have each hash. A number that reached its most stays.
-    others: [u8; COUNTED],
+    /// The read locks beyond those in `held`: how many have each hash.
+    others: [u8; COUNTED / 4],
 }
 
-/// Which of the numbers counts the holds on `lock`. Multiplicative hashing: Knuth, volume 3, 6.4.
-fn share(lock: usize) -> usize {
-    ((lock >> 3) as u32).wrapping_mul(0x9E37_79B1) as usize >> (u32::BITS - COUNTED.ilog2())
+/// Which of the numbers counts the holds on `lock`: its byte, and the place in it. Multiplicative hashing:
+/// Knuth, volume 3, 6.4.
+fn share(lock: usize) -> (usize, u32) {
+    let number = ((lock >> 3) as u32).wrapping_mul(0x9E37_79B1) >> (u32::BITS - COUNTED.ilog2());
+    (number as usize / 4, number % 4 * 2)
 }
 
 /// The reads that are counted after a search for a slot, which takes up to 0.2 us.
@@ -162,18 +167,26 @@ impl Reads {
     }
 
     fn count(&mut self, lock: usize) {
-        let number = &mut self.others[share(lock)];
-        *number = number.saturating_add(1);
+        let (byte, place) = share(lock);
+        if self.others(lock) < MOST {
+            self.others[byte] += 1 << place;
+        }
+    }
+
+    /// How many holds have the hash of `lock`.
+    fn others(&self, lock: usize) -> u8 {
+        let (byte, place) = share(lock);
+        self.others[byte] >> place & MOST
     }
 
     /// Takes a hold on `lock` out of the numbers; false if it is not in there.
     fn uncount(&mut self, lock: usize) -> bool {
-        let number = &mut self.others[share(lock)];
-        if *number < u8::MAX {
-            let Some(rest) = number.checked_sub(1) else { return false };
-            *number = rest;
+        let (byte, place) = share(lock);
+        let number = self.others(lock);
+        if (1..MOST).contains(&number) {
+            self.others[byte] -= 1 << place;
         }
-        true
+        number > 0
     }
 
     /// Forgets a read lock that is counted in the lock itself.
@@ -217,7 +230,7 @@ impl Reads {
     /// In a process whose threads release each other's read locks, that is not known.
     pub(crate) fn may_hold(&mut self, lock: usize) -> bool {
         !GIVEN_BACK.load(Relaxed)
-            && (self.others[share(lock)] > 0 || self.remembered_mut().iter().any(|held| held.lock == lock))
+            && (self.others(lock) > 0 || self.remembered_mut().iter().any(|held| held.lock == lock))
     }
 }
 
@@ -237,7 +250,7 @@ mod tests {
             first_line: 0,
             passes: 0,
             passed: 0,
-            others: [0; COUNTED],
+            others: [0; COUNTED / 4],
         }
     }
 
