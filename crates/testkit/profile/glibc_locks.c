@@ -1,7 +1,6 @@
 /* Threads that wait for locks of glibc's own, which one thread holds most of the time.
  *
  * usage: glibc_locks stdout | file | arena | zone | random */
-#define _GNU_SOURCE
 #include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>

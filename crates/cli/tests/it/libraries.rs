@@ -157,8 +157,7 @@ fn a_full_disk() {
     };
     result.succeeds(&["tmp/spinpark-0/", "not used", "No space left on device"]);
     assert!(!result.stdout.contains("/.lib"), "nothing is left there: {}", result.stdout);
-    let Some(result) = moved.with_mounts("mount -t tmpfs -o size=512k none \"$HOME\"; \"$0\" libraries")
-    else {
+    let Some(result) = moved.with_mounts("mount -t tmpfs -o size=1m none \"$HOME\"; \"$0\" libraries") else {
         return;
     };
     assert!(!result.stdout.contains("not used"), "{result:?}");

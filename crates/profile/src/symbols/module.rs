@@ -301,7 +301,9 @@ impl Module {
         while let Some((start, depth)) = left.pop_front() {
             let end = self.end(start)?;
             let code = self.bytes(start, end.checked_sub(start).filter(|bytes| *bytes <= LONGEST)?)?;
-            for (at, instruction) in code.windows(6).enumerate() {
+            // The last instruction may be a jump to another function, of two bytes.
+            let padded = [code, &[0; 4]].concat();
+            for (at, instruction) in padded.windows(6).enumerate() {
                 let behind = |bytes: u64| start + at as u64 + bytes;
                 let (import, target) = match instruction {
                     [0xff, 0x15 | 0x25, relative @ ..] => {
@@ -311,6 +313,10 @@ impl Module {
                         let bytes = if instruction[0] == 0x0f { 6 } else { 5 };
                         let relative = i32::from_le_bytes(relative.try_into().unwrap_or_default());
                         let target = behind(bytes).wrapping_add_signed(relative.into());
+                        (self.stub(target), Some(target))
+                    }
+                    [0xeb, relative, ..] => {
+                        let target = behind(2).wrapping_add_signed(relative.cast_signed().into());
                         (self.stub(target), Some(target))
                     }
                     _ => continue,

@@ -91,7 +91,12 @@ fn threads_that_try_again_and_again() {
 #[test]
 fn threads_that_are_stuck_at_semaphores() {
     let report = report(&["--duration", "1s"], "stuck");
-    says(&report, &["slept nearly all the time: without work, or stuck. 2 threads were still waiting"]);
+    says(
+        &report,
+        &[
+            "slept nearly all the time: all wait, and none is left in this process to wake another. 2 threads were still waiting",
+        ],
+    );
     says(&report, &["in `await_slot` for the semaphore `slots`"]);
 }
 
