@@ -67,7 +67,9 @@ impl Recorder {
             user as u32 == id && own.take_over(user, id)
         };
         let mine = mine.and_then(|number| self.own_of(number)).filter(is_mine);
-        let first = self.candidate.fetch_add(CANDIDATES, Relaxed);
+        // Round and round, however their number grows; two threads may look at the same ones.
+        let first = self.candidate.load(Relaxed);
+        self.candidate.store(first.wrapping_add(CANDIDATES) % count.max(1), Relaxed);
         let has_ended = |own: &&ThreadState| {
             let user = own.user.load(Acquire);
             let before = user as u32;
