@@ -21,6 +21,8 @@ use crate::model::Recorder;
 const SHARE: f64 = 0.01;
 /// and this much more, so that a short run is seen well.
 const ALLOWANCE: Duration = Duration::from_millis(3);
+/// The part of both for the number of threads alone.
+const COUNTING: f64 = 0.25;
 /// Looks at the beginning, and later: a long run needs fewer.
 const OFTEN: Duration = Duration::from_millis(5);
 const LATER: Duration = Duration::from_millis(20);
@@ -94,6 +96,8 @@ pub(super) struct Observer {
     looks: u64,
     /// CPU time of this thread.
     cost: Duration,
+    /// The part of it that went into [`Observer::count`].
+    counting: Duration,
     processes: BTreeMap<u32, Process>,
     /// Programs of processes that ended: their numbers may come again.
     past: Programs,
@@ -118,6 +122,7 @@ impl Observer {
             last: 0,
             looks: 0,
             cost: Duration::ZERO,
+            counting: Duration::ZERO,
             processes: BTreeMap::new(),
             past: Programs::default(),
             buffer: Vec::new(),
@@ -126,9 +131,9 @@ impl Observer {
         }
     }
 
-    /// Waits until the next look, by `wait`, which says whether to go on. Looks take [`SHARE`] of the time.
-    /// Where one of many threads takes long, threads are counted in between: many of them may live so briefly
-    /// that no look sees them.
+    /// Waits until the next look, by `wait`, which says whether to go on. All together takes [`SHARE`] of the
+    /// time. Where a look at many threads takes long, threads are counted in between, for [`COUNTING`] of that:
+    /// many of them may live so briefly that no look sees them.
     pub(super) fn pause(&mut self, wait: impl Fn(Duration) -> bool) -> bool {
         let until = self.begun.elapsed() + self.until_next();
         loop {
@@ -140,7 +145,10 @@ impl Observer {
             if !wait(usual) {
                 return false;
             }
-            self.count();
+            let affordable = self.begun.elapsed().mul_f64(SHARE) + ALLOWANCE;
+            if self.counting < affordable.mul_f64(COUNTING) {
+                self.count();
+            }
         }
     }
 
@@ -159,7 +167,9 @@ impl Observer {
                 process.count.add(at, stat.living());
             }
         }
-        self.cost += cpu_of_this_thread().saturating_sub(before);
+        let cost = cpu_of_this_thread().saturating_sub(before);
+        self.cost += cost;
+        self.counting += cost;
     }
 
     /// How long until the next look: not in step with what the program does.

@@ -38,7 +38,7 @@ fn names(program: &Path, what: &str, lock: &str, advice: &str) {
 fn of_a_stream() {
     let program = compile_c("profile/glibc_locks.c", &[]);
     names(&program, "stdout", "`stdout`, below `printf` in `log_line`", "setvbuf");
-    names(&program, "file", "a FILE, below `fprintf` in `note`", "`FILE` of its own");
+    names(&program, "file", "a FILE, below `fprintf` in `note`", "FILE of its own");
 }
 
 #[test]
