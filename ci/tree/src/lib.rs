@@ -6,7 +6,6 @@
 //! | `circles`   | sibling modules of a crate do not name each other in a circle                               |
 //! | `labels`    | each invariant that a comment cites is defined once                                         |
 //! | `constants` | the tables of constants in `notes/tuning.md` have the names and values of the sources       |
-//! | `sizes`     | no crate has more than a bounded part of the code                                           |
 //! | `targets`   | cargo builds test programs for crates that have tests, and for no others                    |
 #![cfg(test)]
 
@@ -14,7 +13,6 @@ mod circles;
 mod constants;
 mod labels;
 mod layers;
-mod sizes;
 mod targets;
 
 use std::path::{Path, PathBuf};

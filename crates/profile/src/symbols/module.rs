@@ -21,7 +21,6 @@ use super::Part;
 use super::debug_files::{Mapped, Sought, alternative, hexadecimal};
 use super::demangle::demangled;
 use super::members::Members;
-use super::unwind::{KEPT, Rules};
 use crate::model::Unnamed;
 
 /// MiniDebugInfo that is larger when it is unpacked is none.
@@ -101,6 +100,22 @@ impl LockCalls {
     pub(super) fn is_half(self) -> bool {
         self.takes != self.releases
     }
+}
+
+/// Of System V's numbers of registers on x86-64.
+const FRAME: u16 = 6;
+/// The registers of which callers need the value.
+const KEPT: [u16; 6] = [3, FRAME, 12, 13, 14, 15];
+
+/// How to leave a function at one of its instructions, as its unwind table has it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Rules {
+    /// Where the function begins.
+    pub(super) start: u64,
+    /// The register, and what to add to it, where the caller's frame ends; none if that takes a computation.
+    pub(super) end: Option<(u16, i64)>,
+    /// Where registers are saved, from there.
+    pub(super) saved: Vec<(u16, i64)>,
 }
 
 impl Module {

@@ -9,27 +9,15 @@
 
 use std::collections::HashMap;
 
-use super::module::Module as File;
+use super::module::{Module as File, Rules};
 use super::{Maps, Symbols};
 
 /// Of System V's numbers of registers on x86-64.
-const FRAME: u16 = 6;
 const STACK: u16 = 7;
 /// The return address, as if it were a register.
 const RETURN: u16 = 16;
 /// More frames are not followed.
 const MOST: usize = 64;
-
-/// How to leave a function at one of its instructions, as its unwind table has it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Rules {
-    /// Where the function begins.
-    pub(super) start: u64,
-    /// The register, and what to add to it, where the caller's frame ends; none if that takes a computation.
-    pub(super) end: Option<(u16, i64)>,
-    /// Where registers are saved, from there.
-    pub(super) saved: Vec<(u16, i64)>,
-}
 
 /// A blocked thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -156,6 +144,3 @@ impl Symbols {
         Some((file, at))
     }
 }
-
-/// The registers of which callers need the value.
-pub(super) const KEPT: [u16; 6] = [3, FRAME, 12, 13, 14, 15];

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::observation::Observation;
+use super::lock_waits::LockWaits;
 use crate::glibc_locks;
 use crate::maps::Maps;
 use crate::model::{
@@ -49,43 +49,33 @@ impl GlibcLock {
     }
 }
 
-impl Observation {
-    /// Finds out which of the waits that were seen are for glibc's own locks, and names them. To be called once,
-    /// by the process that has observed them.
-    pub fn name_glibcs(&mut self, symbols: &mut Symbols) {
-        for program in &mut self.programs.kept {
-            let waits = std::mem::take(&mut program.lock_waits);
-            if waits.waits.is_empty() {
-                continue;
-            }
-            symbols.begin(program.pid, self.started + program.from);
-            let maps = Maps::new(&waits.maps);
-            let mut locks: BTreeMap<(String, u64), BTreeMap<(String, CallSiteKey), GlibcWait>> =
-                BTreeMap::new();
-            for wait in waits.waits.iter().filter(|wait| wait.time > 0) {
-                let stack = symbols.unwind(&maps, &wait.thread);
-                let mut frames = symbols.frames(&maps, u32::MAX, &stack);
-                let place = symbols.glibc_place(&maps, wait.word);
-                let called = symbols.called_of_glibc(&maps, &stack);
-                let Some(found) = glibc_locks::find(&frames, &place, called.as_deref()) else { continue };
-                frames.drain(..found.own);
-                let key = (found.function.clone(), key(&frames));
-                let lock = locks.entry((found.name, wait.word)).or_default();
-                let call_site = CallSite { frames, is_cut: false };
-                let nothing = GlibcWait { function: found.function, call_site, time: 0 };
-                lock.entry(key).or_insert(nothing).time += wait.time;
-            }
-            program.glibcs = locks
-                .into_iter()
-                .map(|((name, address), waits)| {
-                    let mut waits: Vec<GlibcWait> = waits.into_values().collect();
-                    waits.sort_by_key(|wait| Reverse(wait.time));
-                    GlibcLock { name, address, waits }
-                })
-                .collect();
-            program.glibcs.sort_by_key(|lock| Reverse(lock.time()));
-        }
+/// Which of the waits that were seen in a program, which is `pid` and ran at `at`, are for glibc's own locks, with
+/// their names.
+pub(super) fn locks_of(waits: &LockWaits, (pid, at): (u32, u64), symbols: &mut Symbols) -> Vec<GlibcLock> {
+    symbols.begin(pid, at);
+    let maps = Maps::new(&waits.maps);
+    let mut locks: BTreeMap<(String, u64), BTreeMap<(String, CallSiteKey), GlibcWait>> = BTreeMap::new();
+    for wait in waits.waits.iter().filter(|wait| wait.time > 0) {
+        let stack = symbols.unwind(&maps, &wait.thread);
+        let mut frames = symbols.frames(&maps, u32::MAX, &stack);
+        let place = symbols.glibc_place(&maps, wait.word);
+        let called = symbols.called_of_glibc(&maps, &stack);
+        let Some(found) = glibc_locks::find(&frames, &place, called.as_deref()) else { continue };
+        frames.drain(..found.own);
+        let key = (found.function.clone(), key(&frames));
+        let lock = locks.entry((found.name, wait.word)).or_default();
+        let call_site = CallSite { frames, is_cut: false };
+        let nothing = GlibcWait { function: found.function, call_site, time: 0 };
+        lock.entry(key).or_insert(nothing).time += wait.time;
     }
+    let locks = locks.into_iter().map(|((name, address), waits)| {
+        let mut waits: Vec<GlibcWait> = waits.into_values().collect();
+        waits.sort_by_key(|wait| Reverse(wait.time));
+        GlibcLock { name, address, waits }
+    });
+    let mut locks: Vec<GlibcLock> = locks.collect();
+    locks.sort_by_key(|lock| Reverse(lock.time()));
+    locks
 }
 
 /// Equal ones are the same place.

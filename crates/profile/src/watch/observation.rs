@@ -14,6 +14,7 @@ use crate::model::{
     LocksOf, Observed, OtherProgram, Profile, Recorder, Rest, Role, Thread, ThreadTime, Threads,
 };
 use crate::read::is_never_woken;
+use crate::symbols::Symbols;
 
 /// The file of a recording's directory.
 pub const FILE: &str = "observed.json";
@@ -211,6 +212,17 @@ pub fn attach(directory: &Path, profiles: &mut [Profile]) {
 }
 
 impl Observation {
+    /// Finds out which of the waits that were seen are for glibc's own locks, and names them. To be called once,
+    /// by the process that has observed them.
+    pub fn name_glibcs(&mut self, symbols: &mut Symbols) {
+        for program in &mut self.programs.kept {
+            let waits = std::mem::take(&mut program.lock_waits);
+            if !waits.waits.is_empty() {
+                program.glibcs = glibc::locks_of(&waits, (program.pid, self.started + program.from), symbols);
+            }
+        }
+    }
+
     /// Gives every profile what was seen.
     pub fn attach_to(&self, profiles: &mut [Profile]) {
         profiles.iter_mut().for_each(glibc::take_from);

@@ -11,7 +11,7 @@ use loom::sync::atomic;
 use spinpark_platform::{self as platform, Ordering, Ordering::Acquire, Ordering::Relaxed};
 
 use super::fence::fence;
-use super::world::world;
+use super::world::{PutOff, world};
 use spinpark_sim::check::{Kind, Op};
 
 /// A value that no word ever holds: a compare-exchange with it fails and reads the newest value.
@@ -87,7 +87,9 @@ impl AtomicU32 {
             return Ok(current);
         }
         if faults.puts_off(op) {
-            world.local(|local| local.put_off = Some(PutOff { word: self, current, new }));
+            world.local(|local| {
+                local.put_off = Some(PutOff { word: std::ptr::from_ref(self).cast(), current, new })
+            });
             return Ok(current);
         }
         if faults.refuses(op) {
@@ -117,19 +119,11 @@ impl AtomicU32 {
     }
 }
 
-/// A compare-exchange that happens later, in a mutant.
-#[derive(Clone, Copy)]
-pub(super) struct PutOff {
-    word: *const AtomicU32,
-    current: u32,
-    new: u32,
-}
-
 impl PutOff {
     /// It happens now; returns the address of its word.
     pub(super) fn happen(self) -> usize {
         // SAFETY: a mutant puts off only what it writes to the node of a waiter that sleeps until then.
-        let word = unsafe { &*self.word };
+        let word = unsafe { &*self.word.cast::<AtomicU32>() };
         if word.life.check() {
             let _ = word.value.compare_exchange(self.current, self.new, Relaxed, Relaxed);
         }

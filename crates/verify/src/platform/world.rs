@@ -15,7 +15,6 @@ use loom::thread::{self, Thread, ThreadId};
 use spinpark_platform::{Clock, Event, OnCpu, Ordering::Relaxed};
 
 use super::EPOCH_NS;
-use super::atomic::PutOff;
 use super::sleepers::Sleepers;
 use super::slot_lines::{Held, Slots, slots};
 use super::steps::{Steps, steps};
@@ -129,6 +128,14 @@ pub(super) struct Local {
     pub(super) stops_after: Option<u32>,
     /// What a mutant does once it has unlocked a queue.
     pub(super) put_off: Option<PutOff>,
+}
+
+/// A compare-exchange of an atomic word that happens later, in a mutant.
+#[derive(Clone, Copy)]
+pub(super) struct PutOff {
+    pub(super) word: *const (),
+    pub(super) current: u32,
+    pub(super) new: u32,
 }
 
 /// How many futex addresses are told apart by the reduction; more share.
