@@ -88,7 +88,7 @@ impl AtomicU32 {
         }
         if faults.puts_off(op) {
             world.local(|local| {
-                local.put_off = Some(PutOff { word: std::ptr::from_ref(self).cast(), current, new })
+                local.put_off = Some(PutOff { word: std::ptr::from_ref(self).cast(), current, new });
             });
             return Ok(current);
         }
