@@ -80,7 +80,7 @@ struct Signals {
 const MOST: f64 = 0.6;
 /// What threads do tells from this number of waits on, if two threads wait at least: a thread that is told to
 /// start, and tells that it has started, signals as often as it waits.
-const ENOUGH: u64 = 8;
+const ENOUGH: u64 = 4;
 /// An object of a lock's class is not longer.
 const LARGEST: u64 = 512;
 /// The most readers that leave for one signal.
