@@ -2,8 +2,9 @@
 //!
 //! A thread that may hold a lock passes the writers that wait for it. So a thread that holds many other locks
 //! must not look like a holder of this one: the holds beyond eight are numbers in a table by hash, from which
-//! each is taken away again (a counting filter: Fan, Cao, Almeida, Broder, "Summary Cache", 2000). A holder
-//! is always known; another thread is taken for one if the two locks share a number.
+//! each is taken away again (a counting filter: Fan, Cao, Almeida, Broder, "Summary Cache", 2000). While each
+//! thread releases what it has acquired, a holder is always known; a thread is also taken for one if another
+//! lock that it holds shares the number.
 
 use core::sync::atomic::{compiler_fence, AtomicBool, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 

@@ -6,7 +6,8 @@
 //! locks in its table, as addresses: so a reader sees whether threads wait for each other.
 //!
 //! A map by hash says how semaphores are used; its bits are set and never cleared. So what is not known, or shares
-//! its place there with a semaphore that is no lock, counts as none.
+//! its place there with a semaphore that is no lock, counts as none. Not covered: a signal handler that posts while
+//! its thread changes the list, which may then keep a semaphore that the thread has not.
 
 use core::cell::Cell;
 use core::sync::atomic::Ordering::Relaxed;

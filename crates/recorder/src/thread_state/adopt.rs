@@ -79,6 +79,7 @@ impl Recorder {
             let is_needed = count < KEPT && own.has_notes();
             let is_taken = own.take_over(user, id);
             if is_taken && is_needed {
+                // The recording may end before it is taken over: what it holds is counted now, and stays noted.
                 own.count_held(|facts| self.write(own, &Facts { since: 0, ..facts }, 0));
                 own.give_back(before);
             }
