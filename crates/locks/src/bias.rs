@@ -223,7 +223,7 @@ impl<P: Platform> ReaderBias<P> {
                 NEVER => P::overwritten(lock), // by glibc's readers, of another process: there was never a bias
                 table => table,
             };
-            self.table.store(if span == FOR_GOOD { NEVER } else { PRIVATE }, Relaxed);
+            self.table.store(PRIVATE, Relaxed);
             self.reads.store(0, Relaxed); // G5: before writers are let in
             let began = P::now(Clock::Monotonic);
             P::heavy_fence();
@@ -237,6 +237,10 @@ impl<P: Platform> ReaderBias<P> {
             let left = if marked == 0 { 0 } else { marked - P::slots_settle(table, lock) };
             if left > 0 {
                 core.word().fetch_sub(left * UNIT, ReleaseOrder);
+            }
+            if span == FOR_GOOD {
+                // Only now: along with `SLOTS`, in a child forked before this, it would say that the lock was overwritten.
+                self.table.store(NEVER, Relaxed);
             }
             P::event(Event::RevokedBias);
         }

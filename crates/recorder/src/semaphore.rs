@@ -6,11 +6,11 @@
 //! locks in its table, as addresses: so a reader sees whether threads wait for each other.
 //!
 //! A map by hash says how semaphores are used; its bits are set and never cleared. So what is not known, or shares
-//! its place there with a semaphore that is no lock, counts as none. Not covered: a signal handler that posts while
-//! its thread changes the list, which may then keep a semaphore that the thread has not.
+//! its place there with a semaphore that is no lock, counts as none. So does one that a signal handler takes or
+//! posts while its thread changes the list.
 
 use core::cell::Cell;
-use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{compiler_fence, Ordering::Relaxed, Ordering::SeqCst};
 
 use super::hash::hash;
 use super::thread_state::{here, Taken, ThreadState};
@@ -22,26 +22,44 @@ const AS_A_LOCK: u8 = 1;
 const OTHERWISE: u8 = 2;
 
 impl Taken {
+    /// What `act` says of the list; `None` if a call of this thread, which a signal interrupted, changes it.
+    #[inline(always)]
+    fn unless_changing<R>(&self, act: impl FnOnce() -> R) -> Option<R> {
+        if self.changes.replace(true) {
+            return None;
+        }
+        // A handler of this thread sees the mark before the first change, and the list whole after the mark.
+        compiler_fence(SeqCst);
+        let result = act();
+        compiler_fence(SeqCst);
+        self.changes.set(false);
+        Some(result)
+    }
+
     /// Where there is no space, it is not noted: the reader then knows no owner.
     #[inline(always)]
-    fn push(&self, address: usize) {
-        let count = self.count.get();
-        if let Some(free) = self.addresses.get(count) {
-            free.set(address);
-            self.count.set(count + 1);
-        }
+    fn push(&self, address: usize) -> Option<()> {
+        self.unless_changing(|| {
+            let count = self.count.get();
+            if let Some(free) = self.addresses.get(count) {
+                free.set(address);
+                self.count.set(count + 1);
+            }
+        })
     }
 
     /// Whether it was there.
     #[inline(always)]
-    fn remove(&self, address: usize) -> bool {
-        let count = self.count.get();
-        let Some(at) = self.addresses.iter().take(count).rposition(|taken| taken.get() == address) else {
-            return false;
-        };
-        self.addresses[at].set(self.addresses[count - 1].get());
-        self.count.set(count - 1);
-        true
+    fn remove(&self, address: usize) -> Option<bool> {
+        self.unless_changing(|| {
+            let count = self.count.get();
+            let Some(at) = self.addresses.iter().take(count).rposition(|taken| taken.get() == address) else {
+                return false;
+            };
+            self.addresses[at].set(self.addresses[count - 1].get());
+            self.count.set(count - 1);
+            true
+        })
     }
 }
 
@@ -54,13 +72,15 @@ impl Recorder {
     /// The calling thread has taken it.
     #[inline(always)]
     pub fn semaphore_taken(&self, address: usize) {
-        here().semaphores.push(address);
+        if here().semaphores.push(address).is_none() {
+            self.use_semaphore(address, OTHERWISE);
+        }
     }
 
     /// The calling thread is about to post it.
     #[inline(always)]
     pub fn semaphore_posted(&self, address: usize) {
-        if !here().semaphores.remove(address) {
+        if here().semaphores.remove(address) != Some(true) {
             self.use_semaphore(address, OTHERWISE);
         }
     }
@@ -82,10 +102,33 @@ impl Recorder {
         if taken.count.get() == 0 && noted[0].load(Relaxed) == 0 {
             return;
         }
-        let addresses = taken.addresses.iter().take(taken.count.get()).map(Cell::get);
+        // While the list changes under a handler, none is known.
+        let count = if taken.changes.get() { 0 } else { taken.count.get() };
+        let addresses = taken.addresses.iter().take(count).map(Cell::get);
         let mut locks =
             addresses.filter(|address| self.semaphores[hash(*address)].load(Relaxed) == AS_A_LOCK);
         // Written before the wait is, whose first word a reader looks for.
         noted.iter().for_each(|place| place.store(locks.next().unwrap_or(0) as u64, Relaxed));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::TAKEN;
+
+    #[test]
+    fn a_handler_leaves_a_list_that_changes_as_it_is() {
+        let taken = Taken {
+            addresses: [const { Cell::new(0) }; TAKEN],
+            count: Cell::new(0),
+            changes: Cell::new(false),
+        };
+        assert_eq!(taken.push(16), Some(()));
+        let in_a_handler = taken.unless_changing(|| (taken.push(32), taken.remove(16)));
+        assert_eq!(in_a_handler, Some((None, None)));
+        assert_eq!(taken.remove(32), Some(false));
+        assert_eq!(taken.remove(16), Some(true));
+        assert_eq!(taken.count.get(), 0);
     }
 }

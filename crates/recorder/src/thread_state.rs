@@ -73,6 +73,8 @@ pub(crate) struct Yields {
 pub(crate) struct Taken {
     pub(super) addresses: [Cell<usize>; TAKEN],
     pub(super) count: Cell<usize>,
+    /// The thread is changing the list: a handler of a signal that comes meanwhile leaves it as it is.
+    pub(super) changes: Cell<bool>,
 }
 
 /// Locks that a thread is known to hold at a time; the holds of others are not measured.

@@ -98,7 +98,7 @@ HOLDER(late_reader, TAKE_READ, RELEASE_RWLOCK, (threads[thread_count++] = begin_
                                                one_more(writer)), 100 * MS)
 
 /* Threads that have the lock one after the other, all of which waited from the start; one has it for long. */
-HOLDER(long_holder, TAKE_MUTEX, RELEASE_MUTEX, (void)0, 80 * MS)
+HOLDER(long_holder, TAKE_MUTEX, RELEASE_MUTEX, (void)0, 200 * MS)
 HOLDER(short_holder, TAKE_MUTEX, RELEASE_MUTEX, (void)0, 4 * MS)
 HOLDER(starter, TAKE_MUTEX, RELEASE_MUTEX,
        (one_more(short_holder), one_more(long_holder), one_more(short_holder), one_more(short_holder)), 20 * MS)

@@ -946,7 +946,6 @@ impl<P: Platform> LockCore<P> {
         node.set_rechecks(keeps_time);
         match self.let_in_readers(queue, node, &pause) {
             Ok(()) => {
-                P::event(Event::WithdrewRequest);
                 let span = patience.ends_request::<P>();
                 patience.pauses::<P>(span, keeps_time);
             }
@@ -986,6 +985,7 @@ impl<P: Platform> LockCore<P> {
             let with_them = (paused | upgrade) + count * word::UNIT;
             match self.word().compare_exchange_weak(seen, with_them, AcqRel, Relaxed) {
                 Ok(_) => {
+                    P::event(Event::WithdrewRequest);
                     let mut let_in = queue.pop_some(count, is_kept_out);
                     if upgrade != 0 {
                         let_in.append(queue.pop_some(1, is_upgradable));

@@ -131,11 +131,15 @@ both_configurations! {
         "All waiting is on one rwlock, `rwlock`, held by `late_reader` while `writer` waits",
     ]);
     a_round_in_which_each_waits_for_all_before_it = |directory, configuration| {
-        let says = "All waiting is on one mutex, `mutex`, held by `long_holder` (";
-        let sampled = directory.join("sampled");
-        let (profile, truth) = run(&sampled, "round", configuration, "sampled");
-        check_truth(&profile, &truth);
-        check_scene(directory, "round", configuration, [says, says]);
+        for detail in ["sampled", "contended", "full"] {
+            let (profile, truth) = run(&directory.join(detail), "round", configuration, detail);
+            check_truth(&profile, &truth);
+            // On a busy machine the starter has it for longer, perhaps, while it awaits the others.
+            let (longest, _) = truth.held.iter().max_by(|a, b| a.1.total_cmp(b.1)).expect("a holder");
+            let says = format!("All waiting is on one mutex, `mutex`, held by `{longest}`");
+            let summary = summary(&profile);
+            assert!(summary.headline.contains(&says), "{says}: {summary:#?}");
+        }
     };
     released_by_another_thread = |directory, configuration| {
         for detail in ["contended", "full"] {

@@ -93,13 +93,13 @@ fn a_request_is_never_withdrawn() {
 }
 
 /// H2, H3: no waiter looks at a request, and a thread that only tries never comes in beside a reader that
-/// stays.
+/// stays. Nor does one probe the lock, which would end the request (L3).
 #[test]
 fn a_request_at_which_no_waiter_looks() {
     #[derive(Debug)]
     enum Unseen {}
     impl Tuned for Unseen {
-        const TUNING: Tuning = Tuning { starvation_ns: 1_000, ..Endless::TUNING };
+        const TUNING: Tuning = Tuning { starvation_ns: 1_000, probe_ns: u64::MAX, ..Endless::TUNING };
     }
     let family = Family { name: "a_request_at_which_no_waiter_looks", build: tries_with::<Unseen> };
     rejected(Checker::new(family), is_unfair);
