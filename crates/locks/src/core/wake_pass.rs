@@ -376,10 +376,19 @@ impl Plan {
             let room = word::MAX_READERS.saturating_sub(word::readers(after));
             // A real-time reader came before writers that have waited longer: it does not take the readers
             // behind them along.
-            let last = |node: &&WaitNode<P>| !realtime || node.want.is_read();
-            let near = || queue.iter().take(READERS_PER_GRANT).take_while(last);
-            let count = room.min(near().filter(|node| node.want.is_read()).count() as u32);
-            let others = queue.iter().nth(count as usize); // real-time, only if all before it are let in
+            let ends = |node: &WaitNode<P>| realtime && !node.want.is_read();
+            // One walk: the waiters' stacks are in no cache.
+            let (mut count, mut others) = (0, None);
+            for (place, node) in queue.iter().enumerate() {
+                let ends = place == READERS_PER_GRANT || count == room || ends(node);
+                if ends || !node.want.is_read() {
+                    others = others.or(Some(node)); // the next head
+                }
+                if ends {
+                    break;
+                }
+                count += u32::from(node.want.is_read());
+            }
             let word = Self::without_head(after, head.want, others) + count * word::UNIT;
             return Some(Self { word, action: Action::Grant(count) });
         }
