@@ -64,9 +64,15 @@ impl Reads {
     /// Whether the thread does without a slot, as it found no room a moment ago.
     #[inline(always)]
     pub(crate) fn passes_slots(&mut self) -> bool {
-        let passes = self.passes > 0;
-        self.passes -= u32::from(passes);
-        passes
+        self.passes != 0 && self.pass()
+    }
+
+    /// Out of line: else each read would store.
+    #[cold]
+    #[inline(never)]
+    fn pass(&mut self) -> bool {
+        self.passes -= 1;
+        true
     }
 
     /// All slots of the thread's CPU are taken, by holds that last.

@@ -51,7 +51,7 @@ use spinpark_platform::{Bias, ClosingCost, Reader, ReaderSlots, SlotLeft};
 use crate::generation::generation;
 use crate::memory::{LinuxWith, LockPadding};
 use crate::raw::call6;
-use crate::slot::{has_mark, Mark, Name, CPUS, FREE, LINE, TO_OWNER};
+use crate::slot::{has_mark, Mark, Name, CPUS, FREE, LINE, OWNERS_APART, TO_OWNER};
 use crate::{cpu, mapping, rseq, thread};
 
 /// How many bits of a table's address are zero.
@@ -69,6 +69,7 @@ struct Table {
     /// Lines in use have lower numbers.
     used: AtomicU32,
     lines: [Line; CPUS],
+    apart: [u8; OWNERS_APART],
     /// The numbers of the threads that have claimed the slots last, each `TO_OWNER` behind its slot.
     owners: [Line; CPUS],
 }

@@ -20,7 +20,8 @@
 //!
 //! Bit 3, `SERVED`: a wake pass has woken a waiter of this queue lately, so others are soon to rely on such a
 //! one: a waiter that queues sets its timer at once (L3 in [`core`](crate::core)). Locking the queue clears
-//! the bit, and `was_served` remembers it.
+//! the bit, and `was_served` remembers it. While the queue is locked, the same bit is `PINS_SLEEPERS`: threads
+//! sleep until the last pin has gone, among those that want the queue.
 //!
 //! Bit 4, `ASKED`, and bits 5–9, `PINS`, are set only while the queue is locked, by threads that do not wait
 //! for the holder:
@@ -67,6 +68,7 @@ const LOCKED: u32 = 1;
 const SLEEPERS: u32 = 2;
 const CONTENDED: u32 = 4;
 const SERVED: u32 = 8;
+const PINS_SLEEPERS: u32 = 8; // of a locked queue
 const ASKED: u32 = 16;
 const PIN: u32 = 32;
 const PINS: u32 = 0x1f * PIN;
@@ -208,7 +210,7 @@ impl<P: Platform> WaitQueue<P> {
                 // one's CPU: it sleeps until the last of them has unpinned. Others may sleep alongside it, as
                 // in `lock`.
                 Ask::PinnedWakePass if seen & PINS == PINS => {
-                    seen = self.sleep_for_holder(seen, u64::MAX);
+                    seen = self.sleep(seen, SLEEPERS | PINS_SLEEPERS, u64::MAX);
                     slept = SLEEPERS;
                     continue;
                 }
@@ -227,8 +229,10 @@ impl<P: Platform> WaitQueue<P> {
     pub(crate) fn unpin(&self) {
         let key: *const P::AtomicU32 = &self.lock; // taken before: the queue may die after it
         let seen = self.lock.fetch_sub(PIN, Release);
-        if seen & (PINS | SLEEPERS) == PIN | SLEEPERS {
-            P::futex_wake(key, u32::MAX); // the holder, which may sleep among those that want the queue
+        // Else none sleeps for this: releases that find the queue locked by a thread that does not run are
+        // frequent, and so are sleepers for the queue then.
+        if seen & (PINS | PINS_SLEEPERS) == PIN | PINS_SLEEPERS {
+            P::futex_wake(key, u32::MAX); // the holder, say, among those that want the queue
         }
     }
 
@@ -287,7 +291,7 @@ impl<P: Platform> WaitQueue<P> {
                     gives_up = true;
                     continue;
                 }
-                seen = self.sleep_for_holder(seen, left);
+                seen = self.sleep(seen, SLEEPERS, left);
                 // Others may sleep alongside us: a thread that has slept owes them a wake (a woken waiter
                 // that re-locks with the uncontended value loses one).
                 mine = generation | LOCKED | SLEEPERS;
@@ -295,11 +299,12 @@ impl<P: Platform> WaitQueue<P> {
         }
     }
 
-    /// Sleeps until the holder has unlocked, or for `span` ns; returns the value to go on with.
+    /// Sleeps until the holder has unlocked, or, if `sleepers` says so, the last pin has gone, or for `span` ns;
+    /// returns the value to go on with.
     #[cold]
     #[inline(never)]
-    fn sleep_for_holder(&self, seen: u32, span: u64) -> u32 {
-        let with_sleepers = seen | SLEEPERS;
+    fn sleep(&self, seen: u32, sleepers: u32, span: u64) -> u32 {
+        let with_sleepers = seen | sleepers;
         if seen == with_sleepers || self.lock.compare_exchange(seen, with_sleepers, Relaxed, Relaxed).is_ok()
         {
             P::wait_for_queue(&self.lock, with_sleepers, span);
@@ -404,11 +409,12 @@ impl<P: Platform> LockedQueue<'_, P> {
                     P::spin_hint();
                     seen = queue.lock.load(Relaxed);
                 } else {
-                    seen = queue.sleep_for_holder(seen, u64::MAX);
+                    seen = queue.sleep(seen, SLEEPERS | PINS_SLEEPERS, u64::MAX);
                 }
                 continue;
             }
-            let (new, order) = if asked { (seen & !(ASKED | PINS), Acquire) } else { (free, Release) };
+            let (new, order) =
+                if asked { (seen & !(ASKED | PINS | PINS_SLEEPERS), Acquire) } else { (free, Release) };
             match queue.lock.compare_exchange(seen, new, order, Relaxed) {
                 Ok(_) if asked => return Some(Asked(seen)),
                 Ok(_) => break,

@@ -39,7 +39,12 @@ fn queue(value: u32) -> String {
     let contended = if value & 4 != 0 { " CONTENDED" } else { "" };
     let asked = if value & 16 != 0 { " ASKED" } else { "" };
     let pins = if value >> 5 & 0x1f != 0 { " PINNED" } else { "" };
-    format!("[{state}{contended}{asked}{pins}]")
+    let eight = match value & 9 {
+        8 => " SERVED",
+        9 => " PINS_SLEEPERS",
+        _ => "",
+    };
+    format!("[{state}{contended}{eight}{asked}{pins}]")
 }
 
 fn bias(value: u32) -> String {
@@ -96,5 +101,7 @@ mod tests {
         assert_eq!(word(2 << 10 | 1 << 3 | 1 << 9), "[upgradable, 2 readers; SLOTS]");
         assert_eq!(queue(7), "[LOCKED QUEUED CONTENDED]");
         assert_eq!(queue(49), "[LOCKED ASKED PINNED]");
+        assert_eq!(queue(12), "[free CONTENDED SERVED]");
+        assert_eq!(queue(59), "[LOCKED QUEUED PINS_SLEEPERS ASKED PINNED]");
     }
 }

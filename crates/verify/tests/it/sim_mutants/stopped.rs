@@ -3,7 +3,7 @@
 use spinpark_sim::check::Fault;
 use spinpark_verify::sim_programs::{Checker, Family, mutex_without_probes, rwlock_without_probes};
 
-use super::harness::{family, is_unfair, rejected};
+use super::harness::{family, is_unfair, never_ends, rejected};
 
 /// core.L3: waiters rely on a thread that was woken, and on one that has the queue locked, for as long as it
 /// takes.
@@ -28,4 +28,11 @@ fn a_thread_that_ends_leaves_the_mutex_as_it_is() {
 #[test]
 fn a_thread_that_ends_leaves_the_rwlock_as_it_is() {
     rejected(Checker::new(family("rwlock_left")).fault(Fault::LeavesAtOnce), |_| true);
+}
+
+/// V1: the thread that takes the last pin away does not wake the one that has the queue locked, which sleeps
+/// until then.
+#[test]
+fn the_last_pin_wakes_nobody() {
+    rejected(Checker::new(family("mutex_tight")).fault(Fault::NoCrowdWakes), never_ends);
 }
