@@ -33,6 +33,6 @@ fn a_thread_that_ends_leaves_the_rwlock_as_it_is() {
 /// V1: the thread that takes the last pin away does not wake the one that has the queue locked, which sleeps
 /// until then.
 #[test]
-fn the_last_pin_wakes_nobody() {
+fn the_last_pin_wakes_no_thread() {
     rejected(Checker::new(family("mutex_tight")).fault(Fault::NoCrowdWakes), never_ends);
 }
