@@ -71,7 +71,7 @@ impl Reads {
     #[cold]
     #[inline(never)]
     fn pass(&mut self) -> bool {
-        self.passes -= 1;
+        self.passes = self.passes.saturating_sub(1); // a handler may have taken the last one meanwhile
         true
     }
 

@@ -247,9 +247,9 @@ pub(crate) fn reads_first() -> bool {
     // SAFETY: the block belongs to this thread. A signal handler in between may add to the number, or take
     // one more away.
     let reads = unsafe { &mut (*local()).reads_first };
-    let is_left = *reads > 0;
-    *reads -= u32::from(is_left);
-    is_left
+    let left = *reads;
+    *reads = left.saturating_sub(1);
+    left > 0
 }
 
 /// The calling thread reads first in as many attempts as after a wait.

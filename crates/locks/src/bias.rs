@@ -55,8 +55,8 @@
 //!   but a slot that is marked and not settled: its reader is counted, and the thread that enables the bias
 //!   next settles it first. A reader in such a slot is told that it is [`Unsure`](Reader::Unsure), and looks
 //!   at `SLOTS` under the queue lock. (Readers that are no threads of the child are in no slots: the platform
-//!   sees to that. A reader that leaves a marked slot, and forks before it is taken off the count, leaves a
-//!   reader too many in the child.)
+//!   sees to that. Readers that have left marked slots, and are not taken off the count yet when a thread
+//!   forks, are readers too many in the child.)
 //! - **G7** (memory used again) A lock may be initialised anew, or its memory be mapped anew, while a slot
 //!   names its address: POSIX leaves that undefined, glibc lets it pass. While the bias is revoked, and
 //!   `SLOTS` is clear, all readers of the lock that are in slots are marked (G2). So the thread that enables
@@ -90,8 +90,14 @@ const PRIVATE: u32 = 1;
 /// In `table`: there is no bias, as the lock may be another process', too.
 const NEVER: u32 = 2;
 
-/// For [`ReaderBias::revoke`].
-pub(crate) const FOR_GOOD: u64 = u64::MAX;
+/// What comes after a bias that is revoked.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Afterwards {
+    /// Readers may enable it again.
+    Again,
+    /// The lock has no bias any more.
+    Never,
+}
 
 /// In `reads`: a writer holds the lock.
 const WRITING: u32 = u32::MAX;
@@ -175,6 +181,9 @@ impl<P: Platform> ReaderBias<P> {
             return;
         }
         let Some(queue) = core.try_lock_queue() else { return };
+        if self.table.load(Relaxed) == NEVER {
+            return; // it has been revoked for good meanwhile
+        }
         let mut seen = core.peek();
         if word::may_enable_bias(seen) {
             P::slots_disown(table, lock); // G6, G7
@@ -198,7 +207,7 @@ impl<P: Platform> ReaderBias<P> {
         if known == 0 {
             let Some(private) = P::is_private(lock) else { return false };
             let found = if private { PRIVATE } else { NEVER };
-            // It fails if another thread has enabled the bias meanwhile.
+            // It fails if another thread has enabled the bias meanwhile, which may have been revoked since.
             let _ = self.table.compare_exchange(0, found, Relaxed, Relaxed);
             return private;
         }
@@ -207,10 +216,10 @@ impl<P: Platform> ReaderBias<P> {
 
     /// G2: revokes the bias, if it is enabled, and counts in the word the readers in slots of the lock at
     /// `lock`. `false`: nothing is done, because another thread has had the queue locked while this one slept
-    /// for `span` ns (0: it does not sleep; `FOR_GOOD`: as long as it takes, and the bias is not enabled again).
+    /// for `span` ns (0: it does not sleep; `u64::MAX`: as long as it takes).
     #[cold]
     #[inline(never)]
-    pub(crate) fn revoke(&self, core: &LockCore<P>, lock: usize, span: u64) -> bool {
+    pub(crate) fn revoke(&self, core: &LockCore<P>, lock: usize, span: u64, then: Afterwards) -> bool {
         P::queues();
         let queue = if span == 0 { core.try_lock_queue() } else { core.lock_queue_within(&|| span) };
         let Some(queue) = queue else {
@@ -238,8 +247,8 @@ impl<P: Platform> ReaderBias<P> {
             if left > 0 {
                 core.word().fetch_sub(left * UNIT, ReleaseOrder);
             }
-            if span == FOR_GOOD {
-                // Only now: along with `SLOTS`, in a child forked before this, it would say that the lock was overwritten.
+            if then == Afterwards::Never {
+                // Only now: with `SLOTS`, in a child forked before this, it would say that the lock was overwritten.
                 self.table.store(NEVER, Relaxed);
             }
             P::event(Event::RevokedBias);

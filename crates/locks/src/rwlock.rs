@@ -20,7 +20,7 @@
 
 use spinpark_platform::{Deadline, Platform, Reader, SlotLeft};
 
-use crate::bias::{ReaderBias, FOR_GOOD};
+use crate::bias::{Afterwards, ReaderBias};
 use crate::core::{LockCore, Outcome};
 use crate::queue::{HasQueue, WaitQueue};
 use crate::word::{self, Release, Want, UNIT, UPGRADE};
@@ -208,7 +208,7 @@ impl<P: Platform> RawRwLock<P> {
     /// it pass.
     #[cold]
     fn unlock_anothers(&self) -> bool {
-        self.bias.revoke(&self.core, self.key(), FOR_GOOD); // the other thread's slot stays taken
+        self.bias.revoke(&self.core, self.key(), u64::MAX, Afterwards::Never); // the other thread's slot stays taken
         let held = word::readers(self.core.peek()) > 0;
         if held {
             P::read_released(self.key());
@@ -303,7 +303,7 @@ impl<P: Platform> RawRwLock<P> {
                 // At the deadline, too: the lock may be free.
                 Outcome::TimedOut | Outcome::Biased => {
                     let left = deadline.map_or(u64::MAX, Deadline::left::<P>);
-                    if !self.bias.revoke(&self.core, self.key(), span.min(left)) {
+                    if !self.bias.revoke(&self.core, self.key(), span.min(left), Afterwards::Again) {
                         if left == 0 {
                             return false;
                         }
@@ -338,7 +338,7 @@ impl<P: Platform> RawRwLock<P> {
     /// Revokes the bias, if that is enabled: while it lasts, a writer's wait is in vain.
     pub fn revoke_bias(&self) {
         if word::has_slots(self.core.peek()) {
-            self.bias.revoke(&self.core, self.key(), 0);
+            self.bias.revoke(&self.core, self.key(), 0, Afterwards::Again);
         }
     }
 

@@ -7,7 +7,8 @@
 //!
 //! A map by hash says how semaphores are used; its bits are set and never cleared. So what is not known, or shares
 //! its place there with a semaphore that is no lock, counts as none. So does one that a signal handler takes or
-//! posts while its thread changes the list.
+//! posts while its thread changes the list (it stays there), and each that a thread uses after such a handler has left
+//! that change by a jump.
 
 use core::cell::Cell;
 use core::sync::atomic::{compiler_fence, Ordering::Relaxed, Ordering::SeqCst};

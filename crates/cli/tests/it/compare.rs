@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::Value;
 
-use crate::fixtures::{compiled, drop_in, program, said, spinpark};
+use crate::fixtures::{compiled, drop_in, lines_fit, program, said, spinpark};
 
 #[test]
 fn prints_every_metric_and_where_it_was_measured() {
@@ -15,7 +15,7 @@ fn prints_every_metric_and_where_it_was_measured() {
     result.succeeds(&metrics);
     result.succeeds(&["6 rounds of 3 runs", "95 % interval", "noise", "verdict", "glibc 2.", "Linux "]);
     assert!(!result.stdout.contains("score"), "the program's output is not shown");
-    assert!(result.stdout.lines().all(|line| line.chars().count() <= 100), "{}", result.stdout);
+    lines_fit(&result.stdout, 100);
     assert!(!result.stdout.has_escapes() && !result.stderr.has_escapes(), "no colours into a pipe");
 }
 
@@ -185,7 +185,7 @@ fn help_has_examples() {
     for args in [&["--help"][..], &["run", "--help"], &["compare", "--help"], &["bench", "locks", "--help"]] {
         let result = said(spinpark([]).args(args));
         result.succeeds(&["Examples:", "spinpark "]);
-        assert!(result.stdout.lines().all(|line| line.chars().count() <= 100), "{}", result.stdout);
+        lines_fit(&result.stdout, 100);
     }
     said(&mut spinpark(["--version"])).succeeds(&[env!("CARGO_PKG_VERSION")]);
 }

@@ -141,6 +141,14 @@ impl PartialEq<&str> for Text {
     }
 }
 
+/// No line is longer than that, but for one that is a single word: a path.
+#[track_caller]
+pub(crate) fn lines_fit(text: &str, columns: u16) {
+    for line in text.lines().filter(|line| line.trim().contains(' ')) {
+        assert!(line.chars().count() <= usize::from(columns), "{line}");
+    }
+}
+
 /// In one line, wherever lines ended.
 pub(crate) fn flat(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")

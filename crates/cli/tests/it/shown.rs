@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::fixtures::{program, said, spinpark};
+use crate::fixtures::{lines_fit, program, said, spinpark};
 
 /// The tables, from the first one on, without those that differ in how they are said.
 fn from_table(text: &str) -> Vec<&str> {
@@ -112,7 +112,7 @@ fn what_is_not_as_asked_is_said() {
     fixed.succeeds(&["--threads 2 does not apply to pair-single, which runs with 1"]);
     said(spinpark(locks).arg("pair-single,pair-threaded"))
         .succeeds(&["--threads 2 does not apply to pair-single, pair-threaded, which run with 1"]);
-    assert!(fixed.stdout.lines().all(|line| line.chars().count() <= 100), "{}", fixed.stdout);
+    lines_fit(&fixed.stdout, 100);
     let twice = ["bench", "locks", "--workload", "pair-single", "--locks", "std,std"];
     said(&mut spinpark(twice)).fails(2, &["--locks names `std` twice"]);
 }

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::fixtures::{Said, interrupted_after, said, spinpark};
+use crate::fixtures::{Said, interrupted_after, lines_fit, said, spinpark};
 
 /// A short run, on the smallest machine on which something happens.
 fn short(args: &[&str]) -> Command {
@@ -18,11 +18,9 @@ fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
-fn lines_fit(said: &Said) {
-    for line in said.stdout.lines() {
-        assert!(line.chars().count() <= 100, "{line}");
-        assert!(!line.contains('\u{1b}'), "{line}");
-    }
+fn is_plain_and_fits(said: &Said) {
+    lines_fit(&said.stdout, 100);
+    assert!(!said.stdout.has_escapes(), "{}", said.stdout);
 }
 
 #[test]
@@ -38,7 +36,7 @@ fn a_run_twice_is_the_same_bytes() {
         "most acquisitions by others",
         "cycles",
     ]);
-    lines_fit(&one);
+    is_plain_and_fits(&one);
     assert_eq!(one.stdout, another.stdout);
     assert!(one.stderr.contains("events") && !one.stdout.contains("a second"), "{one:?}");
     let run = || said(&mut short(&["--seeds", "2", "--json"])).stdout;
@@ -108,7 +106,7 @@ fn a_sweep_with_all_its_files() {
         "4*",
         "more threads than CPUs",
     ]);
-    lines_fit(&result);
+    is_plain_and_fits(&result);
     let read = |name: &str| fs::read_to_string(directory.path().join(name)).unwrap();
     assert_eq!(read("s.csv").lines().count(), 1 + 4 * 2);
     assert!(
@@ -143,10 +141,10 @@ fn what_there_is() {
         "read-write lock",
         "condvar-ping-pong",
     ]);
-    lines_fit(&list);
+    is_plain_and_fits(&list);
     let machine = said(&mut spinpark(["sim", "machine", "westmere-ex-40"]));
     machine.succeeds(&["40 CPUs", "memory.near", "source"]);
-    lines_fit(&machine);
+    is_plain_and_fits(&machine);
     let described = said(&mut spinpark(["sim", "machine", "core2-4", "--json"]));
     assert_eq!(json(&described.stdout)["cpus"], 4);
 }

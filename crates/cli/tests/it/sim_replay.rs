@@ -6,7 +6,7 @@ use serde_json::Value;
 use spinpark_recorder::format::{Kind, Role};
 use spinpark_testkit::recordings::store as recorded;
 
-use crate::fixtures::{said, spinpark};
+use crate::fixtures::{lines_fit, said, spinpark};
 
 /// The recorder's number of the detail `contended`.
 const CONTENDED: u32 = 1;
@@ -31,7 +31,7 @@ fn a_recorded_program_on_another_machine() {
         "no causes of signals",
         "are samples (detail `sampled`)",
     ]);
-    assert!(said.stdout.lines().all(|line| line.chars().count() <= 100), "{}", said.stdout);
+    lines_fit(&said.stdout, 100);
     assert_eq!(said.stdout, replay(&["--threads", "8"]).stdout, "one seed is one run");
     let document: Value = serde_json::from_str(&replay(&["--locks", "spinpark", "--json"]).stdout).unwrap();
     assert_eq!((&document["format"], &document["end"]), (&"spinpark sim replay".into(), &"complete".into()));

@@ -8,7 +8,7 @@ use rustix::fs::{Mode, OFlags, open};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcgetwinsize, tcsetwinsize};
 
-use crate::fixtures::{program, said, spinpark};
+use crate::fixtures::{lines_fit, program, said, spinpark};
 
 /// The output of a command on a terminal of `columns` columns, and its exit code.
 fn on_a_terminal(command: &mut Command, columns: u16) -> (String, Option<i32>) {
@@ -31,13 +31,6 @@ fn on_a_terminal(command: &mut Command, columns: u16) -> (String, Option<i32>) {
         bytes.extend_from_slice(&part[..read]);
     }
     (String::from_utf8(bytes).unwrap().replace('\r', ""), child.wait().unwrap().code())
-}
-
-#[track_caller]
-fn lines_fit(text: &str, columns: u16) {
-    for line in text.lines() {
-        assert!(line.chars().count() <= usize::from(columns), "{line}");
-    }
 }
 
 #[test]

@@ -225,7 +225,7 @@
 //!   (R1): the holder is inside a call that keeps it alive until the unlock (itself, by a hold, or by a
 //!   waiter that is queued or not notified yet). Between pin and unpin a thread waits for nothing. A thread
 //!   that keeps the lock alive anyway asks without a pin (`wake_pass_now`). (Of more than 31 releases at a
-//!   time, the others wait until one of those has unpinned.) A fair release waits, for
+//!   time, the others wait until the last of those has unpinned.) A fair release waits, for
 //!   `probe_ns` at the most, to request the lock for the head. What is not worth a wait is left out: a move
 //!   of waiters ([`absorb`](LockCore::absorb)), a bias that is enabled. A reader that wakes a head to time
 //!   itself (L2) leaves that to the next one.

@@ -985,7 +985,9 @@ impl<P: Platform> LockCore<P> {
             let with_them = (paused | upgrade) + count * word::UNIT;
             match self.word().compare_exchange_weak(seen, with_them, AcqRel, Relaxed) {
                 Ok(_) => {
-                    P::event(Event::WithdrewRequest);
+                    if word::wants_handoff(seen) {
+                        P::event(Event::WithdrewRequest);
+                    }
                     let mut let_in = queue.pop_some(count, is_kept_out);
                     if upgrade != 0 {
                         let_in.append(queue.pop_some(1, is_upgradable));

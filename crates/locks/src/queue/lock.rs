@@ -29,8 +29,8 @@
 //! - `ASKED`: the holder makes a wake pass once more before it unlocks.
 //! - `PINS`: the number of threads that have asked and are about to change the owner's word. The holder waits
 //!   for them before it makes a wake pass and unlocks; until then it keeps the memory alive for them (V1 in
-//!   [`core`](crate::core)). One thread more than can be counted sleeps, as one that waits for the queue
-//!   does. In a condition variable's queue: the number of signals that are left to the holder, and `ASKED` is
+//!   [`core`](crate::core)). One thread more than can be counted sleeps until the last of them has unpinned, or the
+//!   holder unlocks. In a condition variable's queue: the number of signals that are left to the holder, and `ASKED` is
 //!   a broadcast.
 //!
 //! Bits 10–31 are the process generation of the last holder. A thread that finds another one lives in a
@@ -43,6 +43,7 @@
 //! |----------------------|---------|------------------|-------------------------------------------------------------|
 //! | lock: CAS            | Acquire | unlock           | the list as the last holder left it                         |
 //! | set `SLEEPERS`: CAS  | Relaxed | –                | only tells the holder to wake; the sleeper checks the value |
+//! | set `PINS_SLEEPERS`  | Relaxed | –                | only tells the last that unpins, as above                   |
 //! | unlock: CAS          | Release | lock, is current | publishes the list, and the word that goes with it          |
 //! | ask, pin: CAS        | Release | is asked         | the holder's wake pass sees what the asking thread wrote    |
 //! | ask for nothing: CAS | Relaxed | –                | writes nothing; only proves that the queue is still locked  |
@@ -53,7 +54,7 @@
 //! | clear it: CAS        | Acquire | unlock           | the queue's last holder comes before the caller's check     |
 //!
 //! Checked by: `verify` (every model of a lock runs through it; its own model has the mutant that re-locks
-//! with `LOCKED` after a sleep), native stress with 256 threads.
+//! with `LOCKED` after a sleep; the last pin that wakes no thread is a mutant of the simulator's), native stress with 256 threads.
 
 use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};

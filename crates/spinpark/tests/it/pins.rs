@@ -16,7 +16,7 @@ const WAITERS: u32 = 1 << 7;
 const WRITER: u32 = 3;
 // Of the queue lock.
 const LOCKED: u32 = 1;
-const QUEUED: u32 = 2;
+const PINS_SLEEPERS: u32 = 8;
 const ASKED: u32 = 16;
 const PINS: u32 = 0x1f * 32;
 
@@ -43,7 +43,7 @@ fn a_release_beside_the_most_pins_sleeps() {
             // ended (`repr(C)`).
             let [word, lock] = unsafe { &*(address as *const [AtomicU32; 2]) };
             thread::sleep(HELD);
-            if lock.fetch_sub(PINS, Ordering::Release) & QUEUED != 0 {
+            if lock.fetch_sub(PINS, Ordering::Release) & PINS_SLEEPERS != 0 {
                 Linux::futex_wake(lock, u32::MAX);
             }
             while word.load(Ordering::Relaxed) & WRITER != 0 || lock.load(Ordering::Relaxed) & PINS != 0 {

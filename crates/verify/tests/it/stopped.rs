@@ -28,6 +28,7 @@ const HELD: u32 = 3;
 // Of the queue lock.
 const LOCKED: u64 = 1;
 const CONTENDED: u64 = 4;
+const SERVED: u64 = 8;
 const ASKED: u64 = 16;
 const PIN: u32 = 32;
 const PINS: u32 = 0x1f * PIN;
@@ -444,7 +445,7 @@ fn asks(op: &Op) -> bool {
 
 /// The queue is unlocked.
 fn unlocks(op: &Op) -> bool {
-    op.is(Kind::CompareExchange, Release) && op.value & !CONTENDED == 0
+    op.is(Kind::CompareExchange, Release) && op.value & !(CONTENDED | SERVED) == 0
 }
 
 fn all_steps(model: Model) {

@@ -114,6 +114,7 @@ fn a_directory_that_is_closed() {
     fs::set_permissions(&closed, fs::Permissions::from_mode(0o000)).unwrap();
     said(&mut recording(directory.path(), ["report", "closed"]))
         .fails(2, &["cannot read", "Permission denied"]);
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o500)).unwrap(); // to be in there
     let result = said(recording(&closed, ["profile", "--"]).arg(waits()));
     result.fails(2, &["cannot create the directory", "--output"]);
 }
