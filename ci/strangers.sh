@@ -34,6 +34,8 @@ install_all() {
     if ((EUID == 0)); then
         local missing=() package
         for package in "${debian[@]}"; do
+            # Another Node has its own.
+            [[ $package != @(nodejs|npm) ]] || ! command -v npm > /dev/null || continue
             [[ $(dpkg-query --show --showformat='${db:Status-Abbrev}' "$package" 2> /dev/null) == ii* ]] || missing+=("$package")
         done
         # Another apt-get may be at work. Servers are not started.

@@ -186,7 +186,7 @@ impl<R: LockPadding> SpinPolicy for LinuxWith<R> {
     }
 
     fn wakes_unmarked() -> bool {
-        cpu::is_only_one()
+        cpu::is_only_one() && thread::wakes_one_more()
     }
 
     fn only_cpu() -> Option<u32> {

@@ -9,11 +9,11 @@ use core::ptr;
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicBool, AtomicUsize};
 
-use spinpark_platform::{ReadHolds, SpinStats, Threads, READS_AFTER_WAIT};
+use spinpark_platform::{Clock, ReadHolds, SpinStats, Threads, NS_PER_MS, READS_AFTER_WAIT};
 
 use crate::memory::{LinuxWith, LockPadding};
 use crate::reads::Reads;
-use crate::{generation, policy};
+use crate::{clock, generation, policy};
 
 /// This crate's thread-local memory. All zero in a new thread.
 #[repr(C)]
@@ -21,6 +21,7 @@ struct Local {
     token: u32,
     /// The number of attempts to acquire a lock in which the thread still reads first.
     reads_first: u32,
+    unmarked: Unmarked,
     reads: Reads,
     spin_stats: SpinStats,
     place: Place,
@@ -28,6 +29,14 @@ struct Local {
     call: *const Call,
     /// See [`put_off_exit`].
     exits: Exit,
+}
+
+/// The waiters that the calling thread has woken without a mark, where there is one CPU.
+#[repr(C)]
+struct Unmarked {
+    /// Since when they are counted, ns; the end of a slice is not seen.
+    since: u64,
+    count: u32,
 }
 
 /// An exit that the calling thread has put off.
@@ -241,6 +250,35 @@ fn load_token() -> u32 {
     unsafe { (*local()).token }
 }
 
+/// How many waiters a thread wakes without a mark in [`UNMARKED_SPAN`]. None of them runs before its slice ends,
+/// and if that is inside a section, all of them sleep again.
+const MOST_UNMARKED: u32 = 16;
+/// About a slice.
+const UNMARKED_SPAN: u64 = 4 * NS_PER_MS;
+
+impl Unmarked {
+    /// Whether one more waiter is woken without a mark. The clock is read only once there have been many.
+    fn wakes_one_more(&mut self, now: impl FnOnce() -> u64) -> bool {
+        self.count = self.count.saturating_add(1);
+        if self.count <= MOST_UNMARKED {
+            return true;
+        }
+        let now = now();
+        let is_over = now.saturating_sub(self.since) > UNMARKED_SPAN;
+        if is_over {
+            *self = Self { since: now, count: 1 };
+        }
+        is_over
+    }
+}
+
+/// Whether the calling thread wakes one more waiter without a mark.
+#[inline(never)]
+pub(crate) fn wakes_one_more() -> bool {
+    // SAFETY: the block belongs to this thread. A signal handler in between may count as well.
+    unsafe { &mut (*local()).unmarked }.wakes_one_more(|| clock::now(Clock::Monotonic))
+}
+
 /// Whether the calling thread still reads first after its last wait; if so, it has done so once more.
 #[inline(always)]
 pub(crate) fn reads_first() -> bool {
@@ -421,5 +459,21 @@ impl<R: LockPadding> ReadHolds for LinuxWith<R> {
 
     fn may_hold_two(lock: usize) -> bool {
         reads().holds_two(lock)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_crowd_is_not_woken_at_once() {
+        let mut unmarked = Unmarked { since: 0, count: 0 };
+        let start = 10 * UNMARKED_SPAN;
+        let mut wakes = |now| (0..1000).filter(|_| unmarked.wakes_one_more(|| now)).count() as u32;
+        assert!((MOST_UNMARKED..=2 * MOST_UNMARKED).contains(&wakes(start)));
+        assert_eq!(wakes(start + UNMARKED_SPAN), 0);
+        assert_eq!(wakes(start + 2 * UNMARKED_SPAN), MOST_UNMARKED);
+        assert_eq!(wakes(start), 0, "a clock that was set back");
     }
 }

@@ -40,7 +40,8 @@ pub trait SpinPolicy: Memory {
 
     /// Whether waiters are woken without `WAKING` (T16 in `core` of the locks): the threads of this process
     /// can use one CPU. A woken waiter does not run before the thread that has it, which takes the lock again
-    /// and again until then. `false` is always a safe answer.
+    /// and again until then. Asked for each such waiter: not all of a crowd is to be awake at once. `false` is always
+    /// a safe answer.
     fn wakes_unmarked() -> bool {
         false
     }

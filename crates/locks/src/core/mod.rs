@@ -78,8 +78,8 @@
 //! a hundred thousand times until then: with no waiter and no mark left, as if there were no other thread. It
 //! owes a wake pass if it leaves, or queues again. If it finds the lock held (by a thread that lost its CPU
 //! inside) it queues behind those that have starved, before the others. One that has waited for `unmarked_ns`
-//! has starved: it is woken with a mark. (Not of a read-write lock: readers that wait behind writers would
-//! find no mark to wait for.)
+//! has starved: it is woken with a mark; and so is one after many that a thread has woken within its slice.
+//! (Not of a read-write lock: readers that wait behind writers would find no mark to wait for.)
 //!
 //! T17: on two CPUs, a release leaves a `TIMED` head asleep if its thread is taken to come back at once (L1).
 //! If that thread goes to sleep for another lock or a condition variable first, it wakes the head *early*,

@@ -406,10 +406,10 @@ impl Plan {
             let rest = Self::without_head(after | word::WAKING, head.want, next);
             return Some(Self { word: rest | word::HANDOFF, action: Action::Promise });
         }
-        let unmarked = head.want == Want::Lock && !head.has_starved() && P::wakes_unmarked();
+        let unmarked = || head.want == Want::Lock && !head.has_starved() && P::wakes_unmarked();
         Some(match word::is_left_to_others(seen, comes_back) {
             true => nothing,
-            false if !word::is_waking(seen) && !unmarked => wake(),
+            false if !word::is_waking(seen) && !unmarked() => wake(),
             false => Self { word: Self::without_head(after, head.want, next), action: Action::WakeUnmarked },
         })
     }

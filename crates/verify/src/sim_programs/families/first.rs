@@ -29,6 +29,8 @@ struct Watch {
     inside: RefCell<Vec<(u32, f64)>>,
     /// When the free lock was promised to a writer that has not come yet.
     promised: Cell<Option<f64>>,
+    /// When readers were let in last, out of the queue.
+    granted: Cell<f64>,
 }
 
 impl Watch {
@@ -40,9 +42,11 @@ impl Watch {
                     None => self.slept.borrow_mut().push(thread),
                 }
             }
+            Event::GrantedReaders => self.granted.set(here::now()),
             Event::HandedOff => self.promised.set(Some(here::now())),
-            // It may have been that writer, which takes the promise along.
-            Event::TimedOut => self.promised.set(None),
+            // It may have been that writer, which takes the promise along; or a call that does not wait has
+            // passed it, and made it a request, which has ended.
+            Event::TimedOut | Event::WithdrewRequest => self.promised.set(None),
             _ => {}
         }
     }
@@ -50,7 +54,8 @@ impl Watch {
     /// The running thread, whose call `began` then, has come in to read. `waits`: the call had no deadline.
     fn reads(&self, began: f64, waits: bool) {
         let me = here::thread().number();
-        let has_slept = self.slept.borrow().contains(&me);
+        // Or it was in the queue, perhaps, and let in before it slept.
+        let has_slept = self.slept.borrow().contains(&me) || self.granted.get() >= began;
         let passed =
             self.writing.borrow().iter().find(|(_, since)| since.is_some_and(|since| since < began)).copied();
         let joins = self.inside.borrow().iter().any(|&(_, since)| since < began);

@@ -237,9 +237,14 @@ impl<T: Tuned> ReadWrites<T> {
             acquisition(watch, guard, Hold::Alone, true, deadline::<T>(), wait, || lock.unlock_write());
             return;
         }
+        // The thread that is stopped with the queue locked may have let in a reader that it has not notified
+        // yet. Others come in alongside that one; behind a waiter, a reader of a lock that prefers writers
+        // does so no more than a writer.
+        let excuses_queue = *preference == Preference::Writers;
         for _ in 0..1 + here::random(4) {
             let wait = |deadline| lock.read_until(*preference, deadline);
-            acquisition(watch, guard, Hold::Shared, false, deadline::<T>(), wait, || lock.unlock_read());
+            let leave = || lock.unlock_read();
+            acquisition(watch, guard, Hold::Shared, excuses_queue, deadline::<T>(), wait, leave);
         }
     }
 
