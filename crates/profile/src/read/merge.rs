@@ -86,7 +86,8 @@ pub fn profile(recording: &Recording, symbols: &mut Symbols) -> Profile {
     let held_waits = merge.held_waits(&tables);
     let nests = merge.nests(&tables);
     let unfinished = longest_unfinished(&waiters);
-    let locks = merge.locks(&tables, (&same, &meanings, &taken), (detail, duration), (&pairs, &unfinished));
+    let mut locks =
+        merge.locks(&tables, (&same, &meanings, &taken), (detail, duration), (&pairs, &unfinished));
     let threads = merge.threads(duration, &waiters, &tables);
     let thread_waits = merge.thread_waits(&tables);
     let holders = Holders::new(&waiters, &same);
@@ -95,6 +96,7 @@ pub fn profile(recording: &Recording, symbols: &mut Symbols) -> Profile {
     let slow_waits = merge.slow_waits((&same, &meanings, &moved), &tables);
     warnings.extend(merge.symbols.take_warnings().into_iter().map(Warning::Note));
     let recorder = merge.recorder();
+    widen_by_what_was_counted(&mut locks, &recorder);
     let mut profile = Profile {
         format: FORMAT.to_owned(),
         version: VERSION,
@@ -138,6 +140,24 @@ pub fn profile(recording: &Recording, symbols: &mut Symbols) -> Profile {
     };
     profile.cost = cost::estimate(&profile, cost::Untimed::default());
     profile
+}
+
+/// Waits are counted in light spans, too. Where they are more than the recorded ones stand for, recording slows the program
+/// so much that it waits less often in recorded spans: then so much is missing everywhere, perhaps.
+fn widen_by_what_was_counted(locks: &mut [Lock], recorder: &RecorderCost) {
+    let has_spans = recorder.experiment.is_some_and(|found| found.light > 0);
+    let estimated: u64 = locks.iter().flat_map(|lock| &lock.roles).map(|stats| stats.contended).sum();
+    if !has_spans || estimated == 0 {
+        return;
+    }
+    let missing = (recorder.waits as f64 / estimated as f64 - 1.0).max(0.0);
+    for stats in locks.iter_mut().flat_map(|lock| &mut lock.roles).filter(|stats| stats.error.contended > 0) {
+        let add =
+            |error: &mut u64, all: u64| *error = error.saturating_add((missing * all as f64).ceil() as u64);
+        add(&mut stats.error.acquisitions, stats.acquisitions);
+        add(&mut stats.error.contended, stats.contended);
+        add(&mut stats.error.waited, stats.wait.total);
+    }
 }
 
 /// The 97.5 % point of the normal distribution.
