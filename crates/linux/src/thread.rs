@@ -273,7 +273,7 @@ impl Unmarked {
 }
 
 /// Whether the calling thread wakes one more waiter without a mark.
-#[inline(never)]
+#[inline(never)] // it is about to make a system call
 pub(crate) fn wakes_one_more() -> bool {
     // SAFETY: the block belongs to this thread. A signal handler in between may count as well.
     unsafe { &mut (*local()).unmarked }.wakes_one_more(|| clock::now(Clock::Monotonic))

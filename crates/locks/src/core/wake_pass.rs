@@ -376,18 +376,18 @@ impl Plan {
             let room = word::MAX_READERS.saturating_sub(word::readers(after));
             // A real-time reader came before writers that have waited longer: it does not take the readers
             // behind them along.
-            let ends = |node: &WaitNode<P>| realtime && !node.want.is_read();
             // One walk: the waiters' stacks are in no cache.
             let (mut count, mut others) = (0, None);
             for (place, node) in queue.iter().enumerate() {
-                let ends = place == READERS_PER_GRANT || count == room || ends(node);
-                if ends || !node.want.is_read() {
+                let is_read = node.want.is_read();
+                let ends = place == READERS_PER_GRANT || count == room || realtime && !is_read;
+                if ends || !is_read {
                     others = others.or(Some(node)); // the next head
                 }
                 if ends {
                     break;
                 }
-                count += u32::from(node.want.is_read());
+                count += u32::from(is_read);
             }
             let word = Self::without_head(after, head.want, others) + count * word::UNIT;
             return Some(Self { word, action: Action::Grant(count) });

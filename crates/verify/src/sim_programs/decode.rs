@@ -39,12 +39,12 @@ fn queue(value: u32) -> String {
     let contended = if value & 4 != 0 { " CONTENDED" } else { "" };
     let asked = if value & 16 != 0 { " ASKED" } else { "" };
     let pins = if value >> 5 & 0x1f != 0 { " PINNED" } else { "" };
-    let eight = match value & 9 {
+    let bit_3 = match value & 9 {
         8 => " SERVED",
         9 => " PINS_SLEEPERS",
         _ => "",
     };
-    format!("[{state}{contended}{eight}{asked}{pins}]")
+    format!("[{state}{contended}{bit_3}{asked}{pins}]")
 }
 
 fn bias(value: u32) -> String {
