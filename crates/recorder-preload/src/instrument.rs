@@ -134,7 +134,16 @@ pub(crate) unsafe fn lock_hot(way: &Way, arguments: [usize; 4], call: Call) -> c
     if was_free {
         RECORDER.barged(call.address);
     }
+    note_passed(way, result, call);
     result
+}
+
+/// The thread has the mutex, and leaves that out: if it waits for another one with it, that may be a deadlock.
+#[inline(always)]
+fn note_passed(way: &Way, result: c_int, call: Call) {
+    if result == 0 && matches!(way.lock, Function::pthread_mutex_lock) {
+        RECORDER.passed(call.address);
+    }
 }
 
 /// Gets a lock that was waited for before, in a light span: what is done here is what the lock itself does,
@@ -157,8 +166,12 @@ unsafe fn lock_light(way: &Way, arguments: [usize; 4], call: Call) -> c_int {
         }
     };
     let result = match looks_free {
-        // SAFETY: the caller's arguments.
-        Some(true) => return unsafe { next::call(way.lock, arguments) },
+        Some(true) => {
+            // SAFETY: the caller's arguments.
+            let result = unsafe { next::call(way.lock, arguments) };
+            note_passed(way, result, call);
+            return result;
+        }
         Some(false) => way.codes.busy,
         // SAFETY: the caller's arguments; a try has the first of them.
         None => unsafe { next::call(way.try_it, arguments) },
@@ -399,9 +412,7 @@ unsafe fn wait_left_out(way: &Way, arguments: [usize; 4], call: Call, wait: Left
         return result;
     }
     RECORDER.leave();
-    if result == 0 && matches!(way.lock, Function::pthread_mutex_lock) {
-        RECORDER.passed(call.address);
-    }
+    note_passed(way, result, call);
     result
 }
 

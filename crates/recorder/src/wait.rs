@@ -148,7 +148,7 @@ impl Recorder {
         }
         if own.governor.is_short_of_time() {
             // As in `begin_wait`.
-            self.released_unseen(own);
+            own.table().unseen_release.store(start, Relaxed);
         }
         let (role, owner) = (call.role as u32, owner.unwrap_or(0));
         let mut begun =
@@ -321,8 +321,9 @@ impl Recorder {
         // The time for a new stack, perhaps with a snapshot of the maps, is not waiting.
         let start = start + own.aside().get();
         if own.governor.is_short_of_time() {
-            // What others know of this thread's locks may not be true any more.
-            self.released_unseen(own);
+            // What others know of this thread's locks may not be true any more. It releases none from the start
+            // of the wait on: those who began to wait since then know better.
+            own.table().unseen_release.store(blocking.start, Relaxed);
         }
         here().events.set(0);
         let mut outer = Outer::NOTHING;

@@ -93,7 +93,7 @@ fn without_spans_waits_are_counted() {
 
 #[test]
 fn a_deadlock_is_seen_while_calls_are_passed_on() {
-    for _ in 0..3 {
+    for _ in 0..8 {
         let (profile, _) = in_spans("16", &["deadlock"]);
         assert!(profile.recorder.experiment.is_some_and(|found| found.light > 0), "{:?}", profile.recorder);
         assert_eq!(profile.waiting.len(), 2, "{:?}", profile.waiting);
