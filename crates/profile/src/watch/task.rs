@@ -145,6 +145,8 @@ pub(super) struct Task {
     waited: Vec<(u32, u64)>,
     /// ns that it has been there.
     pub(super) life: u64,
+    /// ns of it after the last look, which found it running: taken for time on a CPU, and not measured.
+    unseen: u64,
     pub(super) samples: u64,
     /// Its first look, ns since the run began.
     first: u64,
@@ -174,6 +176,7 @@ impl Task {
             wait: None,
             waited: Vec::new(),
             life: 0,
+            unseen: 0,
             samples: 0,
             first: at,
             asleep_since: at,
@@ -210,6 +213,10 @@ impl Task {
             self.add(after, blocked - blocked / 2);
         }
         if doing == Doing::Running {
+            // It slept on after the last look, if it was woken only once since.
+            if self.doing != Doing::Running && sched.slices <= self.sched.slices + 1 {
+                self.longest = self.longest.max((self.at + blocked).saturating_sub(self.asleep_since));
+            }
             self.asleep_since = at;
         } else if sched != self.sched {
             // It ran, and has slept since.
@@ -242,8 +249,14 @@ impl Task {
     pub(super) fn is_gone(&mut self, more: u64) {
         self.life += more;
         match self.doing {
-            Doing::Running => self.sched.ran += more,
-            doing => self.add((doing, self.wait), more),
+            Doing::Running => {
+                self.sched.ran += more;
+                self.unseen = more;
+            }
+            doing => {
+                self.add((doing, self.wait), more);
+                self.longest = self.longest.max((self.at + more).saturating_sub(self.asleep_since));
+            }
         }
     }
 
@@ -287,8 +300,10 @@ impl Task {
             return false;
         }
         let life = self.life as f64;
+        // Of a worker that was told to end, a rare look finds the beginning of that, and not its end.
+        let ran = ran.saturating_sub(self.unseen);
         // A thread without a CPU is not idle, but does not choose to be awake either.
-        let nearly_all = 0.9 * self.life.saturating_sub(waited) as f64;
+        let nearly_all = 0.9 * self.life.saturating_sub(waited + self.unseen) as f64;
         let is_little = ran <= START.max(self.life / 100);
         let is_unbroken = is_little && self.longest as f64 >= nearly_all;
         let is_joining = is_little && self.time().ends as f64 >= nearly_all;
@@ -449,6 +464,17 @@ mod tests {
         }
         worker.look(305 * MS, Sched { waited: 3 * MS, ..sched(MS / 10, 1) }, (Doing::Running, None));
         assert!(worker.is_idle(0), "{worker:?}");
+        // The same with a look each 72 ms: what it did after the last one is not known.
+        for (state, slices, woken) in [(Doing::Running, 2, 4 * MS), (Doing::Futex, 1, 0)] {
+            let mut worker = Task::new(70 * MS, 0, Sched::default(), sched(MS / 10, 1), (Doing::Futex, None));
+            for step in 1..12 {
+                worker.look((70 + step * 72) * MS, sched(MS / 10, 1), (Doing::Futex, None));
+            }
+            let last = Sched { waited: woken, ..sched(MS / 5, slices) };
+            worker.look((70 + 12 * 72) * MS, last, (state, None));
+            worker.is_gone(36 * MS);
+            assert!(worker.is_idle(0), "{worker:?}");
+        }
         // One that worked for a part of the time is not.
         let mut worked = Task::new(5 * MS, 0, Sched::default(), sched(MS / 10, 1), (Doing::Futex, None));
         worked.look(200 * MS, sched(MS / 10, 1), (Doing::Futex, None));
