@@ -136,8 +136,9 @@ pub(crate) unsafe fn signal_by<const DETAIL: u32>(
     is_to_all: bool,
     site: Site,
 ) -> c_int {
-    let is_counted = DETAIL != Detail::Contended as u32 || RECORDER.is_hot(cond);
-    if is_counted && let Some(own) = RECORDER.enter() {
+    let is_noted =
+        DETAIL != Detail::Contended as u32 || RECORDER.is_hot(cond) && !RECORDER.passes_signal(cond);
+    if is_noted && let Some(own) = RECORDER.enter() {
         RECORDER.signal(own, &call(cond, site), is_to_all);
         RECORDER.leave();
     }

@@ -79,8 +79,16 @@ impl Recorder {
         if let Some(facts) = &facts {
             self.publish(own, facts, begun, Some(mutex));
         }
+        self.count_uncounted(call.address, 1);
         let mutex = Some(mutex);
         SignalWait { epoch: self.epoch(), start, outer: Outer::NOTHING, queue: 0, mutex, facts, times: 0 }
+    }
+
+    /// One waiter more or less whose wait began in a light span.
+    fn count_uncounted(&self, address: usize, change: i32) {
+        if let Some(shared) = self.shared.get() {
+            shared.uncounted(address).fetch_add(change as u32, Relaxed);
+        }
     }
 
     /// Notes the mutex with which a thread waits.
@@ -99,8 +107,9 @@ impl Recorder {
             return; // as in `end_wait`
         }
         own.table().waiting.end();
-        if wait.times != 0 {
-            self.queue(call.address, -1);
+        match wait.is_counted() {
+            true => _ = self.queue(call.address, -1),
+            false => self.count_uncounted(call.address, -1),
         }
         let is_long = self.ticks.ns(end.saturating_sub(wait.start)) >= spans::LONG;
         let weight = if is_long { 1 } else { wait.times };
@@ -159,9 +168,20 @@ impl Recorder {
         if let Some(own) = unsafe { here().own.get().as_ref() } {
             own.table().waiting.end();
         }
-        if is_counted {
-            self.queue(call.address, -1);
+        match is_counted {
+            true => _ = self.queue(call.address, -1),
+            false => self.count_uncounted(call.address, -1),
         }
+    }
+
+    /// Whether a signal is forwarded: in a light span, and no thread waits for it.
+    #[inline(always)]
+    #[must_use]
+    pub fn passes_signal(&self, address: usize) -> bool {
+        self.is_light()
+            && self.shared.get().is_some_and(|shared| {
+                shared.uncounted(address).load(Relaxed) == 0 && shared.slot(address).queue.load(Relaxed) == 0
+            })
     }
 
     /// The thread is about to signal; `is_to_all`: to broadcast. Called only if a thread has waited (it is

@@ -9,6 +9,7 @@
 //! | `steps`     | return address → how far the next one is          | a thread that has unwound it                      |
 //! | `tables`    | thread id → table                                 | a thread that takes it over, or has looked for it |
 //! | `slots`     | lock → what its users tell each other             | see [`Slot`]                                      |
+//! | `uncounted` | condition variable → number of waiters that `queue` leaves out | such a waiter                        |
 //! | `rings`     | lock → its latest releases to waiters             | the releasing thread, after it (see [`super::releases`]) |
 //! | `writers`   | read-write lock → its latest release by a writer  | that writer, before it                            |
 //!
@@ -59,6 +60,7 @@ pub(crate) struct SharedTables {
     /// Table + 1.
     pub(crate) tables: [AtomicU16; HASHES],
     slots: [Slot; HASHES],
+    uncounted: [AtomicU32; HASHES],
     pub(crate) steps: Steps,
     rings: [Rings; RINGS],
     writers: [Remembered; HASHES],
@@ -113,6 +115,12 @@ impl SharedTables {
     #[inline(always)]
     pub(crate) fn slot(&self, address: usize) -> &Slot {
         &self.slots[hash(address)]
+    }
+
+    /// The number of waiters at the condition variable at `address` whose waits began in light spans.
+    #[inline(always)]
+    pub(crate) fn uncounted(&self, address: usize) -> &AtomicU32 {
+        &self.uncounted[hash(address)]
     }
 
     /// Notes the stack that created the lock at `address`.
