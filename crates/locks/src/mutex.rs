@@ -171,6 +171,17 @@ impl<P: Platform> RawMutex<P> {
         self.core.enter_uncontended(token)
     }
 
+    /// `try_lock_uncontended` for a call that does not wait, and may be made again and again while the mutex is
+    /// held: it reads first. `Some(false)`: the mutex is held; `None` says nothing.
+    #[inline]
+    pub fn try_lock_at_once(&self, token: u32) -> Option<bool> {
+        if !self.is_locked() {
+            return self.core.try_uncontended(token).then_some(true);
+        }
+        // In a forked child, the flags may be the parent's.
+        (P::generation() == 0).then_some(false)
+    }
+
     /// `try_lock_uncontended` without an atomic read-modify-write, for a process that has this one thread
     /// only.
     #[inline]

@@ -106,7 +106,7 @@ impl<P: Platform> RawRwLock<P> {
 
     /// Acquires for reading without a word to the others, if the bias is enabled.
     #[inline]
-    pub(crate) fn read_in_slot(&self) -> bool {
+    pub fn read_in_slot(&self) -> bool {
         P::slot_enter(self.bias.word(), self.key())
     }
 
@@ -157,13 +157,24 @@ impl<P: Platform> RawRwLock<P> {
     /// says nothing.
     #[inline]
     pub fn try_read_simply(&self, preference: Preference) -> bool {
-        self.read_in_slot() || self.note_readers(self.core.enter_invited(preference.read()))
+        self.read_in_slot() || self.read_counted(preference)
+    }
+
+    /// [`RawRwLock::try_read_simply`] after [`RawRwLock::read_in_slot`].
+    #[inline]
+    pub fn read_counted(&self, preference: Preference) -> bool {
+        self.note_readers(self.core.enter_invited(preference.read()))
     }
 
     /// Gives back the slot of this thread's latest read lock, if it is in one; `false`: it is counted.
     #[inline]
     fn leave_slot(&self) -> bool {
-        match P::slot_leave(self.bias.word(), self.key()) {
+        self.has_left(P::slot_leave(self.bias.word(), self.key()))
+    }
+
+    #[inline]
+    fn has_left(&self, left: SlotLeft) -> bool {
+        match left {
             SlotLeft::Left => true,
             SlotLeft::Counted => false,
             SlotLeft::Revoked => self.leave_revoked(),
@@ -185,14 +196,23 @@ impl<P: Platform> RawRwLock<P> {
         }
     }
 
-    /// Releases a lock that the caller holds without knowing how; `false` if it is free.
+    /// Whether the lock, which the calling thread holds, is held for writing.
     #[inline(always)]
-    pub fn unlock_any(&self) -> bool {
-        if self.bias.is_writing() {
-            self.unlock_write();
-            return true;
-        }
-        if self.leave_slot() {
+    pub fn is_writing(&self) -> bool {
+        self.bias.is_writing()
+    }
+
+    /// Releases a lock that the caller holds for reading, if it is in a slot; on anything but
+    /// [`SlotLeft::Left`], [`RawRwLock::unlock_counted`] remains.
+    #[inline(always)]
+    pub fn unlock_in_slot(&self) -> SlotLeft {
+        P::slot_leave(self.bias.word(), self.key())
+    }
+
+    /// What remains of [`RawRwLock::unlock_in_slot`]; `false` if the lock is free.
+    #[inline(always)]
+    pub fn unlock_counted(&self, left: SlotLeft) -> bool {
+        if self.has_left(left) {
             return true;
         }
         let seen = self.core.peek();

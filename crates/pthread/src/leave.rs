@@ -2,7 +2,7 @@
 //! ([`cancel`](crate::cancel)), or a handler of a signal ends it by `pthread_exit` (how programs cancel where
 //! there is no `pthread_cancel`) or jumps away.
 //!
-//! [`deferred`] gives a call a clean-up handler, which undoes it. glibc runs that, at once, from wherever the
+//! [`undoable`] gives a call a clean-up handler, which undoes it. glibc runs that, at once, from wherever the
 //! signal came. A thread that is changing a lock's queue cannot be left: what it has begun must be completed,
 //! and only its own frames can do that. So the exit is *put off*: the handler is given up, the interrupted
 //! code goes on as if it had returned ([`go_on`](spinpark_linux::go_on)), and the thread ends at the next
@@ -48,7 +48,7 @@ pub(crate) fn undoable<R>(wait: impl FnOnce() -> R, undo: impl FnOnce(R)) -> R {
     within(true, wait, undo)
 }
 
-/// [`deferred`], for a wait whose sleeps are no cancellation points, or have their own way, and after which
+/// [`undoable`], for a wait whose sleeps are no cancellation points, or have their own way, and after which
 /// nothing is undone.
 pub(crate) fn always_deferred<R>(wait: impl FnOnce() -> R) -> R {
     within(false, wait, drop)

@@ -3,7 +3,7 @@
 //! | variable             | effect                                                                              |
 //! |----------------------|-------------------------------------------------------------------------------------|
 //! | `SPINPARK_DISABLE=1` | every call goes to glibc: the honest baseline, with the same interposition           |
-//! | `SPINPARK_FORCE=1`   | ours even under a race detector (see `tools` in the linux crate)                      |
+//! | `SPINPARK_FORCE=1`   | ours even under a race detector (see `environment` in the linux crate)                |
 //! | `SPINPARK_RSEQ=0`    | no restartable sequences: see `rseq` in the linux crate                             |
 //! | `SPINPARK_VERBOSE=1` | one line on stderr at the start of the process                                      |
 //! | `SPINPARK_REPORT=F`  | appends `loaded PID` to the file F at the start of the process, `used PID` at the   |

@@ -123,10 +123,14 @@ impl Mutex {
     /// Notes the owner after an acquisition; returns 0.
     #[inline(always)]
     pub(crate) fn acquired_by(&self, token: u32) -> c_int {
-        if !self.is_plain() {
-            self.owner().store(token, Relaxed);
-            self.count().store(1, Relaxed);
-        }
+        if self.is_plain() { 0 } else { self.acquired_once_by(token) }
+    }
+
+    /// The same of a recursive or error-checking mutex.
+    #[inline(always)]
+    fn acquired_once_by(&self, token: u32) -> c_int {
+        self.owner().store(token, Relaxed);
+        self.count().store(1, Relaxed);
         0
     }
 
@@ -155,20 +159,40 @@ pub(crate) unsafe extern "C" fn lock(mutex: *mut pthread_mutex_t) -> c_int {
     // SAFETY: the caller's mutex.
     let this = unsafe { Mutex::at(mutex) };
     let token = spinpark_linux::known_token();
-    if this.kind() & (GLIBC_KINDS | TYPE) == 0 && token != 0 {
+    let kind = this.kind() & (GLIBC_KINDS | TYPE);
+    if kind == 0 && token != 0 {
         match mode::fast() {
             Fast::Threaded if this.raw.try_lock_uncontended(token) => return 0,
             Fast::Alone if this.raw.try_lock_alone(token) => return 0,
             _ => {}
         }
+    } else if kind == RECURSIVE && mode::fast() != Fast::Unsure && this.is_owned_by(thread_id()) {
+        return this.lock_once_more();
+    } else if matches!(kind, 1..=TYPE) {
+        // SAFETY: the caller's mutex.
+        return unsafe { lock_typed(mutex) };
     }
     // SAFETY: the caller's mutex.
     unsafe { lock_general(mutex) }
 }
 
-/// What the inlined path left: another kind than the default, a mutex that is held, a process that has not
-/// decided yet or is shared with glibc's functions or disabled, a thread's first call. Ours if `is_ours`,
-/// else glibc's.
+/// [`lock`] of another kind than the default, in a process that has decided, without a wait; else
+/// [`lock_general`]. Apart, so that the default kind keeps nothing in registers.
+///
+/// # Safety
+///
+/// As POSIX has it.
+#[inline(never)]
+unsafe fn lock_typed(mutex: *mut pthread_mutex_t) -> c_int {
+    // SAFETY: the caller's mutex.
+    let this = unsafe { Mutex::at(mutex) };
+    let acquire = |token| this.raw.try_lock_uncontended(token).then_some(true);
+    // SAFETY: the caller's mutex.
+    this.lock_at_once(EDEADLK, acquire).unwrap_or_else(|| unsafe { lock_general(mutex) })
+}
+
+/// What the paths above left: a mutex that is held, a process that has not decided yet or is shared with
+/// glibc's functions or disabled, a thread's first call. Ours if `is_ours`, else glibc's.
 ///
 /// # Safety
 ///
@@ -186,14 +210,37 @@ unsafe fn lock_general(mutex: *mut pthread_mutex_t) -> c_int {
 }
 
 impl Mutex {
+    /// The result of a call that acquires, if it is known without a wait, in a process that has decided: of
+    /// whatever kind of ours. `None` says nothing. `acquire`: an attempt while there may be other threads, by
+    /// the thread of a token; `Some(false)`: the mutex is held.
+    #[inline(always)]
+    fn lock_at_once(&self, busy: c_int, acquire: impl FnOnce(u32) -> Option<bool>) -> Option<c_int> {
+        let (kind, fast) = (self.kind(), mode::fast());
+        if kind & GLIBC_KINDS != 0 || fast == Fast::Unsure {
+            return None;
+        }
+        let token = if is_plain(kind) { spinpark_linux::known_token() } else { thread_id() };
+        if let Some(result) = self.lock_again(token, busy) {
+            return Some(result);
+        }
+        if token == 0 {
+            return None;
+        }
+        let acquired = match fast {
+            Fast::Alone if self.raw.try_lock_alone(token) => true,
+            _ => acquire(token)?,
+        };
+        Some(if acquired { self.acquired_by(token) } else { busy })
+    }
+
     #[inline(always)]
     fn lock(&self, token: u32) -> c_int {
-        if self.raw.try_lock_as(token) {
-            return self.acquired_by(token);
+        if let Some(result) = self.lock_again(token, EDEADLK) {
+            return result;
         }
-        match self.lock_again(token, EDEADLK) {
-            Some(result) => result,
-            None => self.lock_slow(token),
+        match self.raw.try_lock_as(token) {
+            true => self.acquired_by(token),
+            false => self.lock_slow(token),
         }
     }
 
@@ -207,12 +254,18 @@ impl Mutex {
         if kind & TYPE == ERRORCHECK {
             return Some(busy);
         }
+        Some(self.lock_once_more())
+    }
+
+    /// By the owner of a recursive mutex.
+    #[inline(always)]
+    fn lock_once_more(&self) -> c_int {
         match self.count().load(Relaxed).checked_add(1) {
             Some(count) => {
                 self.count().store(count, Relaxed);
-                Some(0)
+                0
             }
-            None => Some(EAGAIN),
+            None => EAGAIN,
         }
     }
 
@@ -248,6 +301,34 @@ impl Mutex {
 pub(crate) unsafe extern "C" fn try_lock(mutex: *mut pthread_mutex_t) -> c_int {
     // SAFETY: the caller's mutex.
     let this = unsafe { Mutex::at(mutex) };
+    let token = spinpark_linux::known_token();
+    if this.kind() & (GLIBC_KINDS | TYPE) == 0 && token != 0 {
+        let acquired = match mode::fast() {
+            Fast::Threaded => this.raw.try_lock_at_once(token),
+            Fast::Alone if this.raw.try_lock_alone(token) => return 0,
+            Fast::Alone => this.raw.try_lock_at_once(token),
+            Fast::Unsure => None,
+        };
+        if let Some(acquired) = acquired {
+            return if acquired { 0 } else { EBUSY };
+        }
+    }
+    // SAFETY: the caller's mutex.
+    unsafe { try_general(mutex) }
+}
+
+/// What the inlined path left.
+///
+/// # Safety
+///
+/// As POSIX has it.
+#[inline(never)]
+unsafe fn try_general(mutex: *mut pthread_mutex_t) -> c_int {
+    // SAFETY: the caller's mutex.
+    let this = unsafe { Mutex::at(mutex) };
+    if let Some(result) = this.lock_at_once(EBUSY, |token| this.raw.try_lock_at_once(token)) {
+        return result;
+    }
     if this.is_ours() {
         return this.try_lock();
     }
@@ -264,6 +345,11 @@ pub(crate) unsafe extern "C" fn try_lock(mutex: *mut pthread_mutex_t) -> c_int {
 pub(crate) unsafe extern "C" fn timed_lock(mutex: *mut pthread_mutex_t, time: *const timespec) -> c_int {
     // SAFETY: the caller's mutex.
     let this = unsafe { Mutex::at(mutex) };
+    // POSIX: no look at the time if the mutex can be had at once.
+    let acquire = |token| this.raw.try_lock_uncontended(token).then_some(true);
+    if let Some(result) = this.lock_at_once(EDEADLK, acquire) {
+        return result;
+    }
     if this.is_ours() {
         // SAFETY: the caller's timespec.
         return unsafe { this.lock_until(Clock::Realtime, time) };
@@ -314,7 +400,7 @@ impl Mutex {
             return result;
         }
         if self.raw.try_lock_as(token) {
-            return self.acquired_by(token); // POSIX: no look at the time if the mutex can be had at once
+            return self.acquired_by(token);
         }
         // SAFETY: the caller's pointer.
         let deadline = unsafe { deadline(clock, time) };
@@ -339,7 +425,8 @@ impl Mutex {
 pub(crate) unsafe extern "C" fn unlock(mutex: *mut pthread_mutex_t) -> c_int {
     // SAFETY: the caller's mutex.
     let this = unsafe { Mutex::at(mutex) };
-    if this.kind() & (GLIBC_KINDS | TYPE) == 0 {
+    let kind = this.kind() & (GLIBC_KINDS | TYPE);
+    if kind == 0 {
         match mode::fast() {
             Fast::Threaded => {
                 this.raw.unlock();
@@ -348,13 +435,37 @@ pub(crate) unsafe extern "C" fn unlock(mutex: *mut pthread_mutex_t) -> c_int {
             Fast::Alone if this.raw.unlock_alone() => return 0,
             _ => {}
         }
+    } else if kind == RECURSIVE
+        && mode::fast() != Fast::Unsure
+        && this.is_owned_by(thread_id())
+        && this.unlock_once()
+    {
+        return 0;
+    } else if matches!(kind, 1..=TYPE) {
+        // SAFETY: the caller's mutex.
+        return unsafe { unlock_typed(mutex) };
     }
     // SAFETY: the caller's mutex.
     unsafe { unlock_general(mutex) }
 }
 
-/// What the inlined path left: another kind than the default, a process that has not decided yet or is shared
-/// or disabled, or one thread and a word with flags, from a fork. Ours if `keep_to_unlock`, else glibc's.
+/// [`unlock`] of another kind than the default.
+///
+/// # Safety
+///
+/// As POSIX has it.
+#[inline(never)]
+unsafe fn unlock_typed(mutex: *mut pthread_mutex_t) -> c_int {
+    match mode::fast() {
+        // SAFETY: the caller's mutex.
+        Fast::Unsure => unsafe { unlock_general(mutex) },
+        // SAFETY: the caller's mutex.
+        fast => unsafe { Mutex::at(mutex) }.unlock(fast),
+    }
+}
+
+/// What the paths above left: a process that has not decided yet or is shared or disabled, or one thread and a
+/// word with flags, from a fork. Ours if `keep_to_unlock`, else glibc's.
 ///
 /// # Safety
 ///
@@ -364,7 +475,7 @@ pub(crate) unsafe fn unlock_general(mutex: *mut pthread_mutex_t) -> c_int {
     // SAFETY: the caller's mutex.
     let this = unsafe { Mutex::at(mutex) };
     if this.keep_to_unlock() {
-        return if this.is_plain() { this.release() } else { this.unlock_owned(thread_id()) };
+        return this.unlock(Fast::Threaded);
     }
     // SAFETY: the caller's mutex.
     unsafe { real::pthread_mutex_unlock(mutex) }
@@ -372,24 +483,40 @@ pub(crate) unsafe fn unlock_general(mutex: *mut pthread_mutex_t) -> c_int {
 
 impl Mutex {
     #[inline(always)]
-    fn release(&self) -> c_int {
-        self.raw.unlock();
+    fn unlock(&self, fast: Fast) -> c_int {
+        if self.is_plain() { self.release(fast) } else { self.unlock_owned(thread_id(), fast) }
+    }
+
+    #[inline(always)]
+    fn release(&self, fast: Fast) -> c_int {
+        if fast != Fast::Alone || !self.raw.unlock_alone() {
+            self.raw.unlock();
+        }
         0
     }
 
     /// A recursive or error-checking mutex.
     #[inline(always)]
-    fn unlock_owned(&self, token: u32) -> c_int {
+    fn unlock_owned(&self, token: u32, fast: Fast) -> c_int {
         if !self.is_owned_by(token) {
             return EPERM;
         }
-        let count = self.count().load(Relaxed).wrapping_sub(1);
-        self.count().store(count, Relaxed);
-        if count != 0 {
+        if self.unlock_once() {
             return 0;
         }
+        self.count().store(0, Relaxed);
         self.owner().store(0, Relaxed);
-        self.release()
+        self.release(fast)
+    }
+
+    /// By the owner; `false`: it holds the mutex once only, and nothing is done.
+    #[inline(always)]
+    fn unlock_once(&self) -> bool {
+        let count = self.count().load(Relaxed);
+        if count > 1 {
+            self.count().store(count - 1, Relaxed);
+        }
+        count > 1
     }
 }
 

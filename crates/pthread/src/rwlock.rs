@@ -14,7 +14,7 @@ use libc::{EAGAIN, EBUSY, EDEADLK, EINVAL, EPERM, ETIMEDOUT};
 use libc::{clockid_t, pthread_rwlock_t, pthread_rwlockattr_t, timespec};
 use spinpark_linux::clock_of;
 use spinpark_locks::{Preference, RawRwLock};
-use spinpark_platform::{Clock, Deadline, Platform, Threads};
+use spinpark_platform::{Clock, Deadline, Platform, SlotLeft, Threads};
 
 use crate::fields::Linux;
 use crate::mode::Fast;
@@ -60,13 +60,6 @@ impl RwLock {
         self.is_private() && mode::fast() != Fast::Unsure
     }
 
-    /// [`Self::is_ours`], when what is known without a call did not do.
-    #[cold]
-    #[inline(never)]
-    fn is_found_ours(&self) -> bool {
-        self.is_ours()
-    }
-
     #[inline(always)]
     fn preference(&self) -> Preference {
         if self.flags.load(Relaxed) == PREFER_WRITERS { Preference::Writers } else { Preference::Readers }
@@ -91,6 +84,24 @@ impl RwLock {
                 unsafe { unlock(core::ptr::from_ref(self).cast_mut().cast()) };
             }
         })
+    }
+
+    #[inline(always)]
+    fn unlock(&self) -> c_int {
+        if self.raw.is_writing() {
+            self.raw.unlock_write();
+            return 0;
+        }
+        match self.raw.unlock_in_slot() {
+            SlotLeft::Left => 0,
+            left => self.unlock_counted(left),
+        }
+    }
+
+    /// What remains of [`RwLock::unlock`]: of a reader that is counted, as a rule.
+    #[inline(never)]
+    fn unlock_counted(&self, left: SlotLeft) -> c_int {
+        if self.raw.unlock_counted(left) { 0 } else { EPERM }
     }
 
     /// What no reader can wait for: itself as the writer, or room for one reader more.
@@ -250,7 +261,24 @@ macro_rules! calls {
 pub(crate) unsafe extern "C" fn read(rwlock: *mut pthread_rwlock_t) -> c_int {
     // SAFETY: the caller's lock.
     let this = unsafe { RwLock::at(rwlock) };
-    if this.is_known_ours() && this.raw.try_read_simply(this.preference()) {
+    if this.is_known_ours() && this.raw.read_in_slot() {
+        return 0;
+    }
+    // SAFETY: the caller's lock.
+    unsafe { read_counted(rwlock) }
+}
+
+/// [`read`] of a lock whose readers are counted. Apart, for what it keeps in registers: a reader in a slot
+/// keeps nothing.
+///
+/// # Safety
+///
+/// As POSIX has it.
+#[inline(never)]
+unsafe fn read_counted(rwlock: *mut pthread_rwlock_t) -> c_int {
+    // SAFETY: the caller's lock.
+    let this = unsafe { RwLock::at(rwlock) };
+    if this.is_known_ours() && this.raw.read_counted(this.preference()) {
         return 0;
     }
     // SAFETY: the caller's lock.
@@ -281,15 +309,16 @@ pub(crate) unsafe extern "C" fn write(rwlock: *mut pthread_rwlock_t) -> c_int {
 pub(crate) unsafe extern "C" fn unlock(rwlock: *mut pthread_rwlock_t) -> c_int {
     // SAFETY: the caller's lock.
     let this = unsafe { RwLock::at(rwlock) };
-    // One place for both, for the drop-in's size: what follows is inlined.
-    if this.is_known_ours() || this.is_found_ours() {
-        return if this.raw.unlock_any() { 0 } else { EPERM };
+    if this.is_known_ours() {
+        return this.unlock();
     }
     // SAFETY: the caller's lock.
-    unsafe { real::pthread_rwlock_unlock(rwlock) }
+    unsafe { unlock_elsewhere(rwlock) }
 }
 
 calls! {
+    /// [`unlock`], when what is known without a call did not do.
+    unlock_elsewhere(this) => this.unlock(), pthread_rwlock_unlock;
     /// [`read`], when its short way did not do.
     read_elsewhere(this) => this.read_slow(None), pthread_rwlock_rdlock;
     /// `pthread_rwlock_tryrdlock`: EBUSY, EAGAIN.

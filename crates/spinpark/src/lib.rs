@@ -40,8 +40,8 @@
 //! # Guarantees
 //!
 //! *Ordering*: acquiring has Acquire semantics, releasing Release. *Fairness*: a running thread may take a
-//! lock before a sleeping one, but a waiter that has waited for 0.5 ms, and finds the lock taken when it is
-//! woken, is handed the lock by the next release. *Panics*: no poisoning, as in `parking_lot`. *Fork*: locks
+//! lock before a sleeping one, but the next release keeps the lock for a waiter that has waited for 0.5 ms,
+//! and found the lock taken when it was woken. *Panics*: no poisoning, as in `parking_lot`. *Fork*: locks
 //! work in a forked child; those that other threads held stay held, as with any lock.
 //!
 //! # Profiles

@@ -41,6 +41,9 @@ pub struct Pair {
     pub lock: Locked,
     /// Whether a second thread is alive (and asleep): locks treat a process with one thread differently.
     pub threaded: bool,
+    /// Whether the thread holds it already: a recursive mutex.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub held: bool,
 }
 
 /// What a pair locks.
@@ -331,6 +334,10 @@ impl Load {
         };
         between("the number of threads", threads, 1, MANY)?;
         match self {
+            Self::Pair(pair) if pair.held && pair.lock != Locked::Recursive => {
+                Err("`held` is for `lock = \"recursive\"` only: a thread cannot have another lock again"
+                    .to_owned())
+            }
             Self::Pair(_) => between("the number of threads of a pair", threads, 1, 1),
             Self::Section(section) => {
                 between("`locks`", section.locks, 1, MANY)?;
@@ -395,8 +402,10 @@ mod tests {
         assert!(section(Section::default()).check(0).unwrap_err().contains("threads is 0"));
         let writes = Load::Shared(Shared { percent_writes: 101, ..Shared::default() });
         assert!(writes.check(2).unwrap_err().contains("`percent_writes` is 101"));
-        let pair = Load::Pair(Pair { lock: Locked::Mutex, threaded: true });
-        assert!(pair.check(2).is_err() && pair.check(1).is_ok());
+        let pair = |lock, held| Load::Pair(Pair { lock, threaded: true, held });
+        assert!(pair(Locked::Mutex, false).check(2).is_err() && pair(Locked::Mutex, false).check(1).is_ok());
+        assert!(pair(Locked::Mutex, true).check(1).unwrap_err().contains("`held`"));
+        assert!(pair(Locked::Recursive, true).check(1).is_ok());
         let queue = |text: &str| serde_json::from_str::<Queue>(text).map(Load::Queue).unwrap();
         assert!(queue(r#"{"capacity":0}"#).check(2).is_err());
         assert!(queue(r#"{"capacity":1}"#).check(2).is_ok());

@@ -14,7 +14,7 @@ type Header = FileHeader64<LittleEndian>;
 const LITTLE: LittleEndian = LittleEndian;
 
 /// The largest file that the drop-in may be.
-const MAX_SIZE: usize = 108 * 1024;
+const MAX_SIZE: usize = 128 * 1024;
 /// The oldest glibc that it loads on.
 const OLDEST_GLIBC: [u32; 2] = [2, 31];
 
