@@ -166,9 +166,17 @@ pub(crate) unsafe extern "C" fn lock(mutex: *mut pthread_mutex_t) -> c_int {
             Fast::Alone if this.raw.try_lock_alone(token) => return 0,
             _ => {}
         }
-    } else if kind == RECURSIVE && mode::fast() != Fast::Unsure && this.is_owned_by(thread_id()) {
-        return this.lock_once_more();
     } else if matches!(kind, 1..=TYPE) {
+        let fast = mode::fast();
+        if kind == RECURSIVE && fast != Fast::Unsure {
+            let id = thread_id();
+            if this.is_owned_by(id) {
+                return this.lock_once_more();
+            }
+            if fast == Fast::Alone && this.raw.try_lock_alone(id) {
+                return this.acquired_once_by(id);
+            }
+        }
         // SAFETY: the caller's mutex.
         return unsafe { lock_typed(mutex) };
     }
@@ -435,13 +443,17 @@ pub(crate) unsafe extern "C" fn unlock(mutex: *mut pthread_mutex_t) -> c_int {
             Fast::Alone if this.raw.unlock_alone() => return 0,
             _ => {}
         }
-    } else if kind == RECURSIVE
-        && mode::fast() != Fast::Unsure
-        && this.is_owned_by(thread_id())
-        && this.unlock_once()
-    {
-        return 0;
     } else if matches!(kind, 1..=TYPE) {
+        let fast = mode::fast();
+        if kind == RECURSIVE && fast != Fast::Unsure && this.is_owned_by(thread_id()) {
+            if this.unlock_once() {
+                return 0;
+            }
+            if fast == Fast::Alone {
+                this.owned_no_more();
+                return if this.raw.unlock_alone() { 0 } else { this.release_slow() };
+            }
+        }
         // SAFETY: the caller's mutex.
         return unsafe { unlock_typed(mutex) };
     }
@@ -504,9 +516,22 @@ impl Mutex {
         if self.unlock_once() {
             return 0;
         }
+        self.owned_no_more();
+        self.release(fast)
+    }
+
+    /// By the owner, which is about to release.
+    #[inline(always)]
+    fn owned_no_more(&self) {
         self.count().store(0, Relaxed);
         self.owner().store(0, Relaxed);
-        self.release(fast)
+    }
+
+    /// Of one thread alone, with flags in the word from a fork.
+    #[cold]
+    #[inline(never)]
+    fn release_slow(&self) -> c_int {
+        self.release(Fast::Threaded)
     }
 
     /// By the owner; `false`: it holds the mutex once only, and nothing is done.

@@ -322,7 +322,7 @@ impl Recorder {
         let start = start + own.aside().get();
         if own.governor.is_short_of_time() {
             // What others know of this thread's locks may not be true any more. It releases none from the start
-            // of the wait on: those who began to wait since then know better.
+            // of the wait on: a thread that has begun to wait since then knows better.
             own.table().unseen_release.store(blocking.start, Relaxed);
         }
         here().events.set(0);
