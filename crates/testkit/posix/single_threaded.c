@@ -55,6 +55,21 @@ static void alone(void)
             OK(pthread_mutex_unlock(&mutexes[i]));
             if (type == PTHREAD_MUTEX_RECURSIVE || type == PTHREAD_MUTEX_ERRORCHECK)
                 CALL(pthread_mutex_unlock(&mutexes[i]), EPERM);
+            /* A mutex that is free is had whatever the time. */
+            struct timespec past = {0, 0};
+            OK(pthread_mutex_trylock(&mutexes[i]));
+            if (type == PTHREAD_MUTEX_RECURSIVE) {
+                OK(pthread_mutex_trylock(&mutexes[i]));
+                OK(pthread_mutex_timedlock(&mutexes[i], &past));
+                OK(pthread_mutex_unlock(&mutexes[i]));
+                OK(pthread_mutex_unlock(&mutexes[i]));
+            } else if (type == PTHREAD_MUTEX_ERRORCHECK) {
+                CALL(pthread_mutex_trylock(&mutexes[i]), EBUSY);
+                CALL(pthread_mutex_timedlock(&mutexes[i], &past), EDEADLK);
+            }
+            OK(pthread_mutex_unlock(&mutexes[i]));
+            OK(pthread_mutex_timedlock(&mutexes[i], &past));
+            OK(pthread_mutex_unlock(&mutexes[i]));
             OK(pthread_rwlock_rdlock(&read_held));
             OK(pthread_rwlock_rdlock(&read_held));
             CALL(pthread_rwlock_trywrlock(&read_held), EBUSY);
@@ -79,8 +94,14 @@ int main(void)
         mutex_make(&mutexes[i], &MUTEX_KINDS[i]);
     for (int again = 0; again < 3; again++) {
         alone();
-        for (int i = 0; i < 4; i++)
-            OK(pthread_mutex_lock(&mutexes[i]));
+        struct timespec past = {0, 0};
+        for (int i = 0; i < 4; i++) {
+            switch ((i + again) % 3) {
+            case 0: OK(pthread_mutex_lock(&mutexes[i])); break;
+            case 1: OK(pthread_mutex_trylock(&mutexes[i])); break;
+            default: OK(pthread_mutex_timedlock(&mutexes[i], &past));
+            }
+        }
         OK(pthread_rwlock_rdlock(&read_held));
         OK(pthread_rwlock_wrlock(&write_held));
         struct thread threads[3];
