@@ -149,7 +149,7 @@ pub(crate) fn area() -> usize {
 
 #[cold]
 #[inline(never)]
-pub(crate) fn heavy_fence() {
+pub(crate) fn asymmetric_barrier() {
     // Orders the caller's flag before the load; with S1 that is enough if restartable sequences were never in
     // use.
     fence(SeqCst);
@@ -206,8 +206,8 @@ impl<R: LockPadding> AsymmetricBarrier for LinuxWith<R> {
         clear_unless::<MASK>(area, guard, word)
     }
 
-    fn heavy_fence() {
-        heavy_fence();
+    fn asymmetric_barrier() {
+        asymmetric_barrier();
     }
 }
 

@@ -235,7 +235,7 @@ impl<P: Platform> ReaderBias<P> {
             self.table.store(PRIVATE, Relaxed);
             self.reads.store(0, Relaxed); // G5: before writers are let in
             let began = P::now(Clock::Monotonic);
-            P::heavy_fence();
+            P::asymmetric_barrier();
             P::bias_revoked(P::now(Clock::Monotonic).saturating_sub(began));
             let marked = P::slots_mark(table, lock);
             let mut seen = core.peek();

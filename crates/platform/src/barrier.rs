@@ -10,7 +10,7 @@ pub trait AsymmetricBarrier: Memory {
     /// `likely` is what `word` holds if no other thread uses it. `false` is always a safe answer.
     ///
     /// Reading the guard and storing need not be one step: the store may wipe out what others wrote to `word`
-    /// in between. It is *restartable*: a [`heavy_fence`](AsymmetricBarrier::heavy_fence) comes after the
+    /// in between. It is *restartable*: the [barrier](AsymmetricBarrier::asymmetric_barrier) comes after the
     /// store, or aborts it: then the call returns `false`, or reads the guard again. So a thread sets a bit
     /// of `MASK`, writes to `word` something that must last, calls the fence, and checks whether it is still
     /// there. The store is the last access to either.
@@ -24,5 +24,5 @@ pub trait AsymmetricBarrier: Memory {
     /// and is seen by the caller, or is aborted; one that begins later sees what the caller wrote before.
     /// Costs a system call and an interrupt of every CPU on which the process runs: for threads that are
     /// about to sleep.
-    fn heavy_fence();
+    fn asymmetric_barrier();
 }

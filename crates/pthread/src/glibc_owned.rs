@@ -70,7 +70,7 @@ impl Mutex {
             write_message(BOTH);
         }
         spinpark_linux::stop_sequences();
-        Linux::heavy_fence(); // another thread may have begun that just now
+        Linux::asymmetric_barrier(); // another thread may have begun that just now
         // Those whose 2 a release of ours has overwritten, before it was a compare-exchange.
         Linux::futex_wake(self.raw.queue().word(), i32::MAX as u32);
     }
@@ -192,5 +192,5 @@ pub(crate) fn share() {
     write_message(SHARED);
     mode::share();
     spinpark_linux::stop_sequences();
-    Linux::heavy_fence(); // another thread may have begun that just now
+    Linux::asymmetric_barrier(); // another thread may have begun that just now
 }

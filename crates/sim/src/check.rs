@@ -189,15 +189,15 @@ pub enum Fault {
     LateGathers,
     /// The machine has no futex calls for two words: what needs them falls back to what has one.
     OneWordOnly,
-    /// The heavy fence does nothing.
+    /// The asymmetric barrier does nothing.
     NoFence,
-    /// The heavy fence ends restartable steps, and does not wait for stores in store buffers. (Only on the
+    /// The barrier ends restartable steps, and does not wait for stores in store buffers. (Only on the
     /// simulated machine.)
     NoDrain,
-    /// The heavy fence does nothing; it happens before the compare-exchanges for which this holds (of what
+    /// The barrier does nothing; it happens before the compare-exchanges for which this holds (of what
     /// they write).
     FenceBefore(fn(&Op) -> bool),
-    /// A thread that looks after a heavy fence sees what this one wrote last, whatever has become of that.
+    /// A thread that looks after the barrier sees what this one wrote last, whatever has become of that.
     NoLook,
     /// A restartable step ignores these bits of its guard.
     Ignored(u32),
@@ -287,7 +287,7 @@ impl Faults {
         self.bits(|fault| if let Fault::Adds(added) = fault { added(&op) } else { 0 })
     }
 
-    /// Whether who looks after a heavy fence sees what it wrote last.
+    /// Whether who looks after an asymmetric barrier sees what it wrote last.
     pub fn looks_back(&self) -> bool {
         self.any(|fault| matches!(fault, Fault::NoLook))
     }
@@ -335,7 +335,7 @@ wrong_operations! {
     skips: NoWrite;
     /// Whether it reports success, and happens later.
     puts_off: AfterUnlock;
-    /// Whether the heavy fence happens before it.
+    /// Whether the asymmetric barrier happens before it.
     fences_before: FenceBefore;
     /// Whether it fails.
     refuses: Refused;

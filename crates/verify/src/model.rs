@@ -70,7 +70,7 @@ impl Model {
         self
     }
 
-    /// The machine has no restartable steps: a release is a compare-exchange, and the heavy fence does
+    /// The machine has no restartable steps: a release is a compare-exchange, and the asymmetric barrier does
     /// nothing.
     pub fn without_steps(mut self) -> Self {
         self.config.restartable = false;

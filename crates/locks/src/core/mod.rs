@@ -236,7 +236,7 @@
 //!   the queue lock's word shows neither a locked queue nor `CONTENDED`. The store wipes out what others
 //!   write to the lock word between the check and the store. So a thread that *marks* the lock (sets the
 //!   first of `WAITERS` and `WAKING`) while a writer holds it does that under the queue lock, ends all such
-//!   releases by [`Platform::heavy_fence`], and checks whether its mark is still there. From then on each
+//!   releases by [`Platform::asymmetric_barrier`], and checks whether its mark is there. From then on each
 //!   release sees `LOCKED` or `CONTENDED` and is a read-modify-write: the queue is unlocked with `CONTENDED`.
 //!   (`WAKING` is only ever set while `WAITERS` is.)
 //! - **A2** A spinner sets `SPINNER` without a fence, and only along with `WAITERS` or readers: with an empty
@@ -269,7 +269,7 @@
 //! | request a hand-off: CAS, or   |         | load: Acquire     | taken by the thread that set it, not free before it  |
 //! | clear flags in the queue: and | Relaxed | –                 | under the queue lock, which publishes them           |
 //! | look before any of these      | Relaxed | –                 | the CAS, or the queue lock, decides                  |
-//! | guard of a plain release      | Relaxed | heavy fence (A1)  | the fence orders it, or aborts the step              |
+//! | guard of a plain release      | Relaxed | barrier (A1)      | the barrier orders it, or aborts the step            |
 //! | poll (T2, T7): load           | Relaxed | –                 | only decides whether to try the CAS                  |
 //! | `begin_contended`: CAS        | Relaxed | –                 | read by the same thread's release, or through a CAS  |
 //! |                               |         |                   | of the same word, which the value itself decides     |

@@ -475,7 +475,7 @@ impl<P: Platform> LockCore<P> {
                 Ok(_) if fenced || !word::marks_in_passing(seen, new) => return Joined::Queued,
                 Ok(_) => {
                     // A1
-                    P::or_leave(&|| self.abandon_marked(queue, want, flags), || P::heavy_fence());
+                    P::or_leave(&|| self.abandon_marked(queue, want, flags), || P::asymmetric_barrier());
                     seen = self.peek();
                     if word::has_waiters(seen) {
                         return Joined::Queued;

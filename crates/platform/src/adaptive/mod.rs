@@ -212,7 +212,7 @@ pub trait Adaptive: Sized + Send + Sync + 'static {
     /// Whether the calling thread's release clears the contended bit of a lock that has no waiters. A release
     /// that is timed ([`Note::Acquired`]) does not. The bit
     /// makes each release a little slower; to set it again costs an [asymmetric
-    /// barrier](crate::AsymmetricBarrier::heavy_fence).
+    /// barrier](crate::AsymmetricBarrier::asymmetric_barrier).
     fn ends_contended(lock: usize) -> bool {
         let _ = lock;
         true

@@ -38,7 +38,7 @@ pub(super) fn has(is: impl Fn(&Fault) -> bool) -> bool {
     faults().any(is)
 }
 
-/// A compare-exchange that wrote `value`: an answer for a load after a heavy fence.
+/// A compare-exchange that wrote `value`: an answer for a load after an asymmetric barrier.
 pub(super) fn wrote(value: u32) {
     if faults().looks_back() {
         world(|world| {
@@ -55,7 +55,7 @@ pub(super) fn seen(value: u32) -> u32 {
     world(|world| world.threads[world.running].local.after_fence.take().unwrap_or(value))
 }
 
-/// After a heavy fence.
+/// After an asymmetric barrier.
 pub(super) fn fenced() {
     if faults().looks_back() {
         world(|world| {

@@ -1,5 +1,5 @@
 //! `P = Sim`: the platform on the simulated machine. Here are its tuning, threads, clocks and events, and the
-//! kernel's part of a heavy fence: every CPU is interrupted, and its stores drain.
+//! kernel's part of an asymmetric barrier: every CPU is interrupted, and its stores drain.
 
 mod adaptive;
 mod atomic;
@@ -151,7 +151,7 @@ fn interrupt_each() {
 fn interrupt_cpus() {
     if in_run(|world| world.shared.has_steps()) {
         enter_kernel(|world| world.costs.syscall);
-        world(|world| world.note(Did::Said("heavy fence")));
+        world(|world| world.note(Did::Said("asymmetric barrier")));
         if world(|world| world.checks.is_some()) {
             interrupt_each();
         } else {

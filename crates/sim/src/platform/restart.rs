@@ -1,4 +1,4 @@
-//! Restartable steps: a look and a store that are aborted by a preemption, or by a heavy fence, in between.
+//! Restartable steps: a look and a store that are aborted by a preemption or an asymmetric barrier in between.
 //! The store goes into the thread's store buffer; the fence waits until it has drained, if it came first.
 
 use spinpark_platform::{AsymmetricBarrier, AtomicU32 as _, Ordering::Relaxed, Ordering::Release};
@@ -51,7 +51,7 @@ impl<T: Tuned> AsymmetricBarrier for Sim<T> {
         step(|| (guard.load(Relaxed) & mask == 0).then(|| word.write(0)))
     }
 
-    fn heavy_fence() {
+    fn asymmetric_barrier() {
         if !faulty::has(|fault| matches!(fault, Fault::NoFence | Fault::FenceBefore(_))) {
             interrupt_cpus();
         }

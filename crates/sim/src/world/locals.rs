@@ -88,7 +88,7 @@ pub(crate) struct Local {
     /// Its real-time priority, if that has been set.
     pub(crate) priority: Option<u8>,
     pub(crate) read: Vec<Held>,
-    /// What it last wrote by a compare-exchange, and the same until the first load after a heavy fence: for a
+    /// What it last wrote by a compare-exchange, and the same until the first load after a barrier: for a
     /// fault.
     pub(crate) written: u32,
     pub(crate) after_fence: Option<u32>,

@@ -191,7 +191,7 @@ fn polling_is_cheap() {
 }
 
 #[test]
-fn a_heavy_fence_restarts_steps() {
+fn a_asymmetric_barrier_restarts_steps() {
     // A release between whose look and store another thread sets the guard and fences must not release.
     let mut caught = 0;
     for seed in 0..200 {
@@ -208,7 +208,7 @@ fn a_heavy_fence_restarts_steps() {
         simulation.thread(move || {
             here::compute(here::random(1_000));
             words[0].store(1, Relaxed);
-            Sim::heavy_fence();
+            Sim::asymmetric_barrier();
             seen.set(words[1].load(Relaxed));
         });
         assert_eq!(simulation.run().unwrap().failure, None);
@@ -369,7 +369,7 @@ fn a_cpu_that_is_interrupted_computes_for_longer() {
 
 /// The last CPU that it interrupts has served that when it is over.
 #[test]
-fn a_heavy_fence_waits_for_who_is_interrupted() {
+fn a_asymmetric_barrier_waits_for_who_is_interrupted() {
     let mut machine = Machine::plain(2);
     machine.kernel.interrupt_ns = 10_000.0;
     for others in 0..2 {
@@ -379,7 +379,7 @@ fn a_heavy_fence_waits_for_who_is_interrupted() {
         simulation.thread_on(0..1, move || {
             here::compute(50_000);
             let start = here::now();
-            Sim::heavy_fence();
+            Sim::asymmetric_barrier();
             result.set(here::now() - start);
         });
         (0..others).for_each(|_| simulation.thread_on(1..2, || here::compute(200_000)));

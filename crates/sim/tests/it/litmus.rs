@@ -151,7 +151,7 @@ fn run(program: Program, first: u32, seed: u64, chaos: &Chaos, cpus: u32) -> See
                     F => <Sim>::full_fence(),
                     Rmw => drop(own.fetch_or(1, Relaxed)),
                     Call => drop(<Sim>::futex_wake(&own, 1)),
-                    Barrier => <Sim>::heavy_fence(),
+                    Barrier => <Sim>::asymmetric_barrier(),
                 }
                 if here::random(4) == 0 {
                     here::compute(here::random(100));

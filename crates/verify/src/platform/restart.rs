@@ -54,7 +54,7 @@ pub(super) fn step<R>(body: impl FnOnce(usize) -> R) -> R {
     result
 }
 
-pub(super) fn heavy_fence() {
+pub(super) fn asymmetric_barrier() {
     let world = world();
     if !world.config.faults.any(|fault| matches!(fault, Fault::NoFence | Fault::FenceBefore(_))) {
         fence();
@@ -75,7 +75,7 @@ impl<const S: u64, const N: u64, const P: u64, const R: u32, const D: u64, const
         release_unless(guard, MASK, word, likely)
     }
 
-    fn heavy_fence() {
-        heavy_fence();
+    fn asymmetric_barrier() {
+        asymmetric_barrier();
     }
 }

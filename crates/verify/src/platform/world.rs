@@ -112,7 +112,7 @@ pub(super) struct Local {
     /// What it does before it leaves. Valid while its call is in `or_leave`, which takes it away again.
     pub(super) leave: Option<*const dyn Fn()>,
     pub(super) has_aborted: bool,
-    /// What it last wrote by a compare-exchange, and the same until the first load after a heavy fence. Only
+    /// What it last wrote by a compare-exchange, and the same until the first load after a barrier. Only
     /// kept if a fault wants it.
     pub(super) written: u32,
     pub(super) after_fence: Option<u32>,

@@ -70,7 +70,7 @@ impl Lock {
     fn mark(&self) -> bool {
         self.guard.fetch_or(GUARD, AcqRel);
         self.word.fetch_or(MARK, AcqRel);
-        Linux::heavy_fence();
+        Linux::asymmetric_barrier();
         let wiped = self.word.load(Relaxed) & MARK == 0;
         if wiped {
             self.word.fetch_or(MARK, AcqRel);
@@ -237,7 +237,7 @@ impl Biased {
     fn write(&self, table: u32) -> u32 {
         let moved = self.with_count(|count| {
             self.bias.store(0, Relaxed);
-            Linux::heavy_fence();
+            Linux::asymmetric_barrier();
             let marked = Linux::slots_mark(table, self.key());
             let moved = Linux::slots_settle(table, self.key());
             assert!(moved <= marked, "no reader enters a marked slot");

@@ -184,7 +184,7 @@ impl<P: Platform> AsymmetricBarrier for Counted<P> {
         P::release_unless::<MASK>(guard, word, likely)
     }
 
-    fn heavy_fence() {
-        P::heavy_fence();
+    fn asymmetric_barrier() {
+        P::asymmetric_barrier();
     }
 }

@@ -49,7 +49,7 @@ impl<M: Machine> Contract<M> {
     }
 
     /// A thread that sets a bit of the guard, writes to the word and fences is not wiped out any more.
-    pub(crate) fn nothing_is_stored_after_a_heavy_fence() {
+    pub(crate) fn nothing_is_stored_after_a_asymmetric_barrier() {
         let words = Object::arc([Word::<M>::new(0), Word::<M>::new(1)]);
         let other = {
             let words = Arc::clone(&words);
@@ -61,7 +61,7 @@ impl<M: Machine> Contract<M> {
         let [guard, word] = &**words;
         guard.fetch_or(1, AcqRel);
         word.fetch_or(2, AcqRel);
-        M::P::heavy_fence();
+        M::P::asymmetric_barrier();
         let seen = word.load(Relaxed);
         M::join(other);
         assert_eq!(word.load(Relaxed), seen);

@@ -50,13 +50,13 @@ macro_rules! conforms {
                 a_release_says_what_it_did,
                 a_guard_keeps_a_release_from_storing,
                 a_release_publishes,
-                nothing_is_stored_after_a_heavy_fence,
+                nothing_is_stored_after_a_asymmetric_barrier,
                 // reader_slots.rs
                 a_slot_names_the_lock_until_its_reader_leaves,
                 revoking_a_bias_moves_its_readers,
                 a_slot_of_a_lock_that_was_there_before_is_disowned,
                 a_slot_is_found_behind_counted_holds,
-                no_reader_comes_or_leaves_after_a_heavy_fence,
+                no_reader_comes_or_leaves_after_a_asymmetric_barrier,
                 // policies.rs
                 an_owner_without_a_name_is_not_known,
                 spins_end,

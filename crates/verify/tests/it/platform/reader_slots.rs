@@ -68,7 +68,7 @@ impl<M: Machine> Contract<M> {
             let table = M::P::slot_table();
             Self::enter(&bias, lock);
             bias.store(0, Relaxed);
-            M::P::heavy_fence();
+            M::P::asymmetric_barrier();
             assert!(
                 M::P::slots_mark(0, lock) == 0 && M::P::slots_settle(0, lock) == 0,
                 "no table, no readers"
@@ -129,7 +129,7 @@ impl<M: Machine> Contract<M> {
     /// A thread that has revoked the bias and fenced finds each reader that came in and has not left, and
     /// none comes or leaves in passing any more. One that leaves is counted, or has left uncounted, and both
     /// know it.
-    pub(crate) fn no_reader_comes_or_leaves_after_a_heavy_fence() {
+    pub(crate) fn no_reader_comes_or_leaves_after_a_asymmetric_barrier() {
         let Some((bias, lock)) = Self::bias() else { return };
         let counted = Object::arc(Word::<M>::new(0));
         let reader = {
@@ -144,7 +144,7 @@ impl<M: Machine> Contract<M> {
             })
         };
         bias.store(0, Relaxed);
-        M::P::heavy_fence();
+        M::P::asymmetric_barrier();
         let marked = M::P::slots_mark(M::P::slot_table(), lock);
         let settled = M::P::slots_settle(M::P::slot_table(), lock);
         M::join(reader);
