@@ -9,7 +9,7 @@
 
 use core::ffi::c_int;
 use core::mem::{align_of, size_of};
-use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use core::sync::atomic::{AtomicU32, Ordering::Relaxed, Ordering::SeqCst, compiler_fence};
 
 use libc::{EAGAIN, EBUSY, EDEADLK, EINVAL, EPERM, ETIMEDOUT};
 use libc::{clockid_t, pthread_mutex_t, pthread_mutexattr_t, timespec};
@@ -129,8 +129,10 @@ impl Mutex {
     /// The same of a recursive or error-checking mutex.
     #[inline(always)]
     fn acquired_once_by(&self, token: u32) -> c_int {
-        self.owner().store(token, Relaxed);
         self.count().store(1, Relaxed);
+        // A handler that finds the owner finds the count.
+        compiler_fence(SeqCst);
+        self.owner().store(token, Relaxed);
         0
     }
 
@@ -184,7 +186,7 @@ pub(crate) unsafe extern "C" fn lock(mutex: *mut pthread_mutex_t) -> c_int {
     unsafe { lock_general(mutex) }
 }
 
-/// [`lock`] of another kind than the default, in a process that has decided, without a wait; else
+/// [`lock`] of another kind than the default: without a wait, if the process has decided; else
 /// [`lock_general`]. Apart, so that the default kind keeps nothing in registers.
 ///
 /// # Safety
@@ -199,8 +201,8 @@ unsafe fn lock_typed(mutex: *mut pthread_mutex_t) -> c_int {
     this.lock_at_once(EDEADLK, acquire).unwrap_or_else(|| unsafe { lock_general(mutex) })
 }
 
-/// What the paths above left: a mutex that is held, a process that has not decided yet or is shared with
-/// glibc's functions or disabled, a thread's first call. Ours if `is_ours`, else glibc's.
+/// What the paths above left: a mutex that is held or always glibc's, a process that has not decided yet or is
+/// shared with glibc's functions or disabled, a thread's first call. Ours if `is_ours`, else glibc's.
 ///
 /// # Safety
 ///
@@ -219,8 +221,8 @@ unsafe fn lock_general(mutex: *mut pthread_mutex_t) -> c_int {
 
 impl Mutex {
     /// The result of a call that acquires, if it is known without a wait, in a process that has decided: of
-    /// whatever kind of ours. `None` says nothing. `acquire`: an attempt while there may be other threads, by
-    /// the thread of a token; `Some(false)`: the mutex is held.
+    /// whatever kind of ours. `None` says nothing. `acquire`: an attempt by the thread of a token, unless that
+    /// is alone and the mutex free; `Some(false)`: the mutex is held.
     #[inline(always)]
     fn lock_at_once(&self, busy: c_int, acquire: impl FnOnce(u32) -> Option<bool>) -> Option<c_int> {
         let (kind, fast) = (self.kind(), mode::fast());
@@ -476,8 +478,9 @@ unsafe fn unlock_typed(mutex: *mut pthread_mutex_t) -> c_int {
     }
 }
 
-/// What the paths above left: a process that has not decided yet or is shared or disabled, or one thread and a
-/// word with flags, from a fork. Ours if `keep_to_unlock`, else glibc's.
+/// What the paths above left: a mutex that is always glibc's, a process that has not decided yet or is shared
+/// or disabled, or a default one of one thread and a word with flags, from a fork. Ours if `keep_to_unlock`,
+/// else glibc's.
 ///
 /// # Safety
 ///
@@ -520,7 +523,7 @@ impl Mutex {
         self.release(fast)
     }
 
-    /// By the owner, which is about to release.
+    /// By the owner, which is about to release. In this order, as in glibc.
     #[inline(always)]
     fn owned_no_more(&self) {
         self.count().store(0, Relaxed);

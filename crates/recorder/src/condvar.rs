@@ -185,7 +185,7 @@ impl Recorder {
     }
 
     /// The thread is about to signal; `is_to_all`: to broadcast. Called only if a thread has waited (it is
-    /// hot), or everything is counted. With waiters its stack is noted: where a signal comes from tells if it
+    /// hot) and [`Recorder::passes_signal`] is false, or everything is counted. With waiters its stack is noted: where a signal comes from tells if it
     /// hands a lock over.
     pub fn signal(&self, own: &ThreadState, call: &Call, is_to_all: bool) {
         if let Some(shared) = self.shared.get() {

@@ -296,6 +296,7 @@ impl Recorder {
         let changed = self.changed.load(Relaxed);
         if own.changed().get() != changed {
             own.changed().set(changed);
+            here().passed.set(0);
             self.write_pending(own);
         }
     }

@@ -189,8 +189,8 @@ impl Recorder {
     /// ([`Recorder::skip_next`]), of glibc's contended mutexes that are free. Each counts down by one, and
     /// leaves the mutex at [`Recorder::PASSED_AT`]. 32 bits.
     pub const SKIPS_AT: usize = core::mem::offset_of!(thread_state::Local, skips);
-    /// As [`Recorder::SKIPS_AT`]: the mutex whose acquisition was left out. Its release is left out, unless
-    /// it is awaited, and takes this away.
+    /// As [`Recorder::SKIPS_AT`]: the mutex whose acquisition was left out, in a light span or by
+    /// [`Recorder::SKIPS_AT`]. Its release is left out, unless it is awaited, and takes this away.
     pub const PASSED_AT: usize = core::mem::offset_of!(thread_state::Local, passed);
     /// As [`Recorder::SKIPS_AT`]: each use of a contended lock counts down by one, and calls
     /// [`Recorder::turned`] when that is 0 or less. 32 bits.

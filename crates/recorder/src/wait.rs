@@ -153,7 +153,7 @@ impl Recorder {
         let (role, owner) = (call.role as u32, owner.unwrap_or(0));
         let mut begun =
             Begun { since: start, lock, role, stack, holder: NONE, owner, is_timed, ..Begun::default() };
-        self.push_passed(&mut begun, call.address);
+        self.push_passed(own, &mut begun, call.address);
         self.publish_semaphores(own);
         own.table().waiting.begin(&begun);
         let slot = self.shared.get().map(|shared| shared.slot(call.address));
@@ -184,7 +184,7 @@ impl Recorder {
         let known = known.or_else(|| self.facts(own, call, false).map(|facts| (facts.lock, facts.stack)));
         if let Some((lock, stack)) = known {
             let mut begun = Begun { lock, role: call.role as u32, stack, ..begun };
-            self.push_passed(&mut begun, call.address);
+            self.push_passed(own, &mut begun, call.address);
             self.publish_semaphores(own);
             own.table().waiting.begin(&begun);
         }
@@ -337,7 +337,9 @@ impl Recorder {
         let watch = watch.map(|watch| (watch, table));
         if let Some(facts) = &facts {
             let is_noted = by != 0 && by == thread;
-            let begun = Begun { since: start, holder, owner: thread, is_timed, is_noted, ..Begun::default() };
+            // From when the owner was read, whatever was done since then: see `unseen_release`.
+            let since = blocking.start;
+            let begun = Begun { since, holder, owner: thread, is_timed, is_noted, ..Begun::default() };
             outer = self.publish(own, facts, begun, None);
         }
         if meter.is_on() {
@@ -376,15 +378,17 @@ impl Recorder {
         for (_, facts) in held.filter(|(address, _)| Some(*address) != besides) {
             begun.holds.push(Hold { lock: facts.lock, stack: facts.stack });
         }
-        self.push_passed(&mut begun, besides.unwrap_or(0));
+        self.push_passed(own, &mut begun, besides.unwrap_or(0));
         self.publish_semaphores(own);
         own.table().waiting.begin(&begun);
         self.outer(own, lock, begun.is_timed, besides)
     }
 
     /// The mutex that the thread has taken last of those that it has left out, and has not released: it holds
-    /// that, too. Not that at `besides`.
-    fn push_passed(&self, begun: &mut Begun, besides: usize) {
+    /// that, too. Not that at `besides`. (If another thread has released it, which POSIX leaves undefined, this
+    /// is wrong until the thread's next acquisition.)
+    fn push_passed(&self, own: &ThreadState, begun: &mut Begun, besides: usize) {
+        self.forget_older(own);
         let passed = here().passed.get();
         if passed == 0 || passed == besides {
             return;
@@ -394,8 +398,8 @@ impl Recorder {
         }
     }
 
-    /// The calling thread has the mutex at `address`, and leaves that out; only `pthread_mutex_unlock` takes
-    /// this back.
+    /// The calling thread has the mutex at `address`, and leaves that out. `pthread_mutex_unlock` with the detail
+    /// `contended` takes this back, the next acquisition that is noted, and a change of the detail.
     pub fn passed(&self, address: usize) {
         here().passed.set(address);
     }

@@ -300,10 +300,12 @@ impl Task {
             return false;
         }
         let life = self.life as f64;
-        // Of a worker that was told to end, a rare look finds the beginning of that, and not its end.
-        let ran = ran.saturating_sub(self.unseen);
+        // Of a worker that was told to end, a rare look finds the beginning of that, and not its end. If looks are
+        // so rare that it may as well have worked, that counts.
+        let unseen = if self.unseen <= MOMENT.min(self.life / 10) { self.unseen } else { 0 };
+        let ran = ran.saturating_sub(unseen);
         // A thread without a CPU is not idle, but does not choose to be awake either.
-        let nearly_all = 0.9 * self.life.saturating_sub(waited + self.unseen) as f64;
+        let nearly_all = 0.9 * self.life.saturating_sub(waited + unseen) as f64;
         let is_little = ran <= START.max(self.life / 100);
         let is_unbroken = is_little && self.longest as f64 >= nearly_all;
         let is_joining = is_little && self.time().ends as f64 >= nearly_all;
@@ -475,6 +477,11 @@ mod tests {
             worker.is_gone(36 * MS);
             assert!(worker.is_idle(0), "{worker:?}");
         }
+        // With a look each five seconds, it may have worked since.
+        let mut worker = Task::new(5_000 * MS, 0, Sched::default(), sched(MS / 10, 1), (Doing::Futex, None));
+        worker.look(10_000 * MS, sched(50 * MS, 2), (Doing::Running, None));
+        worker.is_gone(2_500 * MS);
+        assert!(!worker.is_idle(0), "{worker:?}");
         // One that worked for a part of the time is not.
         let mut worked = Task::new(5 * MS, 0, Sched::default(), sched(MS / 10, 1), (Doing::Futex, None));
         worked.look(200 * MS, sched(MS / 10, 1), (Doing::Futex, None));
