@@ -147,13 +147,13 @@ impl<P: Platform> Waiter<P> {
     pub fn sleep(
         &self,
         deadline: Option<Deadline>,
-        sleep: impl FnMut(&P::AtomicU32, u32, Option<Deadline>) -> Wait,
+        mut sleep: impl FnMut(&P::AtomicU32, u32, Option<Deadline>) -> Wait,
     ) {
         if P::can_spin(Spin::Signal) {
             let notified = self.node.watch(P::TUNING.spin_ns);
             P::notes(0, Note::Spun(Spin::Signal, notified));
         }
-        let _ = self.node.park(deadline, sleep);
+        let _ = self.node.park(deadline, |word, expected, deadline| sleep(word, expected, deadline).into());
     }
 }
 
@@ -218,7 +218,9 @@ impl<P: Platform> RawCondvar<P> {
         if node.claim.compare_exchange(WAITING, GIVEN_UP, Relaxed, Relaxed).is_err() {
             if node.mutex.is_null() {
                 // No mutex queue to wait in: what is left is the notification, so that the node may go (Q3).
-                while node.park(None, P::futex_wait) != Notice::Released {}
+                let sleep =
+                    |word: &P::AtomicU32, expected, deadline| P::futex_wait(word, expected, deadline).into();
+                while node.park(None, sleep) != Notice::Released {}
             }
             return WaitResult::Signalled;
         }

@@ -44,7 +44,7 @@ impl<P: Platform> LockCore<P> {
         if self.queue.is_uncontended() {
             return self.enter_free(word::write_hold(token)).is_ok();
         }
-        // With CPUs to spare, each try counts.
+        // With CPUs to spare, tries of a contended lock are counted: by `acquire`.
         !has_cpus_to_spare::<P>() && self.enter_past_flags(token)
     }
 

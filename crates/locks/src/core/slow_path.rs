@@ -36,14 +36,14 @@
 
 use spinpark_platform::{
     AtomicU32, Deadline, Event, Note, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed,
-    Ordering::Release as ReleaseOrder, Platform, Spin, Spinning, Wait,
+    Ordering::Release as ReleaseOrder, Platform, Spin, Spinning,
 };
 
 use super::midpath::{has_cpus_to_spare, has_two_cpus, Polls, Spun};
 use super::patience::{has_probes, Patience, Saw};
 use super::wake_pass::WakePass;
 use super::{LockCore, NoWait, Outcome};
-use crate::queue::{Ask, EarlyWake, HasQueue, Notice, QueueGuard, WaitNode};
+use crate::queue::{Ask, EarlyWake, HasQueue, Notice, QueueGuard, Slept, WaitNode};
 use crate::word::{self, Announced, Release, Want};
 
 /// Of a thread whose time is up.
@@ -202,29 +202,27 @@ impl<P: Platform> LockCore<P> {
                 }
                 // Nothing but the deadline ends a sleep without a recheck: the kernel's time-out is trusted,
                 // and the clock not read again.
-                Notice::TimedOut if patience.has_no_timer() || is_past::<P>(deadline) => {
+                Notice::Due if patience.has_no_timer() || is_past::<P>(deadline) => {
                     return Outcome::of(
                         self.time_out(node, patience) || self.last_try(node.want, node.token),
                     );
                 }
-                Notice::TimedOut if patience.is_probe_due::<P>() => {
+                Notice::Due if patience.is_probe_due::<P>() => {
                     let (joined, saw) = self.probe(node, patience);
                     patience.has_probed::<P>(saw);
                     joined
                 }
-                Notice::TimedOut if !patience.rechecks() => Joined::Queued, // a clock was a little ahead
-                Notice::TimedOut if patience.is_requesting() => {
+                Notice::Due if !patience.rechecks() => Joined::Queued, // a clock was a little ahead
+                Notice::Due if patience.is_requesting() => {
                     self.consider_request(node, &mut patience);
                     Joined::Queued
                 }
-                Notice::TimedOut if node.is_realtime() && self.comes_later(node, &mut patience) => {
-                    Joined::Queued
-                }
-                Notice::TimedOut if patience.is_over::<P>() => {
+                Notice::Due if node.is_realtime() && self.comes_later(node, &mut patience) => Joined::Queued,
+                Notice::Due if patience.is_over::<P>() => {
                     hands_over = true;
                     self.recheck(node, true)
                 }
-                Notice::TimedOut if patience.rechecks_early() => {
+                Notice::Due if patience.rechecks_early() => {
                     // One that was woken early (T17) has let its owner go on for a part of the time only.
                     if patience.is_recheck_due::<P>() {
                         patience = patience.lets_owner_go_on::<P>();
@@ -233,7 +231,7 @@ impl<P: Platform> LockCore<P> {
                 }
                 // It was woken early by a thread that left it asleep, and does not come back; or the two
                 // clocks disagree by a little.
-                Notice::TimedOut => self.recheck(node, false),
+                Notice::Due => self.recheck(node, false),
             };
             match joined {
                 Joined::Acquired => return Outcome::Acquired,
@@ -271,14 +269,14 @@ impl<P: Platform> LockCore<P> {
         P::or_leave(&|| self.abandon(node.want, self.time_out(node, patience)), || {
             node.park(deadline, |word, expected, deadline| {
                 if !may_be_left {
-                    return patience.sleep::<P>(word, expected, deadline);
+                    return patience.sleep::<P>(word, expected, deadline).into();
                 }
                 P::notes_sleep(self.key(), word);
                 let slept = patience.sleep::<P>(word, expected, deadline);
                 if P::sleep_note_was_taken(self.key(), word) {
-                    Wait::TimedOut
+                    Slept::Due
                 } else {
-                    slept
+                    slept.into()
                 }
             })
         })
@@ -350,7 +348,7 @@ impl<P: Platform> LockCore<P> {
             Notice::Granted => true,
             Notice::Woken => self.give_up(node.want, node.token, Announced::Waking),
             Notice::Unmarked => self.give_up(node.want, node.token, Announced::Unmarked),
-            Notice::Released | Notice::TimedOut => false,
+            Notice::Released | Notice::Due => false,
             // A condition variable's waiter has come to this queue meanwhile; or it was dequeued after that.
             Notice::Appointed => {
                 node.accepts();

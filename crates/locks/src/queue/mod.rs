@@ -38,7 +38,7 @@ mod lock;
 mod node;
 
 pub(crate) use lock::{Ask, HasQueue, LockedQueue, QueueGuard, LOCKED_OR_CONTENDED};
-pub(crate) use node::{Chain, EarlyWake, Notice, GRANTED, RELEASED, UNMARKED, WOKEN};
+pub(crate) use node::{Chain, EarlyWake, Notice, Slept, GRANTED, RELEASED, UNMARKED, WOKEN};
 pub use node::{WaitNode, WaiterRefs};
 
 use core::mem::offset_of;

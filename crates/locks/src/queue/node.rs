@@ -83,9 +83,27 @@ pub(crate) enum Notice {
     Released,
     /// Nothing yet: the waiter is to set its timer (L3 in `core`). It [accepts](WaitNode::accepts) that.
     Appointed,
-    /// Nothing yet, and the deadline or the time of a recheck has come, or another thread has woken this one
+    /// Nothing yet; but the deadline or the time of a recheck has come, or another thread has woken this one
     /// early, to recheck (T17 in `core`).
-    TimedOut,
+    Due,
+}
+
+/// How a waiter's sleep ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Slept {
+    /// At its deadline, or as another thread has woken it to recheck: the waiter has something to do.
+    Due,
+    /// In any other way: its state says whether it is notified, and else it sleeps again.
+    Woken,
+}
+
+impl From<Wait> for Slept {
+    fn from(wait: Wait) -> Self {
+        match wait {
+            Wait::TimedOut => Self::Due,
+            Wait::Woken | Wait::ValueChanged => Self::Woken,
+        }
+    }
 }
 
 /// The neighbours in a circular list; under the queue lock (Q1), or the dequeuer's (Q2).
@@ -351,12 +369,12 @@ impl<P: Platform> WaitNode<P> {
         }
     }
 
-    /// Sleeps until notified, or until `deadline`. `sleep` is the platform's futex wait, or one that does
-    /// more (a cancellation point).
+    /// Sleeps until notified, or until something is [due](Notice::Due): at `deadline`, or as `sleep` says,
+    /// which is the platform's futex wait, or does more (a cancellation point).
     pub(crate) fn park(
         &self,
         deadline: Option<Deadline>,
-        mut sleep: impl FnMut(&P::AtomicU32, u32, Option<Deadline>) -> Wait,
+        mut sleep: impl FnMut(&P::AtomicU32, u32, Option<Deadline>) -> Slept,
     ) -> Notice {
         loop {
             if let Some(notice) = self.notice() {
@@ -375,8 +393,8 @@ impl<P: Platform> WaitNode<P> {
                 _ => PARKED,
             };
             P::event(Event::Parked);
-            if sleep(&self.state, expected, deadline) == Wait::TimedOut {
-                return self.notice().unwrap_or(Notice::TimedOut);
+            if sleep(&self.state, expected, deadline) == Slept::Due {
+                return self.notice().unwrap_or(Notice::Due);
             }
         }
     }
