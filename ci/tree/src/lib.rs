@@ -6,6 +6,7 @@
 //! | `circles`   | sibling modules of a crate do not name each other in a circle                               |
 //! | `labels`    | each invariant that a comment cites is defined once                                         |
 //! | `constants` | the tables of constants in `notes/tuning.md` have the names and values of the sources       |
+//! | `models`    | the table of models in `notes/verification.md` names files of tests that there are          |
 //! | `targets`   | cargo builds test programs for crates that have tests, and for no others                    |
 #![cfg(test)]
 
@@ -13,6 +14,7 @@ mod circles;
 mod constants;
 mod labels;
 mod layers;
+mod models;
 mod targets;
 
 use std::path::{Path, PathBuf};
