@@ -81,7 +81,8 @@ use spinpark_platform::{
     Ordering::Release as ReleaseOrder, Platform, Reader,
 };
 
-use crate::core::{has_cpus_to_spare, LockCore};
+use crate::core::LockCore;
+use crate::policy::Policy;
 use crate::queue::HasQueue;
 use crate::word::{self, UNIT};
 
@@ -138,7 +139,7 @@ impl<P: Platform> ReaderBias<P> {
     pub(crate) fn note_read(&self, core: &LockCore<P>, lock: usize, readers: u32) {
         let weight = match readers {
             0 | 1 => 1,
-            _ if !has_cpus_to_spare::<P>() => 1,
+            _ if !P::shares_lines() => 1,
             2..CROWD => SHARED_READ,
             _ if P::is_sample(CROWD) => SHARED_READ * CROWD,
             _ => return,

@@ -85,6 +85,7 @@ use spinpark_platform::{AtomicU32, Deadline, Event, Note, Ordering::Relaxed, Pla
 
 use crate::core::{LockCore, Outcome};
 use crate::mutex::RawMutex;
+use crate::policy::Policy;
 use crate::queue::{
     Ask, Chain, HasQueue, LockedQueue, Notice, QueueGuard, WaitNode, WaitQueue, WaiterRefs, RELEASED,
 };
@@ -418,7 +419,8 @@ impl<P: Platform> RawCondvar<P> {
         }
         let holds = || word::owner(mutex.peek()) == P::thread_token();
         // It cannot run before the calling thread leaves its CPU, as far as is known.
-        let shares_cpu = || P::cpus() == 1 || (waiter.only_cpu.is_some() && waiter.only_cpu == P::only_cpu());
+        let shares_cpu =
+            || P::defers_to_release() || (waiter.only_cpu.is_some() && waiter.only_cpu == P::only_cpu());
         if holds() && (shares_cpu() || *defers.get_or_insert_with(|| P::waits_next(mutex.key()))) {
             Way::Defer
         } else {

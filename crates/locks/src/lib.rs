@@ -9,7 +9,8 @@
 //!
 //! Nothing is allocated, no statics, no thread-locals, no `cfg`: all state is in the lock and on waiters'
 //! stacks, but for the queues of spinners, in memory that the platform provides. Zero is unlocked. The
-//! blocking locks share one slow path: read [`word`], then [`core`], then [`queue`].
+//! blocking locks share one slow path: read [`word`], then [`core`], then [`queue`]; what is decided by the
+//! number of CPUs is in [`policy`].
 #![no_std]
 #![deny(unsafe_code)]
 
@@ -17,6 +18,7 @@ mod bias;
 mod condvar;
 mod core;
 mod mutex;
+mod policy;
 // Nodes are pointers: each block cites an invariant of the module.
 #[allow(unsafe_code)]
 mod queue;

@@ -9,8 +9,8 @@ use spinpark_platform::{
     Platform, Tries, Try,
 };
 
-use super::midpath::{has_cpus_to_spare, has_two_cpus};
 use super::{LockCore, NoWait, Outcome};
+use crate::policy::Policy;
 use crate::queue::LOCKED_OR_CONTENDED;
 use crate::word::{self, Release, Want};
 
@@ -44,8 +44,8 @@ impl<P: Platform> LockCore<P> {
         if self.queue.is_uncontended() {
             return self.enter_free(word::write_hold(token)).is_ok();
         }
-        // With CPUs to spare, tries of a contended lock are counted: by `acquire`.
-        !has_cpus_to_spare::<P>() && self.enter_past_flags(token)
+        // Tries of a contended lock are counted by `acquire`, if they are.
+        !P::counts_tries() && self.enter_past_flags(token)
     }
 
     /// T1 of a lock that has waiters, or had some lately.
@@ -167,7 +167,7 @@ impl<P: Platform> LockCore<P> {
             }
         }
         let acquired = self.try_acquire(want, token);
-        if want.is_write() && has_cpus_to_spare::<P>() {
+        if want.is_write() && P::counts_tries() {
             P::notes(self.key(), Note::Tried(if acquired { Try::Free } else { Try::Taken }));
         }
         if acquired {
@@ -259,9 +259,6 @@ impl<P: Platform> LockCore<P> {
     /// Whether the releasing thread is about to come back for the lock, so that a head that keeps its own
     /// time is better left asleep.
     pub(super) fn comes_back(&self, seen: u32, release: Release) -> bool {
-        release == Release::Write
-            && word::is_timed(seen)
-            && has_two_cpus::<P>()
-            && P::returns_soon(self.key())
+        release == Release::Write && word::is_timed(seen) && P::leaves_asleep() && P::returns_soon(self.key())
     }
 }

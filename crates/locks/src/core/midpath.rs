@@ -32,20 +32,9 @@ use spinpark_platform::{
 };
 
 use super::LockCore;
+use crate::policy::Policy;
 use crate::spin_queue::{Behind, Entered, SpinQueue};
 use crate::word::{self, Announced, Want};
-
-/// Whether threads that spin for one lock mostly find a CPU each: its owner has one, and the announced
-/// spinner. `notes/tuning.md` ("CPUs to spare") has what this changes.
-pub(crate) fn has_cpus_to_spare<P: Platform>() -> bool {
-    P::cpus() > 2
-}
-
-/// Whether there are two CPUs, as many as it takes to wait awake at all: one for the owner, one for a
-/// waiter.
-pub(super) fn has_two_cpus<P: Platform>() -> bool {
-    P::cpus() == 2
-}
 
 /// For how long a spinning phase polls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,7 +63,7 @@ impl<P: Platform> LockCore<P> {
     #[cold]
     #[inline(never)]
     pub(super) fn skips_fast_path(&self) -> bool {
-        has_cpus_to_spare::<P>()
+        P::counts_tries()
             && P::tries() == Tries::FailOften
             && self.has_spinners()
             && P::spinning(self.key()) == Spinning::Eager
@@ -83,7 +72,7 @@ impl<P: Platform> LockCore<P> {
     /// T2, in the queue of spinners; `None`: not there.
     #[inline(never)]
     pub(super) fn spin_in_queue(&self, want: Want, token: u32, deadline: Option<Deadline>) -> Option<Spun> {
-        if !want.is_write() || !has_cpus_to_spare::<P>() || P::priority() > 0 {
+        if !want.is_write() || !P::queues_spinners() || P::priority() > 0 {
             return None;
         }
         let awake = P::awake(self.key());
@@ -111,7 +100,7 @@ impl<P: Platform> LockCore<P> {
     /// Whether as many threads wait awake already as keep the lock busy, or as have a CPU that is not the
     /// owner's. Under a quota, more of them would run, and use it up.
     fn has_enough(&self, awake: Awake) -> bool {
-        let others = P::cpus() - 1; // more than one: `has_cpus_to_spare`
+        let others = P::cpus_to_spin_on();
         let most = match awake {
             Awake::AtMost(most) if most < others => most,
             _ if others < MOST_CPUS_COUNTED => others,
@@ -176,7 +165,9 @@ impl<P: Platform> HeadWait<P> {
             None => u64::MAX,
         };
         let most = match awake {
-            Awake::Briefly => P::TUNING.primary_spin_ns.max(u64::from(P::cpus()) * FIRST_WAIT_NS),
+            Awake::Briefly => {
+                P::TUNING.primary_spin_ns.max(u64::from(P::cpus_to_spin_on() + 1) * FIRST_WAIT_NS)
+            }
             Awake::All | Awake::AtMost(_) => u64::MAX,
         };
         let most = most.min(P::TUNING.queue_spin_ns);
@@ -245,7 +236,7 @@ impl<P: Platform> LockCore<P> {
     #[inline(never)]
     pub(crate) fn let_spinner_pass(&self) {
         let waits = |seen| word::has_spinner(seen) && !word::is_write_held(seen);
-        if P::cpus() == 1 || !waits(self.peek()) || !P::can_spin(Spin::Writer) {
+        if !P::lets_spinner_pass() || !waits(self.peek()) || !P::can_spin(Spin::Writer) {
             return;
         }
         let end = P::now(Clock::Monotonic).saturating_add(P::TUNING.pass_ns);
@@ -298,7 +289,7 @@ impl<P: Platform> LockCore<P> {
             if acquired || budget.owner_left || budget.ran_out {
                 P::notes(self.key(), Note::Spun(kind, acquired));
             }
-        } else if acquired || announced != Announced::None || !has_cpus_to_spare::<P>() {
+        } else if acquired || announced != Announced::None || !P::queues_spinners() {
             // A spin whose time was up counts as paid: to sleep and be woken costs more. Only an owner off
             // its CPU is a miss: it may be one that yields inside its sections.
             P::notes(self.key(), Note::Spun(kind, acquired || !budget.owner_left));
@@ -426,8 +417,8 @@ impl<P: Platform> Budget<P> {
         let is_head = polls == Polls::AtHead && is_exact;
         let span = if is_head { P::TUNING.queue_spin_ns } else { P::TUNING.spin_ns };
         let end = deadline.min(start + span);
-        let spare = has_cpus_to_spare::<P>();
-        let backs_off = want.is_write() && spare && P::spinning(lock) == Spinning::BackOff;
+        let from_afar = P::polls_from_afar();
+        let backs_off = want.is_write() && from_afar && P::spinning(lock) == Spinning::BackOff;
         let gap = if backs_off { P::TUNING.back_off_gap_ns } else { P::TUNING.eager_gap_ns };
         Self {
             is_head,
@@ -435,7 +426,7 @@ impl<P: Platform> Budget<P> {
             others_end: u64::MAX,
             ran_out: false,
             gap,
-            widest_gap: if spare { gap.max(P::TUNING.crowded_gap_ns) } else { gap },
+            widest_gap: if from_afar { gap.max(P::TUNING.crowded_gap_ns) } else { gap },
             owner: 0,
             start,
             deadline,
@@ -452,7 +443,7 @@ impl<P: Platform> Budget<P> {
 
     /// Others sleep, and rely on this spinner: it is worth more time if a CPU is to spare.
     fn waits_as_primary(&mut self) {
-        if has_cpus_to_spare::<P>() && !self.is_head {
+        if P::primary_waits_longer() && !self.is_head {
             self.end = self.deadline.min(self.start + P::TUNING.primary_spin_ns);
             self.reads_left += 2 * P::TUNING.primary_spin_ns;
         }
@@ -466,7 +457,7 @@ impl<P: Platform> Budget<P> {
     fn has_waited_for_others(&mut self, seen: u32, announced: Announced) -> bool {
         let span = if self.is_head && word::readers(seen) > 0 {
             P::TUNING.primary_spin_ns
-        } else if word::is_promised(seen) && announced != Announced::Waking && has_cpus_to_spare::<P>() {
+        } else if word::is_promised(seen) && announced != Announced::Waking && P::leaves_promised() {
             P::TUNING.secondary_spin_ns
         } else {
             0

@@ -283,8 +283,6 @@ mod patience;
 mod slow_path;
 mod wake_pass;
 
-pub(crate) use midpath::has_cpus_to_spare;
-
 use spinpark_platform::{AtomicU32, Ordering::Relaxed, Platform};
 
 use crate::queue::{HasQueue, WaitQueue};

@@ -14,7 +14,7 @@
 
 use spinpark_platform::{Clock, Deadline, Platform, Wait};
 
-use super::has_cpus_to_spare;
+use crate::policy::Policy;
 use crate::word::{self, Want};
 
 /// The times of one wait, ns on the monotonic clock.
@@ -100,8 +100,7 @@ impl Patience {
         if !sets {
             self.probe = u64::MAX;
         } else if self.probe == u64::MAX {
-            let least = if has_cpus_to_spare::<P>() { 0 } else { P::TUNING.least_probe_ns };
-            self.probe_span = P::TUNING.probe_ns.max(least);
+            self.probe_span = P::TUNING.probe_ns.max(P::least_probe_ns());
             self.probe = in_ns::<P>(self.probe_span);
             self.saw = Saw::Holder;
         }

@@ -39,10 +39,11 @@ use spinpark_platform::{
     Ordering::Release as ReleaseOrder, Platform, Spin, Spinning,
 };
 
-use super::midpath::{has_cpus_to_spare, has_two_cpus, Polls, Spun};
+use super::midpath::{Polls, Spun};
 use super::patience::{has_probes, Patience, Saw};
 use super::wake_pass::WakePass;
 use super::{LockCore, NoWait, Outcome};
+use crate::policy::Policy;
 use crate::queue::{Ask, EarlyWake, HasQueue, Notice, QueueGuard, Slept, WaitNode};
 use crate::word::{self, Announced, Release, Want};
 
@@ -256,7 +257,7 @@ impl<P: Platform> LockCore<P> {
             && !node.is_realtime()
             && word::has_waiters(seen)
             && !word::is_promised(seen);
-        if waits && has_cpus_to_spare::<P>() && patience.is_long::<P>() {
+        if waits && P::wakes_early() && patience.is_long::<P>() {
             self.wake_early(!node.was_woken_early(P::TUNING.deep_sleep_ns));
         }
     }
@@ -285,7 +286,7 @@ impl<P: Platform> LockCore<P> {
     /// T17: whether a release may leave the waiter asleep because its thread comes back for the lock
     /// ([`LockCore::comes_back`]).
     fn may_be_left(&self, node: &WaitNode<P>, patience: Patience) -> bool {
-        has_two_cpus::<P>() && node.want.is_write() && !node.is_realtime() && patience.may_be_left()
+        P::leaves_asleep() && node.want.is_write() && !node.is_realtime() && patience.may_be_left()
     }
 
     /// Whether a waiter leaves the lock to its owner for a while instead of taking turns with it, because
@@ -293,7 +294,7 @@ impl<P: Platform> LockCore<P> {
     /// instead.
     fn backs_off_for(&self, want: Want) -> bool {
         want.is_write()
-            && has_two_cpus::<P>()
+            && P::backs_off_asleep()
             && P::spinning(self.key()) == Spinning::BackOff
             && P::has_fine_timers()
     }
@@ -314,7 +315,8 @@ impl<P: Platform> LockCore<P> {
         if node.is_realtime() {
             return self.poll(want, token, announced, Polls::Once, deadline);
         }
-        let polls = if backs_off || starved && has_cpus_to_spare::<P>() { Polls::Once } else { Polls::Alone };
+        let polls =
+            if backs_off || starved && P::starved_requests_at_once() { Polls::Once } else { Polls::Alone };
         let poll = || self.poll(want, token, announced, polls, deadline);
         let owns = || word::owner(self.peek()) == token;
         // Only of a writer does the word tell whether it has the lock by now; and not of one that has locked
@@ -613,8 +615,8 @@ impl<P: Platform> LockCore<P> {
                     0
                 }
             }
-            // On two CPUs, a release may leave it to its own timer (`comes_back`).
-            (false, true) if !has_two_cpus::<P>() || P::has_fine_timers() => word::TIMED,
+            // A release may leave it to its own timer (`comes_back`).
+            (false, true) if P::head_keeps_time() => word::TIMED,
             (false, _) => 0,
         };
         let flags = word::WAITERS | heads;
