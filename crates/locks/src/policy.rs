@@ -5,6 +5,7 @@
 //! |---|---|---|---|---|
 //! | [`counts_tries`](Policy::counts_tries) | – | – | yes | a failed try takes the line from the owner, and many threads try |
 //! | [`queues_spinners`](Policy::queues_spinners) | – | – | yes | each poll by a second spinner takes the line, too |
+//! | [`cpus_to_spin_on`](Policy::cpus_to_spin_on), [`for_each_cpu`](Policy::for_each_cpu) | – | – | numbers | a spinner without a CPU takes another's |
 //! | [`lets_spinner_pass`](Policy::lets_spinner_pass) | – | yes | yes | on one CPU no thread waits awake while another runs |
 //! | [`polls_from_afar`](Policy::polls_from_afar) | – | – | yes | a waiter has a CPU of its own: it need not sleep to leave the owner alone |
 //! | [`backs_off_asleep`](Policy::backs_off_asleep) | – | yes | – | the owner's CPU and the waiter's are all there are |
@@ -41,6 +42,12 @@ pub(crate) trait Policy: Platform {
     #[inline]
     fn cpus_to_spin_on() -> u32 {
         Self::cpus() - 1
+    }
+
+    /// `ns` for each CPU: as many threads as run may have come at once.
+    #[inline]
+    fn for_each_cpu(ns: u64) -> u64 {
+        u64::from(Self::cpus()) * ns
     }
 
     /// Whether a reader lets a writer go first that waits awake.

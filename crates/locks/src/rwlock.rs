@@ -169,9 +169,10 @@ impl<P: Platform> RawRwLock<P> {
     /// Gives back the slot of this thread's latest read lock, if it is in one; `false`: it is counted.
     #[inline]
     fn leave_slot(&self) -> bool {
-        self.has_left(P::slot_leave(self.bias.word(), self.key()))
+        self.has_left(self.unlock_in_slot())
     }
 
+    /// The same, after the restartable step.
     #[inline]
     fn has_left(&self, left: SlotLeft) -> bool {
         match left {

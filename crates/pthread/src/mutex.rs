@@ -523,7 +523,7 @@ impl Mutex {
         self.release(fast)
     }
 
-    /// By the owner, which is about to release. In this order, as in glibc.
+    /// By the owner, which is about to release.
     #[inline(always)]
     fn owned_no_more(&self) {
         self.count().store(0, Relaxed);

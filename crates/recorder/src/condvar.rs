@@ -91,6 +91,15 @@ impl Recorder {
         }
     }
 
+    /// One waiter less. `is_counted`: as [`SignalWait::is_counted`] had it.
+    fn waits_no_more(&self, address: usize, is_counted: bool) {
+        if is_counted {
+            self.queue(address, -1);
+        } else {
+            self.count_uncounted(address, -1);
+        }
+    }
+
     /// Notes the mutex with which a thread waits.
     fn note_mutex(&self, facts: Option<&Facts>, mutex: usize) {
         let lock = facts.and_then(|facts| self.lock_at(facts.lock));
@@ -107,10 +116,7 @@ impl Recorder {
             return; // as in `end_wait`
         }
         own.table().waiting.end();
-        match wait.is_counted() {
-            true => _ = self.queue(call.address, -1),
-            false => self.count_uncounted(call.address, -1),
-        }
+        self.waits_no_more(call.address, wait.is_counted());
         let is_long = self.ticks.ns(end.saturating_sub(wait.start)) >= spans::LONG;
         let weight = if is_long { 1 } else { wait.times };
         if weight == 0 {
@@ -168,10 +174,7 @@ impl Recorder {
         if let Some(own) = unsafe { here().own.get().as_ref() } {
             own.table().waiting.end();
         }
-        match is_counted {
-            true => _ = self.queue(call.address, -1),
-            false => self.count_uncounted(call.address, -1),
-        }
+        self.waits_no_more(call.address, is_counted);
     }
 
     /// Whether a signal is forwarded: in a light span, and no thread waits for it.
@@ -185,8 +188,8 @@ impl Recorder {
     }
 
     /// The thread is about to signal; `is_to_all`: to broadcast. Called only if a thread has waited (it is
-    /// hot) and [`Recorder::passes_signal`] is false, or everything is counted. With waiters its stack is noted: where a signal comes from tells if it
-    /// hands a lock over.
+    /// hot) and [`Recorder::passes_signal`] is false, or everything is counted. With waiters its stack is
+    /// noted: where a signal comes from tells if it hands a lock over.
     pub fn signal(&self, own: &ThreadState, call: &Call, is_to_all: bool) {
         if let Some(shared) = self.shared.get() {
             let slot = shared.slot(call.address);

@@ -165,9 +165,7 @@ impl<P: Platform> HeadWait<P> {
             None => u64::MAX,
         };
         let most = match awake {
-            Awake::Briefly => {
-                P::TUNING.primary_spin_ns.max(u64::from(P::cpus_to_spin_on() + 1) * FIRST_WAIT_NS)
-            }
+            Awake::Briefly => P::TUNING.primary_spin_ns.max(P::for_each_cpu(FIRST_WAIT_NS)),
             Awake::All | Awake::AtMost(_) => u64::MAX,
         };
         let most = most.min(P::TUNING.queue_spin_ns);

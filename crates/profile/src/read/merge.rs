@@ -142,8 +142,8 @@ pub fn profile(recording: &Recording, symbols: &mut Symbols) -> Profile {
     profile
 }
 
-/// Waits are counted in light spans, too. Where they are more than the recorded ones stand for, recording slows the program
-/// so much that it waits less often in recorded spans: then so much is missing everywhere, perhaps.
+/// Waits are counted in light spans, too. Where they are more than the recorded ones stand for, recording slows
+/// the program so much that it waits less often in recorded spans: then so much is missing everywhere, perhaps.
 fn widen_by_what_was_counted(locks: &mut [Lock], recorder: &RecorderCost) {
     let has_spans = recorder.experiment.is_some_and(|found| found.light > 0);
     let estimated: u64 = locks.iter().flat_map(|lock| &lock.roles).map(|stats| stats.contended).sum();
