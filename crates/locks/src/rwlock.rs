@@ -251,6 +251,28 @@ impl<P: Platform> RawRwLock<P> {
         word::is_glibc_owned(seen) || word::is_of_glibcs_readers(seen)
     }
 
+    /// Whether a call that does not wait finds a writer inside. In a forked child, it asks on.
+    #[inline]
+    pub fn keeps_out_readers(&self) -> bool {
+        word::is_write_held(self.core.peek()) && P::generation() == 0
+    }
+
+    /// The same for a writer: any thread inside that is counted.
+    #[inline]
+    pub fn keeps_out_writers(&self) -> bool {
+        word::is_held(self.core.peek()) && P::generation() == 0
+    }
+
+    /// `try_write` of a lock without waiters, as a call that may be made again and again; `false` says nothing.
+    #[inline]
+    pub fn try_write_at_once(&self, token: u32) -> bool {
+        let acquired = self.core.try_uncontended(token);
+        if acquired {
+            self.bias.note_write();
+        }
+        acquired
+    }
+
     /// Whether no further reader fits: the largest count is reached.
     pub fn is_full(&self) -> bool {
         word::readers(self.core.peek()) >= word::MAX_READERS

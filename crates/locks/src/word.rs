@@ -99,7 +99,8 @@ pub(crate) enum Want {
     Upgrade,
     /// As `Write`, of a mutex.
     Lock,
-    /// As `Write`, of a lock that prefers writers: the last reader leaves the lock to one that has waited.
+    /// As `Write`, of a lock that prefers writers: it queues at once behind readers, and the last of those leaves
+    /// the lock to one that is awake, or has waited for long.
     WriteFirst,
 }
 
@@ -269,9 +270,16 @@ pub(crate) const fn invites(word: u32, want: Want) -> bool {
     fits(word, want) && owed(word, want) == 0 && word & (HANDOFF | SPINNER) == 0
 }
 
-/// Whether a reader waits for a waiter that sleeps, which waits for readers.
-pub(crate) const fn waits_for_sleepers(word: u32, want: Want) -> bool {
-    matches!(want, Want::ReadBehindWaiters) && has_waiters(word) && readers(word) > 0
+/// Whether a thread that cannot have the lock queues at once, where others spin. It prefers writers, and readers
+/// are inside: a writer does, so that no reader that comes from now on joins them; and so does a reader that
+/// waits for a waiter, which waits for readers.
+pub(crate) const fn queues_at_once(word: u32, want: Want) -> bool {
+    readers(word) > 0
+        && match want {
+            Want::WriteFirst => true,
+            Want::ReadBehindWaiters => has_waiters(word),
+            _ => false,
+        }
 }
 
 /// The word after `token` took what it wants; `fits(word, want)`.

@@ -42,6 +42,8 @@ pub struct Tuning {
     pub owner_probe_ns: u64,
     /// A waiter that is woken this long after it queued, and finds the lock taken, requests a hand-off, ns.
     pub starvation_ns: u64,
+    /// The last reader leaves the lock to a preferred writer that has waited for this long, though it sleeps, ns.
+    pub preferred_ns: u64,
     /// How long a starved waiter first keeps new readers out, ns, before it looks whether those inside leave:
     /// one of them may be waiting for a new one.
     pub request_ns: u64,
@@ -97,6 +99,7 @@ impl Tuning {
         back_off_gap_ns: 6 * NS_PER_US,
         owner_probe_ns: NS_PER_US,
         starvation_ns: 500 * NS_PER_US,
+        preferred_ns: 100 * NS_PER_US,
         request_ns: 500 * NS_PER_US,
         repark_ns: 100 * NS_PER_US,
         longest_wait_ns: 4 * NS_PER_MS,

@@ -301,6 +301,47 @@ pub(crate) unsafe extern "C" fn write(rwlock: *mut pthread_rwlock_t) -> c_int {
     unsafe { write_elsewhere(rwlock) }
 }
 
+/// `pthread_rwlock_tryrdlock`: EBUSY, EAGAIN.
+///
+/// # Safety
+///
+/// As POSIX has it.
+pub(crate) unsafe extern "C" fn try_read(rwlock: *mut pthread_rwlock_t) -> c_int {
+    // SAFETY: the caller's lock.
+    let this = unsafe { RwLock::at(rwlock) };
+    if this.is_known_ours() {
+        if this.raw.keeps_out_readers() {
+            return EBUSY;
+        }
+        if this.raw.try_read_simply(this.preference()) {
+            return 0;
+        }
+    }
+    // SAFETY: the caller's lock.
+    unsafe { try_read_elsewhere(rwlock) }
+}
+
+/// `pthread_rwlock_trywrlock`: EBUSY.
+///
+/// # Safety
+///
+/// As POSIX has it.
+pub(crate) unsafe extern "C" fn try_write(rwlock: *mut pthread_rwlock_t) -> c_int {
+    // SAFETY: the caller's lock.
+    let this = unsafe { RwLock::at(rwlock) };
+    let token = spinpark_linux::known_token();
+    if this.is_known_ours() && token != 0 {
+        if this.raw.keeps_out_writers() {
+            return EBUSY;
+        }
+        if this.raw.try_write_at_once(token) {
+            return 0;
+        }
+    }
+    // SAFETY: the caller's lock.
+    unsafe { try_write_elsewhere(rwlock) }
+}
+
 /// `pthread_rwlock_unlock`: EPERM if it is free.
 ///
 /// # Safety
@@ -321,8 +362,8 @@ calls! {
     unlock_elsewhere(this) => this.unlock(), pthread_rwlock_unlock;
     /// [`read`], when its short way did not do.
     read_elsewhere(this) => this.read_slow(None), pthread_rwlock_rdlock;
-    /// `pthread_rwlock_tryrdlock`: EBUSY, EAGAIN.
-    pub(crate) try_read(this) => this.try_read(), pthread_rwlock_tryrdlock;
+    /// [`try_read`], when its short way did not do.
+    try_read_elsewhere(this) => this.try_read(), pthread_rwlock_tryrdlock;
     /// `pthread_rwlock_timedrdlock`: on the realtime clock; ETIMEDOUT, EINVAL, EDEADLK, EAGAIN.
     pub(crate) timed_read(this, time: *const timespec) =>
         // SAFETY: the caller's timespec.
@@ -333,8 +374,8 @@ calls! {
         unsafe { this.read_until(clock_of(clock), time) }, pthread_rwlock_clockrdlock;
     /// [`write()`], when its short way did not do.
     write_elsewhere(this) => this.write_slow(None), pthread_rwlock_wrlock;
-    /// `pthread_rwlock_trywrlock`: EBUSY.
-    pub(crate) try_write(this) => this.try_write(), pthread_rwlock_trywrlock;
+    /// [`try_write`], when its short way did not do.
+    try_write_elsewhere(this) => this.try_write(), pthread_rwlock_trywrlock;
     /// `pthread_rwlock_timedwrlock`: on the realtime clock; ETIMEDOUT, EINVAL, EDEADLK.
     pub(crate) timed_write(this, time: *const timespec) =>
         // SAFETY: the caller's timespec.

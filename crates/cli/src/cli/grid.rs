@@ -32,7 +32,7 @@ docs/grid.md says how to read it.";
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Grid {
     /// Only these planes: mutex, mutex-exponential, mutex-five-lines, mutex-eight-locks, mutex-bursts,
-    /// rwlock, rwlock-writers-first, queue, handoff, pipeline, mutex-one-cpu, mutex-bound, rwlock-one-cpu,
+    /// rwlock, rwlock-writers-first, rwlock-one-writer, queue, handoff, pipeline, mutex-one-cpu, mutex-bound, rwlock-one-cpu,
     /// rwlock-writers-first-one-cpu, queue-one-cpu, queue-bound, pipeline-one-cpu, pipeline-bound
     #[arg(short, long = "plane", value_name = "NAME", num_args = 1.., value_delimiter = ',')]
     pub(crate) planes: Vec<String>,
@@ -75,7 +75,7 @@ pub(crate) struct Grid {
     #[arg(long)]
     pub(crate) quick: bool,
 
-    /// Do not time waits: takes half as long, omits the figures wait-p999 and longest-wait
+    /// Do not time waits: takes half as long, omits the figures wait-p999, longest-wait and write-wait
     #[arg(long)]
     pub(crate) no_waits: bool,
 
@@ -108,8 +108,8 @@ pub(crate) struct Grid {
 /// How a grid is shown.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct GridShown {
-    /// The figure of a grid: throughput, cpu, wait-p999, longest-wait, futex, switches (voluntary),
-    /// all-switches, ideal, time [default: throughput]
+    /// The figure of a grid: throughput, cpu, wait-p999, longest-wait, writes, write-wait, futex,
+    /// switches (voluntary), all-switches, ideal, time [default: throughput]
     #[arg(long, value_name = "NAME")]
     pub(crate) figure: Option<Figure>,
 

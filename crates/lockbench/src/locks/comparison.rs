@@ -91,7 +91,7 @@ impl Context<'_> {
             fair.filter_map(|name| Some((name, middle(name, Figure::Throughput)?))).collect();
         let best = fast.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
         match figure {
-            Figure::WaitP999 | Figure::LongestWait => {
+            _ if figure.is_of_waits() => {
                 let enough = fast.iter().filter(|(_, throughput)| *throughput >= FAST_ENOUGH * best.1);
                 let waits = enough.filter_map(|(name, _)| Some((*name, middle(name, figure)?)));
                 waits.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(name, _)| name)

@@ -387,7 +387,7 @@ impl Definitions {
             Some(workload) if bound.planes.is_empty() => {
                 let load = &self.workload(workload)?.load;
                 bound.threads.iter().try_for_each(|&threads| load.check(threads))?;
-                if matches!(bound.figure, Figure::LongestWait | Figure::WaitP999) && !load.has_waits() {
+                if bound.figure.is_of_waits() && !load.has_waits() {
                     return Err(format!("no thread waits in the workload `{workload}`"));
                 }
             }

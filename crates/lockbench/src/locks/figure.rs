@@ -18,6 +18,10 @@ pub enum Figure {
     WaitP999,
     /// The longest wait of a run, in nanoseconds.
     LongestWait,
+    /// Writes a second of all threads, where some only read.
+    Writes,
+    /// The median wait of a thread that wants to write, where some only read, in nanoseconds.
+    WriteWait,
     /// Futex calls an operation.
     Futex,
     /// Voluntary context switches an operation.
@@ -32,11 +36,13 @@ pub enum Figure {
 
 impl Figure {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::Throughput,
         Self::Cpu,
         Self::WaitP999,
         Self::LongestWait,
+        Self::Writes,
+        Self::WriteWait,
         Self::Futex,
         Self::Switches,
         Self::AllSwitches,
@@ -52,6 +58,8 @@ impl Figure {
             Self::Cpu => "cpu",
             Self::WaitP999 => "wait-p999",
             Self::LongestWait => "longest-wait",
+            Self::Writes => "writes",
+            Self::WriteWait => "write-wait",
             Self::Futex => "futex",
             Self::Switches => "switches",
             Self::AllSwitches => "all-switches",
@@ -68,6 +76,8 @@ impl Figure {
             Self::Cpu => "CPU time an operation",
             Self::WaitP999 => "p99.9 of waits",
             Self::LongestWait => "longest wait",
+            Self::Writes => "writes a second",
+            Self::WriteWait => "median of writers' waits",
             Self::Futex => "futex calls an operation",
             Self::Switches => "voluntary switches an operation",
             Self::AllSwitches => "context switches an operation",
@@ -76,10 +86,16 @@ impl Figure {
         }
     }
 
+    /// Whether it is of a run with clocks.
+    #[must_use]
+    pub fn is_of_waits(self) -> bool {
+        matches!(self, Self::WaitP999 | Self::LongestWait | Self::WriteWait)
+    }
+
     /// Whether more of it is better.
     #[must_use]
     pub fn more_is_better(self) -> bool {
-        matches!(self, Self::Throughput | Self::Ideal)
+        matches!(self, Self::Throughput | Self::Ideal | Self::Writes)
     }
 
     /// Reads the figure off a report; none if the report has none. Futex calls are counted in another run.
@@ -95,6 +111,8 @@ impl Figure {
             Self::Cpu => report.cpu_s * 1e9 / operations,
             Self::WaitP999 => waits?.p999_ns?.max(1) as f64,
             Self::LongestWait => waits?.longest_ns.max(1) as f64,
+            Self::Writes => report.writes? * operations / report.elapsed_s,
+            Self::WriteWait => waits?.median_write_ns?.max(1) as f64,
             Self::Switches => (report.voluntary_switches as f64 + 0.5) / operations,
             Self::AllSwitches => {
                 (report.voluntary_switches + report.involuntary_switches + 1) as f64 / operations
@@ -172,13 +190,19 @@ mod tests {
 
     #[test]
     fn figures_of_a_run() {
-        let waits = WaitReport { p999_ns: Some(700), longest_ns: 9_000, ..WaitReport::default() };
+        let waits = WaitReport {
+            p999_ns: Some(700),
+            longest_ns: 9_000,
+            median_write_ns: Some(30),
+            ..WaitReport::default()
+        };
         let report = Report {
             operations: 1000,
             elapsed_s: 0.5,
             cpu_s: 1.0,
             voluntary_switches: 250,
             involuntary_switches: 749,
+            writes: Some(0.25),
             waits: Some(waits),
             ..Report::default()
         };
@@ -186,6 +210,8 @@ mod tests {
         assert_eq!(Figure::Cpu.of(&report), Some(1e6));
         assert_eq!(Figure::WaitP999.of(&report), Some(700.0));
         assert_eq!(Figure::LongestWait.of(&report), Some(9000.0));
+        assert_eq!(Figure::Writes.of(&report), Some(500.0));
+        assert_eq!(Figure::WriteWait.of(&report), Some(30.0));
         assert_eq!(Figure::Switches.of(&report), Some(0.2505));
         assert_eq!(Figure::AllSwitches.of(&report), Some(1.0));
         assert_eq!(Figure::Time.of(&report), Some(500_000.0));
@@ -193,6 +219,7 @@ mod tests {
         let nothing = Report { elapsed_s: 0.5, ..Report::default() };
         assert_eq!(Figure::Throughput.of(&nothing), Some(2.0));
         assert_eq!(Figure::LongestWait.of(&nothing), None);
+        assert_eq!((Figure::Writes.of(&nothing), Figure::WriteWait.of(&nothing)), (None, None));
     }
 
     #[test]

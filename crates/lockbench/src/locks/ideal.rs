@@ -77,7 +77,7 @@ pub fn throughput(load: &Load, threads: usize, cpus: usize, calibration: &Calibr
             let asked = if *leaves_ms > 0 { 2.0 * cycle / threads as f64 } else { 0.0 };
             (section / *locks as f64).max(cycle / at_once).max(asked)
         }
-        Load::Shared(shared) => {
+        Load::Shared(shared) if !shared.one_writer => {
             let Shared { inside, outside, .. } = shared;
             let section = steps(*inside) + empty;
             let writes = f64::from(shared.per_thousand()) / 1000.0;

@@ -112,6 +112,10 @@ pub struct Shared {
     /// The lock prefers writers.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub writers_first: bool,
+    /// The first thread only writes, and the others only read, without a non-critical section. The share of writes
+    /// is then what is expected.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub one_writer: bool,
 }
 
 impl Shared {
@@ -345,6 +349,9 @@ impl Load {
                     return between("`lines` of data around the lock", section.lines, 1, 1);
                 }
                 between("`lines`", section.lines, 1, MAX_LINES)
+            }
+            Self::Shared(shared) if shared.one_writer && threads < 2 => {
+                between("the number of threads with one that writes", threads, 2, MANY)
             }
             Self::Shared(shared) if shared.writes_per_thousand.is_some() => {
                 between("`writes_per_thousand`", shared.per_thousand().into(), 0, 1000)

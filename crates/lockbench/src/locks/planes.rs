@@ -37,6 +37,9 @@ pub struct Plane {
     /// Read-write locks prefer writers.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub writers_first: bool,
+    /// One thread only writes, and the others only read, without a pause.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub one_writer: bool,
     /// Lengths are exponentially distributed.
     #[serde(default)]
     pub exponential: bool,
@@ -193,7 +196,8 @@ fn mutex(plane: &Plane, axes: &Axes) -> Vec<Point> {
 fn rwlock(plane: &Plane, axes: &Axes) -> Vec<Point> {
     let mut points = Vec::new();
     for &threads in &axes.threads {
-        for &writes in &axes.writes {
+        let one = [(1000 / threads) as u16];
+        for &writes in if plane.one_writer { &one[..] } else { &axes.writes } {
             for &inside in &axes.section {
                 for &outside in &axes.outside {
                     let load = Load::Shared(Shared {
@@ -202,8 +206,12 @@ fn rwlock(plane: &Plane, axes: &Axes) -> Vec<Point> {
                         inside,
                         outside,
                         writers_first: plane.writers_first,
+                        one_writer: plane.one_writer,
                     });
-                    let row = format!("{writes} ‰, {inside}");
+                    let row = match plane.one_writer {
+                        true => inside.to_string(),
+                        false => format!("{writes} ‰, {inside}"),
+                    };
                     let place = place(plane, by_threads(threads), row, outside.to_string());
                     points.push(Point { place, load, threads });
                 }

@@ -21,6 +21,8 @@ pub(super) fn row(result: &BoundResult, cpus: usize) -> [String; 7] {
         Figure::Cpu => ", CPU time",
         Figure::WaitP999 => ", p99.9 of waits",
         Figure::LongestWait => ", longest wait",
+        Figure::Writes => ", writes",
+        Figure::WriteWait => ", waits of writers",
         Figure::Futex => ", futex calls",
         Figure::Switches => ", voluntary switches",
         Figure::AllSwitches => ", context switches",

@@ -86,7 +86,7 @@ impl<P: Platform> LockCore<P> {
             let mut wait = HeadWait::<P>::until(awake, deadline);
             let spun = match queue.enter(token, |before| wait.behind(before)) {
                 Entered::Full => None,
-                Entered::Head(_head) => Some(self.spin_at_head(token, deadline)),
+                Entered::Head(_head) => Some(self.spin_at_head(want, token, deadline)),
                 Entered::Left => {
                     wait.failed();
                     self.adopt();
@@ -114,13 +114,13 @@ impl<P: Platform> LockCore<P> {
         P::with_spinner_slots(self.key(), |slots| SpinQueue::<P>::new(slots).is_joined()) == Some(true)
     }
 
-    fn spin_at_head(&self, token: u32, deadline: Option<Deadline>) -> Spun {
+    fn spin_at_head(&self, want: Want, token: u32, deadline: Option<Deadline>) -> Spun {
         self.adopt();
         let seen = self.peek();
-        if Self::is_futile(seen, Want::Write, Announced::None) || word::is_glibc_owned(seen) {
+        if Self::is_futile(seen, want, Announced::None) || word::is_glibc_owned(seen) {
             return Spun::Stopped(Announced::None);
         }
-        self.poll(Want::Write, token, Announced::None, Polls::AtHead, deadline)
+        self.poll(want, token, Announced::None, Polls::AtHead, deadline)
     }
 }
 
@@ -251,13 +251,13 @@ impl<P: Platform> LockCore<P> {
     }
 
     /// Whether spinning for a lock in state `seen` is futile: its readers' slots must be closed first (G3 in
-    /// [`bias`](crate::bias)).
+    /// [`bias`](crate::bias)), or the thread is to be in the queue.
     ///
     /// Another spinner, or a hand-off to a waiter, is no reason to sleep at once: both are mostly over in a
     /// moment, and a sleep and a wake take longer, on two CPUs as on many.
     fn is_futile(seen: u32, want: Want, announced: Announced) -> bool {
         announced == Announced::None
-            && (want.is_exclusive() && word::has_slots(seen) || word::waits_for_sleepers(seen, want))
+            && (want.is_exclusive() && word::has_slots(seen) || word::queues_at_once(seen, want))
             && !word::admits(seen, want)
     }
 

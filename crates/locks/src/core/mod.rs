@@ -42,7 +42,7 @@
 //!
 //! T6: readers at the head are granted the lock; an upgrade, whose thread has its upgradable hold, is handed
 //! the writer's. Another writer never owns it before it takes it itself (H4): the lock is *promised* to a
-//! writer that starved, which is woken, and takes it (T7). Readers behind a head that has no room are let in
+//! writer that starved, or to a preferred one by the last reader; that is woken, and takes it (T7). Readers behind a head that has no room are let in
 //! alongside those inside (`Action::LetIn` in [`wake_pass`]) once what has kept them out is gone: a request
 //! (H3), or a woken waiter. One inside may wait for them. A release does not do that, nor a thread that queues.
 //!
@@ -145,7 +145,8 @@
 //!   back at once leaves it asleep, one whose thread waits for something else next (`WriteToWait`) wakes it.
 //!   (A thread that waits for something else after all wakes it early, T17: a hint, on which nothing relies.)
 //! - **L2** (no starvation) A head that others may pass is `TIMED`, or `WAKING`, or the next release wakes it
-//!   to time itself (without a mark, it times itself once it has waited for `unmarked_ns`: T16). So it
+//!   to time itself (a preferred writer, past which none joins readers, the release that leaves the lock free;
+//!   without a mark, it times itself once it has waited for `unmarked_ns`: T16). So it
 //!   requests the lock `starvation_ns` after that; of readers, again and again (H3). A real-time waiter is
 //!   woken by each release as the head, and also requests the lock once readers have passed it. A request is
 //!   the head's, whichever waiter made it: a real-time waiter that comes later has it.
@@ -191,7 +192,7 @@
 //!   in the release of the last reader, and an upgradable waiter alongside readers is let in as they are.)
 //! - **H2** (exit rule) A taken promise clears `HANDOFF` and `TIMED`; only a head that was woken after that,
 //!   lost, and has waited for `starvation_ns` since it arrived sets it again (or a fair release does, or the
-//!   last reader's, for a preferred writer that has waited so long). An
+//!   last reader's, for a preferred writer that is awake or has waited so long). An
 //!   upgrade, which goes before all others because they wait for its thread, leaves `HANDOFF` for the waiter
 //!   behind it. With the queue lock free, `HANDOFF` is set alongside readers only if a queued waiter rechecks
 //!   it by itself ([`WaitNode::rechecks`](crate::queue::WaitNode::rechecks)), or a wake pass was asked for: a

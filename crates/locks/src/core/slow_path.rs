@@ -103,6 +103,9 @@ impl<P: Platform> LockCore<P> {
             Joined::Queued => {
                 P::notes(self.key(), Note::Sleeps); // T17
                 let patience = if timed { patience.lets_owner_go_on::<P>() } else { patience };
+                if want.is_write() && word::queues_at_once(self.peek(), want) {
+                    self.await_hand_over(&node, patience); // awake, as it would have spun
+                }
                 self.wait_in_queue(&node, patience, deadline)
             }
             Joined::Biased => Outcome::Biased,
@@ -328,7 +331,8 @@ impl<P: Platform> LockCore<P> {
         }
     }
 
-    /// T8: the next release hands the lock over: mostly in no time, so a sleep would only delay all waiters.
+    /// T4, T8: the next release, or that of the last reader, leaves the lock to this waiter: mostly in no time, so
+    /// a sleep would only delay all waiters.
     fn await_hand_over(&self, node: &WaitNode<P>, patience: Patience) {
         if P::can_spin(Spin::HandOver) {
             let notified = P::or_leave(&|| self.abandon(node.want, self.time_out(node, patience)), || {
@@ -975,8 +979,9 @@ impl<P: Platform> LockCore<P> {
     ) -> Result<(), QueueGuard<'a, P, Self>> {
         let is_kept_out = |node: &WaitNode<P>| node.want.joins_readers();
         let is_upgradable = |node: &WaitNode<P>| node.want == Want::Upgradable;
-        let upgradable = !is_upgradable(node) && queue.iter().any(is_upgradable);
-        let kept_out = queue.iter().filter(|&node| is_kept_out(node)).count() as u32;
+        let any = queue.joiners() > 0;
+        let upgradable = any && !is_upgradable(node) && queue.iter().any(is_upgradable);
+        let kept_out = if any { queue.iter().filter(|&node| is_kept_out(node)).count() as u32 } else { 0 };
         let mut seen = self.peek();
         let let_in = loop {
             let Some(paused) = pause(seen) else { return Err(queue) };

@@ -318,8 +318,9 @@ impl Plan {
         };
         if !word::fits(after, head.want) {
             // L2: readers that come and go may pass this head; it must know that it is the head to time
-            // itself.
-            let passed = release == Some(Release::Read) && head.want.is_exclusive();
+            // itself. None joins readers past a preferred writer, so the last of those inside sees to it.
+            let may_pass = head.want.is_exclusive() && head.want != Want::WriteFirst;
+            let passed = release == Some(Release::Read) && may_pass;
             let timed = word::is_timed(seen) || word::is_waking(seen) || word::wants_handoff(seen);
             // H2: readers would be kept out for a request that no waiter rechecks. The next head is to keep
             // its own time.
@@ -327,7 +328,7 @@ impl Plan {
                 && !word::is_write_held(after)
                 && !queue.iter().any(WaitNode::rechecks);
             let wakes = passed && !timed || left && !word::is_waking(seen);
-            if lets_in && !wakes && !left && word::admits_readers_freely(after) {
+            if lets_in && !wakes && !left && word::admits_readers_freely(after) && queue.joiners() > 0 {
                 // Readers that were kept out by a request, or behind a woken waiter, which has left: they would
                 // be admitted if they came now, and one inside may wait for them. So may it for an upgradable
                 // one.

@@ -90,24 +90,33 @@ impl<P: Platform> LockedQueue<'_, P> {
         self.head().is_none_or(|head| head.rank <= node.rank)
     }
 
+    /// How many waiters may come in alongside readers. Without a walk: the waiters' stacks are in no cache.
+    pub(crate) fn joiners(&self) -> u32 {
+        self.head().map_or(0, |head| head.links().joiners)
+    }
+
     /// Links `node` before `next`; at the end if that is `None`.
     fn link(&self, node: &WaitNode<P>, next: Option<&WaitNode<P>>) {
         node.set_linked(true);
         let me: *const WaitNode<P> = node;
+        let own = node.joins();
         let Some(head) = self.head() else {
-            node.set_links(Links { next: me, prev: me });
+            node.set_links(Links { next: me, prev: me, joiners: own });
             self.set_head(me);
             return;
         };
+        let leads = next.is_some_and(|next| core::ptr::eq(next, head));
         let after = next.unwrap_or(head); // the list is circular: its end is one step before its head
-        let last = after.links().prev;
-        node.set_links(Links { next: after, prev: last });
+        let Links { prev: last, joiners, .. } = after.links();
+        node.set_links(Links { next: after, prev: last, joiners: if leads { joiners + own } else { 0 } });
         // SAFETY: Q3: `last` is linked (it may be `after` itself), so it is alive.
         let before = unsafe { &*last };
         before.update_links(|links| links.next = me);
         after.update_links(|links| links.prev = me);
-        if next.is_some_and(|next| core::ptr::eq(next, head)) {
+        if leads {
             self.set_head(me);
+        } else if own > 0 {
+            head.update_links(|links| links.joiners += own);
         }
     }
 
@@ -123,6 +132,7 @@ impl<P: Platform> LockedQueue<'_, P> {
         }
         node.set_linked(false);
         let links = node.links();
+        let own = node.joins();
         let me: *const WaitNode<P> = node;
         if links.next == me {
             self.set_head(core::ptr::null());
@@ -131,10 +141,18 @@ impl<P: Platform> LockedQueue<'_, P> {
             let next = unsafe { &*links.next };
             // SAFETY: as above.
             let prev = unsafe { &*links.prev };
-            next.update_links(|it| it.prev = links.prev);
+            let leads = self.head_ptr() == me;
+            next.update_links(|it| {
+                it.prev = links.prev;
+                if leads {
+                    it.joiners = links.joiners - own;
+                }
+            });
             prev.update_links(|it| it.next = links.next);
-            if self.head_ptr() == me {
+            if leads {
                 self.set_head(links.next);
+            } else if let Some(head) = self.head().filter(|_| own > 0) {
+                head.update_links(|it| it.joiners -= own);
             }
         }
         node.set_links(Links::OUT);

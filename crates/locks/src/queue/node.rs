@@ -26,6 +26,7 @@
 //! | wake early: CAS to `WOKEN_EARLY`,| Relaxed | –             | only has the thread check its state, and sleep      |
 //! | `APPOINTED`, and from that       |         |               |                                                     |
 //! | reset to `AWAKE`: store          | Relaxed | –             | under the queue lock, which publishes it            |
+//! | is it awake? load                | Relaxed | –             | only decides whether a lock is promised             |
 //!
 //! # References of signalled waiters
 //!
@@ -111,6 +112,8 @@ impl From<Wait> for Slept {
 pub(super) struct Links<P: Platform> {
     pub(super) next: *const WaitNode<P>,
     pub(super) prev: *const WaitNode<P>,
+    /// Of the first one of a list: how many in it may come in alongside readers.
+    pub(super) joiners: u32,
 }
 
 impl<P: Platform> Clone for Links<P> {
@@ -122,7 +125,7 @@ impl<P: Platform> Clone for Links<P> {
 impl<P: Platform> Copy for Links<P> {}
 
 impl<P: Platform> Links<P> {
-    pub(super) const OUT: Self = Self { next: ptr::null(), prev: ptr::null() };
+    pub(super) const OUT: Self = Self { next: ptr::null(), prev: ptr::null(), joiners: 0 };
 }
 
 /// A thread that waits for a lock, or for a condition variable and then for its mutex.
@@ -231,12 +234,13 @@ impl<P: Platform> WaitNode<P> {
         self.rechecks.with_mut(|place| unsafe { *place = rechecks });
     }
 
-    /// Whether the last reader leaves the lock to the thread: a preferred writer that has waited for long. One
-    /// that came a moment ago is faster than a promise.
+    /// Whether the last reader leaves the lock to the thread: a preferred writer that is awake, and takes it at
+    /// once, or has waited for long. While another one wakes up, a running thread may have the lock.
     #[inline(never)] // for the drop-in's size
     pub(crate) fn goes_first(&self) -> bool {
+        let waited = || P::now(Clock::Monotonic).saturating_sub(self.since);
         self.want == Want::WriteFirst
-            && P::now(Clock::Monotonic).saturating_sub(self.since) >= P::TUNING.starvation_ns
+            && (self.state.load(Relaxed) == AWAKE || waited() >= P::TUNING.preferred_ns)
     }
 
     /// Whether the thread has starved in wakes without a mark: the next one is with a mark (T16 in `core`).
@@ -249,6 +253,11 @@ impl<P: Platform> WaitNode<P> {
     pub(crate) fn set_starved(&self, starved: bool) {
         // SAFETY: Q1: the caller holds the queue lock.
         self.has_starved.with_mut(|place| unsafe { *place = starved });
+    }
+
+    /// What the waiter adds to [`Links::joiners`].
+    pub(super) fn joins(&self) -> u32 {
+        u32::from(self.want.joins_readers() || self.want == Want::Upgradable)
     }
 
     /// Whether the thread probes the lock by itself, or is appointed to. The caller holds the queue lock.

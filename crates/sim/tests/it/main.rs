@@ -21,3 +21,4 @@ mod sample;
 mod seeds;
 mod times;
 mod wake_ups;
+mod writers_first;

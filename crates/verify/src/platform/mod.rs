@@ -77,6 +77,7 @@ impl<
         back_off_gap_ns: 1,
         owner_probe_ns: 1,
         starvation_ns: STARVATION_NS,
+        preferred_ns: STARVATION_NS,
         request_ns: REQUEST_NS,
         repark_ns: 1, // asleep only on request: of a waiter that lets its owner go on
         longest_wait_ns: 4,

@@ -288,7 +288,7 @@ fn check_shown(
     definitions: &Definitions,
 ) -> anyhow::Result<()> {
     let shown = shown(&grid.shown)?;
-    if grid.no_waits && matches!(shown.figure, Figure::WaitP999 | Figure::LongestWait) {
+    if grid.no_waits && shown.figure.is_of_waits() {
         bail!("--figure {} needs waits, which --no-waits leaves out", shown.figure.name());
     }
     if let Against::Implementation(name) = &shown.against
@@ -303,10 +303,7 @@ fn check_shown(
 /// Bounds on waits cannot be judged without waits.
 fn check_bounds(grid: &Grid, bounds: &[Bound], planes: &[Plane]) -> anyhow::Result<()> {
     let on_waits = |plane: &&Plane| {
-        bounds.iter().any(|bound| {
-            matches!(bound.figure, Figure::WaitP999 | Figure::LongestWait)
-                && bound.planes.contains(&plane.name)
-        })
+        bounds.iter().any(|bound| bound.figure.is_of_waits() && bound.planes.contains(&plane.name))
     };
     match planes.iter().find(on_waits) {
         Some(plane) if grid.no_waits => bail!(

@@ -91,6 +91,9 @@ pub struct WaitReport {
     /// The longest wait of a thread that wanted to write, where some only read, in nanoseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub longest_write_ns: Option<u64>,
+    /// The median of such waits, in nanoseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub median_write_ns: Option<u64>,
 }
 
 impl From<&Waits> for WaitReport {
@@ -102,6 +105,7 @@ impl From<&Waits> for WaitReport {
             longest_gap_ns: waits.longest_gap_ns,
             p999_ns: (!waits.histogram.is_empty()).then(|| waits.histogram.value_at_quantile(0.999)),
             longest_write_ns: waits.longest_write_ns,
+            median_write_ns: (!waits.writes.is_empty()).then(|| waits.writes.value_at_quantile(0.5)),
         }
     }
 }

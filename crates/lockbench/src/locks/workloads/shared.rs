@@ -12,6 +12,8 @@ use crate::locks::primitives::{BenchRwLock, Shared};
 /// What one thread does.
 struct Worker<'a, R: BenchRwLock> {
     load: &'a load::Shared,
+    /// Whether each of its operations is a write, or none; else by chance.
+    only_writes: Option<bool>,
     /// Always equal, unless a reader gets between the two writes.
     pair: &'a Shared<R, [u64; 2]>,
     random: Random,
@@ -22,8 +24,9 @@ struct Worker<'a, R: BenchRwLock> {
 impl<R: BenchRwLock> Operation for Worker<'_, R> {
     #[inline]
     fn run(&mut self, watch: &mut impl Watch) -> bool {
-        let Self { load, pair, random, writes, torn } = self;
-        let is_write = random.next_u64() % 1000 < u64::from(load.per_thousand());
+        let Self { load, only_writes, pair, random, writes, torn } = self;
+        let is_write =
+            only_writes.unwrap_or_else(|| random.next_u64() % 1000 < u64::from(load.per_thousand()));
         if is_write {
             *writes += 1;
             watch.waiting_to_write();
@@ -48,17 +51,20 @@ impl<R: BenchRwLock> Operation for Worker<'_, R> {
             );
             *torn += u64::from(is_torn);
         }
-        random.work(load.outside);
+        if *only_writes != Some(false) {
+            random.work(load.outside);
+        }
         true
     }
 }
 
-/// Every thread reads, and writes with some probability.
+/// Every thread reads, and writes with some probability; or one writes, and the others read.
 pub(super) fn run<R: BenchRwLock>(load: &load::Shared, job: &Job) -> Result<Outcome, Mismatch> {
     let pair = Shared::<R, [u64; 2]>::new([0; 2]);
     let mut done = worker_pool::run(job, |number, phase| {
         let random = Random::new(number);
-        let mut worker = Worker { load, pair: &pair, random, writes: 0, torn: 0 };
+        let only_writes = load.one_writer.then_some(number == 0);
+        let mut worker = Worker { load, only_writes, pair: &pair, random, writes: 0, torn: 0 };
         let share = worker_pool::drive(phase, &mut worker);
         (share, [worker.writes, worker.torn])
     })?;

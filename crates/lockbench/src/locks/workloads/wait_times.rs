@@ -97,6 +97,8 @@ pub(super) struct Waits {
     pub(super) longest_ns: u64,
     /// The longest wait of a thread that wants to write, where some only read.
     pub(super) longest_write_ns: Option<u64>,
+    /// Those of such threads, in nanoseconds.
+    pub(super) writes: Histogram<u64>,
     /// The longest time from one acquisition to the next, in nanoseconds.
     pub(super) longest_gap_ns: u64,
 }
@@ -106,14 +108,15 @@ impl Waits {
     pub(super) fn new() -> Self {
         // Cannot fail: the bounds are constants of which the histogram's documentation approves.
         let histogram =
-            Histogram::new_with_bounds(1, LONGEST_NS, DIGITS).unwrap_or_else(|_| std::process::abort());
-        Self { histogram, longest_ns: 0, longest_write_ns: None, longest_gap_ns: 0 }
+            || Histogram::new_with_bounds(1, LONGEST_NS, DIGITS).unwrap_or_else(|_| std::process::abort());
+        let (histogram, writes) = (histogram(), histogram());
+        Self { histogram, longest_ns: 0, longest_write_ns: None, writes, longest_gap_ns: 0 }
     }
 
     /// Adds those of another thread.
     pub(super) fn add(&mut self, other: &Self) {
         // Cannot fail: both have the same bounds.
-        let _ = self.histogram.add(&other.histogram);
+        let _ = self.histogram.add(&other.histogram).and_then(|()| self.writes.add(&other.writes));
         self.longest_ns = self.longest_ns.max(other.longest_ns);
         self.longest_write_ns = self.longest_write_ns.max(other.longest_write_ns);
         self.longest_gap_ns = self.longest_gap_ns.max(other.longest_gap_ns);
@@ -159,6 +162,7 @@ impl Watch for Stopwatch<'_> {
             self.waits.longest_ns = self.waits.longest_ns.max(wait);
             if self.is_write {
                 self.waits.longest_write_ns = self.waits.longest_write_ns.max(Some(wait));
+                self.waits.writes.saturating_record(wait);
             }
             self.waits.longest_gap_ns = self.waits.longest_gap_ns.max(gap);
         }

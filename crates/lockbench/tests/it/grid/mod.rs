@@ -71,6 +71,7 @@ impl CellExecutor for Mock {
                 longest_gap_ns: wait_ns * 11,
                 p999_ns: Some(wait_ns),
                 longest_write_ns: write_ns,
+                median_write_ns: write_ns,
             }),
             ..Report::default()
         })
