@@ -136,16 +136,16 @@ impl<P: Platform> ReaderBias<P> {
     /// After an acquisition for reading by count. `readers`: how many there are then; 1 also if that is not
     /// known. Enables the bias once the lock is read-mostly.
     #[inline]
-    pub(crate) fn note_read(&self, core: &LockCore<P>, lock: usize, readers: u32) {
+    pub(crate) fn note_read<Q: Policy<P>>(&self, core: &LockCore<P, Q>, lock: usize, readers: u32) {
         let weight = match readers {
             0 | 1 => 1,
-            _ if !P::shares_lines() => 1,
+            _ if !Q::shares_lines() => 1,
             2..CROWD => SHARED_READ,
             _ if P::is_sample(CROWD) => SHARED_READ * CROWD,
             _ => return,
         };
         let reads = self.reads.load(Relaxed);
-        if reads < P::reads_before_slots() {
+        if reads < Q::reads_before_slots() {
             // Not a read-modify-write, which waits for the line; others may overwrite this.
             self.reads.store(reads + weight, Relaxed);
         } else if word::may_enable_bias(core.peek()) {
@@ -175,7 +175,7 @@ impl<P: Platform> ReaderBias<P> {
     /// By a reader. Not while there are waiters: the next read tries again.
     #[cold]
     #[inline(never)]
-    fn enable(&self, core: &LockCore<P>, lock: usize) {
+    fn enable<Q: Policy<P>>(&self, core: &LockCore<P, Q>, lock: usize) {
         let table = P::slot_table();
         if table == 0 || !self.is_private(lock) {
             self.reads.store(0, Relaxed); // asks again after as many reads
@@ -220,7 +220,13 @@ impl<P: Platform> ReaderBias<P> {
     /// for `span` ns (0: it does not sleep; `u64::MAX`: as long as it takes).
     #[cold]
     #[inline(never)]
-    pub(crate) fn revoke(&self, core: &LockCore<P>, lock: usize, span: u64, then: Afterwards) -> bool {
+    pub(crate) fn revoke<Q: Policy<P>>(
+        &self,
+        core: &LockCore<P, Q>,
+        lock: usize,
+        span: u64,
+        then: Afterwards,
+    ) -> bool {
         P::queues();
         let queue = if span == 0 { core.try_lock_queue() } else { core.lock_queue_within(&|| span) };
         let Some(queue) = queue else {
@@ -263,7 +269,7 @@ impl<P: Platform> ReaderBias<P> {
     /// [`Reader::Unsure`].
     #[cold]
     #[inline(never)]
-    pub(crate) fn take_back(core: &LockCore<P>, lock: usize) -> Reader {
+    pub(crate) fn take_back<Q: Policy<P>>(core: &LockCore<P, Q>, lock: usize) -> Reader {
         loop {
             // G7. Acquire: the marks of the thread that has cleared `SLOTS` come before.
             let revoked = P::may_hold_two(lock) && !word::has_slots(core.word().load(Acquire));

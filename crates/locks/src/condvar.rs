@@ -80,12 +80,13 @@
 //! the cancellation, destruction and lost-wake-up programs of `testkit`.
 
 use ::core::cell::Cell;
+use ::core::marker::PhantomData;
 
 use spinpark_platform::{AtomicU32, Deadline, Event, Note, Ordering::Relaxed, Platform, Spin, Wait};
 
 use crate::core::{LockCore, Outcome};
 use crate::mutex::RawMutex;
-use crate::policy::Policy;
+use crate::policy::{Policy, Usual};
 use crate::queue::{
     Ask, Chain, HasQueue, LockedQueue, Notice, QueueGuard, WaitNode, WaitQueue, WaiterRefs, RELEASED,
 };
@@ -99,8 +100,9 @@ const SIGNALLED_LAST: u32 = 4;
 
 /// A condition variable: 16 bytes, zero has no waiters.
 #[repr(transparent)]
-pub struct RawCondvar<P: Platform> {
+pub struct RawCondvar<P: Platform, Q: Policy<P> = Usual> {
     queue: WaitQueue<P>,
+    policy: PhantomData<fn() -> Q>,
 }
 
 /// How a wait ended.
@@ -114,21 +116,23 @@ pub enum WaitResult {
 
 /// One thread's wait. Lives, pinned, on its stack until [`RawCondvar::finish`] and, with a mutex,
 /// [`Waiter::reacquire`] are done.
-pub struct Waiter<P: Platform> {
+pub struct Waiter<P: Platform, Q: Policy<P> = Usual> {
     node: WaitNode<P>,
+    policy: PhantomData<fn() -> Q>,
 }
 
-impl<P: Platform> Waiter<P> {
+impl<P: Platform, Q: Policy<P>> Waiter<P, Q> {
     /// A wait that ends with `mutex` held, to whose release a signal may leave it.
-    pub fn with_mutex(mutex: &RawMutex<P>) -> Self {
+    pub fn with_mutex(mutex: &RawMutex<P, Q>) -> Self {
         let mut node = WaitNode::new(Want::Lock, P::thread_token(), mutex.core().queue());
         node.only_cpu = P::only_cpu();
-        Self { node }
+        Self { node, policy: PhantomData }
     }
 
     /// A wait with a mutex of another make: a signal wakes it.
     pub fn without_mutex() -> Self {
-        Self { node: WaitNode::new(Want::Lock, P::thread_token(), core::ptr::null()) }
+        let node = WaitNode::new(Want::Lock, P::thread_token(), core::ptr::null());
+        Self { node, policy: PhantomData }
     }
 
     /// A wait that can be cancelled: after [`RawCondvar::finish`] it is to be [settled](RawCondvar::settle),
@@ -150,18 +154,30 @@ impl<P: Platform> Waiter<P> {
         deadline: Option<Deadline>,
         mut sleep: impl FnMut(&P::AtomicU32, u32, Option<Deadline>) -> Wait,
     ) {
-        if P::can_spin(Spin::Signal) {
+        if Q::can_spin(Spin::Signal) {
             let notified = self.node.watch(P::TUNING.spin_ns);
-            P::notes(0, Note::Spun(Spin::Signal, notified));
+            Q::learns(0, Note::Spun(Spin::Signal, notified));
         }
         let _ = self.node.park(deadline, |word, expected, deadline| sleep(word, expected, deadline).into());
     }
 }
 
 impl<P: Platform> RawCondvar<P> {
+    /// A condition variable without waiters.
+    pub fn new() -> Self {
+        Self::from_queue(WaitQueue::new())
+    }
+
     /// A condition variable from an empty queue, for `const` initialisers.
     pub const fn from_queue(queue: WaitQueue<P>) -> Self {
-        Self { queue }
+        Self::with_policy(queue)
+    }
+}
+
+impl<P: Platform, Q: Policy<P>> RawCondvar<P, Q> {
+    /// [`RawCondvar::from_queue`] with the policy of the mutexes that threads wait with.
+    pub const fn with_policy(queue: WaitQueue<P>) -> Self {
+        Self { queue, policy: PhantomData }
     }
 
     /// The queue, for the padding in it.
@@ -170,13 +186,8 @@ impl<P: Platform> RawCondvar<P> {
         &self.queue
     }
 
-    /// A condition variable without waiters.
-    pub fn new() -> Self {
-        Self::from_queue(WaitQueue::new())
-    }
-
     /// Waits for a signal, with `mutex` (held) released meanwhile; returns with it held.
-    pub fn wait(&self, mutex: &RawMutex<P>, deadline: Option<Deadline>) -> WaitResult {
+    pub fn wait(&self, mutex: &RawMutex<P, Q>, deadline: Option<Deadline>) -> WaitResult {
         let waiter = Waiter::with_mutex(mutex);
         self.enqueue(&waiter);
         mutex.unlock_to_wait();
@@ -188,18 +199,18 @@ impl<P: Platform> RawCondvar<P> {
 
     /// Starts a wait: call it with the mutex held, release the mutex, [`Waiter::sleep`], then
     /// [`finish`](Self::finish). The waiter stays where it is until then.
-    pub fn enqueue(&self, waiter: &Waiter<P>) {
+    pub fn enqueue(&self, waiter: &Waiter<P, Q>) {
         self.enqueue_if(waiter, |_| true);
     }
 
     /// The same, unless a thread waits with another mutex: then it returns false, and no wait has started.
     #[must_use]
-    pub fn enqueue_alike(&self, waiter: &Waiter<P>) -> bool {
+    pub fn enqueue_alike(&self, waiter: &Waiter<P, Q>) -> bool {
         self.enqueue_if(waiter, |first| first.mutex == waiter.node.mutex)
     }
 
     /// Starts a wait if no other thread waits, or `is_fit` says so of the first one.
-    fn enqueue_if(&self, waiter: &Waiter<P>, is_fit: impl FnOnce(&WaitNode<P>) -> bool) -> bool {
+    fn enqueue_if(&self, waiter: &Waiter<P, Q>, is_fit: impl FnOnce(&WaitNode<P>) -> bool) -> bool {
         let mut queue = self.lock_queue();
         if !queue.head().is_none_or(is_fit) {
             return false;
@@ -214,7 +225,7 @@ impl<P: Platform> RawCondvar<P> {
     ///
     /// If signalled, a wait that can be cancelled is to be [settled](Self::settle), and goes on in the mutex'
     /// queue: [`Waiter::reacquire`].
-    pub fn finish(&self, waiter: &Waiter<P>) -> WaitResult {
+    pub fn finish(&self, waiter: &Waiter<P, Q>) -> WaitResult {
         let node = &waiter.node;
         if node.claim.compare_exchange(WAITING, GIVEN_UP, Relaxed, Relaxed).is_err() {
             if node.mutex.is_null() {
@@ -237,7 +248,7 @@ impl<P: Platform> RawCondvar<P> {
 
     /// C4: after a signal has ended a wait, and before the mutex is taken. If it was cancelled, its signal
     /// goes to another waiter, if there is one that might have had it.
-    pub fn settle(&self, waiter: &Waiter<P>, is_cancelled: bool) {
+    pub fn settle(&self, waiter: &Waiter<P, Q>, is_cancelled: bool) {
         if let Some(refs) = Self::end_reference(&waiter.node) {
             if is_cancelled {
                 self.send(false);
@@ -400,10 +411,10 @@ enum Way {
     Defer,
 }
 
-impl<P: Platform> RawCondvar<P> {
+impl<P: Platform, Q: Policy<P>> RawCondvar<P, Q> {
     /// The mutex that a dequeued waiter takes back.
     #[allow(unsafe_code)] // waiters remember their mutexes as pointers
-    fn mutex_of<'a>(waiter: &WaitNode<P>) -> Option<&'a LockCore<P>> {
+    fn mutex_of<'a>(waiter: &WaitNode<P>) -> Option<&'a LockCore<P, Q>> {
         let queue = waiter.mutex;
         // SAFETY: the pointer came from a `LockCore` in `with_mutex`, and a waiter that has not been notified
         // yet is going to take that mutex back, so its mutex is alive (Q3).
@@ -420,8 +431,8 @@ impl<P: Platform> RawCondvar<P> {
         let holds = || word::owner(mutex.peek()) == P::thread_token();
         // It cannot run before the calling thread leaves its CPU, as far as is known.
         let shares_cpu =
-            || P::defers_to_release() || (waiter.only_cpu.is_some() && waiter.only_cpu == P::only_cpu());
-        if holds() && (shares_cpu() || *defers.get_or_insert_with(|| P::waits_next(mutex.key()))) {
+            || Q::defers_to_release() || (waiter.only_cpu.is_some() && waiter.only_cpu == P::only_cpu());
+        if holds() && (shares_cpu() || *defers.get_or_insert_with(|| Q::waits_next(mutex.key()))) {
             Way::Defer
         } else {
             Way::Wake
@@ -429,9 +440,9 @@ impl<P: Platform> RawCondvar<P> {
     }
 }
 
-impl<P: Platform> Waiter<P> {
+impl<P: Platform, Q: Policy<P>> Waiter<P, Q> {
     /// After [`RawCondvar::finish`]: takes the mutex back, from its queue if the wait was deferred there.
-    pub fn reacquire(&self, result: WaitResult, mutex: &RawMutex<P>) {
+    pub fn reacquire(&self, result: WaitResult, mutex: &RawMutex<P, Q>) {
         if !self.reacquire_shared(result, mutex) {
             P::overwritten(mutex.core().key());
         }
@@ -440,7 +451,7 @@ impl<P: Platform> Waiter<P> {
     /// [`Waiter::reacquire`]; `false`: the mutex is not held, because other code has locked it
     /// ([`RawMutex::lock_or_glibc`]).
     #[must_use]
-    pub fn reacquire_shared(&self, result: WaitResult, mutex: &RawMutex<P>) -> bool {
+    pub fn reacquire_shared(&self, result: WaitResult, mutex: &RawMutex<P, Q>) -> bool {
         let outcome = match result {
             WaitResult::Signalled => mutex.core().wait_queued(&self.node, None),
             WaitResult::TimedOut => mutex.core().acquire(Want::Lock, self.node.token, None),
@@ -451,7 +462,7 @@ impl<P: Platform> Waiter<P> {
 
 // ---- the references of signalled waiters (C4), and how they end where no other waiter is left (C5)
 
-impl<P: Platform> RawCondvar<P> {
+impl<P: Platform, Q: Policy<P>> RawCondvar<P, Q> {
     #[allow(unsafe_code)] // waiters remember where references are counted as a pointer
     fn refs_of<'a>(waiter: &WaitNode<P>) -> Option<&'a WaiterRefs<P>> {
         // SAFETY: null or from `cancellable`. The callers hold the queue lock of the condition variable, or a
@@ -494,7 +505,7 @@ impl<P: Platform> RawCondvar<P> {
 
 // ---- how the queue is unlocked: after the signals that other threads leave to its holder
 
-impl<P: Platform> HasQueue<P> for RawCondvar<P> {
+impl<P: Platform, Q: Policy<P>> HasQueue<P> for RawCondvar<P, Q> {
     #[inline(always)]
     fn queue(&self) -> &WaitQueue<P> {
         &self.queue

@@ -9,8 +9,8 @@
 //!
 //! Nothing is allocated, no statics, no thread-locals, no `cfg`: all state is in the lock and on waiters'
 //! stacks, but for the queues of spinners, in memory that the platform provides. Zero is unlocked. The
-//! blocking locks share one slow path: read [`word`], then [`core`], then [`queue`]; what is decided by the
-//! number of CPUs is in [`policy`].
+//! blocking locks share one slow path: read [`word`], then [`core`], then [`queue`]; who waits awake,
+//! who is woken and who is left asleep is up to a [`Policy`].
 #![no_std]
 #![deny(unsafe_code)]
 
@@ -31,6 +31,7 @@ pub use crate::bias::ReaderBias;
 pub use crate::core::LockCore;
 pub use condvar::{RawCondvar, WaitResult, Waiter};
 pub use mutex::{Locked, RawMutex};
+pub use policy::{Few, Many, Park, Policy, Usual};
 pub use queue::{WaitNode, WaitQueue, WaiterRefs};
 pub use rwlock::{Preference, RawRwLock};
 pub use tries::{TryMutex, TryRwLock};

@@ -11,6 +11,7 @@
 use spinpark_platform::{AtomicU32, Deadline, Note, Ordering::Relaxed, Platform};
 
 use crate::core::{LockCore, Outcome};
+use crate::policy::{Policy, Usual};
 use crate::queue::{HasQueue, WaitQueue};
 use crate::word::{self, Release, Want};
 
@@ -27,22 +28,24 @@ pub enum Locked {
 
 /// A mutex: 16 bytes, zero is unlocked.
 #[repr(transparent)]
-pub struct RawMutex<P: Platform> {
-    core: LockCore<P>,
+pub struct RawMutex<P: Platform, Q: Policy<P> = Usual> {
+    core: LockCore<P, Q>,
 }
 
 impl<P: Platform> RawMutex<P> {
-    /// An unlocked mutex from an unlocked core, for `const` initialisers.
-    pub const fn from_core(core: LockCore<P>) -> Self {
-        Self { core }
-    }
-
     /// An unlocked mutex.
     pub fn new() -> Self {
         Self::from_core(LockCore::default())
     }
+}
 
-    pub(crate) fn core(&self) -> &LockCore<P> {
+impl<P: Platform, Q: Policy<P>> RawMutex<P, Q> {
+    /// An unlocked mutex from an unlocked core, for `const` initialisers.
+    pub const fn from_core(core: LockCore<P, Q>) -> Self {
+        Self { core }
+    }
+
+    pub(crate) fn core(&self) -> &LockCore<P, Q> {
         &self.core
     }
 
@@ -128,9 +131,9 @@ impl<P: Platform> RawMutex<P> {
     /// whatever the thread did before.
     pub fn unlock_to_wait(&self) {
         let key = self.core.key();
-        P::notes(key, Note::ReleasesToWait);
+        Q::learns(key, Note::ReleasesToWait);
         self.core.release(Release::WriteToWait);
-        P::notes(key, Note::Sleeps); // T17, without the mutex: the woken early thread may want it
+        Q::learns(key, Note::Sleeps); // T17, without the mutex: the woken early thread may want it
     }
 
     /// [`RawMutex::unlock`] of a mutex without waiters; on `false` nothing was done, and
@@ -206,7 +209,7 @@ impl<P: Platform> RawMutex<P> {
     }
 }
 
-impl<P: Platform> LockCore<P> {
+impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
     /// A plain store: there is no other thread to race with (core.M1).
     #[inline]
     fn set_alone(&self, word: u32) {

@@ -22,6 +22,7 @@ use spinpark_platform::{Deadline, Platform, Reader, SlotLeft};
 
 use crate::bias::{Afterwards, ReaderBias};
 use crate::core::{LockCore, Outcome};
+use crate::policy::{Policy, Usual};
 use crate::queue::{HasQueue, WaitQueue};
 use crate::word::{self, Release, Want, UNIT, UPGRADE};
 
@@ -53,20 +54,22 @@ impl Preference {
 
 /// A read-write lock: 24 bytes, zero is unlocked.
 #[repr(C)]
-pub struct RawRwLock<P: Platform> {
-    pub(crate) core: LockCore<P>,
+pub struct RawRwLock<P: Platform, Q: Policy<P> = Usual> {
+    pub(crate) core: LockCore<P, Q>,
     pub(crate) bias: ReaderBias<P>,
 }
 
 impl<P: Platform> RawRwLock<P> {
-    /// An unlocked lock from an unlocked core and a revoked bias, for `const` initialisers.
-    pub const fn from_parts(core: LockCore<P>, bias: ReaderBias<P>) -> Self {
-        Self { core, bias }
-    }
-
     /// An unlocked lock.
     pub fn new() -> Self {
         Self::from_parts(LockCore::default(), ReaderBias::default())
+    }
+}
+
+impl<P: Platform, Q: Policy<P>> RawRwLock<P, Q> {
+    /// An unlocked lock from an unlocked core and a revoked bias, for `const` initialisers.
+    pub const fn from_parts(core: LockCore<P, Q>, bias: ReaderBias<P>) -> Self {
+        Self { core, bias }
     }
 
     /// The queue, for the padding in it.
@@ -465,7 +468,7 @@ impl<P: Platform> RawRwLock<P> {
 // An upgradable holder is alongside readers, but alone among the upgradable: so there is never a second one
 // that waits for the first one to leave as it wants to be alone.
 
-impl<P: Platform> RawRwLock<P> {
+impl<P: Platform, Q: Policy<P>> RawRwLock<P, Q> {
     /// Acquires upgradably: alongside readers, but alone among the upgradable. `false` once `deadline` has
     /// passed. Acquire ordering.
     pub fn upgradable(&self, deadline: Option<Deadline>) -> bool {

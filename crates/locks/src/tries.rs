@@ -8,6 +8,7 @@ use spinpark_platform::Platform;
 
 use crate::core::NoWait;
 use crate::mutex::RawMutex;
+use crate::policy::Policy;
 use crate::rwlock::{Preference, RawRwLock};
 use crate::word::Want;
 
@@ -45,7 +46,7 @@ pub trait TryRwLock {
     fn try_upgrade(&self) -> bool;
 }
 
-impl<P: Platform> TryMutex for RawMutex<P> {
+impl<P: Platform, Q: Policy<P>> TryMutex for RawMutex<P, Q> {
     #[inline]
     fn try_lock(&self) -> bool {
         let token = P::thread_token();
@@ -62,11 +63,11 @@ impl<P: Platform> TryMutex for RawMutex<P> {
 
 #[cold]
 #[inline(never)]
-fn try_lock_once<P: Platform>(mutex: &RawMutex<P>, token: u32) -> bool {
+fn try_lock_once<P: Platform, Q: Policy<P>>(mutex: &RawMutex<P, Q>, token: u32) -> bool {
     mutex.core().try_once(Want::Lock, token, OfTry)
 }
 
-impl<P: Platform> TryRwLock for RawRwLock<P> {
+impl<P: Platform, Q: Policy<P>> TryRwLock for RawRwLock<P, Q> {
     fn try_read(&self, preference: Preference) -> bool {
         self.read_in_slot_again()
             || self.note_read_again(
@@ -94,7 +95,7 @@ impl<P: Platform> TryRwLock for RawRwLock<P> {
 }
 
 #[inline(never)] // for the drop-in's size
-fn try_alone<P: Platform>(lock: &RawRwLock<P>, want: Want, token: u32) -> bool {
+fn try_alone<P: Platform, Q: Policy<P>>(lock: &RawRwLock<P, Q>, want: Want, token: u32) -> bool {
     lock.revoke_bias();
     let acquired = lock.core.try_once(want, token, OfTry);
     if acquired {

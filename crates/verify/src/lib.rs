@@ -7,6 +7,7 @@
 //! | [`model`]        | how a model is run: bounds, counting, faults                                               |
 //! | [`rejected!`]    | how a mutant's failure is observed: in a child process, with the reason                    |
 //! | [`mutants`]      | faults in the machine under unchanged locks, and copies of functions with one line wrong   |
+//! | [`policies`]     | policies that answer by a coin                                                             |
 //! | [`sim_programs`] | random programs on the simulator, and the checker that runs them                           |
 //! | [`stacks`]       | loom's stacks, kept from one execution to the next                                         |
 //!
@@ -16,6 +17,7 @@
 pub mod model;
 pub mod mutants;
 pub mod platform;
+pub mod policies;
 mod rejected;
 mod shared;
 pub mod sim_programs;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use loom::thread::{self, JoinHandle};
 use spinpark_classics::RawLock;
-use spinpark_locks::{Preference, RawMutex, RawRwLock, TryMutex as _};
+use spinpark_locks::{Policy, Preference, RawMutex, RawRwLock, TryMutex as _};
 use spinpark_platform::{Clock, Deadline, Platform};
 
 use crate::Guarded;
@@ -32,7 +32,7 @@ impl<L: 'static> Shared<L> {
     }
 }
 
-impl<P: Platform> Shared<RawMutex<P>> {
+impl<P: Platform, Q: Policy<P>> Shared<RawMutex<P, Q>> {
     /// One critical section.
     pub fn section(&self) {
         self.lock.lock();
@@ -57,7 +57,7 @@ impl<P: Platform> Shared<RawMutex<P>> {
     }
 }
 
-impl<P: Platform> Shared<RawRwLock<P>> {
+impl<P: Platform, Q: Policy<P>> Shared<RawRwLock<P, Q>> {
     /// One critical section of a writer.
     pub fn write(&self) {
         self.lock.write();

@@ -16,7 +16,7 @@ use crate::word::{self, Release, Want};
 
 // ---- in
 
-impl<P: Platform> LockCore<P> {
+impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
     /// T1 for an exclusive hold, guessing the word. `false` does not mean that the lock is held.
     ///
     /// A compare-exchange that fails takes the line from the owner. So a thread that has waited lately reads
@@ -24,7 +24,7 @@ impl<P: Platform> LockCore<P> {
     /// another CPU has written.
     #[inline]
     pub(crate) fn enter_uncontended(&self, token: u32) -> bool {
-        if P::reads_first() {
+        if Q::reads_first() {
             return self.attempt(|| self.enter_reading(token), token);
         }
         self.enter_free(word::write_hold(token)).is_ok()
@@ -45,19 +45,19 @@ impl<P: Platform> LockCore<P> {
             return self.enter_free(word::write_hold(token)).is_ok();
         }
         // Tries of a contended lock are counted by `acquire`, if they are.
-        !P::counts_tries() && self.enter_past_flags(token)
+        !Q::counts_tries() && self.enter_past_flags(token)
     }
 
     /// T1 of a lock that has waiters, or had some lately.
     #[inline(never)]
     pub(crate) fn enter_past_flags(&self, token: u32) -> bool {
-        P::notes(self.key(), Note::Returns);
+        Q::learns(self.key(), Note::Returns);
         let seen = self.peek();
         if !word::admits(seen, Want::Write) {
             return false;
         }
         if seen & word::FLAGS != 0 {
-            P::notes(self.key(), Note::PassesWaiters);
+            Q::learns(self.key(), Note::PassesWaiters);
         }
         let taken = word::taken(seen, Want::Write, token);
         self.word().compare_exchange(seen, taken, Acquire, Relaxed).is_ok()
@@ -68,7 +68,7 @@ impl<P: Platform> LockCore<P> {
     /// mean that the lock is held.
     #[inline(always)]
     pub(crate) fn attempt(&self, acquire: impl FnOnce() -> bool, token: u32) -> bool {
-        if P::tries() != Tries::Succeed {
+        if Q::tries() != Tries::Succeed {
             self.try_or_skip(token)
         } else {
             acquire()
@@ -78,10 +78,10 @@ impl<P: Platform> LockCore<P> {
     #[cold]
     #[inline(never)]
     fn try_or_skip(&self, token: u32) -> bool {
-        P::notes(self.key(), Note::Returns);
+        Q::learns(self.key(), Note::Returns);
         let acquired = !self.skips_fast_path() && self.try_acquire(Want::Write, token);
         if acquired {
-            P::notes(self.key(), Note::Tried(Try::Free));
+            Q::learns(self.key(), Note::Tried(Try::Free));
         }
         acquired
     }
@@ -160,15 +160,15 @@ impl<P: Platform> LockCore<P> {
     #[inline(never)] // for the drop-in's size
     pub(crate) fn acquire(&self, want: Want, token: u32, deadline: Option<Deadline>) -> Outcome {
         if want.is_write() {
-            P::notes(self.key(), Note::Returns);
-            if P::tries() != Tries::Succeed && self.skips_fast_path() {
-                P::notes(self.key(), Note::Tried(Try::Skipped));
+            Q::learns(self.key(), Note::Returns);
+            if Q::tries() != Tries::Succeed && self.skips_fast_path() {
+                Q::learns(self.key(), Note::Tried(Try::Skipped));
                 return self.acquire_slow(want, deadline);
             }
         }
         let acquired = self.try_acquire(want, token);
-        if want.is_write() && P::counts_tries() {
-            P::notes(self.key(), Note::Tried(if acquired { Try::Free } else { Try::Taken }));
+        if want.is_write() && Q::counts_tries() {
+            Q::learns(self.key(), Note::Tried(if acquired { Try::Free } else { Try::Taken }));
         }
         if acquired {
             Outcome::Acquired
@@ -180,7 +180,7 @@ impl<P: Platform> LockCore<P> {
 
 // ---- out
 
-impl<P: Platform> LockCore<P> {
+impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
     /// T5: gives up the hold `release`.
     #[inline]
     pub(crate) fn release(&self, release: Release) {
@@ -212,7 +212,7 @@ impl<P: Platform> LockCore<P> {
         }
         let seen = self.peek();
         let key = self.key();
-        if word::is_mere_hold(seen, release) && P::ends_contended(key) {
+        if word::is_mere_hold(seen, release) && Q::ends_contended(key) {
             self.queue.end_contended();
             if !self.release_in_one_step(release, seen) {
                 // A3: a waiter has marked the lock meanwhile, and this release may leave it asleep.
@@ -224,7 +224,7 @@ impl<P: Platform> LockCore<P> {
         if !self.release_in_one_step(release, seen) {
             self.release_slow(release);
         }
-        P::notes(key, Note::Released);
+        Q::learns(key, Note::Released);
     }
 
     /// T5, to the longest waiter if there is one and the lock becomes free: requests the hand-off on its
@@ -250,7 +250,7 @@ impl<P: Platform> LockCore<P> {
         uncontended && {
             // H4: running threads have passed the woken waiter for long. It may be waiting for the CPU of one
             // of them.
-            let promises = word::is_waking(seen) && word::is_write_held(seen) && P::has_passed_woken();
+            let promises = word::is_waking(seen) && word::is_write_held(seen) && Q::has_passed_woken();
             let after = if promises { after | word::HANDOFF } else { after };
             self.word().compare_exchange(seen, after, ReleaseOrder, Relaxed).is_ok()
         }
@@ -259,6 +259,6 @@ impl<P: Platform> LockCore<P> {
     /// Whether the releasing thread is about to come back for the lock, so that a head that keeps its own
     /// time is better left asleep.
     pub(super) fn comes_back(&self, seen: u32, release: Release) -> bool {
-        release == Release::Write && word::is_timed(seen) && P::leaves_asleep() && P::returns_soon(self.key())
+        release == Release::Write && word::is_timed(seen) && Q::leaves_asleep() && Q::returns_soon(self.key())
     }
 }

@@ -57,33 +57,33 @@ pub(super) enum Spun {
 
 // ---- in turn: the queue of spinners
 
-impl<P: Platform> LockCore<P> {
+impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
     /// Whether to join the queue of spinners without a try. Not at back-off: the owner is
     /// expected to leave the lock free between its turns.
     #[cold]
     #[inline(never)]
     pub(super) fn skips_fast_path(&self) -> bool {
-        P::counts_tries()
-            && P::tries() == Tries::FailOften
+        Q::counts_tries()
+            && Q::tries() == Tries::FailOften
             && self.has_spinners()
-            && P::spinning(self.key()) == Spinning::Eager
+            && Q::spinning(self.key()) == Spinning::Eager
     }
 
     /// T2, in the queue of spinners; `None`: not there.
     #[inline(never)]
     pub(super) fn spin_in_queue(&self, want: Want, token: u32, deadline: Option<Deadline>) -> Option<Spun> {
-        if !want.is_write() || !P::queues_spinners() || P::priority() > 0 {
+        if !want.is_write() || !Q::queues_spinners() || P::priority() > 0 {
             return None;
         }
-        let awake = P::awake(self.key());
-        if !P::can_spin(Spin::Lock) || self.has_enough(awake) {
+        let awake = Q::awake(self.key());
+        if !Q::can_spin(Spin::Lock) || self.has_enough(awake) {
             self.adopt();
             // The thread may have come without a try.
             return Some(self.poll(want, token, Announced::None, Polls::Once, deadline));
         }
         P::with_spinner_slots(self.key(), |slots| {
             let queue = SpinQueue::<P>::new(slots);
-            let mut wait = HeadWait::<P>::until(awake, deadline);
+            let mut wait = HeadWait::<P, Q>::until(awake, deadline);
             let spun = match queue.enter(token, |before| wait.behind(before)) {
                 Entered::Full => None,
                 Entered::Head(_head) => Some(self.spin_at_head(want, token, deadline)),
@@ -100,7 +100,7 @@ impl<P: Platform> LockCore<P> {
     /// Whether as many threads wait awake already as keep the lock busy, or as have a CPU that is not the
     /// owner's. Under a quota, more of them would run, and use it up.
     fn has_enough(&self, awake: Awake) -> bool {
-        let others = P::cpus_to_spin_on();
+        let others = Q::cpus_to_spin_on();
         let most = match awake {
             Awake::AtMost(most) if most < others => most,
             _ if others < MOST_CPUS_COUNTED => others,
@@ -125,7 +125,7 @@ impl<P: Platform> LockCore<P> {
 }
 
 /// A wait for the position at the head.
-struct HeadWait<P: Platform> {
+struct HeadWait<P: Platform, Q: Policy<P>> {
     start: u64,
     /// How long it may take, ns.
     span: u64,
@@ -140,7 +140,7 @@ struct HeadWait<P: Platform> {
     sample: u64,
     /// Whether it was found to be off its CPU.
     is_stuck: bool,
-    platform: PhantomData<P>,
+    policy: PhantomData<(P, Q)>,
 }
 
 /// How seldom a spinner asks whether the one before it runs, in intervals of the head's questions about the
@@ -155,7 +155,7 @@ const MOST_CPUS_COUNTED: u32 = 8;
 /// as many threads as run. Longer ones are not worth its wait, and many threads may have come at once.
 const FIRST_WAIT_NS: u64 = 1_250;
 
-impl<P: Platform> HeadWait<P> {
+impl<P: Platform, Q: Policy<P>> HeadWait<P, Q> {
     fn until(awake: Awake, deadline: Option<Deadline>) -> Self {
         let start = P::now(Clock::Monotonic);
         let longest = match deadline {
@@ -165,7 +165,7 @@ impl<P: Platform> HeadWait<P> {
             None => u64::MAX,
         };
         let most = match awake {
-            Awake::Briefly => P::TUNING.primary_spin_ns.max(P::for_each_cpu(FIRST_WAIT_NS)),
+            Awake::Briefly => P::TUNING.primary_spin_ns.max(Q::for_each_cpu(FIRST_WAIT_NS)),
             Awake::All | Awake::AtMost(_) => u64::MAX,
         };
         let most = most.min(P::TUNING.queue_spin_ns);
@@ -179,7 +179,7 @@ impl<P: Platform> HeadWait<P> {
             asked: 0,
             sample: 0,
             is_stuck: false,
-            platform: PhantomData,
+            policy: PhantomData,
         }
     }
 
@@ -209,20 +209,20 @@ impl<P: Platform> HeadWait<P> {
     fn failed(&self) {
         P::event(if self.is_stuck { Event::SpinLeftOffCpu } else { Event::SpinLeftBudget });
         if self.is_stuck || !self.is_cut {
-            P::notes(0, Note::Spun(Spin::Lock, false));
-            P::notes(0, Note::Tried(Try::Late));
+            Q::learns(0, Note::Spun(Spin::Lock, false));
+            Q::learns(0, Note::Tried(Try::Late));
         }
     }
 }
 
 // ---- polling the lock
 
-impl<P: Platform> LockCore<P> {
+impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
     /// T2: spins. While others are queued, as the only one that has announced itself in the word, so that
     /// releases wake no head meanwhile that keeps its own time; with an empty queue and a writer inside there
     /// is none to wake, and nothing is written.
     pub(super) fn spin(&self, want: Want, token: u32, deadline: Option<Deadline>) -> Spun {
-        if !P::can_spin(Spin::Lock) || Self::is_futile(self.peek(), want, Announced::None) {
+        if !Q::can_spin(Spin::Lock) || Self::is_futile(self.peek(), want, Announced::None) {
             return Spun::Stopped(Announced::None);
         }
         self.poll(want, token, Announced::None, Polls::Alone, deadline)
@@ -234,7 +234,7 @@ impl<P: Platform> LockCore<P> {
     #[inline(never)]
     pub(crate) fn let_spinner_pass(&self) {
         let waits = |seen| word::has_spinner(seen) && !word::is_write_held(seen);
-        if !P::lets_spinner_pass() || !waits(self.peek()) || !P::can_spin(Spin::Writer) {
+        if !Q::lets_spinner_pass() || !waits(self.peek()) || !Q::can_spin(Spin::Writer) {
             return;
         }
         let end = P::now(Clock::Monotonic).saturating_add(P::TUNING.pass_ns);
@@ -247,7 +247,7 @@ impl<P: Platform> LockCore<P> {
             }
             P::spin_for(P::TUNING.eager_gap_ns);
         }
-        P::notes(self.key(), Note::Spun(Spin::Writer, has_passed));
+        Q::learns(self.key(), Note::Spun(Spin::Writer, has_passed));
     }
 
     /// Whether spinning for a lock in state `seen` is futile: its readers' slots must be closed first (G3 in
@@ -276,21 +276,21 @@ impl<P: Platform> LockCore<P> {
         }
         let was_woken = matches!(announced, Announced::Waking | Announced::Unmarked);
         let kind = if was_woken { Spin::Woken } else { Spin::Lock };
-        if polls == Polls::Once || (was_woken && !P::can_spin(kind)) {
+        if polls == Polls::Once || (was_woken && !Q::can_spin(kind)) {
             return Spun::Stopped(announced);
         }
         let mut announced = announced;
-        let mut budget = Budget::<P>::start(self.key(), want, polls, deadline);
+        let mut budget = Budget::<P, Q>::start(self.key(), want, polls, deadline);
         let acquired = self.poll_for_a_time(want, token, &mut announced, &mut budget);
         // A thread that has left it to others to keep the lock busy has not learnt what a spin is worth.
         if budget.is_head {
             if acquired || budget.owner_left || budget.ran_out {
-                P::notes(self.key(), Note::Spun(kind, acquired));
+                Q::learns(self.key(), Note::Spun(kind, acquired));
             }
-        } else if acquired || announced != Announced::None || !P::queues_spinners() {
+        } else if acquired || announced != Announced::None || !Q::queues_spinners() {
             // A spin whose time was up counts as paid: to sleep and be woken costs more. Only an owner off
             // its CPU is a miss: it may be one that yields inside its sections.
-            P::notes(self.key(), Note::Spun(kind, acquired || !budget.owner_left));
+            Q::learns(self.key(), Note::Spun(kind, acquired || !budget.owner_left));
         }
         if acquired {
             P::event(Event::SpinAcquired);
@@ -305,13 +305,13 @@ impl<P: Platform> LockCore<P> {
         want: Want,
         token: u32,
         announced: &mut Announced,
-        budget: &mut Budget<P>,
+        budget: &mut Budget<P, Q>,
     ) -> bool {
         loop {
             let seen = self.peek();
             if Self::is_to_be_had(seen, want, *announced) {
                 if self.take(want, token, *announced) {
-                    P::notes(self.key(), Note::Moved { clock: budget.clock_read });
+                    Q::learns(self.key(), Note::Moved { clock: budget.clock_read });
                     return true;
                 }
             } else if Self::is_futile(seen, want, *announced) {
@@ -368,7 +368,7 @@ impl<P: Platform> LockCore<P> {
 }
 
 /// The time that one spinning phase may take, and how it is spent.
-struct Budget<P: Platform> {
+struct Budget<P: Platform, Q: Policy<P>> {
     /// Whether it is that of the head of the queue of spinners.
     is_head: bool,
     /// For how long to wait for readers, or for a promise to be kept, as the last poll has found, ns; 0: it
@@ -399,10 +399,10 @@ struct Budget<P: Platform> {
     sample: u64,
     /// Whether the owner was found to be off its CPU.
     owner_left: bool,
-    platform: PhantomData<P>,
+    policy: PhantomData<(P, Q)>,
 }
 
-impl<P: Platform> Budget<P> {
+impl<P: Platform, Q: Policy<P>> Budget<P, Q> {
     fn start(lock: usize, want: Want, polls: Polls, deadline: Option<Deadline>) -> Self {
         let start = P::now(Clock::Monotonic);
         let (deadline, is_exact) = match deadline {
@@ -415,8 +415,8 @@ impl<P: Platform> Budget<P> {
         let is_head = polls == Polls::AtHead && is_exact;
         let span = if is_head { P::TUNING.queue_spin_ns } else { P::TUNING.spin_ns };
         let end = deadline.min(start + span);
-        let from_afar = P::polls_from_afar();
-        let backs_off = want.is_write() && from_afar && P::spinning(lock) == Spinning::BackOff;
+        let from_afar = Q::polls_from_afar();
+        let backs_off = want.is_write() && from_afar && Q::spinning(lock) == Spinning::BackOff;
         let gap = if backs_off { P::TUNING.back_off_gap_ns } else { P::TUNING.eager_gap_ns };
         Self {
             is_head,
@@ -435,13 +435,13 @@ impl<P: Platform> Budget<P> {
             asked: 0,
             sample: 0,
             owner_left: false,
-            platform: PhantomData,
+            policy: PhantomData,
         }
     }
 
     /// Others sleep, and rely on this spinner: it is worth more time if a CPU is to spare.
     fn waits_as_primary(&mut self) {
-        if P::primary_waits_longer() && !self.is_head {
+        if Q::primary_waits_longer() && !self.is_head {
             self.end = self.deadline.min(self.start + P::TUNING.primary_spin_ns);
             self.reads_left += 2 * P::TUNING.primary_spin_ns;
         }
@@ -455,7 +455,7 @@ impl<P: Platform> Budget<P> {
     fn has_waited_for_others(&mut self, seen: u32, announced: Announced) -> bool {
         let span = if self.is_head && word::readers(seen) > 0 {
             P::TUNING.primary_spin_ns
-        } else if word::is_promised(seen) && announced != Announced::Waking && P::leaves_promised() {
+        } else if word::is_promised(seen) && announced != Announced::Waking && Q::leaves_promised() {
             P::TUNING.secondary_spin_ns
         } else {
             0

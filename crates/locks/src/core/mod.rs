@@ -12,6 +12,9 @@
 //! thread may take the lock before a sleeping one, for at most `starvation_ns` per waiter that runs when its
 //! turn comes); priority inheritance.
 //!
+//! Who waits awake and for how long, who is woken, and who is left asleep is up to a
+//! [`Policy`](crate::policy): no invariant below leans on its answers.
+//!
 //! # Transitions
 //!
 //! ```text
@@ -284,8 +287,11 @@ mod patience;
 mod slow_path;
 mod wake_pass;
 
+use core::marker::PhantomData;
+
 use spinpark_platform::{AtomicU32, Ordering::Relaxed, Platform};
 
+use crate::policy::{Policy, Usual};
 use crate::queue::{HasQueue, WaitQueue};
 use crate::word;
 
@@ -319,14 +325,22 @@ impl Outcome {
 
 /// A lock word with its queue: all state of a mutex or a read-write lock, 16 bytes.
 #[repr(transparent)]
-pub struct LockCore<P: Platform> {
+pub struct LockCore<P: Platform, Q: Policy<P> = Usual> {
     queue: WaitQueue<P>,
+    policy: PhantomData<fn() -> Q>,
 }
 
 impl<P: Platform> LockCore<P> {
     /// An unlocked lock from an empty queue, for `const` initialisers.
     pub const fn from_queue(queue: WaitQueue<P>) -> Self {
-        Self { queue }
+        Self::with_policy(queue)
+    }
+}
+
+impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
+    /// [`LockCore::from_queue`] with a policy of its own.
+    pub const fn with_policy(queue: WaitQueue<P>) -> Self {
+        Self { queue, policy: PhantomData }
     }
 
     /// The lock whose queue is `queue`.
@@ -381,8 +395,8 @@ impl<P: Platform> LockCore<P> {
     }
 }
 
-impl<P: Platform> Default for LockCore<P> {
+impl<P: Platform, Q: Policy<P>> Default for LockCore<P, Q> {
     fn default() -> Self {
-        Self::from_queue(WaitQueue::new())
+        Self::with_policy(WaitQueue::new())
     }
 }

@@ -96,11 +96,11 @@ impl Patience {
 
     /// L3: sets the timer of its first probe; or it has none, as no other thread needs it.
     #[inline(never)] // for the drop-in's size
-    pub(super) fn sets_timer<P: Platform>(&mut self, sets: bool) {
+    pub(super) fn sets_timer<P: Platform, Q: Policy<P>>(&mut self, sets: bool) {
         if !sets {
             self.probe = u64::MAX;
         } else if self.probe == u64::MAX {
-            self.probe_span = P::TUNING.probe_ns.max(P::least_probe_ns());
+            self.probe_span = P::TUNING.probe_ns.max(Q::least_probe_ns());
             self.probe = in_ns::<P>(self.probe_span);
             self.saw = Saw::Holder;
         }
@@ -132,7 +132,8 @@ impl Patience {
     #[inline(never)]
     pub(super) fn has_probed<P: Platform>(&mut self, saw: Saw) {
         if saw == Saw::Holder {
-            return self.sets_timer::<P>(false);
+            self.probe = u64::MAX;
+            return;
         }
         if saw != self.saw {
             self.request_since = P::now(Clock::Monotonic);

@@ -58,7 +58,7 @@ fn is_past<P: Platform>(deadline: Option<Deadline>) -> bool {
     deadline.is_some_and(|deadline| deadline.left::<P>() == 0)
 }
 
-impl<P: Platform> LockCore<P> {
+impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
     /// Acquires for `want`, or gives up.
     pub(crate) fn acquire_slow(&self, want: Want, deadline: Option<Deadline>) -> Outcome {
         self.note_wait(want);
@@ -101,7 +101,7 @@ impl<P: Platform> LockCore<P> {
                 Outcome::Acquired
             }
             Joined::Queued => {
-                P::notes(self.key(), Note::Sleeps); // T17
+                Q::learns(self.key(), Note::Sleeps); // T17
                 let patience = if timed { patience.lets_owner_go_on::<P>() } else { patience };
                 if want.is_write() && word::queues_at_once(self.peek(), want) {
                     self.await_hand_over(&node, patience); // awake, as it would have spun
@@ -121,10 +121,10 @@ impl<P: Platform> LockCore<P> {
         if !want.is_write() {
             return;
         }
-        if let Some(timing) = P::wants_time(self.key(), queued) {
+        if let Some(timing) = Q::wants_time(self.key(), queued) {
             // So that the release is not a plain store, which nothing can time.
             if let Some(set_contended) = self.queue().begin_contended(timing.may_set_contended) {
-                P::notes(self.key(), Note::Acquired { set_contended });
+                Q::learns(self.key(), Note::Acquired { set_contended });
             }
         }
     }
@@ -143,7 +143,7 @@ impl<P: Platform> LockCore<P> {
     #[inline(never)] // for the drop-in's size
     fn note_wait(&self, want: Want) {
         if want.is_write() {
-            P::notes(self.key(), Note::Waits);
+            Q::learns(self.key(), Note::Waits);
         }
     }
 
@@ -200,7 +200,7 @@ impl<P: Platform> LockCore<P> {
                 }
                 Notice::Appointed => {
                     if node.accepts() {
-                        patience.sets_timer::<P>(true);
+                        patience.sets_timer::<P, Q>(true);
                     }
                     Joined::Queued
                 }
@@ -260,7 +260,7 @@ impl<P: Platform> LockCore<P> {
             && !node.is_realtime()
             && word::has_waiters(seen)
             && !word::is_promised(seen);
-        if waits && P::wakes_early() && patience.is_long::<P>() {
+        if waits && Q::wakes_early() && patience.is_long::<P>() {
             self.wake_early(!node.was_woken_early(P::TUNING.deep_sleep_ns));
         }
     }
@@ -289,7 +289,7 @@ impl<P: Platform> LockCore<P> {
     /// T17: whether a release may leave the waiter asleep because its thread comes back for the lock
     /// ([`LockCore::comes_back`]).
     fn may_be_left(&self, node: &WaitNode<P>, patience: Patience) -> bool {
-        P::leaves_asleep() && node.want.is_write() && !node.is_realtime() && patience.may_be_left()
+        Q::leaves_asleep() && node.want.is_write() && !node.is_realtime() && patience.may_be_left()
     }
 
     /// Whether a waiter leaves the lock to its owner for a while instead of taking turns with it, because
@@ -297,8 +297,8 @@ impl<P: Platform> LockCore<P> {
     /// instead.
     fn backs_off_for(&self, want: Want) -> bool {
         want.is_write()
-            && P::backs_off_asleep()
-            && P::spinning(self.key()) == Spinning::BackOff
+            && Q::backs_off_asleep()
+            && Q::spinning(self.key()) == Spinning::BackOff
             && P::has_fine_timers()
     }
 
@@ -319,7 +319,7 @@ impl<P: Platform> LockCore<P> {
             return self.poll(want, token, announced, Polls::Once, deadline);
         }
         let polls =
-            if backs_off || starved && P::starved_requests_at_once() { Polls::Once } else { Polls::Alone };
+            if backs_off || starved && Q::starved_requests_at_once() { Polls::Once } else { Polls::Alone };
         let poll = || self.poll(want, token, announced, polls, deadline);
         let owns = || word::owner(self.peek()) == token;
         // Only of a writer does the word tell whether it has the lock by now; and not of one that has locked
@@ -334,11 +334,11 @@ impl<P: Platform> LockCore<P> {
     /// T4, T8: the next release, or that of the last reader, leaves the lock to this waiter: mostly in no time, so
     /// a sleep would only delay all waiters.
     fn await_hand_over(&self, node: &WaitNode<P>, patience: Patience) {
-        if P::can_spin(Spin::HandOver) {
+        if Q::can_spin(Spin::HandOver) {
             let notified = P::or_leave(&|| self.abandon(node.want, self.time_out(node, patience)), || {
                 node.watch(P::TUNING.spin_ns)
             });
-            P::notes(self.key(), Note::Spun(Spin::HandOver, notified));
+            Q::learns(self.key(), Note::Spun(Spin::HandOver, notified));
         }
     }
 
@@ -434,7 +434,7 @@ enum Joined {
     TimedOut,
 }
 
-impl<P: Platform> LockCore<P> {
+impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
     /// T3 (of a thread that is queued, T19): takes the lock if there is room now, else records this thread
     /// with `flags` and withdraws what it has announced.
     ///
@@ -620,7 +620,7 @@ impl<P: Platform> LockCore<P> {
                 }
             }
             // A release may leave it to its own timer (`comes_back`).
-            (false, true) if P::head_keeps_time() => word::TIMED,
+            (false, true) if Q::head_keeps_time() => word::TIMED,
             (false, _) => 0,
         };
         let flags = word::WAITERS | heads;
@@ -668,7 +668,7 @@ impl<P: Platform> LockCore<P> {
         let needs = || queue.was_served() || word::relies_on_another(self.peek());
         let sets = has_probes::<P>() && !keeps_time && needs();
         node.set_timer(sets);
-        patience.sets_timer::<P>(sets);
+        patience.sets_timer::<P, Q>(sets);
         // A real-time waiter that comes beside a woken one is not to wait for that one's time.
         let is_beside = word::relies_on_another(self.peek()) && !keeps_time;
         if is_beside && node.is_realtime() && !patience.rechecks() {
@@ -918,7 +918,7 @@ impl<P: Platform> LockCore<P> {
 
 // ---- a request over readers
 
-impl<P: Platform> LockCore<P> {
+impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
     /// H3: the waiter of `node`, which requests the lock of readers, goes on with that or lets in those that
     /// it keeps out. If its requests are as long as they get, it keeps no time of the pause: readers that
     /// neither come nor go are not delayed by it, and one that leaves others inside wakes it.

@@ -50,12 +50,13 @@ use spinpark_platform::{
 
 use super::patience::has_probes;
 use super::{LockCore, Outcome};
+use crate::policy::Policy;
 use crate::queue::{
     Ask, Chain, HasQueue, LockedQueue, QueueGuard, WaitNode, WaitQueue, GRANTED, RELEASED, UNMARKED, WOKEN,
 };
 use crate::word::{self, Release, Want};
 
-impl<P: Platform> LockCore<P> {
+impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
     /// T5 with flags set, or with a word that changes under us.
     #[cold]
     #[inline(never)]
@@ -195,7 +196,7 @@ impl<P: Platform> LockCore<P> {
                 break;
             }
             let comes_back = release.is_some_and(|release| self.comes_back(seen, release));
-            let Some(plan) = Plan::choose(seen, release, comes_back, lets_in, queue) else { break };
+            let Some(plan) = Plan::choose::<P, Q>(seen, release, comes_back, lets_in, queue) else { break };
             // A reader that leaves and one that comes in for it make no difference to the word, and are to be
             // made all the same. To end waits, or wake one alongside another, makes no difference to it
             // either, if others stay.
@@ -244,7 +245,7 @@ impl<P: Platform> LockCore<P> {
     }
 }
 
-impl<P: Platform> LockCore<P> {
+impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
     /// L3: appoints a waiter if the waiters rely on another thread than the holder, or are about to, with the
     /// head dequeued (`pops`), and none has a timer.
     pub(super) fn see_to_timer(&self, queue: &LockedQueue<'_, P>, word: u32, pops: bool) {
@@ -298,7 +299,7 @@ impl Plan {
     ///
     /// For a mutex with one waiter that was not woken before, this is `wake()` at the end: everything before
     /// that is for starved, real-time and signalled waiters, readers and upgrades.
-    fn choose<P: Platform>(
+    fn choose<P: Platform, Q: Policy<P>>(
         seen: u32,
         release: Option<Release>,
         comes_back: bool,
@@ -407,7 +408,7 @@ impl Plan {
             let rest = Self::without_head(after | word::WAKING, head.want, next);
             return Some(Self { word: rest | word::HANDOFF, action: Action::Promise });
         }
-        let unmarked = || head.want == Want::Lock && !head.has_starved() && P::wakes_unmarked();
+        let unmarked = || head.want == Want::Lock && !head.has_starved() && Q::wakes_unmarked();
         Some(match word::is_left_to_others(seen, comes_back) {
             true => nothing,
             false if !word::is_waking(seen) && !unmarked() => wake(),
@@ -527,7 +528,7 @@ impl<P: Platform> WakePass<P> {
 
     /// C, D: by a thread that keeps the lock alive.
     #[inline(never)] // for the drop-in's size
-    pub(super) fn unlock_and_notify(mut self, queue: QueueGuard<'_, P, LockCore<P>>) {
+    pub(super) fn unlock_and_notify<Q: Policy<P>>(mut self, queue: QueueGuard<'_, P, LockCore<P, Q>>) {
         self.notify_first();
         drop(queue);
         self.notify();
@@ -544,7 +545,7 @@ impl<P: Platform> WakePass<P> {
 
 // ---- how the queue is unlocked: with the pass that its holder owes to threads that did not wait for it
 
-impl<P: Platform> HasQueue<P> for LockCore<P> {
+impl<P: Platform, Q: Policy<P>> HasQueue<P> for LockCore<P, Q> {
     #[inline(always)]
     fn queue(&self) -> &WaitQueue<P> {
         &self.queue
@@ -562,7 +563,7 @@ impl<P: Platform> HasQueue<P> for LockCore<P> {
     }
 }
 
-impl<P: Platform> LockCore<P> {
+impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
     /// Whether releases have to read the word from now on (A1).
     fn is_contended(&self, queue: &LockedQueue<'_, P>) -> bool {
         // A glibc-owned word has lost the marks of those that are queued (X2).
@@ -591,7 +592,7 @@ impl<P: Platform> LockCore<P> {
 
 // ---- locks whose word other code has written
 
-impl<P: Platform> LockCore<P> {
+impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
     /// [`LockCore::acquire`] of a lock that no other code may write to; `false` once `deadline` has passed.
     pub(crate) fn acquire_ours(&self, want: Want, token: u32, deadline: Option<Deadline>) -> bool {
         let outcome = self.acquire(want, token, deadline);

@@ -133,6 +133,34 @@ macro_rules! tuned {
 }
 pub(crate) use tuned;
 
+/// Does something with one of the policies as a type, drawn for the program.
+macro_rules! with_a_policy {
+    ($program:expr, $policy:ident => $body:expr) => {{
+        let names = ["at random", "Park", "Few", "Many"];
+        let drawn = $program.random(names.len());
+        $program.about(format!("policy: {}", names[drawn]));
+        match drawn {
+            0 => {
+                type $policy = $crate::policies::By<$crate::policies::Simulated>;
+                $body
+            }
+            1 => {
+                type $policy = spinpark_locks::Park;
+                $body
+            }
+            2 => {
+                type $policy = spinpark_locks::Few;
+                $body
+            }
+            _ => {
+                type $policy = spinpark_locks::Many;
+                $body
+            }
+        }
+    }};
+}
+pub(crate) use with_a_policy;
+
 const _: () = assert!(Usual::TUNING.spin_ns > Short::TUNING.spin_ns, "short is short");
 
 /// How large a run may be: a smaller one is easier to read.

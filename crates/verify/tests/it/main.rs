@@ -23,6 +23,7 @@ mod mutex;
 mod osq;
 mod passed_on;
 mod platform;
+mod policies;
 mod reader_bias;
 mod realtime;
 mod realtime_requests;

@@ -2,5 +2,6 @@
 
 mod classics_stress;
 mod condvar_2003_stress;
+mod policy_stress;
 mod restartable;
 mod spin_queue_stress;

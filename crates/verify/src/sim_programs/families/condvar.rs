@@ -3,35 +3,38 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use spinpark_locks::{RawCondvar, RawMutex, TryMutex as _, WaitResult, Waiter, WaiterRefs};
+use spinpark_locks::{
+    LockCore, Policy, RawCondvar, RawMutex, TryMutex as _, Usual, WaitQueue, WaitResult, Waiter, WaiterRefs,
+};
 use spinpark_platform::{Deadline, Futex, Wait};
 use spinpark_sim::{Sim, Tuned, here};
 
 use super::order::{Monitor, order_of};
 use super::subject::soon;
-use crate::sim_programs::case::tuned;
+use crate::sim_programs::case::{tuned, with_a_policy};
 use crate::sim_programs::decode;
 use crate::sim_programs::guard::{stay, wander};
 use crate::sim_programs::{Guard, Hold, Mortal, Program};
 
 /// A mutex and a condition variable.
-pub(super) struct Pair<T: Tuned> {
-    pub(super) mutex: Mortal<RawMutex<Sim<T>>>,
-    pub(super) condvar: Mortal<RawCondvar<Sim<T>>>,
+pub(super) struct Pair<T: Tuned, Q: Policy<Sim<T>> = Usual> {
+    pub(super) mutex: Mortal<RawMutex<Sim<T>, Q>>,
+    pub(super) condvar: Mortal<RawCondvar<Sim<T>, Q>>,
     refs: Mortal<WaiterRefs<Sim<T>>>,
     guard: Rc<Guard>,
 }
 
-impl<T: Tuned> Clone for Pair<T> {
+impl<T: Tuned, Q: Policy<Sim<T>>> Clone for Pair<T, Q> {
     fn clone(&self) -> Self {
         let refs = self.refs.clone();
         Self { mutex: self.mutex.clone(), condvar: self.condvar.clone(), refs, guard: Rc::clone(&self.guard) }
     }
 }
 
-impl<T: Tuned> Pair<T> {
+impl<T: Tuned, Q: Policy<Sim<T>>> Pair<T, Q> {
     pub(super) fn draw(program: &mut Program) -> Self {
-        let (mutex, condvar) = (Mortal::new(RawMutex::new()), Mortal::new(RawCondvar::new()));
+        let mutex = Mortal::new(RawMutex::from_core(LockCore::with_policy(WaitQueue::new())));
+        let condvar = Mortal::new(RawCondvar::with_policy(WaitQueue::new()));
         program.name_fields("mutex", &mutex, decode::MUTEX);
         program.name_fields("condvar", &condvar, decode::CONDVAR);
         let refs = Mortal::new(WaiterRefs::new());
@@ -111,80 +114,86 @@ impl<T: Tuned> Pair<T> {
 /// Some put tokens and signal once for each; some take them; some wait once, impatiently, and pass a signal
 /// on that they got. If a signal is spent on one who gives up, a taker sleeps for ever.
 pub(super) fn tokens(program: &mut Program) {
-    fn put_together<T: Tuned>(program: &mut Program) {
-        let pair = Pair::<T>::draw(program);
-        program.about("our condition variable: tokens");
-        let tokens = Rc::new(Cell::new(0u32));
-        let rounds = program.rounds();
-        // One of each kind at least.
-        let takers = 1 + program.random(program.threads().div_ceil(2) as usize) as u32;
-        let putters = 1 + program.random(takers as usize) as u32;
-        let impatient = program.threads().saturating_sub(takers);
-        let all = takers * rounds;
-        for number in 0..putters {
-            let (pair, tokens) = (pair.clone(), Rc::clone(&tokens));
-            let mine = all / putters + u32::from(number < all % putters);
-            program.thread(move || {
-                for _ in 0..mine {
-                    pair.lock();
-                    tokens.set(tokens.get() + 1);
-                    let under = here::random(2) == 0;
-                    if under {
-                        pair.condvar.signal();
-                    }
-                    stay();
-                    pair.unlock();
-                    if !under {
-                        pair.condvar.signal();
-                    }
-                    wander();
+    tuned!(program.case.constants, T => put_and_take::<T, Usual>(program));
+}
+
+/// The same, with any policy.
+pub(super) fn policies(program: &mut Program) {
+    with_a_policy!(program, Q => tuned!(program.case.constants, T => put_and_take::<T, Q>(program)));
+}
+
+fn put_and_take<T: Tuned, Q: Policy<Sim<T>>>(program: &mut Program) {
+    let pair = Pair::<T, Q>::draw(program);
+    program.about("our condition variable: tokens");
+    let tokens = Rc::new(Cell::new(0u32));
+    let rounds = program.rounds();
+    // One of each kind at least.
+    let takers = 1 + program.random(program.threads().div_ceil(2) as usize) as u32;
+    let putters = 1 + program.random(takers as usize) as u32;
+    let impatient = program.threads().saturating_sub(takers);
+    let all = takers * rounds;
+    for number in 0..putters {
+        let (pair, tokens) = (pair.clone(), Rc::clone(&tokens));
+        let mine = all / putters + u32::from(number < all % putters);
+        program.thread(move || {
+            for _ in 0..mine {
+                pair.lock();
+                tokens.set(tokens.get() + 1);
+                let under = here::random(2) == 0;
+                if under {
+                    pair.condvar.signal();
                 }
-            });
-        }
-        for _ in 0..takers {
-            let (pair, tokens) = (pair.clone(), Rc::clone(&tokens));
-            program.thread(move || {
-                for _ in 0..rounds {
-                    pair.lock();
-                    while tokens.get() == 0 {
-                        match here::random(4) {
-                            0 => pair.wait_alone(),
-                            _ => pair.wait(None),
-                        };
-                    }
-                    tokens.set(tokens.get() - 1);
-                    stay();
-                    pair.unlock();
-                    wander();
+                stay();
+                pair.unlock();
+                if !under {
+                    pair.condvar.signal();
                 }
-            });
-        }
-        for _ in 0..impatient {
-            let (pair, tokens) = (pair.clone(), Rc::clone(&tokens));
-            program.thread(move || {
-                for _ in 0..rounds {
-                    pair.lock();
-                    let mut result = WaitResult::TimedOut;
-                    if tokens.get() == 0 {
-                        let is_timed = here::random(2) == 0;
-                        result = if is_timed { pair.wait(Some(soon())) } else { pair.wait_cancelled() };
-                    }
-                    pair.unlock();
-                    if result == WaitResult::Signalled {
-                        pair.condvar.signal();
-                    }
-                    wander();
-                }
-            });
-        }
-        program.after(move || {
-            match (tokens.get(), pair.condvar.is_idle_with(&pair.refs), pair.condvar.has_waiters()) {
-                (0, true, false) if pair.mutex.try_lock() && pair.mutex.unlock_alone() => Ok(()),
-                state => Err(format!("tokens left, idle, waited for: {state:?}, or the mutex is not free")),
+                wander();
             }
         });
     }
-    tuned!(program.case.constants, T => put_together::<T>(program));
+    for _ in 0..takers {
+        let (pair, tokens) = (pair.clone(), Rc::clone(&tokens));
+        program.thread(move || {
+            for _ in 0..rounds {
+                pair.lock();
+                while tokens.get() == 0 {
+                    match here::random(4) {
+                        0 => pair.wait_alone(),
+                        _ => pair.wait(None),
+                    };
+                }
+                tokens.set(tokens.get() - 1);
+                stay();
+                pair.unlock();
+                wander();
+            }
+        });
+    }
+    for _ in 0..impatient {
+        let (pair, tokens) = (pair.clone(), Rc::clone(&tokens));
+        program.thread(move || {
+            for _ in 0..rounds {
+                pair.lock();
+                let mut result = WaitResult::TimedOut;
+                if tokens.get() == 0 {
+                    let is_timed = here::random(2) == 0;
+                    result = if is_timed { pair.wait(Some(soon())) } else { pair.wait_cancelled() };
+                }
+                pair.unlock();
+                if result == WaitResult::Signalled {
+                    pair.condvar.signal();
+                }
+                wander();
+            }
+        });
+    }
+    program.after(move || {
+        match (tokens.get(), pair.condvar.is_idle_with(&pair.refs), pair.condvar.has_waiters()) {
+            (0, true, false) if pair.mutex.try_lock() && pair.mutex.unlock_alone() => Ok(()),
+            state => Err(format!("tokens left, idle, waited for: {state:?}, or the mutex is not free")),
+        }
+    });
 }
 
 /// One waits, one signals until that has reached it, others come and go: a waiter is moved while its mutex is

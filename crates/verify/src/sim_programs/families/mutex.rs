@@ -7,7 +7,7 @@ use spinpark_platform::Event;
 use spinpark_sim::here;
 use spinpark_sim::here::has_priorities;
 
-use super::subject::{ALL, FREED, How, draw, ours};
+use super::subject::{ALL, Drawn, FREED, How, draw, of_a_policy, ours};
 use crate::sim_programs::guard::{stay, wander};
 use crate::sim_programs::{Guard, Hold, Program};
 
@@ -53,6 +53,16 @@ impl Requests {
 /// Each thread comes in again and again, in any way.
 pub(super) fn any(program: &mut Program) {
     let drawn = draw(program, ALL);
+    again_and_again(program, drawn);
+}
+
+/// The same, of our mutex with any policy.
+pub(super) fn policies(program: &mut Program) {
+    let drawn = of_a_policy(program);
+    again_and_again(program, drawn);
+}
+
+fn again_and_again(program: &mut Program, drawn: Drawn) {
     let (guard, requests) = (Rc::new(Guard::new()), Rc::new(Requests::default()));
     if drawn.is_ours {
         let (guard, requests) = (Rc::clone(&guard), Rc::clone(&requests));
@@ -88,6 +98,16 @@ pub(super) fn any(program: &mut Program) {
 /// Our mutex, as contended as it can be: releases and waiters meet all the time.
 pub(super) fn tight(program: &mut Program) {
     let drawn = ours(program);
+    tightly(program, &drawn);
+}
+
+/// The same, with any policy.
+pub(super) fn tight_policies(program: &mut Program) {
+    let drawn = of_a_policy(program);
+    tightly(program, &drawn);
+}
+
+fn tightly(program: &mut Program, drawn: &Drawn) {
     let guard = Rc::new(Guard::new());
     for _ in 0..program.threads() {
         let (lock, guard) = (Rc::clone(&drawn.lock), Rc::clone(&guard));
@@ -102,7 +122,7 @@ pub(super) fn tight(program: &mut Program) {
             }
         });
     }
-    let lock = drawn.lock;
+    let lock = Rc::clone(&drawn.lock);
     program.after(move || if lock.is_clean() { Ok(()) } else { Err("a flag was left behind".to_owned()) });
 }
 

@@ -3,21 +3,21 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use spinpark_locks::{Preference, RawRwLock, TryRwLock as _};
+use spinpark_locks::{LockCore, Policy, Preference, RawRwLock, ReaderBias, TryRwLock as _, Usual, WaitQueue};
 use spinpark_platform::{Deadline, Event};
 use spinpark_sim::here::has_priorities;
 use spinpark_sim::{Sim, Tuned, here};
 
 use super::owed::Owed;
 use super::subject::soon;
-use crate::sim_programs::case::tuned;
+use crate::sim_programs::case::{tuned, with_a_policy};
 use crate::sim_programs::decode;
 use crate::sim_programs::guard::{stay, wander};
 use crate::sim_programs::{Guard, Hold, Mortal, Program};
 
 /// Our lock, with what it guards.
-struct Guarded<T: Tuned> {
-    lock: Mortal<RawRwLock<Sim<T>>>,
+struct Guarded<T: Tuned, Q: Policy<Sim<T>> = Usual> {
+    lock: Mortal<RawRwLock<Sim<T>, Q>>,
     guard: Rc<Guard>,
     owed: Rc<Owed>,
     preference: Preference,
@@ -25,7 +25,7 @@ struct Guarded<T: Tuned> {
     reads: u64,
 }
 
-impl<T: Tuned> Clone for Guarded<T> {
+impl<T: Tuned, Q: Policy<Sim<T>>> Clone for Guarded<T, Q> {
     fn clone(&self) -> Self {
         Self { lock: self.lock.clone(), guard: Rc::clone(&self.guard), owed: Rc::clone(&self.owed), ..*self }
     }
@@ -35,9 +35,10 @@ fn perhaps() -> Option<Deadline> {
     (here::random(3) == 0).then(soon)
 }
 
-impl<T: Tuned> Guarded<T> {
+impl<T: Tuned, Q: Policy<Sim<T>>> Guarded<T, Q> {
     fn draw(program: &mut Program) -> Self {
-        let lock = Mortal::new(RawRwLock::new());
+        let core = LockCore::with_policy(WaitQueue::new());
+        let lock = Mortal::new(RawRwLock::from_parts(core, ReaderBias::default()));
         program.name_fields("lock", &lock, decode::RWLOCK);
         let preference = [Preference::Readers, Preference::Writers][program.random(2)];
         let reads = [1, 3, 20][program.random(3)];
@@ -200,30 +201,36 @@ impl<T: Tuned> Guarded<T> {
 
 /// Each thread uses it again and again, in any way.
 pub(super) fn ours(program: &mut Program) {
-    fn put_together<T: Tuned>(program: &mut Program) {
-        let guarded = Guarded::<T>::draw(program);
-        for _ in 0..program.threads() {
-            let (guarded, rounds) = (guarded.clone(), program.rounds());
-            program.thread(move || {
-                for _ in 0..rounds {
-                    guarded.round();
-                    wander();
-                }
-            });
-        }
-        program.after(move || {
-            let lock = &guarded.lock;
-            if lock.is_locked() || !lock.try_write() {
-                return Err("the lock is not free".to_owned());
-            }
-            // Now, and not after the release: that may be a plain store, which wipes everything out.
-            match decode::flags(lock.first_word()) {
-                0 => Ok(()),
-                _ => Err(format!("a flag was left behind: {}", decode::word(lock.first_word()))),
+    tuned!(program.case.constants, T => again_and_again::<T, Usual>(program));
+}
+
+/// The same, with any policy.
+pub(super) fn policies(program: &mut Program) {
+    with_a_policy!(program, Q => tuned!(program.case.constants, T => again_and_again::<T, Q>(program)));
+}
+
+fn again_and_again<T: Tuned, Q: Policy<Sim<T>>>(program: &mut Program) {
+    let guarded = Guarded::<T, Q>::draw(program);
+    for _ in 0..program.threads() {
+        let (guarded, rounds) = (guarded.clone(), program.rounds());
+        program.thread(move || {
+            for _ in 0..rounds {
+                guarded.round();
+                wander();
             }
         });
     }
-    tuned!(program.case.constants, T => put_together::<T>(program));
+    program.after(move || {
+        let lock = &guarded.lock;
+        if lock.is_locked() || !lock.try_write() {
+            return Err("the lock is not free".to_owned());
+        }
+        // Now, and not after the release: that may be a plain store, which wipes everything out.
+        match decode::flags(lock.first_word()) {
+            0 => Ok(()),
+            _ => Err(format!("a flag was left behind: {}", decode::word(lock.first_word()))),
+        }
+    });
 }
 
 /// Readers come in once, at last; then a writer that finds that they have all been there gives the memory

@@ -7,13 +7,13 @@ use spinpark_classics::mtx_2006::profiling::BackOff;
 use spinpark_classics::mtx_2006::{Alone, Profiling};
 use spinpark_classics::rwsem_2013::{Patches, Rwsem};
 use spinpark_classics::{RawLock, RawRwLock as ClassicRwLock, mcs, mutex_2003};
-use spinpark_locks::{RawMutex, RawRwLock, TryMutex as _, TryRwLock as _};
+use spinpark_locks::{LockCore, Policy, RawMutex, RawRwLock, TryMutex as _, TryRwLock as _, WaitQueue};
 use spinpark_platform::{Clock, Clocks, Deadline, Platform};
 use spinpark_sim::check::Field;
 use spinpark_sim::{Sim, here};
 
 use crate::sim_programs::Program;
-use crate::sim_programs::case::tuned;
+use crate::sim_programs::case::{tuned, with_a_policy};
 use crate::sim_programs::decode;
 use crate::sim_programs::memory::Mortal;
 
@@ -66,7 +66,7 @@ impl<S: Subject> Subject for Mortal<S> {
     }
 }
 
-impl<P: Platform> Subject for RawMutex<P> {
+impl<P: Platform, Q: Policy<P>> Subject for RawMutex<P, Q> {
     fn section(&self, how: How, act: &mut dyn FnMut()) -> bool {
         let acquired = match how {
             How::Lock | How::Fair => {
@@ -89,7 +89,7 @@ impl<P: Platform> Subject for RawMutex<P> {
 }
 
 /// For writing only.
-impl<P: Platform> Subject for RawRwLock<P> {
+impl<P: Platform, Q: Policy<P>> Subject for RawRwLock<P, Q> {
     fn section(&self, how: How, act: &mut dyn FnMut()) -> bool {
         let acquired = match how {
             How::Lock | How::Fair => {
@@ -187,6 +187,19 @@ pub(super) fn ours(program: &mut Program) -> Drawn {
         is_ours: true,
         ..drawn(program, "our mutex", RawMutex::<Sim<T>>::new(), decode::MUTEX)
     })
+}
+
+/// Our mutex, with one of the policies.
+pub(super) fn of_a_policy(program: &mut Program) -> Drawn {
+    with_a_policy!(program, Q => tuned!(program.case.constants, T => Drawn {
+        is_ours: true,
+        ..drawn(
+            program,
+            "our mutex",
+            RawMutex::from_core(LockCore::<Sim<T>, Q>::with_policy(WaitQueue::new())),
+            decode::MUTEX,
+        )
+    }))
 }
 
 fn ours_for_writing(program: &mut Program) -> Drawn {
