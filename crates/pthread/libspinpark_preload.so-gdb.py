@@ -17,10 +17,10 @@ import gdb
 WRITER, UPGRADE, HANDOFF, WAKING, SLOTS = 3, 8, 32, 256, 512
 COUNT_SHIFT = 10
 # Offsets in a waiter: WaitNode::layout() in crates/locks/src/queue/node.rs.
-NEXT, TOKEN, WANT = 8, 36, 40
+NEXT, TOKEN, WANT = 8, 28, 32
 # The head of a queue: crates/pthread/src/fields.rs. A condition variable's queue is behind its first 8 bytes.
 HEAD, COND_QUEUE = 32, 8
-WANTS = ["to read", "to read", "to read", "to write", "to read upgradably", "to upgrade", "to write"]
+WANTS = ["to read", "to read", "to read", "to write", "to read upgradably", "to upgrade", "to write", "to write"]
 # More are not listed: a queue that changes under a running thread may look endless.
 MOST_WAITERS = 64
 

@@ -53,7 +53,7 @@ pub(crate) struct Mutex {
 const _: () = assert!(size_of::<Mutex>() <= size_of::<pthread_mutex_t>());
 const _: () = assert!(align_of::<Mutex>() <= align_of::<pthread_mutex_t>());
 const _: () = assert!(
-    matches!(WaitNode::<Linux>::layout(), [8, 36, 40]),
+    matches!(WaitNode::<Linux>::layout(), [8, 28, 32]),
     "libspinpark_preload.so-gdb.py follows waiters"
 );
 

@@ -256,9 +256,14 @@ impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
     /// Another spinner, or a hand-off to a waiter, is no reason to sleep at once: both are mostly over in a
     /// moment, and a sleep and a wake take longer, on two CPUs as on many.
     fn is_futile(seen: u32, want: Want, announced: Announced) -> bool {
-        announced == Announced::None
-            && (want.is_exclusive() && word::has_slots(seen) || word::queues_at_once(seen, want))
-            && !word::admits(seen, want)
+        let futile = match announced {
+            Announced::None => {
+                want.is_exclusive() && word::has_slots(seen) || word::queues_at_once(seen, want)
+            }
+            Announced::Spinner => word::queues_at_once(seen, want),
+            Announced::Waking | Announced::Unmarked => false,
+        };
+        futile && !word::admits(seen, want)
     }
 
     /// T2 and T7: polls until the lock is taken or waiting awake has become pointless.

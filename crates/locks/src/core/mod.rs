@@ -148,8 +148,8 @@
 //!   back at once leaves it asleep, one whose thread waits for something else next (`WriteToWait`) wakes it.
 //!   (A thread that waits for something else after all wakes it early, T17: a hint, on which nothing relies.)
 //! - **L2** (no starvation) A head that others may pass is `TIMED`, or `WAKING`, or the next release wakes it
-//!   to time itself (a preferred writer, past which none joins readers, the release that leaves the lock free;
-//!   without a mark, it times itself once it has waited for `unmarked_ns`: T16). So it
+//!   to time itself (a preferred writer, past which no plain reader joins readers, once it has starved, or the
+//!   release that leaves the lock free; without a mark, it times itself once it has waited for `unmarked_ns`: T16). So it
 //!   requests the lock `starvation_ns` after that; of readers, again and again (H3). A real-time waiter is
 //!   woken by each release as the head, and also requests the lock once readers have passed it. A request is
 //!   the head's, whichever waiter made it: a real-time waiter that comes later has it.

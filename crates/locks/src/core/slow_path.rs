@@ -104,7 +104,7 @@ impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
                 Q::learns(self.key(), Note::Sleeps); // T17
                 let patience = if timed { patience.lets_owner_go_on::<P>() } else { patience };
                 if want.is_write() && word::queues_at_once(self.peek(), want) {
-                    self.await_hand_over(&node, patience); // awake, as it would have spun
+                    self.watch(Spin::Readers, &node, patience); // awake, as it would have spun
                 }
                 self.wait_in_queue(&node, patience, deadline)
             }
@@ -241,7 +241,7 @@ impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
                 Joined::Acquired => return Outcome::Acquired,
                 Joined::Queued if hands_over => {
                     patience.requests::<P>(node.rechecks(), self.peek());
-                    self.await_hand_over(node, patience);
+                    self.watch(Spin::HandOver, node, patience);
                 }
                 Joined::Queued => {}
                 // G3: only of a waiter that was woken alongside another, and was in no flag meanwhile.
@@ -333,12 +333,12 @@ impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
 
     /// T4, T8: the next release, or that of the last reader, leaves the lock to this waiter: mostly in no time, so
     /// a sleep would only delay all waiters.
-    fn await_hand_over(&self, node: &WaitNode<P>, patience: Patience) {
-        if Q::can_spin(Spin::HandOver) {
+    fn watch(&self, kind: Spin, node: &WaitNode<P>, patience: Patience) {
+        if Q::can_spin(kind) {
             let notified = P::or_leave(&|| self.abandon(node.want, self.time_out(node, patience)), || {
                 node.watch(P::TUNING.spin_ns)
             });
-            Q::learns(self.key(), Note::Spun(Spin::HandOver, notified));
+            Q::learns(self.key(), Note::Spun(kind, notified));
         }
     }
 

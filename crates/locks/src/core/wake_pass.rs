@@ -319,9 +319,8 @@ impl Plan {
         };
         if !word::fits(after, head.want) {
             // L2: readers that come and go may pass this head; it must know that it is the head to time
-            // itself. None joins readers past a preferred writer, so the last of those inside sees to it.
-            let may_pass = head.want.is_exclusive() && head.want != Want::WriteFirst;
-            let passed = release == Some(Release::Read) && may_pass;
+            // itself.
+            let passed = release == Some(Release::Read) && head.may_be_passed();
             let timed = word::is_timed(seen) || word::is_waking(seen) || word::wants_handoff(seen);
             // H2: readers would be kept out for a request that no waiter rechecks. The next head is to keep
             // its own time.
@@ -516,14 +515,22 @@ impl<P: Platform> WakePass<P> {
     /// the queue is locked still. They may hold the lock, so they must not sleep on if this thread is stopped.
     /// It [notifies](Self::notify) the others after the unlock.
     fn notify_first(&mut self) {
-        let Self { granted, woken, unmarked, ended, .. } = self;
-        for _ in 0..NOTIFIED_EARLY {
-            let next = |chain: &mut Chain<P>, state| chain.pop().map(|waiter| waiter.notify(state));
-            let _ = next(woken, WOKEN)
-                .or_else(|| next(unmarked, UNMARKED))
-                .or_else(|| next(granted, GRANTED))
-                .or_else(|| next(ended, RELEASED));
+        let mut first = Self::new();
+        let chains = [
+            (&mut self.woken, &mut first.woken),
+            (&mut self.unmarked, &mut first.unmarked),
+            (&mut self.granted, &mut first.granted),
+            (&mut self.ended, &mut first.ended),
+        ];
+        let mut left = NOTIFIED_EARLY;
+        for (from, to) in chains {
+            while left > 0 {
+                let Some(waiter) = from.pop() else { break };
+                to.push(waiter);
+                left -= 1;
+            }
         }
+        first.notify();
     }
 
     /// C, D: by a thread that keeps the lock alive.

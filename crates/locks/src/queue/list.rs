@@ -92,7 +92,7 @@ impl<P: Platform> LockedQueue<'_, P> {
 
     /// How many waiters may come in alongside readers. Without a walk: the waiters' stacks are in no cache.
     pub(crate) fn joiners(&self) -> u32 {
-        self.head().map_or(0, |head| head.links().joiners)
+        self.head().map_or(0, WaitNode::joiners)
     }
 
     /// Links `node` before `next`; at the end if that is `None`.
@@ -101,22 +101,23 @@ impl<P: Platform> LockedQueue<'_, P> {
         let me: *const WaitNode<P> = node;
         let own = node.joins();
         let Some(head) = self.head() else {
-            node.set_links(Links { next: me, prev: me, joiners: own });
+            node.set_joiners(own);
+            node.set_links(Links { next: me, prev: me });
             self.set_head(me);
             return;
         };
-        let leads = next.is_some_and(|next| core::ptr::eq(next, head));
         let after = next.unwrap_or(head); // the list is circular: its end is one step before its head
-        let Links { prev: last, joiners, .. } = after.links();
-        node.set_links(Links { next: after, prev: last, joiners: if leads { joiners + own } else { 0 } });
+        let last = after.links().prev;
+        node.set_links(Links { next: after, prev: last });
         // SAFETY: Q3: `last` is linked (it may be `after` itself), so it is alive.
         let before = unsafe { &*last };
         before.update_links(|links| links.next = me);
         after.update_links(|links| links.prev = me);
-        if leads {
+        if next.is_some_and(|next| core::ptr::eq(next, head)) {
+            node.set_joiners(head.take_joiners() + own);
             self.set_head(me);
         } else if own > 0 {
-            head.update_links(|links| links.joiners += own);
+            head.set_joiners(head.joiners() + own);
         }
     }
 
@@ -132,27 +133,25 @@ impl<P: Platform> LockedQueue<'_, P> {
         }
         node.set_linked(false);
         let links = node.links();
-        let own = node.joins();
         let me: *const WaitNode<P> = node;
+        // In a forked child, a waiter of the parent is in no count.
+        let others = self.joiners().saturating_sub(node.joins());
         if links.next == me {
+            node.take_joiners();
             self.set_head(core::ptr::null());
         } else {
             // SAFETY: Q3: the neighbours of a linked node are linked, so they are alive.
             let next = unsafe { &*links.next };
             // SAFETY: as above.
             let prev = unsafe { &*links.prev };
-            let leads = self.head_ptr() == me;
-            next.update_links(|it| {
-                it.prev = links.prev;
-                if leads {
-                    it.joiners = links.joiners - own;
-                }
-            });
+            next.update_links(|it| it.prev = links.prev);
             prev.update_links(|it| it.next = links.next);
-            if leads {
+            if self.head_ptr() == me {
+                node.take_joiners();
                 self.set_head(links.next);
-            } else if let Some(head) = self.head().filter(|_| own > 0) {
-                head.update_links(|it| it.joiners -= own);
+            }
+            if let Some(head) = self.head() {
+                head.set_joiners(others);
             }
         }
         node.set_links(Links::OUT);

@@ -112,8 +112,6 @@ impl From<Wait> for Slept {
 pub(super) struct Links<P: Platform> {
     pub(super) next: *const WaitNode<P>,
     pub(super) prev: *const WaitNode<P>,
-    /// Of the first one of a list: how many in it may come in alongside readers.
-    pub(super) joiners: u32,
 }
 
 impl<P: Platform> Clone for Links<P> {
@@ -125,7 +123,7 @@ impl<P: Platform> Clone for Links<P> {
 impl<P: Platform> Copy for Links<P> {}
 
 impl<P: Platform> Links<P> {
-    pub(super) const OUT: Self = Self { next: ptr::null(), prev: ptr::null(), joiners: 0 };
+    pub(super) const OUT: Self = Self { next: ptr::null(), prev: ptr::null() };
 }
 
 /// A thread that waits for a lock, or for a condition variable and then for its mutex.
@@ -134,6 +132,9 @@ impl<P: Platform> Links<P> {
 #[repr(C)]
 pub struct WaitNode<P: Platform> {
     state: P::AtomicU32,
+    /// Of the first one of a list: how many in it may come in alongside readers; else 0. Only under the queue
+    /// lock.
+    joiners: P::Cell<u32>,
     links: P::Cell<Links<P>>,
     /// Whether the node is in a list. Only under the queue lock, also when the node is dequeued: its thread
     /// may read it while the dequeuer writes `links`.
@@ -185,6 +186,7 @@ impl<P: Platform> WaitNode<P> {
     pub(crate) fn new(want: Want, token: u32, mutex: *const WaitQueue<P>) -> Self {
         Self {
             state: AtomicU32::new(AWAKE),
+            joiners: Cell::new(0),
             links: Cell::new(Links::OUT),
             linked: Cell::new(false),
             want,
@@ -238,9 +240,23 @@ impl<P: Platform> WaitNode<P> {
     /// once, or has waited for long. While another one wakes up, a running thread may have the lock.
     #[inline(never)] // for the drop-in's size
     pub(crate) fn goes_first(&self) -> bool {
-        let waited = || P::now(Clock::Monotonic).saturating_sub(self.since);
         self.want == Want::WriteFirst
-            && (self.state.load(Relaxed) == AWAKE || waited() >= P::TUNING.preferred_ns)
+            && (self.state.load(Relaxed) == AWAKE || self.waited() >= P::TUNING.preferred_ns)
+    }
+
+    /// Whether readers that come pass the thread, which waits alone, alongside those inside. They do not join
+    /// readers past a preferred writer; but recursive and upgradable ones do, so not for ever.
+    #[inline(never)] // for the drop-in's size
+    pub(crate) fn may_be_passed(&self) -> bool {
+        match self.want {
+            Want::WriteFirst => self.waited() >= P::TUNING.starvation_ns,
+            want => want.is_exclusive(),
+        }
+    }
+
+    /// How long a preferred writer has waited, ns.
+    fn waited(&self) -> u64 {
+        P::now(Clock::Monotonic).saturating_sub(self.since)
     }
 
     /// Whether the thread has starved in wakes without a mark: the next one is with a mark (T16 in `core`).
@@ -255,9 +271,29 @@ impl<P: Platform> WaitNode<P> {
         self.has_starved.with_mut(|place| unsafe { *place = starved });
     }
 
-    /// What the waiter adds to [`Links::joiners`].
+    /// What the waiter adds to [`WaitNode::joiners`].
     pub(super) fn joins(&self) -> u32 {
         u32::from(self.want.joins_readers() || self.want == Want::Upgradable)
+    }
+
+    pub(super) fn joiners(&self) -> u32 {
+        // SAFETY: Q1: the caller holds the queue lock.
+        self.joiners.with(|joiners| unsafe { *joiners })
+    }
+
+    /// Not written if it is that already: the waiter may poll the line.
+    pub(super) fn set_joiners(&self, joiners: u32) {
+        if self.joiners() != joiners {
+            // SAFETY: Q1: the caller holds the queue lock.
+            self.joiners.with_mut(|place| unsafe { *place = joiners });
+        }
+    }
+
+    /// The count, which is another one's to have now.
+    pub(super) fn take_joiners(&self) -> u32 {
+        let joiners = self.joiners();
+        self.set_joiners(0);
+        joiners
     }
 
     /// Whether the thread probes the lock by itself, or is appointed to. The caller holds the queue lock.
@@ -482,7 +518,8 @@ impl<P: Platform> EarlyWake<P> {
     }
 }
 
-/// The first waiters of a crowd, which are woken one by one, so that they go on at once.
+/// The first waiters of a crowd, which are woken one by one, so that they go on at once: those that do not hold
+/// the lock. (A barrier of four threads has half of the throughput else.)
 const FEW: usize = 4;
 
 /// Dequeued nodes in order, linked through their own links.
@@ -543,20 +580,23 @@ impl<P: Platform> Chain<P> {
     /// Tells every waiter `state`, oldest first, and wakes those that sleep.
     ///
     /// A crowd is gathered on one word first, which costs a fraction of a wake-up each, and woken by one call:
-    /// a thread that is woken by itself may take this thread's CPU at once, and the next one waits for that.
+    /// a thread that is woken by itself may take this thread's CPU at once, and the next one, which may hold the
+    /// lock already, sleeps until this thread has a CPU again.
     #[inline(never)] // for the drop-in's size
     pub(crate) fn notify_all(mut self, state: u32) {
-        for _ in 0..FEW {
+        for _ in 0..if state == GRANTED { 0 } else { FEW } {
             match self.pop() {
                 Some(dequeued) => dequeued.notify(state),
                 None => return,
             }
         }
+        let Some(first) = self.pop() else { return };
         if self.first.is_null() {
-            return;
+            return first.notify(state);
         }
         // On this stack: no other thread sleeps on it, or wakes sleepers there.
         let crowd = P::AtomicU32::new(0);
+        first.tell(state).gather(state, &raw const crowd);
         while let Some(dequeued) = self.pop() {
             dequeued.tell(state).gather(state, &raw const crowd);
         }

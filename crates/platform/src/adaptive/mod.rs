@@ -41,6 +41,8 @@ pub enum Spin {
     HandOver,
     /// A writer that waits awake for readers, and is let in first.
     Writer,
+    /// Readers that leave a lock to the writer that waits for them.
+    Readers,
 }
 
 /// How a thread spins for a lock.

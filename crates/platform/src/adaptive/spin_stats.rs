@@ -13,7 +13,7 @@ use crate::{Awake, Spin, Spinning, Timing, TransferCost, Tries, Try, NS_PER_US};
 #[repr(C)]
 pub struct SpinStats {
     /// How spinning has gone lately, for each kind of [`Spin`].
-    spins: [Spins; 5],
+    spins: [Spins; 6],
     passed: Passed,
     acquisitions: Acquisitions,
     tries: LatestTries,
@@ -64,13 +64,14 @@ const FORGOTTEN: u64 = 4;
 
 impl SpinStats {
     fn spins(&mut self, kind: Spin) -> &mut Spins {
-        let [locks, woken, signals, hand_overs, writers] = &mut self.spins;
+        let [locks, woken, signals, hand_overs, writers, readers] = &mut self.spins;
         match kind {
             Spin::Lock => locks,
             Spin::Woken => woken,
             Spin::Signal => signals,
             Spin::HandOver => hand_overs,
             Spin::Writer => writers,
+            Spin::Readers => readers,
         }
     }
 
@@ -93,7 +94,7 @@ impl SpinStats {
         let most = match kind {
             // To sleep and be woken costs more than such a spin.
             Spin::Woken => 0,
-            Spin::Lock | Spin::Signal | Spin::HandOver | Spin::Writer => MOST_MISSES,
+            Spin::Lock | Spin::Signal | Spin::HandOver | Spin::Writer | Spin::Readers => MOST_MISSES,
         };
         spins.misses = if paid { 0 } else { most.min(spins.misses + 1) };
         spins.pause = (1 << spins.misses) - 1;

@@ -131,3 +131,66 @@ fn writers_that_expire_together_do_not_walk_the_queue() {
     let (few, many) = (expiry(10), expiry(400));
     assert!(many < 1.5 * few, "{few} ns with 10 readers behind, {many} ns with 400");
 }
+
+/// A writer that waits awake behind another one is announced, and is not passed once that has let a reader in.
+#[test]
+fn no_reader_joins_the_one_that_came_in_before_a_writer_that_spins() {
+    for cpus in [4, 8] {
+        let order = order(
+            cpus,
+            vec![
+                |lock, _| {
+                    lock.write_until_as(Preference::Writers, None);
+                    here::compute(200_000);
+                    lock.unlock_write();
+                },
+                |lock, log| {
+                    here::compute(5_000);
+                    read(lock, log, "first", Preference::Writers, 60_000);
+                },
+                |lock, log| {
+                    here::compute(190_000);
+                    write(lock, log);
+                },
+                |lock, log| {
+                    here::compute(215_000);
+                    read(lock, log, "next", Preference::Writers, 1_000);
+                },
+            ],
+        );
+        assert_eq!(order, ["first", "writer", "next"], "{cpus} CPUs");
+    }
+}
+
+/// Holders that come in upgradably join readers past any writer, and turn into readers: it requests the lock.
+#[test]
+fn upgradable_holders_do_not_starve_a_writer() {
+    for preference in [Preference::Writers, Preference::Readers] {
+        let mut simulation = Simulation::new(&Machine::plain(4));
+        let lock = Object::new(Lock::new());
+        let waited = Rc::new(Cell::new(f64::INFINITY));
+        for thread in 0..2 {
+            let (lock, waited) = (Rc::clone(&lock), Rc::clone(&waited));
+            simulation.thread(move || {
+                here::compute(thread * 5_000);
+                while here::now() < 50_000_000.0 && waited.get().is_infinite() {
+                    lock.upgradable(None);
+                    lock.downgrade_upgradable();
+                    here::compute(9_000);
+                    lock.unlock_read();
+                    here::compute(500);
+                }
+            });
+        }
+        let result = Rc::clone(&waited);
+        simulation.thread(move || {
+            here::compute(50_000);
+            let began = here::now();
+            lock.write_until_as(preference, None);
+            result.set(here::now() - began);
+            lock.unlock_write();
+        });
+        assert_eq!(simulation.run().unwrap().failure, None);
+        assert!(waited.get() < 5_000_000.0, "{preference:?}: the writer waited {} ns", waited.get());
+    }
+}

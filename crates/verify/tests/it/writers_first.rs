@@ -1,5 +1,5 @@
 //! Models of a read-write lock that prefers writers: readers wait behind a writer that waits, and the last
-//! reader promises the lock to one that has waited for long (`Want::WriteFirst`).
+//! reader promises the lock to one that is awake, or has waited for long (`Want::WriteFirst`).
 
 use std::sync::Arc;
 

@@ -38,7 +38,12 @@ impl Watch {
         match event {
             Event::Parked => {
                 match self.writing.borrow_mut().iter_mut().find(|(writer, _)| *writer == thread) {
-                    Some((_, since)) => drop(since.get_or_insert(here::now())),
+                    Some((_, since)) => {
+                        since.get_or_insert(here::now());
+                        // It may be the one that was promised the lock, and lost it to a call that does not
+                        // wait: it is in the queue again.
+                        self.promised.set(None);
+                    }
                     None => self.slept.borrow_mut().push(thread),
                 }
             }

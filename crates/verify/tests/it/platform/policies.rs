@@ -29,7 +29,7 @@ impl<M: Machine> Contract<M> {
 
     /// `SpinPolicy`: no thread spins on one CPU; spins end, and are counted.
     pub(crate) fn spins_end() {
-        for kind in [Spin::Lock, Spin::Woken, Spin::Signal, Spin::HandOver, Spin::Writer] {
+        for kind in [Spin::Lock, Spin::Woken, Spin::Signal, Spin::HandOver, Spin::Writer, Spin::Readers] {
             assert!(M::P::cpus() > 1 || !M::P::can_spin(kind), "no other thread can run meanwhile");
             M::P::notes(LOCK, Note::Spun(kind, false));
             M::P::notes(LOCK, Note::Spun(kind, true));
