@@ -9,8 +9,8 @@
 //!
 //! Nothing is allocated, no statics, no thread-locals, no `cfg`: all state is in the lock and on waiters'
 //! stacks, but for the queues of spinners, in memory that the platform provides. Zero is unlocked. The
-//! blocking locks share one slow path: read [`word`], then [`core`], then [`queue`]; who waits awake,
-//! who is woken and who is left asleep is up to a [`Policy`].
+//! blocking locks share one slow path: read [`word`], then [`core`], then [`queue`]; which threads
+//! wait awake, and which are left asleep, is up to a [`Policy`].
 #![no_std]
 #![deny(unsafe_code)]
 

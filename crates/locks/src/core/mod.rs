@@ -12,7 +12,7 @@
 //! thread may take the lock before a sleeping one, for at most `starvation_ns` per waiter that runs when its
 //! turn comes); priority inheritance.
 //!
-//! Who waits awake and for how long, who is woken, and who is left asleep is up to a
+//! Which threads wait awake and for how long, which waiter is woken, and which is left asleep is up to a
 //! [`Policy`](crate::policy): no invariant below leans on its answers.
 //!
 //! # Transitions

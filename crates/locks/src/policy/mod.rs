@@ -1,5 +1,5 @@
-//! Policies: who waits awake and for how long, who is woken, who is left asleep, when a lock is kept for a
-//! waiter. The protocol ([`core`](crate::core)) asks, and is right whatever the answers: no invariant leans on
+//! Policies: which threads wait awake and for how long, which waiter is woken or left asleep, when a lock is
+//! kept for a waiter. The protocol ([`core`](crate::core)) asks, and is right whatever the answers: no invariant leans on
 //! one. They are about speed, and about who waits for how long.
 //!
 //! | policy | answers |

@@ -12,7 +12,7 @@ type Sim = spinpark_sim::Sim;
 type Lock = RawRwLock<Sim>;
 type Log = RefCell<Vec<&'static str>>;
 
-/// Runs the threads on a machine with as many CPUs, and more; who came in, in order.
+/// Runs the threads on a machine with as many CPUs, and more; the names that they log, in order.
 fn order(cpus: u32, threads: Vec<fn(&Lock, &Log)>) -> Vec<&'static str> {
     let mut simulation = Simulation::new(&Machine::plain(cpus));
     let lock = Object::new(Lock::new());
