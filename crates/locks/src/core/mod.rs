@@ -12,8 +12,8 @@
 //! thread may take the lock before a sleeping one, for at most `starvation_ns` per waiter that runs when its
 //! turn comes); priority inheritance.
 //!
-//! Which threads wait awake and for how long, which waiter is woken, and which is left asleep is up to a
-//! [`Policy`](crate::policy): no invariant below leans on its answers.
+//! Which threads wait awake, and which waiter is woken or left asleep, is up to a [`Policy`](crate::policy): no
+//! invariant below leans on its answers. (Where a number of CPUs is named, it is the usual policy that asks.)
 //!
 //! # Transitions
 //!

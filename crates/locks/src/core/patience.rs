@@ -100,7 +100,8 @@ impl Patience {
         if !sets {
             self.probe = u64::MAX;
         } else if self.probe == u64::MAX {
-            self.probe_span = P::TUNING.probe_ns.max(Q::least_probe_ns());
+            let least = Q::least_probe_ns().min(P::TUNING.longest_probe_ns); // a timer in any case
+            self.probe_span = P::TUNING.probe_ns.max(least);
             self.probe = in_ns::<P>(self.probe_span);
             self.saw = Saw::Holder;
         }

@@ -320,14 +320,14 @@ impl Plan {
         if !word::fits(after, head.want) {
             // L2: readers that come and go may pass this head; it must know that it is the head to time
             // itself.
-            let passed = release == Some(Release::Read) && head.may_be_passed();
             let timed = word::is_timed(seen) || word::is_waking(seen) || word::wants_handoff(seen);
+            let passed = release == Some(Release::Read) && !timed && head.may_be_passed();
             // H2: readers would be kept out for a request that no waiter rechecks. The next head is to keep
             // its own time.
             let left = word::wants_handoff(after)
                 && !word::is_write_held(after)
                 && !queue.iter().any(WaitNode::rechecks);
-            let wakes = passed && !timed || left && !word::is_waking(seen);
+            let wakes = passed || left && !word::is_waking(seen);
             if lets_in && !wakes && !left && word::admits_readers_freely(after) && queue.joiners() > 0 {
                 // Readers that were kept out by a request, or behind a woken waiter, which has left: they would
                 // be admitted if they came now, and one inside may wait for them. So may it for an upgradable
@@ -541,7 +541,8 @@ impl<P: Platform> WakePass<P> {
         self.notify();
     }
 
-    /// D: notifies the waiters that the wake pass dequeued. The queue is unlocked.
+    /// D: notifies the waiters that the wake pass dequeued: those first that hold the lock, for which no timer
+    /// makes good (L3) if this thread loses its CPU to one that it wakes.
     fn notify(self) {
         self.granted.notify_all(GRANTED);
         self.woken.notify_all(WOKEN);

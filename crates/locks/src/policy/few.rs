@@ -17,6 +17,12 @@ impl<P: Platform> Policy<P> for Few {
         P::cpus() == 2
     }
 
+    /// Long: a stopped thread may only be waiting for this very CPU.
+    #[inline]
+    fn least_probe_ns() -> u64 {
+        P::TUNING.least_probe_ns
+    }
+
     /// No: one that waits awake until the promise is taken finds the lock free sooner than one that is woken.
     #[inline]
     fn leaves_promised() -> bool {

@@ -45,6 +45,24 @@ impl<P: Platform> Policy<P> for Many {
         true
     }
 
+    /// Many CPUs would wait for one that sleeps.
+    #[inline]
+    fn leaves_promised() -> bool {
+        true
+    }
+
+    /// Running threads pass it on each of their CPUs.
+    #[inline]
+    fn starved_requests_at_once() -> bool {
+        true
+    }
+
+    /// No release leaves it asleep, so that its timer need not be fine.
+    #[inline]
+    fn head_keeps_time() -> bool {
+        true
+    }
+
     /// No: a stopped thread is not waiting for this CPU.
     #[inline]
     fn least_probe_ns() -> u64 {

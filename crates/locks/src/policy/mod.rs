@@ -1,11 +1,11 @@
-//! Policies: which threads wait awake and for how long, which waiter is woken or left asleep, when a lock is
-//! kept for a waiter. The protocol ([`core`](crate::core)) asks, and is right whatever the answers: no invariant leans on
+//! Policies: which threads wait awake, which waiter is woken or left asleep, when a lock is kept for a waiter.
+//! (For how long, and after what time, is in [`Tuning`](spinpark_platform::Tuning).) The protocol ([`core`](crate::core)) asks, and is right whatever the answers: no invariant leans on
 //! one. They are about speed, and about who waits for how long.
 //!
 //! | policy | answers |
 //! |---|---|
-//! | [`Usual`] | as [`Few`] with one or two CPUs, as [`Many`] with more: each lock's, unless it has another |
-//! | [`Park`] | the trait's own: no thread waits awake, and waiters are served in order |
+//! | [`Usual`] | as [`Few`] with one or two CPUs, as [`Many`] with more: that of a lock whose type names no other |
+//! | [`Park`] | the trait's own: no thread waits awake, and waiters are woken in order |
 //!
 //! A lock has its policy as a type parameter: `RawMutex<P, Park>`. A policy of one's own implements the
 //! questions that it answers differently from [`Park`]; CONTRIBUTING has an example. `verify` runs each protocol
@@ -28,10 +28,13 @@ pub use many::Many;
 pub trait Policy<P: Platform>: Sized + Send + Sync + 'static {
     // ---- the event that teaches it
 
-    /// Notes what the calling thread does.
+    /// Notes what the calling thread does. [`Note::Sleeps`] is for the machine in any case: it may have to wake a
+    /// waiter of another lock early, which it had left asleep (T17).
     #[inline(always)]
     fn learns(lock: usize, note: Note) {
-        let _ = (lock, note);
+        if let Note::Sleeps = note {
+            P::notes(lock, note);
+        }
     }
 
     /// Whether and how the acquisition that the calling thread has just made, after a wait, is timed:
@@ -132,7 +135,7 @@ pub trait Policy<P: Platform>: Sized + Send + Sync + 'static {
 
     // ---- asleep, and woken
 
-    /// The least time until a waiter probes a lock (L3), ns.
+    /// The least time until a waiter probes a lock (L3), ns; at most `longest_probe_ns` counts.
     #[inline]
     fn least_probe_ns() -> u64 {
         P::TUNING.least_probe_ns
@@ -187,8 +190,7 @@ pub trait Policy<P: Platform>: Sized + Send + Sync + 'static {
     /// A3: whether the calling thread's release of a lock without waiters clears `CONTENDED`.
     #[inline]
     fn ends_contended(lock: usize) -> bool {
-        let _ = lock;
-        true
+        P::ends_contended(lock)
     }
 
     // ---- readers
@@ -227,14 +229,14 @@ pub trait Policy<P: Platform>: Sized + Send + Sync + 'static {
     }
 }
 
-/// No thread waits awake, and waiters are served in order: the trait's own answers.
+/// No thread waits awake, and waiters are woken in order: the trait's own answers.
 #[derive(Debug, Clone, Copy)]
 pub enum Park {}
 
 impl<P: Platform> Policy<P> for Park {}
 
-/// Answers from what the calling thread has measured, whatever the number of CPUs: the machine's
-/// [`Adaptive`](spinpark_platform::Adaptive).
+/// The machine's answers ([`Adaptive`](spinpark_platform::Adaptive)): from what the calling thread has measured,
+/// or, of wakes without a mark, by the CPUs that there are.
 macro_rules! learned {
     () => {
         #[inline(always)]

@@ -246,8 +246,8 @@ impl<P: Platform> WaitNode<P> {
             && (self.state.load(Relaxed) == AWAKE || self.waited() >= P::TUNING.preferred_ns)
     }
 
-    /// Whether readers that come pass the thread, which waits alone, alongside those inside. They do not join
-    /// readers past a preferred writer; but recursive and upgradable ones do, so not for ever.
+    /// Whether readers that come may pass the thread, as it wants the lock alone. Plain ones do not join readers
+    /// past a preferred writer, but recursive and upgradable ones do: once that has starved, it counts as passed.
     #[inline(never)] // for the drop-in's size
     pub(crate) fn may_be_passed(&self) -> bool {
         match self.want {
@@ -520,8 +520,8 @@ impl<P: Platform> EarlyWake<P> {
     }
 }
 
-/// The first waiters of a crowd, which are woken one by one, so that they go on at once: those that do not hold
-/// the lock. (A barrier of four threads has half of the throughput else.)
+/// This number of waiters of a crowd, if they do not hold the lock yet, is woken one by one: they go on at once.
+/// (A barrier of four threads has 0.6 of the throughput else.)
 const FEW: usize = 4;
 
 /// Dequeued nodes in order, linked through their own links.
