@@ -1,6 +1,7 @@
 //! Policies: which threads wait awake, which waiter is woken or left asleep, when a lock is kept for a waiter.
-//! (For how long, and after what time, is in [`Tuning`](spinpark_platform::Tuning).) The protocol ([`core`](crate::core)) asks, and is right whatever the answers: no invariant leans on
-//! one. They are about speed, and about who waits for how long.
+//! (For how long, and after what time, is in [`Tuning`](spinpark_platform::Tuning).) The protocol
+//! ([`core`](crate::core)) asks, and is right whatever the answers: no invariant leans on one. They are about
+//! speed, and about which thread waits for how long.
 //!
 //! | policy | answers |
 //! |---|---|
