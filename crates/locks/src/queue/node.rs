@@ -129,8 +129,8 @@ impl<P: Platform> Links<P> {
 /// A thread that waits for a lock, or for a condition variable and then for its mutex.
 ///
 /// The drop-in's script for gdb reads `links`, `want` and `token` of it. Where the fields are matters: with
-/// `links` 8 bytes longer, a barrier of two threads had 0.6 of the throughput (2 CPUs of an Intel Xeon,
-/// 2026-11-30; why is not known).
+/// `links` 8 bytes longer, a barrier of two threads had 0.6 of the throughput (`bench grid --plane handoff
+/// --quick`, 2 CPUs of an Intel Xeon, 2026-11-30; why is not known).
 #[repr(C)]
 pub struct WaitNode<P: Platform> {
     state: P::AtomicU32,
@@ -521,7 +521,8 @@ impl<P: Platform> EarlyWake<P> {
 }
 
 /// This number of waiters of a crowd, if they do not hold the lock yet, is woken one by one: they go on at once.
-/// (A barrier of four threads has 0.6 of the throughput else.)
+/// Else a barrier of four threads has 0.6 of the throughput (`bench grid --plane handoff --quick`, 2 CPUs of an
+/// Intel Xeon, 2026-11-30; cells of that plane differ from themselves by up to a fifth).
 const FEW: usize = 4;
 
 /// Dequeued nodes in order, linked through their own links.

@@ -34,7 +34,7 @@ fn mutex<Q: Policy<Machine>>() {
 
 /// A writer, one of the other kind, and a reader.
 fn rwlock<Q: Policy<Machine>>(preference: Preference) {
-    // With one CPU, wakes without a mark and deferred ones are new: of mutexes and condition variables only.
+    // What differs with one CPU is of mutexes and condition variables: wakes without a mark, and deferred ones.
     for cpus in [2, 4] {
         Model::new().spinning().cpus(cpus).preemptions(1).check(move || {
             let shared = Shared::new(RawRwLock::from_parts(core::<Q>(), ReaderBias::default()));
