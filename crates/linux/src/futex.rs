@@ -14,7 +14,7 @@ use spinpark_platform::{as_timespec, Clock, Comparison, Deadline, Futex, Operand
 use crate::memory::{LinuxWith, LockPadding};
 use crate::raw::call6;
 use crate::sandbox::is_confined;
-use crate::{cpu, left_asleep, lend, policy, rseq, thread};
+use crate::{cpu, leave, left_asleep, lend, policy, rseq};
 
 const WAIT: i32 = libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG;
 const WAIT_FOR: i32 = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
@@ -200,7 +200,7 @@ impl<R: LockPadding> Futex for LinuxWith<R> {
     }
 
     fn queues() {
-        thread::set_queued(true);
+        leave::set_queued(true);
         rseq::count_wait();
     }
 
@@ -213,7 +213,7 @@ impl<R: LockPadding> Futex for LinuxWith<R> {
     }
 
     fn has_left_queues() {
-        thread::set_queued(false);
+        leave::set_queued(false);
     }
 
     fn wait_for_queue(word: &AtomicU32, expected: u32, span: u64) -> Wait {

@@ -13,7 +13,7 @@
 //! | number + 1  | this process' number                                            |
 //!
 //! - **N1** `LATEST` is never less than the number in `word`: it is raised first. So a child, which inherits
-//!   it, chooses a number that none of its ancestors has had (until they are 2^22).
+//!   it, chooses a number that none of its ancestors has had (until they are 2^21).
 //! - **N2** Only a compare-exchange replaces 0, so all threads of a process agree, also if one of them is
 //!   interrupted half-way for good. A thread that loses that race has raised `LATEST` once more, which skips
 //!   a number.
@@ -32,8 +32,8 @@ static KEPT: AtomicU32 = AtomicU32::new(1);
 static WORD: AtomicPtr<AtomicU32> = AtomicPtr::new((&raw const KEPT).cast_mut());
 
 const PAGE: usize = 4096;
-/// 22 bits are left for the number, and 0 is the first process'.
-const LAST: u32 = (1 << 22) - 1;
+/// 21 bits are left for the number, and 0 is the first process'.
+const LAST: u32 = (1 << 21) - 1;
 
 fn word() -> &'static AtomicU32 {
     // SAFETY: a static, or a page that is never unmapped.

@@ -50,7 +50,7 @@ pub use cpu::pretend as pretend_cpus;
 pub use environment::{is_off, is_on, race_detector, variable};
 pub use fork::take_over_fork_handler;
 pub use interrupted::go_on;
-pub use leave::{exit_if_put_off, leave_by, Exit, Sleep};
+pub use leave::{call, exit_if_put_off, leave_by, put_off_exit, set_queued, take_exit, Call, Exit, Sleep};
 pub use memory::{Cell, Linux, LinuxWith, LockPadding};
 pub use message::write_message;
 pub use observer::{observe, Observer};
@@ -59,7 +59,7 @@ pub use rseq::stop as stop_sequences;
 pub use sandbox::before_filter;
 pub use slack::note as note_timer_slack;
 pub use symbol::{glibc_dlsym, lookup, lookup_next, lookup_version, Library, Scope};
-pub use thread::{call, known_token, put_off_exit, set_queued, take_exit, thread_id, Call};
+pub use thread::{known_token, thread_id};
 
 /// The last line of a process in which a lock holds an invalid value.
 const OVERWRITTEN: &[u8] = b"spinpark: A lock was overwritten: freed, or locked by glibc's own functions \

@@ -3,9 +3,6 @@
 //! The token is the kernel's thread id: small, unique among living threads, and what the question "does the
 //! owner run?" needs. It is looked up once per thread, and again by the thread that survives a fork.
 
-use core::cell::Cell;
-use core::ffi::c_void;
-use core::ptr;
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicBool, AtomicUsize};
 
@@ -25,10 +22,6 @@ struct Local {
     reads: Reads,
     spin_stats: SpinStats,
     place: Place,
-    /// See [`Call`].
-    call: *const Call,
-    /// See [`put_off_exit`].
-    exits: Exit,
 }
 
 /// The waiters that the calling thread has woken without a mark, where there is one CPU.
@@ -37,15 +30,6 @@ struct Unmarked {
     /// Since when they are counted, ns; the end of a slice is not seen.
     since: u64,
     count: u32,
-}
-
-/// An exit that the calling thread has put off.
-#[derive(Clone, Copy)]
-#[repr(C)]
-struct Exit {
-    /// The call, or null: none is put off.
-    of: *const Call,
-    value: *mut c_void,
 }
 
 /// The CPU that the calling thread may use, as found when it slept: see [`place`](crate::cpu::only_cpu).
@@ -57,155 +41,6 @@ pub(crate) struct Place {
     pub(crate) look: u32,
     /// How often the thread slept.
     pub(crate) sleeps: u32,
-}
-
-/// A call in which a thread waits: what leaving it by unwinding needs.
-///
-/// A thread's calls are a chain, from that of a signal handler to the one that the handler interrupts. One
-/// pointer tells which is the innermost, so that a handler between any two steps finds a whole chain.
-#[repr(C)]
-#[derive(Debug)]
-pub struct Call {
-    state: Cell<u32>,
-    /// What the thread does as it leaves the call, or null: it cannot be left. See
-    /// [`or_leave`](crate::leave).
-    leave: Cell<*const c_void>,
-    /// See [`being_left_in`](Self::being_left_in).
-    left_in: Cell<*const c_void>,
-    outer: *const Self,
-}
-
-/// Its address stands for the place of a call that the thread has left by unwinding.
-static LEFT: u8 = 0;
-
-/// In the state of a call: the thread is or may be in a queue.
-const IN_QUEUE: u32 = 1;
-/// In the state of a call: a sleep in it acts on cancellation at once.
-const CANCELLABLE: u32 = 2;
-
-impl Call {
-    fn left() -> *const c_void {
-        (&raw const LEFT).cast()
-    }
-
-    /// A call by the calling thread, in which sleeps act on cancellation at once if it `is_cancellable`.
-    #[must_use]
-    pub fn new(is_cancellable: bool) -> Self {
-        let state = Cell::new(if is_cancellable { CANCELLABLE } else { 0 });
-        let [leave, left_in] = [const { Cell::new(ptr::null()) }; 2];
-        Self { state, leave, left_in, outer: Self::innermost() }
-    }
-
-    /// The calling thread's innermost call, or null.
-    #[must_use]
-    pub fn innermost() -> *const Self {
-        // SAFETY: the block belongs to this thread.
-        unsafe { (*local()).call }
-    }
-
-    /// Begins `call`.
-    ///
-    /// # Safety
-    ///
-    /// It is [ended](Self::end) before its frame is left.
-    pub unsafe fn begin(call: *const Self) {
-        Self::set(call);
-    }
-
-    /// Ends the call.
-    pub fn end(&self) {
-        Self::set(self.outer);
-    }
-
-    fn set(call: *const Self) {
-        // SAFETY: the block belongs to this thread.
-        unsafe { (*local()).call = call };
-    }
-
-    /// Whether sleeps in it act on cancellation at once.
-    #[must_use]
-    pub fn is_cancellable(&self) -> bool {
-        self.state.get() & CANCELLABLE != 0
-    }
-
-    /// Whether the thread is in a queue, or has one locked.
-    #[must_use]
-    pub fn is_queued(&self) -> bool {
-        self.state.get() & IN_QUEUE != 0
-    }
-
-    /// Whether the call must continue before the thread can end: it is being left already, or the thread's
-    /// changes cannot be undone now, because it is changing a queue, or is the announced spinner.
-    #[must_use]
-    pub fn must_go_on(&self) -> bool {
-        let place = self.left_in.get();
-        place != Self::left() && (!place.is_null() || self.leave.get().is_null())
-    }
-
-    /// A place in the frame of the clean-up handler that is undoing the call, if any.
-    #[must_use]
-    pub fn being_left_in(&self) -> Option<*const c_void> {
-        Some(self.left_in.get()).filter(|&place| place != Self::left() && !place.is_null())
-    }
-
-    /// Runs `undo`, which undoes the call, in a frame that has `place`.
-    pub fn being_left<R>(&self, place: *const c_void, undo: impl FnOnce() -> R) -> R {
-        self.left_in.set(place);
-        let result = undo();
-        self.left_in.set(Self::left());
-        result
-    }
-
-    /// The call that this one interrupts, in a signal handler.
-    #[must_use]
-    pub fn outer(&self) -> Option<&Self> {
-        // SAFETY: null, or in an older frame.
-        unsafe { self.outer.as_ref() }
-    }
-
-    /// Takes what the thread does as it leaves the call. No sleep in it acts on cancellation any more.
-    pub(crate) fn take_leave(&self) -> *const c_void {
-        self.state.set(self.state.get() & !CANCELLABLE);
-        self.leave.replace(ptr::null())
-    }
-}
-
-/// The calling thread's innermost call.
-pub fn call<'a>() -> Option<&'a Call> {
-    // SAFETY: null, or in a frame that is not younger.
-    unsafe { Call::innermost().as_ref() }
-}
-
-/// Notes that the calling thread is in a queue, or has one locked; or neither.
-pub fn set_queued(queued: bool) {
-    if let Some(call) = call() {
-        let state = call.state.get();
-        call.state.set(if queued { state | IN_QUEUE } else { state & !IN_QUEUE });
-    }
-}
-
-/// Sets what the calling thread does if it leaves its innermost call, or null; returns what it was.
-pub(crate) fn set_leave(leave: *const c_void) -> *const c_void {
-    call().map_or(ptr::null(), |call| call.leave.replace(leave))
-}
-
-/// The calling thread ends with `value` as soon as it has come to where `call`, its innermost one, can be
-/// left, or to its end.
-pub fn put_off_exit(call: *const Call, value: *mut c_void) {
-    // SAFETY: the block belongs to this thread.
-    unsafe { (*local()).exits = Exit { of: call, value } };
-}
-
-/// The value with which the calling thread ends now, if it has put that off in `call`.
-#[must_use]
-pub fn take_exit(call: *const Call) -> Option<*mut c_void> {
-    // SAFETY: the block belongs to this thread.
-    let exits = unsafe { &mut (*local()).exits };
-    let is_of = !exits.of.is_null() && exits.of == call;
-    is_of.then(|| {
-        exits.of = ptr::null();
-        exits.value
-    })
 }
 
 crate::thread_block!(fn local() -> *mut Local = "spinpark_0_1_local");
