@@ -196,7 +196,7 @@ fn each_cited_label_is_defined_once() {
     let core = Path::new("locks/src/core/mod.rs");
     let (_, text) = sources.iter().find(|(path, _)| path == core).expect("the core of the locks");
     let (invariants, transitions) = defined(text);
-    assert!(invariants.contains(&String::from("A1")) && transitions.contains("T1"), "headers are read");
+    assert!(invariants.contains(&String::from("W1")) && transitions.contains("T1"), "headers are read");
     let wrong = wrong(&sources);
     assert!(wrong.is_empty(), "{}\nWrite MODULE.LABEL, or define the label", wrong.join("\n"));
 }

@@ -133,7 +133,7 @@ impl<P: Platform, Q: Policy<P>> RawMutex<P, Q> {
         let key = self.core.key();
         Q::learns(key, Note::ReleasesToWait);
         self.core.release(Release::WriteToWait);
-        Q::learns(key, Note::Sleeps); // T17, without the mutex: the woken early thread may want it
+        Q::learns(key, Note::Sleeps); // E2, without the mutex: the woken early thread may want it
     }
 
     /// [`RawMutex::unlock`] of a mutex without waiters; on `false` nothing was done, and

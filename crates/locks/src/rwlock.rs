@@ -354,7 +354,7 @@ impl<P: Platform, Q: Policy<P>> RawRwLock<P, Q> {
                             return false;
                         }
                         span = span.saturating_mul(2).min(P::TUNING.longest_probe_ns);
-                        // T15
+                        // L3
                     }
                 }
             }

@@ -10,13 +10,12 @@
 //! |       |           | (`TIMED`) needs no wake                            | or readers                  | plain release (A2)           |
 //! | 3     | `UPGRADE` | held upgradably, alongside readers                 | an acquisition; a grant     | a release or an upgrade      |
 //! | 4     | `SPARE`   | a glibc-owned hold (X1)                            | no step of ours             | no step of ours              |
-//! | 5     | `HANDOFF` | held: the head starved, and requests a hand-off;   | Q; a release that sees or   | Q; to take the promise; a    |
-//! |       |           | free: a waiter that was woken is promised it       | sets `WAKING` (H4)          | woken waiter that leaves; H2 |
-//! | 6     | `TIMED`   | alone: the head keeps its own time: it was woken   | Q                           | Q; with `WAKING`; with a     |
-//! |       |           | and lost, or it backs off; along with `WAKING`:    |                             | promise that is taken, or a  |
-//! |       |           | the head is a real-time waiter (*urgent*)          |                             | request that a release ends  |
-//! | 5 + 6 | *a pause* | as 5, and readers come in meanwhile                | Q                           | as 5 and 6                   |
-//! |       |           | (`core/slow_path.rs`); not along with `WAKING`     |                             |                              |
+//! | 5     | `HANDOFF` | reserved for a waiter; held: by the head, which    | Q; a release that sees or   | Q; to take the promise; a    |
+//! |       |           | starved (*a request*); free: for one that was      | sets `WAKING` (H4)          | woken waiter that leaves; H2 |
+//! |       |           | woken (*a promise*)                                |                             |                              |
+//! | 6     | `TIMED`   | the head keeps its own time, until which others    | Q; not along with `WAKING`  | Q; with a promise that is    |
+//! |       |           | may pass it: it was woken and lost, or backs off;  |                             | taken, or a request that a   |
+//! |       |           | along with a request: readers pass it (*a pause*)  |                             | release ends                 |
 //! | 7     | `WAITERS` | the queue is not empty                             | Q                           | Q                            |
 //! | 8     | `WAKING`  | one waiter was woken and has not settled yet       | Q                           | that waiter as it acquires,  |
 //! |       |           |                                                    |                             | queues or leaves; L3         |
@@ -54,9 +53,9 @@ pub(crate) const UPGRADE: u32 = 1 << 3;
 pub(crate) const WRITER: u32 = 3;
 /// Set only by other code (X1).
 pub(crate) const SPARE: u32 = 1 << 4;
-/// The head of the queue starved.
+/// The lock is reserved for a waiter: the head, or, of a free lock, one that was woken.
 pub(crate) const HANDOFF: u32 = 1 << 5;
-/// The head of the queue keeps its own time: it was woken before and lost, or it backs off.
+/// The head of the queue keeps its own time, until which others may pass it.
 pub(crate) const TIMED: u32 = 1 << 6;
 /// The queue is not empty.
 pub(crate) const WAITERS: u32 = 1 << 7;
@@ -139,32 +138,18 @@ pub(crate) const fn wants_handoff(word: u32) -> bool {
 }
 
 pub(crate) const fn is_timed(word: u32) -> bool {
-    word & (TIMED | WAKING) == TIMED
+    word & TIMED != 0
 }
 
-/// The word without a request, and without the pause of one. `TIMED` along with `WAKING` is none (U1 in
-/// `core`).
+/// The word without a request, and without the pause of one.
 pub(crate) const fn without_request(word: u32) -> u32 {
-    if is_timed(word) {
-        word & !(HANDOFF | TIMED)
-    } else {
-        word & !HANDOFF
-    }
+    word & !(HANDOFF | TIMED)
 }
 
-/// Whether the head is a real-time waiter that is to be woken although another waiter is on its way.
-pub(crate) const fn is_urgent(word: u32) -> bool {
-    word & (TIMED | WAKING) == TIMED | WAKING
-}
-
-/// The flags as they are for a head that is a `realtime` waiter, or is not (U1 in `core`): a real-time waiter
-/// needs no `TIMED` of its own, since it is woken by each release.
-pub(crate) const fn led_by(word: u32, realtime: bool) -> u32 {
-    match (realtime, is_waking(word)) {
-        (true, true) => word | TIMED,
-        (true, false) | (false, true) => word & !TIMED,
-        (false, false) => word,
-    }
+/// The word as it is for a real-time head: that is left to no thread that was woken, and keeps no time of its
+/// own (U1 in `core`).
+pub(crate) const fn led_by_realtime(word: u32) -> u32 {
+    word & !(WAKING | TIMED)
 }
 
 pub(crate) const fn has_spinner(word: u32) -> bool {
@@ -339,10 +324,10 @@ pub(crate) enum Announced {
     None,
     /// It set `SPINNER`.
     Spinner,
-    /// It is the waiter for which `WAKING` is set.
+    /// It is the waiter for which `WAKING` is set, or was, until a waiter probed the lock, or a real-time one
+    /// became the head.
     Waking,
-    /// It is a waiter for which `WAKING` does not stand (T12, T16 in `core`). It owes a wake pass, unless it
-    /// acquires.
+    /// It is a waiter for which `WAKING` was never set (L4 in `core`). It owes a wake pass, unless it acquires.
     Unmarked,
 }
 
@@ -352,7 +337,7 @@ pub(crate) const fn withdraw(word: u32, announced: Announced) -> u32 {
         Announced::None | Announced::Unmarked => word,
         Announced::Spinner => word & !SPINNER,
         Announced::Waking => {
-            let rest = if is_waking(word) { word & !(WAKING | TIMED) } else { word };
+            let rest = word & !WAKING;
             // A request or promise without any waiter would be left to no thread.
             if has_waiters(rest) {
                 rest
@@ -421,9 +406,9 @@ pub(crate) const fn needs_wake_pass(word: u32, after: u32, release: Release, com
 }
 
 /// Whether a head that did not starve is left to a thread that is awake: the woken waiter, or a spinner or
-/// the releasing thread while the head keeps its own time. Not a real-time head.
+/// the releasing thread while the head keeps its own time.
 pub(crate) const fn is_left_to_others(word: u32, comes_back: bool) -> bool {
-    (is_waking(word) && !is_urgent(word)) || (is_timed(word) && (has_spinner(word) || comes_back))
+    is_waking(word) || (is_timed(word) && (has_spinner(word) || comes_back))
 }
 
 #[cfg(test)]

@@ -38,7 +38,7 @@ pub trait SpinPolicy: Memory {
         1
     }
 
-    /// Whether waiters are woken without `WAKING` (T16 in `core` of the locks): the threads of this process
+    /// Whether waiters are woken without `WAKING` (L4 in `core` of the locks): the threads of this process
     /// can use one CPU. A woken waiter does not run before the thread that has it, which takes the lock again
     /// and again until then. Asked for each such waiter: not all of a crowd is to be awake at once. `false` is always
     /// a safe answer.

@@ -10,7 +10,7 @@ pub trait Threads: Sized + Send + Sync + 'static {
     fn thread_token() -> u32;
 
     /// Changes in a child that was forked: wait queues of an older generation belong to threads that do not
-    /// exist here. Below 2^22, 0 in the first process.
+    /// exist here. Below 2^21, 0 in the first process.
     fn generation() -> u32;
 
     /// The real-time priority of the calling thread, which is about to wait: waiters of a higher one go

@@ -20,7 +20,7 @@ unsafe impl lock_api::RawMutex for RawMutex {
     #[allow(clippy::declare_interior_mutable_const)] // lock_api's constructor
     const INIT: Self = Self(locks::RawMutex::from_core(LockCore::from_queue(crate::empty_queue())));
 
-    // The thread that holds the mutex releases it: a notification by its holder relies on that (core.A1 in
+    // The thread that holds the mutex releases it: a notification by its holder relies on that (fast_path.A1 in
     // `spinpark-locks`).
     type GuardMarker = lock_api::GuardNoSend;
 

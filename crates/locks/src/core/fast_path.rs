@@ -3,6 +3,29 @@
 //! In (T1): at most one successful compare-exchange of the word; what cannot be had at once goes on as
 //! [`acquire_slow`](super::slow_path). Out (T5): a plain store by restartable step (A1), or a
 //! compare-exchange; what a waiter needs to know goes on as `release_slow` ([`wake_pass`](super::wake_pass)).
+//!
+//! # A release that is a plain store
+//!
+//! - **A1** (asymmetric release) `WAITERS` and `WAKING` are *marks*. A writer releases by a plain store if the queue
+//!   lock's word shows neither a locked queue nor `CONTENDED`. The store wipes out what others write to the lock word
+//!   between the check and the store. So a thread that *marks* the lock (sets the first of `WAITERS` and `WAKING`)
+//!   while a writer holds it does that under the queue lock, ends all such releases by
+//!   [`Platform::asymmetric_barrier`], and checks whether its mark is there. From then on each release sees `LOCKED`
+//!   or `CONTENDED` and is a read-modify-write: the queue is unlocked with `CONTENDED`. (`WAKING` is only ever set
+//!   while `WAITERS` is.)
+//! - **A2** A spinner sets `SPINNER` without a fence, and only along with `WAITERS` or readers: with an empty queue
+//!   there is no waiter that a release would wake. A writer's release may wipe it out (A1), and then others may set and
+//!   clear it: it is a hint; a thread that clears it without acquiring makes a wake pass (L1).
+//! - **A3** A writer that finds `CONTENDED` but no flags may clear it (the policy says when), then releases by a
+//!   read-modify-write, which fails if a waiter marked the lock meanwhile; the writer then restores it before it
+//!   releases, unless the queue is locked: its holder does so as it unlocks. (The slow release need not lock the queue:
+//!   it may leave a `TIMED` waiter asleep.) No other thread can release in between.
+//! - **A4** (the bit stays) `CONTENDED` (`LOCKED` in its place while the queue is locked) stays when the marks have
+//!   gone, until A3 clears it: a lock that was contended is so again soon, and the fence costs as much as thousands of
+//!   dearer releases. So a thread that finds `CONTENDED` set as it locks the queue needs no fence: since the fence of
+//!   A1, or since the lock's holder set it (`begin_contended`, `force_slow_release`, or the mark of `absorb`: no other
+//!   thread can have been releasing then), no plain store has been under way. A queue inherited in a fork counts as
+//!   one without it.
 
 use spinpark_platform::{
     AtomicU32, Deadline, Note, Ordering::Acquire, Ordering::Relaxed, Ordering::Release as ReleaseOrder,

@@ -4,48 +4,18 @@
 //! Each step of a waiter on the queue (it joins, joins again, requests a hand-off, leaves) holds the queue
 //! lock. One compare-exchange of the word either acquires, or records the waiter and withdraws what the
 //! thread was counted as; then the thread makes a wake pass itself if others relied on it (L1).
-//!
-//! # Requests over readers
-//!
-//! How long a starved waiter keeps readers out: a request over readers has pauses.
-//!
-//! Gives: a writer gets its turn past independent readers whose holds overlap; and yet readers that depend on
-//! each other (one holds the lock for reading and waits for another thread's read, as in a parallel loop
-//! under a read lock) lose about a quarter of the time. glibc's default kind promises that those go on. Does
-//! not give: a bound on the writer's wait while dependent readers hold the lock; as on glibc, it then waits
-//! until they leave it, and is handed it.
-//!
-//! A request (`HANDOFF`) keeps new readers out. If one inside waits for them, none leaves and the lock never
-//! becomes free by it; no lock can tell such readers from slow ones. So the waiter rechecks its request after
-//! `request_ns`. If some of the readers have left since, the request goes on for as long as it has lasted.
-//! Else comes a *pause* (`HANDOFF` with `TIMED`): the readers that it has kept out come in, and others after
-//! them, for three times as long. (Also if none is queued: a thread that only tries may come again and
-//! again.) The request after that lasts twice as long as this one, up to `reader_patience_ns`: readers that
-//! hold the lock for a time `h`, up to that, delay the writer by less than `9h`.
-//!
-//! Once its requests last for `reader_patience_ns`, and no reader has left in the last one, the waiter sleeps
-//! without a timer and without a request: readers that neither come nor go are not delayed by it. A reader
-//! that leaves others inside wakes it (L2), and it keeps the time of the rest of the pause.
-//!
-//! In a pause the release that leaves the lock free hands it over (H1), so a free lock never waits for the
-//! pause to end. Alongside a waiter that was woken, and perhaps does not run, there is no request in the
-//! pause: that waiter, or a real-time head, is awake for a free lock.
-//!
-//! - H3 in detail: a waiter that requests the lock of readers rechecks its request by itself, and so does one
-//!   in a pause. So neither lasts. (If its thread does not run, a waiter that probes lets the readers in: L3.)
 
 use spinpark_platform::{
-    AtomicU32, Deadline, Event, Note, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed,
+    AtomicU32, Deadline, Event, Note, Ordering::Acquire, Ordering::Relaxed,
     Ordering::Release as ReleaseOrder, Platform, Spin, Spinning,
 };
 
 use super::midpath::{Polls, Spun};
-use super::patience::{has_probes, Patience, Saw};
-use super::wake_pass::WakePass;
+use super::patience::Patience;
 use super::{LockCore, NoWait, Outcome};
 use crate::policy::Policy;
-use crate::queue::{Ask, EarlyWake, HasQueue, Notice, QueueGuard, Slept, WaitNode};
-use crate::word::{self, Announced, Release, Want};
+use crate::queue::{Ask, HasQueue, Notice, QueueGuard, WaitNode};
+use crate::word::{self, Announced, Want};
 
 /// Of a thread whose time is up.
 struct AtDeadline;
@@ -101,7 +71,7 @@ impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
                 Outcome::Acquired
             }
             Joined::Queued => {
-                Q::learns(self.key(), Note::Sleeps); // T17
+                Q::learns(self.key(), Note::Sleeps); // E2
                 let patience = if timed { patience.lets_owner_go_on::<P>() } else { patience };
                 if want.is_write() && word::queues_at_once(self.peek(), want) {
                     self.watch(Spin::Readers, &node, patience); // awake, as it would have spun
@@ -148,148 +118,28 @@ impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
     }
 
     fn wait_in_queue(&self, node: &WaitNode<P>, patience: Patience, deadline: Option<Deadline>) -> Outcome {
-        let outcome = self.sleep_until_let_in(node, patience, deadline);
+        let outcome = QueuedWait { lock: self, node, patience, deadline }.until_let_in();
         if outcome == Outcome::Acquired {
             self.time_acquisition(node.want, true);
         }
         outcome
     }
 
-    fn sleep_until_let_in(
-        &self,
-        node: &WaitNode<P>,
-        mut patience: Patience,
-        deadline: Option<Deadline>,
-    ) -> Outcome {
-        loop {
-            let mut hands_over = false;
-            let joined = match self.sleep_on(node, patience, deadline) {
-                Notice::Granted => return Outcome::Acquired,
-                Notice::Released => return self.acquire(node.want, node.token, deadline),
-                notice @ (Notice::Woken | Notice::Unmarked) => {
-                    // T7: this thread is the one for which WAKING is set; or no mark stands for it (T12,
-                    // T16).
-                    let is_marked = notice == Notice::Woken;
-                    let announced = if is_marked { Announced::Waking } else { Announced::Unmarked };
-                    let backs_off = !node.is_realtime() && self.backs_off_for(node.want);
-                    self.wake_others_early(node, patience);
-                    // A stream of readers passes a real-time writer once.
-                    let passed = node.is_realtime() && word::readers(self.peek()) > 0;
-                    let paused = patience.is_in_pause::<P>();
-                    let starved = if is_marked || node.is_realtime() {
-                        let is_over = patience.is_over::<P>() && (!backs_off || patience.rechecks_early());
-                        !paused && (passed || is_over)
-                    } else {
-                        patience.is_over_unmarked::<P>()
-                    };
-                    if let Spun::Acquired = self.contend(node, announced, starved, backs_off, deadline) {
-                        return Outcome::Acquired;
-                    }
-                    if is_past::<P>(deadline) {
-                        return Outcome::of(self.give_up(node.want, node.token, announced));
-                    }
-                    patience = match (backs_off, starved) {
-                        (_, true) => patience,
-                        _ if paused => patience.until_pause_ends(),
-                        (true, false) => patience.lets_owner_go_on::<P>(),
-                        (false, false) if is_marked || node.is_realtime() => patience.until_starved(),
-                        (false, false) => patience,
-                    };
-                    hands_over = starved;
-                    self.rejoin(node, announced, starved, paused, &mut patience, deadline)
-                }
-                Notice::Appointed => {
-                    if node.accepts() {
-                        patience.sets_timer::<P, Q>(true);
-                    }
-                    Joined::Queued
-                }
-                // Nothing but the deadline ends a sleep without a recheck: the kernel's time-out is trusted,
-                // and the clock not read again.
-                Notice::Due if patience.has_no_timer() || is_past::<P>(deadline) => {
-                    return Outcome::of(
-                        self.time_out(node, patience) || self.last_try(node.want, node.token),
-                    );
-                }
-                Notice::Due if patience.is_probe_due::<P>() => {
-                    let (joined, saw) = self.probe(node, patience);
-                    patience.has_probed::<P>(saw);
-                    joined
-                }
-                Notice::Due if !patience.rechecks() => Joined::Queued, // a clock was a little ahead
-                Notice::Due if patience.is_requesting() => {
-                    self.consider_request(node, &mut patience);
-                    Joined::Queued
-                }
-                Notice::Due if node.is_realtime() && self.comes_later(node, &mut patience) => Joined::Queued,
-                Notice::Due if patience.is_over::<P>() => {
-                    hands_over = true;
-                    self.recheck(node, true)
-                }
-                Notice::Due if patience.rechecks_early() => {
-                    // One that was woken early (T17) has let its owner go on for a part of the time only.
-                    if patience.is_recheck_due::<P>() {
-                        patience = patience.lets_owner_go_on::<P>();
-                    }
-                    self.recheck(node, false)
-                }
-                // It was woken early by a thread that left it asleep, and does not come back; or the two
-                // clocks disagree by a little.
-                Notice::Due => self.recheck(node, false),
-            };
-            match joined {
-                Joined::Acquired => return Outcome::Acquired,
-                Joined::Queued if hands_over => {
-                    patience.requests::<P>(node.rechecks(), self.peek());
-                    self.watch(Spin::HandOver, node, patience);
-                }
-                Joined::Queued => {}
-                // G3: only of a waiter that was woken alongside another, and was in no flag meanwhile.
-                Joined::Biased => return Outcome::Biased,
-                Joined::GlibcOwned => return Outcome::GlibcOwned,
-                Joined::TimedOut => return Outcome::TimedOut,
-            }
-        }
-    }
-
-    /// T13: wakes waiters behind this one early if it has waited for long.
-    fn wake_others_early(&self, node: &WaitNode<P>, patience: Patience) {
-        let seen = self.peek();
-        // A promised lock is idle until it is taken.
-        let waits = node.want.is_write()
-            && !node.is_realtime()
-            && word::has_waiters(seen)
-            && !word::is_promised(seen);
-        if waits && Q::wakes_early() && patience.is_long::<P>() {
-            self.wake_early(!node.was_woken_early(P::TUNING.deep_sleep_ns));
-        }
-    }
-
-    /// Sleeps until notified, until the next recheck or probe, until it is woken early for one (T17), or
+    /// Sleeps until notified, until the next recheck or probe, until it is woken early for one (E2), or
     /// until `deadline`.
     #[inline(never)] // for the drop-in's size
     fn sleep_on(&self, node: &WaitNode<P>, patience: Patience, deadline: Option<Deadline>) -> Notice {
         let may_be_left = self.may_be_left(node, patience);
-        P::or_leave(&|| self.abandon(node.want, self.time_out(node, patience)), || {
+        self.or_leave_queue(node, patience, || {
             node.park(deadline, |word, expected, deadline| {
-                if !may_be_left {
-                    return patience.sleep::<P>(word, expected, deadline).into();
-                }
-                P::notes_sleep(self.key(), word);
-                let slept = patience.sleep::<P>(word, expected, deadline);
-                if P::sleep_note_was_taken(self.key(), word) {
-                    Slept::Due
+                let sleep = || patience.sleep::<P>(word, expected, deadline).into();
+                if may_be_left {
+                    self.sleep_with_note(word, sleep)
                 } else {
-                    slept.into()
+                    sleep()
                 }
             })
         })
-    }
-
-    /// T17: whether a release may leave the waiter asleep because its thread comes back for the lock
-    /// ([`LockCore::comes_back`]).
-    fn may_be_left(&self, node: &WaitNode<P>, patience: Patience) -> bool {
-        Q::leaves_asleep() && node.want.is_write() && !node.is_realtime() && patience.may_be_left()
     }
 
     /// Whether a waiter leaves the lock to its owner for a while instead of taking turns with it, because
@@ -320,31 +170,21 @@ impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
         }
         let polls =
             if backs_off || starved && Q::starved_requests_at_once() { Polls::Once } else { Polls::Alone };
-        let poll = || self.poll(want, token, announced, polls, deadline);
-        let owns = || word::owner(self.peek()) == token;
-        // Only of a writer does the word tell whether it has the lock by now; and not of one that has locked
-        // it before.
-        if want.is_exclusive() && !owns() {
-            P::or_leave(&|| self.abandon(want, owns() || self.give_up(want, token, announced)), poll)
-        } else {
-            poll()
-        }
+        self.or_give_up(node, announced, || self.poll(want, token, announced, polls, deadline))
     }
 
-    /// T4, T8: the next release, or that of the last reader, leaves the lock to this waiter: mostly in no time, so
+    /// T3, T8: the next release, or that of the last reader, leaves the lock to this waiter: mostly in no time, so
     /// a sleep would only delay all waiters.
     fn watch(&self, kind: Spin, node: &WaitNode<P>, patience: Patience) {
         if Q::can_spin(kind) {
-            let notified = P::or_leave(&|| self.abandon(node.want, self.time_out(node, patience)), || {
-                node.watch(P::TUNING.spin_ns)
-            });
+            let notified = self.or_leave_queue(node, patience, || node.watch(P::TUNING.spin_ns));
             Q::learns(self.key(), Note::Spun(kind, notified));
         }
     }
 
     /// T9: the deadline has passed, or the thread leaves its call by unwinding. `true` if the lock came
     /// first.
-    fn time_out(&self, node: &WaitNode<P>, patience: Patience) -> bool {
+    pub(super) fn time_out(&self, node: &WaitNode<P>, patience: Patience) -> bool {
         if self.leave(node) {
             P::event(Event::TimedOut);
             return false;
@@ -370,37 +210,133 @@ impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
     fn last_try(&self, want: Want, token: u32) -> bool {
         self.try_once(want, token, AtDeadline)
     }
+}
 
-    /// T11: the thread leaves its call by unwinding, and its node is out: it gives up the lock if that `came`
-    /// first.
-    #[cold]
-    #[inline(never)]
-    fn abandon(&self, want: Want, came: bool) {
-        if came {
-            self.release_contended(match want {
-                Want::Write | Want::WriteFirst | Want::Lock | Want::Upgrade => Release::Write,
-                Want::Read | Want::ReadAgain | Want::ReadBehindWaiters => Release::Read,
-                Want::Upgradable => Release::Upgradable,
-            });
+// ---- the wait in the queue: asleep, woken, or by its own time
+
+/// A wait of the calling thread in the queue, by `node`.
+struct QueuedWait<'a, P: Platform, Q: Policy<P>> {
+    lock: &'a LockCore<P, Q>,
+    node: &'a WaitNode<P>,
+    patience: Patience,
+    deadline: Option<Deadline>,
+}
+
+impl<P: Platform, Q: Policy<P>> QueuedWait<'_, P, Q> {
+    fn until_let_in(mut self) -> Outcome {
+        loop {
+            let ended = match self.lock.sleep_on(self.node, self.patience, self.deadline) {
+                Notice::Granted => Some(Outcome::Acquired),
+                Notice::Released => Some(self.lock.acquire(self.node.want, self.node.token, self.deadline)),
+                Notice::Woken => self.woken(Announced::Waking),
+                Notice::Unmarked => self.woken(Announced::Unmarked),
+                Notice::Appointed => self.appointed(),
+                Notice::Due => self.due(),
+            };
+            if let Some(outcome) = ended {
+                return outcome;
+            }
+        }
+    }
+
+    /// T7, and T8 if a running thread has taken the lock first.
+    fn woken(&mut self, announced: Announced) -> Option<Outcome> {
+        let (lock, node) = (self.lock, self.node);
+        let is_marked = announced == Announced::Waking;
+        let backs_off = !node.is_realtime() && lock.backs_off_for(node.want);
+        lock.wake_others_early(node, self.patience); // E1
+                                                     // A stream of readers passes a real-time writer once.
+        let passed = node.is_realtime() && word::readers(lock.peek()) > 0;
+        let paused = self.patience.is_in_pause::<P>(); // H3
+        let starved = if is_marked {
+            let is_over = self.patience.is_over::<P>() && (!backs_off || self.patience.rechecks_early());
+            !paused && (passed || is_over)
+        } else {
+            self.patience.is_over_unmarked::<P>()
+        };
+        if let Spun::Acquired = lock.contend(node, announced, starved, backs_off, self.deadline) {
+            return Some(Outcome::Acquired);
+        }
+        if is_past::<P>(self.deadline) {
+            return Some(Outcome::of(lock.give_up(node.want, node.token, announced)));
+        }
+        if !starved {
+            self.patience = match is_marked {
+                _ if paused => self.patience.until_pause_ends(),
+                _ if backs_off => self.patience.lets_owner_go_on::<P>(),
+                true => self.patience.until_starved(),
+                false => self.patience,
+            };
+        }
+        let joined = lock.rejoin(node, announced, starved, paused, &mut self.patience, self.deadline);
+        self.goes_on(joined, starved)
+    }
+
+    /// L3: it is to have a timer.
+    fn appointed(&mut self) -> Option<Outcome> {
+        if self.node.accepts() {
+            self.patience.sets_timer::<P, Q>(true);
+        }
+        None
+    }
+
+    /// T4, and T9: its sleep has ended by time, or it was woken early to recheck (E2).
+    fn due(&mut self) -> Option<Outcome> {
+        let (lock, node) = (self.lock, self.node);
+        // Nothing but the deadline ends a sleep without a recheck: the kernel's time-out is trusted, and the
+        // clock not read again.
+        if self.patience.has_no_timer() || is_past::<P>(self.deadline) {
+            let came = lock.time_out(node, self.patience) || lock.last_try(node.want, node.token);
+            return Some(Outcome::of(came));
+        }
+        if self.patience.is_probe_due::<P>() {
+            let (joined, saw) = lock.probe(node, self.patience);
+            self.patience.has_probed::<P>(saw);
+            return self.goes_on(joined, false);
+        }
+        if !self.patience.rechecks() {
+            return None; // a clock was a little ahead
+        }
+        if self.patience.is_requesting() {
+            lock.consider_request(node, &mut self.patience); // H3
+            return None;
+        }
+        if node.is_realtime() && lock.comes_later(node, &mut self.patience) {
+            return None;
+        }
+        let starved = self.patience.is_over::<P>();
+        // One that was woken early (E2) has let its owner go on for a part of the time only.
+        if !starved && self.patience.rechecks_early() && self.patience.is_recheck_due::<P>() {
+            self.patience = self.patience.lets_owner_go_on::<P>();
+        }
+        let joined = lock.recheck(node, starved);
+        self.goes_on(joined, starved)
+    }
+
+    /// After a step on the queue; it `requests` the lock if it is in the queue.
+    fn goes_on(&mut self, joined: Joined, requests: bool) -> Option<Outcome> {
+        match joined {
+            Joined::Queued => {
+                if requests {
+                    self.patience.requests::<P>(self.node.rechecks(), self.lock.peek());
+                    self.lock.watch(Spin::HandOver, self.node, self.patience);
+                }
+                None
+            }
+            Joined::Acquired => Some(Outcome::Acquired),
+            // G3: only of a waiter that was woken alongside another, and was in no flag meanwhile.
+            Joined::Biased => Some(Outcome::Biased),
+            Joined::GlibcOwned => Some(Outcome::GlibcOwned),
+            Joined::TimedOut => Some(Outcome::TimedOut),
         }
     }
 }
 
 // ---- steps on the queue
 
-/// T13: a waiter that came late wakes this number early, from the head of the queue on, whether woken early
-/// before or not. This and the next two are from the simulator
-/// (`notes/tuning.md`, "Longest waits").
-const LATE_EARLY_WAKES: usize = 8;
-/// T13: one that came in time wakes this number early, of those that have not been: one for its own turn, and
-/// one more.
-const EARLY_WAKES: usize = 2;
-/// T13: how far from the head those may be. Further ones would sleep deeply again before their turns come.
-const EARLY_WAKES_OF: usize = 16;
-
 /// What a thread does about a promise that was made to another one (H4).
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Promise {
+pub(super) enum Promise {
     /// It leaves the lock to that one.
     Heeds,
     /// It takes the lock first; the promise is a request then.
@@ -421,7 +357,7 @@ impl Promise {
 }
 
 /// How an attempt to queue ended.
-enum Joined {
+pub(super) enum Joined {
     /// There was room: the lock is this thread's, the node is out.
     Acquired,
     /// The node is linked.
@@ -435,11 +371,11 @@ enum Joined {
 }
 
 impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
-    /// T3 (of a thread that is queued, T19): takes the lock if there is room now, else records this thread
+    /// T1 (of a thread that is queued, T4): takes the lock if there is room now, else records this thread
     /// with `flags` and withdraws what it has announced.
     ///
     /// A thread that was woken for the lock ends a promise. The caller holds the queue lock.
-    fn acquire_or_mark(
+    pub(super) fn acquire_or_mark(
         &self,
         queue: Option<&QueueGuard<'_, P, Self>>,
         want: Want,
@@ -478,8 +414,7 @@ impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
                 Ok(_) if free => return Joined::Acquired,
                 Ok(_) if fenced || !word::marks_in_passing(seen, new) => return Joined::Queued,
                 Ok(_) => {
-                    // A1
-                    P::or_leave(&|| self.abandon_marked(queue, want, flags), || P::asymmetric_barrier());
+                    self.fence_or_leave(queue, want, flags); // A1
                     seen = self.peek();
                     if word::has_waiters(seen) {
                         return Joined::Queued;
@@ -491,60 +426,7 @@ impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
         }
     }
 
-    /// T11: the thread leaves its call in the fence, by which it has the queue locked: that is as it was, but
-    /// for what `flags` say.
-    #[cold]
-    #[inline(never)]
-    #[allow(unsafe_code)] // see `QueueGuard::taken_over`
-    fn abandon_marked(&self, queue: Option<&QueueGuard<'_, P, Self>>, want: Want, flags: u32) {
-        let Some(queue) = queue else { return };
-        // SAFETY: the thread does not go on in the frame that has the guard. Nor is that frame's guard
-        // dropped: a program that can run this is built without unwinding of Rust frames (the drop-in).
-        let queue = unsafe { queue.taken_over() };
-        let heads = flags & (word::TIMED | word::HANDOFF) != 0;
-        self.settle_flags(queue.head().is_some(), heads, want);
-        self.wake_pass_and_unlock(queue);
-    }
-
-    /// T15: locks the queue for the waiter of `node`, which is not in it. While another thread has it locked,
-    /// which perhaps does not run, the waiter probes the lock by itself, as those do that are queued (L3):
-    /// it takes a free one, whatever is promised. It has withdrawn by then what it has `announced`, on which
-    /// others rely.
-    fn enter_queue(
-        &self,
-        node: &WaitNode<P>,
-        announced: &mut Announced,
-        deadline: Option<Deadline>,
-    ) -> Result<QueueGuard<'_, P, Self>, Joined> {
-        let mut span = P::TUNING.probe_ns;
-        let mut waited = 0_u64;
-        loop {
-            let left = || deadline.map_or(u64::MAX, Deadline::left::<P>);
-            if let Some(queue) = self.lock_queue_within(&|| span.min(left())) {
-                return Ok(queue);
-            }
-            waited = waited.saturating_add(span);
-            // H3, as in `recheck`: a reader inside may wait for this one.
-            let joins = node.want.joins_readers() && waited >= P::TUNING.reader_patience_ns;
-            let want = if joins { Want::ReadAgain } else { node.want };
-            let joined = self.acquire_or_mark(None, want, node.token, *announced, 0, Promise::Passes);
-            let withdrawn = core::mem::replace(announced, Announced::None) != Announced::None;
-            if !matches!(joined, Joined::Acquired) && (withdrawn || matches!(joined, Joined::GlibcOwned)) {
-                self.wake_pass_now(); // L1; X2
-            }
-            match joined {
-                Joined::Queued => {} // as it was, but for what it had announced
-                joined => return Err(joined),
-            }
-            if left() == 0 {
-                P::event(Event::TimedOut);
-                return Err(Joined::TimedOut);
-            }
-            span = span.saturating_mul(2).min(P::TUNING.longest_probe_ns);
-        }
-    }
-
-    /// T4: queues behind all others of its rank; an upgrade before all others, which wait for its thread's
+    /// T3: queues behind all others of its rank; an upgrade before all others, which wait for its thread's
     /// own hold.
     ///
     /// One that `backs_off` and is the first keeps its own time at once (`TIMED`), so that the next release
@@ -569,7 +451,7 @@ impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
             self.acquire_or_mark(Some(&queue), node.want, node.token, announced, flags, Promise::of(node));
         if let Joined::Queued = joined {
             if node.want == Want::Upgrade {
-                self.word().fetch_and(!word::TIMED, Relaxed); // of the head before it; U1: of a real-time head, too
+                self.word().fetch_and(!word::TIMED, Relaxed); // of the head before it
             }
             self.decide_timer(node, patience, &queue, timed);
             queue.push(node);
@@ -585,7 +467,7 @@ impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
 
     /// T8: the woken waiter lost to a running thread: back to the head, with a timer, or with a request if
     /// `starved`. One that was woken without a mark gets neither; if it has `starved`, the next one is with a
-    /// mark (T16). One that has `paused` its requests of readers without a timer keeps the time of the rest.
+    /// mark (L4). One that has `paused` its requests of readers without a timer keeps the time of the rest.
     fn rejoin(
         &self,
         node: &WaitNode<P>,
@@ -595,12 +477,12 @@ impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
         patience: &mut Patience,
         deadline: Option<Deadline>,
     ) -> Joined {
-        let is_unmarked = announced == Announced::Unmarked && !node.is_realtime();
+        let is_unmarked = announced == Announced::Unmarked;
         let mut queue = match self.enter_queue(node, &mut announced, deadline) {
             Ok(queue) => queue,
             Err(joined) => return joined,
         };
-        // T16: several may be on their way. None of them passes one that has requested the lock, which is the
+        // L4: several may be on their way. None of them passes one that has requested the lock, which is the
         // first, nor one that has starved. (Along with `WAKING`, a request is that waiter's, H1.)
         let seen = self.peek();
         let requested = word::wants_handoff(seen) && !word::is_waking(seen);
@@ -655,27 +537,6 @@ impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
         joined
     }
 
-    /// L3: whether the waiter of `node`, which is about to be linked, sets a timer: if it relies on another
-    /// thread than the holder, or is soon to do so. Not if the others rely on it, which keeps its own time.
-    #[inline(never)] // for the drop-in's size
-    fn decide_timer(
-        &self,
-        node: &WaitNode<P>,
-        patience: &mut Patience,
-        queue: &QueueGuard<'_, P, Self>,
-        keeps_time: bool,
-    ) {
-        let needs = || queue.was_served() || word::relies_on_another(self.peek());
-        let sets = has_probes::<P>() && !keeps_time && needs();
-        node.set_timer(sets);
-        patience.sets_timer::<P, Q>(sets);
-        // A real-time waiter that comes beside a woken one is not to wait for that one's time.
-        let is_beside = word::relies_on_another(self.peek()) && !keeps_time;
-        if is_beside && node.is_realtime() && !patience.rechecks() {
-            *patience = patience.until_starved();
-        }
-    }
-
     /// The head has requested the lock. Along with `WAKING` it is not owed that yet: the waiter that is on
     /// its way comes first, and ends the request (H1).
     fn note_request(&self) {
@@ -701,29 +562,7 @@ impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
         }
     }
 
-    /// Whether a real-time waiter, whose time is up, does not recheck: one of a higher priority is queued, or
-    /// the lock is free for one that was woken and may be on its way. It waits for a woken one once only:
-    /// that may be kept from its CPU (T12). It rechecks behind an upgrade, which keeps no time before it is
-    /// woken: else a request might have no waiter that rechecks it (H2).
-    #[cold]
-    #[inline(never)]
-    fn comes_later(&self, node: &WaitNode<P>, patience: &mut Patience) -> bool {
-        let queue = self.lock_queue();
-        let leads = queue.head().is_none_or(|head| core::ptr::eq(head, node) || head.want == Want::Upgrade);
-        let seen = self.peek();
-        let is_owed = word::is_waking(seen) && !word::is_held(seen);
-        if !leads {
-            *patience = patience.until_notified(); // the next release wakes it, once it is the head
-            return true;
-        }
-        let later = is_owed && !patience.rechecks_early();
-        if later {
-            patience.rechecks_later::<P>();
-        }
-        later
-    }
-
-    /// T19: the waiter rechecks by itself: it takes the lock, or, if its patience is over, `requests` it.
+    /// T4: the waiter rechecks by itself: it takes the lock, or, if its patience is over, `requests` it.
     ///
     /// A reader requests nothing, but now comes in alongside other readers whatever writer is owed the lock:
     /// one of those readers may be waiting for this one, and the writer has not let it in by itself (H3): its
@@ -732,76 +571,8 @@ impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
         self.recheck_as(self.lock_queue(), node, requests, Promise::of(node))
     }
 
-    /// T14: the waiter has slept for long, and probes the lock, because a thread that was woken before it
-    /// may not run. If the lock is free, it takes it, whatever is promised, and with it the part of that
-    /// thread. If a waiter was on its way already when it saw the lock last, and still is, it ends that one's
-    /// part: the next release wakes a waiter again. If a request of readers has lasted for longer than any
-    /// whose waiter runs, it ends the request. (L3)
-    ///
-    /// Returns what it saw: its timer ends with `Saw::Holder`.
-    #[cold]
-    #[inline(never)]
-    fn probe(&self, node: &WaitNode<P>, patience: Patience) -> (Joined, Saw) {
-        P::event(Event::Probed);
-        // The holder of the queue may be stopped as well: then the waiter can only probe again later.
-        let Some(mut queue) = self.lock_queue_within(&|| P::TUNING.probe_ns) else {
-            return (Joined::Queued, Saw::Other);
-        };
-        // One that was dequeued is notified, but by a thread that may be stopped before it has woken it.
-        if node.is_elsewhere() || !queue.is_linked(node) {
-            return (Joined::Queued, Saw::Other);
-        }
-        let mut seen = self.peek();
-        let is_waking = word::is_waking(seen);
-        // A reader that waits behind all others passes them only if the one that was woken has not come for a
-        // while.
-        let is_late = node.want != Want::ReadBehindWaiters || patience.saw_waking() && is_waking;
-        if is_late && word::admits_past_promise(seen, node.want) {
-            let joined = self.recheck_as(queue, node, false, Promise::Ends);
-            seen = self.peek();
-            while matches!(joined, Joined::Acquired) && word::is_waking(seen) {
-                let alone = word::withdraw(seen, Announced::Waking);
-                match self.word().compare_exchange_weak(seen, alone, Relaxed, Relaxed) {
-                    Ok(_) if word::has_waiters(alone) && !word::is_write_held(alone) => {
-                        self.wake_pass_now(); // another one may have room alongside a reader
-                        break;
-                    }
-                    Ok(_) => break,
-                    Err(now) => seen = now,
-                }
-            }
-            return (joined, Saw::Other);
-        }
-        if is_waking && patience.saw_waking() {
-            self.word().fetch_and(!(word::WAKING | word::TIMED), Relaxed);
-            self.wake_pass_and_unlock(queue);
-            return (Joined::Queued, Saw::Other);
-        }
-        // Neither is a pause, which lasts longer.
-        let keeps_time = word::relies_on_head(seen) && !word::is_write_held(seen);
-        let pauses = word::is_timed(seen) && word::wants_handoff(seen);
-        if keeps_time && patience.saw_long_request::<P>(pauses) {
-            let _ = self.let_in_readers(queue, node, &|seen| Some(word::without_request(seen)));
-            return (Joined::Queued, Saw::Other);
-        }
-        let relies = word::relies_on_another(seen);
-        if !relies {
-            queue.set_served(false);
-        }
-        // If it ends here, the others have timers: the first waiter, or the last one.
-        let saw = match (relies && queue.is_at_an_end(node), is_waking, keeps_time) {
-            (false, _, _) => Saw::Holder,
-            (true, true, _) => Saw::Woken,
-            (true, false, true) if pauses => Saw::Pause,
-            (true, false, true) => Saw::Request,
-            (true, false, false) => Saw::Other,
-        };
-        node.set_timer(saw != Saw::Holder);
-        (Joined::Queued, saw)
-    }
-
     #[inline(never)] // for the drop-in's size
-    fn recheck_as(
+    pub(super) fn recheck_as(
         &self,
         mut queue: QueueGuard<'_, P, Self>,
         node: &WaitNode<P>,
@@ -843,25 +614,6 @@ impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
         joined
     }
 
-    /// T13: wakes the first waiters of the queue early: many if the woken thread that calls came `late`, else
-    /// one or two more.
-    #[cold]
-    #[inline(never)]
-    fn wake_early(&self, late: bool) {
-        let mut woken = [const { None }; LATE_EARLY_WAKES];
-        let (first, most) =
-            if late { (LATE_EARLY_WAKES, LATE_EARLY_WAKES) } else { (EARLY_WAKES_OF, EARLY_WAKES) };
-        let Some(queue) = self.try_lock_queue() else { return };
-        let sleepers = queue.iter().take(first).filter(|node| node.want.is_write());
-        for (place, node) in
-            woken.iter_mut().take(most).zip(sleepers.filter_map(|node| node.wake_early(late)))
-        {
-            *place = Some(node);
-        }
-        drop(queue);
-        woken.into_iter().flatten().for_each(EarlyWake::wake);
-    }
-
     /// T9: leaves the queue; `false` if the node was dequeued already, or is being deferred to here, and will
     /// be notified.
     fn leave(&self, node: &WaitNode<P>) -> bool {
@@ -883,7 +635,7 @@ impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
     /// (H2).
     ///
     /// The caller holds the queue lock.
-    fn settle_flags(&self, more: bool, head_gone: bool, gone: Want) {
+    pub(super) fn settle_flags(&self, more: bool, head_gone: bool, gone: Want) {
         let waiters = if more { 0 } else { word::WAITERS };
         let heads = match head_gone {
             true if more && gone == Want::Upgrade => word::TIMED,
@@ -902,8 +654,8 @@ impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
         }
     }
 
-    /// T18: a thread that is awake and not queued gives up; it still takes the lock if it is there.
-    fn give_up(&self, want: Want, token: u32, announced: Announced) -> bool {
+    /// T9: a thread that is awake and not queued gives up; it still takes the lock if it is there.
+    pub(super) fn give_up(&self, want: Want, token: u32, announced: Announced) -> bool {
         if let Joined::Acquired = self.acquire_or_mark(None, want, token, announced, 0, Promise::Passes) {
             return true;
         }
@@ -913,97 +665,5 @@ impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
             self.wake_pass_now(); // L1: the announced state may have been what the head relied on; X2
         }
         false
-    }
-}
-
-// ---- a request over readers
-
-impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
-    /// H3: the waiter of `node`, which requests the lock of readers, goes on with that or lets in those that
-    /// it keeps out. If its requests are as long as they get, it keeps no time of the pause: readers that
-    /// neither come nor go are not delayed by it, and one that leaves others inside wakes it.
-    #[cold]
-    #[inline(never)]
-    fn consider_request(&self, node: &WaitNode<P>, patience: &mut Patience) {
-        let queue = self.lock_queue();
-        let keeps_time = !patience.requests_in_vain::<P>();
-        let is_out = node.is_elsewhere() || !queue.is_linked(node);
-        let requested = *patience;
-        let pause = |seen| {
-            // A writer that holds the lock hands it over whatever readers do. A waiter that was dequeued just
-            // now is notified at once.
-            if requested.has_made_way(word::readers(seen))
-                || word::is_write_held(seen)
-                || !word::wants_handoff(seen)
-                || is_out
-            {
-                return None;
-            }
-            // Alongside a woken waiter, which may not run, `TIMED` is not a pause (U1): the request ends,
-            // until the pause is over.
-            Some(match word::is_waking(seen) {
-                true => seen & !word::HANDOFF,
-                false if keeps_time => seen | word::TIMED,
-                false => word::without_request(seen),
-            })
-        };
-        node.set_rechecks(keeps_time);
-        match self.let_in_readers(queue, node, &pause) {
-            Ok(()) => {
-                let span = patience.ends_request::<P>();
-                patience.pauses::<P>(span, keeps_time);
-            }
-            Err(queue) => {
-                let seen = self.peek();
-                let rechecks = !word::is_write_held(seen) && word::wants_handoff(seen);
-                node.set_rechecks(rechecks);
-                drop(queue);
-                patience.ends_request::<P>();
-                if rechecks || word::is_write_held(seen) {
-                    patience.requests::<P>(rechecks, seen);
-                } else {
-                    patience.pauses::<P>(0, true); // another thread has ended it: this one requests the lock again, at once
-                }
-            }
-        }
-    }
-
-    /// H3: lets in the readers that a request keeps out, and an upgradable waiter other than that of `node`.
-    /// `pause` maps the word to the one without the request; `None` of that: nothing is done.
-    #[inline(never)] // for the drop-in's size
-    fn let_in_readers<'a>(
-        &'a self,
-        mut queue: QueueGuard<'a, P, Self>,
-        node: &WaitNode<P>,
-        pause: &dyn Fn(u32) -> Option<u32>,
-    ) -> Result<(), QueueGuard<'a, P, Self>> {
-        let is_kept_out = |node: &WaitNode<P>| node.want.joins_readers();
-        let is_upgradable = |node: &WaitNode<P>| node.want == Want::Upgradable;
-        let any = queue.joiners() > 0;
-        let upgradable = any && !is_upgradable(node) && queue.iter().any(is_upgradable);
-        let kept_out = if any { queue.iter().filter(|&node| is_kept_out(node)).count() as u32 } else { 0 };
-        let mut seen = self.peek();
-        let let_in = loop {
-            let Some(paused) = pause(seen) else { return Err(queue) };
-            let count = kept_out.min(word::MAX_READERS.saturating_sub(word::readers(seen)));
-            let upgrade = if upgradable && word::fits(seen, Want::Upgradable) { word::UPGRADE } else { 0 };
-            let with_them = (paused | upgrade) + count * word::UNIT;
-            match self.word().compare_exchange_weak(seen, with_them, AcqRel, Relaxed) {
-                Ok(_) => {
-                    if word::wants_handoff(seen) {
-                        P::event(Event::WithdrewRequest);
-                    }
-                    let mut let_in = queue.pop_some(count, is_kept_out);
-                    if upgrade != 0 {
-                        let_in.append(queue.pop_some(1, is_upgradable));
-                    }
-                    break let_in;
-                }
-                Err(now) => seen = now,
-            }
-        };
-        self.see_to_timer(&queue, self.peek(), false);
-        WakePass::granting(let_in).unlock_and_notify(queue);
-        Ok(())
     }
 }

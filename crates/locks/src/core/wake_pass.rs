@@ -6,7 +6,6 @@
 //!                B  in one compare-exchange, release and: grant the lock to all readers at the head
 //!                                                         or promise it to a head that starved, or is preferred
 //!                                                         or set WAKING for a head that sleeps
-//!                                                         or wake a real-time head alongside WAKING (T12)
 //!                                                         or end the waits that the releasing thread has signalled
 //!                                                         or leave it to threads that are awake
 //!                   and pop whom that concerns; then B again, without the release
@@ -29,27 +28,94 @@
 //! call on this lock and cannot get out of it before C (if it is queued, because leaving takes the queue
 //! lock) or D (if it was dequeued).
 //!
-//! # Locks whose word other code has written
+//! An unlock with a plain waiter, one that was not woken before, is three steps of three words:
 //!
-//! See X1 in [`word`].
+//! ```text
+//!                       lock word                     queue lock   node
+//! before                token | WRITER | WAITERS      CONTENDED    PARKED
+//! A  lock the queue     token | WRITER | WAITERS      LOCKED       PARKED
+//! B  release, choose    WAKING                        LOCKED       PARKED     (no WAITERS: it was the only one)
+//! C  unlock the queue   WAKING                        CONTENDED    PARKED
+//! D  notify             WAKING                        CONTENDED    WOKEN      and futex_wake
+//! the waiter (T7)       its token | WRITER            CONTENDED    WOKEN
+//! ```
 //!
-//! - **X2** If waiters of ours are queued in a lock whose word other code has overwritten, a thread of ours
-//!   ends their waits: each wake pass at a glibc-owned word notifies all, and they find
-//!   [`Outcome::GlibcOwned`]. As the word was overwritten, a writer of ours held the lock, whose release
-//!   makes a wake pass (X3: the word is glibc-owned, and `CONTENDED` is set); or a waiter that was woken was
-//!   on its way, or a spinner, or the head was `TIMED`, and that one makes a wake pass as it finds the word
-//!   glibc-owned (L1). No thread queues at a glibc-owned word, so a wake pass leaves the queue empty.
-//! - **X3** A writer that finds its word overwritten notifies the waiters, then releases as the other code
-//!   does: swap 0, wake one by address. It may wait for the queue lock for that. A release by a plain store
-//!   does not see the word: see A1.
+//! # Which steps are followed by a wake pass (L1, L2)
+//!
+//! - A release, if `needs_wake_pass` finds so. It need not be, past a woken waiter, or a spinner or a thread that
+//!   comes back at once while the head is `TIMED`. That a `TIMED` head rechecks by itself is the only condition of
+//!   L1 that leans on a timer, and only on two CPUs, for a head that backs off: a thread that waits for something
+//!   else next (`WriteToWait`) wakes it in any case.
+//! - An upgradable holder that came in: readers have room alongside it.
+//! - A thread that withdraws its announced state without acquiring, or was woken without a mark and leaves (T3,
+//!   T8, T9).
+//! - Each change of the list, and each request.
+//!
+//! Readers behind a head that has no room are let in alongside those inside (`Action::LetIn`) once what has kept
+//! them out is gone: a request (H3), or a woken waiter. One inside may wait for them. A release does not do that,
+//! nor a thread that queues.
+//!
+//! Without a mark, a head times itself once it has waited for `unmarked_ns` (L4). A preferred writer, past which no
+//! plain reader joins readers, is woken for that once it has starved, or by the release that leaves the lock free.
+//! A real-time waiter requests the lock once readers have passed it. A request is the head's, whichever waiter
+//! made it.
+//!
+//! - **L4** (without a mark) Where the process has one CPU, a mutex' waiter is woken without `WAKING`, one by each
+//!   release that finds a queue. It does not come before the thread that has the CPU, which may acquire and release
+//!   the lock a hundred thousand times until then: with no waiter and no mark left, as if there were no other
+//!   thread. It owes a wake pass if it leaves, or queues again. If it finds the lock held (by a thread that lost its
+//!   CPU inside) it queues behind those that have starved, before the others. One that has waited for `unmarked_ns`
+//!   has starved: it is woken with a mark; and so is one after many that a thread has woken within its slice. (Not
+//!   of a read-write lock: readers that wait behind writers would find no mark to wait for.)
+//!
+//! # The hand-off (H1, H4)
+//!
+//! The release that makes room for a head that requests the lock promises it to that, or leaves that to the thread that has the
+//! queue locked (V1), or to the waiter that is on its way already (`WAKING`). That one takes the lock first, and the
+//! request ends; its own release then wakes the head. (An upgrade, whose thread has its upgradable hold, is handed
+//! the writer's in the release of the last reader, and an upgradable waiter alongside readers is let in as they
+//! are.) The last reader also promises the lock to a preferred writer that is awake, or has waited for long.
+//!
+//! Then `word::admits` keeps the lock for a waiter that was woken. The promise ends as that one comes, or leaves
+//! with no waiter behind it. Calls that do not wait ([`tries`](crate::tries)), or whose time is up, and threads with a
+//! real-time priority take the lock past a promise, which is a request then; waiters that probe (L3) do, and end it;
+//! a thread that came after the promise queues, and probes, so it heeds a promise until its first probe and its spin
+//! at the most. A writer's release past a woken waiter also promises the lock to it, once threads that run have
+//! passed it for long: it may be waiting for the CPU of one of them, which finds the promise when it comes back for
+//! the lock. (To yield the CPU in the release would be to yield it with other locks held.)
+//!
+//! - **H2** (exit rule) A taken promise clears `HANDOFF` and `TIMED`; only a head that was woken after that, lost, and
+//!   has waited for `starvation_ns` since it arrived sets it again (or a fair release does, or the last reader's). An
+//!   upgrade, which goes before all others because they wait for its thread, leaves `HANDOFF` for the waiter behind
+//!   it. With the queue lock free, `HANDOFF` is set alongside readers only if a queued waiter rechecks it by itself
+//!   ([`WaitNode::rechecks`]), or a wake pass was asked for: a wake pass that finds no such waiter ends the request,
+//!   and wakes the head to keep its own time (L2). Such a pass follows each step that takes the last such waiter out,
+//!   lets readers in alongside a request of a writer (a downgrade), or requests the lock for a head (a fair release,
+//!   in its own wake pass). A waiter that rechecks and finds its request ended by another thread requests the lock
+//!   again. A release by a thread of a higher real-time priority than the head's ends the request, and wakes the head
+//!   as if it had not starved: that thread may come back before it. (If it leaves the wake pass to the thread that
+//!   has the queue locked, it does not know the head, and ends the request of any.)
+//!
+//! # No release waits (V1)
+//!
+//! A thread that has the queue locked may be stopped, or wait for a fence. A release that has to make a wake pass locks
+//! it or, in one compare-exchange of the queue lock's word, *pins* it and asks its holder for a wake pass. It then drops
+//! its hold and unpins: its last access. The holder does not unlock while there are pins, and makes a wake pass after the
+//! last of them has gone, before it unlocks. So the wake pass comes after the release (L1), and the lock is alive at the
+//! unpin (R1): the holder is inside a call that keeps it alive until the unlock (itself, by a hold, or by a waiter that
+//! is queued or not notified yet). Between pin and unpin a thread waits for nothing. A thread that keeps the lock alive
+//! anyway asks without a pin (`wake_pass_now`). (Of more releases at a time than can be counted, the others wait until
+//! the last of those has unpinned.) A fair release waits, for `probe_ns` at the most, to request the lock for the head.
+//! What is not worth a wait is left out: a move of waiters ([`absorb`](LockCore::absorb)), a bias that is enabled. A
+//! reader that wakes a head to time itself (L2) leaves that to the next one.
 
 use spinpark_platform::{
-    AtomicU32, Deadline, Event, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed,
+    AtomicU32, Event, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed,
     Ordering::Release as ReleaseOrder, Platform,
 };
 
-use super::patience::has_probes;
-use super::{LockCore, Outcome};
+use super::realtime::without_lower_request;
+use super::LockCore;
 use crate::policy::Policy;
 use crate::queue::{
     Ask, Chain, HasQueue, LockedQueue, QueueGuard, WaitNode, WaitQueue, GRANTED, RELEASED, UNMARKED, WOKEN,
@@ -126,7 +192,7 @@ impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
     /// whatever head.
     fn release_delegated(&self, release: Release, seen: u32, generation: u32) {
         let mut seen = seen;
-        let after = |seen| word::released(Plan::without_lower_request::<P>(seen, release, 0), release);
+        let after = |seen| word::released(without_lower_request::<P>(seen, release, 0), release);
         while let Err(now) = self.word().compare_exchange_weak(seen, after(seen), ReleaseOrder, Relaxed) {
             seen = now;
         }
@@ -151,37 +217,6 @@ impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
         }
     }
 
-    /// Takes over waiters that were dequeued from a condition variable's queue: they sleep on, in this queue,
-    /// until the release of the calling thread, which holds the lock, ends their waits.
-    ///
-    /// Those whom it gives back are to be notified by the caller: others queue already, and would be served
-    /// before them; or another thread has the queue locked, for which a signal does not wait.
-    ///
-    /// Nothing here is touched after the queue lock is released and before the notification: as soon as they
-    /// are all served, the last of them may free the lock.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn absorb(&self, mut waiters: Chain<P>) -> Chain<P> {
-        let Some(mut queue) = self.try_lock_queue() else { return waiters };
-        let uncontended = match queue.head() {
-            None => self.peek() & word::FLAGS == 0,
-            // Alongside a woken waiter (after a fair release) the next release would leave the queue to that
-            // one.
-            Some(head) => head.is_deferred() && !word::is_waking(self.peek()),
-        };
-        if !uncontended {
-            return waiters;
-        }
-        while let Some(waiter) = waiters.pop() {
-            P::event(Event::DeferredWake);
-            waiter.move_to(&mut queue);
-        }
-        let pass = self.wake_pass(&mut queue, None);
-        drop(queue);
-        pass.notify();
-        waiters
-    }
-
     /// B: lets in, or wakes, the head of the queue, if there is room after `release` (or, without one, now)
     /// and no other thread will see to it; then the next one. Leaves `WAITERS` right for what is queued (W1).
     pub(super) fn wake_pass(&self, queue: &mut LockedQueue<'_, P>, release: Option<Release>) -> WakePass<P> {
@@ -198,9 +233,9 @@ impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
             let comes_back = release.is_some_and(|release| self.comes_back(seen, release));
             let Some(plan) = Plan::choose::<P, Q>(seen, release, comes_back, lets_in, queue) else { break };
             // A reader that leaves and one that comes in for it make no difference to the word, and are to be
-            // made all the same. To end waits, or wake one alongside another, makes no difference to it
+            // made all the same. To end waits, or to wake one without `WAKING`, makes no difference to it
             // either, if others stay.
-            let pops = matches!(plan.action, Action::EndWaits | Action::WakeUnmarked);
+            let pops = !matches!(plan.action, Action::Nothing);
             let wakes = matches!(plan.action, Action::Wake | Action::Promise | Action::WakeUnmarked);
             if wakes {
                 queue.set_served(true);
@@ -218,8 +253,8 @@ impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
             if word::wants_handoff(before & !seen) && matches!(plan.action, Action::Wake | Action::Nothing) {
                 P::event(Event::WithdrewRequest);
             }
-            // Those behind it come after a real-time waiter: the thread that settles `WAKING` makes a wake
-            // pass again. So does one that was woken without a mark (T16), or the next release.
+            // Those behind it come after a real-time waiter, for which `WAKING` may not be set (U1): its release
+            // makes a wake pass again, or its next step. So does that of one that was woken without a mark (L4).
             let is_last = match plan.action {
                 Action::WakeUnmarked => true,
                 Action::Wake | Action::Promise => queue.head().is_some_and(WaitNode::is_realtime),
@@ -242,18 +277,6 @@ impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
             }
         }
         pass
-    }
-}
-
-impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
-    /// L3: appoints a waiter if the waiters rely on another thread than the holder, or are about to, with the
-    /// head dequeued (`pops`), and none has a timer.
-    pub(super) fn see_to_timer(&self, queue: &LockedQueue<'_, P>, word: u32, pops: bool) {
-        if has_probes::<P>() && (pops || word::relies_on_another(word)) {
-            if let Some(waiter) = queue.lacks_timer(pops, !pops && word::relies_on_head(word)) {
-                waiter.appoint();
-            }
-        }
     }
 }
 
@@ -284,8 +307,7 @@ enum Action {
     Wake,
     /// Wakes a waiter for which the lock is kept.
     Promise,
-    /// Wakes the head, for which `WAKING` does not stand: a real-time one (T12), or any, without a mark
-    /// (T16).
+    /// Wakes the head without a mark (L4).
     WakeUnmarked,
     /// Ends the waits of those that the holder has signalled.
     EndWaits,
@@ -308,8 +330,8 @@ impl Plan {
     ) -> Option<Self> {
         let head = queue.head()?;
         let realtime = head.is_realtime();
-        let seen = word::led_by(seen, realtime); // U1
-        let seen = release.map_or(seen, |release| Self::without_lower_request::<P>(seen, release, head.rank));
+        let seen = if realtime { word::led_by_realtime(seen) } else { seen }; // U1
+        let seen = release.map_or(seen, |release| without_lower_request::<P>(seen, release, head.rank));
         let after = release.map_or(seen, |release| word::released(seen, release));
         let next = queue.iter().nth(1);
         let nothing = Self { word: after | word::WAITERS, action: Action::Nothing };
@@ -404,39 +426,31 @@ impl Plan {
         // promises nothing by that.)
         let first = release == Some(Release::Read) && head.goes_first() && head.rank >= P::priority();
         if (word::wants_handoff(seen) || first) && !word::is_waking(after) {
-            let rest = Self::without_head(after | word::WAKING, head.want, next);
-            return Some(Self { word: rest | word::HANDOFF, action: Action::Promise });
+            let rest = Self::without_head(after, head.want, next);
+            return Some(Self { word: rest | word::HANDOFF | word::WAKING, action: Action::Promise });
         }
-        let unmarked = || head.want == Want::Lock && !head.has_starved() && Q::wakes_unmarked();
-        Some(match word::is_left_to_others(seen, comes_back) {
-            true => nothing,
-            false if !word::is_waking(seen) && !unmarked() => wake(),
-            false => Self { word: Self::without_head(after, head.want, next), action: Action::WakeUnmarked },
+        let unmarked = || head.want == Want::Lock && !head.has_starved() && !realtime && Q::wakes_unmarked();
+        Some(if word::is_left_to_others(seen, comes_back) {
+            nothing
+        } else if unmarked() {
+            Self { word: Self::without_head(after, head.want, next), action: Action::WakeUnmarked }
+        } else {
+            wake()
         })
     }
 
-    /// H2: `word`, before a `release` by the calling thread, without the request of a head of `rank` that the
-    /// release would hand the lock over to, if the thread has a higher priority.
-    fn without_lower_request<P: Platform>(word: u32, release: Release, rank: u8) -> u32 {
-        let hands_over = word::wants_handoff(word) && !word::is_held(word::released(word, release));
-        if hands_over && rank < P::priority() {
-            word::without_request(word)
-        } else {
-            word
-        }
-    }
-
     /// The word once the head has gone: its own two flags are cleared (H2), `WAITERS` as the queue will be
-    /// (W1), urgent as `next` is (U1).
+    /// (W1), and no `WAKING` alongside a real-time `next` (U1).
     ///
     /// An upgrade that went before everyone passes a request on: it may have been that of the waiter behind
     /// it (L2).
     fn without_head<P: Platform>(word: u32, head: Want, next: Option<&WaitNode<P>>) -> u32 {
-        let word = word & !word::TIMED;
-        match (next, head) {
-            (None, _) => word & !(word::HANDOFF | word::WAITERS),
-            (Some(next), Want::Upgrade) => word::led_by(word | word::WAITERS, next.is_realtime()),
-            (Some(next), _) => word::led_by(word & !word::HANDOFF | word::WAITERS, next.is_realtime()),
+        let passes_on = head == Want::Upgrade && next.is_some();
+        let word = word & !(word::TIMED | if passes_on { 0 } else { word::HANDOFF });
+        match next {
+            None => word & !word::WAITERS,
+            Some(next) if next.is_realtime() => word::led_by_realtime(word) | word::WAITERS,
+            Some(_) => word | word::WAITERS,
         }
     }
 
@@ -543,7 +557,7 @@ impl<P: Platform> WakePass<P> {
 
     /// D: notifies the waiters that the wake pass dequeued: those first that hold the lock, for which no timer
     /// makes good (L3) if this thread loses its CPU to one that it wakes.
-    fn notify(self) {
+    pub(super) fn notify(self) {
         self.granted.notify_all(GRANTED);
         self.woken.notify_all(WOKEN);
         self.unmarked.notify_all(UNMARKED);
@@ -595,38 +609,5 @@ impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
             }
         }
         pass.notify();
-    }
-}
-
-// ---- locks whose word other code has written
-
-impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
-    /// [`LockCore::acquire`] of a lock that no other code may write to; `false` once `deadline` has passed.
-    pub(crate) fn acquire_ours(&self, want: Want, token: u32, deadline: Option<Deadline>) -> bool {
-        let outcome = self.acquire(want, token, deadline);
-        if outcome == Outcome::GlibcOwned {
-            P::overwritten(self.key());
-        }
-        outcome == Outcome::Acquired
-    }
-
-    /// X3: gives up a writer's hold over which other code has written, as that does it: its sleepers are
-    /// woken by address. Ours are notified before that, and try again; no thread queues here meanwhile.
-    #[cold]
-    #[inline(never)]
-    fn release_glibc_owned(&self, seen: u32) {
-        if seen > word::GLIBCS_CONTENDED {
-            P::overwritten(self.key()); // no mutex of glibc's; a read-write lock, perhaps
-        }
-        self.give_to_glibc();
-        let key: *const P::AtomicU32 = self.word();
-        self.word().swap(0, ReleaseOrder); // the last access
-        P::futex_wake(key, 1);
-    }
-
-    /// The word of a lock that the calling thread holds is glibc-owned, and no thread waits here (X2).
-    pub(crate) fn give_to_glibc(&self) {
-        self.word().swap(word::GLIBCS_CONTENDED, ReleaseOrder);
-        self.wake_pass_and_unlock(self.lock_queue());
     }
 }

@@ -30,7 +30,7 @@ pub trait Policy<P: Platform>: Sized + Send + Sync + 'static {
     // ---- the event that teaches it
 
     /// Notes what the calling thread does. [`Note::Sleeps`] is for the machine in any case: it may have to wake a
-    /// waiter of another lock early, which it had left asleep (T17).
+    /// waiter of another lock early, which it had left asleep (E2).
     #[inline(always)]
     fn learns(lock: usize, note: Note) {
         if let Note::Sleeps = note {
@@ -154,7 +154,7 @@ pub trait Policy<P: Platform>: Sized + Send + Sync + 'static {
         true
     }
 
-    /// T13: whether a thread that is served wakes waiters behind it early.
+    /// E1: whether a thread that is served wakes waiters behind it early.
     #[inline]
     fn wakes_early() -> bool {
         false
@@ -162,7 +162,7 @@ pub trait Policy<P: Platform>: Sized + Send + Sync + 'static {
 
     // ---- on a release
 
-    /// T17: whether a release may leave a head asleep that keeps its own time, as its thread comes back at once.
+    /// E2: whether a release may leave a head asleep that keeps its own time, as its thread comes back at once.
     #[inline]
     fn leaves_asleep() -> bool {
         false
@@ -175,7 +175,7 @@ pub trait Policy<P: Platform>: Sized + Send + Sync + 'static {
         false
     }
 
-    /// T16: whether the head is woken without a mark.
+    /// L4: whether the head is woken without a mark.
     #[inline]
     fn wakes_unmarked() -> bool {
         false

@@ -74,7 +74,7 @@ impl<P: Platform> LockedQueue<'_, P> {
         self.link(node, self.iter().find(|other| other.rank <= node.rank));
     }
 
-    /// Links `node`, which was woken and lost, before all of its rank but those that have starved (T16 in
+    /// Links `node`, which was woken and lost, before all of its rank but those that have starved (L4 in
     /// `core`); if the first of its rank has `requested` the lock, behind that as well.
     pub(crate) fn push_behind_owed(&mut self, node: &WaitNode<P>, requested: bool) {
         let mut requested = requested;

@@ -20,20 +20,20 @@
 //!
 //! Bit 3, `SERVED`: a wake pass has woken a waiter of this queue lately, so others are soon to rely on such a
 //! one: a waiter that queues sets its timer at once (L3 in [`core`](crate::core)). Locking the queue clears
-//! the bit, and `was_served` remembers it. While the queue is locked, the same bit is `PINS_SLEEPERS`: threads
-//! sleep until the last pin has gone, among those that want the queue.
+//! the bit, and `was_served` remembers it.
 //!
-//! Bit 4, `ASKED`, and bits 5–9, `PINS`, are set only while the queue is locked, by threads that do not wait
-//! for the holder:
+//! Bit 4, `ASKED`, bits 5–9, `PINS`, and bit 10, `PINS_SLEEPERS`, are set only while the queue is locked, all but
+//! the last by threads that do not wait for the holder:
 //!
 //! - `ASKED`: the holder makes a wake pass once more before it unlocks.
 //! - `PINS`: the number of threads that have asked and are about to change the owner's word. The holder waits
 //!   for them before it makes a wake pass and unlocks; until then it keeps the memory alive for them (V1 in
 //!   [`core`](crate::core)). One thread more than can be counted sleeps until the last of them has unpinned, or the
 //!   holder unlocks. In a condition variable's queue: the number of signals that are left to the holder, and `ASKED` is
-//!   a broadcast.
 //!
-//! Bits 10–31 are the process generation of the last holder. A thread that finds another one lives in a
+//! - `PINS_SLEEPERS`: threads sleep until the last pin has gone, among those that want the queue.
+//!
+//! Bits 11–31 are the process generation of the last holder. A thread that finds another one lives in a
 //! forked child: holder and waiters are threads of the parent, so it takes the lock over and empties the
 //! list.
 //!
@@ -69,11 +69,11 @@ const LOCKED: u32 = 1;
 const SLEEPERS: u32 = 2;
 const CONTENDED: u32 = 4;
 const SERVED: u32 = 8;
-const PINS_SLEEPERS: u32 = 8; // of a locked queue
 const ASKED: u32 = 16;
 const PIN: u32 = 32;
 const PINS: u32 = 0x1f * PIN;
-const GENERATION_SHIFT: u32 = 10;
+const PINS_SLEEPERS: u32 = 1 << 10;
+const GENERATION_SHIFT: u32 = 11;
 const STATE: u32 = (1 << GENERATION_SHIFT) - 1;
 /// Either says that the queue is or may be contended.
 pub(crate) const LOCKED_OR_CONTENDED: u32 = LOCKED | CONTENDED;

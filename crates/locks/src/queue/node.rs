@@ -75,8 +75,8 @@ const _: () = assert!(HIGHEST_PRIORITY < FIRST, "an upgrade goes before real-tim
 pub(crate) enum Notice {
     /// `WAKING` is set for this thread: it tries to take the lock.
     Woken,
-    /// It tries to take the lock, and `WAKING` does not stand for it: a real-time waiter (T12 in `core`), or
-    /// one that was woken without a mark (T16).
+    /// It tries to take the lock, and `WAKING` does not stand for it: it was woken without a mark (L4 in
+    /// `core`).
     Unmarked,
     /// The lock is this thread's.
     Granted,
@@ -85,7 +85,7 @@ pub(crate) enum Notice {
     /// Nothing yet: the waiter is to set its timer (L3 in `core`). It [accepts](WaitNode::accepts) that.
     Appointed,
     /// Nothing yet; but the deadline or the time of a recheck has come, or another thread has woken this one
-    /// early, to recheck (T17 in `core`).
+    /// early, to recheck (E2 in `core`).
     Due,
 }
 
@@ -150,7 +150,7 @@ pub struct WaitNode<P: Platform> {
     /// Whether the thread rechecks its request of readers by itself (H3 in `core`). Written by the thread,
     /// under the queue lock.
     rechecks: P::Cell<bool>,
-    /// Whether it is to be woken with a mark (T16 in `core`). Only under the queue lock.
+    /// Whether it is to be woken with a mark (L4 in `core`). Only under the queue lock.
     has_starved: P::Cell<bool>,
     /// Whether the thread probes the lock by a timer of its own, or is appointed to (L3 in `core`). Only under
     /// the queue lock.
@@ -261,7 +261,7 @@ impl<P: Platform> WaitNode<P> {
         P::now(Clock::Monotonic).saturating_sub(self.since)
     }
 
-    /// Whether the thread has starved in wakes without a mark: the next one is with a mark (T16 in `core`).
+    /// Whether the thread has starved in wakes without a mark: the next one is with a mark (L4 in `core`).
     pub(crate) fn has_starved(&self) -> bool {
         // SAFETY: Q1: the caller holds the queue lock.
         self.has_starved.with(|starved| unsafe { *starved })
@@ -386,7 +386,7 @@ impl<P: Platform> WaitNode<P> {
         }
     }
 
-    /// T13 in `core`: has the thread woken early, if it sleeps; if that was done before, only
+    /// E1 in `core`: has the thread woken early, if it sleeps; if that was done before, only
     /// `again`. The node stays where it is: linked, in the queue whose lock the caller holds.
     pub(crate) fn wake_early(&self, again: bool) -> Option<EarlyWake<P>> {
         let has_changed = |from| self.state.compare_exchange(from, WOKEN_EARLY, Relaxed, Relaxed).is_ok();

@@ -16,7 +16,7 @@ const WAITERS: u32 = 1 << 7;
 const WRITER: u32 = 3;
 // Of the queue lock.
 const LOCKED: u32 = 1;
-const PINS_SLEEPERS: u32 = 8;
+const PINS_SLEEPERS: u32 = 1 << 10;
 const ASKED: u32 = 16;
 const PINS: u32 = 0x1f * 32;
 

@@ -39,12 +39,9 @@ fn queue(value: u32) -> String {
     let contended = if value & 4 != 0 { " CONTENDED" } else { "" };
     let asked = if value & 16 != 0 { " ASKED" } else { "" };
     let pins = if value >> 5 & 0x1f != 0 { " PINNED" } else { "" };
-    let bit_3 = match value & 9 {
-        8 => " SERVED",
-        9 => " PINS_SLEEPERS",
-        _ => "",
-    };
-    format!("[{state}{contended}{bit_3}{asked}{pins}]")
+    let served = if value & 8 != 0 { " SERVED" } else { "" };
+    let sleepers = if value & 1 << 10 != 0 { " PINS_SLEEPERS" } else { "" };
+    format!("[{state}{contended}{served}{asked}{pins}{sleepers}]")
 }
 
 fn bias(value: u32) -> String {
@@ -102,6 +99,6 @@ mod tests {
         assert_eq!(queue(7), "[LOCKED QUEUED CONTENDED]");
         assert_eq!(queue(49), "[LOCKED ASKED PINNED]");
         assert_eq!(queue(12), "[free CONTENDED SERVED]");
-        assert_eq!(queue(59), "[LOCKED QUEUED PINS_SLEEPERS ASKED PINNED]");
+        assert_eq!(queue(51 | 1 << 10), "[LOCKED QUEUED ASKED PINNED PINS_SLEEPERS]");
     }
 }

@@ -1,4 +1,4 @@
-//! Models of the timers of waiters (core.L3): a waiter of a lock that is simply held has none, and is not
+//! Models of the timers of waiters (probe.L3): a waiter of a lock that is simply held has none, and is not
 //! woken; one is appointed to set it before the others come to rely on a thread that may be stopped.
 
 use std::cell::Cell;

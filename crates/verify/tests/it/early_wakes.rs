@@ -1,4 +1,4 @@
-//! Models of waiters that are woken early (T13 in `locks::core`): woken ahead of their turn where CPUs are to
+//! Models of waiters that are woken early (E1 in `locks::core`): woken ahead of their turn where CPUs are to
 //! spare, by the woken waiter before them, once waits have become long.
 
 use loom::thread::yield_now;
@@ -59,7 +59,7 @@ fn a_waiter_wakes_the_next_early_before_a_release_that_is_not_a_step() {
 const AWAKE: u32 = 0;
 const WOKEN_EARLY: u32 = 6;
 
-/// T13: a notification takes a waiter that was woken early to be awake, and does not wake it.
+/// E1: a notification takes a waiter that was woken early to be awake, and does not wake it.
 #[test]
 fn a_waiter_woken_early_is_taken_to_be_awake() {
     rejected!("a_waiter_woken_early_is_taken_to_be_awake", "deadlock", || {

@@ -158,7 +158,7 @@ fn a_deadline_beside_a_waiter_without_one() {
         .reaches(&[TimedOut, WokeHead]);
 }
 
-/// T16: the waiter that was woken without a mark passes the lock on, also if it leaves.
+/// L4: the waiter that was woken without a mark passes the lock on, also if it leaves.
 #[test]
 fn waiters_are_woken_without_a_mark() {
     let model = || Model::new().unmarked().preemptions(1);

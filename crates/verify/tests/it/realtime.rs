@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use loom::thread::{JoinHandle, yield_now};
 use spinpark_locks::{Preference, RawCondvar, RawMutex, RawRwLock, TryMutex as _};
-use spinpark_platform::Event::{HandedOff, Parked, RequestedHandoff, TimedOut, WokeHead, WokeUnmarked};
-use spinpark_platform::{Clock, Deadline};
+use spinpark_platform::Event::{HandedOff, Parked, RequestedHandoff, TimedOut, WokeHead};
+use spinpark_platform::{Clock, Deadline, Ordering};
 use spinpark_verify::platform::{
-    EPOCH_NS, Fault, Loom, Op, advance, come_late, lead_in, let_come, set_priority,
+    EPOCH_NS, Fault, Kind, Loom, Op, advance, come_late, lead_in, let_come, set_priority,
 };
 use spinpark_verify::{Model, Shared, join_all, rejected};
 
@@ -17,9 +17,10 @@ type Mutex = RawMutex<Loom>;
 type HastyMutex = RawMutex<Loom<0>>;
 
 const HANDOFF: u32 = 1 << 5;
-const TIMED: u32 = 1 << 6;
-/// `WAITERS`, `WAKING` and `TIMED`.
-const URGENT: u64 = 1 << 6 | 1 << 7 | 1 << 8;
+/// `WRITER`, `HANDOFF`, `TIMED`, `WAITERS` and `WAKING`.
+const HOLD_AND_FLAGS: u64 = 3 | 0b1111 << 5;
+/// `WRITER` and `WAITERS`.
+const HELD_WITH_WAITERS: u64 = 3 | 1 << 7;
 
 const LOST_WAKE_UP: &str = "deadlock";
 
@@ -115,13 +116,47 @@ fn woken_beside(model: Model) {
             join_all([late, urgent]);
             assert_eq!(shared.finish(), 3);
         })
-        .reaches(&[WokeUnmarked]);
+        .reaches(&[WokeHead]);
 }
 
 #[test]
 fn a_realtime_waiter_is_woken_beside_one_that_does_not_run() {
     woken_beside(Model::new().preemptions(3));
     woken_beside(Model::new().preemptions(2).aborted());
+}
+
+/// The same of two real-time waiters: the first one is woken and does not run, and the next release wakes the
+/// second one.
+#[test]
+fn a_realtime_waiter_is_woken_beside_another_that_does_not_run() {
+    Model::new()
+        .preemptions(2)
+        .check(|| {
+            let shared = Shared::new(Mutex::new());
+            let [late, urgent] = lead_in(|| {
+                shared.lock.lock();
+                let late = shared.spawn(|shared| {
+                    set_priority(2);
+                    come_late();
+                    shared.section();
+                });
+                yield_now(); // it queues
+                let urgent = shared.spawn(|shared| {
+                    set_priority(1);
+                    shared.section();
+                    let_come();
+                });
+                yield_now(); // it queues
+                shared.lock.unlock(); // wakes the first one
+                shared.lock.lock();
+                [late, urgent]
+            });
+            shared.data.add();
+            shared.lock.unlock();
+            join_all([late, urgent]);
+            assert_eq!(shared.finish(), 3);
+        })
+        .reaches(&[WokeHead]);
 }
 
 /// The same, and the woken one runs, at any time: it takes the lock, or queues again behind the real-time
@@ -153,7 +188,7 @@ fn woken_comes(model: Model) {
             join_all(others);
             assert_eq!(shared.finish(), 3);
         })
-        .reaches(&[WokeHead, WokeUnmarked]);
+        .reaches(&[WokeHead]);
 }
 
 #[test]
@@ -257,7 +292,7 @@ fn a_realtime_waiter_gives_up_beside_a_woken_one() {
             join_all(others);
             shared.finish();
         })
-        .reaches(&[TimedOut, WokeUnmarked]);
+        .reaches(&[TimedOut, WokeHead]);
 }
 
 /// A real-time reader comes in past a writer of a lower priority, and does not take the reader behind that
@@ -358,20 +393,14 @@ fn a_signalled_waiter_looks_before_it_is_dequeued() {
 
 // Mutants.
 
-/// U1: it is not recorded that the head is a real-time waiter.
+/// U1: `WAKING` stays as a real-time waiter becomes the head.
 #[test]
-fn an_urgent_head_is_not_marked() {
-    let marks = |op: &Op| op.is_compare_exchange() && op.value & URGENT == URGENT;
-    rejected!("an_urgent_head_is_not_marked", LOST_WAKE_UP, || {
-        woken_beside(Model::new().fault(Fault::NoWrite(marks)).preemptions(2));
-    });
-}
-
-/// U1: the waiter that was woken leaves the mark of the urgent head behind it.
-#[test]
-fn a_woken_waiter_leaves_the_mark_of_an_urgent_head() {
-    rejected!("a_woken_waiter_leaves_the_mark_of_an_urgent_head", "a flag was left behind", || {
-        woken_comes(Model::new().fault(Fault::Kept(TIMED)));
+fn a_realtime_head_is_left_to_a_woken_waiter() {
+    let clears = |op: &Op| {
+        op.is(Kind::CompareExchangeWeak, Ordering::AcqRel) && op.value & HOLD_AND_FLAGS == HELD_WITH_WAITERS
+    };
+    rejected!("a_realtime_head_is_left_to_a_woken_waiter", LOST_WAKE_UP, || {
+        woken_beside(Model::new().fault(Fault::NoWrite(clears)).preemptions(2));
     });
 }
 

@@ -1,4 +1,4 @@
-//! Models of requests and real-time threads (invariants core.H2, core.H3): a real-time thread hands no lock
+//! Models of requests and real-time threads (invariants wake_pass.H2, dependent_readers.H3): a real-time thread hands no lock
 //! over to a waiter of a lower priority, and a real-time waiter looks at its request, whichever waiters are
 //! before it.
 

@@ -1,4 +1,4 @@
-//! Models of requests (invariants core.H2, core.H3): a waiter stands behind each one that looks at it by
+//! Models of requests (invariants wake_pass.H2, dependent_readers.H3): a waiter stands behind each one that looks at it by
 //! itself, so that no reader is kept out for longer than that.
 
 use std::sync::Arc;

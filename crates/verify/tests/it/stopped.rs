@@ -123,9 +123,9 @@ fn an_unlock_does_not_wait_for_a_waiter_that_requests() {
 type Watched<const STARVATION_NS: u64, const PROBE_NS: u64> =
     RawMutex<Loom<STARVATION_NS, 0, NEVER, { u32::MAX }, NEVER, PROBE_NS>>;
 
-/// core.L3: the first waiter stops, perhaps after it was woken, or promised the mutex. The second one gets
+/// probe.L3: the first waiter stops, perhaps after it was woken, or promised the mutex. The second one gets
 /// on, unless the first has the mutex, or has locked its queue since the second one is in that. One that
-/// comes later stands outside (T15).
+/// comes later stands outside (probe.L3).
 fn a_waiter_behind_a_stopped_one<const STARVATION_NS: u64, const PROBE_NS: u64>(step: u32) {
     let shared = Shared::new(Watched::<STARVATION_NS, PROBE_NS>::new());
     let first = lead_in(|| {
@@ -188,7 +188,7 @@ fn a_waiter_does_not_wait_for_one_that_was_woken() {
     reach(&at_each_step(model, 40, a_waiter_behind_a_stopped_one::<0, 1>), WokeHead);
 }
 
-/// core.L3: waiters do not look at the mutex by themselves.
+/// probe.L3: waiters do not look at the mutex by themselves.
 #[test]
 fn waiters_do_not_probe() {
     rejected!("waiters_do_not_probe", "a waiter sleeps on at a free mutex", || {

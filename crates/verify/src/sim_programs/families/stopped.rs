@@ -2,7 +2,7 @@
 //!
 //! *Stopped*: at any point of its lock calls, by a signal handler that sleeps, or that keeps its CPU, for
 //! longer than everything else takes. *Left*: a thread ends in its call, in a sleep or in a handler where the
-//! call can be left. The others get on, unless they are behind what such a thread holds (`core.L3`).
+//! call can be left. The others get on, unless they are behind what such a thread holds (`probe.L3`).
 //!
 //! What excuses a long wait is what docs/drop-in.md says (Limits): the stopped thread has the lock, or is in
 //! the middle of its unlock; or it has the queue locked, and the waiter is in that already, or is a writer,

@@ -93,7 +93,7 @@ fn a_request_is_never_withdrawn() {
 }
 
 /// H2, H3: no waiter looks at a request, and a thread that only tries never comes in beside a reader that
-/// stays. Nor does one probe the lock, which would end the request (core.L3).
+/// stays. Nor does one probe the lock, which would end the request (probe.L3).
 #[test]
 fn a_request_at_which_no_waiter_looks() {
     #[derive(Debug)]

@@ -5,7 +5,7 @@ use spinpark_verify::sim_programs::{Checker, Family, mutex_without_probes, rwloc
 
 use super::harness::{family, is_unfair, never_ends, rejected};
 
-/// core.L3: waiters rely on a thread that was woken, and on one that has the queue locked, for as long as it
+/// probe.L3: waiters rely on a thread that was woken, and on one that has the queue locked, for as long as it
 /// takes.
 #[test]
 fn waiters_of_a_mutex_do_not_probe() {
@@ -19,7 +19,7 @@ fn waiters_of_a_rwlock_do_not_probe() {
     rejected(Checker::new(family), is_unfair);
 }
 
-/// core.T11: its node stays in the queue, or what it has announced in the word.
+/// core.T9: its node stays in the queue, or what it has announced in the word.
 #[test]
 fn a_thread_that_ends_leaves_the_mutex_as_it_is() {
     rejected(Checker::new(family("mutex_left")).fault(Fault::LeavesAtOnce), |_| true);
