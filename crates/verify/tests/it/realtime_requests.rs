@@ -7,7 +7,7 @@ use std::sync::Arc;
 use loom::sync::Notify;
 use loom::thread::yield_now;
 use spinpark_locks::{Preference, RawMutex, RawRwLock, TryMutex as _, TryRwLock as _};
-use spinpark_platform::Event::{RequestedHandoff, WithdrewRequest};
+use spinpark_platform::Event::{RequestedHandoff, WithdrewRequest, WokeHead};
 use spinpark_verify::platform::{
     Fault, Loom, advance, come_late, lead_in, let_come, set_priority, stop_after, while_stopped,
 };
@@ -143,9 +143,11 @@ fn a_realtime_writer_looks_behind_an_upgrade() {
         .reaches(&[RequestedHandoff, WithdrewRequest]);
 }
 
-/// A real-time writer requests the lock of a reader beside a waiter that was woken and does not run.
-fn beside_a_woken_waiter(model: Model) {
-    model
+/// A real-time writer queues beside a waiter that was woken and does not run. A reader that leaves no other
+/// inside wakes it; it keeps out no reader before.
+#[test]
+fn a_realtime_writer_beside_a_woken_waiter_keeps_out_no_reader() {
+    Model::new()
         .moving_clock()
         .preemptions(0)
         .check(|| {
@@ -162,14 +164,63 @@ fn beside_a_woken_waiter(model: Model) {
                 let writer = shared.spawn(|shared| {
                     set_priority(1);
                     shared.write();
+                    let_come();
                 });
-                yield_now(); // it requests the lock
-                advance(1);
-                yield_now(); // it looks at that
-                see(&shared);
+                yield_now(); // it queues
                 [woken, writer]
             });
             a_new_reader_comes_in(&shared);
+            shared.lock.unlock_read();
+            join_all(threads);
+        })
+        .reaches(&[WokeHead]);
+}
+
+/// Waiters request the lock once they have waited for 1 ns, and look as those above.
+type Patient = RawRwLock<Loom<1, 0, 10, NO_SLOTS, 1>>;
+
+/// A writer that keeps its own time requests the lock of a reader, beside an upgrade that was woken and does not
+/// run.
+fn beside_a_woken_waiter(model: Model) {
+    model
+        .moving_clock()
+        .preemptions(0)
+        .check(|| {
+            let shared = Shared::new(Patient::new());
+            let threads = lead_in(|| {
+                let begins = Arc::new(Notify::new());
+                let theirs = Arc::clone(&begins);
+                let upgrade = shared.spawn(move |shared| {
+                    shared.lock.upgradable(None);
+                    theirs.wait();
+                    come_late();
+                    shared.lock.upgrade(None);
+                    shared.lock.unlock_write();
+                });
+                yield_now(); // it is in
+                shared.lock.read(READERS);
+                shared.lock.read_recursive(None);
+                let writer = shared.spawn(|shared| shared.write());
+                yield_now(); // it queues
+                shared.lock.unlock_read();
+                yield_now(); // it loses, and keeps its own time
+                begins.notify();
+                yield_now(); // the upgrade is the head
+                shared.lock.unlock_read(); // and is woken
+                shared.lock.read(READERS);
+                advance(1);
+                yield_now(); // the writer requests the lock
+                advance(1);
+                yield_now(); // it looks at that
+                shared.lock.read_recursive(None);
+                shared.lock.unlock_read();
+                [upgrade, writer]
+            });
+            let reader = shared.spawn(|shared| {
+                assert!(shared.lock.try_read(READERS), "a new reader is kept out");
+                shared.lock.unlock_read();
+            });
+            reader.join().unwrap();
             let_come();
             shared.lock.unlock_read();
             join_all(threads);
