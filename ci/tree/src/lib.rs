@@ -6,6 +6,7 @@
 //! | `circles`   | sibling modules of a crate do not name each other in a circle                               |
 //! | `labels`    | each invariant that a comment cites is defined once                                         |
 //! | `constants` | the tables of constants in `notes/tuning.md` have the names and values of the sources       |
+//! | `policies`  | the protocol of the locks decides nothing that is up to a policy                               |
 //! | `models`    | the table of models in `notes/verification.md` names files of tests that there are          |
 //! | `targets`   | cargo builds test programs for crates that have tests, and for no others                    |
 #![cfg(test)]
@@ -15,6 +16,7 @@ mod constants;
 mod labels;
 mod layers;
 mod models;
+mod policies;
 mod targets;
 
 use std::path::{Path, PathBuf};

@@ -103,17 +103,6 @@ pub(crate) enum Afterwards {
 /// In `reads`: a writer holds the lock.
 const WRITING: u32 = u32::MAX;
 
-/// With CPUs to spare, a read among others is worth this number of reads alone: the lock's line comes from
-/// another CPU for it, which takes 50 ns and more. An estimate, on the low side; like `CROWD`, only this
-/// value was simulated (`notes/tuning.md`).
-const SHARED_READ: u32 = 4;
-/// With at least this number of readers inside, one read in as many is counted, for all of them. Readers that
-/// share a lock without a bias take its line from each other three times a read if each counts itself, twice
-/// if not, and overwrite each other's additions: 64 of them took more than ten times as long to enable the
-/// bias as the count says. Which one counts is drawn by its thread: the number of readers does not tell them
-/// apart, as some may stay inside for long.
-const CROWD: u32 = 8;
-
 /// The bias: 8 bytes, zero is revoked.
 #[repr(C)]
 pub struct ReaderBias<P: Platform> {
@@ -137,17 +126,11 @@ impl<P: Platform> ReaderBias<P> {
     /// known. Enables the bias once the lock is read-mostly.
     #[inline]
     pub(crate) fn note_read<Q: Policy<P>>(&self, core: &LockCore<P, Q>, lock: usize, readers: u32) {
-        let weight = match readers {
-            0 | 1 => 1,
-            _ if !Q::shares_lines() => 1,
-            2..CROWD => SHARED_READ,
-            _ if P::is_sample(CROWD) => SHARED_READ * CROWD,
-            _ => return,
-        };
+        let Some(counts) = Q::reads(readers) else { return };
         let reads = self.reads.load(Relaxed);
-        if reads < Q::reads_before_slots() {
+        if reads < counts.enough {
             // Not a read-modify-write, which waits for the line; others may overwrite this.
-            self.reads.store(reads + weight, Relaxed);
+            self.reads.store(reads + counts.weight, Relaxed);
         } else if word::may_enable_bias(core.peek()) {
             self.enable(core, lock);
         }
@@ -278,7 +261,7 @@ impl<P: Platform> ReaderBias<P> {
                 reader => return reader,
             }
             // The thread that has it locked may settle the slot meanwhile, and then be stopped.
-            let Some(mut queue) = core.lock_queue_within(&|| P::TUNING.probe_ns) else { continue };
+            let Some(mut queue) = core.lock_queue_within(&|| Q::TIMES.probe_ns) else { continue };
             queue.releases(); // the slot is this reader's hold
             return match P::slot_take_back(lock, Bias::Kept) {
                 // G6: the bias stays as it is.

@@ -86,7 +86,7 @@ use spinpark_platform::{AtomicU32, Deadline, Event, Note, Ordering::Relaxed, Pla
 
 use crate::core::{LockCore, Outcome};
 use crate::mutex::RawMutex;
-use crate::policy::{Policy, Usual};
+use crate::policy::{OnRelease, Policy, Spinner, Usual};
 use crate::queue::{
     Ask, Chain, HasQueue, LockedQueue, Notice, QueueGuard, WaitNode, WaitQueue, WaiterRefs, RELEASED,
 };
@@ -154,8 +154,8 @@ impl<P: Platform, Q: Policy<P>> Waiter<P, Q> {
         deadline: Option<Deadline>,
         mut sleep: impl FnMut(&P::AtomicU32, u32, Option<Deadline>) -> Wait,
     ) {
-        if Q::can_spin(Spin::Signal) {
-            let notified = self.node.watch(P::TUNING.spin_ns);
+        if let Some(polling) = Q::spins(0, Spinner::Watches(Spin::Signal)) {
+            let notified = self.node.watch(polling.span_ns);
             Q::learns(0, Note::Spun(Spin::Signal, notified));
         }
         let _ = self.node.park(deadline, |word, expected, deadline| sleep(word, expected, deadline).into());
@@ -430,9 +430,11 @@ impl<P: Platform, Q: Policy<P>> RawCondvar<P, Q> {
         }
         let holds = || word::owner(mutex.peek()) == P::thread_token();
         // It cannot run before the calling thread leaves its CPU, as far as is known.
-        let shares_cpu =
-            || Q::defers_to_release() || (waiter.only_cpu.is_some() && waiter.only_cpu == P::only_cpu());
-        if holds() && (shares_cpu() || *defers.get_or_insert_with(|| Q::waits_next(mutex.key()))) {
+        let asks = |asks| Q::on_release(mutex.key(), asks);
+        let shares_cpu = || {
+            asks(OnRelease::DefersWakes) || (waiter.only_cpu.is_some() && waiter.only_cpu == P::only_cpu())
+        };
+        if holds() && (shares_cpu() || *defers.get_or_insert_with(|| asks(OnRelease::DefersThisWake))) {
             Way::Defer
         } else {
             Way::Wake

@@ -31,7 +31,10 @@ pub use crate::bias::ReaderBias;
 pub use crate::core::LockCore;
 pub use condvar::{RawCondvar, WaitResult, Waiter};
 pub use mutex::{Locked, RawMutex};
-pub use policy::{Few, Many, Park, Policy, Usual};
+pub use policy::{
+    Arrival, Asleep, BeforeQueueing, EarlyWakes, Few, FirstTry, Many, OnRelease, Park, Policy, Polling,
+    Reads, Spinner, Times, Turn, Usual, WhenWoken,
+};
 pub use queue::{WaitNode, WaitQueue, WaiterRefs};
 pub use rwlock::{Preference, RawRwLock};
 pub use tries::{TryMutex, TryRwLock};

@@ -337,7 +337,7 @@ impl<P: Platform, Q: Policy<P>> RawRwLock<P, Q> {
 
     /// Acquires for an exclusive hold; on the way revokes the bias as often as readers enable it.
     fn acquire_alone(&self, want: Want, token: u32, deadline: Option<Deadline>) -> bool {
-        let mut span = P::TUNING.probe_ns;
+        let mut span = Q::TIMES.probe_ns;
         loop {
             match self.core.acquire(want, token, deadline) {
                 Outcome::Acquired => {
@@ -353,7 +353,7 @@ impl<P: Platform, Q: Policy<P>> RawRwLock<P, Q> {
                         if left == 0 {
                             return false;
                         }
-                        span = span.saturating_mul(2).min(P::TUNING.longest_probe_ns);
+                        span = span.saturating_mul(2).min(Q::TIMES.longest_probe_ns);
                         // L3
                     }
                 }

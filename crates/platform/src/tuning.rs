@@ -22,7 +22,7 @@ pub struct Tuning {
     /// Longest spin of the announced spinner where CPUs are to spare, ns: it keeps a lock with sleepers in
     /// use. Also for the head of the queue of spinners while readers hold the lock. A thread that knows
     /// nothing of the lock waits in that queue for this, or for `FIRST_WAIT_NS` a CPU if that is longer
-    /// (`locks`' midpath).
+    /// (`locks`' policy for many CPUs).
     pub primary_spin_ns: u64,
     /// Longest spin of other threads while one is announced, on any number of CPUs from two, ns; where CPUs
     /// are to spare, also for a lock that is promised to another thread.

@@ -1,10 +1,13 @@
-//! Policies for the protocol's checks: each question is answered by a coin. What the protocol promises holds
-//! whatever it answers.
+//! Policies for the protocol's checks: each question is answered by a coin, and so is each part of an answer. What
+//! the protocol promises holds whatever it answers.
 
 use std::marker::PhantomData;
 
-use spinpark_locks::Policy;
-use spinpark_platform::{Awake, Note, Platform, Spin, Spinning, Timing, Tries};
+use spinpark_locks::{
+    Arrival, Asleep, BeforeQueueing, EarlyWakes, FirstTry, OnRelease, Policy, Polling, Reads, Spinner, Times,
+    Turn, WhenWoken,
+};
+use spinpark_platform::{Note, Platform, Spin, Timing};
 use spinpark_sim::here;
 
 /// What answers.
@@ -38,7 +41,17 @@ impl<const ANSWERS: u32> Coin for Bits<ANSWERS> {
 #[derive(Debug)]
 pub struct By<C>(PhantomData<C>);
 
+impl<C: Coin> By<C> {
+    /// A duration that the coin may leave out.
+    fn or_0(question: u32, ns: u64) -> u64 {
+        if C::toss(question) { ns } else { 0 }
+    }
+}
+
 impl<P: Platform, C: Coin> Policy<P> for By<C> {
+    // The timers of sleepers are what the models' clocks are for.
+    const TIMES: Times = Times::of(&P::TUNING);
+
     fn learns(lock: usize, note: Note) {
         P::notes(lock, note);
     }
@@ -47,103 +60,109 @@ impl<P: Platform, C: Coin> Policy<P> for By<C> {
         if C::toss(0) { P::wants_time(lock, queued) } else { None }
     }
 
-    fn reads_first() -> bool {
-        C::toss(1)
+    fn first_try(_: usize, asks: FirstTry) -> bool {
+        match asks {
+            FirstTry::Reads => C::toss(1),
+            FirstTry::HasFailed => C::toss(3),
+            FirstTry::JoinsSpinners => C::toss(2) && C::toss(3),
+            FirstTry::JoinsTheseSpinners => !C::toss(5),
+            FirstTry::IsNoted => C::toss(2),
+            FirstTry::LetsSpinnerPass => C::toss(21),
+        }
     }
 
-    fn counts_tries() -> bool {
-        C::toss(2)
+    fn before_queueing(_: usize, arrival: Arrival) -> BeforeQueueing {
+        let can_spin = || C::toss(4) && P::can_spin(Spin::Lock);
+        if C::toss(7) && arrival.writes && arrival.may_take_turns {
+            return BeforeQueueing::InTurn(Turn {
+                most: match (can_spin(), C::toss(8)) {
+                    (false, _) => 0,
+                    (true, true) => 1,
+                    (true, false) => u32::MAX,
+                },
+                wait_ns: Self::or_0(9, P::TUNING.queue_spin_ns),
+                overstay_ns: Self::or_0(10, P::TUNING.spin_ns),
+                probe_ns: P::TUNING.owner_probe_ns,
+            });
+        }
+        if arrival.writes && C::toss(6) && C::toss(5) && P::has_fine_timers() {
+            BeforeQueueing::BacksOff
+        } else if can_spin() {
+            BeforeQueueing::Polls
+        } else {
+            BeforeQueueing::Queues
+        }
     }
 
-    fn tries() -> Tries {
-        if C::toss(3) { Tries::FailOften } else { Tries::Succeed }
+    fn spins(_: usize, spinner: Spinner) -> Option<Polling> {
+        let tuning = &P::TUNING;
+        let kind = match spinner {
+            // It was asked before.
+            Spinner::Alone { .. } | Spinner::AtHead => None,
+            Spinner::Woken { .. } => Some(Spin::Woken),
+            Spinner::Watches(kind) => Some(kind),
+        };
+        if kind.is_some_and(|kind| !(C::toss(4) && P::can_spin(kind))) {
+            return None;
+        }
+        let span_ns = match spinner {
+            Spinner::Watches(Spin::Writer) => tuning.pass_ns,
+            Spinner::AtHead => tuning.queue_spin_ns,
+            _ => tuning.spin_ns,
+        };
+        let gap_ns = if C::toss(5) { tuning.back_off_gap_ns } else { tuning.eager_gap_ns };
+        Some(Polling {
+            primary_ns: Self::or_0(10, tuning.primary_spin_ns),
+            secondary_ns: Self::or_0(26, tuning.secondary_spin_ns),
+            promised_ns: Self::or_0(11, tuning.secondary_spin_ns),
+            readers_ns: Self::or_0(27, tuning.primary_spin_ns),
+            gap_ns,
+            widest_gap_ns: gap_ns.max(Self::or_0(9, tuning.crowded_gap_ns)),
+            probe_ns: tuning.owner_probe_ns,
+            notes_unannounced: !C::toss(7),
+            ..Polling::lasting(Self::or_0(28, span_ns))
+        })
     }
 
-    fn can_spin(kind: Spin) -> bool {
-        C::toss(4) && P::can_spin(kind)
+    fn when_woken(_: usize, writes: bool) -> WhenWoken {
+        WhenWoken {
+            backs_off: writes && C::toss(6) && C::toss(5) && P::has_fine_timers(),
+            requests_at_once: C::toss(14),
+            wakes_others: C::toss(15).then(|| EarlyWakes {
+                after_ns: Self::or_0(29, P::TUNING.longest_wait_ns / 2),
+                late_ns: Self::or_0(30, P::TUNING.deep_sleep_ns),
+                late: EarlyWakes::MOST,
+                in_time: 2,
+                among: 16,
+            }),
+        }
     }
 
-    fn spinning(_: usize) -> Spinning {
-        if C::toss(5) { Spinning::BackOff } else { Spinning::Eager }
+    fn sleeps(asks: Asleep) -> bool {
+        match asks {
+            Asleep::HeadKeepsTime => C::toss(13),
+            Asleep::MayBeLeft => C::toss(16),
+            Asleep::ProbesLate => C::toss(12),
+        }
     }
 
-    fn backs_off_asleep() -> bool {
-        C::toss(6)
+    fn on_release(_: usize, asks: OnRelease) -> bool {
+        match asks {
+            OnRelease::LeavesHead => C::toss(16) && C::toss(17),
+            OnRelease::WakesUnmarked => C::toss(18),
+            OnRelease::Promises => C::toss(19),
+            OnRelease::EndsContended => C::toss(20),
+            OnRelease::DefersWakes => C::toss(24),
+            OnRelease::DefersThisWake => C::toss(25),
+        }
     }
 
-    fn queues_spinners() -> bool {
-        C::toss(7)
-    }
-
-    fn awake(_: usize) -> Awake {
-        if C::toss(8) { Awake::AtMost(1) } else { Awake::All }
-    }
-
-    fn polls_from_afar() -> bool {
-        C::toss(9)
-    }
-
-    fn primary_waits_longer() -> bool {
-        C::toss(10)
-    }
-
-    fn leaves_promised() -> bool {
-        C::toss(11)
-    }
-
-    fn least_probe_ns() -> u64 {
-        if C::toss(12) { P::TUNING.least_probe_ns } else { 0 }
-    }
-
-    fn head_keeps_time() -> bool {
-        C::toss(13)
-    }
-
-    fn starved_requests_at_once() -> bool {
-        C::toss(14)
-    }
-
-    fn wakes_early() -> bool {
-        C::toss(15)
-    }
-
-    fn leaves_asleep() -> bool {
-        C::toss(16)
-    }
-
-    fn returns_soon(_: usize) -> bool {
-        C::toss(17)
-    }
-
-    fn wakes_unmarked() -> bool {
-        C::toss(18)
-    }
-
-    fn has_passed_woken() -> bool {
-        C::toss(19)
-    }
-
-    fn ends_contended(_: usize) -> bool {
-        C::toss(20)
-    }
-
-    fn lets_spinner_pass() -> bool {
-        C::toss(21)
-    }
-
-    fn reads_before_slots() -> u32 {
-        if C::toss(22) { 0 } else { P::reads_before_slots() }
-    }
-
-    fn shares_lines() -> bool {
-        C::toss(23)
-    }
-
-    fn defers_to_release() -> bool {
-        C::toss(24)
-    }
-
-    fn waits_next(_: usize) -> bool {
-        C::toss(25)
+    fn reads(_: u32) -> Option<Reads> {
+        let weight = if C::toss(23) { 4 } else { 1 };
+        if C::toss(22) {
+            Some(Reads { weight, enough: 0 })
+        } else {
+            C::toss(31).then(|| Reads { weight, enough: P::reads_before_slots() })
+        }
     }
 }

@@ -42,7 +42,7 @@ impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
     #[inline(never)]
     pub(super) fn consider_request(&self, node: &WaitNode<P>, patience: &mut Patience) {
         let queue = self.lock_queue();
-        let keeps_time = !patience.requests_in_vain::<P>();
+        let keeps_time = !patience.requests_in_vain::<P, Q>();
         let is_out = node.is_elsewhere() || !queue.is_linked(node);
         let requested = *patience;
         let pause = |seen| {
@@ -66,7 +66,7 @@ impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
         node.set_rechecks(keeps_time);
         match self.let_in_readers(queue, node, &pause) {
             Ok(()) => {
-                let span = patience.ends_request::<P>();
+                let span = patience.ends_request::<P, Q>();
                 patience.pauses::<P>(span, keeps_time);
             }
             Err(queue) => {
@@ -74,9 +74,9 @@ impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
                 let rechecks = !word::is_write_held(seen) && word::wants_handoff(seen);
                 node.set_rechecks(rechecks);
                 drop(queue);
-                patience.ends_request::<P>();
+                patience.ends_request::<P, Q>();
                 if rechecks || word::is_write_held(seen) {
-                    patience.requests::<P>(rechecks, seen);
+                    patience.requests::<P, Q>(rechecks, seen);
                 } else {
                     patience.pauses::<P>(0, true); // another thread has ended it: this one requests the lock again, at once
                 }
@@ -130,12 +130,12 @@ impl Patience {
     /// Has just requested the lock, whose word is `seen`; if of readers, it `rechecks` it by itself. A writer
     /// is to release it soon, whatever readers do.
     #[inline(never)]
-    pub(super) fn requests<P: Platform>(&mut self, rechecks: bool, seen: u32) {
+    pub(super) fn requests<P: Platform, Q: Policy<P>>(&mut self, rechecks: bool, seen: u32) {
         if !rechecks {
             *self = self.until_notified();
             return;
         }
-        self.request = self.request.min(P::TUNING.reader_patience_ns).max(P::TUNING.request_ns);
+        self.request = self.request.min(Q::TIMES.reader_patience_ns).max(Q::TIMES.request_ns);
         self.of = Some(word::readers(seen));
         self.recheck = in_ns::<P>(self.request);
     }
@@ -152,9 +152,9 @@ impl Patience {
     /// Ends its request. The next one is longer, but no longer than readers put up with it.
     ///
     /// Returns for how long it was one.
-    pub(super) fn ends_request<P: Platform>(&mut self) -> u64 {
+    pub(super) fn ends_request<P: Platform, Q: Policy<P>>(&mut self) -> u64 {
         self.of = None;
-        let longer = self.request.saturating_mul(2).min(P::TUNING.reader_patience_ns);
+        let longer = self.request.saturating_mul(2).min(Q::TIMES.reader_patience_ns);
         core::mem::replace(&mut self.request, longer)
     }
 
@@ -176,7 +176,7 @@ impl Patience {
     }
 
     /// Whether its requests are as long as they get, and no reader has left in the last one.
-    pub(super) fn requests_in_vain<P: Platform>(&self) -> bool {
-        self.request >= P::TUNING.reader_patience_ns
+    pub(super) fn requests_in_vain<P: Platform, Q: Policy<P>>(&self) -> bool {
+        self.request >= Q::TIMES.reader_patience_ns
     }
 }

@@ -17,32 +17,29 @@ use spinpark_platform::Platform;
 
 use super::patience::Patience;
 use super::LockCore;
-use crate::policy::Policy;
+use crate::policy::{Asleep, EarlyWakes, Policy};
 use crate::queue::{EarlyWake, HasQueue, Slept, WaitNode};
 use crate::word;
 
 // ---- E1: waiters that may be deep asleep
 
-/// A waiter that came late wakes this number early, from the head of the queue on, whether woken early
-/// before or not. This and the next two are from the simulator (`notes/tuning.md`, "Longest waits").
-const LATE_EARLY_WAKES: usize = 8;
-/// One that came in time wakes this number early, of those that have not been: one for its own turn, and
-/// one more.
-const EARLY_WAKES: usize = 2;
-/// How far from the head those may be. Further ones would sleep deeply again before their turns come.
-const EARLY_WAKES_OF: usize = 16;
-
 impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
-    /// The woken waiter of `node` wakes waiters behind it early if it has waited for long.
-    pub(super) fn wake_others_early(&self, node: &WaitNode<P>, patience: Patience) {
+    /// The woken waiter of `node` wakes waiters behind it early, if it has waited for long.
+    pub(super) fn wake_others_early(
+        &self,
+        node: &WaitNode<P>,
+        patience: Patience,
+        wakes: Option<EarlyWakes>,
+    ) {
         let seen = self.peek();
         // A promised lock is idle until it is taken.
         let waits = node.want.is_write()
             && !node.is_realtime()
             && word::has_waiters(seen)
             && !word::is_promised(seen);
-        if waits && Q::wakes_early() && patience.is_long::<P>() {
-            self.wake_early(!node.was_woken_early(P::TUNING.deep_sleep_ns));
+        let Some(wakes) = wakes.filter(|_| waits) else { return };
+        if patience.waited::<P, Q>() >= wakes.after_ns {
+            self.wake_early(wakes, !node.was_woken_early(wakes.late_ns));
         }
     }
 
@@ -50,10 +47,9 @@ impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
     /// or two more.
     #[cold]
     #[inline(never)]
-    fn wake_early(&self, late: bool) {
-        let mut woken = [const { None }; LATE_EARLY_WAKES];
-        let (first, most) =
-            if late { (LATE_EARLY_WAKES, LATE_EARLY_WAKES) } else { (EARLY_WAKES_OF, EARLY_WAKES) };
+    fn wake_early(&self, wakes: EarlyWakes, late: bool) {
+        let mut woken = [const { None }; EarlyWakes::MOST];
+        let (first, most) = if late { (wakes.late, wakes.late) } else { (wakes.among, wakes.in_time) };
         let Some(queue) = self.try_lock_queue() else { return };
         let sleepers = queue.iter().take(first).filter(|node| node.want.is_write());
         for (place, node) in
@@ -66,20 +62,13 @@ impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
     }
 }
 
-impl Patience {
-    /// Whether it has waited for so long that others are to be woken early.
-    fn is_long<P: Platform>(self) -> bool {
-        self.waited::<P>() >= P::TUNING.longest_wait_ns / 2
-    }
-}
-
 // ---- E2: a head that a release may leave asleep
 
 impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
     /// Whether a release may leave the waiter asleep because its thread comes back for the lock
     /// ([`LockCore::comes_back`]).
     pub(super) fn may_be_left(&self, node: &WaitNode<P>, patience: Patience) -> bool {
-        Q::leaves_asleep() && node.want.is_write() && !node.is_realtime() && patience.may_be_left()
+        Q::sleeps(Asleep::MayBeLeft) && node.want.is_write() && !node.is_realtime() && patience.may_be_left()
     }
 
     /// Such a waiter sleeps on `word`, and is due if its note was taken.

@@ -29,11 +29,11 @@
 
 use spinpark_platform::{
     AtomicU32, Deadline, Note, Ordering::Acquire, Ordering::Relaxed, Ordering::Release as ReleaseOrder,
-    Platform, Tries, Try,
+    Platform, Try,
 };
 
 use super::{LockCore, NoWait, Outcome};
-use crate::policy::Policy;
+use crate::policy::{FirstTry, OnRelease, Policy};
 use crate::queue::LOCKED_OR_CONTENDED;
 use crate::word::{self, Release, Want};
 
@@ -47,7 +47,7 @@ impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
     /// another CPU has written.
     #[inline]
     pub(crate) fn enter_uncontended(&self, token: u32) -> bool {
-        if Q::reads_first() {
+        if Q::first_try(self.key(), FirstTry::Reads) {
             return self.attempt(|| self.enter_reading(token), token);
         }
         self.enter_free(word::write_hold(token)).is_ok()
@@ -67,8 +67,8 @@ impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
         if self.queue.is_uncontended() {
             return self.enter_free(word::write_hold(token)).is_ok();
         }
-        // Tries of a contended lock are counted by `acquire`, if they are.
-        !Q::counts_tries() && self.enter_past_flags(token)
+        // Tries of a contended lock are noted by `acquire`, if they are.
+        !Q::first_try(self.key(), FirstTry::IsNoted) && self.enter_past_flags(token)
     }
 
     /// T1 of a lock that has waiters, or had some lately.
@@ -91,7 +91,7 @@ impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
     /// mean that the lock is held.
     #[inline(always)]
     pub(crate) fn attempt(&self, acquire: impl FnOnce() -> bool, token: u32) -> bool {
-        if Q::tries() != Tries::Succeed {
+        if Q::first_try(self.key(), FirstTry::HasFailed) {
             self.try_or_skip(token)
         } else {
             acquire()
@@ -184,13 +184,13 @@ impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
     pub(crate) fn acquire(&self, want: Want, token: u32, deadline: Option<Deadline>) -> Outcome {
         if want.is_write() {
             Q::learns(self.key(), Note::Returns);
-            if Q::tries() != Tries::Succeed && self.skips_fast_path() {
+            if Q::first_try(self.key(), FirstTry::HasFailed) && self.skips_fast_path() {
                 Q::learns(self.key(), Note::Tried(Try::Skipped));
                 return self.acquire_slow(want, deadline);
             }
         }
         let acquired = self.try_acquire(want, token);
-        if want.is_write() && Q::counts_tries() {
+        if want.is_write() {
             Q::learns(self.key(), Note::Tried(if acquired { Try::Free } else { Try::Taken }));
         }
         if acquired {
@@ -235,7 +235,7 @@ impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
         }
         let seen = self.peek();
         let key = self.key();
-        if word::is_mere_hold(seen, release) && Q::ends_contended(key) {
+        if word::is_mere_hold(seen, release) && Q::on_release(key, OnRelease::EndsContended) {
             self.queue.end_contended();
             if !self.release_in_one_step(release, seen) {
                 // A3: a waiter has marked the lock meanwhile, and this release may leave it asleep.
@@ -273,7 +273,9 @@ impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
         uncontended && {
             // H4: running threads have passed the woken waiter for long. It may be waiting for the CPU of one
             // of them.
-            let promises = word::is_waking(seen) && word::is_write_held(seen) && Q::has_passed_woken();
+            let promises = word::is_waking(seen)
+                && word::is_write_held(seen)
+                && Q::on_release(self.key(), OnRelease::Promises);
             let after = if promises { after | word::HANDOFF } else { after };
             self.word().compare_exchange(seen, after, ReleaseOrder, Relaxed).is_ok()
         }
@@ -282,6 +284,6 @@ impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
     /// Whether the releasing thread is about to come back for the lock, so that a head that keeps its own
     /// time is better left asleep.
     pub(super) fn comes_back(&self, seen: u32, release: Release) -> bool {
-        release == Release::Write && word::is_timed(seen) && Q::leaves_asleep() && Q::returns_soon(self.key())
+        release == Release::Write && word::is_timed(seen) && Q::on_release(self.key(), OnRelease::LeavesHead)
     }
 }

@@ -16,23 +16,17 @@
 //! comes takes a free lock, whichever threads spin: an owner that comes back at once acquires the lock many
 //! times in a row, without a transfer of its line.
 //!
-//! A thread that knows its sections and pauses joins only if fewer wait awake than keep the lock busy
-//! ([`Adaptive::awake`](spinpark_platform::Adaptive::awake)), and else sleeps at once. One that knows nothing
-//! waits for a short time.
-//!
-//! Nothing in [`core`](super) rests on the order: a thread that leaves the queue, or finds it full,
-//! goes on as one that spins alone. Real-time threads do not queue here: others' polls are not worth their
-//! wait.
+//! Which threads spin, alone or in turn, how many, and for how long, is the [policy](crate::policy)'s: here they
+//! spin as told. Nothing in [`core`](super) rests on the order: a thread that finds the queue full asks again.
 
 use core::marker::PhantomData;
 
 use spinpark_platform::{
-    AtomicU32, Awake, Clock, Deadline, Event, Note, OnCpu, Ordering::Acquire, Ordering::Relaxed, Platform,
-    Spin, Spinning, Tries, Try,
+    AtomicU32, Clock, Deadline, Event, Note, OnCpu, Ordering::Acquire, Ordering::Relaxed, Platform, Spin, Try,
 };
 
 use super::LockCore;
-use crate::policy::Policy;
+use crate::policy::{FirstTry, Policy, Polling, Spinner, Turn};
 use crate::spin_queue::{Behind, Entered, SpinQueue};
 use crate::word::{self, Announced, Want};
 
@@ -58,32 +52,32 @@ pub(super) enum Spun {
 // ---- in turn: the queue of spinners
 
 impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
-    /// Whether to join the queue of spinners without a try. Not at back-off: the owner is
-    /// expected to leave the lock free between its turns.
+    /// Whether to join the queue of spinners without a try.
     #[cold]
     #[inline(never)]
     pub(super) fn skips_fast_path(&self) -> bool {
-        Q::counts_tries()
-            && Q::tries() == Tries::FailOften
+        Q::first_try(self.key(), FirstTry::JoinsSpinners)
             && self.has_spinners()
-            && Q::spinning(self.key()) == Spinning::Eager
+            && Q::first_try(self.key(), FirstTry::JoinsTheseSpinners)
     }
 
-    /// T2, in the queue of spinners; `None`: not there.
+    /// T2, in the queue of spinners; `None`: it is full.
     #[inline(never)]
-    pub(super) fn spin_in_queue(&self, want: Want, token: u32, deadline: Option<Deadline>) -> Option<Spun> {
-        if !want.is_write() || !Q::queues_spinners() || P::priority() > 0 {
-            return None;
-        }
-        let awake = Q::awake(self.key());
-        if !Q::can_spin(Spin::Lock) || self.has_enough(awake) {
+    pub(super) fn spin_in_queue(
+        &self,
+        turn: Turn,
+        want: Want,
+        token: u32,
+        deadline: Option<Deadline>,
+    ) -> Option<Spun> {
+        if self.has_enough(turn.most) {
             self.adopt();
             // The thread may have come without a try.
             return Some(self.poll(want, token, Announced::None, Polls::Once, deadline));
         }
         P::with_spinner_slots(self.key(), |slots| {
             let queue = SpinQueue::<P>::new(slots);
-            let mut wait = HeadWait::<P, Q>::until(awake, deadline);
+            let mut wait = HeadWait::<P, Q>::until(turn, deadline);
             let spun = match queue.enter(token, |before| wait.behind(before)) {
                 Entered::Full => None,
                 Entered::Head(_head) => Some(self.spin_at_head(want, token, deadline)),
@@ -97,16 +91,10 @@ impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
         })?
     }
 
-    /// Whether as many threads wait awake already as keep the lock busy, or as have a CPU that is not the
-    /// owner's. Under a quota, more of them would run, and use it up.
-    fn has_enough(&self, awake: Awake) -> bool {
-        let others = Q::cpus_to_spin_on();
-        let most = match awake {
-            Awake::AtMost(most) if most < others => most,
-            _ if others < MOST_CPUS_COUNTED => others,
-            _ => return false,
-        };
-        P::with_spinner_slots(self.key(), |slots| SpinQueue::<P>::new(slots).has(most)) == Some(true)
+    /// Whether as many threads as that spin in turn already.
+    fn has_enough(&self, most: u32) -> bool {
+        let has = || P::with_spinner_slots(self.key(), |slots| SpinQueue::<P>::new(slots).has(most));
+        most == 0 || most != u32::MAX && has() == Some(true)
     }
 
     /// Whether threads are in the queue of this lock's spinners; a hint.
@@ -126,6 +114,7 @@ impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
 
 /// A wait for the position at the head.
 struct HeadWait<P: Platform, Q: Policy<P>> {
+    turn: Turn,
     start: u64,
     /// How long it may take, ns.
     span: u64,
@@ -143,39 +132,22 @@ struct HeadWait<P: Platform, Q: Policy<P>> {
     policy: PhantomData<(P, Q)>,
 }
 
-/// How seldom a spinner asks whether the one before it runs, in intervals of the head's questions about the
-/// owner.
-const QUESTIONS_APART: u64 = 16;
-
-/// With up to this number of CPUs, at most one thread waits awake for each CPU besides the owner's. With
-/// more, spinners are not counted against the CPUs: to read that many slots costs more than it tells.
-const MOST_CPUS_COUNTED: u32 = 8;
-
-/// A thread that knows nothing of the lock waits for so long, times the CPUs, ns: through a short section of
-/// as many threads as run. Longer ones are not worth its wait, and many threads may have come at once.
-const FIRST_WAIT_NS: u64 = 1_250;
-
 impl<P: Platform, Q: Policy<P>> HeadWait<P, Q> {
-    fn until(awake: Awake, deadline: Option<Deadline>) -> Self {
+    fn until(turn: Turn, deadline: Option<Deadline>) -> Self {
         let start = P::now(Clock::Monotonic);
         let longest = match deadline {
             Some(Deadline { clock: Clock::Monotonic, at }) => at.saturating_sub(start),
-            // It may overstay on the other clock: by no more than a timer's slack.
-            Some(_) => P::TUNING.spin_ns,
+            Some(_) => turn.overstay_ns,
             None => u64::MAX,
         };
-        let most = match awake {
-            Awake::Briefly => P::TUNING.primary_spin_ns.max(Q::for_each_cpu(FIRST_WAIT_NS)),
-            Awake::All | Awake::AtMost(_) => u64::MAX,
-        };
-        let most = most.min(P::TUNING.queue_spin_ns);
-        let span = most.min(longest);
+        let span = turn.wait_ns.min(longest);
         Self {
+            turn,
             start,
             span,
-            is_cut: longest < most,
+            is_cut: longest < turn.wait_ns,
             reads_left: span / 8, // each takes more than 8 ns, with a poll
-            question: start.saturating_add(QUESTIONS_APART * P::TUNING.owner_probe_ns),
+            question: start.saturating_add(turn.probe_ns),
             asked: 0,
             sample: 0,
             is_stuck: false,
@@ -191,7 +163,7 @@ impl<P: Platform, Q: Policy<P>> HeadWait<P, Q> {
             return Behind::Leaves;
         }
         if now >= self.question {
-            self.question = now.saturating_add(QUESTIONS_APART * P::TUNING.owner_probe_ns);
+            self.question = now.saturating_add(self.turn.probe_ns);
             if self.asked != before {
                 self.asked = before;
                 self.sample = 0;
@@ -222,7 +194,7 @@ impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
     /// releases wake no head meanwhile that keeps its own time; with an empty queue and a writer inside there
     /// is none to wake, and nothing is written.
     pub(super) fn spin(&self, want: Want, token: u32, deadline: Option<Deadline>) -> Spun {
-        if !Q::can_spin(Spin::Lock) || Self::is_futile(self.peek(), want, Announced::None) {
+        if Self::is_futile(self.peek(), want, Announced::None) {
             return Spun::Stopped(Announced::None);
         }
         self.poll(want, token, Announced::None, Polls::Alone, deadline)
@@ -234,18 +206,19 @@ impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
     #[inline(never)]
     pub(crate) fn let_spinner_pass(&self) {
         let waits = |seen| word::has_spinner(seen) && !word::is_write_held(seen);
-        if !Q::lets_spinner_pass() || !waits(self.peek()) || !Q::can_spin(Spin::Writer) {
+        if !Q::first_try(self.key(), FirstTry::LetsSpinnerPass) || !waits(self.peek()) {
             return;
         }
-        let end = P::now(Clock::Monotonic).saturating_add(P::TUNING.pass_ns);
+        let Some(polling) = Q::spins(self.key(), Spinner::Watches(Spin::Writer)) else { return };
+        let end = P::now(Clock::Monotonic).saturating_add(polling.span_ns);
         let mut has_passed = false;
         // Each poll takes more than 1 ns: the bound is for a clock that stands.
-        for _ in 0..P::TUNING.pass_ns {
+        for _ in 0..polling.span_ns {
             has_passed = !waits(self.peek());
             if has_passed || P::now(Clock::Monotonic) >= end {
                 break;
             }
-            P::spin_for(P::TUNING.eager_gap_ns);
+            P::spin_for(polling.gap_ns);
         }
         Q::learns(self.key(), Note::Spun(Spin::Writer, has_passed));
     }
@@ -281,18 +254,25 @@ impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
         }
         let was_woken = matches!(announced, Announced::Waking | Announced::Unmarked);
         let kind = if was_woken { Spin::Woken } else { Spin::Lock };
-        if polls == Polls::Once || (was_woken && !Q::can_spin(kind)) {
-            return Spun::Stopped(announced);
-        }
+        // On the other clock a spinner may overstay by its budget: that of a lone one is no more than a timer's own
+        // slack.
+        let is_exact = deadline.is_none_or(|deadline| deadline.clock == Clock::Monotonic);
+        let spinner = match polls {
+            Polls::Once => return Spun::Stopped(announced),
+            Polls::AtHead if is_exact => Spinner::AtHead,
+            _ if was_woken => Spinner::Woken { writes: want.is_write() },
+            _ => Spinner::Alone { writes: want.is_write() },
+        };
+        let Some(polling) = Q::spins(self.key(), spinner) else { return Spun::Stopped(announced) };
         let mut announced = announced;
-        let mut budget = Budget::<P, Q>::start(self.key(), want, polls, deadline);
+        let mut budget = Budget::<P>::start(polling, spinner == Spinner::AtHead, deadline);
         let acquired = self.poll_for_a_time(want, token, &mut announced, &mut budget);
         // A thread that has left it to others to keep the lock busy has not learnt what a spin is worth.
         if budget.is_head {
             if acquired || budget.owner_left || budget.ran_out {
                 Q::learns(self.key(), Note::Spun(kind, acquired));
             }
-        } else if acquired || announced != Announced::None || !Q::queues_spinners() {
+        } else if acquired || announced != Announced::None || polling.notes_unannounced {
             // A spin whose time was up counts as paid: to sleep and be woken costs more. Only an owner off
             // its CPU is a miss: it may be one that yields inside its sections.
             Q::learns(self.key(), Note::Spun(kind, acquired || !budget.owner_left));
@@ -310,7 +290,7 @@ impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
         want: Want,
         token: u32,
         announced: &mut Announced,
-        budget: &mut Budget<P, Q>,
+        budget: &mut Budget<P>,
     ) -> bool {
         loop {
             let seen = self.peek();
@@ -373,7 +353,8 @@ impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
 }
 
 /// The time that one spinning phase may take, and how it is spent.
-struct Budget<P: Platform, Q: Policy<P>> {
+struct Budget<P: Platform> {
+    polling: Polling,
     /// Whether it is that of the head of the queue of spinners.
     is_head: bool,
     /// For how long to wait for readers, or for a promise to be kept, as the last poll has found, ns; 0: it
@@ -385,8 +366,6 @@ struct Budget<P: Platform, Q: Policy<P>> {
     ran_out: bool,
     /// How long to stay away from the lock word now, ns.
     gap: u64,
-    /// The longest that `gap` may get, ns.
-    widest_gap: u64,
     /// The owner that the last poll found.
     owner: u32,
     start: u64,
@@ -404,64 +383,52 @@ struct Budget<P: Platform, Q: Policy<P>> {
     sample: u64,
     /// Whether the owner was found to be off its CPU.
     owner_left: bool,
-    policy: PhantomData<(P, Q)>,
+    platform: PhantomData<P>,
 }
 
-impl<P: Platform, Q: Policy<P>> Budget<P, Q> {
-    fn start(lock: usize, want: Want, polls: Polls, deadline: Option<Deadline>) -> Self {
+impl<P: Platform> Budget<P> {
+    fn start(polling: Polling, is_head: bool, deadline: Option<Deadline>) -> Self {
         let start = P::now(Clock::Monotonic);
-        let (deadline, is_exact) = match deadline {
-            None => (u64::MAX, true),
-            Some(Deadline { clock: Clock::Monotonic, at }) => (at, true),
-            // On the other clock a spinner may overstay by its budget: that of a lone one is no more than a
-            // timer's own slack.
-            Some(_) => (u64::MAX, false),
+        let deadline = match deadline {
+            Some(Deadline { clock: Clock::Monotonic, at }) => at,
+            _ => u64::MAX,
         };
-        let is_head = polls == Polls::AtHead && is_exact;
-        let span = if is_head { P::TUNING.queue_spin_ns } else { P::TUNING.spin_ns };
-        let end = deadline.min(start + span);
-        let from_afar = Q::polls_from_afar();
-        let backs_off = want.is_write() && from_afar && Q::spinning(lock) == Spinning::BackOff;
-        let gap = if backs_off { P::TUNING.back_off_gap_ns } else { P::TUNING.eager_gap_ns };
         Self {
+            polling,
             is_head,
             others_span: 0,
             others_end: u64::MAX,
             ran_out: false,
-            gap,
-            widest_gap: if from_afar { gap.max(P::TUNING.crowded_gap_ns) } else { gap },
+            gap: polling.gap_ns,
             owner: 0,
             start,
             deadline,
-            end,
+            end: deadline.min(start + polling.span_ns),
             clock_read: start,
-            reads_left: 2 * P::TUNING.spin_ns + 2, // each takes more than 1 ns, or of a head the gap
-            question: start + P::TUNING.owner_probe_ns, // most spins have ended before it
+            reads_left: polling.most_clock_reads,
+            question: start + polling.probe_ns, // most spins have ended before it
             asked: 0,
             sample: 0,
             owner_left: false,
-            policy: PhantomData,
+            platform: PhantomData,
         }
     }
 
-    /// Others sleep, and rely on this spinner: it is worth more time if a CPU is to spare.
+    /// Others sleep, and rely on this spinner.
     fn waits_as_primary(&mut self) {
-        if Q::primary_waits_longer() && !self.is_head {
-            self.end = self.deadline.min(self.start + P::TUNING.primary_spin_ns);
-            self.reads_left += 2 * P::TUNING.primary_spin_ns;
+        let span = self.polling.primary_ns;
+        if span > 0 {
+            self.end = self.deadline.min(self.start + span);
+            self.reads_left += 2 * span;
         }
     }
 
     /// Whether the lock, which was just `seen`, has been kept by readers or by a promise for too long.
-    ///
-    /// A head waits for readers as long as a lone spinner: they may overlap for ever, until it queues and
-    /// requests the lock. And no thread waits awake for a waiter that the lock is promised to longer than a
-    /// sleep and a wake-up take: that waiter may be waiting for this very CPU.
     fn has_waited_for_others(&mut self, seen: u32, announced: Announced) -> bool {
-        let span = if self.is_head && word::readers(seen) > 0 {
-            P::TUNING.primary_spin_ns
-        } else if word::is_promised(seen) && announced != Announced::Waking && Q::leaves_promised() {
-            P::TUNING.secondary_spin_ns
+        let span = if self.polling.readers_ns > 0 && word::readers(seen) > 0 {
+            self.polling.readers_ns
+        } else if word::is_promised(seen) && announced != Announced::Waking {
+            self.polling.promised_ns
         } else {
             0
         };
@@ -478,27 +445,22 @@ impl<P: Platform, Q: Policy<P>> Budget<P, Q> {
 
     /// Another spinner is ahead of this one.
     fn waits_as_secondary(&mut self) {
-        if !self.is_head {
-            self.end = self.end.min(self.start + P::TUNING.secondary_spin_ns);
+        let span = self.polling.secondary_ns;
+        if span > 0 {
+            self.end = self.end.min(self.start + span);
         }
     }
 
     /// Stays away from the lock word before the next poll. Returns whether to stop: the time is over, or
     /// `owner` (0: unknown) does not run, perhaps because this thread has its CPU.
     ///
-    /// Each poll takes the owner's cache line away from it, and each success moves the lock and all that it
-    /// protects to another CPU. Where threads come back for the lock faster than it can move, one that leaves
-    /// the owner alone for many of its turns costs all threads less than one that takes the first chance
-    /// (document 004: back-off); elsewhere, to stay away is to leave a free lock idle. The platform says
-    /// which it is.
-    ///
-    /// With CPUs to spare, a spinner doubles its gap each time that it finds another owner than before: other
+    /// A spinner doubles its gap, if it may, each time that it finds another owner than before: other
     /// threads take turns, and its polls cost each of them a transfer of the line. Another one takes the lock
     /// while it is away.
     fn wait(&mut self, owner: u32) -> bool {
         if self.owner != owner {
             if self.owner != 0 {
-                self.gap = self.widest_gap.min(2 * self.gap);
+                self.gap = self.polling.widest_gap_ns.min(2 * self.gap);
             }
             self.owner = owner;
         }
@@ -519,7 +481,7 @@ impl<P: Platform, Q: Policy<P>> Budget<P, Q> {
             if self.clock_read >= until {
                 return false;
             }
-            P::spin_for(P::TUNING.owner_probe_ns.min(until - self.clock_read));
+            P::spin_for(self.polling.probe_ns.min(until - self.clock_read));
         }
     }
 
@@ -532,7 +494,7 @@ impl<P: Platform, Q: Policy<P>> Budget<P, Q> {
         if self.clock_read < self.question {
             return false;
         }
-        self.question = self.clock_read + P::TUNING.owner_probe_ns;
+        self.question = self.clock_read + self.polling.probe_ns;
         if owner != self.asked {
             self.asked = owner;
             self.sample = 0;

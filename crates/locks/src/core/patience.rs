@@ -14,6 +14,7 @@
 
 use spinpark_platform::{Clock, Deadline, Platform, Wait};
 
+use crate::policy::Policy;
 use crate::word::Want;
 
 /// The times of one wait, ns on the monotonic clock.
@@ -59,8 +60,8 @@ pub(super) enum Saw {
 }
 
 /// Whether waiters of this machine probe at all (L3).
-pub(super) const fn has_probes<P: Platform>() -> bool {
-    P::TUNING.probe_ns != u64::MAX
+pub(super) const fn has_probes<P: Platform, Q: Policy<P>>() -> bool {
+    Q::TIMES.probe_ns != u64::MAX
 }
 
 /// How many times as long as the last part of a request the pause after it is: readers that depend on each
@@ -76,9 +77,9 @@ pub(super) fn in_ns<P: Platform>(ns: u64) -> u64 {
 impl Patience {
     /// Of a waiter that has just arrived: it sleeps until it is woken.
     #[inline(never)]
-    pub(super) fn on_arrival<P: Platform>(want: Want) -> Self {
+    pub(super) fn on_arrival<P: Platform, Q: Policy<P>>(want: Want) -> Self {
         let reader = want.joins_readers();
-        let patience = if reader { P::TUNING.reader_patience_ns } else { P::TUNING.starvation_ns };
+        let patience = if reader { Q::TIMES.reader_patience_ns } else { Q::TIMES.starvation_ns };
         Self {
             end: in_ns::<P>(patience),
             recheck: u64::MAX,
@@ -113,24 +114,24 @@ impl Patience {
     /// lock that falls idle meanwhile is idle for no longer than it was busy before. One that has starved
     /// already does it once.
     #[inline(never)]
-    pub(super) fn lets_owner_go_on<P: Platform>(self) -> Self {
+    pub(super) fn lets_owner_go_on<P: Platform, Q: Policy<P>>(self) -> Self {
         let now = P::now(Clock::Monotonic);
-        let span = if self.span == 0 { P::TUNING.repark_ns } else { self.span.saturating_mul(2) };
+        let span = if self.span == 0 { Q::TIMES.repark_ns } else { self.span.saturating_mul(2) };
         // Once only: a waiter that is woken often must not put off its request each time.
         let end =
-            if self.span == 0 { self.end.max(now.saturating_add(P::TUNING.repark_ns)) } else { self.end };
+            if self.span == 0 { self.end.max(now.saturating_add(Q::TIMES.repark_ns)) } else { self.end };
         Self { end, recheck: end.min(now.saturating_add(span)), span, of: None, ..self }
     }
 
     /// How long a writer has waited since it queued, ns; less, if it has let the owner go on.
-    pub(super) fn waited<P: Platform>(self) -> u64 {
-        let queued = self.end.saturating_sub(P::TUNING.starvation_ns);
+    pub(super) fn waited<P: Platform, Q: Policy<P>>(self) -> u64 {
+        let queued = self.end.saturating_sub(Q::TIMES.starvation_ns);
         P::now(Clock::Monotonic).saturating_sub(queued)
     }
 
     /// L4: whether a waiter that was woken without a mark, and has lost, is to be woken with one.
-    pub(super) fn is_over_unmarked<P: Platform>(self) -> bool {
-        self.waited::<P>() >= P::TUNING.unmarked_ns
+    pub(super) fn is_over_unmarked<P: Platform, Q: Policy<P>>(self) -> bool {
+        self.waited::<P, Q>() >= Q::TIMES.unmarked_ns
     }
 
     /// Whether it rechecks before it has starved.

@@ -39,7 +39,7 @@ use spinpark_platform::{AtomicU32, Clock, Deadline, Event, Ordering::Relaxed, Pl
 use super::patience::{has_probes, in_ns, Patience, Saw, PAUSE};
 use super::slow_path::{Joined, Promise};
 use super::LockCore;
-use crate::policy::Policy;
+use crate::policy::{Asleep, Policy};
 use crate::queue::{HasQueue, LockedQueue, QueueGuard, WaitNode};
 use crate::word::{self, Announced, Want};
 
@@ -49,7 +49,7 @@ impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
     /// L3: appoints a waiter if the waiters rely on another thread than the holder, or are about to, with the
     /// head dequeued (`pops`), and none has a timer.
     pub(super) fn see_to_timer(&self, queue: &LockedQueue<'_, P>, word: u32, pops: bool) {
-        if has_probes::<P>() && (pops || word::relies_on_another(word)) {
+        if has_probes::<P, Q>() && (pops || word::relies_on_another(word)) {
             if let Some(waiter) = queue.lacks_timer(pops, !pops && word::relies_on_head(word)) {
                 waiter.appoint();
             }
@@ -69,7 +69,7 @@ impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
         let seen = self.peek();
         let leads = node.is_realtime() && queue.would_lead(node);
         let relies = word::relies_on_another(if leads { word::led_by_realtime(seen) } else { seen }); // U1
-        let sets = has_probes::<P>() && !keeps_time && (queue.was_served() || relies);
+        let sets = has_probes::<P, Q>() && !keeps_time && (queue.was_served() || relies);
         node.set_timer(sets);
         patience.sets_timer::<P, Q>(sets);
         // A real-time waiter that relies on another one is not to wait for that one's time.
@@ -94,7 +94,7 @@ impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
     pub(super) fn probe(&self, node: &WaitNode<P>, patience: Patience) -> (Joined, Saw) {
         P::event(Event::Probed);
         // The holder of the queue may be stopped as well: then the waiter can only probe again later.
-        let Some(mut queue) = self.lock_queue_within(&|| P::TUNING.probe_ns) else {
+        let Some(mut queue) = self.lock_queue_within(&|| Q::TIMES.probe_ns) else {
             return (Joined::Queued, Saw::Other);
         };
         // One that was dequeued is notified, but by a thread that may be stopped before it has woken it.
@@ -130,7 +130,7 @@ impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
         // Neither is a pause, which lasts longer.
         let keeps_time = word::relies_on_head(seen) && !word::is_write_held(seen);
         let pauses = word::is_timed(seen) && word::wants_handoff(seen);
-        if keeps_time && patience.saw_long_request::<P>(pauses) {
+        if keeps_time && patience.saw_long_request::<P, Q>(pauses) {
             let _ = self.let_in_readers(queue, node, &|seen| Some(word::without_request(seen)));
             return (Joined::Queued, Saw::Other);
         }
@@ -160,7 +160,7 @@ impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
         announced: &mut Announced,
         deadline: Option<Deadline>,
     ) -> Result<QueueGuard<'_, P, Self>, Joined> {
-        let mut span = P::TUNING.probe_ns;
+        let mut span = Q::TIMES.probe_ns;
         let mut waited = 0_u64;
         loop {
             let left = || deadline.map_or(u64::MAX, Deadline::left::<P>);
@@ -169,7 +169,7 @@ impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
             }
             waited = waited.saturating_add(span);
             // H3, as in `recheck`: a reader inside may wait for this one.
-            let joins = node.want.joins_readers() && waited >= P::TUNING.reader_patience_ns;
+            let joins = node.want.joins_readers() && waited >= Q::TIMES.reader_patience_ns;
             let want = if joins { Want::ReadAgain } else { node.want };
             let joined = self.acquire_or_mark(None, want, node.token, *announced, 0, Promise::Passes);
             let withdrawn = core::mem::replace(announced, Announced::None) != Announced::None;
@@ -184,7 +184,7 @@ impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
                 P::event(Event::TimedOut);
                 return Err(Joined::TimedOut);
             }
-            span = span.saturating_mul(2).min(P::TUNING.longest_probe_ns);
+            span = span.saturating_mul(2).min(Q::TIMES.longest_probe_ns);
         }
     }
 }
@@ -198,8 +198,9 @@ impl Patience {
         if !sets {
             self.probe = u64::MAX;
         } else if self.probe == u64::MAX {
-            let least = Q::least_probe_ns().min(P::TUNING.longest_probe_ns); // a timer in any case
-            self.probe_span = P::TUNING.probe_ns.max(least);
+            let least = if Q::sleeps(Asleep::ProbesLate) { Q::TIMES.least_probe_ns } else { 0 };
+            let least = least.min(Q::TIMES.longest_probe_ns); // a timer in any case
+            self.probe_span = Q::TIMES.probe_ns.max(least);
             self.probe = in_ns::<P>(self.probe_span);
             self.saw = Saw::Holder;
         }
@@ -213,7 +214,7 @@ impl Patience {
 
     /// Has probed the lock. It goes on with that if it `saw` a thread that may not run.
     #[inline(never)]
-    pub(super) fn has_probed<P: Platform>(&mut self, saw: Saw) {
+    pub(super) fn has_probed<P: Platform, Q: Policy<P>>(&mut self, saw: Saw) {
         if saw == Saw::Holder {
             self.probe = u64::MAX;
             return;
@@ -222,7 +223,7 @@ impl Patience {
             self.request_since = P::now(Clock::Monotonic);
         }
         self.saw = saw;
-        self.probe_span = self.probe_span.saturating_mul(2).min(P::TUNING.longest_probe_ns);
+        self.probe_span = self.probe_span.saturating_mul(2).min(Q::TIMES.longest_probe_ns);
         self.probe = in_ns::<P>(self.probe_span);
     }
 
@@ -231,9 +232,9 @@ impl Patience {
     }
 
     /// Whether a request of readers, or a `pause`, has lasted for longer than any does whose thread runs.
-    pub(super) fn saw_long_request<P: Platform>(&self, pause: bool) -> bool {
+    pub(super) fn saw_long_request<P: Platform, Q: Policy<P>>(&self, pause: bool) -> bool {
         let since = P::now(Clock::Monotonic).saturating_sub(self.request_since);
-        let longest = P::TUNING.reader_patience_ns;
+        let longest = Q::TIMES.reader_patience_ns;
         match self.saw {
             Saw::Request => !pause && since >= longest,
             Saw::Pause => pause && since > PAUSE * longest,

@@ -43,7 +43,7 @@ impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
         }
         let later = is_owed && !patience.rechecks_early();
         if later {
-            patience.rechecks_later::<P>();
+            patience.rechecks_later::<P, Q>();
         }
         later
     }
@@ -52,8 +52,8 @@ impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
 impl Patience {
     /// Rechecks later, once: of a real-time waiter that leaves the lock to one that was woken for it. It gives
     /// that one as long as readers give a writer.
-    pub(super) fn rechecks_later<P: Platform>(&mut self) {
-        let pause = P::TUNING.reader_patience_ns;
+    pub(super) fn rechecks_later<P: Platform, Q: Policy<P>>(&mut self) {
+        let pause = Q::TIMES.reader_patience_ns;
         self.request = pause.saturating_mul(2);
         self.end = in_ns::<P>(pause);
         self.recheck = self.end;

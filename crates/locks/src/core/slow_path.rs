@@ -7,13 +7,13 @@
 
 use spinpark_platform::{
     AtomicU32, Deadline, Event, Note, Ordering::Acquire, Ordering::Relaxed,
-    Ordering::Release as ReleaseOrder, Platform, Spin, Spinning,
+    Ordering::Release as ReleaseOrder, Platform, Spin,
 };
 
 use super::midpath::{Polls, Spun};
 use super::patience::Patience;
 use super::{LockCore, NoWait, Outcome};
-use crate::policy::Policy;
+use crate::policy::{Arrival, Asleep, BeforeQueueing, Policy, Spinner, WhenWoken};
 use crate::queue::{Ask, HasQueue, Notice, QueueGuard, WaitNode};
 use crate::word::{self, Announced, Want};
 
@@ -40,13 +40,22 @@ impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
     }
 
     fn spin_then_queue(&self, want: Want, token: u32, deadline: Option<Deadline>) -> Outcome {
-        let backs_off = self.backs_off_for(want);
-        let spun = self.spin_in_queue(want, token, deadline).unwrap_or_else(|| {
+        let asks = |may_take_turns| {
+            Q::before_queueing(self.key(), Arrival { writes: want.is_write(), may_take_turns })
+        };
+        let mut does = asks(true);
+        let mut spun = None;
+        if let BeforeQueueing::InTurn(turn) = does {
+            spun = self.spin_in_queue(turn, want, token, deadline);
+            if spun.is_none() {
+                does = asks(false);
+            }
+        }
+        let spun = spun.unwrap_or_else(|| {
             self.adopt();
-            if backs_off {
-                Spun::Stopped(Announced::None)
-            } else {
-                self.spin(want, token, deadline)
+            match does {
+                BeforeQueueing::Polls => self.spin(want, token, deadline),
+                _ => Spun::Stopped(Announced::None),
             }
         });
         let announced = match spun {
@@ -61,9 +70,9 @@ impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
             return Outcome::of(self.give_up(want, token, announced) || self.last_try(want, token));
         }
         let node = WaitNode::new(want, token, core::ptr::null());
-        let mut patience = Patience::on_arrival::<P>(want);
+        let mut patience = Patience::on_arrival::<P, Q>(want);
         P::queues(); // late: what the node asks takes a system call
-        let backs_off = backs_off && !node.is_realtime();
+        let backs_off = does == BeforeQueueing::BacksOff && !node.is_realtime();
         let (joined, timed) = self.join(&node, announced, backs_off, &mut patience, deadline);
         match joined {
             Joined::Acquired => {
@@ -72,7 +81,7 @@ impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
             }
             Joined::Queued => {
                 Q::learns(self.key(), Note::Sleeps); // E2
-                let patience = if timed { patience.lets_owner_go_on::<P>() } else { patience };
+                let patience = if timed { patience.lets_owner_go_on::<P, Q>() } else { patience };
                 if want.is_write() && word::queues_at_once(self.peek(), want) {
                     self.watch(Spin::Readers, &node, patience); // awake, as it would have spun
                 }
@@ -106,7 +115,7 @@ impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
     /// (T10).
     pub(crate) fn wait_queued(&self, node: &WaitNode<P>, deadline: Option<Deadline>) -> Outcome {
         self.note_wait(node.want);
-        self.wait_in_queue(node, Patience::on_arrival::<P>(node.want), deadline)
+        self.wait_in_queue(node, Patience::on_arrival::<P, Q>(node.want), deadline)
     }
 
     /// Only writers guess that a lock is free ([`LockCore::enter_uncontended`]), and have turns.
@@ -142,42 +151,31 @@ impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
         })
     }
 
-    /// Whether a waiter leaves the lock to its owner for a while instead of taking turns with it, because
-    /// that gets more work done ([`Platform::spinning`]). With CPUs to spare, it watches the lock from afar
-    /// instead.
-    fn backs_off_for(&self, want: Want) -> bool {
-        want.is_write()
-            && Q::backs_off_asleep()
-            && Q::spinning(self.key()) == Spinning::BackOff
-            && P::has_fine_timers()
-    }
-
     /// T7: the woken waiter contends with running threads.
     ///
-    /// A real-time waiter polls once: its CPU may be the owner's. So does, with CPUs to spare, one that has
-    /// starved: it requests the lock.
+    /// A real-time waiter polls once: its CPU may be the owner's.
     fn contend(
         &self,
         node: &WaitNode<P>,
         announced: Announced,
         starved: bool,
-        backs_off: bool,
+        does: WhenWoken,
         deadline: Option<Deadline>,
     ) -> Spun {
         let (want, token) = (node.want, node.token);
         if node.is_realtime() {
             return self.poll(want, token, announced, Polls::Once, deadline);
         }
-        let polls =
-            if backs_off || starved && Q::starved_requests_at_once() { Polls::Once } else { Polls::Alone };
+        let once = does.backs_off || starved && does.requests_at_once;
+        let polls = if once { Polls::Once } else { Polls::Alone };
         self.or_give_up(node, announced, || self.poll(want, token, announced, polls, deadline))
     }
 
     /// T3, T8: the next release, or that of the last reader, leaves the lock to this waiter: mostly in no time, so
     /// a sleep would only delay all waiters.
     fn watch(&self, kind: Spin, node: &WaitNode<P>, patience: Patience) {
-        if Q::can_spin(kind) {
-            let notified = self.or_leave_queue(node, patience, || node.watch(P::TUNING.spin_ns));
+        if let Some(polling) = Q::spins(self.key(), Spinner::Watches(kind)) {
+            let notified = self.or_leave_queue(node, patience, || node.watch(polling.span_ns));
             Q::learns(self.key(), Note::Spun(kind, notified));
         }
     }
@@ -243,18 +241,19 @@ impl<P: Platform, Q: Policy<P>> QueuedWait<'_, P, Q> {
     fn woken(&mut self, announced: Announced) -> Option<Outcome> {
         let (lock, node) = (self.lock, self.node);
         let is_marked = announced == Announced::Waking;
-        let backs_off = !node.is_realtime() && lock.backs_off_for(node.want);
-        lock.wake_others_early(node, self.patience); // E1
-                                                     // A stream of readers passes a real-time writer once.
+        let does = Q::when_woken(lock.key(), node.want.is_write() && !node.is_realtime());
+        let backs_off = does.backs_off;
+        lock.wake_others_early(node, self.patience, does.wakes_others); // E1
+                                                                        // A stream of readers passes a real-time writer once.
         let passed = node.is_realtime() && word::readers(lock.peek()) > 0;
         let paused = self.patience.is_in_pause::<P>(); // H3
         let starved = if is_marked {
             let is_over = self.patience.is_over::<P>() && (!backs_off || self.patience.rechecks_early());
             !paused && (passed || is_over)
         } else {
-            self.patience.is_over_unmarked::<P>()
+            self.patience.is_over_unmarked::<P, Q>()
         };
-        if let Spun::Acquired = lock.contend(node, announced, starved, backs_off, self.deadline) {
+        if let Spun::Acquired = lock.contend(node, announced, starved, does, self.deadline) {
             return Some(Outcome::Acquired);
         }
         if is_past::<P>(self.deadline) {
@@ -263,7 +262,7 @@ impl<P: Platform, Q: Policy<P>> QueuedWait<'_, P, Q> {
         if !starved {
             self.patience = match is_marked {
                 _ if paused => self.patience.until_pause_ends(),
-                _ if backs_off => self.patience.lets_owner_go_on::<P>(),
+                _ if backs_off => self.patience.lets_owner_go_on::<P, Q>(),
                 true => self.patience.until_starved(),
                 false => self.patience,
             };
@@ -291,7 +290,7 @@ impl<P: Platform, Q: Policy<P>> QueuedWait<'_, P, Q> {
         }
         if self.patience.is_probe_due::<P>() {
             let (joined, saw) = lock.probe(node, self.patience);
-            self.patience.has_probed::<P>(saw);
+            self.patience.has_probed::<P, Q>(saw);
             return self.goes_on(joined, false);
         }
         if !self.patience.rechecks() {
@@ -307,7 +306,7 @@ impl<P: Platform, Q: Policy<P>> QueuedWait<'_, P, Q> {
         let starved = self.patience.is_over::<P>();
         // One that was woken early (E2) has let its owner go on for a part of the time only.
         if !starved && self.patience.rechecks_early() && self.patience.is_recheck_due::<P>() {
-            self.patience = self.patience.lets_owner_go_on::<P>();
+            self.patience = self.patience.lets_owner_go_on::<P, Q>();
         }
         let joined = lock.recheck(node, starved);
         self.goes_on(joined, starved)
@@ -318,7 +317,7 @@ impl<P: Platform, Q: Policy<P>> QueuedWait<'_, P, Q> {
         match joined {
             Joined::Queued => {
                 if requests {
-                    self.patience.requests::<P>(self.node.rechecks(), self.lock.peek());
+                    self.patience.requests::<P, Q>(self.node.rechecks(), self.lock.peek());
                     self.lock.watch(Spin::HandOver, self.node, self.patience);
                 }
                 None
@@ -502,7 +501,7 @@ impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
                 }
             }
             // A release may leave it to its own timer (`comes_back`).
-            (false, true) if Q::head_keeps_time() => word::TIMED,
+            (false, true) if Q::sleeps(Asleep::HeadKeepsTime) => word::TIMED,
             (false, _) => 0,
         };
         let flags = word::WAITERS | heads;

@@ -116,7 +116,7 @@ use spinpark_platform::{
 
 use super::realtime::without_lower_request;
 use super::LockCore;
-use crate::policy::Policy;
+use crate::policy::{OnRelease, Policy};
 use crate::queue::{
     Ask, Chain, HasQueue, LockedQueue, QueueGuard, WaitNode, WaitQueue, GRANTED, RELEASED, UNMARKED, WOKEN,
 };
@@ -171,7 +171,7 @@ impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
     #[cold]
     #[inline(never)]
     pub(super) fn release_to_head(&self, release: Release) -> bool {
-        let Some(mut queue) = self.lock_queue_within(&|| P::TUNING.probe_ns) else { return false };
+        let Some(mut queue) = self.lock_queue_within(&|| Q::TIMES.probe_ns) else { return false };
         if queue.head().is_none() {
             return false;
         }
@@ -343,7 +343,7 @@ impl Plan {
             // L2: readers that come and go may pass this head; it must know that it is the head to time
             // itself.
             let timed = word::is_timed(seen) || word::is_waking(seen) || word::wants_handoff(seen);
-            let passed = release == Some(Release::Read) && !timed && head.may_be_passed();
+            let passed = release == Some(Release::Read) && !timed && head.may_be_passed::<Q>();
             // H2: readers would be kept out for a request that no waiter rechecks. The next head is to keep
             // its own time.
             let left = word::wants_handoff(after)
@@ -424,12 +424,15 @@ impl Plan {
         // H4: a lock that prefers writers; else the readers that leave come back before the writer. Not for a
         // thread of a lower priority than this one's, as in H2. (A pass that is left to another thread, V1,
         // promises nothing by that.)
-        let first = release == Some(Release::Read) && head.goes_first() && head.rank >= P::priority();
+        let first = release == Some(Release::Read) && head.goes_first::<Q>() && head.rank >= P::priority();
         if (word::wants_handoff(seen) || first) && !word::is_waking(after) {
             let rest = Self::without_head(after, head.want, next);
             return Some(Self { word: rest | word::HANDOFF | word::WAKING, action: Action::Promise });
         }
-        let unmarked = || head.want == Want::Lock && !head.has_starved() && !realtime && Q::wakes_unmarked();
+        let unmarked = || {
+            let may_be = head.want == Want::Lock && !head.has_starved() && !realtime;
+            may_be && Q::on_release(0, OnRelease::WakesUnmarked)
+        };
         Some(if word::is_left_to_others(seen, comes_back) {
             nothing
         } else if unmarked() {

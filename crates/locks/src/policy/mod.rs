@@ -1,335 +1,435 @@
-//! Policies: which threads wait awake, which waiter is woken or left asleep, when a lock is kept for a waiter.
-//! (For how long, and after what time, is in [`Tuning`](spinpark_platform::Tuning).) The protocol
-//! ([`core`](crate::core)) asks, and is right whatever the answers: no invariant leans on one. They are about
-//! speed, and about which thread waits for how long.
+//! Policies: which threads spin and for how long, which waiter is woken or left asleep, when a lock is promised, and
+//! until when a waiter sleeps. The protocol ([`core`](crate::core)) asks, and is right whatever the answers: no
+//! invariant leans on one. They are about speed, and about which thread waits for how long.
 //!
-//! | policy | answers |
-//! |---|---|
-//! | [`Usual`] | as [`Few`] with one or two CPUs, as [`Many`] with more: that of a lock whose type names no other |
-//! | [`Park`] | the trait's own: no thread waits awake, and waiters are woken in order |
+//! A wait has five moments, and a policy answers the questions of each:
 //!
-//! A lock has its policy as a type parameter: `RawMutex<P, Park>`. A policy of one's own implements the
-//! questions that it answers differently from [`Park`]; CONTRIBUTING has an example. `verify` runs each protocol
-//! under these, and under answers at random.
+//! | moment | questions | answers |
+//! |---|---|---|
+//! | any | [`learns`](Policy::learns), [`wants_time`](Policy::wants_time) | – (what the calling thread does; when it reads the clock) |
+//! | the first try | [`first_try`](Policy::first_try) | whether the thread reads first, or skips the try |
+//! | before the thread queues | [`before_queueing`](Policy::before_queueing), [`spins`](Policy::spins) | [`BeforeQueueing`], [`Polling`] |
+//! | asleep | [`sleeps`](Policy::sleeps), [`TIMES`](Policy::TIMES) | which waiters have timers, [`Times`] |
+//! | woken | [`when_woken`](Policy::when_woken), [`spins`](Policy::spins) | [`WhenWoken`], [`Polling`] |
+//! | the release | [`on_release`](Policy::on_release); [`reads`](Policy::reads) by count | whom it wakes, leaves asleep, or promises the lock; [`Reads`] |
 //!
-//! Measured: `notes/tuning.md` ("CPUs to spare", "One CPU", and the sections of each mechanism).
+//! | policy | file | what it does |
+//! |---|---|---|
+//! | [`Usual`] | here | as [`Few`] with one or two CPUs, as [`Many`] with more: that of a lock whose type names no other |
+//! | [`Few`] | `few_cpus.rs` | threads take turns, or back off asleep |
+//! | [`Many`] | `many_cpus.rs` | spinners queue, or poll from afar |
+//! | [`Park`] | `park.rs` | no thread spins, and waiters are woken in order: the shortest, to start from |
+//!
+//! A lock has its policy as a type parameter: `RawMutex<P, Park>`. CONTRIBUTING shows how to write one. `verify`
+//! runs each protocol under these, and under answers at random.
+//!
+//! A constant stands in the file of the policy that uses it, with its reason; those that depend on the machine
+//! are in [`Tuning`]. Measured: `notes/tuning.md` ("CPUs to spare", "One CPU", and the sections of each mechanism).
 
-mod few;
-mod many;
+mod few_cpus;
+mod many_cpus;
+mod park;
 
-use spinpark_platform::{Awake, Note, Platform, Spin, Spinning, Timing, Tries};
+use spinpark_platform::{Note, Platform, Spin, Timing, Tries, Tuning};
 
-pub use few::Few;
-pub use many::Many;
+pub use few_cpus::Few;
+pub use many_cpus::Many;
+pub use park::Park;
 
-/// What a lock asks. `lock` is its address, which is only compared. Answers may differ from call to call, and
-/// may rest on what [`Policy::learns`] was told.
+/// What a lock asks. `lock` is its address, which is only compared; 0 where that is not at hand. Answers may differ from call to call, and may
+/// rest on what [`Policy::learns`] was told.
 ///
-/// Each question has an answer here, which is that of [`Park`].
+/// No question has an answer here: the file of a policy has all of its answers.
 pub trait Policy<P: Platform>: Sized + Send + Sync + 'static {
-    // ---- the event that teaches it
+    /// The times of a sleep.
+    const TIMES: Times;
 
     /// Notes what the calling thread does. [`Note::Sleeps`] is for the machine in any case: it may have to wake a
     /// waiter of another lock early, which it had left asleep (E2).
-    #[inline(always)]
-    fn learns(lock: usize, note: Note) {
-        if let Note::Sleeps = note {
-            P::notes(lock, note);
-        }
-    }
+    fn learns(lock: usize, note: Note);
 
     /// Whether and how the acquisition that the calling thread has just made, after a wait, is timed:
     /// [`Note::Acquired`], then [`Note::Released`] and [`Note::Returns`]. `queued`: it waited in the queue.
-    #[inline]
-    fn wants_time(lock: usize, queued: bool) -> Option<Timing> {
-        let _ = (lock, queued);
-        None
+    fn wants_time(lock: usize, queued: bool) -> Option<Timing>;
+
+    /// How the calling thread makes its first try. Asked by each acquisition ([`FirstTry::Reads`],
+    /// [`FirstTry::HasFailed`]): an implementation is `#[inline(always)]`.
+    fn first_try(lock: usize, asks: FirstTry) -> bool;
+
+    /// What the calling thread does before it queues, after a first try that failed.
+    fn before_queueing(lock: usize, arrival: Arrival) -> BeforeQueueing;
+
+    /// For how long the calling thread spins now, and how it polls; `None`: it does not spin. Asked after a poll
+    /// that has failed; of a thread that arrives, only if [`Policy::before_queueing`] let it spin.
+    fn spins(lock: usize, spinner: Spinner) -> Option<Polling>;
+
+    /// What the calling thread does that a release has woken. `writes`: it is to have the lock alone, and has no
+    /// real-time priority.
+    fn when_woken(lock: usize, writes: bool) -> WhenWoken;
+
+    /// Which waiters have timers.
+    fn sleeps(asks: Asleep) -> bool;
+
+    /// What the calling thread, which holds the lock, does for others.
+    fn on_release(lock: usize, asks: OnRelease) -> bool;
+
+    /// For how much the read counts that the calling thread has just begun, beside `readers` with itself (1 also if
+    /// that is not known); `None`: it is not counted.
+    fn reads(readers: u32) -> Option<Reads>;
+}
+
+// ---- the first try
+
+/// What a lock asks about a first try.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FirstTry {
+    /// Whether the thread reads the lock before it tries to take it: a failed try takes the line from the owner.
+    /// Counts an attempt.
+    Reads,
+    /// Whether some of its latest tries have failed: if so, it is asked the next two, and notes how it goes on.
+    HasFailed,
+    /// Whether a thread whose tries have failed joins the spinners, if there are some, without a try.
+    JoinsSpinners,
+    /// There are some: whether it does so for this lock, whose owner is perhaps better left alone.
+    JoinsTheseSpinners,
+    /// Of a lock that has waiters, or had some lately, and that the thread has read first: whether its try is left
+    /// to the slow call, which notes how it went ([`Note::Tried`]).
+    IsNoted,
+    /// Whether a reader first lets a writer go that spins for the readers to leave.
+    LetsSpinnerPass,
+}
+
+// ---- before the thread queues
+
+/// A thread that has failed to acquire a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// Whether it is to have the lock alone.
+    pub writes: bool,
+    /// Whether it may spin in turn. The queue of spinners has no room for a thread that is asked again.
+    pub may_take_turns: bool,
+}
+
+/// What a thread does before it queues.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BeforeQueueing {
+    /// It queues at once.
+    Queues,
+    /// It queues at once, and leaves the lock to its owner for a while. If it is the first, the next release need
+    /// not wake it: it keeps its own time.
+    BacksOff,
+    /// It polls the lock by itself.
+    Polls,
+    /// It joins the queue of spinners, of which only the head polls.
+    InTurn(Turn),
+}
+
+/// A wait in the queue of spinners.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Turn {
+    /// If as many threads spin in turn already, it polls once, and queues. 0: always. `u32::MAX`: they are not counted.
+    pub most: u32,
+    /// For how long it waits to become the head, ns.
+    pub wait_ns: u64,
+    /// For how long it does so if it has a deadline on another clock than the monotonic one, ns.
+    pub overstay_ns: u64,
+    /// Interval of its probes whether the thread before it runs, ns.
+    pub probe_ns: u64,
+}
+
+/// A thread that is about to spin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spinner {
+    /// It arrives, and spins for the lock by itself.
+    Alone {
+        /// Whether it is to have the lock alone.
+        writes: bool,
+    },
+    /// It is the head of the queue of spinners.
+    AtHead,
+    /// A release has woken it, and another thread acquired the lock meanwhile.
+    Woken {
+        /// As of [`Spinner::Alone`].
+        writes: bool,
+    },
+    /// It watches its own node, or readers let a writer go first, for what the kind of spin says. Of the answer,
+    /// [`Polling::span_ns`] counts, and of [`Spin::Writer`] also [`Polling::gap_ns`].
+    Watches(Spin),
+}
+
+/// For how long a thread spins, and how it polls. A span of 0 but for the first: there is no such limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Polling {
+    /// For how long, ns.
+    pub span_ns: u64,
+    /// For how long instead if it is announced, so that waiters that sleep rely on it, ns.
+    pub primary_ns: u64,
+    /// For how long at most while another spinner is announced, ns.
+    pub secondary_ns: u64,
+    /// For how long at most while the lock is promised to another thread, ns.
+    pub promised_ns: u64,
+    /// For how long at most while readers hold the lock, ns.
+    pub readers_ns: u64,
+    /// The time between two polls, ns.
+    pub gap_ns: u64,
+    /// That time doubles, up to this, each time that the lock has another owner, ns.
+    pub widest_gap_ns: u64,
+    /// Interval of its probes whether the owner runs, ns. Not 0.
+    pub probe_ns: u64,
+    /// How often it reads the clock at most, in case that the clock stands. Not 0.
+    pub most_clock_reads: u64,
+    /// Whether a failed spin is noted ([`Note::Spun`]) of a thread that was not announced.
+    pub notes_unannounced: bool,
+}
+
+impl Polling {
+    /// Polls at short intervals for `span_ns`, whatever other threads do.
+    pub const fn lasting(span_ns: u64) -> Self {
+        Self {
+            span_ns,
+            primary_ns: 0,
+            secondary_ns: 0,
+            promised_ns: 0,
+            readers_ns: 0,
+            gap_ns: 30,
+            widest_gap_ns: 30,
+            probe_ns: 1_000,
+            most_clock_reads: 2 * span_ns + 2, // each takes more than 1 ns
+            notes_unannounced: true,
+        }
     }
 
-    // ---- the first try
-
-    /// Whether the calling thread reads a lock before it tries to take it: a failed try takes the line from the
-    /// owner. Counts an attempt.
-    #[inline(always)]
-    fn reads_first() -> bool {
-        false
+    /// As long and as often as `tuning` says for a spinner outside the queue of spinners.
+    const fn by(tuning: &Tuning) -> Self {
+        Self {
+            secondary_ns: tuning.secondary_spin_ns,
+            gap_ns: tuning.eager_gap_ns,
+            widest_gap_ns: tuning.eager_gap_ns,
+            probe_ns: tuning.owner_probe_ns,
+            ..Self::lasting(tuning.spin_ns)
+        }
     }
+}
 
-    /// Whether a thread counts which of its tries for locks that are contended fail.
-    #[inline]
-    fn counts_tries() -> bool {
-        false
+// ---- asleep
+
+/// The times of a sleep, ns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Times {
+    /// A waiter that is woken this long after it queued, and finds the lock taken, requests a hand-off.
+    pub starvation_ns: u64,
+    /// The last reader leaves the lock to a preferred writer that has waited for this long, though it sleeps.
+    pub preferred_ns: u64,
+    /// How long a waiter that backs off first leaves the lock to its owner; twice as long each further time.
+    pub repark_ns: u64,
+    /// How long a starved waiter first keeps new readers out.
+    pub request_ns: u64,
+    /// How long it does so at most.
+    pub reader_patience_ns: u64,
+    /// How long a waiter that is woken without `WAKING` waits until it is woken with it (L4).
+    pub unmarked_ns: u64,
+    /// The time until a waiter with a timer first probes the lock (L3), and then after twice as long each time.
+    /// `u64::MAX`: no waiter does.
+    pub probe_ns: u64,
+    /// The first probe comes no earlier than this, if [`Asleep::ProbesLate`] says so.
+    pub least_probe_ns: u64,
+    /// The longest time between two probes.
+    pub longest_probe_ns: u64,
+}
+
+impl Times {
+    /// Those that `tuning` says.
+    pub const fn of(tuning: &Tuning) -> Self {
+        Self {
+            starvation_ns: tuning.starvation_ns,
+            preferred_ns: tuning.preferred_ns,
+            repark_ns: tuning.repark_ns,
+            request_ns: tuning.request_ns,
+            reader_patience_ns: tuning.reader_patience_ns,
+            unmarked_ns: tuning.unmarked_ns,
+            probe_ns: tuning.probe_ns,
+            least_probe_ns: tuning.least_probe_ns,
+            longest_probe_ns: tuning.longest_probe_ns,
+        }
     }
+}
 
-    /// How the calling thread's latest tries went: if many have failed, it skips the fast path.
-    #[inline(always)]
-    fn tries() -> Tries {
-        Tries::Succeed
-    }
-
-    // ---- before it queues: to wait awake
-
-    /// Whether the calling thread may wait awake, for what `kind` says.
-    #[inline]
-    fn can_spin(kind: Spin) -> bool {
-        let _ = kind;
-        false
-    }
-
-    /// Whether a thread that waits awake acquires the lock as soon as it is free, or leaves it to its owner for
-    /// many turns.
-    #[inline]
-    fn spinning(lock: usize) -> Spinning {
-        let _ = lock;
-        Spinning::Eager
-    }
-
-    /// Whether a waiter that leaves the lock to its owner sleeps meanwhile, if its timer is fine enough; else it
-    /// polls with wide gaps.
-    #[inline]
-    fn backs_off_asleep() -> bool {
-        false
-    }
-
-    /// Whether the writers that spin for a lock do so in a queue, of which only the head polls.
-    #[inline]
-    fn queues_spinners() -> bool {
-        false
-    }
-
-    /// How many threads are to wait awake in that queue.
-    #[inline]
-    fn awake(lock: usize) -> Awake {
-        let _ = lock;
-        Awake::All
-    }
-
-    /// For how many spinners there is a CPU beside the owner's.
-    #[inline]
-    fn cpus_to_spin_on() -> u32 {
-        P::cpus() - 1
-    }
-
-    /// `ns` for each CPU: as many threads as run may have come at once.
-    #[inline]
-    fn for_each_cpu(ns: u64) -> u64 {
-        u64::from(P::cpus()) * ns
-    }
-
-    /// Whether a spinner that leaves the lock to its owner, or one of many, polls with wide gaps.
-    #[inline]
-    fn polls_from_afar() -> bool {
-        false
-    }
-
-    /// Whether a spinner on which sleeping waiters rely waits for longer than another.
-    #[inline]
-    fn primary_waits_longer() -> bool {
-        false
-    }
-
-    /// Whether a spinner goes to sleep if the lock is promised to a waiter that does not come.
-    #[inline]
-    fn leaves_promised() -> bool {
-        true
-    }
-
-    // ---- asleep, and woken
-
-    /// The least time until a waiter probes a lock (L3), ns; at most `longest_probe_ns` counts.
-    #[inline]
-    fn least_probe_ns() -> u64 {
-        P::TUNING.least_probe_ns
-    }
-
+/// What a lock asks about a waiter that is about to sleep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asleep {
     /// Whether a head that was woken and lost is to be left to its own timer (`TIMED`).
-    #[inline]
-    fn head_keeps_time() -> bool {
-        true
-    }
+    HeadKeepsTime,
+    /// Whether a release may leave one asleep that keeps its own time ([`OnRelease::LeavesHead`]), so that it notes
+    /// where it sleeps.
+    MayBeLeft,
+    /// Whether its first probe comes after [`Times::least_probe_ns`] at the earliest.
+    ProbesLate,
+}
 
-    /// Whether a woken waiter that has starved polls once, and then requests the lock.
-    #[inline]
-    fn starved_requests_at_once() -> bool {
-        true
-    }
+// ---- woken
 
-    /// E1: whether a thread that is served wakes waiters behind it early.
-    #[inline]
-    fn wakes_early() -> bool {
-        false
-    }
+/// What a woken waiter does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WhenWoken {
+    /// Whether it polls once, and leaves the lock to its owner for a while.
+    pub backs_off: bool,
+    /// Whether it polls once if it has starved, and then requests the lock.
+    pub requests_at_once: bool,
+    /// Whether it wakes waiters behind it early (E1).
+    pub wakes_others: Option<EarlyWakes>,
+}
 
-    // ---- on a release
+/// E1: which waiters are woken early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EarlyWakes {
+    /// By a waiter that has waited for this long, ns.
+    pub after_ns: u64,
+    /// That waiter came late if it was not woken early itself, or so long ago, ns.
+    pub late_ns: u64,
+    /// If it came late: this number, from the head of the queue on, whether woken early before or not. At most
+    /// [`EarlyWakes::MOST`], as the next.
+    pub late: usize,
+    /// If it came in time: this number, of those that have not been woken early.
+    pub in_time: usize,
+    /// How far from the head those may be.
+    pub among: usize,
+}
 
-    /// E2: whether a release may leave a head asleep that keeps its own time, as its thread comes back at once.
-    #[inline]
-    fn leaves_asleep() -> bool {
-        false
-    }
+impl EarlyWakes {
+    /// The most waiters that one thread wakes early at a time.
+    pub const MOST: usize = 8;
+}
 
-    /// Whether the calling thread, which releases the lock, comes back for it soon.
-    #[inline]
-    fn returns_soon(lock: usize) -> bool {
-        let _ = lock;
-        false
-    }
+// ---- the release
 
+/// What a lock asks its holder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnRelease {
+    /// E2: whether the release leaves a head asleep that keeps its own time, as the thread comes back at once.
+    LeavesHead,
     /// L4: whether the head is woken without a mark.
-    #[inline]
-    fn wakes_unmarked() -> bool {
-        false
-    }
-
+    WakesUnmarked,
     /// H4: whether threads that run have passed a woken waiter for long, so that the lock is kept for it. Notes
     /// that the calling thread is one of them.
-    #[inline]
-    fn has_passed_woken() -> bool {
-        false
-    }
-
-    /// A3: whether the calling thread's release of a lock without waiters clears `CONTENDED`.
-    #[inline]
-    fn ends_contended(lock: usize) -> bool {
-        P::ends_contended(lock)
-    }
-
-    // ---- readers
-
-    /// Whether a reader lets a writer go first that waits awake.
-    #[inline]
-    fn lets_spinner_pass() -> bool {
-        false
-    }
-
-    /// How many reads without a write in between enable a lock's bias.
-    #[inline]
-    fn reads_before_slots() -> u32 {
-        P::reads_before_slots()
-    }
-
-    /// Whether a read among others costs more than one alone.
-    #[inline]
-    fn shares_lines() -> bool {
-        false
-    }
-
-    // ---- condition variables
-
-    /// Whether a signal under the mutex leaves the wake-up to the release of the mutex.
-    #[inline]
-    fn defers_to_release() -> bool {
-        false
-    }
-
-    /// Whether the calling thread, which holds the lock and signals, usually waits soon after. Counts the signal.
-    #[inline]
-    fn waits_next(lock: usize) -> bool {
-        let _ = lock;
-        false
-    }
+    Promises,
+    /// A3: whether the release of a lock without waiters clears `CONTENDED`.
+    EndsContended,
+    /// Whether a signal under the mutex leaves the wake-up to the release in any case.
+    DefersWakes,
+    /// Else: whether it does so because the thread usually waits soon after it. Counts the signal.
+    DefersThisWake,
 }
 
-/// No thread waits awake, and waiters are woken in order: the trait's own answers.
-#[derive(Debug, Clone, Copy)]
-pub enum Park {}
-
-impl<P: Platform> Policy<P> for Park {}
-
-/// The machine's answers ([`Adaptive`](spinpark_platform::Adaptive)): from what the calling thread has measured,
-/// or, of wakes without a mark, by the CPUs that there are.
-macro_rules! learned {
-    () => {
-        #[inline(always)]
-        fn learns(lock: usize, note: Note) {
-            P::notes(lock, note);
-        }
-
-        #[inline]
-        fn wants_time(lock: usize, queued: bool) -> Option<Timing> {
-            P::wants_time(lock, queued)
-        }
-
-        #[inline(always)]
-        fn reads_first() -> bool {
-            P::reads_first()
-        }
-
-        #[inline]
-        fn can_spin(kind: Spin) -> bool {
-            P::can_spin(kind)
-        }
-
-        #[inline]
-        fn spinning(lock: usize) -> Spinning {
-            P::spinning(lock)
-        }
-
-        #[inline]
-        fn wakes_unmarked() -> bool {
-            P::wakes_unmarked()
-        }
-
-        #[inline]
-        fn has_passed_woken() -> bool {
-            P::has_passed_woken()
-        }
-
-        #[inline]
-        fn ends_contended(lock: usize) -> bool {
-            P::ends_contended(lock)
-        }
-
-        #[inline]
-        fn waits_next(lock: usize) -> bool {
-            P::waits_next(lock)
-        }
-    };
+/// For how much a read counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reads {
+    /// This read: that of so many readers that do not share the lock.
+    pub weight: u32,
+    /// After how many reads without a write in between the lock's bias is enabled.
+    pub enough: u32,
 }
-use learned;
+
+// ---- by the number of CPUs
 
 /// As [`Few`] or as [`Many`], by the number of CPUs that the process may use now.
 #[derive(Debug, Clone, Copy)]
 pub enum Usual {}
 
-/// Questions that the two answer differently.
+/// The answer of [`Few`] or that of [`Many`].
 macro_rules! by_cpus {
-    ($($name:ident($($argument:ident: $type:ty)?) -> $answer:ty;)*) => {$(
-        #[inline]
-        fn $name($($argument: $type)?) -> $answer {
-            match P::cpus() {
-                1 | 2 => <Few as Policy<P>>::$name($($argument)?),
-                _ => <Many as Policy<P>>::$name($($argument)?),
-            }
+    ($name:ident($($argument:expr),*)) => {
+        match P::cpus() {
+            1 | 2 => <Few as Policy<P>>::$name($($argument),*),
+            _ => <Many as Policy<P>>::$name($($argument),*),
         }
-    )*};
+    };
 }
 
+// To ask how many CPUs there are takes time: where both answer alike, the answer is that of `Many`.
 impl<P: Platform> Policy<P> for Usual {
-    learned!();
+    const TIMES: Times = Times::of(&P::TUNING);
 
-    /// Only [`Many`] counts, and else none has failed: to ask how many CPUs there are would take longer.
     #[inline(always)]
-    fn tries() -> Tries {
-        P::tries()
+    fn learns(lock: usize, note: Note) {
+        match note {
+            Note::Tried(_) => by_cpus!(learns(lock, note)),
+            _ => P::notes(lock, note),
+        }
     }
 
-    by_cpus! {
-        counts_tries() -> bool;
-        backs_off_asleep() -> bool;
-        queues_spinners() -> bool;
-        awake(lock: usize) -> Awake;
-        polls_from_afar() -> bool;
-        primary_waits_longer() -> bool;
-        leaves_promised() -> bool;
-        least_probe_ns() -> u64;
-        head_keeps_time() -> bool;
-        starved_requests_at_once() -> bool;
-        wakes_early() -> bool;
-        leaves_asleep() -> bool;
-        returns_soon(lock: usize) -> bool;
-        lets_spinner_pass() -> bool;
-        shares_lines() -> bool;
-        defers_to_release() -> bool;
+    #[inline]
+    fn wants_time(lock: usize, queued: bool) -> Option<Timing> {
+        P::wants_time(lock, queued)
     }
+
+    #[inline(always)]
+    fn first_try(lock: usize, asks: FirstTry) -> bool {
+        match asks {
+            FirstTry::Reads => P::reads_first(),
+            // Only `Many` counts failures, and else there are none.
+            FirstTry::HasFailed => P::tries() != Tries::Succeed,
+            _ => by_cpus!(first_try(lock, asks)),
+        }
+    }
+
+    #[inline]
+    fn before_queueing(lock: usize, arrival: Arrival) -> BeforeQueueing {
+        by_cpus!(before_queueing(lock, arrival))
+    }
+
+    #[inline]
+    fn spins(lock: usize, spinner: Spinner) -> Option<Polling> {
+        match spinner {
+            Spinner::Watches(_) => <Many as Policy<P>>::spins(lock, spinner),
+            _ => by_cpus!(spins(lock, spinner)),
+        }
+    }
+
+    #[inline]
+    fn when_woken(lock: usize, writes: bool) -> WhenWoken {
+        by_cpus!(when_woken(lock, writes))
+    }
+
+    #[inline]
+    fn sleeps(asks: Asleep) -> bool {
+        by_cpus!(sleeps(asks))
+    }
+
+    #[inline]
+    fn on_release(lock: usize, asks: OnRelease) -> bool {
+        match asks {
+            OnRelease::LeavesHead | OnRelease::DefersWakes => by_cpus!(on_release(lock, asks)),
+            _ => <Many as Policy<P>>::on_release(lock, asks),
+        }
+    }
+
+    #[inline]
+    fn reads(readers: u32) -> Option<Reads> {
+        match readers {
+            0 | 1 => <Many as Policy<P>>::reads(readers),
+            _ => by_cpus!(reads(readers)),
+        }
+    }
+}
+
+/// What [`Few`] and [`Many`] answer alike on a release: as the thread has learnt.
+#[inline(always)]
+fn as_learnt<P: Platform>(lock: usize, asks: OnRelease) -> bool {
+    match asks {
+        OnRelease::WakesUnmarked => P::wakes_unmarked(),
+        OnRelease::Promises => P::has_passed_woken(),
+        OnRelease::EndsContended => P::ends_contended(lock),
+        OnRelease::DefersThisWake => P::waits_next(lock),
+        OnRelease::LeavesHead | OnRelease::DefersWakes => false,
+    }
+}
+
+/// So of a thread that watches.
+#[inline(always)]
+fn watches<P: Platform>(kind: Spin) -> Option<Polling> {
+    let span_ns = match kind {
+        Spin::Writer => P::TUNING.pass_ns,
+        Spin::Lock | Spin::Woken | Spin::Signal | Spin::HandOver | Spin::Readers => P::TUNING.spin_ns,
+    };
+    P::can_spin(kind).then_some(Polling { span_ns, ..Polling::by(&P::TUNING) })
 }

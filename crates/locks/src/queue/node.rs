@@ -49,6 +49,7 @@ use spinpark_platform::{
 };
 
 use super::WaitQueue;
+use crate::policy::Policy;
 use crate::word::Want;
 
 const AWAKE: u32 = 0;
@@ -241,17 +242,17 @@ impl<P: Platform> WaitNode<P> {
     /// Whether the last reader leaves the lock to the thread: a preferred writer that is awake, and takes it at
     /// once, or has waited for long. While another one wakes up, a running thread may have the lock.
     #[inline(never)] // for the drop-in's size
-    pub(crate) fn goes_first(&self) -> bool {
+    pub(crate) fn goes_first<Q: Policy<P>>(&self) -> bool {
         self.want == Want::WriteFirst
-            && (self.state.load(Relaxed) == AWAKE || self.waited() >= P::TUNING.preferred_ns)
+            && (self.state.load(Relaxed) == AWAKE || self.waited() >= Q::TIMES.preferred_ns)
     }
 
     /// Whether readers that come may pass the thread, as it wants the lock alone. Plain ones do not join readers
     /// past a preferred writer, but recursive and upgradable ones do: once that has starved, it counts as passed.
     #[inline(never)] // for the drop-in's size
-    pub(crate) fn may_be_passed(&self) -> bool {
+    pub(crate) fn may_be_passed<Q: Policy<P>>(&self) -> bool {
         match self.want {
-            Want::WriteFirst => self.waited() >= P::TUNING.starvation_ns,
+            Want::WriteFirst => self.waited() >= Q::TIMES.starvation_ns,
             want => want.is_exclusive(),
         }
     }
