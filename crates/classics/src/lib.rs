@@ -24,7 +24,7 @@
 //!
 //! - A spinner can be preempted, and so can the holder of a spin lock. So a thread that has polled a spin
 //!   lock (a lock's own `wait_lock`, a test-and-set lock) for 100 µs sleeps for 50, as often as it takes,
-//!   with back-off and without (`wait/patience.rs`). With short sections on running CPUs that is rare; on a
+//!   with back-off and without (`wait/poll_budget.rs`). With short sections on running CPUs that is rare; on a
 //!   test-and-set lock that is never free it happens, and acts as a back-off. A waiter in an MCS queue sleeps
 //!   only if its predecessor does not run either, or has given no sign for a time slice. Linux' spin locks
 //!   were ticket locks ([`Order`]). These are that only where a platform promises that no thread is preempted

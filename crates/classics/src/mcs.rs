@@ -37,7 +37,7 @@
 //! # What differs from the kernel
 //!
 //! A waiter spins, as there, for as long as its predecessor runs, however long that takes. It does not run if
-//! it was preempted, or sleeps for that reason itself: then the waiter sleeps briefly (`wait/patience.rs`).
+//! it was preempted, or sleeps for that reason itself: then the waiter sleeps briefly (`wait/poll_budget.rs`).
 //! So the queue behind a preempted head goes to sleep from the front, a tenth of a millisecond for each
 //! place, and does not hold the CPUs that the head needs.
 //!
@@ -155,10 +155,10 @@ impl<P: Platform, S: Shape> McsLock<P, S> {
             }
             return;
         };
-        let mut patience = Behind::new(prev.thread);
+        let mut budget = Behind::new(prev.thread);
         prev.next.store(ptr::from_ref(me).cast_mut(), Release); // from here on it may leave
         while me.locked.load(S::WAIT) == 0 {
-            patience.poll::<P>();
+            budget.poll::<P>();
         }
     }
 

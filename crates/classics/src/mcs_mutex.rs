@@ -50,7 +50,7 @@
 //!
 //! A waiter may be preempted, as in no kernel. After each 100 µs awake it sleeps for 50 if the thread before
 //! it does not run (after 4 ms, if that cannot be told); the first waiter behind an owner without a node does
-//! so in any case (`wait/patience.rs`).
+//! so in any case (`wait/poll_budget.rs`).
 //!
 //! Checked by: `verify` (`tests/it/classics_mcs.rs`), `tests/native/classics_stress.rs`.
 
@@ -61,7 +61,7 @@ use spinpark_platform::{
 };
 
 use crate::RawLock;
-use crate::wait::{Behind, Patience, linked};
+use crate::wait::{Behind, PollBudget, linked};
 
 /// A waiter's place in the queue.
 struct Node<P: Platform> {
@@ -131,8 +131,8 @@ impl<P: Platform> McsMutex<P> {
         let before = self.tail.swap(me, AcqRel);
         if before == held() {
             self.next.store(me, Release); // MX1
-            let mut patience = Patience::default(); // the owner has no node that names it
-            wait_for(&node, || patience.poll::<P>());
+            let mut budget = PollBudget::default(); // the owner has no node that names it
+            wait_for(&node, || budget.poll::<P>());
         // SAFETY: MX2: that node's thread waits until this one has linked itself.
         } else if let Some(before) = unsafe { before.as_ref() } {
             let mut behind = Behind::new(before.thread);

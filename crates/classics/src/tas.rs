@@ -30,7 +30,7 @@ use spinpark_platform::{AtomicU32, Ordering::Acquire, Ordering::Relaxed, Orderin
 
 use crate::RawLock;
 use crate::delay::Delay;
-use crate::wait::Patience;
+use crate::wait::PollBudget;
 
 const FREE: u32 = 0;
 const HELD: u32 = 1;
@@ -47,22 +47,24 @@ pub trait Waiting: Send + Sync + 'static {
 
 /// All of these, one by one.
 #[derive(Debug)]
-pub enum Way<const READS: bool, const BACKS_OFF: bool, const CPUS: u32> {}
+pub enum PollStrategy<const READS: bool, const BACKS_OFF: bool, const CPUS: u32> {}
 
-impl<const READS: bool, const BACKS_OFF: bool, const CPUS: u32> Waiting for Way<READS, BACKS_OFF, CPUS> {
+impl<const READS: bool, const BACKS_OFF: bool, const CPUS: u32> Waiting
+    for PollStrategy<READS, BACKS_OFF, CPUS>
+{
     const READS: bool = READS;
     const BACKS_OFF: bool = BACKS_OFF;
     const CPUS: u32 = CPUS;
 }
 
 /// Tries and tries.
-pub type TestAndSet = Way<false, false, 2>;
+pub type TestAndSet = PollStrategy<false, false, 2>;
 
 /// Reads until it is free, then tries: FreeBSD's spin mutex.
-pub type TestAndTestAndSet = Way<true, false, 2>;
+pub type TestAndTestAndSet = PollStrategy<true, false, 2>;
 
 /// The same, with exponential back-off on a machine of `CPUS` CPUs.
-pub type BackOff<const CPUS: u32 = 2> = Way<true, true, CPUS>;
+pub type BackOff<const CPUS: u32 = 2> = PollStrategy<true, true, CPUS>;
 
 /// The lock.
 pub struct TasLock<P: Platform, W: Waiting> {
@@ -102,14 +104,14 @@ impl<P: Platform, W: Waiting> TasLock<P, W> {
     #[cold]
     #[inline(never)]
     fn lock_slow(&self) {
-        let mut patience = Patience::default();
+        let mut budget = PollBudget::default();
         let mut delay = Delay::new(W::CPUS);
         loop {
             loop {
                 if W::BACKS_OFF {
-                    patience.count::<P>(delay.pause::<P>());
+                    budget.count::<P>(delay.pause::<P>());
                 } else {
-                    patience.poll::<P>();
+                    budget.poll::<P>();
                 }
                 if !W::READS || self.word.load(Relaxed) == FREE {
                     break;

@@ -9,7 +9,7 @@
 use spinpark_platform::{AtomicU32, Cell, Ordering::Acquire, Ordering::Relaxed, Ordering::Release, Platform};
 
 pub use crate::wait::Ends;
-use crate::wait::{Barging, Locked, Node, Patience, SpinLock, WaitList};
+use crate::wait::{Barging, Locked, Node, PollBudget, SpinLock, WaitList};
 
 /// Holds that were recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -101,9 +101,9 @@ impl<P: Platform, const CHAINS: usize> Globals<P, CHAINS> {
     }
 
     fn update<R>(&self, change: impl FnOnce(&mut Holds) -> R) -> R {
-        let mut patience = Patience::default();
+        let mut budget = PollBudget::default();
         while self.lock.compare_exchange(0, 1, Acquire, Relaxed).is_err() {
-            patience.poll::<P>();
+            budget.poll::<P>();
         }
         // SAFETY: the lock is held.
         let result = self.holds.with_mut(|holds| change(unsafe { &mut *holds }));

@@ -11,13 +11,13 @@
 
 mod list;
 mod oracle;
-mod patience;
+mod poll_budget;
 mod spin;
 mod ticket;
 
 pub use list::Ends;
 pub(crate) use list::{Locked, Node, WaitList};
 pub(crate) use oracle::Oracle;
-pub(crate) use patience::{Behind, MOST_POLL_NS, Patience, linked, window_polls};
+pub(crate) use poll_budget::{Behind, MOST_POLL_NS, PollBudget, linked, window_polls};
 pub use spin::{Barging, Order, SpinLock, Tickets};
 pub use ticket::TicketLock;

@@ -47,7 +47,7 @@ pub(crate) const fn window_polls<P: Platform>() -> u32 {
 
 /// How long a thread has polled.
 #[derive(Debug, Default)]
-pub(crate) struct Patience {
+pub(crate) struct PollBudget {
     /// Since the last look at the clock.
     polls: u32,
     /// That look, ns; 0: none yet.
@@ -56,7 +56,7 @@ pub(crate) struct Patience {
     awake_ns: u64,
 }
 
-impl Patience {
+impl PollBudget {
     /// Between two polls.
     #[inline]
     pub(crate) fn poll<P: Platform>(&mut self) {
@@ -103,13 +103,13 @@ impl Patience {
 
 /// Waits until a thread that is in a queue has linked itself; returns its node.
 pub(crate) fn linked<P: Platform, N>(link: &P::AtomicPtr<N>) -> *mut N {
-    let mut patience = Patience::default();
+    let mut budget = PollBudget::default();
     loop {
         let node = link.load(Acquire);
         if !node.is_null() {
             return node;
         }
-        patience.poll::<P>();
+        budget.poll::<P>();
     }
 }
 
@@ -120,7 +120,7 @@ pub(crate) fn linked<P: Platform, N>(link: &P::AtomicPtr<N>) -> *mut N {
 /// stands, and spinning keeps a CPU from it.
 #[derive(Debug)]
 pub(crate) struct Behind {
-    patience: Patience,
+    budget: PollBudget,
     predecessor: u32,
     sample: u64,
     /// Since anything was known of it, ns.
@@ -130,13 +130,13 @@ pub(crate) struct Behind {
 impl Behind {
     /// Before the first poll, behind the thread of that name.
     pub(crate) fn new(predecessor: u32) -> Self {
-        Self { patience: Patience::default(), predecessor, sample: 0, unknown_ns: 0 }
+        Self { budget: PollBudget::default(), predecessor, sample: 0, unknown_ns: 0 }
     }
 
     /// Between two polls.
     #[inline]
     pub(crate) fn poll<P: Platform>(&mut self) {
-        if self.patience.is_over::<P>(P::spin_hint()) {
+        if self.budget.is_over::<P>(P::spin_hint()) {
             self.consider::<P>();
         }
     }
@@ -146,9 +146,9 @@ impl Behind {
     fn consider<P: Platform>(&mut self) {
         let answer = P::owner_on_cpu(self.predecessor, &mut self.sample);
         if self.may_sleep(answer) || P::need_resched() {
-            self.patience.sleep_briefly::<P>();
+            self.budget.sleep_briefly::<P>();
         } else {
-            self.patience = Patience::default();
+            self.budget = PollBudget::default();
         }
     }
 
@@ -165,11 +165,11 @@ mod tests {
 
     /// Polls in groups of `polls`, each of which takes `ns`; returns the time awake until a sleep.
     fn awake(polls: u32, ns: u64) -> u64 {
-        let mut patience = Patience::default();
+        let mut budget = PollBudget::default();
         let mut now = 1_000;
         for looks in 0.. {
-            patience.polls = polls;
-            if patience.look(now) {
+            budget.polls = polls;
+            if budget.look(now) {
                 return looks * ns;
             }
             now += ns;
@@ -186,9 +186,9 @@ mod tests {
     /// 64 polls in 4 ms are 64 polls and a preemption.
     #[test]
     fn a_preempted_thread_has_not_polled() {
-        let mut patience = Patience { polls: 64, looked: 1_000, awake_ns: 0 };
-        assert!(!patience.look(4_001_000));
-        assert_eq!(patience.awake_ns, 64 * MOST_POLL_NS);
+        let mut budget = PollBudget { polls: 64, looked: 1_000, awake_ns: 0 };
+        assert!(!budget.look(4_001_000));
+        assert_eq!(budget.awake_ns, 64 * MOST_POLL_NS);
     }
 
     #[test]

@@ -29,7 +29,7 @@ use spinpark_platform::{
     AtomicU32, Ordering::Acquire, Ordering::Relaxed, Ordering::Release, Platform, SpinLocks,
 };
 
-use super::patience::Patience;
+use super::poll_budget::PollBudget;
 use super::ticket::TicketLock;
 use crate::RawLock;
 
@@ -87,10 +87,10 @@ impl<P: Platform, O: Order> RawLock for SpinLock<P, O> {
         if Self::HAS_TICKETS {
             return self.tickets.lock();
         }
-        let mut patience = Patience::default();
+        let mut budget = PollBudget::default();
         while self.word().compare_exchange(FREE, HELD, Acquire, Relaxed).is_err() {
             while self.word().load(Relaxed) == HELD {
-                patience.poll::<P>();
+                budget.poll::<P>();
             }
         }
     }

@@ -30,14 +30,14 @@
 //! | try: `next` exchange   | Relaxed | –          | hands out the ticket; no other thread can have been served     |
 //! | release: `serving` + 1 | Release | lock, try  | this critical section                                          |
 //!
-//! A waiter may be preempted, as in no kernel: after each 100 µs awake it sleeps for 50 (`wait/patience.rs`).
+//! A waiter may be preempted, as in no kernel: after each 100 µs awake it sleeps for 50 (`wait/poll_budget.rs`).
 //! With more threads than CPUs each acquisition of such a thread waits for it.
 //!
 //! Checked by: `verify` (`tests/it/classics.rs`), `tests/native/classics_stress.rs`.
 
 use spinpark_platform::{AtomicU32, Ordering::Acquire, Ordering::Relaxed, Ordering::Release, Platform};
 
-use super::patience::Patience;
+use super::poll_budget::PollBudget;
 use crate::RawLock;
 
 /// The lock.
@@ -85,9 +85,9 @@ impl<P: Platform> TicketLock<P> {
     #[cold]
     #[inline(never)]
     fn wait_for(&self, ticket: u32) {
-        let mut patience = Patience::default();
+        let mut budget = PollBudget::default();
         loop {
-            patience.poll::<P>();
+            budget.poll::<P>();
             if self.serving.load(Acquire) == ticket {
                 return;
             }
