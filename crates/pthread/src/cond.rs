@@ -231,13 +231,13 @@ unsafe extern "C" fn cancelled(argument: *mut c_void) {
 
 /// Which function was called.
 #[derive(Clone, Copy)]
-enum Call {
+enum WaitFunction {
     Wait,
     Timed,
     Clock(clockid_t, Clock),
 }
 
-impl Call {
+impl WaitFunction {
     /// glibc's function, with the caller's arguments.
     ///
     /// # Safety
@@ -269,7 +269,7 @@ impl Call {
 /// null.
 #[inline(never)] // for the drop-in's size
 unsafe fn wait_by(
-    call: Call,
+    call: WaitFunction,
     cond: *mut pthread_cond_t,
     mutex: *mut pthread_mutex_t,
     time: *const timespec,
@@ -289,7 +289,7 @@ unsafe fn wait_by(
     }
     let mut deadline = None;
     if !time.is_null() {
-        let clock = if let Call::Clock(_, known) = call { known } else { this.clock() };
+        let clock = if let WaitFunction::Clock(_, known) = call { known } else { this.clock() };
         // SAFETY: the caller's timespec.
         deadline = unsafe { spinpark_linux::deadline(clock, time) };
         if deadline.is_none() {
@@ -354,7 +354,7 @@ pub(crate) unsafe extern "C" fn destroy(cond: *mut pthread_cond_t) -> c_int {
 /// As POSIX has it.
 pub(crate) unsafe extern "C" fn wait(cond: *mut pthread_cond_t, mutex: *mut pthread_mutex_t) -> c_int {
     // SAFETY: the caller's pointers.
-    unsafe { wait_by(Call::Wait, cond, mutex, core::ptr::null()) }
+    unsafe { wait_by(WaitFunction::Wait, cond, mutex, core::ptr::null()) }
 }
 
 /// `pthread_cond_timedwait`, a cancellation point, on the condition variable's clock: ETIMEDOUT, EINVAL,
@@ -369,7 +369,7 @@ pub(crate) unsafe extern "C" fn timed_wait(
     time: *const timespec,
 ) -> c_int {
     // SAFETY: the caller's pointers.
-    unsafe { wait_by(Call::Timed, cond, mutex, time) }
+    unsafe { wait_by(WaitFunction::Timed, cond, mutex, time) }
 }
 
 /// `pthread_cond_clockwait`, a cancellation point, on either clock: ETIMEDOUT, EINVAL, EPERM.
@@ -385,7 +385,7 @@ pub(crate) unsafe extern "C" fn clock_wait(
 ) -> c_int {
     let Some(known) = clock_of(clock) else { return EINVAL };
     // SAFETY: the caller's pointers.
-    unsafe { wait_by(Call::Clock(clock, known), cond, mutex, time) }
+    unsafe { wait_by(WaitFunction::Clock(clock, known), cond, mutex, time) }
 }
 
 /// `pthread_cond_signal`.
