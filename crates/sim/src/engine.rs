@@ -23,7 +23,7 @@ use corosensei::stack::{DefaultStack, Stack};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 
 use crate::failure::Failure;
-use crate::outcome::{Outcome, ThreadTimes};
+use crate::outcome::{SimulationResult, ThreadTimes};
 use crate::time::{PS_PER_NS, Ps};
 use crate::world::chaos::{POLLING, STOPPED};
 use crate::world::memory::Changed;
@@ -96,7 +96,7 @@ pub(crate) fn run(
     mut start: World,
     first: Vec<(Body, Option<(u32, u32)>)>,
     finish: impl Fn() + Copy + 'static,
-) -> std::io::Result<Outcome> {
+) -> std::io::Result<SimulationResult> {
     for (body, allowed) in first {
         start.spawn(body, allowed);
     }
@@ -188,7 +188,7 @@ fn resume_all(finish: impl Fn() + Copy + 'static) -> std::io::Result<()> {
     Ok(())
 }
 
-fn outcome(mut world: World) -> Outcome {
+fn outcome(mut world: World) -> SimulationResult {
     let ns = |ps: u64| ps / PS_PER_NS;
     let threads = world.threads.0.iter().map(|thread| ThreadTimes {
         on_cpu_ns: ns(thread.times.on_cpu),
@@ -196,7 +196,7 @@ fn outcome(mut world: World) -> Outcome {
         runnable_ns: ns(thread.times.runnable),
         asleep_ns: ns(thread.times.asleep),
     });
-    Outcome {
+    SimulationResult {
         elapsed_ns: ns(world.now),
         measured_ns: ns(world.now.min(world.end)),
         threads: threads.collect(),

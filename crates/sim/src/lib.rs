@@ -48,7 +48,7 @@ mod world;
 
 pub use engine::stop;
 pub use failure::Failure;
-pub use outcome::{Counts, EVENTS, Outcome, Slice, ThreadTimes};
+pub use outcome::{Counts, EVENTS, SimulationResult, Slice, ThreadTimes};
 pub use platform::{AtomicPtr, AtomicU32, Cell, LinuxTuning, Sim, Tuned};
 pub use simulation::Simulation;
 pub use world::chaos::{Chaos, Order};

@@ -143,7 +143,7 @@ pub struct Slice {
 
 /// The result of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Outcome {
+pub struct SimulationResult {
     /// How the run failed, if it did.
     pub failure: Option<crate::Failure>,
     /// When the last thread ended, ns of virtual time.
@@ -167,7 +167,7 @@ pub struct Outcome {
     pub slices_cut: u64,
 }
 
-impl Outcome {
+impl SimulationResult {
     /// Which part of the CPUs' time they had something to do.
     #[must_use]
     pub fn utilisation(&self) -> f64 {

@@ -4,7 +4,7 @@ use crate::access::finish;
 use crate::check::Checks;
 use crate::engine::run;
 use crate::machine::Machine;
-use crate::outcome::Outcome;
+use crate::outcome::SimulationResult;
 use crate::platform::set_faults;
 use crate::time::PS_PER_NS;
 use crate::world::chaos::Chaos;
@@ -87,12 +87,12 @@ impl Simulation {
         self.threads.push((Box::new(body), Some((cpus.start, cpus.end))));
     }
 
-    /// Runs until every thread has ended, or something is wrong: then [`Outcome::failure`] says what.
+    /// Runs until every thread has ended, or something is wrong: then [`SimulationResult::failure`] says what.
     ///
     /// # Errors
     ///
     /// No memory for the threads' stacks.
-    pub fn run(self) -> std::io::Result<Outcome> {
+    pub fn run(self) -> std::io::Result<SimulationResult> {
         set_faults(&self.world);
         run(self.world, self.threads, finish)
     }

@@ -23,7 +23,7 @@ use crate::engine::is_stopped;
 use crate::locks;
 use crate::locks::locks;
 use crate::machine::Machine;
-use crate::outcome::Outcome;
+use crate::outcome::SimulationResult;
 use crate::world::Record;
 use crate::world::chaos::Chaos;
 
@@ -198,7 +198,7 @@ pub struct Report {
     /// What happened at each lock.
     pub places: Vec<Place>,
     /// What the machine counted.
-    pub outcome: Outcome,
+    pub outcome: SimulationResult,
 }
 
 impl Report {

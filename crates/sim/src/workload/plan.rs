@@ -231,7 +231,7 @@ impl<'a> Plan<'a> {
 
 /// What a plan gave.
 pub(super) struct Ran {
-    pub(super) outcome: crate::Outcome,
+    pub(super) outcome: crate::SimulationResult,
     pub(super) places: Vec<Place>,
     pub(super) done: Vec<u64>,
     pub(super) in_time: u64,

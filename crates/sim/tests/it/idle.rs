@@ -8,7 +8,7 @@ use spinpark_locks::{Preference, RawCondvar, RawMutex, RawRwLock};
 use spinpark_platform::{Event, NS_PER_MS};
 use spinpark_sim::check::{Checks, Fault, Faults};
 use spinpark_sim::machine::Machine;
-use spinpark_sim::{Object, Outcome, Sim, Simulation, here};
+use spinpark_sim::{Object, Sim, Simulation, SimulationResult, here};
 
 const WAITERS: u64 = 40;
 /// Much longer than any timer of a waiter.
@@ -84,7 +84,7 @@ impl Locks {
 }
 
 /// A run, how often threads went to sleep before the release, and how many waiters came through.
-fn run(kind: Kind, cpus: u32, fault: Fault) -> (Outcome, u64, u64) {
+fn run(kind: Kind, cpus: u32, fault: Fault) -> (SimulationResult, u64, u64) {
     let machine = Machine::plain(cpus);
     let mut faults = Faults::default();
     faults.add(fault);

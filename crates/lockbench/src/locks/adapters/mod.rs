@@ -6,7 +6,7 @@ use ::std::sync::LazyLock;
 
 use super::load::Primitive;
 use super::primitives::{BenchCondvar, BenchMutex, BenchRwLock, MakeMutex, any_mutex};
-use super::workloads::{self, Job, Mismatch, Outcome};
+use super::workloads::{self, Job, Mismatch, RunResult};
 
 /// The origins, in the order in which they are listed.
 macro_rules! origins {
@@ -205,7 +205,7 @@ origins! {
 }
 
 /// Runs a load on one kind of lock.
-pub type Run = fn(&Job) -> Result<Outcome, Mismatch>;
+pub type Run = fn(&Job) -> Result<RunResult, Mismatch>;
 
 /// Locks of one origin.
 #[derive(Debug, Clone, Copy)]

@@ -4,7 +4,7 @@
 use super::wait_times::Watch;
 use super::work::Random;
 use super::worker_pool::{self, Operation, Share};
-use super::{Job, Mismatch, Outcome, expect};
+use super::{Job, Mismatch, RunResult, expect};
 use crate::locks::load;
 use crate::locks::primitives::{BenchCondvar, Guarded};
 
@@ -58,7 +58,7 @@ impl<C: BenchCondvar> Operation for Walker<'_, C> {
 }
 
 /// An operation is a thread's way through the barrier.
-pub(super) fn run<C: BenchCondvar>(load: &load::Barrier, job: &Job) -> Result<Outcome, Mismatch> {
+pub(super) fn run<C: BenchCondvar>(load: &load::Barrier, job: &Job) -> Result<RunResult, Mismatch> {
     let threads = job.threads;
     let meeting = Guarded::<C::Mutex, Meeting>::new(Meeting { missing: threads, ..Meeting::default() });
     let complete = C::default();
@@ -69,5 +69,5 @@ pub(super) fn run<C: BenchCondvar>(load: &load::Barrier, job: &Job) -> Result<Ou
     })?;
     let all = done.shares.iter().map(|share: &Share| share.all).sum();
     expect("the ways through the barrier", all, meeting.into_inner().number * threads as u64)?;
-    Ok(Outcome::new(done))
+    Ok(RunResult::new(done))
 }

@@ -2,12 +2,12 @@
 
 use super::wait_times::Watch;
 use super::worker_pool::{self, Operation, Share};
-use super::{Job, Mismatch, Outcome, expect};
+use super::{Job, Mismatch, RunResult, expect};
 use crate::locks::primitives::{BenchCondvar, Guarded};
 
-/// What the waiters wait for.
+/// The current call: what the waiters wait for.
 #[derive(Debug, Default)]
-struct Call {
+struct BroadcastState {
     number: u64,
     missing: usize,
     over: bool,
@@ -15,7 +15,7 @@ struct Call {
 
 /// Everything that the threads share.
 struct Hall<C: BenchCondvar> {
-    call: Guarded<C::Mutex, Call>,
+    call: Guarded<C::Mutex, BroadcastState>,
     called: C,
     answered: C,
 }
@@ -70,8 +70,8 @@ impl<C: BenchCondvar> Hall<C> {
 }
 
 /// Thread 0 calls, the others answer. An operation is a call with all its answers.
-pub(super) fn run<C: BenchCondvar>(job: &Job) -> Result<Outcome, Mismatch> {
-    let call = Guarded::new(Call::default());
+pub(super) fn run<C: BenchCondvar>(job: &Job) -> Result<RunResult, Mismatch> {
+    let call = Guarded::new(BroadcastState::default());
     let hall = Hall::<C> { call, called: C::default(), answered: C::default() };
     let mut done = worker_pool::run(job, |number, phase| {
         if number == 0 {
@@ -84,5 +84,5 @@ pub(super) fn run<C: BenchCondvar>(job: &Job) -> Result<Outcome, Mismatch> {
     for heard in heard {
         expect("the number of calls that a waiter heard", heard.all, done.shares[0].all)?;
     }
-    Ok(Outcome::new(done))
+    Ok(RunResult::new(done))
 }

@@ -5,11 +5,11 @@
 pub(super) mod affinity;
 mod barrier;
 mod broadcast;
-mod outcome;
 mod pair;
 mod ping_pong;
 mod pool;
 mod queue;
+mod run_result;
 mod section;
 mod shared;
 mod wait_times;
@@ -24,7 +24,7 @@ use thiserror::Error;
 use super::load::{Load, Placement};
 use super::primitives::{BenchCondvar, BenchMutex, BenchRwLock};
 
-pub use self::outcome::{Outcome, Report, WaitReport, jain};
+pub use self::run_result::{Report, RunResult, WaitReport, jain};
 
 /// CPUs that this process may use.
 #[must_use]
@@ -80,7 +80,7 @@ fn expect(what: &'static str, found: u64, expected: u64) -> Result<(), Mismatch>
 /// # Errors
 ///
 /// If the result is wrong: the lock under test does not work. Or if the load is none for a mutex.
-pub fn mutex<M: BenchMutex>(job: &Job) -> Result<Outcome, Mismatch> {
+pub fn mutex<M: BenchMutex>(job: &Job) -> Result<RunResult, Mismatch> {
     match &job.load {
         Load::Pair(pair) => pair::mutex::<M>(pair, job),
         Load::Section(section) => section::run::<M>(section, job),
@@ -93,7 +93,7 @@ pub fn mutex<M: BenchMutex>(job: &Job) -> Result<Outcome, Mismatch> {
 /// # Errors
 ///
 /// As [`mutex`].
-pub fn rwlock<R: BenchRwLock>(job: &Job) -> Result<Outcome, Mismatch> {
+pub fn rwlock<R: BenchRwLock>(job: &Job) -> Result<RunResult, Mismatch> {
     match &job.load {
         Load::Pair(pair) => pair::rwlock::<R>(pair, job),
         Load::Shared(shared) => shared::run::<R>(shared, job),
@@ -106,7 +106,7 @@ pub fn rwlock<R: BenchRwLock>(job: &Job) -> Result<Outcome, Mismatch> {
 /// # Errors
 ///
 /// As [`mutex`].
-pub fn condvar<C: BenchCondvar>(job: &Job) -> Result<Outcome, Mismatch> {
+pub fn condvar<C: BenchCondvar>(job: &Job) -> Result<RunResult, Mismatch> {
     match &job.load {
         Load::PingPong(ping_pong) => ping_pong::run::<C>(ping_pong, job),
         Load::Broadcast(_) => broadcast::run::<C>(job),

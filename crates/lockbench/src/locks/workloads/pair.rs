@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 
-use super::{Job, Mismatch, Outcome, expect, worker_pool};
+use super::{Job, Mismatch, RunResult, expect, worker_pool};
 use crate::locks::counters::Counters;
 use crate::locks::load::{Locked, Pair};
 use crate::locks::primitives::{BenchMutex, BenchRwLock, Guarded, Shared};
@@ -17,7 +17,7 @@ use crate::locks::primitives::{BenchMutex, BenchRwLock, Guarded, Shared};
 const BATCH: u64 = 1000;
 
 /// A mutex of any kind.
-pub(super) fn mutex<M: BenchMutex>(pair: &Pair, job: &Job) -> Result<Outcome, Mismatch> {
+pub(super) fn mutex<M: BenchMutex>(pair: &Pair, job: &Job) -> Result<RunResult, Mismatch> {
     let counter = Guarded::<M, u64>::new(0);
     // Not used: the data has one reference at a time.
     let held = pair.held.then(|| counter.lock());
@@ -27,7 +27,7 @@ pub(super) fn mutex<M: BenchMutex>(pair: &Pair, job: &Job) -> Result<Outcome, Mi
 }
 
 /// A read-write lock.
-pub(super) fn rwlock<R: BenchRwLock>(pair: &Pair, job: &Job) -> Result<Outcome, Mismatch> {
+pub(super) fn rwlock<R: BenchRwLock>(pair: &Pair, job: &Job) -> Result<RunResult, Mismatch> {
     if pair.lock == Locked::Read {
         // No thread may write while reading; so the result is what was read, added up.
         let one = Shared::<R, u64>::new(1);
@@ -41,10 +41,10 @@ pub(super) fn rwlock<R: BenchRwLock>(pair: &Pair, job: &Job) -> Result<Outcome, 
 }
 
 /// An outcome whose result was not looked at.
-struct Unchecked(Outcome);
+struct Unchecked(RunResult);
 
 impl Unchecked {
-    fn checked(self, found: u64) -> Result<Outcome, Mismatch> {
+    fn checked(self, found: u64) -> Result<RunResult, Mismatch> {
         expect("the counter", found, self.0.operations)?;
         Ok(self.0)
     }
@@ -78,7 +78,7 @@ fn repeat(job: &Job, mut operation: impl FnMut()) -> Unchecked {
     let mut counts = counting.stop();
     // The thread's own clock is finer than the process' account.
     counts.cpu = elapsed;
-    Unchecked(Outcome { operations, elapsed, counts, shares: vec![operations], waits: None, writes: None })
+    Unchecked(RunResult { operations, elapsed, counts, shares: vec![operations], waits: None, writes: None })
 }
 
 /// CPU time of this thread.

@@ -2,7 +2,7 @@
 
 use super::wait_times::Watch;
 use super::worker_pool::{self, Operation};
-use super::{Job, Mismatch, Outcome, affinity, expect};
+use super::{Job, Mismatch, RunResult, affinity, expect};
 use crate::locks::load::{PingPong, Placement, Signal};
 use crate::locks::primitives::{BenchCondvar, Guarded};
 
@@ -53,7 +53,7 @@ impl<C: BenchCondvar> Operation for Player<'_, C> {
 }
 
 /// Two threads alternate.
-pub(super) fn run<C: BenchCondvar>(load: &PingPong, job: &Job) -> Result<Outcome, Mismatch> {
+pub(super) fn run<C: BenchCondvar>(load: &PingPong, job: &Job) -> Result<RunResult, Mismatch> {
     let table = Guarded::<C::Mutex, Table>::new(Table::default());
     let your_turn = [C::default(), C::default()];
     let done = worker_pool::run(job, |me, phase| {
@@ -67,5 +67,5 @@ pub(super) fn run<C: BenchCondvar>(load: &PingPong, job: &Job) -> Result<Outcome
     })?;
     let all = done.shares.iter().map(|share| share.all).sum();
     expect("the number of turns", table.into_inner().turns, all)?;
-    Ok(Outcome::new(done))
+    Ok(RunResult::new(done))
 }

@@ -4,7 +4,7 @@
 use super::wait_times::{Phase, Watch};
 use super::work::Random;
 use super::worker_pool::{self, Operation, Share};
-use super::{Job, Mismatch, Outcome, expect};
+use super::{Job, Mismatch, RunResult, expect};
 use crate::locks::load;
 use crate::locks::primitives::{BenchCondvar, Guarded};
 
@@ -82,7 +82,7 @@ impl<C: BenchCondvar> Pool<'_, C> {
 }
 
 /// Thread 0 feeds, the others work. An operation is a job.
-pub(super) fn run<C: BenchCondvar>(load: &load::Pool, job: &Job) -> Result<Outcome, Mismatch> {
+pub(super) fn run<C: BenchCondvar>(load: &load::Pool, job: &Job) -> Result<RunResult, Mismatch> {
     let jobs = Guarded::new(Jobs::default());
     let pool = Pool::<C> { jobs, load, work: C::default(), done: C::default() };
     let mut done = worker_pool::run(job, |number, phase| match number {
@@ -93,5 +93,5 @@ pub(super) fn run<C: BenchCondvar>(load: &load::Pool, job: &Job) -> Result<Outco
     let fed = std::mem::take(&mut done.shares[0].all) * load.batch as u64;
     done.shares[0].counted = 0;
     expect("the number of jobs done", done.shares.iter().map(|share| share.all).sum(), fed)?;
-    Ok(Outcome::new(done))
+    Ok(RunResult::new(done))
 }

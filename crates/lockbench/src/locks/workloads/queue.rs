@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use super::wait_times::Watch;
 use super::work::Random;
 use super::worker_pool::{self, Operation, Share};
-use super::{Job, Mismatch, Outcome, expect};
+use super::{Job, Mismatch, RunResult, expect};
 use crate::locks::load::{self, Signal, Wake};
 use crate::locks::primitives::{BenchCondvar, Guarded};
 
@@ -136,7 +136,7 @@ impl<C: BenchCondvar> Operation for Worker<'_, C> {
 }
 
 /// Some of the threads push, the others pop. An operation is a push or a pop.
-pub(super) fn run<C: BenchCondvar>(load: &load::Queue, job: &Job) -> Result<Outcome, Mismatch> {
+pub(super) fn run<C: BenchCondvar>(load: &load::Queue, job: &Job) -> Result<RunResult, Mismatch> {
     let queue = Bounded::<C>::new(load.capacity, load.signal, load.wake);
     let producers = load.producers_of(job.threads);
     let done = worker_pool::run(job, |number, phase| {
@@ -147,7 +147,7 @@ pub(super) fn run<C: BenchCondvar>(load: &load::Queue, job: &Job) -> Result<Outc
     let items = queue.into_items()?;
     expect("the number of pushes", items.pushed, sum(&done.shares[..producers]))?;
     expect("the number of pops in order", items.dequeued, sum(&done.shares[producers..]))?;
-    Ok(Outcome::new(done))
+    Ok(RunResult::new(done))
 }
 
 /// A stage: takes an item from the queue before it, works, and puts it into the one behind it.
@@ -174,7 +174,7 @@ impl<C: BenchCondvar> Operation for Stage<'_, C> {
 }
 
 /// Each thread is a stage. An operation is an item that has passed one.
-pub(super) fn run_stages<C: BenchCondvar>(load: &load::Pipeline, job: &Job) -> Result<Outcome, Mismatch> {
+pub(super) fn run_stages<C: BenchCondvar>(load: &load::Pipeline, job: &Job) -> Result<RunResult, Mismatch> {
     let load::Pipeline { capacity, work, signal } = *load;
     let queues: Vec<_> = (1..job.threads).map(|_| Bounded::<C>::new(capacity, signal, Wake::One)).collect();
     let done = worker_pool::run(job, |number, phase| {
@@ -183,5 +183,5 @@ pub(super) fn run_stages<C: BenchCondvar>(load: &load::Pipeline, job: &Job) -> R
         worker_pool::drive(phase, &mut Stage { before, behind, work, random: Random::new(number) })
     })?;
     queues.into_iter().try_for_each(|queue| queue.into_items().map(|_| ()))?;
-    Ok(Outcome::new(done))
+    Ok(RunResult::new(done))
 }

@@ -10,7 +10,7 @@ use crate::locks::counters::Counts;
 
 /// What a workload did.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct RunResult {
     /// Operations of all threads together, in the counted phase.
     pub(super) operations: u64,
     /// The length of the counted phase; where no thread waits, in CPU time.
@@ -25,7 +25,7 @@ pub struct Outcome {
     pub(super) writes: Option<f64>,
 }
 
-impl Outcome {
+impl RunResult {
     pub(super) fn new(done: Done<Share>) -> Self {
         let shares: Vec<u64> = done.shares.iter().map(|share| share.counted).collect();
         let timed: Vec<&Waits> = done.shares.iter().filter_map(|share| share.waits.as_ref()).collect();
@@ -110,8 +110,8 @@ impl From<&Waits> for WaitReport {
     }
 }
 
-impl From<&Outcome> for Report {
-    fn from(outcome: &Outcome) -> Self {
+impl From<&RunResult> for Report {
+    fn from(outcome: &RunResult) -> Self {
         let counts = &outcome.counts;
         Self {
             operations: outcome.operations,

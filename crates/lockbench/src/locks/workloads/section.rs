@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::wait_times::Watch;
 use super::work::{Exponential, Random};
 use super::worker_pool::{self, Operation, Share};
-use super::{Job, Mismatch, Outcome, expect};
+use super::{Job, Mismatch, RunResult, expect};
 use crate::locks::load::{MAX_LINES, Section};
 use crate::locks::primitives::{BenchMutex, Guarded, MutexInData};
 
@@ -125,7 +125,7 @@ impl<C: Counted> Operation for Worker<'_, C> {
 }
 
 /// Every thread counts under the locks.
-pub(super) fn run<M: BenchMutex>(section: &Section, job: &Job) -> Result<Outcome, Mismatch> {
+pub(super) fn run<M: BenchMutex>(section: &Section, job: &Job) -> Result<RunResult, Mismatch> {
     if section.beside {
         count::<MutexInData<M>>(section, job)
     } else {
@@ -133,7 +133,7 @@ pub(super) fn run<M: BenchMutex>(section: &Section, job: &Job) -> Result<Outcome
     }
 }
 
-fn count<C: Counted>(section: &Section, job: &Job) -> Result<Outcome, Mismatch> {
+fn count<C: Counted>(section: &Section, job: &Job) -> Result<RunResult, Mismatch> {
     let locks: Vec<_> = (0..section.locks).map(|_| C::new()).collect();
     let done = worker_pool::run(job, |number, phase| {
         let (random, exponential) = (Random::new(number), Exponential::new());
@@ -151,5 +151,5 @@ fn count<C: Counted>(section: &Section, job: &Job) -> Result<Outcome, Mismatch> 
         expect("the counter", first, all)?;
         expect("the second counter", second, all)?;
     }
-    Ok(Outcome::new(done))
+    Ok(RunResult::new(done))
 }

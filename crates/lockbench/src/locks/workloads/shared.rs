@@ -5,7 +5,7 @@ use std::hint::black_box;
 use super::wait_times::Watch;
 use super::work::Random;
 use super::worker_pool::{self, Operation, Share};
-use super::{Job, Mismatch, Outcome, expect};
+use super::{Job, Mismatch, RunResult, expect};
 use crate::locks::load;
 use crate::locks::primitives::{BenchRwLock, Shared};
 
@@ -59,7 +59,7 @@ impl<R: BenchRwLock> Operation for Worker<'_, R> {
 }
 
 /// Every thread reads, and writes with some probability; or one writes, and the others read.
-pub(super) fn run<R: BenchRwLock>(load: &load::Shared, job: &Job) -> Result<Outcome, Mismatch> {
+pub(super) fn run<R: BenchRwLock>(load: &load::Shared, job: &Job) -> Result<RunResult, Mismatch> {
     let pair = Shared::<R, [u64; 2]>::new([0; 2]);
     let mut done = worker_pool::run(job, |number, phase| {
         let random = Random::new(number);
@@ -79,6 +79,6 @@ pub(super) fn run<R: BenchRwLock>(load: &load::Shared, job: &Job) -> Result<Outc
     expect("the number of torn reads", sums[1], 0)?;
     expect("the counter", pair.into_inner()[0], sums[0])?;
     let all = shares.iter().map(|share| share.all).sum::<u64>();
-    let outcome = Outcome::new(worker_pool::Done { shares, elapsed: done.elapsed, counts: done.counts });
-    Ok(Outcome { writes: (all > 0).then(|| sums[0] as f64 / all as f64), ..outcome })
+    let outcome = RunResult::new(worker_pool::Done { shares, elapsed: done.elapsed, counts: done.counts });
+    Ok(RunResult { writes: (all > 0).then(|| sums[0] as f64 / all as f64), ..outcome })
 }

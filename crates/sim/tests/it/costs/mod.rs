@@ -9,7 +9,7 @@ use spinpark_platform::{
     AtomicU32 as _, Clock, Clocks, Deadline, Futex, Memory, Ordering::Relaxed, SpinPolicy, Wait,
 };
 use spinpark_sim::machine::Machine;
-use spinpark_sim::{AtomicU32, Object, Outcome, Sim, Simulation, here};
+use spinpark_sim::{AtomicU32, Object, Sim, Simulation, SimulationResult, here};
 
 /// A word on a cache line of its own.
 type Line = Object<AtomicU32>;
@@ -319,7 +319,7 @@ fn clocks_and_timers() {
 }
 
 /// A run with all sorts of things in it.
-fn busy(seed: u64) -> Outcome {
+fn busy(seed: u64) -> SimulationResult {
     let mut simulation = Simulation::new(&two_sockets()).seed(seed);
     let lock = Object::new(spinpark_locks::RawMutex::<Sim>::new());
     for _ in 0..12 {
