@@ -110,9 +110,9 @@ pub(crate) fn code_of_run(error: &anyhow::Error) -> ExitCode {
     })
 }
 
-/// How several runs ended.
+/// How a batch of runs ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ended {
+pub(crate) enum BatchEnd {
     /// All are done.
     Complete,
     /// The user stopped them.
@@ -121,7 +121,7 @@ pub(crate) enum Ended {
     Failed,
 }
 
-impl Ended {
+impl BatchEnd {
     /// The word for data files.
     pub(crate) fn name(self) -> &'static str {
         match self {

@@ -34,7 +34,7 @@ pub struct Definition {
     pub claim: String,
     /// What our own counterpart is, and is not.
     #[serde(default, rename = "note")]
-    pub notes: Vec<Note>,
+    pub notes: Vec<CounterpartNote>,
     #[serde(rename = "run")]
     pub runs: Vec<Run>,
     #[serde(rename = "table")]
@@ -43,7 +43,7 @@ pub struct Definition {
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Note {
+pub struct CounterpartNote {
     pub text: String,
     /// The first kernel that it is about.
     #[serde(default)]
@@ -195,7 +195,7 @@ pub fn documents(numbers: &[String]) -> Result<Vec<(&'static str, Definition)>, 
 }
 
 #[derive(Debug)]
-pub struct Outcome {
+pub struct RunReport {
     pub name: String,
     pub title: String,
     pub command: String,
@@ -221,7 +221,7 @@ pub enum What {
     Nothing(String),
 }
 
-impl Outcome {
+impl RunReport {
     /// Why there are no numbers, or fewer than were asked for.
     pub fn obstacle(&self) -> Option<String> {
         let failed = |end: &str| match (end, &self.failure) {

@@ -1,6 +1,6 @@
 //! The report of the four documents, from fixed runs: without a clock and without a process.
 
-use spinpark_documents::documents::{Definition, Outcome, Run, What, documents};
+use spinpark_documents::documents::{Definition, Run, RunReport, What, documents};
 use spinpark_documents::published::PUBLISHED;
 use spinpark_documents::report::documents::forms::{html, markdown};
 use spinpark_documents::report::documents::json::Document;
@@ -175,8 +175,8 @@ fn what(run: &Run) -> What {
     }
 }
 
-fn outcomes(definition: &Definition) -> Vec<Outcome> {
-    let of = |run: &Run| Outcome {
+fn outcomes(definition: &Definition) -> Vec<RunReport> {
+    let of = |run: &Run| RunReport {
         name: run.name.clone(),
         title: run.title.clone(),
         command: format!("spinpark documents {}", run.words(true, None).join(" ")),
@@ -187,9 +187,9 @@ fn outcomes(definition: &Definition) -> Vec<Outcome> {
     definition.runs.iter().map(of).collect()
 }
 
-fn page() -> (Page, Vec<Vec<Outcome>>) {
+fn page() -> (Page, Vec<Vec<RunReport>>) {
     let documents = documents(&[]).unwrap();
-    let outcomes: Vec<Vec<Outcome>> = documents.iter().map(|(_, document)| outcomes(document)).collect();
+    let outcomes: Vec<Vec<RunReport>> = documents.iter().map(|(_, document)| outcomes(document)).collect();
     let sections = documents.iter().zip(&outcomes);
     let sections = sections
         .map(|((number, document), outcomes)| page::section(number, document, outcomes, &environment()));

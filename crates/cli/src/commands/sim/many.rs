@@ -8,14 +8,14 @@ use spinpark_sim::experiments::estimate::{Estimate, weight};
 use spinpark_sim::parallel::{run_each, side_by_side};
 use spinpark_sim::workload::{Report, Setting, SettingError};
 
-use crate::exit::Ended;
+use crate::exit::BatchEnd;
 use crate::progress::{Progress, about};
 
 /// What was made.
 pub(super) struct Made {
     /// In the order of the settings; `None` if it was not made.
     pub(super) reports: Vec<Option<Report>>,
-    pub(super) end: Ended,
+    pub(super) end: BatchEnd,
     /// Why one of them could not be made; the others were not begun then.
     pub(super) error: Option<SettingError>,
     /// How long that took, in real time.
@@ -29,7 +29,7 @@ impl Made {
         let of = format!("{} of {all}", counted(ended, "run"));
         match (&self.error, self.end) {
             (Some(error), _) => note!("Given up after {of}: {error}"),
-            (None, Ended::Interrupted) => note!("Interrupted after {of}."),
+            (None, BatchEnd::Interrupted) => note!("Interrupted after {of}."),
             (None, _) => {}
         }
     }
@@ -102,9 +102,9 @@ pub(super) fn run(settings: &[Setting]) -> Made {
     let State { reports, error, is_stopped, .. } =
         state.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     let end = match (&error, is_stopped) {
-        (Some(_), _) => Ended::Failed,
-        (None, true) => Ended::Interrupted,
-        (None, false) => Ended::Complete,
+        (Some(_), _) => BatchEnd::Failed,
+        (None, true) => BatchEnd::Interrupted,
+        (None, false) => BatchEnd::Complete,
     };
     Made { reports, end, error, seconds: start.elapsed().as_secs_f64() }
 }

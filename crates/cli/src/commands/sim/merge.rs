@@ -13,7 +13,7 @@ use spinpark_sim::experiments::sweep::cells;
 use super::sweep::failed;
 use super::swept::Out;
 use crate::cli::Merge;
-use crate::exit::Ended;
+use crate::exit::BatchEnd;
 
 /// Reads all files, then reports as `sim sweep` does.
 pub(super) fn run(wanted: &Merge) -> anyhow::Result<ExitCode> {
@@ -23,10 +23,10 @@ pub(super) fn run(wanted: &Merge) -> anyhow::Result<ExitCode> {
     let style = out.say.style();
     let cells = cells(&header.sweep, &reports);
     out.table(&cells, style);
-    out.write(Ended::Complete, &cells, || Ok(text))?;
+    out.write(BatchEnd::Complete, &cells, || Ok(text))?;
     let failed = failed(&cells, style);
     failed.iter().for_each(|line| note!("{line}"));
-    Ok(Ended::Complete.code(!failed.is_empty()))
+    Ok(BatchEnd::Complete.code(!failed.is_empty()))
 }
 
 fn read(path: &Path) -> anyhow::Result<Input> {

@@ -15,7 +15,7 @@ use spinpark_sim::workload::{Report, Setting};
 
 use super::{many, stop_on_ctrl_c};
 use crate::cli::{Replay, nanos};
-use crate::exit::Ended;
+use crate::exit::BatchEnd;
 use crate::files::open;
 use crate::own;
 use crate::say::Say;
@@ -37,7 +37,7 @@ pub(super) fn run(wanted: &Replay) -> anyhow::Result<ExitCode> {
     let made = many::run(&proven);
     let seeds: Vec<Report> = made.reports.iter().flatten().cloned().collect();
     let proof = match Summary::of(&home, &seeds) {
-        Some(summary) if made.end == Ended::Complete && summary.failure.is_none() => {
+        Some(summary) if made.end == BatchEnd::Complete && summary.failure.is_none() => {
             Proof::new(&recorded, &home.name, &summary)
         }
         summary => {
@@ -75,7 +75,7 @@ pub(super) fn run(wanted: &Replay) -> anyhow::Result<ExitCode> {
     Say { on_stderr: true }.wrapped(&made.speed(), 2);
     made.say_end();
     let has_failed = predictions.iter().any(|prediction| prediction.summary.failure.is_some());
-    Ok(made.end.code(made.end == Ended::Complete && has_failed))
+    Ok(made.end.code(made.end == BatchEnd::Complete && has_failed))
 }
 
 /// A machine like the one that was recorded on.

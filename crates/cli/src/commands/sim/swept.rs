@@ -10,7 +10,7 @@ use spinpark_sim::experiments::sweep::{self, Cell};
 
 use super::distinct;
 use crate::cli::Swept;
-use crate::exit::Ended;
+use crate::exit::BatchEnd;
 use crate::files::{create, draw, open};
 use crate::own;
 use crate::say::Say;
@@ -58,7 +58,7 @@ impl Out {
     /// be lost.
     pub(super) fn write(
         self,
-        end: Ended,
+        end: BatchEnd,
         cells: &[Cell],
         lines: impl FnOnce() -> serde_json::Result<String>,
     ) -> anyhow::Result<()> {

@@ -13,7 +13,7 @@ use spinpark_sim::workload::SettingError;
 
 use super::{distinct, stop_on_ctrl_c};
 use crate::cli::Tables;
-use crate::exit::Ended;
+use crate::exit::BatchEnd;
 use crate::files::open;
 use crate::own;
 use crate::progress::{Progress, about};
@@ -33,7 +33,7 @@ pub(super) fn run(wanted: &Tables) -> anyhow::Result<ExitCode> {
     let style = say.style();
     let effort = if wanted.quick { Effort::Quick } else { Effort::Full };
     let mut course = Course::new(&specs, effort);
-    let (mut made, mut end, mut has_failed) = (Vec::new(), Ended::Complete, false);
+    let (mut made, mut end, mut has_failed) = (Vec::new(), BatchEnd::Complete, false);
     for (number, spec) in specs.iter().enumerate() {
         let place = format!("{} of {}", number + 1, specs.len());
         match simulate(*spec, effort, &place, &mut course) {
@@ -42,7 +42,7 @@ pub(super) fn run(wanted: &Tables) -> anyhow::Result<ExitCode> {
                 made.push((spec.name.to_owned(), table));
             }
             Err(SettingError::Stopped) => {
-                end = Ended::Interrupted;
+                end = BatchEnd::Interrupted;
                 break;
             }
             Err(error) => {
@@ -56,7 +56,7 @@ pub(super) fn run(wanted: &Tables) -> anyhow::Result<ExitCode> {
     }
     let command = own::command_line();
     // Without data, an earlier run's files stay.
-    let has_data = !made.is_empty() || end == Ended::Complete;
+    let has_data = !made.is_empty() || end == BatchEnd::Complete;
     if let Some(file) = json.filter(|_| has_data) {
         file.write(&tables::json(end.name(), &command, wanted.quick, &made))?;
     }
@@ -64,7 +64,7 @@ pub(super) fn run(wanted: &Tables) -> anyhow::Result<ExitCode> {
         let page = page::tables(&command, end.name(), &made);
         file.write_plain(&page.context("cannot write the tables as HTML")?)?;
     }
-    if end == Ended::Interrupted {
+    if end == BatchEnd::Interrupted {
         note!("Interrupted after {} of {}.", counted(made.len(), "table"), specs.len());
     }
     Ok(end.code(has_failed || tables::is_missed(&made)))

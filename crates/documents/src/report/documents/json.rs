@@ -12,7 +12,7 @@ use spinpark_measure::report::reading;
 use spinpark_measure::warnings::Warning;
 
 use super::page::{Page, section};
-use crate::documents::{Outcome, What, documents};
+use crate::documents::{RunReport, What, documents};
 use crate::registry::by_name;
 use crate::workloads::{self, result as of_workloads};
 
@@ -57,7 +57,7 @@ struct Entry {
 
 impl Document {
     /// All data of a page, whose documents' outcomes are `outcomes`.
-    pub fn new(page: &Page, outcomes: &[Vec<Outcome>]) -> Self {
+    pub fn new(page: &Page, outcomes: &[Vec<RunReport>]) -> Self {
         let documents = page.documents.iter().zip(outcomes).map(|(section, outcomes)| OfDocument {
             number: section.number.clone(),
             runs: outcomes.iter().map(Entry::new).collect(),
@@ -75,7 +75,7 @@ impl Document {
 }
 
 impl Entry {
-    fn new(outcome: &Outcome) -> Self {
+    fn new(outcome: &RunReport) -> Self {
         let warnings = &outcome.warnings;
         let result = match &outcome.what {
             What::Nothing(_) => None,
@@ -137,13 +137,13 @@ pub fn parse(text: &str) -> Result<Page, String> {
     })
 }
 
-fn outcome(entry: Entry, title: String) -> Result<Outcome, String> {
+fn outcome(entry: Entry, title: String) -> Result<RunReport, String> {
     let Entry { name, command, obstacle, failure, result } = entry;
     let (what, warnings) = match result {
         None => (What::Nothing(obstacle.unwrap_or_default()), Vec::new()),
         Some(result) => what(&result)?,
     };
-    Ok(Outcome { name, title, command, what, failure, warnings })
+    Ok(RunReport { name, title, command, what, failure, warnings })
 }
 
 fn what(result: &Value) -> Result<(What, Vec<Warning>), String> {

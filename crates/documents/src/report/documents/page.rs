@@ -10,7 +10,7 @@ use spinpark_measure::report::plot::{Chart, Line};
 use spinpark_measure::stats::Ratio;
 use spinpark_measure::units::{change, number, percent, seconds};
 
-use crate::documents::{Definition, Note, Ours, Outcome, Show, Table, What};
+use crate::documents::{CounterpartNote, Definition, Ours, RunReport, Show, Table, What};
 use crate::published::by_name;
 use crate::report::workloads::{self as tables, value, word};
 use crate::workloads::result::{CellResult, ConfigurationResult};
@@ -90,7 +90,7 @@ impl Mark {
 pub fn section(
     number: &str,
     definition: &Definition,
-    outcomes: &[Outcome],
+    outcomes: &[RunReport],
     environment: &Environment,
 ) -> Section {
     let cpus = environment.cpus;
@@ -114,14 +114,14 @@ fn version(release: &str) -> [u32; 2] {
     [numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)]
 }
 
-fn is_about(note: &Note, kernel: [u32; 2]) -> bool {
+fn is_about(note: &CounterpartNote, kernel: [u32; 2]) -> bool {
     note.since.is_none_or(|since| since <= kernel) && note.before.is_none_or(|before| kernel < before)
 }
 
 /// A column's standard deviation is the column after it.
 const DEVIATION: &str = "sd_pct";
 
-fn compare(table: &Table, outcomes: &[Outcome], cpus: usize) -> Option<Comparison> {
+fn compare(table: &Table, outcomes: &[RunReport], cpus: usize) -> Option<Comparison> {
     let published = by_name(&table.published)?.table();
     let names = &published.header;
     let mut columns = Vec::new();
@@ -158,7 +158,7 @@ fn compare(table: &Table, outcomes: &[Outcome], cpus: usize) -> Option<Compariso
 fn add_ours(
     table: &Table,
     name: &str,
-    outcomes: &[Outcome],
+    outcomes: &[RunReport],
     cpus: usize,
     columns: &mut Vec<Column>,
     rows: &mut [Row],
@@ -214,7 +214,7 @@ pub struct Counterpart {
 }
 
 /// Our counterpart at `tasks`; none if it was not measured.
-fn counterpart(ours: &Ours, tasks: usize, outcomes: &[Outcome]) -> Option<Counterpart> {
+fn counterpart(ours: &Ours, tasks: usize, outcomes: &[RunReport]) -> Option<Counterpart> {
     let outcome = outcomes.iter().find(|outcome| outcome.name == ours.run)?;
     match &outcome.what {
         What::Workload { workload, results, .. } => of_workload(ours, tasks, workload, results),
@@ -316,7 +316,7 @@ pub struct Plain {
 }
 
 /// What a run gave. `cpus` decides which rows are oversubscribed.
-pub fn ran(outcome: &Outcome, cpus: usize) -> Ran {
+pub fn ran(outcome: &RunReport, cpus: usize) -> Ran {
     let (tables, plots) = match &outcome.what {
         What::Nothing(_) => (Vec::new(), Vec::new()),
         What::Workload { workload, results, .. } => run_of_workload(workload, results, cpus),
@@ -424,7 +424,7 @@ mod tests {
     fn kernels() {
         assert_eq!(version("6.18.5-cloud"), [6, 18]);
         assert_eq!(version("strange"), [0, 0]);
-        let note = Note { text: String::new(), since: Some([6, 4]), before: Some([6, 18]) };
+        let note = CounterpartNote { text: String::new(), since: Some([6, 4]), before: Some([6, 18]) };
         assert!(is_about(&note, [6, 4]) && !is_about(&note, [6, 18]) && !is_about(&note, [5, 30]));
     }
 

@@ -1,7 +1,7 @@
 //! Where the report goes.
 
 use anyhow::Context;
-use spinpark_documents::documents::Outcome;
+use spinpark_documents::documents::RunReport;
 use spinpark_documents::report::documents::forms::{html, markdown};
 use spinpark_documents::report::documents::json::Document;
 use spinpark_documents::report::documents::page::Page;
@@ -46,7 +46,7 @@ impl Files {
     }
 
     /// Writes them all; Markdown on standard output if there is none.
-    pub(super) fn write(self, page: &Page, outcomes: &[Vec<Outcome>], say: Say) -> anyhow::Result<()> {
+    pub(super) fn write(self, page: &Page, outcomes: &[Vec<RunReport>], say: Say) -> anyhow::Result<()> {
         let Self { markdown: texts, html: pages, json, names } = self;
         let text = markdown(page);
         if texts.is_empty() && pages.is_empty() && json.is_empty() {

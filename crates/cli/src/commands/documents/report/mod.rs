@@ -5,14 +5,14 @@ mod part;
 
 use std::process::ExitCode;
 
-use spinpark_documents::documents::{Definition, Outcome, What, documents};
+use spinpark_documents::documents::{Definition, RunReport, What, documents};
 use spinpark_documents::report::documents::page::{self, Page};
 use spinpark_measure::units::counted;
 
 use self::files::Files;
 use self::part::Part;
 use crate::cli::DocumentsRun;
-use crate::exit::Ended;
+use crate::exit::BatchEnd;
 use crate::own;
 use crate::progress::{Progress, about};
 use crate::say::{self, Say};
@@ -45,7 +45,7 @@ pub(super) fn run(wanted: &DocumentsRun) -> anyhow::Result<ExitCode> {
     let mut state = State { session: &session, is_interrupted: false, has_failed: false };
     let (mut sections, mut outcomes) = (Vec::new(), Vec::new());
     for Planned { number, definition, parts } in planned {
-        let of_document: Vec<Outcome> =
+        let of_document: Vec<RunReport> =
             parts.into_iter().map(|part| state.outcome(part, &mut progress)).collect();
         sections.push(page::section(number, &definition, &of_document, &session.environment));
         outcomes.push(of_document);
@@ -91,7 +91,7 @@ struct State<'a> {
 }
 
 impl State<'_> {
-    fn outcome(&mut self, part: Part, progress: &mut Progress) -> Outcome {
+    fn outcome(&mut self, part: Part, progress: &mut Progress) -> RunReport {
         if self.is_interrupted {
             return part.nothing(String::from("Not run: interrupted before."));
         }
@@ -106,11 +106,11 @@ impl State<'_> {
         outcome
     }
 
-    fn end(&self) -> Ended {
+    fn end(&self) -> BatchEnd {
         match (self.is_interrupted, self.has_failed) {
-            (true, _) => Ended::Interrupted,
-            (false, true) => Ended::Failed,
-            (false, false) => Ended::Complete,
+            (true, _) => BatchEnd::Interrupted,
+            (false, true) => BatchEnd::Failed,
+            (false, false) => BatchEnd::Complete,
         }
     }
 }

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use anyhow::{anyhow, bail};
 use clap::Parser;
-use spinpark_documents::documents::{Outcome, Run, What};
+use spinpark_documents::documents::{Run, RunReport, What};
 use spinpark_measure::failure::RunError;
 use spinpark_measure::measure::End;
 use spinpark_measure::warnings::Warning;
@@ -73,8 +73,8 @@ impl Part {
     }
 
     /// Nothing, for a reason.
-    pub(super) fn nothing(self, why: String) -> Outcome {
-        Outcome {
+    pub(super) fn nothing(self, why: String) -> RunReport {
+        RunReport {
             name: self.run.name,
             title: self.run.title,
             command: self.command,
@@ -85,7 +85,7 @@ impl Part {
     }
 
     /// Measures. Whatever happens, it is an outcome.
-    pub(super) fn run(self, session: &Session, progress: &mut Progress) -> Outcome {
+    pub(super) fn run(self, session: &Session, progress: &mut Progress) -> RunReport {
         let Self { run, command, prepared, .. } = self;
         let made = prepared.and_then(|ready| ready.measure(session, &command, progress));
         let (what, warnings, failure) = match made {
@@ -97,7 +97,7 @@ impl Part {
                 (What::Nothing(in_full(&error)), Vec::new(), failure)
             }
         };
-        Outcome { name: run.name, title: run.title, command, what, failure, warnings }
+        RunReport { name: run.name, title: run.title, command, what, failure, warnings }
     }
 }
 
@@ -106,7 +106,7 @@ impl Ready {
         match self {
             Self::Workload(prepared) => {
                 let (outcome, end) = prepared.measure(session, command.to_owned(), progress, None)?;
-                let workloads::Outcome { workload, record, results, noise, warnings } = outcome;
+                let workloads::WorkloadReport { workload, record, results, noise, warnings } = outcome;
                 Ok((What::Workload { workload, record: Box::new(record), results, noise }, warnings, end))
             }
             Self::Locks(mut request) => {

@@ -21,7 +21,7 @@ use spinpark_measure::rounds::{self, Cell as _};
 use spinpark_measure::units::counted;
 
 use super::before::Before;
-use super::outcome::Outcome;
+use super::workload_report::WorkloadReport;
 use crate::cli::Common;
 use crate::files::open;
 use crate::progress::{Progress, about};
@@ -102,7 +102,7 @@ impl Prepared {
         command: String,
         progress: &Progress,
         say: Option<Say>,
-    ) -> anyhow::Result<(Outcome, End)> {
+    ) -> anyhow::Result<(WorkloadReport, End)> {
         let Self { workload, rounds, cells, millis, place, own, drop_in, before } = self;
         let runner = Runner {
             workload: workload.name,
@@ -146,7 +146,7 @@ impl Prepared {
             file_system: runner.place.map(|place| place.file_system),
             cells,
         };
-        Ok((Outcome::new(workload, record, noise, is_debug), end))
+        Ok((WorkloadReport::new(workload, record, noise, is_debug), end))
     }
 
     fn intro(&self, seed: u64, say: Say) {

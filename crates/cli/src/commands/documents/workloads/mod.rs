@@ -2,8 +2,8 @@
 
 mod before;
 mod experiment;
-mod outcome;
 mod programs;
+mod workload_report;
 
 use anyhow::{Context, bail};
 use spinpark_documents::wake_op_2005::condvar::{Cpus, Setting};
@@ -16,8 +16,8 @@ use spinpark_lockbench::locks::workloads::allowed_cpus;
 
 use self::before::Before;
 pub(super) use self::experiment::{Experiment, Prepared, measure};
-pub(super) use self::outcome::Outcome;
 pub(super) use self::programs::{mail, select};
+pub(super) use self::workload_report::WorkloadReport;
 use crate::cli::{Condvar, Creat, Faults, Jobs, Mmap, Scan, Show};
 use crate::say::Say;
 
@@ -87,10 +87,10 @@ pub(super) fn jobs(jobs: &Jobs) -> anyhow::Result<Experiment<'_>> {
 pub(in crate::commands) fn show(record: &Record, show: &Show) -> anyhow::Result<()> {
     let workload = registry::by_name(&record.workload)
         .with_context(|| format!("this command has no workload `{}`", record.workload))?;
-    outcome::print(
+    workload_report::print(
         workload,
         record,
-        &outcome::results(workload, record),
+        &workload_report::results(workload, record),
         show.details,
         Say { on_stderr: false },
     );

@@ -12,7 +12,7 @@ use spinpark_measure::warnings::{self, Warning};
 use crate::say::Say;
 
 /// A record, and what follows from it.
-pub(in crate::commands) struct Outcome {
+pub(in crate::commands) struct WorkloadReport {
     pub(in crate::commands) workload: &'static Workload,
     pub(in crate::commands) record: Record,
     pub(in crate::commands) results: Vec<CellResult>,
@@ -20,7 +20,7 @@ pub(in crate::commands) struct Outcome {
     pub(in crate::commands) warnings: Vec<Warning>,
 }
 
-impl Outcome {
+impl WorkloadReport {
     pub(super) fn new(workload: &'static Workload, record: Record, noise: Noise, is_debug: bool) -> Self {
         let results = results(workload, &record);
         let warnings = warnings_of(workload, &record, &results, &noise, is_debug);
