@@ -178,7 +178,9 @@ pub fn load(path: &Path, symbols: &mut Symbols) -> Result<Loaded, ReadError> {
         let is_it = |profile: &Profile| profile.pid == header.pid && profile.started == header.start_realtime;
         match profiles.iter().position(is_it) {
             // What waits are for was told by another table then.
-            Some(at) if profiles[at].ended != crate::model::Ended::Running && !symbols.has_users_waits() => {}
+            Some(at)
+                if profiles[at].ended != crate::model::RecordingEnd::Running
+                    && !symbols.has_users_waits() => {}
             Some(at) => profiles[at] = profile(recording, symbols),
             None => profiles.push(profile(recording, symbols)),
         }

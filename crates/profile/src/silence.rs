@@ -33,7 +33,7 @@ use spinpark_measure::text::one_line;
 use spinpark_measure::units::{count, short_percent, time};
 
 use crate::model::{
-    Detail, Ended, FEW, LocksOf, Observed, OtherProgram, Profile, Recorder, ThreadTime, Threads,
+    Detail, FEW, LocksOf, Observed, OtherProgram, Profile, Recorder, RecordingEnd, ThreadTime, Threads,
 };
 use crate::thread_time::shares;
 use crate::watch::Observation;
@@ -84,13 +84,13 @@ pub(crate) fn verdict(profile: &Profile, little: Option<&str>) -> Said {
     let plain = |headline: String| Said { headline, details: not_counted(profile).into_iter().collect() };
     let observed = match &profile.observed {
         Some(observed) if !observed.is_left => observed,
-        Some(_) if profile.ended == Ended::Running => {
+        Some(_) if profile.ended == RecordingEnd::Running => {
             return plain(format!(
                 "The program ended and left this process running, which the recorder goes on recording: `spinpark report` shows \
                  later what became of it. {waited} so far."
             ));
         }
-        _ if profile.ended == Ended::Running => return plain(format!("{waited} so far.")),
+        _ if profile.ended == RecordingEnd::Running => return plain(format!("{waited} so far.")),
         Some(_) => {
             return plain(format!(
                 "{waited}. What threads did otherwise was observed only until the program that had started this process ended."

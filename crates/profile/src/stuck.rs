@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use spinpark_measure::text::one_line;
 use spinpark_measure::units::{count, time};
 
-use crate::model::{CallSiteId, Detail, Ended, Holder, Kind, OutOfSight, Profile, Role, Waiting};
+use crate::model::{CallSiteId, Detail, Holder, Kind, OutOfSight, Profile, RecordingEnd, Role, Waiting};
 use crate::names::Names;
 
 /// Threads of a cycle, or groups of threads that are stuck, that a sentence names.
@@ -58,8 +58,8 @@ pub fn deadlock(profile: &Profile) -> Option<String> {
 pub fn of_deadlocks(profile: &Profile) -> Option<String> {
     let cycle = profile.deadlocks.first()?;
     let waited = cycle.iter().filter_map(|index| profile.waiting.get(*index)).map(|wait| wait.time).min()?;
-    let verb = if profile.ended == Ended::Running { "They have waited" } else { "They had waited" };
-    let when = if profile.ended == Ended::Running { "so far" } else { "when the recording ended" };
+    let verb = if profile.ended == RecordingEnd::Running { "They have waited" } else { "They had waited" };
+    let when = if profile.ended == RecordingEnd::Running { "so far" } else { "when the recording ended" };
     let more = match profile.deadlocks.len() - 1 {
         0 => String::new(),
         1 => String::from(" There is another such cycle."),
@@ -77,7 +77,9 @@ pub fn of_deadlocks(profile: &Profile) -> Option<String> {
     };
     let how_long = time(waited as f64);
     Some(match cycle.len() {
-        1 if profile.ended == Ended::Running => format!("It has waited for {how_long} {when}.{more}{how_to}"),
+        1 if profile.ended == RecordingEnd::Running => {
+            format!("It has waited for {how_long} {when}.{more}{how_to}")
+        }
         1 => format!("It had waited for {how_long} {when}.{more}{how_to}"),
         _ => format!("{verb} for each other for {how_long} {when}.{more}{how_to}"),
     })
@@ -98,7 +100,7 @@ pub(crate) fn none_is_left(profile: &Profile) -> bool {
     // Those that have ended were seen as well: then it is not known.
     let threads = profile.observed.as_ref().map_or(0, |observed| observed.threads.number as usize);
     let waits = &profile.waiting;
-    profile.ended != Ended::Exited
+    profile.ended != RecordingEnd::Exited
         && threads > 0
         && waits.len() >= threads
         && waits.iter().all(|wait| !wait.is_timed)
@@ -109,7 +111,7 @@ pub(crate) fn none_is_left(profile: &Profile) -> bool {
 pub(crate) fn slept(profile: &Profile) -> Option<String> {
     let is_join = |wait: &&Waiting| profile.lock(wait.lock).is_some_and(|lock| lock.kind == Kind::Join);
     let waits = profile.waiting.iter().filter(|wait| !is_join(wait)).collect();
-    let said = listed(profile, waits).filter(|_| profile.ended != Ended::Exited)?;
+    let said = listed(profile, waits).filter(|_| profile.ended != RecordingEnd::Exited)?;
     let early = profile.waiting.iter().filter_map(|wait| profile.lock(wait.lock)).find(|lock| {
         lock.kind == Kind::Condvar
             && lock.role(Role::Signal).is_some_and(|stats| stats.acquisitions == 0 && stats.wake_ups > 0)
@@ -173,7 +175,7 @@ pub fn unsignalled(profile: &Profile) -> Option<String> {
     let signals = profile.waiting.iter().filter(|wait| !wait.role.is_lock());
     // The ends of threads, and work that does not come, are no news.
     let waits: Vec<&Waiting> = signals.filter(is_condvar).collect();
-    let longest = waits.first().filter(|_| profile.ended != Ended::Exited)?;
+    let longest = waits.first().filter(|_| profile.ended != RecordingEnd::Exited)?;
     let which = if waits.len() == 1 { "" } else { " the longest" };
     Some(format!(
         "{} for a signal of a condvar,{which} for {}: {}{}.",
@@ -192,7 +194,7 @@ fn outside(profile: &Profile) -> impl Iterator<Item = &Waiting> {
 
 /// `2 threads were still waiting when the recording ended`.
 fn still(profile: &Profile, threads: usize) -> String {
-    let is_running = profile.ended == Ended::Running;
+    let is_running = profile.ended == RecordingEnd::Running;
     match (threads, is_running) {
         (1, false) => String::from("1 thread was still waiting when the recording ended"),
         (1, true) => String::from("1 thread is waiting now"),

@@ -70,7 +70,7 @@ enum By {
 
 /// What a wait is for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Wait {
+pub(crate) struct WaitTarget {
     pub(crate) kind: Kind,
     pub(crate) role: Role,
     /// What the object is called; none if only the kind is known.
@@ -83,7 +83,7 @@ pub(crate) struct Wait {
     pub(crate) is_placed: bool,
 }
 
-impl Wait {
+impl WaitTarget {
     /// Of an object of which only the kind is known.
     pub(crate) fn of_kind(kind: Kind) -> Self {
         let role = match kind {
@@ -181,7 +181,7 @@ impl Waits {
         &self,
         frames: &[Frame],
         is_wrapper: impl Fn(&Frame) -> bool,
-    ) -> (Option<Wait>, usize) {
+    ) -> (Option<WaitTarget>, usize) {
         let mut found: Option<&Entry> = None;
         let mut own = 0;
         let mut unnamed: Option<&str> = None;
@@ -214,7 +214,7 @@ impl Waits {
             };
             match (entry, found) {
                 // What takes a lock of another library for something of its own is what uses it.
-                (Some(entry), Some(first)) if Wait::of(first, true).role.is_lock() => {
+                (Some(entry), Some(first)) if WaitTarget::of(first, true).role.is_lock() => {
                     if entry.name != first.name {
                         break;
                     }
@@ -225,7 +225,7 @@ impl Waits {
             }
             own = at + 1;
         }
-        (found.map(|entry| Wait::of(entry, own < frames.len())), own)
+        (found.map(|entry| WaitTarget::of(entry, own < frames.len())), own)
     }
 }
 

@@ -7,23 +7,23 @@ use spinpark_recorder::Site;
 
 use crate::condvar::{signal_by, wait_by};
 use crate::function::Function;
-use crate::instrument::{self, C11, Way};
+use crate::instrument::{self, C11, LockFunctions};
 use crate::mutex::{call, dispose, functions, initialise};
 
 /// `thrd_timedout`.
 const TIMED_OUT: c_int = 4;
 
-const fn way(lock: Function) -> Way {
-    Way { try_it: Function::mtx_trylock, lock, codes: C11, is_mutex: true }
+const fn functions_with(lock: Function) -> LockFunctions {
+    LockFunctions { try_it: Function::mtx_trylock, lock, codes: C11, is_mutex: true }
 }
 
 functions! {
     mtx_lock(mutex, b, c, d, site) =
-        instrument::lock::<DETAIL>(&const { way(Function::mtx_lock) }, [mutex, b, c, d], call(mutex, site));
+        instrument::lock::<DETAIL>(&const { functions_with(Function::mtx_lock) }, [mutex, b, c, d], call(mutex, site));
     mtx_timedlock(mutex, time, c, d, site) =
-        instrument::lock::<DETAIL>(&const { way(Function::mtx_timedlock) }, [mutex, time, c, d], call(mutex, site));
+        instrument::lock::<DETAIL>(&const { functions_with(Function::mtx_timedlock) }, [mutex, time, c, d], call(mutex, site));
     mtx_trylock(mutex, b, c, d, site) =
-        instrument::try_lock::<DETAIL>(&const { way(Function::mtx_lock) }, [mutex, b, c, d], call(mutex, site));
+        instrument::try_lock::<DETAIL>(&const { functions_with(Function::mtx_lock) }, [mutex, b, c, d], call(mutex, site));
     mtx_unlock(mutex, _b, _c, _d, site) = instrument::unlock::<DETAIL>(Function::mtx_unlock, call(mutex, site));
     mtx_init(mutex, kind, c, d, site) = initialise::<DETAIL>(Function::mtx_init, [mutex, kind, c, d], site);
     cnd_init(cond, b, c, d, site) = initialise::<DETAIL>(Function::cnd_init, [cond, b, c, d], site);

@@ -7,7 +7,7 @@
 use core::ffi::{CStr, c_int};
 
 use spinpark_recorder::format::{CALLS, Kind, Role};
-use spinpark_recorder::{Call, Site};
+use spinpark_recorder::{LockCall, Site};
 
 use crate::function::{COUNT, Function, NAMES};
 use crate::instrument::enter_late;
@@ -110,8 +110,8 @@ unsafe extern "C" fn sched_yield(_a: usize, _b: usize, _c: usize, _d: usize, sit
 const YIELD: usize = CALLS.len();
 const _: () = assert!(matches!(CALLS[YIELD - 1].as_bytes(), b"sched_yield"));
 
-fn yield_call(site: Site) -> Call {
-    Call { address: YIELD, role: Role::Wake, kind: |_| Kind::Call, site }
+fn yield_call(site: Site) -> LockCall {
+    LockCall { address: YIELD, role: Role::Wake, kind: |_| Kind::Call, site }
 }
 
 #[cold]
@@ -149,7 +149,8 @@ unsafe extern "C" fn call(arguments: &[usize; 7], site: Site, number: usize) -> 
     }
     if let Some(own) = RECORDER.enter() {
         let counted_as = COUNTED_AS.get(number - FIRST).copied().unwrap_or(0);
-        let call = Call { address: usize::from(counted_as), role: Role::Wake, kind: |_| Kind::Call, site };
+        let call =
+            LockCall { address: usize::from(counted_as), role: Role::Wake, kind: |_| Kind::Call, site };
         RECORDER.called(own, &call, start);
         RECORDER.leave();
     }

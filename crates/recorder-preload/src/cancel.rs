@@ -9,7 +9,7 @@ use core::ptr;
 use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
 use spinpark_linux::{Scope, lookup};
-use spinpark_recorder::Call;
+use spinpark_recorder::LockCall;
 
 /// glibc's `struct _pthread_cleanup_buffer`.
 #[repr(C)]
@@ -33,8 +33,8 @@ pub(crate) fn start() {
 }
 
 struct Context<'a> {
-    call: &'a Call,
-    handler: fn(&Call),
+    call: &'a LockCall,
+    handler: fn(&LockCall),
 }
 
 unsafe extern "C" fn run(context: *mut c_void) {
@@ -44,7 +44,7 @@ unsafe extern "C" fn run(context: *mut c_void) {
 }
 
 /// Runs `body`; if this thread is cancelled in it, `handler` runs.
-pub(crate) fn with_handler<R>(call: &Call, handler: fn(&Call), body: impl FnOnce() -> R) -> R {
+pub(crate) fn with_handler<R>(call: &LockCall, handler: fn(&LockCall), body: impl FnOnce() -> R) -> R {
     // SAFETY: null or the function's address; the types are those of glibc's pthreadP.h.
     let push = unsafe { mem::transmute::<*mut c_void, Option<Push>>(PUSH.load(Relaxed)) };
     // SAFETY: as above.

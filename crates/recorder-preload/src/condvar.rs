@@ -13,7 +13,7 @@ use libc::ETIMEDOUT;
 use spinpark_linux::Linux;
 use spinpark_platform::{Clock, Clocks, Deadline};
 use spinpark_recorder::format::{Detail, Kind, Role};
-use spinpark_recorder::{Call, Releasing, Site};
+use spinpark_recorder::{LockCall, Releasing, Site};
 
 use crate::function::Function;
 use crate::instrument::enter_late;
@@ -22,8 +22,8 @@ use crate::phases::{RECORDER, look_for_wishes};
 use crate::{cancel, mutex_layout, next};
 
 #[inline(always)]
-fn call(address: usize, site: Site) -> Call {
-    Call { address, role: Role::Signal, kind: |_| Kind::Condvar, site }
+fn call(address: usize, site: Site) -> LockCall {
+    LockCall { address, role: Role::Signal, kind: |_| Kind::Condvar, site }
 }
 
 /// How long ago the deadline was, ns. Of which clock it is only the condition variable knows: it is the one
@@ -115,12 +115,12 @@ pub(crate) unsafe fn wait_by<const DETAIL: u32>(
 }
 
 /// The thread was cancelled in its wait. It holds the mutex, and nothing is noted of that.
-fn cancelled(call: &Call) {
+fn cancelled(call: &LockCall) {
     RECORDER.cancel_signal_wait(call, true);
 }
 
 /// The same of a wait that began in a light span.
-fn cancelled_light(call: &Call) {
+fn cancelled_light(call: &LockCall) {
     RECORDER.cancel_signal_wait(call, false);
 }
 

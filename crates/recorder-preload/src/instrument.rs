@@ -5,7 +5,9 @@ use core::ffi::c_int;
 
 use libc::{EBUSY, EOWNERDEAD, ETIMEDOUT};
 use spinpark_recorder::format::{Detail, Kind, Role};
-use spinpark_recorder::{Blocking, Call, Ended, HandOff, LeftOut, Lot, Releasing, ThreadState, address_of};
+use spinpark_recorder::{
+    Blocking, FinishedWait, HandOff, LeftOut, LockCall, Lot, Releasing, ThreadState, address_of,
+};
 
 use crate::function::Function;
 use crate::phases::{RECORDER, look_for_wishes};
@@ -33,8 +35,8 @@ impl ReturnCodes {
     }
 }
 
-/// How a lock is had: the next implementation's functions.
-pub(crate) struct Way {
+/// The next implementation's functions that acquire a lock.
+pub(crate) struct LockFunctions {
     pub(crate) try_it: Function,
     pub(crate) lock: Function,
     pub(crate) codes: ReturnCodes,
@@ -46,55 +48,59 @@ pub(crate) struct Way {
 ///
 /// # Safety
 ///
-/// As to call the functions of `way` with these arguments; the call's site is that of the caller.
+/// As to call the functions of `functions` with these arguments; the call's site is that of the caller.
 #[inline(always)]
-pub(crate) unsafe fn lock<const DETAIL: u32>(way: &Way, arguments: [usize; 4], call: Call) -> c_int {
-    if way.is_mutex && mutex_layout::is_special(call.address) {
+pub(crate) unsafe fn lock<const DETAIL: u32>(
+    functions: &LockFunctions,
+    arguments: [usize; 4],
+    call: LockCall,
+) -> c_int {
+    if functions.is_mutex && mutex_layout::is_special(call.address) {
         // SAFETY: the caller's promise.
-        return unsafe { lock_special::<DETAIL>(way, arguments, call) };
+        return unsafe { lock_special::<DETAIL>(functions, arguments, call) };
     }
     if DETAIL != FULL
-        && way.is_mutex
+        && functions.is_mutex
         && mutex_layout::looks_free(call.address)
         && !RECORDER.is_hot(call.address)
     {
         // SAFETY: the caller's arguments.
-        let result = unsafe { next::call(way.lock, arguments) };
-        if DETAIL == SAMPLED && way.codes.is_had(result) {
+        let result = unsafe { next::call(functions.lock, arguments) };
+        if DETAIL == SAMPLED && functions.codes.is_had(result) {
             had::<DETAIL>(call);
         }
         return result;
     }
     if DETAIL == CONTENDED && !RECORDER.is_hot(call.address) {
         // Another process may have one that is shared.
-        if is_alone() && !(is_rwlock(way) && mutex_layout::is_shared_rwlock(call.address)) {
+        if is_alone() && !(is_rwlock(functions) && mutex_layout::is_shared_rwlock(call.address)) {
             // SAFETY: the caller's arguments.
-            return unsafe { next::call(way.lock, arguments) };
+            return unsafe { next::call(functions.lock, arguments) };
         }
         // SAFETY: the caller's arguments; a try has the first of them.
-        let result = unsafe { next::call(way.try_it, arguments) };
-        if result == way.codes.busy {
+        let result = unsafe { next::call(functions.try_it, arguments) };
+        if result == functions.codes.busy {
             // SAFETY: the caller's promise.
-            return unsafe { wait::<DETAIL>(way, arguments, call) };
+            return unsafe { wait::<DETAIL>(functions, arguments, call) };
         }
         return result;
     }
     if DETAIL == CONTENDED {
         RECORDER.turn();
         // SAFETY: the caller's promise.
-        return unsafe { lock_hot(way, arguments, call) };
+        return unsafe { lock_hot(functions, arguments, call) };
     }
     if DETAIL == FULL {
         // SAFETY: the caller's promise.
-        return unsafe { lock_noted::<DETAIL>(way, arguments, call) };
+        return unsafe { lock_noted::<DETAIL>(functions, arguments, call) };
     }
     // SAFETY: the caller's arguments; a try has the first of them.
-    let result = unsafe { next::call(way.try_it, arguments) };
-    if way.codes.is_had(result) {
+    let result = unsafe { next::call(functions.try_it, arguments) };
+    if functions.codes.is_had(result) {
         had::<DETAIL>(call);
-    } else if result == way.codes.busy {
+    } else if result == functions.codes.busy {
         // SAFETY: the caller's promise.
-        return unsafe { wait::<DETAIL>(way, arguments, call) };
+        return unsafe { wait::<DETAIL>(functions, arguments, call) };
     }
     result
 }
@@ -106,42 +112,43 @@ pub(crate) unsafe fn lock<const DETAIL: u32>(way: &Way, arguments: [usize; 4], c
 ///
 /// As [`lock`].
 #[inline(always)]
-pub(crate) unsafe fn lock_hot(way: &Way, arguments: [usize; 4], call: Call) -> c_int {
+pub(crate) unsafe fn lock_hot(functions: &LockFunctions, arguments: [usize; 4], call: LockCall) -> c_int {
     if RECORDER.is_light() {
         // SAFETY: the caller's promise.
-        return unsafe { lock_light(way, arguments, call) };
+        return unsafe { lock_light(functions, arguments, call) };
     }
-    if way.is_mutex && mutex_layout::owner_word(call.address).is_some_and(|owner| RECORDER.is_another(owner))
+    if functions.is_mutex
+        && mutex_layout::owner_word(call.address).is_some_and(|owner| RECORDER.is_another(owner))
     {
         // SAFETY: the caller's promise.
-        return unsafe { wait::<CONTENDED>(way, arguments, call) };
+        return unsafe { wait::<CONTENDED>(functions, arguments, call) };
     }
     if !RECORDER.leaves_out(call.address) {
         // SAFETY: the caller's promise.
-        return unsafe { lock_noted::<CONTENDED>(way, arguments, call) };
+        return unsafe { lock_noted::<CONTENDED>(functions, arguments, call) };
     }
-    if way.is_mutex && mutex_layout::is_awaited(call.address).is_some() {
+    if functions.is_mutex && mutex_layout::is_awaited(call.address).is_some() {
         RECORDER.skip_next();
     }
     let was_free = RECORDER.is_awaited_and_free(call.address);
     // SAFETY: the caller's arguments; a try has the first of them.
-    let result = unsafe { next::call(way.try_it, arguments) };
-    if result == way.codes.busy {
+    let result = unsafe { next::call(functions.try_it, arguments) };
+    if result == functions.codes.busy {
         RECORDER.was_not_free(false);
         // SAFETY: the caller's promise.
-        return unsafe { wait::<CONTENDED>(way, arguments, call) };
+        return unsafe { wait::<CONTENDED>(functions, arguments, call) };
     }
     if was_free {
         RECORDER.barged(call.address);
     }
-    note_passed(way, result, call);
+    note_passed(functions, result, call);
     result
 }
 
 /// The thread has the mutex, and leaves that out: if it waits for another one with it, that may be a deadlock.
 #[inline(always)]
-fn note_passed(way: &Way, result: c_int, call: Call) {
-    if result == 0 && matches!(way.lock, Function::pthread_mutex_lock) {
+fn note_passed(functions: &LockFunctions, result: c_int, call: LockCall) {
+    if result == 0 && matches!(functions.lock, Function::pthread_mutex_lock) {
         RECORDER.passed(call.address);
     }
 }
@@ -153,13 +160,13 @@ fn note_passed(way: &Way, result: c_int, call: Call) {
 ///
 /// As [`lock`].
 #[inline(always)]
-unsafe fn lock_light(way: &Way, arguments: [usize; 4], call: Call) -> c_int {
-    let looks_free = match way.is_mutex {
+unsafe fn lock_light(functions: &LockFunctions, arguments: [usize; 4], call: LockCall) -> c_int {
+    let looks_free = match functions.is_mutex {
         true => {
             mutex_layout::fetch(call.address);
             Some(mutex_layout::looks_free(call.address))
         }
-        false if matches!(way.lock, Function::pthread_spin_lock) => None,
+        false if matches!(functions.lock, Function::pthread_spin_lock) => None,
         false => {
             mutex_layout::fetch(call.address);
             mutex_layout::rwlock_looks_free(call.address, call.role)
@@ -168,17 +175,17 @@ unsafe fn lock_light(way: &Way, arguments: [usize; 4], call: Call) -> c_int {
     let result = match looks_free {
         Some(true) => {
             // SAFETY: the caller's arguments.
-            let result = unsafe { next::call(way.lock, arguments) };
-            note_passed(way, result, call);
+            let result = unsafe { next::call(functions.lock, arguments) };
+            note_passed(functions, result, call);
             return result;
         }
-        Some(false) => way.codes.busy,
+        Some(false) => functions.codes.busy,
         // SAFETY: the caller's arguments; a try has the first of them.
-        None => unsafe { next::call(way.try_it, arguments) },
+        None => unsafe { next::call(functions.try_it, arguments) },
     };
-    if result == way.codes.busy {
+    if result == functions.codes.busy {
         // SAFETY: the caller's promise.
-        return unsafe { wait::<CONTENDED>(way, arguments, call) };
+        return unsafe { wait::<CONTENDED>(functions, arguments, call) };
     }
     result
 }
@@ -189,7 +196,11 @@ unsafe fn lock_light(way: &Way, arguments: [usize; 4], call: Call) -> c_int {
 ///
 /// As [`lock`].
 #[inline(never)]
-unsafe fn lock_noted<const DETAIL: u32>(way: &Way, arguments: [usize; 4], call: Call) -> c_int {
+unsafe fn lock_noted<const DETAIL: u32>(
+    functions: &LockFunctions,
+    arguments: [usize; 4],
+    call: LockCall,
+) -> c_int {
     // A thread that has no CPU from here on waits, if the lock is not free then.
     let start = if DETAIL == FULL { RECORDER.now() } else { 0 };
     // A forked child has inherited what its parent's threads have waited for.
@@ -200,11 +211,11 @@ unsafe fn lock_noted<const DETAIL: u32>(way: &Way, arguments: [usize; 4], call: 
     };
     let Some(own) = entered else {
         // SAFETY: the caller's arguments; a try has the first of them.
-        let result = unsafe { next::call(way.try_it, arguments) };
-        if result == way.codes.busy {
+        let result = unsafe { next::call(functions.try_it, arguments) };
+        if result == functions.codes.busy {
             // A forked child begins its recording with its first wait.
             // SAFETY: the caller's promise.
-            return unsafe { wait::<DETAIL>(way, arguments, call) };
+            return unsafe { wait::<DETAIL>(functions, arguments, call) };
         }
         return result;
     };
@@ -212,19 +223,19 @@ unsafe fn lock_noted<const DETAIL: u32>(way: &Way, arguments: [usize; 4], call: 
     let prepared = RECORDER.prepare_call(own, &call, DETAIL == FULL);
     RECORDER.metered(own, meter, false);
     // SAFETY: the caller's arguments; a try has the first of them.
-    let result = unsafe { next::call(way.try_it, arguments) };
-    if way.codes.is_had(result) {
+    let result = unsafe { next::call(functions.try_it, arguments) };
+    if functions.codes.is_had(result) {
         let meter = RECORDER.meter_again(own, meter);
         RECORDER.acquired_at_once(own, &call, prepared, DETAIL == FULL);
         RECORDER.metered(own, meter, true);
     }
     RECORDER.leave();
-    if result == way.codes.busy {
+    if result == functions.codes.busy {
         if DETAIL == CONTENDED {
             RECORDER.was_not_free(true);
         }
         // SAFETY: the caller's promise.
-        return unsafe { wait_since::<DETAIL>(way, arguments, call, start) };
+        return unsafe { wait_since::<DETAIL>(functions, arguments, call, start) };
     }
     result
 }
@@ -234,14 +245,18 @@ unsafe fn lock_noted<const DETAIL: u32>(way: &Way, arguments: [usize; 4], call: 
 /// just before.
 #[cold]
 #[inline(never)]
-unsafe fn lock_special<const DETAIL: u32>(way: &Way, arguments: [usize; 4], call: Call) -> c_int {
+unsafe fn lock_special<const DETAIL: u32>(
+    functions: &LockFunctions,
+    arguments: [usize; 4],
+    call: LockCall,
+) -> c_int {
     if mutex_layout::is_others(call.address) {
         // SAFETY: the caller's promise.
-        return unsafe { wait::<DETAIL>(way, arguments, call) };
+        return unsafe { wait::<DETAIL>(functions, arguments, call) };
     }
     // SAFETY: the caller's arguments.
-    let result = unsafe { next::call(way.lock, arguments) };
-    if way.codes.is_had(result) && (DETAIL != CONTENDED || RECORDER.is_hot(call.address)) {
+    let result = unsafe { next::call(functions.lock, arguments) };
+    if functions.codes.is_had(result) && (DETAIL != CONTENDED || RECORDER.is_hot(call.address)) {
         had::<DETAIL>(call);
     }
     result
@@ -249,7 +264,7 @@ unsafe fn lock_special<const DETAIL: u32>(way: &Way, arguments: [usize; 4], call
 
 /// A lock was had at once.
 #[inline(always)]
-fn had<const DETAIL: u32>(call: Call) {
+fn had<const DETAIL: u32>(call: LockCall) {
     if DETAIL == SAMPLED && !RECORDER.is_hot(call.address) && RECORDER.count(call.address, call.role) {
         return;
     }
@@ -267,7 +282,7 @@ fn had<const DETAIL: u32>(call: Call) {
 
 /// Notes a lock that was had at once.
 #[inline(never)]
-pub(crate) fn note<const DETAIL: u32>(call: Call) {
+pub(crate) fn note<const DETAIL: u32>(call: LockCall) {
     // A forked child has inherited what its parent's threads have waited for.
     let entered = if DETAIL == CONTENDED { RECORDER.enter() } else { enter_late(true) };
     let Some(own) = entered else { return };
@@ -291,10 +306,10 @@ pub(crate) fn enter_late(is_idle: bool) -> Option<&'static ThreadState> {
     }
 }
 
-/// Whether it is a way to a read-write lock.
+/// Whether they are of a read-write lock.
 #[inline(always)]
-fn is_rwlock(way: &Way) -> bool {
-    matches!(way.try_it, Function::pthread_rwlock_tryrdlock | Function::pthread_rwlock_trywrlock)
+fn is_rwlock(functions: &LockFunctions) -> bool {
+    matches!(functions.try_it, Function::pthread_rwlock_tryrdlock | Function::pthread_rwlock_trywrlock)
 }
 
 fn has_deadline(function: Function) -> bool {
@@ -316,9 +331,13 @@ fn has_deadline(function: Function) -> bool {
 ///
 /// As [`lock`].
 #[inline(always)]
-pub(crate) unsafe fn wait<const DETAIL: u32>(way: &Way, arguments: [usize; 4], call: Call) -> c_int {
+pub(crate) unsafe fn wait<const DETAIL: u32>(
+    functions: &LockFunctions,
+    arguments: [usize; 4],
+    call: LockCall,
+) -> c_int {
     // SAFETY: the caller's promise.
-    unsafe { wait_since::<DETAIL>(way, arguments, call, 0) }
+    unsafe { wait_since::<DETAIL>(functions, arguments, call, 0) }
 }
 
 /// The same, since `start` (ticks); 0: since now.
@@ -328,7 +347,12 @@ pub(crate) unsafe fn wait<const DETAIL: u32>(way: &Way, arguments: [usize; 4], c
 /// As [`lock`].
 #[cold]
 #[inline(never)]
-unsafe fn wait_since<const DETAIL: u32>(way: &Way, arguments: [usize; 4], call: Call, start: u64) -> c_int {
+unsafe fn wait_since<const DETAIL: u32>(
+    functions: &LockFunctions,
+    arguments: [usize; 4],
+    call: LockCall,
+    start: u64,
+) -> c_int {
     // First of all: a thread's first entry takes its time.
     let mut start = if start == 0 { RECORDER.now() } else { start };
     let entered = RECORDER.enter().or_else(|| {
@@ -339,10 +363,10 @@ unsafe fn wait_since<const DETAIL: u32>(way: &Way, arguments: [usize; 4], call: 
     });
     let Some(own) = entered else {
         // SAFETY: the caller's arguments.
-        return unsafe { next::call(way.lock, arguments) };
+        return unsafe { next::call(functions.lock, arguments) };
     };
-    let is_rwlock = is_rwlock(way);
-    let owner = match (way.is_mutex, is_rwlock) {
+    let is_rwlock = is_rwlock(functions);
+    let owner = match (functions.is_mutex, is_rwlock) {
         (true, _) => Some(mutex_layout::owner(call.address)),
         // Which readers have it cannot be told.
         (_, true) => mutex_layout::writer_word(call.address).filter(|writer| *writer != 0),
@@ -350,27 +374,27 @@ unsafe fn wait_since<const DETAIL: u32>(way: &Way, arguments: [usize; 4], call: 
     };
     let is_shared = match is_rwlock {
         true => mutex_layout::is_shared_rwlock(call.address),
-        false => way.is_mutex && mutex_layout::is_shared(call.address),
+        false => functions.is_mutex && mutex_layout::is_shared(call.address),
     };
-    let is_timed = has_deadline(way.lock);
+    let is_timed = has_deadline(functions.lock);
     let mut lot = Lot::None;
     if DETAIL == CONTENDED {
         if RECORDER.turn_to_wait(start) && RECORDER.is_hot(call.address) {
             if owner == Some(own.id()) && matches!((call.kind)(call.address), Kind::Recursive) {
                 RECORDER.leave();
                 // SAFETY: the caller's arguments.
-                return unsafe { next::call(way.lock, arguments) };
+                return unsafe { next::call(functions.lock, arguments) };
             }
             let light = RECORDER.begin_light(own, &call, (start, owner, is_timed));
             RECORDER.leave();
             // SAFETY: the caller's promise.
-            return unsafe { wait_left_out(way, arguments, call, light) };
+            return unsafe { wait_left_out(functions, arguments, call, light) };
         }
         match RECORDER.begin_left_out(own, &call, (start, owner, is_timed)) {
             Ok(left_out) => {
                 RECORDER.leave();
                 // SAFETY: the caller's promise.
-                return unsafe { wait_left_out(way, arguments, call, left_out) };
+                return unsafe { wait_left_out(functions, arguments, call, left_out) };
             }
             Err(asked) => lot = asked,
         }
@@ -381,10 +405,10 @@ unsafe fn wait_since<const DETAIL: u32>(way: &Way, arguments: [usize; 4], call: 
     // While it blocks, signal handlers may use locks.
     RECORDER.leave();
     // SAFETY: the caller's arguments.
-    let result = unsafe { next::call(way.lock, arguments) };
+    let result = unsafe { next::call(functions.lock, arguments) };
     let Some(own) = RECORDER.enter() else { return result };
     let ended = RECORDER.end_wait(own, &call, &wait);
-    note_end(way, result, own, &call, &ended);
+    note_end(functions, result, own, &call, &ended);
     RECORDER.leave();
     look_for_wishes::<DETAIL>();
     result
@@ -396,31 +420,42 @@ unsafe fn wait_since<const DETAIL: u32>(way: &Way, arguments: [usize; 4], call: 
 ///
 /// As [`lock`].
 #[inline(always)]
-unsafe fn wait_left_out(way: &Way, arguments: [usize; 4], call: Call, wait: LeftOut) -> c_int {
+unsafe fn wait_left_out(
+    functions: &LockFunctions,
+    arguments: [usize; 4],
+    call: LockCall,
+    wait: LeftOut,
+) -> c_int {
     // SAFETY: the caller's arguments.
-    let result = unsafe { next::call(way.lock, arguments) };
+    let result = unsafe { next::call(functions.lock, arguments) };
     let Some(own) = RECORDER.enter() else { return result };
-    let owner = match way.codes.is_had(result) {
+    let owner = match functions.codes.is_had(result) {
         true => None,
-        false if way.is_mutex => Some(mutex_layout::owner(call.address)),
+        false if functions.is_mutex => Some(mutex_layout::owner(call.address)),
         false => Some(0),
     };
     if let Some(ended) = RECORDER.end_left_out(own, &call, wait, owner) {
-        note_end(way, result, own, &call, &ended);
+        note_end(functions, result, own, &call, &ended);
         RECORDER.leave();
         look_for_wishes::<CONTENDED>();
         return result;
     }
     RECORDER.leave();
-    note_passed(way, result, call);
+    note_passed(functions, result, call);
     result
 }
 
 /// A wait has ended with this result.
-fn note_end(way: &Way, result: c_int, own: &ThreadState, call: &Call, ended: &Ended) {
-    if way.codes.is_had(result) {
+fn note_end(
+    functions: &LockFunctions,
+    result: c_int,
+    own: &ThreadState,
+    call: &LockCall,
+    ended: &FinishedWait,
+) {
+    if functions.codes.is_had(result) {
         RECORDER.acquired(own, call, ended);
-    } else if result == way.codes.timed_out {
+    } else if result == functions.codes.timed_out {
         RECORDER.gave_up(own, ended);
     }
 }
@@ -431,10 +466,14 @@ fn note_end(way: &Way, result: c_int, own: &ThreadState, call: &Call, ended: &En
 ///
 /// As [`lock`].
 #[inline(always)]
-pub(crate) unsafe fn try_lock<const DETAIL: u32>(way: &Way, arguments: [usize; 4], call: Call) -> c_int {
+pub(crate) unsafe fn try_lock<const DETAIL: u32>(
+    functions: &LockFunctions,
+    arguments: [usize; 4],
+    call: LockCall,
+) -> c_int {
     // SAFETY: the caller's arguments.
-    let result = unsafe { next::call(way.try_it, arguments) };
-    if way.codes.is_had(result) {
+    let result = unsafe { next::call(functions.try_it, arguments) };
+    if functions.codes.is_had(result) {
         let is_light = DETAIL == CONTENDED && (!RECORDER.is_hot(call.address) || RECORDER.is_light());
         if is_light && !RECORDER.is_polling() {
             return result;
@@ -442,8 +481,8 @@ pub(crate) unsafe fn try_lock<const DETAIL: u32>(way: &Way, arguments: [usize; 4
         if !RECORDER.is_polling() || !polled(&call) {
             had::<DETAIL>(call);
         }
-    } else if result == way.codes.busy {
-        failed(way, call);
+    } else if result == functions.codes.busy {
+        failed(functions, call);
     }
     result
 }
@@ -451,7 +490,7 @@ pub(crate) unsafe fn try_lock<const DETAIL: u32>(way: &Way, arguments: [usize; 4
 /// A try had a lock, in a thread that tries for one. Whether it is noted.
 #[cold]
 #[inline(never)]
-fn polled(call: &Call) -> bool {
+fn polled(call: &LockCall) -> bool {
     let Some(own) = RECORDER.enter() else { return false };
     let is_noted = RECORDER.polled(own, call);
     RECORDER.leave();
@@ -460,10 +499,10 @@ fn polled(call: &Call) -> bool {
 
 #[cold]
 #[inline(never)]
-fn failed(way: &Way, call: Call) {
+fn failed(functions: &LockFunctions, call: LockCall) {
     // A lock that is only tried for is waited for, too.
     if let Some(own) = enter_late(true) {
-        let owner = way.is_mutex.then(|| mutex_layout::owner(call.address));
+        let owner = functions.is_mutex.then(|| mutex_layout::owner(call.address));
         RECORDER.failed(own, &call, owner);
         RECORDER.leave();
     }
@@ -471,7 +510,7 @@ fn failed(way: &Way, call: Call) {
 
 /// The lock itself: a spin lock has four bytes, and a call has it as a word.
 #[inline(always)]
-fn lock_of(unlock: Function, call: &Call) -> usize {
+fn lock_of(unlock: Function, call: &LockCall) -> usize {
     match unlock {
         Function::pthread_spin_unlock => address_of(call.address),
         _ => call.address,
@@ -485,7 +524,7 @@ fn lock_of(unlock: Function, call: &Call) -> usize {
 ///
 /// As to call `unlock` with this address; the call's site is that of the caller.
 #[inline(always)]
-pub(crate) unsafe fn unlock<const DETAIL: u32>(unlock: Function, call: Call) -> c_int {
+pub(crate) unsafe fn unlock<const DETAIL: u32>(unlock: Function, call: LockCall) -> c_int {
     let arguments = [lock_of(unlock, &call), 0, 0, 0];
     // With `contended` only hot locks are noted, and once hot they stay hot; with `full` all are, by this
     // thread or another.
@@ -515,7 +554,7 @@ pub(crate) unsafe fn unlock<const DETAIL: u32>(unlock: Function, call: Call) -> 
 }
 
 #[inline(never)]
-unsafe fn let_go(unlock: Function, call: Call) -> c_int {
+unsafe fn let_go(unlock: Function, call: LockCall) -> c_int {
     let arguments = [lock_of(unlock, &call), 0, 0, 0];
     let Some(own) = RECORDER.enter() else {
         // SAFETY: the caller's object.
@@ -541,7 +580,7 @@ unsafe fn let_go(unlock: Function, call: Call) -> c_int {
             _ => None,
         };
         let how = (is_shared, is_awaited == Some(true));
-        hand_off = RECORDER.hand_off(own, &Call { role, ..call }, how, &releasing);
+        hand_off = RECORDER.hand_off(own, &LockCall { role, ..call }, how, &releasing);
         RECORDER.begin_release(call.address);
     }
     RECORDER.metered(own, meter, true);
@@ -580,7 +619,7 @@ impl Unnoted {
     /// Of a lock that is about to be released.
     #[cold]
     #[inline(never)]
-    fn new(own: &ThreadState, call: &Call) -> Self {
+    fn new(own: &ThreadState, call: &LockCall) -> Self {
         let kind = (call.kind)(call.address);
         if kind == Kind::Spin {
             return Self { owner: 0, role: Role::Write };
@@ -595,7 +634,7 @@ impl Unnoted {
     /// It was released.
     #[cold]
     #[inline(never)]
-    fn released(&self, own: &ThreadState, call: &Call, hand_off: Option<&HandOff>) {
+    fn released(&self, own: &ThreadState, call: &LockCall, hand_off: Option<&HandOff>) {
         match self.role {
             Role::Read => RECORDER.let_go_for_readers(own, call.address),
             _ => RECORDER.let_go_for(own, call.address, self.owner),

@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use libc::{EBUSY, ETIMEDOUT};
 use spinpark_recorder::format::{Kind, Role};
-use spinpark_recorder::{Call, Site, word};
+use spinpark_recorder::{LockCall, Site, word};
 
 use crate::function::Function;
 use crate::mutex::functions;
@@ -16,8 +16,8 @@ use crate::{cancel, next};
 /// `PTHREAD_BARRIER_SERIAL_THREAD`: the thread that came last has let the others go.
 const SERIAL: c_int = -1;
 
-fn call(address: usize, kind: fn(usize) -> Kind, site: Site) -> Call {
-    Call { address, role: Role::Wake, kind, site }
+fn call(address: usize, kind: fn(usize) -> Kind, site: Site) -> LockCall {
+    LockCall { address, role: Role::Wake, kind, site }
 }
 
 /// Arrives at a barrier. Each arrival is noted: the last one before a thread goes on is the one that it has

@@ -3,21 +3,21 @@
 use core::ffi::c_int;
 
 use spinpark_recorder::format::Role;
-use spinpark_recorder::{Call, Recorder, Site};
+use spinpark_recorder::{LockCall, Recorder, Site};
 
 use crate::function::Function;
-use crate::instrument::{self, POSIX, Way};
+use crate::instrument::{self, LockFunctions, POSIX};
 use crate::mutex_layout::{KIND_AT, LOCK_AT, LOOK_AT, OWNER_AT, SPECIAL, is_special, kind, looks_free};
 use crate::next;
 use crate::phases::{RECORDER, look_for_wishes};
 use crate::table::{CONTENDED, SAMPLED};
 
 #[inline(always)]
-pub(crate) fn call(address: usize, site: Site) -> Call {
-    Call { address, role: Role::Write, kind, site }
+pub(crate) fn call(address: usize, site: Site) -> LockCall {
+    LockCall { address, role: Role::Write, kind, site }
 }
 
-const LOCK: Way = way(Function::pthread_mutex_lock);
+const LOCK: LockFunctions = functions_with(Function::pthread_mutex_lock);
 
 /// `pthread_mutex_lock` with the detail `contended`, by hand: [`instrument::lock`] for a mutex that was never
 /// waited for. What is called then finds stack and frame pointer as they were.
@@ -220,8 +220,8 @@ fn note_sampled(mutex: usize, site: Site) {
     instrument::note::<SAMPLED>(call(mutex, site));
 }
 
-const fn way(lock: Function) -> Way {
-    Way { try_it: Function::pthread_mutex_trylock, lock, codes: POSIX, is_mutex: true }
+const fn functions_with(lock: Function) -> LockFunctions {
+    LockFunctions { try_it: Function::pthread_mutex_trylock, lock, codes: POSIX, is_mutex: true }
 }
 
 /// Declares functions of one shape.
@@ -243,9 +243,9 @@ pub(crate) use functions;
 functions! {
     lock(mutex, b, c, d, site) = instrument::lock::<DETAIL>(&LOCK, [mutex, b, c, d], call(mutex, site));
     timed_lock(mutex, time, c, d, site) =
-        instrument::lock::<DETAIL>(&const { way(Function::pthread_mutex_timedlock) }, [mutex, time, c, d], call(mutex, site));
+        instrument::lock::<DETAIL>(&const { functions_with(Function::pthread_mutex_timedlock) }, [mutex, time, c, d], call(mutex, site));
     clock_lock(mutex, clock, time, d, site) =
-        lock_by_clock::<DETAIL>(&const { way(Function::pthread_mutex_clocklock) }, [mutex, clock, time, d], call(mutex, site));
+        lock_by_clock::<DETAIL>(&const { functions_with(Function::pthread_mutex_clocklock) }, [mutex, clock, time, d], call(mutex, site));
     try_lock(mutex, b, c, d, site) = instrument::try_lock::<DETAIL>(&LOCK, [mutex, b, c, d], call(mutex, site));
     unlock(mutex, _b, _c, _d, site) = instrument::unlock::<DETAIL>(Function::pthread_mutex_unlock, call(mutex, site));
     init(mutex, attributes, c, d, site) = initialise::<DETAIL>(Function::pthread_mutex_init, [mutex, attributes, c, d], site);
@@ -258,13 +258,17 @@ pub(crate) fn is_clock(clock: usize) -> bool {
 
 /// As [`instrument::lock`], with a clock that may be none.
 #[inline(always)]
-unsafe fn lock_by_clock<const DETAIL: u32>(way: &Way, arguments: [usize; 4], call: Call) -> c_int {
+unsafe fn lock_by_clock<const DETAIL: u32>(
+    functions: &LockFunctions,
+    arguments: [usize; 4],
+    call: LockCall,
+) -> c_int {
     if !is_clock(arguments[1]) {
         // SAFETY: the caller's arguments.
-        return unsafe { next::call(way.lock, arguments) };
+        return unsafe { next::call(functions.lock, arguments) };
     }
     // SAFETY: the caller's promise.
-    unsafe { instrument::lock::<DETAIL>(way, arguments, call) }
+    unsafe { instrument::lock::<DETAIL>(functions, arguments, call) }
 }
 
 /// Creates an object.

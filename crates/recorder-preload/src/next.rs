@@ -13,7 +13,7 @@ use crate::function::{COUNT, Function, NAMES};
 pub(crate) static NEXT: [AtomicPtr<c_void>; COUNT] = [const { AtomicPtr::new(ptr::null_mut()) }; COUNT];
 
 /// Any function of the table: one with fewer arguments does not look at the others.
-type Call = unsafe extern "C" fn(usize, usize, usize, usize) -> c_int;
+type AnyFunction = unsafe extern "C" fn(usize, usize, usize, usize) -> c_int;
 
 /// Looks all of them up in the libraries after this one. What is not there makes the loader allocate a
 /// message, and the allocator may use locks: those it uses are looked up first then ([`find_one`]).
@@ -92,7 +92,7 @@ pub(crate) use call_with_arguments;
 pub(crate) unsafe fn call(function: Function, arguments: [usize; 4]) -> c_int {
     let next = NEXT[function as usize].load(Relaxed);
     // SAFETY: found before the recorder installed anything; its own is installed only if it is there.
-    let next = unsafe { mem::transmute::<*mut c_void, Call>(next) };
+    let next = unsafe { mem::transmute::<*mut c_void, AnyFunction>(next) };
     let [a, b, c, d] = arguments;
     // SAFETY: the caller's promise; arguments beyond those that the function has are in registers that it
     // does not read.

@@ -3,24 +3,24 @@
 use core::ffi::c_int;
 
 use spinpark_recorder::format::{Kind, Role};
-use spinpark_recorder::{Call, Site};
+use spinpark_recorder::{LockCall, Site};
 
 use crate::function::Function;
-use crate::instrument::{self, POSIX, Way};
+use crate::instrument::{self, LockFunctions, POSIX};
 use crate::mutex::{dispose, functions, initialise, is_clock};
 use crate::next;
 
 #[inline(always)]
-fn call(address: usize, role: Role, site: Site) -> Call {
-    Call { address, role, kind: |_| Kind::RwLock, site }
+fn call(address: usize, role: Role, site: Site) -> LockCall {
+    LockCall { address, role, kind: |_| Kind::RwLock, site }
 }
 
-const fn read_by(lock: Function) -> Way {
-    Way { try_it: Function::pthread_rwlock_tryrdlock, lock, codes: POSIX, is_mutex: false }
+const fn read_by(lock: Function) -> LockFunctions {
+    LockFunctions { try_it: Function::pthread_rwlock_tryrdlock, lock, codes: POSIX, is_mutex: false }
 }
 
-const fn write_by(lock: Function) -> Way {
-    Way { try_it: Function::pthread_rwlock_trywrlock, lock, codes: POSIX, is_mutex: false }
+const fn write_by(lock: Function) -> LockFunctions {
+    LockFunctions { try_it: Function::pthread_rwlock_trywrlock, lock, codes: POSIX, is_mutex: false }
 }
 
 /// As [`instrument::lock`], but a time that is none is an error at once, and not only if the lock has to be
@@ -31,20 +31,20 @@ const fn write_by(lock: Function) -> Way {
 /// As [`instrument::lock`]; `time` is null or points to a timespec.
 #[inline(always)]
 unsafe fn lock_until<const DETAIL: u32>(
-    way: &Way,
+    functions: &LockFunctions,
     arguments: [usize; 4],
     clock: usize,
     time: usize,
-    call: Call,
+    call: LockCall,
 ) -> c_int {
     // SAFETY: the caller's timespec.
     let nanoseconds = unsafe { (time as *const libc::timespec).as_ref() }.map_or(-1, |time| time.tv_nsec);
     if !is_clock(clock) || !(0..1_000_000_000).contains(&nanoseconds) {
         // SAFETY: the caller's arguments.
-        return unsafe { next::call(way.lock, arguments) };
+        return unsafe { next::call(functions.lock, arguments) };
     }
     // SAFETY: the caller's promise.
-    unsafe { instrument::lock::<DETAIL>(way, arguments, call) }
+    unsafe { instrument::lock::<DETAIL>(functions, arguments, call) }
 }
 
 functions! {

@@ -5,7 +5,7 @@ use core::ffi::c_int;
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use spinpark_recorder::format::{Kind, Role};
-use spinpark_recorder::{Call, Site};
+use spinpark_recorder::{LockCall, Site};
 
 use crate::function::Function;
 use crate::mutex::functions;
@@ -14,8 +14,8 @@ use crate::wake::{self, End};
 use crate::{cancel, instrument, next};
 
 #[inline(always)]
-fn call(address: usize, site: Site) -> Call {
-    Call { address, role: Role::Wake, kind: |_| Kind::Semaphore, site }
+fn call(address: usize, site: Site) -> LockCall {
+    LockCall { address, role: Role::Wake, kind: |_| Kind::Semaphore, site }
 }
 
 /// Waits. `time`: the address of the deadline, or 0.
@@ -76,7 +76,7 @@ unsafe fn try_it(arguments: [usize; 4], site: Site) -> c_int {
 
 #[cold]
 #[inline(never)]
-fn polled(call: &Call) {
+fn polled(call: &LockCall) {
     if let Some(own) = RECORDER.enter() {
         RECORDER.polled(own, call);
         RECORDER.leave();
@@ -85,7 +85,7 @@ fn polled(call: &Call) {
 
 #[cold]
 #[inline(never)]
-fn failed(call: &Call) {
+fn failed(call: &LockCall) {
     if let Some(own) = instrument::enter_late(true) {
         // No thread is known to have it.
         RECORDER.failed(own, call, Some(0));

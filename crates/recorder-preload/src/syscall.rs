@@ -10,7 +10,7 @@
 use core::ffi::c_int;
 
 use spinpark_recorder::format::{Kind, Role};
-use spinpark_recorder::{Call, Site, word};
+use spinpark_recorder::{LockCall, Site, word};
 
 use crate::function::Function;
 use crate::next::{self, NEXT, call_with_arguments};
@@ -102,7 +102,7 @@ unsafe fn recorded<const DETAIL: u32>(arguments: &[usize; 7], site: Site) -> isi
     const FUTEX: usize = libc::SYS_futex as usize;
     // SAFETY: the caller's arguments.
     let make = || unsafe { next::call_wide(NUMBER, arguments) };
-    let call = Call { address: word(address), role: Role::Wake, kind: |_| Kind::Futex, site };
+    let call = LockCall { address: word(address), role: Role::Wake, kind: |_| Kind::Futex, site };
     let wait = |is_timed| wake::wait::<DETAIL, _>(&call, is_timed, |_| make(), how);
     let wake = |woke: fn(&isize) -> bool| wake::wake(&call, make, woke);
     match number {

@@ -1,7 +1,7 @@
 //! Watching a call that blocks until another thread lets it go on, and the call that does: what semaphores,
 //! barriers, ends of threads and futexes have in common. Nothing is had afterwards, as far as is known here.
 
-use spinpark_recorder::{Blocking, Call, Lot};
+use spinpark_recorder::{Blocking, LockCall, Lot};
 
 use crate::phases::{self, RECORDER, look_for_wishes};
 use crate::table::CONTENDED;
@@ -19,13 +19,13 @@ pub(crate) enum End {
 
 /// What runs if the thread is cancelled while it blocks; for
 /// [`cancel::with_handler`](crate::cancel::with_handler).
-pub(crate) type Cancelled = fn(&Call);
+pub(crate) type Cancelled = fn(&LockCall);
 
-fn cancelled(call: &Call) {
+fn cancelled(call: &LockCall) {
     RECORDER.cancel_wait(call, true);
 }
 
-fn cancelled_left_out(call: &Call) {
+fn cancelled_left_out(call: &LockCall) {
     RECORDER.cancel_wait(call, false);
 }
 
@@ -33,7 +33,7 @@ fn cancelled_left_out(call: &Call) {
 #[cold]
 #[inline(never)]
 pub(crate) fn wait<const DETAIL: u32, R>(
-    call: &Call,
+    call: &LockCall,
     is_timed: bool,
     body: impl FnOnce(Cancelled) -> R,
     end: impl FnOnce(&R) -> End,
@@ -94,7 +94,7 @@ fn note(end: End, woken: impl FnOnce(), timed_out: impl FnOnce()) {
 
 /// Runs `body`, which wakes threads that wait at the address of the call; `woke`: whether it did.
 #[inline(always)]
-pub(crate) fn wake<R>(call: &Call, body: impl FnOnce() -> R, woke: impl FnOnce(&R) -> bool) -> R {
+pub(crate) fn wake<R>(call: &LockCall, body: impl FnOnce() -> R, woke: impl FnOnce(&R) -> bool) -> R {
     if !RECORDER.is_hot(call.address) {
         return body();
     }

@@ -5,8 +5,8 @@
 //! stands for the lock ([`Kind::Call`](crate::format::Kind::Call)). A release passes the longest call of its
 //! hold to the waiters.
 
-use super::site_cache::Call;
-use super::thread_state::{Called, Facts, Outer, ThreadState, Waited};
+use super::site_cache::LockCall;
+use super::thread_state::{Called, Facts, Outer, ThreadState, WaitRecord};
 use super::Recorder;
 use crate::format::NONE;
 
@@ -18,7 +18,7 @@ const TICKS_BITS: u32 = 56;
 impl Recorder {
     /// The thread, which has noted locks, has made a call from `start` on, ticks. The address of the call is
     /// the function's number.
-    pub fn called(&self, own: &ThreadState, call: &Call, start: u64) {
+    pub fn called(&self, own: &ThreadState, call: &LockCall, start: u64) {
         let end = self.now();
         let ticks = end.saturating_sub(start);
         if self.ticks.ns(ticks) < LEAST {
@@ -32,12 +32,12 @@ impl Recorder {
         }
         if let Some(facts) = self.facts(own, call, false) {
             let facts = if self.is_contended() { Facts { weight: self.times(), ..facts } } else { facts };
-            self.write_held_wait(own, &facts, &Waited { ticks, end, outer, ..Waited::NOTHING });
+            self.write_held_wait(own, &facts, &WaitRecord { ticks, end, outer, ..WaitRecord::NOTHING });
         }
     }
 
     /// The longest call of the holder that ended a wait: the function's number, and µs.
-    pub(super) fn call_of(&self, waited: &Waited) -> (u32, u32) {
+    pub(super) fn call_of(&self, waited: &WaitRecord) -> (u32, u32) {
         let us = self.ticks.ns(ticks_of(waited.call)) / 1_000;
         ((waited.call >> TICKS_BITS) as u32, u32::try_from(us).unwrap_or(u32::MAX))
     }

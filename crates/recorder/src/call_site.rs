@@ -9,7 +9,7 @@
 use super::hash::hash;
 use super::registry::key;
 use super::site::Site;
-use super::site_cache::{CachedSite, Call, Known, Recent, CACHED_SITES, KNOWN};
+use super::site_cache::{CachedSite, Known, LockCall, Recent, CACHED_SITES, KNOWN};
 use super::tally::add;
 use super::thread_state::ThreadState;
 use super::unwind::{Method, Trace};
@@ -34,7 +34,7 @@ fn mix(number: usize) -> usize {
 
 /// Where the entries of a call are looked for.
 #[inline(always)]
-fn cached_at(call: &Call, stack: u32) -> usize {
+fn cached_at(call: &LockCall, stack: u32) -> usize {
     mix(call.address ^ (stack as usize) << 8) % CACHED_SITES
 }
 
@@ -132,7 +132,7 @@ impl Recorder {
 
     /// What is known of a call's site: its stack and its entries. `None` if the file or the memory is full.
     #[inline(always)]
-    pub(crate) fn cached_site<'a>(&self, own: &'a ThreadState, call: &Call) -> Option<&'a CachedSite> {
+    pub(crate) fn cached_site<'a>(&self, own: &'a ThreadState, call: &LockCall) -> Option<&'a CachedSite> {
         let stack = self.stack(own, call.site);
         let cached = &own.cached_sites[cached_at(call, stack)];
         if cached.is_for(call, stack) {
@@ -143,7 +143,7 @@ impl Recorder {
 
     /// The numbers of lock and stack of a call, if the cache has them.
     #[inline(always)]
-    pub(super) fn cached_numbers(&self, own: &ThreadState, call: &Call) -> Option<(u32, u32)> {
+    pub(super) fn cached_numbers(&self, own: &ThreadState, call: &LockCall) -> Option<(u32, u32)> {
         let stack = self.known_stack(own, call.site)?;
         let cached = &own.cached_sites[cached_at(call, stack)];
         cached.is_for(call, stack).then(|| (cached.lock.get(), stack))
@@ -154,7 +154,7 @@ impl Recorder {
         &self,
         own: &'a ThreadState,
         cached: &'a CachedSite,
-        call: &Call,
+        call: &LockCall,
         stack: u32,
     ) -> Option<&'a CachedSite> {
         cached.clear();
@@ -167,7 +167,7 @@ impl Recorder {
 
     /// The entry of the lock that is called for, without a stack unless the lock is new.
     #[inline(always)]
-    pub(crate) fn recent<'a>(&'a self, own: &'a ThreadState, call: &Call) -> Option<&'a LockStats> {
+    pub(crate) fn recent<'a>(&'a self, own: &'a ThreadState, call: &LockCall) -> Option<&'a LockStats> {
         let recent = own.recent_at(hash(call.address));
         if let Some(stats) = recent.get(call.address, call.role) {
             return Some(stats);
@@ -177,7 +177,12 @@ impl Recorder {
 
     #[cold]
     #[inline(never)]
-    fn look_up<'a>(&'a self, own: &'a ThreadState, recent: &Recent, call: &Call) -> Option<&'a LockStats> {
+    fn look_up<'a>(
+        &'a self,
+        own: &'a ThreadState,
+        recent: &Recent,
+        call: &LockCall,
+    ) -> Option<&'a LockStats> {
         let stack = || self.stack(own, call.site);
         let (lock, record) = self.meet(own, call.address, (call.kind)(call.address), stack)?;
         let stats = self.lock_stats(own, call.role, lock)?;

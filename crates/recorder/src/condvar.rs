@@ -8,12 +8,12 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use super::releases::READER;
 use super::shared_tables::HandOff;
-use super::site_cache::Call;
+use super::site_cache::LockCall;
 use super::spans;
 use super::tally::{add, bit};
-use super::thread_state::{here, Facts, Outer, ThreadState, Waited};
+use super::thread_state::{here, Facts, Outer, ThreadState, WaitRecord};
 use super::Recorder;
-use crate::format::{Begun, HolderId, Outcome, Role, NONE};
+use crate::format::{Begun, HolderId, Role, WaitOutcome, NONE};
 
 /// A wait on a condition variable that has begun.
 #[derive(Clone, Copy)]
@@ -21,7 +21,7 @@ pub struct SignalWait {
     /// Of the recorder, at its start.
     epoch: u32,
     start: u64,
-    /// As in [`Waited`].
+    /// As in [`WaitRecord`].
     outer: Outer,
     queue: u32,
     /// The mutex that the wait releases, if it may be noted.
@@ -46,7 +46,7 @@ impl Recorder {
     pub fn begin_signal_wait(
         &self,
         own: &ThreadState,
-        call: &Call,
+        call: &LockCall,
         (with, mutex): (usize, Option<usize>),
         is_timed: bool,
     ) -> SignalWait {
@@ -68,7 +68,7 @@ impl Recorder {
     pub fn begin_light_signal_wait(
         &self,
         own: &ThreadState,
-        call: &Call,
+        call: &LockCall,
         mutex: usize,
         is_timed: bool,
     ) -> SignalWait {
@@ -110,7 +110,7 @@ impl Recorder {
     }
 
     /// The wait is over, and the mutex held again. `late`: it ended at its deadline, this many ns ago.
-    pub fn end_signal_wait(&self, own: &ThreadState, call: &Call, wait: &SignalWait, late: Option<u64>) {
+    pub fn end_signal_wait(&self, own: &ThreadState, call: &LockCall, wait: &SignalWait, late: Option<u64>) {
         let end = self.ticks.now();
         if wait.epoch != self.epoch() {
             return; // as in `end_wait`
@@ -134,8 +134,8 @@ impl Recorder {
         };
         let woken = woken.clamp(wait.start, end.max(wait.start));
         let Some(facts) = wait.facts.map(|facts| Facts { weight, ..facts }) else { return };
-        let outcome = if late.is_some() { Outcome::TimedOut } else { Outcome::Parked };
-        let waited = Waited {
+        let outcome = if late.is_some() { WaitOutcome::TimedOut } else { WaitOutcome::Parked };
+        let waited = WaitRecord {
             ticks: woken - wait.start,
             end: woken,
             last: signaller,
@@ -143,7 +143,7 @@ impl Recorder {
             outer: self.outer_at_end(own, facts.lock, (wait.outer, wait.start, end), wait.mutex),
             queue: wait.queue,
             outcomes: bit(outcome),
-            ..Waited::NOTHING
+            ..WaitRecord::NOTHING
         };
         if late.is_some() {
             self.write_wait(own, &facts, &waited);
@@ -152,12 +152,12 @@ impl Recorder {
         }
         let role = if late.is_some() { Role::Late } else { Role::Back };
         let Some(stats) = self.lock_stats(own, role, facts.lock) else { return };
-        let waited = Waited {
+        let waited = WaitRecord {
             ticks: end.saturating_sub(woken),
             end,
             last: NONE,
             ended: 0,
-            outcomes: bit(Outcome::Unknown),
+            outcomes: bit(WaitOutcome::Unknown),
             queue: 0,
             ..waited
         };
@@ -166,7 +166,7 @@ impl Recorder {
     }
 
     /// The thread was cancelled in its wait. `is_counted`: that did not begin in a light span.
-    pub fn cancel_signal_wait(&self, call: &Call, is_counted: bool) {
+    pub fn cancel_signal_wait(&self, call: &LockCall, is_counted: bool) {
         if !self.is_on() {
             return; // in a child that a signal handler made meanwhile
         }
@@ -190,7 +190,7 @@ impl Recorder {
     /// The thread is about to signal; `is_to_all`: to broadcast. Called only if a thread has waited (it is
     /// hot) and [`Recorder::passes_signal`] is false, or everything is counted. With waiters its stack is
     /// noted: where a signal comes from tells if it hands a lock over.
-    pub fn signal(&self, own: &ThreadState, call: &Call, is_to_all: bool) {
+    pub fn signal(&self, own: &ThreadState, call: &LockCall, is_to_all: bool) {
         if let Some(shared) = self.shared.get() {
             let slot = shared.slot(call.address);
             let stack = if self.has_waiters(call.address) { self.stack(own, call.site) } else { NONE };

@@ -27,7 +27,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use super::hold::Releasing;
 use super::releases::{level, Past, READER};
 use super::shared_tables::{HandOff, Slot};
-use super::site_cache::Call;
+use super::site_cache::LockCall;
 use super::tally::add;
 use super::thread_state::{Facts, ThreadState};
 use super::Recorder;
@@ -102,7 +102,7 @@ impl Slot {
 
 impl Recorder {
     /// A wait for the lock at `address` ends: how it was split, and the holder that released the lock last,
-    /// as in [`Waited`]. `free`: from [`Slot::wait_begins`].
+    /// as in [`WaitRecord`]. `free`: from [`Slot::wait_begins`].
     pub(super) fn split(
         &self,
         (address, role): (usize, Role),
@@ -137,7 +137,7 @@ impl Recorder {
     pub fn hand_off(
         &self,
         own: &ThreadState,
-        call: &Call,
+        call: &LockCall,
         (is_shared, is_awaited): (bool, bool),
         releasing: &Releasing,
     ) -> Option<HandOff> {
@@ -152,7 +152,7 @@ impl Recorder {
     fn hand_off_to_waiters(
         &self,
         own: &ThreadState,
-        call: &Call,
+        call: &LockCall,
         is_shared: bool,
         releasing: &Releasing,
     ) -> HandOff {
@@ -212,7 +212,7 @@ impl Recorder {
     /// The same of a lock that it had not noted: where it was released stands in for where it was taken.
     #[cold]
     #[inline(never)]
-    pub fn handed_off_unnoted(&self, own: &ThreadState, call: &Call, hand_off: &HandOff) {
+    pub fn handed_off_unnoted(&self, own: &ThreadState, call: &LockCall, hand_off: &HandOff) {
         let role = if hand_off.ended & READER == 0 { Role::Write } else { Role::Read };
         let stack = match HolderId::from_number(hand_off.holder) {
             HolderId::ReleasedAt(stack) => stack,

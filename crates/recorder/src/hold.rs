@@ -17,7 +17,7 @@ use super::clock::LONG;
 use super::governor::Bounded;
 use super::hash::hash;
 use super::shared_tables::HandOff;
-use super::site_cache::Call;
+use super::site_cache::LockCall;
 use super::tally::add;
 use super::thread_state::{here, Facts, ThreadState};
 use super::Recorder;
@@ -100,7 +100,7 @@ impl Recorder {
 
     /// What is known of a call before the lock is had: looked up before, so that no lock is held for it.
     #[inline(always)]
-    pub fn prepare_call(&self, own: &ThreadState, call: &Call, with_site: bool) -> Prepared {
+    pub fn prepare_call(&self, own: &ThreadState, call: &LockCall, with_site: bool) -> Prepared {
         let mut facts = self.facts(own, call, with_site);
         if let Some(facts) = &mut facts {
             if self.is_contended() {
@@ -113,7 +113,7 @@ impl Recorder {
 
     /// The lock was had at once. Its holder is noted; the hold is measured if `is_timed`.
     #[inline(always)]
-    pub fn acquired_at_once(&self, own: &ThreadState, call: &Call, prepared: Prepared, is_timed: bool) {
+    pub fn acquired_at_once(&self, own: &ThreadState, call: &LockCall, prepared: Prepared, is_timed: bool) {
         let weight = prepared.0.as_ref().map_or(1, |facts| facts.weight);
         if own.holds_anything() && self.is_again(own, call, weight) {
             return;
@@ -132,7 +132,7 @@ impl Recorder {
     /// If threads wait for the lock, this one was faster: how long it holds it is measured then, in a sample
     /// by chance only.
     #[inline(always)]
-    fn taken_before_waiters(&self, call: &Call, facts: &mut Facts) {
+    fn taken_before_waiters(&self, call: &LockCall, facts: &mut Facts) {
         let Some(shared) = self.shared.get() else { return };
         let slot = shared.slot(call.address);
         let has_waiters = slot.queue.load(Relaxed) != 0;
@@ -164,7 +164,7 @@ impl Recorder {
     }
 
     /// The lock was had at once: it is counted, and noted only if it is hot or a sample.
-    pub fn count_or_sample(&self, own: &ThreadState, call: &Call) {
+    pub fn count_or_sample(&self, own: &ThreadState, call: &LockCall) {
         let is_sample = own.gaps.is_sample();
         if is_sample || self.is_hot(call.address) || own.holds_anything() {
             return self.sample(own, call, is_sample);
@@ -176,7 +176,7 @@ impl Recorder {
 
     #[cold]
     #[inline(never)]
-    fn sample(&self, own: &ThreadState, call: &Call, is_sample: bool) {
+    fn sample(&self, own: &ThreadState, call: &LockCall, is_sample: bool) {
         if is_sample || self.is_hot(call.address) {
             let prepared = self.prepare_call(own, call, false);
             self.acquired_at_once(own, call, prepared, is_sample);
@@ -189,7 +189,7 @@ impl Recorder {
 
     /// Whether the thread holds this lock already, and holds it once more now. Counts it then, for `weight`.
     #[inline(never)]
-    fn is_again(&self, own: &ThreadState, call: &Call, weight: u32) -> bool {
+    fn is_again(&self, own: &ThreadState, call: &LockCall, weight: u32) -> bool {
         let Some(found) = own.find(call.address) else { return false };
         let facts = own.at(found).facts.get();
         let kind = (call.kind)(call.address);
@@ -322,7 +322,7 @@ impl Recorder {
 
     /// What is known of a call before the lock is had.
     #[inline(always)]
-    pub(crate) fn facts(&self, own: &ThreadState, call: &Call, with_site: bool) -> Option<Facts> {
+    pub(crate) fn facts(&self, own: &ThreadState, call: &LockCall, with_site: bool) -> Option<Facts> {
         let cached = self.cached_site(own, call)?;
         if with_site && cached.site.get().is_null() {
             let site = self.site_stats(own, call.role, cached.lock.get(), cached.stack.get());

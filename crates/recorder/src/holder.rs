@@ -5,7 +5,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use spinpark_linux::raw;
 
-use super::site_cache::Call;
+use super::site_cache::LockCall;
 use super::thread_state::ThreadState;
 use super::Recorder;
 use crate::format::{HolderId, OutOfSight, RegionId, NONE};
@@ -20,7 +20,7 @@ impl Recorder {
     pub(super) fn noted_holder(
         &self,
         own: &ThreadState,
-        call: &Call,
+        call: &LockCall,
         owner: Option<u32>,
         is_shared: bool,
     ) -> (u32, u32) {

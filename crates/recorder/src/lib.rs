@@ -122,13 +122,13 @@ pub use hold::{Prepared, Release, Releasing};
 pub use quota::Failure;
 pub use shared_tables::HandOff;
 pub use site::Site;
-pub use site_cache::Call;
+pub use site_cache::LockCall;
 pub use start::{Settings, MOST};
 pub use thread_state::ThreadState;
-pub use wait::{Blocking, Ended, LeftOut, Lot, Wait};
+pub use wait::{Blocking, FinishedWait, LeftOut, Lot, PendingWait};
 pub use wake::{address_of, word};
 
-use crate::format::{Detail, Outcome, Role};
+use crate::format::{Detail, Role, WaitOutcome};
 
 /// A recorder: one process' tables. Empty until it is started; lives in a static.
 pub struct Recorder {
@@ -162,12 +162,12 @@ pub struct Recorder {
 }
 
 /// Which events of a waiter are which outcomes.
-const EVENTS: [(u32, Outcome); 5] = [
-    (Event::SpinAcquired as u32, Outcome::Spun),
-    (Event::Parked as u32, Outcome::Parked),
-    (Event::SpinLeftOwnerChanged as u32, Outcome::OwnerChanged),
-    (Event::SpinLeftOffCpu as u32, Outcome::OffCpu),
-    (Event::SpinLeftBudget as u32, Outcome::Budget),
+const EVENTS: [(u32, WaitOutcome); 5] = [
+    (Event::SpinAcquired as u32, WaitOutcome::Spun),
+    (Event::Parked as u32, WaitOutcome::Parked),
+    (Event::SpinLeftOwnerChanged as u32, WaitOutcome::OwnerChanged),
+    (Event::SpinLeftOffCpu as u32, WaitOutcome::OffCpu),
+    (Event::SpinLeftBudget as u32, WaitOutcome::Budget),
 ];
 
 impl Recorder {

@@ -9,7 +9,7 @@
 use core::sync::atomic::Ordering::{Relaxed, Release};
 
 use super::hold::Releasing;
-use super::site_cache::Call;
+use super::site_cache::LockCall;
 use super::thread_state::ThreadState;
 use super::Recorder;
 use crate::format::{HolderId, RegionId, NONE};
@@ -40,7 +40,7 @@ impl Recorder {
 
     /// As [`Recorder::release`]; the hold is not measured if an earlier one may have ended unrecorded. If the
     /// lock is not noted and has waiters, notes where it is released.
-    pub fn release_seen(&self, own: &ThreadState, call: &Call) -> Releasing {
+    pub fn release_seen(&self, own: &ThreadState, call: &LockCall) -> Releasing {
         let Some(shared) = self.shared.get() else { return Releasing::Unknown };
         let slot = shared.slot(call.address);
         let mut releasing = self.release(own, call.address);
@@ -56,7 +56,7 @@ impl Recorder {
     }
 
     /// The lock that is called for has this name. If it had another one, what was there is gone.
-    pub fn name(&self, own: &ThreadState, call: &Call, name: &[u8]) {
+    pub fn name(&self, own: &ThreadState, call: &LockCall, name: &[u8]) {
         if let Some((_, lock)) = self.find_lock(call.address) {
             let text = lock.name.load(Relaxed);
             let is_other = text != NONE && !self.is_text(text, name);

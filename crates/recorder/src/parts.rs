@@ -23,7 +23,7 @@
 use core::sync::atomic::Ordering::Relaxed;
 
 use super::releases::{level, Past, MOST, READER};
-use super::thread_state::{Facts, Waited};
+use super::thread_state::{Facts, WaitRecord};
 use super::Recorder;
 use crate::format::{HolderId, Kind, NONE};
 
@@ -152,7 +152,7 @@ impl Recorder {
     /// The parts of a wait by holder, into `parts`, which has none. Called, so that its stack is given back
     /// before the caller goes on.
     #[inline(never)]
-    pub(super) fn parts(&self, facts: &Facts, waited: &Waited, parts: &mut Parts) {
+    pub(super) fn parts(&self, facts: &Facts, waited: &WaitRecord, parts: &mut Parts) {
         let first = waited.holder;
         let is_taken = matches!(HolderId::from_number(first), HolderId::TookAt(_));
         let lock = self.lock_at(facts.lock).filter(|_| waited.last != NONE && waited.ended != 0);

@@ -11,12 +11,12 @@
 
 use core::ptr;
 
-use super::site_cache::Call;
+use super::site_cache::LockCall;
 use super::tally::{add, bit};
-use super::thread_state::{here, Facts, Outer, Poll, ThreadState, Waited};
-use super::wait::Ended;
+use super::thread_state::{here, Facts, Outer, Poll, ThreadState, WaitRecord};
+use super::wait::FinishedWait;
 use super::Recorder;
-use crate::format::{HolderId, Outcome, Role, NONE};
+use crate::format::{HolderId, Role, WaitOutcome, NONE};
 
 /// A thread that tries again within this time, ns, has done nothing else.
 const SPIN: u64 = 50_000;
@@ -32,13 +32,13 @@ const LOOP: u64 = 10_000;
 const CALLS: u32 = 4;
 const LOOP_PART: u64 = 10_000_000;
 
-fn is_of(poll: &Poll, call: &Call) -> bool {
+fn is_of(poll: &Poll, call: &LockCall) -> bool {
     poll.address.get() == call.address && poll.role.get() == call.role as u32
 }
 
 impl Recorder {
     /// A try did not get the lock. `owner`: as in [`Blocking`](super::Blocking).
-    pub fn failed(&self, own: &ThreadState, call: &Call, owner: Option<u32>) {
+    pub fn failed(&self, own: &ThreadState, call: &LockCall, owner: Option<u32>) {
         if let Some(stats) = self.recent(own, call) {
             add(&stats.failed_tries, 1);
         }
@@ -76,7 +76,7 @@ impl Recorder {
         }
     }
 
-    fn goes_on(&self, poll: &Poll, call: &Call, now: u64) -> bool {
+    fn goes_on(&self, poll: &Poll, call: &LockCall, now: u64) -> bool {
         let most = if poll.has_slept.get() != 0 { SLEEP } else { SPIN };
         is_of(poll, call) && self.ticks.ns(now.saturating_sub(poll.last.get())) <= most
     }
@@ -97,7 +97,7 @@ impl Recorder {
     }
 
     /// A try got the lock. Whether that was the end of a poll: then it is noted as after a wait.
-    pub fn polled(&self, own: &ThreadState, call: &Call) -> bool {
+    pub fn polled(&self, own: &ThreadState, call: &LockCall) -> bool {
         let (poll, now) = (own.poll(), self.ticks.now());
         if !self.goes_on(poll, call, now) || !self.is_wait(poll, now) {
             self.give_up_poll(own);
@@ -107,7 +107,8 @@ impl Recorder {
         poll.forget();
         // Polls are recorded in all spans.
         let facts = self.facts(own, call, false).map(|facts| Facts { weight: 1, times: 1, ..facts });
-        let ended = Ended::of_poll(facts, Waited { outcomes: bit(Outcome::Unknown), ..waited });
+        let ended =
+            FinishedWait::of_poll(facts, WaitRecord { outcomes: bit(WaitOutcome::Unknown), ..waited });
         match call.role {
             // Of a semaphore nothing is had afterwards, as far as is known here.
             Role::Wake => self.went_on(own, call, &ended),
@@ -120,9 +121,9 @@ impl Recorder {
         poll.tries.get() > 1 && self.ticks.ns(end.saturating_sub(poll.start.get())) >= LEAST
     }
 
-    fn waited(&self, own: &ThreadState, poll: &Poll, end: u64) -> Waited {
+    fn waited(&self, own: &ThreadState, poll: &Poll, end: u64) -> WaitRecord {
         let start = poll.start.get();
-        Waited {
+        WaitRecord {
             ticks: end.saturating_sub(start),
             end,
             holder: poll.holder.get(),
@@ -130,7 +131,7 @@ impl Recorder {
             is_split: true,
             outer: self.outer_at_end(own, poll.lock.get(), (Outer::NOTHING, start, end), None),
             queue: 1,
-            ..Waited::NOTHING
+            ..WaitRecord::NOTHING
         }
     }
 
@@ -156,7 +157,7 @@ impl Recorder {
         };
         let waited = self.waited(own, poll, end);
         self.file.has_waited();
-        self.write_wait(own, &facts, &Waited { outcomes: bit(Outcome::TimedOut), ..waited });
+        self.write_wait(own, &facts, &WaitRecord { outcomes: bit(WaitOutcome::TimedOut), ..waited });
     }
 
     /// The calling thread has yielded from `start` on, ticks. For how long it has done so in a loop, ticks, if
@@ -184,11 +185,11 @@ impl Recorder {
     }
 
     /// Writes that down. The address of the call is the function's number.
-    pub fn looped(&self, own: &ThreadState, call: &Call, ticks: u64) {
+    pub fn looped(&self, own: &ThreadState, call: &LockCall, ticks: u64) {
         let Some(facts) = self.facts(own, call, false) else { return };
         self.file.has_waited();
-        let outcomes = bit(Outcome::Unknown);
-        let waited = Waited { ticks, end: self.ticks.now(), outcomes, ..Waited::NOTHING };
+        let outcomes = bit(WaitOutcome::Unknown);
+        let waited = WaitRecord { ticks, end: self.ticks.now(), outcomes, ..WaitRecord::NOTHING };
         self.write_wait(own, &facts, &waited);
     }
 }

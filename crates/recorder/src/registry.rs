@@ -38,7 +38,7 @@ const _: () = assert!(REGIONS[RegionId::Stacks as usize].0 < 1 << (usize::BITS -
 const ADDRESS: usize = (1 << ADDRESS_BITS) - 1;
 
 impl Lock {
-    /// The address by which a [`Call`](super::site_cache::Call) has this object.
+    /// The address by which a [`LockCall`](super::site_cache::LockCall) has this object.
     pub(super) fn call_address(&self) -> usize {
         self.key as usize & ADDRESS
     }

@@ -25,7 +25,7 @@ pub(crate) const KNOWN: usize = 128;
 
 /// What is taken, and where.
 #[derive(Clone, Copy)]
-pub struct Call {
+pub struct LockCall {
     /// The lock's address.
     pub address: usize,
     /// What for.
@@ -54,7 +54,7 @@ impl Recent {
         (is_hit && is_alive(self.record.get())).then(|| unsafe { &*self.stats.get() })
     }
 
-    pub(crate) fn set(&self, call: &Call, (lock, record): (u32, *const Lock), stats: &LockStats) {
+    pub(crate) fn set(&self, call: &LockCall, (lock, record): (u32, *const Lock), stats: &LockStats) {
         self.address.set(call.address);
         self.role.set(call.role as u32);
         self.lock.set(lock);
@@ -82,7 +82,7 @@ impl CachedSite {
     }
 
     #[inline(always)]
-    pub(crate) fn is_for(&self, call: &Call, stack: u32) -> bool {
+    pub(crate) fn is_for(&self, call: &LockCall, stack: u32) -> bool {
         self.address.get() == call.address
             && self.stack.get() == stack
             && self.role.get() == call.role as u32
@@ -90,7 +90,13 @@ impl CachedSite {
     }
 
     /// Of a cleared one.
-    pub(crate) fn set(&self, call: &Call, (lock, record): (u32, *const Lock), stack: u32, stats: &LockStats) {
+    pub(crate) fn set(
+        &self,
+        call: &LockCall,
+        (lock, record): (u32, *const Lock),
+        stack: u32,
+        stats: &LockStats,
+    ) {
         self.role.set(call.role as u32);
         self.record.set(record);
         self.lock.set(lock);

@@ -6,7 +6,7 @@
 use core::sync::atomic::Ordering::Relaxed;
 
 use super::parts::Parts;
-use super::thread_state::{Facts, ThreadState, Waited};
+use super::thread_state::{Facts, ThreadState, WaitRecord};
 use super::Recorder;
 use crate::format::{RegionId, Slow, SlowWait, LONGEST, NONE};
 
@@ -16,14 +16,14 @@ const LEAST: u64 = 100_000;
 impl Recorder {
     /// Keeps a wait, if it is one of the longest. `parts`: its holders, of which there may be none.
     #[inline(always)]
-    pub(super) fn keep_slow(&self, own: &ThreadState, facts: &Facts, waited: &Waited, parts: &Parts) {
+    pub(super) fn keep_slow(&self, own: &ThreadState, facts: &Facts, waited: &WaitRecord, parts: &Parts) {
         if self.is_slow(own, waited) {
             self.keep(own, facts, waited, parts);
         }
     }
 
     /// The same for a wait that is in no sum.
-    pub(super) fn keep_left_out(&self, own: &ThreadState, facts: Option<Facts>, waited: &Waited) {
+    pub(super) fn keep_left_out(&self, own: &ThreadState, facts: Option<Facts>, waited: &WaitRecord) {
         let Some(facts) = facts.filter(|_| self.is_slow(own, waited)) else { return };
         let mut parts = Parts::new();
         if facts.role.is_mutual() {
@@ -33,14 +33,14 @@ impl Recorder {
     }
 
     #[inline(always)]
-    fn is_slow(&self, own: &ThreadState, waited: &Waited) -> bool {
+    fn is_slow(&self, own: &ThreadState, waited: &WaitRecord) -> bool {
         let ns = self.ticks.ns(waited.ticks);
         ns >= LEAST && (waited.ticks > own.slow().least.get() || ns >= self.slower_than.load(Relaxed))
     }
 
     #[cold]
     #[inline(never)]
-    fn keep(&self, own: &ThreadState, facts: &Facts, waited: &Waited, parts: &Parts) {
+    fn keep(&self, own: &ThreadState, facts: &Facts, waited: &WaitRecord, parts: &Parts) {
         let record = match self.ticks.ns(waited.ticks) >= self.slower_than.load(Relaxed) {
             true => self.file.claim::<Slow>(RegionId::Slow).map(|(number, _)| number),
             false => self.place(own, waited.ticks),

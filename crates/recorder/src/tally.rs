@@ -5,12 +5,12 @@ use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
 
 use super::parts::Parts;
-use super::thread_state::{Facts, ThreadState, Waited};
+use super::thread_state::{Facts, ThreadState, WaitRecord};
 use super::Recorder;
-use crate::format::{Held, LockStats, Outcome, Role, SiteStats, Strip, BINS, NONE, STRIP};
+use crate::format::{Held, LockStats, Role, SiteStats, Strip, WaitOutcome, BINS, NONE, STRIP};
 
 /// The bit of an outcome in a set of them.
-pub(crate) const fn bit(outcome: Outcome) -> u32 {
+pub(crate) const fn bit(outcome: WaitOutcome) -> u32 {
     1 << outcome as u32
 }
 
@@ -148,7 +148,7 @@ impl Recorder {
     /// Writes down a wait.
     #[cold]
     #[inline(never)]
-    pub(crate) fn write_wait(&self, own: &ThreadState, facts: &Facts, waited: &Waited) {
+    pub(crate) fn write_wait(&self, own: &ThreadState, facts: &Facts, waited: &WaitRecord) {
         let table = own.table();
         let weight = u64::from(facts.weight);
         let (ticks, once) = (waited.ticks * weight, waited.ticks);
@@ -186,7 +186,7 @@ impl Recorder {
         }
     }
 
-    pub(super) fn write_held_wait(&self, own: &ThreadState, facts: &Facts, waited: &Waited) {
+    pub(super) fn write_held_wait(&self, own: &ThreadState, facts: &Facts, waited: &WaitRecord) {
         if let Some(waits) = self.held_wait_stats(own, facts.role, facts.lock, waited.outer) {
             let ticks = waited.ticks * u64::from(facts.weight);
             add(&waits.count, u64::from(facts.weight));
@@ -196,7 +196,7 @@ impl Recorder {
         }
     }
 
-    fn write_lock_wait(&self, stats: &LockStats, role: Role, waited: &Waited, weight: u32) {
+    fn write_lock_wait(&self, stats: &LockStats, role: Role, waited: &WaitRecord, weight: u32) {
         if weight > 1 {
             spread(&stats.spread.contended, weight, 1.0);
             spread(&stats.spread.waited, weight, waited.ticks as f64);

@@ -1,21 +1,21 @@
 //! What a thread has: its table in the file, and memory of its own for what it holds and what it has seen
 //! lately.
 //!
-//! Other threads read what it holds (`id`, `notes`), as a hint: so a waiter finds where its lock was taken.
-//! They write there only that a note is out of date. The thread has two copies of what they read, and reads
+//! Other threads read what it holds (`id`, `published`), as a hint: so a waiter finds where its lock was taken.
+//! They write there only that an entry is out of date. The thread has two copies of what they read, and reads
 //! its own while it holds a lock: a cache line that others read has to be fetched back. The memory is never
 //! given back, since others may be reading; a thread that starts takes over the table and the memory of one
 //! that has ended.
 //!
-//! | operation                            | order            | pairs with | because                                  |
-//! |--------------------------------------|------------------|------------|------------------------------------------|
-//! | `Note::address`: store; others' load | Release, Acquire | each other | the stack with it is that of this note |
-//! | `Note::stack`: store; others' load   | Release, Acquire | each other | a reader of a later note's stack sees    |
-//! |                                      |                  |            | another address or 0, and looks again    |
-//! | `Note::address`: 0, `GONE`           | Relaxed          | –          | nothing follows; the stack's store does  |
-//! | `Note::address`: others' CAS         | Relaxed          | –          | a note that is not true: nothing follows |
-//! | `Busy::releasing`: store of an address | Release          | the lock   | the next owner of the lock sees it       |
-//! | `Busy::releasing`: store of 0; load    | Release, Acquire | each other | a reader of 0 sees that the note is gone |
+//! | operation                              | order            | pairs with | because                          |
+//! |----------------------------------------|------------------|------------|----------------------------------|
+//! | `PublishedHold::address`: store; load  | Release, Acquire | each other | the stack is that of this entry  |
+//! | `PublishedHold::stack`: store; load    | Release, Acquire | each other | a reader of a later stack sees   |
+//! |                                        |                  |            | another address or 0: it rereads |
+//! | `PublishedHold::address`: 0, `GONE`    | Relaxed          | –          | nothing follows but the stack    |
+//! | `PublishedHold::address`: others' CAS  | Relaxed          | –          | nothing follows: it is outdated  |
+//! | `Busy::releasing`: store of an address | Release          | the lock   | the lock's next owner sees it    |
+//! | `Busy::releasing`: store of 0; load    | Release, Acquire | each other | at 0 the entry is seen removed   |
 
 mod adopt;
 
@@ -122,7 +122,7 @@ const GONE: usize = 1;
 
 /// A lock that a thread holds, as others see it.
 #[repr(C)]
-struct Note {
+struct PublishedHold {
     /// 0: there are no more; or [`GONE`].
     address: AtomicUsize,
     stack: AtomicU32,
@@ -160,12 +160,12 @@ pub(crate) struct Facts {
     pub(crate) stats: *const LockStats,
     /// Null if it is not known yet.
     pub(crate) site: *const SiteStats,
-    pub(crate) wait: Option<Waited>,
+    pub(crate) wait: Option<WaitRecord>,
 }
 
 /// A wait that has ended.
 #[derive(Clone, Copy)]
-pub(crate) struct Waited {
+pub(crate) struct WaitRecord {
     /// Ticks.
     pub(crate) ticks: u64,
     /// When it ended, ticks.
@@ -186,11 +186,11 @@ pub(crate) struct Waited {
     pub(crate) call: Called,
     /// How many threads waited.
     pub(crate) queue: u32,
-    /// A bit per [`crate::format::Outcome`].
+    /// A bit per [`crate::format::WaitOutcome`].
     pub(crate) outcomes: u32,
 }
 
-impl Waited {
+impl WaitRecord {
     pub(crate) const NOTHING: Self = Self {
         ticks: 0,
         end: 0,
@@ -237,7 +237,7 @@ pub struct ThreadState {
     busy: Busy,
     held: [Held; HELD],
     /// The same, for others.
-    notes: [Note; HELD],
+    published: [PublishedHold; HELD],
     pub(crate) gaps: Gaps,
     pub(crate) governor: Governor,
     pub(crate) index: Index,
@@ -433,14 +433,16 @@ impl ThreadState {
     /// ([`ThreadState::forget_stale`]).
     #[inline(always)]
     pub(crate) fn is_gone(&self, at: usize) -> bool {
-        self.notes[at].address.load(Relaxed) == GONE
+        self.published[at].address.load(Relaxed) == GONE
     }
 
     /// Notes a lock that this thread has now; whether a note was free.
     #[inline(always)]
     pub(crate) fn push(&self, address: usize, facts: Facts) -> bool {
         let depth = self.busy.depth.get();
-        let (Some(held), Some(note)) = (self.held.get(depth), self.notes.get(depth)) else { return false };
+        let (Some(held), Some(note)) = (self.held.get(depth), self.published.get(depth)) else {
+            return false;
+        };
         note.role.store(facts.role as u32, Relaxed);
         note.stack.store(facts.stack, Release);
         note.address.store(address, Release);
@@ -462,13 +464,13 @@ impl ThreadState {
             to.again.set(from.again.get());
             to.call.set(from.call.get());
             to.facts.set(from.facts.get());
-            let (to, from) = (&self.notes[at], &self.notes[last]);
+            let (to, from) = (&self.published[at], &self.published[last]);
             to.address.store(GONE, Relaxed);
             to.role.store(from.role.load(Relaxed), Relaxed);
             to.stack.store(from.stack.load(Relaxed), Release);
             to.address.store(from.address.load(Relaxed), Release);
         }
-        self.notes[last].address.store(0, Relaxed);
+        self.published[last].address.store(0, Relaxed);
         self.busy.depth.set(last);
     }
 
@@ -478,8 +480,8 @@ impl ThreadState {
     }
 
     /// For other threads: the notes that this one has.
-    fn seen(&self) -> impl Iterator<Item = (&Note, usize)> {
-        let all = self.notes.iter().map(|note| (note, note.address.load(Acquire)));
+    fn seen(&self) -> impl Iterator<Item = (&PublishedHold, usize)> {
+        let all = self.published.iter().map(|note| (note, note.address.load(Acquire)));
         all.take_while(|(_, address)| *address != 0)
     }
 
@@ -500,7 +502,7 @@ impl ThreadState {
         if self.is_letting_go(address) {
             return; // its note is about to be taken away
         }
-        let is_it = |note: &Note| !only_reads || note.role.load(Relaxed) == Role::Read as u32;
+        let is_it = |note: &PublishedHold| !only_reads || note.role.load(Relaxed) == Role::Read as u32;
         for (note, _) in self.seen().filter(|(note, noted)| *noted == address && is_it(note)) {
             // Its thread may be moving notes: then this does nothing, or finds the same note in its new
             // place.
@@ -512,7 +514,7 @@ impl ThreadState {
     pub(crate) fn take_all(&self, mut with: impl FnMut(Facts)) {
         let held = self.held();
         self.busy.depth.set(0);
-        for (held, note) in held.iter().zip(&self.notes) {
+        for (held, note) in held.iter().zip(&self.published) {
             note.address.store(0, Relaxed);
             with(held.facts.get());
         }

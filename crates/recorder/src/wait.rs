@@ -10,13 +10,13 @@ use spinpark_linux::raw;
 use super::clock::LONG;
 use super::governor::Bounded;
 use super::hand_off::Split;
-use super::site_cache::Call;
+use super::site_cache::LockCall;
 use super::spans;
 use super::tally::bit;
-use super::thread_state::{here, Called, Facts, Outer, ThreadState, Waited};
+use super::thread_state::{here, Called, Facts, Outer, ThreadState, WaitRecord};
 use super::watch::Watch;
 use super::Recorder;
-use crate::format::{Begun, HeldWaitStats, Hold, HolderId, Outcome, RegionId, Role, NONE};
+use crate::format::{Begun, HeldWaitStats, Hold, HolderId, RegionId, Role, WaitOutcome, NONE};
 
 /// No lock has this many waiters: where two locks share a slot, the count may be below 0.
 const MOST_WAITERS: u32 = 1 << 16;
@@ -60,20 +60,20 @@ pub struct LeftOut {
     times: u32,
     /// The thread that had the lock, or 0.
     owner: u32,
-    /// As in [`Wait`].
+    /// As in [`PendingWait`].
     free: u64,
 }
 
 /// A wait that has begun.
 #[derive(Clone, Copy)]
-pub struct Wait {
+pub struct PendingWait {
     /// Of the recorder, at its start.
     epoch: u32,
     start: u64,
     holder: u32,
     /// The table of its noted holder, or [`NONE`].
     holder_table: u32,
-    /// As in [`Waited`].
+    /// As in [`WaitRecord`].
     outer: Outer,
     queue: u32,
     /// For how long the lock was free before, ticks.
@@ -94,17 +94,17 @@ pub struct Wait {
 
 /// A wait that has ended.
 #[derive(Clone, Copy)]
-pub struct Ended {
-    /// As in [`Wait`].
+pub struct FinishedWait {
+    /// As in [`PendingWait`].
     holder_table: u32,
-    /// As in [`Wait`].
+    /// As in [`PendingWait`].
     watch: Option<(Watch, u32)>,
     facts: Option<Facts>,
-    waited: Waited,
+    waited: WaitRecord,
     is_left_out: bool,
 }
 
-impl Wait {
+impl PendingWait {
     /// Whether the thread counts as waiting: not if it is left out.
     #[must_use]
     pub fn is_counted(&self) -> bool {
@@ -112,9 +112,9 @@ impl Wait {
     }
 }
 
-impl Ended {
+impl FinishedWait {
     /// The end of a poll ([`super::polling`]).
-    pub(super) fn of_poll(facts: Option<Facts>, waited: Waited) -> Self {
+    pub(super) fn of_poll(facts: Option<Facts>, waited: WaitRecord) -> Self {
         Self { holder_table: NONE, watch: None, facts, waited, is_left_out: false }
     }
 
@@ -123,7 +123,7 @@ impl Ended {
         self.facts.filter(|_| !self.is_left_out)
     }
 
-    pub(super) fn waited(&self) -> &Waited {
+    pub(super) fn waited(&self) -> &WaitRecord {
         &self.waited
     }
 }
@@ -136,7 +136,7 @@ impl Recorder {
     pub fn begin_left_out(
         &self,
         own: &ThreadState,
-        call: &Call,
+        call: &LockCall,
         (start, owner, is_timed): (u64, Option<u32>, bool),
     ) -> Result<LeftOut, Lot> {
         if own.governor.weight(Bounded::Waits) == 1 || own.holds_anything() || !self.is_hot(call.address) {
@@ -166,7 +166,7 @@ impl Recorder {
     pub fn begin_light(
         &self,
         own: &ThreadState,
-        call: &Call,
+        call: &LockCall,
         (start, owner, is_timed): (u64, Option<u32>, bool),
     ) -> LeftOut {
         let owner = owner.unwrap_or(0);
@@ -198,10 +198,10 @@ impl Recorder {
     pub fn end_left_out(
         &self,
         own: &ThreadState,
-        call: &Call,
+        call: &LockCall,
         wait: LeftOut,
         owner: Option<u32>,
-    ) -> Option<Ended> {
+    ) -> Option<FinishedWait> {
         let is_had = owner.is_none();
         let end = self.ticks.now();
         if wait.epoch != self.epoch() {
@@ -234,10 +234,10 @@ impl Recorder {
     fn end_long(
         &self,
         own: &ThreadState,
-        call: &Call,
+        call: &LockCall,
         wait: &LeftOut,
         (end, owner): (u64, Option<u32>),
-    ) -> Option<Ended> {
+    ) -> Option<FinishedWait> {
         let start = wait.start;
         let ns = self.ticks.ns(end.saturating_sub(start));
         let weight = match wait.times {
@@ -249,14 +249,14 @@ impl Recorder {
         let Some(weight) = weight else {
             // It is in no sum, but may be one of those that are kept whole.
             let ticks = end.saturating_sub(start);
-            let waited = Waited {
+            let waited = WaitRecord {
                 ticks,
                 end,
                 last: if split.ended == 0 { NONE } else { last },
                 ended: split.ended,
                 free: split.free,
                 is_split: split.is_known,
-                ..Waited::NOTHING
+                ..WaitRecord::NOTHING
             };
             self.keep_left_out(own, self.facts(own, call, false), &waited);
             return None;
@@ -275,12 +275,12 @@ impl Recorder {
             }
             _ => NONE,
         };
-        Some(Ended {
+        Some(FinishedWait {
             holder_table: NONE,
             watch: None,
             is_left_out: false,
             facts,
-            waited: Waited {
+            waited: WaitRecord {
                 ticks: end.saturating_sub(start),
                 end,
                 holder,
@@ -290,14 +290,14 @@ impl Recorder {
                 free: split.free,
                 is_split: split.is_known,
                 queue: 1,
-                outcomes: bit(Outcome::Unknown),
-                ..Waited::NOTHING
+                outcomes: bit(WaitOutcome::Unknown),
+                ..WaitRecord::NOTHING
             },
         })
     }
 
     /// A thread could not have the lock at once, and is about to block.
-    pub fn begin_wait(&self, own: &ThreadState, call: &Call, blocking: &Blocking) -> Wait {
+    pub fn begin_wait(&self, own: &ThreadState, call: &LockCall, blocking: &Blocking) -> PendingWait {
         let Blocking { start, owner, is_exact, is_timed, is_shared, lot } = *blocking;
         let meter = self.meter(own);
         // The first wait for a lock is always recorded.
@@ -345,7 +345,7 @@ impl Recorder {
         if meter.is_on() {
             self.metered_wait(own, meter.since(), own.holds_anything());
         }
-        Wait {
+        PendingWait {
             epoch: self.epoch(),
             start,
             holder,
@@ -478,15 +478,15 @@ impl Recorder {
 
     /// The thread does not block any more. Returns what is known of its wait, for [`Recorder::acquired`] or
     /// [`Recorder::gave_up`].
-    pub fn end_wait(&self, own: &ThreadState, call: &Call, wait: &Wait) -> Ended {
+    pub fn end_wait(&self, own: &ThreadState, call: &LockCall, wait: &PendingWait) -> FinishedWait {
         let end = self.ticks.now();
         if wait.epoch != self.epoch() {
             // It was the parent's: this is a child that a signal handler made meanwhile.
-            return Ended {
+            return FinishedWait {
                 holder_table: NONE,
                 watch: None,
                 facts: None,
-                waited: Waited { end, ..Waited::NOTHING },
+                waited: WaitRecord { end, ..WaitRecord::NOTHING },
                 is_left_out: true,
             };
         }
@@ -503,16 +503,22 @@ impl Recorder {
             facts => (!wait.is_left_out).then(|| facts.map_or(1, |facts| facts.weight)),
         };
         let Some(weight) = weight else {
-            let waited = Waited { ticks, end, ..Waited::NOTHING };
+            let waited = WaitRecord { ticks, end, ..WaitRecord::NOTHING };
             self.keep_left_out(own, wait.facts, &waited);
-            return Ended { holder_table: NONE, watch: None, facts: wait.facts, waited, is_left_out: true };
+            return FinishedWait {
+                holder_table: NONE,
+                watch: None,
+                facts: wait.facts,
+                waited,
+                is_left_out: true,
+            };
         };
         if !wait.is_left_out {
             self.queue(call.address, -1);
         }
         let mut outcomes = outcomes(here().events.replace(0));
-        if outcomes & bit(Outcome::Parked) != 0 {
-            outcomes &= !bit(Outcome::Spun); // it slept first
+        if outcomes & bit(WaitOutcome::Parked) != 0 {
+            outcomes &= !bit(WaitOutcome::Spun); // it slept first
         }
         let (mut split, last) = self.split((call.address, call.role), (wait.start, end), wait.free);
         if wait.is_left_out {
@@ -533,28 +539,29 @@ impl Recorder {
         if let Some(shared) = self.shared.get() {
             let slot = shared.slot(call.address);
             slot.holder.store((own.number() + 1) as u16, Relaxed);
-            if slot.handed.load(Relaxed) != 0 && outcomes & bit(Outcome::Parked) != 0 {
+            if slot.handed.load(Relaxed) != 0 && outcomes & bit(WaitOutcome::Parked) != 0 {
                 slot.handed.store(0, Relaxed);
-                outcomes ^= bit(Outcome::Parked) | bit(Outcome::HandedOver);
+                outcomes ^= bit(WaitOutcome::Parked) | bit(WaitOutcome::HandedOver);
             }
         }
-        if outcomes & (bit(Outcome::Spun) | bit(Outcome::Parked) | bit(Outcome::HandedOver)) == 0 {
+        if outcomes & (bit(WaitOutcome::Spun) | bit(WaitOutcome::Parked) | bit(WaitOutcome::HandedOver)) == 0
+        {
             outcomes |= match wait.sleeps.map(|before| raw::sleeps() > before) {
-                Some(true) => bit(Outcome::Parked),
-                Some(false) => bit(Outcome::Spun),
-                None => bit(Outcome::Unknown),
+                Some(true) => bit(WaitOutcome::Parked),
+                Some(false) => bit(WaitOutcome::Spun),
+                None => bit(WaitOutcome::Unknown),
             };
         }
         let lock = wait.facts.map_or(NONE, |facts| facts.lock);
         let outer = self.outer_at_end(own, lock, (wait.outer, wait.start, end), None);
         let facts = wait.facts.map(|facts| Facts { weight: weight * times, times, ..facts });
         self.recorded(own, Bounded::Waits);
-        Ended {
+        FinishedWait {
             holder_table: wait.holder_table,
             watch: wait.watch,
             is_left_out: false,
             facts,
-            waited: Waited {
+            waited: WaitRecord {
                 ticks,
                 end,
                 holder: wait.holder,
@@ -571,7 +578,7 @@ impl Recorder {
     }
 
     /// The lock was had after a wait.
-    pub fn acquired(&self, own: &ThreadState, call: &Call, ended: &Ended) {
+    pub fn acquired(&self, own: &ThreadState, call: &LockCall, ended: &FinishedWait) {
         if let (Some((watch, table)), Some(facts)) = (&ended.watch, &ended.facts) {
             self.watched(facts, &ended.waited, watch, *table);
         }
@@ -598,27 +605,27 @@ impl Recorder {
 
     /// Whether to read another thread's memory while this one has the lock, which costs as much as a
     /// contended release: only after a far longer wait, or at random.
-    fn is_time_to_look(&self, waited: &Waited) -> bool {
+    fn is_time_to_look(&self, waited: &WaitRecord) -> bool {
         const EVERY: u64 = 8;
         // At random: programs that wait for several locks in a fixed order should not miss one each time.
         waited.end / 64 % EVERY == 0 || self.ticks.ns(waited.ticks) >= LONG
     }
 
     /// The lock was taken after a wait, and its release will not be seen: the wait is written down.
-    pub fn acquired_unseen(&self, own: &ThreadState, ended: &Ended) {
+    pub fn acquired_unseen(&self, own: &ThreadState, ended: &FinishedWait) {
         if let Some(facts) = ended.facts {
             self.write(own, &Facts { wait: Some(ended.waited), since: 0, ..facts }, 0);
         }
     }
 
     /// The time was over before the lock was had.
-    pub fn gave_up(&self, own: &ThreadState, ended: &Ended) {
+    pub fn gave_up(&self, own: &ThreadState, ended: &FinishedWait) {
         let Some(facts) = ended.facts.filter(|_| !ended.is_left_out) else { return };
-        let besides = bit(Outcome::OwnerChanged) | bit(Outcome::OffCpu) | bit(Outcome::Budget);
-        let outcomes = ended.waited.outcomes & besides | bit(Outcome::TimedOut);
+        let besides = bit(WaitOutcome::OwnerChanged) | bit(WaitOutcome::OffCpu) | bit(WaitOutcome::Budget);
+        let outcomes = ended.waited.outcomes & besides | bit(WaitOutcome::TimedOut);
         // Whether the lock was free or held, this thread did not get it: that counts as held.
         let is_split = facts.role != Role::Wake || ended.waited.is_split;
-        self.write_wait(own, &facts, &Waited { outcomes, is_split, ..ended.waited });
+        self.write_wait(own, &facts, &WaitRecord { outcomes, is_split, ..ended.waited });
     }
 
     /// Whether threads wait for the lock at `address`, as far as their waits are not left out.

@@ -16,12 +16,12 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use super::hold::Releasing;
 use super::shared_tables::HandOff;
-use super::site_cache::Call;
+use super::site_cache::LockCall;
 use super::tally::bit;
 use super::thread_state::{here, Facts, ThreadState};
-use super::wait::Ended;
+use super::wait::FinishedWait;
 use super::Recorder;
-use crate::format::Outcome;
+use crate::format::WaitOutcome;
 
 /// A wake-up that is under way, and what was noted before it.
 #[derive(Clone, Copy)]
@@ -32,7 +32,7 @@ pub struct Wake {
     held_since: u64,
 }
 
-/// The address by which a [`Call`] has a word of four bytes: places of locks are told apart by eighths of it
+/// The address by which a [`LockCall`] has a word of four bytes: places of locks are told apart by eighths of it
 /// ([`hash`](super::hash::hash)), and two words may lie in eight bytes.
 #[inline(always)]
 #[must_use]
@@ -49,13 +49,13 @@ pub fn address_of(word: usize) -> usize {
 
 impl Recorder {
     /// The thread goes on after a wait.
-    pub fn went_on(&self, own: &ThreadState, call: &Call, ended: &Ended) {
+    pub fn went_on(&self, own: &ThreadState, call: &LockCall, ended: &FinishedWait) {
         if let Some(shared) = self.shared.get() {
             shared.slot(call.address).taken(call.role, ended.waited().end);
         }
         let Some(facts) = ended.facts() else { return };
         let mut waited = *ended.waited();
-        waited.outcomes = waited.outcomes & !bit(Outcome::Unknown) | bit(Outcome::Parked);
+        waited.outcomes = waited.outcomes & !bit(WaitOutcome::Unknown) | bit(WaitOutcome::Parked);
         self.write(own, &Facts { wait: Some(waited), since: 0, ..facts }, 0);
         if self.meter(own).is_on() {
             self.metered_wait(own, ended.waited().end, false);
@@ -63,7 +63,7 @@ impl Recorder {
     }
 
     /// The thread does not come back to its wait: it was cancelled. `is_counted`: the wait was not left out.
-    pub fn cancel_wait(&self, call: &Call, is_counted: bool) {
+    pub fn cancel_wait(&self, call: &LockCall, is_counted: bool) {
         if !self.is_on() {
             return; // in a child that a signal handler made meanwhile
         }
@@ -79,7 +79,7 @@ impl Recorder {
     /// The thread is about to wake threads that wait at an address for which one has waited
     /// ([`Recorder::is_hot`]).
     #[inline(never)]
-    pub fn begin_wake(&self, own: &ThreadState, call: &Call) -> Option<Wake> {
+    pub fn begin_wake(&self, own: &ThreadState, call: &LockCall) -> Option<Wake> {
         let slot = self.shared.get()?.slot(call.address);
         let (ended, release) = (slot.ended.load(Relaxed), slot.release.load(Relaxed));
         let held_since = slot.held_since.load(Relaxed);
@@ -89,7 +89,7 @@ impl Recorder {
 
     /// It has; whether that woke any. If not, nothing has happened.
     #[inline(never)]
-    pub fn end_wake(&self, own: &ThreadState, call: &Call, wake: &Wake, woke: bool) {
+    pub fn end_wake(&self, own: &ThreadState, call: &LockCall, wake: &Wake, woke: bool) {
         let Some(shared) = self.shared.get() else { return };
         if woke {
             return self.remember_wake(own, call.address, &wake.hand_off);

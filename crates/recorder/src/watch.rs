@@ -9,7 +9,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use spinpark_linux::raw;
 
 use super::tally::add;
-use super::thread_state::{Facts, ThreadState, Waited};
+use super::thread_state::{Facts, ThreadState, WaitRecord};
 use super::Recorder;
 use crate::format::{HolderId, Locks, NONE};
 
@@ -52,7 +52,7 @@ impl Recorder {
     }
 
     /// The wait has ended: counts it, if it was for one holder.
-    pub(super) fn watched(&self, facts: &Facts, waited: &Waited, watch: &Watch, table: u32) {
+    pub(super) fn watched(&self, facts: &Facts, waited: &WaitRecord, watch: &Watch, table: u32) {
         let was_it = match HolderId::from_number(waited.last) {
             HolderId::Table(last) => last == table,
             _ => waited.last == NONE || waited.last == waited.holder,

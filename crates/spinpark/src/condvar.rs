@@ -7,7 +7,7 @@ use spinpark_linux::Linux;
 use spinpark_locks::{self as locks, WaitResult, Waiter};
 use spinpark_platform::{Deadline, Futex};
 use spinpark_recorder::format::{Kind, Role};
-use spinpark_recorder::{Call, Site};
+use spinpark_recorder::{LockCall, Site};
 
 use crate::raw_mutex::RawMutex;
 use crate::{deadline, slow, MutexGuard};
@@ -160,7 +160,7 @@ impl Condvar {
             self.raw.enqueue_alike(&waiter),
             "attempted to use a condition variable with more than one mutex"
         );
-        let wait = Wait { condvar: self, mutex, waiter: &waiter };
+        let wait = EnqueuedWait { condvar: self, mutex, waiter: &waiter };
         if slow::watcher().is_none() {
             return WaitTimeoutResult(wait.finish(|| mutex.0.unlock_to_wait(), deadline));
         }
@@ -182,13 +182,13 @@ impl fmt::Debug for Condvar {
 }
 
 /// A wait that has been enqueued.
-struct Wait<'a> {
+struct EnqueuedWait<'a> {
     condvar: &'a Condvar,
     mutex: &'a RawMutex,
     waiter: &'a Waiter<Linux>,
 }
 
-impl Wait<'_> {
+impl EnqueuedWait<'_> {
     /// The rest of the wait; returns whether it timed out.
     fn finish(&self, release: impl FnOnce(), deadline: Option<Deadline>) -> bool {
         let (condvar, mutex) = (&self.condvar.raw, &self.mutex.0);
@@ -207,14 +207,14 @@ impl Wait<'_> {
 }
 
 /// What a condition variable is called for.
-pub(crate) fn call(condvar: &Condvar, site: Site) -> Call {
+pub(crate) fn call(condvar: &Condvar, site: Site) -> LockCall {
     let address: *const Condvar = condvar;
-    Call { address: address as usize, role: Role::Signal, kind: |_| Kind::Condvar, site }
+    LockCall { address: address as usize, role: Role::Signal, kind: |_| Kind::Condvar, site }
 }
 
 unsafe extern "C" fn wait_watched(wait: *const (), deadline: *const (), site: Site) -> bool {
     // SAFETY: the caller's wait.
-    let wait = unsafe { &*wait.cast::<Wait<'_>>() };
+    let wait = unsafe { &*wait.cast::<EnqueuedWait<'_>>() };
     // SAFETY: the caller's deadline, or null.
     let deadline = unsafe { slow::deadline(deadline) };
     match slow::watcher() {

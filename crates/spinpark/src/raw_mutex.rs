@@ -6,7 +6,7 @@ use spinpark_linux::Linux;
 use spinpark_locks::{self as locks, LockCore};
 use spinpark_platform::{Deadline, Threads};
 use spinpark_recorder::format::{Kind, Role};
-use spinpark_recorder::{Call, Site};
+use spinpark_recorder::{LockCall, Site};
 
 use crate::deadline;
 use crate::slow::{self, Acquisition};
@@ -92,9 +92,9 @@ impl RawMutex {
 }
 
 /// What a mutex is called for.
-pub(crate) fn call(mutex: &RawMutex, site: Site) -> Call {
+pub(crate) fn call(mutex: &RawMutex, site: Site) -> LockCall {
     let address: *const RawMutex = mutex;
-    Call { address: address as usize, role: Role::Write, kind: |_| Kind::Mutex, site }
+    LockCall { address: address as usize, role: Role::Write, kind: |_| Kind::Mutex, site }
 }
 
 struct Lock<'a> {

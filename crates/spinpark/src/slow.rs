@@ -8,20 +8,20 @@
 use std::sync::atomic::{AtomicPtr, Ordering::Acquire, Ordering::Release};
 
 use spinpark_platform::Deadline;
-use spinpark_recorder::{Call, Site};
+use spinpark_recorder::{LockCall, Site};
 
 /// Watches slow paths.
 pub(crate) struct Watcher {
     /// An acquisition that did not succeed at once; whether it did in the end.
-    pub(crate) acquire: fn(call: &Call, lock: &dyn Acquisition) -> bool,
+    pub(crate) acquire: fn(call: &LockCall, lock: &dyn Acquisition) -> bool,
     /// A release, or a part of one, that may concern others.
-    pub(crate) release: fn(call: &Call, release: &dyn Fn()),
+    pub(crate) release: fn(call: &LockCall, release: &dyn Fn()),
     /// A wait for a signal, which begins and ends with the mutex at this address held; whether it ended at
     /// the deadline.
     pub(crate) wait:
-        fn(call: &Call, mutex: usize, deadline: Option<Deadline>, wait: &dyn Fn() -> bool) -> bool,
+        fn(call: &LockCall, mutex: usize, deadline: Option<Deadline>, wait: &dyn Fn() -> bool) -> bool,
     /// A signal to a waiter.
-    pub(crate) signal: fn(call: &Call),
+    pub(crate) signal: fn(call: &LockCall),
 }
 
 /// An acquisition, in its ways to get the lock.

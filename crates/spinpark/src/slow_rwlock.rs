@@ -4,7 +4,7 @@ use spinpark_linux::Linux;
 use spinpark_locks::{Preference, RawRwLock};
 use spinpark_platform::{Deadline, Threads};
 use spinpark_recorder::format::{Kind, Role};
-use spinpark_recorder::{Call, Site};
+use spinpark_recorder::{LockCall, Site};
 
 use crate::slow::{self, Acquisition};
 
@@ -54,9 +54,9 @@ pub(crate) fn upgrade(lock: &RawRwLock<Linux>, deadline: Option<Deadline>) -> bo
     }
 }
 
-pub(crate) fn call(lock: &RawRwLock<Linux>, role: Role, site: Site) -> Call {
+pub(crate) fn call(lock: &RawRwLock<Linux>, role: Role, site: Site) -> LockCall {
     let address: *const RawRwLock<Linux> = lock;
-    Call { address: address as usize, role, kind: |_| Kind::RwLock, site }
+    LockCall { address: address as usize, role, kind: |_| Kind::RwLock, site }
 }
 
 struct Lock<'a> {

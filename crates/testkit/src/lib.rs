@@ -23,5 +23,5 @@ mod run;
 
 pub use compile::{compile_c, scratch_dir};
 pub use dropin::{dropin, profiler, workspace_root};
-pub use run::{Configuration, Outcome, Run, Running};
+pub use run::{Configuration, ProgramResult, Run, Running};
 pub use spinpark_documents::installed::find_program;

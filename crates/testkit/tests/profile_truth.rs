@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use spinpark_recorder::format::{HolderId, NONE, Outcome, Role};
+use spinpark_recorder::format::{HolderId, NONE, Role, WaitOutcome};
 use spinpark_testkit::profiled::{Recording, Use, recordings};
 use spinpark_testkit::{Configuration, Run, compile_c};
 
@@ -177,7 +177,7 @@ scenes! {
         let found = scene.use_of(&scene.truths[0]);
         assert_eq!((found.longest_queue, found.held_after_wait.count), (1, 20));
         // Its holder slept meanwhile, longer than any thread spins.
-        let slept = found.outcomes[Outcome::Parked as usize] + found.outcomes[Outcome::HandedOver as usize];
+        let slept = found.outcomes[WaitOutcome::Parked as usize] + found.outcomes[WaitOutcome::HandedOver as usize];
         assert_eq!(slept, 20, "{found:?}");
         assert_eq!(scene.recording.locks_of, u32::from(configuration == Configuration::Spinpark));
         if configuration == Configuration::Spinpark {
@@ -197,7 +197,7 @@ scenes! {
     };
     condvar_timed = "cond-timed", "full", |scene, _| {
         scene.check();
-        assert_eq!(scene.use_of(&scene.truths[0]).outcomes[Outcome::TimedOut as usize], 20);
+        assert_eq!(scene.use_of(&scene.truths[0]).outcomes[WaitOutcome::TimedOut as usize], 20);
         // The way back is not waiting for the mutex.
         let address = scene.truths[0].address;
         let [back, late] = [Role::Back, Role::Late].map(|role| scene.recording.use_of(address, role).contended);
@@ -250,7 +250,7 @@ scenes! {
     };
     timed = "timed", "full", |scene, _| {
         scene.check();
-        assert_eq!(scene.use_of(&scene.truths[0]).outcomes[Outcome::TimedOut as usize], 20);
+        assert_eq!(scene.use_of(&scene.truths[0]).outcomes[WaitOutcome::TimedOut as usize], 20);
     };
     many_locks = "many-locks", "full", |scene, _| {
         scene.check();

@@ -67,7 +67,7 @@ pub(super) struct Row {
     is_destroyed: bool,
     failed_tries: u64,
     wake_ups: u64,
-    outcomes: Vec<Outcome>,
+    outcomes: Vec<OutcomeRow>,
     sites: Vec<SiteRow>,
     sites_left: usize,
     pairs: Vec<PairRow>,
@@ -104,7 +104,7 @@ impl Span {
 }
 
 #[derive(Serialize)]
-struct Outcome {
+struct OutcomeRow {
     name: &'static str,
     count: u64,
     share: f64,
@@ -255,7 +255,7 @@ impl Row {
     }
 }
 
-fn outcomes(outcomes: &Outcomes, contended: u64) -> Vec<Outcome> {
+fn outcomes(outcomes: &Outcomes, contended: u64) -> Vec<OutcomeRow> {
     let all = [
         ("acquired while spinning", outcomes.spun),
         ("slept", outcomes.parked),
@@ -267,7 +267,7 @@ fn outcomes(outcomes: &Outcomes, contended: u64) -> Vec<Outcome> {
         ("stopped spinning: spin limit reached", outcomes.budget),
     ];
     let some = all.into_iter().filter(|(_, count)| *count > 0);
-    some.map(|(name, count)| Outcome { name, count, share: share(count, contended) }).collect()
+    some.map(|(name, count)| OutcomeRow { name, count, share: share(count, contended) }).collect()
 }
 
 /// In per cent.

@@ -7,7 +7,7 @@ use spinpark_measure::text::one_line;
 use spinpark_measure::{date, units};
 
 use super::{Shown, draw, file, flame, locks, matrix, small_tables, span};
-use crate::model::{Cost, Detail, ENDED_EARLY, Ended, LocksOf, Profile, Role, Strip};
+use crate::model::{Cost, Detail, ENDED_EARLY, LocksOf, Profile, RecordingEnd, Role, Strip};
 use crate::names::Names;
 use crate::thread_time;
 
@@ -199,10 +199,10 @@ fn cpus(count: u32) -> String {
 
 fn ended(profile: &Profile) -> String {
     match (profile.ended, &profile.ended_by) {
-        (Ended::Running, _) => String::from("the program was still running"),
+        (RecordingEnd::Running, _) => String::from("the program was still running"),
         (_, Some(known)) => format!("the program {known}"),
-        (Ended::Exited, None) => String::from("the program exited"),
-        (Ended::Killed, None) => format!("the program {ENDED_EARLY}"),
+        (RecordingEnd::Exited, None) => String::from("the program exited"),
+        (RecordingEnd::Killed, None) => format!("the program {ENDED_EARLY}"),
     }
 }
 

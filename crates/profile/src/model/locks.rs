@@ -479,7 +479,7 @@ impl Split {
 /// How waits ended. `owner_changed`, `off_cpu` and `budget` say why spinning ended, and count the same waits
 /// again.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "see `spinpark_recorder::format::Outcome`")]
+#[expect(missing_docs, reason = "see `spinpark_recorder::format::WaitOutcome`")]
 pub struct Outcomes {
     pub spun: u64,
     pub parked: u64,

@@ -55,7 +55,7 @@ pub struct Profile {
     /// For how long it was recorded, ns.
     pub duration: u64,
     /// How it ended.
-    pub ended: Ended,
+    pub ended: RecordingEnd,
     /// What ended it, if that is known: words that follow *it*, such as `was killed by SIGKILL`.
     pub ended_by: Option<String>,
     /// How much was recorded.
@@ -252,7 +252,7 @@ pub const ENDED_EARLY: &str = "ended by a signal, `_exit` or `exec`";
 /// How recording ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Ended {
+pub enum RecordingEnd {
     /// The program exited.
     #[default]
     Exited,

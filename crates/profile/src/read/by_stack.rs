@@ -15,14 +15,14 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::Ordering::Acquire;
 
-use spinpark_recorder::format::{self, Outcome, View};
+use spinpark_recorder::format::{self, View, WaitOutcome};
 
 use super::meaning::{Meanings, Moved, Taken, noted};
 use super::merge::{Merge, kind};
 use super::thread_tables::{LockSum, SiteSum, StripSum, Tables, Use};
 use super::waiting::Waiter;
 use crate::model::Kind;
-use crate::waits::Wait;
+use crate::waits::WaitTarget;
 
 impl Merge<'_> {
     /// The meanings; in `same`, records that stand for one object have one number from now on.
@@ -41,7 +41,7 @@ impl Merge<'_> {
             let stack = record.stack.load(Acquire);
             let Some(kind) = kind(noted as u32) else { continue };
             let call_site = self.call_site(stack);
-            let mut wait = self.wait_of(stack).cloned().unwrap_or_else(|| Wait::of_kind(kind));
+            let mut wait = self.wait_of(stack).cloned().unwrap_or_else(|| WaitTarget::of_kind(kind));
             // A job's end is waited for at a futex, and a thread's by libc.
             wait.kind = match (wait.kind, kind) {
                 (_, Kind::Join) => Kind::Join,
@@ -74,7 +74,7 @@ impl Merge<'_> {
         /// What tells one object from another.
         #[derive(PartialEq, Eq, Hash)]
         enum Which {
-            In(Wait, String),
+            In(WaitTarget, String),
             At(u64),
         }
         let mut objects: HashMap<Which, usize> = HashMap::new();
@@ -99,9 +99,9 @@ impl Merge<'_> {
                 (Some(wait), _) if wait.kind != Kind::Condvar => {
                     // No thread's end is waited for so, but a job's.
                     let kind = if wait.kind == Kind::Join { Kind::Job } else { wait.kind };
-                    (Wait { kind, ..wait.clone() }, None)
+                    (WaitTarget { kind, ..wait.clone() }, None)
                 }
-                (_, Some(lock)) => (Wait::of_made(lock.role, lock.name.clone()), Some(lock.address)),
+                (_, Some(lock)) => (WaitTarget::of_made(lock.role, lock.name.clone()), Some(lock.address)),
                 _ => continue,
             };
             let (kind, role) = (wait.kind, wait.role);
@@ -224,10 +224,10 @@ impl LockSum {
         self.contended = self.contended.saturating_sub(site.contended);
         self.acquisitions = self.acquisitions.saturating_sub(site.acquisitions);
         self.waited = self.waited.saturating_sub(site.waited);
-        let timed_out = &mut self.outcomes[Outcome::TimedOut as usize];
+        let timed_out = &mut self.outcomes[WaitOutcome::TimedOut as usize];
         let too_many = timed_out.saturating_sub(self.contended);
         *timed_out -= too_many;
-        let parked = &mut self.outcomes[Outcome::Parked as usize];
+        let parked = &mut self.outcomes[WaitOutcome::Parked as usize];
         *parked = parked.saturating_sub(site.contended.saturating_sub(too_many));
         (strip, too_many)
     }
@@ -239,8 +239,8 @@ impl LockSum {
         self.waited = self.waited.saturating_add(site.waited);
         self.longest_wait = self.longest_wait.max(site.longest_wait);
         self.unsplit = self.unsplit.saturating_add(unsplit);
-        self.outcomes[Outcome::TimedOut as usize] += timed_out;
-        self.outcomes[Outcome::Parked as usize] += site.contended - timed_out;
+        self.outcomes[WaitOutcome::TimedOut as usize] += timed_out;
+        self.outcomes[WaitOutcome::Parked as usize] += site.contended - timed_out;
         self.strip.add(strip);
     }
 }

@@ -6,15 +6,15 @@ use std::collections::HashMap;
 use spinpark_recorder::format;
 
 use crate::model::{CallSiteId, Kind, Lock, Role};
-use crate::waits::Wait;
+use crate::waits::WaitTarget;
 
 /// By record.
 #[derive(Debug, Default)]
-pub(super) struct Meanings(pub(super) HashMap<u32, Wait>);
+pub(super) struct Meanings(pub(super) HashMap<u32, WaitTarget>);
 
 impl Meanings {
     /// What waits at this record are for, if it is of such a kind.
-    pub(super) fn get(&self, record: u32) -> Option<&Wait> {
+    pub(super) fn get(&self, record: u32) -> Option<&WaitTarget> {
         self.0.get(&record)
     }
 
@@ -43,7 +43,7 @@ impl Meanings {
 pub(super) struct Taken {
     /// A number that no record has.
     pub(super) lock: u32,
-    pub(super) wait: Wait,
+    pub(super) wait: WaitTarget,
     pub(super) call_site: Option<CallSiteId>,
     /// Where it is, if the program made it of a mutex and condition variables.
     pub(super) made_at: Option<u64>,

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
-use spinpark_recorder::format::{self, CALLS, EXPERIMENT, HolderId, NONE, Outcome, View};
+use spinpark_recorder::format::{self, CALLS, EXPERIMENT, HolderId, NONE, View, WaitOutcome};
 
 use super::clock::monotonic_of;
 use super::experiment::{experiment, missed};
@@ -16,13 +16,13 @@ use super::{Clock, Maps, Recording, labels};
 use crate::cost;
 use crate::model::Warning;
 use crate::model::{
-    CallSite, CallSiteId, Detail, Ended, FORMAT, Frame, Held, HeldWait, HolderCall, Kind, Lock, LocksOf,
-    Nest, OutOfSight, Outcomes, Pair, Profile, RecorderCost, Role, RoleStats, SampleError, SiteStats,
+    CallSite, CallSiteId, Detail, FORMAT, Frame, Held, HeldWait, HolderCall, Kind, Lock, LocksOf, Nest,
+    OutOfSight, Outcomes, Pair, Profile, RecorderCost, RecordingEnd, Role, RoleStats, SampleError, SiteStats,
     SlowWait, Split, Times, VERSION,
 };
 use crate::stuck;
 use crate::symbols::{Part, Symbols};
-use crate::waits::Wait;
+use crate::waits::WaitTarget;
 
 /// The profile of a recording. Symbols are looked up with `symbols`, which may be used again for further
 /// recordings of the same programs.
@@ -55,7 +55,7 @@ pub fn profile(recording: &Recording, symbols: &mut Symbols) -> Profile {
     let mut same = same_locks(view);
     let mut merge = Merge {
         view,
-        is_running: recording.ended() == Ended::Running,
+        is_running: recording.ended() == RecordingEnd::Running,
         clock: clock.unwrap_or(Clock::TICKS),
         maps: Maps::new(&view.maps().collect::<Vec<_>>().concat()),
         symbols,
@@ -244,7 +244,7 @@ pub(super) struct Merge<'a> {
     numbers: HashMap<CallSite, CallSiteId>,
     by_stack: HashMap<u32, Option<CallSiteId>>,
     /// What stacks say that their threads wait for.
-    waits: HashMap<u32, Wait>,
+    waits: HashMap<u32, WaitTarget>,
     /// Methods of locks' classes in which stacks wait.
     methods: HashMap<u32, (String, Role)>,
 }
@@ -275,7 +275,7 @@ impl Merge<'_> {
     }
 
     /// What a thread with this stack waits for, if the stack tells; after [`Merge::call_site`].
-    pub(super) fn wait_of(&self, stack: u32) -> Option<&Wait> {
+    pub(super) fn wait_of(&self, stack: u32) -> Option<&WaitTarget> {
         self.waits.get(&stack)
     }
 
@@ -296,7 +296,7 @@ impl Merge<'_> {
     }
 
     /// The function that waits, if the stack has more than what the wait is made of.
-    pub(super) fn function_of(&self, wait: &Wait, call_site: Option<CallSiteId>) -> String {
+    pub(super) fn function_of(&self, wait: &WaitTarget, call_site: Option<CallSiteId>) -> String {
         let call_site =
             call_site.filter(|_| wait.is_placed).and_then(|call_site| self.call_sites.get(call_site));
         call_site.map(CallSite::function).unwrap_or_default()
@@ -304,9 +304,9 @@ impl Merge<'_> {
 
     /// For how long it was recorded. If the program was killed and its end was not noted, until its last
     /// recorded event.
-    fn duration(&self, ended: Ended, tables: &Tables) -> u64 {
+    fn duration(&self, ended: RecordingEnd, tables: &Tables) -> u64 {
         let header = self.view.header();
-        if ended == Ended::Running {
+        if ended == RecordingEnd::Running {
             return monotonic_of(header).saturating_sub(header.start_monotonic);
         }
         let locks = self.view.locks().map(|(_, lock)| self.clock.since_start(lock.since));
@@ -317,7 +317,7 @@ impl Merge<'_> {
         let signs = locks.chain(threads).chain(strips).chain(begun).max().unwrap_or(0);
         let seen = header.ended_monotonic.load(Acquire).checked_sub(header.start_monotonic);
         match (ended, self.clock.latest(), seen) {
-            (Ended::Exited, latest, _) if latest > 0 => latest,
+            (RecordingEnd::Exited, latest, _) if latest > 0 => latest,
             (_, _, Some(seen)) => seen,
             (_, latest, None) => latest.max(signs),
         }
@@ -460,7 +460,7 @@ impl Merge<'_> {
         (same, meanings, moved): (&HashMap<u32, u32>, &Meanings, &Moved),
         tables: &Tables,
     ) -> Vec<SlowWait> {
-        let has = |outcomes: u32, outcome: Outcome| outcomes >> outcome as u32 & 1 != 0;
+        let has = |outcomes: u32, outcome: WaitOutcome| outcomes >> outcome as u32 & 1 != 0;
         let mut kept: Vec<SlowWait> = Vec::new();
         for wait in self.view.slow() {
             let (Some(lock), Some(noted)) =
@@ -487,7 +487,7 @@ impl Merge<'_> {
                 free: (is_split && role.is_lock() && !meanings.is_slept_for(wait.lock))
                     .then(|| self.clock.ns(wait.free)),
                 queue: wait.queue,
-                is_timed_out: has(wait.outcomes, Outcome::TimedOut),
+                is_timed_out: has(wait.outcomes, WaitOutcome::TimedOut),
                 holder_call: call_name(wait.call.into())
                     .map(|function| HolderCall { function, time: u64::from(wait.call_us) * 1_000 }),
             });

@@ -14,7 +14,7 @@ use spinpark_recorder::format::{Broken, CLOSED, HEADER_BYTES, Header, MAGIC, PAG
 
 use super::{ReadError, Unrecorded};
 use crate::live_process;
-use crate::model::Ended;
+use crate::model::RecordingEnd;
 
 /// How files of recordings end.
 pub const EXTENSION: &str = "spinprof";
@@ -26,7 +26,7 @@ pub struct Recording {
     /// A copy. The file has holes, and on a full disk in memory (tmpfs) a look at a hole that is mapped is a
     /// `SIGBUS`.
     map: MmapMut,
-    ended: Ended,
+    ended: RecordingEnd,
 }
 
 /// The recordings of a directory.
@@ -59,13 +59,13 @@ impl Recording {
             return Err(ReadError::Broken(path.to_owned(), why));
         }
         let map = copy(file, metadata.len()).map_err(unreadable)?;
-        let mut recording = Self { path: path.to_owned(), map, ended: Ended::Killed };
+        let mut recording = Self { path: path.to_owned(), map, ended: RecordingEnd::Killed };
         let view = recording.try_view().map_err(|why| ReadError::Broken(path.to_owned(), why))?;
         let header = view.header();
         recording.ended = match header.exited.load(Relaxed) {
-            0 if may_run(header, path) => Ended::Running,
-            0 => Ended::Killed,
-            _ => Ended::Exited,
+            0 if may_run(header, path) => RecordingEnd::Running,
+            0 => RecordingEnd::Killed,
+            _ => RecordingEnd::Exited,
         };
         Ok(recording)
     }
@@ -92,7 +92,7 @@ impl Recording {
 
     /// How the program ended, or that it has not.
     #[must_use]
-    pub fn ended(&self) -> Ended {
+    pub fn ended(&self) -> RecordingEnd {
         self.ended
     }
 
@@ -142,7 +142,7 @@ pub fn note_end(directory: &Path, pid: u32) -> io::Result<()> {
         let Some(recording) = is_recording.then(|| Recording::open(&path).ok()).flatten() else { continue };
         let (view, ended) = (recording.view(), recording.ended());
         let header = view.header();
-        if header.pid != pid || ended != Ended::Killed || header.ended_monotonic.load(Relaxed) != 0 {
+        if header.pid != pid || ended != RecordingEnd::Killed || header.ended_monotonic.load(Relaxed) != 0 {
             continue;
         }
         let known = last.entry(header.locks).or_default();

@@ -40,7 +40,7 @@ use self::module::{Inlined, Module as File};
 use crate::glibc_locks::{self, Place};
 use crate::maps::{Mapping, Maps};
 use crate::model::{CallSite, Frame, Module, Role, Unnamed};
-use crate::waits::{Wait, Waits};
+use crate::waits::{WaitTarget, Waits};
 
 /// A place in a variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -219,7 +219,7 @@ impl Symbols {
         number: u32,
         stack: &[u64],
         is_cut: bool,
-    ) -> (CallSite, Option<Wait>, Option<(String, Role)>) {
+    ) -> (CallSite, Option<WaitTarget>, Option<(String, Role)>) {
         let jumped = stack.first().and_then(|address| self.called(maps, number, *address));
         let frames = self.frames(maps, number, stack);
         let mut frames: Vec<Frame> = jumped.into_iter().chain(frames).collect();

@@ -6,7 +6,7 @@ use super::{
     Style, blocking, condvars, held_waits, locks, other_waits, outcomes, sites, slow, split, waiting, wrap,
 };
 use crate::fit::fit;
-use crate::model::{Detail, ENDED_EARLY, Ended, LocksOf, Profile};
+use crate::model::{Detail, ENDED_EARLY, LocksOf, Profile, RecordingEnd};
 use crate::summary::summary;
 use crate::swap;
 use crate::thread_time;
@@ -40,10 +40,10 @@ pub(super) fn head(profile: &Profile, style: Style) -> String {
         if profile.arguments.is_empty() { profile.program.clone() } else { profile.arguments.join(" ") };
     let threads = profile.number_of_threads();
     let ended = match (profile.ended, &profile.ended_by) {
-        (Ended::Running, _) => String::from(", still running"),
+        (RecordingEnd::Running, _) => String::from(", still running"),
         (_, Some(known)) => format!(", {known}"),
-        (Ended::Exited, None) => String::new(),
-        (Ended::Killed, None) => format!(", {ENDED_EARLY}"),
+        (RecordingEnd::Exited, None) => String::new(),
+        (RecordingEnd::Killed, None) => format!(", {ENDED_EARLY}"),
     };
     let locks = match profile.locks_of {
         LocksOf::Glibc => "glibc's locks",

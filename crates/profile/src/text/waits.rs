@@ -12,7 +12,9 @@ use spinpark_measure::units::{short_count, short_percent, time, time_or_dash};
 use super::{Style, dash, locks, render, wrap};
 use crate::classes::{add_site, grouped};
 use crate::fit::{fit, fit_all};
-use crate::model::{Ended, Kind, Lock, Pair, Profile, Role, RoleStats, SiteStats, SlowWait, Times, Waiting};
+use crate::model::{
+    Kind, Lock, Pair, Profile, RecordingEnd, Role, RoleStats, SiteStats, SlowWait, Times, Waiting,
+};
 use crate::names::{FREE, Names, label_of_object};
 use crate::phases::window;
 use crate::{chain, other_waits as others};
@@ -200,9 +202,10 @@ pub fn waiting(profile: &Profile, style: Style) -> String {
             time_or_dash(wait.time),
         ]
     };
-    let waits = profile.waiting.iter().filter(|wait| wait.role.is_lock() || profile.ended != Ended::Exited);
+    let waits =
+        profile.waiting.iter().filter(|wait| wait.role.is_lock() || profile.ended != RecordingEnd::Exited);
     let title = match profile.ended {
-        Ended::Running => "Waiting now",
+        RecordingEnd::Running => "Waiting now",
         _ => "Still waiting at the end",
     };
     render(style, title, &header, 3, (waits, row))

@@ -46,19 +46,19 @@ impl At {
     }
 }
 
-/// What threads slept at, with this call chain.
+/// A futex word that threads slept on, with this call chain.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Wait {
+pub(super) struct SleepSite {
     pub(super) word: u64,
     pub(super) thread: Blocked,
-    /// How long all of them did, ns.
+    /// How long all of them slept, ns.
     pub(super) time: u64,
 }
 
 /// Such waits of a program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct LockWaits {
-    pub(super) waits: Vec<Wait>,
+    pub(super) waits: Vec<SleepSite>,
     /// Its files, as the recorder notes them.
     pub(super) maps: Vec<u8>,
     snapshots: u32,
@@ -92,7 +92,7 @@ impl LockWaits {
         }
         let number = u32::try_from(self.waits.len()).ok().filter(|_| self.waits.len() < MOST)?;
         let thread = Blocked { code: at.code, stack: at.stack, words };
-        self.waits.push(Wait { word: at.word, thread, time: 0 });
+        self.waits.push(SleepSite { word: at.word, thread, time: 0 });
         self.known.insert(key, number);
         Some(number)
     }

@@ -139,7 +139,7 @@ pub(super) struct Task {
     /// What it had when it began: a thread keeps its time over `exec`.
     base: Sched,
     pub(super) doing: Doing,
-    /// The number of its [`Wait`](super::lock_waits::Wait), if it sleeps at what may be a lock of glibc.
+    /// The number of its [`SleepSite`](super::lock_waits::SleepSite), if it sleeps at what may be a lock of glibc.
     wait: Option<u32>,
     /// ns in each of these waits, as sampled: a part of `blocked`.
     waited: Vec<(u32, u64)>,

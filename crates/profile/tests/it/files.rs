@@ -241,7 +241,7 @@ fn a_directory_is_read_from_its_json_where_that_has_the_process() {
     };
     let store = String::from("/opt/store/store");
     assert_eq!(programs(), [(4242, String::from("from JSON")), (4300, store.clone())]);
-    saved.ended = spinpark_profile::model::Ended::Running;
+    saved.ended = spinpark_profile::model::RecordingEnd::Running;
     json::save(scratch.path(), &[saved], u64::MAX).expect("it is written");
     assert_eq!(programs(), [(4242, store.clone()), (4300, store)], "it is read again");
     // Without recordings the JSON is all there is.

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use spinpark_profile::classes::by_class;
 use spinpark_profile::folded::{Options, folded};
-use spinpark_profile::model::{self, Ended, Profile};
+use spinpark_profile::model::{self, Profile, RecordingEnd};
 use spinpark_profile::read::{ReadError, Recording, directory, profile};
 use spinpark_profile::symbols::Symbols;
 use spinpark_recorder::format::{Detail, Kind, NONE, Role};
@@ -25,7 +25,7 @@ fn all_of_a_recording() {
     assert_eq!(profile.program, "/opt/store/store");
     assert_eq!(profile.arguments, ["store", "--fast"]);
     assert_eq!((profile.pid, profile.parent, profile.duration), (4242, 4000, 10_000_000_000));
-    assert_eq!((profile.ended, profile.detail), (Ended::Exited, model::Detail::Sampled));
+    assert_eq!((profile.ended, profile.detail), (RecordingEnd::Exited, model::Detail::Sampled));
     assert_eq!(profile.locks_of, model::LocksOf::Spinpark);
     assert_eq!(profile.warnings, []);
     assert_eq!(profile.cpus, 2, "as recorded, not those of the reading process");
@@ -180,7 +180,7 @@ fn a_killed_program_leaves_what_it_had() {
     let thread = file.thread(7, "t", 3_000, 0, 0);
     file.uses(thread, lock, Role::Write, |stats| stats.acquisitions = 1.into());
     let profile = read(file);
-    assert_eq!((profile.ended, profile.duration), (Ended::Killed, 3_000), "the last sign of life");
+    assert_eq!((profile.ended, profile.duration), (RecordingEnd::Killed, 3_000), "the last sign of life");
 }
 
 #[test]
@@ -192,12 +192,12 @@ fn a_living_program_is_running() {
     let path = file.write(scratch.path()).expect("it is written");
     assert_eq!(
         Recording::open(&path).expect("a recording").ended(),
-        Ended::Killed,
+        RecordingEnd::Killed,
         "no process writes to it"
     );
     let file = fs::OpenOptions::new().read(true).write(true).open(&path).expect("it is ours");
     let held = memmap2::MmapOptions::new().map_raw(&file).expect("it can be mapped, as recorders do");
-    assert_eq!(Recording::open(&path).expect("a recording").ended(), Ended::Running);
+    assert_eq!(Recording::open(&path).expect("a recording").ended(), RecordingEnd::Running);
     drop(held);
 }
 

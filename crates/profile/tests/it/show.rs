@@ -2,7 +2,7 @@
 
 use spinpark_profile::classes::by_class;
 use spinpark_profile::model::Warning;
-use spinpark_profile::model::{Cost, Detail, Ended, Frame, Kind, Lock, Pair, Profile, Role};
+use spinpark_profile::model::{Cost, Detail, Frame, Kind, Lock, Pair, Profile, RecordingEnd, Role};
 use spinpark_profile::summary::{Summary, summary};
 use spinpark_profile::text::{self, Style};
 use spinpark_testkit::recordings::{named, store};
@@ -331,7 +331,7 @@ fn names_are_harmless() {
 #[test]
 fn what_ended_it() {
     let mut profile = profile();
-    profile.ended = Ended::Killed;
+    profile.ended = RecordingEnd::Killed;
     assert!(
         text::report(&profile, Style::PLAIN).contains("3 threads, ended by a signal, `_exit` or `exec`;")
     );

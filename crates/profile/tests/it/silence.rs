@@ -1,7 +1,7 @@
 //! What is said where threads waited little for locks: the rows of the table at the head of `silence.rs`.
 
 use spinpark_profile::model::{
-    Detail, Ended, Observed, OtherProgram, Profile, Recorder, Rest, ThreadTime, Threads,
+    Detail, Observed, OtherProgram, Profile, Recorder, RecordingEnd, Rest, ThreadTime, Threads,
 };
 use spinpark_profile::read::{Recording, profile};
 use spinpark_profile::summary::{Summary, summary};
@@ -107,7 +107,7 @@ fn not_observed() {
         &quiet(),
         &["No thread waited for a pthread lock. What threads did otherwise was not observed"],
     );
-    let live = Profile { ended: Ended::Running, ..quiet() };
+    let live = Profile { ended: RecordingEnd::Running, ..quiet() };
     assert_eq!(summary(&live).headline, "No thread waited for a pthread lock so far.");
 }
 
@@ -204,7 +204,7 @@ fn processes_that_are_left_behind() {
     );
     no_verdict(&of(Recorder::NoPreload), &["left process 4711 (`app`) running, which is not recorded"]);
     let own = Observed { is_left: true, ..observed(threads(running(500))) };
-    let live = Profile { ended: Ended::Running, ..with(own.clone()) };
+    let live = Profile { ended: RecordingEnd::Running, ..with(own.clone()) };
     no_verdict(&live, &["The program ended and left this process running"]);
     no_verdict(&with(own), &["observed only until the program that had started this process ended"]);
 }

@@ -25,7 +25,7 @@ fn holds(locks: &[u32]) -> Holds {
 
 /// A thread's wait: what it is for, since when, its holder, and what the thread has itself.
 #[derive(Clone, Copy)]
-struct Wait {
+struct UnfinishedWait {
     lock: u32,
     since: u64,
     owner: u32,
@@ -35,11 +35,18 @@ struct Wait {
     is_timed: bool,
 }
 
-const PLAIN: Wait =
-    Wait { lock: 0, since: S, owner: 0, is_noted: false, has: &[], unseen_release: 0, is_timed: false };
+const PLAIN: UnfinishedWait = UnfinishedWait {
+    lock: 0,
+    since: S,
+    owner: 0,
+    is_noted: false,
+    has: &[],
+    unseen_release: 0,
+    is_timed: false,
+};
 
 /// Threads 1, 2 … with these waits, and as many locks.
-fn waiting(waits: &[Wait]) -> Profile {
+fn waiting(waits: &[UnfinishedWait]) -> Profile {
     let mut file = Builder::new();
     let maps = file.maps("");
     let stack = file.stack(maps, &[1, 2]);
@@ -101,7 +108,7 @@ fn a_thread_that_has_ended_waits_no_more() {
 #[test]
 fn they_count_until_the_end() {
     // The recording ends after 10 s.
-    let profile = waiting(&[PLAIN, Wait { since: 4 * S, ..PLAIN }]);
+    let profile = waiting(&[PLAIN, UnfinishedWait { since: 4 * S, ..PLAIN }]);
     assert_eq!(profile.lock_wait(), 15 * S);
     let stats = &profile.locks[0].roles[0];
     assert_eq!((stats.contended, stats.wait.count, stats.outcomes.still_waiting), (2, 2, 2));
@@ -171,31 +178,31 @@ fn semaphores_that_are_locks() {
 
 #[test]
 fn cycles() {
-    let cycles = |waits: &[Wait]| waiting(waits).deadlocks;
-    let first = Wait { lock: 1, owner: 2, is_noted: true, has: &[0], ..PLAIN };
-    let second = Wait { lock: 0, since: 2 * S, owner: 1, is_noted: true, has: &[1], ..PLAIN };
+    let cycles = |waits: &[UnfinishedWait]| waiting(waits).deadlocks;
+    let first = UnfinishedWait { lock: 1, owner: 2, is_noted: true, has: &[0], ..PLAIN };
+    let second = UnfinishedWait { lock: 0, since: 2 * S, owner: 1, is_noted: true, has: &[1], ..PLAIN };
     let found = cycles(&[first, second]);
     assert_eq!(found.len(), 1);
     assert_eq!(found[0].len(), 2);
     // One of them would have timed out.
-    assert!(cycles(&[first, Wait { is_timed: true, ..second }]).is_empty());
+    assert!(cycles(&[first, UnfinishedWait { is_timed: true, ..second }]).is_empty());
     // The second one has released the first one's lock since.
-    assert!(cycles(&[first, Wait { has: &[], ..second }]).is_empty());
+    assert!(cycles(&[first, UnfinishedWait { has: &[], ..second }]).is_empty());
     // Neither lock was noted when it was taken: the locks themselves name their owners.
-    let first = Wait { is_noted: false, has: &[], ..first };
-    let second = Wait { is_noted: false, has: &[], ..second };
+    let first = UnfinishedWait { is_noted: false, has: &[], ..first };
+    let second = UnfinishedWait { is_noted: false, has: &[], ..second };
     assert_eq!(cycles(&[first, second]).len(), 1);
     // But the second one released a lock after the first one began to wait: that may have been this one.
-    assert!(cycles(&[first, Wait { unseen_release: 3 * S / 2, ..second }]).is_empty());
-    assert_eq!(cycles(&[first, Wait { unseen_release: S / 2, ..second }]).len(), 1);
+    assert!(cycles(&[first, UnfinishedWait { unseen_release: 3 * S / 2, ..second }]).is_empty());
+    assert_eq!(cycles(&[first, UnfinishedWait { unseen_release: S / 2, ..second }]).len(), 1);
     // A lock that its own thread wants again.
-    assert_eq!(cycles(&[Wait { owner: 1, ..PLAIN }]), [[0]]);
+    assert_eq!(cycles(&[UnfinishedWait { owner: 1, ..PLAIN }]), [[0]]);
     // Three, and a thread that waits for them.
     let three = [
-        Wait { lock: 1, has: &[0], ..PLAIN },
-        Wait { lock: 2, has: &[1], ..PLAIN },
-        Wait { lock: 0, has: &[2], ..PLAIN },
-        Wait { lock: 0, has: &[3], ..PLAIN },
+        UnfinishedWait { lock: 1, has: &[0], ..PLAIN },
+        UnfinishedWait { lock: 2, has: &[1], ..PLAIN },
+        UnfinishedWait { lock: 0, has: &[2], ..PLAIN },
+        UnfinishedWait { lock: 0, has: &[3], ..PLAIN },
     ];
     let found = cycles(&three);
     assert_eq!(found.len(), 1);
@@ -206,8 +213,8 @@ fn cycles() {
 #[test]
 fn sentences() {
     let profile = waiting(&[
-        Wait { lock: 1, owner: 2, has: &[0], ..PLAIN },
-        Wait { lock: 0, since: 2 * S, owner: 1, has: &[1], ..PLAIN },
+        UnfinishedWait { lock: 1, owner: 2, has: &[0], ..PLAIN },
+        UnfinishedWait { lock: 0, since: 2 * S, owner: 1, has: &[1], ..PLAIN },
     ]);
     let summary = summary(&profile);
     assert!(summary.headline.starts_with("Deadlock: thread 1 (`t`) waits"), "{summary:?}");
@@ -218,8 +225,10 @@ fn sentences() {
 /// A thread that took a lock before it was waited for has not noted its call site, except with `full`.
 #[test]
 fn how_to_know_where_it_was_taken() {
-    let mut profile =
-        waiting(&[Wait { lock: 1, owner: 2, ..PLAIN }, Wait { lock: 0, since: 2 * S, owner: 1, ..PLAIN }]);
+    let mut profile = waiting(&[
+        UnfinishedWait { lock: 1, owner: 2, ..PLAIN },
+        UnfinishedWait { lock: 0, since: 2 * S, owner: 1, ..PLAIN },
+    ]);
     assert!(!summary(&profile).details[0].contains("--detail"));
     profile.detail = model::Detail::Contended;
     let said = summary(&profile).details[0].clone();
@@ -230,9 +239,9 @@ fn how_to_know_where_it_was_taken() {
 #[test]
 fn wrappers_have_their_callers() {
     let mut profile = waiting(&[
-        Wait { lock: 1, owner: 2, has: &[0], ..PLAIN },
-        Wait { lock: 0, since: 2 * S, owner: 1, has: &[1], ..PLAIN },
-        Wait { lock: 0, since: 3 * S, owner: 1, ..PLAIN },
+        UnfinishedWait { lock: 1, owner: 2, has: &[0], ..PLAIN },
+        UnfinishedWait { lock: 0, since: 2 * S, owner: 1, has: &[1], ..PLAIN },
+        UnfinishedWait { lock: 0, since: 3 * S, owner: 1, ..PLAIN },
     ]);
     let call_site = profile.call_sites[0].clone();
     let named = |functions: [&str; 2]| {
@@ -301,7 +310,7 @@ fn the_end_of_a_killed_program_is_noted() {
     let path = file.write(scratch.path()).expect("it is written");
     let read = || profile(&Recording::open(&path).expect("a recording"), &mut Symbols::none());
     let before = read();
-    assert_eq!((before.ended, before.duration), (model::Ended::Killed, 0));
+    assert_eq!((before.ended, before.duration), (model::RecordingEnd::Killed, 0));
     note_end(scratch.path(), 0x7fff_fff0).expect("noted");
     let after = read().duration;
     assert!(after > 0);
@@ -311,8 +320,8 @@ fn the_end_of_a_killed_program_is_noted() {
 
 #[test]
 fn names_of_threads_do_not_steer_a_terminal() {
-    let first = Wait { lock: 1, owner: 2, is_noted: true, has: &[0], ..PLAIN };
-    let second = Wait { lock: 0, since: 2 * S, owner: 1, is_noted: true, has: &[1], ..PLAIN };
+    let first = UnfinishedWait { lock: 1, owner: 2, is_noted: true, has: &[0], ..PLAIN };
+    let second = UnfinishedWait { lock: 0, since: 2 * S, owner: 1, is_noted: true, has: &[1], ..PLAIN };
     let mut profile = waiting(&[first, second]);
     profile.threads[0].name = String::from("\u{1b}[31mA\nrm");
     let headline = summary(&profile).headline;

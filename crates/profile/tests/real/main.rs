@@ -4,7 +4,7 @@
 mod names;
 
 use spinpark_profile::json;
-use spinpark_profile::model::{Ended, LocksOf, Profile, Role};
+use spinpark_profile::model::{LocksOf, Profile, RecordingEnd, Role};
 use spinpark_profile::summary::summary;
 use spinpark_profile::symbols::Symbols;
 use spinpark_testkit::{Configuration, Run, compile_c};
@@ -53,7 +53,7 @@ fn run(scene: &str, configuration: Configuration, detail: &str) -> (Profile, Vec
     let mut loaded = json::load(directory.path(), &mut Symbols::new()).expect("a recording");
     assert_eq!((loaded.profiles.len(), loaded.broken.len()), (1, 0));
     let profile = loaded.profiles.remove(0);
-    assert_eq!(profile.ended, Ended::Exited);
+    assert_eq!(profile.ended, RecordingEnd::Exited);
     assert_eq!(profile.warnings, []);
     (profile, truths)
 }

@@ -52,7 +52,7 @@ impl Role {
 /// How calls ended that could not have the lock at once. The first five exclude each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
-pub enum Outcome {
+pub enum WaitOutcome {
     /// It got the lock without sleeping.
     Spun,
     /// It slept, and got the lock.
@@ -133,7 +133,7 @@ pub struct LockStats {
     pub wake_ups: AtomicU64,
     /// The most threads that waited at a time, this one included.
     pub longest_queue: AtomicU64,
-    /// See [`Outcome`].
+    /// See [`WaitOutcome`].
     pub outcomes: [AtomicU64; 8],
     /// Acquisitions that had waited: all of them are measured.
     pub held_after_wait: Held,

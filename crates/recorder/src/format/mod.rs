@@ -35,8 +35,8 @@ mod waiting;
 
 pub use self::calls::CALLS;
 pub use self::entry::{
-    Entry, Head, Held, HeldWaitStats, HolderId, LockStats, NestStats, OutOfSight, Outcome, PairStats, Role,
-    SiteStats, Spread, Strip, BINS, NONE, STRIP,
+    Entry, Head, Held, HeldWaitStats, HolderId, LockStats, NestStats, OutOfSight, PairStats, Role, SiteStats,
+    Spread, Strip, WaitOutcome, BINS, NONE, STRIP,
 };
 pub use self::header::{Clock, Detail, Header, Locks, Region, MAGIC, VERSION};
 pub use self::header::{Experiment, EXPERIMENT};

@@ -32,7 +32,7 @@ pub struct SlowWait {
     pub is_split: bool,
     /// How many threads waited when it began, this one included; 0: not known.
     pub queue: u32,
-    /// A bit per [`Outcome`](super::Outcome).
+    /// A bit per [`WaitOutcome`](super::WaitOutcome).
     pub outcomes: u32,
     /// The longest call that its holder made meanwhile, as [`Lock::address`](super::Lock) has it of such a
     /// call; 0: none was seen.

@@ -204,45 +204,45 @@ pub trait Named: sealed::Lock {}
 impl<L: sealed::Lock + ?Sized> Named for L {}
 
 mod sealed {
-    use spinpark_recorder::{Call, Site};
+    use spinpark_recorder::{LockCall, Site};
 
     pub trait Lock {
         /// What it is called for.
         #[doc(hidden)]
-        fn call(&self, site: Site) -> Call;
+        fn call(&self, site: Site) -> LockCall;
     }
 }
 
 use sealed::Lock;
 use spinpark_recorder::format::Role;
-use spinpark_recorder::{Call, Site};
+use spinpark_recorder::{LockCall, Site};
 
 #[allow(unused_imports)] // for the documentation
 use crate::ReentrantMutex;
 
 impl<T: ?Sized> Lock for lock_api::Mutex<RawMutex, T> {
-    fn call(&self, site: Site) -> Call {
+    fn call(&self, site: Site) -> LockCall {
         // SAFETY: only its address is taken.
         raw_mutex::call(unsafe { self.raw() }, site)
     }
 }
 
 impl<T: ?Sized> Lock for lock_api::ReentrantMutex<RawMutex, RawThreadId, T> {
-    fn call(&self, site: Site) -> Call {
+    fn call(&self, site: Site) -> LockCall {
         // SAFETY: only its address is taken.
         raw_mutex::call(unsafe { self.raw() }, site)
     }
 }
 
 impl<T: ?Sized> Lock for lock_api::RwLock<RawRwLock, T> {
-    fn call(&self, site: Site) -> Call {
+    fn call(&self, site: Site) -> LockCall {
         // SAFETY: only its address is taken.
         slow_rwlock::call(&unsafe { self.raw() }.0, Role::Write, site)
     }
 }
 
 impl Lock for Condvar {
-    fn call(&self, site: Site) -> Call {
+    fn call(&self, site: Site) -> LockCall {
         condvar::call(self, site)
     }
 }

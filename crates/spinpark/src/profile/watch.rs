@@ -9,7 +9,7 @@ use spinpark_linux::Linux;
 use spinpark_platform::{Clocks, Deadline};
 use spinpark_recorder::format::{Detail, Locks};
 use spinpark_recorder::{
-    Blocking, Call, Failure, Lot, Recorder, Releasing, Settings, Site, ThreadState, MOST,
+    Blocking, Failure, LockCall, Lot, Recorder, Releasing, Settings, Site, ThreadState, MOST,
 };
 
 use super::Named;
@@ -138,7 +138,7 @@ fn enter<'a>(may_begin: bool) -> Option<&'a ThreadState> {
     }
 }
 
-fn acquire(call: &Call, lock: &dyn Acquisition) -> bool {
+fn acquire(call: &LockCall, lock: &dyn Acquisition) -> bool {
     // This comes first, because a thread's first entry takes long.
     let start = RECORDER.now();
     if lock.at_once() {
@@ -170,7 +170,7 @@ fn acquire(call: &Call, lock: &dyn Acquisition) -> bool {
     is_acquired
 }
 
-fn release(call: &Call, release: &dyn Fn()) {
+fn release(call: &LockCall, release: &dyn Fn()) {
     let Some(own) = enter(false) else { return release() };
     let releasing = RECORDER.release_seen(own, call);
     RECORDER.begin_release(call.address);
@@ -186,7 +186,7 @@ fn release(call: &Call, release: &dyn Fn()) {
     RECORDER.leave();
 }
 
-fn wait(call: &Call, mutex: usize, deadline: Option<Deadline>, wait: &dyn Fn() -> bool) -> bool {
+fn wait(call: &LockCall, mutex: usize, deadline: Option<Deadline>, wait: &dyn Fn() -> bool) -> bool {
     let Some(own) = enter(true) else { return wait() };
     let begun = RECORDER.begin_signal_wait(own, call, (mutex, Some(mutex)), deadline.is_some());
     RECORDER.leave();
@@ -199,7 +199,7 @@ fn wait(call: &Call, mutex: usize, deadline: Option<Deadline>, wait: &dyn Fn() -
     is_timed_out
 }
 
-fn signal(call: &Call) {
+fn signal(call: &LockCall) {
     if let Some(own) = enter(false) {
         // Whether it is for all waiters is not known here.
         RECORDER.signal(own, call, false);
@@ -209,7 +209,7 @@ fn signal(call: &Call) {
 
 /// A name, and what has it.
 struct Naming<'a> {
-    call: Call,
+    call: LockCall,
     name: &'a str,
 }
 
@@ -226,7 +226,7 @@ unsafe extern "C" fn name_slowly(naming: *const (), _: *const (), site: Site) ->
     let naming = unsafe { &*naming.cast::<Naming<'_>>() };
     let name = naming.name.split('\0').next().unwrap_or_default();
     let Some(own) = enter(true) else { return false };
-    RECORDER.name(own, &Call { site, ..naming.call }, name.as_bytes());
+    RECORDER.name(own, &LockCall { site, ..naming.call }, name.as_bytes());
     RECORDER.leave();
     true
 }

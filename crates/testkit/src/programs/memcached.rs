@@ -6,7 +6,7 @@ use tempfile::TempDir;
 
 use super::package::{MEMCACHED, MEMCSTAT};
 use super::{Service, assert_configuration, field, private_dir, verbose};
-use crate::{Configuration, Outcome, Run};
+use crate::{Configuration, ProgramResult, Run};
 
 /// A running server; `Drop` kills it.
 #[derive(Debug)]
@@ -48,7 +48,7 @@ impl Memcached {
     }
 
     /// Runs a client on the same configuration and asserts that it succeeds.
-    pub fn ask(&mut self, client: Run) -> Outcome {
+    pub fn ask(&mut self, client: Run) -> ProgramResult {
         let client = client.arg(format!("--servers={}", self.address));
         let outcome = self.service.ask(verbose(client, self.configuration));
         assert_configuration(&outcome);

@@ -29,7 +29,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tempfile::TempDir;
 
-use crate::{Configuration, Outcome, Run};
+use crate::{Configuration, ProgramResult, Run};
 
 /// Keeps the other loads from starting until it is dropped.
 pub type Turn = MutexGuard<'static, ()>;
@@ -57,7 +57,7 @@ pub fn same_results<R: PartialEq + Debug>(load: impl FnMut(Configuration) -> R) 
 /// # Panics
 /// If not.
 #[track_caller]
-pub fn prove(run: Run, configuration: Configuration) -> Outcome {
+pub fn prove(run: Run, configuration: Configuration) -> ProgramResult {
     let outcome = verbose(run, configuration).succeed();
     assert_configuration(&outcome);
     outcome
@@ -70,7 +70,7 @@ pub(crate) fn verbose(run: Run, configuration: Configuration) -> Run {
 
 /// Asserts that the drop-in announced itself if, and only if, the program was to run on it.
 #[track_caller]
-pub(crate) fn assert_configuration(outcome: &Outcome) {
+pub(crate) fn assert_configuration(outcome: &ProgramResult) {
     let active = outcome.stderr_text().lines().any(|line| line.starts_with("spinpark: "));
     assert_eq!(
         active,

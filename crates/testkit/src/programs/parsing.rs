@@ -1,6 +1,6 @@
 //! Reads what programs print.
 
-use crate::Outcome;
+use crate::ProgramResult;
 
 /// The first word after `label` in `text`, as in `field("events: 8 (1/s)", "events:")`.
 ///
@@ -19,7 +19,7 @@ pub fn lines_with(text: &str, starts: &[&str]) -> Vec<String> {
 }
 
 /// Whether the last thing that a program printed is `ok`, as with the test commands of the Cabinet databases.
-pub fn ends_with_ok(outcome: &Outcome) -> bool {
+pub fn ends_with_ok(outcome: &ProgramResult) -> bool {
     outcome.stdout_text().trim_end().lines().next_back() == Some("ok")
 }
 

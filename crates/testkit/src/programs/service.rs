@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::{assert_configuration, verbose};
-use crate::{Configuration, Outcome, Run, Running};
+use crate::{Configuration, ProgramResult, Run, Running};
 
 /// A server that runs until it is dropped or told to end.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ impl Service {
     ///
     /// # Panics
     /// If it does not; the message then says, too, what the server was doing.
-    pub fn ask(&mut self, client: Run) -> Outcome {
+    pub fn ask(&mut self, client: Run) -> ProgramResult {
         let outcome = client.outcome();
         if !outcome.success() {
             let server = self.running.wait(Duration::ZERO);
@@ -54,7 +54,7 @@ impl Service {
     ///
     /// # Panics
     /// If not.
-    pub fn join(mut self) -> Outcome {
+    pub fn join(mut self) -> ProgramResult {
         let outcome = self.running.wait(Service::PATIENCE).assert_success();
         assert_configuration(&outcome);
         outcome

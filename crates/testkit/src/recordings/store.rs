@@ -5,7 +5,7 @@ use std::path::Path;
 use spinpark_profile::model::{Frame, Profile};
 use spinpark_profile::read::{Recording, profile};
 use spinpark_profile::symbols::Symbols;
-use spinpark_recorder::format::{Detail, Held, Kind, LockStats, NONE, Outcome, Role, SiteStats};
+use spinpark_recorder::format::{Detail, Held, Kind, LockStats, NONE, Role, SiteStats, WaitOutcome};
 
 use super::Builder;
 
@@ -102,7 +102,7 @@ pub fn store() -> Builder {
         stats.acquisitions = 6_402.into();
         stats.longest_queue = 2.into();
         stats.wake_ups = 4.into();
-        stats.outcomes[Outcome::Parked as usize] = 2.into();
+        stats.outcomes[WaitOutcome::Parked as usize] = 2.into();
         waits(stats, 3, &update_waits);
         held(&mut stats.held_after_wait, &[2 * MS, 4 * MS]);
         held(&mut stats.held, &[[MS, MS + 200_000].as_slice(); 50].concat());
@@ -115,9 +115,9 @@ pub fn store() -> Builder {
         stats.acquisitions = 4.into();
         stats.longest_queue = 3.into();
         stats.failed_tries = 1.into();
-        stats.outcomes[Outcome::Spun as usize] = 1.into();
-        stats.outcomes[Outcome::HandedOver as usize] = 3.into();
-        stats.outcomes[Outcome::OffCpu as usize] = 2.into();
+        stats.outcomes[WaitOutcome::Spun as usize] = 1.into();
+        stats.outcomes[WaitOutcome::HandedOver as usize] = 3.into();
+        stats.outcomes[WaitOutcome::OffCpu as usize] = 2.into();
         waits(stats, 5, &flush_waits);
         held(&mut stats.held_after_wait, &[100 * MS; 4]);
     });
@@ -129,7 +129,7 @@ pub fn store() -> Builder {
     file.uses(worker, table, Role::Read, |stats| {
         stats.acquisitions = 90_000.into();
         stats.longest_queue = 1.into();
-        stats.outcomes[Outcome::Parked as usize] = 1.into();
+        stats.outcomes[WaitOutcome::Parked as usize] = 1.into();
         waits(stats, 3, &[5 * MS]);
         held(&mut stats.held_after_wait, &[4_000]);
         held(&mut stats.held, &[1_000; 200]);
@@ -144,7 +144,7 @@ pub fn store() -> Builder {
     file.uses(worker, queue, Role::Write, |stats| stats.acquisitions = 800.into());
     file.uses(worker, ready, Role::Signal, |stats| {
         stats.acquisitions = 3.into();
-        stats.outcomes[Outcome::TimedOut as usize] = 1.into();
+        stats.outcomes[WaitOutcome::TimedOut as usize] = 1.into();
         waits(stats, 7, &[1_000 * MS, 500 * MS, 2_500 * MS]);
     });
     file.site(worker, ready, Role::Signal, take, |stats| {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Pid;
 
 use super::Run;
-use super::outcome::tail;
+use super::program_result::tail;
 use crate::find_program;
 
 /// The stacks of all threads of all processes in the group, if `gdb` is there to tell.

@@ -2,7 +2,7 @@
 
 mod configuration;
 mod hung_stacks;
-mod outcome;
+mod program_result;
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -16,8 +16,8 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, wa
 
 pub use configuration::Configuration;
 use hung_stacks::stacks_of_group;
-use outcome::Hang;
-pub use outcome::Outcome;
+use program_result::Hang;
+pub use program_result::ProgramResult;
 
 /// A program to run: a [`Command`] in a process group of its own, with a [`Configuration`], a timeout and
 /// captured output.
@@ -121,7 +121,7 @@ impl Run {
     }
 
     /// Runs the program to its end, whatever that is.
-    pub fn outcome(self) -> Outcome {
+    pub fn outcome(self) -> ProgramResult {
         let mut running = self.spawn();
         let timeout = running.run.timeout;
         running.wait(timeout)
@@ -131,7 +131,7 @@ impl Run {
     ///
     /// # Panics
     /// If not, with all that the program printed.
-    pub fn succeed(self) -> Outcome {
+    pub fn succeed(self) -> ProgramResult {
         self.outcome().assert_success()
     }
 }
@@ -167,7 +167,7 @@ impl Running {
     }
 
     /// Waits for the end, for at most `timeout`; then takes the stacks and kills the process group.
-    pub fn wait(&mut self, timeout: Duration) -> Outcome {
+    pub fn wait(&mut self, timeout: Duration) -> ProgramResult {
         let mut pause = Duration::from_millis(1);
         let deadline = Instant::now() + timeout;
         while !self.has_ended() && Instant::now() < deadline {
@@ -181,7 +181,7 @@ impl Running {
             file.rewind().and_then(|()| file.read_to_end(&mut bytes)).expect("a temporary file is readable");
             bytes
         };
-        Outcome {
+        ProgramResult {
             configuration: self.run.configuration,
             status,
             stdout: read(&mut self.stdout),

@@ -8,7 +8,7 @@ use super::Configuration;
 
 /// How a run went.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct ProgramResult {
     /// Whose locks it ran on.
     pub configuration: Configuration,
     /// Exit code or signal; `SIGKILL` if it hung.
@@ -29,7 +29,7 @@ pub(super) struct Hang {
     pub(super) stacks: String,
 }
 
-impl Outcome {
+impl ProgramResult {
     /// Whether it exited with status 0, in time.
     pub fn success(&self) -> bool {
         self.status.success() && !self.timed_out()
@@ -53,9 +53,9 @@ impl Outcome {
     /// Returns itself if the program exited with status 0, in time.
     ///
     /// # Panics
-    /// If not, with [`Outcome::report`].
+    /// If not, with [`ProgramResult::report`].
     #[track_caller]
-    pub fn assert_success(self) -> Outcome {
+    pub fn assert_success(self) -> ProgramResult {
         assert!(self.success(), "{}", self.report());
         self
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use spinpark_testkit::profiled::read_all;
-use spinpark_testkit::{Configuration, Outcome, Run, compile_c};
+use spinpark_testkit::{Configuration, ProgramResult, Run, compile_c};
 
 /// A machine with other work to do needs several times what a quiet one does.
 const WATCHDOG: Duration = Duration::from_secs(120);
@@ -49,7 +49,7 @@ impl Mover {
         place: Place,
         configuration: Configuration,
         set_up: impl FnOnce(Run) -> Run,
-    ) -> Outcome {
+    ) -> ProgramResult {
         let preload = match place {
             Place::Before => "LD_PRELOAD=\"$1:$LD_PRELOAD\"",
             Place::Behind => "LD_PRELOAD=\"$LD_PRELOAD:$1\"",

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use spinpark_recorder::format::{CAUSES, QUOTA_FILE, QuotaCount, Role};
 use spinpark_testkit::profiled::{read_all, recordings};
-use spinpark_testkit::{Configuration, Outcome, Run, both_configurations, compile_c};
+use spinpark_testkit::{Configuration, ProgramResult, Run, both_configurations, compile_c};
 
 fn program() -> PathBuf {
     compile_c("profile/forks.c", &[])
@@ -23,7 +23,7 @@ fn forks(directory: &Path, configuration: Configuration, detail: &str, scene: &s
 }
 
 /// The two numbers of each line.
-fn numbers(outcome: &Outcome) -> Vec<[u64; 2]> {
+fn numbers(outcome: &ProgramResult) -> Vec<[u64; 2]> {
     let numbers = |line: &str| {
         let numbers: Vec<u64> = line.split(' ').filter_map(|word| word.parse().ok()).collect();
         <[u64; 2]>::try_from(numbers).expect("two numbers")

@@ -6,7 +6,7 @@ use std::process::Command;
 use spinpark_profile::model::{self, LocksOf, Profile};
 use spinpark_profile::read;
 use spinpark_profile::symbols::Symbols;
-use spinpark_recorder::format::{Outcome, Role};
+use spinpark_recorder::format::{Role, WaitOutcome};
 use spinpark_testkit::Run;
 use spinpark_testkit::profiled::{Recording, Use, recordings};
 
@@ -122,7 +122,8 @@ fn mutex() {
     let scene = run("mutex");
     let found = &scene.check()[0];
     assert_eq!((found.acquisitions, found.longest_queue, found.wake_ups), (10, 1, 10));
-    let slept = found.outcomes[Outcome::Parked as usize] + found.outcomes[Outcome::HandedOver as usize];
+    let slept =
+        found.outcomes[WaitOutcome::Parked as usize] + found.outcomes[WaitOutcome::HandedOver as usize];
     assert_eq!(slept, 10, "{found:?}");
     let pairs = scene.pairs("store");
     assert_eq!((pairs.len(), pairs[0].2), (1, 10), "{pairs:?}");
@@ -132,7 +133,7 @@ fn mutex() {
 #[test]
 fn timed_out() {
     let found = &run("timed").check()[0];
-    assert_eq!((found.outcomes[Outcome::TimedOut as usize], found.acquisitions), (10, 0));
+    assert_eq!((found.outcomes[WaitOutcome::TimedOut as usize], found.acquisitions), (10, 0));
 }
 
 /// A condition variable's own mutex is let go in the wait; another one is not.

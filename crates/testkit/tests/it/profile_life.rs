@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 
 use spinpark_recorder::format::{Detail, Header, MAGIC, Role};
 use spinpark_testkit::profiled::{Recording, read_all, recordings};
-use spinpark_testkit::{Configuration, Outcome, Run, both_configurations, compile_c, profiler};
+use spinpark_testkit::{Configuration, ProgramResult, Run, both_configurations, compile_c, profiler};
 
 fn program() -> PathBuf {
     compile_c("profile/life.c", &["-rdynamic"])
 }
 
 /// Lines of numbers that the program printed: process, mutex, how often it was taken.
-fn lines(outcome: &Outcome) -> Vec<[u64; 3]> {
+fn lines(outcome: &ProgramResult) -> Vec<[u64; 3]> {
     let line = |line: &str| {
         let numbers: Vec<u64> = line.split(' ').filter_map(|word| word.parse().ok()).collect();
         <[u64; 3]>::try_from(numbers).ok()
@@ -22,7 +22,7 @@ fn lines(outcome: &Outcome) -> Vec<[u64; 3]> {
     outcome.stdout_text().lines().filter_map(line).collect()
 }
 
-fn run(directory: &Path, configuration: Configuration, arguments: &[&str]) -> Outcome {
+fn run(directory: &Path, configuration: Configuration, arguments: &[&str]) -> ProgramResult {
     Run::new(program()).args(arguments).configuration(configuration).profiled(directory, "full").outcome()
 }
 
@@ -134,7 +134,7 @@ both_configurations! {
 }
 
 /// The program, after a command of the shell.
-fn limited(directory: &Path, configuration: Configuration, command: &str) -> Outcome {
+fn limited(directory: &Path, configuration: Configuration, command: &str) -> ProgramResult {
     let script = format!("{command}; exec \"$0\" \"$@\"");
     Run::new("sh")
         .args(["-c", &script])

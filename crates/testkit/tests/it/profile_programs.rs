@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use spinpark_profile::model::{Ended, Profile};
+use spinpark_profile::model::{Profile, RecordingEnd};
 use spinpark_profile::summary::summary;
 use spinpark_profile::symbols::Symbols;
 use spinpark_profile::{json, pprof};
@@ -20,7 +20,7 @@ fn only_profile(directory: &Path) -> Profile {
     let loaded = json::load(directory, &mut Symbols::new()).expect("a recording");
     assert_eq!((loaded.profiles.len(), loaded.broken.len()), (1, 0));
     let profile = loaded.profiles.into_iter().next().expect("one");
-    assert_eq!((profile.ended, profile.dropped), (Ended::Exited, 0));
+    assert_eq!((profile.ended, profile.dropped), (RecordingEnd::Exited, 0));
     profile
 }
 

@@ -9,7 +9,7 @@ use std::process::Command;
 use std::sync::Once;
 
 use spinpark_profile::json;
-use spinpark_profile::model::{CallSiteId, Ended, Kind, Lock, Pair, Profile, Role, RoleStats};
+use spinpark_profile::model::{CallSiteId, Kind, Lock, Pair, Profile, RecordingEnd, Role, RoleStats};
 use spinpark_profile::summary::summary;
 use spinpark_profile::symbols::Symbols;
 use spinpark_testkit::profiled::{Recording, recordings};
@@ -48,7 +48,7 @@ fn record(run: Run, configuration: Configuration, detail: &str) -> Option<Scene>
     let loaded = json::load(directory.path(), &mut Symbols::new()).expect("a recording");
     assert_eq!((loaded.profiles.len(), loaded.broken.len()), (1, 0));
     let profile = loaded.profiles.into_iter().next().expect("one");
-    assert_eq!((profile.ended, profile.dropped, profile.nested), (Ended::Exited, 0, 0));
+    assert_eq!((profile.ended, profile.dropped, profile.nested), (RecordingEnd::Exited, 0, 0));
     Some(Scene { profile, truth })
 }
 
@@ -190,11 +190,11 @@ impl Scene {
 }
 
 /// A program built in one way.
-type Build = fn(Way) -> Option<PathBuf>;
+type Build = fn(BuildStyle) -> Option<PathBuf>;
 
 /// How a program is built: what its stacks look like.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Way {
+enum BuildStyle {
     /// With debug information, which has inlined functions.
     Optimised,
     /// Without: inlined functions are not seen.
@@ -205,14 +205,14 @@ enum Way {
     Plain,
 }
 
-impl Way {
+impl BuildStyle {
     /// For a compiler of C or C++, after `-O2 -g`.
     fn flag(self) -> &'static str {
         match self {
-            Way::Optimised => "-O2",
-            Way::WithoutDebugInformation => "-g0",
-            Way::LineTables => "-g1",
-            Way::Plain => "-O0",
+            BuildStyle::Optimised => "-O2",
+            BuildStyle::WithoutDebugInformation => "-g0",
+            BuildStyle::LineTables => "-g1",
+            BuildStyle::Plain => "-O0",
         }
     }
 }
@@ -221,10 +221,10 @@ impl Way {
 /// beside it.
 fn in_all_ways(build: Build, scene: &str, check: impl Fn(&Scene)) {
     for (way, configuration, detail) in [
-        (Way::Optimised, Configuration::Glibc, "contended"),
-        (Way::WithoutDebugInformation, Configuration::Glibc, "contended"),
-        (Way::LineTables, Configuration::Glibc, "full"),
-        (Way::Plain, Configuration::Spinpark, "full"),
+        (BuildStyle::Optimised, Configuration::Glibc, "contended"),
+        (BuildStyle::WithoutDebugInformation, Configuration::Glibc, "contended"),
+        (BuildStyle::LineTables, Configuration::Glibc, "full"),
+        (BuildStyle::Plain, Configuration::Spinpark, "full"),
     ] {
         let Some(program) = build(way) else { return };
         eprintln!("{way:?}");
@@ -258,7 +258,7 @@ macro_rules! scenes {
 mod posix {
     use super::*;
 
-    fn program(way: Way) -> Option<PathBuf> {
+    fn program(way: BuildStyle) -> Option<PathBuf> {
         Some(compile_c("waits/posix.c", &[way.flag()]))
     }
 
@@ -294,18 +294,18 @@ fn what_ends_by_its_time_was_not_woken() {
 mod rust_std {
     use super::*;
 
-    fn program(way: Way) -> Option<PathBuf> {
+    fn program(way: BuildStyle) -> Option<PathBuf> {
         static MADE: [Once; 4] = [const { Once::new() }; 4];
         let program = scratch_dir().join(format!("rust_std-{}-{}", std::process::id(), way.flag()));
         MADE[way as usize].call_once(|| {
             let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
             let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("waits/rust_std.rs");
             let mut rustc = Command::new(rustc);
-            rustc.args(["--edition", "2024"]).args((way != Way::Plain).then_some("-O"));
+            rustc.args(["--edition", "2024"]).args((way != BuildStyle::Plain).then_some("-O"));
             rustc.args(match way {
-                Way::Optimised | Way::Plain => Some("-g"),
-                Way::LineTables => Some("-Cdebuginfo=line-tables-only"),
-                Way::WithoutDebugInformation => None,
+                BuildStyle::Optimised | BuildStyle::Plain => Some("-g"),
+                BuildStyle::LineTables => Some("-Cdebuginfo=line-tables-only"),
+                BuildStyle::WithoutDebugInformation => None,
             });
             rustc.arg("-o").arg(&program);
             assert!(rustc.arg(source).status().expect("a Rust compiler").success());
@@ -335,8 +335,8 @@ mod rust_std {
 mod crates {
     use super::*;
 
-    fn program(way: Way) -> Option<PathBuf> {
-        (way == Way::Optimised).then(|| PathBuf::from(env!("CARGO_BIN_EXE_library_waits")))
+    fn program(way: BuildStyle) -> Option<PathBuf> {
+        (way == BuildStyle::Optimised).then(|| PathBuf::from(env!("CARGO_BIN_EXE_library_waits")))
     }
 
     scenes! { program, "library_waits::", "::", "comes":
@@ -379,7 +379,7 @@ fn with_library(source: &str, library: &str, package: &str, flags: &[&str]) -> O
 mod cxx20 {
     use super::*;
 
-    fn program(way: Way) -> Option<PathBuf> {
+    fn program(way: BuildStyle) -> Option<PathBuf> {
         has_cpp_compiler().then(|| compile_c("waits/cxx20.cpp", &["-std=c++20", way.flag()]))
     }
 
@@ -399,7 +399,7 @@ mod cxx20 {
 mod glib {
     use super::*;
 
-    fn program(way: Way) -> Option<PathBuf> {
+    fn program(way: BuildStyle) -> Option<PathBuf> {
         with_library("waits/glib.c", "glib-2.0", "libglib2.0-dev", &[way.flag()])
     }
 
@@ -416,7 +416,7 @@ mod glib {
 mod qt {
     use super::*;
 
-    fn program(way: Way) -> Option<PathBuf> {
+    fn program(way: BuildStyle) -> Option<PathBuf> {
         with_library("waits/qt.cpp", "Qt5Core", "qtbase5-dev", &["-fPIC", way.flag()])
     }
 
@@ -430,7 +430,7 @@ mod qt {
 mod abseil {
     use super::*;
 
-    fn program(way: Way) -> Option<PathBuf> {
+    fn program(way: BuildStyle) -> Option<PathBuf> {
         with_library("waits/abseil.cpp", "absl_synchronization", "libabsl-dev", &["-std=c++17", way.flag()])
     }
 

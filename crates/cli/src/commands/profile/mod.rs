@@ -18,7 +18,7 @@ use spinpark_measure::failure::in_words;
 use spinpark_measure::process::apart::release_inherited;
 use spinpark_measure::report::json::Output;
 use spinpark_profile::keeper::Keeper;
-use spinpark_profile::model::{self, Detail, Ended, LocksOf};
+use spinpark_profile::model::{self, Detail, LocksOf, RecordingEnd};
 use spinpark_profile::read::{ReadError, compact, note_end};
 use spinpark_profile::symbols::Symbols;
 use spinpark_profile::waits::Waits;
@@ -121,7 +121,7 @@ pub(crate) fn run(profile: &Profile) -> anyhow::Result<Exit> {
         if recorded.pid == running.id() {
             recorded.ended_by.clone_from(&why);
             // Its status is known: no signal ended it.
-            if running.knows_status() && status.code().is_some() && recorded.ended == Ended::Killed {
+            if running.knows_status() && status.code().is_some() && recorded.ended == RecordingEnd::Killed {
                 recorded.ended_by.get_or_insert_with(|| String::from("ended by `_exit` or `exec`"));
             }
         }
@@ -181,7 +181,7 @@ fn why_nothing(error: &ReadError, launch: &Launch) -> String {
 
 /// A message about processes that the program leaves behind.
 fn still_running(profiles: &[model::Profile], directory: &Path) -> Option<String> {
-    let running = profiles.iter().filter(|profile| profile.ended == Ended::Running);
+    let running = profiles.iter().filter(|profile| profile.ended == RecordingEnd::Running);
     let pids: Vec<String> = running.map(|profile| profile.pid.to_string()).collect();
     let (process, verb) = match pids.len() {
         0 => return None,

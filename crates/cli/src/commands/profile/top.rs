@@ -14,7 +14,7 @@ use rustix::termios::{self, LocalModes, OptionalActions, Termios};
 use spinpark_measure::text::one_line;
 use spinpark_profile::json;
 use spinpark_profile::live_process;
-use spinpark_profile::model::{Ended, Profile};
+use spinpark_profile::model::{Profile, RecordingEnd};
 use spinpark_profile::read::{EXTENSION, note_end};
 use spinpark_profile::summary::summary;
 use spinpark_profile::symbols::Symbols;
@@ -180,7 +180,7 @@ fn watch(top: &Top, recordings: &Path, mut running: Option<&mut Running>) -> any
         if let Some(status) = status {
             return Ok(status.into());
         }
-        if running.is_none() && now.ended != Ended::Running {
+        if running.is_none() && now.ended != RecordingEnd::Running {
             say.line("The program has ended.");
             return Ok(ExitCode::SUCCESS.into());
         }

@@ -272,7 +272,7 @@ pub(crate) fn sample() -> Profile {
         born: 0,
         started: 1_795_340_000_000_000_000,
         duration: 4_100_000_000,
-        ended: Ended::Exited,
+        ended: RecordingEnd::Exited,
         ended_by: None,
         detail: Detail::Sampled,
         sample_every: 64,
