@@ -323,7 +323,7 @@ impl Causes {
             (self.wake_ups, Mostly::WakeUps, "wake-ups"),
             (self.cpus, Mostly::Cpus, "CPUs"),
             (self.lines, Mostly::Lines, "cache lines"),
-            (self.pauses, Mostly::Pauses, "pauses between two looks"),
+            (self.pauses, Mostly::Pauses, "pauses between polls"),
             (self.steps, Mostly::Steps, "steps"),
         ]
     }
@@ -420,8 +420,8 @@ impl Mostly {
             }
             Self::Pauses => [
                 "pauses",
-                "Pauses between two looks limit",
-                "while its next owner does not look (PAUSE, back-off)",
+                "Pauses between polls limit",
+                "while its next owner does not poll (PAUSE, back-off)",
             ],
             Self::Steps => [
                 "lock's steps",
@@ -472,7 +472,7 @@ impl Limit {
         match self {
             Self::Failure { seed, what } => format!("The run with seed {seed} failed: {what}."),
             Self::TooShort { for_ns } => format!(
-                "Too short: no operation ended within {}. A longer --duration says what limits.",
+                "Too short: no operation ended within {}. Use a longer --duration.",
                 ns(*for_ns as f64)
             ),
             Self::Held { place, held, readers, contended, wait_ns, wanted, mostly, causes } => format!(

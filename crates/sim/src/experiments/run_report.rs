@@ -170,7 +170,7 @@ fn locks(summary: &Summary, style: Style) -> String {
     let mut all = table(style, &TIMES);
     all.add_rows(rows);
     let explanation = "free, wanted: no thread has it, and one waits. Of that, what its next owner is kept by: it sleeps or is being \
-                       woken; others have its CPU; cache lines are on their way; it does not look (PAUSE, back-off); its own steps.";
+                       woken; others have its CPU; cache lines are on their way; it does not poll (PAUSE, back-off); its own steps.";
     format!("{}{}\n\n", text(&all), style.wrap(explanation, 2))
 }
 
@@ -183,9 +183,9 @@ fn times(lock: &Lock) -> [String; 8] {
 /// What becomes of acquisitions that find the lock taken, in the words of tables.
 const OUTCOMES: [(Event, &str); 15] = [
     (Event::SpinAcquired, "got it spinning"),
-    (Event::SpinLeftOwnerChanged, "left the spin: owner changed"),
-    (Event::SpinLeftOffCpu, "left the spin: owner off its CPU"),
-    (Event::SpinLeftBudget, "left the spin: time was up"),
+    (Event::SpinLeftOwnerChanged, "stopped spinning: new owner"),
+    (Event::SpinLeftOffCpu, "stopped spinning: owner off CPU"),
+    (Event::SpinLeftBudget, "stopped spinning: spin limit"),
     (Event::Parked, "went to sleep"),
     (Event::WokeHead, "a release woke the oldest"),
     (Event::GrantedReaders, "a release let readers in"),
@@ -193,7 +193,7 @@ const OUTCOMES: [(Event, &str); 15] = [
     (Event::RequestedHandoff, "a waiter asked for a hand-over"),
     (Event::WithdrewRequest, "a waiter let readers pass again"),
     (Event::MovedWaiter, "a signal moved a waiter"),
-    (Event::DeferredWake, "a signal left the wake to the release"),
+    (Event::DeferredWake, "wake-up deferred to the release"),
     (Event::TimedOut, "a wait timed out"),
     (Event::EnabledBias, "readers enabled the bias"),
     (Event::RevokedBias, "a writer revoked the bias"),

@@ -362,7 +362,7 @@ pub fn legend(cells: &[Cell]) -> Vec<String> {
         out.push(String::from(if seeds > 1 {
             "▼ below the best lock by more than the seeds' spread: its best seed is worse than the best lock's worst one."
         } else {
-            "▼ below the best lock, by one seed only: --seeds says what is chance."
+            "▼ below the best lock, by one seed only: use more --seeds."
         }));
     }
     if locks().any(|lock| lock.is_unfair()) {

@@ -159,7 +159,7 @@ fn every_limit_is_in_the_manual() {
         "| wake-ups limit |",
         "| waiting for CPUs limits |",
         "| the lock's cache lines limit |",
-        "| pauses between two looks limit |",
+        "| pauses between polls limit |",
         "| the lock's own steps limit |",
         "| the way from one owner to the next limits |",
         "| barging limits |",

@@ -349,7 +349,7 @@ impl Draft<'_> {
             None => self.put_ns("scheduler.wakeup", 0.0, "could not be measured; as EEVDF"),
         }
         self.put_number("scheduler.sleeper_credit", fair.credit.value, fair.credit.source);
-        let balance = "a busy CPU looks at ticks, ever more rarely; idle ones look at once";
+        let balance = "a busy CPU balances at ticks, ever more rarely; idle ones do at once";
         self.put_ns("scheduler.balance", tick.value, balance);
         self.put_ns("scheduler.tick", tick.value, tick.source);
         let preempts = kernel_says::preempts_kernel();
