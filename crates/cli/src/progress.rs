@@ -25,7 +25,7 @@ pub(crate) struct Progress {
     lines: Mutex<Lines>,
 }
 
-/// Where there is no terminal, a line now and then says that it goes on.
+/// Where there is no terminal, a line now and then reports progress.
 #[derive(Default)]
 struct Lines {
     last: f64,
@@ -75,7 +75,7 @@ impl Progress {
         }
     }
 
-    /// A bar that moves as it is told to.
+    /// A bar that the caller moves.
     pub(crate) fn free() -> Self {
         let bar = ProgressBar::with_draw_target(Some(FREE_STEPS), draw_target());
         if let Ok(style) = ProgressStyle::with_template("{wide_bar} {msg}") {
@@ -98,7 +98,7 @@ impl Progress {
         self.bar.set_position((part.clamp(0.0, 1.0) * FREE_STEPS as f64) as u64);
     }
 
-    /// Says what runs now.
+    /// Shows what runs now.
     pub(crate) fn now(&self, what: String) {
         self.bar.set_prefix(self.left());
         self.bar.set_message(what);
@@ -110,7 +110,7 @@ impl Progress {
         *self.expected() = Some(seconds);
     }
 
-    /// Says something above the bar.
+    /// Prints a line above the bar.
     pub(crate) fn above(&self, say: impl FnOnce()) {
         self.bar.suspend(say);
     }

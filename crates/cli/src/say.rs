@@ -14,7 +14,7 @@ use spinpark_measure::report::{Style, compare_table};
 use spinpark_measure::terminal::{ascii, harmless, is_ascii_only};
 use spinpark_measure::warnings::Warning;
 
-/// The first thing that could not be said, and why.
+/// The first output that could not be written, and why.
 static LOST: Mutex<Option<io::Error>> = Mutex::new(None);
 
 /// Where people read.
@@ -30,7 +30,7 @@ impl Say {
         Self { on_stderr: files.iter().filter_map(|file| file.as_deref()).any(Output::is_stdout) }
     }
 
-    /// How tables look there.
+    /// The style of tables there.
     pub(crate) fn style(self) -> Style {
         if self.on_stderr { Style::of(&io::stderr()) } else { Style::of_stdout() }
     }
@@ -102,7 +102,7 @@ pub(crate) fn warnings(warnings: &[Warning]) {
     note(format_args!("{}", compare_table::warnings(warnings, Style::of(&io::stderr()))));
 }
 
-/// Whether all that was to be said could be written.
+/// Whether all output could be written.
 ///
 /// # Errors
 ///

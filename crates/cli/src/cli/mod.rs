@@ -167,7 +167,7 @@ pub(crate) struct Compare {
 
     /// Compare a number that the program prints: group 1 of the last match of this regular expression
     ///
-    /// It is looked for in the program's standard output and standard error. ^ and $ match at line ends.
+    /// Standard output and standard error are searched. ^ and $ match at line ends.
     #[arg(long, value_name = "REGEX")]
     pub(crate) metric_from_output: Option<String>,
 
@@ -181,8 +181,8 @@ pub(crate) struct Compare {
 
     /// Compare with this command instead: another build of the program, or other arguments
     ///
-    /// It is split into words as a shell does it; nothing else is done by a shell. Any program will do, also one
-    /// that cannot be interposed.
+    /// It is split into words as a shell does it; nothing else is done by a shell. Any program will do, also
+    /// one that cannot be interposed.
     #[arg(long, value_name = "COMMAND", conflicts_with = "baseline")]
     pub(crate) against: Option<OsString>,
 

@@ -157,7 +157,7 @@ pub(crate) struct Showing {
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub(crate) speedscope: Option<PathBuf>,
 
-    /// A table of functions that tell what a thread waits for, read before the built-in one
+    /// A table of functions that identify what a thread waits for, read before the built-in one
     ///
     /// For locks and queues of your own that sleep at futexes or semaphores; see the manual, "Whose wait is
     /// seen".
@@ -219,11 +219,11 @@ pub(crate) struct Top {
     pub(crate) interval: Duration,
 
     /// Number of updates [default: until the program ends]
-    #[arg(long, value_name = "N", value_parser = whole::<u64>(1..=u64::MAX, 10))]
-    pub(crate) looks: Option<u64>,
+    #[arg(long, alias = "looks", value_name = "N", value_parser = whole::<u64>(1..=u64::MAX, 10))]
+    pub(crate) updates: Option<u64>,
 
     /// One update, as plain text
-    #[arg(long, conflicts_with = "looks")]
+    #[arg(long, conflicts_with = "updates")]
     pub(crate) once: bool,
 
     /// The locks of a program that `top` starts
@@ -300,7 +300,7 @@ pub(crate) enum ViewChoice {
     Freebsd,
     /// Condition variables
     Condvars,
-    /// Waits for work, events and other threads, and those of which it is not known what they are for
+    /// Waits for work, events and other threads, and waits of unknown purpose
     Others,
     /// The longest waits, one by one
     Slow,

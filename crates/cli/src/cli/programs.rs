@@ -30,7 +30,7 @@ pub(crate) struct Mail {
     #[arg(short = 'c', long = "clients", value_name = "N", num_args = 1.., value_delimiter = ',', default_values_t = [1, 2, 4, 8], value_parser = whole::<usize>(THREADS, 8))]
     pub(crate) threads: Vec<usize>,
 
-    /// Send to this server instead; what becomes of the mail is not checked then
+    /// Send to this server instead; deliveries are not checked then
     #[arg(long, value_name = "HOST:PORT", value_parser = address)]
     pub(crate) server: Option<SocketAddr>,
 

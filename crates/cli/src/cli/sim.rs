@@ -173,7 +173,7 @@ pub(crate) struct Sweep {
     pub(crate) shown: Swept,
 }
 
-/// What is said about a sweep, and where
+/// What is reported about a sweep, and where
 #[derive(Debug, Args)]
 pub(crate) struct Swept {
     /// What limits, waits, fairness, cache lines and CPUs besides throughput
@@ -282,8 +282,8 @@ Figures that no program can measure are taken from what the kernel says or is kn
 
 /// Measure this machine, and write a machine file for the simulator
 ///
-/// Measures primitives (cache misses, system calls, wake-ups, switches …), never locks: what the simulator
-/// says about locks on this machine is a prediction. Let nothing else run meanwhile.
+/// Measures primitives (cache misses, system calls, wake-ups, switches …), never locks: the simulator's
+/// results for locks on this machine are predictions. Let nothing else run meanwhile.
 #[derive(Debug, Args)]
 #[command(after_long_help = CALIBRATE_EXAMPLES)]
 pub(crate) struct Calibrate {

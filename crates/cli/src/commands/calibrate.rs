@@ -42,7 +42,7 @@ pub(crate) fn run(calibrate: &Calibrate) -> anyhow::Result<ExitCode> {
     match (out, &calibrate.output) {
         (Some(out), Some(path)) => {
             out.write_plain(&sheet.to_string())?;
-            note!("{} is written. Read it: each figure says how it was measured.", path.display());
+            note!("Wrote {}. Read it: each figure states how it was measured.", path.display());
         }
         _ => print!("{sheet}"),
     }

@@ -1,4 +1,5 @@
-//! `spinpark compare`: glibc's locks against spinpark's, on an unchanged program; or one program against another.
+//! `spinpark compare`: glibc's locks against spinpark's, on an unchanged program; or one program against
+//! another.
 //!
 //! What can be wrong with a request is found before anything runs ([`Request`]); then the rounds are
 //! measured, and one run is recorded, since what a program waits for decides what other locks can bring.
@@ -315,7 +316,8 @@ fn record_waiting(launcher: &Launcher<'_>) -> Option<TempDir> {
     Some(directory)
 }
 
-/// A sentence on the share of the waiting that is not for locks that the drop-in replaces; none if it is small.
+/// A sentence on the share of the waiting that is not for locks that the drop-in replaces; none if it is
+/// small.
 ///
 /// Not before the last run: reading takes memory, and each run begins as a copy of this process, so that
 /// smaller peaks could not be seen.
@@ -324,7 +326,7 @@ fn sentence_on(recording: &TempDir) -> Option<String> {
     swap::sentence(&loaded.profiles)
 }
 
-// ---- what is said in the end, on standard output and in the file
+// ---- the result, on standard output and in the file
 
 /// Prints the table, writes the file, and decides the exit code.
 fn report(mut request: Request, session: &Session, measured: Measured) -> anyhow::Result<ExitCode> {

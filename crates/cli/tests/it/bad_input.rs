@@ -63,8 +63,8 @@ fn no_process_uses_locks() {
     compare(Path::new("sh"), &["-c", "exit 0"]).fails(2, &["uses no pthread locks"]);
 }
 
-/// `env -i` would start a process without the drop-in; a drop-in that no process loads is told apart from one
-/// that does not lock.
+/// `env -i` would start a process without the drop-in; a drop-in that no process loads is distinguished from
+/// one that does not lock.
 #[test]
 fn drop_in_is_not_loaded() {
     let directory = tempfile::tempdir().unwrap();

@@ -49,9 +49,10 @@ fn a_process_that_is_profiled() {
     // The process that the user started, and knows.
     let command = running.0.id().to_string();
     said(&mut recording(directory.path(), ["top", "--once", &command])).succeeds(&["cache_lock"]);
-    let looks = said(&mut recording(directory.path(), ["top", "--looks", "2", "--interval", "300ms", &pid]));
-    looks.succeeds(&["In the last ", "waits for locks a second"]);
-    assert!(looks.stdout.contains("`cache_lock`"), "{looks:?}");
+    let updates =
+        said(&mut recording(directory.path(), ["top", "--updates", "2", "--interval", "300ms", &pid]));
+    updates.succeeds(&["In the last ", "waits for locks a second"]);
+    assert!(updates.stdout.contains("`cache_lock`"), "{updates:?}");
     // A recording of a program that runs is a report, too.
     said(&mut recording(directory.path(), ["report", "spinpark-profile"])).succeeds(&["`cache_lock`"]);
 }
@@ -92,7 +93,7 @@ fn keys() {
 #[test]
 fn a_program_that_is_started() {
     let directory = tempfile::tempdir().unwrap();
-    let mut command = recording(directory.path(), ["top", "--looks", "2", "--interval", "400ms", "--"]);
+    let mut command = recording(directory.path(), ["top", "--updates", "2", "--interval", "400ms", "--"]);
     let result = said(command.arg(waits()).arg("forever"));
     assert!(result.stdout.contains("`cache_lock`"), "{result:#?}");
     let mut command = recording(directory.path(), ["top", "--interval", "200ms", "--"]);
@@ -112,6 +113,6 @@ fn processes_that_cannot_be_watched() {
         .fails(2, &["options come before the process id", "spinpark top --once 4194999"]);
     top("no-such-program").fails(2, &["no program `no-such-program`"]);
     if !rustix::process::geteuid().is_root() && Path::new("/proc/1/maps").exists() {
-        top("1").fails(2, &["cannot look at process 1", "another user's"]);
+        top("1").fails(2, &["cannot inspect process 1", "another user's"]);
     }
 }

@@ -24,7 +24,7 @@ use spinpark_measure::units::time;
 use crate::cli::{DetailChoice, LocksChoice};
 use crate::libraries;
 
-/// How long a program may take to end after the command itself has told it to (`--duration`, `top`).
+/// How long a program may take to end after the command itself has asked it to (`--duration`, `top`).
 const GRACE: Duration = Duration::from_secs(10);
 
 /// A program, with what is put in front of it.
@@ -144,7 +144,7 @@ impl Launch {
     }
 
     /// This process becomes the program, with the id that a service manager expects. What comes back is
-    /// another process of this command, beside it.
+    /// another process of this command, next to it.
     ///
     /// # Errors
     ///
@@ -187,9 +187,8 @@ impl Launch {
         if ready.read_exact(&mut observer).is_err() {
             return anyhow!("the process beside the program has ended");
         }
-        // Where a process may look at its descendants only (Yama), the observer needs leave. Without Yama the
-        // call fails, and is not needed.
-        // SAFETY: a number, as the call takes it.
+        // Where a process may trace its descendants only (Yama), the observer needs permission. Without Yama
+        // the call fails, and is not needed. SAFETY: a number, as the call takes it.
         unsafe { libc::prctl(libc::PR_SET_PTRACER, u64::from(u32::from_ne_bytes(observer)), 0, 0, 0) };
         let mut command = self.command();
         self.set_environment(&mut command, directory);
@@ -241,7 +240,7 @@ pub(crate) struct Running {
     has_ctrl_c: bool,
     /// Whether the command stopped because the program did.
     is_stopped: bool,
-    /// When the command told it to end. A forwarded signal does not count.
+    /// When the command asked it to end. A forwarded signal does not count.
     asked: Option<Instant>,
     /// Whether it had to be killed, because it did not end.
     killed: bool,
@@ -393,7 +392,7 @@ impl Running {
         self.knows_status
     }
 
-    /// Whether the command told it to end.
+    /// Whether the command asked it to end.
     pub(crate) fn was_asked(&self) -> bool {
         self.asked.is_some()
     }

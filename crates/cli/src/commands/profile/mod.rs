@@ -2,11 +2,11 @@
 
 mod cost;
 mod launch;
+mod likely_mistakes;
 mod overhead;
 mod python;
 mod recording_directory;
 mod show;
-mod slips;
 pub(crate) mod top;
 
 use std::path::{Path, PathBuf};
@@ -37,12 +37,12 @@ pub(crate) use self::cost::calibrate;
 /// Runs the program, and reports.
 pub(crate) fn run(profile: &Profile) -> anyhow::Result<Exit> {
     let mut launch = Launch::new(&profile.program, profile.locks, profile.detail, profile.max_size)
-        .map_err(|error| slips::process(&profile.program, error))?;
+        .map_err(|error| likely_mistakes::process(&profile.program, error))?;
     launch.slower_than = profile.slower_than;
     let becomes_program = becomes_program(profile.keep_pid)?;
     let waits = waits(&profile.show)?;
     let say = Say { on_stderr: true };
-    slips::note::<Profile>("profile", &profile.program).into_iter().for_each(|note| say.line(note));
+    likely_mistakes::note::<Profile>("profile", &profile.program).into_iter().for_each(|note| say.line(note));
     let shower = Shower::new(&profile.show, true)?;
     let directory = recording_directory::create(profile.output.as_deref())?;
     let started = SystemTime::now();
@@ -150,7 +150,7 @@ pub(crate) fn run(profile: &Profile) -> anyhow::Result<Exit> {
     shown.map(|()| status.into())
 }
 
-/// Says that there is no recording because the disk of `directory` is full, if that is so.
+/// Reports that there is no recording because the disk of `directory` is full, if that is so.
 fn full_disk(error: &ReadError, directory: &Path) -> Option<String> {
     /// Less than a recording needs to begin.
     const LITTLE: u64 = 1 << 20;

@@ -49,7 +49,7 @@ impl Configuration {
 /// from one.
 const PADDING: usize = 4096;
 
-/// Runs the program in shuffled rounds, says what came out, and returns the cost of the detail that is
+/// Runs the program in shuffled rounds, prints the result, and returns the cost of the detail that is
 /// wanted.
 pub(crate) fn measure(launch: &Launch, profile: &Profile) -> anyhow::Result<Cost> {
     check_rounds(profile.rounds)?;
@@ -115,7 +115,7 @@ fn so_far(rounds: &[[f64; 6]], profile: &Profile, seed: u64) {
     }
 }
 
-/// Says it; nothing if there is too little.
+/// Prints it; nothing if there is too little.
 fn report(rounds: &[[f64; 6]], profile: &Profile, seed: u64) -> anyhow::Result<Cost> {
     let say = Say { on_stderr: true };
     let again = ratio(rounds, 1, seed)?;

@@ -34,7 +34,7 @@ pub(crate) fn create(wanted: Option<&Path>) -> anyhow::Result<PathBuf> {
         }
         None => fresh()?,
     };
-    // The program may change its directory before the recorder looks.
+    // The program may change its directory before the recorder reads it.
     made.canonicalize().with_context(|| format!("cannot find {}", made.display()))
 }
 

@@ -22,7 +22,7 @@ use spinpark_profile::text::{self, Style};
 
 use super::launch::{Launch, Running};
 use super::show::most;
-use super::{recording_directory, slips};
+use super::{likely_mistakes, recording_directory};
 use crate::cli::Top;
 use crate::exit::Exit;
 use crate::say::Say;
@@ -40,7 +40,7 @@ pub(crate) fn run(top: &Top) -> anyhow::Result<Exit> {
         Some(pid) => watch(top, &recording_of(pid)?, None),
         None => {
             let launch = Launch::new(&top.program, top.locks, top.detail, MAX_SIZE)?;
-            slips::note::<Top>("top", &top.program)
+            likely_mistakes::note::<Top>("top", &top.program)
                 .into_iter()
                 .for_each(|note| Say { on_stderr: true }.line(note));
             let scratch = tempfile::tempdir().context("cannot make a temporary directory")?;
@@ -87,7 +87,7 @@ fn recording_of(pid: u32) -> anyhow::Result<PathBuf> {
                 true => "Not permitted even as root: run it outside of the container",
                 false => "It is another user's process: run this as that user, or with sudo",
             };
-            bail!("cannot look at process {pid}: {error}\n{advice}")
+            bail!("cannot inspect process {pid}: {error}\n{advice}")
         }
     };
     // `spinpark profile` is not recorded itself.
@@ -137,7 +137,7 @@ fn watch(top: &Top, recordings: &Path, mut running: Option<&mut Running>) -> any
     // A program that was started has the terminal's input for itself.
     let keys = if is_live && running.is_none() { Keys::take() } else { None };
     let mut shown = Shown { rows: top.rows, has_totals: false, has_keys: keys.is_some() };
-    let looks = if top.once { Some(1) } else { top.looks };
+    let updates = if top.once { Some(1) } else { top.updates };
     let mut symbols = Symbols::new();
     let mut before: Option<Profile> = None;
     let mut number = 0;
@@ -184,7 +184,7 @@ fn watch(top: &Top, recordings: &Path, mut running: Option<&mut Running>) -> any
             say.line("The program has ended.");
             return Ok(ExitCode::SUCCESS.into());
         }
-        if looks.is_some_and(|looks| number >= looks) {
+        if updates.is_some_and(|updates| number >= updates) {
             if let Some(running) = running.as_deref_mut() {
                 running.end();
                 return Ok(running.wait_for_end(Some(Duration::from_secs(1)))?.into());

@@ -23,7 +23,7 @@ pub(super) struct Made {
 }
 
 impl Made {
-    /// Says on standard error why not all was made.
+    /// Reports on standard error why not all was made.
     pub(super) fn say_end(&self) {
         let (ended, all) = (self.reports.iter().flatten().count(), self.reports.len());
         let of = format!("{} of {all}", counted(ended, "run"));

@@ -16,7 +16,7 @@ pub(super) struct Files {
     markdown: Vec<Output>,
     html: Vec<Output>,
     json: Vec<Output>,
-    /// What is said in the end.
+    /// The message at the end.
     names: Vec<String>,
 }
 
