@@ -4,10 +4,10 @@
 //! FreeBSD has settled on since (r313386, r332285): the first delay is one spin-wait instruction, each is
 //! twice the one before, and the longest grows with the number of CPUs.
 //!
-//! Steps of up to [`COUNTED`] hints are counted, as there: a look at the clock takes as long as some hints,
-//! so timed steps would all be equal at first. Longer ones are timed, so that a model or a simulation does
-//! not have to run hundreds of hints. What a hint takes on this CPU (5 to 45 ns) is measured in the last step
-//! that is counted, so the next one is twice as long here, too.
+//! Steps of up to [`COUNTED`] hints are counted, as there: a reading of the clock takes as long as some
+//! hints, so timed steps would all be equal at first. Longer ones are timed, so that a model or a simulation
+//! does not have to run hundreds of hints. What a hint takes on this CPU (5 to 45 ns) is measured in the last
+//! step that is counted, so the next one is twice as long here, too.
 
 use core::cmp::Ordering::{Equal, Greater, Less};
 

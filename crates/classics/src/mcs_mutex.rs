@@ -49,7 +49,7 @@
 //! | release: `granted` store           | Release | wait               | this critical section                             |
 //!
 //! A waiter may be preempted, as in no kernel. After each 100 µs awake it sleeps for 50 if the thread before
-//! it does not run (after 4 ms, if that cannot be told); the first waiter behind an owner without a node does
+//! it does not run (after 4 ms, if that is not known); the first waiter behind an owner without a node does
 //! so in any case (`wait/poll_budget.rs`).
 //!
 //! Checked by: `verify` (`tests/it/classics_mcs.rs`), `tests/native/classics_stress.rs`.

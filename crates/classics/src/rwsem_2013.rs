@@ -31,9 +31,9 @@
 //!
 //! | patch | what it changes                                                          | switch                          |
 //! |-------|--------------------------------------------------------------------------|---------------------------------|
-//! | 1     | a try for writing reads the count, and does not exchange in vain         | [`Series::READS_BEFORE_TRY`]    |
+//! | 1     | a try for writing reads the count first, to avoid a failing exchange     | [`Series::READS_BEFORE_TRY`]    |
 //! | 2, 3  | labels that are not needed: nothing at run time                          | –                               |
-//! | 4     | letting readers in reads the count, and does not add in vain             | [`Series::READS_BEFORE_GRANT`]  |
+//! | 4     | letting readers in reads the count first, to avoid a needless addition   | [`Series::READS_BEFORE_GRANT`]  |
 //! | 5     | moves the MCS lock to a file of its own: nothing at run time             | [`crate::mcs`]                  |
 //! | 6     | the MCS lock without a needless store                                    | [`Series::Mcs`]                 |
 //! | 7     | the barriers of the MCS lock                                             | [`Series::Mcs`]                 |

@@ -14,11 +14,11 @@ pub const DROP_IN: &str = "libspinpark_preload.so";
 /// The file name of the recorder of profiles.
 pub const PROFILER: &str = "libspinpark_profiler.so";
 
-/// The variable that says where the recorder writes. Without it nothing is recorded.
+/// The variable that states where the recorder writes. Without it nothing is recorded.
 pub const DIRECTORY: &str = "SPINPARK_PROFILE_DIR";
-/// The variable that says how much is recorded.
+/// The variable that states how much is recorded.
 pub const DETAIL: &str = "SPINPARK_PROFILE_DETAIL";
-/// The variable that says whose children are recorded from their start, whether they wait or not.
+/// The variable that states whose children are recorded from their start, whether they wait or not.
 pub const PARENT: &str = "SPINPARK_PROFILE_PARENT";
 
 /// The variable that pads the environment to a random length, so that no configuration owns one stack

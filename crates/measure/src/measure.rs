@@ -11,7 +11,7 @@ use crate::sample::Sample;
 
 pub use crate::failure::End;
 
-/// Makes one run and says what it cost.
+/// Makes one run and returns its cost.
 pub trait Executor {
     /// Makes the run of `plan`.
     ///

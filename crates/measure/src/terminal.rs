@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 /// The widest line that we print, except on a terminal that is wider.
 pub const WIDTH: u16 = 100;
 
-/// The width of tables: that of the terminal, or what `COLUMNS` says if `stream` is none, from 80 to 160
+/// The width of tables: that of the terminal, or the value of `COLUMNS` if `stream` is none, from 80 to 160
 /// columns; [`WIDTH`] if neither is known.
 #[must_use]
 pub fn width(stream: &impl AsFd) -> u16 {

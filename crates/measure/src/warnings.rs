@@ -19,7 +19,7 @@ const MUCH_STEAL: f64 = 0.01;
 /// Other processes above this share disturb.
 const MUCH_ELSE: f64 = 0.10;
 
-/// A run with fewer operations says little.
+/// A run with fewer operations is too short for a figure.
 pub const FEW_OPERATIONS: u64 = 100;
 
 /// More rounds than this are not a suggestion.

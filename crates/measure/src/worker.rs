@@ -1,4 +1,4 @@
-//! Worker processes: their reports, or a message that says why there is none.
+//! Worker processes: their reports, or a message with the reason why there is none.
 
 use std::process::Command;
 use std::time::Duration;

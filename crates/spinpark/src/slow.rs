@@ -28,13 +28,13 @@ pub(crate) struct Watcher {
 pub(crate) trait Acquisition {
     /// At once, or not.
     fn at_once(&self) -> bool;
-    /// Blocks until the lock is had, or until the deadline.
+    /// Blocks until the lock is acquired, or until the deadline.
     fn block(&self) -> bool;
     /// The owner's token, if that is known.
     fn owner(&self) -> u32;
     /// Whether [`Self::block`] ends at a deadline.
     fn is_timed(&self) -> bool;
-    /// The lock was had: sees to it that its release is slow; `false` if that cannot be.
+    /// The lock was acquired: sees to it that its release is slow; `false` if that cannot be.
     fn force_slow_release(&self) -> bool;
 }
 

@@ -20,7 +20,7 @@ struct Truth {
     longest: f64,
     held: f64,
     holds: u64,
-    /// For how long threads were preempted between their own look at the clock and the recorder's.
+    /// For how long threads were preempted between their own reading of the clock and the recorder's.
     unsure: f64,
 }
 
@@ -232,8 +232,8 @@ scenes! {
         let [(which, (count, waited, made))] = found[..] else { panic!("{found:?}") };
         assert_eq!((*which, Some(*count)), (key, inner.contended));
         assert_near("with another lock held", *waited, inner.waited, inner.unsure);
-        // The holder of the inner one sleeps for 10 ms each time, and the outer one's holder does not. The rest
-        // of a wait, until its thread has a CPU, is in no call.
+        // The holder of the inner one sleeps for 10 ms each time, and the outer one's holder does not. The
+        // rest of a wait, until its thread has a CPU, is in no call.
         let calls: Vec<_> = scene.recording.held_waits.iter().filter(|(which, _)| is_call(which)).collect();
         assert!(calls.iter().any(|((.., outer), (count, waited, _))| {
             *outer == number(inner) && *count == 20 && (0.95 * 200e6..=1.05 * inner.waited).contains(waited)

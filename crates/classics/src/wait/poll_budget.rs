@@ -29,7 +29,7 @@ const NAP_NS: u64 = 50 * NS_PER_US;
 /// anyway.
 const SLICE_NS: u64 = 4 * NS_PER_MS;
 
-/// Polls between two looks at the clock, about 1 µs. Shorter waits do not look at it.
+/// Polls between two readings of the clock, about 1 µs. Shorter waits do not read it.
 const POLLS_PER_LOOK: u32 = 64;
 
 /// A poll does not take longer, ns: what seems to has a preemption in it, in which the thread was not awake.
@@ -48,7 +48,7 @@ pub(crate) const fn window_polls<P: Platform>() -> u32 {
 /// How long a thread has polled.
 #[derive(Debug, Default)]
 pub(crate) struct PollBudget {
-    /// Since the last look at the clock.
+    /// Since the last reading of the clock.
     polls: u32,
     /// That look, ns; 0: none yet.
     looked: u64,
@@ -82,7 +82,7 @@ impl PollBudget {
         self.polls >= POLLS_PER_LOOK && self.look(P::now(Clock::Monotonic))
     }
 
-    /// A look at the clock; returns whether it is time for a brief sleep.
+    /// A reading of the clock; returns whether it is time for a brief sleep.
     fn look(&mut self, now: u64) -> bool {
         if self.looked > 0 {
             let most = u64::from(self.polls) * MOST_POLL_NS;

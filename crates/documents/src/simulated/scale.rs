@@ -60,7 +60,7 @@ format!("With more than {RACE_ABOVE} threads a classic that does less than half 
 "Without a bound: the longest wait over the shortest of any classic that was simulated to the end; and how evenly the operations are spread over the threads (Jain: 1 is evenly, 1/threads is all by one).".to_owned(),
 format!("Runs of {} ms: a longest wait about as long as that is that of a thread which starved to the end.", for_ns / 1_000_000),
 "Ours puts all but a few threads to sleep. A thread that has slept for 0.8 ms is on a CPU in deep idle, which takes 290 µs to wake up; the queue's waiters are woken one after another, so a long queue waits that long for each. Classics that never sleep do not pay that.".to_owned(),
-"Where the fastest classic leaves the lock to one thread for long (saturated: tas-backoff), ours is behind it, and fairer.".to_owned(),
+"Where the fastest classic lets one thread keep the lock for long (saturated: tas-backoff), ours is slower, and fairer.".to_owned(),
 ]))
 }
 

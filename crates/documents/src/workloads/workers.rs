@@ -508,7 +508,7 @@ pub(crate) fn wait(child: Pid, options: WaitOptions) -> Result<Option<WaitStatus
 pub(crate) fn ended(status: WaitStatus) -> Result<(), JobError> {
     match (status.exit_status(), status.terminating_signal()) {
         (Some(0), _) => Ok(()),
-        (Some(FAILED), _) => Err(JobError::Refused(String::from("a process failed; it says why above"))),
+        (Some(FAILED), _) => Err(JobError::Refused(String::from("a process failed; its message is above"))),
         (_, Some(signal)) => Err(JobError::Mismatch(format!("a process was killed by signal {signal}"))),
         (code, _) => Err(JobError::Mismatch(format!("a process ended with status {}", code.unwrap_or(-1)))),
     }

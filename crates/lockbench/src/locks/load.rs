@@ -112,8 +112,8 @@ pub struct Shared {
     /// The lock prefers writers.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub writers_first: bool,
-    /// The first thread only writes, and the others only read, without a non-critical section. The share of writes
-    /// is then what is expected.
+    /// The first thread only writes, and the others only read, without a non-critical section. The share of
+    /// writes is then what is expected.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub one_writer: bool,
 }
@@ -215,7 +215,7 @@ pub enum Wake {
     /// One of them.
     #[default]
     One,
-    /// All of them: each looks whether there is something for it.
+    /// All of them: each checks whether there is something for it.
     All,
 }
 

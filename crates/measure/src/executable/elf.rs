@@ -37,7 +37,7 @@ impl fmt::Display for Machine {
     }
 }
 
-/// What an ELF file says about itself.
+/// What an ELF file states about itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Elf {
     /// What it runs on.

@@ -30,7 +30,7 @@ impl Library {
         }
     }
 
-    /// The variable that says where it is.
+    /// The variable that states where it is.
     #[must_use]
     pub fn variable(self) -> &'static str {
         match self {

@@ -25,7 +25,7 @@ pub struct Executable {
     pub machine: Machine,
 }
 
-/// Why a program cannot be run, or not on our locks. Each says what to do.
+/// Why a program cannot be run, or not on our locks. Each names the remedy.
 #[derive(Debug, Error)]
 pub enum Blocker {
     /// No such file.

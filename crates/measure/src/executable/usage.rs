@@ -24,7 +24,7 @@ pub struct Usage {
     pub used: usize,
     /// How many of these left all to glibc: a race detector would not have seen the drop-in's locks.
     pub off: usize,
-    /// How many of these left all to glibc, because they were told to.
+    /// How many of these passed every call to glibc, as configured.
     #[serde(skip)]
     pub disabled: usize,
 }

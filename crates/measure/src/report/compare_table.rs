@@ -45,7 +45,7 @@ fn row(summary: &Summary, printed: &Printed, style: Style) -> Vec<comfy_table::C
     ]
 }
 
-/// A child starts as a copy of us, and the kernel counts that copy: smaller programs cannot be told apart.
+/// A child starts as a copy of us, and the kernel counts that copy: smaller programs cannot be distinguished.
 fn is_below(summary: &Summary, floor: f64) -> bool {
     !summary.medians.both().into_iter().flatten().any(|bytes| bytes > floor)
 }
@@ -88,7 +88,7 @@ fn price(comparison: &Comparison, printed: &Printed) -> Option<String> {
     let (_, Goodness::Good) = verdict_word(primary.metric, primary.verdict, printed) else { return None };
     let cpu = of(Metric::Cpu)?;
     let time = cpu.change?;
-    // A rate times the length of the run is the work that was done. What another number says of it is not
+    // A rate times the length of the run is the work that was done. What another number implies is not
     // known.
     let (about, work, most) = match primary.metric {
         Metric::Printed if printed.higher_is_better => {

@@ -67,7 +67,7 @@ impl Record {
     ///
     /// # Errors
     ///
-    /// A phrase that says why it is none.
+    /// The reason why it is none.
     pub fn parse(text: &str) -> Result<Self, String> {
         reading::parse(text, FORMAT, FORMAT_VERSION)
     }

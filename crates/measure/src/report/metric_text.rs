@@ -10,7 +10,7 @@ use crate::stats::verdict::Verdict;
 /// What the program's own number means.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Printed {
-    /// Its unit, if it was said.
+    /// Its unit, if it was given.
     pub unit: String,
     /// Whether more is better.
     pub higher_is_better: bool,

@@ -20,7 +20,7 @@ impl Header {
     ///
     /// # Errors
     ///
-    /// A phrase that says why there is none.
+    /// The reason why there is none.
     pub fn parse(text: &str) -> Result<Self, String> {
         serde_json::from_str(text).map_err(|error| format!("not a record: {error}"))
     }
@@ -30,7 +30,7 @@ impl Header {
 ///
 /// # Errors
 ///
-/// A phrase that says why it is none: "not a record: …".
+/// The reason why it is none: "not a record: …".
 pub fn parse<T: DeserializeOwned>(text: &str, format: &str, schema: u32) -> Result<T, String> {
     let header = Header::parse(text)?;
     if header.format == format && header.schema == schema {
@@ -43,7 +43,7 @@ pub fn parse<T: DeserializeOwned>(text: &str, format: &str, schema: u32) -> Resu
     ))
 }
 
-/// What a document says about its own weakness; nothing if this command does not know these words.
+/// What a document reports about its own weakness; nothing if this command does not know these words.
 #[must_use]
 pub fn warnings(text: &str) -> Vec<Warning> {
     #[derive(Deserialize)]

@@ -148,7 +148,7 @@ fn acquire(call: &LockCall, lock: &dyn Acquisition) -> bool {
     RECORDER.forget_hold(own, call.address);
     RECORDER.forget_release(call.address);
     let (owner, is_timed) = (lock.owner(), lock.is_timed());
-    // Of a lock that readers have, the owner cannot be told.
+    // Of a lock that readers have, the owner is not known.
     let owner = (owner != 0).then_some(owner);
     let (is_exact, lot) = (false, Lot::None);
     let wait =

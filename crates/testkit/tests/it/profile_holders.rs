@@ -16,7 +16,7 @@ struct Truth {
     /// By function.
     held: BTreeMap<String, f64>,
     used: f64,
-    /// For how long threads were preempted between their own look at the clock and the recorder's.
+    /// For how long threads were preempted between their own reading of the clock and the recorder's.
     unsure: f64,
 }
 

@@ -15,7 +15,7 @@ use spinpark_platform::{
 #[derive(Debug)]
 pub(crate) struct Counted<P>(PhantomData<P>);
 
-/// Words that are told apart.
+/// Words that are distinguished.
 const WORDS: usize = 16;
 
 /// The calls on one word; address 0: of no word yet.

@@ -13,7 +13,7 @@ use crate::locks::counters::Counters;
 use crate::locks::load::{Locked, Pair};
 use crate::locks::primitives::{BenchMutex, BenchRwLock, Guarded, Shared};
 
-/// Pairs between two looks at the clock, which costs as much as a pair.
+/// Pairs between two readings of the clock, which costs as much as a pair.
 const BATCH: u64 = 1000;
 
 /// A mutex of any kind.
