@@ -31,7 +31,7 @@ fn entries() -> *const *const c_char {
 /// A process with more rights than its user (setuid) ignores the environment.
 #[must_use]
 pub fn variable(name: &CStr) -> Option<&'static CStr> {
-    // SAFETY: looks into the vector that the kernel passed at the start.
+    // SAFETY: reads the vector that the kernel passed at the start.
     if unsafe { libc::getauxval(libc::AT_SECURE) } != 0 {
         return None;
     }

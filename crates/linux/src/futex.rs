@@ -48,20 +48,19 @@ pub(crate) fn wait_for(word: &AtomicU32, expected: u32, span: u64) -> Wait {
 
 /// The time after which a real-time thread checks again whether the queue is locked, and by which thread, ns.
 /// A running thread has a queue locked for far less, and deadlines of real-time threads are far longer.
-const LOOK_AGAIN_NS: u64 = 1_000_000;
+const RECHECK_NS: u64 = 1_000_000;
 
 /// [`Futex::wait_for_queue`] of a real-time thread.
 #[cold]
 #[inline(never)]
 fn wait_and_lend(word: &AtomicU32, expected: u32, span: u64) -> Wait {
-    let part = span.min(LOOK_AGAIN_NS);
+    let part = span.min(RECHECK_NS);
     if word.load(Relaxed) != expected {
         return Wait::ValueChanged;
     }
-    // The thread at the desk may not be the one that has this queue locked: so the next sleep is for the
-    // queue itself.
-    let at_desk = lend::wait(word, part / 2).filter(|ended| *ended != Wait::TimedOut);
-    match at_desk.unwrap_or_else(|| wait_for(word, expected, part / 2)) {
+    // The owner word may have another queue's holder: so the next sleep is for the queue itself.
+    let lent = lend::wait(word, part / 2).filter(|ended| *ended != Wait::TimedOut);
+    match lent.unwrap_or_else(|| wait_for(word, expected, part / 2)) {
         Wait::TimedOut if part < span => Wait::Woken,
         ended => ended,
     }
@@ -254,8 +253,8 @@ impl<R: LockPadding> Futex for LinuxWith<R> {
         if is_confined() {
             return None; // a filter may know the calls of glibc only
         }
-        // Compared in one step: the waiter may have come back, and its thread wait again, on a word that is at
-        // the same address and holds something else.
+        // Compared in one step: the waiter may have come back, and its thread wait again, on a word that is
+        // at the same address and holds something else.
         move_sleepers(key, CMP_REQUEUE, [0, 1], crowd, told).map(|_| ())
     }
 

@@ -18,8 +18,8 @@
 //!   interrupted half-way for good. A thread that loses that race has raised `LATEST` once more, which skips
 //!   a number.
 //!
-//! Relaxed throughout: the number carries no data, and threads that disagree about a word of 0 are told apart
-//! by N2.
+//! Relaxed throughout: the number carries no data, and threads that disagree about a word of 0 are
+//! distinguished by N2.
 
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering::Relaxed};
 

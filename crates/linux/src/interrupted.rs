@@ -94,7 +94,7 @@ const CONTEXT: usize = 0;
 #[cfg(target_arch = "aarch64")]
 const CONTEXT: usize = mem::size_of::<libc::siginfo_t>();
 
-/// Whether what is at `record` says that a signal came at `instruction`, with this `stack` pointer.
+/// Whether the record at `record` is of a signal that came at `instruction`, with this `stack` pointer.
 #[allow(clippy::cast_sign_loss, reason = "registers")]
 fn matches(record: usize, instruction: usize, stack: usize) -> bool {
     // SAFETY: on the thread's stack, whose frames are all there, in a frame of the kernel's.

@@ -235,7 +235,7 @@ pub fn leave_by(sleep: Sleep, exit: Exit) {
     EXIT.store(exit as *mut c_void, Relaxed);
 }
 
-/// Ends the calling thread if it has put that off, where it can be left.
+/// Ends the calling thread if it has put that off, where its call can be unwound.
 #[inline]
 pub fn exit_if_put_off() {
     if let Some(value) = take_exit(Call::innermost()) {

@@ -121,7 +121,8 @@ pub(crate) fn is_private(address: usize) -> Option<bool> {
     Some(found == Some(true))
 }
 
-/// Whether `address` lies between the start of the program and the end of the heap, as far as glibc says.
+/// Whether `address` lies between the start of the program and the end of the heap, as far as glibc reports
+/// it.
 fn is_program_or_heap(address: usize) -> bool {
     // SAFETY: reads what the kernel gave the process at its start.
     let start = unsafe { libc::getauxval(libc::AT_PHDR) } as usize;

@@ -46,8 +46,8 @@ fn is_in_program(address: usize) -> bool {
     if start == 0 {
         return false;
     }
-    // SAFETY: the kernel, or the loader for the program that it starts, says where the program's headers are,
-    // and how many.
+    // SAFETY: the kernel, or the loader for the program that it starts, gives the address and the number
+    // of the program's headers.
     let headers = unsafe { slice::from_raw_parts(start as *const libc::Elf64_Phdr, count as usize) };
     // A program at a fixed address need not have a header for its headers.
     let table = headers.iter().find(|header| header.p_type == libc::PT_PHDR);

@@ -1,4 +1,5 @@
-//! The read locks that a thread holds, in its thread-local memory: eight by address, the others by a hash of it.
+//! The read locks that a thread holds, in its thread-local memory: eight by address, the others by a hash of
+//! it.
 //!
 //! A thread that may hold a lock passes the writers that wait for it. So a thread that holds many other locks
 //! must not look like a holder of this one: the holds beyond eight are numbers in a table by hash, from which
@@ -12,7 +13,7 @@ use core::sync::atomic::{compiler_fence, AtomicBool, AtomicUsize, Ordering::Rela
 const REMEMBERED: usize = 8;
 
 /// Numbers of the others, of two bits each: libraries that are opened late have little room for what is
-/// thread-local. With 20 locks held, one other lock in 20 looks held, too.
+/// thread-local. With 20 locks held, one other lock in 20 seems held, too.
 const COUNTED: usize = 256;
 /// The most that such a number counts; it stays.
 const MOST: u8 = 3;
@@ -31,7 +32,7 @@ pub(crate) struct Reads {
     held: [Held; REMEMBERED],
     /// The first line of the level of slots that the thread uses: see `slots`.
     pub(crate) first_line: u32,
-    /// How many reads more are counted in their locks, without a look for a slot.
+    /// How many reads more are counted in their locks, without a search for a slot.
     passes: u32,
     /// How many were the last time.
     passed: u32,
@@ -56,7 +57,7 @@ const MOST_PASSES: u32 = 4096;
 pub(crate) struct Held {
     /// The address of the lock.
     pub(crate) lock: usize,
-    /// The slot that says so; null if the reader is counted in the lock.
+    /// The slot with this reader; null if the reader is counted in the lock.
     pub(crate) slot: *const AtomicUsize,
 }
 

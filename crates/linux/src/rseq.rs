@@ -199,7 +199,8 @@ impl<R: LockPadding> AsymmetricBarrier for LinuxWith<R> {
     ) -> bool {
         let area = area();
         if area == 0 {
-            // The compare-exchange alone would be safe. A set bit also asks for a release that is timed or seen.
+            // The compare-exchange alone would be safe. A set bit also asks for a release that is timed or
+            // seen.
             return guard.load(Relaxed) & MASK == 0
                 && word.compare_exchange(likely(), 0, Release, Relaxed).is_ok();
         }
@@ -396,7 +397,7 @@ pub(crate) unsafe fn give_back(
     done != 0
 }
 
-/// The CPU that this thread was on when it looked.
+/// The CPU that this thread was on when it checked.
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn this_cpu() -> u32 {
     let cpu: u32;

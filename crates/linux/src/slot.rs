@@ -7,7 +7,7 @@ use core::sync::atomic::Ordering::{AcqRel, Relaxed};
 /// No reader: the name of no lock, with a mark.
 pub(crate) const FREE: usize = Mark::Gone as usize;
 
-/// What a slot says of its reader, besides the lock.
+/// What a slot has of its reader, besides the lock.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(usize)]
 pub(crate) enum Mark {
@@ -70,8 +70,9 @@ pub(crate) const fn has_mark(value: usize, mark: Mark) -> bool {
 pub(crate) const CPUS: usize = 8192;
 /// The size of a line, bytes.
 pub(crate) const LINE: usize = 64;
-/// How far behind a slot the number of the thread is that has claimed it last, bytes. Not a multiple of 4 KiB: a
-/// load of the slot soon after a store of the number would wait for that, as if it were to the same place.
+/// How far behind a slot the number of the thread is that has claimed it last, bytes. Not a multiple of 4
+/// KiB: a load of the slot soon after a store of the number would wait for that, as if it were to the same
+/// place.
 pub(crate) const TO_OWNER: usize = CPUS * LINE + OWNERS_APART;
 /// Bytes that are not used before the numbers.
 pub(crate) const OWNERS_APART: usize = 2048;

@@ -105,7 +105,7 @@ pub fn lookup(scope: Scope, name: &CStr) -> *mut c_void {
     };
     match dlsym() {
         // SAFETY: a handle and a C string, as dlsym wants them. The result is used after the call, so this is
-        // not a tail call, which RTLD_NEXT (it looks at its return address) would take for a call by another
+        // not a tail call, which RTLD_NEXT (it reads its return address) would take for a call by another
         // library.
         Some(dlsym) => core::hint::black_box(unsafe { dlsym(handle, name.as_ptr()) }),
         None => ptr::null_mut(),
@@ -173,7 +173,7 @@ impl Library {
         let dlopen = lookup(Scope::All, c"dlopen");
         // SAFETY: null, or the function of that name; `Option<fn>` has null for `None`.
         let dlopen = unsafe { mem::transmute::<*mut c_void, Option<Dlopen>>(dlopen) }?;
-        // SAFETY: a C string. Not a tail call: the caller's address says in which namespace to look.
+        // SAFETY: a C string. Not a tail call: the caller's address selects the namespace.
         let library = core::hint::black_box(unsafe { dlopen(name.as_ptr(), flags) });
         (!library.is_null()).then_some(Self(library))
     }

@@ -85,8 +85,8 @@ fn load_token() -> u32 {
     unsafe { (*local()).token }
 }
 
-/// How many waiters a thread wakes without a mark in [`UNMARKED_SPAN`]. None of them runs before its slice ends,
-/// and if that is inside a section, all of them sleep again.
+/// How many waiters a thread wakes without a mark in [`UNMARKED_SPAN`]. None of them runs before its slice
+/// ends, and if that is inside a section, all of them sleep again.
 const MOST_UNMARKED: u32 = 16;
 /// About a slice.
 const UNMARKED_SPAN: u64 = 4 * NS_PER_MS;
@@ -169,7 +169,7 @@ const ID_PLACE: usize = 0x2d0;
 /// Whether it keeps the id there.
 static ID_IS_THERE: AtomicBool = AtomicBool::new(false);
 
-/// Where [`thread_id`] looks, from the thread pointer: at glibc's place, or, if [`start`] finds that it is
+/// Where [`thread_id`] reads, from the thread pointer: at glibc's place, or, if [`start`] finds that it is
 /// another, at the token.
 #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
 static ID_AT: AtomicUsize = AtomicUsize::new(ID_PLACE);
@@ -210,7 +210,7 @@ pub(crate) fn start() {
 }
 
 /// The calling thread's id as glibc knows it, which is what glibc's own functions write as a mutex' owner. It
-/// differs from the token in a process that was cloned past glibc, from where the program has told glibc the
+/// differs from the token in a process that was cloned past glibc, from where the program has given glibc the
 /// new id (Chromium's sandbox does).
 #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
 #[inline(always)]

@@ -1,8 +1,8 @@
 //! The vDSO: functions that the kernel maps into each process. It is found at the address that the kernel
 //! gives, and read as an ELF file; not through libc, whose functions another library may replace.
 //!
-//! The file is not trusted: only memory that it says is mapped is touched, and a symbol that does not fit is
-//! not found.
+//! The file is not trusted: only memory that it declares as mapped is touched, and a symbol that does not fit
+//! is not found.
 
 use core::slice;
 
@@ -32,14 +32,14 @@ pub(crate) fn clock_gettime() -> usize {
     if base == 0 {
         return 0;
     }
-    // SAFETY: the kernel says that its file is mapped here; nothing ever writes to it.
+    // SAFETY: the kernel reports that its file is mapped here; nothing ever writes to it.
     let head = unsafe { slice::from_raw_parts(base as *const u8, PAGE) };
     let Some(load) = header(head, libc::PT_LOAD) else { return 0 };
     let length = load.offset.saturating_add(load.length);
     if length > MOST {
         return 0;
     }
-    // SAFETY: the kernel's file, which says that `length` bytes of it are mapped, in one piece from its start
+    // SAFETY: the kernel's file, which declares `length` bytes of it as mapped, in one piece from its start
     // on.
     let file = unsafe { slice::from_raw_parts(base as *const u8, length) };
     find(file).map_or(0, |at| base + at)
