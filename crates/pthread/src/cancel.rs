@@ -6,9 +6,9 @@
 //! `_pthread_cleanup_push`, which old `pthread.h` macros used, registers a handler by address of its frame,
 //! so nothing has to be caught or unwound in Rust.
 //!
-//! One thing more is needed. `pthread_cancel` looks at the target's type and then sends a signal; if the
+//! One thing more is needed. `pthread_cancel` reads the target's type and then sends a signal; if the
 //! target was woken in between, it leaves its wait with a signal of the condition variable used up, and is
-//! reported as cancelled when the late signal arrives at its exit. (glibc's own waits look at a private flag
+//! reported as cancelled when the late signal arrives at its exit. (glibc's own waits check a private flag
 //! for this.) So [`cancel`] notes the targets of the calls that are under way, and a thread that leaves a
 //! wait while it is one waits for the call and for its effect, with the handler still in place. Other threads
 //! do not wait: a call may take as long as a `dlopen` (glibc loads its unwinder at the first one).
@@ -62,7 +62,7 @@ fn is_any(calls: &AtomicU64) -> bool {
 }
 
 /// Whether a call is under way that may be for the calling thread. It costs one load while there is none,
-/// else a look at all places, and no other thread a sleep.
+/// else a check of all places, and no other thread a sleep.
 #[inline(never)] // for the drop-in's size
 fn is_target() -> bool {
     // SAFETY: takes nothing.
@@ -149,14 +149,14 @@ pub(crate) fn cancellable(sleep: &dyn Fn() -> Wait) -> Wait {
     let begun = BEGUN.load(Relaxed);
     let already = is_target(); // such a call may see the type below, and end before the last look
     // SAFETY: from here to the second call cancellation may act at any instruction. Between them are the
-    // system call and, now and then, a look at the CPUs, which may end anywhere. The state that the handler
+    // system call and, now and then, a check of the CPUs, which may end anywhere. The state that the handler
     // needs is in memory, and no frame here has anything to drop.
     unsafe { pthread_setcanceltype(AT_ONCE, &raw mut old) };
     let wait = sleep();
     // SAFETY: restores what the first call returned.
     unsafe { pthread_setcanceltype(old, &raw mut old) };
     // A canceller that saw the type above has counted itself before that, so it is seen here (Dekker: it
-    // counts and then looks at the type; this thread changes the type and then looks at the counts).
+    // counts and then reads the type; this thread changes the type and then reads the counts).
     fence(SeqCst);
     if already || BEGUN.load(Relaxed) != begun || is_target() {
         await_cancellation();

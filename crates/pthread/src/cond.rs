@@ -9,7 +9,7 @@
 //!
 //! | condition variable | mutex  | served by                                                                       |
 //! |--------------------|--------|---------------------------------------------------------------------------------|
-//! | ours               | ours   | us: a signal wakes the waiter, or leaves that to the release of the mutex       |
+//! | ours               | ours   | us: a signal wakes the waiter, or defers that to the release of the mutex       |
 //! | ours               | glibc's| us: a signal wakes the waiter, which then locks through glibc                   |
 //! | glibc's (shared)   | glibc's| glibc                                                                           |
 //! | glibc's (shared)   | ours   | us from then on: a private mutex shows that no other process takes part         |
@@ -38,7 +38,7 @@ const WAITER_SHIFT: u32 = 3;
 /// What our queue needs for itself, in words from the start: the word, the queue lock, the head.
 const OURS: [usize; 4] = [2, 8, 10, 11];
 
-/// How long a destroyer sleeps between two looks at a waiter that is leaving at its deadline.
+/// How long a destroyer sleeps between two checks of a waiter that returns at its deadline.
 const LEAVING_NS: u64 = 50_000;
 
 /// Our view of a `pthread_cond_t`.
@@ -325,7 +325,7 @@ pub(crate) unsafe extern "C" fn init(
 }
 
 /// `pthread_cond_destroy`: EBUSY while threads wait that have not been signalled. Waits for those that are
-/// just leaving at their deadline, and for those that were signalled but have not run since.
+/// just returning at their deadline, and for those that were signalled but have not run since.
 ///
 /// # Safety
 ///

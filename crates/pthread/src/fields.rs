@@ -8,7 +8,7 @@
 //! | 28    | gap                 | –                                                     | `__shared`      | `__wrefs` (before 2.41)             |
 //! | 32–39 | head                | –                                                     | –               | –                                   |
 //!
-//! A mutex' fields have glibc's meaning where other code looks at them: Chromium's sandbox reads `__owner`,
+//! A mutex' fields have glibc's meaning where other code reads them: Chromium's sandbox reads `__owner`,
 //! debuggers' scripts read all of them, and glibc's own functions may be called on it as well (see
 //! [`glibc_owned`](crate::glibc_owned)). Its words that the fast paths touch (`__lock`, `__kind`, the queue
 //! lock) are near each other.

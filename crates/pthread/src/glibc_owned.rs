@@ -7,8 +7,8 @@
 //! both: a thread that holds a recursive mutex through one may lock it again through the other.
 //!
 //! What remains is to wake each other's sleepers. The first thread of ours that finds a value of glibc's
-//! makes the mutex glibc's for good ([`GLIBC_OWNED`] in its kind), says so once, and every later call goes to
-//! glibc's functions.
+//! makes the mutex glibc's for good ([`GLIBC_OWNED`] in its kind), reports this once, and every later call
+//! goes to glibc's functions.
 //!
 //! | the word says | a thread of ours      | what it does                                                                 |
 //! |---------------|-----------------------|------------------------------------------------------------------------------|
@@ -31,9 +31,9 @@
 //! - A release here that is a plain store overwrites the 2 of a thread that sleeps in glibc's function.
 //!   That thread sleeps until a value of glibc's is found in this mutex, or glibc's unlock wakes it. From the
 //!   first such value in the process on, each release is a compare-exchange, which fails on a 2.
-//! - A mutex that is free, but has waiters of ours, looks held to glibc, whose waiter then overwrites the
+//! - A mutex that is free, but has waiters of ours, is held for glibc, whose waiter then overwrites the
 //!   word: 2, and no holder. No thread can tell that from a holder of ours, whose name was overwritten. So
-//!   after [`LONGEST`] seconds a waiter says what may have happened, once in the process, and waits on.
+//!   after [`LONGEST`] seconds a waiter reports what may have happened, once in the process, and waits on.
 
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -47,7 +47,8 @@ use crate::fields::Linux;
 use crate::mutex::{GLIBC_KINDS, GLIBC_OWNED, Mutex};
 use crate::{mode, real};
 
-/// How often, once a second, a thread finds the mutex held by no thread that is known, before it says so.
+/// How often, once a second, a thread finds the mutex held by no thread that is known, before it reports
+/// this.
 const LONGEST: u32 = 10;
 
 static SAID_LOST: AtomicBool = AtomicBool::new(false);

@@ -1,19 +1,19 @@
-//! How a thread leaves a lock call without coming back: it is cancelled in its sleep
-//! ([`cancel`](crate::cancel)), or a handler of a signal ends it by `pthread_exit` (how programs cancel where
-//! there is no `pthread_cancel`) or jumps away.
+//! How a thread leaves a lock call by unwinding, without a return: it is cancelled in its sleep
+//! ([`cancel`](crate::cancel)), or a signal handler ends it by `pthread_exit` (how programs cancel where
+//! there is no `pthread_cancel`) or jumps out of the call.
 //!
-//! [`undoable`] gives a call a clean-up handler, which undoes it. glibc runs that, at once, from wherever the
-//! signal came. A thread that is changing a lock's queue cannot be left: what it has begun must be completed,
-//! and only its own frames can do that. So the exit is *put off*: the handler is given up, the interrupted
-//! code goes on as if it had returned ([`go_on`](spinpark_linux::go_on)), and the thread ends at the next
-//! place where its call can be left, a microsecond later. For the program the signal came that much later. So
-//! it is while the thread spins, announced to others, and where it has begun to wait for a condition
-//! variable. A thread that is undoing its call already, because it ends or is cancelled, goes on with that:
-//! the second exit is given up with its handler.
+//! [`undoable`] gives a call a clean-up handler, which undoes it. glibc runs that at once, wherever the
+//! signal interrupted the call. A thread that is changing a lock's queue must not be unwound: the change must
+//! be completed, and only the thread's own frames can do that. So the exit is *put off*: the handler is
+//! discarded, the interrupted code continues as if it had returned ([`go_on`](spinpark_linux::go_on)), and
+//! the thread ends at the next place where its call can be unwound, a microsecond later. To the program, the
+//! signal came that much later. An exit is also put off while the thread spins, announced to others, and
+//! where it has begun to wait for a condition variable. A thread that is undoing its call already, because it
+//! ends or is cancelled, continues with that: the second exit is discarded with its handler.
 //!
-//! Not if the handler has cleaning up to do (a destructor, a clean-up handler of its own): that is lost with
-//! its frames. Then the process ends with a message, as it does for `siglongjmp`, whose target is the
-//! program's alone to know.
+//! An exit is not put off if the handler has clean-up to do (a destructor, a clean-up handler of its own),
+//! which would be lost with its frames. Then the process ends with a message, as it does for `siglongjmp`,
+//! whose target only the program knows.
 
 use core::ffi::{c_int, c_void};
 use core::mem::{self, MaybeUninit};
@@ -116,9 +116,10 @@ fn leave(call: &Call) {
     }
 }
 
-const LEFT: &[u8] = b"spinpark: A signal handler left a lock call.\n";
+const LEFT: &[u8] =
+    b"spinpark: A signal handler jumped or exited out of a lock call at a point that does not allow it.\n";
 
-/// The thread has left the call by unwinding.
+/// The thread has been unwound out of the call.
 unsafe extern "C" fn left(argument: *mut c_void) {
     // SAFETY: `begin` got this call, which lives in a frame below this one.
     let waits = unsafe { &*argument.cast::<Waits>() };
@@ -145,7 +146,7 @@ pub(crate) fn start() {
     spinpark_linux::leave_by(sleep_in_queue, exit);
 }
 
-/// Runs `sleep`, a sleep in a lock's queue. A thread that is cancelled there leaves the queue: see [`left`].
+/// Runs `sleep`, a sleep in a lock's queue. A thread that is cancelled there is dequeued: see [`left`].
 fn sleep_in_queue(sleep: &dyn Fn() -> Wait) -> Wait {
     if spinpark_linux::call().is_some_and(Call::is_cancellable) { cancellable(sleep) } else { sleep() }
 }
@@ -168,7 +169,7 @@ pub(crate) unsafe extern "C" fn thrd_exit(result: c_int) -> ! {
     exit(result as isize as *mut c_void)
 }
 
-/// Ends the calling thread, now or as soon as it can be left.
+/// Ends the calling thread, now or as soon as its call can be unwound.
 pub(crate) fn exit(value: *mut c_void) -> ! {
     while let Some(call) = spinpark_linux::call() {
         if !must_any_go_on(call) || !has_no_handler_since(call) {

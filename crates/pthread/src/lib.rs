@@ -15,7 +15,7 @@
 //! | [`c11`]         | `mtx_*`, `cnd_*`                                                                                  |
 //! | [`mode`]        | active or disabled, and how the user can tell                                                     |
 //! | [`fields`]      | where glibc's fields stand in our locks                                                           |
-//! | [`leave`]       | calls that are left: cancelled, by `pthread_exit`, by a jump                                      |
+//! | [`leave`]       | calls that are unwound: cancelled, by `pthread_exit`, by a jump                                   |
 //! | [`cancel`]      | `pthread_cancel`, counted: a cancelled waiter must lose no other's signal                         |
 //! | [`real`]        | glibc's own functions                                                                             |
 //! | [`glibc_owned`] | mutexes that are locked through glibc's own functions as well                                     |

@@ -5,8 +5,8 @@
 //! | `dlopen` with `RTLD_DEEPBIND`, `dlmopen` | glibc serves all mutexes from then on ([`glibc_owned`]) |
 //! | `dlsym` that would give glibc's function | it gives ours                                           |
 //!
-//! Each function here only says where its call goes on. The exported one jumps there with the caller's return
-//! address and arguments: glibc looks at the return address, to find the caller's library.
+//! Each function here only returns where its call continues. The exported one jumps there with the caller's
+//! return address and arguments: glibc reads the return address, to find the caller's library.
 
 use core::ffi::{CStr, c_char, c_int, c_long, c_void};
 use core::mem;

@@ -21,7 +21,7 @@ use crate::fields::Linux;
 use crate::mode::Fast;
 use crate::{leave, mode, real};
 
-// What a mutex' `kind` says, the field that glibc's own initialiser or a static one writes.
+// The values of a mutex' `kind`, the field that glibc's own initialiser or a static one writes.
 
 /// The bits that tell how the mutex behaves.
 const TYPE: u32 = 0x3;
@@ -31,7 +31,7 @@ const ERRORCHECK: u32 = libc::PTHREAD_MUTEX_ERRORCHECK as u32;
 /// this bit.
 pub(crate) const GLIBC_OWNED: u32 = 1 << 10;
 /// The bits that make it glibc's: robust, priority inheritance, priority protection, process-shared; or
-/// [`GLIBC_OWNED`]. (Not the two above the first four, which only said whether to elide the lock.)
+/// [`GLIBC_OWNED`]. (Not the two above the first four, which only state whether to elide the lock.)
 pub(crate) const GLIBC_KINDS: u32 = 0xf0 | GLIBC_OWNED;
 /// What glibc's destroy leaves there: glibc's own functions answer EINVAL then.
 const DESTROYED: u32 = u32::MAX;
@@ -201,8 +201,9 @@ unsafe fn lock_typed(mutex: *mut pthread_mutex_t) -> c_int {
     this.lock_at_once(EDEADLK, acquire).unwrap_or_else(|| unsafe { lock_general(mutex) })
 }
 
-/// What the paths above left: a mutex that is held or always glibc's, a process that has not decided yet or is
-/// shared with glibc's functions or disabled, a thread's first call. Ours if `is_ours`, else glibc's.
+/// The cases that the paths above do not serve: a mutex that is held or always glibc's, a process that has
+/// not decided yet or is shared with glibc's functions or disabled, a thread's first call. Ours if `is_ours`,
+/// else glibc's.
 ///
 /// # Safety
 ///
@@ -221,8 +222,8 @@ unsafe fn lock_general(mutex: *mut pthread_mutex_t) -> c_int {
 
 impl Mutex {
     /// The result of a call that acquires, if it is known without a wait, in a process that has decided: of
-    /// whatever kind of ours. `None` says nothing. `acquire`: an attempt by the thread of a token, unless that
-    /// is alone and the mutex free; `Some(false)`: the mutex is held.
+    /// whatever kind of ours. `None` says nothing. `acquire`: an attempt by the thread of a token, unless
+    /// that is alone and the mutex free; `Some(false)`: the mutex is held.
     #[inline(always)]
     fn lock_at_once(&self, busy: c_int, acquire: impl FnOnce(u32) -> Option<bool>) -> Option<c_int> {
         let (kind, fast) = (self.kind(), mode::fast());
@@ -327,7 +328,7 @@ pub(crate) unsafe extern "C" fn try_lock(mutex: *mut pthread_mutex_t) -> c_int {
     unsafe { try_general(mutex) }
 }
 
-/// What the inlined path left.
+/// The cases that the inlined path does not serve.
 ///
 /// # Safety
 ///
@@ -355,7 +356,7 @@ unsafe fn try_general(mutex: *mut pthread_mutex_t) -> c_int {
 pub(crate) unsafe extern "C" fn timed_lock(mutex: *mut pthread_mutex_t, time: *const timespec) -> c_int {
     // SAFETY: the caller's mutex.
     let this = unsafe { Mutex::at(mutex) };
-    // POSIX: no look at the time if the mutex can be had at once.
+    // POSIX: the time is not checked if the mutex can be acquired at once.
     let acquire = |token| this.raw.try_lock_uncontended(token).then_some(true);
     if let Some(result) = this.lock_at_once(EDEADLK, acquire) {
         return result;
@@ -478,9 +479,9 @@ unsafe fn unlock_typed(mutex: *mut pthread_mutex_t) -> c_int {
     }
 }
 
-/// What the paths above left: a mutex that is always glibc's, a process that has not decided yet or is shared
-/// or disabled, or a default one of one thread and a word with flags, from a fork. Ours if `keep_to_unlock`,
-/// else glibc's.
+/// The cases that the paths above do not serve: a mutex that is always glibc's, a process that has not
+/// decided yet or is shared or disabled, or a default one of one thread and a word with flags, from a fork.
+/// Ours if `keep_to_unlock`, else glibc's.
 ///
 /// # Safety
 ///

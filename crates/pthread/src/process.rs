@@ -61,7 +61,7 @@ pub(crate) unsafe extern "C" fn prctl(
     if option == libc::PR_SET_TIMERSLACK {
         spinpark_linux::note_timer_slack(a); // which cannot be asked later
     }
-    // SAFETY: the caller's arguments; those that it did not pass are not looked at.
+    // SAFETY: the caller's arguments; those that it did not pass are not read.
     let result = unsafe { real::prctl(option, a, b, c, d) };
     if announces && result == 0 {
         spinpark_linux::before_filter(); // one that failed has changed nothing

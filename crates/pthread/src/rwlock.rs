@@ -75,7 +75,7 @@ impl RwLock {
         self.raw.is_write_locked_by_me()
     }
 
-    /// `acquire`, which says whether the lock was acquired.
+    /// `acquire`, which reports whether the lock was acquired.
     #[inline(always)]
     fn wait(&self, acquire: impl FnOnce() -> bool) -> bool {
         leave::undoable(acquire, |acquired| {
