@@ -75,7 +75,7 @@ unsafe extern "C" fn held(_: usize, _: usize, _: usize, _: usize, _: Site) -> c_
         "lea r10, [rip + {next}]",
         "jmp qword ptr [r10 + 8 * rax]",
         "2:",
-        // The seventh argument of one of them (`__recvfrom_chk`); the others do not look at it.
+        // The seventh argument of one of them (`__recvfrom_chk`); the others do not read it.
         call_with_arguments!("mov ecx, eax"),
         ".cfi_endproc",
         holds = sym holds,

@@ -61,7 +61,7 @@ pub(crate) unsafe fn wait_by<const DETAIL: u32>(
         return result;
     };
     let mut releasing = RECORDER.release(own, mutex);
-    if matches!(releasing, Releasing::Unknown) && mutex_layout::is_had_again(mutex) {
+    if matches!(releasing, Releasing::Unknown) && mutex_layout::is_held_recursively(mutex) {
         releasing = Releasing::Again;
     }
     let is_hot = RECORDER.is_hot(mutex);

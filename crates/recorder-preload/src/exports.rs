@@ -6,7 +6,7 @@
 
 use crate::function::{COUNT, Function};
 use crate::table::{CONTENDED, FULL, Forms, OFF, SAMPLED};
-use crate::{c11, call, condvar, meet, mutex, phases, rwlock, semaphore, spin, syscall, unload};
+use crate::{c11, call, condvar, mutex, phases, rendezvous, rwlock, semaphore, spin, syscall, unload};
 
 /// The text that exports a function of assembly as a symbol. `"V" @` is the version that new programs are
 /// linked to, `@ "V"` another one. The assembler's `.symver` wants a symbol of its own for each version.
@@ -129,7 +129,7 @@ macro_rules! each {
     };
 }
 
-/// A function for each detail: it looks whether another one is wanted.
+/// A function for each detail: it checks whether another one is wanted.
 macro_rules! always {
     ($function:ident in $module:ident) => {
         Forms([
@@ -235,17 +235,17 @@ exports! {
     48 sem_init = each!(init in semaphore), ["sem_init" @ "GLIBC_2.2.5", "sem_init" @@ "GLIBC_2.34"];
     49 sem_trywait = each!(try_wait in semaphore),
         ["sem_trywait" @ "GLIBC_2.2.5", "sem_trywait" @@ "GLIBC_2.34"];
-    50 pthread_barrier_wait = each!(barrier in meet),
+    50 pthread_barrier_wait = each!(barrier in rendezvous),
         ["pthread_barrier_wait" @ "GLIBC_2.2.5", "pthread_barrier_wait" @@ "GLIBC_2.34"];
-    51 pthread_join = each!(join in meet), ["pthread_join" @ "GLIBC_2.2.5", "pthread_join" @@ "GLIBC_2.34"];
-    52 pthread_timedjoin_np = each!(timed_join in meet),
+    51 pthread_join = each!(join in rendezvous), ["pthread_join" @ "GLIBC_2.2.5", "pthread_join" @@ "GLIBC_2.34"];
+    52 pthread_timedjoin_np = each!(timed_join in rendezvous),
         ["pthread_timedjoin_np" @ "GLIBC_2.3.3", "pthread_timedjoin_np" @@ "GLIBC_2.34"];
-    53 pthread_clockjoin_np = each!(clock_join in meet),
+    53 pthread_clockjoin_np = each!(clock_join in rendezvous),
         ["pthread_clockjoin_np" @ "GLIBC_2.31", "pthread_clockjoin_np" @@ "GLIBC_2.34"];
-    54 thrd_join = each!(thrd_join in meet), ["thrd_join" @ "GLIBC_2.28", "thrd_join" @@ "GLIBC_2.34"];
-    55 pthread_once = each!(once in meet),
+    54 thrd_join = each!(thrd_join in rendezvous), ["thrd_join" @ "GLIBC_2.28", "thrd_join" @@ "GLIBC_2.34"];
+    55 pthread_once = each!(once in rendezvous),
         ["pthread_once" @ "GLIBC_2.2.5", "pthread_once" @@ "GLIBC_2.34", "__pthread_once" @ "GLIBC_2.2.5"];
-    56 call_once = each!(call_once in meet), ["call_once" @ "GLIBC_2.28", "call_once" @@ "GLIBC_2.34"];
+    56 call_once = each!(call_once in rendezvous), ["call_once" @ "GLIBC_2.28", "call_once" @@ "GLIBC_2.34"];
     57 pthread_spin_lock = each!(lock in spin),
         ["pthread_spin_lock" @ "GLIBC_2.2.5", "pthread_spin_lock" @@ "GLIBC_2.34"];
     58 pthread_spin_trylock = each!(try_lock in spin),

@@ -19,19 +19,20 @@ use crate::{mutex_layout, next, phases};
 pub(crate) struct ReturnCodes {
     busy: c_int,
     timed_out: c_int,
-    /// Besides 0: had, but its owner had died.
-    had_too: c_int,
+    /// Besides 0: acquired, but its owner had died.
+    also_acquired: c_int,
 }
 
 /// pthread's codes.
-pub(crate) const POSIX: ReturnCodes = ReturnCodes { busy: EBUSY, timed_out: ETIMEDOUT, had_too: EOWNERDEAD };
+pub(crate) const POSIX: ReturnCodes =
+    ReturnCodes { busy: EBUSY, timed_out: ETIMEDOUT, also_acquired: EOWNERDEAD };
 /// C11's: `thrd_busy`, `thrd_timedout`.
-pub(crate) const C11: ReturnCodes = ReturnCodes { busy: 1, timed_out: 4, had_too: 0 };
+pub(crate) const C11: ReturnCodes = ReturnCodes { busy: 1, timed_out: 4, also_acquired: 0 };
 
 impl ReturnCodes {
     #[inline(always)]
-    fn is_had(&self, result: c_int) -> bool {
-        result == 0 || result == self.had_too
+    fn is_acquired(&self, result: c_int) -> bool {
+        result == 0 || result == self.also_acquired
     }
 }
 
@@ -66,8 +67,8 @@ pub(crate) unsafe fn lock<const DETAIL: u32>(
     {
         // SAFETY: the caller's arguments.
         let result = unsafe { next::call(functions.lock, arguments) };
-        if DETAIL == SAMPLED && functions.codes.is_had(result) {
-            had::<DETAIL>(call);
+        if DETAIL == SAMPLED && functions.codes.is_acquired(result) {
+            acquired_at_once::<DETAIL>(call);
         }
         return result;
     }
@@ -96,8 +97,8 @@ pub(crate) unsafe fn lock<const DETAIL: u32>(
     }
     // SAFETY: the caller's arguments; a try has the first of them.
     let result = unsafe { next::call(functions.try_it, arguments) };
-    if functions.codes.is_had(result) {
-        had::<DETAIL>(call);
+    if functions.codes.is_acquired(result) {
+        acquired_at_once::<DETAIL>(call);
     } else if result == functions.codes.busy {
         // SAFETY: the caller's promise.
         return unsafe { wait::<DETAIL>(functions, arguments, call) };
@@ -145,7 +146,8 @@ pub(crate) unsafe fn lock_hot(functions: &LockFunctions, arguments: [usize; 4], 
     result
 }
 
-/// The thread has the mutex, and leaves that out: if it waits for another one with it, that may be a deadlock.
+/// The thread has the mutex, and leaves that out: if it waits for another one with it, that may be a
+/// deadlock.
 #[inline(always)]
 fn note_passed(functions: &LockFunctions, result: c_int, call: LockCall) {
     if result == 0 && matches!(functions.lock, Function::pthread_mutex_lock) {
@@ -224,7 +226,7 @@ unsafe fn lock_noted<const DETAIL: u32>(
     RECORDER.metered(own, meter, false);
     // SAFETY: the caller's arguments; a try has the first of them.
     let result = unsafe { next::call(functions.try_it, arguments) };
-    if functions.codes.is_had(result) {
+    if functions.codes.is_acquired(result) {
         let meter = RECORDER.meter_again(own, meter);
         RECORDER.acquired_at_once(own, &call, prepared, DETAIL == FULL);
         RECORDER.metered(own, meter, true);
@@ -256,15 +258,15 @@ unsafe fn lock_special<const DETAIL: u32>(
     }
     // SAFETY: the caller's arguments.
     let result = unsafe { next::call(functions.lock, arguments) };
-    if functions.codes.is_had(result) && (DETAIL != CONTENDED || RECORDER.is_hot(call.address)) {
-        had::<DETAIL>(call);
+    if functions.codes.is_acquired(result) && (DETAIL != CONTENDED || RECORDER.is_hot(call.address)) {
+        acquired_at_once::<DETAIL>(call);
     }
     result
 }
 
-/// A lock was had at once.
+/// A lock was acquired at once.
 #[inline(always)]
-fn had<const DETAIL: u32>(call: LockCall) {
+fn acquired_at_once<const DETAIL: u32>(call: LockCall) {
     if DETAIL == SAMPLED && !RECORDER.is_hot(call.address) && RECORDER.count(call.address, call.role) {
         return;
     }
@@ -280,7 +282,7 @@ fn had<const DETAIL: u32>(call: LockCall) {
     note::<DETAIL>(call);
 }
 
-/// Notes a lock that was had at once.
+/// Notes a lock that was acquired at once.
 #[inline(never)]
 pub(crate) fn note<const DETAIL: u32>(call: LockCall) {
     // A forked child has inherited what its parent's threads have waited for.
@@ -368,7 +370,7 @@ unsafe fn wait_since<const DETAIL: u32>(
     let is_rwlock = is_rwlock(functions);
     let owner = match (functions.is_mutex, is_rwlock) {
         (true, _) => Some(mutex_layout::owner(call.address)),
-        // Which readers have it cannot be told.
+        // Which readers have it is not known.
         (_, true) => mutex_layout::writer_word(call.address).filter(|writer| *writer != 0),
         _ => None,
     };
@@ -429,7 +431,7 @@ unsafe fn wait_left_out(
     // SAFETY: the caller's arguments.
     let result = unsafe { next::call(functions.lock, arguments) };
     let Some(own) = RECORDER.enter() else { return result };
-    let owner = match functions.codes.is_had(result) {
+    let owner = match functions.codes.is_acquired(result) {
         true => None,
         false if functions.is_mutex => Some(mutex_layout::owner(call.address)),
         false => Some(0),
@@ -453,7 +455,7 @@ fn note_end(
     call: &LockCall,
     ended: &FinishedWait,
 ) {
-    if functions.codes.is_had(result) {
+    if functions.codes.is_acquired(result) {
         RECORDER.acquired(own, call, ended);
     } else if result == functions.codes.timed_out {
         RECORDER.gave_up(own, ended);
@@ -473,13 +475,13 @@ pub(crate) unsafe fn try_lock<const DETAIL: u32>(
 ) -> c_int {
     // SAFETY: the caller's arguments.
     let result = unsafe { next::call(functions.try_it, arguments) };
-    if functions.codes.is_had(result) {
+    if functions.codes.is_acquired(result) {
         let is_light = DETAIL == CONTENDED && (!RECORDER.is_hot(call.address) || RECORDER.is_light());
         if is_light && !RECORDER.is_polling() {
             return result;
         }
         if !RECORDER.is_polling() || !polled(&call) {
-            had::<DETAIL>(call);
+            acquired_at_once::<DETAIL>(call);
         }
     } else if result == functions.codes.busy {
         failed(functions, call);
@@ -487,7 +489,7 @@ pub(crate) unsafe fn try_lock<const DETAIL: u32>(
     result
 }
 
-/// A try had a lock, in a thread that tries for one. Whether it is noted.
+/// A try acquired a lock, in a thread that tries for one. Whether it is noted.
 #[cold]
 #[inline(never)]
 fn polled(call: &LockCall) -> bool {
@@ -517,8 +519,8 @@ fn lock_of(unlock: Function, call: &LockCall) -> usize {
     }
 }
 
-/// Lets a lock go. The role of the call is that in which wake-ups are counted if it is not known how it was
-/// had.
+/// Releases a lock. The role of the call is that in which wake-ups are counted if it is not known how it was
+/// acquired.
 ///
 /// # Safety
 ///
@@ -564,7 +566,8 @@ unsafe fn let_go(unlock: Function, call: LockCall) -> c_int {
     let mut releasing = RECORDER.release(own, call.address);
     let is_shared = matches!(unlock, Function::pthread_rwlock_unlock);
     let is_mutex = !is_shared && !matches!(unlock, Function::pthread_spin_unlock);
-    if matches!(releasing, Releasing::Unknown) && is_mutex && mutex_layout::is_had_again(call.address) {
+    if matches!(releasing, Releasing::Unknown) && is_mutex && mutex_layout::is_held_recursively(call.address)
+    {
         releasing = Releasing::Again;
     }
     let is_hot = RECORDER.is_hot(call.address);
@@ -610,7 +613,7 @@ unsafe fn let_go(unlock: Function, call: LockCall) -> c_int {
 /// A lock that its thread has not noted: taken before any thread had waited for it; or by another thread, as
 /// plain mutexes and readers' locks allow.
 struct Unnoted {
-    /// The thread that has it, 0 if that cannot be told.
+    /// The thread that has it, 0 if that is not known.
     owner: u32,
     role: Role,
 }

@@ -303,8 +303,8 @@ pub(crate) unsafe fn initialise<const DETAIL: u32>(
 /// As to call the function with this object.
 pub(crate) unsafe fn dispose(function: Function, object: usize) -> c_int {
     if let Some(_own) = RECORDER.enter() {
-        // Before: afterwards the memory may be another object's at once. One that is in use (EBUSY) is met
-        // again.
+        // Before: afterwards the memory may be another object's at once. One that is in use (EBUSY) is
+        // registered again.
         RECORDER.destroyed(object);
         RECORDER.leave();
     } else {

@@ -75,25 +75,25 @@ pub(crate) fn owner_word(mutex: usize) -> Option<u32> {
     (are_glibcs() && !is_special(mutex)).then(|| word(mutex, OWNER_AT))
 }
 
-/// Whether threads sleep until this mutex is released, which the calling thread has; none if that cannot be
-/// told. Glibc's have 2 in their lock word then: also for a thread that is awake already, and then sleeps
-/// once more.
+/// Whether threads sleep until this mutex is released, which the calling thread has; none if that is
+/// not known. Glibc's have 2 in their lock word then: also for a thread that is awake already, and then
+/// sleeps once more.
 #[inline(always)]
 pub(crate) fn is_awaited(mutex: usize) -> Option<bool> {
     (are_glibcs() && !is_special(mutex)).then(|| word(mutex, LOCK_AT) > 1)
 }
 
-/// Whether the thread that has this mutex has it more than once: recursive ones of glibc's have a count.
-pub(crate) fn is_had_again(mutex: usize) -> bool {
+/// Whether the owner of this mutex holds it more than once: recursive ones of glibc's have a count.
+pub(crate) fn is_held_recursively(mutex: usize) -> bool {
     const COUNT_AT: usize = 1;
     are_glibcs() && kind(mutex) == Kind::Recursive && word(mutex, COUNT_AT) > 1
 }
 
 /// Whether threads sleep until this read-write lock is released, that the thread `own` has; of readers the
-/// one that leaves last makes way.
+/// one that releases it last lets them in.
 ///
 /// glibc's first word has the number of readers from the third bit on, those that wait included while a
-/// writer has the lock; its second bit says that a writer has the lock or is the next one. The second word
+/// writer has the lock; its second bit is set if a writer has the lock or is the next one. The second word
 /// has the number of writers that come after that.
 #[inline(always)]
 pub(crate) fn is_rwlock_awaited(rwlock: usize, own: u32) -> Option<bool> {
@@ -110,7 +110,7 @@ pub(crate) fn is_rwlock_awaited(rwlock: usize, own: u32) -> Option<bool> {
 }
 
 /// Whether a thread that calls for a read-write lock has it at once, as far as its words tell; none if they
-/// are not glibc's. See [`is_rwlock_awaited`] for the first word; its lowest bit says that writers are next.
+/// are not glibc's. See [`is_rwlock_awaited`] for the first word; its lowest bit is set if writers are next.
 #[inline(always)]
 pub(crate) fn rwlock_looks_free(rwlock: usize, role: Role) -> Option<bool> {
     const WRITERS_NEXT: u32 = 1;
@@ -123,8 +123,8 @@ pub(crate) fn rwlock_looks_free(rwlock: usize, role: Role) -> Option<bool> {
     })
 }
 
-/// Fetches the line of an object that is about to be written. Every x86-64 has the instruction, or takes it for
-/// none.
+/// Fetches the line of an object that is about to be written. Every x86-64 has the instruction, or takes it
+/// for none.
 #[inline(always)]
 pub(crate) fn fetch(object: usize) {
     // SAFETY: reads and writes nothing.

@@ -12,7 +12,7 @@ use crate::function::{COUNT, Function, NAMES};
 /// Their addresses.
 pub(crate) static NEXT: [AtomicPtr<c_void>; COUNT] = [const { AtomicPtr::new(ptr::null_mut()) }; COUNT];
 
-/// Any function of the table: one with fewer arguments does not look at the others.
+/// Any function of the table: one with fewer arguments does not read the others.
 type AnyFunction = unsafe extern "C" fn(usize, usize, usize, usize) -> c_int;
 
 /// Looks all of them up in the libraries after this one. What is not there makes the loader allocate a
@@ -30,7 +30,7 @@ pub(crate) fn find_one(number: usize) {
     }
 }
 
-/// What the loader says of the latest look-up that failed is not for the program.
+/// The loader's message about the latest look-up that failed is not for the program.
 pub(crate) fn forget_error() {
     type Dlerror = unsafe extern "C" fn() -> *const c_char;
     let dlerror = lookup(Scope::All, c"dlerror");

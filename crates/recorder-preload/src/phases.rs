@@ -48,7 +48,7 @@ static LOOKER: AtomicU32 = AtomicU32::new(0);
 
 /// The absolute path of the directory, ended by a zero; empty if there is none. Written by the initialiser.
 static DIRECTORY: Path = Path(UnsafeCell::new([0; 4096]));
-/// Files may have so much on the disk, bytes.
+/// The most that files may have on the disk, bytes.
 static MOST_BYTES: AtomicU64 = AtomicU64::new(MOST);
 static SLOWER_THAN: AtomicU64 = AtomicU64::new(u64::MAX);
 
@@ -56,7 +56,7 @@ struct Path(UnsafeCell<[u8; 4096]>);
 // SAFETY: written once, before the process has a second thread or a recording, and only read after that.
 unsafe impl Sync for Path {}
 
-/// spinpark's function that says what its locks do, or null.
+/// spinpark's function that reports what its locks do, or null.
 static OBSERVE: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 
 /// The first call of any function: of that with this number.
@@ -260,7 +260,7 @@ extern "C" fn observer(event: c_int) {
     RECORDER.observe(event.cast_unsigned());
 }
 
-/// The detail that is recorded may be changed from outside, in the file: looks whether it was.
+/// The detail that is recorded may be changed from outside, in the file: checks whether it was.
 #[inline(always)]
 pub(crate) fn look_for_wishes<const DETAIL: u32>() {
     let wanted = RECORDER.wanted();

@@ -5,7 +5,7 @@
 //! call that is none of these: it jumps. `errno` is that of the call. What waits in the kernel by itself
 //! (libc's own, the drop-in's) is not seen here.
 //!
-//! The memory of a futex is not looked at: the kernel may know that it is not there.
+//! The memory of a futex is not read: the kernel may know that it is not there.
 
 use core::ffi::c_int;
 
@@ -26,7 +26,7 @@ const FUTEX_WAKE: usize = 454;
 const FUTEX_WAIT: usize = 455;
 const FUTEX_REQUEUE: usize = 456;
 
-// The trampoline of `exports`, with the calls that are looked at.
+// The trampoline of `exports`, with the calls that are checked.
 core::arch::global_asm!(
     ".pushsection .text.spinpark_profiler, \"ax\", @progbits",
     ".p2align 4",

@@ -1,5 +1,5 @@
 //! Watching a call that blocks until another thread lets it go on, and the call that does: what semaphores,
-//! barriers, ends of threads and futexes have in common. Nothing is had afterwards, as far as is known here.
+//! barriers, ends of threads and futexes have in common. Nothing is held afterwards, as far as is known here.
 
 use spinpark_recorder::{Blocking, LockCall, Lot};
 

@@ -159,7 +159,7 @@ impl Recorder {
     ) -> Option<&'a CachedSite> {
         cached.clear();
         let kind = (call.kind)(call.address);
-        let (lock, record) = self.meet(own, key(call.address, kind, stack), kind, || stack)?;
+        let (lock, record) = self.find_or_register(own, key(call.address, kind, stack), kind, || stack)?;
         let stats = self.lock_stats(own, call.role, lock)?;
         cached.set(call, (lock, record), stack, stats);
         Some(cached)
@@ -184,7 +184,7 @@ impl Recorder {
         call: &LockCall,
     ) -> Option<&'a LockStats> {
         let stack = || self.stack(own, call.site);
-        let (lock, record) = self.meet(own, call.address, (call.kind)(call.address), stack)?;
+        let (lock, record) = self.find_or_register(own, call.address, (call.kind)(call.address), stack)?;
         let stats = self.lock_stats(own, call.role, lock)?;
         recent.set(call, (lock, record), stats);
         Some(stats)

@@ -76,7 +76,7 @@ impl Recorder {
         }
     }
 
-    /// Every call is looked at again.
+    /// Every call is checked again.
     #[inline(always)]
     pub(crate) fn skip_no_more(&self, own: &ThreadState) {
         let here = here();
@@ -87,15 +87,15 @@ impl Recorder {
         }
     }
 
-    /// Whether the lock at `address` counts as free for those that wait for it. To be asked before it is had:
-    /// reading what others write would prolong the hold.
+    /// Whether the lock at `address` counts as free for those that wait for it. To be asked before it is
+    /// acquired: reading what others write would prolong the hold.
     #[inline(always)]
     pub fn is_awaited_and_free(&self, address: usize) -> bool {
         self.shared.get().is_some_and(|shared| shared.slot(address).is_free.load(Relaxed) != 0)
     }
 
-    /// Such a lock was had by the calling thread, which leaves that out. For others it stays free: they learn
-    /// of this hold if the thread releases it to them ([`super::hand_off`]).
+    /// Such a lock was acquired by the calling thread, which leaves that out. For others it stays free: they
+    /// learn of this hold if the thread releases it to them ([`super::hand_off`]).
     #[cold]
     #[inline(never)]
     pub fn barged(&self, address: usize) {
@@ -106,9 +106,9 @@ impl Recorder {
     }
 
     /// Whether a release of the lock at `address` is skipped: the thread leaves out acquisitions, has noted
-    /// none, and no thread sleeps until that release. `owner`: the thread that has the lock, if that can be
-    /// told; `is_awaited` tells the calling thread, of which it gets the id, whether there is such a sleeper,
-    /// if that can be told.
+    /// none, and no thread sleeps until that release. `owner`: the thread that has the lock, if known;
+    /// `is_awaited` returns for the calling thread, of which it gets the id, whether there is such a sleeper,
+    /// if that is known.
     #[inline(always)]
     pub fn leaves_out_release(
         &self,

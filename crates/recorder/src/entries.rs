@@ -21,7 +21,7 @@ const WORDS: usize = (crate::format::SEGMENT_BYTES - 8) / 8;
 /// A kind of entry.
 trait Kept: Sized {
     const KIND: u32;
-    /// Writes what it is about, besides what its head says.
+    /// Writes what it is about, besides what its head has.
     ///
     /// # Safety
     ///
@@ -88,7 +88,7 @@ impl Recorder {
         // SAFETY: a slot of the index.
         let entry = unsafe { (*slot).entry };
         if !entry.is_null() {
-            // SAFETY: the key says what kind it is; entries stay where they are.
+            // SAFETY: the key states what kind it is; entries stay where they are.
             return Some(unsafe { &*entry.cast() });
         }
         self.rarely(own, || self.new_entry(own, (slot, key), (role, lock), (first, second)))
@@ -155,7 +155,7 @@ impl Recorder {
         self.entry(own, role, lock, stack, 0)
     }
 
-    /// The thread's waits for a lock while it had another one.
+    /// The thread's waits for a lock while it held another one.
     pub(crate) fn held_wait_stats(
         &self,
         own: &ThreadState,
@@ -167,7 +167,7 @@ impl Recorder {
         self.entry(own, role, lock, outer.lock, outer.how + 1)
     }
 
-    /// The thread's use of a lock while it had another one.
+    /// The thread's use of a lock while it held another one.
     pub(crate) fn nest_stats(
         &self,
         own: &ThreadState,

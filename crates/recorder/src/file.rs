@@ -17,7 +17,7 @@
 //! | `pieces`: CAS from 0             | Release | load       | a reader of the file sees the `end` that has it     |
 //! | `pieces`: load, to add           | Acquire | the CAS    | the same                                           |
 //! | `pieces`: load, of a record      | Relaxed | –          | the record's number came after it                  |
-//! | `end`: all                       | Relaxed | –          | one word; what it says is about the file alone     |
+//! | `end`: all                       | Relaxed | –          | one word, which is about the file alone            |
 //! | `ready`: max                     | AcqRel  | load       | the pages up to there can be touched               |
 
 use core::ffi::CStr;
@@ -151,7 +151,7 @@ impl File {
         Err(if is_open { Failure::DiskFull } else { Failure::Memory })
     }
 
-    /// Fills in what the header says of regions.
+    /// Fills in the header's part about regions.
     fn write_regions(&self, header: NonNull<Header>) {
         for (id, (capacity, stride)) in REGIONS.into_iter().enumerate() {
             let region = Region {

@@ -163,7 +163,7 @@ impl Recorder {
         page.state.store(IDLE, Release);
     }
 
-    /// Something else will be recorded than [`Recorder::idle`] was told.
+    /// Something else will be recorded than [`Recorder::idle`] was given.
     pub fn expect(&self, detail: Detail) {
         self.detail.store(detail as u32, Relaxed);
     }

@@ -33,7 +33,7 @@ pub enum Releasing {
     Last(Release),
 }
 
-/// What is known of a call before the lock is had.
+/// What is known of a call before the lock is acquired.
 pub struct Prepared(Option<Facts>);
 
 /// See [`Releasing`].
@@ -98,7 +98,7 @@ impl Recorder {
         }
     }
 
-    /// What is known of a call before the lock is had: looked up before, so that no lock is held for it.
+    /// What is known of a call before the lock is acquired: looked up before, so that no lock is held for it.
     #[inline(always)]
     pub fn prepare_call(&self, own: &ThreadState, call: &LockCall, with_site: bool) -> Prepared {
         let mut facts = self.facts(own, call, with_site);
@@ -111,7 +111,7 @@ impl Recorder {
         Prepared(facts)
     }
 
-    /// The lock was had at once. Its holder is noted; the hold is measured if `is_timed`.
+    /// The lock was acquired at once. Its holder is noted; the hold is measured if `is_timed`.
     #[inline(always)]
     pub fn acquired_at_once(&self, own: &ThreadState, call: &LockCall, prepared: Prepared, is_timed: bool) {
         let weight = prepared.0.as_ref().map_or(1, |facts| facts.weight);
@@ -163,7 +163,7 @@ impl Recorder {
         true
     }
 
-    /// The lock was had at once: it is counted, and noted only if it is hot or a sample.
+    /// The lock was acquired at once: it is counted, and noted only if it is hot or a sample.
     pub fn count_or_sample(&self, own: &ThreadState, call: &LockCall) {
         let is_sample = own.gaps.is_sample();
         if is_sample || self.is_hot(call.address) || own.holds_anything() {
@@ -320,7 +320,7 @@ impl Recorder {
         }
     }
 
-    /// What is known of a call before the lock is had.
+    /// What is known of a call before the lock is acquired.
     #[inline(always)]
     pub(crate) fn facts(&self, own: &ThreadState, call: &LockCall, with_site: bool) -> Option<Facts> {
         let cached = self.cached_site(own, call)?;

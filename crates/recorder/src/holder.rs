@@ -16,7 +16,7 @@ const LOOKED_AT: u32 = 128;
 impl Recorder {
     /// The holder of the lock that is called for, as [`HolderId`] has it, and the number of its table if it
     /// has noted that it is; else [`NONE`]s. `owner`: the thread that has the lock, 0 if it is free just now;
-    /// none if that cannot be told. `is_shared`: by processes.
+    /// none if that is not known. `is_shared`: by processes.
     pub(super) fn noted_holder(
         &self,
         own: &ThreadState,
@@ -125,7 +125,7 @@ impl Recorder {
         }
     }
 
-    /// This thread has released the lock at `address`, which a reader had, without having noted it: it may
+    /// This thread has released the lock at `address`, which a reader held, without having noted it: it may
     /// have done so for any that has.
     pub fn let_go_for_readers(&self, own: &ThreadState, address: usize) {
         let Some(header) = self.file.header() else { return };

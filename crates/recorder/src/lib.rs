@@ -9,7 +9,7 @@
 //! | [`format`]   | the file: regions, records, entries; a [`format::View`] of it                    |
 //! | [`lock_free_table`] | how it finds locks: a table without a lock                                |
 //! | `wait`       | a wait for a lock                                                                   |
-//! | `hold`       | what happens to a lock that is had, until its release                               |
+//! | `hold`       | what happens to a lock that is acquired, until its release                          |
 //! | `hand_off`   | between two owners of a lock: for how long it was free                              |
 //! | `parts`      | the holders of a wait                                                               |
 //! | `releases`   | the latest releases of locks to threads that wait                                   |
@@ -146,7 +146,7 @@ pub struct Recorder {
     ticks: clock::Ticks,
     /// The clock at the start, ticks.
     started: AtomicU64,
-    /// Where a new thread looks for a table next.
+    /// Where a new thread searches for a table next.
     candidate: AtomicU32,
     sample_every: AtomicU32,
     /// Waits of this length, ns, are kept whole.

@@ -67,7 +67,8 @@ impl Recorder {
             }
         }
         let stack = self.stack(own, call.site);
-        let Some((_, lock)) = self.meet(own, call.address, (call.kind)(call.address), || stack) else {
+        let Some((_, lock)) = self.find_or_register(own, call.address, (call.kind)(call.address), || stack)
+        else {
             return;
         };
         let Some(start) = self.file.append(RegionId::Text, name, 1) else { return };

@@ -1,6 +1,6 @@
 //! Snapshots of `/proc/thread-self/maps`: where code was, to look addresses up later.
 //!
-//! A snapshot is followed by a line `= START INODE BUILD-ID` for each module that was not met before, read
+//! A snapshot is followed by a line `= START INODE BUILD-ID` for each module that was not seen before, read
 //! from the module's headers in memory: whatever becomes of its file, a reader knows which build ran. The
 //! headers are read through `/proc/thread-self/mem`, since another thread may unload the module meanwhile.
 //!
@@ -70,7 +70,7 @@ impl Code {
     }
 
     /// Notes a module of which the build id is to be looked for, unless that was done.
-    fn meet(&self, start: u64, inode: u64) {
+    fn add_module(&self, start: u64, inode: u64) {
         let key = (start ^ inode.rotate_left(32)).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
         for step in 0..MODULES {
             let slot = &self.identified[((key >> 40) as usize + step) % MODULES];
@@ -218,7 +218,7 @@ impl Recorder {
         self.identify(code, buffer);
     }
 
-    /// Writes the build ids of modules that were met for the first time.
+    /// Writes the build ids of modules that were seen for the first time.
     #[cold]
     #[inline(never)]
     fn identify(&self, code: &Code, buffer: &mut [u8; 4096]) {
@@ -256,10 +256,10 @@ impl Recorder {
 
     /// A module was unloaded just now: addresses of it may be another module's from here on.
     ///
-    /// Its locks are gone, and stacks with addresses in no module are written anew when they are met again.
+    /// Its locks are gone, and stacks with addresses in no module are written anew at their next use.
     pub fn unloaded(&self) {
         let Some(shared) = self.shared.get() else { return };
-        shared.code.unloads.fetch_add(1, Release); // before the look below: a thread that takes a snapshot from here on sees the new maps
+        shared.code.unloads.fetch_add(1, Release); // before the check below: a thread that takes a snapshot from here on sees the new maps
         if !self.unwinder.knows_modules() {
             return;
         }
@@ -279,7 +279,7 @@ impl Recorder {
     }
 }
 
-/// Looks whether addresses are in modules.
+/// Checks whether addresses are in modules.
 struct Modules<'a> {
     unwinder: &'a Unwinder,
     /// The latest one that was found: from and to.
@@ -378,7 +378,7 @@ impl Pieces {
                 }
                 // The start of a module has its headers.
                 if self.is_readable && offset == 0 && inode != 0 {
-                    code.meet(from, inode);
+                    code.add_module(from, inode);
                 }
                 *self = Self::default();
             }

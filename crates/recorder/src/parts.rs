@@ -1,8 +1,8 @@
-//! The holders of a wait: each thread that had the lock meanwhile has its part of it.
+//! The holders of a wait: each thread that held the lock meanwhile has its part of it.
 //!
 //! A thread that releases a lock which others wait for remembers that for them: when, which holder, and for
-//! how long it had the lock. A short hold is remembered after the release. For a long one that would often be
-//! too late, since threads that wake up take the CPU of the one that woke them; and its cost is small
+//! how long it held the lock. A short hold is remembered after the release. For a long one that would often
+//! be too late, since threads that wake up take the CPU of the one that woke them; and its cost is small
 //! compared with the hold. A waiter reads these records after its own release of the lock.
 //!
 //! ```text
@@ -27,7 +27,7 @@ use super::thread_state::{Facts, WaitRecord};
 use super::Recorder;
 use crate::format::{HolderId, Kind, NONE};
 
-/// Holders that are told apart.
+/// Holders that are distinguished.
 const HOLDERS: usize = 16;
 
 /// A part of a wait.
@@ -40,7 +40,7 @@ pub(crate) struct Part {
     pub(crate) free: u64,
 }
 
-/// Parts by holder; of too many holders, the last ones are not told apart.
+/// Parts by holder; of too many holders, the last ones are not distinguished.
 pub(super) struct Parts {
     parts: [Part; HOLDERS],
     count: usize,
@@ -105,7 +105,7 @@ fn divide(whole: &Whole, pasts: &[Past], more: u32, parts: &mut Parts) {
             let is_first = older.is_none();
             held += past.held.min(between);
             if let Some(older) = older.filter(|older| older.ended & past.ended & READER != 0) {
-                // It had it as long as the reader before it, and longer.
+                // It held it as long as the reader before it, and longer.
                 held += between - past.held.min(between);
                 past = Past { holder: past.holder, ..*older };
                 continue;
@@ -172,7 +172,7 @@ impl Recorder {
         if let Some(past) = pasts.iter().find(|past| past.ended == waited.ended) {
             ended.held = past.held;
             if matches!(HolderId::from_number(ended.holder), HolderId::Table(_)) {
-                // Its thread has told since where that was.
+                // Its thread has since recorded where that was.
                 ended.holder = past.holder;
             }
         }
@@ -227,7 +227,7 @@ mod tests {
     fn what_is_not_remembered_is_the_next_holder_s() {
         let pasts = [past(80, 30, 3), past(20, 20, 1)];
         assert_eq!(divided(&whole(0, 80, pasts[0], 10), &pasts, 0), [(3, 50, 10), (1, 20, 0)]);
-        // The last one has not told yet for how long it had it.
+        // The last one has not recorded yet for how long it held it.
         let last = past(80, 0, 3);
         assert_eq!(divided(&whole(0, 90, last, 10), &pasts[1..], 0), [(3, 60, 10), (1, 20, 0)]);
     }

@@ -110,7 +110,7 @@ impl Recorder {
         let ended =
             FinishedWait::of_poll(facts, WaitRecord { outcomes: bit(WaitOutcome::Unknown), ..waited });
         match call.role {
-            // Of a semaphore nothing is had afterwards, as far as is known here.
+            // Of a semaphore nothing is held afterwards, as far as is known here.
             Role::Wake => self.went_on(own, call, &ended),
             _ => self.acquired(own, call, &ended),
         }
@@ -160,8 +160,8 @@ impl Recorder {
         self.write_wait(own, &facts, &WaitRecord { outcomes: bit(WaitOutcome::TimedOut), ..waited });
     }
 
-    /// The calling thread has yielded from `start` on, ticks. For how long it has done so in a loop, ticks, if
-    /// that is to be written down now.
+    /// The calling thread has yielded from `start` on, ticks. For how long it has done so in a loop, ticks,
+    /// if that is to be written down now.
     #[inline(always)]
     pub fn yielded(&self, start: u64) -> Option<u64> {
         let (yields, now) = (&here().yields, self.ticks.now());

@@ -83,7 +83,7 @@ impl Recorder {
         unsafe { &*self.file.at::<Lock>(RegionId::Locks, number) }
     }
 
-    /// What a slot says about a key.
+    /// What a slot means for a key.
     #[inline(always)]
     fn look(&self, found: u32, key: usize) -> Look<(u32, &Lock)> {
         let number = found - 1;
@@ -101,14 +101,14 @@ impl Recorder {
         }
     }
 
-    /// The living lock at `address`, if it has been met.
+    /// The living lock at `address`, if it is registered.
     pub(crate) fn find_lock(&self, address: usize) -> Option<(u32, &Lock)> {
         lock_free_table::find(chain(self.shared.get()?, address), |found| self.look(found, address))
     }
 
-    /// The living lock of a kind with this key, met now or before; `None` if the file is full. One of another
-    /// kind that was there is gone: its memory was used again without a destruction.
-    pub(crate) fn meet(
+    /// The living lock of a kind with this key, registered now or before; `None` if the file is full. One of
+    /// another kind that was there is gone: its memory was used again without a destruction.
+    pub(crate) fn find_or_register(
         &self,
         own: &ThreadState,
         key: usize,
@@ -260,45 +260,46 @@ mod tests {
         recorder
     }
 
-    /// Threads that meet the same locks at once, and destroy them: all threads that meet one have the same
+    /// Threads that register the same locks at once, and destroy them: all that register one have the same
     /// number (T1, T2), and none is sent away.
     #[test]
     fn a_lock_has_one_number() {
         let recorder = started();
         let addresses = neighbours();
         let (round, turn) = (Barrier::new(THREADS), AtomicUsize::new(0));
-        let meet = |thread: usize| {
-            let mut met = Vec::new();
+        let find_or_register = |thread: usize| {
+            let mut found = Vec::new();
             let own = recorder.enter().expect("a table");
             for number in 0..ROUNDS {
                 round.wait();
                 // Each in another order.
                 for step in 0..ADDRESSES {
                     let address = addresses[(step * (2 * thread + 1) + number) % ADDRESSES];
-                    let (lock, record) = recorder.meet(own, address, Kind::Mutex, || NONE).expect("room");
+                    let (lock, record) =
+                        recorder.find_or_register(own, address, Kind::Mutex, || NONE).expect("room");
                     assert_eq!(record.address, address as u64);
-                    met.push(((number, address), lock));
+                    found.push(((number, address), lock));
                 }
                 round.wait();
                 if turn.fetch_add(1, Relaxed) % THREADS == 0 {
                     addresses.iter().skip(number % 2).step_by(2).for_each(|it| recorder.destroyed(*it));
                 }
             }
-            met
+            found
         };
-        let met: Vec<_> = std::thread::scope(|scope| {
+        let found: Vec<_> = std::thread::scope(|scope| {
             let threads: Vec<_> = (0..THREADS)
                 .map(|thread| {
                     scope.spawn({
-                        let meet = &meet;
-                        move || meet(thread)
+                        let find_or_register = &find_or_register;
+                        move || find_or_register(thread)
                     })
                 })
                 .collect();
             threads.into_iter().flat_map(|thread| thread.join().expect("its end")).collect()
         });
         let mut numbers: HashMap<_, u32> = HashMap::new();
-        for (when, lock) in met {
+        for (when, lock) in found {
             assert_eq!(*numbers.entry(when).or_insert(lock), lock, "{when:?}");
         }
         let before = |(round, address): &(usize, usize)| round.checked_sub(1).map(|round| (round, *address));
@@ -322,14 +323,14 @@ mod tests {
     fn memory_that_is_used_again_has_another_lock() {
         let recorder = started();
         let own = recorder.enter().expect("a table");
-        let meet = |kind| recorder.meet(own, 64, kind, || NONE).expect("room").0;
-        let mutex = meet(Kind::Mutex);
-        let rwlock = meet(Kind::RwLock);
+        let find_or_register = |kind| recorder.find_or_register(own, 64, kind, || NONE).expect("room").0;
+        let mutex = find_or_register(Kind::Mutex);
+        let rwlock = find_or_register(Kind::RwLock);
         assert_ne!(mutex, rwlock);
-        assert_eq!((meet(Kind::RwLock), recorder.find_lock(64).expect("it").0), (rwlock, rwlock));
+        assert_eq!((find_or_register(Kind::RwLock), recorder.find_lock(64).expect("it").0), (rwlock, rwlock));
         assert_eq!(recorder.lock_record(mutex).destroyed.load(Relaxed), 1);
         recorder.destroyed(64);
         assert!(recorder.find_lock(64).is_none());
-        assert!(![mutex, rwlock].contains(&meet(Kind::Mutex)));
+        assert!(![mutex, rwlock].contains(&find_or_register(Kind::Mutex)));
     }
 }

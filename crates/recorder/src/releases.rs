@@ -1,4 +1,4 @@
-//! The latest releases of locks to threads that wait: when, which holder, and for how long it had the lock.
+//! The latest releases of locks to threads that wait: when, which holder, and for how long it held the lock.
 //!
 //! A wait of some ms may be one hold of some ms and hundreds of short ones after it, which must not push the
 //! long one out. So there is a ring for each level of lengths ([`level`]): of the holds of a level from *l*
@@ -9,14 +9,14 @@ use core::sync::atomic::{AtomicU32, AtomicU64};
 
 use crate::format::NONE;
 
-/// The bit of `ended` that says that a reader released the lock.
+/// The bit of `ended` that is set if a reader released the lock.
 pub(super) const READER: u64 = 1;
 
 /// Levels of lengths.
 const LEVELS: usize = 8;
 /// Releases that are remembered of each.
 pub(super) const RING: usize = 16;
-/// Releases that are looked at, the long ones first.
+/// Releases that are checked, the long ones first.
 pub(super) const MOST: usize = 64;
 
 /// A lock and a holder, as a release has them.
@@ -35,7 +35,7 @@ pub(super) fn level(held: u64) -> usize {
 pub(super) struct Past {
     /// When, as in a [`Slot`](super::shared_tables::Slot).
     pub(super) ended: u64,
-    /// For how long it had the lock while others waited, ticks; 0: not known.
+    /// For how long it held the lock while others waited, ticks; 0: not known.
     pub(super) held: u64,
     /// As [`HolderId`](crate::format::HolderId) has it.
     pub(super) holder: u32,
@@ -76,7 +76,7 @@ impl Remembered {
         self.ended.store(past.ended, Release);
     }
 
-    /// What it says, if it is of the lock at `address`.
+    /// Its content, if it is of the lock at `address`.
     pub(super) fn get(&self, address: usize) -> Option<Past> {
         let ended = self.ended.load(Acquire);
         let (noted, held) = (self.release.load(Acquire), self.held.load(Acquire));

@@ -1,14 +1,14 @@
 //! Semaphores that are used as locks, and which thread has them.
 //!
-//! A semaphore has no owner. But one that was created with a count of 1, for threads of one process, and that is
-//! posted only by the thread that took it last, is a lock as far as was seen. A thread notes in memory of its
-//! own which semaphores it has taken and not posted since. When it is about to block, it notes those that are
-//! locks in its table, as addresses: so a reader sees whether threads wait for each other.
+//! A semaphore has no owner. But one that was created with a count of 1, for threads of one process, and that
+//! is posted only by the thread that took it last, is a lock as far as was seen. A thread notes in memory of
+//! its own which semaphores it has taken and not posted since. When it is about to block, it notes those that
+//! are locks in its table, as addresses: so a reader sees whether threads wait for each other.
 //!
-//! A map by hash says how semaphores are used; its bits are set and never cleared. So what is not known, or shares
-//! its place there with a semaphore that is no lock, counts as none. So does one that a signal handler takes or
-//! posts while its thread changes the list (it stays there), and each that a thread uses after such a handler has left
-//! that change by a jump.
+//! A map by hash says how semaphores are used; its bits are set and never cleared. So what is not known, or
+//! shares its place there with a semaphore that is no lock, counts as none. So does one that a signal handler
+//! takes or posts while its thread changes the list (it stays there), and each that a thread uses after such
+//! a handler has left that change by a jump.
 
 use core::cell::Cell;
 use core::sync::atomic::{compiler_fence, Ordering::Relaxed, Ordering::SeqCst};
@@ -23,7 +23,8 @@ const AS_A_LOCK: u8 = 1;
 const OTHERWISE: u8 = 2;
 
 impl Taken {
-    /// What `act` says of the list; `None` if a call of this thread, which a signal interrupted, changes it.
+    /// What `act` returns for the list; `None` if a call of this thread, which a signal interrupted, changes
+    /// it.
     #[inline(always)]
     fn unless_changing<R>(&self, act: impl FnOnce() -> R) -> Option<R> {
         if self.changes.replace(true) {

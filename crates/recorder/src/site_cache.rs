@@ -30,7 +30,7 @@ pub struct LockCall {
     pub address: usize,
     /// What for.
     pub role: Role,
-    /// What kind of lock it is, asked when it is met first.
+    /// What kind of lock it is, asked at its first use.
     pub kind: fn(usize) -> Kind,
     /// Where.
     pub site: Site,

@@ -51,7 +51,7 @@ impl Recorder {
         if thread == own.id() {
             self.note_name(own);
         }
-        // The holder that had it longest; where that is not known, the last one.
+        // The holder that held it longest; where that is not known, the last one.
         let mut most = (0, NONE);
         for part in parts.all() {
             let held = part.ticks.saturating_sub(part.free);

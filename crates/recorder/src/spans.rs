@@ -15,9 +15,9 @@
 //! more is recorded wherever it begins, and stands for itself: few of them would fit into the recorded spans.
 //! If such waits are most of the waiting, there are no light spans.
 //!
-//! The two kinds of spans are an experiment: how often locks are used in each, per time and per CPU time, says
-//! what recording costs. Sums over the cycles are in the file ([`Experiment`]); readers compute the cost with
-//! its interval.
+//! The two kinds of spans are an experiment: how often locks are used in each, per time and per CPU time,
+//! says what recording costs. Sums over the cycles are in the file ([`Experiment`]); readers compute the cost
+//! with its interval.
 //!
 //! | operation              | order            | pairs with | because                                            |
 //! |------------------------|------------------|------------|----------------------------------------------------|
@@ -38,8 +38,8 @@ use crate::format::{Experiment, EXPERIMENT};
 pub(crate) const LONG: u64 = 1_000_000;
 /// Recording may take one part in 64 of the CPU time.
 const SHARE: f64 = 64.0;
-/// What recording costs a use of a contended lock, and a wait, ns, with what it changes for other threads: more
-/// than was measured on any program, so that spans begin early enough.
+/// What recording costs a use of a contended lock, and a wait, ns, with what it changes for other threads:
+/// more than was measured on any program, so that spans begin early enough.
 const USE_COSTS: f64 = 30.0;
 const WAIT_COSTS: f64 = 2_000.0;
 /// A cycle has at most this many times the length of its recorded span.
@@ -51,7 +51,7 @@ const SHORTEST: u64 = 200_000;
 const PART: u64 = 16;
 /// How long rates are measured while there are no light spans, ns.
 const PLAIN: u64 = 4 * SPAN;
-/// Uses after which a thread looks at the clock, and those that it counts by itself.
+/// Uses after which a thread reads the clock, and those that it counts by itself.
 const TURNS: u32 = 64;
 /// Waits that a thread counts by itself.
 const WAITS: u32 = 8;

@@ -17,8 +17,8 @@ use super::site::Site;
 
 /// What unwinding needs below a call, bytes: with some for what it calls, and for a signal.
 const NEEDED: usize = 12 << 10;
-/// So much of the main thread's stack is looked at, if it may be so large, bytes. Nothing else is mapped that
-/// near.
+/// The most of the main thread's stack that is searched, bytes, if it may be that large. Nothing else is
+/// mapped that near.
 const MAIN: usize = 64 << 20;
 
 /// Addresses from and to.

@@ -3,8 +3,8 @@
 //! Between a call and the return from it a function's frame has one size, unless the function asks for memory
 //! on the stack (`alloca`). So the distance from a return address to its caller's, once found by unwinding,
 //! is true for every stack with that address on it, of any thread and at any depth. A stack of known
-//! addresses costs a lookup for each of them: all call sites of a program, recursion and wrappers are told
-//! apart without unwinding.
+//! addresses costs a lookup for each of them: all call sites of a program, recursion and wrappers are
+//! distinguished without unwinding.
 //!
 //! An address whose frame was found to have another size more than a few times [varies](VARIES), and stacks
 //! with it are unwound. Code that takes the place of other code (plugins, generated code) has those few
@@ -115,7 +115,7 @@ impl Steps {
         }
     }
 
-    /// Keeps what unwinding has told.
+    /// Keeps the result of unwinding.
     pub(crate) fn learn(&self, trace: &Trace) {
         let (frames, places) = (&trace.frames[..trace.depth], &trace.places[..trace.depth]);
         for at in 0..trace.depth {

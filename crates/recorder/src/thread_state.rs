@@ -1,11 +1,11 @@
 //! What a thread has: its table in the file, and memory of its own for what it holds and what it has seen
 //! lately.
 //!
-//! Other threads read what it holds (`id`, `published`), as a hint: so a waiter finds where its lock was taken.
-//! They write there only that an entry is out of date. The thread has two copies of what they read, and reads
-//! its own while it holds a lock: a cache line that others read has to be fetched back. The memory is never
-//! given back, since others may be reading; a thread that starts takes over the table and the memory of one
-//! that has ended.
+//! Other threads read what it holds (`id`, `published`), as a hint: so a waiter finds where its lock was
+//! taken. They write there only that an entry is out of date. The thread has two copies of what they read,
+//! and reads its own while it holds a lock: a cache line that others read has to be fetched back. The memory
+//! is never given back, since others may be reading; a thread that starts takes over the table and the memory
+//! of one that has ended.
 //!
 //! | operation                              | order            | pairs with | because                          |
 //! |----------------------------------------|------------------|------------|----------------------------------|
@@ -99,7 +99,7 @@ pub(crate) struct Local {
     pub(crate) skips: Cell<i32>,
     /// The mutex whose acquisition was left out last, until its release; or 0.
     pub(crate) passed: Cell<usize>,
-    /// Uses of contended locks until the thread looks at the clock ([`super::spans`]).
+    /// Uses of contended locks until the thread reads the clock ([`super::spans`]).
     pub(crate) turns: Cell<i32>,
     /// Its waits.
     pub(crate) waits: Cell<u32>,
@@ -154,7 +154,7 @@ pub(crate) struct Facts {
     pub(crate) times: u32,
     /// When it was taken, ticks; 0 if that is not measured.
     pub(crate) since: u64,
-    /// The non-critical section before it, ticks; 0: the thread had another lock, or that is not measured.
+    /// The non-critical section before it, ticks; 0: the thread held another lock, or that is not measured.
     pub(crate) non_critical: u64,
     /// Null if the file or the memory was full.
     pub(crate) stats: *const LockStats,
@@ -180,7 +180,7 @@ pub(crate) struct WaitRecord {
     pub(crate) free: u64,
     /// Whether `free` is known.
     pub(crate) is_split: bool,
-    /// What the thread had meanwhile.
+    /// What the thread held meanwhile.
     pub(crate) outer: Outer,
     /// The longest call of the holder that ended it ([`super::call`]).
     pub(crate) call: Called,
@@ -356,7 +356,7 @@ impl ThreadState {
         &self.slow
     }
 
-    /// The thread has made a call while it had the locks that are noted.
+    /// The thread has made a call while it held the locks that are noted.
     pub(crate) fn called(&self, longer: impl Fn(Called) -> Called) {
         self.held().iter().for_each(|held| held.call.set(longer(held.call.get())));
     }
@@ -401,7 +401,7 @@ impl ThreadState {
         &self.held[..self.busy.depth.get().min(HELD)]
     }
 
-    /// The locks that it holds, by address: what it took last, as much as readers are told.
+    /// The locks that it holds, by address: what it took last, as far as readers see it.
     pub(crate) fn latest_held(&self) -> impl Iterator<Item = (usize, Facts)> + '_ {
         let first = self.held().len().saturating_sub(HOLDS);
         let held = self.held().iter().enumerate().skip(first).filter(|(at, _)| !self.is_gone(*at));
@@ -414,7 +414,7 @@ impl ThreadState {
         self.held().iter().rposition(|held| held.address.get() == address)
     }
 
-    /// The lock that this thread had when it took the one noted there, as far as it has it still: its number,
+    /// The lock that this thread held when it took the one noted there, if it still holds it: its number,
     /// and how it has it.
     #[inline(always)]
     pub(crate) fn around(&self, at: usize) -> Option<(u32, Role)> {
@@ -550,7 +550,8 @@ impl ThreadState {
         self.user.compare_exchange(user, next, AcqRel, Relaxed).is_ok()
     }
 
-    /// After [`ThreadState::take_over`]: it is `thread`'s again. Release, for the next one who takes it over.
+    /// After [`ThreadState::take_over`]: it is `thread`'s again. Release, for the next thread that takes it
+    /// over.
     fn give_back(&self, thread: u32) {
         let next = ((self.user.load(Relaxed) >> 32).wrapping_add(1) << 32) | u64::from(thread);
         self.user.store(next, Release);

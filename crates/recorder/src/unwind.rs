@@ -1,7 +1,7 @@
 //! Stacks: the caller, its caller, and so on.
 //!
-//! Unwind tables are certain; frame pointers cannot be told from junk. So the unwinder of `libgcc_s` is
-//! asked, which C++ and Rust programs have loaded anyway; it is loaded at the start of the process, since
+//! Unwind tables are certain; frame pointers cannot be distinguished from junk. So the unwinder of `libgcc_s`
+//! is asked, which C++ and Rust programs have loaded anyway; it is loaded at the start of the process, since
 //! that allocates. With glibc 2.35 or later it finds tables without a lock (`_dl_find_object`); with an older
 //! one it takes the loader's, which a thread that waits for this one may hold: there, and without the
 //! library, the frame pointers are followed, with bounds.
@@ -323,7 +323,7 @@ struct Walk {
     /// The recorder's own frames are behind.
     is_above: bool,
     /// The frame that was reached last: where its return address lies, and its frame pointer. None if the
-    /// tables have told that no other follows.
+    /// tables have shown that no other follows.
     reached: Option<(usize, usize)>,
 }
 
@@ -350,7 +350,7 @@ unsafe extern "C" fn step(context: *mut Context, walk: *mut c_void) -> c_int {
     let return_place = place;
     let words = place.wrapping_sub(walk.site.stack as usize) / mem::size_of::<usize>();
     let place = match u32::try_from(words) {
-        // A frame that a signal interrupted was not called: nothing on the stack says so. What is on another
+        // A frame that a signal interrupted was not called: nothing on the stack shows it. What is on another
         // stack may be gone when it is checked again.
         Ok(words) if is_interrupted == 0 && walk.bounds.has(place) => {
             // Elsewhere than on x86-64 it may lie anywhere in the frame: then the stack cannot be recognised.
@@ -373,7 +373,7 @@ unsafe extern "C" fn step(context: *mut Context, walk: *mut c_void) -> c_int {
 
 /// What lies at a place of this thread's stack.
 fn word_at(place: usize) -> usize {
-    // SAFETY: the caller has looked whether it lies there; aligned.
+    // SAFETY: the caller has checked whether it lies there; aligned.
     unsafe { (place as *const usize).read_volatile() }
 }
 

@@ -5,13 +5,13 @@
 //! mutex: were its stack unwound then, it would wait for itself. And one that waits while it holds an
 //! allocator's mutex would wait for the first.
 //!
-//! No interface says where that mutex is. But it is static, so it is in the little memory that the library
+//! No interface gives that mutex's address. But it is static, so it is in the little memory that the library
 //! writes to, and a held mutex looks like nothing else there.
 
 use core::mem::size_of;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// More is not looked at, bytes: `libgcc_s` has 1,304.
+/// More is not searched, bytes: `libgcc_s` has 1,304.
 const LARGEST: usize = 16 << 10;
 
 /// Memory that the unwinder's library writes to: addresses from and to.

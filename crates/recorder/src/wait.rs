@@ -1,4 +1,4 @@
-//! A wait for a lock, until the lock is had or the time is over. How it goes on is in [`super::hold`].
+//! A wait for a lock, until the lock is acquired or the time is over. How it goes on is in [`super::hold`].
 //!
 //! Before a thread blocks, its stack is captured, the holder looked for, and both noted for readers: the wait
 //! may never end.
@@ -26,7 +26,7 @@ const MOST_WAITERS: u32 = 1 << 16;
 pub struct Blocking {
     /// When the thread noticed that it has to wait, ticks.
     pub start: u64,
-    /// The thread that has the lock, 0 if it is free just now; none if that cannot be told.
+    /// The thread that has the lock, 0 if it is free just now; none if that is not known.
     pub owner: Option<u32>,
     /// It is worth a system call to know whether it slept.
     pub is_exact: bool,
@@ -55,10 +55,10 @@ pub enum Lot {
 pub struct LeftOut {
     epoch: u32,
     start: u64,
-    /// What it stands for, if it does not last ([`super::spans`]); 0: it began in a light span, and stands for
-    /// nothing then.
+    /// What it stands for, if it does not last ([`super::spans`]); 0: it began in a light span, and stands
+    /// for nothing then.
     times: u32,
-    /// The thread that had the lock, or 0.
+    /// The thread that held the lock, or 0.
     owner: u32,
     /// As in [`PendingWait`].
     free: u64,
@@ -192,8 +192,8 @@ impl Recorder {
     }
 
     /// Such a wait has ended. If it was long, it is recorded after all, with what is known of it, and goes
-    /// where the result of [`Recorder::end_wait`] goes. `owner`: none if the lock was had; else the thread that
-    /// has it still, or 0.
+    /// where the result of [`Recorder::end_wait`] goes. `owner`: none if the lock was acquired; else the
+    /// thread that has it still, or 0.
     #[inline(always)]
     pub fn end_left_out(
         &self,
@@ -202,7 +202,7 @@ impl Recorder {
         wait: LeftOut,
         owner: Option<u32>,
     ) -> Option<FinishedWait> {
-        let is_had = owner.is_none();
+        let is_acquired = owner.is_none();
         let end = self.ticks.now();
         if wait.epoch != self.epoch() {
             return None; // the parent's, as in `end_wait`
@@ -218,7 +218,7 @@ impl Recorder {
             };
         }
         self.count_waited(ticks);
-        let slot = self.shared.get().filter(|_| is_had).map(|shared| shared.slot(call.address));
+        let slot = self.shared.get().filter(|_| is_acquired).map(|shared| shared.slot(call.address));
         let ended = match self.ticks.ns(ticks) < LONG {
             true => None,
             false => self.end_long(own, call, &wait, (end, owner)),
@@ -321,8 +321,8 @@ impl Recorder {
         // The time for a new stack, perhaps with a snapshot of the maps, is not waiting.
         let start = start + own.aside().get();
         if own.governor.is_short_of_time() {
-            // What others know of this thread's locks may not be true any more. It releases none from the start
-            // of the wait on: a thread that has begun to wait since then knows better.
+            // What others know of this thread's locks may not be true any more. It releases none from the
+            // start of the wait on: a thread that has begun to wait since then knows better.
             own.table().unseen_release.store(blocking.start, Relaxed);
         }
         here().events.set(0);
@@ -385,8 +385,8 @@ impl Recorder {
     }
 
     /// The mutex that the thread has taken last of those that it has left out, and has not released: it holds
-    /// that, too. Not that at `besides`. (If another thread has released it, which POSIX leaves undefined, this
-    /// is wrong until the thread's next acquisition.)
+    /// that, too. Not that at `besides`. (If another thread has released it, which POSIX leaves undefined,
+    /// this is wrong until the thread's next acquisition.)
     fn push_passed(&self, own: &ThreadState, begun: &mut Begun, besides: usize) {
         self.forget_older(own);
         let passed = here().passed.get();
@@ -398,8 +398,8 @@ impl Recorder {
         }
     }
 
-    /// The calling thread has the mutex at `address`, and leaves that out. `pthread_mutex_unlock` with the detail
-    /// `contended` takes this back, the next acquisition that is noted, and a change of the detail.
+    /// The calling thread has the mutex at `address`, and leaves that out. `pthread_mutex_unlock` with the
+    /// detail `contended` takes this back, the next acquisition that is noted, and a change of the detail.
     pub fn passed(&self, address: usize) {
         here().passed.set(address);
     }
@@ -524,14 +524,14 @@ impl Recorder {
         if wait.is_left_out {
             split = Split::UNKNOWN;
         } else if split.ended == 0 && matches!(HolderId::from_number(wait.holder), HolderId::OutOfSight(_)) {
-            // It had it until this thread had it, as far as is known.
+            // It held it until this thread acquired it, as far as is known.
             split = Split { free: 0, ended: 0, is_known: true };
         } else if wait.holder == NONE && split.ended == 0 {
             match wait.sleeps.map(|before| raw::sleeps() > before) {
                 // Every acquisition is noted, and every release to waiters: the lock was released just before
                 // this one counted.
                 Some(false) => split = Split { free: ticks, ended: 0, is_known: true },
-                // A thread does not go to sleep for a lock that is free: code that is not recorded had it.
+                // A thread does not go to sleep for a lock that is free: code that is not recorded held it.
                 Some(true) => split = Split::UNKNOWN,
                 None => {}
             }
@@ -577,7 +577,7 @@ impl Recorder {
         }
     }
 
-    /// The lock was had after a wait.
+    /// The lock was acquired after a wait.
     pub fn acquired(&self, own: &ThreadState, call: &LockCall, ended: &FinishedWait) {
         if let (Some((watch, table)), Some(facts)) = (&ended.watch, &ended.facts) {
             self.watched(facts, &ended.waited, watch, *table);
@@ -618,7 +618,7 @@ impl Recorder {
         }
     }
 
-    /// The time was over before the lock was had.
+    /// The time was over before the lock was acquired.
     pub fn gave_up(&self, own: &ThreadState, ended: &FinishedWait) {
         let Some(facts) = ended.facts.filter(|_| !ended.is_left_out) else { return };
         let besides = bit(WaitOutcome::OwnerChanged) | bit(WaitOutcome::OffCpu) | bit(WaitOutcome::Budget);

@@ -32,8 +32,8 @@ pub struct Wake {
     held_since: u64,
 }
 
-/// The address by which a [`LockCall`] has a word of four bytes: places of locks are told apart by eighths of it
-/// ([`hash`](super::hash::hash)), and two words may lie in eight bytes.
+/// The address by which a [`LockCall`] has a word of four bytes: places of locks are distinguished by eighths
+/// of it ([`hash`](super::hash::hash)), and two words may lie in eight bytes.
 #[inline(always)]
 #[must_use]
 pub fn word(address: usize) -> usize {

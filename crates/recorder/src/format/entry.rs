@@ -138,7 +138,7 @@ pub struct LockStats {
     /// Acquisitions that had waited: all of them are measured.
     pub held_after_wait: Held,
     /// Acquisitions that had not waited: all of them with the detail `Full`; with `Sampled` samples, each as
-    /// likely as the others; with `Contended` those that were had while other threads waited.
+    /// likely as the others; with `Contended` those that were acquired while other threads waited.
     pub held: Held,
     /// With the detail `Contended`: how long the lock was held while others waited, of holds that are in
     /// neither of these, ticks.
@@ -222,7 +222,7 @@ pub struct PairStats {
     pub holder: u32,
     /// How many waits had such a part.
     pub count: AtomicU64,
-    /// Time waited, ticks: until the holder released the lock, and until the next owner had it.
+    /// Time waited, ticks: until the holder released the lock, and until the next owner acquired it.
     pub waited: AtomicU64,
     /// The longest part, ticks.
     pub longest_wait: AtomicU64,
@@ -305,16 +305,17 @@ impl HolderId {
     }
 }
 
-/// Waits of a thread for a lock while it had another one, for which others may have waited meanwhile. Kind 4.
+/// Waits of a thread for a lock while it held another one, for which others may have waited meanwhile. Kind
+/// 4.
 #[derive(Debug)]
 #[repr(C)]
 pub struct HeldWaitStats {
     /// See [`Head`]: what it waited for.
     pub head: Head,
-    /// The number of the lock that it had: of several the one that most others waited for at the end, then
+    /// The number of the lock that it held: of several the one that most others waited for at the end, then
     /// the one that it took last.
     pub outer: u32,
-    /// A [`Role`], the one in which it had that; and [`HeldWaitStats::TIMED`] if the wait had a deadline.
+    /// A [`Role`], the one in which it held that; and [`HeldWaitStats::TIMED`] if the wait had a deadline.
     pub how: u32,
     /// The number of waits.
     pub count: AtomicU64,
@@ -332,16 +333,16 @@ impl HeldWaitStats {
     pub const TIMED: u32 = 8;
 }
 
-/// With the detail `Full`: a thread's use of a lock while it had another one, which it released later. Kind
+/// With the detail `Full`: a thread's use of a lock while it held another one, which it released later. Kind
 /// 5.
 #[derive(Debug)]
 #[repr(C)]
 pub struct NestStats {
     /// See [`Head`]: what it took, and released first.
     pub head: Head,
-    /// The number of the lock that it had: of several the one that it took last.
+    /// The number of the lock that it held: of several the one that it took last.
     pub outer: u32,
-    /// A [`Role`], the one in which it had that.
+    /// A [`Role`], the one in which it held that.
     pub outer_role: u32,
     /// The number of acquisitions.
     pub count: AtomicU64,

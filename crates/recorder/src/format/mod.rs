@@ -20,8 +20,8 @@
 //! fit is counted in the region's `dropped`.
 //!
 //! Numbers are little-endian, as on the machine that wrote them. Times are in ticks of the header's clock
-//! unless a name says otherwise. Counters of tables are written by one thread with plain stores (Relaxed), so
-//! a reader of a living program sees numbers that are a moment old, and not all of the same moment.
+//! unless a name states otherwise. Counters of tables are written by one thread with plain stores (Relaxed),
+//! so a reader of a living program sees numbers that are a moment old, and not all of the same moment.
 
 mod calls;
 mod entry;

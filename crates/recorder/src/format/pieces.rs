@@ -7,7 +7,7 @@
 //!
 //! A *unit* is a page, or a record that is larger, rounded up to pages; no record lies in two. Pieces have 1,
 //! 1, 1, 1, 2, 2, 2, 2, 4, 4, 4, 4, 8 … units: at most a fifth of a large region is not used yet, and the
-//! number of a record says where it is without a search.
+//! number of a record locates it without a search.
 
 use super::record::{Lock, Segment, Stack, Thread};
 use super::slow::Slow;

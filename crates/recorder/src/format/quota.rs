@@ -12,7 +12,7 @@ pub const QUOTA_FILE: &core::ffi::CStr = c".spinpark-quota";
 pub struct QuotaCount {
     /// Bytes on the disk that recordings have, or are about to have.
     pub taken: AtomicU64,
-    /// The bound, bytes: the largest that a process was told.
+    /// The bound, bytes: the largest that a process was given.
     pub most: AtomicU64,
     /// Processes that are not recorded because the quota was used up.
     pub refused: AtomicU32,

@@ -23,7 +23,7 @@ pub enum Kind {
     RwLock = 6,
     /// A condition variable.
     Condvar = 7,
-    /// A futex word on which threads sleep by system calls of their own; only the stack says what it is for.
+    /// A futex word on which threads sleep by system calls of their own; only the stack shows what it is for.
     Futex = 8,
     /// A POSIX semaphore.
     Semaphore = 9,
@@ -64,7 +64,7 @@ impl Kind {
     }
 
     /// Whether each stack that waits for such an object has a record of its own: a thread may wait on one
-    /// word for different things, so that the word alone says nothing.
+    /// word for different things, so that the word alone does not identify it.
     #[must_use]
     pub fn is_by_stack(self) -> bool {
         matches!(self, Self::Futex | Self::Semaphore | Self::Barrier | Self::Join | Self::Once)
@@ -83,7 +83,7 @@ pub struct Lock {
     pub address: u64,
     /// Of recorders, not for readers: what it is found by.
     pub key: u64,
-    /// When it was first met, ticks.
+    /// When it was first used, ticks.
     pub since: u64,
     /// The [`Stack`] that created it (`pthread_mutex_init`), or used it first.
     pub stack: AtomicU32,
@@ -93,7 +93,7 @@ pub struct Lock {
     pub thread: u32,
     /// Where its name starts in the region `text`, or [`NONE`](super::NONE).
     pub name: AtomicU32,
-    /// Of a condition variable: the address of the mutex that its latest new waiter had; 0: none has waited.
+    /// Of a condition variable: the address of the mutex that its latest new waiter held; 0: none has waited.
     pub mutex: AtomicU64,
     /// Of recorders, not for readers.
     pub scratch: [AtomicU32; 2],
@@ -115,8 +115,8 @@ pub struct Stack {
     pub depth: u16,
     /// 1 if there were more.
     pub is_cut: u16,
-    /// Of recorders, not for readers: 1 if it goes through a module that was unloaded, so that it is not met
-    /// again.
+    /// Of recorders, not for readers: 1 if it goes through a module that was unloaded, so that it is not
+    /// used again.
     pub is_retired: AtomicU32,
     /// The snapshot of `maps` in which the addresses are to be looked up.
     pub maps: u32,
@@ -155,7 +155,7 @@ pub struct Thread {
     pub past: AtomicU64,
     /// What it waits for now.
     pub waiting: Waiting,
-    /// Semaphores that its thread had when it began to wait, of those that are locks as far as was seen:
+    /// Semaphores that its thread held when it began to wait, of those that are locks as far as was seen:
     /// addresses, from the first on; 0: there are no more.
     pub semaphores: [AtomicU64; TAKEN],
     /// What recording has cost its users.
@@ -171,12 +171,12 @@ pub struct Thread {
 pub struct Cost {
     /// Time in the recorder, ticks: of calls taken by lot, scaled. Without the next two.
     pub calls: AtomicU64,
-    /// The same, while the thread had a lock that others have waited for.
+    /// The same, while the thread held a lock that others have waited for.
     pub calls_held: AtomicU64,
     /// Time for rare operations, ticks: unwinding, new records, the thread's first call. All of it is
     /// measured.
     pub rare: AtomicU64,
-    /// The same, while the thread had such a lock.
+    /// The same, while the thread held such a lock.
     pub rare_held: AtomicU64,
     /// Stacks that were unwound.
     pub unwound: AtomicU64,

@@ -19,7 +19,7 @@ pub struct SlowWait {
     pub role: u32,
     /// Where it waited.
     pub stack: u32,
-    /// The holder that released the lock last before its end, or had it at the beginning: a
+    /// The holder that released the lock last before its end, or held it at the beginning: a
     /// [`HolderId`](super::HolderId).
     pub holder: u32,
     /// When it began, ticks.

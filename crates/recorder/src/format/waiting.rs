@@ -49,17 +49,17 @@ pub struct Begun {
     pub since: u64,
     /// The number of the lock.
     pub lock: u32,
-    /// A [`Role`](super::Role): [`Role::Signal`](super::Role::Signal) until the mutex is had again.
+    /// A [`Role`](super::Role): [`Role::Signal`](super::Role::Signal) until the mutex is reacquired.
     pub role: u32,
     /// Where it waits.
     pub stack: u32,
     /// The stack from which the lock had been taken then, or [`NONE`](super::NONE).
     pub holder: u32,
-    /// The thread that had it then, or 0.
+    /// The thread that held it then, or 0.
     pub owner: u32,
     /// It ends at a deadline.
     pub is_timed: bool,
-    /// `owner` had noted that it has it. Otherwise it had taken it before the first wait for it.
+    /// `owner` had noted that it holds it. Otherwise it had taken it before the first wait for it.
     pub is_noted: bool,
     /// What the thread holds meanwhile.
     pub holds: Holds,

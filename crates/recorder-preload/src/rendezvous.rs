@@ -75,7 +75,7 @@ unsafe fn once_by<const DETAIL: u32>(function: Function, arguments: [usize; 4], 
     const HAS_RUN: u32 = 2;
     // SAFETY: the caller's object, of four bytes.
     let state = unsafe { &*(arguments[0] as *const AtomicU32) }.load(Relaxed);
-    // The unwinder has an initialisation of its own, for which threads may meet in the recorder.
+    // The unwinder has an initialisation of its own, for which threads may wait in the recorder.
     if RECORDER.is_at_work() {
         // SAFETY: the caller's arguments.
         return unsafe { next::call(function, arguments) };
