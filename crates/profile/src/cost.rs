@@ -135,7 +135,7 @@ fn find(profile: &Profile, cpu: f64) -> Result<Found, String> {
                 false => "the run was too short to compare, or nearly all waits were long",
             }));
         }
-        let how = format!("its {} waits are so few", count(own.waits + own.other_waits));
+        let how = format!("a bound from its {} waits", count(own.waits + own.other_waits));
         return Ok(Found { longer: (0.0, longer), cpu: (0.0, more), how });
     };
     let (Some(time), Some(cpu_time)) = (experiment.time, experiment.cpu_time) else {

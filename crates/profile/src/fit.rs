@@ -1,7 +1,7 @@
 //! Names in columns that are too narrow for them: the parts that distinguish names stay.
 //!
 //! A label is `mutex of a::b::f (file.c:12) #2, read`, or a part of that. Whatever is cut, `#2` and `read`
-//! stay, and so do addresses in modules, `+0x1234`. The line goes first; where two names would look alike
+//! stay, and so do addresses in modules, `+0x1234`. The line goes first; where two names would be equal
 //! then, it stays, and more goes of the function.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -328,7 +328,7 @@ mod tests {
         assert_eq!(shown(&kinds, 8), ["mutex o…", "rwlock …"]);
         let classes = ["shop::Alpha::get_lock_of_item", "shop::Beta::get_lock_of_item"];
         assert_eq!(shown(&classes, 20), ["…::Alpha::get_lock_…", "…::Beta::get_lock_o…"]);
-        // One name is one name, wherever it is; and what cannot be told apart stays as it is.
+        // One name is one name, wherever it is; and what cannot be distinguished stays as it is.
         assert_eq!(shown(&["mutex of f (a.c:1)", "mutex of f (a.c:1)"], 12), ["mutex of f", "mutex of f"]);
         assert_eq!(shown(&["aaaaaaaaab", "aaaaaaaaac"], 1).len(), 2);
     }

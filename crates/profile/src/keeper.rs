@@ -1,7 +1,7 @@
 //! Files of a running program, opened before they vanish.
 //!
 //! Bundles remove their programs when these end, packages are upgraded, and memory files have no path at all.
-//! So the command that started the recording looks a few times a second which modules the recordings of its
+//! So the command that started the recording checks a few times a second which modules the recordings of its
 //! directory name, and opens those of processes that still run, through `/proc/PID`. An open file stays what
 //! it was, whatever becomes of its name.
 
@@ -21,7 +21,7 @@ use crate::maps::Maps;
 use crate::read::{EXTENSION, Recording};
 use crate::symbols::Kept;
 
-/// Time between two looks.
+/// Time between two samples.
 const EVERY: Duration = Duration::from_millis(20);
 
 /// Opens the files of the programs that are recorded in a directory, until it is told to stop.
@@ -32,21 +32,21 @@ pub struct Keeper {
 }
 
 impl Keeper {
-    /// Starts to look.
+    /// Starts to check.
     #[must_use]
     pub fn start(directory: &Path) -> Self {
         let (is_over, directory) = (Arc::new(AtomicBool::new(false)), directory.to_owned());
         let flag = Arc::clone(&is_over);
-        let look = move || {
+        let check = move || {
             let mut watch = Watch::default();
             while !flag.load(Relaxed) {
-                watch.look(&directory);
+                watch.check(&directory);
                 thread::park_timeout(EVERY);
             }
-            watch.look(&directory);
+            watch.check(&directory);
             watch.kept
         };
-        Self { is_over, thread: thread::Builder::new().spawn(look).ok() }
+        Self { is_over, thread: thread::Builder::new().spawn(check).ok() }
     }
 
     /// Stops, and returns what was opened.
@@ -58,29 +58,29 @@ impl Keeper {
     }
 }
 
-/// How much of each recording was looked at.
+/// How much of each recording was read.
 #[derive(Default)]
 struct Watch {
     kept: Kept,
-    /// Bytes of the maps that each recording had at the last look.
+    /// Bytes of the maps that each recording had at the last sample.
     seen: HashMap<PathBuf, u32>,
     /// Files that cannot be read, or are none.
     passed: HashSet<PathBuf>,
 }
 
 impl Watch {
-    fn look(&mut self, directory: &Path) {
+    fn check(&mut self, directory: &Path) {
         for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
             let path = entry.path();
             let is_recording = path.extension().is_some_and(|extension| extension == EXTENSION);
-            if is_recording && !self.passed.contains(&path) && self.look_at(&path).is_none() {
+            if is_recording && !self.passed.contains(&path) && self.open_new(&path).is_none() {
                 self.passed.insert(path);
             }
         }
     }
 
-    /// Opens what a recording names that is new. None if it need not be looked at again.
-    fn look_at(&mut self, path: &Path) -> Option<()> {
+    /// Opens what a recording names that is new. None if it need not be read again.
+    fn open_new(&mut self, path: &Path) -> Option<()> {
         let file = File::open(path).ok()?;
         let mut page = vec![0_u64; HEADER_BYTES / 8];
         // SAFETY: the page has this length; any bits are numbers.

@@ -42,7 +42,7 @@ pub struct Names<'a> {
     depths: Vec<usize>,
     /// Whether a name has the address, too: nothing else tells it from another.
     precise: Vec<bool>,
-    /// Names that several functions without symbols have: they are told apart by where they begin.
+    /// Names that several functions without symbols have: they are distinguished by where they begin.
     shared: BTreeSet<String>,
     wrappers: BTreeSet<String>,
     /// File name of the program, if it is known.
@@ -153,8 +153,8 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// The function, for a sentence that puts it in back quotes; of a wrapper of locks, the function that calls
-    /// it. Each name is not longer than [`LONGEST`]. Code without symbols is named by what the program
+    /// The function, for a sentence that puts it in back quotes; of a wrapper of locks, the function that
+    /// calls it. Each name is not longer than [`LONGEST`]. Code without symbols is named by what the program
     /// called, and by the program's own function, which is in back quotes of its own: ``cudaMemcpyAsync`,
     /// called by `copier``.
     #[must_use]

@@ -105,7 +105,7 @@ pub(crate) fn verdict(profile: &Profile, little: Option<&str>) -> Said {
     let subject = Subject::of(profile, observed);
     let Subject { threads, seen, .. } = subject;
     let its = subject.its_threads();
-    // One that was seen at one look only may have run for long all the same.
+    // One that was seen at one sample only may have run for long all the same.
     let ran = if seen == 0 { profile.duration.min(observed.duration) } else { seen };
     if ran < SHORT {
         return plain(format!(
@@ -117,14 +117,14 @@ pub(crate) fn verdict(profile: &Profile, little: Option<&str>) -> Said {
     }
     if seen < SHORT {
         return plain(format!(
-            "{waited}. {} was looked at for a part of its time only, too short to tell what else threads did: the observer had no \
-             CPU, or too many threads to look at.",
+            "{waited}. {} was observed for a part of its time only, too short to tell what else threads did: the observer had no \
+             CPU, or too many threads to observe.",
             subject.name(),
         ));
     }
     if threads.samples < FEW {
         return plain(format!(
-            "{waited}. {} was looked at too rarely to tell what else threads did: {} times, and {FEW} are needed.",
+            "{waited}. {} was sampled too rarely to tell what else threads did: {} times, and {FEW} are needed.",
             subject.name(),
             threads.samples
         ));
@@ -163,7 +163,7 @@ pub(crate) fn verdict(profile: &Profile, little: Option<&str>) -> Said {
     }
     let open = if share.unknown >= OPEN {
         format!(
-            "{its} were blocked {} % of the time. In what is not known: /proc does not tell this user, or no look found them there.",
+            "{its} were blocked {} % of the time. In what is not known: /proc hides it from this user, or no sample found them there.",
             share.unknown
         )
     } else if share.signals >= OPEN {
@@ -210,7 +210,7 @@ fn busy_machine(profile: &Profile, share: &ThreadTime) -> Option<String> {
     ))
 }
 
-/// CPU time that no look saw: that of threads and processes which lived only between two looks.
+/// CPU time that no sample has: that of threads and processes which lived only between two samples.
 fn unseen(observed: &Observed) -> Option<String> {
     /// ns.
     const MUCH: u64 = 100_000_000;

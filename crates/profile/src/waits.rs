@@ -75,7 +75,7 @@ pub(crate) struct WaitTarget {
     pub(crate) role: Role,
     /// What the object is called; none if only the kind is known.
     pub(crate) name: Option<String>,
-    /// Objects that are used in one function are not told apart.
+    /// Objects that are used in one function are not distinguished.
     pub(crate) is_by_function: bool,
     /// The process has one.
     pub(crate) is_single: bool,

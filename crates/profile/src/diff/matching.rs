@@ -9,9 +9,9 @@
 //!    three, two, and the innermost alone, unless it only wraps locks;
 //! 4. if its creation was not seen: the functions that take it, if no other lock has any of them.
 //!
-//! In each step kinds and modules must be equal. Locks that match equally in a step are told apart by the
+//! In each step kinds and modules must be equal. Locks that match equally in a step are distinguished by the
 //! functions that take them, then by the order of their lines, if there are as many before as after.
-//! Otherwise they cannot be told apart, and share one row.
+//! Otherwise they cannot be distinguished, and share one row.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -53,7 +53,7 @@ struct Creation {
     takers: BTreeSet<String>,
 }
 
-/// Classes that match: indices before and after. Several on a side cannot be told apart.
+/// Classes that match: indices before and after. Several on a side cannot be distinguished.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Matched {
     pub(crate) before: Vec<usize>,

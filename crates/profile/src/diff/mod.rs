@@ -54,7 +54,7 @@ pub struct LockChange {
     pub role: Role,
     /// How many locks have this name, before and after.
     pub count: (usize, usize),
-    /// How many call sites create them, before and after; more than one if they cannot be told apart.
+    /// How many call sites create them, before and after; more than one if they cannot be distinguished.
     pub creation_sites: (usize, usize),
     /// Several are created by the same functions: this one was matched by the order of their lines.
     pub is_by_order: bool,

@@ -87,7 +87,7 @@ pub struct Threads {
     pub time: ThreadTime,
     /// The time of the idle ones.
     pub idle_time: ThreadTime,
-    /// How often a thread was looked at.
+    /// How often a thread was sampled.
     pub samples: u64,
     /// Which threads were idle, as far as they are known one by one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -150,7 +150,7 @@ pub struct OtherProgram {
 pub struct Observed {
     /// How long the run was observed, ns.
     pub duration: u64,
-    /// The mean time between two looks, ns.
+    /// The mean time between two samples, ns.
     pub interval: u64,
     /// CPU time of the observer, ns.
     pub cost: u64,

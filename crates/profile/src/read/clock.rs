@@ -88,7 +88,7 @@ impl Clock {
         self.ns(ticks.saturating_sub(self.start))
     }
 
-    /// When the recorder last looked at both clocks, ns after the start.
+    /// When the recorder last read both clocks, ns after the start.
     #[must_use]
     pub fn latest(&self) -> u64 {
         self.pair

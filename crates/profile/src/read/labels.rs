@@ -16,8 +16,8 @@ use crate::model::{CallSite, Kind, Lock};
 use crate::names::{Names, uses};
 use crate::symbols::{Part, Symbols};
 
-/// Gives each lock its label. `locks` are in the order in which they were met; `snapshots` has the number of
-/// the snapshot of the maps in which each was met.
+/// Gives each lock its label. `locks` are in the order in which they were first used; `snapshots` has the
+/// number of the snapshot of the maps of each first use.
 pub(super) fn label(
     locks: &mut [Lock],
     snapshots: &HashMap<u32, u32>,

@@ -23,7 +23,7 @@ pub const EXTENSION: &str = "spinprof";
 #[derive(Debug)]
 pub struct Recording {
     path: PathBuf,
-    /// A copy. The file has holes, and on a full disk in memory (tmpfs) a look at a hole that is mapped is a
+    /// A copy. The file has holes, and on a full disk in memory (tmpfs) reading a hole that is mapped is a
     /// `SIGBUS`.
     map: MmapMut,
     ended: RecordingEnd,
@@ -39,7 +39,7 @@ pub struct Directory {
 }
 
 impl Recording {
-    /// Reads a file and looks whether it is a recording.
+    /// Reads a file and checks whether it is a recording.
     ///
     /// # Errors
     /// [`ReadError`]: it is missing, unreadable, or no recording that this version reads.

@@ -204,7 +204,7 @@ impl Holders {
         let mut cycles = Vec::new();
         let mut is_done = vec![false; waiters.len()];
         for start in 0..waiters.len() {
-            // Depth first: the path from `start`, with what is left to look at of each.
+            // Depth first: the path from `start`, with what remains to be visited of each.
             let mut path: Vec<(usize, Vec<usize>)> = Vec::new();
             if !is_done[start] {
                 path.push((start, next(start)));

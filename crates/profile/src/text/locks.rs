@@ -1,5 +1,5 @@
 //! Tables of locks: acquisitions, waits and holds; what the time waited was; outcomes of waits; all processes
-//! of a run; rates between two looks at a running program.
+//! of a run; rates between two updates of a running program.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -305,7 +305,7 @@ struct Change<'a> {
     waited: u64,
 }
 
-/// The table of the locks that were used between two looks at one process, those that were waited for most
+/// The table of the locks that were used between two updates of one process, those that were waited for most
 /// first. Empty if there are none.
 #[must_use]
 pub fn rates(before: &Profile, now: &Profile, style: Style) -> String {

@@ -38,7 +38,7 @@ pub(super) struct Image {
 }
 
 impl Image {
-    /// A program at its first look.
+    /// A program at its first sample.
     pub(super) fn new(program: String, inner_pid: u32, at: u64, recorder: Recorder) -> Self {
         Self {
             program,

@@ -1,8 +1,8 @@
 //! Threads that sleep at a lock of glibc's own: where, and a copy of the end of their stacks.
 //!
-//! A lock of glibc is a word that is 2 while threads sleep for it, which they do without a deadline, in code of
-//! libc. So does a mutex of its own, which the recorder knows: what the stack has tells them apart, when the
-//! program has ended and its files are read.
+//! A lock of glibc is a word that is 2 while threads sleep for it, which they do without a deadline, in code
+//! of libc. So does a mutex of its own, which the recorder knows: what the stack has tells them apart, when
+//! the program has ended and its files are read.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -16,7 +16,7 @@ use crate::symbols::Blocked;
 const BYTES: usize = 8 << 10;
 /// Different stacks that are kept of a program.
 const MOST: usize = 256;
-/// How often a program's files are looked at again.
+/// How often a program's files are read again.
 const MOST_MAPS: u32 = 32;
 
 /// A thread that sleeps at what may be a lock of glibc, by `/proc/PID/task/TID/syscall`.

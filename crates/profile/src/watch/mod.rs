@@ -2,12 +2,12 @@
 //!
 //! A recording says what threads waited for as far as it was recorded. Whether they ran meanwhile, or waited
 //! for something else, and whether a process was recorded at all, only an observer can tell. It is a thread
-//! of the command that looks at all processes of the run from time to time, and takes at most 1 % of a CPU
+//! of the command that samples all processes of the run from time to time, and takes at most 1 % of a CPU
 //! and 3 ms by its own measurement.
 //!
 //! | module        | what it has                                                          |
 //! |---------------|----------------------------------------------------------------------|
-//! | `observer`    | looking at all processes of a run                                    |
+//! | `observer`    | sampling all processes of a run                                      |
 //! | `task`        | a thread: its time, and what it is blocked in                        |
 //! | `lock_waits`  | threads that sleep at a lock of glibc's own, with their stacks       |
 //! | `image`       | a program: whether the recorder is in it, and if not, why            |
@@ -58,11 +58,11 @@ impl Prepared {
         let (stop, stopped) = mpsc::channel();
         let mut observer = Observer::new(pid, self.library, self.strangers);
         let run = move || {
-            observer.look();
+            observer.sample();
             // It ends when the other end goes.
             let goes_on = |pause| stopped.recv_timeout(pause) == Err(RecvTimeoutError::Timeout);
             while observer.pause(goes_on) {
-                observer.look();
+                observer.sample();
             }
             observer.finish()
         };
@@ -84,7 +84,7 @@ impl Watch {
     #[must_use]
     pub fn finish(self) -> Option<Observation> {
         drop(self.stop);
-        // A program that ended before the first look was observed, too: for too short a time to tell
+        // A program that ended before the first sample was observed, too: for too short a time to tell
         // anything.
         let has_proc = Path::new("/proc/self/stat").exists();
         self.thread?.join().ok().filter(|seen| has_proc || !seen.programs.kept.is_empty())

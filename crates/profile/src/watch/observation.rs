@@ -182,10 +182,10 @@ impl Observation {
 
     /// The program that a profile is of, by its process, its path, and when it began.
     fn program_of(&self, profile: &Profile) -> Option<usize> {
-        /// The recorder's start and the first look.
+        /// The recorder's start and the first sample.
         const NEAR: u64 = 100_000_000;
         let started = profile.started.saturating_sub(self.started);
-        // The program may have become one without the recorder before the first look at it. The library
+        // The program may have become one without the recorder before the first sample of it. The library
         // records without.
         let may_be = |it: &Program| profile.locks_of == LocksOf::Library || !it.recorder.is_missing();
         let candidates = || {
@@ -197,7 +197,7 @@ impl Observation {
         let file = |path: &str| path.trim_end_matches(" (deleted)").to_owned();
         let same = candidates().filter(|(_, it)| file(&it.program) == file(&profile.program));
         let nearest = same.min_by_key(|(_, it)| it.from.abs_diff(started));
-        // Its path may look otherwise from within another root.
+        // Its path may differ from within another root.
         let only = || candidates().next().filter(|_| candidates().count() == 1);
         Some(nearest.or_else(only)?.0)
     }
@@ -212,8 +212,8 @@ pub fn attach(directory: &Path, profiles: &mut [Profile]) {
 }
 
 impl Observation {
-    /// Finds out which of the waits that were seen are for glibc's own locks, and names them. To be called once,
-    /// by the process that has observed them.
+    /// Finds out which of the waits that were seen are for glibc's own locks, and names them. To be called
+    /// once, by the process that has observed them.
     pub fn name_glibcs(&mut self, symbols: &mut Symbols) {
         for program in &mut self.programs.kept {
             let waits = std::mem::take(&mut program.lock_waits);
@@ -474,7 +474,7 @@ mod tests {
         assert_eq!(threads.time.total(), time.total() + 500 * MS);
     }
 
-    /// `env -i prog`: the recording is of `env`, which had become `prog` before the first look at it.
+    /// `env -i prog`: the recording is of `env`, which had become `prog` before the first sample of it.
     #[test]
     fn a_program_without_the_recorder_is_not_the_recorded_one() {
         let profile = Profile {
@@ -501,7 +501,7 @@ mod tests {
             }
         };
         assert_eq!(observation(Recorder::NoPreload).program_of(&profile), None);
-        // Its path may look otherwise from within another root.
+        // Its path may differ from within another root.
         assert_eq!(observation(Recorder::Loaded).program_of(&profile), Some(0));
         // The library needs no recorder.
         let library = Profile { locks_of: LocksOf::Library, ..profile };

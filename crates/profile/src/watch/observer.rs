@@ -1,4 +1,4 @@
-//! The observer: looks at all processes of a run, one after the other, and adds up what it sees.
+//! The observer: samples all processes of a run, one after the other, and adds up what it sees.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -23,11 +23,11 @@ const SHARE: f64 = 0.01;
 const ALLOWANCE: Duration = Duration::from_millis(3);
 /// The part of both for the number of threads alone.
 const COUNTING: f64 = 0.25;
-/// Looks at the beginning, and later: a long run needs fewer.
+/// Time between samples at the beginning, and later: a long run needs fewer.
 const OFTEN: Duration = Duration::from_millis(5);
 const LATER: Duration = Duration::from_millis(20);
 const BEGINNING: Duration = Duration::from_secs(2);
-/// The most processes whose threads are counted between looks.
+/// The most processes whose threads are counted between samples.
 const COUNTED: usize = 16;
 /// A process that is about to end when the program has ended is not one that was left behind.
 const ENDING: Duration = Duration::from_millis(20);
@@ -46,7 +46,7 @@ struct Process {
     count: Count,
 }
 
-/// How many threads a process has, over the time since the last look.
+/// How many threads a process has, over the time since the last sample.
 #[derive(Debug, Default)]
 struct Count {
     /// When they were counted last, ns after the beginning of the run, and how many there were.
@@ -91,7 +91,7 @@ pub(super) struct Observer {
     cpu_before: u64,
     /// CPU time of all programs on the CPUs that this process may use, ns.
     machine_before: Option<u64>,
-    /// Nanoseconds after the beginning of the last look, and how many there were.
+    /// Nanoseconds after the beginning of the last sample, and how many there were.
     last: u64,
     looks: u64,
     /// CPU time of this thread.
@@ -131,9 +131,9 @@ impl Observer {
         }
     }
 
-    /// Waits until the next look, by `wait`, which says whether to go on. All together takes [`SHARE`] of the
-    /// time. Where a look at many threads takes long, threads are counted in between, for [`COUNTING`] of that:
-    /// many of them may live so briefly that no look sees them.
+    /// Waits until the next sample, by `wait`, which reports whether to go on. All together takes [`SHARE`]
+    /// of the time. Where a sample of many threads takes long, threads are counted in between, for
+    /// [`COUNTING`] of that: many of them may live so briefly that no sample has them.
     pub(super) fn pause(&mut self, wait: impl Fn(Duration) -> bool) -> bool {
         let until = self.begun.elapsed() + self.until_next();
         loop {
@@ -172,7 +172,7 @@ impl Observer {
         self.counting += cost;
     }
 
-    /// How long until the next look: not in step with what the program does.
+    /// How long until the next sample: not in step with what the program does.
     fn until_next(&mut self) -> Duration {
         let elapsed = self.begun.elapsed();
         // xorshift: 0.75 to 1.25 times as long.
@@ -184,9 +184,9 @@ impl Observer {
         wanted.max(paid_at.saturating_sub(elapsed))
     }
 
-    /// Looks at all processes of the run. Whether one may be alive: the child of an adopted one that has
-    /// ended comes to light at the next look.
-    pub(super) fn look(&mut self) -> bool {
+    /// Samples all processes of the run. Whether one may be alive: the child of an adopted one that has
+    /// ended comes to light at the next sample.
+    pub(super) fn sample(&mut self) -> bool {
         let before = cpu_of_this_thread();
         let at = ns(self.begun.elapsed());
         let mut queue = VecDeque::from([self.root]);
@@ -217,7 +217,7 @@ impl Observer {
         has_reaped || self.processes.values().any(|process| process.is_alive)
     }
 
-    /// Looks at a process; its children.
+    /// Samples a process; returns its children.
     fn process(&mut self, pid: u32, at: u64) -> Vec<u32> {
         let Some(mut main) = self.read(&format!("/proc/{pid}/task/{pid}/stat")).and_then(Stat::parse) else {
             self.end(pid);
@@ -237,7 +237,7 @@ impl Observer {
         }
         let is_over = tasks.is_empty();
         let since = self.last;
-        // A thread that was not there at the last look came after it; before the first look, when the run
+        // A thread that was not there at the last sample came after it; before the first sample, when the run
         // began.
         let start_of = |started: u64, sched: Sched, observer: &Self| {
             let age = boot_time().saturating_sub(started.saturating_mul(observer.tick));
@@ -268,7 +268,7 @@ impl Observer {
                 image.tasks.keys().copied().filter(|id| tasks.binary_search(id).is_err()).collect();
             let stayed = image.tasks.len() - gone.len();
             let come = tasks.len().saturating_sub(stayed);
-            // What threads that were there at both looks do not explain is the time of those that came and
+            // What threads that were there at both samples do not explain is the time of those that came and
             // went, seen or not.
             process.count.add(at, u32::try_from(tasks.len()).unwrap_or(u32::MAX));
             let stayed_time = at.saturating_sub(self.last) * stayed as u64;
@@ -307,7 +307,7 @@ impl Observer {
     /// Notices another program, and whether the recorder is in it.
     ///
     /// What belongs together is read from several files: all of it is of the program of `main` only if that
-    /// is still there afterwards. A process that is another one each time is left for the next look.
+    /// is still there afterwards. A process that is another one each time waits for the next sample.
     fn image(&mut self, pid: u32, at: u64, main: &mut Stat, process: &mut Process) {
         const ATTEMPTS: u32 = 4;
         for _ in 0..ATTEMPTS {
@@ -346,7 +346,7 @@ impl Observer {
         }
     }
 
-    /// Looks at a thread.
+    /// Samples a thread.
     fn task(
         &mut self,
         (pid, main): (u32, &Stat),
@@ -404,7 +404,7 @@ impl Observer {
         let task = match image.tasks.entry(id) {
             Entry::Occupied(known) => {
                 let task = known.into_mut();
-                task.look(at, sched, (doing, wait));
+                task.sample(at, sched, (doing, wait));
                 task
             }
             Entry::Vacant(new) => new.insert(Task::new(at, begun, base, sched, (doing, wait))),
@@ -437,13 +437,13 @@ impl Observer {
         }
     }
 
-    /// The last looks, and the result.
+    /// The last samples, and the result.
     pub(super) fn finish(mut self) -> Observation {
-        let mut is_one_left = self.look();
+        let mut is_one_left = self.sample();
         let deadline = Instant::now() + ENDING;
         while is_one_left && Instant::now() < deadline {
             thread::sleep(ENDING / 4);
-            is_one_left = self.look();
+            is_one_left = self.sample();
         }
         let duration = ns(self.begun.elapsed());
         for (pid, process) in std::mem::take(&mut self.processes) {
@@ -554,7 +554,7 @@ mod tests {
         assert_eq!((count.time, count.at, count.number), (400 + 600, 300, 8));
     }
 
-    /// Children that become another program are looked at all the time, also while the kernel replaces the
+    /// Children that become another program are watched all the time, also while the kernel replaces the
     /// program.
     #[test]
     fn a_program_is_seen_once() {
@@ -562,7 +562,7 @@ mod tests {
         for _ in 0..40 {
             let mut shell = Command::new("sh").args(["-c", script]).spawn().expect("a shell");
             let mut observer = Observer::new(shell.id(), String::from("no such library"), BTreeSet::new());
-            while observer.look() {}
+            while observer.sample() {}
             shell.wait().expect("it ends");
             let seen = observer.finish().programs.kept;
             let of = |it: &Program| (it.pid, it.program.clone());

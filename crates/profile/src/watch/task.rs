@@ -1,12 +1,12 @@
 //! A thread as `/proc` shows it: how long it ran and waited for a CPU, and what it is blocked in.
 //!
 //! `schedstat` has exact times; what a thread is blocked in is sampled. A thread whose `schedstat` has not
-//! changed since the last look has been in the same wait all the time, so that an idle thread costs one read
-//! of a file.
+//! changed since the last sample has been in the same wait all the time, so that an idle thread costs one
+//! read of a file.
 
 use crate::model::ThreadTime;
 
-/// What a thread does at a look.
+/// What a thread does at a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Doing {
     /// It runs, or waits for a CPU.
@@ -63,7 +63,8 @@ impl Stat {
 }
 
 impl Stat {
-    /// How many threads the process has, of which the first one is this; it stays until the others have ended.
+    /// How many threads the process has, of which the first one is this; it stays until the others have
+    /// ended.
     pub(super) fn living(&self) -> u32 {
         self.threads.saturating_sub(u32::from(matches!(self.state, b'Z' | b'X')))
     }
@@ -139,28 +140,29 @@ pub(super) struct Task {
     /// What it had when it began: a thread keeps its time over `exec`.
     base: Sched,
     pub(super) doing: Doing,
-    /// The number of its [`SleepSite`](super::lock_waits::SleepSite), if it sleeps at what may be a lock of glibc.
+    /// The number of its [`SleepSite`](super::lock_waits::SleepSite), if it sleeps at what may be a lock of
+    /// glibc.
     wait: Option<u32>,
     /// ns in each of these waits, as sampled: a part of `blocked`.
     waited: Vec<(u32, u64)>,
     /// ns that it has been there.
     pub(super) life: u64,
-    /// ns of it after the last look, which found it running: taken for time on a CPU, and not measured.
+    /// ns of it after the last sample, which found it running: taken for time on a CPU, and not measured.
     unseen: u64,
     pub(super) samples: u64,
-    /// Its first look, ns since the run began.
+    /// Its first sample, ns since the run began.
     first: u64,
     /// Since when it has not run, and the longest such time.
     asleep_since: u64,
     longest: u64,
     /// ns blocked by what in, as sampled; scaled to the exact sum in the end.
     blocked: ThreadTime,
-    /// Children of this thread at the last look at which it had run.
+    /// Children of this thread at the last sample in which it had run.
     pub(super) children: Vec<u32>,
 }
 
 impl Task {
-    /// A thread at its first look, at `at`, which came at `since` with the times `base`.
+    /// A thread at its first sample, at `at`, which came at `since` with the times `base`.
     pub(super) fn new(
         at: u64,
         since: u64,
@@ -184,22 +186,22 @@ impl Task {
             blocked: ThreadTime::default(),
             children: Vec::new(),
         };
-        task.look(at, sched, (doing, wait));
+        task.sample(at, sched, (doing, wait));
         task
     }
 
-    /// A further look at which nothing has changed.
+    /// A further sample in which nothing has changed.
     pub(super) fn stay(&mut self, at: u64) {
-        self.look(at, self.sched, (self.doing, self.wait));
+        self.sample(at, self.sched, (self.doing, self.wait));
     }
 
-    /// A further look.
-    pub(super) fn look(&mut self, at: u64, sched: Sched, (doing, wait): (Doing, Option<u32>)) {
+    /// A further sample.
+    pub(super) fn sample(&mut self, at: u64, sched: Sched, (doing, wait): (Doing, Option<u32>)) {
         let passed = at.saturating_sub(self.at);
         let on_cpu =
             sched.ran.saturating_sub(self.sched.ran) + sched.waited.saturating_sub(self.sched.waited);
         let blocked = passed.saturating_sub(on_cpu);
-        // In what it was before and after. What it was in between two looks that found it running is as the
+        // In what it was before and after. What it was in between two samples that found it running is as the
         // other times.
         let (was, is) = ((self.doing, self.wait), (doing, wait));
         let parts = match (self.doing, doing) {
@@ -213,7 +215,7 @@ impl Task {
             self.add(after, blocked - blocked / 2);
         }
         if doing == Doing::Running {
-            // It slept on after the last look, if it was woken only once since.
+            // It slept on after the last sample, if it was woken only once since.
             if self.doing != Doing::Running && sched.slices <= self.sched.slices + 1 {
                 self.longest = self.longest.max((self.at + blocked).saturating_sub(self.asleep_since));
             }
@@ -245,7 +247,7 @@ impl Task {
         self.waited.iter().map(move |(number, waited)| (*number, scaled(*waited)))
     }
 
-    /// It has ended since the last look, after `more` ns.
+    /// It has ended since the last sample, after `more` ns.
     pub(super) fn is_gone(&mut self, more: u64) {
         self.life += more;
         match self.doing {
@@ -281,7 +283,7 @@ impl Task {
 
     /// Whether it is a worker without work, or waits for the workers to end: no CPU time to speak of, and in
     /// one wait nearly all the time, or rarely woken. `program`: for how long that was seen, ns; of a thread
-    /// that lived for a moment it cannot be told.
+    /// that lived for a moment it is not known.
     pub(super) fn is_idle(&self, program: u64) -> bool {
         /// ns.
         const MOMENT: u64 = 100_000_000;
@@ -300,8 +302,8 @@ impl Task {
             return false;
         }
         let life = self.life as f64;
-        // Of a worker that was told to end, a rare look finds the beginning of that, and not its end. If looks are
-        // so rare that it may as well have worked, that counts.
+        // Of a worker that was told to end, a rare sample finds the beginning of that, and not its end. If
+        // samples are so rare that it may as well have worked, that counts.
         let unseen = if self.unseen <= MOMENT.min(self.life / 10) { self.unseen } else { 0 };
         let ran = ran.saturating_sub(unseen);
         // A thread without a CPU is not idle, but does not choose to be awake either.
@@ -310,7 +312,7 @@ impl Task {
         let is_unbroken = is_little && self.longest as f64 >= nearly_all;
         let is_joining = is_little && self.time().ends as f64 >= nearly_all;
         let is_rare = slices as f64 <= RARE * life / 1e9 && ran <= self.life / 100;
-        // One that was told to end is awake at its last look.
+        // One that was told to end is awake at its last sample.
         let is_awake = self.doing == Doing::Running;
         self.doing != Doing::Stopped && (is_unbroken || is_joining || is_rare && !is_awake)
     }
@@ -416,9 +418,9 @@ mod tests {
     fn times_add_up() {
         let sched = |ran, waited, slices| Sched { ran: ran * MS, waited: waited * MS, slices };
         let mut task = Task::new(10 * MS, 0, Sched::default(), sched(10, 0, 1), (Doing::Running, None));
-        task.look(20 * MS, sched(14, 1, 2), (Doing::Futex, None));
-        task.look(30 * MS, sched(15, 2, 3), (Doing::Io, None));
-        task.look(40 * MS, sched(25, 2, 4), (Doing::Running, None));
+        task.sample(20 * MS, sched(14, 1, 2), (Doing::Futex, None));
+        task.sample(30 * MS, sched(15, 2, 3), (Doing::Io, None));
+        task.sample(40 * MS, sched(25, 2, 4), (Doing::Running, None));
         let time = task.time();
         assert_eq!(time.total(), 40 * MS);
         assert_eq!((time.running, time.runnable), (25 * MS, 2 * MS));
@@ -433,10 +435,10 @@ mod tests {
     fn waits_for_locks_are_a_part_of_the_time_in_futexes() {
         let sched = |ran| Sched { ran: ran * MS, waited: 0, slices: 1 };
         let mut task = Task::new(10 * MS, 0, Sched::default(), sched(0), (Doing::Futex, Some(3)));
-        task.look(30 * MS, sched(0), (Doing::Futex, Some(1)));
-        task.look(40 * MS, sched(10), (Doing::Running, None));
+        task.sample(30 * MS, sched(0), (Doing::Futex, Some(1)));
+        task.sample(40 * MS, sched(10), (Doing::Running, None));
         task.stay(40 * MS);
-        task.look(50 * MS, sched(10), (Doing::Futex, None));
+        task.sample(50 * MS, sched(10), (Doing::Futex, None));
         let waits: Vec<(u32, u64)> = task.lock_waits().collect();
         assert_eq!(waits, [(3, 20 * MS), (1, 10 * MS)]);
         assert_eq!(task.time().futexes, 40 * MS);
@@ -451,46 +453,46 @@ mod tests {
         // Woken every 20 ms: a lock, or work.
         let mut waiter = Task::new(5 * MS, 0, Sched::default(), sched(MS / 10, 1), (Doing::Futex, None));
         for step in 1..60 {
-            main.look((5 + step * 5) * MS, sched(3 * MS, 4), (Doing::End, None));
-            waiter.look(
+            main.sample((5 + step * 5) * MS, sched(3 * MS, 4), (Doing::End, None));
+            waiter.sample(
                 (5 + step * 5) * MS,
                 sched(MS / 10 + step * 1_000, 1 + step / 4),
                 (Doing::Futex, None),
             );
         }
         assert!(main.is_idle(0) && !waiter.is_idle(0), "{main:?} {waiter:?}");
-        // A worker that is woken in order to end, and has no CPU when it is looked at last.
+        // A worker that is woken in order to end, and has no CPU at its last sample.
         let mut worker = Task::new(5 * MS, 0, Sched::default(), sched(MS / 10, 1), (Doing::Futex, None));
         for step in 1..60 {
-            worker.look((5 + step * 5) * MS, sched(MS / 10, 1), (Doing::Futex, None));
+            worker.sample((5 + step * 5) * MS, sched(MS / 10, 1), (Doing::Futex, None));
         }
-        worker.look(305 * MS, Sched { waited: 3 * MS, ..sched(MS / 10, 1) }, (Doing::Running, None));
+        worker.sample(305 * MS, Sched { waited: 3 * MS, ..sched(MS / 10, 1) }, (Doing::Running, None));
         assert!(worker.is_idle(0), "{worker:?}");
-        // The same with a look each 72 ms: what it did after the last one is not known.
+        // The same with a sample each 72 ms: what it did after the last one is not known.
         for (state, slices, woken) in [(Doing::Running, 2, 4 * MS), (Doing::Futex, 1, 0)] {
             let mut worker = Task::new(70 * MS, 0, Sched::default(), sched(MS / 10, 1), (Doing::Futex, None));
             for step in 1..12 {
-                worker.look((70 + step * 72) * MS, sched(MS / 10, 1), (Doing::Futex, None));
+                worker.sample((70 + step * 72) * MS, sched(MS / 10, 1), (Doing::Futex, None));
             }
             let last = Sched { waited: woken, ..sched(MS / 5, slices) };
-            worker.look((70 + 12 * 72) * MS, last, (state, None));
+            worker.sample((70 + 12 * 72) * MS, last, (state, None));
             worker.is_gone(36 * MS);
             assert!(worker.is_idle(0), "{worker:?}");
         }
-        // With a look each five seconds, it may have worked since.
+        // With a sample each five seconds, it may have worked since.
         let mut worker = Task::new(5_000 * MS, 0, Sched::default(), sched(MS / 10, 1), (Doing::Futex, None));
-        worker.look(10_000 * MS, sched(50 * MS, 2), (Doing::Running, None));
+        worker.sample(10_000 * MS, sched(50 * MS, 2), (Doing::Running, None));
         worker.is_gone(2_500 * MS);
         assert!(!worker.is_idle(0), "{worker:?}");
         // One that worked for a part of the time is not.
         let mut worked = Task::new(5 * MS, 0, Sched::default(), sched(MS / 10, 1), (Doing::Futex, None));
-        worked.look(200 * MS, sched(MS / 10, 1), (Doing::Futex, None));
-        worked.look(305 * MS, sched(100 * MS, 2), (Doing::Running, None));
+        worked.sample(200 * MS, sched(MS / 10, 1), (Doing::Futex, None));
+        worked.sample(305 * MS, sched(100 * MS, 2), (Doing::Running, None));
         assert!(!worked.is_idle(0), "{worked:?}");
         // A timer that ticks once a second.
         let mut timer = Task::new(5 * MS, 0, Sched::default(), sched(MS / 10, 1), (Doing::Sleep, None));
         for second in 1..20 {
-            timer.look(
+            timer.sample(
                 second * 1_000 * MS,
                 sched(MS / 10 + second * 1_000, 1 + second),
                 (Doing::Sleep, None),

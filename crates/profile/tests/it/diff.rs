@@ -256,7 +256,7 @@ fn first_users_may_change() {
     let same = diff::diff(&before, &after);
     let row = (Some("mutex in price_of (x.c:10)"), "mutex in rebuild (x.c:20)", 10, 10);
     assert_eq!(rows(&same), [row]);
-    // Two that share a taker cannot be told apart.
+    // Two that share a taker cannot be distinguished.
     let mut other = after.locks[0].clone();
     (other.id, other.creation_site) = (7, Some(2));
     after.locks.push(other);

@@ -115,12 +115,12 @@ fn not_observed() {
 fn too_short_to_tell() {
     let short = Observed { seen: 12 * MS, ..observed(threads(running(10))) };
     no_verdict(&with(short), &["ran too briefly to tell", "12.0 ms"]);
-    // One that was looked at once may have run for long.
+    // One that was sampled once may have run for long.
     let once = Observed { seen: 0, ..observed(threads(running(10))) };
-    let said = no_verdict(&with(once), &["was looked at for a part of its time only, too short to tell"]);
+    let said = no_verdict(&with(once), &["was observed for a part of its time only, too short to tell"]);
     assert!(!said.headline.contains("50.0 ms"), "{said:?}");
     let rarely = observed(Threads { samples: 3, ..threads(running(9_000)) });
-    no_verdict(&with(rarely), &["was looked at too rarely to tell", "3 times, and 10 are needed"]);
+    no_verdict(&with(rarely), &["was sampled too rarely to tell", "3 times, and 10 are needed"]);
 }
 
 #[test]
