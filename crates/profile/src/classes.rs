@@ -9,7 +9,7 @@ use crate::model::{
     SiteStats, Strip, Times,
 };
 
-/// The profile with one lock per class ([`Lock::class`]); its label says how many there are. Everything that
+/// The profile with one lock per class ([`Lock::class`]); its label has their number. Everything that
 /// shows profiles shows this one too.
 ///
 /// Sums are sums, the longest are the longest; `longest_queue` is that of one lock. Addresses are those of

@@ -23,7 +23,7 @@ const MOST_OF_USE: f64 = 100.0;
 const MOST_OF_WAIT: f64 = 4_000.0;
 /// Time that is in no cycle is recorded; events are so few then that they cost less than this.
 const MOST_OF_PLAIN: f64 = 0.04;
-/// A bound above this says nothing.
+/// A bound above this is of no use.
 const MOST: f64 = 0.15;
 
 /// What calls cost that the recorder does not time, ns each; as measured on the machine.

@@ -15,7 +15,7 @@ use crate::model::{CallSiteId, Frame, Lock, Pair, Profile, Role};
 pub struct Options {
     /// A frame after the lock's with the holder: `[held by store_update]`.
     pub holder: bool,
-    /// Waiting for signals of condition variables too; a frame says so: `[signal]`.
+    /// Waiting for signals of condition variables too; a frame shows it: `[signal]`.
     pub signals: bool,
 }
 

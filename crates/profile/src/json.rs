@@ -177,7 +177,7 @@ pub fn load(path: &Path, symbols: &mut Symbols) -> Result<Loaded, ReadError> {
         let header = view.header();
         let is_it = |profile: &Profile| profile.pid == header.pid && profile.started == header.start_realtime;
         match profiles.iter().position(is_it) {
-            // What waits are for was told by another table then.
+            // Another table determined then what waits are for.
             Some(at)
                 if profiles[at].ended != crate::model::RecordingEnd::Running
                     && !symbols.has_users_waits() => {}

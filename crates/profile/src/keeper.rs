@@ -24,7 +24,7 @@ use crate::symbols::Kept;
 /// Time between two samples.
 const EVERY: Duration = Duration::from_millis(20);
 
-/// Opens the files of the programs that are recorded in a directory, until it is told to stop.
+/// Opens the files of the programs that are recorded in a directory, until it is stopped.
 #[derive(Debug)]
 pub struct Keeper {
     is_over: Arc<AtomicBool>,

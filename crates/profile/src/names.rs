@@ -40,7 +40,7 @@ pub struct Names<'a> {
     call_sites: &'a [CallSite],
     /// The number of frames in each name.
     depths: Vec<usize>,
-    /// Whether a name has the address, too: nothing else tells it from another.
+    /// Whether a name has the address, too: nothing else distinguishes it from another.
     precise: Vec<bool>,
     /// Names that several functions without symbols have: they are distinguished by where they begin.
     shared: BTreeSet<String>,
@@ -143,7 +143,7 @@ impl<'a> Names<'a> {
         )
     }
 
-    /// `function (file.c:12)`; with callers only if the function is a wrapper of locks: it tells nothing
+    /// `function (file.c:12)`; with callers only if the function is a wrapper of locks: it is no help
     /// then.
     #[must_use]
     pub fn label_without_wrapper(&self, call_site: CallSiteId) -> String {
@@ -326,7 +326,7 @@ pub(crate) fn label_of_object(lock: &Lock) -> String {
     }
 }
 
-/// `mutex `cache_lock``; the noun alone if there is no more to say.
+/// `mutex `cache_lock``; the noun alone if there is no name.
 pub(crate) fn with_noun(lock: &Lock) -> String {
     match named(lock) {
         named if named.is_empty() => lock.noun().to_owned(),

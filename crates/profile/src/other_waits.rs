@@ -1,4 +1,4 @@
-//! Waits that are for no lock, or of which it is not known whether they are: what reports say of them.
+//! Waits that are for no lock, or of which it is not known whether they are: how reports show them.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

@@ -16,7 +16,7 @@ const WAITED: f64 = 0.05;
 const LONG: f64 = 0.1;
 /// And its lock has so much of the waiting in it.
 const MOST: f64 = 0.5;
-/// More phases than these are not told one by one.
+/// More phases than these are not listed one by one.
 const TOLD: usize = 4;
 
 /// Time waited for each lock by parts of one length.

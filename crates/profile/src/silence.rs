@@ -58,8 +58,8 @@ pub(crate) struct Said {
     pub(crate) details: Vec<String>,
 }
 
-/// What is said of a process in which no thread waited for a lock, or only as long as `little` says (`1.2 ms
-/// for locks, …`).
+/// The sentences about a process in which no thread waited for a lock, or only as long as `little` says (`1.2
+/// ms for locks, …`).
 pub(crate) fn verdict(profile: &Profile, little: Option<&str>) -> Said {
     let plain = |headline: String| Said { headline, details: Vec::new() };
     let lock = match profile.locks_of {

@@ -394,7 +394,7 @@ impl Most {
             let share = sum as f64 / all as f64;
             (share >= NAMED).then_some((name, share))
         };
-        // The callers of a wrapper say more than the wrapper, unless it has many.
+        // The callers of a wrapper are more useful than the wrapper, unless it has many.
         let (name, share) = by(&|call_site| names.in_sentence(call_site)).or_else(|| by(&plain))?;
         let is_it = |call_site: CallSiteId| [names.in_sentence(call_site), plain(call_site)].contains(&name);
         let its: Vec<(CallSiteId, u64)> =
@@ -524,7 +524,7 @@ fn others(profile: &Profile, waited: u64) -> Option<String> {
         is_needed
     };
     let most = waits.iter().take_while(is_needed).count();
-    // "All locks have all of the waiting" says nothing.
+    // "All locks have all of the waiting" is no information.
     if most == waits.len() {
         return None;
     }

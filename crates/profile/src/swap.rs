@@ -17,7 +17,7 @@ fn is_replaced(lock: &Lock) -> bool {
         && !matches!(lock.kind, Kind::Once | Kind::Spin)
 }
 
-/// The same of one process' report; of a program that records its own locks there is nothing to say.
+/// The same of one process' report; of a program that records its own locks there is no sentence.
 #[must_use]
 pub fn of_one(profile: &Profile) -> Option<String> {
     (profile.locks_of != LocksOf::Library).then(|| sentence(std::slice::from_ref(profile))).flatten()

@@ -18,7 +18,7 @@ use crate::classes::both;
 use crate::fit::without_line;
 use crate::model::{Detail, Kind, Profile, Role, RoleStats};
 
-/// What a comparison in JSON says it is.
+/// The `format` of a comparison in JSON.
 pub const FORMAT: &str = "spinpark-diff";
 /// The version of its format.
 pub const VERSION: u32 = 2;

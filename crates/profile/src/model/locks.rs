@@ -98,8 +98,8 @@ impl Lock {
         }
     }
 
-    /// The common name of the locks that one call site created: the label without the number. Of elements of one
-    /// array, the variable: `table` of `table[3]`, and `table[].lock` of `table[3].lock`.
+    /// The common name of the locks that one call site created: the label without the number. Of elements of
+    /// one array, the variable: `table` of `table[3]`, and `table[].lock` of `table[3].lock`.
     #[must_use]
     pub fn class(&self) -> Cow<'_, str> {
         let class = self.class_of_label();
@@ -450,7 +450,7 @@ impl Held {
 /// How time waited is split: `held`, `free` and `unknown` add up to it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Split {
-    /// Another thread held the lock. The pairs say which.
+    /// Another thread held the lock. The pairs have which.
     pub held: u64,
     /// The lock was free: it had been released, and its next owner had not woken up yet, or had no CPU.
     pub free: u64,
@@ -476,7 +476,7 @@ impl Split {
     }
 }
 
-/// How waits ended. `owner_changed`, `off_cpu` and `budget` say why spinning ended, and count the same waits
+/// How waits ended. `owner_changed`, `off_cpu` and `budget` are why spinning ended, and count the same waits
 /// again.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "see `spinpark_recorder::format::WaitOutcome`")]

@@ -1,4 +1,5 @@
-//! A profile as it is shown and as it is written to JSON. Times are ns; everything that was sampled says so.
+//! A profile as it is shown and as it is written to JSON. Times are ns; everything that was sampled is
+//! marked.
 
 mod locks;
 mod observed;
@@ -218,9 +219,9 @@ impl Profile {
 
     /// How many threads there were, and their time, ns; without idle ones.
     ///
-    /// How many there were at a time, on average, is seen by the command that observes the process, also where
-    /// they lived briefly: it sees few of those, and each stands for others ([`watch`](crate::watch)). The
-    /// recorder alone knows of threads from their first use of a lock on, and not when they end.
+    /// How many there were at a time, on average, is seen by the command that observes the process, also
+    /// where they lived briefly: it sees few of those, and each stands for others ([`watch`](crate::watch)).
+    /// The recorder alone knows of threads from their first use of a lock on, and not when they end.
     #[must_use]
     pub fn threads_and_time(&self) -> (u64, u64) {
         let Some(observed) = self.observed_enough() else {
@@ -233,7 +234,7 @@ impl Profile {
         (busy, (average * self.duration as f64).round() as u64)
     }
 
-    /// What was observed, if it was of most of the recording: what a daemon does at first says nothing of what
+    /// What was observed, if it was of most of the recording: what a daemon does at first does not show what
     /// it does later.
     fn observed_enough(&self) -> Option<&Observed> {
         self.observed.as_ref().filter(|observed| {
@@ -246,7 +247,7 @@ impl Profile {
     }
 }
 
-/// How a program without its exit handlers ended, as far as a recording alone tells: what follows *it*.
+/// How a program without its exit handlers ended, as far as a recording alone shows: what follows *it*.
 pub const ENDED_EARLY: &str = "ended by a signal, `_exit` or `exec`";
 
 /// How recording ended.
@@ -421,8 +422,8 @@ pub struct Frame {
     pub start: Option<u64>,
     /// Inlined into the frame after it.
     pub is_inlined: bool,
-    /// By its code it takes locks for its callers and releases none, or releases some and takes none. Known of
-    /// the innermost frames of call sites.
+    /// By its code it takes locks for its callers and releases none, or releases some and takes none. Known
+    /// of the innermost frames of call sites.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_half: bool,
 }
@@ -443,7 +444,7 @@ impl Frame {
         }
     }
 
-    /// Whether it is where threads start, which says nothing of what they do.
+    /// Whether it is where threads start, which does not show what they do.
     pub(crate) fn is_entry(&self) -> bool {
         const ENTRIES: [&str; 11] = [
             "g_thread_proxy",
@@ -561,8 +562,8 @@ pub struct Cost {
     pub is_measured: bool,
     /// Time of the program with recording ÷ without; 1 if that is not known.
     pub ratio: f64,
-    /// Its 95 % interval, if measured; its bounds, if estimated: then `ratio` is between them. None if that is
-    /// not known.
+    /// Its 95 % interval, if measured; its bounds, if estimated: then `ratio` is between them. None if that
+    /// is not known.
     pub interval: Option<(f64, f64)>,
     /// How far two runs without recording differ: no smaller effect can be seen.
     pub noise: Option<f64>,

@@ -4,10 +4,10 @@
 //! - **Futexes and semaphores.** The recorder knows no more than an address and a stack; each stack has a
 //!   record of its own. What stands for one object becomes one.
 //! - **Condition variables of runtimes that make locks of them**, one for each thread: Java's monitors,
-//!   JavaScript's `Atomics.wait`. Which object a thread waits for, its stack tells; the condition variable
+//!   JavaScript's `Atomics.wait`. Which object a thread waits for, its stack shows; the condition variable
 //!   does not. So waits at such stacks are taken out of it, and those in one function become one object.
-//! - **Condition variables of locks that programs make** ([`made_locks`](super::made_locks)): waits for all of
-//!   one lock become waits for that lock.
+//! - **Condition variables of locks that programs make** ([`made_locks`](super::made_locks)): waits for all
+//!   of one lock become waits for that lock.
 //!
 //! Of the waits at a stack only number, sum and longest are recorded: their lengths have no histogram, and
 //! they are spread over time as all waits for the condition variable are.
@@ -28,7 +28,7 @@ impl Merge<'_> {
     /// The meanings; in `same`, records that stand for one object have one number from now on.
     pub(super) fn meanings(&mut self, view: View<'_>, same: &mut HashMap<u32, u32>) -> Meanings {
         let mut meanings = Meanings::default();
-        /// What tells one object from another.
+        /// What distinguishes objects.
         #[derive(PartialEq, Eq, Hash)]
         enum Which {
             At(u64, u64),
@@ -71,7 +71,7 @@ impl Merge<'_> {
     ) -> (Vec<Taken>, Moved) {
         let (mut taken, mut moved): (Vec<Taken>, Moved) = (Vec::new(), HashMap::new());
         let mut next = self.view.locks().map(|(number, _)| number + 1).max().unwrap_or(0);
-        /// What tells one object from another.
+        /// What distinguishes objects.
         #[derive(PartialEq, Eq, Hash)]
         enum Which {
             In(WaitTarget, String),

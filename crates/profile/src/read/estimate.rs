@@ -6,7 +6,7 @@
 //! and 5): number × *t* × deviation ⁄ √n × √(1 − n ⁄ number).
 //!
 //! Times are skewed, and where few of them are most of the sum that error is too small: the sum of most
-//! samples is too low, and so is their deviation. How much of the sum of squares the largest sample has tells
+//! samples is too low, and so is their deviation. How much of the sum of squares the largest sample has shows
 //! such times from others (1 ⁄ n if all are alike, 2 ln n ⁄ n or so if they are exponential, a constant if
 //! the tail is so heavy that there is no variance); so the error is multiplied by 1 + 6 × that part. The 6
 //! was found by simulation: with it the interval has the true sum in at least 86 of 100 cases where times are

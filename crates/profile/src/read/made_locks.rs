@@ -2,14 +2,14 @@
 //! lock.
 //!
 //! A recording has, of each condition variable, the mutex that waiters have, where they wait, where the
-//! signals come from that end their waits, and how often each thread waits and signals. Waits in one function,
-//! with one mutex, are for a lock if
+//! signals come from that end their waits, and how often each thread waits and signals. Waits in one
+//! function, with one mutex, are for a lock if
 //!
 //! - a method of a class that is named like a lock takes it there: `boost::shared_mutex::lock_shared`;
 //! - or by their names one function takes a lock and the other one releases it: `gvl_acquire`, `gvl_release`;
-//! - or several threads wait, each signals as often, and the signals come from functions that wait with this mutex,
-//!   or from their callers. Each waiter of a lock becomes its owner, and ends another one's wait; consumers of
-//!   a queue, workers and threads at a barrier do not;
+//! - or several threads wait, each signals as often, and the signals come from functions that wait with this
+//!   mutex, or from their callers. Each waiter of a lock becomes its owner, and ends another one's wait;
+//!   consumers of a queue, workers and threads at a barrier do not;
 //! - or the signals come from functions that use a lock with the same mutex, and the threads that wait signal
 //!   at that lock: readers and writers wait at different condition variables.
 //!
@@ -78,8 +78,8 @@ struct Signals {
 
 /// How many of the waits have to have their counterpart.
 const MOST: f64 = 0.6;
-/// What threads do tells from this number of waits on, if two threads wait at least: a thread that is told to
-/// start, and tells that it has started, signals as often as it waits.
+/// What threads do is evidence from this number of waits on, if two threads wait at least: a thread that is
+/// asked to start, and reports that it has started, signals as often as it waits.
 const ENOUGH: u64 = 4;
 /// An object of a lock's class is not longer.
 const LARGEST: u64 = 512;
@@ -128,10 +128,10 @@ impl Evidence {
         if self.waits.values().sum::<u64>() < ENOUGH || waited.count() < 2 {
             return false;
         }
-        // Progress is told to all that wait for it: a lock is given to one.
+        // Progress is announced to all that wait for it: a lock is given to one.
         let is_told_to_all = 2 * self.broadcasts >= self.all_sent;
         // At a barrier the last thread wakes the others, in the function in which they wait; whose turn it is
-        // is told to all.
+        // is announced to all.
         let is_barrier = is_told_to_all && self.share(|signals| signals.function == self.function) >= MOST;
         // In a library without names of its own, the functions of an object are what it has.
         let is_library =
@@ -142,7 +142,7 @@ impl Evidence {
             && !self.is_work()
     }
 
-    /// Whether names say that it is for work.
+    /// Whether names show that it is for work.
     fn is_work(&self) -> bool {
         let functions = self.signals.iter().map(|signals| &signals.function);
         functions.chain([&self.function]).any(|function| {
@@ -272,7 +272,8 @@ impl Merge<'_> {
             .collect();
         locks.extend(linked);
         let mut made = MadeLocks::new();
-        // Of a class some condition variables have mutexes of their own; `locks` are in the order of addresses.
+        // Of a class some condition variables have mutexes of their own; `locks` are in the order of
+        // addresses.
         let mut whole: BTreeMap<&String, u64> = BTreeMap::new();
         for ((address, function), group) in locks.into_iter().map(|key| (key, &groups[key])) {
             let first = group.method.as_ref().map(|(class, _)| whole.entry(class).or_insert(*address));

@@ -142,8 +142,9 @@ pub fn profile(recording: &Recording, symbols: &mut Symbols) -> Profile {
     profile
 }
 
-/// Waits are counted in light spans, too. Where they are more than the recorded ones stand for, recording slows
-/// the program so much that it waits less often in recorded spans: then so much is missing everywhere, perhaps.
+/// Waits are counted in light spans, too. Where they are more than the recorded ones stand for, recording
+/// slows the program so much that it waits less often in recorded spans: then so much is missing everywhere,
+/// perhaps.
 fn widen_by_what_was_counted(locks: &mut [Lock], recorder: &RecorderCost) {
     let has_spans = recorder.experiment.is_some_and(|found| found.light > 0);
     let estimated: u64 = locks.iter().flat_map(|lock| &lock.roles).map(|stats| stats.contended).sum();
@@ -243,7 +244,7 @@ pub(super) struct Merge<'a> {
     pub(super) call_sites: Vec<CallSite>,
     numbers: HashMap<CallSite, CallSiteId>,
     by_stack: HashMap<u32, Option<CallSiteId>>,
-    /// What stacks say that their threads wait for.
+    /// What threads wait for, by their stacks.
     waits: HashMap<u32, WaitTarget>,
     /// Methods of locks' classes in which stacks wait.
     methods: HashMap<u32, (String, Role)>,
@@ -274,7 +275,7 @@ impl Merge<'_> {
         found
     }
 
-    /// What a thread with this stack waits for, if the stack tells; after [`Merge::call_site`].
+    /// What a thread with this stack waits for, if the stack shows it; after [`Merge::call_site`].
     pub(super) fn wait_of(&self, stack: u32) -> Option<&WaitTarget> {
         self.waits.get(&stack)
     }
@@ -628,7 +629,8 @@ impl Merge<'_> {
         locks
     }
 
-    /// Of waits that have several parts the longest part is known: the longest wait is no shorter than the mean.
+    /// Of waits that have several parts the longest part is known: the longest wait is no shorter than the
+    /// mean.
     fn times(&self, count: u64, total: u64, longest: u64, bins: &[u64]) -> Times {
         let longest = if longest > 0 { longest.max(total.checked_div(count).unwrap_or(0)) } else { 0 };
         Times {
@@ -780,8 +782,8 @@ fn blame(lock: &mut Lock, pairs: &[&Pair]) {
     }
 }
 
-/// In which role the holder had the lock: a recording does not say, but it was a role that has the call site;
-/// readers are held up by writers only.
+/// In which role the holder had the lock: a recording does not have it, but it was a role that has the call
+/// site; readers are held up by writers only.
 fn holder_role(roles: &[RoleStats], pair: &Pair, holder: CallSiteId) -> usize {
     let has = |wanted: Role| {
         roles

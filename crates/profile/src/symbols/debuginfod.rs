@@ -73,7 +73,8 @@ impl Debuginfod {
         if env::var_os(VARIABLE).is_some_and(|urls| !urls.is_empty()) { Self::Unused } else { Self::Off }
     }
 
-    /// The debug file of a build, from the cache or a server. `path`: whose it is, for the line that says so.
+    /// The debug file of a build, from the cache or a server. `path`: whose it is, for the line that reports
+    /// it.
     pub(super) fn debug_info(&mut self, build_id: &str, path: &Path) -> Option<PathBuf> {
         if let Self::Unused = self {
             *self = Client::load().map_or(Self::Failed, Self::Client);
@@ -134,7 +135,7 @@ impl Client {
         let name = io::stderr().is_terminal().then_some(name);
         DOWNLOAD.set(Some(Download { last: (0, Instant::now()), name }));
         let mut found = ptr::null_mut();
-        // SAFETY: a client; length 0 says that the build id is a string of digits; space for a pointer.
+        // SAFETY: a client; length 0 means that the build id is a string of digits; space for a pointer.
         let file = unsafe { (self.find)(self.handle, text.as_ptr().cast(), 0, &raw mut found) };
         DOWNLOAD.set(None);
         if file < 0 {

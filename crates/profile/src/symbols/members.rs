@@ -1,9 +1,9 @@
 //! Members of variables, as DWARF describes their types: `audit.io` is what lies at `audit+0x30`.
 //!
-//! Variables are found by their addresses, once per file; functions are passed over unless a variable is not found
-//! otherwise, since few hold a `static` one with a lock inside. Files with more entries than [`MOST`] have the
-//! variables of the first ones only. Types that are described in another unit, or another file, are not followed:
-//! such a place keeps its distance from the variable's start.
+//! Variables are found by their addresses, once per file; functions are passed over unless a variable is not
+//! found otherwise, since few hold a `static` one with a lock inside. Files with more entries than [`MOST`]
+//! have the variables of the first ones only. Types that are described in another unit, or another file, are
+//! not followed: such a place keeps its distance from the variable's start.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -69,8 +69,8 @@ impl Members {
         Some(Self { file, unpacked, index: RefCell::default() })
     }
 
-    /// The place in the variable that begins at `address`: `.io`, `[3].lock`; empty if it is the variable itself.
-    /// None if that is not described.
+    /// The place in the variable that begins at `address`: `.io`, `[3].lock`; empty if it is the variable
+    /// itself. None if that is not described.
     pub(super) fn place(&self, address: u64, offset: u64) -> Option<String> {
         let object = self.file.object()?;
         let dwarf = self.dwarf(&object)?;
@@ -82,7 +82,7 @@ impl Members {
         let unit = dwarf.unit(dwarf.debug_info.header_from_offset(unit).ok()?).ok()?;
         let At { mut path, is_lock } = Types { dwarf: &dwarf, unit: &unit }.at(of, offset, DEEPEST)?;
         if !is_lock {
-            // What libc's types have inside says nothing.
+            // The members of libc's types mean nothing to users.
             let own = path.iter().position(|part| part.starts_with(".__")).unwrap_or(path.len());
             path.truncate(own);
         }
@@ -206,7 +206,8 @@ impl<'a> Types<'a, '_> {
             constants::DW_TAG_array_type => self.in_array(of, &entry, offset, depth)?,
             _ => At::default(),
         };
-        // A class that is called a lock is made of the one inside of it; what a lock protects may have others.
+        // A class that is called a lock is made of the one inside of it; what a lock protects may have
+        // others.
         Some(match is_lock && (!inside.is_lock || inside.path.len() <= 1) {
             true => At { path: Vec::new(), is_lock },
             false => inside,

@@ -13,7 +13,7 @@
 //! | `unwind`      | the call chain of a blocked thread, from a copy of its stack        |
 //!
 //! A file has names only if it is the build that was recorded: the recorder notes build ids from the
-//! program's memory. Code without a name is module + offset, and [`Symbols::modules`] says why.
+//! program's memory. Code without a name is module + offset, and [`Symbols::modules`] has the reason.
 
 mod cut;
 mod debug_files;
@@ -51,7 +51,8 @@ pub(crate) struct Part {
     pub(crate) bytes: u64,
     /// How far from its start.
     pub(crate) offset: u64,
-    /// The member there, `.io` or `[3].lock`, empty if it is the variable itself; none if its type is not known.
+    /// The member there, `.io` or `[3].lock`, empty if it is the variable itself; none if its type is not
+    /// known.
     pub(crate) member: Option<String>,
     /// File name of the program or library.
     pub(crate) module: String,
@@ -211,8 +212,8 @@ impl Symbols {
         self.call_site_and_wait(maps, number, stack, is_cut).0
     }
 
-    /// The same, and what a thread with this stack waits for, if the functions tell; and the method of a lock's
-    /// class that it is in.
+    /// The same, and what a thread with this stack waits for, if the functions tell; and the method of a
+    /// lock's class that it is in.
     pub(crate) fn call_site_and_wait(
         &mut self,
         maps: &Maps,
@@ -232,8 +233,8 @@ impl Symbols {
         (CallSite { frames, is_cut }, wait, method)
     }
 
-    /// Marks the functions from the innermost one on that take locks and release none, or the other way around.
-    /// `inner`: how many frames were below them, of which the lock is made.
+    /// Marks the functions from the innermost one on that take locks and release none, or the other way
+    /// around. `inner`: how many frames were below them, of which the lock is made.
     fn mark_halves(&mut self, maps: &Maps, number: u32, inner: usize, frames: &mut [Frame]) {
         /// Wrappers of wrappers.
         const MOST: usize = 4;
@@ -243,7 +244,8 @@ impl Symbols {
             });
             // A function that was inlined has no code of its own.
             let Some(mapping) = mapping.filter(|_| !frame.is_inlined) else { return };
-            // What releases the lock is called as deep as what takes it; compilers may have inlined one of them.
+            // What releases the lock is called as deep as what takes it; compilers may have inlined one of
+            // them.
             let depth = inner + at + 1;
             let is_half = self.file(mapping).and_then(|file| {
                 let start = file.beginning(frame.offset.checked_sub(1)?)?;
@@ -266,7 +268,7 @@ impl Symbols {
         frames
     }
 
-    /// The function of glibc that the program called on this stack, if its code tells.
+    /// The function of glibc that the program called on this stack, if its code shows it.
     pub(crate) fn called_of_glibc(&mut self, maps: &Maps, stack: &[u64]) -> Option<String> {
         let is_glibcs = |address: &u64| {
             let mapping = maps.find(u32::MAX, address.wrapping_sub(1));

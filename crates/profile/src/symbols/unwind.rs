@@ -1,11 +1,11 @@
 //! The call chain of a thread that is blocked in a system call, from a copy of its stack.
 //!
 //! From outside, only two registers of such a thread are known: where its code is, and where its stack ends.
-//! That is enough wherever unwind tables count from the end of the stack, as most of libc does. A function that
-//! keeps its frame in another register (`vfprintf` does, since it allocates by the size of a format) needs that
-//! register's value, which a function below it may have saved; if none has, the return address is looked for
-//! in the words above: it is the one behind a call of this very function. What earlier calls have left on the
-//! stack is behind calls of others.
+//! That is enough wherever unwind tables count from the end of the stack, as most of libc does. A function
+//! that keeps its frame in another register (`vfprintf` does, since it allocates by the size of a format)
+//! needs that register's value, which a function below it may have saved; if none has, the return address is
+//! looked for in the words above: it is the one behind a call of this very function. What earlier calls have
+//! left on the stack is behind calls of others.
 
 use std::collections::HashMap;
 
@@ -112,8 +112,8 @@ impl Symbols {
         file.rules(at - 1)
     }
 
-    /// Whether the call before `address` is of the function in which `code` is, which begins at `start` of its
-    /// file; none if it is no call, or does not say what it calls.
+    /// Whether the call before `address` is of the function in which `code` is, which begins at `start` of
+    /// its file; none if it is no call, or its target is not known.
     fn calls(&mut self, maps: &Maps, address: u64, code: u64, start: u64) -> Option<bool> {
         let is_same_file = maps.find(u32::MAX, address.wrapping_sub(1))?.path
             == maps.find(u32::MAX, code.wrapping_sub(1))?.path;

@@ -14,7 +14,7 @@ use super::task::Task;
 use crate::live_process;
 use crate::model::{Recorder, ThreadTime, Threads};
 
-/// The type of the word of the auxiliary vector that says that the kernel does not trust the environment
+/// The type of the word of the auxiliary vector that is set if the kernel does not trust the environment
 /// (`AT_SECURE`).
 const AT_SECURE: u64 = libc::AT_SECURE;
 
@@ -157,7 +157,7 @@ fn has_gained_privileges(pid: u32) -> bool {
     is_closed && !rustix::process::geteuid().is_root()
 }
 
-/// Its path, with what the kernel says of a file that is gone.
+/// Its path, with the kernel's suffix for a file that is gone.
 pub(super) fn program(pid: u32) -> Option<String> {
     let path = fs::read_link(live_process::directory(pid).join("exe")).ok()?;
     Some(path.to_string_lossy().into_owned())

@@ -1,7 +1,7 @@
 //! Threads that sleep at a lock of glibc's own: where, and a copy of the end of their stacks.
 //!
 //! A lock of glibc is a word that is 2 while threads sleep for it, which they do without a deadline, in code
-//! of libc. So does a mutex of its own, which the recorder knows: what the stack has tells them apart, when
+//! of libc. So does a mutex of its own, which the recorder knows: the stack distinguishes them, when
 //! the program has ended and its files are read.
 
 use std::collections::HashMap;

@@ -1,6 +1,6 @@
 //! What the command sees of a program in `/proc` while it runs.
 //!
-//! A recording says what threads waited for as far as it was recorded. Whether they ran meanwhile, or waited
+//! A recording has what threads waited for as far as it was recorded. Whether they ran meanwhile, or waited
 //! for something else, and whether a process was recorded at all, only an observer can tell. It is a thread
 //! of the command that samples all processes of the run from time to time, and takes at most 1 % of a CPU
 //! and 3 ms by its own measurement.

@@ -244,12 +244,12 @@ impl Observation {
         }
     }
 
-    /// What a reader without a profile is told.
+    /// What a reader without a profile gets.
     pub(crate) fn seen_by_none(&self) -> Observed {
         self.seen_from(None, &Waited::default())
     }
 
-    /// What a profile is told, which is of the program number `own` and recorded `waited`.
+    /// What a profile gets, which is of the program number `own` and recorded `waited`.
     fn seen_from(&self, own: Option<usize>, waited: &Waited) -> Observed {
         let all = &self.programs;
         let program = own.map(|own| &all.kept[own]);

@@ -271,7 +271,7 @@ impl Task {
         }
     }
 
-    /// Its whole time. `schedstat` is exact, so the rest is what it was blocked; sampling says in what.
+    /// Its whole time. `schedstat` is exact, so the rest is what it was blocked; sampling shows in what.
     pub(super) fn time(&self) -> ThreadTime {
         let Sched { ran, waited, .. } = self.since_base();
         let running = ran.min(self.life);
@@ -302,7 +302,7 @@ impl Task {
             return false;
         }
         let life = self.life as f64;
-        // Of a worker that was told to end, a rare sample finds the beginning of that, and not its end. If
+        // Of a worker that was asked to end, a rare sample finds the beginning of that, and not its end. If
         // samples are so rare that it may as well have worked, that counts.
         let unseen = if self.unseen <= MOMENT.min(self.life / 10) { self.unseen } else { 0 };
         let ran = ran.saturating_sub(unseen);
@@ -312,7 +312,7 @@ impl Task {
         let is_unbroken = is_little && self.longest as f64 >= nearly_all;
         let is_joining = is_little && self.time().ends as f64 >= nearly_all;
         let is_rare = slices as f64 <= RARE * life / 1e9 && ran <= self.life / 100;
-        // One that was told to end is awake at its last sample.
+        // One that was asked to end is awake at its last sample.
         let is_awake = self.doing == Doing::Running;
         self.doing != Doing::Stopped && (is_unbroken || is_joining || is_rare && !is_awake)
     }

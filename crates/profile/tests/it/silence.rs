@@ -136,7 +136,7 @@ fn nothing_but_idle_threads() {
 fn other_reasons_for_no_verdict() {
     let of = |time: ThreadTime| with(observed(threads(time)));
     let base = running(5_000);
-    no_verdict(&of(ThreadTime { unknown: 5_000 * MS, ..base }), &["blocked 50 %", "/proc does not tell"]);
+    no_verdict(&of(ThreadTime { unknown: 5_000 * MS, ..base }), &["blocked 50 %", "/proc hides it"]);
     no_verdict(&of(ThreadTime { signals: 5_000 * MS, ..base }), &["50 % of the time for signals"]);
     no_verdict(&of(ThreadTime { stopped: 5_000 * MS, ..base }), &["stopped 50 %"]);
     let partial = Profile { dropped: 3, ..of(base) };
