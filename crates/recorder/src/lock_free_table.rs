@@ -28,8 +28,8 @@
 //!
 //! | op                   | order   | pairs with | because                                                            |
 //! |----------------------|---------|------------|--------------------------------------------------------------------|
-//! | look at a slot       | Acquire | exchange   | a thread that has a number reads its record                        |
-//! | exchange, done       | Release | look       | the record is written before its number is there                   |
+//! | read of a slot       | Acquire | exchange   | a thread that has a number reads its record                        |
+//! | exchange, done       | Release | read       | the record is written before its number is there                   |
 //! | exchange, failed     | Acquire | exchange   | the loser reads the winner's record                                |
 
 use spinpark_platform::AtomicU32;
@@ -37,7 +37,7 @@ use spinpark_platform::Ordering::{Acquire, Release};
 
 /// What a number that is not 0 means to the thread that looks for a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Look<T> {
+pub enum SlotMatch<T> {
     /// The key's living record.
     Lives(T),
     /// A record of the key that is retired: its slot is to be used again.
@@ -61,15 +61,15 @@ pub enum Claimed<T> {
 #[inline]
 pub fn find<'a, A: AtomicU32, T>(
     chain: impl Iterator<Item = &'a A>,
-    look: impl Fn(u32) -> Look<T>,
+    matches: impl Fn(u32) -> SlotMatch<T>,
 ) -> Option<T> {
     for slot in chain {
         match slot.load(Acquire) {
             0 => return None,
-            number => match look(number) {
-                Look::Lives(record) => return Some(record),
-                Look::Retired => return None,
-                Look::Other => {}
+            number => match matches(number) {
+                SlotMatch::Lives(record) => return Some(record),
+                SlotMatch::Retired => return None,
+                SlotMatch::Other => {}
             },
         }
     }
@@ -80,17 +80,17 @@ pub fn find<'a, A: AtomicU32, T>(
 /// record.
 pub fn claim<'a, A: AtomicU32, T>(
     chain: impl Iterator<Item = &'a A>,
-    look: impl Fn(u32) -> Look<T>,
+    matches: impl Fn(u32) -> SlotMatch<T>,
     number: u32,
 ) -> Claimed<T> {
     for slot in chain {
         let mut found = slot.load(Acquire);
         loop {
-            match if found == 0 { Look::Retired } else { look(found) } {
-                Look::Lives(record) => return Claimed::Lives(record),
-                Look::Other => break,
+            match if found == 0 { SlotMatch::Retired } else { matches(found) } {
+                SlotMatch::Lives(record) => return Claimed::Lives(record),
+                SlotMatch::Other => break,
                 // T3.
-                Look::Retired => match slot.compare_exchange(found, number, Release, Acquire) {
+                SlotMatch::Retired => match slot.compare_exchange(found, number, Release, Acquire) {
                     Ok(_) => return Claimed::Added,
                     // T1: this slot may be the key's now.
                     Err(other) => found = other,

@@ -21,7 +21,7 @@ use super::shared_tables::{SharedTables, LOCK_SLOTS};
 use super::thread_state::ThreadState;
 use super::Recorder;
 use crate::format::{Kind, Lock, RegionId, NONE, REGIONS};
-use crate::lock_free_table::{self, Claimed, Look};
+use crate::lock_free_table::{self, Claimed, SlotMatch};
 
 /// A chain that is longer than this is a table that is full.
 const LONGEST_CHAIN: usize = 256;
@@ -85,25 +85,25 @@ impl Recorder {
 
     /// What a slot means for a key.
     #[inline(always)]
-    fn look(&self, found: u32, key: usize) -> Look<(u32, &Lock)> {
+    fn matches(&self, found: u32, key: usize) -> SlotMatch<(u32, &Lock)> {
         let number = found - 1;
         let lock = self.lock_record(number);
         // Relaxed: to use a lock while it is being destroyed is the program's error.
         match (lock.key == key as u64, lock.destroyed.load(Relaxed)) {
-            (false, _) => Look::Other,
+            (false, _) => SlotMatch::Other,
             (true, 0) => {
                 if lock.kind.load(Relaxed) == 0 {
                     show(lock);
                 }
-                Look::Lives((number, lock))
+                SlotMatch::Lives((number, lock))
             }
-            (true, _) => Look::Retired,
+            (true, _) => SlotMatch::Retired,
         }
     }
 
     /// The living lock at `address`, if it is registered.
     pub(crate) fn find_lock(&self, address: usize) -> Option<(u32, &Lock)> {
-        lock_free_table::find(chain(self.shared.get()?, address), |found| self.look(found, address))
+        lock_free_table::find(chain(self.shared.get()?, address), |found| self.matches(found, address))
     }
 
     /// The living lock of a kind with this key, registered now or before; `None` if the file is full. One of
@@ -115,15 +115,15 @@ impl Recorder {
         kind: Kind,
         stack: impl FnOnce() -> u32,
     ) -> Option<(u32, &Lock)> {
-        let look = |found| match self.look(found, key) {
-            Look::Lives((_, lock)) if lock.scratch[KIND].load(Relaxed) != kind as u32 => {
+        let matches = |found| match self.matches(found, key) {
+            SlotMatch::Lives((_, lock)) if lock.scratch[KIND].load(Relaxed) != kind as u32 => {
                 lock.destroyed.store(1, Relaxed);
-                Look::Retired
+                SlotMatch::Retired
             }
             seen => seen,
         };
         let shared = self.shared.get()?;
-        if let Some(found) = lock_free_table::find(chain(shared, key), look) {
+        if let Some(found) = lock_free_table::find(chain(shared, key), matches) {
             return Some(found);
         }
         if kind.is_by_stack() && self.has_many_locks() {
@@ -132,7 +132,7 @@ impl Recorder {
         }
         let stack = shared.created(key).map_or_else(|| (stack(), false), |stack| (stack, true));
         let (number, new) = self.write_lock(own, key, kind, stack)?;
-        let claimed = lock_free_table::claim(chain(shared, key), look, number + 1);
+        let claimed = lock_free_table::claim(chain(shared, key), matches, number + 1);
         if !matches!(claimed, Claimed::Added) {
             own.spare_lock().set(number + 1);
         }

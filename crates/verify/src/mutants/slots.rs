@@ -4,7 +4,7 @@ use std::array;
 
 use spinpark_platform::Ordering::{Acquire, Relaxed, Release};
 use spinpark_platform::{AtomicU32 as _, Cell as _, Platform};
-use spinpark_recorder::lock_free_table::{self, Claimed, Look};
+use spinpark_recorder::lock_free_table::{self, Claimed, SlotMatch};
 
 /// What is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,15 +53,15 @@ impl<P: Platform, const SLOTS: usize, const RECORDS: usize> Table<P, SLOTS, RECO
         &self.records[number as usize - 1]
     }
 
-    fn look(&self, number: u32, key: u32) -> Look<u32> {
+    fn matches(&self, number: u32, key: u32) -> SlotMatch<u32> {
         let record = self.record(number);
         // SAFETY: a number is in a slot after its record was written, which is not done again: that is what
         // is checked.
         let is_it = record.key.with(|its| unsafe { *its }) == key;
         match (is_it, record.retired.load(Relaxed)) {
-            (false, _) => Look::Other,
-            (true, 0) => Look::Lives(number),
-            (true, _) => Look::Retired,
+            (false, _) => SlotMatch::Other,
+            (true, 0) => SlotMatch::Lives(number),
+            (true, _) => SlotMatch::Retired,
         }
     }
 
@@ -70,13 +70,13 @@ impl<P: Platform, const SLOTS: usize, const RECORDS: usize> Table<P, SLOTS, RECO
         if self.error == Error::TakesAnyRetired {
             return self.find_everywhere(key);
         }
-        lock_free_table::find(self.slots.iter(), |number| self.look(number, key))
+        lock_free_table::find(self.slots.iter(), |number| self.matches(number, key))
     }
 
     /// As [`Table::find`], where a key's records may have several slots.
     fn find_everywhere(&self, key: u32) -> Option<u32> {
         let found = self.slots.iter().map(|slot| slot.load(Acquire)).take_while(|number| *number != 0);
-        found.filter(|number| self.look(*number, key) == Look::Lives(*number)).last()
+        found.filter(|number| self.matches(*number, key) == SlotMatch::Lives(*number)).last()
     }
 
     /// The number of the key's living record, found or added.
@@ -88,7 +88,9 @@ impl<P: Platform, const SLOTS: usize, const RECORDS: usize> Table<P, SLOTS, RECO
         // SAFETY: this record is this thread's alone until its number is in a slot.
         self.record(number).key.with_mut(|its| unsafe { *its = key });
         let claimed = match self.error {
-            Error::None => lock_free_table::claim(self.slots.iter(), |other| self.look(other, key), number),
+            Error::None => {
+                lock_free_table::claim(self.slots.iter(), |other| self.matches(other, key), number)
+            }
             _ => self.claim_copied(key, number),
         };
         match claimed {
@@ -103,14 +105,14 @@ impl<P: Platform, const SLOTS: usize, const RECORDS: usize> Table<P, SLOTS, RECO
         for slot in &self.slots {
             let mut found = slot.load(Acquire);
             loop {
-                match if found == 0 { Look::Retired } else { self.look_to_claim(found, key) } {
-                    Look::Lives(record) => return Claimed::Lives(record),
-                    Look::Other => break,
-                    Look::Retired if self.error == Error::Overwrites => {
+                match if found == 0 { SlotMatch::Retired } else { self.look_to_claim(found, key) } {
+                    SlotMatch::Lives(record) => return Claimed::Lives(record),
+                    SlotMatch::Other => break,
+                    SlotMatch::Retired if self.error == Error::Overwrites => {
                         slot.store(number, Release);
                         return Claimed::Added;
                     }
-                    Look::Retired => {
+                    SlotMatch::Retired => {
                         let failed = if self.error == Error::LosesBlindly { Relaxed } else { Acquire };
                         match slot.compare_exchange(found, number, Release, failed) {
                             Ok(_) => return Claimed::Added,
@@ -124,10 +126,14 @@ impl<P: Platform, const SLOTS: usize, const RECORDS: usize> Table<P, SLOTS, RECO
         Claimed::Full
     }
 
-    fn look_to_claim(&self, number: u32, key: u32) -> Look<u32> {
-        match self.look(number, key) {
-            Look::Other if self.error == Error::TakesAnyRetired => {
-                if self.record(number).retired.load(Relaxed) == 0 { Look::Other } else { Look::Retired }
+    fn look_to_claim(&self, number: u32, key: u32) -> SlotMatch<u32> {
+        match self.matches(number, key) {
+            SlotMatch::Other if self.error == Error::TakesAnyRetired => {
+                if self.record(number).retired.load(Relaxed) == 0 {
+                    SlotMatch::Other
+                } else {
+                    SlotMatch::Retired
+                }
             }
             seen => seen,
         }
