@@ -28,7 +28,7 @@ static NEXT: AtomicU64 = AtomicU64::new(0);
 /// How many bits the kernel's masks of CPUs have.
 static KERNELS: AtomicU32 = AtomicU32::new(WORDS as u32 * u64::BITS);
 /// Counts the checks.
-static LOOKS: AtomicU32 = AtomicU32::new(1);
+static AFFINITY_VERSION: AtomicU32 = AtomicU32::new(1);
 
 /// The CPUs of threads whose CPUs are not those of the first one.
 static BOUND: [AtomicU64; WORDS] = [const { AtomicU64::new(0) }; WORDS];
@@ -75,22 +75,22 @@ pub(crate) fn in_forked_child(thread: u32) {
 }
 
 /// A number that changes when a thread should ask again which CPUs it may use.
-pub(crate) fn looks() -> u32 {
-    LOOKS.load(Relaxed)
+pub(crate) fn affinity_version() -> u32 {
+    AFFINITY_VERSION.load(Relaxed)
 }
 
 /// Checks again how many CPUs there are, at most once in [`INTERVAL_NS`]. Called by a thread that is about to
 /// sleep, and holds no queue lock.
 #[cold]
 #[inline(never)]
-pub(crate) fn look_again() {
+pub(crate) fn recheck() {
     let (now, first) = (now(Clock::Monotonic), FIRST.load(Relaxed));
     // The first thread has nothing to compare itself with. Two threads may run this at a time.
     if now < NEXT.load(Relaxed) || is_confined() || crate::thread::token() == first {
         return;
     }
     NEXT.store(now.saturating_add(INTERVAL_NS), Relaxed);
-    LOOKS.fetch_add(1, Relaxed);
+    AFFINITY_VERSION.fetch_add(1, Relaxed);
     let (mine, first) = (affinity(0), affinity(first));
     let found = if mine == first {
         ones(&mine, &first)
@@ -167,14 +167,14 @@ fn ask_count() -> u32 {
 /// if it has not slept since it first wanted to know.
 pub(crate) fn only_cpu() -> u32 {
     let place = crate::thread::place();
-    if place.look == 0 {
-        place.look = WANTED;
+    if place.affinity_version == 0 {
+        place.affinity_version = WANTED;
         place.cpu = ANY;
     }
     place.cpu
 }
 
-/// In `look`: the next sleep asks.
+/// In `affinity_version`: the next sleep asks.
 const WANTED: u32 = u32::MAX;
 
 /// Asks, before the calling thread sleeps, the questions that must not be asked with a lock held.
@@ -185,11 +185,11 @@ pub(crate) fn before_sleep() {
     let place = crate::thread::place();
     place.sleeps = place.sleeps.wrapping_add(1);
     if place.sleeps % FEW == 0 {
-        look_again();
+        recheck();
     }
-    let look = looks();
-    if place.look != 0 && place.look != look && !is_alone() {
-        place.look = look;
+    let version = affinity_version();
+    if place.affinity_version != 0 && place.affinity_version != version && !is_alone() {
+        place.affinity_version = version;
         place.cpu = ask_place();
     }
 }

@@ -38,7 +38,7 @@ pub(crate) struct Place {
     /// The only CPU that it could use, from 1 on; or [`cpu::ANY`](crate::cpu::ANY).
     pub(crate) cpu: u32,
     /// The number of the check that found it; 0: it was never asked for.
-    pub(crate) look: u32,
+    pub(crate) affinity_version: u32,
     /// How often the thread slept.
     pub(crate) sleeps: u32,
 }

@@ -62,7 +62,7 @@ pub(crate) unsafe fn lock<const DETAIL: u32>(
     }
     if DETAIL != FULL
         && functions.is_mutex
-        && mutex_layout::looks_free(call.address)
+        && mutex_layout::seems_free(call.address)
         && !RECORDER.is_hot(call.address)
     {
         // SAFETY: the caller's arguments.
@@ -163,18 +163,18 @@ fn note_passed(functions: &LockFunctions, result: c_int, call: LockCall) {
 /// As [`lock`].
 #[inline(always)]
 unsafe fn lock_light(functions: &LockFunctions, arguments: [usize; 4], call: LockCall) -> c_int {
-    let looks_free = match functions.is_mutex {
+    let seems_free = match functions.is_mutex {
         true => {
             mutex_layout::fetch(call.address);
-            Some(mutex_layout::looks_free(call.address))
+            Some(mutex_layout::seems_free(call.address))
         }
         false if matches!(functions.lock, Function::pthread_spin_lock) => None,
         false => {
             mutex_layout::fetch(call.address);
-            mutex_layout::rwlock_looks_free(call.address, call.role)
+            mutex_layout::rwlock_seems_free(call.address, call.role)
         }
     };
-    let result = match looks_free {
+    let result = match seems_free {
         Some(true) => {
             // SAFETY: the caller's arguments.
             let result = unsafe { next::call(functions.lock, arguments) };

@@ -7,7 +7,7 @@ use spinpark_recorder::{LockCall, Recorder, Site};
 
 use crate::function::Function;
 use crate::instrument::{self, LockFunctions, POSIX};
-use crate::mutex_layout::{KIND_AT, LOCK_AT, LOOK_AT, OWNER_AT, SPECIAL, is_special, kind, looks_free};
+use crate::mutex_layout::{FREE_WORD_AT, KIND_AT, LOCK_AT, OWNER_AT, SPECIAL, is_special, kind, seems_free};
 use crate::next;
 use crate::phases::{RECORDER, look_for_wishes};
 use crate::table::{CONTENDED, SAMPLED};
@@ -45,7 +45,7 @@ pub(crate) unsafe extern "C" fn lock_contended(
         "jne 4f",
         "test byte ptr [rdi + {kind_at}], {special}",
         "jne {other}",
-        "mov rax, qword ptr [rip + {look_at}]",
+        "mov rax, qword ptr [rip + {free_word_at}]",
         "cmp dword ptr [rdi + rax], 0",
         "je 2f",
         "push rdi",
@@ -104,7 +104,7 @@ pub(crate) unsafe extern "C" fn lock_contended(
         "prefetchw [rdi]",
         "test byte ptr [rdi + {kind_at}], {special}",
         "jne {other}",
-        "mov rax, qword ptr [rip + {look_at}]",
+        "mov rax, qword ptr [rip + {free_word_at}]",
         "cmp dword ptr [rdi + rax], 0",
         "jne 3b",
         "mov qword ptr fs:[rcx + {passed_at}], rdi",
@@ -115,7 +115,7 @@ pub(crate) unsafe extern "C" fn lock_contended(
         hot_at = const Recorder::HOT_AT,
         kind_at = const 4 * KIND_AT,
         special = const SPECIAL,
-        look_at = sym LOOK_AT,
+        free_word_at = sym FREE_WORD_AT,
         next = sym next::NEXT,
         try_lock = const Function::pthread_mutex_trylock as usize,
         lock = const Function::pthread_mutex_lock as usize,
@@ -195,7 +195,7 @@ pub(crate) unsafe extern "C" fn lock_sampled(
     d: usize,
     site: Site,
 ) -> c_int {
-    if is_special(mutex) || !looks_free(mutex) || RECORDER.is_hot(mutex) {
+    if is_special(mutex) || !seems_free(mutex) || RECORDER.is_hot(mutex) {
         // SAFETY: the caller's arguments, passed on.
         return unsafe { lock_others(mutex, b, c, d, site) };
     }

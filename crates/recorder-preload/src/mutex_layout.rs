@@ -50,22 +50,22 @@ pub(crate) fn is_others(mutex: usize) -> bool {
 /// Where a mutex has a word that is 0 while it is free, bytes: the owner in glibc's. (Not its lock word: a
 /// release is a read-modify-write of that, and to load what one has just written takes longer than all of
 /// this.) In spinpark's it is the lock word, which a release merely stores.
-pub(crate) static LOOK_AT: AtomicUsize = AtomicUsize::new(4 * OWNER_AT);
+pub(crate) static FREE_WORD_AT: AtomicUsize = AtomicUsize::new(4 * OWNER_AT);
 
 /// Mutexes are spinpark's.
 pub(crate) fn are_spinparks() {
-    LOOK_AT.store(4 * LOCK_AT, Relaxed);
+    FREE_WORD_AT.store(4 * LOCK_AT, Relaxed);
 }
 
-/// Whether a mutex looks free. A hint.
+/// Whether a mutex seems free. A hint.
 #[inline(always)]
-pub(crate) fn looks_free(mutex: usize) -> bool {
-    word(mutex, LOOK_AT.load(Relaxed) / 4) == 0
+pub(crate) fn seems_free(mutex: usize) -> bool {
+    word(mutex, FREE_WORD_AT.load(Relaxed) / 4) == 0
 }
 
 #[inline(always)]
 fn are_glibcs() -> bool {
-    LOOK_AT.load(Relaxed) == 4 * OWNER_AT
+    FREE_WORD_AT.load(Relaxed) == 4 * OWNER_AT
 }
 
 /// The word of glibc's mutexes that has their owner, if it is one of those and not [`is_special`]; 0 while it
@@ -112,7 +112,7 @@ pub(crate) fn is_rwlock_awaited(rwlock: usize, own: u32) -> Option<bool> {
 /// Whether a thread that calls for a read-write lock has it at once, as far as its words tell; none if they
 /// are not glibc's. See [`is_rwlock_awaited`] for the first word; its lowest bit is set if writers are next.
 #[inline(always)]
-pub(crate) fn rwlock_looks_free(rwlock: usize, role: Role) -> Option<bool> {
+pub(crate) fn rwlock_seems_free(rwlock: usize, role: Role) -> Option<bool> {
     const WRITERS_NEXT: u32 = 1;
     const WRITER: u32 = 2;
     const READER: u32 = 8;
@@ -137,7 +137,7 @@ pub(crate) fn owner(mutex: usize) -> u32 {
         // The other word is none's while a robust one is being repaired.
         return word(mutex, LOCK_AT) & THREAD;
     }
-    if LOOK_AT.load(Relaxed) != 4 * LOCK_AT || is_special(mutex) {
+    if FREE_WORD_AT.load(Relaxed) != 4 * LOCK_AT || is_special(mutex) {
         return word(mutex, OWNER_AT);
     }
     // A token is a thread id there.

@@ -44,7 +44,7 @@ const UNKNOWN: u8 = 0;
 const FOUND: u8 = 1;
 static STATE: AtomicU8 = AtomicU8::new(UNKNOWN);
 /// The thread that changes the state, or 0.
-static LOOKER: AtomicU32 = AtomicU32::new(0);
+static FINDER: AtomicU32 = AtomicU32::new(0);
 
 /// The absolute path of the directory, ended by a zero; empty if there is none. Written by the initialiser.
 static DIRECTORY: Path = Path(UnsafeCell::new([0; 4096]));
@@ -64,14 +64,14 @@ pub(crate) extern "C" fn first_call(number: usize) {
     let mut me = 0;
     while STATE.load(Acquire) != FOUND {
         me = if me == 0 { raw::thread_id() } else { me };
-        match LOOKER.compare_exchange(0, me, Acquire, Relaxed) {
+        match FINDER.compare_exchange(0, me, Acquire, Relaxed) {
             Ok(_) => {
-                look_around();
-                LOOKER.store(0, Release);
+                find_next();
+                FINDER.store(0, Release);
             }
-            // Called by what this thread does to look around, the loader's allocator say; or by a signal
+            // Called by what this thread does to find them, the loader's allocator say; or by a signal
             // handler.
-            Err(looker) if looker == me => {
+            Err(finder) if finder == me => {
                 next::find_one(number);
                 return table::pass(number);
             }
@@ -81,7 +81,7 @@ pub(crate) extern "C" fn first_call(number: usize) {
 }
 
 /// Finds the next implementation, to which every call goes from now on.
-fn look_around() {
+fn find_next() {
     if STATE.load(Relaxed) == UNKNOWN {
         next::find_all();
         table::install(Detail::Off);
