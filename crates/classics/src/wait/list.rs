@@ -8,7 +8,7 @@
 //! | `RUNNING`  | does not sleep, or is about to wake  | the thread that wakes it                                |
 //! | `SLEEPING` | sleeps, or is about to               | its thread, before it looks for the last time           |
 //!
-//! That is the kernel's protocol for sleeping: first say that you sleep, then look whether you have to, then
+//! That is the kernel's protocol for sleeping: first say that you sleep, then check whether you have to, then
 //! sleep until another thread sets `RUNNING`. A wake-up between those steps is kept.
 //!
 //! # Orderings

@@ -4,7 +4,7 @@
 //! than CPUs would burn whole time slices. So a thread that has polled for 100 µs sleeps for 50, on a word
 //! that is never woken, and polls again.
 //!
-//! The rule is the same for all that poll, however often they look: it counts the time that they spend awake,
+//! The rule is the same for all that poll, however often they do: it counts the time that they spend awake,
 //! not polls. Otherwise a lock with back-off would sleep at another rate than one without, and a comparison
 //! of the two would compare sleeps.
 //!
@@ -30,7 +30,7 @@ const NAP_NS: u64 = 50 * NS_PER_US;
 const SLICE_NS: u64 = 4 * NS_PER_MS;
 
 /// Polls between two readings of the clock, about 1 µs. Shorter waits do not read it.
-const POLLS_PER_LOOK: u32 = 64;
+const POLLS_PER_READING: u32 = 64;
 
 /// A poll does not take longer, ns: what seems to has a preemption in it, in which the thread was not awake.
 pub(crate) const MOST_POLL_NS: u64 = 100;
@@ -50,8 +50,8 @@ pub(crate) const fn window_polls<P: Platform>() -> u32 {
 pub(crate) struct PollBudget {
     /// Since the last reading of the clock.
     polls: u32,
-    /// That look, ns; 0: none yet.
-    looked: u64,
+    /// That reading, ns; 0: none yet.
+    read_at: u64,
     /// Until then, since the last sleep, ns.
     awake_ns: u64,
 }
@@ -79,16 +79,16 @@ impl PollBudget {
             return false;
         }
         self.polls += polls;
-        self.polls >= POLLS_PER_LOOK && self.look(P::now(Clock::Monotonic))
+        self.polls >= POLLS_PER_READING && self.read_clock(P::now(Clock::Monotonic))
     }
 
     /// A reading of the clock; returns whether it is time for a brief sleep.
-    fn look(&mut self, now: u64) -> bool {
-        if self.looked > 0 {
+    fn read_clock(&mut self, now: u64) -> bool {
+        if self.read_at > 0 {
             let most = u64::from(self.polls) * MOST_POLL_NS;
-            self.awake_ns += now.saturating_sub(self.looked).min(most);
+            self.awake_ns += now.saturating_sub(self.read_at).min(most);
         }
-        (self.polls, self.looked) = (0, now);
+        (self.polls, self.read_at) = (0, now);
         self.awake_ns >= AWAKE_NS
     }
 
@@ -169,7 +169,7 @@ mod tests {
         let mut now = 1_000;
         for looks in 0.. {
             budget.polls = polls;
-            if budget.look(now) {
+            if budget.read_clock(now) {
                 return looks * ns;
             }
             now += ns;
@@ -186,8 +186,8 @@ mod tests {
     /// 64 polls in 4 ms are 64 polls and a preemption.
     #[test]
     fn a_preempted_thread_has_not_polled() {
-        let mut budget = PollBudget { polls: 64, looked: 1_000, awake_ns: 0 };
-        assert!(!budget.look(4_001_000));
+        let mut budget = PollBudget { polls: 64, read_at: 1_000, awake_ns: 0 };
+        assert!(!budget.read_clock(4_001_000));
         assert_eq!(budget.awake_ns, 64 * MOST_POLL_NS);
     }
 

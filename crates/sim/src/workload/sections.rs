@@ -119,7 +119,7 @@ fn shared(plan: &mut Plan<'_>, writes: u64, of: u64) -> Result<(), SettingError>
             if step.random(of) < writes {
                 lock.write(|| change(&data.0[..1]));
             } else {
-                lock.read(|| look(&data.0[0]));
+                lock.read(|| read_line(&data.0[0]));
             }
         });
     });
@@ -302,8 +302,8 @@ pub(super) fn change(lines: &[Line]) {
     }
 }
 
-/// A reader's look at a line.
-pub(super) fn look(Line(word): &Line) -> u32 {
+/// A reader's access to a line.
+pub(super) fn read_line(Line(word): &Line) -> u32 {
     word.load(Relaxed)
 }
 

@@ -162,7 +162,7 @@ fn watch(top: &Top, recordings: &Path, mut running: Option<&mut Running>) -> any
         if let (Some(running), Some(_)) = (running.as_deref(), status) {
             let _ = note_end(recordings, running.id());
         }
-        let now = match look(recordings, &mut symbols) {
+        let now = match current(recordings, &mut symbols) {
             Ok(now) => now,
             // A program that was just started has not come to its first lock.
             Err(_) if running.is_some() && status.is_none() => continue,
@@ -196,7 +196,7 @@ fn watch(top: &Top, recordings: &Path, mut running: Option<&mut Running>) -> any
 }
 
 /// The profile at this moment: of the process that has waited most.
-fn look(recordings: &Path, symbols: &mut Symbols) -> anyhow::Result<Profile> {
+fn current(recordings: &Path, symbols: &mut Symbols) -> anyhow::Result<Profile> {
     let loaded = json::load(recordings, symbols)?;
     most(&loaded.profiles).cloned().context("the recording is empty")
 }
