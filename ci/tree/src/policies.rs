@@ -1,5 +1,5 @@
-//! What is policy stands in `crates/locks/src/policy`: the protocol reads no constant of the machine, asks for no
-//! number of CPUs, and names no constant of a policy.
+//! What is policy stands in `crates/locks/src/policy`: the protocol reads no constant of the machine, asks for
+//! no number of CPUs, and names no constant of a policy.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -41,10 +41,12 @@ fn decisions<'a>(source: &'a str, constants: &[String]) -> Vec<&'a str> {
     source.lines().filter(decides).collect()
 }
 
-/// The constants of the files of policies.
+/// The constants of the policies. (Those of what threads learn, in a directory of its own, are private to its
+/// files.)
 fn constants(policies: &[(PathBuf, String)]) -> Vec<String> {
-    let items =
-        policies.iter().flat_map(|(_, source)| syn::parse_file(source).expect("a source is Rust").items);
+    let is_one = |path: &Path| path.parent().is_some_and(|parent| parent.ends_with("policy"));
+    let policies = policies.iter().filter(|(path, _)| is_one(path));
+    let items = policies.flat_map(|(_, source)| syn::parse_file(source).expect("a source is Rust").items);
     let constants = items.filter_map(|item| match item {
         Item::Const(constant) if constant.ident != "_" => Some(constant.ident.to_string()),
         _ => None,

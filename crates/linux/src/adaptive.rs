@@ -1,13 +1,11 @@
-//! How a thread waits: the trait [`Adaptive`], answered from its [`SpinStats`](spinpark_platform::SpinStats).
+//! How a thread waits: the trait [`Adaptive`], answered from its [`SpinStats`](spinpark_locks::SpinStats).
 //!
 //! They are functions of this crate, not methods of the generic platform, so that they are compiled once.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
-use spinpark_platform::{
-    Adaptive, Awake, Clock, Note, Spin, SpinLine, SpinPolicy, SpinnerSlots, Spinning, Timing, TransferCost,
-    Tries, Tuning,
-};
+use spinpark_locks::{Adaptive, Awake, Note, Spin, Spinning, Timing, TransferCost, Tries};
+use spinpark_platform::{Clock, SpinLine, SpinPolicy, SpinnerSlots, Tuning};
 
 use crate::memory::{LinuxWith, LockPadding};
 use crate::thread::spin_stats;

@@ -6,7 +6,8 @@
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicBool, AtomicUsize};
 
-use spinpark_platform::{Clock, ReadHolds, SpinStats, Threads, NS_PER_MS, READS_AFTER_WAIT};
+use spinpark_locks::{SpinStats, READS_AFTER_WAIT};
+use spinpark_platform::{Clock, ReadHolds, Threads, NS_PER_MS};
 
 use crate::memory::{LinuxWith, LockPadding};
 use crate::reads::Reads;

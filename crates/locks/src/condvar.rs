@@ -82,11 +82,11 @@
 use ::core::cell::Cell;
 use ::core::marker::PhantomData;
 
-use spinpark_platform::{AtomicU32, Deadline, Event, Note, Ordering::Relaxed, Platform, Spin, Wait};
+use spinpark_platform::{AtomicU32, Deadline, Event, Ordering::Relaxed, Platform, Wait};
 
 use crate::core::{LockCore, Outcome};
 use crate::mutex::RawMutex;
-use crate::policy::{OnRelease, Policy, Spinner, Usual};
+use crate::policy::{Adaptive, Note, OnRelease, Policy, Spin, Spinner, Usual};
 use crate::queue::{
     Ask, Chain, HasQueue, LockedQueue, Notice, QueueGuard, WaitNode, WaitQueue, WaiterRefs, RELEASED,
 };
@@ -162,7 +162,7 @@ impl<P: Platform, Q: Policy<P>> Waiter<P, Q> {
     }
 }
 
-impl<P: Platform> RawCondvar<P> {
+impl<P: Platform + Adaptive> RawCondvar<P> {
     /// A condition variable without waiters.
     pub fn new() -> Self {
         Self::from_queue(WaitQueue::new())
@@ -532,7 +532,7 @@ impl<P: Platform, Q: Policy<P>> HasQueue<P> for RawCondvar<P, Q> {
     }
 }
 
-impl<P: Platform> Default for RawCondvar<P> {
+impl<P: Platform + Adaptive> Default for RawCondvar<P> {
     fn default() -> Self {
         Self::new()
     }

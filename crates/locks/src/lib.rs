@@ -32,8 +32,9 @@ pub use crate::core::LockCore;
 pub use condvar::{RawCondvar, WaitResult, Waiter};
 pub use mutex::{Locked, RawMutex};
 pub use policy::{
-    Arrival, Asleep, BeforeQueueing, EarlyWakes, Few, FirstTry, Many, OnRelease, Park, Policy, Polling,
-    Reads, Spinner, Times, Turn, Usual, WhenWoken,
+    Adaptive, Arrival, Asleep, Awake, BeforeQueueing, EarlyWakes, Few, FirstTry, Many, Note, OnRelease, Park,
+    Policy, Polling, Reads, Spin, SpinStats, Spinner, Spinning, Times, Timing, TransferCost, Tries, Try,
+    Turn, Usual, WhenWoken, READS_AFTER_WAIT,
 };
 pub use queue::{WaitNode, WaitQueue, WaiterRefs};
 pub use rwlock::{Preference, RawRwLock};

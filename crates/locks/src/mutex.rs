@@ -8,10 +8,10 @@
 //! Where these fail, the slower paths read the word anew, and make no compare-exchange that is known to fail
 //! (document 002).
 
-use spinpark_platform::{AtomicU32, Deadline, Note, Ordering::Relaxed, Platform};
+use spinpark_platform::{AtomicU32, Deadline, Ordering::Relaxed, Platform};
 
 use crate::core::{LockCore, Outcome};
-use crate::policy::{Policy, Usual};
+use crate::policy::{Adaptive, Note, Policy, Usual};
 use crate::queue::{HasQueue, WaitQueue};
 use crate::word::{self, Release, Want};
 
@@ -32,7 +32,7 @@ pub struct RawMutex<P: Platform, Q: Policy<P> = Usual> {
     core: LockCore<P, Q>,
 }
 
-impl<P: Platform> RawMutex<P> {
+impl<P: Platform + Adaptive> RawMutex<P> {
     /// An unlocked mutex.
     pub fn new() -> Self {
         Self::from_core(LockCore::default())
@@ -217,7 +217,7 @@ impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
     }
 }
 
-impl<P: Platform> Default for RawMutex<P> {
+impl<P: Platform + Adaptive> Default for RawMutex<P> {
     fn default() -> Self {
         Self::new()
     }

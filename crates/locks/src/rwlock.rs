@@ -22,7 +22,7 @@ use spinpark_platform::{Deadline, Platform, Reader, SlotLeft};
 
 use crate::bias::{Afterwards, ReaderBias};
 use crate::core::{LockCore, Outcome};
-use crate::policy::{Policy, Usual};
+use crate::policy::{Adaptive, Policy, Usual};
 use crate::queue::{HasQueue, WaitQueue};
 use crate::word::{self, Release, Want, UNIT, UPGRADE};
 
@@ -59,7 +59,7 @@ pub struct RawRwLock<P: Platform, Q: Policy<P> = Usual> {
     pub(crate) bias: ReaderBias<P>,
 }
 
-impl<P: Platform> RawRwLock<P> {
+impl<P: Platform + Adaptive> RawRwLock<P> {
     /// An unlocked lock.
     pub fn new() -> Self {
         Self::from_parts(LockCore::default(), ReaderBias::default())
@@ -542,7 +542,7 @@ impl<P: Platform, Q: Policy<P>> RawRwLock<P, Q> {
     }
 }
 
-impl<P: Platform> Default for RawRwLock<P> {
+impl<P: Platform + Adaptive> Default for RawRwLock<P> {
     fn default() -> Self {
         Self::new()
     }

@@ -56,7 +56,7 @@ pub trait Futex: Memory + Clocks {
     fn queues() {}
 
     /// Notes that the calling thread is about to sleep on `word` with a timer of its own, so that releases of
-    /// the lock at `lock` may leave it asleep. For [`Note::Sleeps`](crate::Note::Sleeps).
+    /// the lock at `lock` may leave it asleep. For `Note::Sleeps` of the locks.
     fn notes_sleep(lock: usize, word: &Self::AtomicU32) {
         let _ = (lock, word);
     }

@@ -3,8 +3,9 @@
 //! Lock algorithms are written once, generic over a zero-sized [`Platform`], and run on several machines:
 //! Linux, a loom model (every interleaving under weak memory) and a simulated many-core machine. [`Platform`]
 //! is the sum of small traits, each a *contract*; one conformance test
-//! (`crates/verify/tests/it/platform`) runs against every implementation. Traits, and plain data that every
-//! platform keeps alike ([`SpinStats`], [`Tuning`]): no dependency, no `unsafe`.
+//! (`crates/verify/tests/it/platform`) runs against every implementation. Traits, and plain data
+//! ([`Tuning`]): no dependency, no `unsafe`. What threads learn about locks is kept for each thread by the
+//! platform, too, but is a matter of the policies: `Adaptive` in `locks`.
 //!
 //! | trait | file | contract | without it |
 //! |---|---|---|---|
@@ -16,7 +17,6 @@
 //! | [`Threads`] | `threads.rs` | token, fork generation, priority | no lock; priority 0 |
 //! | [`Owners`] | `threads.rs` | whether a lock's owner runs | "unknown": spins have a time budget |
 //! | [`SpinPolicy`] | `spin_policy.rs` | polling, the number of CPUs | one CPU |
-//! | [`Adaptive`] | `adaptive/` | what threads learn: whether to spin, how they share a lock | they sleep at once |
 //! | [`ReadHolds`] | `readers.rs` | the read locks that a thread holds | "perhaps": starved writers wait longer |
 //! | [`ReaderSlots`] | `readers.rs` | readers that write no shared line | readers count in the lock |
 //! | [`Events`] | `events.rs` | what slow paths did, for counters | not reported |
@@ -28,7 +28,6 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
-mod adaptive;
 mod barrier;
 mod clocks;
 mod events;
@@ -41,9 +40,6 @@ mod threads;
 mod tuning;
 mod wake_op;
 
-pub use adaptive::{
-    Adaptive, Awake, Note, Spin, SpinStats, Spinning, Timing, TransferCost, Tries, Try, READS_AFTER_WAIT,
-};
 pub use barrier::AsymmetricBarrier;
 pub use clocks::{as_timespec, Clock, Clocks, Deadline, NS_PER_MS, NS_PER_SEC, NS_PER_US};
 pub use core::sync::atomic::Ordering;
@@ -66,7 +62,6 @@ pub trait Platform:
     + Threads
     + Owners
     + SpinPolicy
-    + Adaptive
     + ReadHolds
     + ReaderSlots
     + Events

@@ -31,12 +31,12 @@ pub struct Tuning {
     /// spare, ns.
     pub queue_spin_ns: u64,
     /// How long a spinner stays away from the lock word between two looks at
-    /// [`Spinning::Eager`](crate::Spinning::Eager), ns.
+    /// `Spinning::Eager`, ns.
     pub eager_gap_ns: u64,
     /// How long it does so at most where CPUs are to spare, and other threads take turns with the lock
     /// meanwhile, ns.
     pub crowded_gap_ns: u64,
-    /// How long it does so at [`Spinning::BackOff`](crate::Spinning::BackOff), ns.
+    /// How long it does so at `Spinning::BackOff`, ns.
     pub back_off_gap_ns: u64,
     /// Interval of a spinner's probes whether the owner runs, ns.
     pub owner_probe_ns: u64,

@@ -1,13 +1,13 @@
-//! Policies for the protocol's checks: each question is answered by a coin, and so is each part of an answer. What
-//! the protocol promises holds whatever it answers.
+//! Policies for the protocol's checks: each question is answered by a coin, and so is each part of an answer.
+//! What the protocol promises holds whatever it answers.
 
 use std::marker::PhantomData;
 
 use spinpark_locks::{
-    Arrival, Asleep, BeforeQueueing, EarlyWakes, FirstTry, OnRelease, Policy, Polling, Reads, Spinner, Times,
-    Turn, WhenWoken,
+    Adaptive, Arrival, Asleep, BeforeQueueing, EarlyWakes, FirstTry, Note, OnRelease, Policy, Polling, Reads,
+    Spin, Spinner, Times, Timing, Turn, WhenWoken,
 };
-use spinpark_platform::{Note, Platform, Spin, Timing};
+use spinpark_platform::Platform;
 use spinpark_sim::here;
 
 /// What answers.
@@ -48,7 +48,7 @@ impl<C: Coin> By<C> {
     }
 }
 
-impl<P: Platform, C: Coin> Policy<P> for By<C> {
+impl<P: Platform + Adaptive, C: Coin> Policy<P> for By<C> {
     // The timers of sleepers are what the models' clocks are for.
     const TIMES: Times = Times::of(&P::TUNING);
 

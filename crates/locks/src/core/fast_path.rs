@@ -28,12 +28,11 @@
 //!   one without it.
 
 use spinpark_platform::{
-    AtomicU32, Deadline, Note, Ordering::Acquire, Ordering::Relaxed, Ordering::Release as ReleaseOrder,
-    Platform, Try,
+    AtomicU32, Deadline, Ordering::Acquire, Ordering::Relaxed, Ordering::Release as ReleaseOrder, Platform,
 };
 
 use super::{LockCore, NoWait, Outcome};
-use crate::policy::{FirstTry, OnRelease, Policy};
+use crate::policy::{FirstTry, Note, OnRelease, Policy, Try};
 use crate::queue::LOCKED_OR_CONTENDED;
 use crate::word::{self, Release, Want};
 

@@ -16,17 +16,18 @@
 //! comes takes a free lock, whichever threads spin: an owner that comes back at once acquires the lock many
 //! times in a row, without a transfer of its line.
 //!
-//! Which threads spin, alone or in turn, how many, and for how long, is the [policy](crate::policy)'s: here they
-//! spin as told. Nothing in [`core`](super) rests on the order: a thread that finds the queue full asks again.
+//! Which threads spin, alone or in turn, how many, and for how long, is the [policy](crate::policy)'s: here
+//! they spin as told. Nothing in [`core`](super) rests on the order: a thread that finds the queue full asks
+//! again.
 
 use core::marker::PhantomData;
 
 use spinpark_platform::{
-    AtomicU32, Clock, Deadline, Event, Note, OnCpu, Ordering::Acquire, Ordering::Relaxed, Platform, Spin, Try,
+    AtomicU32, Clock, Deadline, Event, OnCpu, Ordering::Acquire, Ordering::Relaxed, Platform,
 };
 
 use super::LockCore;
-use crate::policy::{FirstTry, Policy, Polling, Spinner, Turn};
+use crate::policy::{FirstTry, Note, Policy, Polling, Spin, Spinner, Try, Turn};
 use crate::spin_queue::{Behind, Entered, SpinQueue};
 use crate::word::{self, Announced, Want};
 
@@ -254,8 +255,8 @@ impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
         }
         let was_woken = matches!(announced, Announced::Waking | Announced::Unmarked);
         let kind = if was_woken { Spin::Woken } else { Spin::Lock };
-        // On the other clock a spinner may overstay by its budget: that of a lone one is no more than a timer's own
-        // slack.
+        // On the other clock a spinner may overstay by its budget: that of a lone one is no more than a timer's
+        // own slack.
         let is_exact = deadline.is_none_or(|deadline| deadline.clock == Clock::Monotonic);
         let spinner = match polls {
             Polls::Once => return Spun::Stopped(announced),

@@ -113,7 +113,7 @@ use core::marker::PhantomData;
 
 use spinpark_platform::{AtomicU32, Ordering::Relaxed, Platform};
 
-use crate::policy::{Policy, Usual};
+use crate::policy::{Adaptive, Policy, Usual};
 use crate::queue::{HasQueue, WaitQueue};
 use crate::word;
 
@@ -152,7 +152,7 @@ pub struct LockCore<P: Platform, Q: Policy<P> = Usual> {
     policy: PhantomData<fn() -> Q>,
 }
 
-impl<P: Platform> LockCore<P> {
+impl<P: Platform + Adaptive> LockCore<P> {
     /// An unlocked lock from an empty queue, for `const` initialisers.
     pub const fn from_queue(queue: WaitQueue<P>) -> Self {
         Self::with_policy(queue)

@@ -6,14 +6,14 @@
 //! thread was counted as; then the thread makes a wake pass itself if others relied on it (L1).
 
 use spinpark_platform::{
-    AtomicU32, Deadline, Event, Note, Ordering::Acquire, Ordering::Relaxed,
-    Ordering::Release as ReleaseOrder, Platform, Spin,
+    AtomicU32, Deadline, Event, Ordering::Acquire, Ordering::Relaxed, Ordering::Release as ReleaseOrder,
+    Platform,
 };
 
 use super::midpath::{Polls, Spun};
 use super::patience::Patience;
 use super::{LockCore, NoWait, Outcome};
-use crate::policy::{Arrival, Asleep, BeforeQueueing, Policy, Spinner, WhenWoken};
+use crate::policy::{Arrival, Asleep, BeforeQueueing, Note, Policy, Spin, Spinner, WhenWoken};
 use crate::queue::{Ask, HasQueue, Notice, QueueGuard, WaitNode};
 use crate::word::{self, Announced, Want};
 
@@ -94,7 +94,7 @@ impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
     }
 
     /// Has an acquisition of a thread that waited for it, perhaps in the queue, timed now and then: see
-    /// [`spinpark_platform::Adaptive`].
+    /// [`Adaptive`](crate::policy::Adaptive).
     #[inline(never)] // for the drop-in's size
     fn time_acquisition(&self, want: Want, queued: bool) {
         if !want.is_write() {

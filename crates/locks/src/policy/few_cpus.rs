@@ -1,17 +1,17 @@
 //! One CPU or two: the owner's CPU and the waiter's are all there are.
 
-use spinpark_platform::{Note, Platform, Spin, Spinning, Timing, Tries, Try};
+use spinpark_platform::Platform;
 
 use super::{
-    as_learnt, watches, Arrival, Asleep, BeforeQueueing, FirstTry, OnRelease, Policy, Polling, Reads,
-    Spinner, Times, WhenWoken,
+    as_learned, watches, Adaptive, Arrival, Asleep, BeforeQueueing, FirstTry, Note, OnRelease, Policy,
+    Polling, Reads, Spin, Spinner, Spinning, Times, Timing, Tries, Try, WhenWoken,
 };
 
 /// The policy for one CPU or two.
 #[derive(Debug, Clone, Copy)]
 pub enum Few {}
 
-impl<P: Platform> Policy<P> for Few {
+impl<P: Platform + Adaptive> Policy<P> for Few {
     const TIMES: Times = Times::of(&P::TUNING);
 
     /// Failed tries are not counted. (There may be some from when there were more CPUs: those are forgotten.)
@@ -49,8 +49,8 @@ impl<P: Platform> Policy<P> for Few {
         }
     }
 
-    /// Not for less time where the lock is promised: a thread that spins until the promise is taken finds the lock
-    /// free sooner than one that is woken.
+    /// Not for less time where the lock is promised: a thread that spins until the promise is taken finds the
+    /// lock free sooner than one that is woken.
     #[inline]
     fn spins(_: usize, spinner: Spinner) -> Option<Polling> {
         match spinner {
@@ -60,8 +60,8 @@ impl<P: Platform> Policy<P> for Few {
         }
     }
 
-    /// A starved waiter need not request the lock at once: running threads pass it on one CPU only, and the lock is
-    /// mostly free in a moment.
+    /// A starved waiter need not request the lock at once: running threads pass it on one CPU only, and the
+    /// lock is mostly free in a moment.
     #[inline]
     fn when_woken(lock: usize, writes: bool) -> WhenWoken {
         WhenWoken { backs_off: backs_off::<P>(lock, writes), requests_at_once: false, wakes_others: None }
@@ -85,7 +85,7 @@ impl<P: Platform> Policy<P> for Few {
             OnRelease::LeavesHead => P::cpus() == 2 && P::returns_soon(lock),
             // With one. No waiter runs before the thread that has the CPU leaves it.
             OnRelease::DefersWakes => P::cpus() == 1,
-            _ => as_learnt::<P>(lock, asks),
+            _ => as_learned::<P>(lock, asks),
         }
     }
 
@@ -95,10 +95,10 @@ impl<P: Platform> Policy<P> for Few {
     }
 }
 
-/// Whether a waiter leaves the lock to its owner for a while instead of taking turns with it, because that gets more
-/// work done. With two CPUs: the waiter's is wanted by other threads, and a sleep costs the owner nothing. But the
-/// timer must end that sleep in time.
+/// Whether a waiter leaves the lock to its owner for a while instead of taking turns with it, because that gets
+/// more work done. With two CPUs: the waiter's is wanted by other threads, and a sleep costs the owner nothing.
+/// But the timer must end that sleep in time.
 #[inline]
-fn backs_off<P: Platform>(lock: usize, writes: bool) -> bool {
+fn backs_off<P: Platform + Adaptive>(lock: usize, writes: bool) -> bool {
     writes && P::cpus() == 2 && P::spinning(lock) == Spinning::BackOff && P::has_fine_timers()
 }

@@ -1,10 +1,10 @@
 //! More than two CPUs: a waiter may have one of its own, and each poll takes the lock's line from the owner.
 
-use spinpark_platform::{Awake, Note, Platform, Spin, Spinning, Timing, Tries};
+use spinpark_platform::Platform;
 
 use super::{
-    as_learnt, watches, Arrival, Asleep, BeforeQueueing, EarlyWakes, FirstTry, OnRelease, Policy, Polling,
-    Reads, Spinner, Times, Turn, WhenWoken,
+    as_learned, watches, Adaptive, Arrival, Asleep, Awake, BeforeQueueing, EarlyWakes, FirstTry, Note,
+    OnRelease, Policy, Polling, Reads, Spin, Spinner, Spinning, Times, Timing, Tries, Turn, WhenWoken,
 };
 
 /// The policy for more than two CPUs.
@@ -15,9 +15,9 @@ pub enum Many {}
 /// owner.
 const QUESTIONS_APART: u64 = 16;
 
-/// With up to this number of CPUs, at most one thread waits awake for each CPU besides the owner's: under a quota,
-/// more of them would run, and use it up. With more, spinners are not counted against the CPUs: to read that many
-/// slots costs more than it tells.
+/// With up to this number of CPUs, at most one thread waits awake for each CPU besides the owner's: under a
+/// quota, more of them would run, and use it up. With more, spinners are not counted against the CPUs: to read
+/// that many slots costs more than it tells.
 const MOST_CPUS_COUNTED: u32 = 8;
 
 /// A thread that knows nothing of the lock waits for so long, times the CPUs, ns: through a short section of
@@ -35,8 +35,8 @@ const EARLY_WAKES_OF: usize = 16;
 
 const _: () = assert!(LATE_EARLY_WAKES <= EarlyWakes::MOST && EARLY_WAKES <= EarlyWakes::MOST);
 
-/// A read among others is worth this number of reads alone: the lock's line comes from another CPU for it, which
-/// takes 50 ns and more. An estimate, on the low side; like `CROWD`, only this value was simulated
+/// A read among others is worth this number of reads alone: the lock's line comes from another CPU for it,
+/// which takes 50 ns and more. An estimate, on the low side; like `CROWD`, only this value was simulated
 /// (`notes/tuning.md`).
 const SHARED_READ: u32 = 4;
 /// With at least this number of readers inside, one read in as many is counted, for all of them. Readers that
@@ -46,7 +46,7 @@ const SHARED_READ: u32 = 4;
 /// apart, as some may stay inside for long.
 const CROWD: u32 = 8;
 
-impl<P: Platform> Policy<P> for Many {
+impl<P: Platform + Adaptive> Policy<P> for Many {
     const TIMES: Times = Times::of(&P::TUNING);
 
     #[inline(always)]
@@ -72,8 +72,8 @@ impl<P: Platform> Policy<P> for Many {
         }
     }
 
-    /// Writers spin in turn: each poll by a second spinner takes the line, too. But for real-time threads, whose
-    /// wait others' polls are not worth.
+    /// Writers spin in turn: each poll by a second spinner takes the line, too. But for real-time threads,
+    /// whose wait others' polls are not worth.
     #[inline]
     fn before_queueing(lock: usize, arrival: Arrival) -> BeforeQueueing {
         if arrival.writes && arrival.may_take_turns && P::priority() == 0 {
@@ -128,7 +128,7 @@ impl<P: Platform> Policy<P> for Many {
 
     #[inline]
     fn on_release(lock: usize, asks: OnRelease) -> bool {
-        as_learnt::<P>(lock, asks)
+        as_learned::<P>(lock, asks)
     }
 
     #[inline]
@@ -145,7 +145,7 @@ impl<P: Platform> Policy<P> for Many {
 
 /// How a thread waits in the queue of spinners, by what it knows of the lock.
 #[inline]
-fn turn<P: Platform>(awake: Awake, can_spin: bool) -> Turn {
+fn turn<P: Platform + Adaptive>(awake: Awake, can_spin: bool) -> Turn {
     let others = P::cpus() - 1; // for as many there is a CPU beside the owner's
     let most = match awake {
         _ if !can_spin => 0,
@@ -169,17 +169,17 @@ fn turn<P: Platform>(awake: Awake, can_spin: bool) -> Turn {
 
 /// How a thread polls.
 ///
-/// Each poll takes the owner's cache line away from it, and each success moves the lock and all that it protects to
-/// another CPU. Where threads come back for the lock faster than it can move, one that leaves the owner alone for
-/// many of its turns costs all threads less than one that takes the first chance (document 004: back-off);
-/// elsewhere, to stay away is to leave a free lock idle.
+/// Each poll takes the owner's cache line away from it, and each success moves the lock and all that it
+/// protects to another CPU. Where threads come back for the lock faster than it can move, one that leaves the
+/// owner alone for many of its turns costs all threads less than one that takes the first chance (document 004:
+/// back-off); elsewhere, to stay away is to leave a free lock idle.
 #[inline]
-fn polling<P: Platform>(lock: usize, writes: bool, at_head: bool) -> Polling {
+fn polling<P: Platform + Adaptive>(lock: usize, writes: bool, at_head: bool) -> Polling {
     let tuning = &P::TUNING;
     let backs_off = writes && P::spinning(lock) == Spinning::BackOff;
     let gap_ns = if backs_off { tuning.back_off_gap_ns } else { tuning.eager_gap_ns };
-    // No thread waits awake for a waiter that the lock is promised to longer than a sleep and a wake-up take: that
-    // waiter may be waiting for this very CPU, and many CPUs would wait for one that sleeps.
+    // No thread waits awake for a waiter that the lock is promised to longer than a sleep and a wake-up take:
+    // that waiter may be waiting for this very CPU, and many CPUs would wait for one that sleeps.
     let polling = Polling {
         promised_ns: tuning.secondary_spin_ns,
         gap_ns,

@@ -1,6 +1,6 @@
-//! Policies: which threads spin and for how long, which waiter is woken or left asleep, when a lock is promised, and
-//! until when a waiter sleeps. The protocol ([`core`](crate::core)) asks, and is right whatever the answers: no
-//! invariant leans on one. They are about speed, and about which thread waits for how long.
+//! Policies: which threads spin and for how long, which waiter is woken or left asleep, when a lock is
+//! promised, and until when a waiter sleeps. The protocol ([`core`](crate::core)) asks, and is right whatever
+//! the answers: no invariant leans on one. They are about speed, and about which thread waits for how long.
 //!
 //! A wait has five moments, and a policy answers the questions of each:
 //!
@@ -20,24 +20,31 @@
 //! | [`Many`] | `many_cpus.rs` | spinners queue, or poll from afar |
 //! | [`Park`] | `park.rs` | no thread spins, and waiters are woken in order: the shortest, to start from |
 //!
-//! A lock has its policy as a type parameter: `RawMutex<P, Park>`. CONTRIBUTING shows how to write one. `verify`
-//! runs each protocol under these, and under answers at random.
+//! A lock has its policy as a type parameter: `RawMutex<P, Park>`. CONTRIBUTING shows how to write one.
+//! `verify` runs each protocol under these, and under answers at random.
+//!
+//! What threads learn about locks is in `learned`: a policy asks it through [`Adaptive`], or does without.
 //!
 //! A constant stands in the file of the policy that uses it, with its reason; those that depend on the machine
-//! are in [`Tuning`]. Measured: `notes/tuning.md` ("CPUs to spare", "One CPU", and the sections of each mechanism).
+//! are in [`Tuning`]. Measured: `notes/tuning.md` ("CPUs to spare", "One CPU", and the sections of each
+//! mechanism).
 
 mod few_cpus;
+mod learned;
 mod many_cpus;
 mod park;
 
-use spinpark_platform::{Note, Platform, Spin, Timing, Tries, Tuning};
+use spinpark_platform::{Platform, Tuning};
 
 pub use few_cpus::Few;
+pub use learned::{
+    Adaptive, Awake, Note, Spin, SpinStats, Spinning, Timing, TransferCost, Tries, Try, READS_AFTER_WAIT,
+};
 pub use many_cpus::Many;
 pub use park::Park;
 
-/// What a lock asks. `lock` is its address, which is only compared; 0 where that is not at hand. Answers may differ from call to call, and may
-/// rest on what [`Policy::learns`] was told.
+/// What a lock asks. `lock` is its address, which is only compared; 0 where that is not at hand. Answers may
+/// differ from call to call, and may rest on what [`Policy::learns`] was told.
 ///
 /// No question has an answer here: the file of a policy has all of its answers.
 pub trait Policy<P: Platform>: Sized + Send + Sync + 'static {
@@ -59,12 +66,12 @@ pub trait Policy<P: Platform>: Sized + Send + Sync + 'static {
     /// What the calling thread does before it queues, after a first try that failed.
     fn before_queueing(lock: usize, arrival: Arrival) -> BeforeQueueing;
 
-    /// For how long the calling thread spins now, and how it polls; `None`: it does not spin. Asked after a poll
-    /// that has failed; of a thread that arrives, only if [`Policy::before_queueing`] let it spin.
+    /// For how long the calling thread spins now, and how it polls; `None`: it does not spin. Asked after a
+    /// poll that has failed; of a thread that arrives, only if [`Policy::before_queueing`] let it spin.
     fn spins(lock: usize, spinner: Spinner) -> Option<Polling>;
 
-    /// What the calling thread does that a release has woken. `writes`: it is to have the lock alone, and has no
-    /// real-time priority.
+    /// What the calling thread does that a release has woken. `writes`: it is to have the lock alone, and has
+    /// no real-time priority.
     fn when_woken(lock: usize, writes: bool) -> WhenWoken;
 
     /// Which waiters have timers.
@@ -73,8 +80,8 @@ pub trait Policy<P: Platform>: Sized + Send + Sync + 'static {
     /// What the calling thread, which holds the lock, does for others.
     fn on_release(lock: usize, asks: OnRelease) -> bool;
 
-    /// For how much the read counts that the calling thread has just begun, beside `readers` with itself (1 also if
-    /// that is not known); `None`: it is not counted.
+    /// For how much the read counts that the calling thread has just begun, beside `readers` with itself (1
+    /// also if that is not known); `None`: it is not counted.
     fn reads(readers: u32) -> Option<Reads>;
 }
 
@@ -83,8 +90,8 @@ pub trait Policy<P: Platform>: Sized + Send + Sync + 'static {
 /// What a lock asks about a first try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FirstTry {
-    /// Whether the thread reads the lock before it tries to take it: a failed try takes the line from the owner.
-    /// Counts an attempt.
+    /// Whether the thread reads the lock before it tries to take it: a failed try takes the line from the
+    /// owner. Counts an attempt.
     Reads,
     /// Whether some of its latest tries have failed: if so, it is asked the next two, and notes how it goes on.
     HasFailed,
@@ -92,8 +99,8 @@ pub enum FirstTry {
     JoinsSpinners,
     /// There are some: whether it does so for this lock, whose owner is perhaps better left alone.
     JoinsTheseSpinners,
-    /// Of a lock that has waiters, or had some lately, and that the thread has read first: whether its try is left
-    /// to the slow call, which notes how it went ([`Note::Tried`]).
+    /// Of a lock that has waiters, or had some lately, and that the thread has read first: whether its try is
+    /// left to the slow call, which notes how it went ([`Note::Tried`]).
     IsNoted,
     /// Whether a reader first lets a writer go that spins for the readers to leave.
     LetsSpinnerPass,
@@ -115,8 +122,8 @@ pub struct Arrival {
 pub enum BeforeQueueing {
     /// It queues at once.
     Queues,
-    /// It queues at once, and leaves the lock to its owner for a while. If it is the first, the next release need
-    /// not wake it: it keeps its own time.
+    /// It queues at once, and leaves the lock to its owner for a while. If it is the first, the next release
+    /// need not wake it: it keeps its own time.
     BacksOff,
     /// It polls the lock by itself.
     Polls,
@@ -127,7 +134,8 @@ pub enum BeforeQueueing {
 /// A wait in the queue of spinners.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Turn {
-    /// If as many threads spin in turn already, it polls once, and queues. 0: always. `u32::MAX`: they are not counted.
+    /// If as many threads spin in turn already, it polls once, and queues. 0: always. `u32::MAX`: they are not
+    /// counted.
     pub most: u32,
     /// For how long it waits to become the head, ns.
     pub wait_ns: u64,
@@ -152,8 +160,8 @@ pub enum Spinner {
         /// As of [`Spinner::Alone`].
         writes: bool,
     },
-    /// It watches its own node, or readers let a writer go first, for what the kind of spin says. Of the answer,
-    /// [`Polling::span_ns`] counts, and of [`Spin::Writer`] also [`Polling::gap_ns`].
+    /// It watches its own node, or readers let a writer go first, for what the kind of spin says. Of the
+    /// answer, [`Polling::span_ns`] counts, and of [`Spin::Writer`] also [`Polling::gap_ns`].
     Watches(Spin),
 }
 
@@ -213,7 +221,8 @@ impl Polling {
 
 // ---- asleep
 
-/// The times of a sleep, ns.
+/// The times of a sleep, ns. They are not up to answers at random: waiters rely on timers if a thread is
+/// stopped (L3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Times {
     /// A waiter that is woken this long after it queued, and finds the lock taken, requests a hand-off.
@@ -259,8 +268,8 @@ impl Times {
 pub enum Asleep {
     /// Whether a head that was woken and lost is to be left to its own timer (`TIMED`).
     HeadKeepsTime,
-    /// Whether a release may leave one asleep that keeps its own time ([`OnRelease::LeavesHead`]), so that it notes
-    /// where it sleeps.
+    /// Whether a release may leave one asleep that keeps its own time ([`OnRelease::LeavesHead`]), so that it
+    /// notes where it sleeps.
     MayBeLeft,
     /// Whether its first probe comes after [`Times::least_probe_ns`] at the earliest.
     ProbesLate,
@@ -323,7 +332,7 @@ pub enum OnRelease {
 /// For how much a read counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reads {
-    /// This read: that of so many readers that do not share the lock.
+    /// This read: as much as this number of reads of a lock that is not shared.
     pub weight: u32,
     /// After how many reads without a write in between the lock's bias is enabled.
     pub enough: u32,
@@ -346,7 +355,7 @@ macro_rules! by_cpus {
 }
 
 // To ask how many CPUs there are takes time: where both answer alike, the answer is that of `Many`.
-impl<P: Platform> Policy<P> for Usual {
+impl<P: Platform + Adaptive> Policy<P> for Usual {
     const TIMES: Times = Times::of(&P::TUNING);
 
     #[inline(always)]
@@ -412,9 +421,9 @@ impl<P: Platform> Policy<P> for Usual {
     }
 }
 
-/// What [`Few`] and [`Many`] answer alike on a release: as the thread has learnt.
+/// What [`Few`] and [`Many`] answer alike on a release: as the thread has learned.
 #[inline(always)]
-fn as_learnt<P: Platform>(lock: usize, asks: OnRelease) -> bool {
+fn as_learned<P: Platform + Adaptive>(lock: usize, asks: OnRelease) -> bool {
     match asks {
         OnRelease::WakesUnmarked => P::wakes_unmarked(),
         OnRelease::Promises => P::has_passed_woken(),
@@ -426,7 +435,7 @@ fn as_learnt<P: Platform>(lock: usize, asks: OnRelease) -> bool {
 
 /// So of a thread that watches.
 #[inline(always)]
-fn watches<P: Platform>(kind: Spin) -> Option<Polling> {
+fn watches<P: Platform + Adaptive>(kind: Spin) -> Option<Polling> {
     let span_ns = match kind {
         Spin::Writer => P::TUNING.pass_ns,
         Spin::Lock | Spin::Woken | Spin::Signal | Spin::HandOver | Spin::Readers => P::TUNING.spin_ns,

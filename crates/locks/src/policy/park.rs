@@ -1,16 +1,17 @@
 //! The shortest policy: no thread spins, and waiters are woken in order. To start from, for one of your own.
 
-use spinpark_platform::{Note, Platform, Timing};
+use spinpark_platform::Platform;
 
 use super::{
-    Arrival, Asleep, BeforeQueueing, FirstTry, OnRelease, Policy, Polling, Reads, Spinner, Times, WhenWoken,
+    Adaptive, Arrival, Asleep, BeforeQueueing, FirstTry, Note, OnRelease, Policy, Polling, Reads, Spinner,
+    Times, Timing, WhenWoken,
 };
 
 /// No thread spins, and waiters are woken in order.
 #[derive(Debug, Clone, Copy)]
 pub enum Park {}
 
-impl<P: Platform> Policy<P> for Park {
+impl<P: Platform + Adaptive> Policy<P> for Park {
     const TIMES: Times = Times::of(&P::TUNING);
 
     /// Nothing; but see [`Policy::learns`].

@@ -5,10 +5,10 @@
 use std::any::Any;
 use std::rc::Rc;
 
-use spinpark_platform::{
-    Adaptive, AtomicU32 as _, Awake, Clock, Clocks, Note, READS_AFTER_WAIT, Spin, SpinLine, SpinPolicy,
-    SpinStats, SpinnerSlots, Spinning, Timing, TransferCost, Tries,
+use spinpark_locks::{
+    Adaptive, Awake, Note, READS_AFTER_WAIT, Spin, SpinStats, Spinning, Timing, TransferCost, Tries,
 };
+use spinpark_platform::{AtomicU32 as _, Clock, Clocks, SpinLine, SpinPolicy, SpinnerSlots};
 
 use crate::engine::{in_run, is_inside, world};
 use crate::here;

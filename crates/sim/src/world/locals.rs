@@ -5,7 +5,8 @@ use std::rc::Rc;
 use std::sync::atomic::AtomicUsize;
 
 use rustc_hash::FxHashMap;
-use spinpark_platform::{ClosingCost, SpinStats, TransferCost};
+use spinpark_locks::{SpinStats, TransferCost};
+use spinpark_platform::ClosingCost;
 
 use crate::world::memory::Place;
 use crate::world::memory::object::Region;

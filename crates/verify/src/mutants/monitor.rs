@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 use std::collections::VecDeque;
 
-use spinpark_locks::{RawCondvar, RawMutex};
+use spinpark_locks::{Adaptive, RawCondvar, RawMutex};
 use spinpark_platform::Platform;
 
 /// What is wrong.
@@ -21,7 +21,7 @@ pub enum Error {
 }
 
 /// The mutex, and the variable. All but `lock` are for the mutex' owner.
-pub struct Monitor<P: Platform> {
+pub struct Monitor<P: Platform + Adaptive> {
     mutex: RawMutex<P>,
     places: [RawCondvar<P>; 64],
     /// Which places are waited at, the oldest wait first. Guarded by the mutex.
@@ -29,7 +29,7 @@ pub struct Monitor<P: Platform> {
     error: Error,
 }
 
-impl<P: Platform> Monitor<P> {
+impl<P: Platform + Adaptive> Monitor<P> {
     /// No waiters.
     pub fn new(error: Error) -> Self {
         let places = std::array::from_fn(|_| RawCondvar::new());

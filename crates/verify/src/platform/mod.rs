@@ -29,9 +29,10 @@ pub use world::{
 pub(crate) use world::{begin, take_noted};
 
 use loom::thread;
+use spinpark_locks::{Adaptive, Spin, Spinning, Timing};
 use spinpark_platform::{
-    Adaptive, Clock, Clocks, Event, Events, Layout, Memory, OnCpu, Ordering, Owners, Platform, Spin,
-    SpinLocks, SpinPolicy, Spinning, Threads, Timing, Tuning,
+    Clock, Clocks, Event, Events, Layout, Memory, OnCpu, Ordering, Owners, Platform, SpinLocks, SpinPolicy,
+    Threads, Tuning,
 };
 
 use world::world;

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use loom::sync::atomic::AtomicU32;
 use loom::thread::{self, yield_now};
-use spinpark_locks::{Preference, RawCondvar, RawMutex, RawRwLock, TryRwLock as _, WaitResult};
+use spinpark_locks::{Adaptive, Preference, RawCondvar, RawMutex, RawRwLock, TryRwLock as _, WaitResult};
 use spinpark_platform::Event::{
     DeferredWake, GrantedReaders, Parked, SpinAcquired, SpinLeftBudget, TimedOut, WokeHead,
 };
@@ -27,7 +27,7 @@ fn check(model: Model, events: &[Event], body: fn()) {
 }
 
 /// Each of `threads` has two critical sections: the second acquires what the first released.
-fn two_sections_each<P: Platform>(threads: u32) {
+fn two_sections_each<P: Platform + Adaptive>(threads: u32) {
     let shared = Shared::new(RawMutex::<P>::new());
     let run = |shared: &Shared<RawMutex<P>>| {
         shared.section();

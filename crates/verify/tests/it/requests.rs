@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use loom::sync::atomic::AtomicU32;
 use loom::thread::{JoinHandle, yield_now};
-use spinpark_locks::{Preference, RawRwLock, TryRwLock as _};
+use spinpark_locks::{Adaptive, Preference, RawRwLock, TryRwLock as _};
 use spinpark_platform::Event::{HandedOff, RequestedHandoff, TimedOut, WithdrewRequest};
 use spinpark_platform::Ordering::AcqRel;
 use spinpark_platform::Platform;
@@ -71,7 +71,7 @@ fn a_request(shared: &Arc<Shared<Looking>>) -> JoinHandle<()> {
 }
 
 /// A thread that holds no read lock reads, without waiting.
-fn a_new_reader_comes_in<P: Platform + 'static>(shared: &Arc<Shared<RawRwLock<P>>>) {
+fn a_new_reader_comes_in<P: Platform + Adaptive + 'static>(shared: &Arc<Shared<RawRwLock<P>>>) {
     let reader = shared.spawn(|shared| {
         assert!(shared.lock.try_read(READERS), "a new reader is kept out");
         shared.lock.unlock_read();

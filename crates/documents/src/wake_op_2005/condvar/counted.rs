@@ -7,8 +7,8 @@ use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use spinpark_platform::{
-    Adaptive, AsymmetricBarrier, Bias, Clock, Clocks, Deadline, Events, Futex, Layout, Memory, OnCpu, Owners,
-    Platform, ReadHolds, Reader, ReaderSlots, SlotLeft, Spin, SpinPolicy, Threads, Tuning, Wait, WakeOp,
+    AsymmetricBarrier, Bias, Clock, Clocks, Deadline, Events, Futex, Layout, Memory, OnCpu, Owners, Platform,
+    ReadHolds, Reader, ReaderSlots, SlotLeft, SpinPolicy, Threads, Tuning, Wait, WakeOp,
 };
 
 /// `P`, with its futex calls counted.
@@ -96,9 +96,6 @@ as_before! {
     SpinPolicy {
         fn spin_hint() -> u32;
         fn spin_for(span: u64);
-    }
-    Adaptive {
-        fn can_spin(kind: Spin) -> bool;
     }
     ReadHolds {
         fn read_acquired(lock: usize);

@@ -4,6 +4,7 @@ use std::marker::PhantomData;
 use std::time::Duration;
 
 use spinpark_linux::Linux;
+use spinpark_locks::Adaptive;
 use spinpark_platform::{Memory, Platform};
 use spinpark_sim::machine::Machine as SimulatedMachine;
 use spinpark_sim::{Chaos, Order, Sim, Simulation, ThreadId, here};
@@ -12,7 +13,7 @@ use spinpark_verify::platform::{Loom, advance};
 
 /// How to run threads on a platform.
 pub(crate) trait Machine: 'static {
-    type P: Platform;
+    type P: Platform + Adaptive;
     type Handle;
     /// Runs `test`, once or in every order.
     fn run(test: fn());

@@ -4,9 +4,8 @@
 use std::mem::size_of;
 use std::slice;
 
-use spinpark_platform::{
-    Adaptive, Event, Events, Layout, Note, OnCpu, Owners, Spin, SpinPolicy, Threads, Tries,
-};
+use spinpark_locks::{Adaptive, Note, Spin, Tries};
+use spinpark_platform::{Event, Events, Layout, OnCpu, Owners, SpinPolicy, Threads};
 
 use super::machine::{Contract, Machine};
 

@@ -1,7 +1,7 @@
 //! What it costs to move a lock to another CPU: learnt by spinners, for the whole process.
 //!
 //! It differs by a factor of three between machines, and decides whether taking turns with a lock pays (see
-//! [`Adaptive::spinning`](crate::Adaptive::spinning)). A spinner reads the clock, then the lock, finds it
+//! [`Adaptive::spinning`](super::Adaptive::spinning)). A spinner reads the clock, then the lock, finds it
 //! free, and takes it. The time until it reads the clock again is a read and a compare-exchange of a line
 //! that another CPU has just written, and a reading of the clock. Two readings in a row measure that last
 //! part.

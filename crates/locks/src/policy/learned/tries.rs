@@ -1,6 +1,6 @@
 //! Whether a thread tries a lock first, or skips the fast path and joins the threads that wait awake.
 
-use crate::{Tries, Try};
+use super::{Tries, Try};
 
 /// How often the tries of a thread have lately found a lock taken: a moving mean of eight tries, in parts of
 /// [`ALL`]. 0 in a new thread.
@@ -16,7 +16,7 @@ const MANY: u32 = ALL / 4;
 const WEIGHT: u32 = 8;
 
 impl LatestTries {
-    /// See [`Adaptive::tries`](crate::Adaptive::tries).
+    /// See [`Adaptive::tries`](super::Adaptive::tries).
     #[inline(always)]
     pub(super) fn went(self) -> Tries {
         match self.taken {

@@ -9,7 +9,7 @@
 //!
 //! `notes/tuning.md` ("Taking turns, or one at a time") has the derivation and the planes.
 
-use crate::{Awake, Spinning};
+use super::{Awake, Spinning};
 
 /// Turns pay if they gain more than an eighth of a section.
 const LEAST_GAIN: u64 = 8;

@@ -16,6 +16,9 @@
 //! | [`has_passed_woken`](Adaptive::has_passed_woken) | since when it acquires a lock past a waiter that was woken for it | when to promise the lock to that one |
 //! | [`ends_contended`](Adaptive::ends_contended) | releases without a waiter | when releases are plain stores again |
 //!
+//! A platform keeps the [`SpinStats`] of each thread, and implements [`Adaptive`] with them.
+//! [`Usual`](super::Usual) answers from it; a policy need not.
+//!
 //! The constants stand where they are used; `notes/tuning.md` has the planes of workloads that they were
 //! chosen on. With two CPUs the threads take turns, or back off in the lock's queue;
 //! with more, spinners queue, and one that backs off polls seldom.
@@ -125,7 +128,7 @@ pub enum Note {
     ReleasesToWait,
     /// It is about to sleep in a wait for the lock. It may have left a waiter of another lock asleep, for
     /// which it [did not come back](Adaptive::returns_soon). It wakes that waiter early if it finds its note
-    /// ([`notes_sleep`](crate::Futex::notes_sleep)): the other lock itself may be gone by now.
+    /// ([`notes_sleep`](spinpark_platform::Futex::notes_sleep)): the other lock itself may be gone by now.
     Sleeps,
 }
 
@@ -214,7 +217,7 @@ pub trait Adaptive: Sized + Send + Sync + 'static {
     /// Whether the calling thread's release clears the contended bit of a lock that has no waiters. A release
     /// that is timed ([`Note::Acquired`]) does not. The bit
     /// makes each release a little slower; to set it again costs an [asymmetric
-    /// barrier](crate::AsymmetricBarrier::asymmetric_barrier).
+    /// barrier](spinpark_platform::AsymmetricBarrier::asymmetric_barrier).
     fn ends_contended(lock: usize) -> bool {
         let _ = lock;
         true

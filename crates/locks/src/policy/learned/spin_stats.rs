@@ -4,9 +4,11 @@
 //! yield, on how many threads want the CPUs. So each thread learns it for itself, in the same way on every
 //! platform.
 
+use spinpark_platform::NS_PER_US;
+
 use super::acquisitions::Acquisitions;
 use super::tries::LatestTries;
-use crate::{Awake, Spin, Spinning, Timing, TransferCost, Tries, Try, NS_PER_US};
+use super::{Awake, Spin, Spinning, Timing, TransferCost, Tries, Try};
 
 /// Spin statistics of one thread. All zero in a new thread.
 #[derive(Debug, Default)]
@@ -100,7 +102,7 @@ impl SpinStats {
         spins.pause = (1 << spins.misses) - 1;
     }
 
-    /// See [`Adaptive::spinning`](crate::Adaptive::spinning). `transfer`: what it costs to move a lock, ns.
+    /// See [`Adaptive::spinning`](super::Adaptive::spinning). `transfer`: what it costs to move a lock, ns.
     ///
     /// One in [`BACK_OFFS_PER_SPIN`] of these answers is to spin instead of backing off, and to time the
     /// move: only spins measure its cost, and a wrong cost that is too high would otherwise stay.
@@ -117,76 +119,76 @@ impl SpinStats {
         Spinning::Eager
     }
 
-    /// See [`Adaptive::awake`](crate::Adaptive::awake).
+    /// See [`Adaptive::awake`](super::Adaptive::awake).
     pub fn awake(&mut self, lock: usize) -> Awake {
         self.acquisitions.awake(lock)
     }
 
-    /// See [`Note::Waits`](crate::Note::Waits).
+    /// See [`Note::Waits`](super::Note::Waits).
     pub fn waits_for(&mut self, lock: usize) {
         self.acquisitions.waits_for(lock);
     }
 
-    /// See [`Adaptive::tries`](crate::Adaptive::tries).
+    /// See [`Adaptive::tries`](super::Adaptive::tries).
     #[inline(always)]
     pub fn tries(&self) -> Tries {
         self.tries.went()
     }
 
-    /// See [`Note::Tried`](crate::Note::Tried).
+    /// See [`Note::Tried`](super::Note::Tried).
     pub fn tried(&mut self, found: Try) {
         self.tries.tried(found);
     }
 
-    /// See [`Note::Moved`](crate::Note::Moved): whether this move is to be timed, for `cost`.
+    /// See [`Note::Moved`](super::Note::Moved): whether this move is to be timed, for `cost`.
     pub fn wants_sample(&mut self, cost: TransferCost) -> bool {
         self.moves = self.moves.wrapping_add(1);
         cost.wants_sample(self.moves)
     }
 
-    /// See [`Adaptive::wants_time`](crate::Adaptive::wants_time).
+    /// See [`Adaptive::wants_time`](super::Adaptive::wants_time).
     pub fn wants_time(&mut self, lock: usize, queued: bool) -> Option<Timing> {
         let may_set_contended = self.acquisitions.may_set_contended();
         self.acquisitions.wants_time(lock, queued).then_some(Timing { may_set_contended })
     }
 
-    /// See [`Note::Acquired`](crate::Note::Acquired). `now` is on the monotonic clock, ns, as in the others.
+    /// See [`Note::Acquired`](super::Note::Acquired). `now` is on the monotonic clock, ns, as in the others.
     pub fn acquired(&mut self, lock: usize, set_contended: bool, now: u64) {
         self.acquisitions.acquired(lock, set_contended, now);
     }
 
-    /// See [`Note::Released`](crate::Note::Released). Reads the clock (ns) if the release is timed.
+    /// See [`Note::Released`](super::Note::Released). Reads the clock (ns) if the release is timed.
     pub fn released(&mut self, lock: usize, clock: impl FnOnce() -> u64) {
         self.acquisitions.released(lock, clock);
     }
 
-    /// See [`Note::ReleasesToWait`](crate::Note::ReleasesToWait).
+    /// See [`Note::ReleasesToWait`](super::Note::ReleasesToWait).
     pub fn releases_to_wait(&mut self, lock: usize) {
         self.acquisitions.releases_to_wait(lock);
     }
 
-    /// See [`Adaptive::waits_next`](crate::Adaptive::waits_next).
+    /// See [`Adaptive::waits_next`](super::Adaptive::waits_next).
     pub fn waits_next(&mut self, lock: usize) -> bool {
         self.acquisitions.waits_next(lock)
     }
 
-    /// See [`Adaptive::returns_soon`](crate::Adaptive::returns_soon).
+    /// See [`Adaptive::returns_soon`](super::Adaptive::returns_soon).
     pub fn returns_soon(&mut self, lock: usize, transfer: u64) -> bool {
         self.acquisitions.returns_soon(lock, transfer)
     }
 
-    /// For [`Note::Sleeps`](crate::Note::Sleeps): the other lock whose sleeper is to be woken early.
+    /// For [`Note::Sleeps`](super::Note::Sleeps): the other lock whose sleeper is to be woken early.
     #[inline(always)]
     pub fn strays(&mut self, lock: usize) -> Option<usize> {
         self.acquisitions.strays(lock)
     }
 
-    /// See [`Note::Returns`](crate::Note::Returns).
+    /// See [`Note::Returns`](super::Note::Returns).
     pub fn returns_to(&mut self, lock: usize, clock: impl FnOnce() -> u64) {
         self.acquisitions.returned(lock, clock);
     }
 
-    /// See [`Adaptive::ends_contended`](crate::Adaptive::ends_contended); one in `quiet_releases` does, if
+    /// See [`Adaptive::ends_contended`](super::Adaptive::ends_contended); one in `quiet_releases` does, if
     /// `may` allows it.
     pub fn ends_contended(&mut self, lock: usize, quiet_releases: u32, may: impl FnOnce() -> bool) -> bool {
         if self.acquisitions.times_release(lock) {
@@ -199,7 +201,7 @@ impl SpinStats {
         self.quiet_releases % quiet_releases == 0 && may()
     }
 
-    /// See [`Adaptive::has_passed_woken`](crate::Adaptive::has_passed_woken). Reads the clock (ns) now and
+    /// See [`Adaptive::has_passed_woken`](super::Adaptive::has_passed_woken). Reads the clock (ns) now and
     /// then.
     ///
     /// The waiter is runnable, and usually needs this very CPU: the kernel had put it there when both were
@@ -225,7 +227,7 @@ impl SpinStats {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Tuning;
+    use spinpark_platform::Tuning;
 
     #[test]
     fn a_thread_that_misses_lets_more_and_more_chances_pass() {
