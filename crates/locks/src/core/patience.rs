@@ -59,11 +59,6 @@ pub(super) enum Saw {
     Other,
 }
 
-/// Whether waiters of this machine probe at all (L3).
-pub(super) const fn has_probes<P: Platform, Q: Policy<P>>() -> bool {
-    Q::TIMES.probe_ns != u64::MAX
-}
-
 /// How many times as long as the last part of a request the pause after it is: readers that depend on each
 /// other go on for three quarters of the time.
 pub(super) const PAUSE: u64 = 3;

@@ -36,10 +36,10 @@
 
 use spinpark_platform::{AtomicU32, Clock, Deadline, Event, Ordering::Relaxed, Platform};
 
-use super::patience::{has_probes, in_ns, Patience, Saw, PAUSE};
+use super::patience::{in_ns, Patience, Saw, PAUSE};
 use super::slow_path::{Joined, Promise};
 use super::LockCore;
-use crate::policy::{Asleep, Policy};
+use crate::policy::{has_probes, Asleep, Policy};
 use crate::queue::{HasQueue, LockedQueue, QueueGuard, WaitNode};
 use crate::word::{self, Announced, Want};
 

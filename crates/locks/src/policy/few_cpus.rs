@@ -4,7 +4,7 @@ use spinpark_platform::Platform;
 
 use super::{
     as_learned, watches, Adaptive, Arrival, Asleep, BeforeQueueing, FirstTry, Note, OnRelease, Policy,
-    Polling, Reads, Spin, Spinner, Spinning, Times, Timing, Tries, Try, WhenWoken,
+    Polling, Reads, Spin, Spinner, Spinning, Times, Timing, Try, WhenWoken,
 };
 
 /// The policy for one CPU or two.
@@ -31,7 +31,7 @@ impl<P: Platform + Adaptive> Policy<P> for Few {
     fn first_try(_: usize, asks: FirstTry) -> bool {
         match asks {
             FirstTry::Reads => P::reads_first(),
-            FirstTry::HasFailed => P::tries() != Tries::Succeed,
+            FirstTry::HasFailed => false, // failures are not counted
             // On one CPU no thread spins while another runs.
             FirstTry::LetsSpinnerPass => P::cpus() == 2,
             FirstTry::JoinsSpinners | FirstTry::JoinsTheseSpinners | FirstTry::IsNoted => false,

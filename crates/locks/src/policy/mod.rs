@@ -238,7 +238,7 @@ pub struct Times {
     /// How long a waiter that is woken without `WAKING` waits until it is woken with it (L4).
     pub unmarked_ns: u64,
     /// The time until a waiter with a timer first probes the lock (L3), and then after twice as long each time.
-    /// `u64::MAX`: no waiter does.
+    /// At most the machine's longest time, as the longest one here.
     pub probe_ns: u64,
     /// The first probe comes no earlier than this, if [`Asleep::ProbesLate`] says so.
     pub least_probe_ns: u64,
@@ -261,6 +261,17 @@ impl Times {
             longest_probe_ns: tuning.longest_probe_ns,
         }
     }
+}
+
+/// Whether waiters of this machine probe at all (L3 in `core`). A policy says when they do, and cannot say that they
+/// never do: it would not compile.
+pub(crate) const fn has_probes<P: Platform, Q: Policy<P>>() -> bool {
+    const {
+        let longest = P::TUNING.longest_probe_ns;
+        let probes = Q::TIMES.probe_ns <= longest && Q::TIMES.longest_probe_ns <= longest;
+        assert!(probes || P::TUNING.probe_ns == u64::MAX, "waiters probe within the machine's longest time");
+    }
+    P::TUNING.probe_ns != u64::MAX
 }
 
 /// What a lock asks about a waiter that is about to sleep.
