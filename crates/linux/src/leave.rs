@@ -1,7 +1,7 @@
 //! How a thread leaves a call that waits for a lock without coming back: by unwinding, where cancellation or a
 //! handler's `pthread_exit` ends it. What it does first, where it can be cancelled, and exits that are put off.
 //!
-//! The layer above knows cancellation, and calls back from here by two functions ([`leave_by`]).
+//! The layer above knows cancellation: two functions of it are called from here ([`leave_by`]).
 
 use core::cell::Cell;
 use core::ffi::c_void;

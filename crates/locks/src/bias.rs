@@ -128,9 +128,10 @@ impl<P: Platform> ReaderBias<P> {
     pub(crate) fn note_read<Q: Policy<P>>(&self, core: &LockCore<P, Q>, lock: usize, readers: u32) {
         let Some(counts) = Q::reads(readers) else { return };
         let reads = self.reads.load(Relaxed);
-        if reads < counts.enough {
+        let most = WRITING - 1;
+        if reads < counts.enough.min(most) {
             // Not a read-modify-write, which waits for the line; others may overwrite this.
-            self.reads.store(reads + counts.weight, Relaxed);
+            self.reads.store(reads.saturating_add(counts.weight).min(most), Relaxed);
         } else if word::may_enable_bias(core.peek()) {
             self.enable(core, lock);
         }

@@ -176,7 +176,7 @@ impl<'a, P: Platform> SpinQueue<'a, P> {
             return missing == 0;
         }
         // As many that have left are passed by.
-        for _ in 0..2 * spinners {
+        for _ in 0..spinners.saturating_mul(2) {
             if number == NONE {
                 return false;
             }

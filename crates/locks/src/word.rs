@@ -18,7 +18,7 @@
 //! |       |           | along with a request: readers pass it (*a pause*)  |                             | release ends                 |
 //! | 7     | `WAITERS` | the queue is not empty                             | Q                           | Q                            |
 //! | 8     | `WAKING`  | one waiter was woken and has not settled yet       | Q                           | that waiter as it acquires,  |
-//! |       |           |                                                    |                             | queues or leaves; L3         |
+//! |       |           |                                                    |                             | queues or leaves; L3; U1     |
 //! | 9     | `SLOTS`   | readers may be in slots: see [`bias`](crate::bias) | Q                           | Q                            |
 //! | 10–31 | count     | `WRITER`: the owner's token; else readers          | an acquisition; a grant     | a release                    |
 //!
@@ -324,8 +324,8 @@ pub(crate) enum Announced {
     None,
     /// It set `SPINNER`.
     Spinner,
-    /// It is the waiter for which `WAKING` is set, or was, until a waiter probed the lock, or a real-time one
-    /// became the head.
+    /// It is the waiter for which `WAKING` is set. It may have been cleared since (by a probe, L3 in `core`), or
+    /// not be set as a real-time waiter is the head (U1 in `core`).
     Waking,
     /// It is a waiter for which `WAKING` was never set (L4 in `core`). It owes a wake pass, unless it acquires.
     Unmarked,

@@ -4,7 +4,8 @@
 //! - **D1** (no lost signal) A waiter is deferred only by the lock's writer, under the queue lock, and only if there
 //!   are no flags, or the head is deferred and `WAKING` is not set. While the writer holds the lock, no wake pass
 //!   sets `WAKING`, and `TIMED` is not set alongside a deferred head, nor a real-time one that comes before that. So
-//!   the writer's release makes a wake pass (`needs_wake_pass`). A wake pass that finds a deferred head with the lock
+//!   the writer's release makes a wake pass (`needs_wake_pass`); unless a waiter came back before the deferred ones
+//!   that had been woken without `WAKING` (L4, U1) and is `TIMED`: they may sleep until its own timer ends. A wake pass that finds a deferred head with the lock
 //!   free notifies all that are deferred, unless a fair release has promised the lock to the head, or a waiter came
 //!   back before it that had been woken without a mark: that is woken, and the others are notified by a later wake
 //!   pass. A deferred waiter has no deadline; it is notified, woken by a promise, or appointed (L3), and nothing else

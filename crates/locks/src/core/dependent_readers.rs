@@ -45,9 +45,11 @@ impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
         let keeps_time = !patience.requests_in_vain::<P, Q>();
         let is_out = node.is_elsewhere() || !queue.is_linked(node);
         let requested = *patience;
+        let is_led = queue.head().is_some_and(WaitNode::is_realtime);
         let pause = |seen| {
-            // A writer that holds the lock hands it over whatever readers do. A waiter that was dequeued just
-            // now is notified at once.
+            let seen = if is_led { word::led_by_realtime(seen) } else { seen }; // U1
+                                                                                // A writer that holds the lock hands it over whatever readers do. A waiter that was dequeued just
+                                                                                // now is notified at once.
             if requested.has_made_way(word::readers(seen))
                 || word::is_write_held(seen)
                 || !word::wants_handoff(seen)
@@ -55,7 +57,7 @@ impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
             {
                 return None;
             }
-            // Alongside a woken waiter, which may not run, `TIMED` is not a pause (U1): the request ends,
+            // Alongside a woken waiter, which may not run, the head keeps no time: the request ends,
             // until the pause is over.
             Some(match word::is_waking(seen) {
                 true => seen & !word::HANDOFF,

@@ -4,10 +4,11 @@
 //! | the thread                                  | does                                                                |
 //! |---------------------------------------------|---------------------------------------------------------------------|
 //! | sleeps, or polls its node                   | as at its deadline (T9); one that is being notified awaits that      |
-//! | was woken, and polls the lock               | gives up (T9), unless the word names it as the owner                |
+//! | was woken, and polls the lock               | gives up (T9), unless the word names it as the owner. (Not a reader  |
+//! |                                             | or a real-time waiter: its call goes on until that is decided.)      |
 //! | is in the fence of A1, with the queue locked| takes its flags back, makes a wake pass, and unlocks the queue      |
 //!
-//! In each case it gives up the lock if that came first.
+//! In the first two cases it gives up the lock if that came first.
 
 use spinpark_platform::Platform;
 

@@ -404,10 +404,10 @@ impl<P: Platform> Budget<P> {
             owner: 0,
             start,
             deadline,
-            end: deadline.min(start + polling.span_ns),
+            end: deadline.min(start.saturating_add(polling.span_ns)),
             clock_read: start,
             reads_left: polling.most_clock_reads,
-            question: start + polling.probe_ns, // most spins have ended before it
+            question: start.saturating_add(polling.probe_ns), // most spins have ended before it
             asked: 0,
             sample: 0,
             owner_left: false,
@@ -419,8 +419,8 @@ impl<P: Platform> Budget<P> {
     fn waits_as_primary(&mut self) {
         let span = self.polling.primary_ns;
         if span > 0 {
-            self.end = self.deadline.min(self.start + span);
-            self.reads_left += 2 * span;
+            self.end = self.deadline.min(self.start.saturating_add(span));
+            self.reads_left = self.reads_left.saturating_add(span.saturating_mul(2));
         }
     }
 
@@ -448,7 +448,7 @@ impl<P: Platform> Budget<P> {
     fn waits_as_secondary(&mut self) {
         let span = self.polling.secondary_ns;
         if span > 0 {
-            self.end = self.end.min(self.start + span);
+            self.end = self.end.min(self.start.saturating_add(span));
         }
     }
 
@@ -461,14 +461,14 @@ impl<P: Platform> Budget<P> {
     fn wait(&mut self, owner: u32) -> bool {
         if self.owner != owner {
             if self.owner != 0 {
-                self.gap = self.polling.widest_gap_ns.min(2 * self.gap);
+                self.gap = self.polling.widest_gap_ns.min(self.gap.saturating_mul(2));
             }
             self.owner = owner;
         }
         let until = self.others_end.min(self.clock_read.saturating_add(self.gap));
         loop {
             self.clock_read = P::now(Clock::Monotonic);
-            self.reads_left -= 1;
+            self.reads_left = self.reads_left.saturating_sub(1);
             self.ran_out = self.clock_read >= self.end;
             if self.reads_left == 0 || self.ran_out || self.clock_read < self.start {
                 P::event(Event::SpinLeftBudget);
@@ -495,7 +495,7 @@ impl<P: Platform> Budget<P> {
         if self.clock_read < self.question {
             return false;
         }
-        self.question = self.clock_read + self.polling.probe_ns;
+        self.question = self.clock_read.saturating_add(self.polling.probe_ns);
         if owner != self.asked {
             self.asked = owner;
             self.sample = 0;

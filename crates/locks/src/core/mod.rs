@@ -12,8 +12,9 @@
 //!
 //! Which threads wait awake and for how long, which waiter is woken or left asleep, is up to a
 //! [`Policy`](crate::policy): no invariant leans on its answers. What is rare has a file of its own, with its
-//! own invariants, and is entered from the slow path: [`realtime`], [`dependent_readers`], [`probe`] (a woken
-//! thread does not run), [`leaving`] (by cancellation or unwinding), [`glibc_owned`].
+//! own invariants: [`realtime`] (U1), [`dependent_readers`] (H3), [`probe`] (L3: a woken thread does not run),
+//! [`early`] (E1, E2: early wakes), [`leaving`] (by cancellation or unwinding), [`deferred`] (D1: signalled waiters of
+//! condition variables), [`glibc_owned`] (X2, X3).
 //!
 //! # Transitions
 //!
@@ -35,7 +36,7 @@
 //! | T3 | queues, behind all of its rank | `join`, slow_path |
 //! | T4 | is queued, and rechecks the lock by its own timer (`TIMED`), or probes it after a long sleep | `recheck`, slow_path; probe |
 //! | T5 | releases; in one step with the choice of a waiter, if the queue needs a wake pass | `release`, fast_path; wake_pass |
-//! | T6 | is let in by a wake pass (readers, upgrades), or woken: with `WAKING`, with a promise (H4), or without a mark (L4) | `Plan::choose`, wake_pass |
+//! | T6 | is let in by a wake pass (readers, upgrades), or woken: with `WAKING`, unless the next head is a real-time one (U1); with a promise (H4); or without a mark (L4) | `Plan::choose`, wake_pass |
 //! | T7 | was woken, and contends with running threads | `contend`, slow_path |
 //! | T8 | was woken, and lost: queues again, before others of its rank | `rejoin`, slow_path |
 //! | T9 | leaves, queued or not: at its deadline, or by unwinding | `leave`, `give_up`, slow_path |
@@ -56,13 +57,13 @@
 //!
 //! # Invariants
 //!
-//! W1 to L2 are meant with the queue lock free. Stated where they are upheld: L3 (waiters rely on no thread that does
-//! not run) in [`probe`], A1 to A4 (a release that is a plain store) in [`fast_path`], H2 and L4 in [`wake_pass`].
+//! W1 to L2 are meant with the queue lock free. Stated where they are upheld: A1 to A4 (a release that is a plain
+//! store) in [`fast_path`], H2 and L4 in [`wake_pass`], and those of the rare files.
 //!
 //! - **W1** `WAITERS` is set if and only if the list is not empty.
 //! - **L1** (no lost wake-up) If `WAITERS` is set, then the head has no room next to the present holds, or some
-//!   thread that is awake comes for the lock: the woken waiter (`WAKING`, or L4), a spinner or the head itself,
-//!   if that is `TIMED`. A thread that ends the last of these conditions makes a wake pass: see [`wake_pass`].
+//!   thread that is awake comes for the lock: a woken waiter (`WAKING`; or one for which it is not set: L4, U1), a
+//!   spinner or the head itself, if that is `TIMED`. A thread that ends the last of these conditions makes a wake pass: see [`wake_pass`].
 //! - **L2** (no starvation) A head that others may pass is `TIMED`, or `WAKING` is set, or the next release wakes
 //!   it to keep its own time. `starvation_ns` after it came, it requests a hand-off (H1).
 //! - **H1** A request (`HANDOFF` of a held lock): the release that makes room for the head promises it the lock.

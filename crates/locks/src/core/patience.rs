@@ -27,7 +27,7 @@ pub(super) struct Patience {
     /// How long it has let the owner go on the last time; 0: it has not.
     pub(super) span: u64,
     /// How long it keeps readers out before it rechecks what that has come to; 0: it has not done so: see
-    /// "Requests over readers" in `slow_path`.
+    /// [`dependent_readers`](super::dependent_readers).
     pub(super) request: u64,
     /// The number of readers of which it requests the lock.
     pub(super) of: Option<u32>,

@@ -13,7 +13,7 @@
 //!   [`decide_timer`](LockCore::decide_timer); or
 //! - because the wake pass that is about to make them rely on one *appoints* the last waiter, and wakes it for
 //!   that before it releases: [`see_to_timer`](LockCore::see_to_timer). Each change of the list is followed by a
-//!   wake pass, and so is a request; a pass that has let readers in chooses again.
+//!   wake pass or by that alone, and so is a request; a pass that has let readers in chooses again.
 //!
 //! It probes after `probe_ns` (`least_probe_ns` with one or two CPUs), then after twice as long each time:
 //!
@@ -237,7 +237,7 @@ impl Patience {
         let longest = Q::TIMES.reader_patience_ns;
         match self.saw {
             Saw::Request => !pause && since >= longest,
-            Saw::Pause => pause && since > PAUSE * longest,
+            Saw::Pause => pause && since > longest.saturating_mul(PAUSE),
             _ => false,
         }
     }

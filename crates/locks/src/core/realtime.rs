@@ -2,12 +2,13 @@
 //!
 //! The list is sorted by priority (Q6 in `queue`). Beyond that:
 //!
-//! - **U1** With the queue lock free and a real-time head, neither `TIMED` nor `WAKING` is set, except `WAKING`
-//!   along with a promise (H4), and `TIMED` along with a request of readers (a pause, which any wake pass ends).
-//!   So each release that makes room wakes such a head, and leaves it to no waiter that was woken before: that one
-//!   may be kept from its CPU by real-time threads. Each wake pass sees to this
-//!   ([`led_by_realtime`](crate::word::led_by_realtime)), and each change of the list is followed by one. The
-//!   thread whose `WAKING` was cleared goes on as if a probe had cleared it (L3).
+//! - **U1** With the queue lock free and a real-time head, neither `TIMED` nor `WAKING` is set, except along with
+//!   `HANDOFF`: `WAKING` with a promise (H4), which may have been passed since, `TIMED` in a pause (H3), which any
+//!   wake pass ends. So each release that makes room makes a wake pass, which wakes such a head, and leaves it to no
+//!   waiter that was woken before: that one may be kept from its CPU by real-time threads. Each wake pass sees to
+//!   this ([`led_by_realtime`](crate::word::led_by_realtime)), and so does a step that ends a request. A waiter that
+//!   was woken before, and for which `WAKING` is not set any more, or never was, goes on as if a probe had cleared
+//!   it (L3).
 //! - A real-time thread heeds no promise to another waiter ([`Promise::Passes`]), and its release hands the lock
 //!   over to no waiter of a lower priority (H2): it may come back before that one.
 //! - A real-time waiter polls once as it is woken: its CPU may be the owner's. A stream of readers passes it once,

@@ -175,7 +175,9 @@ impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
     /// a sleep would only delay all waiters.
     fn watch(&self, kind: Spin, node: &WaitNode<P>, patience: Patience) {
         if let Some(polling) = Q::spins(self.key(), Spinner::Watches(kind)) {
-            let notified = self.or_leave_queue(node, patience, || node.watch(polling.span_ns));
+            // H3: it is to recheck its request in time.
+            let span = polling.span_ns.min(Q::TIMES.request_ns);
+            let notified = self.or_leave_queue(node, patience, || node.watch(span));
             Q::learns(self.key(), Note::Spun(kind, notified));
         }
     }
@@ -243,8 +245,8 @@ impl<P: Platform, Q: Policy<P>> QueuedWait<'_, P, Q> {
         let is_marked = announced == Announced::Waking;
         let does = Q::when_woken(lock.key(), node.want.is_write() && !node.is_realtime());
         let backs_off = does.backs_off;
-        lock.wake_others_early(node, self.patience, does.wakes_others); // E1
-                                                                        // A stream of readers passes a real-time writer once.
+        lock.wake_others_early(node, self.patience, does.wakes_others);
+        // A stream of readers passes a real-time writer once.
         let passed = node.is_realtime() && word::readers(lock.peek()) > 0;
         let paused = self.patience.is_in_pause::<P>(); // H3
         let starved = if is_marked {
@@ -488,20 +490,15 @@ impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
         // An upgrade that came meanwhile stays first (this waiter waits for its thread's hold), and so does a
         // real-time waiter.
         let first = queue.would_lead(node) && !node.is_realtime();
+        // Another waiter may have been woken if this one withdrew its part before it had the queue.
+        let is_alone = !word::is_waking(word::withdraw(seen, announced));
         let heads = match (starved, first) {
             _ if is_unmarked => 0,
             (true, _) => word::HANDOFF,
-            // H3: not alongside another woken waiter.
-            _ if paused => {
-                let is_alone = !word::is_waking(word::withdraw(seen, announced));
-                if is_alone {
-                    word::HANDOFF | word::TIMED
-                } else {
-                    0
-                }
-            }
+            _ if paused && is_alone => word::HANDOFF | word::TIMED, // H3
+            _ if paused => 0,
             // A release may leave it to its own timer (`comes_back`).
-            (false, true) if Q::sleeps(Asleep::HeadKeepsTime) => word::TIMED,
+            (false, true) if is_alone && Q::sleeps(Asleep::HeadKeepsTime) => word::TIMED,
             (false, _) => 0,
         };
         let flags = word::WAITERS | heads;

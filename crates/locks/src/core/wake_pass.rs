@@ -5,7 +5,7 @@
 //! release_slow:  A  lock the queue while still holding the lock
 //!                B  in one compare-exchange, release and: grant the lock to all readers at the head
 //!                                                         or promise it to a head that starved, or is preferred
-//!                                                         or set WAKING for a head that sleeps
+//!                                                         or set WAKING for a head that sleeps, or wake it without a mark (L4)
 //!                                                         or end the waits that the releasing thread has signalled
 //!                                                         or leave it to threads that are awake
 //!                   and pop whom that concerns; then B again, without the release
@@ -257,7 +257,9 @@ impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
             // makes a wake pass again, or its next step. So does that of one that was woken without a mark (L4).
             let is_last = match plan.action {
                 Action::WakeUnmarked => true,
-                Action::Wake | Action::Promise => queue.head().is_some_and(WaitNode::is_realtime),
+                Action::Wake | Action::Promise => {
+                    queue.head().is_some_and(WaitNode::is_realtime) && !word::is_held(seen)
+                }
                 _ => false,
             };
             pass.released |= release.take().is_some();

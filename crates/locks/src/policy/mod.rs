@@ -165,7 +165,8 @@ pub enum Spinner {
     Watches(Spin),
 }
 
-/// For how long a thread spins, and how it polls. A span of 0 but for the first: there is no such limit.
+/// For how long a thread spins, and how it polls. A span of 0 but for the first: there is no such limit. No thread
+/// that spins by one of these is woken, so they are short: the caller's deadline may be missed by as much.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Polling {
     /// For how long, ns.
@@ -202,7 +203,7 @@ impl Polling {
             gap_ns: 30,
             widest_gap_ns: 30,
             probe_ns: 1_000,
-            most_clock_reads: 2 * span_ns + 2, // each takes more than 1 ns
+            most_clock_reads: span_ns.saturating_mul(2).saturating_add(2), // each takes more than 1 ns
             notes_unannounced: true,
         }
     }
@@ -263,13 +264,16 @@ impl Times {
     }
 }
 
-/// Whether waiters of this machine probe at all (L3 in `core`). A policy says when they do, and cannot say that they
-/// never do: it would not compile.
+/// Whether waiters of this machine probe at all (L3 in `core`). A policy chooses when they do; that they never do, or
+/// that a waiter which keeps its own time does not sleep, does not compile.
 pub(crate) const fn has_probes<P: Platform, Q: Policy<P>>() -> bool {
     const {
         let longest = P::TUNING.longest_probe_ns;
-        let probes = Q::TIMES.probe_ns <= longest && Q::TIMES.longest_probe_ns <= longest;
+        let times = Q::TIMES;
+        let probes = times.probe_ns <= longest && times.longest_probe_ns <= longest;
         assert!(probes || P::TUNING.probe_ns == u64::MAX, "waiters probe within the machine's longest time");
+        let least = [times.probe_ns, times.longest_probe_ns, times.repark_ns, times.request_ns];
+        assert!(least[0] > 0 && least[1] > 0 && least[2] > 0 && least[3] > 0, "waiters sleep");
     }
     P::TUNING.probe_ns != u64::MAX
 }

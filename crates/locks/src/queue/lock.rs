@@ -30,7 +30,7 @@
 //!   for them before it makes a wake pass and unlocks; until then it keeps the memory alive for them (V1 in
 //!   [`core`](crate::core)). One thread more than can be counted sleeps until the last of them has unpinned, or the
 //!   holder unlocks. In a condition variable's queue: the number of signals that are left to the holder, and `ASKED` is
-//!
+//!   a broadcast.
 //! - `PINS_SLEEPERS`: threads sleep until the last pin has gone, among those that want the queue.
 //!
 //! Bits 11–31 are the process generation of the last holder. A thread that finds another one lives in a

@@ -74,7 +74,8 @@ const _: () = assert!(HIGHEST_PRIORITY < FIRST, "an upgrade goes before real-tim
 /// How a wait on a node ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Notice {
-    /// `WAKING` is set for this thread: it tries to take the lock.
+    /// `WAKING` was set for this thread, unless a real-time waiter is the head (U1 in `core`): it tries to take
+    /// the lock.
     Woken,
     /// It tries to take the lock, and `WAKING` does not stand for it: it was woken without a mark (L4 in
     /// `core`).

@@ -258,6 +258,95 @@ fn a_recursive_reader_comes_in_past_a_writer() {
     });
 }
 
+/// As above, with probes after 4 ns.
+type Probing = RawRwLock<Loom<0, 0, 10, NO_SLOTS, 1, 4>>;
+
+/// probe.L3: a downgrade ends a request and wakes a real-time writer, which does not run. A reader behind another one is let
+/// in: the thread inside waits for it.
+#[test]
+fn a_reader_behind_two_realtime_writers_is_let_in() {
+    Model::new().moving_clock().preemptions(0).check(|| {
+        let shared = Shared::new(Probing::new());
+        let (others, reader) = lead_in(|| {
+            shared.lock.write();
+            let w0 = shared.spawn(Shared::write);
+            yield_now(); // it queues
+            shared.lock.unlock_write();
+            shared.lock.write();
+            yield_now(); // it loses, and requests the lock
+            let r1 = shared.spawn(|shared| {
+                set_priority(3);
+                come_late();
+                shared.write();
+            });
+            yield_now(); // it queues
+            let r2 = shared.spawn(|shared| {
+                set_priority(2);
+                shared.write();
+            });
+            yield_now(); // it queues
+            let reader = shared.spawn(|shared| {
+                set_priority(1);
+                shared.lock.read(READERS);
+                shared.lock.unlock_read();
+            });
+            yield_now(); // it queues
+            for _ in 0..4 {
+                advance(4);
+                yield_now(); // timers that are not needed end
+            }
+            shared.lock.downgrade();
+            for _ in 0..10 {
+                advance(20);
+                yield_now(); // probes
+            }
+            ([w0, r1, r2], reader)
+        });
+        lead_in(|| {
+            reader.join().unwrap(); // a reader inside waits for it
+            let_come();
+            shared.lock.unlock_read();
+            join_all(others);
+        });
+    });
+}
+
+/// U1: a promise to a real-time writer, which does not run, was passed by a reader. The next head, which requests the
+/// lock of that reader, ends its request; the reader's release wakes it.
+#[test]
+fn a_realtime_writer_is_woken_beside_a_passed_promise() {
+    Model::new().moving_clock().preemptions(0).check(|| {
+        let shared = Shared::new(Looking::new());
+        let (first, late) = lead_in(|| {
+            shared.lock.read(READERS);
+            shared.lock.read_recursive(None);
+            let first = shared.spawn(|shared| {
+                set_priority(2);
+                shared.write();
+                let_come();
+            });
+            yield_now(); // it queues
+            shared.lock.unlock_read();
+            yield_now(); // it loses, and requests the lock
+            let late = shared.spawn(|shared| {
+                set_priority(3);
+                come_late();
+                shared.write();
+            });
+            yield_now(); // it queues before the first
+            shared.lock.unlock_read(); // promised to `late`
+            yield_now();
+            assert!(shared.lock.try_read(READERS), "past the promise");
+            advance(1);
+            yield_now(); // the first looks at its request
+            shared.lock.unlock_read(); // U1: wakes it
+            (first, late)
+        });
+        first.join().unwrap();
+        late.join().unwrap();
+    });
+}
+
 // Mutants.
 
 /// H2: a release that leaves the look to the thread that has the queue locked leaves the request, too.
