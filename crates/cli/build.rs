@@ -90,7 +90,13 @@ fn build(out: &Path) -> PathBuf {
     if env::var_os("RUSTC_WRAPPER").is_some_and(|wrapper| Path::new(&wrapper).ends_with("clippy-driver")) {
         command.env_remove("RUSTC_WRAPPER");
     }
-    command.env("CARGO_ENCODED_RUSTFLAGS", flags(&env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default()));
+    let mut flags = flags(&env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default());
+    // `.cargo/config.toml` says why, and is not read by an install from git, nor beside `RUSTFLAGS`.
+    if !flags.contains("align-all-functions") {
+        flags =
+            format!("{flags}\x1f-Cllvm-args=-align-all-functions=6").trim_start_matches('\x1f').to_owned();
+    }
+    command.env("CARGO_ENCODED_RUSTFLAGS", flags);
     println!("cargo::rerun-if-env-changed=RUSTFLAGS");
     println!("cargo::rerun-if-env-changed=CARGO_ENCODED_RUSTFLAGS");
     // Standard output would be read as instructions to the outer cargo.
