@@ -13,8 +13,8 @@ use spinpark_testkit::{Configuration, Run, compile_c, dropin};
 type Header = FileHeader64<LittleEndian>;
 const LITTLE: LittleEndian = LittleEndian;
 
-/// The largest file that the drop-in may be.
-const MAX_SIZE: usize = 128 * 1024;
+/// It is built for speed, and has about 130 KB. As large as this it has something by accident: std, a table.
+const MAX_SIZE: usize = 192 * 1024;
 /// The oldest glibc that it loads on.
 const OLDEST_GLIBC: [u32; 2] = [2, 31];
 
