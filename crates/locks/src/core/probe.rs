@@ -66,14 +66,17 @@ impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
         queue: &QueueGuard<'_, P, Self>,
         keeps_time: bool,
     ) {
-        let seen = self.peek();
-        let leads = node.is_realtime() && queue.would_lead(node);
-        let relies = word::relies_on_another(if leads { word::led_by_realtime(seen) } else { seen }); // U1
-        let sets = has_probes::<P, Q>() && !keeps_time && (queue.was_served() || relies);
+        let relies = || {
+            let leads = node.is_realtime() && queue.would_lead(node);
+            let seen = self.peek();
+            word::relies_on_another(if leads { word::led_by_realtime(seen) } else { seen })
+            // U1
+        };
+        let sets = has_probes::<P, Q>() && !keeps_time && (queue.was_served() || relies());
         node.set_timer(sets);
         patience.sets_timer::<P, Q>(sets);
         // A real-time waiter that relies on another one is not to wait for that one's time.
-        if relies && !keeps_time && node.is_realtime() && !patience.rechecks() {
+        if relies() && !keeps_time && node.is_realtime() && !patience.rechecks() {
             *patience = patience.until_starved();
         }
     }
