@@ -22,7 +22,7 @@
 //! | 9     | `SLOTS`   | readers may be in slots: see [`bias`](crate::bias) | Q                           | Q                            |
 //! | 10–31 | count     | `WRITER`: the owner's token; else readers          | an acquisition; a grant     | a release                    |
 //!
-//! *Q*: under the queue lock. The labels in the last column are `core`'s: a real-time thread that leaves its
+//! *Q*: under the queue lock. The labels are those of `core`: a real-time thread that leaves its
 //! wake pass to another ends a request (H2), a waiter that probes clears a woken one's `WAKING` (L3).
 //!
 //! Zero is unlocked, without waiters. `WRITER` excludes `UPGRADE`, and `WRITER` implies a count (the owner's
@@ -37,8 +37,8 @@
 //! - **X1** Neither side takes what the other holds. glibc's mutex takes every value but 0 as held. Its
 //!   readers wait while both bits of `WRITER` are set, its writers also while there is a count. It writes 1
 //!   (held) or 2 (held, or waited for) to a mutex; to a read-write lock 1 or 2 for a writer that waits or has
-//!   left, 3 for one that is inside, and 8 for each of its readers. No step of ours writes one bit of
-//!   `WRITER` alone, both without an owner's token, or `SPARE`. Such a word is a hold without a name: no
+//!   left, 3 for one that is inside, and 8 for each of its readers. No step of ours but
+//!   `give_to_glibc` (X2, X3) writes one bit of `WRITER` alone, both without an owner's token, or `SPARE`. Such a word is a hold without a name: no
 //!   thread of ours acquires, and none marks it ([`is_glibc_owned`]). One to 15 of glibc's readers are
 //!   `UPGRADE`, `SPARE`, or a request of no waiter ([`is_of_glibcs_readers`]).
 

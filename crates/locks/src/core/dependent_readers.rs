@@ -47,9 +47,10 @@ impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
         let requested = *patience;
         let is_led = queue.head().is_some_and(WaitNode::is_realtime);
         let pause = |seen| {
-            let seen = if is_led { word::led_by_realtime(seen) } else { seen }; // U1
-                                                                                // A writer that holds the lock hands it over whatever readers do. A waiter that was dequeued just
-                                                                                // now is notified at once.
+            // U1
+            let seen = if is_led { word::led_by_realtime(seen) } else { seen };
+            // A writer that holds the lock hands it over whatever readers do. A waiter that was dequeued just
+            // now is notified at once.
             if requested.has_made_way(word::readers(seen))
                 || word::is_write_held(seen)
                 || !word::wants_handoff(seen)

@@ -1,7 +1,7 @@
 //! The midpath: waiting awake. Optimistic spinning, bounded in time, read-only between attempts.
 //!
 //! Origin: document 001 (Linux 9d0f4dcc): spin only while the owner runs. In user space that is a question to
-//! the kernel, so it is asked late and seldom, and the budget bounds what a wrong answer costs. The
+//! the kernel, so it is asked once in each `probe_ns`, and the budget bounds what a wrong answer costs. The
 //! document's other rule, to leave as soon as the lock goes to another owner, is not followed: it assumes
 //! that a sleep costs less than one more turn of the lock, and that a spinner has other work for its CPU.
 //!

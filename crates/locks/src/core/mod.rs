@@ -31,7 +31,7 @@
 //!
 //! | | the thread | function, file |
 //! |---|---|---|
-//! | T1 | acquires a lock that admits it: at first, awake, or as it is about to queue | `try_acquire`, fast_path; `acquire_or_mark`, slow_path |
+//! | T1 | acquires a lock that admits it: at first, awake, or as it is about to queue | `enter_uncontended`, `try_acquire`, fast_path; `take`, midpath; `acquire_or_mark`, slow_path |
 //! | T2 | spins | `poll`, midpath |
 //! | T3 | queues, behind all of its rank | `join`, slow_path |
 //! | T4 | is queued, and rechecks the lock by its own timer (`TIMED`), or probes it after a long sleep | `recheck`, slow_path; probe |
@@ -47,8 +47,8 @@
 //! ```text
 //! lock, free         enter_uncontended      one compare-exchange of the word (T1)
 //! unlock             release_uncontended    the queue lock is neither LOCKED nor CONTENDED: a plain store (A1), linux/rseq
-//! lock, held         acquire_slow           spins as the policy says, then locks the queue
-//!                    join                   sets WAITERS, fence (A1), links the node (T3), unlocks the queue with CONTENDED
+//! lock, held         enter_past_flags, acquire   read, then try; then acquire_slow: spins as the policy says, then locks the queue
+//!                    join                   sets WAITERS, fence (A1) unless CONTENDED was set, links the node (T3), unlocks the queue with CONTENDED
 //!                    QueuedWait, park       futex_wait on the node (queue/node)
 //! unlock, contended  release_contended      a compare-exchange, if the queue needs no wake pass; else
 //!                    release_slow           locks the queue, releases and sets WAKING in one step, unlocks it; futex_wake
@@ -71,7 +71,8 @@
 //!   it as any thread does. No thread depends on its coming: see [`wake_pass`], as for H1 and H2 (its end).
 //! - **R1** A release that leaves the lock free is the last access to it, or is made under the lock of a queue that
 //!   is not empty.
-//! - **V1** No release waits for a waiter, or for a thread that has the queue locked: see [`wake_pass`].
+//! - **V1** No release waits for a waiter, or for a thread that has the queue locked, but for those that
+//!   [`wake_pass`] and X3 name.
 //! - **M1** Every change of the word in a process with threads is a read-modify-write, but for a writer's release:
 //!   an acquire reads from the last writer's release or from its release sequence.
 //!

@@ -1,16 +1,16 @@
 //! When a waiter that sleeps does something by itself: rechecks the lock, requests it, or probes it, in case
 //! that a thread that was woken before it does not run (T4 in [`core`](super)).
 //!
-//! Its times, and what it is woken by:
+//! Its times. The last two are timers of its sleep:
 //!
-//! | time      | then the waiter                                                                             |
+//! | time      | from then on the waiter                                                                     |
 //! |-----------|---------------------------------------------------------------------------------------------|
-//! | `end`     | has starved: it requests the lock (L2)                                                      |
-//! | `recheck` | rechecks the lock, as the head that backs off (L1), or a request of readers (H3)            |
+//! | `end`     | has starved: it requests the lock when it is next woken, or rechecks (L2)                   |
+//! | `recheck` | rechecks the lock, as a head that is `TIMED` (L1), or a request of readers (H3)             |
 //! | `probe`   | probes the lock: a thread that was woken before it may not run (L3)                         |
 //!
-//! A waiter that relies on no other thread but the holder has none of them. A wake-up, or the caller's
-//! deadline, may come before any of them.
+//! A waiter that relies on no other thread but the holder has neither timer. A wake-up, or the caller's
+//! deadline, may come before them.
 
 use spinpark_platform::{Clock, Deadline, Platform, Wait};
 

@@ -1,5 +1,8 @@
 //! Probes: the last resort of waiters that rely on a thread that does not run.
 //!
+//! The usual way passes two hooks of it: [`enter_queue`](LockCore::enter_queue), which locks the queue at once if no
+//! thread that is stopped has it, and [`decide_timer`](LockCore::decide_timer), which sets none.
+//!
 //! - **L3** (a wake-up owed has an end) Waiters may rely on another thread than the holder
 //!   ([`relies_on_another`](crate::word::relies_on_another)): on a waiter that was woken (`WAKING`; or without a
 //!   mark, L4, and the lock is free), on a promise to it, on a head that keeps its own time (`TIMED`), or on one
@@ -69,8 +72,8 @@ impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
         let relies = || {
             let leads = node.is_realtime() && queue.would_lead(node);
             let seen = self.peek();
-            word::relies_on_another(if leads { word::led_by_realtime(seen) } else { seen })
             // U1
+            word::relies_on_another(if leads { word::led_by_realtime(seen) } else { seen })
         };
         let sets = has_probes::<P, Q>() && !keeps_time && (queue.was_served() || relies());
         node.set_timer(sets);

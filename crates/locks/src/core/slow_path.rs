@@ -361,7 +361,7 @@ impl Promise {
 pub(super) enum Joined {
     /// There was room: the lock is this thread's, the node is out.
     Acquired,
-    /// The node is linked.
+    /// It was not acquired: the node is linked, is about to be, or was dequeued; or the thread stays outside.
     Queued,
     /// G3: no thread may queue for an exclusive hold while readers may be in slots. The node is out.
     Biased,
@@ -375,7 +375,8 @@ impl<P: Platform, Q: Policy<P>> LockCore<P, Q> {
     /// T1 (of a thread that is queued, T4): takes the lock if there is room now, else records this thread
     /// with `flags` and withdraws what it has announced.
     ///
-    /// A thread that was woken for the lock ends a promise. The caller holds the queue lock.
+    /// A thread that was woken for the lock ends a promise. The caller holds the lock of `queue`; with `None` it
+    /// marks nothing (`flags` is 0).
     pub(super) fn acquire_or_mark(
         &self,
         queue: Option<&QueueGuard<'_, P, Self>>,

@@ -28,15 +28,15 @@
 //! call on this lock and cannot get out of it before C (if it is queued, because leaving takes the queue
 //! lock) or D (if it was dequeued).
 //!
-//! An unlock with a plain waiter, one that was not woken before, is three steps of three words:
+//! An unlock with a plain waiter, one that was not woken before, is four steps on three words:
 //!
 //! ```text
 //!                       lock word                     queue lock   node
 //! before                token | WRITER | WAITERS      CONTENDED    PARKED
 //! A  lock the queue     token | WRITER | WAITERS      LOCKED       PARKED
 //! B  release, choose    WAKING                        LOCKED       PARKED     (no WAITERS: it was the only one)
-//! C  unlock the queue   WAKING                        CONTENDED    PARKED
-//! D  notify             WAKING                        CONTENDED    WOKEN      and futex_wake
+//! C  unlock the queue   WAKING                        CONTENDED,   PARKED
+//! D  notify             WAKING                        SERVED       WOKEN      and futex_wake
 //! the waiter (T7)       its token | WRITER            CONTENDED    WOKEN
 //! ```
 //!
@@ -44,8 +44,9 @@
 //!
 //! - A release, if `needs_wake_pass` finds so. It need not be, past a woken waiter, or a spinner or a thread that
 //!   comes back at once while the head is `TIMED`. That a `TIMED` head rechecks by itself is the only condition of
-//!   L1 that leans on a timer, and only on two CPUs, for a head that backs off: a thread that waits for something
-//!   else next (`WriteToWait`) wakes it in any case.
+//!   L1 that leans on a timer, and only on two CPUs, where a release leaves a `TIMED` head (one that backs off, or was
+//!   woken and lost) to its timer because its thread comes back at once. A thread that waits for something else next
+//!   (`WriteToWait`) wakes it in any case.
 //! - An upgradable holder that came in: readers have room alongside it.
 //! - A thread that withdraws its announced state without acquiring, or was woken without a mark and leaves (T3,
 //!   T8, T9).
@@ -84,7 +85,7 @@
 //! passed it for long: it may be waiting for the CPU of one of them, which finds the promise when it comes back for
 //! the lock. (To yield the CPU in the release would be to yield it with other locks held.)
 //!
-//! - **H2** (exit rule) A taken promise clears `HANDOFF` and `TIMED`; only a head that was woken after that, lost, and
+//! - **H2** (exit rule) A taken promise clears `HANDOFF` and `TIMED`; only a head that was woken after that, lost (or backs off), and
 //!   has waited for `starvation_ns` since it arrived sets it again (or a fair release does, or the last reader's). An
 //!   upgrade, which goes before all others because they wait for its thread, leaves `HANDOFF` for the waiter behind
 //!   it. With the queue lock free, `HANDOFF` is set alongside readers only if a queued waiter rechecks it by itself

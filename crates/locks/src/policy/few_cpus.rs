@@ -60,7 +60,7 @@ impl<P: Platform + Adaptive> Policy<P> for Few {
         }
     }
 
-    /// A starved waiter need not request the lock at once: running threads pass it on one CPU only, and the
+    /// A starved waiter need not request the lock at once: only the one other CPU runs threads that could pass it, and the
     /// lock is mostly free in a moment.
     #[inline]
     fn when_woken(lock: usize, writes: bool) -> WhenWoken {

@@ -2,7 +2,7 @@
 //! promised, and until when a waiter sleeps. The protocol ([`core`](crate::core)) asks, and is right whatever
 //! the answers: no invariant leans on one. They are about speed, and about which thread waits for how long.
 //!
-//! A wait has five moments, and a policy answers the questions of each:
+//! A policy answers the questions of each moment of a wait:
 //!
 //! | moment | questions | answers |
 //! |---|---|---|
@@ -46,7 +46,8 @@ pub use park::Park;
 /// What a lock asks. `lock` is its address, which is only compared; 0 where that is not at hand. Answers may
 /// differ from call to call, and may rest on what [`Policy::learns`] was told.
 ///
-/// No question has an answer here: the file of a policy has all of its answers.
+/// No question has an answer here: the file of a policy has all of its answers. (Those that [`Few`] and [`Many`] have
+/// in common, from what threads learn, are functions at the end.)
 pub trait Policy<P: Platform>: Sized + Send + Sync + 'static {
     /// The times of a sleep.
     const TIMES: Times;
@@ -59,8 +60,8 @@ pub trait Policy<P: Platform>: Sized + Send + Sync + 'static {
     /// [`Note::Acquired`], then [`Note::Released`] and [`Note::Returns`]. `queued`: it waited in the queue.
     fn wants_time(lock: usize, queued: bool) -> Option<Timing>;
 
-    /// How the calling thread makes its first try. Asked by each acquisition ([`FirstTry::Reads`],
-    /// [`FirstTry::HasFailed`]): an implementation is `#[inline(always)]`.
+    /// How the calling thread makes its first try. Each acquisition asks [`FirstTry::Reads`], and one that
+    /// reads [`FirstTry::HasFailed`]: an implementation is `#[inline(always)]`.
     fn first_try(lock: usize, asks: FirstTry) -> bool;
 
     /// What the calling thread does before it queues, after a first try that failed.
@@ -165,15 +166,15 @@ pub enum Spinner {
     Watches(Spin),
 }
 
-/// For how long a thread spins, and how it polls. A span of 0 but for the first: there is no such limit. No thread
-/// that spins by one of these is woken, so they are short: the caller's deadline may be missed by as much.
+/// For how long a thread spins, and how it polls. 0 in any span but the first means no limit. A
+/// spinner is in no queue, so no release notifies it, and some do not read the caller's deadline: spans are short.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Polling {
     /// For how long, ns.
     pub span_ns: u64,
     /// For how long instead if it is announced, so that waiters that sleep rely on it, ns.
     pub primary_ns: u64,
-    /// For how long at most while another spinner is announced, ns.
+    /// For how long at most, from its start, once it has seen another announced spinner, ns.
     pub secondary_ns: u64,
     /// For how long at most while the lock is promised to another thread, ns.
     pub promised_ns: u64,
@@ -187,7 +188,8 @@ pub struct Polling {
     pub probe_ns: u64,
     /// How often it reads the clock at most, in case that the clock stands. Not 0.
     pub most_clock_reads: u64,
-    /// Whether a failed spin is noted ([`Note::Spun`]) of a thread that was not announced.
+    /// Whether a spin that did not acquire is noted ([`Note::Spun`]) of a thread that was not announced: as paid, unless
+    /// the owner was off its CPU.
     pub notes_unannounced: bool,
 }
 
@@ -423,7 +425,7 @@ impl<P: Platform + Adaptive> Policy<P> for Usual {
     fn on_release(lock: usize, asks: OnRelease) -> bool {
         match asks {
             OnRelease::LeavesHead | OnRelease::DefersWakes => by_cpus!(on_release(lock, asks)),
-            _ => <Many as Policy<P>>::on_release(lock, asks),
+            _ => as_learned::<P>(lock, asks),
         }
     }
 

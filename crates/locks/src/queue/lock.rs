@@ -1,7 +1,7 @@
 //! The queue lock.
 //!
 //! A three-state futex lock (Drepper, "Futexes Are Tricky", mutex 3) that is held for a few dozen
-//! instructions. It spins a little and then sleeps, so a preempted or low-priority holder never makes others
+//! instructions, by a first waiter also for the barrier of A1. It spins a little and then sleeps, so a preempted or low-priority holder never makes others
 //! burn their slice. A real-time thread lends its priority to the holder, where the platform can do that
 //! ([`wait_for_queue`](spinpark_platform::Futex::wait_for_queue)). A thread that can do without the queue
 //! gives up after a time: its holder may be stopped.

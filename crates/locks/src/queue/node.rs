@@ -4,15 +4,16 @@
 //!
 //! | value         | meaning                                             | left by                                       |
 //! |---------------|-----------------------------------------------------|-----------------------------------------------|
-//! | `AWAKE`       | waits, awake                                        | the waiter to `PARKED`; the dequeuer          |
-//! | `PARKED`      | waits, asleep or about to sleep; or rechecks,       | the dequeuer; another waiter to `WOKEN_EARLY` |
-//! |               | probes or polls after a sleep that timed out        | or `APPOINTED`                                |
+//! | `AWAKE`       | waits, awake                                        | the waiter to `PARKED`; the dequeuer; the     |
+//! |               |                                                     | queue's holder to `APPOINTED`                 |
+//! | `PARKED`      | waits, asleep or about to sleep; or rechecks,       | the dequeuer; the queue's holder to           |
+//! |               | probes or polls after a sleep that timed out        | `WOKEN_EARLY` or `APPOINTED`                  |
 //! | `WOKEN`       | dequeued: awake on the lock's behalf (`WAKING`)     | the waiter, when it queues again              |
 //! | `GRANTED`     | dequeued: holds the lock already                    | –                                             |
 //! | `RELEASED`    | dequeued: the wait in this queue is over (T10, X2), | –                                             |
 //! |               | and the thread acquires as any other                |                                               |
 //! | `WOKEN_EARLY` | as `PARKED`; was woken early                        | the dequeuer; another thread to `APPOINTED`   |
-//! | `APPOINTED`   | as `PARKED`; was woken to set its timer (L3)        | the waiter to `PARKED`; the dequeuer          |
+//! | `APPOINTED`   | is to set its timer (L3); woken for that if it slept| the waiter to `PARKED`; the dequeuer          |
 //! | `UNMARKED`    | dequeued: awake, and `WAKING` does not stand for it | the waiter, when it queues again              |
 //!
 //! # Orderings
