@@ -371,7 +371,7 @@ macro_rules! by_cpus {
     };
 }
 
-// To ask how many CPUs there are takes time: where both answer alike, the answer is that of `Many`.
+// To ask how many CPUs there are takes time: it does not where both answer alike.
 impl<P: Platform + Adaptive> Policy<P> for Usual {
     const TIMES: Times = Times::of(&P::TUNING);
 
@@ -406,7 +406,7 @@ impl<P: Platform + Adaptive> Policy<P> for Usual {
     #[inline]
     fn spins(lock: usize, spinner: Spinner) -> Option<Polling> {
         match spinner {
-            Spinner::Watches(_) => <Many as Policy<P>>::spins(lock, spinner),
+            Spinner::Watches(kind) => watches::<P>(kind),
             _ => by_cpus!(spins(lock, spinner)),
         }
     }

@@ -18,10 +18,12 @@ const NO_SLOTS: u32 = u32::MAX;
 const HANDOFF: u32 = 1 << 5;
 
 /// Waiters request the lock at once, and look after 1 ns; readers are patient for 10 ns.
-type Looking = RawRwLock<Loom<0, 0, 10, NO_SLOTS, 1>>;
+type Looking = Waiting<0>;
+/// As those, once they have waited for `STARVATION_NS`.
+type Waiting<const STARVATION_NS: u64> = RawRwLock<Loom<STARVATION_NS, 0, 10, NO_SLOTS, 1>>;
 
 /// A thread that holds no read lock reads, without waiting.
-fn a_new_reader_comes_in(shared: &Arc<Shared<Looking>>) {
+fn a_new_reader_comes_in<const S: u64>(shared: &Arc<Shared<Waiting<S>>>) {
     let reader = shared.spawn(|shared| {
         assert!(shared.lock.try_read(READERS), "a new reader is kept out");
         shared.lock.unlock_read();
@@ -30,7 +32,7 @@ fn a_new_reader_comes_in(shared: &Arc<Shared<Looking>>) {
 }
 
 /// The calling thread, and those that it starts, see the word as it is now.
-fn see(shared: &Shared<Looking>) {
+fn see<const S: u64>(shared: &Shared<Waiting<S>>) {
     shared.lock.read_recursive(None);
     shared.lock.unlock_read();
 }
@@ -176,9 +178,6 @@ fn a_realtime_writer_beside_a_woken_waiter_keeps_out_no_reader() {
         .reaches(&[WokeHead]);
 }
 
-/// Waiters request the lock once they have waited for 1 ns, and look as those above.
-type Patient = RawRwLock<Loom<1, 0, 10, NO_SLOTS, 1>>;
-
 /// A writer that keeps its own time requests the lock of a reader, beside an upgrade that was woken and does not
 /// run.
 fn beside_a_woken_waiter(model: Model) {
@@ -186,7 +185,7 @@ fn beside_a_woken_waiter(model: Model) {
         .moving_clock()
         .preemptions(0)
         .check(|| {
-            let shared = Shared::new(Patient::new());
+            let shared = Shared::new(Waiting::<1>::new());
             let threads = lead_in(|| {
                 let begins = Arc::new(Notify::new());
                 let theirs = Arc::clone(&begins);
@@ -212,15 +211,10 @@ fn beside_a_woken_waiter(model: Model) {
                 yield_now(); // the writer requests the lock
                 advance(1);
                 yield_now(); // it looks at that
-                shared.lock.read_recursive(None);
-                shared.lock.unlock_read();
+                see(&shared);
                 [upgrade, writer]
             });
-            let reader = shared.spawn(|shared| {
-                assert!(shared.lock.try_read(READERS), "a new reader is kept out");
-                shared.lock.unlock_read();
-            });
-            reader.join().unwrap();
+            a_new_reader_comes_in(&shared);
             let_come();
             shared.lock.unlock_read();
             join_all(threads);
