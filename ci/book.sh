@@ -4,5 +4,5 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-SPINPARK_WRITE_REFERENCE=1 cargo test --quiet --locked --package spinpark-cli reference
+SPINPARK_WRITE_REFERENCE=1 cargo test --quiet --locked --package spinpark-lab reference
 mdbook build docs

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The C programs of crates/testkit/posix on other releases of glibc: compiled and run in root file systems of Debian, with
+# The C programs of lab/testkit/posix on other releases of glibc: compiled and run in root file systems of Debian, with
 # the drop-in and the profiler built here.
 #
 #   ci/glibc-matrix.sh [RELEASE…]          bullseye (glibc 2.31), bookworm (2.36), trixie (2.41) and sid, unless named
@@ -36,8 +36,8 @@ drop_in=$(realpath "${SPINPARK_PRELOAD:-$target/libspinpark_preload.so}")
 profiler=$(realpath "${SPINPARK_PROFILER:-$target/libspinpark_profiler.so}")
 
 # name [arms] (= "program" "argument"…)? of the tests; those with files of their own follow below.
-table=$(grep -E '^    [a-z0-9_]+ \[[a-z ]+\]( = .*)?;$' crates/testkit/tests/it/posix/mod.rs)
-recorded=$(sed -n '/^programs! {/,/^}/p' crates/testkit/tests/it/profile_posix.rs | grep -v '[{}]' | tr '\n' ' ')
+table=$(grep -E '^    [a-z0-9_]+ \[[a-z ]+\]( = .*)?;$' lab/testkit/tests/it/posix/mod.rs)
+recorded=$(sed -n '/^programs! {/,/^}/p' lab/testkit/tests/it/profile_posix.rs | grep -v '[{}]' | tr '\n' ' ')
 
 make_root() { # RELEASE: makes it, if it is not there
     local root=$roots/$1
@@ -106,7 +106,8 @@ run_release() { # RELEASE
     local root=$roots/$1 line name arms rest program words arm
     rm -rf "$root/spinpark"
     mkdir -p "$root/spinpark/bin"
-    cp -r crates/testkit/posix "$root/spinpark/"
+    cp -r lab/testkit/posix "$root/spinpark/"
+    cp crates/fixtures/programs/check.h "$root/spinpark/posix/"
     cp "$drop_in" "$root/spinpark/libspinpark_preload.so"
     cp "$profiler" "$root/spinpark/libspinpark_profiler.so"
     write_runner "$root"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Relative links and #anchors of the repository's Markdown files, the pages that sources name, and the files that scripts name:
-# fails on a broken one. Tests of spinpark-cli check the pages of docs/reference, which are not in the repository, and that
+# fails on a broken one. Tests of spinpark-lab check the pages of docs/reference, which are not in the repository, and that
 # SUMMARY.md names them: without links, which ci/book-links.py adds.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -18,7 +18,7 @@ HTML = re.compile(r"<(?:a|img|source)\s[^>]*?\b(?:href|src|srcset)=\"([^\"]+)\""
 REFERENCE = re.compile(r"^ {0,3}\[[^\]]+\]:\s+<?(\S+?)>?\s*$")
 PAGE = re.compile(r"(?<![\w./-])((?:(?:docs|notes)/[\w-]+|ARCHITECTURE|CONTRIBUTING|README|CHANGELOG)\.md)(#[\w-]+)?")
 
-FILE = re.compile(r"(?<![\w./$}-])(?:crates|ci|docs|notes|machines)/[\w./-]*\.(?:rs|c|sh|py|txt|toml|md)\b")
+FILE = re.compile(r"(?<![\w./$}-])(?:crates|lab|ci|docs|notes|machines)/[\w./-]*\.(?:rs|c|sh|py|txt|toml|md)\b")
 
 
 def files(*patterns):

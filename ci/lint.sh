@@ -24,13 +24,6 @@ grep --extended-regexp '^cargo test --workspace\b' README.md || {
 step "links"
 ci/links.sh
 
-step "words"
-if command -v python3 > /dev/null; then
-    ci/words.py
-else
-    echo "skipped: python3 is not installed"
-fi
-
 step "book"
 if command -v mdbook > /dev/null; then
     ci/book.sh

@@ -3,7 +3,7 @@
 #
 #   ci/programs.sh [PROGRAM…]              all of them, unless named; a program that is not installed is skipped and named
 #
-# They add to those of crates/testkit/tests/it/programs.rs, which are run with the tests. A program's result
+# They add to those of lab/testkit/tests/it/programs.rs, which are run with the tests. A program's result
 # is what its function prints; where the drop-in is on, it must have been used. SPINPARK_PRELOAD and
 # SPINPARK_PROFILER name libraries that are there already. Packages of Debian 12: openjdk-17-jdk-headless
 # nodejs golang postgresql nginx redis-server haproxy apache2-utils chromium libreoffice-writer-nogui git

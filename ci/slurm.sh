@@ -2,17 +2,17 @@
 # The recipes "In parts" of docs/sim.md for real: a sweep by GNU parallel, and as a job array of Slurm, on a cluster of one
 # node that lives in a temporary directory. The merged bytes must be those of the sweep in one go.
 #
-#   ci/slurm.sh [PATH/TO/spinpark]         default: the release build
+#   ci/slurm.sh [PATH/TO/spinpark-lab]        default: the release build
 #
 # Needs (Debian) parallel, slurm-wlm, munge, and root for Slurm's daemons; a part whose programs are missing is skipped.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-spinpark=${1:-${CARGO_TARGET_DIR:-target}/release/spinpark}
-if [[ ! -x $spinpark ]]; then
-    cargo build --release --locked -p spinpark-cli
+lab=${1:-${CARGO_TARGET_DIR:-target}/release/spinpark-lab}
+if [[ ! -x $lab ]]; then
+    cargo build --release --locked -p spinpark-lab
 fi
-spinpark=$(realpath "$spinpark")
+lab=$(realpath "$lab")
 
 work=$(mktemp --directory)
 daemons=()
@@ -24,11 +24,11 @@ finish() {
 trap finish EXIT
 chmod 755 "$work" # munge refuses sockets in directories that others can write to
 mkdir "$work/bin" "$work/parallel" "$work/slurm"
-ln -s "$spinpark" "$work/bin/spinpark"
+ln -s "$lab" "$work/bin/spinpark-lab"
 PATH=$work/bin:$PATH
 
 sweep=(--machine 'plain-4,plain-8' --threads '1,4,16' --locks 'spinpark,classic-mutex-fixed' --duration 1ms)
-spinpark sim sweep "${sweep[@]}" --json-lines "$work/whole.jsonl" >/dev/null 2>&1
+spinpark-lab sim sweep "${sweep[@]}" --json-lines "$work/whole.jsonl" >/dev/null 2>&1
 
 same() { # NAME FILE
     cmp "$2" "$work/whole.jsonl" || { echo "$1: the merged lines are not those of the sweep in one go" >&2; exit 1; }
@@ -37,8 +37,8 @@ same() { # NAME FILE
 
 if command -v parallel >/dev/null; then
     cd "$work/parallel"
-    parallel --will-cite spinpark sim sweep "${sweep[@]}" --shard {}/6 --json-lines - ::: 1 2 3 4 5 6 2>/dev/null |
-        spinpark sim merge - --json-lines merged.jsonl >/dev/null
+    parallel --will-cite spinpark-lab sim sweep "${sweep[@]}" --shard {}/6 --json-lines - ::: 1 2 3 4 5 6 2>/dev/null |
+        spinpark-lab sim merge - --json-lines merged.jsonl >/dev/null
     same 'GNU parallel' merged.jsonl
 else
     echo 'GNU parallel is not installed: skipped'
@@ -111,9 +111,9 @@ cat >sweep.sbatch <<EOF
 #!/bin/sh
 #SBATCH --array=1-6
 #SBATCH --output=%a.log
-exec spinpark sim sweep ${sweep[*]} --shard \$SLURM_ARRAY_TASK_ID/\$SLURM_ARRAY_TASK_COUNT \\
+exec spinpark-lab sim sweep ${sweep[*]} --shard \$SLURM_ARRAY_TASK_ID/\$SLURM_ARRAY_TASK_COUNT \\
     --json-lines \$SLURM_ARRAY_TASK_ID.jsonl
 EOF
 timeout 300 sbatch --wait sweep.sbatch >/dev/null || failed 'the job array failed'
-spinpark sim merge ./*.jsonl --json-lines merged >/dev/null
+spinpark-lab sim merge ./*.jsonl --json-lines merged >/dev/null
 same 'Slurm, job array' merged

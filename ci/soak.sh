@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Random operations on locks, disturbed by signals, forks, cancellations, stops and moves
-# (crates/testkit/posix/soak.c), with new seeds for MINUTES: on the drop-in, without restartable sequences, on
+# (lab/testkit/posix/soak.c), with new seeds for MINUTES: on the drop-in, without restartable sequences, on
 # one CPU, under the recorder.
 #
 #   ci/soak.sh MINUTES [SEED]              SEED: of the first run; the others count on from there
@@ -23,7 +23,7 @@ drop_in=$(realpath "${SPINPARK_PRELOAD:-$target/libspinpark_preload.so}")
 profiler=$(realpath "${SPINPARK_PROFILER:-$target/libspinpark_profiler.so}")
 work=$(mktemp --directory)
 trap 'rm -rf "$work"' EXIT
-"${CC:-cc}" -O2 -g -pthread -D_GNU_SOURCE -o "$work/soak" crates/testkit/posix/soak.c || exit
+"${CC:-cc}" -O2 -g -pthread -D_GNU_SOURCE -I crates/fixtures/programs -o "$work/soak" lab/testkit/posix/soak.c || exit
 
 first_cpu=$(taskset --cpu-list --pid $$ | sed 's/.*: \([0-9]*\).*/\1/')
 run() { # ARM SEED; sets `command`

@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
-# `spinpark documents mail` against the real server of document 002's benchmark: exim, as Debian packages it, with its
+# `spinpark-lab documents mail` against the real server of document 002's benchmark: exim, as Debian packages it, with its
 # configuration, spool, logs and mailboxes in a directory of its own, on a port of the loopback interface. Nothing of the
-# system is changed, and no mail leaves it. Arguments go to `spinpark documents mail`:
+# system is changed, and no mail leaves it. Arguments go to `spinpark-lab documents mail`:
 #
 #   examples/mail-on-exim.sh --clients 1,2,4 --duration 5s
 #
-# It needs exim4 (apt install exim4-daemon-light) and, next to this source tree or on PATH, spinpark. PORT=2525 chooses
+# It needs exim4 (apt install exim4-daemon-light) and, next to this source tree or on PATH, spinpark-lab. PORT=2525 chooses
 # the port. Root becomes `nobody` for the server, since exim refuses to deliver as root.
 set -euo pipefail
 
 PORT=${PORT:-2525}
 PATH=$PATH:/usr/sbin
 root=$(cd "$(dirname "$0")/.." && pwd)
-spinpark=${SPINPARK:-$(command -v "$root/target/release/spinpark" spinpark | head -n 1)} || spinpark=
-[[ -n $spinpark ]] || { echo "build it first: cargo build --release" >&2; exit 2; }
+lab=${SPINPARK_LAB:-$(command -v "$root/target/release/spinpark-lab" spinpark-lab | head -n 1)} || lab=
+[[ -n $lab ]] || { echo "build it first: cargo build --release -p spinpark-lab" >&2; exit 2; }
 exim=$(command -v exim4) || { echo "exim4 is not installed: apt install exim4-daemon-light" >&2; exit 2; }
 
 user=$(id -un) group=$(id -gn)
@@ -98,7 +98,7 @@ for ((try = 0; ; try++)); do
 done
 
 status=0
-"$spinpark" documents mail --server "127.0.0.1:$PORT" "$@" || status=$?
+"$lab" documents mail --server "127.0.0.1:$PORT" "$@" || status=$?
 
 # What exim has accepted it still has to deliver.
 for ((try = 0; try < 600; try++)); do

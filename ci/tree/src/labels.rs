@@ -183,9 +183,10 @@ fn sources() -> Vec<Source> {
             }
         }
     }
-    let root = crate::repository().join("crates");
     let mut all = Vec::new();
-    walk(&root, &root, &mut all);
+    for floor in ["crates", "lab"].map(|floor| crate::repository().join(floor)) {
+        walk(&floor, &floor, &mut all);
+    }
     all.sort();
     all
 }

@@ -2,7 +2,7 @@
 //!
 //! | module      | the rule                                                                                    |
 //! |-------------|---------------------------------------------------------------------------------------------|
-//! | `layers`    | dependencies between our crates point down                                                  |
+//! | `layers`    | dependencies between our crates point down, and from the laboratory to the product          |
 //! | `circles`   | sibling modules of a crate do not name each other in a circle                               |
 //! | `labels`    | each invariant that a comment cites is defined once                                         |
 //! | `constants` | the tables of constants in `notes/tuning.md` have the names and values of the sources       |

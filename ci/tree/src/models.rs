@@ -15,11 +15,11 @@ fn is_there(names: &[String], cell: &str) -> bool {
 fn each_row_names_files() {
     let root = crate::repository();
     let page = fs::read_to_string(root.join("notes/verification.md")).expect("the page is text");
-    let files = fs::read_dir(root.join("crates/verify/tests/it")).expect("a folder of tests");
+    let files = fs::read_dir(root.join("lab/verify/tests/it")).expect("a folder of tests");
     let names: Vec<String> = files
         .map(|entry| entry.expect("an entry of it").file_name().into_string().expect("a name is text"))
         .collect();
-    let (_, table) = page.split_once("The files are in `crates/verify/tests/it`.").expect("the table's head");
+    let (_, table) = page.split_once("The files are in `lab/verify/tests/it`.").expect("the table's head");
     let rows =
         table.lines().skip_while(|line| !line.starts_with("| `")).take_while(|line| line.starts_with('|'));
     let cells: Vec<&str> = rows.filter_map(|row| row.split('|').nth(1)).collect();

@@ -9,12 +9,14 @@ use spinpark_measure::executable::Blocker;
 use spinpark_measure::failure::RunError;
 use spinpark_measure::measure::End;
 
+use crate::say;
+
 /// The program under test failed, or did not print its number; or a requested bound does not hold.
-pub(crate) const FAILED: u8 = 1;
+pub const FAILED: u8 = 1;
 /// The request is invalid. clap exits with the same code.
-pub(crate) const BAD_INPUT: u8 = 2;
+pub const BAD_INPUT: u8 = 2;
 /// Ctrl-C, as a shell reports it.
-pub(crate) const INTERRUPTED: u8 = 130;
+pub const INTERRUPTED: u8 = 130;
 
 /// `run` stands in for the program, so its own failures have the codes of env(1) and nohup(1).
 const RUN_FAILED: u8 = 125;
@@ -23,7 +25,7 @@ const RUN_NOT_FOUND: u8 = 127;
 
 /// How a command ends.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Exit {
+pub enum Exit {
     /// With this code.
     Code(ExitCode),
     /// By this signal, as the program ended.
@@ -49,7 +51,7 @@ impl From<ExitStatus> for Exit {
 
 impl Exit {
     /// The exit code; if it is a signal, this process ends here.
-    pub(crate) fn code(self) -> ExitCode {
+    pub fn code(self) -> ExitCode {
         let signal = match self {
             Self::Code(code) => return code,
             Self::Signal(signal) => signal,
@@ -72,8 +74,19 @@ impl Exit {
     }
 }
 
+/// Ends a command: its exit code; an error is printed, and `code_of` has its code.
+pub fn finish(result: anyhow::Result<Exit>, code_of: impl FnOnce(&anyhow::Error) -> ExitCode) -> ExitCode {
+    match result.and_then(|exit| say::check().map(|()| exit)) {
+        Ok(exit) => exit.code(),
+        Err(error) => {
+            say::error(&in_full(&error));
+            code_of(&error)
+        }
+    }
+}
+
 /// The exit code for an error.
-pub(crate) fn code_of(error: &anyhow::Error) -> ExitCode {
+pub fn code_of(error: &anyhow::Error) -> ExitCode {
     match error.downcast_ref() {
         Some(RunError::Interrupted) => ExitCode::from(INTERRUPTED),
         Some(_) => ExitCode::from(FAILED),
@@ -82,7 +95,7 @@ pub(crate) fn code_of(error: &anyhow::Error) -> ExitCode {
 }
 
 /// An error with its causes, each once: some say those below them themselves.
-pub(crate) fn in_full(error: &anyhow::Error) -> String {
+pub fn in_full(error: &anyhow::Error) -> String {
     error.chain().fold(String::new(), |said, cause| match cause.to_string() {
         cause if said.is_empty() => cause,
         cause if said.contains(&cause) => said,
@@ -91,7 +104,7 @@ pub(crate) fn in_full(error: &anyhow::Error) -> String {
 }
 
 /// The exit code for the end of a measurement; its error, if it failed.
-pub(crate) fn code_of_end(end: End) -> anyhow::Result<ExitCode> {
+pub fn code_of_end(end: End) -> anyhow::Result<ExitCode> {
     match end {
         End::Complete => Ok(ExitCode::SUCCESS),
         End::Interrupted => Ok(ExitCode::from(INTERRUPTED)),
@@ -100,7 +113,7 @@ pub(crate) fn code_of_end(end: End) -> anyhow::Result<ExitCode> {
 }
 
 /// The exit code for an error of `spinpark run`.
-pub(crate) fn code_of_run(error: &anyhow::Error) -> ExitCode {
+pub fn code_of_run(error: &anyhow::Error) -> ExitCode {
     ExitCode::from(match error.downcast_ref() {
         Some(Blocker::NotFound { .. }) => RUN_NOT_FOUND,
         Some(Blocker::NotExecutable(_) | Blocker::Directory(_) | Blocker::NotAProgram(_)) => {
@@ -112,7 +125,7 @@ pub(crate) fn code_of_run(error: &anyhow::Error) -> ExitCode {
 
 /// How a batch of runs ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum BatchEnd {
+pub enum BatchEnd {
     /// All are done.
     Complete,
     /// The user stopped them.
@@ -123,7 +136,7 @@ pub(crate) enum BatchEnd {
 
 impl BatchEnd {
     /// The word for data files.
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::Complete => "complete",
             Self::Interrupted => "interrupted",
@@ -132,7 +145,7 @@ impl BatchEnd {
     }
 
     /// The exit code, if something `failed` or not.
-    pub(crate) fn code(self, failed: bool) -> ExitCode {
+    pub fn code(self, failed: bool) -> ExitCode {
         match (self, failed) {
             (Self::Interrupted, _) => ExitCode::from(INTERRUPTED),
             (Self::Failed, _) | (Self::Complete, true) => ExitCode::from(FAILED),

@@ -12,7 +12,7 @@ use spinpark_measure::report::json::Output;
 /// # Errors
 ///
 /// If it cannot be created; with what to do then.
-pub(crate) fn create(option: &str, directory: &Path) -> anyhow::Result<()> {
+pub fn create(option: &str, directory: &Path) -> anyhow::Result<()> {
     fs::create_dir_all(directory).map_err(|error| {
         let path = directory.display();
         anyhow!(
@@ -22,13 +22,13 @@ pub(crate) fn create(option: &str, directory: &Path) -> anyhow::Result<()> {
 }
 
 /// Opens the file that an option names, if it names one.
-pub(crate) fn open(file: &Option<PathBuf>) -> anyhow::Result<Option<Output>> {
+pub fn open(file: &Option<PathBuf>) -> anyhow::Result<Option<Output>> {
     Ok(file.as_deref().map(Output::open).transpose()?)
 }
 
 /// Lets temporary files be made elsewhere if they cannot be made in `TMPDIR` or `/tmp`: in a container with a
 /// read-only root.
-pub(crate) fn find_temporary_directory() {
+pub fn find_temporary_directory() {
     let is_open = |path: &Path| access(path, Access::WRITE_OK | Access::EXEC_OK).is_ok();
     if !is_open(&env::temp_dir()) {
         let runtime = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
@@ -42,7 +42,7 @@ pub(crate) fn find_temporary_directory() {
 }
 
 /// Writes plots, each a file name and the SVG.
-pub(crate) fn draw(directory: &Path, plots: Vec<(String, String)>) -> anyhow::Result<()> {
+pub fn draw(directory: &Path, plots: Vec<(String, String)>) -> anyhow::Result<()> {
     for (name, svg) in plots {
         let path = directory.join(name);
         fs::write(&path, svg).with_context(|| format!("cannot write {}", path.display()))?;

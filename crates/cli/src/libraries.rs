@@ -62,12 +62,13 @@ static CARRIED: &[Carried] = include!(concat!(env!("OUT_DIR"), "/carried.rs"));
 
 /// A file to preload.
 #[derive(Debug)]
-pub(crate) struct Found {
-    pub(crate) path: PathBuf,
+pub struct Found {
+    /// It.
+    pub path: PathBuf,
     /// Where it comes from, for messages.
-    pub(crate) origin: &'static str,
+    pub origin: &'static str,
     /// Why earlier places were not used.
-    pub(crate) refusals: Vec<anyhow::Error>,
+    pub refusals: Vec<anyhow::Error>,
 }
 
 const INSTALLED: &str = "installed with this command";
@@ -75,7 +76,7 @@ const WRITTEN: &str = "carried by this command";
 const IN_MEMORY: &str = "carried by this command, in memory while a program runs";
 
 /// The library that its variable names, else the one that is installed with the command or carried by it.
-pub(crate) fn find(library: Library) -> Result<DropIn> {
+pub fn find(library: Library) -> Result<DropIn> {
     match DropIn::named(library)? {
         Some(named) => Ok(named),
         None => Ok(DropIn::open(library, locate(library)?.path)?),
@@ -83,7 +84,7 @@ pub(crate) fn find(library: Library) -> Result<DropIn> {
 }
 
 /// The file that is installed with the command or carried by it; an error says what to do.
-pub(crate) fn locate(library: Library) -> Result<Found> {
+pub fn locate(library: Library) -> Result<Found> {
     let file = library.file();
     let installed =
         install_directories(&env::current_exe().and_then(|path| path.canonicalize()).unwrap_or_default());
@@ -98,7 +99,7 @@ pub(crate) fn locate(library: Library) -> Result<Found> {
 }
 
 /// Copies both libraries to `directory`, for `SPINPARK_PRELOAD` and `SPINPARK_PROFILER`.
-pub(crate) fn copy_to(directory: &Path) -> Result<Vec<PathBuf>> {
+pub fn copy_to(directory: &Path) -> Result<Vec<PathBuf>> {
     let is_any = !CARRIED.is_empty();
     ensure!(is_any, "this command carries no libraries: it was built with SPINPARK_LIBRARIES=none");
     let way_out = "Give --to a directory in which you may write";

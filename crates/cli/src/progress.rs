@@ -6,7 +6,6 @@ use std::time::Instant;
 
 use console::Term;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use spinpark_lockbench::locks::experiment::{Cell as CellOfLocks, CellObserver};
 use spinpark_measure::blocks::Plan;
 use spinpark_measure::measure::{Observer, Run};
 
@@ -16,7 +15,7 @@ const FEW_RUNS: f64 = 10.0;
 const FREE_STEPS: u64 = 1000;
 
 /// A bar on standard error; invisible if that is not a terminal.
-pub(crate) struct Progress {
+pub struct Progress {
     bar: ProgressBar,
     start: Instant,
     runs: usize,
@@ -45,7 +44,7 @@ impl Lines {
 
 impl Progress {
     /// A bar for `runs` runs, which are expected to take `expected` seconds.
-    pub(crate) fn new(runs: usize, expected: Option<f64>) -> Self {
+    pub fn new(runs: usize, expected: Option<f64>) -> Self {
         let bar = ProgressBar::with_draw_target(Some(runs as u64), draw_target());
         let template = "{wide_bar} {pos}/{len} runs, {prefix}, now: {msg}";
         if let Ok(style) = ProgressStyle::with_template(template) {
@@ -76,7 +75,7 @@ impl Progress {
     }
 
     /// A bar that the caller moves.
-    pub(crate) fn free() -> Self {
+    pub fn free() -> Self {
         let bar = ProgressBar::with_draw_target(Some(FREE_STEPS), draw_target());
         if let Ok(style) = ProgressStyle::with_template("{wide_bar} {msg}") {
             bar.set_style(style.progress_chars("━━─"));
@@ -86,7 +85,7 @@ impl Progress {
 
     /// Sets a free bar to `part`, from 0 to 1, with the label `what`. If the bar is not shown, a line goes to
     /// standard error every 30 s.
-    pub(crate) fn at(&self, part: f64, what: String) {
+    pub fn at(&self, part: f64, what: String) {
         let is_due = || {
             let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
             lines.is_due(self.start.elapsed().as_secs_f64())
@@ -99,30 +98,30 @@ impl Progress {
     }
 
     /// Shows what runs now.
-    pub(crate) fn now(&self, what: String) {
+    pub fn now(&self, what: String) {
         self.bar.set_prefix(self.left());
         self.bar.set_message(what);
         self.bar.tick();
     }
 
     /// Now it is known how long all of it takes, in seconds.
-    pub(crate) fn expect(&self, seconds: f64) {
+    pub fn expect(&self, seconds: f64) {
         *self.expected() = Some(seconds);
     }
 
     /// Prints a line above the bar.
-    pub(crate) fn above(&self, say: impl FnOnce()) {
+    pub fn above(&self, say: impl FnOnce()) {
         self.bar.suspend(say);
     }
 
     /// A run has ended.
-    pub(crate) fn advance(&self) {
+    pub fn advance(&self) {
         self.bar.inc(1);
     }
 }
 
 /// `90 s`, `12 min`.
-pub(crate) fn about(seconds: f64) -> String {
+pub fn about(seconds: f64) -> String {
     match seconds {
         s if s < 1.0 => String::from("1 s"),
         s if s < 120.0 => format!("{s:.0} s"),
@@ -140,16 +139,6 @@ fn draw_target() -> ProgressDrawTarget {
         return ProgressDrawTarget::hidden();
     }
     ProgressDrawTarget::term_like_with_hz(Box::new(stderr), REDRAWS_PER_SECOND)
-}
-
-impl CellObserver for Progress {
-    fn starting(&mut self, cell: &CellOfLocks, implementation: &str) {
-        self.now(format!("{} × {}, {implementation}", cell.workload, cell.threads));
-    }
-
-    fn finished(&mut self) {
-        self.advance();
-    }
 }
 
 impl Observer for Progress {

@@ -14,35 +14,37 @@ use spinpark_measure::report::{Style, compare_table};
 use spinpark_measure::terminal::{ascii, harmless, is_ascii_only};
 use spinpark_measure::warnings::Warning;
 
+use crate::own;
+
 /// The first output that could not be written, and why.
 static LOST: Mutex<Option<io::Error>> = Mutex::new(None);
 
 /// Where people read.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Say {
+pub struct Say {
     /// Standard output is taken.
-    pub(crate) on_stderr: bool,
+    pub on_stderr: bool,
 }
 
 impl Say {
     /// On standard output, unless one of the files is that.
-    pub(crate) fn apart_from(files: &[&Option<PathBuf>]) -> Self {
+    pub fn apart_from(files: &[&Option<PathBuf>]) -> Self {
         Self { on_stderr: files.iter().filter_map(|file| file.as_deref()).any(Output::is_stdout) }
     }
 
     /// The style of tables there.
-    pub(crate) fn style(self) -> Style {
+    pub fn style(self) -> Style {
         if self.on_stderr { Style::of(&io::stderr()) } else { Style::of_stdout() }
     }
 
     /// Prints a sentence, broken where lines end; further lines are indented.
-    pub(crate) fn wrapped(self, text: &str, indent: usize) {
+    pub fn wrapped(self, text: &str, indent: usize) {
         self.line(self.style().wrap(text, indent));
     }
 
     /// Prints a line, or several. The reader may have gone (`| head`): that is no error. Whatever else fails
     /// (a full disk) is remembered for [`check`].
-    pub(crate) fn line(self, text: impl Display) {
+    pub fn line(self, text: impl Display) {
         let text = text.to_string();
         let text = printable(&text);
         let written = if self.on_stderr {
@@ -71,6 +73,7 @@ fn printable(text: &str) -> Cow<'_, str> {
 
 /// Prints a line to standard error, as `eprintln` does; but the reader may have gone (`2>&1 | head`), which
 /// is no error.
+#[macro_export]
 macro_rules! note {
     ($($text:tt)*) => {
         $crate::say::note(format_args!("{}\n", format_args!($($text)*)))
@@ -78,14 +81,14 @@ macro_rules! note {
 }
 
 /// Prints to standard error, if it has a reader.
-pub(crate) fn note(text: std::fmt::Arguments<'_>) {
+pub fn note(text: std::fmt::Arguments<'_>) {
     let _ = io::stderr().lock().write_all(printable(&text.to_string()).as_bytes());
 }
 
 /// Prints an error to standard error. On a terminal, lines are broken where it ends; elsewhere (a log, a
 /// pipe), they are not.
-pub(crate) fn error(text: &str) {
-    let text = format!("spinpark: {text}");
+pub fn error(text: &str) {
+    let text = format!("{}: {text}", own::name());
     let stderr = io::stderr();
     let text = if stderr.is_terminal() { broken(&text, Style::of(&stderr)) } else { text };
     note(format_args!("{text}\n"));
@@ -98,7 +101,7 @@ fn broken(text: &str, style: Style) -> String {
 }
 
 /// Prints warnings to standard error.
-pub(crate) fn warnings(warnings: &[Warning]) {
+pub fn warnings(warnings: &[Warning]) {
     note(format_args!("{}", compare_table::warnings(warnings, Style::of(&io::stderr()))));
 }
 
@@ -107,7 +110,7 @@ pub(crate) fn warnings(warnings: &[Warning]) {
 /// # Errors
 ///
 /// If not.
-pub(crate) fn check() -> anyhow::Result<()> {
+pub fn check() -> anyhow::Result<()> {
     match LOST.lock().ok().and_then(|mut lost| lost.take()) {
         Some(error) => bail!("cannot write to standard output: {error}\nNot all of the result was printed"),
         None => Ok(()),

@@ -8,18 +8,18 @@ use spinpark_measure::process::{Interrupt, adopt_orphans, inherited, signals};
 use spinpark_measure::stats::bootstrap::MIN_BLOCKS;
 
 /// A measurement in progress.
-pub(crate) struct Session {
+pub struct Session {
     /// Set by Ctrl-C.
-    pub(crate) interrupt: Arc<Interrupt>,
+    pub interrupt: Arc<Interrupt>,
     /// Where and when.
-    pub(crate) environment: Environment,
+    pub environment: Environment,
     /// What decides the order of runs.
-    pub(crate) seed: u64,
+    pub seed: u64,
 }
 
 impl Session {
     /// Starts one. From here on, Ctrl-C ends the measurement instead of the process.
-    pub(crate) fn start(seed: Option<u64>) -> anyhow::Result<Self> {
+    pub fn start(seed: Option<u64>) -> anyhow::Result<Self> {
         let interrupt = Arc::new(Interrupt::new()?);
         let handler = Arc::clone(&interrupt);
         on_interrupt(move || handler.request())?;
@@ -36,7 +36,7 @@ impl Session {
 /// # Errors
 ///
 /// If there is such a handler already.
-pub(crate) fn on_interrupt(handler: impl FnMut() + Send + 'static) -> anyhow::Result<()> {
+pub fn on_interrupt(handler: impl FnMut() + Send + 'static) -> anyhow::Result<()> {
     // The handler's thread must not take signals that are meant for a profiled program.
     signals::while_blocked(|| ctrlc::set_handler(handler))
         .context("cannot block signals")?
@@ -51,7 +51,7 @@ pub(crate) fn on_interrupt(handler: impl FnMut() + Send + 'static) -> anyhow::Re
 }
 
 /// Checks a number of rounds.
-pub(crate) fn check_rounds(rounds: usize) -> anyhow::Result<()> {
+pub fn check_rounds(rounds: usize) -> anyhow::Result<()> {
     if rounds < MIN_BLOCKS {
         bail!(
             "--rounds {rounds} is too few for a 95 % interval: even with five, chance alone puts all of them on the \

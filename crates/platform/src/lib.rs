@@ -3,7 +3,7 @@
 //! Lock algorithms are written once, generic over a zero-sized [`Platform`], and run on several machines:
 //! Linux, a loom model (every interleaving under weak memory) and a simulated many-core machine. [`Platform`]
 //! is the sum of small traits, each a *contract*; one conformance test
-//! (`crates/verify/tests/it/platform`) runs against every implementation. Traits, and plain data
+//! (`lab/verify/tests/it/platform`) runs against every implementation. Traits, and plain data
 //! ([`Tuning`]): no dependency, no `unsafe`. What threads learn about locks is kept for each thread by the
 //! platform, too, but is a matter of the policies: `Adaptive` in `locks`.
 //!

@@ -1,47 +1,21 @@
 //! The command line: names, help, examples. No logic.
 
-mod bench;
-mod documentation;
-mod documents;
-mod format;
-mod formats;
-mod grid;
-mod help;
-mod native;
-mod numbers;
+mod libraries;
 mod profile;
-mod programs;
-#[cfg(test)]
-mod reference;
-mod replay;
-mod sim;
-#[cfg(test)]
-mod tests;
-mod units;
-mod workloads;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use spinpark_measure::configuration::Baseline;
 
-pub(crate) use self::bench::{Bench, Locks, PresetChoice, Show};
-pub(crate) use self::documentation::{Completions, Libraries, Man, is_internal, public};
-pub(crate) use self::documents::{Documents, DocumentsRun};
-pub(crate) use self::format::Format;
-use self::format::TableOrJson;
-pub(crate) use self::grid::{Grid, GridShown};
-pub(crate) use self::help::command;
-pub(crate) use self::native::Native;
-use self::numbers::{ROUNDS, whole};
+pub(crate) use self::libraries::Libraries;
 pub(crate) use self::profile::{DetailChoice, Diff, LocksChoice, Profile, Report, Showing, Top, ViewChoice};
-pub(crate) use self::programs::{Mail, MailServer, Select};
-pub(crate) use self::replay::Replay;
-pub(crate) use self::sim::{Calibrate, Merge, ShowMachine, Sim, SimRun, Sweep, Swept, Tables};
-pub(crate) use self::units::{millis, nanos};
-pub(crate) use self::workloads::{Common, Condvar, Creat, Faults, Jobs, Mmap, Scan, WorkloadWorker};
+use crate::line::documentation::{self, Completions, Man};
+use crate::line::format::{self, TableOrJson, to_json};
+use crate::line::numbers::{ROUNDS, whole};
+use crate::line::{help, tips, units};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -49,12 +23,11 @@ Examples:
   spinpark profile -- ./server-test 1    which lock does it wait for, and which thread holds it?
   spinpark compare -- ./server-test 1    would better locks make it faster?
   spinpark run -- ./server-test 1        run it on spinpark's locks
-  spinpark bench locks --quick           locks side by side: spinpark's, glibc's, parking_lot's …
-  spinpark sim run                       a lock on a simulated machine with 64 cores
+  spinpark report spinpark-profile       an earlier recording again
 
 Exit status:
   0    done
-  1    the program failed, or did not print its number; with --check, a bound is missed
+  1    the program failed, or did not print its number
   2    invalid usage, unusable program, or drop-in not found
   130  interrupted; what was measured so far was printed
   `spinpark profile` exits as the program does
@@ -68,7 +41,8 @@ Environment:
 More commands:
   spinpark libraries             which libraries are preloaded, and from where
   spinpark completions bash      completions for a shell
-  spinpark man DIR               manual pages";
+  spinpark man DIR               manual pages
+  spinpark-lab                   the laboratory: locks side by side, simulated machines";
 
 /// Find the lock that a threaded program waits for, and try better locks without a rebuild.
 ///
@@ -90,12 +64,6 @@ pub(crate) enum Command {
     Top(Top),
     Compare(Box<Compare>),
     Run(Run),
-    #[command(subcommand)]
-    Bench(Bench),
-    #[command(subcommand)]
-    Sim(Sim),
-    #[command(subcommand)]
-    Documents(Documents),
     #[command(hide = true)]
     Libraries(Libraries),
     #[command(hide = true)]
@@ -106,19 +74,45 @@ pub(crate) enum Command {
     Demo(Demo),
     #[command(name = "__profile-cost", hide = true)]
     ProfileCost,
-    #[command(name = "__bench-worker", hide = true)]
-    Worker(Worker),
-    #[command(name = "__workload-worker", hide = true)]
-    WorkloadWorker(WorkloadWorker),
-    #[command(name = spinpark_documents::rwsem_2013::mail::SERVER, hide = true)]
-    MailServer(MailServer),
 }
 
 impl Cli {
     /// Makes `--format json` what `--json` is.
     pub(crate) fn apply_formats(&mut self) -> Result<(), String> {
-        self.command.as_mut().map_or(Ok(()), Command::apply_formats)
+        match &mut self.command {
+            Some(Command::Compare(it)) => to_json(it.out.format, &mut it.out.json),
+            Some(Command::Profile(it)) => to_json(it.show.format, &mut it.show.json),
+            Some(Command::Report(it)) => to_json(it.show.format, &mut it.show.json),
+            Some(Command::Diff(it)) => to_json(it.format, &mut it.json),
+            _ => Ok(()),
+        }
     }
+}
+
+/// The command line with its help.
+pub(crate) fn command() -> clap::Command {
+    help::with_short_help(Cli::command())
+}
+
+/// The command line as its users know it.
+pub(crate) fn public() -> clap::Command {
+    documentation::public(&Cli::command(), "spinpark")
+}
+
+/// What to say of a word in the place of a command: it is a program, or a command of the laboratory.
+pub(crate) fn hint(word: &str) -> Option<String> {
+    if tips::is_program(word) {
+        return Some(format!(
+            "`{word}` is a program, not a command of spinpark\n`spinpark profile -- {word}` shows where its threads wait, \
+             `spinpark compare -- {word}` whether better locks help"
+        ));
+    }
+    ["bench", "sim", "documents"].contains(&word).then(|| {
+        format!(
+            "`{word}` is a command of the laboratory: `spinpark-lab {word}`\nIt is installed by `cargo install --path lab/cli` in \
+             spinpark's repository"
+        )
+    })
 }
 
 const RUN_EXAMPLES: &str = "\
@@ -269,7 +263,10 @@ pub(crate) struct Demo {
     pub(crate) operations: u64,
 }
 
-#[derive(Debug, Args)]
-pub(crate) struct Worker {
-    pub(crate) request: String,
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_command_line() {
+        spinpark_fixtures::command_line::check(&super::command());
+    }
 }

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use super::format::{self, Format};
-use super::numbers::{ROUNDS, whole};
-use super::units::{between, duration, from_start, size};
+use crate::line::format::{self, Format};
+use crate::line::numbers::{ROUNDS, whole};
+use crate::line::units::{between, duration, from_start, size};
 
 const PROFILE_EXAMPLES: &str = "\
 Examples:
@@ -97,7 +97,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_long_help = REPORT_EXAMPLES)]
 pub(crate) struct Report {
-    /// What `spinpark profile` wrote: a directory, or one file of it
+    /// What `spinpark profile` wrote: a directory, or one file of it; or a result of `compare --json`
     #[arg(value_name = "DIR")]
     pub(crate) directory: PathBuf,
 
@@ -111,6 +111,29 @@ pub(crate) struct Report {
 
     #[command(flatten)]
     pub(crate) show: Showing,
+}
+
+impl Report {
+    /// An option that is given and makes sense for a recording only.
+    pub(crate) fn only_for_recordings(&self) -> Option<&'static str> {
+        let Showing { html, format, json, folded, slow, perfetto, speedscope, waits, pprof, process, .. } =
+            &self.show;
+        let given = [
+            ("--from", self.from.is_some()),
+            ("--to", self.to.is_some()),
+            ("--process", process.is_some()),
+            ("--html", html.is_some()),
+            ("--format", format.is_some()),
+            ("--json", json.is_some()),
+            ("--folded", folded.is_some()),
+            ("--slow", slow.is_some()),
+            ("--perfetto", perfetto.is_some()),
+            ("--speedscope", speedscope.is_some()),
+            ("--waits", waits.is_some()),
+            ("--pprof", pprof.is_some()),
+        ];
+        given.into_iter().find(|(_, given)| *given).map(|(option, _)| option)
+    }
 }
 
 /// What is shown of a profile, and where it goes.

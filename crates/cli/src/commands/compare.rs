@@ -6,13 +6,14 @@
 
 use std::env;
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
+use std::fs::{self, File};
+use std::io::Read;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, bail};
-use spinpark_lockbench::demo::LABEL;
+use anyhow::{Context, anyhow, bail};
+use spinpark_demo::server::LABEL;
 use spinpark_measure::compare::Comparison;
 use spinpark_measure::configuration::{Baseline, Configuration, Environments, Subject, prepend};
 use spinpark_measure::environment::Environment;
@@ -25,7 +26,8 @@ use spinpark_measure::process::service;
 use spinpark_measure::report::json::{
     Against, Document, FORMAT, FORMAT_VERSION, Output, Record, RecordedSettings, Settings, metrics,
 };
-use spinpark_measure::report::{Printed, compare_table, reading};
+use spinpark_measure::report::reading::{self, Header};
+use spinpark_measure::report::{Printed, compare_table};
 use spinpark_measure::units::counted;
 use spinpark_measure::warnings::{self, Warning};
 use spinpark_profile::symbols::Symbols;
@@ -33,7 +35,7 @@ use spinpark_profile::{json, swap};
 use tempfile::TempDir;
 
 use super::prepare::{Prepared, prepare, prepare_programs};
-use crate::cli::{Compare, DEMO_OPERATIONS, LocksChoice};
+use crate::cli::{Compare, DEMO_OPERATIONS, LocksChoice, Report};
 use crate::files::open;
 use crate::progress::Progress;
 use crate::say::{self, Say};
@@ -386,8 +388,32 @@ fn print_report(
     }
 }
 
-/// The same from a file; `text` is all of it.
-pub(super) fn show(text: &str, say: Say) -> Result<(), String> {
+/// Prints an earlier comparison again, if `report` names a file of one.
+pub(crate) fn earlier(report: &Report) -> anyhow::Result<Option<ExitCode>> {
+    // A recording is large, and no text.
+    let mut first = [0];
+    let read = File::open(&report.directory).and_then(|mut file| file.read_exact(&mut first));
+    if read.is_err() || first != *b"{" {
+        return Ok(None);
+    }
+    let Ok(text) = fs::read_to_string(&report.directory) else { return Ok(None) };
+    if !Header::parse(&text).is_ok_and(|header| header.format == FORMAT) {
+        return Ok(None);
+    }
+    if let Some(option) = report.only_for_recordings() {
+        bail!("{option} is for recordings of `spinpark profile`, and this is a comparison: leave it out");
+    }
+    let shown = show(&text, Say { on_stderr: false });
+    shown.map_err(|what| anyhow!("{} is {what}", report.directory.display()))?;
+    Ok(Some(ExitCode::SUCCESS))
+}
+
+/// Prints an earlier comparison again; `text` is all of its file.
+///
+/// # Errors
+///
+/// What the file is instead.
+pub fn show(text: &str, say: Say) -> Result<(), String> {
     let record = Record::parse(text)?;
     let RecordedSettings { printed, memory_floor_bytes, .. } = &record.settings;
     if let Some(against) = &record.against {

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use spinpark_lockbench::demo;
+use spinpark_demo::server as demo;
 
 use crate::cli::Demo;
 use crate::say::Say;

@@ -6,7 +6,9 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::Value;
 
-use crate::fixtures::{compiled, drop_in, lines_fit, program, said, spinpark};
+use spinpark_fixtures::command::{compiled, drop_in, lines_fit, program, said};
+
+use crate::fixtures::spinpark;
 
 #[test]
 fn prints_every_metric_and_where_it_was_measured() {
@@ -182,7 +184,7 @@ fn leftovers_end_with_the_run() {
 
 #[test]
 fn help_has_examples() {
-    for args in [&["--help"][..], &["run", "--help"], &["compare", "--help"], &["bench", "locks", "--help"]] {
+    for args in [&["--help"][..], &["run", "--help"], &["compare", "--help"], &["profile", "--help"]] {
         let result = said(spinpark([]).args(args));
         result.succeeds(&["Examples:", "spinpark "]);
         lines_fit(&result.stdout, 100);
@@ -199,14 +201,7 @@ fn a_program_on_our_locks_by_itself() {
     let linked = compiled(
         "program.c",
         "linked",
-        &[
-            "-pthread",
-            "-Wl,--no-as-needed",
-            "-L",
-            &folder,
-            "-lspinpark_preload",
-            &format!("-Wl,-rpath,{folder}"),
-        ],
+        &["-Wl,--no-as-needed", "-L", &folder, "-lspinpark_preload", &format!("-Wl,-rpath,{folder}")],
     );
     let script = |name: &str, before: &str| {
         let path = directory.path().join(name);
@@ -307,7 +302,7 @@ fn two_programs() {
         .map(|run| run["configuration"].as_str().unwrap())
         .collect();
     assert_eq!(configurations, HashSet::from(["before", "before again", "after"]));
-    said(spinpark(["bench", "show"]).arg(&json)).succeeds(&[
+    said(spinpark(["report"]).arg(&json)).succeeds(&[
         "`before`:",
         "`after`:",
         "`after` is faster than `before`",

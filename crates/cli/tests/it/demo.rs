@@ -1,6 +1,8 @@
 //! The bundled demonstration.
 
-use crate::fixtures::{interrupted_after, said, spinpark};
+use spinpark_fixtures::command::{interrupted_after, said};
+
+use crate::fixtures::spinpark;
 
 #[test]
 fn workload_checks_itself_and_prints_its_number() {

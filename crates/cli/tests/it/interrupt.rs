@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::fixtures::{Said, program, spinpark};
+use spinpark_fixtures::command::{Said, program};
+
+use crate::fixtures::spinpark;
 
 /// Waits until `log` has `lines` lines, or fails after a minute.
 fn wait_for_lines(log: &Path, lines: usize) {

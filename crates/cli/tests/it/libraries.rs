@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use assert_cmd::cargo::cargo_bin;
 use tempfile::TempDir;
 
-use crate::fixtures::{program, said};
+use spinpark_fixtures::command::{program, said};
 
 const DROP_IN: &str = "libspinpark_preload.so";
 
@@ -59,7 +59,7 @@ impl Moved {
 
     /// Runs a script as root in mount and other namespaces of its own; `$0` is the command. `None` if that is
     /// not allowed.
-    fn with_mounts(&self, script: &str) -> Option<crate::fixtures::Said> {
+    fn with_mounts(&self, script: &str) -> Option<spinpark_fixtures::command::Said> {
         let mut is_allowed = Command::new("unshare");
         is_allowed.args(["--mount", "mount", "-t", "tmpfs", "none"]).arg(self.path("home"));
         if !is_allowed.stderr(Stdio::null()).status().is_ok_and(|status| status.success()) {
@@ -83,7 +83,7 @@ fn a_moved_command_works() {
     assert!(result.stderr.starts_with("spinpark: active"), "{result:?}");
     let mut profile = moved.command(["profile", "--"]);
     profile.current_dir(moved.path("home")); // for the recording
-    said(profile.arg(crate::fixtures::waits())).fails(0, &["glibc's locks", "All waiting is on"]);
+    said(profile.arg(spinpark_fixtures::command::waits())).fails(0, &["glibc's locks", "All waiting is on"]);
     said(&mut moved.command(["libraries"]))
         .succeeds(&["libspinpark_preload.so (carried", "libspinpark_profiler.so (carried"]);
 }
@@ -99,7 +99,7 @@ fn installed_libraries_are_used_if_they_are_the_same() {
     assert_eq!(moved.preloaded(), installed);
     assert!(!moved.path("home/.cache").exists());
     // Another version, or another file.
-    fs::copy(crate::fixtures::drop_in(), &installed).unwrap();
+    fs::copy(spinpark_fixtures::command::drop_in(), &installed).unwrap();
     assert!(moved.preloaded().starts_with(moved.path("home/.cache")));
     said(&mut moved.command(["libraries"])).succeeds(&["not used", "not the library of this command"]);
     // The variable comes first.

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::fixtures::{Said, flat, said, waits};
 use crate::profile::recording;
+use spinpark_fixtures::command::{Said, flat, said, waits};
 
 /// The program that waits, ended after a while, and its report as JSON.
 fn ended(directory: &Path, locks: &str, detail: &str, what: &str) -> (Said, Value) {

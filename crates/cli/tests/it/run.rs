@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use crate::fixtures::{drop_in, program, said, spinpark, waits};
+use spinpark_fixtures::command::{drop_in, program, said, waits};
+
+use crate::fixtures::spinpark;
 use crate::profile::recording;
 
 #[test]

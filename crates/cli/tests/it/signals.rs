@@ -8,8 +8,8 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-use crate::fixtures::{compiled, flat, said};
 use crate::profile::recording;
+use spinpark_fixtures::command::{compiled, flat, said};
 
 /// The program that shows its signals.
 fn program() -> PathBuf {

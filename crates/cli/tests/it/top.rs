@@ -8,8 +8,8 @@ use std::process::{Child, Command, Stdio};
 
 use rustix::pty::{self, OpenptFlags};
 
-use crate::fixtures::{said, waits};
 use crate::profile::recording;
+use spinpark_fixtures::command::{said, waits};
 
 /// A program that waits until it is dropped.
 struct Waiting(Child);

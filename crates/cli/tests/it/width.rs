@@ -8,7 +8,9 @@ use rustix::fs::{Mode, OFlags, open};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcgetwinsize, tcsetwinsize};
 
-use crate::fixtures::{lines_fit, program, said, spinpark};
+use spinpark_fixtures::command::{lines_fit, program, said};
+
+use crate::fixtures::spinpark;
 
 /// The output of a command on a terminal of `columns` columns, and its exit code.
 fn on_a_terminal(command: &mut Command, columns: u16) -> (String, Option<i32>) {
@@ -36,7 +38,7 @@ fn on_a_terminal(command: &mut Command, columns: u16) -> (String, Option<i32>) {
 #[test]
 fn help() {
     for columns in [80, 100] {
-        for args in [&["--help"][..], &["-h"], &["compare", "--help"], &["bench", "locks", "--help"]] {
+        for args in [&["--help"][..], &["-h"], &["compare", "--help"], &["profile", "--help"]] {
             let (text, code) = on_a_terminal(spinpark([]).args(args), columns);
             assert_eq!(code, Some(0), "{text}");
             assert!(text.contains("Usage: "), "{text}");
@@ -67,26 +69,20 @@ fn tables() {
         lines_fit(&said.stderr, 80);
         said
     };
-    narrow(&["bench", "list"]).succeeds(&["condvar-ping-pong", "An iteration is", "mutex-bursts"]);
-    narrow(&["documents", "list"]).succeeds(&["create and close", "--mix"]);
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("result.json");
     let file = file.to_str().unwrap();
     // Its first line has the program's path, which may be longer.
     said(spinpark(["compare", "--rounds", "6", "--json", file, "--"]).arg(program()))
         .succeeds(&["context switches"]);
-    narrow(&["bench", "show", file]).succeeds(&["context", "95 %"]);
-    let record = concat!(env!("CARGO_MANIFEST_DIR"), "/../../records/2026-11-22-intel-xeon-2cpus-vm.json");
-    narrow(&["bench", "show", record]).succeeds(&["bounds:"]);
-    let grid = concat!(env!("CARGO_MANIFEST_DIR"), "/../../records/2026-11-23-amd-epyc-2cpus-vm-grid.json");
-    narrow(&["bench", "show", grid]).succeeds(&["mutex, 16 threads", "Noise: "]);
+    narrow(&["report", file]).succeeds(&["context", "95 %"]);
 }
 
 /// `LC_ALL=C` asks for ASCII: in tables, in sentences and in the help.
 #[test]
 fn a_locale_without_utf_8() {
     let run = |args: &[&str]| said(spinpark([]).args(args).env("LC_ALL", "C"));
-    for args in [&["--help"][..], &["profile", "--help"], &["bench", "list"], &["sim", "list"]] {
+    for args in [&["profile", "--help"], &["compare", "--help"]] {
         let result = run(args);
         assert!(result.code == Some(0) && result.stdout.is_ascii(), "{args:?}: {result:#?}");
         let usual = said(spinpark([]).args(args));

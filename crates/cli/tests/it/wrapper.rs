@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use assert_cmd::cargo::cargo_bin;
 
-use crate::fixtures::{Said, compiled, said};
 use crate::profile::recording;
+use spinpark_fixtures::command::{Said, compiled, said};
 
 fn service() -> PathBuf {
     compiled("service.c", "service", &["-pthread"])

@@ -1,11 +1,11 @@
 //! What the summary says besides: what the time waited was, and how to get names.
 
+use spinpark_fixtures::recordings::{named, relabel, store};
 use spinpark_profile::model::{
     Detail, LocksOf, Module, Observed, Profile, Rest, Role, Split, Threads, Unnamed,
 };
 use spinpark_profile::summary::summary;
 use spinpark_profile::text::{self, Style};
-use spinpark_testkit::recordings::{named, relabel, store};
 
 fn profile() -> Profile {
     let scratch = tempfile::tempdir().expect("scratch space");

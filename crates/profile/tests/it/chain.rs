@@ -1,5 +1,6 @@
 //! What the holder of a lock waits for itself.
 
+use spinpark_fixtures::recordings::Builder;
 use spinpark_profile::classes::by_class;
 use spinpark_profile::model::Profile;
 use spinpark_profile::read::{Recording, profile};
@@ -7,7 +8,6 @@ use spinpark_profile::summary::summary;
 use spinpark_profile::symbols::Symbols;
 use spinpark_profile::text::{Style, held_waits};
 use spinpark_recorder::format::{Begun, Held, HeldWaitStats, Hold, Holds, Kind, NONE, Role};
-use spinpark_testkit::recordings::Builder;
 
 const MS: u64 = 1_000_000;
 

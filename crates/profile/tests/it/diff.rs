@@ -1,9 +1,9 @@
 //! Two profiles compared, and which locks of them are the same.
 
+use spinpark_fixtures::recordings::{named, relabel, store};
 use spinpark_profile::diff::{self, Diff, LockChange};
 use spinpark_profile::model::{CallSite, Frame, Kind, Lock, Module, Profile, Role, SiteStats};
 use spinpark_profile::text;
-use spinpark_testkit::recordings::{named, relabel, store};
 
 use crate::words;
 

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
+use spinpark_fixtures::recordings::Builder;
 use spinpark_measure::units::time;
 use spinpark_profile::classes::by_class;
 use spinpark_profile::diff;
@@ -11,7 +12,6 @@ use spinpark_profile::read::{Recording, profile};
 use spinpark_profile::symbols::Symbols;
 use spinpark_profile::text::{self, Style};
 use spinpark_recorder::format::{Begun, Detail, Holds, Kind, NONE, Role};
-use spinpark_testkit::recordings::Builder;
 
 use crate::words;
 

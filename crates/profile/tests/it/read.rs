@@ -4,13 +4,13 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use spinpark_fixtures::recordings::{Builder, named, store};
 use spinpark_profile::classes::by_class;
 use spinpark_profile::folded::{Options, folded};
 use spinpark_profile::model::{self, Profile, RecordingEnd};
 use spinpark_profile::read::{ReadError, Recording, directory, profile};
 use spinpark_profile::symbols::Symbols;
 use spinpark_recorder::format::{Detail, Kind, NONE, Role};
-use spinpark_testkit::recordings::{Builder, named, store};
 
 fn read(file: Builder) -> Profile {
     let scratch = tempfile::tempdir().expect("scratch space");

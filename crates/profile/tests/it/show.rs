@@ -1,11 +1,11 @@
 //! What people see of a profile.
 
+use spinpark_fixtures::recordings::{named, store};
 use spinpark_profile::classes::by_class;
 use spinpark_profile::model::Warning;
 use spinpark_profile::model::{Cost, Detail, Frame, Kind, Lock, Pair, Profile, RecordingEnd, Role};
 use spinpark_profile::summary::{Summary, summary};
 use spinpark_profile::text::{self, Style};
-use spinpark_testkit::recordings::{named, store};
 
 use crate::words;
 

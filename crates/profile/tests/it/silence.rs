@@ -1,5 +1,6 @@
 //! What is said where threads waited little for locks: the rows of the table at the head of `silence.rs`.
 
+use spinpark_fixtures::recordings::Builder;
 use spinpark_profile::model::{
     Detail, Observed, OtherProgram, Profile, Recorder, RecordingEnd, Rest, ThreadTime, Threads,
 };
@@ -7,7 +8,6 @@ use spinpark_profile::read::{Recording, profile};
 use spinpark_profile::summary::{Summary, summary};
 use spinpark_profile::symbols::Symbols;
 use spinpark_profile::thread_time::line;
-use spinpark_testkit::recordings::Builder;
 
 const MS: u64 = 1_000_000;
 

@@ -1,5 +1,6 @@
 //! Waits that had not ended.
 
+use spinpark_fixtures::recordings::Builder;
 use spinpark_profile::classes::by_class;
 use spinpark_profile::model::{self, Profile};
 use spinpark_profile::read::{Recording, note_end, profile};
@@ -7,7 +8,6 @@ use spinpark_profile::stuck::stuck;
 use spinpark_profile::summary::summary;
 use spinpark_profile::symbols::Symbols;
 use spinpark_recorder::format::{Begun, Hold, Holds, Kind, NONE, Role};
-use spinpark_testkit::recordings::Builder;
 
 const S: u64 = 1_000_000_000;
 

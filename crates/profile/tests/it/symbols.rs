@@ -271,7 +271,7 @@ fn rust() {
 /// The warnings about the programs of a recording that began then.
 fn warnings(program: &Path, printed: &Printed, started: u64) -> Vec<String> {
     use spinpark_profile::read::{Recording, profile};
-    let mut file = spinpark_testkit::recordings::Builder::new();
+    let mut file = spinpark_fixtures::recordings::Builder::new();
     file.header().start_realtime = started;
     let lines = printed.text.lines().filter(|line| line.contains('-'));
     let maps = file.maps(&lines.map(|line| format!("{line}\n")).collect::<String>());

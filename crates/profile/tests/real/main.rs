@@ -3,11 +3,11 @@
 
 mod names;
 
+use spinpark_fixtures::{Configuration, Run, compile_c};
 use spinpark_profile::json;
 use spinpark_profile::model::{LocksOf, Profile, RecordingEnd, Role};
 use spinpark_profile::summary::summary;
 use spinpark_profile::symbols::Symbols;
-use spinpark_testkit::{Configuration, Run, compile_c};
 
 /// What the program says about a lock: it measured its times itself.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ struct Truth {
 
 fn run(scene: &str, configuration: Configuration, detail: &str) -> (Profile, Vec<Truth>) {
     let directory = tempfile::tempdir().expect("a directory");
-    let program = compile_c("profile/truth.c", &[]);
+    let program = compile_c("truth.c", &[]);
     let outcome = Run::new(program)
         .arg(scene)
         .configuration(configuration)

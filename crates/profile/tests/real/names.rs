@@ -6,12 +6,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use spinpark_fixtures::{Configuration, Run, compile_c};
 use spinpark_profile::json;
 use spinpark_profile::keeper::Keeper;
 use spinpark_profile::model::{Profile, Unnamed};
 use spinpark_profile::summary::summary;
 use spinpark_profile::symbols::Symbols;
-use spinpark_testkit::{Configuration, Run, compile_c};
 
 fn run(program: &Path, directory: &Path) -> Run {
     Run::new(program).configuration(Configuration::Glibc).profiled(directory, "contended")
@@ -26,7 +26,7 @@ fn load(directory: &Path, symbols: &mut Symbols) -> Profile {
 /// The program that waits in `move_money`, as a file of its own.
 fn copy_to(directory: &Path) -> PathBuf {
     let copy = directory.join("bank");
-    fs::copy(compile_c("profile/names_threads.c", &[]), &copy).expect("a copy");
+    fs::copy(compile_c("names_threads.c", &[]), &copy).expect("a copy");
     copy
 }
 
@@ -39,12 +39,11 @@ fn wait_total(profile: &Profile, function: &str) -> u64 {
 fn a_stripped_library_is_named_by_what_calls_it() {
     let scratch = tempfile::tempdir().expect("scratch space");
     let library = scratch.path().join("libshelf.so.1.2.3");
-    let built =
-        compile_c("profile/names_library.c", &["-shared", "-fPIC", "-s", "-Wl,-soname,libshelf.so.1.2.3"]);
+    let built = compile_c("names_library.c", &["-shared", "-fPIC", "-s", "-Wl,-soname,libshelf.so.1.2.3"]);
     fs::copy(built, &library).expect("a copy");
     let place = format!("-Wl,-rpath,{}", scratch.path().display());
     let linked = library.display().to_string();
-    let program = compile_c("profile/names_threads.c", &["-DCALL=shelf_put", &linked, &place]);
+    let program = compile_c("names_threads.c", &["-DCALL=shelf_put", &linked, &place]);
     let recording = scratch.path().join("recording");
     run(&program, &recording).succeed();
     let profile = load(&recording, &mut Symbols::with_debug_directories(&[]));
@@ -60,9 +59,9 @@ fn plugins_at_the_same_addresses_are_told_apart() {
     let scratch = tempfile::tempdir().expect("scratch space");
     let plugin = |name: &str| {
         let (update, lock) = (format!("-DUPDATE={name}_update"), format!("-DLOCK={name}_lock"));
-        compile_c("profile/names_plugin.c", &["-shared", "-fPIC", &update, &lock])
+        compile_c("names_plugin.c", &["-shared", "-fPIC", &update, &lock])
     };
-    let host = compile_c("profile/names_host.c", &["-ldl"]);
+    let host = compile_c("names_host.c", &["-ldl"]);
     let outcome = run(&host, scratch.path()).args([plugin("alpha"), plugin("omega")]).succeed();
     let text = outcome.stdout_text();
     let places: Vec<&str> = text.lines().collect();
@@ -115,7 +114,7 @@ fn the_file_that_replaced_a_program_does_not_name_it() {
     run(&program, &recording).succeed();
     // A package upgrade: another build takes the name, and is as old as its package says.
     let next = scratch.path().join("next");
-    fs::copy(compile_c("profile/names_threads.c", &["-Dmove_money=paint_zebra"]), &next).expect("a copy");
+    fs::copy(compile_c("names_threads.c", &["-Dmove_money=paint_zebra"]), &next).expect("a copy");
     fs::rename(&next, &program).expect("it is ours");
     let profile = load(&recording, &mut Symbols::new());
     assert_eq!(wait_total(&profile, "move_money") + wait_total(&profile, "paint_zebra"), 0);
@@ -127,9 +126,9 @@ fn the_file_that_replaced_a_program_does_not_name_it() {
 #[test]
 fn calls_that_an_auditor_traces_come_from_the_program() {
     let scratch = tempfile::tempdir().expect("scratch space");
-    let auditor = compile_c("profile/names_audit.c", &["-shared", "-fPIC", "-Wno-unused"]);
+    let auditor = compile_c("names_audit.c", &["-shared", "-fPIC", "-Wno-unused"]);
     // Bound at the first call, or there is no PLT to trace.
-    let program = compile_c("profile/names_threads.c", &["-Wl,-z,lazy"]);
+    let program = compile_c("names_threads.c", &["-Wl,-z,lazy"]);
     run(&program, scratch.path()).env("LD_AUDIT", auditor).succeed();
     let profile = load(scratch.path(), &mut Symbols::new());
     assert!(wait_total(&profile, "move_money") > 0, "{:?}", profile.call_sites);

@@ -3,10 +3,10 @@
 use std::fs;
 use std::process::Command;
 
-use spinpark_testkit::profiler;
+use spinpark_fixtures::profiler;
 
 use super::{kill, recording};
-use crate::fixtures::{flat, said, waits};
+use spinpark_fixtures::command::{flat, said, waits};
 
 /// A limit of the shell on the length of files still allows a recording.
 #[test]

@@ -6,10 +6,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-use spinpark_testkit::profiler;
+use spinpark_fixtures::profiler;
 
 use super::{entries, profile, recording};
-use crate::fixtures::{Said, compile, flat, program, said, waits};
+use spinpark_fixtures::command::{Said, compile_to as compile, flat, program, said, waits};
 
 #[test]
 fn programs_that_cannot_be_recorded() {

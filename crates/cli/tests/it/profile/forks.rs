@@ -5,14 +5,14 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use spinpark_testkit::profiled::{read_all, recordings};
-use spinpark_testkit::{compile_c, profiler};
+use spinpark_fixtures::profiled::{read_all, recordings};
+use spinpark_fixtures::{compile_c, profiler};
 
 use super::recording;
-use crate::fixtures::{Said, flat, said};
+use spinpark_fixtures::command::{Said, flat, said};
 
 fn program() -> PathBuf {
-    compile_c("profile/forks.c", &[])
+    compile_c("forks.c", &[])
 }
 
 fn forks(directory: &Path, options: &[&str], scene: &str) -> Said {
@@ -102,7 +102,7 @@ fn one_of_several_processes_with_a_number() {
     let directory = tempfile::tempdir().unwrap();
     let script = "for i in 1 2 3; do unshare -r --pid --fork --mount-proc \"$0\" queue || exit 77; done";
     let mut command = recording(directory.path(), ["profile", "--output", "kept", "--", "sh", "-c", script]);
-    let result = said(command.arg(crate::fixtures::waits()));
+    let result = said(command.arg(spinpark_fixtures::command::waits()));
     if result.code == Some(77) {
         eprintln!("skipped: no PID namespace can be made here");
         return;
@@ -124,7 +124,7 @@ fn one_of_several_processes_with_a_number() {
 fn a_recording_needs_no_program() {
     let directory = tempfile::tempdir().unwrap();
     let copy = directory.path().join("program");
-    fs::copy(crate::fixtures::waits(), &copy).unwrap();
+    fs::copy(spinpark_fixtures::command::waits(), &copy).unwrap();
     let mut command = recording(directory.path(), ["profile", "--output", "kept", "--", "./program", "all"]);
     assert_eq!(said(&mut command).code, Some(0));
     let names = |directory: &str| said(&mut recording(&directory_of(&copy), ["report", directory])).stdout;

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use spinpark_testkit::compile_c;
+use spinpark_fixtures::compile_c;
 
 use super::recording;
-use crate::fixtures::{flat, said};
+use spinpark_fixtures::command::{flat, said};
 
 /// What the report of the program begins with, doing `what`; the same as it is shown again.
 fn headline(program: &Path, what: &str) -> String {
@@ -36,14 +36,14 @@ fn names(program: &Path, what: &str, lock: &str, advice: &str) {
 
 #[test]
 fn of_a_stream() {
-    let program = compile_c("profile/glibc_locks.c", &[]);
+    let program = compile_c("glibc_locks.c", &[]);
     names(&program, "stdout", "`stdout`, below `printf` in `log_line`", "setvbuf");
     names(&program, "file", "a FILE, below `fprintf` in `note`", "FILE of its own");
 }
 
 #[test]
 fn of_an_arena() {
-    let program = compile_c("profile/glibc_locks.c", &[]);
+    let program = compile_c("glibc_locks.c", &[]);
     let headline = headline(&program, "arena");
     let lock = "All waiting is on glibc's lock of malloc's main arena, below `";
     assert!(headline.starts_with(lock), "{headline}");
@@ -55,13 +55,13 @@ fn of_an_arena() {
 
 #[test]
 fn of_the_time_zone() {
-    let program = compile_c("profile/glibc_locks.c", &[]);
+    let program = compile_c("glibc_locks.c", &[]);
     names(&program, "zone", "the time zone, below `localtime_r` in `stamp`", "the result");
 }
 
 #[test]
 fn of_the_random_state() {
-    let program = compile_c("profile/glibc_locks.c", &[]);
+    let program = compile_c("glibc_locks.c", &[]);
     let headline = headline(&program, "random");
     assert!(
         headline.starts_with("All waiting is on glibc's lock of the random state, below `"),
@@ -72,7 +72,7 @@ fn of_the_random_state() {
 /// Neither the program nor libc needs symbols for the lock and the function of glibc.
 #[test]
 fn of_a_stripped_program() {
-    let program = compile_c("profile/glibc_locks.c", &["-s"]);
+    let program = compile_c("glibc_locks.c", &["-s"]);
     let headline = headline(&program, "stdout");
     assert!(
         headline.starts_with("All waiting is on glibc's lock of `stdout`, below `printf` in `"),

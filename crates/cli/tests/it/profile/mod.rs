@@ -17,9 +17,11 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
-use spinpark_testkit::{dropin, profiler};
+use spinpark_fixtures::{dropin, profiler};
 
-use crate::fixtures::{Said, flat, said, spinpark, waits};
+use spinpark_fixtures::command::{Said, flat, said, waits};
+
+use crate::fixtures::spinpark;
 
 /// The command with the recorder, in `directory`.
 pub(crate) fn recording<const N: usize>(directory: &Path, args: [&str; N]) -> Command {

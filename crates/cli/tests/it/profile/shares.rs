@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use spinpark_testkit::compile_c;
+use spinpark_fixtures::compile_c;
 
 use super::{flat, recording};
-use crate::fixtures::said;
+use spinpark_fixtures::command::said;
 
 fn shares() -> PathBuf {
-    compile_c("profile/shares.c", &[])
+    compile_c("shares.c", &[])
 }
 
 /// The report of a run, in one line, and what the program printed.

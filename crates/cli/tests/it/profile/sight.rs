@@ -3,13 +3,13 @@
 
 use std::path::PathBuf;
 
-use spinpark_testkit::compile_c;
+use spinpark_fixtures::compile_c;
 
 use super::{flat, recording};
-use crate::fixtures::said;
+use spinpark_fixtures::command::said;
 
 fn sight() -> PathBuf {
-    compile_c("profile/sight.c", &[])
+    compile_c("sight.c", &[])
 }
 
 /// The report of a run, in one line, from its headline on; the run's options before.

@@ -10,16 +10,16 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
-use spinpark_testkit::{compile_c, scratch_dir};
+use spinpark_fixtures::{compile_c, scratch_dir};
 
 use super::recording;
-use crate::fixtures::{flat, said};
+use spinpark_fixtures::command::{flat, said};
 
 /// The verdict that needs threads which were seen doing something else.
 const VERDICT: &str = "not what makes this program slow";
 
 fn silent() -> PathBuf {
-    compile_c("profile/silent.c", &[])
+    compile_c("silent.c", &[])
 }
 
 /// The report of a run in one line, and the same by `spinpark report`.
@@ -85,7 +85,7 @@ fn semaphores_and_futexes() {
 #[test]
 fn locks_of_std() {
     let rust = scratch_dir().join("std_mutex");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testkit/profile/std_mutex.rs");
+    let source = spinpark_fixtures::source("std_mutex.rs");
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let built = Command::new(rustc).args(["--edition", "2024", "-O", "-o"]).arg(&rust).arg(source).status();
     assert!(built.expect("a compiler").success());
@@ -177,7 +177,7 @@ fn programs_that_lose_the_recorder() {
 fn a_static_program_behind_a_shell() {
     let directory = tempfile::tempdir().expect("a directory");
     let program = directory.path().join("static");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testkit/profile/silent.c");
+    let source = spinpark_fixtures::source("silent.c");
     let built = Command::new("cc")
         .args(["-O1", "-static", "-pthread", "-D_GNU_SOURCE", "-o"])
         .arg(&program)

@@ -3,15 +3,15 @@
 use std::fs;
 
 use serde_json::Value;
-use spinpark_testkit::compile_c;
+use spinpark_fixtures::compile_c;
 
 use super::recording;
-use crate::fixtures::said;
+use spinpark_fixtures::command::said;
 
 /// Three threads wait for a semaphore that one of them has for 10 ms at a time, for 0.8 s.
 #[test]
 fn slow_waits_parts_and_tables() {
-    let program = compile_c("profile/silent.c", &[]);
+    let program = compile_c("silent.c", &[]);
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path();
     let report = |options: &[&str]| said(recording(path, ["report", "kept"]).args(options));

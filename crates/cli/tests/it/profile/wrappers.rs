@@ -1,13 +1,13 @@
 //! Wrappers of locks are known by their shape, whatever they are called: the report names who calls them.
 
-use spinpark_testkit::compile_c;
+use spinpark_fixtures::compile_c;
 
 use super::recording;
-use crate::fixtures::{flat, said};
+use spinpark_fixtures::command::{flat, said};
 
 /// The report of the program, doing `what`.
 fn report(what: &str, detail: &str) -> String {
-    let program = compile_c("profile/wrapper_shapes.c", &[]);
+    let program = compile_c("wrapper_shapes.c", &[]);
     let directory = tempfile::tempdir().expect("a directory");
     let mut command = recording(directory.path(), ["profile", "--detail", detail, "--"]);
     let result = said(command.arg(program).arg(what));
