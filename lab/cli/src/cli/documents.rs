@@ -16,7 +16,7 @@ Examples:
   spinpark-lab documents run --quick --output report  all four in one report, in about 3 minutes
   spinpark-lab documents list                         the workloads, and the document of each
   spinpark-lab documents mmap --touch all             002: is mapping memory faster under a mutex?
-  spinpark-lab documents condvar                      003: what a signal of a condition variable costs
+  spinpark-lab documents condvar                     003: what a signal of a condvar costs
   spinpark-lab documents mtx                          004: why a profiler once made a lock faster
   spinpark-lab documents select --clients 10          004: our locks in MariaDB
   spinpark-lab documents show report/documents.json";

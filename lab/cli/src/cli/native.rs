@@ -9,10 +9,10 @@ use spinpark_cli::line::numbers::whole;
 
 const EXAMPLES: &str = "\
 Examples:
-  spinpark-lab sim native                                               the simulator against this machine, in some minutes
-  spinpark-lab sim native --machine mine.toml                           with what `spinpark-lab sim calibrate` found
+  spinpark-lab sim native                       the simulator against this machine, in some minutes
+  spinpark-lab sim native --machine mine.toml   with what `spinpark-lab sim calibrate` found
   spinpark-lab sim native --quick --json accuracy.json
-  spinpark-lab sim native --machine mine.toml --measured accuracy.json  simulate again, measure nothing
+  spinpark-lab sim native --machine mine.toml --measured accuracy.json   simulate again only
 
 Exit status 1: a bound is missed.";
 

@@ -124,9 +124,9 @@ pub(crate) struct SimRun {
 const SWEEP_EXAMPLES: &str = "\
 Examples:
   spinpark-lab sim sweep --machine big-512:64 --threads 1,4,16,64,256
-  spinpark-lab sim sweep --machine core2-4 --locks classic-mutex-2.6.34,classic-mutex-fixed --details
+  spinpark-lab sim sweep --machine core2-4 --locks classic-mutex-2.6.34,classic-mutex-fixed
   spinpark-lab sim sweep --workload mixed-1,mixed-10 --html sweep.html --csv sweep.csv
-  spinpark-lab sim sweep --shard 3/8 --json-lines 3.jsonl  an eighth of it, for `spinpark-lab sim merge`
+  spinpark-lab sim sweep --shard 3/8 --json-lines 3.jsonl   an eighth of it, for `sim merge`
 
 Runs go side by side on all CPUs, the longest ones first. A lock is marked if it is below the best one of its cell by more than the seeds' spread.";
 
@@ -210,8 +210,9 @@ Examples:
   spinpark-lab sim sweep --threads 1,8,64 --shard 1/2 --json-lines 1.jsonl  here
   spinpark-lab sim sweep --threads 1,8,64 --shard 2/2 --json-lines 2.jsonl  on another machine
   spinpark-lab sim merge 1.jsonl 2.jsonl --details --html sweep.html
-  spinpark-lab sim merge *.jsonl --json-lines all.jsonl                     what a sweep without --shard writes
-  parallel spinpark-lab sim sweep --shard {}/8 --json-lines - ::: 1 2 3 4 5 6 7 8 | spinpark-lab sim merge -
+  spinpark-lab sim merge *.jsonl --json-lines all.jsonl   what a sweep without --shard writes
+  parallel spinpark-lab sim sweep --shard {}/8 --json-lines - ::: 1 2 3 4 5 6 7 8 |
+      spinpark-lab sim merge -
 
 docs/sim.md has recipes for GNU parallel and Slurm.";
 
@@ -276,7 +277,7 @@ const CALIBRATE_EXAMPLES: &str = "\
 Examples:
   spinpark-lab sim calibrate --output mine.toml              measure this machine, in about a minute
   spinpark-lab sim calibrate --rounds 15 --output mine.toml  on a machine that is not idle
-  taskset -c 0-7 spinpark-lab sim calibrate                  only these CPUs, the file on standard output
+  taskset -c 0-7 spinpark-lab sim calibrate                  only these CPUs; to standard output
 
 Figures that no program can measure are taken from what the kernel says or is known for, and say so.";
 

@@ -71,10 +71,10 @@ const LOCKS: &str = "Implementations of the mutex: names of `bench list`";
 
 const MMAP_EXAMPLES: &str = "\
 Examples:
-  spinpark-lab documents mmap                                              the documents' tables, glibc's mutex and ours
-  spinpark-lab documents mmap --touch all --threads 1,2,4 --locks glibc,std,parking_lot,usync,spinpark
+  spinpark-lab documents mmap   the documents' tables, glibc's mutex and ours
+  spinpark-lab documents mmap --touch all --threads 1,2,4 --locks glibc,std,usync,spinpark
   spinpark-lab documents mmap --serialize none,iteration,calls --touch none
-  spinpark-lab documents mmap --serialize iteration --locks glibc,drop-in  a lock against another";
+  spinpark-lab documents mmap --serialize iteration --locks glibc,drop-in   a lock against another";
 
 /// Threads that map 1 MB, write to it or not, and unmap it: plain or under a mutex
 ///
@@ -221,10 +221,10 @@ pub(crate) struct Scan {
 
 const JOBS_EXAMPLES: &str = "\
 Examples:
-  spinpark-lab documents jobs                                                         the mix fserver, 1 to 16 users
-  spinpark-lab documents jobs --mix alltests,shared --users 1,2,4 --details           and what the time goes to
-  spinpark-lab documents jobs --mix disk --dir /var/tmp --no-sync                     on a disk, without waiting for it
-  spinpark-lab documents jobs --mix fserver --file-size 10 --pool-size 20 --users 64  sizes in MB";
+  spinpark-lab documents jobs                              the mix fserver, 1 to 16 users
+  spinpark-lab documents jobs --mix alltests,shared --users 1,2,4 --details   with its times
+  spinpark-lab documents jobs --mix disk --dir /var/tmp --no-sync   on a disk, without syncing
+  spinpark-lab documents jobs --mix fserver --file-size 10 --pool-size 20 --users 64   sizes in MB";
 
 /// Users that do small jobs of many kinds, in mixes with published weights: jobs per minute
 ///
