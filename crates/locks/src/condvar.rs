@@ -92,11 +92,16 @@ use crate::queue::{
 };
 use crate::word::{self, Want};
 
-const WAITING: u32 = 0;
-const SIGNALLED: u32 = 1;
-const GIVEN_UP: u32 = 2;
-const SIGNALLED_REF: u32 = 3;
-const SIGNALLED_LAST: u32 = 4;
+/// The waiter is linked.
+pub const WAITING: u32 = 0;
+/// A signal has taken it out.
+pub const SIGNALLED: u32 = 1;
+/// It has given up, and unlinks itself.
+pub const GIVEN_UP: u32 = 2;
+/// As `SIGNALLED`, with a reference.
+pub const SIGNALLED_REF: u32 = 3;
+/// As that, and the last one: it ends the others' (C5).
+pub const SIGNALLED_LAST: u32 = 4;
 
 /// A condition variable: 16 bytes, zero has no waiters.
 #[repr(transparent)]

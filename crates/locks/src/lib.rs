@@ -15,6 +15,9 @@
 #![deny(unsafe_code)]
 
 mod bias;
+/// For its models and simulations only.
+#[doc(hidden)]
+pub mod bits;
 mod condvar;
 mod core;
 mod mutex;

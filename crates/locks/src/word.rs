@@ -46,31 +46,31 @@
 pub const GLIBCS_CONTENDED: u32 = 2;
 /// A thread spins, and takes the lock instead of a head that is `TIMED`. A hint: a release that wipes it out
 /// costs a wake-up at most, see A2 in `core`.
-pub(crate) const SPINNER: u32 = 1 << 2;
+pub const SPINNER: u32 = 1 << 2;
 /// Held by one upgradable reader, alongside the readers in the count.
-pub(crate) const UPGRADE: u32 = 1 << 3;
+pub const UPGRADE: u32 = 1 << 3;
 /// Held by one writer, whose token is the count. Two bits: see X1.
-pub(crate) const WRITER: u32 = 3;
+pub const WRITER: u32 = 3;
 /// Set only by other code (X1).
-pub(crate) const SPARE: u32 = 1 << 4;
+pub const SPARE: u32 = 1 << 4;
 /// The lock is reserved for a waiter: the head, or, of a free lock, one that was woken.
-pub(crate) const HANDOFF: u32 = 1 << 5;
+pub const HANDOFF: u32 = 1 << 5;
 /// The head of the queue keeps its own time, until which others may pass it.
-pub(crate) const TIMED: u32 = 1 << 6;
+pub const TIMED: u32 = 1 << 6;
 /// The queue is not empty.
-pub(crate) const WAITERS: u32 = 1 << 7;
+pub const WAITERS: u32 = 1 << 7;
 /// One waiter was woken and has neither acquired, queued again nor left.
-pub(crate) const WAKING: u32 = 1 << 8;
+pub const WAKING: u32 = 1 << 8;
 /// Readers may be in slots.
-pub(crate) const SLOTS: u32 = 1 << 9;
+pub const SLOTS: u32 = 1 << 9;
 /// One reader, or 1 in an owner's token.
-pub(crate) const UNIT: u32 = 1 << COUNT_SHIFT;
+pub const UNIT: u32 = 1 << COUNT_SHIFT;
 
 const COUNT_SHIFT: u32 = 10;
 /// Everything that says which thread sees to the queue.
-pub(crate) const FLAGS: u32 = WAITERS | WAKING | HANDOFF | TIMED | SPINNER;
+pub const FLAGS: u32 = WAITERS | WAKING | HANDOFF | TIMED | SPINNER;
 /// Everything that says who holds the lock.
-pub(crate) const HOLD: u32 = !(FLAGS | SLOTS);
+pub const HOLD: u32 = !(FLAGS | SLOTS);
 /// The largest token.
 pub const MAX_COUNT: u32 = u32::MAX >> COUNT_SHIFT;
 /// Most readers that may be counted at a time. The rest of the count is for readers that come out of slots

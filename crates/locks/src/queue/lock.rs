@@ -65,14 +65,22 @@ use spinpark_platform::{
 
 use super::WaitQueue;
 
-const LOCKED: u32 = 1;
-const SLEEPERS: u32 = 2;
-const CONTENDED: u32 = 4;
-const SERVED: u32 = 8;
-const ASKED: u32 = 16;
-const PIN: u32 = 32;
-const PINS: u32 = 0x1f * PIN;
-const PINS_SLEEPERS: u32 = 1 << 10;
+/// A thread has the queue locked.
+pub const LOCKED: u32 = 1;
+/// Along with `LOCKED`: threads sleep until it is unlocked, perhaps.
+pub const SLEEPERS: u32 = 2;
+/// The lock of the queue is or was contended: its releases are read-modify-writes (A4 in `core`).
+pub const CONTENDED: u32 = 4;
+/// A wake pass has woken a waiter lately.
+pub const SERVED: u32 = 8;
+/// The holder makes a wake pass once more.
+pub const ASKED: u32 = 16;
+/// One thread that is about to change the owner's word (V1 in `core`).
+pub const PIN: u32 = 32;
+/// How many of those there are.
+pub const PINS: u32 = 0x1f * PIN;
+/// Threads sleep until the last pin has gone.
+pub const PINS_SLEEPERS: u32 = 1 << 10;
 const GENERATION_SHIFT: u32 = 11;
 const STATE: u32 = (1 << GENERATION_SHIFT) - 1;
 /// Either says that the queue is or may be contended.

@@ -34,8 +34,8 @@
 //!   woken and lost: that is the first again.
 
 mod list;
-mod lock;
-mod node;
+pub(crate) mod lock;
+pub(crate) mod node;
 
 pub(crate) use lock::{Ask, HasQueue, LockedQueue, QueueGuard, LOCKED_OR_CONTENDED};
 pub(crate) use node::{Chain, EarlyWake, Notice, Slept, GRANTED, RELEASED, UNMARKED, WOKEN};

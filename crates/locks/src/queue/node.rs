@@ -53,20 +53,22 @@ use super::WaitQueue;
 use crate::policy::Policy;
 use crate::word::Want;
 
-const AWAKE: u32 = 0;
-const PARKED: u32 = 1;
+/// The waiter is awake.
+pub const AWAKE: u32 = 0;
+/// The waiter sleeps, or is about to.
+pub const PARKED: u32 = 1;
 /// As `PARKED`; the waiter was woken early.
-const WOKEN_EARLY: u32 = 6;
+pub const WOKEN_EARLY: u32 = 6;
 /// As `PARKED`; the waiter was woken to set its timer.
-const APPOINTED: u32 = 7;
+pub const APPOINTED: u32 = 7;
 /// The waiter is awake and `WAKING` stands for it.
-pub(crate) const WOKEN: u32 = 2;
+pub const WOKEN: u32 = 2;
 /// The waiter holds the lock.
-pub(crate) const GRANTED: u32 = 3;
+pub const GRANTED: u32 = 3;
 /// The waiter is awake and owes nothing.
-pub(crate) const RELEASED: u32 = 4;
+pub const RELEASED: u32 = 4;
 /// The waiter is awake, `WAKING` does not stand for it, and it owes a wake pass unless it acquires.
-pub(crate) const UNMARKED: u32 = 5;
+pub const UNMARKED: u32 = 5;
 
 /// The rank of an upgrade: all others wait for its thread's own hold.
 const FIRST: u8 = u8::MAX;
