@@ -4,10 +4,16 @@
 //! The programs that are checked, and what has to hold in them, are in `spinpark-verify`. What they call as
 //! they run is in [`here`](crate::here).
 
+mod applied;
+mod breaks;
+
 use std::ops::Range;
 use std::rc::Rc;
 
 use spinpark_platform::{Event, Ordering};
+
+pub use applied::Applied;
+pub use breaks::{Breaks, breaks, breaks_rule};
 
 /// A word of a lock: where it lies in the lock, what it is called, and how its values are told.
 #[derive(Clone, Copy, Debug)]
@@ -155,6 +161,26 @@ impl Op {
         self.kind == kind && self.order == order
     }
 
+    /// Whether the value is `value`.
+    pub fn writes(&self, value: u32) -> bool {
+        self.value == u64::from(value)
+    }
+
+    /// The part of the value that is within `mask`.
+    pub fn within(&self, mask: u32) -> u32 {
+        self.value as u32 & mask
+    }
+
+    /// Whether the value has all of `bits`.
+    pub fn has(&self, bits: u32) -> bool {
+        self.within(bits) == bits
+    }
+
+    /// Whether the value has none of `bits`.
+    pub fn lacks(&self, bits: u32) -> bool {
+        self.within(bits) == 0
+    }
+
     /// Either compare-exchange.
     pub fn is_compare_exchange(&self) -> bool {
         matches!(self.kind, Kind::CompareExchange | Kind::CompareExchangeWeak)
@@ -182,6 +208,10 @@ pub enum Fault {
     /// A sleep without a deadline ends for no reason: after a millisecond, or, on loom's machine, as the clock
     /// moves.
     TimedSleeps,
+    /// A thread that goes to sleep wakes no waiter that it has left asleep. (Only on the simulated machine.)
+    NoSleepNotes,
+    /// No thread has a real-time priority. (Only on loom's machine.)
+    NoPriorities,
     /// A wake of all sleepers on a word is lost. (Only on the simulated machine.)
     NoCrowdWakes,
     /// A sleeper that is gathered on a word comes there one call too late: the last one after the wake of all
@@ -246,11 +276,17 @@ pub enum Fault {
     Unsure,
 }
 
-/// All that is wrong with one machine.
+/// How many faults one machine has at most.
+const MOST_FAULTS: usize = 2;
+
+/// All that is wrong with one machine. A question whether it does something wrong is asked as it would do that: the
+/// answer "yes" is counted ([`Applied`]).
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Faults([Fault; 2]);
+pub struct Faults([Fault; MOST_FAULTS]);
 
 impl Faults {
+    const NONE: Self = Self([Fault::None; MOST_FAULTS]);
+
     /// One more.
     ///
     /// # Panics
@@ -261,25 +297,45 @@ impl Faults {
         *free.expect("a mutant has two faults at most") = fault;
     }
 
-    /// Whether one of them is such.
-    pub fn any(&self, is: impl Fn(&Fault) -> bool) -> bool {
+    /// Whether one of them is such; not counted.
+    pub fn has(&self, is: impl Fn(&Fault) -> bool) -> bool {
         self.0.iter().any(is)
+    }
+
+    /// Whether there is any; not counted.
+    pub fn are_there(&self) -> bool {
+        self.has(|fault| !matches!(fault, Fault::None))
+    }
+
+    /// Whether one of them is such: it is applied.
+    pub fn any(&self, is: impl Fn(&Fault) -> bool) -> bool {
+        let found = self.0.iter().position(is);
+        found.is_some_and(|place| {
+            Applied::note(place);
+            true
+        })
     }
 
     /// The order with which an operation happens.
     pub fn order(&self, op: Op) -> Ordering {
-        let relaxed = self.any(|fault| matches!(fault, Fault::Relaxed(is_weakened) if is_weakened(&op)));
-        if relaxed { Ordering::Relaxed } else { op.order }
+        let is_weakened = |fault: &Fault| matches!(fault, Fault::Relaxed(is_weakened) if is_weakened(&op));
+        if op.order != Ordering::Relaxed && self.any(is_weakened) { Ordering::Relaxed } else { op.order }
     }
 
-    /// All bits that `of` says of them.
+    /// All bits that `of` says of them: those faults are applied.
     fn bits(&self, of: impl Fn(&Fault) -> u32) -> u32 {
-        self.0.iter().fold(0, |bits, fault| bits | of(fault))
+        self.0.iter().enumerate().fold(0, |bits, (place, fault)| {
+            let more = of(fault);
+            if more != 0 {
+                Applied::note(place);
+            }
+            bits | more
+        })
     }
 
     /// The bits that are left out of it.
     pub fn left_out(&self, op: Op) -> u32 {
-        self.bits(|fault| if let Fault::Without(left_out) = fault { left_out(&op) } else { 0 })
+        self.bits(|fault| if let Fault::Without(left_out) = fault { op.within(left_out(&op)) } else { 0 })
     }
 
     /// The bits that it adds, if it would change nothing.
@@ -287,32 +343,42 @@ impl Faults {
         self.bits(|fault| if let Fault::Adds(added) = fault { added(&op) } else { 0 })
     }
 
-    /// Whether who looks after an asymmetric barrier sees what it wrote last.
+    /// Whether who looks after an asymmetric barrier sees what it wrote last; not counted.
     pub fn looks_back(&self) -> bool {
-        self.any(|fault| matches!(fault, Fault::NoLook))
+        self.has(|fault| matches!(fault, Fault::NoLook))
+    }
+
+    /// What a thread that looks after an asymmetric barrier sees, if it has written `written` last.
+    pub fn looked_back(&self, written: u32) -> u32 {
+        self.any(|fault| matches!(fault, Fault::NoLook));
+        written
     }
 
     /// What a swap that finds `found` reports.
     pub fn reported(&self, found: u32) -> u32 {
-        self.0.iter().fold(found, |found, fault| match *fault {
-            Fault::SwapReports(from, to) if found == from => to,
-            _ => found,
+        let wrong = self.0.iter().enumerate().find_map(|(place, fault)| match *fault {
+            Fault::SwapReports(from, to) if from == found => Some((place, to)),
+            _ => None,
+        });
+        wrong.map_or(found, |(place, to)| {
+            Applied::note(place);
+            to
         })
     }
 
-    /// The bits of which no access clears one.
-    pub fn kept(&self) -> u32 {
-        self.bits(|fault| if let Fault::Kept(bits) = fault { *bits } else { 0 })
+    /// Those of the bits `cleared` that an access leaves.
+    pub fn kept(&self, cleared: u32) -> u32 {
+        self.bits(|fault| if let Fault::Kept(bits) = fault { *bits & cleared } else { 0 })
     }
 
-    /// The bits whose change a compare-exchange overlooks.
-    pub fn overlooked(&self) -> u32 {
-        self.bits(|fault| if let Fault::Overlooked(bits) = fault { *bits } else { 0 })
+    /// Whether a compare-exchange overlooks that the bits `changed` have changed.
+    pub fn overlooks(&self, changed: u32) -> bool {
+        changed != 0 && self.any(|fault| matches!(fault, Fault::Overlooked(bits) if changed & !bits == 0))
     }
 
-    /// The part of `mask` that a step looks at.
-    pub fn mask(&self, mask: u32) -> u32 {
-        mask & !self.bits(|fault| if let Fault::Ignored(bits) = fault { *bits } else { 0 })
+    /// Those of the bits `set` of its guard that a step looks at.
+    pub fn seen(&self, set: u32) -> u32 {
+        set & !self.bits(|fault| if let Fault::Ignored(bits) = fault { *bits & set } else { 0 })
     }
 }
 

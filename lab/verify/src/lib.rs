@@ -6,6 +6,7 @@
 //! | [`platform`]     | `P = Loom`: atomics, cells, futexes and a clock that loom explores                         |
 //! | [`model`]        | how a model is run: bounds, counting, faults                                               |
 //! | [`rejected!`]    | how a mutant's failure is observed: in a child process, with the reason                    |
+//! | [`breaks`]       | which invariant a mutant breaks                                                            |
 //! | [`mutants`]      | faults in the machine under unchanged locks, and copies of functions with one line wrong   |
 //! | [`policies`]     | policies that answer by a coin                                                             |
 //! | [`sim_programs`] | random programs on the simulator, and the checker that runs them                           |
@@ -31,5 +32,6 @@ pub use platform::Loom;
 pub use rejected::assert_rejected;
 pub use shared::{Shared, after, join_all, sections};
 pub use spin_lines::SpinLines;
+pub use spinpark_sim::check::{Breaks, breaks, breaks_rule};
 pub use tokens::{Signals, Tokens};
 pub use track::{Guarded, Mortal};

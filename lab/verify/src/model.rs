@@ -1,11 +1,12 @@
 //! How a model is run.
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use spinpark_platform::{Event, OnCpu};
+use spinpark_sim::check::Applied;
 
 use crate::platform::{Config, Fault, begin, take_noted};
 
@@ -163,13 +164,18 @@ impl Model {
         builder.max_duration = None;
         let executions = Arc::new(AtomicU64::new(0));
         let counter = Arc::clone(&executions);
+        let all = Arc::new(Mutex::new(Applied::default()));
+        let gathered = Arc::clone(&all);
         let start = Instant::now();
         builder.check(move || {
             counter.fetch_add(1, Relaxed);
             begin(self.config);
             body();
+            let mut all = gathered.lock().expect("no other thread has it");
+            *all = all.and(Applied::in_run());
         });
-        let checked = Checked { events: take_noted() };
+        let applied = *all.lock().expect("no other thread has it");
+        let checked = Checked { events: take_noted(), applied };
         let name = std::thread::current().name().unwrap_or("model").to_owned();
         let executions = executions.load(Relaxed);
         eprintln!("{name}: {executions} executions, {bound} preemptions, {:.1?}, {checked}", start.elapsed());
@@ -181,9 +187,20 @@ impl Model {
 #[derive(Debug)]
 pub struct Checked {
     events: Vec<(Event, u64)>,
+    applied: Applied,
 }
 
 impl Checked {
+    /// Asserts that each fault of the machine was applied in some execution: else a model that holds says nothing
+    /// about it.
+    ///
+    /// # Panics
+    ///
+    /// One was not.
+    pub fn applies(self) {
+        assert!(self.applied.is_complete(), "a fault was not applied in any execution: {self}");
+    }
+
     /// Asserts that some execution came to each of `events`: a bound that is too small proves nothing about
     /// them.
     pub fn reaches(self, events: &[Event]) {
@@ -199,6 +216,7 @@ impl Checked {
 impl fmt::Display for Checked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("events:")?;
-        self.events.iter().try_for_each(|(event, times)| write!(f, " {event:?} {times}"))
+        self.events.iter().try_for_each(|(event, times)| write!(f, " {event:?} {times}"))?;
+        if self.applied.has_faults() { write!(f, "; {}", self.applied) } else { Ok(()) }
     }
 }

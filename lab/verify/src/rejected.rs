@@ -4,8 +4,14 @@
 //! execution are unwound). So a mutant's model runs in a child process: the test program again, with this one
 //! test.
 
+use std::panic;
 use std::process::{Command, Stdio};
+use std::sync::Once;
 use std::time::{Duration, Instant};
+
+use spinpark_sim::check::Applied;
+
+use crate::Breaks;
 
 /// Names the one test whose model is to run, in the child.
 const CHILD: &str = "SPINPARK_VERIFY_MUTANT";
@@ -15,36 +21,60 @@ const MOST_CPU_TIME: Duration = Duration::from_secs(120);
 /// A child that sleeps takes none.
 const TIMEOUT: Duration = Duration::from_secs(3_600);
 
-/// Asserts that a model fails, and says why: `rejected!(test, reason, model)`, with the name of the calling
-/// test as a `&str`, and the model as a closure.
+/// What the child says of an execution that fails without a fault of the mutant.
+const NOT_APPLIED: &str = "a fault of the mutant was not applied in the execution that failed";
+
+/// Asserts that a model fails, and says why: `rejected!(test, breaks, reason, model)`, with the name of the calling
+/// test as a `&str`, what the mutant [`breaks`](crate::breaks), and the model as a closure.
 ///
 /// # Panics
 ///
-/// If the model is accepted, if it fails for another reason, or if it takes too much CPU time.
+/// If the model is accepted, if it fails for another reason, if it fails in an execution in which a fault of the
+/// machine was not applied, or if it takes too much CPU time.
 #[macro_export]
 macro_rules! rejected {
-    ($test:expr, $reason:expr, $model:expr $(,)?) => {
-        $crate::assert_rejected(module_path!(), $test, $reason, $model)
+    ($test:expr, $breaks:expr, $reason:expr, $model:expr $(,)?) => {
+        $crate::assert_rejected(module_path!(), $test, $breaks, $reason, $model)
     };
 }
 
 /// What [`rejected!`](crate::rejected!) does; `module` is the path of the module that has the test.
 #[doc(hidden)]
-pub fn assert_rejected(module: &str, test: &str, reason: &str, model: impl FnOnce()) {
+pub fn assert_rejected<R>(module: &str, test: &str, breaks: Breaks, reason: &str, model: impl FnOnce() -> R) {
     // The test program's own name comes first, and is no part of the name that the program knows the test by.
     let (_, module) = module.split_once("::").expect("a module of the test program");
     let test = format!("{module}::{test}");
     if std::env::var_os(CHILD).is_some_and(|name| name == *test) {
-        model();
+        say_what_was_applied();
+        drop(model());
         return;
     }
     let output = run_child(&test);
-    assert!(!output.accepted, "the mutant `{test}` was accepted:\n{}", output.text);
-    assert!(
-        output.text.contains(reason),
-        "the mutant `{test}` failed, but not because of {reason:?}:\n{}",
-        output.text
-    );
+    let mutant = format!("the mutant `{test}`, which breaks {breaks},");
+    assert!(!output.accepted, "{mutant} was accepted:\n{}", output.text);
+    assert!(output.text.contains(reason), "{mutant} failed, but not because of {reason:?}:\n{}", output.text);
+    assert!(!output.text.contains(NOT_APPLIED), "{mutant} failed, but {NOT_APPLIED}:\n{}", output.text);
+    let applied = output.text.lines().find_map(|line| line.strip_prefix(APPLIED)).unwrap_or_default();
+    eprintln!("{mutant} was rejected: {reason}{applied}");
+}
+
+/// Begins the line in which the child says how often the faults were applied.
+const APPLIED: &str = "in the execution that failed";
+
+/// The first panic is that of the execution that fails: a fault that was not applied in it is not the reason.
+fn say_what_was_applied() {
+    let usual = panic::take_hook();
+    panic::set_hook(Box::new(move |info| {
+        static FIRST: Once = Once::new();
+        FIRST.call_once(|| {
+            let applied = Applied::in_run();
+            eprintln!("\n{APPLIED}: {applied}");
+            if !applied.is_complete() {
+                eprintln!("{NOT_APPLIED}");
+            }
+        });
+        usual(info);
+    }));
 }
 
 /// The CPU time that a child has used, which has not been waited for; 0 if it has no clock any more.

@@ -104,7 +104,7 @@ impl AtomicU32 {
         }
         let new = if faults.clears(op) { 0 } else { new & !faults.left_out(op) };
         let new = if new == current { new | faults.added(op) } else { new };
-        self.exchange(current, new | current & faults.kept())
+        self.exchange(current, new | faults.kept(current & !new))
     }
 }
 
@@ -176,7 +176,7 @@ impl platform::AtomicU32 for AtomicU32 {
     }
 
     fn fetch_and(&self, value: u32, _: Ordering) -> u32 {
-        let value = value | faulty::faults().kept();
+        let value = value | faulty::faults().kept(!value);
         self.update(|word| word.fetch_and(value, Relaxed))
     }
 

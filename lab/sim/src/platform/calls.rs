@@ -193,7 +193,7 @@ impl<T: Tuned> Futex for Sim<T> {
             suspend(); // for ever: the run has failed
             return Wait::Woken;
         };
-        let ends = faulty::has(|fault| matches!(fault, Fault::TimedSleeps)) && deadline.is_none();
+        let ends = deadline.is_none() && faulty::has(|fault| matches!(fault, Fault::TimedSleeps));
         let deadline = if ends {
             Some(at(Deadline { clock: Clock::Monotonic, at: Self::now(Clock::Monotonic) + NS_PER_MS }))
         } else {
@@ -234,8 +234,12 @@ impl<T: Tuned> Futex for Sim<T> {
         if !is_inside() {
             return body();
         }
-        let untold = faulty::has(|fault| matches!(fault, Fault::LeavesAtOnce));
-        let leave = if untold { &|| () } else { leave };
+        let leaves_at_once = |fault: &Fault| matches!(fault, Fault::LeavesAtOnce);
+        let untold = faulty::faults().has(leaves_at_once);
+        let nothing = || {
+            faulty::has(leaves_at_once);
+        };
+        let leave = if untold { &nothing } else { leave };
         // SAFETY: only the lifetime changes; the pointer is used while `leave` is borrowed here.
         let leave: *const dyn Fn() = unsafe { std::mem::transmute(std::ptr::from_ref(leave)) };
         let set =
@@ -251,6 +255,9 @@ impl<T: Tuned> Futex for Sim<T> {
     }
 
     fn notes_sleep(lock: usize, word: &AtomicU32) {
+        if faulty::has(|fault| matches!(fault, Fault::NoSleepNotes)) {
+            return;
+        }
         let address = word.address();
         in_run(|world| {
             let name = world.name_of_lock(lock);

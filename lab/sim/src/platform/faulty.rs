@@ -5,7 +5,7 @@
 
 use std::cell::Cell;
 
-use crate::check::{Fault, Faults};
+use crate::check::{Applied, Fault, Faults};
 use crate::engine::{is_inside, world};
 use crate::world::World;
 
@@ -22,9 +22,9 @@ pub(super) fn is_on() -> bool {
 
 /// At the start of a run.
 pub(crate) fn set(world: &World) {
-    IS_ON.set(
-        world.checks.as_ref().is_some_and(|checks| checks.faults.any(|fault| !matches!(fault, Fault::None))),
-    );
+    let faults = world.checks.as_ref().map(|checks| checks.faults).unwrap_or_default();
+    IS_ON.set(faults.are_there());
+    Applied::begin(faults);
 }
 
 /// What is wrong with the machine.
@@ -33,7 +33,7 @@ pub(super) fn faults() -> Faults {
     if is_on() { of_run().unwrap_or_default() } else { Faults::default() }
 }
 
-/// Whether the machine has a fault for which this holds.
+/// Whether the machine has a fault for which this holds: it is applied.
 pub(super) fn has(is: impl Fn(&Fault) -> bool) -> bool {
     faults().any(is)
 }
@@ -52,7 +52,8 @@ pub(super) fn seen(value: u32) -> u32 {
     if !faults().looks_back() {
         return value;
     }
-    world(|world| world.threads[world.running].local.after_fence.take().unwrap_or(value))
+    let written = world(|world| world.threads[world.running].local.after_fence.take());
+    written.map_or(value, |written| faults().looked_back(written))
 }
 
 /// After an asymmetric barrier.

@@ -78,8 +78,9 @@ impl<T: Tuned> Threads for Sim<T> {
     }
 
     fn generation() -> u32 {
+        let generation = in_run(|world| world.generation);
         let is_same = || faulty::has(|fault| matches!(fault, Fault::SameGeneration));
-        if is_same() { 0 } else { in_run(|world| world.generation) }
+        if generation != 0 && is_same() { 0 } else { generation }
     }
 
     fn priority() -> u8 {

@@ -36,23 +36,25 @@ impl<T: Tuned> AsymmetricBarrier for Sim<T> {
         word: &AtomicU32,
         likely: impl FnOnce() -> u32,
     ) -> bool {
-        let mask = faulty::faults().mask(MASK);
+        let faults = faulty::faults();
+        let is_uncontended = |guard: u32| faults.seen(guard & MASK) == 0;
         if !is_inside() {
-            let uncontended = guard.value() & mask == 0;
+            let uncontended = is_uncontended(guard.value());
             if uncontended {
                 word.set(0);
             }
             return uncontended;
         }
         if !world(|world| world.shared.has_steps()) {
-            return guard.load(Relaxed) & mask == 0
+            return is_uncontended(guard.load(Relaxed))
                 && word.compare_exchange(likely(), 0, Release, Relaxed).is_ok();
         }
-        step(|| (guard.load(Relaxed) & mask == 0).then(|| word.write(0)))
+        step(|| is_uncontended(guard.load(Relaxed)).then(|| word.write(0)))
     }
 
     fn asymmetric_barrier() {
-        if !faulty::has(|fault| matches!(fault, Fault::NoFence | Fault::FenceBefore(_))) {
+        let comes_before = faulty::faults().has(|fault| matches!(fault, Fault::FenceBefore(_)));
+        if !comes_before && !faulty::has(|fault| matches!(fault, Fault::NoFence)) {
             interrupt_cpus();
         }
         faulty::fenced();

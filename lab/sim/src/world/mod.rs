@@ -174,7 +174,7 @@ impl World {
         &mut self.cpus[cpu.0 as usize]
     }
 
-    /// Whether the machine has a fault for which this holds.
+    /// Whether the machine has a fault for which this holds: it is applied.
     pub(crate) fn has_fault(&self, is: impl Fn(&Fault) -> bool) -> bool {
         self.checks.as_ref().is_some_and(|checks| checks.faults.any(is))
     }

@@ -106,12 +106,9 @@ impl AtomicU32 {
             return Ok(current);
         }
         let new = if faults.clears(op) { 0 } else { new & !faults.left_out(op) };
-        let new = new | current & faults.kept();
+        let new = new | faults.kept(current & !new);
         match self.value.compare_exchange(current, new, faults.order(op), orders[1]) {
-            Err(now)
-                if (now ^ current) & !faults.overlooked() == 0
-                    && op.is(Kind::CompareExchangeWeak, Acquire) =>
-            {
+            Err(now) if op.is(Kind::CompareExchangeWeak, Acquire) && faults.overlooks(now ^ current) => {
                 self.value.compare_exchange(now, new, faults.order(op), orders[1]).map(|_| current)
             }
             result => result,
@@ -155,7 +152,7 @@ impl platform::AtomicU32 for AtomicU32 {
         if world.config.faults.looks_back()
             && let Some(written) = world.local(|local| local.after_fence.take())
         {
-            return written;
+            return world.config.faults.looked_back(written);
         }
         self.value.load(order(Kind::Load, with, 0))
     }
@@ -200,7 +197,7 @@ impl platform::AtomicU32 for AtomicU32 {
         if !self.life.check() {
             return 0;
         }
-        self.value.fetch_and(value | world().config.faults.kept(), order(Kind::FetchAnd, with, value))
+        self.value.fetch_and(value | world().config.faults.kept(!value), order(Kind::FetchAnd, with, value))
     }
 
     fn fetch_sub(&self, value: u32, with: Ordering) -> u32 {

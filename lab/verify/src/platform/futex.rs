@@ -30,7 +30,7 @@ pub(super) fn wait(word: &AtomicU32, expected: u32, deadline: Option<Deadline>) 
     if is_changed && !world.config.faults.any(|fault| matches!(fault, Fault::NoCompare)) {
         return Wait::ValueChanged;
     }
-    let sleeps_on = world.config.faults.any(|fault| matches!(fault, Fault::NoTimeouts));
+    let sleeps_on = deadline.is_some() && world.config.faults.any(|fault| matches!(fault, Fault::NoTimeouts));
     let deadline = deadline.filter(|_| !sleeps_on);
     let ends = deadline.is_none() && world.config.faults.any(|fault| matches!(fault, Fault::TimedSleeps));
     let soon = || Deadline { clock: Clock::Monotonic, at: world.shown(Clock::Monotonic) + 1 };

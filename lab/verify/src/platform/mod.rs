@@ -142,7 +142,10 @@ impl<const S: u64, const N: u64, const P: u64, const R: u32, const D: u64, const
     }
 
     fn priority() -> u8 {
-        world().local(|local| local.priority)
+        let world = world();
+        let priority = world.local(|local| local.priority);
+        let is_lost = |fault: &Fault| matches!(fault, Fault::NoPriorities);
+        if priority != 0 && world.config.faults.any(is_lost) { 0 } else { priority }
     }
 }
 

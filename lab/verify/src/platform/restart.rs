@@ -34,7 +34,7 @@ pub(super) fn release_unless(
         return false;
     }
     step(|_| {
-        let uncontended = guard.load(Relaxed) & world.config.faults.mask(mask) == 0;
+        let uncontended = world.config.faults.seen(guard.load(Relaxed) & mask) == 0;
         if uncontended {
             word.store(0, Release);
         }
@@ -56,10 +56,12 @@ pub(super) fn step<R>(body: impl FnOnce(usize) -> R) -> R {
 
 pub(super) fn asymmetric_barrier() {
     let world = world();
-    if !world.config.faults.any(|fault| matches!(fault, Fault::NoFence | Fault::FenceBefore(_))) {
+    let faults = world.config.faults;
+    let comes_before = faults.has(|fault| matches!(fault, Fault::FenceBefore(_)));
+    if !comes_before && !faults.any(|fault| matches!(fault, Fault::NoFence)) {
         fence();
     }
-    if world.config.faults.looks_back() {
+    if faults.looks_back() {
         world.local(|local| local.after_fence = Some(local.written));
     }
 }

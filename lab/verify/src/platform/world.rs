@@ -18,7 +18,7 @@ use super::EPOCH_NS;
 use super::sleepers::Sleepers;
 use super::slot_lines::{Held, Slots, slots};
 use super::steps::{Steps, steps};
-use spinpark_sim::check::Faults;
+use spinpark_sim::check::{Applied, Faults};
 
 /// How the machine of a model behaves.
 #[derive(Clone, Copy, Debug)]
@@ -193,6 +193,7 @@ pub(super) fn world() -> Rc<World> {
 
 /// Starts an execution: call it first in the model, before any thread is spawned.
 pub(crate) fn begin(config: Config) {
+    Applied::begin(config.faults);
     let world = World {
         config,
         sleepers: Sleepers::default(),

@@ -5,11 +5,12 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 use spinpark_platform::Event;
-use spinpark_sim::check::{Fault, Faults};
+use spinpark_sim::check::{Applied, Fault, Faults};
 use spinpark_sim::{Counts, Failure, Record};
 
 use super::case::Limits;
 use super::program::{Program, Ran};
+use crate::Breaks;
 
 /// How many of the last steps of a run that fails are shown.
 const SHOWN: usize = 400;
@@ -33,6 +34,11 @@ pub struct Verdict {
     pub right: Vec<u64>,
     /// Those that failed otherwise, and how.
     pub others: Vec<(u64, Failure)>,
+    /// Those of `others` that failed although no fault of the machine was applied: the lock is wrong without them, or
+    /// the program is.
+    pub without_fault: Vec<u64>,
+    /// What was applied in all runs.
+    pub applied: Applied,
     /// The first of `right`, else of `others`, recorded.
     pub shown: Option<Box<Failing>>,
 }
@@ -77,6 +83,7 @@ pub struct Swept {
     /// The most steps of one.
     pub longest: u64,
     events: Vec<(Event, u64)>,
+    applied: Applied,
 }
 
 /// The least number of seeds that are judged.
@@ -192,7 +199,7 @@ impl Checker {
     /// One that failed; the first one, if several did.
     pub fn sweep(&self, seeds: Range<u64>) -> Result<Swept, Box<Failing>> {
         let run = |seed| match self.ran(seed, Record::default()) {
-            Ran { failure: None, counts, .. } => Ok(Swept::of(&counts)),
+            Ran { failure: None, counts, applied, .. } => Ok(Swept::of(&counts, applied)),
             _ => Err(seed),
         };
         let mut swept = Swept::default();
@@ -213,24 +220,32 @@ impl Checker {
     /// on all CPUs at many at a time.
     ///
     /// A bad lock often fails in several ways, and the first one that a seed comes upon says little: what
-    /// counts is that the expected one comes.
+    /// counts is that the expected one comes, in a run in which each fault of the machine was applied.
     pub fn judge(&self, seeds: Range<u64>, is_right: impl Fn(&Failure) -> bool + Sync) -> Verdict {
-        let failure = |seed| self.ran(seed, Record::default()).failure.map(|failure| (seed, failure));
-        let (mut right, mut others) = (Vec::new(), Vec::new());
-        let mut judged = 0;
+        let (mut right, mut others, mut without_fault) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut judged, mut all_applied) = (0, Applied::default());
         for chunk in chunks(seeds) {
             judged += chunk.end - chunk.start;
-            let failures: Vec<_> = chunk.into_par_iter().filter_map(failure).collect();
-            let (as_expected, otherwise): (Vec<_>, Vec<_>) =
-                failures.into_iter().partition(|(_, failure)| is_right(failure));
-            right.extend(as_expected.into_iter().map(|(seed, _)| seed));
-            others.extend(otherwise);
+            let runs: Vec<_> =
+                chunk.into_par_iter().map(|seed| (seed, self.ran(seed, Record::default()))).collect();
+            for (seed, Ran { failure, applied, .. }) in runs {
+                all_applied = all_applied.and(applied);
+                match failure {
+                    Some(failure) if applied.is_complete() && is_right(&failure) => right.push(seed),
+                    Some(failure) => {
+                        others.push((seed, failure));
+                        without_fault.extend(applied.is_of_no_mutant().then_some(seed));
+                    }
+                    None => {}
+                }
+            }
             if !right.is_empty() && judged >= LEAST_JUDGED {
                 break;
             }
         }
         let shown = right.first().copied().or_else(|| others.first().map(|(seed, _)| *seed));
-        Verdict { judged, right, others, shown: shown.map(|seed| Box::new(self.show(seed))) }
+        let shown = shown.map(|seed| Box::new(self.show(seed)));
+        Verdict { judged, right, others, without_fault, applied: all_applied, shown }
     }
 
     /// Looks for a small program that fails: few threads, few rounds.
@@ -244,21 +259,31 @@ impl Checker {
 }
 
 impl Swept {
-    fn of(counts: &Counts) -> Self {
+    fn of(counts: &Counts, applied: Applied) -> Self {
         let events = EVENTS.iter().map(|&event| (event, counts.of(event))).collect();
-        Self { runs: 1, steps: counts.steps, longest: counts.steps, events }
+        Self { runs: 1, steps: counts.steps, longest: counts.steps, events, applied }
     }
 
     fn add(&mut self, one: &Self) {
         self.runs += one.runs;
         self.steps += one.steps;
         self.longest = self.longest.max(one.longest);
+        self.applied = self.applied.and(one.applied);
         if self.events.is_empty() {
             self.events = EVENTS.iter().map(|&event| (event, 0)).collect();
         }
         for ((_, times), (_, more)) in self.events.iter_mut().zip(&one.events) {
             *times += more;
         }
+    }
+
+    /// Asserts that each fault of the machine was applied in some run: else runs that hold say nothing about it.
+    ///
+    /// # Panics
+    ///
+    /// One was not.
+    pub fn applies(&self) {
+        assert!(self.applied.is_complete(), "a fault was not applied in any run: {}", self.applied);
     }
 
     /// Asserts that some run came to each of `events`: too few runs prove nothing about them.
@@ -282,24 +307,32 @@ impl Display for Swept {
 }
 
 impl Verdict {
-    /// The seed that failed first as expected.
+    /// The seed that failed first as expected, of a mutant that breaks what `breaks` says.
     ///
     /// # Panics
     ///
-    /// None did: the mutant was accepted, or rejected for other reasons only.
+    /// None did: the mutant was accepted, or rejected for other reasons only. Or a fault of the machine was never
+    /// applied, or a run failed without any.
     #[must_use]
-    pub fn found(self) -> Box<Failing> {
+    pub fn found(self, breaks: Breaks) -> Box<Failing> {
         let told = self.to_string();
+        let mutant = format!("the mutant, which breaks {breaks},");
+        assert!(self.applied.is_complete(), "{mutant} has a fault that was not applied in any run: {told}");
         let Some(failing) = self.shown else {
-            panic!("the mutant was accepted: all of {} seeds held", self.judged)
+            panic!("{mutant} was accepted: all of {} seeds held; {}", self.judged, self.applied)
         };
-        assert!(!self.right.is_empty(), "the mutant failed, and never as expected: {told}\n{failing}");
+        assert!(
+            self.without_fault.is_empty(),
+            "a run failed in which no fault of {mutant} was applied: seeds {:?}: {told}\n{failing}",
+            self.without_fault
+        );
+        assert!(!self.right.is_empty(), "{mutant} failed, and never as expected: {told}\n{failing}");
         failing
     }
 }
 
 impl Display for Verdict {
-    /// As `found by 3 of 640 seeds, 527 first; 1 failed otherwise: seed 41: deadlock …`.
+    /// As `found by 3 of 640 seeds, 527 first; 1 failed otherwise: seed 41: deadlock …; NoFence applied 70 times`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "found by {} of {} seeds", self.right.len(), self.judged)?;
         if let Some(first) = self.right.first() {
@@ -308,7 +341,7 @@ impl Display for Verdict {
         if let Some((seed, failure)) = self.others.first() {
             write!(f, "; {} failed otherwise: seed {seed}: {failure}", self.others.len())?;
         }
-        Ok(())
+        if self.applied.has_faults() { write!(f, "; {}", self.applied) } else { Ok(()) }
     }
 }
 

@@ -1,5 +1,9 @@
 //! The words of locks in a reader's terms.
 
+use spinpark_locks::bits::queue_lock::{ASKED, CONTENDED, LOCKED, PINS, PINS_SLEEPERS, SERVED, SLEEPERS};
+use spinpark_locks::bits::word::{
+    FLAGS, HANDOFF, SLOTS, SPINNER, TIMED, UNIT, UPGRADE, WAITERS, WAKING, WRITER,
+};
 use spinpark_sim::check::Field;
 
 fn hex(value: u32) -> String {
@@ -8,40 +12,49 @@ fn hex(value: u32) -> String {
 
 /// What the lock word of our locks has besides the holder.
 pub(super) fn flags(value: u32) -> u32 {
-    value & 0x3e4
+    value & (FLAGS | SLOTS)
 }
 
 /// The lock word of our locks: see `word.rs` of `spinpark_locks`.
 pub(super) fn word(value: u32) -> String {
-    const FLAGS: [(u32, &str); 6] =
-        [(7, "WAITERS"), (8, "WAKING"), (5, "HANDOFF"), (6, "TIMED"), (2, "SPINNER"), (9, "SLOTS")];
-    let count = value >> 10;
-    let hold = match (value & 3 != 0, value & 1 << 3 != 0, count) {
+    const SHOWN: [(u32, &str); 6] = [
+        (WAITERS, "WAITERS"),
+        (WAKING, "WAKING"),
+        (HANDOFF, "HANDOFF"),
+        (TIMED, "TIMED"),
+        (SPINNER, "SPINNER"),
+        (SLOTS, "SLOTS"),
+    ];
+    let count = value / UNIT;
+    let hold = match (value & WRITER != 0, value & UPGRADE != 0, count) {
         (true, _, owner) => format!("held by {}", owner.wrapping_sub(1)),
         (false, false, 0) => "free".to_owned(),
         (false, true, 0) => "upgradable".to_owned(),
         (false, false, readers) => format!("{readers} readers"),
         (false, true, readers) => format!("upgradable, {readers} readers"),
     };
-    let flags = FLAGS.iter().filter(|(bit, _)| value & 1 << bit != 0);
+    let flags = SHOWN.iter().filter(|(bit, _)| value & bit != 0);
     let flags: Vec<_> = flags.map(|(_, flag)| *flag).collect();
     if flags.is_empty() { format!("[{hold}]") } else { format!("[{hold}; {}]", flags.join(" ")) }
 }
 
 /// The queue lock of our locks.
 fn queue(value: u32) -> String {
-    let state = match value & 3 {
-        0 => "free",
-        1 => "LOCKED",
-        3 => "LOCKED QUEUED",
-        _ => "QUEUED",
+    let state = match (value & LOCKED != 0, value & SLEEPERS != 0) {
+        (false, false) => "free",
+        (true, false) => "LOCKED",
+        (true, true) => "LOCKED SLEEPERS",
+        (false, true) => "SLEEPERS",
     };
-    let contended = if value & 4 != 0 { " CONTENDED" } else { "" };
-    let asked = if value & 16 != 0 { " ASKED" } else { "" };
-    let pins = if value >> 5 & 0x1f != 0 { " PINNED" } else { "" };
-    let served = if value & 8 != 0 { " SERVED" } else { "" };
-    let sleepers = if value & 1 << 10 != 0 { " PINS_SLEEPERS" } else { "" };
-    format!("[{state}{contended}{served}{asked}{pins}{sleepers}]")
+    let shown = [
+        (CONTENDED, " CONTENDED"),
+        (SERVED, " SERVED"),
+        (ASKED, " ASKED"),
+        (PINS, " PINNED"),
+        (PINS_SLEEPERS, " PINS_SLEEPERS"),
+    ];
+    let others = shown.iter().filter(|(bits, _)| value & bits != 0).map(|(_, name)| *name);
+    format!("[{state}{}]", others.collect::<String>())
 }
 
 fn bias(value: u32) -> String {
@@ -89,16 +102,19 @@ pub(crate) const OPAQUE: &[Field] = &[];
 
 #[cfg(test)]
 mod tests {
+    use spinpark_locks::bits::queue_lock::PIN;
+
     use super::*;
 
     #[test]
     fn words_are_told() {
         assert_eq!(word(0), "[free]");
-        assert_eq!(word(3 << 10 | 3 | 1 << 7), "[held by 2; WAITERS]");
-        assert_eq!(word(2 << 10 | 1 << 3 | 1 << 9), "[upgradable, 2 readers; SLOTS]");
-        assert_eq!(queue(7), "[LOCKED QUEUED CONTENDED]");
-        assert_eq!(queue(49), "[LOCKED ASKED PINNED]");
-        assert_eq!(queue(12), "[free CONTENDED SERVED]");
-        assert_eq!(queue(51 | 1 << 10), "[LOCKED QUEUED ASKED PINNED PINS_SLEEPERS]");
+        assert_eq!(word((3 * UNIT) | WRITER | WAITERS), "[held by 2; WAITERS]");
+        assert_eq!(word((2 * UNIT) | UPGRADE | SLOTS), "[upgradable, 2 readers; SLOTS]");
+        assert_eq!(queue(LOCKED | SLEEPERS | CONTENDED), "[LOCKED SLEEPERS CONTENDED]");
+        assert_eq!(queue(LOCKED | ASKED | PIN), "[LOCKED ASKED PINNED]");
+        assert_eq!(queue(CONTENDED | SERVED), "[free CONTENDED SERVED]");
+        let all = LOCKED | SLEEPERS | ASKED | PINS | PINS_SLEEPERS;
+        assert_eq!(queue(all), "[LOCKED SLEEPERS ASKED PINNED PINS_SLEEPERS]");
     }
 }

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use spinpark_platform::Event;
-use spinpark_sim::check::{Checks, Faults, Field};
+use spinpark_sim::check::{Applied, Checks, Faults, Field};
 use spinpark_sim::{Counts, Failure, Record, Simulation};
 
 use super::case::{Case, Limits};
@@ -29,6 +29,8 @@ pub(crate) struct Ran {
     pub(crate) failure: Option<Failure>,
     pub(crate) interleaving: Vec<String>,
     pub(crate) counts: Counts,
+    /// What the machine has done wrong.
+    pub(crate) applied: Applied,
 }
 
 impl Program {
@@ -130,12 +132,12 @@ impl Program {
             simulation.thread(thread);
         }
         let outcome = simulation.run().expect("there is memory for the stacks of a few threads");
-        let mut failure = outcome.failure;
+        let (mut failure, applied) = (outcome.failure, Applied::in_run());
         for check in after {
             if failure.is_none() {
                 failure = check().err().map(Failure::Check);
             }
         }
-        Ran { about, failure, interleaving: outcome.interleaving, counts: outcome.counts }
+        Ran { about, failure, interleaving: outcome.interleaving, counts: outcome.counts, applied }
     }
 }

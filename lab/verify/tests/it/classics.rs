@@ -11,7 +11,7 @@ use spinpark_classics::{RawLock, TicketLock};
 use spinpark_platform::Ordering::{Acquire, Release};
 use spinpark_platform::{Event, OnCpu};
 use spinpark_verify::platform::{Fault, Kind, Loom};
-use spinpark_verify::{Guarded, Model, Shared, rejected, sections};
+use spinpark_verify::{Guarded, Model, Shared, breaks, breaks_rule, rejected, sections};
 
 fn tas<W: Waiting>(threads: u32) {
     sections::<TasLock<Loom, W>>(threads, 1);
@@ -27,18 +27,28 @@ fn test_and_set() {
 
 #[test]
 fn mutant_tas_relaxed_unlock() {
-    rejected!("mutant_tas_relaxed_unlock", "Causality violation", || {
-        let relaxed = Fault::Relaxed(|op| op.is(Kind::Store, Release));
-        Model::new().fault(relaxed).check(|| tas::<TestAndSet>(2));
-    });
+    rejected!(
+        "mutant_tas_relaxed_unlock",
+        breaks_rule("of test-and-set: the release is a Release"),
+        "Causality violation",
+        || {
+            let relaxed = Fault::Relaxed(|op| op.is(Kind::Store, Release));
+            Model::new().fault(relaxed).check(|| tas::<TestAndSet>(2));
+        }
+    );
 }
 
 #[test]
 fn mutant_tas_relaxed_lock() {
-    rejected!("mutant_tas_relaxed_lock", "Causality violation", || {
-        let relaxed = Fault::Relaxed(|op| op.is(Kind::Swap, Acquire));
-        Model::new().fault(relaxed).check(|| tas::<TestAndSet>(2));
-    });
+    rejected!(
+        "mutant_tas_relaxed_lock",
+        breaks_rule("of test-and-set: the swap acquires"),
+        "Causality violation",
+        || {
+            let relaxed = Fault::Relaxed(|op| op.is(Kind::Swap, Acquire));
+            Model::new().fault(relaxed).check(|| tas::<TestAndSet>(2));
+        }
+    );
 }
 
 #[test]
@@ -49,18 +59,28 @@ fn tickets() {
 
 #[test]
 fn mutant_ticket_relaxed_release() {
-    rejected!("mutant_ticket_relaxed_release", "Causality violation", || {
-        let relaxed = Fault::Relaxed(|op| op.is(Kind::Store, Release));
-        Model::new().fault(relaxed).check(|| sections::<TicketLock<Loom>>(2, 1));
-    });
+    rejected!(
+        "mutant_ticket_relaxed_release",
+        breaks_rule("of the ticket lock: the release is a Release"),
+        "Causality violation",
+        || {
+            let relaxed = Fault::Relaxed(|op| op.is(Kind::Store, Release));
+            Model::new().fault(relaxed).check(|| sections::<TicketLock<Loom>>(2, 1));
+        }
+    );
 }
 
 #[test]
 fn mutant_ticket_relaxed_wait() {
-    rejected!("mutant_ticket_relaxed_wait", "Causality violation", || {
-        let relaxed = Fault::Relaxed(|op| op.is(Kind::Load, Acquire));
-        Model::new().fault(relaxed).check(|| sections::<TicketLock<Loom>>(2, 1));
-    });
+    rejected!(
+        "mutant_ticket_relaxed_wait",
+        breaks_rule("of the ticket lock: the wait acquires"),
+        "Causality violation",
+        || {
+            let relaxed = Fault::Relaxed(|op| op.is(Kind::Load, Acquire));
+            Model::new().fault(relaxed).check(|| sections::<TicketLock<Loom>>(2, 1));
+        }
+    );
 }
 
 fn mtx<F: Profiling>(threads: u32) {
@@ -147,27 +167,37 @@ fn mtx_with(fault: Fault, threads: u32) {
 
 #[test]
 fn mutant_mtx_no_wakes() {
-    rejected!("mutant_mtx_no_wakes", "deadlock", || mtx_with(Fault::NoWakes, 2));
+    rejected!("mutant_mtx_no_wakes", breaks("mtx_2006.F2"), "deadlock", || mtx_with(Fault::NoWakes, 2));
 }
 
 /// F1: the mark is not made, so the owner releases past the turnstile.
 #[test]
 fn mutant_mtx_unmarked() {
-    rejected!("mutant_mtx_unmarked", "deadlock", || {
+    rejected!("mutant_mtx_unmarked", breaks("mtx_2006.F1"), "deadlock", || {
         mtx_with(Fault::NoWrite(|op| op.is_compare_exchange() && op.value % 2 == 1 && op.value > 1), 2);
     });
 }
 
 #[test]
 fn mutant_mtx_relaxed_unlock() {
-    rejected!("mutant_mtx_relaxed_unlock", "Causality violation", || {
-        mtx_with(Fault::Relaxed(|op| op.is(Kind::CompareExchange, Release)), 2);
-    });
+    rejected!(
+        "mutant_mtx_relaxed_unlock",
+        breaks_rule("of the mutex of 2006: the unlock is a Release"),
+        "Causality violation",
+        || {
+            mtx_with(Fault::Relaxed(|op| op.is(Kind::CompareExchange, Release)), 2);
+        }
+    );
 }
 
 #[test]
 fn mutant_mtx_relaxed_lock() {
-    rejected!("mutant_mtx_relaxed_lock", "Causality violation", || {
-        mtx_with(Fault::Relaxed(|op| op.is(Kind::CompareExchange, Acquire) && op.value > 1), 2);
-    });
+    rejected!(
+        "mutant_mtx_relaxed_lock",
+        breaks_rule("of the mutex of 2006: the lock acquires"),
+        "Causality violation",
+        || {
+            mtx_with(Fault::Relaxed(|op| op.is(Kind::CompareExchange, Acquire) && op.value > 1), 2);
+        }
+    );
 }

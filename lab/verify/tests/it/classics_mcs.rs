@@ -9,7 +9,7 @@ use spinpark_verify::mutants::mcs_mutex::{
     self as mutant, ClearsLate, ForgetsTheNext, ReleasesUnlinked, Right,
 };
 use spinpark_verify::platform::{Fault, Kind, Loom, lead_in};
-use spinpark_verify::{Model, Shared, join_all, rejected, sections};
+use spinpark_verify::{Model, Shared, breaks_rule, join_all, rejected, sections};
 
 /// Nodes are destroyed (and checked) as soon as `lock` returns.
 #[test]
@@ -49,7 +49,12 @@ fn first_come_first_served() {
 
 #[test]
 fn mutant_a_lock_without_order() {
-    rejected!("mutant_a_lock_without_order", "out of order", in_order::<TasLock<Loom, TestAndTestAndSet>>);
+    rejected!(
+        "mutant_a_lock_without_order",
+        breaks_rule("of the MCS mutex: order of arrival"),
+        "out of order",
+        in_order::<TasLock<Loom, TestAndTestAndSet>>
+    );
 }
 
 fn with_fault(fault: Fault) {
@@ -60,7 +65,7 @@ macro_rules! without_order {
     ($($name:ident: $kind:ident $order:ident,)*) => {$(
         #[test]
         fn $name() {
-            rejected!(stringify!($name), "Causality violation", || {
+            rejected!(stringify!($name), breaks_rule("of the MCS mutex: its orderings"), "Causality violation", || {
                 with_fault(Fault::Relaxed(|op| op.is(Kind::$kind, $order)));
             });
         }
@@ -83,23 +88,38 @@ fn the_copy_is_right() {
 /// MX1: the waiter links itself late, and is never granted the lock.
 #[test]
 fn mutant_a_release_does_not_wait_for_the_link() {
-    rejected!("mutant_a_release_does_not_wait_for_the_link", "exceeded maximum number of branches", || {
-        Model::new().check(|| sections::<mutant::McsMutex<Loom, ReleasesUnlinked>>(2, 1));
-    });
+    rejected!(
+        "mutant_a_release_does_not_wait_for_the_link",
+        breaks_rule("MX1 of the MCS mutex"),
+        "exceeded maximum number of branches",
+        || {
+            Model::new().check(|| sections::<mutant::McsMutex<Loom, ReleasesUnlinked>>(2, 1));
+        }
+    );
 }
 
 /// The next waiter has linked itself in between, and its link is gone.
 #[test]
 fn mutant_the_link_is_cleared_late() {
-    rejected!("mutant_the_link_is_cleared_late", "exceeded maximum number of branches", || {
-        Model::new().check(|| sections::<mutant::McsMutex<Loom, ClearsLate>>(3, 1));
-    });
+    rejected!(
+        "mutant_the_link_is_cleared_late",
+        breaks_rule("MX1 of the MCS mutex"),
+        "exceeded maximum number of branches",
+        || {
+            Model::new().check(|| sections::<mutant::McsMutex<Loom, ClearsLate>>(3, 1));
+        }
+    );
 }
 
 /// MX1: the thread that takes its node out is the last one that knows the waiter behind it.
 #[test]
 fn mutant_the_next_waiter_is_forgotten() {
-    rejected!("mutant_the_next_waiter_is_forgotten", "exceeded maximum number of branches", || {
-        Model::new().check(|| sections::<mutant::McsMutex<Loom, ForgetsTheNext>>(3, 1));
-    });
+    rejected!(
+        "mutant_the_next_waiter_is_forgotten",
+        breaks_rule("MX1 of the MCS mutex"),
+        "exceeded maximum number of branches",
+        || {
+            Model::new().check(|| sections::<mutant::McsMutex<Loom, ForgetsTheNext>>(3, 1));
+        }
+    );
 }

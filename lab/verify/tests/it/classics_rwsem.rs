@@ -8,7 +8,7 @@ use spinpark_classics::rwsem_2013::{Full, NoSpin, Patches, Rwsem, Series, Vanill
 use spinpark_platform::Ordering::AcqRel;
 use spinpark_platform::{Event, OnCpu};
 use spinpark_verify::platform::{Fault, Kind, Loom};
-use spinpark_verify::{Model, Shared, join_all, rejected};
+use spinpark_verify::{Model, Shared, breaks, breaks_rule, join_all, rejected};
 
 type Both<S> = Shared<Rwsem<Loom, S>>;
 
@@ -130,7 +130,7 @@ fn trying() {
 
 #[test]
 fn mutant_rwsem_no_wakes() {
-    rejected!("mutant_rwsem_no_wakes", "deadlock", || {
+    rejected!("mutant_rwsem_no_wakes", breaks("rwsem_2013.S3"), "deadlock", || {
         asleep().fault(Fault::NoWakes).check(|| threads::<Vanilla>("wr"));
     });
 }
@@ -139,24 +139,41 @@ fn mutant_rwsem_no_wakes() {
 /// Neither sees the other if no barrier stands in between.
 #[test]
 fn mutant_rwsem_no_full_fence() {
-    rejected!("mutant_rwsem_no_full_fence", "deadlock", || {
-        asleep().two_may_spin().fault(Fault::NoFullFence).check(|| threads::<Vanilla>("www"));
-    });
+    rejected!(
+        "mutant_rwsem_no_full_fence",
+        breaks_rule("of the rwsem of 3.12: a writer announces its sleep before it reads the count"),
+        "deadlock",
+        || {
+            asleep().two_may_spin().fault(Fault::NoFullFence).check(|| threads::<Vanilla>("www"));
+        }
+    );
 }
 
 /// Neither the release publishes nor the acquisition sees.
 #[test]
 fn mutant_rwsem_relaxed_count() {
-    rejected!("mutant_rwsem_relaxed_count", "Causality violation", || {
-        asleep().fault(Fault::Relaxed(|op| op.is(Kind::FetchAdd, AcqRel))).check(|| threads::<Vanilla>("wr"));
-    });
+    rejected!(
+        "mutant_rwsem_relaxed_count",
+        breaks_rule("of the rwsem: the count is AcqRel"),
+        "Causality violation",
+        || {
+            asleep()
+                .fault(Fault::Relaxed(|op| op.is(Kind::FetchAdd, AcqRel)))
+                .check(|| threads::<Vanilla>("wr"));
+        }
+    );
 }
 
 /// A reader that was let in enters without having seen who let it in.
 #[test]
 fn mutant_rwsem_relaxed_grant() {
-    rejected!("mutant_rwsem_relaxed_grant", "Causality violation", || {
-        let relaxed = Fault::Relaxed(|op| op.kind == Kind::Swap && op.value == 0);
-        asleep().preemptions(5).fault(relaxed).check(|| threads::<Vanilla>("wr"));
-    });
+    rejected!(
+        "mutant_rwsem_relaxed_grant",
+        breaks_rule("of the rwsem: a grant is ordered"),
+        "Causality violation",
+        || {
+            let relaxed = Fault::Relaxed(|op| op.kind == Kind::Swap && op.value == 0);
+            asleep().preemptions(5).fault(relaxed).check(|| threads::<Vanilla>("wr"));
+        }
+    );
 }

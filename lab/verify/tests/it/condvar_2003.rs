@@ -8,7 +8,7 @@ use spinpark_platform::Ordering::{AcqRel, Release};
 use spinpark_verify::model::Checked;
 use spinpark_verify::mutants::condvar_2003::{Forgetful, PlainRequeue};
 use spinpark_verify::platform::{Fault, Kind, Loom, advance};
-use spinpark_verify::{Model, Tokens, after, join_all, rejected};
+use spinpark_verify::{Model, Tokens, after, breaks, breaks_rule, join_all, rejected};
 
 type Shared<S> = Tokens<Condvar<Loom, S>>;
 
@@ -133,7 +133,7 @@ fn wake_by_op() {
 /// beside it is forgotten.
 #[test]
 fn mutant_plain_requeue() {
-    rejected!("mutant_plain_requeue", "deadlock", || {
+    rejected!("mutant_plain_requeue", breaks("mutex_2003.M3"), "deadlock", || {
         a_signal_beside_another::<PlainRequeue>(2);
     });
 }
@@ -141,23 +141,33 @@ fn mutant_plain_requeue() {
 /// A thread that sleeps on the internal lock while the kernel unlocks it: it is the condition that wakes it.
 #[test]
 fn mutant_unlock_by_the_kernel_that_forgets_sleepers() {
-    rejected!("mutant_unlock_by_the_kernel_that_forgets_sleepers", "deadlock", || {
-        a_signal_beside_another::<Forgetful>(2);
-    });
+    rejected!(
+        "mutant_unlock_by_the_kernel_that_forgets_sleepers",
+        breaks("mutex_2003.M1"),
+        "deadlock",
+        || {
+            a_signal_beside_another::<Forgetful>(2);
+        }
+    );
 }
 
 /// What the signaller wrote is not published by the kernel's unlock.
 #[test]
 fn mutant_unlock_by_the_kernel_without_release() {
-    rejected!("mutant_unlock_by_the_kernel_without_release", "Causality violation", || {
-        let unlock = Fault::Relaxed(|op| op.is(Kind::Swap, AcqRel) && op.value == 0);
-        a_signal::<WakeByOp>(Model::new().fault(unlock), false);
-    });
+    rejected!(
+        "mutant_unlock_by_the_kernel_without_release",
+        breaks_rule("of document 003: the unlock by the kernel is AcqRel"),
+        "Causality violation",
+        || {
+            let unlock = Fault::Relaxed(|op| op.is(Kind::Swap, AcqRel) && op.value == 0);
+            a_signal::<WakeByOp>(Model::new().fault(unlock), false);
+        }
+    );
 }
 
 #[test]
 fn mutant_mutex_unlock_without_release() {
-    rejected!("mutant_mutex_unlock_without_release", "Causality violation", || {
+    rejected!("mutant_mutex_unlock_without_release", breaks("mutex_2003.T3"), "Causality violation", || {
         let unlock = Fault::Relaxed(|op| op.is(Kind::Swap, Release) && op.value == 0);
         a_signal::<Orig>(Model::new().fault(unlock), true);
     });
@@ -166,7 +176,7 @@ fn mutant_mutex_unlock_without_release() {
 /// N3: the sleeper's comparison is what keeps it from missing a signal.
 #[test]
 fn mutant_sleep_without_comparison() {
-    rejected!("mutant_sleep_without_comparison", "deadlock", || {
+    rejected!("mutant_sleep_without_comparison", breaks("condvar_2003.N3"), "deadlock", || {
         a_signal::<WakeByOp>(Model::new().fault(Fault::NoCompare), true);
     });
 }

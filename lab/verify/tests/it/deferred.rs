@@ -4,20 +4,17 @@
 use std::sync::Arc;
 
 use loom::thread::{self, yield_now};
+use spinpark_locks::bits::queue_lock::CONTENDED;
+use spinpark_locks::bits::word::{WAITERS, WRITER};
 use spinpark_locks::{RawCondvar, RawMutex, WaitResult};
 use spinpark_platform::Event::{DeferredWake, HandedOff, MovedWaiter, TimedOut, WokeHead};
 use spinpark_platform::Ordering::{AcqRel, Release as Releases};
 use spinpark_verify::model::Checked;
 use spinpark_verify::platform::{Fault, Kind, Loom, Op, advance, lead_in};
-use spinpark_verify::{Guarded, Model, Mortal, Shared, after, join_all, rejected};
+use spinpark_verify::{Guarded, Model, Mortal, Shared, after, breaks, join_all, rejected};
 
 /// A mutex and a condition variable; waiters wait until the data is not 0.
 type Pair = (RawMutex<Loom>, RawCondvar<Loom>);
-
-const WAITERS: u64 = 1 << 7;
-const WRITER: u64 = 3;
-/// Of the queue lock.
-const CONTENDED: u64 = 4;
 
 const LOST_WAKE_UP: &str = "deadlock";
 
@@ -208,9 +205,9 @@ fn the_word_is_not_marked() {
     let marks = |op: &Op| {
         matches!(op.kind, Kind::CompareExchange | Kind::CompareExchangeWeak)
             && op.order == AcqRel
-            && op.value & (WAITERS | WRITER) == WAITERS | WRITER
+            && op.has(WAITERS | WRITER)
     };
-    rejected!("the_word_is_not_marked", LOST_WAKE_UP, move || {
+    rejected!("the_word_is_not_marked", breaks("deferred.D1"), LOST_WAKE_UP, move || {
         deferring().fault(Fault::NoWrite(marks)).check(signals);
     });
 }
@@ -218,8 +215,8 @@ fn the_word_is_not_marked() {
 /// A mutant: the queue is unlocked without contended, so the release is a plain store.
 #[test]
 fn the_release_does_not_look() {
-    let unlocks = |op: &Op| op.is(Kind::CompareExchange, Releases) && op.value == CONTENDED;
-    rejected!("the_release_does_not_look", LOST_WAKE_UP, move || {
+    let unlocks = |op: &Op| op.is(Kind::CompareExchange, Releases) && op.writes(CONTENDED);
+    rejected!("the_release_does_not_look", breaks("deferred.D1"), LOST_WAKE_UP, move || {
         deferring().fault(Fault::Clears(unlocks)).check(signals);
     });
 }

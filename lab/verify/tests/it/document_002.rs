@@ -15,7 +15,7 @@ use spinpark_classics::RawRwLock;
 use spinpark_classics::rwsem_2013::{AsSent, Full, NO_OWNER, NoSpin, Patches, Rwsem, Series, Vanilla};
 use spinpark_platform::{OnCpu, Threads};
 use spinpark_verify::platform::{Loom, lose_full_fences};
-use spinpark_verify::{Model, Mortal, Shared, rejected};
+use spinpark_verify::{Model, Mortal, Shared, breaks, breaks_rule, rejected};
 
 /// The series up to patch 8.
 type UpTo8 = Patches<true, true, true, true, true, false>;
@@ -137,9 +137,14 @@ fn patch_8_cleared_before_the_release_the_owner_is_right() {
 /// speed.
 #[test]
 fn patch_8_as_sent_erases_the_next_owner() {
-    rejected!("patch_8_as_sent_erases_the_next_owner", "the owner is not who holds it", || {
-        the_holder_is_the_owner::<AsSent<UpTo8, true, false>>();
-    });
+    rejected!(
+        "patch_8_as_sent_erases_the_next_owner",
+        breaks_rule("of document 002: the owner is cleared before the release"),
+        "the owner is not who holds it",
+        || {
+            the_holder_is_the_owner::<AsSent<UpTo8, true, false>>();
+        }
+    );
 }
 
 /// The next writer frees what the semaphore is part of.
@@ -166,15 +171,20 @@ fn patch_8_cleared_before_the_release_it_may_be_freed() {
 /// for.
 #[test]
 fn patch_8_as_sent_touches_what_may_be_gone() {
-    rejected!("patch_8_as_sent_touches_what_may_be_gone", "Causality violation", || {
-        freed_by_the_next_writer::<AsSent<UpTo8, true, false>>();
-    });
+    rejected!(
+        "patch_8_as_sent_touches_what_may_be_gone",
+        breaks_rule("of document 002: the release is the last access"),
+        "Causality violation",
+        || {
+            freed_by_the_next_writer::<AsSent<UpTo8, true, false>>();
+        }
+    );
 }
 
 /// Patch 9 as sent loses a wake-up: a writer sleeps, the semaphore is free, and no thread is left to wake it.
 #[test]
 fn patch_9_as_sent_loses_a_wake_up() {
-    rejected!("patch_9_as_sent_loses_a_wake_up", "deadlock", || {
+    rejected!("patch_9_as_sent_loses_a_wake_up", breaks("rwsem_2013.S4"), "deadlock", || {
         a_holder_a_sleeper_and::<AsSent<Full, false, true>>(
             asleep(),
             writes,
@@ -187,14 +197,19 @@ fn patch_9_as_sent_loses_a_wake_up() {
 /// Also without patch 8, where a writer steals from the end of the line only.
 #[test]
 fn patch_9_as_sent_loses_a_wake_up_without_spinners() {
-    rejected!("patch_9_as_sent_loses_a_wake_up_without_spinners", "deadlock", || {
-        a_holder_a_sleeper_and::<AsSent<NoSpin, false, true>>(
-            asleep(),
-            writes,
-            Thief::Comes,
-            Without::Nothing,
-        );
-    });
+    rejected!(
+        "patch_9_as_sent_loses_a_wake_up_without_spinners",
+        breaks("rwsem_2013.S4"),
+        "deadlock",
+        || {
+            a_holder_a_sleeper_and::<AsSent<NoSpin, false, true>>(
+                asleep(),
+                writes,
+                Thief::Comes,
+                Without::Nothing,
+            );
+        }
+    );
 }
 
 /// What its comment takes for granted, that the woken writer does nothing before `wait_lock` is free, saves
@@ -224,15 +239,20 @@ fn with_all_fences() {
 /// It does not see that the semaphore is free, and the release did not see that it sleeps.
 #[test]
 fn mutant_a_writer_sleeps_without_its_fence() {
-    rejected!("mutant_a_writer_sleeps_without_its_fence", "deadlock", || {
-        a_holder_a_sleeper_and::<Vanilla>(asleep(), writes, Thief::Steals, Without::Sleeper);
-    });
+    rejected!(
+        "mutant_a_writer_sleeps_without_its_fence",
+        breaks_rule("of the rwsem of 3.12: a writer announces its sleep before it reads the count"),
+        "deadlock",
+        || {
+            a_holder_a_sleeper_and::<Vanilla>(asleep(), writes, Thief::Steals, Without::Sleeper);
+        }
+    );
 }
 
 /// It sees that the flag is cleared (it has the lock after the waker), and not the release that saw it set.
 #[test]
 fn mutant_a_woken_writer_looks_without_its_fence() {
-    rejected!("mutant_a_woken_writer_looks_without_its_fence", "deadlock", || {
+    rejected!("mutant_a_woken_writer_looks_without_its_fence", breaks("rwsem_2013.S4"), "deadlock", || {
         a_holder_a_sleeper_and::<Full>(asleep(), writes, Thief::Steals, Without::Sleeper);
     });
 }
@@ -240,23 +260,33 @@ fn mutant_a_woken_writer_looks_without_its_fence() {
 /// rwsem_2013.S4: it reads the flag before its own release is seen. No other fence matters in this thread.
 #[test]
 fn mutant_a_release_reads_the_flag_without_its_fence() {
-    rejected!("mutant_a_release_reads_the_flag_without_its_fence", "deadlock", || {
-        a_holder_a_sleeper_and::<Full>(asleep(), writes, Thief::Steals, Without::Thief);
-    });
+    rejected!(
+        "mutant_a_release_reads_the_flag_without_its_fence",
+        breaks("rwsem_2013.S4"),
+        "deadlock",
+        || {
+            a_holder_a_sleeper_and::<Full>(asleep(), writes, Thief::Steals, Without::Thief);
+        }
+    );
 }
 
 #[test]
 fn mutant_a_release_beside_a_reader_reads_the_flag_without_its_fence() {
-    rejected!("mutant_a_release_beside_a_reader_reads_the_flag_without_its_fence", "deadlock", || {
-        a_holder_a_sleeper_and::<NoSpin>(asleep(), reads, Thief::Steals, Without::Thief);
-    });
+    rejected!(
+        "mutant_a_release_beside_a_reader_reads_the_flag_without_its_fence",
+        breaks("rwsem_2013.S4"),
+        "deadlock",
+        || {
+            a_holder_a_sleeper_and::<NoSpin>(asleep(), reads, Thief::Steals, Without::Thief);
+        }
+    );
 }
 
 /// The waker clears the flag, reads a count from before a release that saw it set, and leaves the readers to
 /// that.
 #[test]
 fn mutant_readers_are_let_in_without_its_fence() {
-    rejected!("mutant_readers_are_let_in_without_its_fence", "deadlock", || {
+    rejected!("mutant_readers_are_let_in_without_its_fence", breaks("rwsem_2013.S4"), "deadlock", || {
         a_holder_a_sleeper_and::<NoSpin>(asleep(), reads, Thief::Steals, Without::Holder);
     });
 }

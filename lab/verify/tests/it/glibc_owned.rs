@@ -6,11 +6,12 @@
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed as Flag};
 
+use spinpark_locks::bits::node::RELEASED;
 use spinpark_locks::{Locked, RawCondvar, RawMutex, Waiter};
 use spinpark_platform::Ordering::{Acquire, Relaxed, Release};
 use spinpark_platform::{AtomicU32, Futex};
-use spinpark_verify::platform::{Fault, Loom};
-use spinpark_verify::{Model, Shared, join_all, rejected};
+use spinpark_verify::platform::{Fault, Kind, Loom, Op};
+use spinpark_verify::{Model, Shared, breaks, join_all, rejected};
 
 /// The machine.
 type P = Loom;
@@ -139,7 +140,7 @@ fn a_waiter_of_a_condition_variable() {
 /// X1: one of our threads takes a glibc-owned word for its own.
 #[test]
 fn mutant_takes_a_glibc_owned_word() {
-    rejected!("mutant_takes_a_glibc_owned_word", "Causality violation", || {
+    rejected!("mutant_takes_a_glibc_owned_word", breaks("word.X1"), "Causality violation", || {
         Model::new().without_steps().preemptions(2).check(|| {
             let shared = Shared::new(Mutex::new());
             let there = shared.spawn(|shared| section_there(shared, true));
@@ -151,10 +152,19 @@ fn mutant_takes_a_glibc_owned_word() {
     });
 }
 
+/// X2: a wake pass at a glibc-owned word takes the waiters out, and does not end their waits.
+#[test]
+fn mutant_ends_no_waits() {
+    let ends = |op: &Op| op.is(Kind::Swap, Release) && op.writes(RELEASED);
+    rejected!("mutant_ends_no_waits", breaks("glibc_owned.X2"), "deadlock", || {
+        both_sides(Model::new().without_steps().preemptions(2).fault(Fault::Clears(ends)), 2, false);
+    });
+}
+
 /// X3: a release does not wake the other side's sleeper.
 #[test]
 fn mutant_wakes_no_other() {
-    rejected!("mutant_wakes_no_other", "deadlock", || {
+    rejected!("mutant_wakes_no_other", breaks("glibc_owned.X3"), "deadlock", || {
         both_sides(Model::new().without_steps().preemptions(2).fault(Fault::NoWakes), 1, true);
     });
 }
@@ -162,7 +172,7 @@ fn mutant_wakes_no_other() {
 /// What is not served: a plain store wipes out the mark of the other side's sleeper.
 #[test]
 fn mutant_releases_by_a_plain_store() {
-    rejected!("mutant_releases_by_a_plain_store", "deadlock", || {
+    rejected!("mutant_releases_by_a_plain_store", breaks("glibc_owned.X3"), "deadlock", || {
         both_sides(Model::new().preemptions(2), 1, true);
     });
 }

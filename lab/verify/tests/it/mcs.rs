@@ -7,7 +7,7 @@ use loom::thread;
 use spinpark_classics::mcs::{Before, Corrected, McsLock, Patches, Shape};
 use spinpark_platform::Ordering::{AcqRel, Release};
 use spinpark_verify::platform::{Fault, Kind, Loom};
-use spinpark_verify::{Guarded, Model, rejected};
+use spinpark_verify::{Guarded, Model, breaks, breaks_rule, rejected};
 
 fn sections<S: Shape>(threads: u32) {
     let shared = Arc::new((McsLock::<Loom, S>::new(), Guarded::new()));
@@ -50,25 +50,40 @@ fn try_with_beside_with() {
 
 #[test]
 fn mutant_mcs_before_patch_7() {
-    rejected!("mutant_mcs_before_patch_7", "Causality violation", || {
-        Model::new().check(|| sections::<Before>(2));
-    });
+    rejected!(
+        "mutant_mcs_before_patch_7",
+        breaks_rule("of the MCS lock: sections are ordered by its barriers"),
+        "Causality violation",
+        || {
+            Model::new().check(|| sections::<Before>(2));
+        }
+    );
 }
 
 /// Without the first half of patch 7: the section starts before the wait is over.
 #[test]
 fn mutant_mcs_without_a_barrier_behind_the_wait() {
-    rejected!("mutant_mcs_without_a_barrier_behind_the_wait", "Causality violation", || {
-        Model::new().check(|| sections::<Patches<true, false, true>>(2));
-    });
+    rejected!(
+        "mutant_mcs_without_a_barrier_behind_the_wait",
+        breaks_rule("of the MCS lock: a section begins after the wait"),
+        "Causality violation",
+        || {
+            Model::new().check(|| sections::<Patches<true, false, true>>(2));
+        }
+    );
 }
 
 /// Without the second half: the section ends after the hand-over.
 #[test]
 fn mutant_mcs_without_a_barrier_before_the_hand_over() {
-    rejected!("mutant_mcs_without_a_barrier_before_the_hand_over", "Causality violation", || {
-        Model::new().check(|| sections::<Patches<true, true, false>>(2));
-    });
+    rejected!(
+        "mutant_mcs_without_a_barrier_before_the_hand_over",
+        breaks_rule("of the MCS lock: a section ends before the hand-over"),
+        "Causality violation",
+        || {
+            Model::new().check(|| sections::<Patches<true, true, false>>(2));
+        }
+    );
 }
 
 fn two_threads_with(fault: Fault) {
@@ -78,15 +93,20 @@ fn two_threads_with(fault: Fault) {
 /// The uncontended unlock does not publish the section.
 #[test]
 fn mutant_unlock_without_release() {
-    rejected!("mutant_unlock_without_release", "Causality violation", || {
-        two_threads_with(Fault::Relaxed(|op| op.is(Kind::CompareExchange, AcqRel)));
-    });
+    rejected!(
+        "mutant_unlock_without_release",
+        breaks_rule("of the MCS lock: the uncontended unlock is a Release"),
+        "Causality violation",
+        || {
+            two_threads_with(Fault::Relaxed(|op| op.is(Kind::CompareExchange, AcqRel)));
+        }
+    );
 }
 
 /// The swap neither publishes the node (classics::mcs.M2) nor acquires the last section.
 #[test]
 fn mutant_relaxed_swap() {
-    rejected!("mutant_relaxed_swap", "Causality violation", || {
+    rejected!("mutant_relaxed_swap", breaks("classics::mcs.M2"), "Causality violation", || {
         two_threads_with(Fault::Relaxed(|op| op.is(Kind::Swap, AcqRel)));
     });
 }
@@ -95,7 +115,7 @@ fn mutant_relaxed_swap() {
 /// to it is not ordered.
 #[test]
 fn mutant_link_without_release() {
-    rejected!("mutant_link_without_release", "Causality violation", || {
+    rejected!("mutant_link_without_release", breaks("classics::mcs.M2"), "Causality violation", || {
         two_threads_with(Fault::Relaxed(|op| op.is(Kind::Store, Release) && op.pointer));
     });
 }

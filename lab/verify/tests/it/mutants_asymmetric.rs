@@ -2,23 +2,20 @@
 //! look after it, the guard's bits, or the compare-exchange that follows when the contended bit is cleared.
 
 use loom::thread::yield_now;
+use spinpark_locks::bits::queue_lock::{CONTENDED, LOCKED};
+use spinpark_locks::bits::word::{WAITERS, WRITER};
 use spinpark_locks::{RawCondvar, RawMutex};
 use spinpark_platform::Ordering::{AcqRel, Acquire, Release};
+use spinpark_verify::model::Checked;
 use spinpark_verify::platform::{Fault, Kind, Loom, Op, lead_in};
-use spinpark_verify::{Model, Shared, join_all, rejected};
-
-const WAITERS: u64 = 1 << 7;
-const WRITER: u64 = 3;
-/// Of the queue lock.
-const LOCKED: u32 = 1;
-const CONTENDED: u32 = 4;
+use spinpark_verify::{Model, Shared, breaks, join_all, rejected};
 
 const RACE: &str = "Causality violation";
 const LOST_WAKE_UP: &str = "deadlock";
 const LIVELOCK: &str = "exceeded maximum number of branches";
 
 /// One release against one waiter, then both once more.
-fn a_release_against_a_waiter(model: Model) {
+fn a_release_against_a_waiter(model: Model) -> Checked {
     model.preemptions(3).check(|| {
         let shared = Shared::new(RawMutex::<Loom>::new());
         let other = shared.spawn(|shared| {
@@ -29,7 +26,7 @@ fn a_release_against_a_waiter(model: Model) {
         shared.section();
         other.join().unwrap();
         assert_eq!(shared.finish(), 4);
-    });
+    })
 }
 
 /// A waiter marks the lock whose writer is about to clear the contended bit.
@@ -76,20 +73,20 @@ fn a_release_against_a_signal(model: Model) {
 
 /// A waiter records itself, and is what the lock's writer may wipe out.
 fn is_mark(op: &Op) -> bool {
-    op.kind == Kind::CompareExchangeWeak
-        && matches!(op.order, Release | AcqRel)
-        && op.value & (WAITERS | WRITER) == WAITERS | WRITER
+    op.kind == Kind::CompareExchangeWeak && matches!(op.order, Release | AcqRel) && op.has(WAITERS | WRITER)
 }
 
 #[test]
 fn no_fence() {
-    rejected!("no_fence", LOST_WAKE_UP, || a_release_against_a_waiter(Model::new().fault(Fault::NoFence)));
+    rejected!("no_fence", breaks("fast_path.A1"), LOST_WAKE_UP, || a_release_against_a_waiter(
+        Model::new().fault(Fault::NoFence)
+    ));
 }
 
 /// The mark is never there when its thread looks: it tries for ever.
 #[test]
 fn the_mark_never_lasts() {
-    rejected!("the_mark_never_lasts", LIVELOCK, || {
+    rejected!("the_mark_never_lasts", breaks("fast_path.A1"), LIVELOCK, || {
         a_release_against_a_waiter(Model::new().fault(Fault::NoWrite(is_mark)));
     });
 }
@@ -98,8 +95,8 @@ fn the_mark_never_lasts() {
 /// it free.
 #[test]
 fn a_fence_before_the_queue_is_locked() {
-    rejected!("a_fence_before_the_queue_is_locked", LOST_WAKE_UP, || {
-        let locks = |op: &Op| op.is(Kind::CompareExchangeWeak, Acquire) && op.value == u64::from(LOCKED);
+    rejected!("a_fence_before_the_queue_is_locked", breaks("fast_path.A1"), LOST_WAKE_UP, || {
+        let locks = |op: &Op| op.is(Kind::CompareExchangeWeak, Acquire) && op.writes(LOCKED);
         a_release_against_a_waiter(Model::new().fault(Fault::FenceBefore(locks)));
     });
 }
@@ -107,27 +104,27 @@ fn a_fence_before_the_queue_is_locked() {
 /// Not a mutant: with the queue locked, the fence may as well come before the mark, which then lasts.
 #[test]
 fn a_fence_between_the_queue_lock_and_the_mark() {
-    a_release_against_a_waiter(Model::new().fault(Fault::FenceBefore(is_mark)));
+    a_release_against_a_waiter(Model::new().fault(Fault::FenceBefore(is_mark))).applies();
 }
 
 #[test]
 fn the_queue_is_unlocked_without_contended() {
-    rejected!("the_queue_is_unlocked_without_contended", LOST_WAKE_UP, || {
-        let unlocks = |op: &Op| op.is(Kind::CompareExchange, Release) && op.value == u64::from(CONTENDED);
+    rejected!("the_queue_is_unlocked_without_contended", breaks("fast_path.A1"), LOST_WAKE_UP, || {
+        let unlocks = |op: &Op| op.is(Kind::CompareExchange, Release) && op.writes(CONTENDED);
         a_release_against_a_waiter(Model::new().fault(Fault::Clears(unlocks)));
     });
 }
 
 #[test]
 fn a_release_that_ignores_contended() {
-    rejected!("a_release_that_ignores_contended", LOST_WAKE_UP, || {
+    rejected!("a_release_that_ignores_contended", breaks("fast_path.A1"), LOST_WAKE_UP, || {
         a_release_against_a_waiter(Model::new().fault(Fault::Ignored(CONTENDED)));
     });
 }
 
 #[test]
 fn a_release_that_ignores_the_queue_lock() {
-    rejected!("a_release_that_ignores_the_queue_lock", LOST_WAKE_UP, || {
+    rejected!("a_release_that_ignores_the_queue_lock", breaks("fast_path.A1"), LOST_WAKE_UP, || {
         a_release_against_a_waiter(Model::new().fault(Fault::Ignored(LOCKED)));
     });
 }
@@ -135,8 +132,8 @@ fn a_release_that_ignores_the_queue_lock() {
 /// A3: the release that ended the contended stores, where it must compare.
 #[test]
 fn contended_ends_without_the_compare_exchange() {
-    rejected!("contended_ends_without_the_compare_exchange", LOST_WAKE_UP, || {
-        let releases = |op: &Op| op.is(Kind::CompareExchange, Release) && op.value == 0;
+    rejected!("contended_ends_without_the_compare_exchange", breaks("fast_path.A3"), LOST_WAKE_UP, || {
+        let releases = |op: &Op| op.is(Kind::CompareExchange, Release) && op.writes(0);
         an_end_of_contended_against_a_waiter(Model::new().fault(Fault::Blind(releases)));
     });
 }
@@ -150,7 +147,7 @@ fn the_models_of_the_mutants_hold() {
 
 #[test]
 fn the_plain_store_without_release() {
-    rejected!("the_plain_store_without_release", RACE, || {
+    rejected!("the_plain_store_without_release", breaks("core.T5"), RACE, || {
         a_release_against_a_waiter(Model::new().fault(Fault::Relaxed(|op| op.is(Kind::Store, Release))));
     });
 }

@@ -2,24 +2,17 @@
 //! the right ones; the machine has a fault, or a user does what the lock must not.
 
 use loom::thread;
+use spinpark_locks::bits::condvar::GIVEN_UP;
+use spinpark_locks::bits::node::{GRANTED, RELEASED};
+use spinpark_locks::bits::word::{COUNT, HANDOFF, HOLD, TIMED, UNIT, WAITERS, WAKING, WRITER};
 use spinpark_locks::{
     Preference, RawCondvar, RawMutex, RawRwLock, TryMutex as _, TryRwLock as _, WaitResult, Waiter,
 };
 use spinpark_platform::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use spinpark_platform::{Futex, Wait};
-use spinpark_verify::platform::{Fault, Kind, Loom, NEVER, Op, advance, lead_in};
-use spinpark_verify::{Guarded, Model, Mortal, Shared, join_all, rejected};
-
-const WAITERS: u64 = 1 << 7;
-const HANDOFF: u64 = 1 << 5;
-const WAKING: u64 = 1 << 8;
-const TIMED: u32 = 1 << 6;
-const WRITER: u64 = 3;
-/// What a node is told.
-const GRANTED: u64 = 3;
-const RELEASED: u64 = 4;
-/// A waiter on a condition variable has given up.
-const GIVEN_UP: u64 = 2;
+use spinpark_platform::{Event, Futex, Wait};
+use spinpark_verify::model::Checked;
+use spinpark_verify::platform::{Fault, Kind, Loom, NEVER, Op, advance, come_late, lead_in, let_come, noted};
+use spinpark_verify::{Guarded, Model, Mortal, Shared, breaks, join_all, rejected};
 
 const RACE: &str = "Causality violation";
 const LOST_WAKE_UP: &str = "deadlock";
@@ -47,25 +40,31 @@ fn mutex_on<const STARVATION_NS: u64>(model: Model, threads: usize) {
 
 #[test]
 fn mutex_release_without_release() {
-    rejected!("mutex_release_without_release", RACE, || {
+    rejected!("mutex_release_without_release", breaks("core.T5"), RACE, || {
         mutex_with::<1>(Fault::Relaxed(|op| op.is_compare_exchange() && op.order == Release), 2);
     });
 }
 
 #[test]
 fn mutex_acquire_without_acquire() {
-    let taken = |op: &Op| op.is_compare_exchange() && op.order == Acquire && op.value & WRITER != 0;
-    rejected!("mutex_acquire_without_acquire", RACE, || mutex_with::<1>(Fault::Relaxed(taken), 2));
+    let taken = |op: &Op| op.is_compare_exchange() && op.order == Acquire && !op.lacks(WRITER);
+    rejected!("mutex_acquire_without_acquire", breaks("core.T1"), RACE, || mutex_with::<1>(
+        Fault::Relaxed(taken),
+        2
+    ));
 }
 
 #[test]
 fn mutex_wakes_are_lost() {
-    rejected!("mutex_wakes_are_lost", LOST_WAKE_UP, || mutex_with::<1>(Fault::NoWakes, 2));
+    rejected!("mutex_wakes_are_lost", breaks("core.L1"), LOST_WAKE_UP, || mutex_with::<1>(Fault::NoWakes, 2));
 }
 
 #[test]
 fn mutex_sleeps_without_comparing() {
-    rejected!("mutex_sleeps_without_comparing", LOST_WAKE_UP, || mutex_with::<1>(Fault::NoCompare, 2));
+    rejected!("mutex_sleeps_without_comparing", breaks("core.L1"), LOST_WAKE_UP, || mutex_with::<1>(
+        Fault::NoCompare,
+        2
+    ));
 }
 
 /// core.W1: a waiter queues without its mark in the word, so the release does not look.
@@ -75,12 +74,63 @@ fn mutex_queues_without_mark() {
     let mark = |op: &Op| {
         op.kind == Kind::CompareExchangeWeak
             && matches!(op.order, Release | AcqRel)
-            && op.value & (WAITERS | WRITER) == WAITERS | WRITER
+            && op.has(WAITERS | WRITER)
     };
     // A waiter that looks would notice, as if a release had wiped the mark out, and mark again (A1): so it
     // does not.
-    rejected!("mutex_queues_without_mark", LOST_WAKE_UP, || {
+    rejected!("mutex_queues_without_mark", breaks("core.W1"), LOST_WAKE_UP, || {
         mutex_on::<1>(Model::new().fault(Fault::NoWrite(mark)).fault(Fault::NoLook), 2);
+    });
+}
+
+/// core.M1: a waiter marks the word by a store, whatever has become of the holder that it read.
+#[test]
+fn mutex_is_marked_by_a_store() {
+    let mark = |op: &Op| op.is(Kind::CompareExchangeWeak, Release) && op.has(WAITERS | WRITER);
+    rejected!("mutex_is_marked_by_a_store", breaks("core.M1"), LOST_WAKE_UP, || {
+        mutex_with::<1>(Fault::Blind(mark), 2);
+    });
+}
+
+/// Two waiters sleep. A release wakes the first, which does not run; the next release, past it, wakes no other.
+fn two_releases_wake_one_waiter(model: Model) -> Checked {
+    model.check(|| {
+        let shared = Shared::new(RawMutex::<Loom>::new());
+        let waiters = lead_in(|| {
+            shared.lock.lock();
+            let waiters = [(); 2].map(|()| {
+                let waiter = shared.spawn(|shared| {
+                    come_late();
+                    shared.section();
+                });
+                thread::yield_now(); // it queues
+                waiter
+            });
+            let before = noted(Event::WokeHead);
+            shared.lock.unlock();
+            shared.lock.lock();
+            shared.data.add();
+            shared.lock.unlock();
+            assert_eq!(noted(Event::WokeHead) - before, 1, "two heads are awake");
+            waiters
+        });
+        let_come();
+        join_all(waiters);
+        assert_eq!(shared.finish(), 3);
+    })
+}
+
+#[test]
+fn a_release_past_a_woken_waiter_wakes_no_other() {
+    two_releases_wake_one_waiter(Model::new()).reaches(&[Event::WokeHead]);
+}
+
+/// T6: a waiter is woken, and the word does not say so: the next release wakes the next head, too.
+#[test]
+fn mutex_wakes_two_heads() {
+    let wakes = |op: &Op| if op.is(Kind::CompareExchangeWeak, AcqRel) && op.lacks(HOLD) { WAKING } else { 0 };
+    rejected!("mutex_wakes_two_heads", breaks("core.T6"), "two heads are awake", || {
+        two_releases_wake_one_waiter(Model::new().fault(Fault::Without(wakes)));
     });
 }
 
@@ -89,9 +139,9 @@ fn mutex_queues_without_mark() {
 #[test]
 fn mutex_is_promised_without_release() {
     let promises = |op: &Op| {
-        op.is(Kind::CompareExchangeWeak, AcqRel) && op.value & (HANDOFF | WAKING | WRITER) == HANDOFF | WAKING
+        op.is(Kind::CompareExchangeWeak, AcqRel) && op.within(HANDOFF | WAKING | WRITER) == HANDOFF | WAKING
     };
-    rejected!("mutex_is_promised_without_release", RACE, || {
+    rejected!("mutex_is_promised_without_release", breaks("core.T6"), RACE, || {
         Model::new().fault(Fault::Relaxed(promises)).check(|| {
             let shared = Shared::new(RawMutex::<Loom<0>>::new());
             let others = lead_in(|| {
@@ -119,7 +169,7 @@ fn mutex_is_promised_without_release() {
 /// A waiter that loses goes back with a timer, whose flag stays when it has gone.
 #[test]
 fn mutex_leaves_a_flag_behind() {
-    rejected!("mutex_leaves_a_flag_behind", "a flag was left behind", || {
+    rejected!("mutex_leaves_a_flag_behind", breaks("core.L1"), "a flag was left behind", || {
         Model::new().fault(Fault::Kept(TIMED)).check(|| {
             let shared = Shared::new(RawMutex::<Loom<1>>::new());
             let other = shared.spawn(Shared::section);
@@ -134,7 +184,7 @@ fn mutex_leaves_a_flag_behind() {
 /// core.R1: a release that looks at the mutex once more, after another thread was let in.
 #[test]
 fn mutex_release_looks_back() {
-    rejected!("mutex_release_looks_back", RACE, || {
+    rejected!("mutex_release_looks_back", breaks("core.R1"), RACE, || {
         Model::new().check(|| {
             let mutex = Mortal::new(RawMutex::<Loom>::new());
             let users = Mortal::new(Guarded::new());
@@ -174,22 +224,24 @@ fn writer_and_reader_with(fault: Fault) {
 
 #[test]
 fn rwlock_reader_leaves_without_release() {
-    let left = |op: &Op| op.is_compare_exchange() && op.order == Release && op.value & WRITER == 0;
-    rejected!("rwlock_reader_leaves_without_release", RACE, || writer_and_reader_with(Fault::Relaxed(left)));
+    let left = |op: &Op| op.is_compare_exchange() && op.order == Release && op.lacks(WRITER);
+    rejected!("rwlock_reader_leaves_without_release", breaks("core.T5"), RACE, || writer_and_reader_with(
+        Fault::Relaxed(left)
+    ));
 }
 
 #[test]
 fn rwlock_reader_enters_without_acquire() {
-    let entered = |op: &Op| op.is_compare_exchange() && op.order == Acquire && op.value & WRITER == 0;
-    rejected!("rwlock_reader_enters_without_acquire", RACE, || {
+    let entered = |op: &Op| op.is_compare_exchange() && op.order == Acquire && op.lacks(WRITER);
+    rejected!("rwlock_reader_enters_without_acquire", breaks("core.T1"), RACE, || {
         writer_and_reader_with(Fault::Relaxed(entered));
     });
 }
 
 #[test]
 fn rwlock_grants_without_release() {
-    let told = |op: &Op| op.is(Kind::Swap, Release) && op.value == GRANTED;
-    rejected!("rwlock_grants_without_release", RACE, || {
+    let told = |op: &Op| op.is(Kind::Swap, Release) && op.writes(GRANTED);
+    rejected!("rwlock_grants_without_release", breaks("core.T6"), RACE, || {
         Model::new().fault(Fault::Relaxed(told)).check(|| {
             let shared = Shared::new(RawRwLock::<Loom>::new());
             shared.lock.write();
@@ -209,8 +261,8 @@ fn rwlock_grants_without_release() {
 /// core.L2: a writer that starves requests the lock, but the request is not recorded.
 #[test]
 fn rwlock_request_is_not_recorded() {
-    let request = |op: &Op| op.is(Kind::CompareExchangeWeak, Release) && op.value & HANDOFF != 0;
-    rejected!("rwlock_request_is_not_recorded", STARVED, || {
+    let request = |op: &Op| op.is(Kind::CompareExchangeWeak, Release) && op.has(HANDOFF);
+    rejected!("rwlock_request_is_not_recorded", breaks("core.L2"), STARVED, || {
         Model::new().moving_clock().preemptions(1).fault(Fault::NoWrite(request)).check(|| {
             let shared = Shared::new(RawRwLock::<Loom>::new());
             shared.lock.read(Preference::Readers);
@@ -237,29 +289,32 @@ fn rwlock_request_is_not_recorded() {
 fn rwlock_withdrawal_does_not_count_the_reader() {
     type Lock = RawRwLock<Loom<0, 0, NEVER, { u32::MAX }, 1>>;
     let withdraws = |op: &Op| {
-        op.is(Kind::CompareExchangeWeak, AcqRel)
-            && op.value & (u64::from(TIMED) | HANDOFF) == u64::from(TIMED) | HANDOFF
-            && op.value >> 10 == 2
+        op.is(Kind::CompareExchangeWeak, AcqRel) && op.has(TIMED | HANDOFF) && op.within(COUNT) == 2 * UNIT
     };
-    rejected!("rwlock_withdrawal_does_not_count_the_reader", "attempt to subtract with overflow", || {
-        Model::new().moving_clock().preemptions(1).fault(Fault::NoWrite(withdraws)).check(|| {
-            let shared = Shared::new(Lock::new());
-            let (writer, helper) = lead_in(|| {
-                shared.lock.read(Preference::Readers);
-                let writer = shared.spawn(Shared::write);
-                thread::yield_now(); // it queues
-                shared.lock.read(Preference::Readers);
+    rejected!(
+        "rwlock_withdrawal_does_not_count_the_reader",
+        breaks("dependent_readers.H3"),
+        "attempt to subtract with overflow",
+        || {
+            Model::new().moving_clock().preemptions(1).fault(Fault::NoWrite(withdraws)).check(|| {
+                let shared = Shared::new(Lock::new());
+                let (writer, helper) = lead_in(|| {
+                    shared.lock.read(Preference::Readers);
+                    let writer = shared.spawn(Shared::write);
+                    thread::yield_now(); // it queues
+                    shared.lock.read(Preference::Readers);
+                    shared.lock.unlock_read();
+                    thread::yield_now(); // it requests the lock
+                    let helper = shared.spawn(|shared| shared.read(Preference::Readers));
+                    thread::yield_now(); // it queues
+                    (writer, helper)
+                });
+                advance(1);
                 shared.lock.unlock_read();
-                thread::yield_now(); // it requests the lock
-                let helper = shared.spawn(|shared| shared.read(Preference::Readers));
-                thread::yield_now(); // it queues
-                (writer, helper)
+                join_all([writer, helper]);
             });
-            advance(1);
-            shared.lock.unlock_read();
-            join_all([writer, helper]);
-        });
-    });
+        }
+    );
 }
 
 // Condition variable
@@ -276,7 +331,7 @@ fn pair() -> Pair {
 /// C2: the wait releases the mutex before it is in line.
 #[test]
 fn condvar_enqueues_after_the_unlock() {
-    rejected!("condvar_enqueues_after_the_unlock", LOST_WAKE_UP, || {
+    rejected!("condvar_enqueues_after_the_unlock", breaks("condvar.C2"), LOST_WAKE_UP, || {
         Model::new().check(|| {
             let shared = Shared::new(pair());
             let waiter = shared.spawn(|shared| {
@@ -303,8 +358,8 @@ fn condvar_enqueues_after_the_unlock() {
 /// C1: a waiter that gives up does not claim its own wait, so a signal is spent on it.
 #[test]
 fn condvar_gives_up_without_claim() {
-    let claim = |op: &Op| op.is(Kind::CompareExchange, Relaxed) && op.value == GIVEN_UP;
-    rejected!("condvar_gives_up_without_claim", RACE, || {
+    let claim = |op: &Op| op.is(Kind::CompareExchange, Relaxed) && op.writes(GIVEN_UP);
+    rejected!("condvar_gives_up_without_claim", breaks("condvar.C1"), RACE, || {
         Model::new().fault(Fault::NoWrite(claim)).check(|| {
             let shared = Shared::new(pair());
             // The signalled thread signals the other one; `cancels` gives up instead of sleeping.
@@ -343,7 +398,7 @@ fn condvar_gives_up_without_claim() {
 /// C3: the variable is destroyed right after the broadcast, with a thread that gave up still at work in it.
 #[test]
 fn condvar_destroyed_while_not_idle() {
-    rejected!("condvar_destroyed_while_not_idle", RACE, || {
+    rejected!("condvar_destroyed_while_not_idle", breaks("condvar.C3"), RACE, || {
         Model::new().check(|| {
             let mutex = Mortal::new(RawMutex::<Loom>::new());
             let condvar = Mortal::new(RawCondvar::<Loom>::new());
@@ -372,8 +427,8 @@ fn condvar_destroyed_while_not_idle() {
 /// Q3: a waiter without a mutex is told, but the node does not come back to it with that.
 #[test]
 fn condvar_tells_without_release() {
-    let told = |op: &Op| op.is(Kind::Swap, Release) && op.value == RELEASED;
-    rejected!("condvar_tells_without_release", RACE, || {
+    let told = |op: &Op| op.is(Kind::Swap, Release) && op.writes(RELEASED);
+    rejected!("condvar_tells_without_release", breaks("queue.Q3"), RACE, || {
         Model::new().fault(Fault::Relaxed(told)).check(|| {
             let shared = Shared::new(pair());
             let waiter = shared.spawn(|shared| {

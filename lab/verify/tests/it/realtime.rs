@@ -4,23 +4,20 @@
 use std::sync::Arc;
 
 use loom::thread::{JoinHandle, yield_now};
+use spinpark_locks::bits::word::{HANDOFF, TIMED, WAITERS, WAKING, WRITER};
 use spinpark_locks::{Preference, RawCondvar, RawMutex, RawRwLock, TryMutex as _};
 use spinpark_platform::Event::{HandedOff, Parked, RequestedHandoff, TimedOut, WokeHead};
 use spinpark_platform::{Clock, Deadline, Ordering};
 use spinpark_verify::platform::{
     EPOCH_NS, Fault, Kind, Loom, Op, advance, come_late, lead_in, let_come, set_priority,
 };
-use spinpark_verify::{Model, Shared, join_all, rejected};
+use spinpark_verify::{Model, Shared, breaks, join_all, rejected};
 
 type Mutex = RawMutex<Loom>;
 /// Starves at once.
 type HastyMutex = RawMutex<Loom<0>>;
 
-const HANDOFF: u32 = 1 << 5;
-/// `WRITER`, `HANDOFF`, `TIMED`, `WAITERS` and `WAKING`.
-const HOLD_AND_FLAGS: u64 = 3 | 0b1111 << 5;
-/// `WRITER` and `WAITERS`.
-const HELD_WITH_WAITERS: u64 = 3 | 1 << 7;
+const HOLD_AND_FLAGS: u32 = WRITER | HANDOFF | TIMED | WAITERS | WAKING;
 
 const LOST_WAKE_UP: &str = "deadlock";
 
@@ -393,13 +390,21 @@ fn a_signalled_waiter_looks_before_it_is_dequeued() {
 
 // Mutants.
 
+/// Q6: waiters queue in the order in which they come.
+#[test]
+fn waiters_are_not_served_by_priority() {
+    rejected!("waiters_are_not_served_by_priority", breaks("queue.Q6"), "priority 1", || {
+        served_by_priority::<1>(Model::new().preemptions(1).fault(Fault::NoPriorities));
+    });
+}
+
 /// U1: `WAKING` stays as a real-time waiter becomes the head.
 #[test]
 fn a_realtime_head_is_left_to_a_woken_waiter() {
     let clears = |op: &Op| {
-        op.is(Kind::CompareExchangeWeak, Ordering::AcqRel) && op.value & HOLD_AND_FLAGS == HELD_WITH_WAITERS
+        op.is(Kind::CompareExchangeWeak, Ordering::AcqRel) && op.within(HOLD_AND_FLAGS) == WRITER | WAITERS
     };
-    rejected!("a_realtime_head_is_left_to_a_woken_waiter", LOST_WAKE_UP, || {
+    rejected!("a_realtime_head_is_left_to_a_woken_waiter", breaks("realtime.U1"), LOST_WAKE_UP, || {
         woken_beside(Model::new().fault(Fault::NoWrite(clears)).preemptions(2));
     });
 }
@@ -407,7 +412,12 @@ fn a_realtime_head_is_left_to_a_woken_waiter() {
 /// H2: a request that is not met is left over the free mutex.
 #[test]
 fn a_request_is_left_over_a_free_mutex() {
-    rejected!("a_request_is_left_over_a_free_mutex", "a flag was left behind", || {
-        comes_back(Model::new().fault(Fault::Kept(HANDOFF)));
-    });
+    rejected!(
+        "a_request_is_left_over_a_free_mutex",
+        breaks("wake_pass.H2"),
+        "a flag was left behind",
+        || {
+            comes_back(Model::new().fault(Fault::Kept(HANDOFF)));
+        }
+    );
 }

@@ -2,6 +2,7 @@
 
 use std::process::Command;
 
+use spinpark_locks::bits::condvar::GIVEN_UP;
 use spinpark_platform::Ordering::Relaxed;
 use spinpark_sim::check::{Fault, Kind, Op};
 use spinpark_verify::sim_programs::{Checker, Failing, families};
@@ -12,7 +13,7 @@ const CHILD: &str = "SPINPARK_REPLAY_CHILD";
 /// Runs that fail, because the machine has a fault.
 fn failing(name: &str) -> Box<Failing> {
     fn gives_up(op: &Op) -> bool {
-        op.is(Kind::CompareExchange, Relaxed) && op.value == 2
+        op.is(Kind::CompareExchange, Relaxed) && op.writes(GIVEN_UP)
     }
     let fault = if name == "condvar" { Fault::NoWrite(gives_up) } else { Fault::NoWakes };
     let family = families().iter().find(|family| family.name == name).expect("there is such a family");

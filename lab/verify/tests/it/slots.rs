@@ -6,7 +6,7 @@ use loom::thread;
 use spinpark_platform::Ordering::{Acquire, Release};
 use spinpark_verify::mutants::slots::{Error, Table as AnyTable};
 use spinpark_verify::platform::{Fault, Kind, Loom};
-use spinpark_verify::{Model, rejected};
+use spinpark_verify::{Model, breaks, breaks_rule, rejected};
 
 type Table = AnyTable<Loom, 4, 6>;
 
@@ -90,14 +90,19 @@ fn the_copy_of_the_mutants() {
 
 #[test]
 fn mutant_the_loser_does_not_acquire() {
-    rejected!("mutant_the_loser_does_not_acquire", "Causality violation", || {
-        Model::new().preemptions(3).check(|| run(Error::LosesBlindly, &[], &[&[Meet(1)], &[Meet(1)]]));
-    });
+    rejected!(
+        "mutant_the_loser_does_not_acquire",
+        breaks_rule("of the profiler's table: a failed exchange acquires"),
+        "Causality violation",
+        || {
+            Model::new().preemptions(3).check(|| run(Error::LosesBlindly, &[], &[&[Meet(1)], &[Meet(1)]]));
+        }
+    );
 }
 
 #[test]
 fn mutant_the_loser_goes_on() {
-    rejected!("mutant_the_loser_goes_on", "which lives", || {
+    rejected!("mutant_the_loser_goes_on", breaks("lock_free_table.T1"), "which lives", || {
         Model::new().check(|| run(Error::GoesOn, &[], &[&[Meet(1)], &[Meet(1)]]));
     });
 }
@@ -105,7 +110,7 @@ fn mutant_the_loser_goes_on() {
 /// The table as it was when a lock guarded it: without one, two add a key at different places.
 #[test]
 fn mutant_any_retired_slot_is_taken() {
-    rejected!("mutant_any_retired_slot_is_taken", "which lives", || {
+    rejected!("mutant_any_retired_slot_is_taken", breaks("lock_free_table.T1"), "which lives", || {
         Model::new().preemptions(3).check(|| {
             run(Error::TakesAnyRetired, &[Meet(2)], &[&[Meet(1)], &[Retire(2), Meet(1)]]);
         });
@@ -114,7 +119,7 @@ fn mutant_any_retired_slot_is_taken() {
 
 #[test]
 fn mutant_a_store_and_no_exchange() {
-    rejected!("mutant_a_store_and_no_exchange", "which lives", || {
+    rejected!("mutant_a_store_and_no_exchange", breaks("lock_free_table.T1"), "which lives", || {
         Model::new().check(|| run(Error::Overwrites, &[], &[&[Meet(1)], &[Meet(1)]]));
     });
 }
@@ -126,15 +131,25 @@ fn same_with(fault: Fault) {
 /// The number is there before the record.
 #[test]
 fn mutant_exchange_without_release() {
-    rejected!("mutant_exchange_without_release", "Causality violation", || {
-        same_with(Fault::Relaxed(|op| op.is(Kind::CompareExchange, Release)));
-    });
+    rejected!(
+        "mutant_exchange_without_release",
+        breaks_rule("of the profiler's table: the exchange is a Release"),
+        "Causality violation",
+        || {
+            same_with(Fault::Relaxed(|op| op.is(Kind::CompareExchange, Release)));
+        }
+    );
 }
 
 /// A thread that has the number does not have the record.
 #[test]
 fn mutant_look_without_acquire() {
-    rejected!("mutant_look_without_acquire", "Causality violation", || {
-        same_with(Fault::Relaxed(|op| op.is(Kind::Load, Acquire)));
-    });
+    rejected!(
+        "mutant_look_without_acquire",
+        breaks_rule("of the profiler's table: a look-up acquires"),
+        "Causality violation",
+        || {
+            same_with(Fault::Relaxed(|op| op.is(Kind::Load, Acquire)));
+        }
+    );
 }

@@ -7,7 +7,7 @@ use spinpark_locks::{Entered, SpinQueue};
 use spinpark_platform::Ordering::{AcqRel, Acquire, Release};
 use spinpark_verify::mutants::spin_queue::{self as mutant, Error};
 use spinpark_verify::platform::{Fault, Kind, Loom};
-use spinpark_verify::{Guarded, Model, SpinLines, rejected};
+use spinpark_verify::{Guarded, Model, SpinLines, breaks, breaks_rule, rejected};
 
 type Lines<const N: usize> = SpinLines<Loom, N>;
 
@@ -190,23 +190,23 @@ fn the_copy_is_right() {
 }
 
 macro_rules! mutants {
-    ($($name:ident: $error:ident, $polls:expr, $how:literal;)*) => {$(
+    ($($name:ident: $error:ident, $breaks:expr, $polls:expr, $how:literal;)*) => {$(
         #[test]
         fn $name() {
-            rejected!(stringify!($name), $how, || copied(Error::$error, &$polls));
+            rejected!(stringify!($name), $breaks, $how, || copied(Error::$error, &$polls));
         }
     )*};
 }
 
 mutants! {
     // The spinner behind waits for a slot that another one has, or no one.
-    mutant_frees_what_is_watched: FreesWhatIsWatched, [STAYS, LEAVES, STAYS], "exceeded maximum number of branches";
+    mutant_frees_what_is_watched: FreesWhatIsWatched, breaks("spin_queue.Y1"), [STAYS, LEAVES, STAYS], "exceeded maximum number of branches";
     // Two heads.
-    mutant_takes_left_for_passed: TakesLeftForPassed, [STAYS, LEAVES, STAYS], "Causality violation";
-    mutant_forgets_those_before: ForgetsThoseBefore, [STAYS, LEAVES, STAYS], "Causality violation";
-    mutant_claims_any_slot: ClaimsAnySlot, [STAYS, STAYS], "exceeded maximum number of branches";
+    mutant_takes_left_for_passed: TakesLeftForPassed, breaks("spin_queue.Y3"), [STAYS, LEAVES, STAYS], "Causality violation";
+    mutant_forgets_those_before: ForgetsThoseBefore, breaks("spin_queue.Y3"), [STAYS, LEAVES, STAYS], "Causality violation";
+    mutant_claims_any_slot: ClaimsAnySlot, breaks("spin_queue.Y1"), [STAYS, STAYS], "exceeded maximum number of branches";
     // The position is lost.
-    mutant_frees_after_passing: FreesAfterPassing, [STAYS, STAYS], "exceeded maximum number of branches";
+    mutant_frees_after_passing: FreesAfterPassing, breaks("spin_queue.Y2"), [STAYS, STAYS], "exceeded maximum number of branches";
 }
 
 fn faulty(fault: Fault, polls: &'static [u32]) {
@@ -216,22 +216,37 @@ fn faulty(fault: Fault, polls: &'static [u32]) {
 /// What the head did is not published with the position.
 #[test]
 fn mutant_passes_on_without_release() {
-    rejected!("mutant_passes_on_without_release", "Causality violation", || {
-        faulty(Fault::Relaxed(|op| op.is(Kind::Store, Release)), &[STAYS, STAYS]);
-    });
+    rejected!(
+        "mutant_passes_on_without_release",
+        breaks_rule("of the queue of spinners: the position is passed on by a Release"),
+        "Causality violation",
+        || {
+            faulty(Fault::Relaxed(|op| op.is(Kind::Store, Release)), &[STAYS, STAYS]);
+        }
+    );
 }
 
 #[test]
 fn mutant_polls_without_acquire() {
-    rejected!("mutant_polls_without_acquire", "Causality violation", || {
-        faulty(Fault::Relaxed(|op| op.is(Kind::Load, Acquire)), &[STAYS, STAYS]);
-    });
+    rejected!(
+        "mutant_polls_without_acquire",
+        breaks_rule("of the queue of spinners: a poll acquires"),
+        "Causality violation",
+        || {
+            faulty(Fault::Relaxed(|op| op.is(Kind::Load, Acquire)), &[STAYS, STAYS]);
+        }
+    );
 }
 
 /// A slot seems to be passed, from its last use.
 #[test]
 fn mutant_arrives_without_order() {
-    rejected!("mutant_arrives_without_order", "Causality violation", || {
-        faulty(Fault::Relaxed(|op| op.order == AcqRel), &[STAYS, STAYS]);
-    });
+    rejected!(
+        "mutant_arrives_without_order",
+        breaks_rule("of the queue of spinners: an arrival is AcqRel"),
+        "Causality violation",
+        || {
+            faulty(Fault::Relaxed(|op| op.order == AcqRel), &[STAYS, STAYS]);
+        }
+    );
 }

@@ -6,19 +6,15 @@
 use std::sync::Arc;
 
 use loom::thread::{self, yield_now};
+use spinpark_locks::bits::queue_lock::{CONTENDED, SERVED};
+use spinpark_locks::bits::word::{WAITERS, WRITER};
 use spinpark_locks::{Preference, RawMutex, RawRwLock};
 use spinpark_platform::Event::{Parked, WokeHead};
 use spinpark_platform::Ordering::Release as Releases;
 use spinpark_verify::platform::{Fault, Kind, Loom, Op, lead_in};
-use spinpark_verify::{Model, Mortal, Shared, rejected};
+use spinpark_verify::{Model, Mortal, Shared, breaks, rejected};
 
 type Mutex = RawMutex<Loom>;
-
-const WAITERS: u64 = 1 << 7;
-const WRITER: u64 = 3;
-/// Of the queue lock.
-const CONTENDED: u32 = 4;
-const SERVED: u32 = 8;
 
 const LOST_WAKE_UP: &str = "deadlock";
 
@@ -131,7 +127,7 @@ fn writers_and_a_reader_of_a_contended_lock() {
 /// The waiter relies on a mark that was not there when it locked the queue, or that no fence followed.
 #[test]
 fn no_fence_at_the_first_contention() {
-    rejected!("no_fence_at_the_first_contention", LOST_WAKE_UP, || {
+    rejected!("no_fence_at_the_first_contention", breaks("fast_path.A1"), LOST_WAKE_UP, || {
         Model::new().stays_contended().fault(Fault::NoFence).preemptions(3).check(|| {
             let shared = Shared::new(Mutex::new());
             let other = shared.spawn(Shared::section);
@@ -145,7 +141,7 @@ fn no_fence_at_the_first_contention() {
 /// The waiter reads the contended bit before it locks the queue, so it may be cleared meanwhile.
 #[test]
 fn the_bit_is_read_before_the_queue_is_locked() {
-    rejected!("the_bit_is_read_before_the_queue_is_locked", LOST_WAKE_UP, || {
+    rejected!("the_bit_is_read_before_the_queue_is_locked", breaks("fast_path.A4"), LOST_WAKE_UP, || {
         releases_once(Model::new().fault(Fault::Overlooked(CONTENDED | SERVED)).preemptions(3));
     });
 }
@@ -172,9 +168,8 @@ fn releases_once(model: Model) {
 /// A release clears the contended bit although the queue is not empty.
 #[test]
 fn the_bit_is_cleared_with_a_waiter_left() {
-    rejected!("the_bit_is_cleared_with_a_waiter_left", LOST_WAKE_UP, || {
-        let unlocks =
-            |op: &Op| op.is(Kind::CompareExchange, Releases) && op.value as u32 & !SERVED == CONTENDED;
+    rejected!("the_bit_is_cleared_with_a_waiter_left", breaks("fast_path.A4"), LOST_WAKE_UP, || {
+        let unlocks = |op: &Op| op.is(Kind::CompareExchange, Releases) && op.within(!SERVED) == CONTENDED;
         releases_twice(Model::new().stays_contended().fault(Fault::Clears(unlocks)).preemptions(3));
     });
 }
@@ -182,8 +177,8 @@ fn the_bit_is_cleared_with_a_waiter_left() {
 /// A release that clears the contended bit stores blindly, whatever came meanwhile.
 #[test]
 fn the_bit_is_cleared_and_no_check_follows() {
-    rejected!("the_bit_is_cleared_and_no_check_follows", LOST_WAKE_UP, || {
-        let releases = |op: &Op| op.is(Kind::CompareExchange, Releases) && op.value & (WAITERS | WRITER) == 0;
+    rejected!("the_bit_is_cleared_and_no_check_follows", breaks("fast_path.A3"), LOST_WAKE_UP, || {
+        let releases = |op: &Op| op.is(Kind::CompareExchange, Releases) && op.lacks(WAITERS | WRITER);
         releases_twice(Model::new().fault(Fault::Blind(releases)).preemptions(3));
     });
 }

@@ -9,6 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
 use loom::thread::{JoinHandle, spawn, yield_now};
+use spinpark_locks::bits::queue_lock::{ASKED, CONTENDED, LOCKED, PIN, PINS, SERVED};
+use spinpark_locks::bits::word::WRITER;
 use spinpark_locks::{
     Preference, RawCondvar, RawMutex, RawRwLock, TryMutex as _, TryRwLock as _, Waiter, WaiterRefs,
 };
@@ -17,21 +19,11 @@ use spinpark_platform::Ordering::{Relaxed, Release};
 use spinpark_platform::{AtomicU32, Futex, Memory};
 use spinpark_verify::model::Checked;
 use spinpark_verify::platform::{Fault, Kind, Loom, NEVER, Op, advance, lead_in, stop_after, while_stopped};
-use spinpark_verify::{Model, Mortal, Shared, join_all, rejected};
+use spinpark_verify::{Model, Mortal, Shared, breaks, join_all, rejected};
 
 type Mutex = RawMutex<Loom>;
 type RwLock = RawRwLock<Loom>;
 type Pair = (Mutex, RawCondvar<Loom>);
-
-/// Of the lock word: a writer holds the lock.
-const HELD: u32 = 3;
-// Of the queue lock.
-const LOCKED: u64 = 1;
-const CONTENDED: u64 = 4;
-const SERVED: u64 = 8;
-const ASKED: u64 = 16;
-const PIN: u32 = 32;
-const PINS: u32 = 0x1f * PIN;
 
 const WAITS: &str = "deadlock";
 const LIVELOCK: &str = "exceeded maximum number of branches";
@@ -160,7 +152,7 @@ fn a_waiter_behind_a_stopped_one<const STARVATION_NS: u64, const PROBE_NS: u64>(
         // By read-modify-writes, which read the latest value.
         let word = shared.lock.queue().word().fetch_or(0, Relaxed);
         assert!(
-            is_done.load(SeqCst) || word & HELD != 0 || (is_queue_locked(&shared.lock) && !stands_outside),
+            is_done.load(SeqCst) || word & WRITER != 0 || (is_queue_locked(&shared.lock) && !stands_outside),
             "step {step}: a waiter sleeps on at a free mutex, {word:#x}"
         );
         second
@@ -178,7 +170,7 @@ fn is_queue_locked<const S: u64, const W: u64>(mutex: &Watched<S, W>) -> bool {
     let [lock, _] = spinpark_locks::WaitQueue::<Loom<S, 0, NEVER, { u32::MAX }, NEVER, W>>::layout();
     // SAFETY: `layout` says that the queue lock's word is there.
     let word = unsafe { &*queue.wrapping_add(lock).cast::<Word>() };
-    u64::from(word.fetch_or(0, Relaxed)) & LOCKED != 0
+    word.fetch_or(0, Relaxed) & LOCKED != 0
 }
 
 #[test]
@@ -191,7 +183,7 @@ fn a_waiter_does_not_wait_for_one_that_was_woken() {
 /// probe.L3: waiters do not look at the mutex by themselves.
 #[test]
 fn waiters_do_not_probe() {
-    rejected!("waiters_do_not_probe", "a waiter sleeps on at a free mutex", || {
+    rejected!("waiters_do_not_probe", breaks("probe.L3"), "a waiter sleeps on at a free mutex", || {
         let model = Model::new().preemptions(0).moving_clock();
         at_each_step(model, 40, a_waiter_behind_a_stopped_one::<1, NEVER>);
     });
@@ -280,7 +272,7 @@ fn a_reader_does_not_wait_for_a_writer_that_revokes_the_bias() {
 /// A reader that has left a marked slot stays in the count.
 #[test]
 fn mutant_marked_slots_are_not_settled() {
-    rejected!("mutant_marked_slots_are_not_settled", WAITS, || {
+    rejected!("mutant_marked_slots_are_not_settled", breaks("bias.G2"), WAITS, || {
         readers_beside_one_that_revokes_the_bias(Model::new().preemptions(1).fault(Fault::NotSettled));
     });
 }
@@ -288,7 +280,7 @@ fn mutant_marked_slots_are_not_settled() {
 /// As the lock was: whether it is counted, a reader learned under the queue lock.
 #[test]
 fn mutant_a_reader_waits_for_a_writer_that_revokes_the_bias() {
-    rejected!("mutant_a_reader_waits_for_a_writer_that_revokes_the_bias", WAITS, || {
+    rejected!("mutant_a_reader_waits_for_a_writer_that_revokes_the_bias", breaks("core.V1"), WAITS, || {
         readers_beside_one_that_revokes_the_bias(Model::new().preemptions(1).fault(Fault::Unsure));
     });
 }
@@ -429,23 +421,40 @@ fn a_signal_does_not_wait_for_a_waiter_of_the_mutex() {
 /// C5: the references of waiters in the mutex' queue are left to a waiter that does not end them.
 #[test]
 fn a_last_waiter_forgets_references() {
-    rejected!("a_last_waiter_forgets_references", LIVELOCK, || last_signals(Last::Forgets));
+    rejected!("a_last_waiter_forgets_references", breaks("condvar.C5"), LIVELOCK, || last_signals(
+        Last::Forgets
+    ));
 }
 
 /// C5: the variable is destroyed before the last waiter has looked at it.
 #[test]
 fn a_last_waiter_is_not_awaited() {
-    rejected!("a_last_waiter_is_not_awaited", "use after free", || last_signals(Last::IsNotAwaited));
+    rejected!("a_last_waiter_is_not_awaited", breaks("condvar.C5"), "use after free", || last_signals(
+        Last::IsNotAwaited
+    ));
+}
+
+/// C6: a signal is left to the thread that has the queue locked, and is not recorded there.
+#[test]
+fn a_signal_that_is_left_to_another_is_lost() {
+    let signals = |op: &Op| match op.is(Kind::CompareExchange, Release) && op.has(LOCKED) && op.lacks(ASKED) {
+        true => PINS,
+        false => 0,
+    };
+    rejected!("a_signal_that_is_left_to_another_is_lost", breaks("condvar.C6"), WAITS, || {
+        let model = Model::new().preemptions(0).fault(Fault::Without(signals));
+        at_each_step(model, 24, |step| a_signal_beside_a_waiter(step, false));
+    });
 }
 
 /// A thread leaves the look to the one that has the queue locked.
 fn asks(op: &Op) -> bool {
-    op.is(Kind::CompareExchange, Release) && op.value & LOCKED != 0 && op.value & ASKED != 0
+    op.is(Kind::CompareExchange, Release) && op.has(LOCKED | ASKED)
 }
 
 /// The queue is unlocked.
 fn unlocks(op: &Op) -> bool {
-    op.is(Kind::CompareExchange, Release) && op.value & !(CONTENDED | SERVED) == 0
+    op.is(Kind::CompareExchange, Release) && op.lacks(!(CONTENDED | SERVED))
 }
 
 fn all_steps(model: Model) {
@@ -455,7 +464,7 @@ fn all_steps(model: Model) {
 /// A release can do nothing but try again until the queue is unlocked.
 #[test]
 fn a_release_that_waits_for_the_queue() {
-    rejected!("a_release_that_waits_for_the_queue", LIVELOCK, || {
+    rejected!("a_release_that_waits_for_the_queue", breaks("core.V1"), LIVELOCK, || {
         all_steps(Model::new().fault(Fault::Refused(asks)));
     });
 }
@@ -463,7 +472,7 @@ fn a_release_that_waits_for_the_queue() {
 /// The queue is unlocked without a look at what was asked for.
 #[test]
 fn a_release_asks_and_is_not_heard() {
-    rejected!("a_release_asks_and_is_not_heard", WAITS, || {
+    rejected!("a_release_asks_and_is_not_heard", breaks("core.L1"), WAITS, || {
         all_steps(Model::new().fault(Fault::Blind(unlocks)));
     });
 }
@@ -483,10 +492,10 @@ fn a_release_that_is_waited_for() {
 fn a_release_that_is_not_waited_for() {
     let pins = |op: &Op| match op.kind {
         Kind::CompareExchange if asks(op) => PINS,
-        Kind::FetchSub if op.value == u64::from(PIN) => PIN,
+        Kind::FetchSub if op.writes(PIN) => PIN,
         _ => 0,
     };
-    rejected!("a_release_that_is_not_waited_for", WAITS, || {
+    rejected!("a_release_that_is_not_waited_for", breaks("core.L1"), WAITS, || {
         overtaken(Model::new().fault(Fault::Without(pins)));
     });
 }
@@ -494,8 +503,8 @@ fn a_release_that_is_not_waited_for() {
 /// The other thread looks, and does not see the release.
 #[test]
 fn a_release_that_is_not_seen() {
-    let unpins = |op: &Op| op.is(Kind::FetchSub, Release) && op.value == u64::from(PIN);
-    rejected!("a_release_that_is_not_seen", WAITS, || {
+    let unpins = |op: &Op| op.is(Kind::FetchSub, Release) && op.writes(PIN);
+    rejected!("a_release_that_is_not_seen", breaks("core.L1"), WAITS, || {
         all_steps(Model::new().fault(Fault::Relaxed(unpins)));
     });
 }

@@ -4,20 +4,16 @@
 use std::sync::Arc;
 
 use loom::thread::{JoinHandle, spawn, yield_now};
+use spinpark_locks::bits::word::{HANDOFF, WAITERS, WAKING};
 use spinpark_locks::{Preference, RawRwLock, TryRwLock as _};
 use spinpark_platform::Event::{GrantedReaders, HandedOff, Parked, TimedOut, WokeHead};
 use spinpark_platform::Ordering::{AcqRel, Release};
 use spinpark_verify::model::Checked;
 use spinpark_verify::platform::{Fault, Kind, Loom, Op, advance, lead_in, set_priority};
-use spinpark_verify::{Model, Mortal, Shared, after, join_all, rejected};
+use spinpark_verify::{Model, Mortal, Shared, after, breaks, breaks_rule, join_all, rejected};
 
 const READERS: Preference = Preference::Readers;
 const WRITERS: Preference = Preference::Writers;
-
-/// Of the lock word.
-const HANDOFF: u32 = 1 << 5;
-const WAITERS: u64 = 1 << 7;
-const WAKING: u64 = 1 << 8;
 
 const PASSES: &str = "a reader passes the writer";
 
@@ -201,19 +197,24 @@ fn a_realtime_reader_promises_nothing_to_a_writer_of_a_lower_priority() {
 /// A reader of the other kind, which joins readers.
 #[test]
 fn a_reader_heeds_no_writer() {
-    rejected!("a_reader_heeds_no_writer", PASSES, || {
-        readers_come_back(Model::new().preemptions(1), READERS);
-    });
+    rejected!(
+        "a_reader_heeds_no_writer",
+        breaks_rule("of a lock that prefers writers: no reader joins readers past a writer that waits"),
+        PASSES,
+        || {
+            readers_come_back(Model::new().preemptions(1), READERS);
+        }
+    );
 }
 
 /// H4: the writer is woken, but the word does not say that the lock is kept for it.
 #[test]
 fn the_last_reader_promises_nothing() {
     let promises = |op: &Op| match op.is(Kind::CompareExchangeWeak, AcqRel) {
-        true if op.value & WAKING != 0 => HANDOFF,
+        true if op.has(WAKING) => HANDOFF,
         _ => 0,
     };
-    rejected!("the_last_reader_promises_nothing", PASSES, || {
+    rejected!("the_last_reader_promises_nothing", breaks("core.H4"), PASSES, || {
         readers_come_back(Model::new().preemptions(1).fault(Fault::Without(promises)), WRITERS);
     });
 }
@@ -221,8 +222,8 @@ fn the_last_reader_promises_nothing() {
 /// core.W1: the writer queues without its mark in the word.
 #[test]
 fn a_writer_queues_without_its_mark() {
-    let marks = |op: &Op| op.is(Kind::CompareExchangeWeak, Release) && op.value & WAITERS != 0;
-    rejected!("a_writer_queues_without_its_mark", "deadlock", || {
+    let marks = |op: &Op| op.is(Kind::CompareExchangeWeak, Release) && op.has(WAITERS);
+    rejected!("a_writer_queues_without_its_mark", breaks("core.W1"), "deadlock", || {
         readers_come_back(Model::new().preemptions(1).fault(Fault::NoWrite(marks)), WRITERS);
     });
 }

@@ -11,6 +11,7 @@
 use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
 
+use spinpark_locks::bits::queue_lock::LOCKED;
 use spinpark_locks::{Preference, RawMutex, RawRwLock, WaitQueue, WaitResult};
 use spinpark_platform::{AtomicU32, Deadline, Ordering::Relaxed, SpinPolicy, Threads, Tuning};
 use spinpark_sim::{Failure, Order, Sim, Tuned, here};
@@ -26,8 +27,6 @@ use crate::sim_programs::{Guard, Hold, Mortal, Program};
 const STOP: u64 = 40_000_000;
 /// How long others wait at most, ns: far beyond the looks of all of them.
 const LONGEST: u64 = 15_000_000;
-/// The bit of a queue lock that says that it is locked.
-const LOCKED: u32 = 1;
 /// Threads of a program: more would wait for each other's looks.
 const MOST_THREADS: u32 = 8;
 

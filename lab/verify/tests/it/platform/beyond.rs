@@ -4,26 +4,31 @@ use std::sync::Arc;
 
 use spinpark_platform::AtomicU32;
 use spinpark_platform::Ordering::Relaxed;
-use spinpark_verify::{Guarded, Model, rejected};
+use spinpark_verify::{Guarded, Model, breaks_rule, rejected};
 
 use super::machine::{OnLoom, Word};
 
 /// Beyond the contract, Loom reports a cell whose accesses nothing orders.
 #[test]
 fn loom_reports_a_race() {
-    rejected!("loom_reports_a_race", "Causality violation", || {
-        Model::new().check(|| {
-            let data = Arc::new(Guarded::new());
-            let other = {
-                let data = Arc::clone(&data);
-                loom::thread::spawn(move || {
-                    data.add();
-                })
-            };
-            data.add();
-            other.join().unwrap();
-        });
-    });
+    rejected!(
+        "loom_reports_a_race",
+        breaks_rule("of the platform: accesses to a cell are ordered"),
+        "Causality violation",
+        || {
+            Model::new().check(|| {
+                let data = Arc::new(Guarded::new());
+                let other = {
+                    let data = Arc::clone(&data);
+                    loom::thread::spawn(move || {
+                        data.add();
+                    })
+                };
+                data.add();
+                other.join().unwrap();
+            });
+        }
+    );
 }
 
 /// Two stores and a read-modify-write on one word: the last one in place is read, never one that was

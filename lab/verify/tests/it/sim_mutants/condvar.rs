@@ -3,6 +3,8 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
+use spinpark_locks::bits::condvar::GIVEN_UP;
+use spinpark_locks::bits::word::{WAITERS, WRITER};
 use spinpark_locks::{RawCondvar, RawMutex, Waiter, WaiterRefs};
 use spinpark_platform::Ordering::{AcqRel, Relaxed};
 use spinpark_platform::{Futex, Wait};
@@ -11,27 +13,22 @@ use spinpark_sim::{Failure, Sim, here};
 use spinpark_verify::mutants::condvar_2003::{Forgetful, PlainRequeue};
 use spinpark_verify::mutants::monitor;
 use spinpark_verify::sim_programs::{Checker, Family, Monitor, Mortal, Program, order_of, tokens_of_2003};
+use spinpark_verify::{breaks, breaks_rule};
 
 use super::harness::{
     accepted, corrupts_a_list, family, hangs, is_out_of_order, never_ends, rejected, uses_what_is_gone,
 };
 
-/// Of the lock word.
-const WAITERS: u64 = 1 << 7;
-const WRITER: u64 = 3;
-/// A waiter on a condition variable has given up.
-const GIVEN_UP: u64 = 2;
-
 /// C1: a waiter that gives up does not claim its own wait, so a signal is spent on it.
 #[test]
 fn a_waiter_gives_up_without_a_claim() {
-    let claim = |op: &Op| op.is(Kind::CompareExchange, Relaxed) && op.value == GIVEN_UP;
+    let claim = |op: &Op| op.is(Kind::CompareExchange, Relaxed) && op.writes(GIVEN_UP);
     // Its node is linked and gone, or it has been given a reference (C4) that it does not know of.
     let is_right = |failure: &Failure| {
         corrupts_a_list(failure)
             || matches!(failure, Failure::Check(what) if what.contains("(0, false, false)"))
     };
-    rejected(Checker::new(family("condvar")).fault(Fault::NoWrite(claim)), is_right);
+    rejected(breaks("condvar.C1"), Checker::new(family("condvar")).fault(Fault::NoWrite(claim)), is_right);
 }
 
 /// C2: the wait releases the mutex before it is in line.
@@ -62,7 +59,11 @@ fn a_waiter_queues_after_the_unlock() {
             mutex.unlock();
         });
     };
-    rejected(Checker::new(Family { name: "a_waiter_queues_after_the_unlock", build }), hangs);
+    rejected(
+        breaks("condvar.C2"),
+        Checker::new(Family { name: "a_waiter_queues_after_the_unlock", build }),
+        hangs,
+    );
 }
 
 /// C3: the variable is destroyed right after the broadcast, with a thread that gave up still at work in it.
@@ -93,7 +94,11 @@ fn destroyed_while_it_is_not_idle() {
             mutex.unlock();
         });
     };
-    rejected(Checker::new(Family { name: "destroyed_while_it_is_not_idle", build }), uses_what_is_gone);
+    rejected(
+        breaks("condvar.C3"),
+        Checker::new(Family { name: "destroyed_while_it_is_not_idle", build }),
+        uses_what_is_gone,
+    );
 }
 
 /// C5: a signal takes the last waiter out while another thread has the mutex' queue locked, and that waiter
@@ -147,7 +152,11 @@ fn a_last_waiter_forgets_references() {
             mutex.unlock();
         });
     };
-    rejected(Checker::new(Family { name: "a_last_waiter_forgets_references", build }), never_ends);
+    rejected(
+        breaks("condvar.C5"),
+        Checker::new(Family { name: "a_last_waiter_forgets_references", build }),
+        never_ends,
+    );
 }
 
 #[derive(Clone)]
@@ -181,19 +190,28 @@ fn waits(program: &mut Program, error: monitor::Error) {
 #[test]
 fn the_newest_wait_ends_first() {
     let build = |program: &mut Program| waits(program, monitor::Error::NewestFirst);
-    rejected(Checker::new(Family { name: "newest_first", build }), is_out_of_order);
+    rejected(
+        breaks_rule("of the condition variable: the longest waits end first"),
+        Checker::new(Family { name: "newest_first", build }),
+        is_out_of_order,
+    );
 }
 
 #[test]
 fn a_signal_ends_two_waits() {
     let build = |program: &mut Program| waits(program, monitor::Error::OneTooMany);
-    rejected(Checker::new(Family { name: "one_too_many", build }), is_out_of_order);
+    rejected(
+        breaks_rule("of the condition variable: a signal ends one wait"),
+        Checker::new(Family { name: "one_too_many", build }),
+        is_out_of_order,
+    );
 }
 
 #[test]
 fn a_broadcast_leaves_a_wait_out() {
     let build = |program: &mut Program| waits(program, monitor::Error::OneTooFew);
     rejected(
+        breaks_rule("of the condition variable: a broadcast ends all waits"),
         Checker::new(Family { name: "one_too_few", build }),
         |failure| matches!(failure, Failure::Check(words) if words.contains("waits were ended")),
     );
@@ -208,22 +226,20 @@ fn the_copy_with_its_order_is_right() {
 #[test]
 fn a_moved_waiter_takes_the_lock_without_the_mark() {
     let build = |program: &mut Program| tokens_of_2003::<PlainRequeue>(program, "plain requeue");
-    rejected(Checker::new(Family { name: "plain_requeue", build }), hangs);
+    rejected(breaks("mutex_2003.M3"), Checker::new(Family { name: "plain_requeue", build }), hangs);
 }
 
 #[test]
 fn the_kernel_unlocks_and_forgets_sleepers() {
     let build = |program: &mut Program| tokens_of_2003::<Forgetful>(program, "forgetful");
-    rejected(Checker::new(Family { name: "forgetful", build }), hangs);
+    rejected(breaks("mutex_2003.M1"), Checker::new(Family { name: "forgetful", build }), hangs);
 }
 
 /// D1, core.W1: a signal links its waiter in the mutex' queue, and the word does not say so.
 #[test]
 fn a_signal_does_not_mark_the_mutex() {
-    let marks = |op: &Op| {
-        op.is(Kind::CompareExchangeWeak, AcqRel) && op.value & (WAITERS | WRITER) == WAITERS | WRITER
-    };
-    rejected(Checker::new(family("condvar")).fault(Fault::NoWrite(marks)), never_ends);
+    let marks = |op: &Op| op.is(Kind::CompareExchangeWeak, AcqRel) && op.has(WAITERS | WRITER);
+    rejected(breaks("deferred.D1"), Checker::new(family("condvar")).fault(Fault::NoWrite(marks)), never_ends);
 }
 
 fn sleeps_on(failure: &Failure) -> bool {
@@ -233,11 +249,11 @@ fn sleeps_on(failure: &Failure) -> bool {
 /// A crowd is gathered on a word, and not woken there.
 #[test]
 fn a_crowd_is_not_woken() {
-    rejected(Checker::new(family("crowd")).fault(Fault::NoCrowdWakes), sleeps_on);
+    rejected(breaks("core.L1"), Checker::new(family("crowd")).fault(Fault::NoCrowdWakes), sleeps_on);
 }
 
 /// The last one of a crowd comes to the word after the wake: that is on the stack of a thread that goes on.
 #[test]
 fn the_last_one_of_a_crowd_is_gathered_too_late() {
-    rejected(Checker::new(family("crowd")).fault(Fault::LateGathers), sleeps_on);
+    rejected(breaks("core.L1"), Checker::new(family("crowd")).fault(Fault::LateGathers), sleeps_on);
 }

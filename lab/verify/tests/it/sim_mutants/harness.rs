@@ -1,6 +1,7 @@
 //! How a mutant is found, and why.
 
 use spinpark_sim::Failure;
+use spinpark_verify::Breaks;
 use spinpark_verify::sim_programs::{Checker, Failing, Family, families};
 
 /// This binary of tests, for cargo.
@@ -23,20 +24,24 @@ pub(crate) fn is_shown(checker: Checker) -> bool {
 }
 
 /// The first run that fails in a way for which `is_right` holds; none, if another one is to be shown.
-pub(crate) fn found(checker: Checker, is_right: fn(&Failure) -> bool) -> Option<Box<Failing>> {
+pub(crate) fn found(
+    breaks: Breaks,
+    checker: Checker,
+    is_right: fn(&Failure) -> bool,
+) -> Option<Box<Failing>> {
     let checker = checker.of_test(OF_TEST);
     if is_shown(checker) {
         return None;
     }
     let verdict = checker.judge(0..MOST_RUNS, is_right);
-    eprintln!("{verdict}");
-    Some(verdict.found())
+    eprintln!("a mutant that breaks {breaks}: {verdict}");
+    Some(verdict.found(breaks))
 }
 
-/// Asserts that some run fails in a way for which `is_right` holds. Others may fail otherwise: the verdict
-/// tells how many.
-pub(crate) fn rejected(checker: Checker, is_right: fn(&Failure) -> bool) {
-    if let Some(failing) = found(checker, is_right) {
+/// Asserts that some run of the mutant fails in a way for which `is_right` holds. Others may fail otherwise: the
+/// verdict tells how many.
+pub(crate) fn rejected(breaks: Breaks, checker: Checker, is_right: fn(&Failure) -> bool) {
+    if let Some(failing) = found(breaks, checker, is_right) {
         assert!(is_right(&failing.failure), "another failure when it was run again:\n{failing}");
     }
 }

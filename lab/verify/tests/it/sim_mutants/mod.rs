@@ -15,6 +15,7 @@ mod stopped;
 
 use std::rc::Rc;
 
+use spinpark_verify::breaks_rule;
 use spinpark_verify::mutants::queue_lock;
 use spinpark_verify::sim_programs::{Checker, Family, Guard, Hold, Limits, Program};
 
@@ -30,7 +31,7 @@ fn no_lock_at_all() {
             program.thread(move || guard.visit(Hold::Alone));
         }
     };
-    rejected(Checker::new(Family { name: "no_lock_at_all", build }), lets_two_in);
+    rejected(breaks_rule("exclusion"), Checker::new(Family { name: "no_lock_at_all", build }), lets_two_in);
 }
 
 /// A run of a family that is nowhere but here can be run again by the command that it shows.
@@ -38,7 +39,13 @@ fn no_lock_at_all() {
 fn what_fails_can_be_run_again() {
     let build = |program: &mut Program| queues::queue_lock(program, queue_lock::Error::WakesBeforeUnlock);
     let checker = Checker::new(Family { name: "wakes_first", build });
-    let Some(failing) = found(checker.limits(Limits { threads: 4, rounds: 2 }), hangs) else { return };
+    let Some(failing) = found(
+        breaks_rule("of the queue lock: the wake comes after the unlock"),
+        checker.limits(Limits { threads: 4, rounds: 2 }),
+        hangs,
+    ) else {
+        return;
+    };
     let told = failing.to_string();
     let command = told.lines().last().expect("a story has lines").trim();
     let (set, arguments) = command.split_once(" cargo test ").expect("it is a command of cargo");

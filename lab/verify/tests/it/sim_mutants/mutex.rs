@@ -4,18 +4,21 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use spinpark_locks::RawMutex;
+use spinpark_locks::bits::word::{HANDOFF, HOLD, SPINNER, WAKING};
+use spinpark_platform::Ordering::AcqRel;
 use spinpark_platform::{SpinPolicy, Tuning};
-use spinpark_sim::check::Fault;
+use spinpark_sim::check::{Fault, Kind, Op};
 use spinpark_sim::{LinuxTuning, Sim};
 use spinpark_verify::sim_programs::{Checker, Family, Mortal, Program, patience_with};
+use spinpark_verify::{breaks, breaks_rule};
 
 use super::asymmetric::is_mark;
-use super::harness::{family, hangs, is_unfair, never_ends, rejected, uses_what_is_gone};
+use super::harness::{family, hangs, is_unfair, leaves_a_flag, never_ends, rejected, uses_what_is_gone};
 
 #[test]
 fn wakes_are_lost() {
     for name in ["mutex", "rwlock", "rwsem", "condvar", "condvar_2003"] {
-        rejected(Checker::new(family(name)).fault(Fault::NoWakes), hangs);
+        rejected(breaks("core.L1"), Checker::new(family(name)).fault(Fault::NoWakes), hangs);
     }
 }
 
@@ -24,7 +27,7 @@ fn a_sleep_does_not_compare() {
     for name in ["mutex", "rwlock", "rwsem", "condvar", "condvar_2003"] {
         // Beside a waiter that looks by itself, again and again (H3), threads that sleep for ever are no
         // deadlock.
-        rejected(Checker::new(family(name)).fault(Fault::NoCompare), |failure| {
+        rejected(breaks("core.L1"), Checker::new(family(name)).fault(Fault::NoCompare), |failure| {
             hangs(failure) || never_ends(failure)
         });
     }
@@ -34,7 +37,7 @@ fn a_sleep_does_not_compare() {
 #[test]
 fn a_waiter_queues_without_its_mark() {
     let mutant = Checker::new(family("mutex")).fault(Fault::NoWrite(is_mark)).fault(Fault::NoLook);
-    rejected(mutant, never_ends);
+    rejected(breaks("core.W1"), mutant, never_ends);
 }
 
 /// core.R1: a release that looks at the mutex once more, after another thread was let in.
@@ -60,7 +63,11 @@ fn a_release_looks_back() {
             });
         }
     };
-    rejected(Checker::new(Family { name: "a_release_looks_back", build }), uses_what_is_gone);
+    rejected(
+        breaks("core.R1"),
+        Checker::new(Family { name: "a_release_looks_back", build }),
+        uses_what_is_gone,
+    );
 }
 
 /// A lock that thread 0 gets only if no other wants it.
@@ -94,5 +101,33 @@ fn one_thread_is_always_last() {
             move || released.taken.set(false),
         );
     };
-    rejected(Checker::new(Family { name: "one_thread_is_always_last", build }), is_unfair);
+    rejected(
+        breaks_rule("fairness, of a lock that one thread gets last"),
+        Checker::new(Family { name: "one_thread_is_always_last", build }),
+        is_unfair,
+    );
+}
+
+/// core.H1: the release wakes the head that has requested the lock, and the word does not say that the lock is kept
+/// for it.
+#[test]
+fn a_request_is_not_met() {
+    let promises = |op: &Op| match op.is(Kind::CompareExchangeWeak, AcqRel) {
+        true if op.has(HANDOFF | WAKING) && op.lacks(HOLD) => HANDOFF,
+        _ => 0,
+    };
+    let mutant = Checker::new(family("mutex")).fault(Fault::Without(promises));
+    rejected(breaks("core.H1"), mutant, |failure| {
+        failure.to_string().contains("requested the lock, and was passed")
+    });
+}
+
+/// fast_path.A2: a spinner leaves, and its flag stays.
+#[test]
+fn a_spinner_leaves_its_flag() {
+    rejected(
+        breaks("fast_path.A2"),
+        Checker::new(family("mutex")).fault(Fault::Kept(SPINNER)),
+        leaves_a_flag,
+    );
 }

@@ -13,6 +13,7 @@ use spinpark_verify::mutants::osq::{self, Osq};
 use spinpark_verify::mutants::queue_lock::{self, QueueLock};
 use spinpark_verify::mutants::spin_queue;
 use spinpark_verify::sim_programs::{Checker, Family, Guard, Hold, Line, Mortal, Program};
+use spinpark_verify::{breaks, breaks_rule};
 
 use super::harness::{accepted, hangs, is_out_of_order, lets_two_in, never_ends, rejected};
 
@@ -38,19 +39,19 @@ pub(crate) fn queue_lock(program: &mut Program, error: queue_lock::Error) {
 }
 
 macro_rules! queue_locks {
-    ($($name:ident: $error:ident,)*) => {$(
+    ($($name:ident: $error:ident, $breaks:expr;)*) => {$(
         #[test]
         fn $name() {
             let build = |program: &mut Program| queue_lock(program, queue_lock::Error::$error);
-            rejected(Checker::new(Family { name: stringify!($name), build }), hangs);
+            rejected($breaks, Checker::new(Family { name: stringify!($name), build }), hangs);
         }
     )*};
 }
 
 queue_locks! {
-    a_woken_waiter_locks_with_the_uncontended_value: RelocksUncontended,
-    a_sleeper_does_not_say_so: SleepsUnmarked,
-    an_unlock_wakes_first: WakesBeforeUnlock,
+    a_woken_waiter_locks_with_the_uncontended_value: RelocksUncontended, breaks_rule("of the queue lock: a thread that has slept leaves `SLEEPERS` set");
+    a_sleeper_does_not_say_so: SleepsUnmarked, breaks_rule("of the queue lock: a sleeper has set `SLEEPERS`");
+    an_unlock_wakes_first: WakesBeforeUnlock, breaks_rule("of the queue lock: the wake comes after the unlock");
 }
 
 fn mcs_mutex<E: Error>(program: &mut Program) {
@@ -60,19 +61,31 @@ fn mcs_mutex<E: Error>(program: &mut Program) {
 #[test]
 fn a_release_does_not_wait_for_a_waiter_to_link_itself() {
     let name = "a_release_does_not_wait_for_a_waiter_to_link_itself";
-    rejected(Checker::new(Family { name, build: mcs_mutex::<ReleasesUnlinked> }), never_ends);
+    rejected(
+        breaks_rule("MX1 of the MCS mutex"),
+        Checker::new(Family { name, build: mcs_mutex::<ReleasesUnlinked> }),
+        never_ends,
+    );
 }
 
 #[test]
 fn a_waiter_that_leaves_the_queue_clears_a_link() {
     let name = "a_waiter_that_leaves_the_queue_clears_a_link";
-    rejected(Checker::new(Family { name, build: mcs_mutex::<ClearsLate> }), never_ends);
+    rejected(
+        breaks_rule("MX1 of the MCS mutex"),
+        Checker::new(Family { name, build: mcs_mutex::<ClearsLate> }),
+        never_ends,
+    );
 }
 
 #[test]
 fn a_waiter_that_leaves_the_queue_forgets_the_next() {
     let name = "a_waiter_that_leaves_the_queue_forgets_the_next";
-    rejected(Checker::new(Family { name, build: mcs_mutex::<ForgetsTheNext> }), never_ends);
+    rejected(
+        breaks_rule("MX1 of the MCS mutex"),
+        Checker::new(Family { name, build: mcs_mutex::<ForgetsTheNext> }),
+        never_ends,
+    );
 }
 
 fn spinners(program: &mut Program, error: osq::Error) {
@@ -100,19 +113,19 @@ fn spinners(program: &mut Program, error: osq::Error) {
 }
 
 macro_rules! spinner_queues {
-    ($($name:ident: $error:ident,)*) => {$(
+    ($($name:ident: $error:ident, $breaks:expr;)*) => {$(
         #[test]
         fn $name() {
             let build = |program: &mut Program| spinners(program, osq::Error::$error);
-            rejected(Checker::new(Family { name: stringify!($name), build }), never_ends);
+            rejected($breaks, Checker::new(Family { name: stringify!($name), build }), never_ends);
         }
     )*};
 }
 
 spinner_queues! {
-    a_spinner_that_leaves_does_not_look_at_the_head: StepAWithoutHead,
-    a_spinner_that_leaves_does_not_wait_for_its_successor: StepBWithoutWait,
-    a_spinner_that_leaves_stays_in_its_predecessor: NoStepA,
+    a_spinner_that_leaves_does_not_look_at_the_head: StepAWithoutHead, breaks("osq.O1");
+    a_spinner_that_leaves_does_not_wait_for_its_successor: StepBWithoutWait, breaks("osq.O1");
+    a_spinner_that_leaves_stays_in_its_predecessor: NoStepA, breaks("osq.O1");
 }
 
 fn in_slots(program: &mut Program, error: spin_queue::Error) {
@@ -146,22 +159,22 @@ fn is_no_queue(failure: &Failure) -> bool {
 }
 
 macro_rules! slot_queues {
-    ($($name:ident: $error:ident,)*) => {$(
+    ($($name:ident: $error:ident, $breaks:expr;)*) => {$(
         #[test]
         fn $name() {
             let build = |program: &mut Program| in_slots(program, spin_queue::Error::$error);
-            rejected(Checker::new(Family { name: stringify!($name), build }), is_no_queue);
+            rejected($breaks, Checker::new(Family { name: stringify!($name), build }), is_no_queue);
         }
     )*};
 }
 
 slot_queues! {
-    a_slot_is_free_that_a_spinner_watches: FreesWhatIsWatched,
-    a_slot_that_was_left_counts_as_passed: TakesLeftForPassed,
-    the_youngest_forgets_those_before_it: ForgetsThoseBefore,
-    a_slot_is_free_before_it_was_read: FreesBeforeReading,
-    a_head_frees_its_own_slot: FreesAfterPassing,
-    a_slot_is_taken_that_is_not_free: ClaimsAnySlot,
+    a_slot_is_free_that_a_spinner_watches: FreesWhatIsWatched, breaks("spin_queue.Y1");
+    a_slot_that_was_left_counts_as_passed: TakesLeftForPassed, breaks("spin_queue.Y3");
+    the_youngest_forgets_those_before_it: ForgetsThoseBefore, breaks("spin_queue.Y3");
+    a_slot_is_free_before_it_was_read: FreesBeforeReading, breaks("spin_queue.Y3");
+    a_head_frees_its_own_slot: FreesAfterPassing, breaks("spin_queue.Y2");
+    a_slot_is_taken_that_is_not_free: ClaimsAnySlot, breaks("spin_queue.Y1");
 }
 
 fn in_line(program: &mut Program, barges: bool) {
@@ -186,7 +199,11 @@ fn in_line(program: &mut Program, barges: bool) {
 #[test]
 fn a_newcomer_goes_first() {
     let build = |program: &mut Program| in_line(program, true);
-    rejected(Checker::new(Family { name: "barging", build }), is_out_of_order);
+    rejected(
+        breaks_rule("of a queue: order of arrival"),
+        Checker::new(Family { name: "barging", build }),
+        is_out_of_order,
+    );
 }
 
 #[test]

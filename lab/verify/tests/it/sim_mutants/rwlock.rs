@@ -1,30 +1,27 @@
 //! Read-write locks.
 
 use spinpark_locks::Preference;
+use spinpark_locks::bits::queue_lock::{ASKED, LOCKED};
+use spinpark_locks::bits::word::{COUNT, HANDOFF, SLOTS, TIMED, WAKING};
 use spinpark_platform::Ordering::{AcqRel, Relaxed, Release};
 use spinpark_platform::{NS_PER_MS, Tuning};
 use spinpark_sim::Tuned;
 use spinpark_sim::check::{Fault, Kind, Op};
 use spinpark_verify::sim_programs::{Checker, Family, Program, dependent_with, first_with, tries_with};
+use spinpark_verify::{breaks, breaks_rule};
 
 use super::harness::{
     family, hangs, is_unfair, leaves_a_flag, lets_two_in, never_ends, passes_a_request, rejected,
     uses_what_is_gone,
 };
 
-/// Of the lock word.
-const HANDOFF: u64 = 1 << 5;
-const WAKING: u64 = 1 << 8;
-const TIMED: u32 = 1 << 6;
-const SLOTS: u64 = 1 << 9;
-
 /// core.L2: a writer that starves requests the lock, but the request is not recorded, nor that the writer
 /// sleeps. It looks by itself after a time (H3), so that not every such run hangs; or a reader comes in that
 /// the request would have kept out.
 #[test]
 fn a_request_is_not_recorded() {
-    let request = |op: &Op| op.is(Kind::CompareExchangeWeak, Release) && op.value & HANDOFF != 0;
-    rejected(Checker::new(family("rwlock")).fault(Fault::NoWrite(request)), |failure| {
+    let request = |op: &Op| op.is(Kind::CompareExchangeWeak, Release) && op.has(HANDOFF);
+    rejected(breaks("core.L2"), Checker::new(family("rwlock")).fault(Fault::NoWrite(request)), |failure| {
         never_ends(failure) || leaves_a_flag(failure) || passes_a_request(failure)
     });
 }
@@ -32,7 +29,7 @@ fn a_request_is_not_recorded() {
 #[test]
 fn a_bias_is_revoked_without_a_fence() {
     let fault = Fault::NoFence;
-    rejected(Checker::new(family("rwlock_freed")).fault(fault), |failure| {
+    rejected(breaks("bias.G2"), Checker::new(family("rwlock_freed")).fault(fault), |failure| {
         lets_two_in(failure) || never_ends(failure) || uses_what_is_gone(failure)
     });
 }
@@ -40,27 +37,26 @@ fn a_bias_is_revoked_without_a_fence() {
 /// A reader's note in its slot is still in its store buffer when the writer looks for it.
 #[test]
 fn a_bias_is_revoked_with_a_fence_that_does_not_wait_for_stores() {
-    rejected(Checker::new(family("rwlock_freed")).fault(Fault::NoDrain), |failure| {
+    rejected(breaks("bias.G2"), Checker::new(family("rwlock_freed")).fault(Fault::NoDrain), |failure| {
         lets_two_in(failure) || never_ends(failure) || uses_what_is_gone(failure)
     });
 }
 
 #[test]
 fn readers_are_not_moved() {
-    rejected(Checker::new(family("rwlock")).fault(Fault::NotMoved), lets_two_in);
+    rejected(breaks("bias.G2"), Checker::new(family("rwlock")).fault(Fault::NotMoved), lets_two_in);
 }
 
 #[test]
 fn readers_are_moved_but_not_counted() {
-    rejected(Checker::new(family("rwlock")).fault(Fault::NotCounted), lets_two_in);
+    rejected(breaks("bias.G2"), Checker::new(family("rwlock")).fault(Fault::NotCounted), lets_two_in);
 }
 
 /// G2: `SLOTS` is cleared first, and the readers are counted in then.
 #[test]
 fn readers_are_counted_too_late() {
-    let closes =
-        |op: &Op| op.is(Kind::CompareExchangeWeak, AcqRel) && op.value & SLOTS == 0 && op.value >> 10 > 0;
-    rejected(Checker::new(family("rwlock")).fault(Fault::InTwo(closes)), lets_two_in);
+    let closes = |op: &Op| op.is(Kind::CompareExchangeWeak, AcqRel) && op.lacks(SLOTS) && !op.lacks(COUNT);
+    rejected(breaks("bias.G2"), Checker::new(family("rwlock")).fault(Fault::InTwo(closes)), lets_two_in);
 }
 
 /// The head of the queue goes, and its timer's flag stays: releases leave the next head, which has no timer,
@@ -68,7 +64,7 @@ fn readers_are_counted_too_late() {
 #[test]
 fn a_flag_is_left_behind() {
     for name in ["mutex", "mutex_tight", "rwlock"] {
-        rejected(Checker::new(family(name)).fault(Fault::Kept(TIMED)), |failure| {
+        rejected(breaks("core.L1"), Checker::new(family(name)).fault(Fault::Kept(TIMED)), |failure| {
             leaves_a_flag(failure) || hangs(failure)
         });
     }
@@ -87,7 +83,7 @@ impl Tuned for Endless {
 #[test]
 fn a_request_is_never_withdrawn() {
     let family = Family { name: "a_request_is_never_withdrawn", build: dependent_with::<Endless> };
-    rejected(Checker::new(family), |failure| {
+    rejected(breaks("dependent_readers.H3"), Checker::new(family), |failure| {
         is_unfair(failure) || never_ends(failure) || failure.to_string().contains("progress")
     });
 }
@@ -102,20 +98,18 @@ fn a_request_at_which_no_waiter_looks() {
         const TUNING: Tuning = Tuning { starvation_ns: 1_000, probe_ns: u64::MAX, ..Endless::TUNING };
     }
     let family = Family { name: "a_request_at_which_no_waiter_looks", build: tries_with::<Unseen> };
-    rejected(Checker::new(family), is_unfair);
+    rejected(breaks("wake_pass.H2"), Checker::new(family), is_unfair);
 }
 
 /// V1: a reader that leaves others inside asks the thread that has the queue locked to look; a stream of such
 /// readers keeps that thread from unlocking.
 #[test]
 fn readers_that_leave_ask() {
-    const LOCKED: u64 = 1;
-    const ASKED: u32 = 16;
     let asks = |op: &Op| {
-        let for_nothing = op.is(Kind::CompareExchange, Relaxed) && op.value & LOCKED != 0;
+        let for_nothing = op.is(Kind::CompareExchange, Relaxed) && op.has(LOCKED);
         if for_nothing { ASKED } else { 0 }
     };
-    rejected(Checker::new(family("rwlock_queueing")).fault(Fault::Adds(asks)), is_unfair);
+    rejected(breaks("core.V1"), Checker::new(family("rwlock_queueing")).fault(Fault::Adds(asks)), is_unfair);
 }
 
 /// Readers of a lock that prefers writers heed none.
@@ -123,17 +117,23 @@ fn readers_that_leave_ask() {
 fn readers_join_others_past_a_preferred_writer() {
     let build = |program: &mut Program| first_with(program, Preference::Readers);
     let family = Family { name: "readers_join_others_past_a_preferred_writer", build };
-    rejected(Checker::new(family), |failure| failure.to_string().contains("joins readers past"));
+    rejected(
+        breaks_rule("of a lock that prefers writers: no reader joins readers past a writer that waits"),
+        Checker::new(family),
+        |failure| failure.to_string().contains("joins readers past"),
+    );
 }
 
 /// H4: the last reader wakes a preferred writer, and the word does not say that the lock is kept for it.
 #[test]
 fn the_last_reader_promises_nothing() {
     let promises = |op: &Op| match op.is(Kind::CompareExchangeWeak, AcqRel) {
-        true if op.value & WAKING != 0 => HANDOFF as u32,
+        true if op.has(WAKING) => HANDOFF,
         _ => 0,
     };
-    rejected(Checker::new(family("rwlock_first")).fault(Fault::Without(promises)), |failure| {
-        failure.to_string().contains("before the writer that was promised the lock")
-    });
+    rejected(
+        breaks("core.H4"),
+        Checker::new(family("rwlock_first")).fault(Fault::Without(promises)),
+        |failure| failure.to_string().contains("before the writer that was promised the lock"),
+    );
 }
