@@ -18,10 +18,10 @@ use std::path::{Path, PathBuf};
 const OTHERS: [&str; 1] = ["C11"];
 
 /// A source file: its path below `crates`, its text.
-type Source = (PathBuf, String);
+pub(crate) type Source = (PathBuf, String);
 
 /// Label → files that define it.
-type Definitions = BTreeMap<String, BTreeSet<PathBuf>>;
+pub(crate) type Definitions = BTreeMap<String, BTreeSet<PathBuf>>;
 
 /// A label at the start of `text`, and what follows it.
 fn label_at(text: &str) -> Option<(&str, &str)> {
@@ -33,7 +33,7 @@ fn label_at(text: &str) -> Option<(&str, &str)> {
 }
 
 /// All labels in `text`, each with the module that qualifies it.
-fn labels(text: &str) -> Vec<(Option<&str>, &str)> {
+pub(crate) fn labels(text: &str) -> Vec<(Option<&str>, &str)> {
     let mut found = Vec::new();
     for (at, _) in text.match_indices(|letter: char| letter.is_ascii_uppercase()) {
         let before = &text[..at];
@@ -58,7 +58,7 @@ fn labels(text: &str) -> Vec<(Option<&str>, &str)> {
 }
 
 /// The invariants, and the transitions, that a file's header defines. Invariants in order: twice is an error.
-fn defined(text: &str) -> (Vec<String>, BTreeSet<String>) {
+pub(crate) fn defined(text: &str) -> (Vec<String>, BTreeSet<String>) {
     let (mut invariants, mut transitions) = (Vec::new(), BTreeSet::new());
     let (mut is_drawing, mut before) = (false, "");
     for line in text.lines().filter_map(|line| line.trim_start().strip_prefix("//!")) {
@@ -94,7 +94,7 @@ fn defined(text: &str) -> (Vec<String>, BTreeSet<String>) {
 }
 
 /// The name of a file's module.
-fn module(path: &Path) -> &str {
+pub(crate) fn module(path: &Path) -> &str {
     let name = match path.file_stem().and_then(|stem| stem.to_str()) {
         Some("mod") => path.parent().and_then(Path::file_name),
         Some("lib") => path.iter().next(),
@@ -104,7 +104,7 @@ fn module(path: &Path) -> &str {
 }
 
 /// The files of which one must be meant by `label`, cited in `file`.
-fn meant<'a>(
+pub(crate) fn meant<'a>(
     definitions: &'a Definitions,
     file: &Path,
     module_named: Option<&str>,
@@ -131,20 +131,29 @@ fn meant<'a>(
     Vec::new()
 }
 
-/// The errors in the labels of these files: a sentence each.
-fn wrong(sources: &[Source]) -> Vec<String> {
+/// The labels that these files define.
+pub(crate) fn definitions(sources: &[Source]) -> Definitions {
     let mut definitions = Definitions::new();
-    let mut wrong = Vec::new();
     for (path, text) in sources {
         let (invariants, transitions) = defined(text);
+        for label in invariants.into_iter().chain(transitions) {
+            definitions.entry(label).or_default().insert(path.clone());
+        }
+    }
+    definitions
+}
+
+/// The errors in the labels of these files: a sentence each.
+fn wrong(sources: &[Source]) -> Vec<String> {
+    let definitions = definitions(sources);
+    let mut wrong = Vec::new();
+    for (path, text) in sources {
         let mut seen = BTreeSet::new();
-        for label in &invariants {
-            if !seen.insert(label) {
+        for label in defined(text).0 {
+            if seen.contains(&label) {
                 wrong.push(format!("{}: defines {label} twice", path.display()));
             }
-        }
-        for label in invariants.iter().chain(&transitions) {
-            definitions.entry(label.clone()).or_default().insert(path.clone());
+            seen.insert(label);
         }
     }
     for (path, text) in sources {
@@ -171,7 +180,7 @@ fn wrong(sources: &[Source]) -> Vec<String> {
 }
 
 /// All Rust files of `crates`.
-fn sources() -> Vec<Source> {
+pub(crate) fn sources() -> Vec<Source> {
     fn walk(directory: &Path, root: &Path, all: &mut Vec<Source>) {
         for entry in fs::read_dir(directory).expect("a directory") {
             let path = entry.expect("an entry").path();

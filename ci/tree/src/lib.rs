@@ -8,6 +8,8 @@
 //! | `constants` | the tables of constants in `notes/tuning.md` have the names and values of the sources       |
 //! | `policies`  | the protocol of the locks decides nothing that is up to a policy                               |
 //! | `models`    | the table of models in `notes/verification.md` names files of tests that there are          |
+//! | `mutants`   | each mutant names an invariant that there is; each invariant of the locks has a mutant, or a  |
+//! |             | reason in `notes/verification.md` why it has none                                           |
 //! | `targets`   | cargo builds test programs for crates that have tests, and for no others                    |
 #![cfg(test)]
 
@@ -16,6 +18,7 @@ mod constants;
 mod labels;
 mod layers;
 mod models;
+mod mutants;
 mod policies;
 mod targets;
 
