@@ -1,5 +1,7 @@
 //! Models of the kernel's mutex of 2010, and mutants.
 
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
 use loom::thread::yield_now;
 use spinpark_classics::RawLock;
 use spinpark_classics::mutex_2010::{Fixed, Mutex, NoSpin, OldSpin, Spinning};
@@ -109,6 +111,7 @@ fn mutant_relaxed_unlock() {
 /// another thread may come in before it.)
 fn a_slow_release(model: Model) -> Checked {
     model.preemptions(5).check(|| {
+        IS_ADDED.store(false, Relaxed);
         let shared = Shared::new(Mutex::<Loom, NoSpin>::new());
         let sleeper = lead_in(|| {
             shared.lock.lock();
@@ -129,7 +132,11 @@ fn a_slow_release(model: Model) -> Checked {
     })
 }
 
-const RELAXED_ADDITION: Fault = Fault::Relaxed(|op| op.is(Kind::FetchAdd, Release));
+/// Whether the holder's addition has been made, in this execution: it is the first one.
+static IS_ADDED: AtomicBool = AtomicBool::new(false);
+
+const RELAXED_ADDITION: Fault =
+    Fault::Relaxed(|op| op.is(Kind::FetchAdd, Release) && !IS_ADDED.swap(true, Relaxed));
 
 /// Not a mutant here: the store publishes, too.
 #[test]
