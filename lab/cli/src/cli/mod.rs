@@ -102,13 +102,17 @@ pub(crate) fn public() -> clap::Command {
 
 /// The shared commands' examples have the product's name.
 fn renamed() -> clap::Command {
+    let names = [
+        ("redirect it to ", "to "),
+        ("spinpark ", "spinpark-lab "),
+        ("spinpark-profile", "spinpark-lab-bench"),
+        ("/spinpark\n", "/spinpark-lab\n"),
+        ("_spinpark,", "_spinpark-lab,"),
+        ("spinpark.fish", "spinpark-lab.fish"),
+    ];
     let own = |command: clap::Command| {
         let help = command.get_after_long_help().map(ToString::to_string).unwrap_or_default();
-        let help =
-            help.replace("spinpark ", "spinpark-lab ").replace("spinpark-profile", "spinpark-lab-bench");
-        command.after_long_help(
-            help.replace("/spinpark\n", "/spinpark-lab\n").replace("_spinpark,", "_spinpark-lab,"),
-        )
+        command.after_long_help(names.iter().fold(help, |help, (from, to)| help.replace(from, to)))
     };
     Cli::command().mut_subcommand("completions", own).mut_subcommand("man", own)
 }
