@@ -2,10 +2,11 @@
 //!
 //! | module                 | what it has                                                                         |
 //! |------------------------|-------------------------------------------------------------------------------------|
+//! | [`load`](mod@load)     | whatever a recording has left, as finished profiles; begin here                     |
 //! | [`read`]               | a recording, `PID.spinprof`, as a profile                                           |
 //! | [`symbols`], [`waits`] | functions and lines; what a stack waits for                                         |
 //! | [`model`]              | a [`Profile`](model::Profile): the contract between reading and showing             |
-//! | [`json`]               | profiles as JSON; [`json::load`] reads whatever there is                            |
+//! | [`json`], [`saved`]    | profiles as JSON; those that a recording's directory keeps                          |
 //! | [`watch`], [`keeper`]  | what the command sees of a program in `/proc` while it runs, and keeps of its files |
 //! | [`names`]              | names of call sites and locks                                                       |
 //! | [`summary`]            | the summary, in sentences; the parts of it are the next eight                       |
@@ -39,6 +40,7 @@ pub mod json;
 pub mod keeper;
 mod known_locks;
 pub mod live_process;
+pub mod load;
 mod maps;
 pub mod model;
 pub mod names;
@@ -46,6 +48,7 @@ mod other_waits;
 mod phases;
 pub mod pprof;
 pub mod read;
+pub mod saved;
 pub mod silence;
 pub mod slow;
 mod split;

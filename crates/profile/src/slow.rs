@@ -28,6 +28,13 @@ pub fn lines(profiles: &[Profile]) -> String {
     text
 }
 
+/// The profile with the longest waits of a part of the run only, ns after the start.
+#[must_use]
+pub fn of_part(profile: &Profile, (from, to): (u64, u64)) -> Profile {
+    let is_in = |wait: &&SlowWait| wait.start < to && wait.start.saturating_add(wait.time) > from;
+    Profile { slow_waits: profile.slow_waits.iter().filter(is_in).cloned().collect(), ..profile.clone() }
+}
+
 fn line(profile: &Profile, wait: &SlowWait) -> Value {
     let lock = profile.lock(wait.lock);
     json!({

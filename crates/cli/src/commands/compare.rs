@@ -31,7 +31,7 @@ use spinpark_measure::report::{Printed, compare_table};
 use spinpark_measure::units::counted;
 use spinpark_measure::warnings::{self, Warning};
 use spinpark_profile::symbols::Symbols;
-use spinpark_profile::{json, swap};
+use spinpark_profile::{load, swap};
 use tempfile::TempDir;
 
 use super::prepare::{Prepared, prepare, prepare_programs};
@@ -324,7 +324,7 @@ fn record_waiting(launcher: &Launcher<'_>) -> Option<TempDir> {
 /// Not before the last run: reading takes memory, and each run begins as a copy of this process, so that
 /// smaller peaks could not be seen.
 fn sentence_on(recording: &TempDir) -> Option<String> {
-    let loaded = json::load(recording.path(), &mut Symbols::new()).ok()?;
+    let loaded = load::load(recording.path(), &mut Symbols::new()).ok()?;
     swap::sentence(&loaded.profiles)
 }
 

@@ -146,7 +146,7 @@ pub struct OtherProgram {
 }
 
 /// What was seen during the run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Observed {
     /// How long the run was observed, ns.
     pub duration: u64,

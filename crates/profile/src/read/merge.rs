@@ -97,7 +97,7 @@ pub fn profile(recording: &Recording, symbols: &mut Symbols) -> Profile {
     warnings.extend(merge.symbols.take_warnings().into_iter().map(Warning::Note));
     let recorder = merge.recorder();
     widen_by_what_was_counted(&mut locks, &recorder);
-    let mut profile = Profile {
+    let alone = Profile {
         format: FORMAT.to_owned(),
         version: VERSION,
         program: text(&header.program).next().unwrap_or_default(),
@@ -138,8 +138,7 @@ pub fn profile(recording: &Recording, symbols: &mut Symbols) -> Profile {
         observed: None,
         warnings,
     };
-    profile.cost = cost::estimate(&profile, cost::Untimed::default());
-    profile
+    Profile { cost: cost::estimate(&alone, cost::Untimed::default()), ..alone }
 }
 
 /// Waits are counted in light spans, too. Where they are more than the recorded ones stand for, recording

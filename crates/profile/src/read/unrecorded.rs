@@ -10,7 +10,6 @@ use spinpark_measure::units::{count, size};
 use spinpark_recorder::format::{CAUSES, QuotaCount};
 pub use spinpark_recorder::format::{Cause, QUOTA_FILE};
 
-use crate::model::Profile;
 use crate::model::Warning;
 
 /// How the sentence on the bound ends.
@@ -88,13 +87,14 @@ impl Unrecorded {
         refused.into_iter().chain(failed).collect()
     }
 
-    /// Replaces these sentences in a profile of that directory.
-    pub fn tell(&self, profile: &mut Profile) {
+    /// The warnings of a profile of that directory, with these sentences in the place of older ones.
+    #[must_use]
+    pub(crate) fn added_to(&self, warnings: Vec<Warning>) -> Vec<Warning> {
         let is_old = |text: &str| {
             let ends = CAUSES_IN_WORDS.into_iter().chain([BOUND]).any(|end| text.ends_with(end));
             text.contains(" not recorded: ") && ends
         };
-        profile.warnings.retain(|warning| !is_old(warning.text()));
-        profile.warnings.extend(self.sentences().into_iter().map(Warning::Loss));
+        let others = warnings.into_iter().filter(|warning| !is_old(warning.text()));
+        others.chain(self.sentences().into_iter().map(Warning::Loss)).collect()
     }
 }

@@ -4,7 +4,7 @@
 //! them, is not. A thread that was woken and waits for a CPU, or for its turn once more, is not seen as one that waits.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,8 @@ use super::lock_waits::LockWaits;
 use crate::glibc_locks;
 use crate::maps::Maps;
 use crate::model::{
-    CallSite, CallSiteId, Kind, Lock, Pair, Profile, Role, RoleStats, Sampled, SiteStats, Split, Times,
+    CallSite, CallSiteId, Kind, Lock, Observed, Pair, Profile, Role, RoleStats, Sampled, SiteStats, Split,
+    Times,
 };
 use crate::symbols::Symbols;
 
@@ -85,29 +86,31 @@ fn key(frames: &[crate::model::Frame]) -> CallSiteKey {
     frames.iter().map(|frame| (frame.module.clone(), frame.offset)).collect()
 }
 
-/// Takes the locks that were put into a profile out of it.
-pub(super) fn take_from(profile: &mut Profile) {
-    let sampled = |profile: &Profile, id: u32| profile.lock(id).is_some_and(|lock| lock.sampled.is_some());
-    let pairs = std::mem::take(&mut profile.pairs);
-    profile.pairs = pairs.into_iter().filter(|pair| !sampled(profile, pair.lock)).collect();
-    profile.locks.retain(|lock| lock.sampled.is_none());
+/// The profile without such locks.
+pub(super) fn without(profile: Profile) -> Profile {
+    let is_sampled = |lock: &&Lock| lock.sampled.is_some();
+    let sampled: BTreeSet<u32> = profile.locks.iter().filter(is_sampled).map(|lock| lock.id).collect();
+    let locks = profile.locks.into_iter().filter(|lock| !sampled.contains(&lock.id));
+    let pairs = profile.pairs.into_iter().filter(|pair| !sampled.contains(&pair.lock));
+    Profile { locks: locks.collect(), pairs: pairs.collect(), ..profile }
 }
 
-/// Puts the locks that were seen into a profile, which was observed already.
-pub(super) fn put_into(profile: &mut Profile, glibcs: &[GlibcLock]) {
+/// The profile with what was seen of its process: `observed`, and the locks `glibcs`.
+pub(super) fn with(profile: Profile, observed: Observed, glibcs: &[GlibcLock]) -> Profile {
     if glibcs.is_empty() {
-        return;
+        return Profile { observed: Some(observed), ..profile };
     }
     // As the threads' time is: what was seen stands for the whole recording.
-    let observed = profile.observed.as_ref().filter(|observed| !observed.is_left && observed.seen > 0);
-    let factor = observed.map_or(1.0, |observed| profile.duration as f64 / observed.seen as f64);
+    let is_whole = !observed.is_left && observed.seen > 0;
+    let factor = if is_whole { profile.duration as f64 / observed.seen as f64 } else { 1.0 };
     let whole = |time: u64| (time as f64 * factor).round() as u64;
     let first = profile.locks.iter().map(|lock| lock.id + 1).max().unwrap_or(0);
+    let (mut locks, mut pairs, mut call_sites) = (profile.locks, profile.pairs, profile.call_sites);
     let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
     for (id, glibc) in (first..).zip(glibcs) {
         let mut sites: BTreeMap<CallSiteId, u64> = BTreeMap::new();
         for wait in &glibc.waits {
-            *sites.entry(call_site(profile, &wait.call_site)).or_default() += whole(wait.time);
+            *sites.entry(call_site(&mut call_sites, &wait.call_site)).or_default() += whole(wait.time);
         }
         let total = sites.values().sum();
         let mut sites: Vec<SiteStats> = sites
@@ -115,7 +118,7 @@ pub(super) fn put_into(profile: &mut Profile, glibcs: &[GlibcLock]) {
             .map(|(call_site, wait_total)| SiteStats { call_site, wait_total, ..SiteStats::default() })
             .collect();
         sites.sort_by_key(|site| (Reverse(site.wait_total), site.call_site));
-        profile.pairs.extend(sites.iter().map(|site| Pair {
+        pairs.extend(sites.iter().map(|site| Pair {
             lock: id,
             role: Role::Write,
             waiter: site.call_site,
@@ -128,7 +131,7 @@ pub(super) fn put_into(profile: &mut Profile, glibcs: &[GlibcLock]) {
         let mut functions: BTreeMap<&str, u64> = BTreeMap::new();
         glibc.waits.iter().for_each(|wait| *functions.entry(&wait.function).or_default() += wait.time);
         let function = functions.into_iter().max_by_key(|(_, time)| *time).map_or("", |(name, _)| name);
-        profile.locks.push(Lock {
+        locks.push(Lock {
             id,
             label: format!("{} (glibc){number}", glibc.name),
             address: glibc.address,
@@ -145,17 +148,18 @@ pub(super) fn put_into(profile: &mut Profile, glibcs: &[GlibcLock]) {
             ..Lock::default()
         });
     }
-    profile.locks.sort_by_key(Lock::order);
-    profile.pairs.sort_by_key(|pair| (pair.role.rank(), Reverse(pair.held()), Reverse(pair.count)));
+    locks.sort_by_key(Lock::order);
+    pairs.sort_by_key(|pair| (pair.role.rank(), Reverse(pair.held()), Reverse(pair.count)));
+    Profile { locks, pairs, call_sites, observed: Some(observed), ..profile }
 }
 
 /// The number of a call site, which may be new.
-fn call_site(profile: &mut Profile, call_site: &CallSite) -> CallSiteId {
-    if let Some(known) = profile.call_sites.iter().position(|known| known == call_site) {
+fn call_site(call_sites: &mut Vec<CallSite>, call_site: &CallSite) -> CallSiteId {
+    if let Some(known) = call_sites.iter().position(|known| known == call_site) {
         return known;
     }
-    profile.call_sites.push(call_site.clone());
-    profile.call_sites.len() - 1
+    call_sites.push(call_site.clone());
+    call_sites.len() - 1
 }
 
 #[cfg(test)]
@@ -170,14 +174,14 @@ mod tests {
         let wait = GlibcWait { function: String::from("printf"), call_site, time: 500 };
         let of = |address| GlibcLock { name: String::from("a FILE"), address, waits: vec![wait.clone()] };
         let mut profile = Profile { duration: 1_000, ..Profile::default() };
+        let observed = Observed::default();
         for _ in 0..2 {
-            take_from(&mut profile);
-            put_into(&mut profile, &[of(1), of(2)]);
+            profile = with(without(profile), observed.clone(), &[of(1), of(2)]);
             let labels: Vec<&str> = profile.locks.iter().map(|lock| lock.label.as_str()).collect();
             assert_eq!(labels, ["a FILE (glibc)", "a FILE (glibc) #2"]);
             assert_eq!((profile.lock_wait(), profile.pairs.len(), profile.call_sites.len()), (1_000, 2, 1));
         }
-        take_from(&mut profile);
+        let profile = without(profile);
         assert_eq!((profile.lock_wait(), profile.pairs.len()), (0, 0));
     }
 }

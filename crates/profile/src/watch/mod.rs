@@ -31,7 +31,7 @@ use rustix::process::Pid;
 use self::observer::{Observer, own_children};
 
 pub use self::glibc::{GlibcLock, GlibcWait};
-pub use self::observation::{FILE, Observation, Program, Programs, attach};
+pub use self::observation::{FILE, Observation, Program, Programs};
 
 /// An observer that has not begun.
 #[derive(Debug)]

@@ -203,14 +203,6 @@ impl Observation {
     }
 }
 
-/// Gives every profile of `directory` what was seen of it and of the other programs of its run. Without an
-/// observation there, profiles keep the one that they have.
-pub fn attach(directory: &Path, profiles: &mut [Profile]) {
-    if let Some(observation) = Observation::of(directory) {
-        observation.attach_to(profiles);
-    }
-}
-
 impl Observation {
     /// Finds out which of the waits that were seen are for glibc's own locks, and names them. To be called
     /// once, by the process that has observed them.
@@ -223,25 +215,28 @@ impl Observation {
         }
     }
 
-    /// Gives every profile what was seen.
-    pub fn attach_to(&self, profiles: &mut [Profile]) {
-        profiles.iter_mut().for_each(glibc::take_from);
+    /// The profiles of a run, each with what was seen of it and of the other programs.
+    pub(crate) fn added_to(&self, profiles: Vec<Profile>) -> Vec<Profile> {
+        let profiles: Vec<Profile> = profiles.into_iter().map(glibc::without).collect();
         let programs: Vec<Option<usize>> = profiles.iter().map(|profile| self.program_of(profile)).collect();
         let recorded: Vec<Waited> = profiles.iter().map(Waited::of).collect();
-        for at in 0..profiles.len() {
+        // Of several recordings of one program, one has glibc's locks.
+        let rank = |at: &usize| (profiles[*at].locks_of == LocksOf::Library, *at);
+        let first_of: Vec<Option<usize>> = programs
+            .iter()
+            .map(|own| (0..programs.len()).filter(|other| programs[*other] == *own).min_by_key(rank))
+            .collect();
+        let complete = |(at, profile): (usize, Profile)| {
             let own = programs[at];
             // Locks of glibc and of the library are recorded apart.
             let together =
-                (0..profiles.len()).filter(|other| *other == at || own.is_some() && programs[*other] == own);
+                (0..programs.len()).filter(|other| *other == at || own.is_some() && programs[*other] == own);
             let waited = together.fold(Waited::default(), |sum, other| sum.and(&recorded[other]));
-            profiles[at].observed = Some(self.seen_from(own, &waited));
-            // Of several recordings of one program, one has what was seen of it.
-            let rank = |other: &usize| (profiles[*other].locks_of == LocksOf::Library, *other);
-            let first = (0..profiles.len()).filter(|other| programs[*other] == own).min_by_key(rank);
-            let glibcs =
-                own.filter(|_| first == Some(at)).map_or(&[][..], |own| &self.programs.kept[own].glibcs);
-            glibc::put_into(&mut profiles[at], glibcs);
-        }
+            let is_first = first_of[at] == Some(at);
+            let glibcs = own.filter(|_| is_first).map_or(&[][..], |own| &self.programs.kept[own].glibcs);
+            glibc::with(profile, self.seen_from(own, &waited), glibcs)
+        };
+        profiles.into_iter().enumerate().map(complete).collect()
     }
 
     /// What a reader without a profile gets.

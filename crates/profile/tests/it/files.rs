@@ -7,14 +7,14 @@ use std::process::Command;
 
 use flate2::read::GzDecoder;
 use prost::Message as _;
-use spinpark_fixtures::recordings::{Builder, named, store};
 use spinpark_profile::folded::{Options, folded};
-use spinpark_profile::json;
 use spinpark_profile::model::Warning;
 use spinpark_profile::model::{Module, Profile};
 use spinpark_profile::pprof::{self, Message};
 use spinpark_profile::read::ReadError;
 use spinpark_profile::symbols::Symbols;
+use spinpark_profile::{json, load, saved};
+use spinpark_fixtures::recordings::{Builder, named, store};
 
 fn profile() -> Profile {
     let scratch = tempfile::tempdir().expect("scratch space");
@@ -170,7 +170,7 @@ fn json_round_trip() {
         "{}",
         &text[..80]
     );
-    let path = json::save(scratch.path(), &[profile], u64::MAX).expect("it is written");
+    let path = saved::save(scratch.path(), &[profile], u64::MAX).expect("it is written");
     let again = json::read(&path).expect("it is ours");
     assert_eq!(json::text(&again), text);
     assert_eq!(fs::read_dir(scratch.path()).expect("a directory").count(), 1, "nothing else is left");
@@ -206,7 +206,7 @@ fn other_json_is_refused() {
     let path = scratch.path().join("x.json");
     let error = |text: &str| {
         fs::write(&path, text).expect("it is written");
-        json::load(&path, &mut Symbols::none()).expect_err("it is refused")
+        load::load(&path, &mut Symbols::none()).expect_err("it is refused")
     };
     assert!(matches!(error("{"), ReadError::Json(..)));
     assert!(matches!(error("3"), ReadError::Foreign(_)));
@@ -233,16 +233,16 @@ fn a_directory_is_read_from_its_json_where_that_has_the_process() {
     child.header().pid = 4300;
     child.header().start_realtime += 5;
     child.write(scratch.path()).expect("it is written");
-    json::save(scratch.path(), &[saved.clone()], u64::MAX).expect("it is written");
+    saved::save(scratch.path(), &[saved.clone()], u64::MAX).expect("it is written");
     let programs = || {
-        let loaded = json::load(scratch.path(), &mut Symbols::none()).expect("it can be read");
+        let loaded = load::load(scratch.path(), &mut Symbols::none()).expect("it can be read");
         assert!(loaded.broken.is_empty());
         loaded.profiles.into_iter().map(|profile| (profile.pid, profile.program)).collect::<Vec<_>>()
     };
     let store = String::from("/opt/store/store");
     assert_eq!(programs(), [(4242, String::from("from JSON")), (4300, store.clone())]);
     saved.ended = spinpark_profile::model::RecordingEnd::Running;
-    json::save(scratch.path(), &[saved], u64::MAX).expect("it is written");
+    saved::save(scratch.path(), &[saved], u64::MAX).expect("it is written");
     assert_eq!(programs(), [(4242, store.clone()), (4300, store)], "it is read again");
     // Without recordings the JSON is all there is.
     for pid in [4242, 4300] {
@@ -254,5 +254,5 @@ fn a_directory_is_read_from_its_json_where_that_has_the_process() {
     }
     assert_eq!(programs().len(), 1);
     fs::write(scratch.path().join("profile.json"), "junk").expect("it is written");
-    assert!(json::load(scratch.path(), &mut Symbols::none()).is_err());
+    assert!(load::load(scratch.path(), &mut Symbols::none()).is_err());
 }

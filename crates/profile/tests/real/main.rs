@@ -4,7 +4,7 @@
 mod names;
 
 use spinpark_fixtures::{Configuration, Run, compile_c};
-use spinpark_profile::json;
+use spinpark_profile::load;
 use spinpark_profile::model::{LocksOf, Profile, RecordingEnd, Role};
 use spinpark_profile::summary::summary;
 use spinpark_profile::symbols::Symbols;
@@ -50,7 +50,7 @@ fn run(scene: &str, configuration: Configuration, detail: &str) -> (Profile, Vec
         })
     });
     let truths = truths.collect();
-    let mut loaded = json::load(directory.path(), &mut Symbols::new()).expect("a recording");
+    let mut loaded = load::load(directory.path(), &mut Symbols::new()).expect("a recording");
     assert_eq!((loaded.profiles.len(), loaded.broken.len()), (1, 0));
     let profile = loaded.profiles.remove(0);
     assert_eq!(profile.ended, RecordingEnd::Exited);

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use spinpark_fixtures::{Configuration, Run, compile_c};
-use spinpark_profile::json;
 use spinpark_profile::keeper::Keeper;
+use spinpark_profile::load;
 use spinpark_profile::model::{Profile, Unnamed};
 use spinpark_profile::summary::summary;
 use spinpark_profile::symbols::Symbols;
@@ -18,7 +18,7 @@ fn run(program: &Path, directory: &Path) -> Run {
 }
 
 fn load(directory: &Path, symbols: &mut Symbols) -> Profile {
-    let mut loaded = json::load(directory, symbols).expect("a recording");
+    let mut loaded = load::load(directory, symbols).expect("a recording");
     assert_eq!((loaded.profiles.len(), loaded.broken.len()), (1, 0));
     loaded.profiles.remove(0)
 }

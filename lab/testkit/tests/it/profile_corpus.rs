@@ -8,7 +8,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use spinpark_profile::json;
+use spinpark_profile::load;
 use spinpark_profile::model::Profile;
 use spinpark_profile::summary::{Summary, summary};
 use spinpark_profile::symbols::Symbols;
@@ -28,7 +28,7 @@ impl Report {
     fn of(run: Run, configuration: Configuration, detail: &str) -> Report {
         let directory = private_dir();
         run.configuration(configuration).profiled(directory.path(), detail).succeed();
-        let loaded = json::load(directory.path(), &mut Symbols::new()).expect("a recording");
+        let loaded = load::load(directory.path(), &mut Symbols::new()).expect("a recording");
         let [profile] = <[Profile; 1]>::try_from(loaded.profiles).expect("one process");
         let summary = summary(&profile);
         Report { profile, summary, by: format!("{configuration:?}, {detail}") }

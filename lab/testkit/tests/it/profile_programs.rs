@@ -10,14 +10,14 @@ use std::time::Duration;
 use spinpark_profile::model::{Profile, RecordingEnd};
 use spinpark_profile::summary::summary;
 use spinpark_profile::symbols::Symbols;
-use spinpark_profile::{json, pprof};
+use spinpark_profile::{load, pprof};
 use spinpark_testkit::programs::*;
 use spinpark_testkit::{Configuration, Run, compile_c, find_program, scratch_dir};
 
 /// The one profile in a directory, of a program that ended in order.
 #[track_caller]
 fn only_profile(directory: &Path) -> Profile {
-    let loaded = json::load(directory, &mut Symbols::new()).expect("a recording");
+    let loaded = load::load(directory, &mut Symbols::new()).expect("a recording");
     assert_eq!((loaded.profiles.len(), loaded.broken.len()), (1, 0));
     let profile = loaded.profiles.into_iter().next().expect("one");
     assert_eq!((profile.ended, profile.dropped), (RecordingEnd::Exited, 0));
@@ -157,7 +157,7 @@ fn mariadb() {
         }
         // Whether a thread has to wait there is a matter of luck, which is tried a few times.
         let is_seen = || {
-            let loaded = json::load(directory.path(), &mut Symbols::new()).expect("a recording");
+            let loaded = load::load(directory.path(), &mut Symbols::new()).expect("a recording");
             loaded.profiles.iter().any(|profile| has_call_site(profile, "tc_acquire_table"))
         };
         for _ in 0..5 {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Once;
 
-use spinpark_profile::json;
+use spinpark_profile::load;
 use spinpark_profile::model::{CallSiteId, Kind, Lock, Pair, Profile, RecordingEnd, Role, RoleStats};
 use spinpark_profile::summary::summary;
 use spinpark_profile::symbols::Symbols;
@@ -45,7 +45,7 @@ fn record(run: Run, configuration: Configuration, detail: &str) -> Option<Scene>
     let ["waits", waits, least, most] = words[..] else { panic!("not what it measured: {text}") };
     let number = |word: &str| word.parse::<u64>().expect("a number");
     let truth = Truth { waits: number(waits), least: number(least) as f64, most: number(most) as f64 };
-    let loaded = json::load(directory.path(), &mut Symbols::new()).expect("a recording");
+    let loaded = load::load(directory.path(), &mut Symbols::new()).expect("a recording");
     assert_eq!((loaded.profiles.len(), loaded.broken.len()), (1, 0));
     let profile = loaded.profiles.into_iter().next().expect("one");
     assert_eq!((profile.ended, profile.dropped, profile.nested), (RecordingEnd::Exited, 0, 0));
@@ -497,7 +497,7 @@ mod odd {
             for file in files {
                 Recording::read(&file);
             }
-            let loaded = json::load(directory.path(), &mut Symbols::new()).expect("recordings");
+            let loaded = load::load(directory.path(), &mut Symbols::new()).expect("recordings");
             assert!(loaded.broken.is_empty(), "{:?}", loaded.broken);
             for profile in &loaded.profiles {
                 let waited = profile.locks.iter().flat_map(|lock| &lock.roles);

@@ -10,8 +10,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::Instant;
 
 use anyhow::{Context, ensure};
-use spinpark_profile::cost::{self, Untimed};
-use spinpark_profile::model::{Cost, Profile};
+use spinpark_profile::cost::Untimed;
 
 use super::launch::Launch;
 use crate::say::Say;
@@ -33,30 +32,17 @@ struct Times {
     left_out: f64,
 }
 
-/// What events cost with and without the recorder.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Costs {
-    with: Times,
-    without: Times,
-}
-
 /// Measures them; none if that is not possible.
-pub(crate) fn measure(launch: &Launch) -> Option<Costs> {
-    let mut costs = Costs { with: Times::UNKNOWN, without: Times::UNKNOWN };
+pub(crate) fn measure(launch: &Launch) -> Option<Untimed> {
+    let (mut with, mut without) = (Times::UNKNOWN, Times::UNKNOWN);
     for _ in 0..RUNS {
-        costs.with = costs.with.or_faster(times(Some(launch)).ok()?);
-        costs.without = costs.without.or_faster(times(None).ok()?);
+        with = with.or_faster(times(Some(launch)).ok()?);
+        without = without.or_faster(times(None).ok()?);
     }
-    Some(costs)
-}
-
-/// The estimate for `profile`; none if there is nothing to estimate.
-pub(crate) fn estimate(costs: Option<Costs>, profile: &Profile) -> Option<Cost> {
-    let untimed = costs.map(|Costs { with, without }| Untimed {
+    Some(Untimed {
         counted: (with.pair - without.pair).max(0.0),
         left_out: (with.left_out - without.left_out).max(0.0),
-    });
-    cost::estimate(profile, untimed.unwrap_or_default())
+    })
 }
 
 impl Times {

@@ -18,11 +18,12 @@ use spinpark_measure::failure::in_words;
 use spinpark_measure::process::apart::release_inherited;
 use spinpark_measure::report::json::Output;
 use spinpark_profile::keeper::Keeper;
+use spinpark_profile::load::{self, CostSource, ProgramEnd, Recorded, Surroundings};
 use spinpark_profile::model::{self, Detail, LocksOf, RecordingEnd};
 use spinpark_profile::read::{ReadError, compact, note_end};
 use spinpark_profile::symbols::Symbols;
 use spinpark_profile::waits::Waits;
-use spinpark_profile::{diff as comparison, json, silence, text, watch};
+use spinpark_profile::{diff as comparison, saved, silence, text, watch};
 
 use self::launch::{Launch, becomes_program};
 use self::show::Shower;
@@ -80,10 +81,10 @@ pub(crate) fn run(profile: &Profile) -> anyhow::Result<Exit> {
         say.line(format_args!("{} {ended}; this is what was recorded.", launch.name()));
     }
     let mut symbols = Symbols::new().with_debuginfod().with_kept(keeper.stop()).with_waits(waits);
-    let loaded = json::load(&directory, &mut symbols);
+    let recorded = Recorded::read(&directory, &mut symbols);
     python::remove_maps(started);
-    let mut loaded = match loaded {
-        Ok(loaded) => loaded,
+    let recorded = match recorded {
+        Ok(recorded) => recorded,
         Err(error) => {
             let full = full_disk(&error, &directory);
             // The program has done its work; this command has not.
@@ -104,9 +105,19 @@ pub(crate) fn run(profile: &Profile) -> anyhow::Result<Exit> {
     };
     if let Some(seen) = &mut seen {
         seen.name_glibcs(&mut symbols);
-        seen.attach_to(&mut loaded.profiles);
+    }
+    // Measured once, however many processes there are.
+    let cost = match measured {
+        Some(measured) => CostSource::Measured(measured),
+        None => CostSource::Estimated(cost::measure(&launch).unwrap_or_default()),
+    };
+    let has_exited = running.knows_status() && status.code().is_some();
+    let end = ProgramEnd { pid: running.id(), why: running.why(status), has_exited };
+    let loaded =
+        recorded.complete(&Surroundings { observation: seen.as_ref(), end: Some(end), cost: Some(cost) });
+    if let Some(seen) = &mut seen {
         // A report without it says that threads were not observed.
-        let left = json::bytes_left(&directory, profile.max_size).unwrap_or(0);
+        let left = saved::bytes_left(&directory, profile.max_size).unwrap_or(0);
         if let Err(error) = seen.save(&directory, left) {
             say.line(format_args!(
                 "Warning: cannot write {}: {error}",
@@ -114,20 +125,7 @@ pub(crate) fn run(profile: &Profile) -> anyhow::Result<Exit> {
             ));
         }
     }
-    // Measured once, however many processes there are.
-    let costs = if measured.is_none() { cost::measure(&launch) } else { None };
-    let why = running.why(status);
-    for recorded in &mut loaded.profiles {
-        if recorded.pid == running.id() {
-            recorded.ended_by.clone_from(&why);
-            // Its status is known: no signal ended it.
-            if running.knows_status() && status.code().is_some() && recorded.ended == RecordingEnd::Killed {
-                recorded.ended_by.get_or_insert_with(|| String::from("ended by `_exit` or `exec`"));
-            }
-        }
-        recorded.cost = measured.clone().or_else(|| cost::estimate(costs, recorded));
-    }
-    let saved = json::save(&directory, &loaded.profiles, profile.max_size);
+    let saved = saved::save(&directory, &loaded.profiles, profile.max_size);
     let shown = shower.show(&loaded);
     if let Some(text) = unmet(&symbols) {
         say.wrapped(&text, 0);
@@ -136,7 +134,7 @@ pub(crate) fn run(profile: &Profile) -> anyhow::Result<Exit> {
         say.line(format_args!(
             "Warning: cannot write {}: {error}. The recording is there, but without symbols: they are looked up again by \
              `spinpark report`, as long as the programs do not change.",
-            directory.join(json::FILE).display()
+            directory.join(saved::FILE).display()
         ));
     }
     if let Some(text) = still_running(&loaded.profiles, &directory) {
@@ -200,7 +198,7 @@ pub(crate) fn report(report: &Report) -> anyhow::Result<ExitCode> {
     let shower = Shower::new(&report.show, false)?.of_part(part(report)?);
     compact(&report.directory);
     let mut symbols = Symbols::new().with_debuginfod().with_waits(waits(&report.show)?);
-    let loaded = json::load(&report.directory, &mut symbols)?;
+    let loaded = load::load(&report.directory, &mut symbols)?;
     shower.show(&loaded)?;
     if let Some(text) = unmet(&symbols) {
         Say { on_stderr: true }.wrapped(&text, 0);
@@ -258,8 +256,8 @@ pub(crate) fn diff(diff: &Diff) -> anyhow::Result<ExitCode> {
     let output = open(&diff.json)?;
     let is_taken = diff.json.as_deref().is_some_and(Output::is_stdout);
     let mut symbols = Symbols::new().with_debuginfod();
-    let before = json::load(&diff.before, &mut symbols)?;
-    let after = json::load(&diff.after, &mut symbols)?;
+    let before = load::load(&diff.before, &mut symbols)?;
+    let after = load::load(&diff.after, &mut symbols)?;
     let (Some(before), Some(after)) = (show::most(&before.profiles), show::most(&after.profiles)) else {
         bail!("there is no process in the recording");
     };

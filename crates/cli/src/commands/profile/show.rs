@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use spinpark_measure::report::json::Output;
 use spinpark_measure::text::one_line;
-use spinpark_profile::json::Loaded;
+use spinpark_profile::load::Loaded;
 use spinpark_profile::model::{LocksOf, Profile};
 use spinpark_profile::read::EXTENSION;
 use spinpark_profile::text::{self, Style, wrap};
@@ -105,9 +105,14 @@ impl<'a> Shower<'a> {
     /// If there is no such process, or something cannot be written.
     pub(crate) fn show(self, loaded: &Loaded) -> anyhow::Result<()> {
         let Chosen { shown, is_asked } = self.chosen(&loaded.profiles)?;
-        let mut all: Vec<Profile> = match is_asked {
-            true => shown.iter().map(|profile| (*profile).clone()).collect(),
-            false => loaded.profiles.clone(),
+        // Of a part of the run only its longest waits are written, see `part`.
+        let written = |profile: &Profile| match self.part {
+            Some(part) => slow::of_part(profile, part),
+            None => profile.clone(),
+        };
+        let all: Vec<Profile> = match is_asked {
+            true => shown.iter().map(|profile| written(profile)).collect(),
+            false => loaded.profiles.iter().map(written).collect(),
         };
         for error in &loaded.broken {
             Say { on_stderr: true }.line(format_args!("Warning: {error}"));
@@ -148,13 +153,6 @@ impl<'a> Shower<'a> {
         if let Some(output) = self.folded {
             let stacks = all.iter().map(|profile| folded::folded(profile, folded::Options::default()));
             outputs.push((output, stacks.collect::<String>().into_bytes()));
-        }
-        if let Some((from, to)) = self.part {
-            for profile in &mut all {
-                profile
-                    .slow_waits
-                    .retain(|wait| wait.start < to && wait.start.saturating_add(wait.time) > from);
-            }
         }
         type Written = fn(&[Profile]) -> String;
         let waits: [(Option<Output>, Written); 3] =

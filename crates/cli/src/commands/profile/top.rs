@@ -12,8 +12,8 @@ use rustix::event::{self, PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::termios::{self, LocalModes, OptionalActions, Termios};
 use spinpark_measure::text::one_line;
-use spinpark_profile::json;
 use spinpark_profile::live_process;
+use spinpark_profile::load;
 use spinpark_profile::model::{Profile, RecordingEnd};
 use spinpark_profile::read::{EXTENSION, note_end};
 use spinpark_profile::summary::summary;
@@ -197,7 +197,7 @@ fn watch(top: &Top, recordings: &Path, mut running: Option<&mut Running>) -> any
 
 /// The profile at this moment: of the process that has waited most.
 fn current(recordings: &Path, symbols: &mut Symbols) -> anyhow::Result<Profile> {
-    let loaded = json::load(recordings, symbols)?;
+    let loaded = load::load(recordings, symbols)?;
     most(&loaded.profiles).cloned().context("the recording is empty")
 }
 

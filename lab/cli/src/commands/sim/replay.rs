@@ -8,7 +8,7 @@ use spinpark_experiments::prediction::{Prediction, Proof, heading, json as docum
 use spinpark_experiments::recording::Recorded;
 use spinpark_experiments::summary::Summary;
 use spinpark_measure::units::counted;
-use spinpark_profile::json::load;
+use spinpark_profile::load::load;
 use spinpark_profile::symbols::Symbols;
 use spinpark_sim::machine::Machine;
 use spinpark_sim::workload::{Report, Setting};
