@@ -11,6 +11,13 @@ pub fn one_line(text: &str) -> String {
     text.chars().map(shown).collect()
 }
 
+/// A clause as the beginning of a sentence: with a capital letter.
+#[must_use]
+pub fn capital(clause: &str) -> String {
+    let mut letters = clause.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
 /// Breaks `text` at blanks into lines of at most `width`; the first line keeps its indentation, further lines
 /// have `indent`. A number keeps its unit: `48 %`.
 #[must_use]
@@ -58,6 +65,12 @@ mod tests {
     #[test]
     fn what_cannot_be_seen_is_escaped() {
         assert_eq!(one_line("a\nb\t\u{1b}[31mµ"), r"a\nb\t\u{1b}[31mµ");
+    }
+
+    #[test]
+    fn a_sentence_begins_with_a_capital_letter() {
+        assert_eq!(capital("no thread waited"), "No thread waited");
+        assert_eq!((capital("48 % of it"), capital("")), (String::from("48 % of it"), String::new()));
     }
 
     #[test]

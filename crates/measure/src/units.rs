@@ -124,13 +124,34 @@ pub fn percent(fraction: f64) -> String {
 /// A share of a whole as `12 %`, `1.2 %`, `0.03 %`, `< 0.01 %`. 100 % is exact: what is less is `> 99 %`.
 #[must_use]
 pub fn short_percent(part: f64) -> String {
+    let (bound, percent) = bounded_percent(part);
+    let sign = bound.map_or("", |bound| if bound == Bound::Above { "> " } else { "< " });
+    format!("{sign}{percent}")
+}
+
+/// The same within a sentence: `12 %`, `less than 0.01 %`, `more than 99 %`.
+#[must_use]
+pub fn percent_in_words(part: f64) -> String {
+    let (bound, percent) = bounded_percent(part);
+    let words = bound.map_or("", |bound| if bound == Bound::Above { "more than " } else { "less than " });
+    format!("{words}{percent}")
+}
+
+/// On which side of a number that is shown the exact one is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Bound {
+    Above,
+    Below,
+}
+
+fn bounded_percent(part: f64) -> (Option<Bound>, String) {
     match part * 100.0 {
-        0.0 => String::from("0 %"),
-        percent if percent < 0.01 => String::from("< 0.01 %"),
-        percent if percent < 0.995 => format!("{percent:.2} %"),
-        percent if percent < 9.95 => format!("{percent:.1} %"),
-        percent if (99.5..100.0).contains(&percent) => String::from("> 99 %"),
-        percent => format!("{percent:.0} %"),
+        0.0 => (None, String::from("0 %")),
+        percent if percent < 0.01 => (Some(Bound::Below), String::from("0.01 %")),
+        percent if percent < 0.995 => (None, format!("{percent:.2} %")),
+        percent if percent < 9.95 => (None, format!("{percent:.1} %")),
+        percent if (99.5..100.0).contains(&percent) => (Some(Bound::Above), String::from("99 %")),
+        percent => (None, format!("{percent:.0} %")),
     }
 }
 
@@ -198,5 +219,9 @@ mod tests {
         assert_eq!(percent(0.012), "1.2 %");
         let shown = [0.0, 0.000_01, 0.003, 0.012, 0.5, 0.999, 1.0].map(short_percent);
         assert_eq!(shown, ["0 %", "< 0.01 %", "0.30 %", "1.2 %", "50 %", "> 99 %", "100 %"]);
+        assert_eq!(
+            [0.000_01, 0.5, 0.999].map(percent_in_words),
+            ["less than 0.01 %", "50 %", "more than 99 %"]
+        );
     }
 }

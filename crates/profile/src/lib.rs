@@ -9,7 +9,8 @@
 //! | [`json`], [`saved`]    | profiles as JSON; those that a recording's directory keeps                          |
 //! | [`watch`], [`keeper`]  | what the command sees of a program in `/proc` while it runs, and keeps of its files |
 //! | [`names`]              | names of call sites and locks                                                       |
-//! | [`summary`]            | the summary, in sentences; the parts of it are the next eight                       |
+//! | [`summary`]            | the summary, in sentences; the parts of it are the next nine                        |
+//! | `blame`                | the lock that most of the waiting is on, and which functions hold it and wait       |
 //! | [`stuck`]              | waits that had not ended                                                            |
 //! | [`silence`]            | what may be concluded where threads waited little                                   |
 //! | `split`                | what the time waited for a lock was                                                 |
@@ -27,6 +28,7 @@
 //! | [`slow`]               | the longest waits, one by one, for other tools                                      |
 //! | [`folded`], [`pprof`]  | stacks of waiting, for flame graphs and `go tool pprof`                             |
 
+mod blame;
 mod chain;
 pub mod classes;
 pub mod cost;

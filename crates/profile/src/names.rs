@@ -312,10 +312,16 @@ fn label(call_site: &CallSite, depth: usize, is_precise: bool) -> String {
 
 /// `the 16 locks of `shard``, if this is a class of several.
 pub(crate) fn class(lock: &Lock) -> Option<String> {
+    several(lock, "locks")
+}
+
+/// The same with another word for them.
+pub(crate) fn several(lock: &Lock, what: &str) -> Option<String> {
+    // As `classes` labels them.
     let (class, count) = lock.label.strip_suffix(" locks)")?.rsplit_once(" (")?;
     let named = named(&Lock { label: class.to_owned(), ..lock.clone() });
     let of = if named.starts_with('`') { "of " } else { "" };
-    Some(format!("the {count} locks {of}{named}"))
+    Some(format!("the {count} {what} {of}{named}"))
 }
 
 /// The label of what is no lock: several of it are no locks, either.

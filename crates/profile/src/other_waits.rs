@@ -7,7 +7,7 @@ use spinpark_measure::units::{count, short_percent, time};
 
 use crate::classes::grouped;
 use crate::model::{Kind, Lock, Profile, Role, RoleStats};
-use crate::names::{Names, class, with_noun};
+use crate::names::{Names, several, with_noun};
 
 /// This number of objects that one place uses, or more, are shown as one.
 pub(crate) const MANY: usize = 8;
@@ -103,10 +103,8 @@ pub(crate) fn unclear(profile: &Profile) -> Option<String> {
         Some(_) => "",
         None => " A table names such waits (`--waits FILE`).",
     };
-    let object = match class(top.lock) {
-        Some(several) => several.replacen(" locks", &format!(" objects ({})", top.lock.noun()), 1),
-        None => format!("the {}", with_noun(top.lock)),
-    };
+    let object = several(top.lock, &format!("objects ({})", top.lock.noun()))
+        .unwrap_or_else(|| format!("the {}", with_noun(top.lock)));
     Some(format!(
         "Threads waited {}, {} of the time of {}, for locks or for work, the stacks do not tell which: {most} at \
          {object}{woken}{hint}.{advice}",

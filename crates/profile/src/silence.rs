@@ -29,7 +29,7 @@
 //! | stopped ≥ 25 %                                                           | no verdict: stopped                         |
 //! | otherwise: ran, or waited for a CPU, I/O, timers, processes              | *not what makes this program slow*, and these shares |
 
-use spinpark_measure::text::one_line;
+use spinpark_measure::text::{capital, one_line};
 use spinpark_measure::units::{count, short_percent, time};
 
 use crate::model::{
@@ -58,25 +58,32 @@ pub(crate) struct Said {
     pub(crate) details: Vec<String>,
 }
 
+impl Said {
+    /// One sentence, which nothing follows.
+    pub(crate) fn plain(headline: String) -> Self {
+        Self { headline, details: Vec::new() }
+    }
+}
+
 /// The sentences about a process in which no thread waited for a lock, or only as long as `little` says (`1.2
 /// ms for locks, …`).
 pub(crate) fn verdict(profile: &Profile, little: Option<&str>) -> Said {
-    let plain = |headline: String| Said { headline, details: Vec::new() };
     let lock = match profile.locks_of {
         LocksOf::Library => "lock of the library",
         _ => "pthread lock",
     };
     let is_unused = profile.locks.is_empty() && profile.detail > Detail::Contended;
-    let waited = match little {
+    let clause = match little {
         None if profile.is_partial() => {
-            return plain(format!(
+            return Said::plain(format!(
                 "Nothing is known: no wait for a {lock} was recorded, but records are missing."
             ));
         }
-        None if is_unused => format!("The program used no {lock}"),
-        None => format!("No thread waited for a {lock}"),
-        Some(little) => format!("Threads waited {little}"),
+        None if is_unused => format!("the program used no {lock}"),
+        None => format!("no thread waited for a {lock}"),
+        Some(little) => format!("threads waited {little}"),
     };
+    let waited = capital(&clause);
     if let Some((absent, true)) = absent(profile) {
         let recorded = format!("{waited} in the part that was recorded.");
         return Said { headline: absent, details: vec![recorded] };
@@ -176,15 +183,12 @@ pub(crate) fn verdict(profile: &Profile, little: Option<&str>) -> Said {
         format!("{its} were stopped {} % of the time, by a signal or a debugger.", share.stopped)
     } else {
         let did = format!("{its} {}.", did(&share));
-        let mut said = plain(match little {
-            Some(_) => {
-                format!("Waiting for locks is not what makes this program slow: {}. {did}", lower(&waited))
-            }
+        let headline = match little {
+            Some(_) => format!("Waiting for locks is not what makes this program slow: {clause}. {did}"),
             None => format!("{waited}: these are not what makes this program slow. {did}"),
-        });
-        said.details.splice(0..0, unseen(observed));
-        said.details.splice(0..0, busy_machine(profile, &share));
-        return said;
+        };
+        let details = [busy_machine(profile, &share), unseen(observed), not_counted(profile)];
+        return Said { headline, details: details.into_iter().flatten().collect() };
     };
     plain(format!("{waited}. {open}"))
 }
@@ -423,9 +427,4 @@ fn did(share: &ThreadTime) -> String {
 fn name(program: &str) -> String {
     let path = program.trim_end_matches(" (deleted)");
     format!("`{}`", one_line(path.rsplit('/').next().unwrap_or(path)))
-}
-
-fn lower(sentence: &str) -> String {
-    let mut letters = sentence.chars();
-    letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
 }

@@ -1,7 +1,7 @@
 //! What the time waited for a lock was: held by other threads, free while its next owner woke up, or held by
 //! a thread that had no CPU; and for how much of the run the lock was held. In sentences.
 
-use spinpark_measure::units::{count, time};
+use spinpark_measure::units::{count, percent_in_words as percent, time};
 
 use crate::model::{Bound, Lock, LocksOf, Pair, Profile, Role, RoleStats, Split};
 
@@ -15,11 +15,6 @@ const SATURATED: f64 = 0.9;
 const NO_CPU: f64 = 0.05;
 /// More of the time waited than this must have been watched for that.
 const WATCHED: f64 = 0.001;
-
-/// A share, in a sentence.
-fn percent(share: f64) -> String {
-    spinpark_measure::units::short_percent(share).replace("> ", "more than ").replace("< ", "less than ")
-}
 
 /// The split of all waiting for a lock.
 pub(crate) fn of(lock: &Lock) -> Split {

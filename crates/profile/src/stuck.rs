@@ -28,12 +28,8 @@ pub fn deadlock(profile: &Profile) -> Option<String> {
     }
     let names = Names::of_profile(profile);
     let one = |wait: &&Waiting| {
-        let start = format!(
-            "{} waits{} for {}",
-            thread(profile, wait.thread),
-            site(&names, wait),
-            what(profile, wait)
-        );
+        let site = site(&names, wait).map_or(String::new(), |site| format!(" {site}"));
+        let start = format!("{} waits{site} for {}", thread(profile, wait.thread), what(profile, wait));
         let Some(holder) = &wait.holder else { return start };
         let call_site =
             call_site(&names, holder.call_site).map_or(String::new(), |call_site| format!(" in {call_site}"));
@@ -130,16 +126,17 @@ pub(crate) fn slept(profile: &Profile) -> Option<String> {
 fn listed(profile: &Profile, waits: Vec<&Waiting>) -> Option<String> {
     let longest = waits.iter().map(|wait| wait.time).max()?;
     let names = Names::of_profile(profile);
-    let mut groups: BTreeMap<(String, String, String), usize> = BTreeMap::new();
+    let mut groups: BTreeMap<(Option<String>, String, String), usize> = BTreeMap::new();
     for wait in &waits {
         let held = wait.holder.as_ref().map_or(String::new(), |holder| held(profile, &names, holder));
         *groups.entry((site(&names, wait), what(profile, wait), held)).or_default() += 1;
     }
     let mut groups: Vec<_> = groups.into_iter().collect();
     groups.sort_by_key(|(_, number)| std::cmp::Reverse(*number));
-    let one = |((site, what, held), number): &((String, String, String), usize)| {
-        let number = if waits.len() == 1 { String::new() } else { format!("{number}") };
-        format!("{number}{site} for {what}{held}").trim_start().to_owned()
+    let one = |((site, what, held), number): &((Option<String>, String, String), usize)| {
+        let number = (waits.len() > 1).then(|| number.to_string());
+        let parts = [number, site.clone(), Some(format!("for {what}{held}"))];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
     };
     let mut parts: Vec<String> = groups.iter().take(NAMED).map(one).collect();
     if groups.len() > NAMED {
@@ -177,12 +174,12 @@ pub fn unsignalled(profile: &Profile) -> Option<String> {
     let waits: Vec<&Waiting> = signals.filter(is_condvar).collect();
     let longest = waits.first().filter(|_| profile.ended != RecordingEnd::Exited)?;
     let which = if waits.len() == 1 { "" } else { " the longest" };
+    let site = site(&Names::of_profile(profile), longest).map_or(String::new(), |site| format!(" {site}"));
     Some(format!(
-        "{} for a signal of a condvar,{which} for {}: {}{}.",
+        "{} for a signal of a condvar,{which} for {}: {}{site}.",
         still(profile, waits.len()),
         time(longest.time as f64),
-        what(profile, longest),
-        site(&Names::of_profile(profile), longest)
+        what(profile, longest)
     ))
 }
 
@@ -217,9 +214,9 @@ fn call_site(names: &Names<'_>, call_site: Option<CallSiteId>) -> Option<String>
     Some(format!("`{}`", names.in_sentence(call_site)))
 }
 
-/// ` in `flush``, or nothing.
-fn site(names: &Names<'_>, wait: &Waiting) -> String {
-    call_site(names, wait.call_site).map_or(String::new(), |call_site| format!(" in {call_site}"))
+/// `in `flush``, if it is known where it waits.
+fn site(names: &Names<'_>, wait: &Waiting) -> Option<String> {
+    Some(format!("in {}", call_site(names, wait.call_site)?))
 }
 
 fn what(profile: &Profile, wait: &Waiting) -> String {
