@@ -26,15 +26,6 @@ const MOST_OF_PLAIN: f64 = 0.04;
 /// A bound above this is of no use.
 const MOST: f64 = 0.15;
 
-/// What calls cost that the recorder does not time, ns each; as measured on the machine.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Untimed {
-    /// An acquisition that is only counted, with its release.
-    pub counted: f64,
-    /// One that is left out of a sample.
-    pub left_out: f64,
-}
-
 /// A share that is at least and at most so much.
 type Range = (f64, f64);
 
@@ -45,9 +36,10 @@ struct Found {
     how: String,
 }
 
-/// What recording cost; none if nothing was recorded.
+/// What recording cost; none if nothing was recorded. `untimed_use`: of what the recorder does not time, the ns
+/// for each use of a lock that no thread has waited for, as measured on the machine; 0 if that was not measured.
 #[must_use]
-pub fn estimate(profile: &Profile, untimed: Untimed) -> Option<Cost> {
+pub fn estimate(profile: &Profile, untimed_use: f64) -> Option<Cost> {
     let own = &profile.recorder;
     if profile.thread_time() == 0 || profile.duration == 0 || *own == RecorderCost::default() {
         return None;
@@ -81,9 +73,8 @@ pub fn estimate(profile: &Profile, untimed: Untimed) -> Option<Cost> {
         }
     }
     says += " Not included: loading the library, about 1 ms a program";
-    if profile.detail == Detail::Contended && untimed.counted >= 0.05 {
-        says +=
-            &format!(", and {:.1} ns for each use of a lock that no thread has waited for", untimed.counted);
+    if profile.detail == Detail::Contended && untimed_use >= 0.05 {
+        says += &format!(", and {untimed_use:.1} ns for each use of a lock that no thread has waited for");
     }
     says += ". `--overhead` measures all of it.";
     let interval = found.ok().map(|found| (1.0 + found.longer.0, 1.0 + found.longer.1));
@@ -243,7 +234,7 @@ mod tests {
     }
 
     fn cost(recorder: RecorderCost) -> Cost {
-        estimate(&profile(recorder), Untimed::default()).expect("a cost")
+        estimate(&profile(recorder), 0.0).expect("a cost")
     }
 
     fn experiment(time: Option<(f64, f64)>) -> Option<Experiment> {
@@ -288,7 +279,7 @@ mod tests {
         // `full` makes no experiment.
         let mut full = profile(RecorderCost { calls: SECOND / 10, ..RecorderCost::default() });
         full.detail = Detail::Full;
-        let unknown = estimate(&full, Untimed::default()).expect("a cost");
+        let unknown = estimate(&full, 0.0).expect("a cost");
         assert_eq!(unknown.interval, None);
         assert!(unknown.says.contains("own work took 100 ms, 5.0 % of the CPU time"), "{}", unknown.says);
     }
@@ -305,14 +296,14 @@ mod tests {
         let own =
             RecorderCost { calls: 1, experiment: experiment(Some((2.0, 3.0))), ..RecorderCost::default() };
         let mut profile = profile(own);
-        profile.cost = estimate(&profile, Untimed::default());
+        profile.cost = estimate(&profile, 0.0);
         let text = profile.slowed().expect("a sentence");
         assert!(text.starts_with("This recording slowed the program ×1.07 to ×1.09 (estimated)"), "{text}");
         let report = crate::text::report(&profile, crate::text::Style { width: 100, color: false, rows: 10 });
         let second = report.lines().nth(2).expect("a line");
         assert!(second.starts_with("This recording slowed the program"), "{report}");
         profile.recorder.experiment = experiment(Some((1.0, 1.5)));
-        profile.cost = estimate(&profile, Untimed::default());
+        profile.cost = estimate(&profile, 0.0);
         assert_eq!(profile.slowed(), None);
     }
 }

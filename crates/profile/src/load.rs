@@ -8,7 +8,7 @@
 
 use std::path::Path;
 
-use crate::cost::{self, Untimed};
+use crate::cost;
 use crate::json;
 use crate::model::{Cost, Profile, RecordingEnd};
 use crate::read::{ReadError, Unrecorded, directory, profile};
@@ -65,8 +65,8 @@ pub struct ProgramEnd {
 pub enum CostSource {
     /// It was measured on the program (`--overhead`).
     Measured(Cost),
-    /// It is estimated for each process; this was measured on the machine.
-    Estimated(Untimed),
+    /// It is estimated for each process, with this `untimed_use` of [`cost::estimate`].
+    Estimated(f64),
 }
 
 /// The profiles of `path`, without a command that knows more of the run than its files.
@@ -138,7 +138,7 @@ impl Recorded {
         let finished = |profile: Profile| Profile {
             cost: match &known.cost {
                 Some(CostSource::Measured(cost)) => Some(cost.clone()),
-                Some(CostSource::Estimated(untimed)) => cost::estimate(&profile, *untimed),
+                Some(CostSource::Estimated(untimed_use)) => cost::estimate(&profile, *untimed_use),
                 None => profile.cost,
             },
             ended_by: match &known.end {

@@ -10,7 +10,8 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use spinpark_recorder::format::{self, EXPERIMENT};
 
-use super::{Clock, student};
+use super::Clock;
+use super::sampled_time::student;
 use crate::model::Experiment;
 
 /// Fewer cycles, or uses of locks in the recorded spans, tell nothing: threads report uses by 64.

@@ -138,7 +138,7 @@ pub fn profile(recording: &Recording, symbols: &mut Symbols) -> Profile {
         observed: None,
         warnings,
     };
-    Profile { cost: cost::estimate(&alone, cost::Untimed::default()), ..alone }
+    Profile { cost: cost::estimate(&alone, 0.0), ..alone }
 }
 
 /// Waits are counted in light spans, too. Where they are more than the recorded ones stand for, recording

@@ -11,7 +11,7 @@
 //! | `by_stack`        | how that is found                                                   |
 //! | `made_locks`      | locks that programs make of a mutex and condition variables         |
 //! | `waiting`         | waits that had not ended, and cycles of them (deadlocks)            |
-//! | `estimate`        | time held, from samples                                             |
+//! | `sampled_time`    | time held, from samples                                             |
 //! | `experiment`      | what the recorder's spans have measured of its cost                 |
 //! | `merge`           | the [`Profile`](crate::model::Profile) of all these                 |
 //! | `threads`         | its threads                                                         |
@@ -20,13 +20,13 @@
 mod by_stack;
 mod clock;
 mod error;
-mod estimate;
 mod experiment;
 mod labels;
 mod made_locks;
 mod meaning;
 mod merge;
 mod recording_files;
+mod sampled_time;
 mod thread_tables;
 mod threads;
 mod unrecorded;
@@ -34,7 +34,6 @@ mod waiting;
 
 pub use self::clock::Clock;
 pub use self::error::ReadError;
-pub use self::estimate::{Sampled, student};
 pub use self::merge::profile;
 pub use self::recording_files::{Directory, EXTENSION, Recording, compact, directory, note_end};
 pub use self::unrecorded::{Cause, QUOTA_FILE, Unrecorded};

@@ -8,8 +8,8 @@ use spinpark_recorder::format::{
     self, BINS, Entry, HeldWaitStats, LockStats, NONE, PairStats, Role, STRIP, SiteStats, View,
 };
 
-use super::estimate::Sampled;
 use super::meaning::Meanings;
+use super::sampled_time::SampledTime;
 use crate::model::Activity;
 
 /// A lock in a role.
@@ -56,8 +56,8 @@ pub(super) struct LockSum {
     pub(super) outcomes: [u64; 8],
     /// Waits that had not ended.
     pub(super) still_waiting: u64,
-    pub(super) held_after_wait: Sampled,
-    pub(super) held: Sampled,
+    pub(super) held_after_wait: SampledTime,
+    pub(super) held: SampledTime,
     pub(super) held_waited: u64,
     pub(super) free: u64,
     pub(super) unsplit: u64,
@@ -78,7 +78,7 @@ pub(super) struct SiteSum {
     pub(super) contended: u64,
     pub(super) waited: u64,
     pub(super) longest_wait: u64,
-    pub(super) held: Sampled,
+    pub(super) held: SampledTime,
 }
 
 /// In which role a lock was held, and whether the wait for another one had a deadline.
@@ -219,8 +219,8 @@ impl Tables {
     }
 }
 
-fn sampled(held: &format::Held) -> Sampled {
-    Sampled {
+fn sampled(held: &format::Held) -> SampledTime {
+    SampledTime {
         count: held.count.load(Relaxed),
         total: held.total.load(Relaxed),
         longest: held.longest.load(Relaxed),

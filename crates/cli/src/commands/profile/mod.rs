@@ -1,6 +1,5 @@
 //! `spinpark profile`, `report`, `diff`: record a program, show what was recorded.
 
-mod cost;
 mod launch;
 mod likely_mistakes;
 mod overhead;
@@ -8,6 +7,7 @@ mod python;
 mod recording_directory;
 mod show;
 pub(crate) mod top;
+mod untimed_use;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -33,7 +33,7 @@ use crate::files::open;
 use crate::own::quoted;
 use crate::say::Say;
 
-pub(crate) use self::cost::calibrate;
+pub(crate) use self::untimed_use::calibrate;
 
 /// Runs the program, and reports.
 pub(crate) fn run(profile: &Profile) -> anyhow::Result<Exit> {
@@ -109,7 +109,7 @@ pub(crate) fn run(profile: &Profile) -> anyhow::Result<Exit> {
     // Measured once, however many processes there are.
     let cost = match measured {
         Some(measured) => CostSource::Measured(measured),
-        None => CostSource::Estimated(cost::measure(&launch).unwrap_or_default()),
+        None => CostSource::Estimated(untimed_use::measure(&launch).unwrap_or_default()),
     };
     let has_exited = running.knows_status() && status.code().is_some();
     let end = ProgramEnd { pid: running.id(), why: running.why(status), has_exited };

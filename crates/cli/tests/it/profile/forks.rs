@@ -62,7 +62,7 @@ fn bounds_that_are_none() {
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
 }
 
-/// What the estimate of the recorder's own cost measures is quick: it waits a few times, and not some ten
+/// What measures the recorder's own cost is quick: it waits a few times (for a thread), and not some ten
 /// thousand times.
 #[test]
 fn the_estimate_is_quick() {
@@ -72,13 +72,10 @@ fn the_estimate_is_quick() {
     command.env("SPINPARK_PROFILE_DIR", directory.path()).env("SPINPARK_PROFILE_DETAIL", "full");
     let result = said(&mut command);
     let times: Vec<f64> = result.stdout.split_whitespace().map(|it| it.parse().unwrap()).collect();
-    assert!(
-        result.code == Some(0) && times.len() == 2 && times.iter().all(|time| *time > 0.0),
-        "{result:#?}"
-    );
-    let read = read_all(directory.path());
-    let waits: u64 = read.iter().flat_map(|one| one.uses.values()).map(|it| it.contended).sum();
-    assert!((1..100).contains(&waits), "{waits}");
+    assert!(result.code == Some(0) && times.len() == 1 && times[0] > 0.0, "{result:#?}");
+    let waits: u64 =
+        read_all(directory.path()).iter().flat_map(|one| one.uses.values()).map(|it| it.contended).sum();
+    assert!(waits < 100, "{waits}");
 }
 
 /// A process that cannot cut its file off leaves that to the command, or to a later report.

@@ -18,21 +18,20 @@ const WIDENED: f64 = 6.0;
 
 /// Measured times for which locks were held, in ticks.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Sampled {
+pub(super) struct SampledTime {
     /// Their number.
-    pub count: u64,
+    pub(super) count: u64,
     /// Their sum.
-    pub total: u64,
+    pub(super) total: u64,
     /// The longest.
-    pub longest: u64,
+    pub(super) longest: u64,
     /// The sum of their squares.
-    pub squares: f64,
+    pub(super) squares: f64,
 }
 
-impl Sampled {
+impl SampledTime {
     /// Both together.
-    #[must_use]
-    pub fn and(self, other: Self) -> Self {
+    pub(super) fn and(self, other: Self) -> Self {
         Self {
             count: self.count.saturating_add(other.count),
             total: self.total.saturating_add(other.total),
@@ -45,8 +44,7 @@ impl Sampled {
     ///
     /// Without samples nothing is known: 0 ± 0. One sample does not show how much times differ: ± the sum
     /// itself.
-    #[must_use]
-    pub fn estimate(&self, number: u64) -> (f64, f64) {
+    pub(super) fn estimate(&self, number: u64) -> (f64, f64) {
         let (n, all) = (self.count as f64, number as f64);
         if self.count == 0 {
             return (0.0, 0.0);
@@ -68,8 +66,7 @@ impl Sampled {
 }
 
 /// The 97.5 % point of Student's distribution.
-#[must_use]
-pub fn student(freedom: u64) -> f64 {
+pub(super) fn student(freedom: u64) -> f64 {
     const SMALL: [f64; 10] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228];
     match freedom {
         0 => f64::INFINITY,
@@ -90,10 +87,10 @@ pub fn student(freedom: u64) -> f64 {
 mod tests {
     use super::*;
 
-    fn sample(times: &[u64]) -> Sampled {
-        times.iter().fold(Sampled::default(), |sum, time| {
+    fn sample(times: &[u64]) -> SampledTime {
+        times.iter().fold(SampledTime::default(), |sum, time| {
             let squares = (*time as f64).powi(2);
-            sum.and(Sampled { count: 1, total: *time, longest: *time, squares })
+            sum.and(SampledTime { count: 1, total: *time, longest: *time, squares })
         })
     }
 
@@ -121,13 +118,17 @@ mod tests {
         let mut inside = 0;
         for _ in 0..1_000 {
             let mut truth = 0.0;
-            let mut sampled = Sampled::default();
+            let mut sampled = SampledTime::default();
             for _ in 0..8_000 {
                 let time = (time(&mut uniform) * 1_000.0).round();
                 truth += time;
                 if uniform() < chance {
-                    let one =
-                        Sampled { count: 1, total: time as u64, longest: time as u64, squares: time * time };
+                    let one = SampledTime {
+                        count: 1,
+                        total: time as u64,
+                        longest: time as u64,
+                        squares: time * time,
+                    };
                     sampled = sampled.and(one);
                 }
             }
