@@ -5,9 +5,9 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitCode, ExitStatus};
 
 use rustix::process::DumpableBehavior;
-use spinpark_measure::executable::Blocker;
-use spinpark_measure::failure::RunError;
-use spinpark_measure::measure::End;
+use spinpark_measure::process::executable::Blocker;
+use spinpark_measure::rounds::failure::RunError;
+use spinpark_measure::rounds::measure::End;
 
 use crate::say;
 

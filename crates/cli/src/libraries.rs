@@ -40,8 +40,8 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use rustix::process::geteuid;
-use spinpark_measure::configuration::can_be_preloaded;
-use spinpark_measure::executable::{DropIn, Library};
+use spinpark_measure::process::executable::preload_list::can_be_preloaded;
+use spinpark_measure::process::executable::{DropIn, Library};
 
 mod memory;
 #[cfg(test)]

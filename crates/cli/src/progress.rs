@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use console::Term;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use spinpark_measure::blocks::Plan;
-use spinpark_measure::measure::{Observer, Run};
+use spinpark_measure::rounds::blocks::Plan;
+use spinpark_measure::rounds::measure::{Observer, Run};
 
 /// From this number of runs on, the measured time replaces the expected one.
 const FEW_RUNS: f64 = 10.0;

@@ -11,8 +11,8 @@ use std::sync::Mutex;
 use anyhow::bail;
 use spinpark_measure::report::json::Output;
 use spinpark_measure::report::{Style, compare_table};
-use spinpark_measure::terminal::{ascii, harmless, is_ascii_only};
-use spinpark_measure::warnings::Warning;
+use spinpark_measure::rounds::warnings::Warning;
+use spinpark_measure::text::terminal::{ascii, harmless, is_ascii_only};
 
 use crate::own;
 

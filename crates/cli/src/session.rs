@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use spinpark_measure::environment::Environment;
 use spinpark_measure::process::{Interrupt, adopt_orphans, inherited, signals};
+use spinpark_measure::rounds::environment::Environment;
 use spinpark_measure::stats::bootstrap::MIN_BLOCKS;
 
 /// A measurement in progress.

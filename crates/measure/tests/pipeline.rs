@@ -1,15 +1,15 @@
 //! From samples to reports, without a clock and without a process.
 
-use spinpark_measure::blocks::Plan;
-use spinpark_measure::compare::Comparison;
-use spinpark_measure::configuration::{Configuration, Subject};
-use spinpark_measure::failure::RunError;
-use spinpark_measure::machine::Noise;
-use spinpark_measure::measure::{End, Executor, Measurement, Silent, measure};
 use spinpark_measure::report::{Printed, Style, compare_table};
-use spinpark_measure::sample::{Metric, Sample};
+use spinpark_measure::rounds::blocks::Plan;
+use spinpark_measure::rounds::compare::Comparison;
+use spinpark_measure::rounds::configuration::{Configuration, Subject};
+use spinpark_measure::rounds::failure::RunError;
+use spinpark_measure::rounds::machine::Noise;
+use spinpark_measure::rounds::measure::{End, Executor, Measurement, Silent, measure};
+use spinpark_measure::rounds::sample::{Metric, Sample};
+use spinpark_measure::rounds::warnings;
 use spinpark_measure::stats::verdict::Verdict;
-use spinpark_measure::warnings;
 
 const SEED: u64 = 1;
 const METRICS: [Metric; 4] = [Metric::Wall, Metric::Cpu, Metric::Switches, Metric::Memory];

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use spinpark_measure::text::capital;
-use spinpark_measure::units::{percent_in_words, short_percent};
+use spinpark_measure::text::units::{percent_in_words, short_percent};
 
 use crate::classes::by_class;
 use crate::model::{CallSiteId, Lock, OutOfSight, Pair, Profile};

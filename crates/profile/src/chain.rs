@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use spinpark_measure::units::{short_percent, time};
+use spinpark_measure::text::units::{short_percent, time};
 
 use crate::model::{HeldWait, Kind, Lock, Profile, Role};
 use crate::names::{class, with_noun};

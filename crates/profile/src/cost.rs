@@ -7,7 +7,7 @@
 //! the cost of the run. Where locks are used seldom, their number bounds the cost. What can neither be
 //! compared nor bounded is not claimed.
 
-use spinpark_measure::units::{count, short_percent, time};
+use spinpark_measure::text::units::{count, short_percent, time};
 
 use crate::model::{Cost, Detail, Profile, RecorderCost};
 

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use spinpark_measure::units::{count, short_percent, time};
+use spinpark_measure::text::units::{count, short_percent, time};
 
 use crate::classes::grouped;
 use crate::model::{Kind, Lock, Profile, Role, RoleStats};

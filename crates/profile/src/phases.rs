@@ -4,7 +4,7 @@
 //! A recording has the time waited for each lock by parts of the run, at most 64; everything else is a sum
 //! over all of it.
 
-use spinpark_measure::units::time;
+use spinpark_measure::text::units::time;
 
 use crate::fit::fit;
 use crate::model::{Lock, Profile, Role, RoleStats, Strip};

@@ -29,8 +29,8 @@
 //! | stopped ≥ 25 %                                                           | no verdict: stopped                         |
 //! | otherwise: ran, or waited for a CPU, I/O, timers, processes              | *not what makes this program slow*, and these shares |
 
+use spinpark_measure::text::units::{count, short_percent, time};
 use spinpark_measure::text::{capital, one_line};
-use spinpark_measure::units::{count, short_percent, time};
 
 use crate::model::{
     Detail, FEW, LocksOf, Observed, OtherProgram, Profile, Recorder, RecordingEnd, ThreadTime, Threads,

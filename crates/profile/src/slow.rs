@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use serde_json::{Value, json};
-use spinpark_measure::date::iso;
+use spinpark_measure::text::date::iso;
 
 use crate::model::{CallSiteId, Profile, SlowWait};
 

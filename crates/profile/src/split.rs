@@ -1,7 +1,7 @@
 //! What the time waited for a lock was: held by other threads, free while its next owner woke up, or held by
 //! a thread that had no CPU; and for how much of the run the lock was held. In sentences.
 
-use spinpark_measure::units::{count, percent_in_words as percent, time};
+use spinpark_measure::text::units::{count, percent_in_words as percent, time};
 
 use crate::model::{Bound, Lock, LocksOf, Pair, Profile, Role, RoleStats, Split};
 

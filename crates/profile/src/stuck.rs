@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use spinpark_measure::text::one_line;
-use spinpark_measure::units::{count, time};
+use spinpark_measure::text::units::{count, time};
 
 use crate::model::{CallSiteId, Detail, Holder, Kind, OutOfSight, Profile, RecordingEnd, Role, Waiting};
 use crate::names::Names;

@@ -7,7 +7,7 @@
 //! CPU. Where signals hand a well-known lock of a runtime over (CPython's GIL), waiting for them is waiting
 //! for that lock.
 
-use spinpark_measure::units::{count, short_percent, time};
+use spinpark_measure::text::units::{count, short_percent, time};
 
 use crate::blame::{Blame, Whole};
 use crate::glibc_locks;

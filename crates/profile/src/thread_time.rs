@@ -6,7 +6,7 @@
 
 use std::cmp::Reverse;
 
-use spinpark_measure::units::{count, time};
+use spinpark_measure::text::units::{count, time};
 
 use crate::model::{FEW, Profile, ThreadTime, Threads};
 

@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use spinpark_lockbench::locks;
 use spinpark_lockbench::report::document as of_locks;
-use spinpark_measure::machine::Noise;
-use spinpark_measure::warnings::Warning;
+use spinpark_measure::rounds::machine::Noise;
+use spinpark_measure::rounds::warnings::Warning;
 use thiserror::Error;
 
 use crate::workloads::{self, Workload, result as of_workloads};

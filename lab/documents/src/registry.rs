@@ -1,6 +1,6 @@
 //! Every workload and every simulated table of the four documents, by name.
 
-use spinpark_measure::nearest::did_you_mean;
+use spinpark_measure::text::nearest::did_you_mean;
 use spinpark_sim::workload::SettingError;
 
 use crate::simulated::{TableSpec, planes, readers, scale};

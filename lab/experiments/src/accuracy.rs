@@ -19,13 +19,13 @@ use spinpark_lockbench::locks::load::{Load, PingPong, Placement, Primitive};
 use spinpark_lockbench::locks::worker::Request;
 use spinpark_lockbench::locks::workers::SUBCOMMAND;
 use spinpark_lockbench::locks::workloads::Report;
-use spinpark_measure::configuration::prepare;
-use spinpark_measure::failure::RunError;
 use spinpark_measure::process::Interrupt;
 use spinpark_measure::report::{Style, table, text};
-use spinpark_measure::units;
-use spinpark_measure::units::counted;
-use spinpark_measure::worker::Worker;
+use spinpark_measure::rounds::configuration::prepare;
+use spinpark_measure::rounds::failure::RunError;
+use spinpark_measure::rounds::worker::Worker;
+use spinpark_measure::text::units;
+use spinpark_measure::text::units::counted;
 
 use crate::calibrate::Spread;
 use spinpark_sim::machine::Machine;

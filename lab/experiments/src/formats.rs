@@ -1,9 +1,9 @@
 //! How numbers are written in all reports.
 
 use spinpark_measure::report::{Style, length};
-use spinpark_measure::units;
-pub(super) use spinpark_measure::units::percent as share;
-use spinpark_measure::units::three_digits;
+use spinpark_measure::text::units;
+pub(super) use spinpark_measure::text::units::percent as share;
+use spinpark_measure::text::units::three_digits;
 
 use spinpark_sim::table::Unit;
 

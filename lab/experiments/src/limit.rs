@@ -6,7 +6,7 @@
 //! not, what its next owner is kept by is.
 
 use serde::Serialize;
-use spinpark_measure::units::number;
+use spinpark_measure::text::units::number;
 
 use crate::formats::{ns, share};
 use crate::summary::Summary;

@@ -2,7 +2,7 @@
 
 use spinpark_lockbench::report::locks::list::ITERATION;
 use spinpark_measure::report::{Style, table, text};
-use spinpark_measure::units::counted;
+use spinpark_measure::text::units::counted;
 
 use crate::formats::align_left;
 use spinpark_sim::locks::locks;

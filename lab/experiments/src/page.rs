@@ -3,9 +3,9 @@
 use minijinja::Error;
 use minijinja::value::Serde;
 use serde::Serialize;
-use spinpark_measure::page::{PAGE, environment};
 use spinpark_measure::report::Style;
 use spinpark_measure::report::front::Front;
+use spinpark_measure::report::page::{PAGE, environment};
 
 use crate::sweep::{
     BESIDE, Cell, Grid, Shown, What, details, fronts, grids, groups, legend, plots_by_threads,

@@ -5,7 +5,7 @@
 
 use serde::Serialize;
 use spinpark_measure::report::{Style, table, text};
-use spinpark_measure::units::{counted, number};
+use spinpark_measure::text::units::{counted, number};
 
 use crate::limit::Limit;
 use crate::recording::{Phase, Recorded};

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use spinpark_measure::report::{Style, fits, table, text};
-use spinpark_measure::units::number;
+use spinpark_measure::text::units::number;
 use spinpark_platform::Event;
 
 use crate::Document;

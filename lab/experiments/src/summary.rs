@@ -4,7 +4,7 @@
 use serde::Serialize;
 use spinpark_measure::report::front::Entry;
 use spinpark_measure::stats::{mean, standard_deviation};
-use spinpark_measure::units::number;
+use spinpark_measure::text::units::number;
 
 use crate::formats::for_option;
 use spinpark_sim::machine::Machine;

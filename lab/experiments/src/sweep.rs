@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use spinpark_measure::report::front::{Entry, Front, Price, price};
 use spinpark_measure::report::plot::{Chart, Line, Undrawable};
 use spinpark_measure::report::{Style, front, table, text};
-use spinpark_measure::units::{counted, number};
+use spinpark_measure::text::units::{counted, number};
 
 use crate::Document;
 use crate::formats::{for_option, ns, rate, share};

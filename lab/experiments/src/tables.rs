@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde::Serialize;
 use spinpark_measure::report::{Goodness, Style, table, text};
-use spinpark_measure::units::counted;
+use spinpark_measure::text::units::counted;
 
 use crate::Document;
 use crate::formats::{align_left, bar, bar_room, figure};

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
-use spinpark_measure::configuration::Baseline;
+use spinpark_measure::rounds::configuration::Baseline;
 
 pub(crate) use self::libraries::Libraries;
 pub(crate) use self::profile::{DetailChoice, Diff, LocksChoice, Profile, Report, Showing, Top, ViewChoice};

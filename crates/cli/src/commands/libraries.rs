@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use spinpark_measure::executable::{DropIn, Library};
+use spinpark_measure::process::executable::{DropIn, Library};
 
 use crate::cli::Libraries;
 use crate::libraries::{copy_to, locate};

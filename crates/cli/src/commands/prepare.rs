@@ -4,10 +4,10 @@
 use std::io::Write;
 
 use anyhow::Context;
-use spinpark_measure::configuration::{Configuration, Subject};
-use spinpark_measure::executable::usage::{NoUse, Usage};
-use spinpark_measure::launch::Launcher;
-use spinpark_measure::sample::Sample;
+use spinpark_measure::process::executable::usage::{NoUse, Usage};
+use spinpark_measure::rounds::configuration::{Configuration, Subject};
+use spinpark_measure::rounds::launch::Launcher;
+use spinpark_measure::rounds::sample::Sample;
 
 /// The results of the first runs.
 pub(crate) struct Prepared {

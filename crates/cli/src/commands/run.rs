@@ -5,9 +5,9 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 
 use anyhow::{Context, anyhow};
-use spinpark_measure::configuration::{prepend, without_drop_in};
-use spinpark_measure::executable::{Executable, Library};
 use spinpark_measure::process::as_inherited;
+use spinpark_measure::process::executable::preload_list::{prepend, without_drop_in};
+use spinpark_measure::process::executable::{Executable, Library};
 
 use crate::cli::Run;
 use crate::libraries;

@@ -7,7 +7,7 @@ use std::process::exit;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, FromArgMatches};
-use spinpark_measure::terminal::{ascii, is_ascii_only};
+use spinpark_measure::text::terminal::{ascii, is_ascii_only};
 
 use super::documentation::is_internal;
 use crate::exit::BAD_INPUT;

@@ -5,14 +5,31 @@
 //!
 //! Every child leads a process group of its own, gets `SIGKILL` when we die, and takes its group along when
 //! it ends: the next run starts on a clean machine.
+//!
+//! | module         | what it has                                                              |
+//! |----------------|--------------------------------------------------------------------------|
+//! | this one       | starting a process, waiting for it, what it cost                         |
+//! | `capture`      | its output, in bounded memory                                            |
+//! | [`ended`]      | how it ended, in words                                                   |
+//! | `interrupt`    | a request to stop, as a descriptor                                       |
+//! | `leftovers`    | processes that outlive it                                                |
+//! | [`signals`]    | signals to a command that stands in for a program                        |
+//! | [`inherited`]  | signal dispositions, as this process got them                            |
+//! | [`apart`]      | processes beside a program                                               |
+//! | [`service`]    | programs that a service manager starts                                   |
+//! | [`executable`] | whether a program can be run on our locks; rules of preloading           |
+//! | [`start_gate`] | threads that start together                                              |
 
 pub mod apart;
 mod capture;
+pub mod ended;
+pub mod executable;
 pub mod inherited;
 mod interrupt;
 mod leftovers;
 pub mod service;
 pub mod signals;
+pub mod start_gate;
 
 use std::fs::File;
 use std::io;

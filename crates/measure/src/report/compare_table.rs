@@ -2,14 +2,14 @@
 
 use std::fmt::Write;
 
-use crate::units::{change, percent};
+use crate::text::units::{change, percent};
 
 use super::{Goodness, Printed, Style, interval, metric_name, table, text, value, verdict_word};
-use crate::compare::{Comparison, Summary};
-use crate::configuration::{Configuration, Subject};
-use crate::sample::Metric;
+use crate::rounds::compare::{Comparison, Summary};
+use crate::rounds::configuration::{Configuration, Subject};
+use crate::rounds::sample::Metric;
+use crate::rounds::warnings::Warning;
 use crate::stats::verdict::Verdict;
-use crate::warnings::Warning;
 
 /// The table, one row per metric. `memory_floor` is the least peak memory that can be seen, in bytes.
 #[must_use]
@@ -120,7 +120,7 @@ pub fn warnings(warnings: &[Warning], style: Style) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::Medians;
+    use crate::rounds::compare::Medians;
     use crate::stats::Ratio;
 
     fn summary(metric: Metric, change: f64, verdict: Verdict) -> Summary {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::environment::Environment;
+use crate::rounds::environment::Environment;
 
 /// The request and the machine. In a document, its fields are on one level with those of the record.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -8,16 +8,16 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::compare::Comparison;
-use crate::configuration::Baseline;
-use crate::environment::Environment;
-use crate::executable::usage::Usage;
-use crate::machine::Noise;
-use crate::measure::Run;
-use crate::warnings::Warning;
+use crate::process::executable::usage::Usage;
+use crate::rounds::compare::Comparison;
+use crate::rounds::configuration::Baseline;
+use crate::rounds::environment::Environment;
+use crate::rounds::machine::Noise;
+use crate::rounds::measure::Run;
+use crate::rounds::warnings::Warning;
 
 use super::{Printed, reading};
-use crate::sample::Metric;
+use crate::rounds::sample::Metric;
 
 /// The version of the documents' structure. It grows when a field changes its meaning or goes.
 pub const FORMAT_VERSION: u32 = 2;
@@ -311,7 +311,7 @@ fn write_to(mut to: impl Write, bytes: &[u8]) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::configuration::Configuration;
+    use crate::rounds::configuration::Configuration;
 
     #[test]
     fn an_old_result_survives_until_there_is_a_new_one() {

@@ -1,9 +1,9 @@
 //! Values, metrics and verdicts in words.
 
-use crate::units;
+use crate::text::units;
 use serde::{Deserialize, Serialize};
 
-use crate::sample::Metric;
+use crate::rounds::sample::Metric;
 use crate::stats::Ratio;
 use crate::stats::verdict::Verdict;
 

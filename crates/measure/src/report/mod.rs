@@ -5,14 +5,15 @@ pub mod front;
 mod head;
 pub mod json;
 mod metric_text;
+pub mod page;
 pub mod plot;
 pub mod reading;
 
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
 
-use crate::terminal;
-pub use crate::terminal::WIDTH;
+use crate::text::terminal;
+pub use crate::text::terminal::WIDTH;
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{
     Attribute, Cell, CellAlignment, Color, ColumnConstraint, ContentArrangement, LineStyle, Table, Width,

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use crate::warnings::Warning;
+use crate::rounds::warnings::Warning;
 
 /// What all documents begin with.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]

@@ -10,7 +10,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use spinpark_measure::units::short_percent;
+use spinpark_measure::text::units::short_percent;
 
 use self::matching::{Class, Matched, matched};
 pub use self::rendering::text;

@@ -1,6 +1,6 @@
 //! The comparison as text.
 
-use spinpark_measure::units::{short_count, short_percent, three_digits, time, time_or_dash};
+use spinpark_measure::text::units::{short_count, short_percent, three_digits, time, time_or_dash};
 
 use super::{Change, Diff, LockChange, SMALL, is_small, share};
 use crate::fit::fit;

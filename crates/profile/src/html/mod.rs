@@ -31,8 +31,8 @@ use minijinja::value::Serde;
 use minijinja::{Error, Value};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
-use spinpark_measure::page::{PAGE, STYLE, environment};
-use spinpark_measure::units;
+use spinpark_measure::report::page::{PAGE, STYLE, environment};
+use spinpark_measure::text::units;
 
 use crate::fit::fit;
 use crate::model::{CallSiteId, Frame, Kind, Profile, Role};

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 use spinpark_measure::text::one_line;
-use spinpark_measure::{date, units};
+use spinpark_measure::text::{date, units};
 
 use super::{Shown, draw, file, flame, locks, matrix, small_tables, span};
 use crate::model::{Cost, Detail, ENDED_EARLY, LocksOf, Profile, RecordingEnd, Role, Strip};

@@ -1,6 +1,6 @@
 //! A sentence about what a profile cannot be relied on for.
 
-use spinpark_measure::units::count;
+use spinpark_measure::text::units::count;
 
 use super::Profile;
 

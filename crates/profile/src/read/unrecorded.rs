@@ -6,7 +6,7 @@ use std::mem::offset_of;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use spinpark_measure::units::{count, size};
+use spinpark_measure::text::units::{count, size};
 use spinpark_recorder::format::{CAUSES, QuotaCount};
 pub use spinpark_recorder::format::{Cause, QUOTA_FILE};
 

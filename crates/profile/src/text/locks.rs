@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::iter;
 
-use spinpark_measure::units::{count, short_count, short_percent, time, time_or_dash};
+use spinpark_measure::text::units::{count, short_count, short_percent, time, time_or_dash};
 
 use super::{Style, dash, render};
 use crate::model::{Bound, HeldTime, Kind, Lock, LocksOf, Profile, Role, RoleStats, Times};

@@ -17,7 +17,7 @@ use std::os::fd::AsFd;
 
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table};
-use spinpark_measure::terminal;
+use spinpark_measure::text::terminal;
 pub use spinpark_measure::text::wrap;
 
 pub use self::locks::{locks, outcomes, processes, rates, split};

@@ -1,6 +1,6 @@
 //! The whole report: the summary first.
 
-use spinpark_measure::units::{count, time};
+use spinpark_measure::text::units::{count, time};
 
 use super::{
     Style, blocking, condvars, held_waits, locks, other_waits, outcomes, sites, slow, split, waiting, wrap,
@@ -116,7 +116,7 @@ pub(super) fn notes(profile: &Profile) -> Vec<String> {
     if widest > 0.0 {
         notes.push(format!(
             "~ hold times are estimated from samples; the widest 95 % interval is ±{}.",
-            spinpark_measure::units::short_percent(widest)
+            spinpark_measure::text::units::short_percent(widest)
         ));
     }
     if profile.locks.iter().any(|lock| lock.kind.is_lock() && lock.type_name.is_some()) {

@@ -7,7 +7,7 @@ use std::collections::hash_map::Entry;
 use std::hash::Hash;
 
 use spinpark_measure::text::one_line;
-use spinpark_measure::units::{short_count, short_percent, time, time_or_dash};
+use spinpark_measure::text::units::{short_count, short_percent, time, time_or_dash};
 
 use super::{Style, dash, locks, render, wrap};
 use crate::classes::{add_site, grouped};

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use spinpark_fixtures::recordings::Builder;
-use spinpark_measure::units::time;
+use spinpark_measure::text::units::time;
 use spinpark_profile::classes::by_class;
 use spinpark_profile::diff;
 use spinpark_profile::html::{Shown, html};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::bail;
 use spinpark_experiments::calibrate::{CalibrateError, Calibration, Cpus, Measure, Watcher, machine_file};
-use spinpark_measure::failure::RunError;
+use spinpark_measure::rounds::failure::RunError;
 use spinpark_measure::process::Interrupt;
 
 use crate::cli::Calibrate;

@@ -6,9 +6,9 @@ use std::fmt::Write;
 use comfy_table::{Cell, CellAlignment, Table};
 use spinpark_lockbench::report::locks::{dash, interval, threads};
 use spinpark_measure::report::{self, Goodness, Printed, Style, text, verdict_word};
-use spinpark_measure::sample::Metric;
+use spinpark_measure::rounds::sample::Metric;
 use spinpark_measure::stats::verdict::Verdict;
-use spinpark_measure::units::{bytes, change, number, per_operation, percent, seconds};
+use spinpark_measure::text::units::{bytes, change, number, per_operation, percent, seconds};
 
 use crate::registry::WORKLOADS;
 use crate::workloads::result::{CellResult, ConfigurationResult};

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use spinpark_lockbench::locks::definitions::Implementation;
-use spinpark_measure::rounds::{self, Plan};
+use spinpark_measure::rounds::cells::{self, Plan};
 
 use super::job::Report;
 use super::resources::Requirements;
@@ -108,7 +108,7 @@ impl Measured {
     }
 }
 
-impl rounds::Cell for Measured {
+impl cells::Cell for Measured {
     type Report = Report;
 
     fn configurations(&self) -> Vec<String> {

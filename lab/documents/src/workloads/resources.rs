@@ -5,7 +5,7 @@ use std::path::Path;
 
 use rustix::process::{Resource, Rlimit};
 use spinpark_lockbench::locks::workloads::allowed_cpus;
-use spinpark_measure::units;
+use spinpark_measure::text::units;
 use thiserror::Error;
 
 /// What a run needs, at most, besides what the machine uses anyway.

@@ -6,14 +6,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use spinpark_measure::machine::Noise;
 use spinpark_measure::report::{Head, reading};
-use spinpark_measure::rounds::Cell as _;
+use spinpark_measure::rounds::cells::Cell as _;
+use spinpark_measure::rounds::machine::Noise;
+use spinpark_measure::rounds::warnings::{FEW_OPERATIONS, SHORT_RUN_S, Warning, empty_runs};
 use spinpark_measure::stats::bootstrap::MIN_BLOCKS;
 use spinpark_measure::stats::paired::{ByRound, paired, ratio};
 use spinpark_measure::stats::verdict::{MAX_MARGIN, Verdict, judge};
 use spinpark_measure::stats::{Ratio, mean, median, standard_deviation};
-use spinpark_measure::warnings::{FEW_OPERATIONS, SHORT_RUN_S, Warning, empty_runs};
 
 use super::experiment::{Measured, Run};
 use super::job::{Figure, Report, Spread};

@@ -7,11 +7,11 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use spinpark_lockbench::locks::workers::set_locks;
-use spinpark_measure::configuration::prepare;
-use spinpark_measure::failure::RunError;
 use spinpark_measure::process::Interrupt;
-use spinpark_measure::rounds::Plan;
-use spinpark_measure::worker::Worker;
+use spinpark_measure::rounds::cells::Plan;
+use spinpark_measure::rounds::configuration::prepare;
+use spinpark_measure::rounds::failure::RunError;
+use spinpark_measure::rounds::worker::Worker;
 
 use super::directory::{Place, PrivateDirectory};
 use super::experiment::{Cell, Configuration};

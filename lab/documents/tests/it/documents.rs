@@ -15,12 +15,12 @@ use spinpark_lockbench::locks::definitions::Definitions;
 use spinpark_lockbench::locks::experiment as of_locks;
 use spinpark_lockbench::locks::load::Placement;
 use spinpark_lockbench::report;
-use spinpark_measure::environment::Environment;
-use spinpark_measure::failure::RunError;
-use spinpark_measure::machine::Noise;
 use spinpark_measure::report::Head;
-use spinpark_measure::rounds::{Plan, measure};
-use spinpark_measure::warnings::Warning;
+use spinpark_measure::rounds::cells::{Plan, measure};
+use spinpark_measure::rounds::environment::Environment;
+use spinpark_measure::rounds::failure::RunError;
+use spinpark_measure::rounds::machine::Noise;
+use spinpark_measure::rounds::warnings::Warning;
 
 const SEED: u64 = 1;
 

@@ -12,10 +12,10 @@ use spinpark_documents::workloads::resources::Requirements;
 use spinpark_documents::workloads::result::{CellResult, Document, FORMAT, Record, SCHEMA, of_workload};
 use spinpark_documents::workloads::{Figure, jobs};
 use spinpark_lockbench::locks::adapters::ADAPTERS;
-use spinpark_measure::failure::RunError;
-use spinpark_measure::measure::End;
 use spinpark_measure::report::{Head, Style};
-use spinpark_measure::rounds::{Plan, measure};
+use spinpark_measure::rounds::cells::{Plan, measure};
+use spinpark_measure::rounds::failure::RunError;
+use spinpark_measure::rounds::measure::End;
 use spinpark_measure::stats::verdict::Verdict;
 
 const SEED: u64 = 1;
@@ -148,14 +148,14 @@ fn a_document_can_be_read_again() {
             rounds: 6,
             millis: 250,
             seed: SEED,
-            environment: spinpark_measure::environment::Environment::read(),
+            environment: spinpark_measure::rounds::environment::Environment::read(),
         },
         workload: String::from("mmap"),
         figure: mmap::WORKLOAD.figure.header(),
         file_system: None,
         cells,
     };
-    let noise = spinpark_measure::machine::Noise::default();
+    let noise = spinpark_measure::rounds::machine::Noise::default();
     let document = Document { record: &record, noise: &noise, warnings: &[], results: &results };
     let text = serde_json::to_string(&document).unwrap();
     let read = Record::parse(&text).unwrap();

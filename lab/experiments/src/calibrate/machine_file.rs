@@ -1,6 +1,6 @@
 //! A machine file out of what was measured: what follows from it, and how.
 
-use spinpark_measure::environment::Environment;
+use spinpark_measure::rounds::environment::Environment;
 
 use super::measure::IDLE;
 use super::{Calibration, Cpus, Measure, kernel_says};

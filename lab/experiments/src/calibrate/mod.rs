@@ -28,7 +28,7 @@ use std::io;
 use std::time::Instant;
 
 use rustix::thread::{sched_getaffinity, sched_setaffinity};
-use spinpark_measure::machine::Watch;
+use spinpark_measure::rounds::machine::Watch;
 use thiserror::Error;
 
 pub use self::cpus::Cpus;

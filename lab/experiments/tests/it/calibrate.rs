@@ -2,7 +2,7 @@
 
 use spinpark_experiments::calibrate::cpus::Place;
 use spinpark_experiments::calibrate::{CalibrateError, Calibration, Cpus, Measure, Watcher, machine_file};
-use spinpark_measure::environment::Environment;
+use spinpark_measure::rounds::environment::Environment;
 use spinpark_sim::machine::keys::KEYS;
 use spinpark_sim::machine::{Distance, Machine};
 

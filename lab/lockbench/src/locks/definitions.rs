@@ -9,8 +9,8 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use spinpark_classics::designs::{DESIGNS, Design};
-use spinpark_measure::executable::Library;
-use spinpark_measure::nearest::did_you_mean;
+use spinpark_measure::process::executable::Library;
+use spinpark_measure::text::nearest::did_you_mean;
 use thiserror::Error;
 
 use super::figure::{Against, Figure};

@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
-use spinpark_measure::failure::RunError;
-use spinpark_measure::measure::End;
-use spinpark_measure::rounds;
+use spinpark_measure::rounds::cells;
+use spinpark_measure::rounds::failure::RunError;
+use spinpark_measure::rounds::measure::End;
 
 use super::ideal::Calibration;
 use super::load::{Load, Placement};
 use super::workloads::Report;
 
-pub use spinpark_measure::rounds::Plan;
+pub use spinpark_measure::rounds::cells::Plan;
 
 /// A workload at a number of threads, with the implementations that can run it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -157,7 +157,7 @@ impl Measured {
     }
 }
 
-impl rounds::Cell for Measured {
+impl cells::Cell for Measured {
     type Report = Report;
 
     fn configurations(&self) -> Vec<String> {
@@ -207,7 +207,7 @@ pub fn measure(
     observer: &mut dyn CellObserver,
 ) -> (Vec<Measured>, Vec<Calibration>, End) {
     let mut calibrations: Vec<Calibration> = Vec::new();
-    let (cells, end) = rounds::measure(cells, rounds, seed, &mut |measured: &Measured, plan| {
+    let (cells, end) = cells::measure(cells, rounds, seed, &mut |measured: &Measured, plan| {
         if calibrations.len() <= plan.round {
             calibrations.push(executor.calibrate());
         }

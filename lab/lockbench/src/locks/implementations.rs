@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use spinpark_measure::executable::{DropIn, Library};
+use spinpark_measure::process::executable::{DropIn, Library};
 
 use super::definitions::{Definitions, Implementation};
 

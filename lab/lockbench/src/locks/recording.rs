@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde::{Deserialize, Serialize};
-use spinpark_measure::configuration::{DETAIL, DIRECTORY, PARENT};
-use spinpark_measure::executable::Library;
+use spinpark_measure::process::executable::Library;
+use spinpark_measure::rounds::configuration::{DETAIL, DIRECTORY, PARENT};
 use tempfile::TempDir;
 
 /// How much is recorded: `--detail` of `spinpark profile`.

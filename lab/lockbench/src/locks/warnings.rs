@@ -1,8 +1,8 @@
 //! What makes the result of locks side by side weak.
 
+use spinpark_measure::rounds::warnings::{FEW_OPERATIONS, Warning, empty_runs};
 use spinpark_measure::stats::Ratio;
 use spinpark_measure::stats::verdict::MAX_MARGIN;
-use spinpark_measure::warnings::{FEW_OPERATIONS, Warning, empty_runs};
 
 use super::result::{CellResult, ImplementationResult};
 

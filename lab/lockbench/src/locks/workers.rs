@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use spinpark_measure::configuration::{prepare, prepend, without_drop_in};
-use spinpark_measure::executable::Library;
-use spinpark_measure::failure::RunError;
 use spinpark_measure::process::Interrupt;
-use spinpark_measure::worker::Worker;
+use spinpark_measure::process::executable::Library;
+use spinpark_measure::process::executable::preload_list::{prepend, without_drop_in};
+use spinpark_measure::rounds::configuration::prepare;
+use spinpark_measure::rounds::failure::RunError;
+use spinpark_measure::rounds::worker::Worker;
 
 use super::definitions::Implementation;
 use super::experiment::{Cell, CellExecutor, Plan};

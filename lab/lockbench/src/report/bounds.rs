@@ -1,7 +1,7 @@
 //! The table of bounds: of workloads, and of each plane.
 
 use spinpark_measure::report::{Goodness, Style, distinct, table, text};
-use spinpark_measure::units::counted;
+use spinpark_measure::text::units::counted;
 
 use super::{dash, figure, threads};
 use crate::locks::bounds::{BoundResult, Judgement};

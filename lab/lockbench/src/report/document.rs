@@ -1,9 +1,9 @@
 //! All data of a benchmark as one JSON document, to be written and to be read again.
 
 use serde::{Deserialize, Serialize};
-use spinpark_measure::machine::Noise;
 use spinpark_measure::report::{Head, reading};
-use spinpark_measure::warnings::Warning;
+use spinpark_measure::rounds::machine::Noise;
+use spinpark_measure::rounds::warnings::Warning;
 
 use crate::locks::bounds::BoundResult;
 use crate::locks::comparison::Context;

@@ -1,7 +1,7 @@
 //! A machine for readers: all its figures, and where each comes from.
 
 use serde::Serialize;
-use spinpark_measure::units::counted;
+use spinpark_measure::text::units::counted;
 
 use super::Machine;
 use super::keys::KEYS;

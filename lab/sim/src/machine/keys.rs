@@ -4,7 +4,7 @@
 //! The ranges hold every machine of the catalogue, and what a calibration finds on a loaded one.
 
 use serde::{Deserialize, Serialize};
-pub(super) use spinpark_measure::nearest::nearest;
+pub(super) use spinpark_measure::text::nearest::nearest;
 
 use super::error::MachineError;
 

@@ -11,7 +11,7 @@ mod system_calls;
 use std::sync::{Arc, LazyLock};
 
 use serde::{Deserialize, Serialize};
-use spinpark_measure::nearest::did_you_mean;
+use spinpark_measure::text::nearest::did_you_mean;
 
 pub use self::meter::{Condvar, Gap, Histogram, InTime, Mutex, Place, RwLock};
 use self::plan::Ran;

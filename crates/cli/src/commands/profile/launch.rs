@@ -14,12 +14,14 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitIdStatus, pidfd_open, pidfd_send_signal, waitid,
 };
-use spinpark_measure::configuration::{prepend, without_drop_in};
-use spinpark_measure::executable::{Executable, Library, elf::has_dynamic_symbol};
-use spinpark_measure::failure::in_words;
 use spinpark_measure::process::apart::{self, Side};
-use spinpark_measure::process::{self, service, signals::Signals};
-use spinpark_measure::units::time;
+use spinpark_measure::process::ended::in_words;
+use spinpark_measure::process::executable::elf::has_dynamic_symbol;
+use spinpark_measure::process::executable::preload_list::{prepend, without_drop_in};
+use spinpark_measure::process::executable::{Executable, Library};
+use spinpark_measure::process::signals::Signals;
+use spinpark_measure::process::{self, service};
+use spinpark_measure::text::units::time;
 
 use crate::cli::{DetailChoice, LocksChoice};
 use crate::libraries;

@@ -6,7 +6,7 @@ use std::ffi::OsString;
 
 use anyhow::anyhow;
 use clap::Args;
-use spinpark_measure::executable::Blocker;
+use spinpark_measure::process::executable::Blocker;
 
 /// The error for a program that cannot be run; for a number, it names the commands for processes.
 pub(crate) fn process(program: &[OsString], error: anyhow::Error) -> anyhow::Error {

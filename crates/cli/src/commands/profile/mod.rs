@@ -14,8 +14,8 @@ use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, bail};
-use spinpark_measure::failure::in_words;
 use spinpark_measure::process::apart::release_inherited;
+use spinpark_measure::process::ended::in_words;
 use spinpark_measure::report::json::Output;
 use spinpark_profile::keeper::Keeper;
 use spinpark_profile::load::{self, CostSource, ProgramEnd, Recorded, Surroundings};

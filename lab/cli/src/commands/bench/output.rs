@@ -12,13 +12,13 @@ use spinpark_lockbench::report::bounds;
 use spinpark_lockbench::report::document::{Document, Record};
 use spinpark_lockbench::report::grid::{Shown, csv, heat, html, lines, maps};
 use spinpark_lockbench::report::locks::{FEW_CELLS, details, effects, markdown, matrix, pairwise, plot};
-use spinpark_measure::machine::Noise;
 use spinpark_measure::report::Style;
 use spinpark_measure::report::front;
 use spinpark_measure::report::json::Output;
+use spinpark_measure::rounds::machine::Noise;
+use spinpark_measure::rounds::warnings::Warning;
 use spinpark_measure::stats::bootstrap::MIN_BLOCKS;
-use spinpark_measure::units::counted;
-use spinpark_measure::warnings::Warning;
+use spinpark_measure::text::units::counted;
 
 use crate::cli::GridShown;
 use spinpark_cli::files::{create, draw, open};

@@ -17,9 +17,9 @@ use spinpark_lockbench::locks::selection::{self, once, plane_cells, select};
 use spinpark_lockbench::locks::workers::Workers;
 use spinpark_lockbench::locks::workloads::allowed_cpus;
 use spinpark_lockbench::report::grid::Shown;
-use spinpark_measure::executable::{DropIn, Executable, Library};
 use spinpark_measure::process::Interrupt;
-use spinpark_measure::rounds::Cell as _;
+use spinpark_measure::process::executable::{DropIn, Executable, Library};
+use spinpark_measure::rounds::cells::Cell as _;
 
 use crate::cli::{Grid, GridShown, Locks, PresetChoice, millis};
 use spinpark_cli::say::Say;

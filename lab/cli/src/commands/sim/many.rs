@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::time::Instant;
 
 use spinpark_experiments::estimate::{Estimate, weight};
-use spinpark_measure::units::{self, counted};
+use spinpark_measure::text::units::{self, counted};
 use spinpark_sim::parallel::{run_each, side_by_side};
 use spinpark_sim::workload::{Report, Setting, SettingError};
 

@@ -7,7 +7,7 @@ use anyhow::Context;
 use spinpark_experiments::run_report;
 use spinpark_experiments::summary::Summary;
 use spinpark_measure::report::json::Output;
-use spinpark_measure::units::{self, counted};
+use spinpark_measure::text::units::{self, counted};
 use spinpark_sim::machine::Machine;
 use spinpark_sim::workload::{Report, Setting};
 use spinpark_sim::{Record, perfetto};

@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 use spinpark_experiments::prediction::{Prediction, Proof, heading, json as document, render};
 use spinpark_experiments::recording::Recorded;
 use spinpark_experiments::summary::Summary;
-use spinpark_measure::units::counted;
+use spinpark_measure::text::units::counted;
 use spinpark_profile::load::load;
 use spinpark_profile::symbols::Symbols;
 use spinpark_sim::machine::Machine;

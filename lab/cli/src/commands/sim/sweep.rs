@@ -6,7 +6,7 @@ use anyhow::{Context, bail};
 use spinpark_experiments::shards::{self, Header, Shard};
 use spinpark_experiments::sweep::{Cell, Ladder, cells};
 use spinpark_measure::report::{Style, distinct};
-use spinpark_measure::units::{self, counted};
+use spinpark_measure::text::units::{self, counted};
 use spinpark_sim::Failure;
 use spinpark_sim::locks::locks;
 use spinpark_sim::machine::Machine;

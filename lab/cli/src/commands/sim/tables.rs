@@ -7,7 +7,7 @@ use anyhow::Context;
 use spinpark_documents::registry::choose;
 use spinpark_documents::simulated::{Effort, TableSpec};
 use spinpark_experiments::{page, tables};
-use spinpark_measure::units::counted;
+use spinpark_measure::text::units::counted;
 use spinpark_sim::table::Table;
 use spinpark_sim::workload::SettingError;
 

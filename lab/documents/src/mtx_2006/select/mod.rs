@@ -21,7 +21,7 @@ use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 use serde::{Deserialize, Serialize};
 use spinpark_lockbench::locks::definitions::Implementation;
-use spinpark_measure::start_gate::{self, NoThread, StartGate};
+use spinpark_measure::process::start_gate::{self, NoThread, StartGate};
 
 use self::connection::{Answer, Connection, Row};
 use self::server::{Server, Start, Usage};

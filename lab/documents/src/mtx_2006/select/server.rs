@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal};
 use serde::{Deserialize, Serialize};
-use spinpark_measure::failure::{Tail, in_words};
+use spinpark_measure::process::ended::{Tail, in_words};
 use spinpark_measure::process::with_parent;
 
 use super::connection::Connection;

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use minijinja::Error;
 use minijinja::value::Serde;
 use serde::Serialize;
-use spinpark_measure::page::{PAGE, environment as template};
+use spinpark_measure::report::page::{PAGE, environment as template};
 
 use super::page::{Comparison, Counterpart, Page, Plain, Ran, Section};
 

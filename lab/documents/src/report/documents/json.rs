@@ -6,10 +6,10 @@ use serde_json::Value;
 use spinpark_lockbench::locks;
 use spinpark_lockbench::locks::result::fronts;
 use spinpark_lockbench::report::document as of_locks;
-use spinpark_measure::environment::Environment;
-use spinpark_measure::machine::Noise;
 use spinpark_measure::report::reading;
-use spinpark_measure::warnings::Warning;
+use spinpark_measure::rounds::environment::Environment;
+use spinpark_measure::rounds::machine::Noise;
+use spinpark_measure::rounds::warnings::Warning;
 
 use super::page::{Page, section};
 use crate::documents::{RunReport, What, documents};

@@ -5,10 +5,10 @@ use serde::Serialize;
 use spinpark_lockbench::locks::result as of_locks;
 use spinpark_lockbench::report::document::Record;
 use spinpark_lockbench::report::locks::{effects, plot as plot_of_locks};
-use spinpark_measure::environment::Environment;
 use spinpark_measure::report::plot::{Chart, Line};
+use spinpark_measure::rounds::environment::Environment;
 use spinpark_measure::stats::Ratio;
-use spinpark_measure::units::{change, number, percent, seconds};
+use spinpark_measure::text::units::{change, number, percent, seconds};
 
 use crate::documents::{CounterpartNote, Definition, Ours, RunReport, Show, Table, What};
 use crate::published::by_name;

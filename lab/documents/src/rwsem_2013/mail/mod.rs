@@ -18,9 +18,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
-use spinpark_measure::failure::in_words;
-use spinpark_measure::machine::cpu_of_children;
+use spinpark_measure::process::ended::in_words;
 use spinpark_measure::process::with_parent;
+use spinpark_measure::rounds::machine::cpu_of_children;
 
 use self::server::LISTENING;
 use self::smtp::{Line, read_line, say};

@@ -31,7 +31,7 @@ use spinpark_lockbench::locks::definitions::Implementation;
 use spinpark_lockbench::locks::implementations;
 use spinpark_lockbench::locks::load::Signal;
 use spinpark_lockbench::locks::primitives::{Apart, BenchCondvar, Guarded};
-use spinpark_measure::start_gate::{self, NoThread, StartGate};
+use spinpark_measure::process::start_gate::{self, NoThread, StartGate};
 
 use self::counted::Counted;
 use crate::workloads::locks;

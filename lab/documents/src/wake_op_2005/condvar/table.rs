@@ -3,7 +3,7 @@
 
 use spinpark_lockbench::report::locks::dash;
 use spinpark_measure::report::{Style, table, text};
-use spinpark_measure::units::{number, per_operation, seconds};
+use spinpark_measure::text::units::{number, per_operation, seconds};
 
 use crate::published;
 use crate::wake_op_2005::condvar::{CONDVAR_CALLS, FUTEX_CALLS, SWITCHES, SYSTEM, USER};

@@ -91,8 +91,8 @@ pub fn cells(
             if file_bytes < wanted {
                 notes.push(format!(
                     "{name} × {tasks}: files of {} instead of {}, so that they fit",
-                    spinpark_measure::units::bytes(file_bytes as f64),
-                    spinpark_measure::units::bytes(wanted as f64)
+                    spinpark_measure::text::units::bytes(file_bytes as f64),
+                    spinpark_measure::text::units::bytes(wanted as f64)
                 ));
             }
             cells.push(cell(mix, request, tasks, file_bytes));

@@ -18,7 +18,7 @@ mod worker_pool;
 
 use std::time::Duration;
 
-use spinpark_measure::start_gate::NoThread;
+use spinpark_measure::process::start_gate::NoThread;
 use thiserror::Error;
 
 use super::load::{Load, Placement};

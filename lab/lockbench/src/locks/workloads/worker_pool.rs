@@ -15,7 +15,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use spinpark_measure::start_gate::{self, NoThread, StartGate};
+use spinpark_measure::process::start_gate::{self, NoThread, StartGate};
 
 use super::Job;
 use super::affinity;

@@ -3,8 +3,8 @@
 use minijinja::Error;
 use minijinja::value::Serde;
 use serde::Serialize;
-use spinpark_measure::page::{PAGE, environment};
 use spinpark_measure::report::Style;
+use spinpark_measure::report::page::{PAGE, environment};
 
 use super::lines::{self, legend, sentence};
 use super::{Shown, maps, svg};

@@ -2,7 +2,7 @@
 
 use spinpark_measure::report::{Style, table, text};
 use spinpark_measure::stats::median;
-use spinpark_measure::units::{counted, percent};
+use spinpark_measure::text::units::{counted, percent};
 
 use super::{Shown, figure};
 use crate::locks::comparison::{Context, LONG_WAIT, SMALL_SHARE, Starvation};

@@ -1,7 +1,7 @@
 //! One cell with all its figures: what an operation costs, and how long it waits.
 
 use spinpark_measure::report::{Style, table, text};
-use spinpark_measure::units::{number, per_operation, percent, seconds};
+use spinpark_measure::text::units::{number, per_operation, percent, seconds};
 
 use super::{dash, interval, threads, time, time_verdict};
 use crate::locks::experiment::Skipped;

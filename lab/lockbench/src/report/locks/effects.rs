@@ -2,7 +2,7 @@
 
 use spinpark_measure::report::{Goodness, Style, distinct, table, text};
 use spinpark_measure::stats::verdict::Verdict;
-use spinpark_measure::units::{change, percent};
+use spinpark_measure::text::units::{change, percent};
 
 use super::{dash, interval, names, threads, time};
 use crate::locks::definitions::Implementation;

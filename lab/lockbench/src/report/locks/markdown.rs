@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use spinpark_measure::environment::Environment;
+use spinpark_measure::rounds::environment::Environment;
 
 use super::matrix::matrices;
 use super::{effects, pairwise};

@@ -10,9 +10,9 @@ pub mod plot;
 
 pub use super::{dash, interval, threads};
 use spinpark_measure::report::{Goodness, Printed, distinct, verdict_word};
-use spinpark_measure::sample::Metric;
+use spinpark_measure::rounds::sample::Metric;
 use spinpark_measure::stats::verdict::Verdict;
-use spinpark_measure::units;
+use spinpark_measure::text::units;
 
 use crate::locks::result::CellResult;
 

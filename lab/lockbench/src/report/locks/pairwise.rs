@@ -1,7 +1,7 @@
 //! Two implementations: one row per cell.
 
 use spinpark_measure::report::{Goodness, Style, table, text};
-use spinpark_measure::units::{percent, seconds};
+use spinpark_measure::text::units::{percent, seconds};
 
 use super::{dash, interval, threads, time, time_verdict};
 use crate::locks::result::{CellResult, ImplementationResult};

@@ -14,9 +14,9 @@ use spinpark_lockbench::locks::planes::{Axes, Plane, points};
 use spinpark_lockbench::locks::selection::plane_cells;
 use spinpark_lockbench::locks::workloads::{Report, WaitReport};
 use spinpark_lockbench::report::document::{FORMAT, Record, SCHEMA, VersionedImplementation};
-use spinpark_measure::failure::RunError;
-use spinpark_measure::measure::End;
 use spinpark_measure::report::Head;
+use spinpark_measure::rounds::failure::RunError;
+use spinpark_measure::rounds::measure::End;
 
 use crate::locks::{environment, with_document};
 

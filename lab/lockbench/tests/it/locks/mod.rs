@@ -15,12 +15,12 @@ use spinpark_lockbench::locks::summary::summaries;
 use spinpark_lockbench::locks::warnings;
 use spinpark_lockbench::locks::workloads::{Report, WaitReport};
 use spinpark_lockbench::report::document::{Document, FORMAT, Record, SCHEMA, VersionedImplementation};
-use spinpark_measure::environment::Environment;
-use spinpark_measure::failure::RunError;
-use spinpark_measure::machine::Noise;
-use spinpark_measure::measure::End;
 use spinpark_measure::report::Head;
 use spinpark_measure::report::json::Output;
+use spinpark_measure::rounds::environment::Environment;
+use spinpark_measure::rounds::failure::RunError;
+use spinpark_measure::rounds::machine::Noise;
+use spinpark_measure::rounds::measure::End;
 use spinpark_measure::stats::verdict::Verdict;
 
 const SEED: u64 = 1;

@@ -3,7 +3,7 @@
 use spinpark_lockbench::locks::warnings;
 use spinpark_lockbench::report::locks::{matrix, plot};
 use spinpark_measure::report::Style;
-use spinpark_measure::warnings::Warning;
+use spinpark_measure::rounds::warnings::Warning;
 
 use super::{IMPLEMENTATIONS, Mock, cell, many, results, run};
 

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use spinpark_documents::documents::{Definition, RunReport, What, documents};
 use spinpark_documents::report::documents::page::{self, Page};
-use spinpark_measure::units::counted;
+use spinpark_measure::text::units::counted;
 
 use self::files::Files;
 use self::part::Part;

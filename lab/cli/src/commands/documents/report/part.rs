@@ -5,9 +5,9 @@ use std::ffi::OsString;
 use anyhow::{anyhow, bail};
 use clap::Parser;
 use spinpark_documents::documents::{Run, RunReport, What};
-use spinpark_measure::failure::RunError;
-use spinpark_measure::measure::End;
-use spinpark_measure::warnings::Warning;
+use spinpark_measure::rounds::failure::RunError;
+use spinpark_measure::rounds::measure::End;
+use spinpark_measure::rounds::warnings::Warning;
 
 use super::super::workloads::{self, Prepared};
 use crate::cli::{Cli, Command, Documents, PresetChoice};

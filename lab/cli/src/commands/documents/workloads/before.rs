@@ -8,9 +8,9 @@ use anyhow::Context;
 use spinpark_documents::workloads::directory::PrivateDirectory;
 use spinpark_documents::workloads::experiment::{Cell, Configuration, Measured};
 use spinpark_documents::workloads::runner::Runner;
-use spinpark_measure::executable::usage::Usage;
-use spinpark_measure::executable::{DropIn, Executable, Library};
-use spinpark_measure::rounds::{Cell as _, Plan};
+use spinpark_measure::process::executable::usage::Usage;
+use spinpark_measure::process::executable::{DropIn, Executable, Library};
+use spinpark_measure::rounds::cells::{Cell as _, Plan};
 
 use spinpark_cli::libraries;
 use spinpark_cli::progress::{Progress, about};

@@ -12,13 +12,13 @@ use spinpark_documents::workloads::resources::Requirements;
 use spinpark_documents::workloads::result::{FORMAT, Record, SCHEMA};
 use spinpark_documents::workloads::runner::Runner;
 use spinpark_lockbench::locks::selection::once;
-use spinpark_measure::executable::DropIn;
-use spinpark_measure::failure::RunError;
-use spinpark_measure::machine::Watch;
-use spinpark_measure::measure::End;
+use spinpark_measure::process::executable::DropIn;
 use spinpark_measure::report::Head;
-use spinpark_measure::rounds::{self, Cell as _};
-use spinpark_measure::units::counted;
+use spinpark_measure::rounds::cells::{self, Cell as _};
+use spinpark_measure::rounds::failure::RunError;
+use spinpark_measure::rounds::machine::Watch;
+use spinpark_measure::rounds::measure::End;
+use spinpark_measure::text::units::counted;
 
 use super::before::Before;
 use super::workload_report::WorkloadReport;
@@ -116,7 +116,7 @@ impl Prepared {
         };
         let watch = Watch::start();
         let (cells, end) = match before.make_runs(&runner, &cells, rounds, progress, say) {
-            Ok(()) => rounds::measure(cells, rounds, session.seed, &mut |measured: &Measured, plan| {
+            Ok(()) => cells::measure(cells, rounds, session.seed, &mut |measured: &Measured, plan| {
                 progress.now(format!("{} {}, {}", workload.name, measured.cell, plan.configuration));
                 let report = runner.run(&measured.cell, plan, None)?;
                 progress.advance();

@@ -12,8 +12,8 @@ use spinpark_documents::workloads::locks::each;
 use spinpark_documents::{mtx_2006::select as select_workload, rwsem_2013::mail as mail_workload};
 use spinpark_lockbench::locks::definitions::{Definitions, Implementation};
 use spinpark_lockbench::locks::implementations;
-use spinpark_measure::configuration::{prepend, without_drop_in};
-use spinpark_measure::executable::{self, Library};
+use spinpark_measure::process::executable::preload_list::{prepend, without_drop_in};
+use spinpark_measure::process::executable::{self, Library};
 
 use super::before::Before;
 use super::experiment::Experiment;

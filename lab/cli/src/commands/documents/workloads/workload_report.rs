@@ -5,9 +5,9 @@ use spinpark_documents::wake_op_2005::condvar::FUTEX_CALLS;
 use spinpark_documents::workloads::Workload;
 use spinpark_documents::workloads::result::{CellResult, Document, Record, of_workload};
 use spinpark_lockbench::locks::counters;
-use spinpark_measure::machine::Noise;
 use spinpark_measure::report::json::Output;
-use spinpark_measure::warnings::{self, Warning};
+use spinpark_measure::rounds::machine::Noise;
+use spinpark_measure::rounds::warnings::{self, Warning};
 
 use spinpark_cli::say::Say;
 

@@ -5,6 +5,7 @@
 
 pub mod elf;
 pub mod preload;
+pub mod preload_list;
 pub mod privilege;
 pub mod program;
 pub mod usage;

@@ -4,12 +4,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::blocks::{Place, Plan, each_run};
-use crate::configuration::Subject;
-use crate::failure::RunError;
-use crate::sample::Sample;
+use crate::rounds::blocks::{Place, Plan, each_run};
+use crate::rounds::configuration::Subject;
+use crate::rounds::failure::RunError;
+use crate::rounds::sample::Sample;
 
-pub use crate::failure::End;
+pub use crate::rounds::failure::End;
 
 /// Makes one run and returns its cost.
 pub trait Executor {

@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-use crate::configuration::{Configuration, Subject};
-use crate::measure::Run;
-use crate::sample::{Metric, Sample};
+use crate::rounds::configuration::{Configuration, Subject};
+use crate::rounds::measure::Run;
+use crate::rounds::sample::{Metric, Sample};
 use crate::stats::bootstrap::{MIN_BLOCKS, ratio_interval};
 use crate::stats::verdict::{Verdict, judge};
 use crate::stats::{Ratio, median};

@@ -47,7 +47,7 @@ impl Environment {
             cpus: thread::available_parallelism().map_or(1, usize::from),
             virtual_machine: has_flag(&cpuinfo, "hypervisor"),
             governor: governor.map(|name| name.trim().to_owned()),
-            date: crate::date::iso(unix_time()),
+            date: crate::text::date::iso(unix_time()),
         }
     }
 

@@ -1,4 +1,17 @@
-//! Sentences.
+//! Text for people.
+//!
+//! | module       | what it has                                   |
+//! |--------------|-----------------------------------------------|
+//! | this one     | sentences, and lines of them                  |
+//! | [`units`]    | numbers                                       |
+//! | [`date`]     | points in time                                |
+//! | [`nearest`]  | what a misspelt name may have meant           |
+//! | [`terminal`] | how wide lines are, and whether they are coloured |
+
+pub mod date;
+pub mod nearest;
+pub mod terminal;
+pub mod units;
 
 /// In one line, and harmless for a terminal: what is no character to be seen is escaped, `\\n`.
 #[must_use]

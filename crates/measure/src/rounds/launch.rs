@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use crate::blocks::Plan;
-use crate::configuration::{Configuration, Environments};
-use crate::failure::{RunError, Tail, in_words};
-use crate::measure::Executor;
-use crate::metric::OutputMetric;
+use crate::process::ended::{Tail, in_words};
 use crate::process::{self, Finished, Interrupt, ProcessError};
-use crate::sample::Sample;
+use crate::rounds::blocks::Plan;
+use crate::rounds::configuration::{Configuration, Environments};
+use crate::rounds::failure::RunError;
+use crate::rounds::measure::Executor;
+use crate::rounds::metric::OutputMetric;
+use crate::rounds::sample::Sample;
 
 /// The program under test.
 #[derive(Debug, Clone)]

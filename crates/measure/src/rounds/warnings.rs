@@ -3,12 +3,12 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::compare::Comparison;
-use crate::machine::Noise;
+use crate::rounds::compare::Comparison;
+use crate::rounds::machine::Noise;
 use crate::stats::Ratio;
 use crate::stats::bootstrap::MIN_BLOCKS;
 use crate::stats::verdict::{MAX_MARGIN, Verdict};
-use crate::units::{self, counted, interval, percent, seconds};
+use crate::text::units::{self, counted, interval, percent, seconds};
 
 /// Runs shorter than this are mostly the start of a process.
 pub const SHORT_RUN_S: f64 = 0.1;

@@ -3,8 +3,8 @@
 //! A round visits all cells in shuffled order and runs one block in each: what disturbs for a minute then
 //! disturbs one round of every cell, rather than every round of one cell.
 
-use crate::blocks::{Place, each_run};
-use crate::failure::{End, RunError};
+use crate::rounds::blocks::{Place, each_run};
+use crate::rounds::failure::{End, RunError};
 
 /// Which run it is.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 use super::elf::{Elf, Kind, Machine};
-use crate::configuration::{DROP_IN, PROFILER, can_be_preloaded};
+use super::preload_list::{DROP_IN, PROFILER, can_be_preloaded};
 
 /// A library to be put in front of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -13,7 +13,7 @@ use std::path::Path;
 use serde::Serialize;
 use thiserror::Error;
 
-use crate::failure::Tail;
+use crate::process::ended::Tail;
 
 /// Processes of one run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]

@@ -9,8 +9,8 @@ use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use serde::{Deserialize, Serialize};
 
-use crate::configuration::Configuration;
-use crate::failure::{End, RunError};
+use crate::rounds::configuration::Configuration;
+use crate::rounds::failure::{End, RunError};
 
 /// The longest meaningless environment, in bytes: one page, since the stack moves by as much.
 const MAX_PADDING: usize = 4096;
@@ -76,7 +76,7 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
-    use crate::configuration::Subject;
+    use crate::rounds::configuration::Subject;
 
     /// The blocks of one cell.
     fn blocks(seed: u64, rounds: usize) -> Vec<Vec<Place<Configuration>>> {

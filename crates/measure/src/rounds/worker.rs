@@ -3,8 +3,9 @@
 use std::process::Command;
 use std::time::Duration;
 
-use crate::failure::{RunError, Tail, in_words};
+use crate::process::ended::{Tail, in_words};
 use crate::process::{Interrupt, ProcessError, run};
+use crate::rounds::failure::RunError;
 
 /// Which run a worker makes: what an error says.
 #[derive(Debug)]
