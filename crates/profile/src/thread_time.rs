@@ -13,6 +13,11 @@ use crate::model::{FEW, Profile, ThreadTime, Threads};
 /// The line; none if the process was not observed, or too little to tell.
 #[must_use]
 pub fn line(profile: &Profile) -> Option<String> {
+    Some(format!("Threads' time: {}", spent(profile)?))
+}
+
+/// What the line says of the threads' time.
+pub(crate) fn spent(profile: &Profile) -> Option<String> {
     let observed = profile.observed.as_ref()?;
     let Threads { number, idle, time: ref spent, samples, .. } = observed.threads;
     if samples < FEW {
@@ -29,7 +34,7 @@ pub fn line(profile: &Profile) -> Option<String> {
         } else {
             format!("all {} threads", count(number.into()))
         };
-        return Some(format!("Threads' time: {all} slept nearly all the time. {resolution}"));
+        return Some(format!("{all} slept nearly all the time. {resolution}"));
     }
     let shares = shares(spent);
     let other: u64 = OTHER.iter().map(|(of, _)| of(&shares)).sum();
@@ -44,7 +49,7 @@ pub fn line(profile: &Profile) -> Option<String> {
         idle => format!(" {} of {} threads idle, not counted.", count(idle.into()), count(number.into())),
     };
     Some(format!(
-        "Threads' time: running {} %, runnable {} %, locks {} %, signals {} %, other {other} %{parts}.{left_out} {resolution}",
+        "running {} %, runnable {} %, locks {} %, signals {} %, other {other} %{parts}.{left_out} {resolution}",
         shares.running, shares.runnable, shares.locks, shares.signals
     ))
 }

@@ -171,9 +171,7 @@ fn facts(profile: &Profile) -> Vec<Fact> {
         fact("Detail", detail(profile)),
         fact("Cost of recording", cost(profile.cost.as_ref())),
     ];
-    if let Some(line) = thread_time::line(profile) {
-        facts.push(fact("Threads' time", line.trim_start_matches("Threads' time: ").to_owned()));
-    }
+    facts.extend(thread_time::spent(profile).map(|spent| fact("Threads' time", spent)));
     if profile.nested > 0 {
         let text = format!(
             "{} calls from signal handlers that had interrupted the recorder.",
