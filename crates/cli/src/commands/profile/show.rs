@@ -7,13 +7,13 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use spinpark_measure::report::json::Output;
 use spinpark_measure::text::one_line;
+use spinpark_profile::classes::by_class;
 use spinpark_profile::load::Loaded;
-use spinpark_profile::model::{LocksOf, Profile};
+use spinpark_profile::model::{Detail, LocksOf, Profile};
 use spinpark_profile::read::EXTENSION;
 use spinpark_profile::text::{self, Style, wrap};
 use spinpark_profile::{folded, html, pprof, slow, summary};
 
-use super::view;
 use crate::cli::{Showing, ViewChoice};
 use crate::files::open;
 use crate::say::Say;
@@ -303,4 +303,49 @@ fn page(profiles: &[Profile]) -> anyhow::Result<String> {
         profiles.iter().zip(&summaries).map(|(profile, summary)| html::Shown { profile, summary }).collect();
     shown.sort_by_key(|shown| std::cmp::Reverse((shown.profile.waited(), shown.profile.signal_wait())));
     html::html(&shown).context("cannot make the page")
+}
+
+/// The tables of a view, or a line that says why there are none.
+fn view(profile: &Profile, view: ViewChoice, style: Style) -> String {
+    let shown = tables(profile, view, style);
+    if !shown.is_empty() {
+        return shown;
+    }
+    let has_waited = profile.lock_wait() > 0;
+    let why = match view {
+        _ if profile.detail == Detail::Off => "Nothing is known: recording was off.",
+        ViewChoice::Condvars => "No thread waited for a condition variable.",
+        ViewChoice::Others => "No thread waited for anything but locks and condition variables.",
+        ViewChoice::Slow => "No wait was longer than 0.1 ms.",
+        ViewChoice::Outcomes if has_waited && profile.locks_of == LocksOf::Glibc => {
+            "The outcomes of waits are not known: glibc's locks do not report them. Record with `--locks spinpark`, or with \
+             `--detail full` to see whether threads slept."
+        }
+        ViewChoice::Outcomes if has_waited => "The outcomes of waits are not known.",
+        ViewChoice::HeldWaits => "No thread blocked while holding a contended lock.",
+        ViewChoice::Split if has_waited => {
+            "Whether these locks were held or free while threads waited is not known."
+        }
+        ViewChoice::Blocking | ViewChoice::Outcomes | ViewChoice::Split => "No thread waited for a lock.",
+        _ => "No lock was waited for or counted.",
+    };
+    wrap(why, style.width, 0)
+}
+
+fn tables(profile: &Profile, view: ViewChoice, style: Style) -> String {
+    match view {
+        ViewChoice::Summary => text::overview(profile, style, usize::MAX),
+        ViewChoice::All => text::report(profile, style),
+        ViewChoice::Locks => text::locks(profile, style),
+        ViewChoice::Classes => text::locks(&by_class(profile), style),
+        ViewChoice::Split => text::split(profile, style),
+        ViewChoice::Blocking => text::blocking(profile, style),
+        ViewChoice::HeldWaits => text::held_waits(profile, style),
+        ViewChoice::Sites => text::sites(profile, style),
+        ViewChoice::Freebsd => text::freebsd(profile, style),
+        ViewChoice::Condvars => text::condvars(profile, style),
+        ViewChoice::Outcomes => text::outcomes(profile, style),
+        ViewChoice::Others => text::other_waits(profile, style),
+        ViewChoice::Slow => text::slow(profile, style),
+    }
 }
