@@ -14,21 +14,23 @@ use std::process::ExitCode;
 
 use anyhow::{Context, anyhow, bail};
 use spinpark_demo::server::LABEL;
-use spinpark_measure::rounds::compare::Comparison;
 use spinpark_measure::process::executable::preload_list::prepend;
+use spinpark_measure::process::executable::{DropIn, Executable, Library, locate};
+use spinpark_measure::process::service;
+use spinpark_measure::report::json::{
+    Against, Document, FORMAT, FORMAT_VERSION, Output, Record, RecordedSettings, Settings, metrics,
+};
+use spinpark_measure::report::reading::{self, Header};
+use spinpark_measure::report::{Printed, compare_table};
+use spinpark_measure::rounds::compare::Comparison;
 use spinpark_measure::rounds::configuration::{Baseline, Configuration, Environments, Subject};
 use spinpark_measure::rounds::environment::Environment;
-use spinpark_measure::process::executable::{DropIn, Executable, Library, locate};
 use spinpark_measure::rounds::launch::{Around, Launcher, OwnNumber, Program};
 use spinpark_measure::rounds::machine::{Noise, Watch, own_peak_bytes};
 use spinpark_measure::rounds::measure::{End, Measurement, measure};
 use spinpark_measure::rounds::metric::OutputMetric;
-use spinpark_measure::process::service;
-use spinpark_measure::report::json::{Against, Document, FORMAT, FORMAT_VERSION, Output, Record, RecordedSettings, Settings, metrics};
-use spinpark_measure::report::reading::{self, Header};
-use spinpark_measure::report::{Printed, compare_table};
-use spinpark_measure::text::units::counted;
 use spinpark_measure::rounds::warnings::{self, Warning};
+use spinpark_measure::text::units::counted;
 use spinpark_profile::symbols::Symbols;
 use spinpark_profile::{load, swap};
 use tempfile::TempDir;

@@ -7,6 +7,7 @@ use std::process::Command;
 
 use flate2::read::GzDecoder;
 use prost::Message as _;
+use spinpark_fixtures::recordings::{Builder, named, store};
 use spinpark_profile::folded::{Options, folded};
 use spinpark_profile::model::Warning;
 use spinpark_profile::model::{Module, Profile};
@@ -14,7 +15,6 @@ use spinpark_profile::pprof::{self, Message};
 use spinpark_profile::read::ReadError;
 use spinpark_profile::symbols::Symbols;
 use spinpark_profile::{json, load, saved};
-use spinpark_fixtures::recordings::{Builder, named, store};
 
 fn profile() -> Profile {
     let scratch = tempfile::tempdir().expect("scratch space");

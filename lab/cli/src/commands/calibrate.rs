@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use anyhow::bail;
 use spinpark_experiments::calibrate::{CalibrateError, Calibration, Cpus, Measure, Watcher, machine_file};
-use spinpark_measure::rounds::failure::RunError;
 use spinpark_measure::process::Interrupt;
+use spinpark_measure::rounds::failure::RunError;
 
 use crate::cli::Calibrate;
 use spinpark_cli::files::open;
