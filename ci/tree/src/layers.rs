@@ -22,6 +22,7 @@ const LAYERS: &[(&str, u32)] = &[
     ("spinpark-cli", 6),
     ("spinpark-fixtures", FIXTURES),
     // The laboratory.
+    ("spinpark-charts", 7),
     ("spinpark-classics", 7),
     ("spinpark-lockbench", 8),
     ("spinpark-sim", 8),

@@ -3,8 +3,8 @@
 use minijinja::Error;
 use minijinja::value::Serde;
 use serde::Serialize;
+use spinpark_charts::front::Front;
 use spinpark_measure::report::Style;
-use spinpark_measure::report::front::Front;
 use spinpark_measure::report::page::{PAGE, environment};
 
 use crate::sweep::{

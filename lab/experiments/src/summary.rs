@@ -2,7 +2,7 @@
 //! weak.
 
 use serde::Serialize;
-use spinpark_measure::report::front::Entry;
+use spinpark_charts::front::Entry;
 use spinpark_measure::stats::{mean, standard_deviation};
 use spinpark_measure::text::units::number;
 

@@ -4,9 +4,10 @@
 use std::fmt::Write;
 
 use serde::{Deserialize, Serialize};
-use spinpark_measure::report::front::{Entry, Front, Price, price};
-use spinpark_measure::report::plot::{Chart, Line, Undrawable};
-use spinpark_measure::report::{Style, front, table, text};
+use spinpark_charts::front;
+use spinpark_charts::front::{Entry, Front, Price, price};
+use spinpark_charts::plot::{Chart, Line, Undrawable};
+use spinpark_measure::report::{Style, table, text};
 use spinpark_measure::text::units::{counted, number};
 
 use crate::Document;

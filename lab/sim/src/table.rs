@@ -1,7 +1,7 @@
 //! A table of a document, simulated: published figures beside the simulator's, and what they must be.
 
 use serde::{Deserialize, Serialize};
-use spinpark_measure::report::front::Front;
+use spinpark_charts::front::Front;
 
 /// What a simulated figure must be for its check to hold.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

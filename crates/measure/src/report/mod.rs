@@ -1,12 +1,10 @@
 //! Saying what was found: tables for people, JSON for programs, Markdown for documents.
 
 pub mod compare_table;
-pub mod front;
 mod head;
 pub mod json;
 mod metric_text;
 pub mod page;
-pub mod plot;
 pub mod reading;
 
 use std::io::IsTerminal;

@@ -4,7 +4,7 @@
 //! A cell is a workload with a number of threads. A table has one row for each bound: the worst cell, and how
 //! many miss it.
 
-use spinpark_measure::report::front::{self, Entry, Front};
+use spinpark_charts::front::{self, Entry, Front};
 use spinpark_sim::workload::{Report, Setting, SettingError};
 
 use super::race::{OVERSUBSCRIBED, RACE_ABOVE, cells, race};

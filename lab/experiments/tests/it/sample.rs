@@ -1,8 +1,8 @@
 //! Figures that no engine made: what is printed of them stays as it is when the engine is mended.
 
+use spinpark_charts::front::{Entry, Front, Price, fronts};
 use spinpark_experiments::summary::{Fairness, Shares, Spread, Summary};
 use spinpark_experiments::sweep::{Cell, Ranked};
-use spinpark_measure::report::front::{Entry, Front, Price, fronts};
 use spinpark_sim::Counts;
 use spinpark_sim::table::{Bins, Bound, Figure, Table, Unit};
 use spinpark_sim::workload::{Gap, Histogram, InTime, Place};

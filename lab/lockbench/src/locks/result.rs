@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use spinpark_charts::front::{self, Entry, Front, Price, price};
 use spinpark_measure::report::distinct;
-use spinpark_measure::report::front::{self, Entry, Front, Price, price};
 use spinpark_measure::rounds::cells::Cell;
 use spinpark_measure::stats::bootstrap::ratio_interval_of;
 use spinpark_measure::stats::paired::{ByRound, paired};

@@ -4,6 +4,7 @@ use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use spinpark_charts::front;
 use spinpark_lockbench::locks::bounds::{BoundResult, judge_all};
 use spinpark_lockbench::locks::figure::{Against, Figure};
 use spinpark_lockbench::locks::result::{CellResult, SLEEPER, fronts};
@@ -13,7 +14,6 @@ use spinpark_lockbench::report::document::{Document, Record};
 use spinpark_lockbench::report::grid::{Shown, csv, heat, html, lines, maps};
 use spinpark_lockbench::report::locks::{FEW_CELLS, details, effects, markdown, matrix, pairwise, plot};
 use spinpark_measure::report::Style;
-use spinpark_measure::report::front;
 use spinpark_measure::report::json::Output;
 use spinpark_measure::rounds::machine::Noise;
 use spinpark_measure::rounds::warnings::Warning;

@@ -2,10 +2,10 @@
 //! published number; and all that a run gave: its own tables, a plot, what makes it weak.
 
 use serde::Serialize;
+use spinpark_charts::plot::{Chart, Line};
 use spinpark_lockbench::locks::result as of_locks;
 use spinpark_lockbench::report::document::Record;
 use spinpark_lockbench::report::locks::{effects, plot as plot_of_locks};
-use spinpark_measure::report::plot::{Chart, Line};
 use spinpark_measure::rounds::environment::Environment;
 use spinpark_measure::stats::Ratio;
 use spinpark_measure::text::units::{change, number, percent, seconds};

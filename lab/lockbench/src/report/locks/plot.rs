@@ -1,11 +1,11 @@
 //! A plot per workload, as SVG: operations per second over threads, a line per implementation, with 95 %
 //! intervals.
 
+use spinpark_charts::plot::{Chart, Line};
 use spinpark_measure::report::distinct;
-use spinpark_measure::report::plot::{Chart, Line};
 
 use crate::locks::result::CellResult;
-pub use spinpark_measure::report::plot::Undrawable;
+pub use spinpark_charts::plot::Undrawable;
 
 /// The plot of `workload`, whose cells are `cells`, each at another number of threads. `implementations`
 /// decides colours, so that an implementation has the same one in every plot.

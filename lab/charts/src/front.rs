@@ -6,9 +6,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::plot::{Place, Plane, Undrawable};
-use super::{Style, distinct, table, text};
-use crate::stats::geometric_mean;
+use crate::plot::{Place, Plane, Undrawable};
+use spinpark_measure::report::{Style, distinct, table, text};
+use spinpark_measure::stats::geometric_mean;
 
 /// What one lock did in one cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
