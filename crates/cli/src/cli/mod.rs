@@ -59,7 +59,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Profile(Box<Profile>),
-    Report(Report),
+    Report(Box<Report>),
     Diff(Diff),
     Top(Top),
     Compare(Box<Compare>),
