@@ -9,7 +9,7 @@ use spinpark_platform::{Clock, SpinLine, SpinPolicy, SpinnerSlots, Tuning};
 
 use crate::memory::{LinuxWith, LockPadding};
 use crate::thread::spin_stats;
-use crate::{clock, cpu, futex, left_asleep, policy, raw, rseq, sandbox, slack, thread};
+use crate::{clock, cpu, futex, policy, raw, rseq, sandbox, slack, thread, unwoken};
 
 fn now() -> u64 {
     clock::now(Clock::Monotonic)
@@ -78,7 +78,7 @@ fn returns_soon(lock: usize) -> bool {
 }
 
 fn sleeps(lock: usize) {
-    if let Some(word) = spin_stats().strays(lock).and_then(left_asleep::take) {
+    if let Some(word) = spin_stats().unwoken_elsewhere(lock).and_then(unwoken::take) {
         futex::wake(word, 1);
     }
 }

@@ -14,7 +14,7 @@ use spinpark_platform::{as_timespec, Clock, Comparison, Deadline, Futex, Operand
 use crate::memory::{LinuxWith, LockPadding};
 use crate::raw::call6;
 use crate::sandbox::is_confined;
-use crate::{cpu, leave, left_asleep, lend, policy, rseq};
+use crate::{cpu, leave, lend, policy, rseq, unwoken};
 
 const WAIT: i32 = libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG;
 const WAIT_FOR: i32 = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
@@ -204,11 +204,11 @@ impl<R: LockPadding> Futex for LinuxWith<R> {
     }
 
     fn notes_sleep(lock: usize, word: &AtomicU32) {
-        left_asleep::note(lock, word);
+        unwoken::note(lock, word);
     }
 
     fn sleep_note_was_taken(lock: usize, word: &AtomicU32) -> bool {
-        left_asleep::withdraw(lock, word)
+        unwoken::withdraw(lock, word)
     }
 
     fn has_left_queues() {
@@ -249,13 +249,13 @@ impl<R: LockPadding> Futex for LinuxWith<R> {
         requeue(from, expected, wake, to, moved)
     }
 
-    fn futex_gather(key: *const AtomicU32, told: u32, crowd: *const AtomicU32) -> Option<()> {
+    fn futex_gather(key: *const AtomicU32, notified: u32, crowd: *const AtomicU32) -> Option<()> {
         if is_confined() {
             return None; // a filter may know the calls of glibc only
         }
         // Compared in one step: the waiter may have come back, and its thread wait again, on a word that is
         // at the same address and holds something else.
-        move_sleepers(key, CMP_REQUEUE, [0, 1], crowd, told).map(|_| ())
+        move_sleepers(key, CMP_REQUEUE, [0, 1], crowd, notified).map(|_| ())
     }
 
     fn futex_wake_op(
@@ -277,7 +277,7 @@ mod tests {
     #[test]
     fn a_word_that_holds_something_else_has_no_sleeper_of_the_crowd() {
         let (word, crowd) = (AtomicU32::new(5), AtomicU32::new(0));
-        let gather = |key, told| Linux::futex_gather(key, told, &raw const crowd);
+        let gather = |key, notified| Linux::futex_gather(key, notified, &raw const crowd);
         assert!(gather(&raw const word, 5).is_some());
         assert!(gather(&raw const word, 4).is_none());
         assert!(gather(core::ptr::without_provenance(4096), 5).is_none(), "nothing is there");

@@ -19,7 +19,6 @@ mod interrupted;
 #[cfg(target_arch = "x86_64")]
 mod jump;
 mod leave;
-mod left_asleep;
 mod lend;
 mod mapping;
 mod memory;
@@ -38,6 +37,7 @@ mod slot;
 mod slots;
 mod symbol;
 mod thread;
+mod unwoken;
 mod vdso;
 
 use core::sync::atomic::{self, AtomicBool, Ordering::Relaxed};

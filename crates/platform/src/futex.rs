@@ -121,11 +121,11 @@ pub trait Futex: Memory + Clocks {
         moved: u32,
     ) -> Option<u32>;
 
-    /// Moves a sleeper on `key`, which was told `told`, to `crowd`, where it sleeps on: both are only keys. If
+    /// Moves a sleeper on `key`, whose word is `notified`, to `crowd`, where it sleeps on: both are only keys. If
     /// another word may be where `key` was, a sleeper on it stays where it is, unless it holds the same.
     /// `None`: nothing has happened, because of that or because this machine cannot do it. Implies no memory
     /// ordering.
-    fn futex_gather(key: *const Self::AtomicU32, told: u32, crowd: *const Self::AtomicU32) -> Option<()>;
+    fn futex_gather(key: *const Self::AtomicU32, notified: u32, crowd: *const Self::AtomicU32) -> Option<()>;
 
     /// Does `op` to `second` (AcqRel ordering), wakes up to `wake` sleepers on `first`, and, if the condition
     /// of `op` holds of what `second` held before, up to `wake_second` sleepers on `second`. Returns how many

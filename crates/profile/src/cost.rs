@@ -46,11 +46,11 @@ pub fn estimate(profile: &Profile, untimed_use: f64) -> Option<Cost> {
     }
     let cpu = cpu_of(profile);
     let work = (own.calls + own.rare + own.start) as f64;
-    let mut says;
+    let mut sentence;
     let found = find(profile, cpu);
     match &found {
         Ok(Found { longer, cpu, how }) => {
-            says = match longer.0 {
+            sentence = match longer.0 {
                 0.0 => format!(
                     "Recording made the run less than {} longer, and took less than {} more CPU time: {how}.",
                     short_percent(longer.1),
@@ -64,7 +64,7 @@ pub fn estimate(profile: &Profile, untimed_use: f64) -> Option<Cost> {
             };
         }
         Err(why) => {
-            says = format!(
+            sentence = format!(
                 "What recording cost is not known: {why}. The recorder's own work took {}, {} of the CPU time; what it \
                  changed for other threads can be more.",
                 time(work),
@@ -72,14 +72,15 @@ pub fn estimate(profile: &Profile, untimed_use: f64) -> Option<Cost> {
             );
         }
     }
-    says += " Not included: loading the library, about 1 ms a program";
+    sentence += " Not included: loading the library, about 1 ms a program";
     if profile.detail == Detail::Contended && untimed_use >= 0.05 {
-        says += &format!(", and {untimed_use:.1} ns for each use of a lock that no thread has waited for");
+        sentence +=
+            &format!(", and {untimed_use:.1} ns for each use of a lock that no thread has waited for");
     }
-    says += ". `--overhead` measures all of it.";
+    sentence += ". `--overhead` measures all of it.";
     let interval = found.ok().map(|found| (1.0 + found.longer.0, 1.0 + found.longer.1));
     let ratio = interval.map_or(1.0, |(low, high)| (low * high).sqrt());
-    Some(Cost { is_measured: false, ratio, interval, noise: None, says })
+    Some(Cost { is_measured: false, ratio, interval, noise: None, sentence })
 }
 
 fn range((low, high): Range) -> String {
@@ -253,8 +254,8 @@ mod tests {
         // An eighth of the time has a 1.2nd, or a 1.4th, of the throughput.
         assert!((low - 1.0 / (0.125 / 1.2 + 0.875)).abs() < 1e-9, "{low}");
         assert!((high - 1.0 / (0.125 / 1.4 + 0.875)).abs() < 1e-9, "{high}");
-        assert!(found.says.contains("2.1 % to 3.7 % longer"), "{}", found.says);
-        assert!(found.says.contains("60 random spans"), "{}", found.says);
+        assert!(found.sentence.contains("2.1 % to 3.7 % longer"), "{}", found.sentence);
+        assert!(found.sentence.contains("60 random spans"), "{}", found.sentence);
     }
 
     #[test]
@@ -265,9 +266,9 @@ mod tests {
         let unknown = cost(RecorderCost { experiment: experiment(None), ..own });
         assert_eq!(unknown.interval, None);
         assert!(
-            unknown.says.contains("is not known") && unknown.says.contains("--overhead"),
+            unknown.sentence.contains("is not known") && unknown.sentence.contains("--overhead"),
             "{}",
-            unknown.says
+            unknown.sentence
         );
         // None, and many events.
         let unknown = cost(own);
@@ -275,13 +276,17 @@ mod tests {
         // None, and few: not all of a thread's time, but all threads' one after the other.
         let bounded = cost(RecorderCost { calls: 1_000, waits: 1_000, ..RecorderCost::default() });
         assert_eq!(bounded.interval, Some((1.0, 1.004)));
-        assert!(bounded.says.contains("less than 0.40 % longer"), "{}", bounded.says);
+        assert!(bounded.sentence.contains("less than 0.40 % longer"), "{}", bounded.sentence);
         // `full` makes no experiment.
         let mut full = profile(RecorderCost { calls: SECOND / 10, ..RecorderCost::default() });
         full.detail = Detail::Full;
         let unknown = estimate(&full, 0.0).expect("a cost");
         assert_eq!(unknown.interval, None);
-        assert!(unknown.says.contains("own work took 100 ms, 5.0 % of the CPU time"), "{}", unknown.says);
+        assert!(
+            unknown.sentence.contains("own work took 100 ms, 5.0 % of the CPU time"),
+            "{}",
+            unknown.sentence
+        );
     }
 
     #[test]

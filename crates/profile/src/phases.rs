@@ -109,7 +109,7 @@ pub(crate) fn changes(profile: &Profile) -> Option<String> {
             phases.len() - 1
         ));
     }
-    let told: Vec<String> = phases
+    let shown: Vec<String> = phases
         .iter()
         .enumerate()
         .map(|(at, phase)| {
@@ -123,7 +123,7 @@ pub(crate) fn changes(profile: &Profile) -> Option<String> {
             }
         })
         .collect();
-    Some(format!("The lock that is waited for most changes: {}.", told.join(", ")))
+    Some(format!("The lock that is waited for most changes: {}.", shown.join(", ")))
 }
 
 /// Waiting between two points in time.

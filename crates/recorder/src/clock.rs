@@ -111,12 +111,12 @@ pub fn monotonic() -> u64 {
 
 /// Both clocks at nearly the same time: the shortest of three readings.
 fn pair() -> (u64, u64) {
-    let look = || {
+    let read = || {
         let before = counter();
         let time = monotonic();
         (counter().wrapping_sub(before), before, time)
     };
-    let (took, before, time) = [look(), look(), look()].into_iter().min().unwrap_or_default();
+    let (took, before, time) = [read(), read(), read()].into_iter().min().unwrap_or_default();
     (before.wrapping_add(took / 2), time)
 }
 

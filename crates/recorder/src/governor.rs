@@ -44,8 +44,8 @@ pub(crate) struct Governor {
     is_weightless: Cell<bool>,
     /// An acquisition that was drawn was none: the lock was not free. The next one is drawn for it.
     is_owed: Cell<bool>,
-    /// For lots.
-    lot: Cell<u32>,
+    /// The last of a sequence of random numbers.
+    last_random: Cell<u32>,
     /// Of the call that is being timed: time for what is timed apart, ticks.
     pub(crate) apart: Cell<u64>,
 }
@@ -76,7 +76,7 @@ impl Governor {
         self.waited.set(0);
         self.is_weightless.set(false);
         self.is_owed.set(false);
-        self.lot.set(seed);
+        self.last_random.set(seed);
     }
 
     /// How many events each record stands for.
@@ -152,9 +152,9 @@ impl Governor {
     /// The next random number, 32 bits.
     #[inline(always)]
     pub(crate) fn next_lot(&self) -> u32 {
-        let lot = self.lot.get().wrapping_mul(0x915F_77F5).wrapping_add(1);
-        self.lot.set(lot);
-        lot
+        let drawn = self.last_random.get().wrapping_mul(0x915F_77F5).wrapping_add(1);
+        self.last_random.set(drawn);
+        drawn
     }
 
     /// The weight of a wait of `ns` ns, [`LONG`] at least; none if it is left out. `is_drawn`: it was drawn
@@ -246,18 +246,18 @@ mod tests {
     fn what_is_drawn_and_not_free_is_made_up_for() {
         // An acquisition that is drawn comes later, and loses the lock more often.
         let governor = one_in(16);
-        let (mut sum, mut had, mut lot) = (0, 0, 0_u32);
-        while had < 200_000 {
+        let (mut sum, mut taken, mut drawn) = (0, 0, 0_u32);
+        while taken < 200_000 {
             let is_drawn = !governor.leaves_out_acquisition(|| false);
-            lot = lot.wrapping_mul(0x915F_77F5).wrapping_add(1);
-            if lot >> 16 & 7 < if is_drawn { 5 } else { 2 } {
+            drawn = drawn.wrapping_mul(0x915F_77F5).wrapping_add(1);
+            if drawn >> 16 & 7 < if is_drawn { 5 } else { 2 } {
                 governor.was_not_free(is_drawn);
                 continue;
             }
-            had += 1;
+            taken += 1;
             sum += if is_drawn { governor.weight_of_acquisition() } else { 0 };
         }
-        assert!((f64::from(sum) / f64::from(had) - 1.0).abs() < 0.05, "{sum} of {had}");
+        assert!((f64::from(sum) / f64::from(taken) - 1.0).abs() < 0.05, "{sum} of {taken}");
     }
 
     #[test]

@@ -135,10 +135,10 @@ mod tests {
         let main = MainStack::new();
         main.start();
         let seen = |size: usize| {
-            let look = || (of_this_thread(&MainStack::new()), here().stack as usize);
+            let read = || (of_this_thread(&MainStack::new()), here().stack as usize);
             std::thread::Builder::new()
                 .stack_size(size)
-                .spawn(look)
+                .spawn(read)
                 .expect("a thread")
                 .join()
                 .expect("its end")

@@ -31,12 +31,12 @@ fn put_file(library: Carried) -> Result<PathBuf> {
     ensure!(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals) } == 0, "it cannot be sealed");
     check_executable(&file)?;
     let owner = own_handle()?;
-    let (mut ready, mut tell_ready) = io::pipe()?;
+    let (mut ready, mut notify_ready) = io::pipe()?;
     match fork_apart()? {
         Side::Apart => {
-            let told = tell_ready.write_all(&std::process::id().to_ne_bytes());
-            drop((ready, tell_ready));
-            if told.is_ok() {
+            let notified = notify_ready.write_all(&std::process::id().to_ne_bytes());
+            drop((ready, notify_ready));
+            if notified.is_ok() {
                 close_others(&[file.as_raw_fd(), owner.as_raw_fd()]);
                 while poll(&mut [PollFd::new(&owner, PollFlags::IN)], None).is_err() {}
             }
@@ -44,7 +44,7 @@ fn put_file(library: Carried) -> Result<PathBuf> {
             unsafe { libc::_exit(0) }
         }
         Side::Here => {
-            drop(tell_ready);
+            drop(notify_ready);
             let mut keeper = [0; 4];
             ready.read_exact(&mut keeper)?;
             let path = PathBuf::from(format!("/proc/{}/fd/{}", u32::from_ne_bytes(keeper), file.as_raw_fd()));

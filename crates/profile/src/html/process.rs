@@ -230,7 +230,7 @@ fn cost(cost: Option<&Cost>) -> String {
     let Some(cost) = cost else { return String::from("not known") };
     let how = if cost.is_measured { "measured on this program" } else { "estimated" };
     if !cost.is_measured && cost.interval.is_none() {
-        return cost.says.clone();
+        return cost.sentence.clone();
     }
     let mut text = format!("time × {:.3}", cost.ratio);
     if let Some((low, high)) = cost.interval {
@@ -240,5 +240,5 @@ fn cost(cost: Option<&Cost>) -> String {
     if let Some(noise) = cost.noise {
         text += &format!(", noise {}", units::percent(noise));
     }
-    format!("{text} ({how}). {}", cost.says)
+    format!("{text} ({how}). {}", cost.sentence)
 }

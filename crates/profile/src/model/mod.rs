@@ -568,5 +568,6 @@ pub struct Cost {
     /// How far two runs without recording differ: no smaller effect can be seen.
     pub noise: Option<f64>,
     /// In words, one sentence.
-    pub says: String,
+    #[serde(rename = "says")]
+    pub sentence: String,
 }

@@ -22,8 +22,9 @@ const FEWEST_ROWS: usize = 3;
 pub fn overview(profile: &Profile, style: Style, lines: usize) -> String {
     let before =
         [head(profile, style), slowed(profile, style), missing(profile, style), first(profile, style)];
-    let says = swap::of_one(profile).into_iter().chain(profile.cost.iter().map(|cost| cost.says.clone()));
-    let after: String = says.map(|text| wrap(&text, style.width, 2) + "\n").collect();
+    let sentences =
+        swap::of_one(profile).into_iter().chain(profile.cost.iter().map(|cost| cost.sentence.clone()));
+    let after: String = sentences.map(|text| wrap(&text, style.width, 2) + "\n").collect();
 
     let has_waited = profile.lock_wait() > 0;
     let main: [Table; 3] = match has_waited {

@@ -138,7 +138,7 @@ pub(super) fn notes(profile: &Profile) -> Vec<String> {
 
 /// The notes, what other locks would change, and what recording cost.
 fn all_notes(profile: &Profile, style: Style) -> String {
-    let cost = profile.cost.iter().map(|cost| cost.says.clone());
+    let cost = profile.cost.iter().map(|cost| cost.sentence.clone());
     let notes = notes(profile).into_iter().chain(swap::of_one(profile)).chain(cost);
     notes.map(|note| wrap(&note, style.width, 2) + "\n").collect()
 }

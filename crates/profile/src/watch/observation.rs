@@ -38,8 +38,9 @@ pub struct Observation {
     pub started: u64,
     /// How long it lasted, ns.
     pub duration: u64,
-    /// How often the observer looked.
-    pub looks: u64,
+    /// How often the observer read all threads.
+    #[serde(rename = "looks")]
+    pub snapshots: u64,
     /// CPU time of the observer, ns.
     pub cost: u64,
     /// CPU time of all processes that have ended, as the kernel counted it, ns.
@@ -273,7 +274,7 @@ impl Observation {
         let cpu_seen = all.kept.iter().map(Program::cpu).sum::<u64>() + all.rest.cpu;
         Observed {
             duration: self.duration,
-            interval: self.duration / self.looks.max(1),
+            interval: self.duration / self.snapshots.max(1),
             cost: self.cost,
             cpu: self.cpu,
             cpu_seen,
@@ -488,7 +489,7 @@ mod tests {
                 version: VERSION,
                 started: 0,
                 duration: 1_000 * MS,
-                looks: 100,
+                snapshots: 100,
                 cost: 0,
                 cpu: 0,
                 machine: None,

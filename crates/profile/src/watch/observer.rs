@@ -93,7 +93,7 @@ pub(super) struct Observer {
     machine_before: Option<u64>,
     /// Nanoseconds after the beginning of the last sample, and how many there were.
     last: u64,
-    looks: u64,
+    snapshots: u64,
     /// CPU time of this thread.
     cost: Duration,
     /// The part of it that went into [`Observer::count`].
@@ -120,7 +120,7 @@ impl Observer {
             cpu_before: cpu_of_children(),
             machine_before: cpu_of_machine(),
             last: 0,
-            looks: 0,
+            snapshots: 0,
             cost: Duration::ZERO,
             counting: Duration::ZERO,
             processes: BTreeMap::new(),
@@ -212,7 +212,7 @@ impl Observer {
             }
         }
         self.last = at;
-        self.looks += 1;
+        self.snapshots += 1;
         self.cost += cpu_of_this_thread().saturating_sub(before);
         has_reaped || self.processes.values().any(|process| process.is_alive)
     }
@@ -453,13 +453,13 @@ impl Observer {
             self.past
                 .extend(images.map(|(index, image)| Program::new(pid, image, is_alive && index == last)));
         }
-        let looks = self.looks;
+        let snapshots = self.snapshots;
         Observation {
             format: String::from(observation::FORMAT),
             version: observation::VERSION,
             started: self.started,
             duration,
-            looks,
+            snapshots,
             cost: ns(self.cost),
             cpu: cpu_of_children().saturating_sub(self.cpu_before),
             machine: cpu_of_machine()

@@ -33,7 +33,7 @@ fn report_in_100_columns() {
         ratio: 1.02,
         interval: None,
         noise: None,
-        says: String::from("Recording cost about 2 %."),
+        sentence: String::from("Recording cost about 2 %."),
     });
     let report = text::report(&profile, Style::PLAIN);
     fits(&report, 100);
@@ -68,7 +68,7 @@ fn the_first_screen_is_one() {
         ratio: 1.02,
         interval: None,
         noise: None,
-        says: "Recording cost about 2 % of the threads' time. ".repeat(4),
+        sentence: "Recording cost about 2 % of the threads' time. ".repeat(4),
     });
     for width in [80, 100, 140] {
         let style = Style { width, rows: 10, ..Style::PLAIN };

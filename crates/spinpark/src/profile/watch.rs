@@ -34,8 +34,8 @@ static DIRECTORY: OnceLock<CString> = OnceLock::new();
 static MOST_BYTES: OnceLock<u64> = OnceLock::new();
 
 fn most() -> u64 {
-    let told = std::env::var("SPINPARK_PROFILE_MAX_SIZE").ok();
-    told.and_then(|text| text.parse().ok()).unwrap_or(MOST)
+    let given = std::env::var("SPINPARK_PROFILE_MAX_SIZE").ok();
+    given.and_then(|text| text.parse().ok()).unwrap_or(MOST)
 }
 
 static WATCHER: Watcher = Watcher { acquire, release, wait, signal };

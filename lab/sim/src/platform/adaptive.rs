@@ -122,8 +122,9 @@ impl<T: Tuned> Adaptive for Sim<T> {
             Note::Sleeps => {
                 // In a run that is checked, waiters are woken early for no reason, too.
                 let is_guess = T::GUESSES && is_inside() && here::random(4) == 0;
-                let left =
-                    of_lock(lock, |spin_stats, lock, _| spin_stats.strays(lock).or(is_guess.then_some(lock)));
+                let left = of_lock(lock, |spin_stats, lock, _| {
+                    spin_stats.unwoken_elsewhere(lock).or(is_guess.then_some(lock))
+                });
                 if let Some(left) = left {
                     calls::wake_left_early(left >> 4);
                 }

@@ -98,7 +98,7 @@ fn wake_on(futex: Option<Place>, address: usize, count: u32) -> u32 {
 /// Wakes the waiter early that releases of the lock `name` have left asleep, if there is a note of it. That
 /// may be an old one, of a word that is gone: the kernel's name of it is what counts.
 pub(super) fn wake_left_early(name: usize) {
-    if let Some((word, address)) = world(|world| world.shared.left_asleep.remove(&name)) {
+    if let Some((word, address)) = world(|world| world.shared.unwoken.remove(&name)) {
         enter();
         wake_on(Some(word), address, 1);
     }
@@ -262,7 +262,7 @@ impl<T: Tuned> Futex for Sim<T> {
         in_run(|world| {
             let name = world.name_of_lock(lock);
             if let Some(word) = world.alive(address) {
-                world.shared.left_asleep.insert(name, (word, address));
+                world.shared.unwoken.insert(name, (word, address));
             }
         });
     }
@@ -271,9 +271,9 @@ impl<T: Tuned> Futex for Sim<T> {
         in_run(|world| {
             let name = world.name_of_lock(lock);
             let word = world.alive(word.address());
-            let noted = world.shared.left_asleep.get(&name).is_some_and(|note| Some(note.0) == word);
+            let noted = world.shared.unwoken.get(&name).is_some_and(|note| Some(note.0) == word);
             if noted {
-                world.shared.left_asleep.remove(&name);
+                world.shared.unwoken.remove(&name);
             }
             !noted
         })

@@ -45,7 +45,7 @@ pub(crate) struct Shared {
     pub(crate) lines: Option<Rc<[SlotLine]>>,
     /// By a lock's name, the word that a waiter sleeps on which releases may leave asleep: what it is, and
     /// its address then.
-    pub(crate) left_asleep: FxHashMap<usize, (Place, usize)>,
+    pub(crate) unwoken: FxHashMap<usize, (Place, usize)>,
     /// The kernel has no restartable steps.
     pub(crate) without_steps: bool,
 }

@@ -59,7 +59,7 @@ fn last_section<const STARVATION_NS: u64>(shared: &Shared<RawMutex<Loom<STARVATI
 
 /// A waiter keeps its own time from the start. Releases leave it asleep; it looks by itself, and requests the
 /// lock at last.
-fn left_asleep<const STARVATION_NS: u64>(model: Model, sections: u32) {
+fn unwoken<const STARVATION_NS: u64>(model: Model, sections: u32) {
     model
         .check(move || {
             let timed = Timed::new(RawMutex::<Loom<STARVATION_NS>>::new());
@@ -79,9 +79,9 @@ fn left_asleep<const STARVATION_NS: u64>(model: Model, sections: u32) {
 }
 
 #[test]
-fn a_waiter_that_is_left_asleep_looks_by_itself() {
-    left_asleep::<1>(Model::new().moving_clock().backing_off().preemptions(2), 1);
-    left_asleep::<4>(Model::new().moving_clock().backing_off().preemptions(2), 1);
+fn an_unwoken_waiter_rechecks_by_itself() {
+    unwoken::<1>(Model::new().moving_clock().backing_off().preemptions(2), 1);
+    unwoken::<4>(Model::new().moving_clock().backing_off().preemptions(2), 1);
 }
 
 /// It has marked the lock as the holder clears the contended bit: the next release sees that, whether or not
@@ -227,9 +227,6 @@ fn a_waiter_that_keeps_its_own_time_requests_the_lock() {
 #[test]
 fn a_waiter_that_keeps_no_time() {
     rejected!("a_waiter_that_keeps_no_time", breaks("core.L1"), HANGS, || {
-        left_asleep::<1>(
-            Model::new().moving_clock().backing_off().fault(Fault::NoTimeouts).preemptions(1),
-            1,
-        );
+        unwoken::<1>(Model::new().moving_clock().backing_off().fault(Fault::NoTimeouts).preemptions(1), 1);
     });
 }

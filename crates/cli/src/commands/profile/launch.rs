@@ -156,18 +156,18 @@ impl Launch {
         // Or the other process would become a child of this one.
         process::leave_orphans();
         let handle = apart::own_handle().context("pidfd_open (it needs Linux 5.3)")?;
-        let (ready, mut tell_ready) = io::pipe().context("cannot make a pipe")?;
+        let (ready, mut notify_ready) = io::pipe().context("cannot make a pipe")?;
         // Its other end is closed by `exec`.
         let (mut begun, tell_begun) = io::pipe().context("cannot make a pipe")?;
         match apart::fork_apart().context("cannot start a process beside the program")? {
             Side::Here => {
-                drop((tell_ready, begun));
+                drop((notify_ready, begun));
                 Err(self.become_program(directory, ready, tell_begun))
             }
             Side::Apart => {
                 drop((ready, tell_begun));
                 let signals = Signals::take().context("cannot take signals")?;
-                tell_ready.write_all(&std::process::id().to_ne_bytes())?;
+                notify_ready.write_all(&std::process::id().to_ne_bytes())?;
                 let has_failed = begun.read(&mut [0]).map_or(true, |length| length > 0);
                 if has_failed {
                     // The other process says why.

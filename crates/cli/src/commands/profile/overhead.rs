@@ -142,7 +142,7 @@ fn report(rounds: &[[f64; 6]], profile: &Profile, seed: u64) -> anyhow::Result<C
                 ratio: ratio.median,
                 interval: Some((ratio.low, ratio.high)),
                 noise: Some(noise),
-                says: format!(
+                sentence: format!(
                     "Recording with the detail `{}` took {:.3} [{:.3}, {:.3}] of the time without, measured on this program in \
                      {} rounds; two runs without a recorder differ by up to {:.1} %: {says}.",
                     profile.detail.word(),

@@ -46,8 +46,8 @@ impl<'a> Request<'a> {
 
 /// The table of what stacks wait for, with the user's if there is one.
 pub(super) fn waits(showing: &Showing) -> anyhow::Result<Waits> {
-    let told = |path: &PathBuf| Waits::with_file(path).map_err(anyhow::Error::msg);
-    Ok(showing.waits.as_ref().map(told).transpose()?.unwrap_or_default())
+    let read = |path: &PathBuf| Waits::with_file(path).map_err(anyhow::Error::msg);
+    Ok(showing.waits.as_ref().map(read).transpose()?.unwrap_or_default())
 }
 
 /// The part of the run that is wanted, ns after the start.

@@ -54,7 +54,7 @@ pub(super) struct Acquisitions {
     again: bool,
     /// The lock whose waiters were left asleep by the last release, as this thread was taken to come back for
     /// it; 0: none.
-    left: usize,
+    unwoken: usize,
 }
 
 /// One lock: its latest two samples, ns. The smaller one counts, because preemption only ever adds.
@@ -130,17 +130,17 @@ impl Acquisitions {
     pub(super) fn returns_soon(&mut self, lock: usize, transfer: u64) -> bool {
         let returns = self.known(lock).lock != lock || self.spinning(lock, transfer) == Spinning::BackOff;
         if returns {
-            self.left = lock;
-        } else if self.left == lock {
-            self.left = 0;
+            self.unwoken = lock;
+        } else if self.unwoken == lock {
+            self.unwoken = 0;
         }
         returns
     }
 
     /// The thread is about to sleep in a wait for `lock`: the other lock whose waiters it has left asleep, if
     /// it did not come back for that one.
-    pub(super) fn strays(&mut self, lock: usize) -> Option<usize> {
-        Some(core::mem::take(&mut self.left)).filter(|&left| left != 0 && left != lock)
+    pub(super) fn unwoken_elsewhere(&mut self, lock: usize) -> Option<usize> {
+        Some(core::mem::take(&mut self.unwoken)).filter(|&unwoken| unwoken != 0 && unwoken != lock)
     }
 
     /// Whether the thread has lately released `lock` to wait on a condition variable. Each call counts as one
@@ -185,8 +185,8 @@ impl Acquisitions {
     /// An attempt to acquire `lock`.
     #[inline(never)]
     pub(super) fn returned(&mut self, lock: usize, clock: impl FnOnce() -> u64) {
-        if self.left == lock {
-            self.left = 0;
+        if self.unwoken == lock {
+            self.unwoken = 0;
         }
         if self.timed.lock != lock || self.timed.released == 0 {
             return;
@@ -410,17 +410,21 @@ mod tests {
     #[test]
     fn a_thread_that_sleeps_elsewhere_first_has_left_waiters_asleep() {
         let mut acquisitions = Acquisitions::default();
-        assert_eq!(acquisitions.strays(OTHER), None, "it has left none");
+        assert_eq!(acquisitions.unwoken_elsewhere(OTHER), None, "it has left none");
         assert!(acquisitions.returns_soon(LOCK, TRANSFER));
-        assert_eq!((acquisitions.strays(OTHER), acquisitions.strays(OTHER)), (Some(LOCK), None), "once");
+        assert_eq!(
+            (acquisitions.unwoken_elsewhere(OTHER), acquisitions.unwoken_elsewhere(OTHER)),
+            (Some(LOCK), None),
+            "once"
+        );
         assert!(acquisitions.returns_soon(LOCK, TRANSFER));
         acquisitions.returned(LOCK, || 1000);
-        assert_eq!(acquisitions.strays(OTHER), None, "it came back first");
+        assert_eq!(acquisitions.unwoken_elsewhere(OTHER), None, "it came back first");
         assert!(acquisitions.returns_soon(LOCK, TRANSFER));
-        assert_eq!(acquisitions.strays(LOCK), None, "it sleeps there itself");
+        assert_eq!(acquisitions.unwoken_elsewhere(LOCK), None, "it sleeps there itself");
         acquisition(&mut acquisitions, OTHER, 20, 5_000);
         assert!(acquisitions.returns_soon(LOCK, TRANSFER) && !acquisitions.returns_soon(OTHER, TRANSFER));
-        assert_eq!(acquisitions.strays(OTHER), Some(LOCK), "its waiters still sleep");
+        assert_eq!(acquisitions.unwoken_elsewhere(OTHER), Some(LOCK), "its waiters still sleep");
     }
 
     #[test]

@@ -179,8 +179,8 @@ impl SpinStats {
 
     /// For [`Note::Sleeps`](super::Note::Sleeps): the other lock whose sleeper is to be woken early.
     #[inline(always)]
-    pub fn strays(&mut self, lock: usize) -> Option<usize> {
-        self.acquisitions.strays(lock)
+    pub fn unwoken_elsewhere(&mut self, lock: usize) -> Option<usize> {
+        self.acquisitions.unwoken_elsewhere(lock)
     }
 
     /// See [`Note::Returns`](super::Note::Returns).

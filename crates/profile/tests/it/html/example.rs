@@ -306,7 +306,7 @@ pub(crate) fn sample() -> Profile {
             ratio: 1.031,
             interval: Some((1.012, 1.052)),
             noise: Some(0.011),
-            says: String::from("Recording made the program 3 % slower."),
+            sentence: String::from("Recording made the program 3 % slower."),
         }),
         observed: None,
         warnings: vec![
