@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Before each commit: format, clippy, unit tests, one loom model a lock, twenty POSIX programs. Five minutes on two CPUs; the first
+# Before each commit: format, clippy, unit tests, the profiler's texts, one loom model a lock, twenty POSIX programs. Five minutes on two CPUs; the first
 # time, building the dependencies comes on top. Everything else is `cargo test --workspace`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -15,6 +15,9 @@ cargo clippy --workspace --all-targets --locked -- -D warnings
 step "unit tests, and the tree"
 cargo test --locked --quiet --lib -p spinpark-platform -p spinpark-locks -p spinpark-linux -p spinpark-recorder -p spinpark-profile \
     -p spinpark-measure -p spinpark-demo -p spinpark-cli -p spinpark-tree
+
+step "what the profiler says"
+cargo test --locked --quiet -p spinpark-profile --test it
 
 step "a loom model of each lock"
 models=(mutex::two_threads rwlock::a_writer_and_two_readers condvar::a_signal_under_the_lock spin_queue::two_that_stay

@@ -59,8 +59,8 @@ mod tests {
 
     #[test]
     fn the_command_can_be_pasted() {
-        let args = ["bench", "locks", "--workload", "a b", "--locks", "drop-in+A=1", "", "it's"];
+        let args = ["compare", "--unit", "a b", "--against", "x+A=1", "", "it's"];
         let command = command(args.into_iter().map(OsString::from));
-        assert_eq!(command, "spinpark bench locks --workload 'a b' --locks drop-in+A=1 '' 'it'\\''s'");
+        assert_eq!(command, "spinpark compare --unit 'a b' --against x+A=1 '' 'it'\\''s'");
     }
 }

@@ -280,7 +280,7 @@ impl<'a> Parts<'a> {
         if first.build != header.build {
             return Err(MergeError(format!(
                 "{one} and {file} were made by different builds of spinpark ({}, {})\nA seed gives the same run only for one \
-                 build: copy one `spinpark` to all machines",
+                 build: copy one `spinpark-lab` to all machines",
                 first.build, header.build
             )));
         }

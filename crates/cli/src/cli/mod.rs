@@ -109,7 +109,7 @@ pub(crate) fn hint(word: &str) -> Option<String> {
     }
     ["bench", "sim", "documents"].contains(&word).then(|| {
         format!(
-            "`{word}` is a command of the laboratory: `spinpark-lab {word}`\nIt is installed by `cargo install --path lab/cli` in \
+            "`{word}` is a command of the laboratory: `spinpark-lab {word}`\nIt is installed by `cargo install --locked --path lab/cli` in \
              spinpark's repository"
         )
     })

@@ -168,7 +168,7 @@ fn too_few_rounds() {
         .fails(2, &["--rounds 5 is too few", "Use --rounds 6"]);
     // The laboratory's commands are named where somebody looks for them here.
     said(&mut spinpark(["bench", "locks"]))
-        .fails(2, &["`spinpark-lab bench`", "cargo install --path lab/cli"]);
+        .fails(2, &["`spinpark-lab bench`", "cargo install --locked --path lab/cli"]);
 }
 
 /// An error about a number is a sentence with an example.

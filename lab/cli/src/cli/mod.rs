@@ -57,7 +57,7 @@ More commands:
 /// Which lock on which machine: measured, simulated, and beside what was published.
 ///
 /// `bench` measures locks side by side, `sim` simulates them on machines with many CPUs, and `documents` makes
-/// the experiments of the four documents that spinpark realises again.
+/// the experiments of the four documents again, on which spinpark builds.
 #[derive(Debug, Parser)]
 #[command(name = NAME, version, after_long_help = EXAMPLES, max_term_width = 100)]
 pub(crate) struct Cli {

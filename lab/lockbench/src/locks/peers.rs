@@ -74,5 +74,5 @@ impl Peers {
 /// How to have the worker with the locks that need these Debian packages.
 #[must_use]
 pub fn how_to_build(packages: &str) -> String {
-    format!("apt install {packages}, cargo build --release -p spinpark-peers")
+    format!("apt install {packages}, cargo install --path lab/peers")
 }
