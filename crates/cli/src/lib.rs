@@ -2,7 +2,7 @@
 //!
 //! | what both commands have | where |
 //! |---|---|
-//! | parts of a command line: formats, numbers, units; help, pages, completions, tips | [`line`] |
+//! | parts of a command line: formats, numbers, units; help, pages, completions, tips | [`mod@line`] |
 //! | what people read; progress; exit codes | [`say`], [`progress`], [`exit`] |
 //! | a measurement in progress: Ctrl-C, orphans, a seed | [`session`] |
 //! | files that a user names; the command itself; the libraries that it carries | [`files`], [`own`], [`libraries`] |

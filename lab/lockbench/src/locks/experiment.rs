@@ -1,5 +1,5 @@
 //! Cells of locks: a workload at a number of threads, perhaps at a place in a plane, its implementations and
-//! its runs. [`rounds`] orders them.
+//! its runs. [`cells`] orders them.
 
 use std::collections::BTreeMap;
 
