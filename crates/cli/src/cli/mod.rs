@@ -89,14 +89,18 @@ impl Cli {
     }
 }
 
+fn definitions() -> clap::Command {
+    documentation::with_examples(Cli::command(), "spinpark", "profile")
+}
+
 /// The command line with its help.
 pub(crate) fn command() -> clap::Command {
-    help::with_short_help(Cli::command())
+    help::with_short_help(definitions())
 }
 
 /// The command line as its users know it.
 pub(crate) fn public() -> clap::Command {
-    documentation::public(&Cli::command(), "spinpark")
+    documentation::public(&definitions(), "spinpark")
 }
 
 /// What to say of a word in the place of a command: it is a program, or a command of the laboratory.

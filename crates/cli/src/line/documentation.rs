@@ -12,11 +12,6 @@ use crate::say::Say;
 
 /// Print completions for a shell
 #[derive(Debug, Args)]
-#[command(after_long_help = "\
-Examples:
-  spinpark completions bash    redirect it to ~/.local/share/bash-completion/completions/spinpark
-  spinpark completions zsh     to ~/.zfunc/_spinpark, with ~/.zfunc in fpath
-  spinpark completions fish    to ~/.config/fish/completions/spinpark.fish")]
 pub struct Completions {
     /// The shell to complete for
     pub shell: Shell,
@@ -24,14 +19,26 @@ pub struct Completions {
 
 /// Write a manual page for each command
 #[derive(Debug, Args)]
-#[command(after_long_help = "\
-Examples:
-  spinpark man ~/.local/share/man/man1
-  man spinpark-profile")]
 pub struct Man {
     /// The directory to write to; it is created if it is missing
     #[arg(value_name = "DIR")]
     pub directory: PathBuf,
+}
+
+/// Gives the subcommands `completions` and `man` of the command `name` their examples; `page` is one of its
+/// subcommands.
+#[must_use]
+pub fn with_examples(command: Command, name: &str, page: &str) -> Command {
+    let completions = format!(
+        "Examples:
+  {name} completions bash    to ~/.local/share/bash-completion/completions/{name}
+  {name} completions zsh     to ~/.zfunc/_{name}, with ~/.zfunc in fpath
+  {name} completions fish    to ~/.config/fish/completions/{name}.fish"
+    );
+    let man = format!("Examples:\n  {name} man ~/.local/share/man/man1\n  man {name}-{page}");
+    command
+        .mut_subcommand("completions", |completion| completion.after_long_help(completions))
+        .mut_subcommand("man", |pages| pages.after_long_help(man))
 }
 
 /// Prints the completions of a shell for `command`, which is [`public`].

@@ -92,29 +92,16 @@ pub(crate) struct Worker {
 
 /// The command line with its help.
 pub(crate) fn command() -> clap::Command {
-    help::with_short_help(renamed())
+    help::with_short_help(definitions())
 }
 
 /// The command line as its users know it.
 pub(crate) fn public() -> clap::Command {
-    documentation::public(&renamed(), NAME)
+    documentation::public(&definitions(), NAME)
 }
 
-/// The shared commands' examples have the product's name.
-fn renamed() -> clap::Command {
-    let names = [
-        ("redirect it to ", "to "),
-        ("spinpark ", "spinpark-lab "),
-        ("spinpark-profile", "spinpark-lab-bench"),
-        ("/spinpark\n", "/spinpark-lab\n"),
-        ("_spinpark,", "_spinpark-lab,"),
-        ("spinpark.fish", "spinpark-lab.fish"),
-    ];
-    let own = |command: clap::Command| {
-        let help = command.get_after_long_help().map(ToString::to_string).unwrap_or_default();
-        command.after_long_help(names.iter().fold(help, |help, (from, to)| help.replace(from, to)))
-    };
-    Cli::command().mut_subcommand("completions", own).mut_subcommand("man", own)
+fn definitions() -> clap::Command {
+    documentation::with_examples(Cli::command(), NAME, "bench")
 }
 
 /// What to say of a word in the place of a command: it is one of the product's.
