@@ -28,9 +28,9 @@ mirror=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/* 2> /dev/null |
     grep -oE '^(URIs:|deb( \[[^]]*\])?) +https?://[^ ]*/debian/?( |$)' | grep -oE 'https?://[^ ]*' | head -n 1 || true)
 mirror=${mirror:-http://deb.debian.org/debian}
 
-target=${CARGO_TARGET_DIR:-target}/release
+target=${CARGO_TARGET_DIR:-target}/preload
 if [[ -z ${SPINPARK_PRELOAD:-} || -z ${SPINPARK_PROFILER:-} ]]; then
-    cargo build --release --locked -p spinpark-pthread -p spinpark-recorder-preload
+    cargo build --profile preload --locked -p spinpark-pthread -p spinpark-recorder-preload
 fi
 drop_in=$(realpath "${SPINPARK_PRELOAD:-$target/libspinpark_preload.so}")
 profiler=$(realpath "${SPINPARK_PROFILER:-$target/libspinpark_profiler.so}")

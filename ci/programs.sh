@@ -11,9 +11,9 @@
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 
-target=${CARGO_TARGET_DIR:-target}/release
+target=${CARGO_TARGET_DIR:-target}/preload
 if [[ -z ${SPINPARK_PRELOAD:-} || -z ${SPINPARK_PROFILER:-} ]]; then
-    cargo build --release --locked -p spinpark-pthread -p spinpark-recorder-preload || exit
+    cargo build --profile preload --locked -p spinpark-pthread -p spinpark-recorder-preload || exit
 fi
 work=$(mktemp --directory /tmp/spinpark-programs.XXXXXX)
 chmod 755 "$work"

@@ -15,9 +15,9 @@ seed=${2:-$((RANDOM * 32768 + RANDOM))}
 length=12 # seconds of a run
 most=150  # seconds after which it hangs
 
-target=${CARGO_TARGET_DIR:-target}/release
+target=${CARGO_TARGET_DIR:-target}/preload
 if [[ -z ${SPINPARK_PRELOAD:-} || -z ${SPINPARK_PROFILER:-} ]]; then
-    cargo build --release --locked -p spinpark-pthread -p spinpark-recorder-preload || exit
+    cargo build --profile preload --locked -p spinpark-pthread -p spinpark-recorder-preload || exit
 fi
 drop_in=$(realpath "${SPINPARK_PRELOAD:-$target/libspinpark_preload.so}")
 profiler=$(realpath "${SPINPARK_PROFILER:-$target/libspinpark_profiler.so}")

@@ -1,6 +1,6 @@
 //! Builds the two libraries to preload with a cargo of its own and hands their bytes to `src/libraries.rs`.
 //!
-//! Cargo cannot depend on another crate's cdylib, and the release profile is wanted in debug builds too. The
+//! Cargo cannot depend on another crate's cdylib, and their own profile is wanted in debug builds too. The
 //! inner build has its own target directory inside `OUT_DIR`: the outer cargo holds the lock of its own while
 //! it waits for this script.
 //!
@@ -14,6 +14,7 @@ use std::process::{Command, Stdio};
 use std::{env, fs};
 
 const PACKAGES: [&str; 2] = ["spinpark-pthread", "spinpark-recorder-preload"];
+const PROFILE: &str = "preload";
 const FILES: [&str; 2] = ["libspinpark_preload.so", "libspinpark_profiler.so"];
 
 fn main() {
@@ -72,7 +73,7 @@ fn build(out: &Path) -> PathBuf {
     let target = variable("TARGET").replace("-musl", "-gnu");
     let directory = out.join("target");
     let mut command = Command::new(variable("CARGO"));
-    command.args(["build", "--release"]).args(PACKAGES.iter().flat_map(|package| ["-p", package]));
+    command.args(["build", "--profile", PROFILE]).args(PACKAGES.iter().flat_map(|package| ["-p", package]));
     // With --target, the outer flags are the libraries' alone and the place of the result does not depend on
     // settings.
     command.arg("--target").arg(&target).arg("--target-dir").arg(&directory);
@@ -109,7 +110,7 @@ fn build(out: &Path) -> PathBuf {
         output.status,
         String::from_utf8_lossy(&output.stderr),
     );
-    let result = directory.join(&target).join("release");
+    let result = directory.join(&target).join(PROFILE);
     FILES.iter().for_each(|file| watch(workspace, &result.join(file).with_extension("d")));
     result
 }

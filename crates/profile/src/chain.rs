@@ -18,7 +18,7 @@ const BESIDES: f64 = 0.5;
 const BESIDES_CALL: f64 = 0.2;
 
 /// `For about 82 % of the time that threads waited for the mutex `table`, its holder was blocked on the mutex
-/// `log` (820 ms); …`
+/// `log` (820 ms in all); …`
 pub(crate) fn inner(profile: &Profile, top: &Lock) -> Option<String> {
     // By what its holders waited for: others' waiting meanwhile, and their own.
     let mut sums: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
@@ -57,10 +57,10 @@ pub(crate) fn inner(profile: &Profile, top: &Lock) -> Option<String> {
     let part = shown as f64 / top.lock_wait().max(1) as f64;
     let named_inner = |(lock, _, waited): &(&Lock, u64, u64)| {
         if is_call(lock) {
-            return format!("`{}` ({})", lock.label, time(*waited as f64));
+            return format!("`{}` ({} in all)", lock.label, time(*waited as f64));
         }
         let signal = of_signal(lock);
-        format!("{signal}the {} ({})", with_noun(lock), time(*waited as f64))
+        format!("{signal}the {} ({} in all)", with_noun(lock), time(*waited as f64))
     };
     let what = inner.iter().map(named_inner).collect::<Vec<_>>().join(" and ");
     let outer =

@@ -61,11 +61,11 @@ pub(crate) fn sentences(profile: &Profile, lock: &Lock) -> Vec<String> {
         unknown if unknown >= UNKNOWN => format!("; for {} that is not known", percent(unknown)),
         _ => String::new(),
     };
+    let (crowd, advice) = crowd(profile);
     if free > 0.5 {
-        let (crowd, advice) = crowd(profile);
         said.push(format!(
             "For {} of this time ({}) no thread held the lock{moments}: its next owners woke late{}, or had no CPU{crowd}. For {} another \
-             thread held it{rest}. {advice}",
+             thread held it{rest}.",
             percent(free),
             time(split.free as f64),
             slept(lock),
@@ -87,6 +87,9 @@ pub(crate) fn sentences(profile: &Profile, lock: &Lock) -> Vec<String> {
     }
     said.extend(no_cpu(profile, &split, all));
     said.extend(used(lock).and_then(saturated));
+    if free > 0.5 {
+        said.push(advice.to_owned());
+    }
     said
 }
 
@@ -100,7 +103,10 @@ fn no_cpu(profile: &Profile, split: &Split, all: f64) -> Option<String> {
     let (crowd, _) = crowd(profile);
     (part >= NO_CPU).then(|| {
         let sure = if split.watched >= split.held { "" } else { "about " };
-        format!("For {sure}{} of it the holder was ready to run, but had no CPU{crowd}.", percent(part))
+        format!(
+            "For {sure}{} of this time the holder was ready to run, but had no CPU{crowd}.",
+            percent(part)
+        )
     })
 }
 

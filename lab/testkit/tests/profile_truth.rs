@@ -213,8 +213,8 @@ scenes! {
         let found: Vec<_> = scene.recording.nests.iter().collect();
         let [(which, (count, nested))] = found[..] else { panic!("{found:?}") };
         assert_eq!((*which, *count), ((number(inner), Role::Write as u32, number(outer)), all / 2));
-        // The other half is held for twice as long.
-        assert_near("within the other one", *nested, (held.held.total + held.held_after_wait.total) / 3.0, inner.unsure);
+        let within = scene.lines.iter().find_map(|line| line.strip_prefix("within ")).expect("the program says it");
+        assert_near("within the other one", *nested, within.parse().expect("ns"), inner.unsure);
         // Before the first one it is not known; between two nothing happens.
         let (number, total) = scene.use_of(outer).non_critical;
         assert_eq!((number, held.non_critical.0), (outer.acquisitions - 1, 0));

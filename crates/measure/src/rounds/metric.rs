@@ -1,6 +1,6 @@
 //! The program's own number: found in its output by a regular expression.
 
-use regex::Regex;
+use regex_lite::Regex;
 use thiserror::Error;
 
 /// A number that the program prints, and what it means.
@@ -20,7 +20,7 @@ pub enum BadExpression {
     #[error(
         "--metric-from-output: the regular expression does not compile\n{0}\nThe syntax is that of https://docs.rs/regex; put the expression in single quotes"
     )]
-    Syntax(regex::Error),
+    Syntax(regex_lite::Error),
     /// Nothing says which part of the match is the number.
     #[error(
         "--metric-from-output: `{0}` has no capture group, so it does not say which part of the match is the number\nPut the number in parentheses: 'transactions: *([0-9.]+)'"
@@ -54,8 +54,10 @@ impl OutputMetric {
     ///
     /// If it does not compile or has no group.
     pub fn new(expression: &str, higher_is_better: bool, unit: &str) -> Result<Self, BadExpression> {
-        let regex =
-            regex::RegexBuilder::new(expression).multi_line(true).build().map_err(BadExpression::Syntax)?;
+        let regex = regex_lite::RegexBuilder::new(expression)
+            .multi_line(true)
+            .build()
+            .map_err(BadExpression::Syntax)?;
         if regex.captures_len() < 2 {
             return Err(BadExpression::NoGroup(expression.to_owned()));
         }

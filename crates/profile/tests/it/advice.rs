@@ -120,12 +120,12 @@ fn holders_without_a_cpu() {
     let split = &mut profile.locks[0].roles[0].split;
     (split.watched, split.no_cpu) = (300 * MS, 150 * MS);
     let said = says(&profile);
-    let part = "For about 40 % of it the holder was ready to run, but had no CPU (3 threads, 2 CPUs).";
+    let part = "For about 40 % of this time the holder was ready to run, but had no CPU (3 threads, 2 CPUs).";
     assert!(said.contains(part), "{said}");
     // Every wait was watched.
     let split = &mut profile.locks[0].roles[0].split;
     (split.watched, split.no_cpu) = (2_400 * MS, 1_200 * MS);
-    assert!(says(&profile).contains("For 40 % of it the holder"), "{}", says(&profile));
+    assert!(says(&profile).contains("For 40 % of this time the holder"), "{}", says(&profile));
     // Little, or not known.
     for (watched, no_cpu) in [(2_400, 100), (2, 2), (0, 0)] {
         let split = &mut profile.locks[0].roles[0].split;

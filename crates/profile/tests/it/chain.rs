@@ -55,7 +55,7 @@ fn the_holder_waits_for_another_lock() {
     let profile = read(file);
     let details = details(&profile);
     let said = "For about 82 % of the time that threads waited for the mutex `table`, its holder was blocked on the mutex \
-                `log` (820 ms); fix that one first.";
+                `log` (820 ms in all); fix that one first.";
     assert!(details.contains(said), "{details}");
     insta::assert_snapshot!(held_waits(&profile, Style::PLAIN));
     assert!(self::details(&by_class(&profile)).contains(said));
@@ -69,7 +69,7 @@ fn the_holder_waits_for_a_signal() {
     file.held_wait(thread, locks[1], Role::Back, locks[0], (4, 20 * MS, 50 * MS));
     let details = details(&read(file));
     let said = "For about 20 % of the time that threads waited for the mutex `table`, its holder waited for a signal of the \
-                condvar `ready` (500 ms). Hold only the condvar's own mutex in such a wait.";
+                condvar `ready` (500 ms in all). Hold only the condvar's own mutex in such a wait.";
     assert!(details.contains(said), "{details}");
 }
 
@@ -97,8 +97,8 @@ fn the_holder_waits_for_two() {
         details(&read(file))
     };
     let (both, one) = (said([1_600, 1_400]), said([1_600, 300]));
-    let start = "its holder was blocked on the mutex `log` (100 ms)";
-    assert!(both.contains(&format!("{start} and the mutex `index` (80.0 ms); fix those first.")), "{both}");
+    let start = "its holder was blocked on the mutex `log` (100 ms in all)";
+    assert!(both.contains(&format!("{start} and the mutex `index` (80.0 ms in all); fix those first.")), "{both}");
     assert!(
         one.contains(&format!(
             "For about 32 % of the time that threads waited for the mutex `table`, {start}."
@@ -152,7 +152,7 @@ fn a_class_whose_holders_wait() {
     file.held_wait(thread, locks[1], Role::Write, locks[0], (1, 90 * MS, 30 * MS));
     let details = details(&read(file));
     let said = "For about 80 % of the time that threads waited for one of the 16 locks of `shard`, its holder was blocked on \
-                the mutex `log` (1.280 s); fix that one first.";
+                the mutex `log` (1.280 s in all); fix that one first.";
     assert!(details.contains(said), "{details}");
 }
 
@@ -179,7 +179,7 @@ fn two_orders() {
     let mutexes = |threads, timed| both_orders(threads, [Mutex; 2], [[Write; 2]; 2], timed);
     assert!(mutexes([1, 2], 0).contains(said), "{}", mutexes([1, 2], 0));
     // Neither comes first.
-    assert!(mutexes([1, 2], 0).contains("its holder was blocked on the mutex `log` (200 ms). "));
+    assert!(mutexes([1, 2], 0).contains("its holder was blocked on the mutex `log` (200 ms in all). "));
     // One after the other, or not for ever.
     assert!(!mutexes([1, 1], 0).contains("two orders"));
     assert!(!mutexes([1, 2], HeldWaitStats::TIMED).contains("two orders"));
