@@ -149,7 +149,7 @@ fn expressions() {
         let mut command = spinpark(["compare", "--rounds", "6", "--metric-from-output", expression, "--"]);
         said(command.arg(program()))
     };
-    with("score: (").fails(2, &["does not compile", "unclosed group"]);
+    with("score: (").fails(2, &["does not compile", "open group without closing"]);
     with("score: [0-9]+").fails(2, &["has no capture group", "parentheses"]);
     with("tps: ([0-9]+)").fails(1, &["matches nothing", "| score: 3000.5"]);
     with("speed: (.*)").fails(1, &["captured `fast`, which is not a number"]);

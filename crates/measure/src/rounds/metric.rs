@@ -18,7 +18,7 @@ pub struct OutputMetric {
 pub enum BadExpression {
     /// The syntax is wrong.
     #[error(
-        "--metric-from-output: the regular expression does not compile\n{0}\nThe syntax is that of https://docs.rs/regex; put the expression in single quotes"
+        "--metric-from-output: the regular expression does not compile: {0}\nThe syntax is that of https://docs.rs/regex-lite; put the expression in single quotes"
     )]
     Syntax(regex_lite::Error),
     /// Nothing says which part of the match is the number.

@@ -98,7 +98,10 @@ fn the_holder_waits_for_two() {
     };
     let (both, one) = (said([1_600, 1_400]), said([1_600, 300]));
     let start = "its holder was blocked on the mutex `log` (100 ms in all)";
-    assert!(both.contains(&format!("{start} and the mutex `index` (80.0 ms in all); fix those first.")), "{both}");
+    assert!(
+        both.contains(&format!("{start} and the mutex `index` (80.0 ms in all); fix those first.")),
+        "{both}"
+    );
     assert!(
         one.contains(&format!(
             "For about 32 % of the time that threads waited for the mutex `table`, {start}."
