@@ -50,6 +50,7 @@ pub fn main() -> ExitCode {
     let result: anyhow::Result<Exit> = match command {
         Command::Profile(profile) => commands::profile::run(&profile),
         Command::Top(top) => commands::profile::top::run(&top),
+        Command::Why(why) => commands::why::run(&why).map(Exit::from),
         Command::Run(run) => commands::run::run(&run).map(Exit::from),
         Command::Compare(compare) => commands::compare::run(&compare).map(Exit::from),
         Command::Report(report) => commands::compare::earlier(&report)

@@ -8,6 +8,7 @@
 //! | [`model`]              | a [`Profile`](model::Profile): the contract between reading and showing             |
 //! | [`json`], [`saved`]    | profiles as JSON; those that a recording's directory keeps                          |
 //! | [`watch`], [`keeper`]  | what the command sees of a program in `/proc` while it runs, and keeps of its files |
+//! | [`attach`]             | a process that runs, and was not started under us                                   |
 //! | [`names`]              | names of call sites and locks                                                       |
 //! | [`summary`]            | the summary, in sentences; the parts of it are the next nine                        |
 //! | `blame`                | the lock that most of the waiting is on, and which functions hold it and wait       |
@@ -28,6 +29,7 @@
 //! | [`slow`]               | the longest waits, one by one, for other tools                                      |
 //! | [`folded`], [`pprof`]  | stacks of waiting, for flame graphs and `go tool pprof`                             |
 
+pub mod attach;
 mod blame;
 mod chain;
 pub mod classes;

@@ -24,6 +24,7 @@ Examples:
   spinpark compare -- ./server-test 1    would better locks make it faster?
   spinpark run -- ./server-test 1        run it on spinpark's locks
   spinpark report spinpark-profile       an earlier recording again
+  spinpark why 4711                      a process that hangs: who waits for whom?
 
 Exit status:
   0    done
@@ -62,6 +63,7 @@ pub(crate) enum Command {
     Report(Box<Report>),
     Diff(Diff),
     Top(Top),
+    Why(Why),
     Compare(Box<Compare>),
     Run(Run),
     #[command(hide = true)]
@@ -84,6 +86,7 @@ impl Cli {
             Some(Command::Profile(it)) => to_json(it.show.format, &mut it.show.json),
             Some(Command::Report(it)) => to_json(it.show.format, &mut it.show.json),
             Some(Command::Diff(it)) => to_json(it.format, &mut it.json),
+            Some(Command::Why(it)) => to_json(it.out.format, &mut it.out.json),
             _ => Ok(()),
         }
     }
@@ -135,6 +138,34 @@ pub(crate) struct Run {
     /// The program and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "PROG")]
     pub(crate) program: Vec<OsString>,
+}
+
+const WHY_EXAMPLES: &str = "\
+Examples:
+  spinpark why 4711                 a deadlock, or who waits for which lock, and who has it
+  spinpark why $(pidof server)
+  sudo spinpark why 4711            another user's process
+  spinpark why 4711 --json          for programs: every thread, with its stack
+
+The process need not have been started by spinpark. It is not stopped, and nothing is loaded into it: its threads and its memory are read, twice, 0.1 s apart. Owners are known of pthread mutexes, of rwlocks that are held for writing, and of stdio's locks; nothing tells the owner of other locks (Rust's std); what waits for them is shown.";
+
+/// Show what a running process waits for, now: a deadlock first
+///
+/// It needs the rights to debug the process: those of its user, unless the system restricts that to parents
+/// (kernel.yama.ptrace_scope), or root's.
+#[derive(Debug, Args)]
+#[command(after_long_help = WHY_EXAMPLES)]
+pub(crate) struct Why {
+    #[command(flatten)]
+    pub(crate) out: TableOrJson,
+
+    /// Rows in the table of threads
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 20, value_parser = whole::<usize>(1..=u64::MAX, 20))]
+    pub(crate) rows: usize,
+
+    /// The process
+    #[arg(value_name = "PID", value_parser = whole::<u32>(1..=u64::from(u32::MAX), 4711))]
+    pub(crate) pid: u32,
 }
 
 const COMPARE_EXAMPLES: &str = "\

@@ -6,3 +6,4 @@ pub(crate) mod libraries;
 pub(crate) mod prepare;
 pub(crate) mod profile;
 pub(crate) mod run;
+pub(crate) mod why;

@@ -16,5 +16,6 @@ mod run;
 mod shown;
 mod signals;
 mod top;
+mod why;
 mod width;
 mod wrapper;

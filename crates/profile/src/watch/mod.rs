@@ -32,6 +32,7 @@ use self::observer::{Observer, own_children};
 
 pub use self::glibc::{GlibcLock, GlibcWait};
 pub use self::observation::{FILE, Observation, Program, Programs};
+pub(crate) use self::task::{Sched, Stat};
 
 /// An observer that has not begun.
 #[derive(Debug)]

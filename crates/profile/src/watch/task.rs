@@ -24,24 +24,24 @@ pub(super) enum Doing {
 
 /// The fields of `/proc/PID/task/TID/stat` that matter.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Stat {
-    pub(super) name: String,
-    pub(super) state: u8,
-    pub(super) parent: u32,
+pub(crate) struct Stat {
+    pub(crate) name: String,
+    pub(crate) state: u8,
+    pub(crate) parent: u32,
     /// User and system time, clock ticks.
-    pub(super) ticks: u64,
+    pub(crate) ticks: u64,
     /// How many threads its process has.
-    pub(super) threads: u32,
+    pub(crate) threads: u32,
     /// When it started, clock ticks since boot.
-    pub(super) started: u64,
+    pub(crate) started: u64,
     /// Start of the code and of the stack: another program has others. None where they may not be read (the
     /// kernel then shows 1 and 0), and while the kernel still sets the program up (0 for what it does not
     /// know yet).
-    pub(super) image: Option<(u64, u64)>,
+    pub(crate) image: Option<(u64, u64)>,
 }
 
 impl Stat {
-    pub(super) fn parse(text: &[u8]) -> Option<Self> {
+    pub(crate) fn parse(text: &[u8]) -> Option<Self> {
         // The name may have blanks and parentheses.
         let open = text.iter().position(|byte| *byte == b'(')?;
         let close = text.iter().rposition(|byte| *byte == b')')?;
@@ -63,23 +63,28 @@ impl Stat {
 }
 
 impl Stat {
+    /// Whether all that is left of it is how it ended.
+    pub(crate) fn has_ended(&self) -> bool {
+        matches!(self.state, b'Z' | b'X')
+    }
+
     /// How many threads the process has, of which the first one is this; it stays until the others have
     /// ended.
-    pub(super) fn living(&self) -> u32 {
-        self.threads.saturating_sub(u32::from(matches!(self.state, b'Z' | b'X')))
+    pub(crate) fn living(&self) -> u32 {
+        self.threads.saturating_sub(u32::from(self.has_ended()))
     }
 }
 
 /// `/proc/PID/task/TID/schedstat`: ns on a CPU, ns ready without one, and how often it got one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Sched {
-    pub(super) ran: u64,
-    pub(super) waited: u64,
-    pub(super) slices: u64,
+pub(crate) struct Sched {
+    pub(crate) ran: u64,
+    pub(crate) waited: u64,
+    pub(crate) slices: u64,
 }
 
 impl Sched {
-    pub(super) fn parse(text: &[u8]) -> Option<Self> {
+    pub(crate) fn parse(text: &[u8]) -> Option<Self> {
         let mut numbers = std::str::from_utf8(text).ok()?.split_ascii_whitespace().map(str::parse::<u64>);
         let mut next = || numbers.next()?.ok();
         Some(Self { ran: next()?, waited: next()?, slices: next()? })

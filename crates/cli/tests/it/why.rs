@@ -1,0 +1,201 @@
+//! `spinpark why`: what a process that runs waits for.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+
+use spinpark_fixtures::command::{Said, flat, said};
+use spinpark_fixtures::{compile_c, dropin};
+
+use crate::fixtures::spinpark;
+
+/// A program that is as it stays, until this is dropped.
+struct Hanging(Child);
+
+impl Hanging {
+    fn start(mut command: Command) -> Self {
+        let mut child = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().expect("it starts");
+        let mut line = String::new();
+        BufReader::new(child.stderr.take().expect("a pipe")).read_line(&mut line).expect("a line");
+        assert_eq!(line, "ready\n");
+        Self(child)
+    }
+
+    fn scene(scene: &str, preload: Option<&Path>) -> Self {
+        let mut command = Command::new(compile_c("hangs.c", &["-O1"]));
+        command.arg(scene).envs(preload.map(|library| ("LD_PRELOAD", library)));
+        Self::start(command)
+    }
+
+    fn why(&self) -> Said {
+        said(spinpark(["why"]).arg(self.0.id().to_string()))
+    }
+
+    fn json(&self) -> Value {
+        let said = said(spinpark(["why"]).arg(self.0.id().to_string()).arg("--json"));
+        assert_eq!(said.code, Some(0), "{said:#?}");
+        serde_json::from_str(&said.stdout).expect("JSON")
+    }
+}
+
+impl Drop for Hanging {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// What `why` says of a scene, on glibc's locks and on ours, without line breaks: it has these words.
+fn both(scene: &str, words: &[&str]) {
+    for preload in [None, Some(dropin())] {
+        let hanging = Hanging::scene(scene, preload);
+        let why = hanging.why();
+        why.succeeds(&["Threads"]);
+        let text = flat(&why.stdout);
+        for word in words {
+            assert!(text.contains(word), "{scene}, {preload:?}: no `{word}` in {}", why.stdout);
+        }
+    }
+}
+
+#[test]
+fn a_deadlock_comes_first() {
+    both(
+        "deadlock",
+        &[
+            "7 threads Deadlock: thread",
+            "in `first_then_second (hangs.c:",
+            "for the mutex `audit`, which thread",
+            "for the mutex `accounts`, which thread",
+            "1 more thread waits for one of these.",
+            "signal of the condvar jobs",
+        ],
+    );
+    both("allocated", &["Deadlock: thread", "for a mutex at 0x"]);
+    both(
+        "itself",
+        &["Deadlock: thread", "in `has_accounts", "for the mutex `accounts`, which it has taken itself"],
+    );
+    // One of them gives up in the end.
+    both("timed", &["threads Thread", "held by thread", "and so on", "mutex accounts, for a time"]);
+}
+
+/// The owners are on no record: each has the other one's lock on its stack.
+#[test]
+fn a_deadlock_of_locks_that_do_not_tell_their_owners() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let program = directory.path().join("hangs");
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let mut compile = Command::new(rustc);
+    compile
+        .args(["-O", "-g", "--edition", "2021", "-o"])
+        .arg(&program)
+        .arg(spinpark_fixtures::source("hangs.rs"));
+    assert!(compile.status().is_ok_and(|status| status.success()));
+    let hanging = Hanging::start(Command::new(&program));
+    let text = flat(&hanging.why().stdout);
+    let words = [
+        "Probably a deadlock: thread",
+        "in `hangs::both (hangs.rs:",
+        "for a std Mutex, which thread",
+        "seems to have",
+    ];
+    assert!(words.iter().all(|words| text.contains(words)), "{text}");
+}
+
+#[test]
+fn both_sides_of_a_deadlock_are_data() {
+    let hanging = Hanging::scene("deadlock", None);
+    let json = hanging.json();
+    let cycle = json["deadlocks"][0].as_array().expect("a cycle").clone();
+    assert_eq!((json["deadlocks"].as_array().map(Vec::len), cycle.len()), (Some(1), 2), "{json:#}");
+    let threads = json["threads"].as_array().expect("threads");
+    let waits = |id: &Value| &threads.iter().find(|thread| thread["id"] == *id).expect("it is there")["wait"];
+    assert_eq!((&waits(&cycle[0])["by"], &waits(&cycle[1])["by"]), (&cycle[1], &cycle[0]));
+}
+
+#[test]
+fn holders_and_what_they_do() {
+    both(
+        "sleeper",
+        &[
+            "2 threads wait in `wants_accounts",
+            "for the mutex `accounts`, held by",
+            "(`teller`), which is in `clock_nanosleep` in `has_accounts",
+        ],
+    );
+    both(
+        "chain",
+        &[
+            "(`auditor`) waits in `wants_accounts",
+            "(`teller`), which waits in `has_accounts",
+            "for the rwlock `table`, to read, held by thread",
+            "(`writer`), which is in `read` in `writes_table",
+        ],
+    );
+    both("readers", &["(`writer`) waits in `wants_table", "for the rwlock `table`, held by 2 readers"]);
+    both("ended", &["2 threads wait in", "which has ended: nobody will release it"]);
+    both("stream", &["glibc's lock of stdout, held by thread", "(`logger`), which is in `clock_nanosleep`"]);
+    both("back", &["for the mutex `accounts`", "which thread"]);
+}
+
+/// Threads without work are no news; threads of which none is left to wake another are.
+#[test]
+fn no_lock() {
+    both("idle", &["No thread waits for a lock: 6 wait for work, events or threads' ends.", "in epoll_wait"]);
+    both("semaphores", &["All 4 threads wait for each other, none with a deadline", "semaphore slots"]);
+}
+
+#[test]
+fn processes_that_cannot_be_read() {
+    let bad = |pid: &str, words: &[&str]| said(&mut spinpark(["why", pid])).fails(2, words);
+    bad("4194305", &["there is no process 4194305"]);
+    bad("x", &["write a whole number"]);
+    bad("2", &["a thread of the kernel"]);
+    // It has ended, and this process has not read how.
+    let mut child = Command::new("true").spawn().expect("it starts");
+    let stat = format!("/proc/{}/stat", child.id());
+    while !fs::read_to_string(&stat).expect("it is there").contains(" Z ") {
+        std::thread::yield_now();
+    }
+    bad(&child.id().to_string(), &["has ended"]);
+    let _ = child.wait();
+    // A thread of a process.
+    let hanging = Hanging::scene("idle", None);
+    let tasks = fs::read_dir(format!("/proc/{}/task", hanging.0.id())).expect("threads");
+    let ids = tasks.map(|task| task.expect("a thread").file_name().into_string().expect("a number"));
+    let process = hanging.0.id().to_string();
+    let thread = ids.into_iter().find(|id| *id != process).expect("another one");
+    bad(&thread, &["is a thread of process", &format!("spinpark why {process}")]);
+}
+
+/// Nothing stops it, and no call of it is interrupted: it would end, since it checks what `epoll_wait` returns.
+#[test]
+fn the_process_does_not_notice() {
+    let hanging = Hanging::scene("idle", None);
+    let switches = || {
+        let status = fs::read_to_string(format!("/proc/{}/status", hanging.0.id())).expect("it runs");
+        status.lines().filter(|line| line.contains("ctxt_switches")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    // Only then its first thread is sure to sleep.
+    hanging.why().succeeds(&["Threads"]);
+    let before = switches();
+    for _ in 0..3 {
+        hanging.why().succeeds(&["No thread waits for a lock"]);
+    }
+    assert_eq!(switches(), before);
+}
+
+#[test]
+fn a_process_that_is_stopped() {
+    let hanging = Hanging::scene("sleeper", None);
+    let pid = hanging.0.id().to_string();
+    assert!(Command::new("kill").args(["-STOP", &pid]).status().is_ok_and(|status| status.success()));
+    while !fs::read_to_string(format!("/proc/{pid}/stat")).expect("it is there").contains(" T ") {
+        std::thread::yield_now();
+    }
+    hanging.why().succeeds(&["The process is stopped.", &format!("kill -CONT {pid}")]);
+}

@@ -1,0 +1,30 @@
+//! A process that runs, and was not started under us: what each of its threads does now, read from `/proc`
+//! and from its memory.
+//!
+//! Nothing is stopped, and nothing runs in it. A thread that sleeps has its system call, with the arguments,
+//! in `/proc/PID/task/TID/syscall`, and the end of its stack in memory: the futex that it sleeps at, and the
+//! functions that led to it. A mutex of glibc, or of the drop-in, has its owner's number in memory.
+//!
+//! | module    | what it has                                                                     |
+//! |-----------|---------------------------------------------------------------------------------|
+//! | `access`  | what may be read of a process, and, where it may not, what opens it              |
+//! | `target`  | the process: its memory, its files, a snapshot of its threads                     |
+//! | `task`    | one thread in a snapshot                                                         |
+//! | `object`  | what a thread waits for, and which thread has it                                 |
+//! | `picture` | all threads at a moment, with symbols: who waits for whom, and what is stuck       |
+//! | `page`    | that for people                                                                  |
+//!
+//! A snapshot is no instant: threads are read one after the other. What did not change between two of them is
+//! sure; all else is said of the moment.
+
+mod access;
+mod object;
+mod page;
+mod picture;
+mod target;
+mod task;
+
+pub use self::access::Refused;
+pub use self::page::{headline, json, page};
+pub use self::picture::{Held, Picture, State, ThreadNow, Wait};
+pub use self::target::Target;

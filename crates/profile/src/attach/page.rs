@@ -1,0 +1,426 @@
+//! A [`Picture`] for people: the deadlock, or who waits for whom; then each thread on a line.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use serde_json::{Value, json};
+use spinpark_measure::text::one_line;
+use spinpark_measure::text::units::count;
+
+use super::picture::{Held, Picture, State, ThreadNow, Wait};
+use crate::model::{CallSite, Kind, Role};
+use crate::text::{Style, render, wrap};
+
+/// Threads of a cycle, or locks, that a sentence names.
+const NAMED: usize = 4;
+/// After the name of a lock inside of glibc.
+const GLIBCS: &str = " (glibc)";
+/// Holders of holders that a sentence follows.
+const FAR: usize = 4;
+
+/// The first sentence: what is stuck, or that nothing is.
+#[must_use]
+pub fn headline(picture: &Picture) -> String {
+    deadlock(picture)
+        .or_else(|| locks(picture).filter(|_| is_lost(picture)))
+        .or_else(|| none_left(picture))
+        .or_else(|| locks(picture))
+        .unwrap_or_else(|| no_locks(picture))
+}
+
+/// One screen: the sentences, and the threads.
+#[must_use]
+pub fn page(picture: &Picture, style: Style) -> String {
+    let program = Path::new(&picture.program).file_name().unwrap_or_default().to_string_lossy();
+    let number = picture.threads.len();
+    let head = format!(
+        "{} (process {}), {} thread{}",
+        one_line(&program),
+        picture.pid,
+        count(number as u64),
+        if number == 1 { "" } else { "s" }
+    );
+    let mut parts = vec![head, wrap(&headline(picture), style.width, 0)];
+    parts.extend(details(picture).into_iter().map(|sentence| wrap(&sentence, style.width, 0)));
+    parts.push(String::new());
+    parts.push(table(picture, style).trim_end().to_owned());
+    parts.join("\n")
+}
+
+/// `Deadlock: …`.
+fn deadlock(picture: &Picture) -> Option<String> {
+    let cycle = picture.deadlocks.first()?;
+    let threads: Vec<&ThreadNow> = cycle.iter().filter_map(|index| picture.threads.get(*index)).collect();
+    let one = |thread: &&ThreadNow| {
+        let wait = thread.wait()?;
+        let site = thread.place.as_ref().map_or(String::new(), |place| format!(" in `{}`", place.label()));
+        let start = format!("{} waits{site} for {}", named(thread), wanted(wait));
+        Some(match wait.held {
+            _ if wait.kind == Kind::Join => start,
+            Held::Thread(id) if id == thread.id => format!("{start}, which it has taken itself"),
+            Held::Thread(id) => format!("{start}, which thread {id} has"),
+            Held::Perhaps(id) => format!("{start}, which thread {id} seems to have"),
+            _ => start,
+        })
+    };
+    let mut parts: Vec<String> = threads.iter().take(NAMED).filter_map(one).collect();
+    if threads.len() > NAMED {
+        parts.push(format!("and so on: {} threads in a cycle", threads.len()));
+    }
+    // A lock that does not say who has it may be on a stack for another reason.
+    let is_guess =
+        threads.iter().any(|thread| thread.wait().is_some_and(|wait| matches!(wait.held, Held::Perhaps(_))));
+    let word = if is_guess { "Probably a deadlock" } else { "Deadlock" };
+    Some(format!("{word}: {}.", parts.join("; ")))
+}
+
+/// `All 3 threads wait, none with a deadline, …`
+fn none_left(picture: &Picture) -> Option<String> {
+    let number = picture.threads.len();
+    let all = match number {
+        1 => String::from("Its only thread waits, without a deadline"),
+        number => format!("All {} threads wait for each other, none with a deadline", count(number as u64)),
+    };
+    picture.is_none_left().then(|| format!("{all}: none is left to wake another, so the process hangs."))
+}
+
+/// Whether a lock is waited for whose owner has ended.
+fn is_lost(picture: &Picture) -> bool {
+    picture.threads.iter().filter_map(ThreadNow::lock).any(Wait::is_lost)
+}
+
+/// Threads that wait for one lock.
+struct Group<'a> {
+    wait: &'a Wait,
+    threads: Vec<&'a ThreadNow>,
+}
+
+/// Threads that wait for a lock, by lock and holder: the most first, and those that wait for the longest chain.
+fn by_lock(picture: &Picture) -> Vec<Group<'_>> {
+    let mut groups: BTreeMap<(u64, Option<&str>, Held), Group<'_>> = BTreeMap::new();
+    for thread in &picture.threads {
+        let Some(wait) = thread.lock() else { continue };
+        // Those without an address are one by their names.
+        let key = (wait.address, wait.name.as_deref().filter(|_| wait.address == 0), wait.held);
+        groups.entry(key).or_insert(Group { wait, threads: Vec::new() }).threads.push(thread);
+    }
+    let length = |wait: &Wait| {
+        let next = |wait: &&Wait| picture.thread(wait.holder()?)?.lock();
+        std::iter::successors(Some(wait), next).take(FAR).count()
+    };
+    let mut groups: Vec<_> = groups.into_values().collect();
+    groups.sort_by_key(|group| {
+        let rank = (!group.wait.is_lost(), Reverse(group.threads.len()), Reverse(length(group.wait)));
+        (rank, group.threads[0].id)
+    });
+    groups
+}
+
+/// `3 threads wait in `load` for the mutex `table`, held by thread 7 (`flush`), which is in `fsync` in `store`.`
+fn locks(picture: &Picture) -> Option<String> {
+    let groups = by_lock(picture);
+    let Group { wait, threads } = groups.first()?;
+    let sites: BTreeSet<String> = threads
+        .iter()
+        .map(|thread| thread.place.as_ref().map_or_else(String::new, CallSite::label))
+        .collect();
+    let site = match sites.first() {
+        Some(site) if sites.len() == 1 && !site.is_empty() => format!(" in `{site}`"),
+        _ => String::new(),
+    };
+    let who = match threads[..] {
+        [only] => format!("{} waits{site}", capital_thread(only)),
+        _ => format!("{} threads wait{site}", count(threads.len() as u64)),
+    };
+    let (held, said) = held(picture, wait);
+    let others = match groups.iter().skip(1).filter(|group| !said.contains(&group.wait)).count() {
+        0 => String::new(),
+        1 => String::from(" Another lock is waited for, too."),
+        more => format!(" {} other locks are waited for, too.", count(more as u64)),
+    };
+    Some(format!("{who} for {}{held}.{others}", wanted(wait)))
+}
+
+/// `, held by thread 7 (`flush`), which …`, holder by holder; with the waits that are named.
+fn held<'a>(picture: &'a Picture, wait: &'a Wait) -> (String, Vec<&'a Wait>) {
+    let (mut text, mut said) = (String::new(), vec![wait]);
+    while let Some(wait) = said.last() {
+        let (word, id) = match wait.held {
+            Held::Thread(id) => (", held by", id),
+            Held::Perhaps(id) => (", which seems to be held by", id),
+            other => return (text + &unseen(other), said),
+        };
+        let Some(holder) = picture.thread(id) else { break };
+        text += &format!("{word} {}, which {}", named(holder), doing(holder));
+        match holder.lock() {
+            Some(next) if said.len() < FAR && !said.contains(&next) => said.push(next),
+            Some(next) if next.holder().is_some() => {
+                text += ", and so on";
+                break;
+            }
+            Some(next) => {
+                text += &unseen(next.held);
+                break;
+            }
+            None => break,
+        }
+    }
+    (text, said)
+}
+
+/// Where no thread of the process is known to have it.
+fn unseen(held: Held) -> String {
+    match held {
+        Held::Unknown => String::from("; which thread has it is not known"),
+        Held::Free => String::from(", which is free: its next owner is on its way"),
+        Held::Gone(id) => format!(", held by thread {id}, which has ended: nobody will release it"),
+        Held::Process(id) => format!(", held by thread {id} of another process"),
+        Held::Readers(1) => String::from(", held by a reader"),
+        Held::Readers(number) => format!(", held by {} readers", count(number.into())),
+        Held::Thread(_) | Held::Perhaps(_) => String::new(),
+    }
+}
+
+/// What a thread does, after *which*.
+fn doing(thread: &ThreadNow) -> String {
+    let place = thread.place.as_ref().map_or(String::new(), |place| format!(" in `{}`", place.label()));
+    match &thread.state {
+        State::Running => String::from("runs"),
+        State::Waits(wait) => format!("waits{place} for {}", wanted(wait)),
+        State::Call(name) => format!("is in `{name}`{place}"),
+        State::Fault => format!("waits{place} for memory from a disk"),
+        State::Stopped => format!("is stopped{place}, by a signal or a debugger"),
+        State::Unknown => String::from("sleeps"),
+    }
+}
+
+/// Without a wait for a lock.
+fn no_locks(picture: &Picture) -> String {
+    let number = |is: fn(&ThreadNow) -> bool| picture.threads.iter().filter(|thread| is(thread)).count();
+    let running = number(|thread| thread.state == State::Running);
+    let unknown = number(|thread| thread.state == State::Unknown);
+    let unclear =
+        number(|thread| thread.wait().is_some_and(|wait| !wait.is_lock() && wait.role == Role::Wake));
+    let rest = picture.threads.len() - running - unknown - unclear;
+    let part = |number: usize, one: &str, more: &str| match number {
+        0 => None,
+        1 => Some(format!("1 {one}")),
+        number => Some(format!("{} {more}", count(number as u64))),
+    };
+    let parts = [
+        part(running, "runs", "run"),
+        part(rest, "waits for work, an event or a thread's end", "wait for work, events or threads' ends"),
+        part(unclear, "waits for what may be a lock or a signal", "wait for what may be locks or signals"),
+        part(unknown, "sleeps, and its call cannot be read", "sleep, and their calls cannot be read"),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    let sure = if unclear + unknown > 0 {
+        "No thread is known to wait for a lock"
+    } else {
+        "No thread waits for a lock"
+    };
+    format!("{sure}: {}.", parts.join(", "))
+}
+
+/// After the headline.
+fn details(picture: &Picture) -> Vec<String> {
+    let mut said = Vec::new();
+    match picture.deadlocks.len() {
+        0 | 1 => {}
+        2 => said.push(String::from("There is another such cycle.")),
+        more => said.push(format!("There are {} more such cycles.", count(more as u64 - 1))),
+    }
+    if let Some(cycle) = picture.deadlocks.first() {
+        let mut stuck: Vec<usize> = cycle.clone();
+        // Those behind it.
+        loop {
+            let ids: Vec<u32> = stuck.iter().map(|index| picture.threads[*index].id).collect();
+            let is_behind = |thread: &ThreadNow| {
+                thread.wait().and_then(Wait::holder).is_some_and(|holder| ids.contains(&holder))
+            };
+            let more = |index: &usize| !stuck.contains(index) && is_behind(&picture.threads[*index]);
+            let more: Vec<usize> = (0..picture.threads.len()).filter(more).collect();
+            if more.is_empty() {
+                break;
+            }
+            stuck.extend(more);
+        }
+        match stuck.len() - cycle.len() {
+            0 => {}
+            1 => said.push(String::from("1 more thread waits for one of these.")),
+            more => said.push(format!("{} more threads wait for these.", count(more as u64))),
+        }
+    }
+    if picture.deadlocks.is_empty() && picture.is_none_left() {
+        said.extend(if is_lost(picture) { none_left(picture) } else { locks(picture) });
+    }
+    let stopped = picture.threads.iter().filter(|thread| thread.state == State::Stopped).count();
+    if stopped > 0 {
+        let resume = format!("`kill -CONT {}` resumes it, unless a debugger has it.", picture.pid);
+        said.push(match stopped == picture.threads.len() {
+            true => format!("The process is stopped. {resume}"),
+            false => format!("{} of its threads are stopped.", count(stopped as u64)),
+        });
+    }
+    said
+}
+
+/// `thread 7 (`flush`)`.
+fn named(thread: &ThreadNow) -> String {
+    match thread.name.is_empty() {
+        true => format!("thread {}", thread.id),
+        false => format!("thread {} (`{}`)", thread.id, thread.name),
+    }
+}
+
+fn capital_thread(thread: &ThreadNow) -> String {
+    spinpark_measure::text::capital(&named(thread))
+}
+
+/// `the mutex `table``, `the end of thread 7`.
+fn wanted(wait: &Wait) -> String {
+    if wait.kind == Kind::Join {
+        return match wait.held {
+            Held::Thread(id) => format!("the end of thread {id}"),
+            _ => String::from("the end of a thread"),
+        };
+    }
+    let what = match (&wait.name, wait.address) {
+        (Some(name), _) if name.ends_with(GLIBCS) => {
+            format!("glibc's lock of {}", name.trim_end_matches(GLIBCS))
+        }
+        // `std Mutex` has its kind in its name.
+        (Some(name), _) if name.contains(' ') => format!("a {name}"),
+        (Some(name), _) => format!("the {} `{name}`", wait.kind.noun()),
+        (None, 0) => format!("a {}", wait.kind.noun()),
+        (None, address) => format!("a {} at {address:#x}", wait.kind.noun()),
+    };
+    match (wait.role, wait.kind) {
+        (Role::Signal, Kind::Condvar) => format!("a signal of {what}"),
+        (Role::Read, _) => format!("{what}, to read"),
+        (Role::Back, _) => format!("{what}, after a signal"),
+        _ => what,
+    }
+}
+
+/// The rows: threads that do the same at the same place are one.
+fn table(picture: &Picture, style: Style) -> String {
+    let rank = |thread: &ThreadNow| match &thread.state {
+        State::Waits(wait) if wait.is_lock() => 0,
+        State::Running => 1,
+        State::Stopped | State::Fault | State::Unknown => 2,
+        State::Call(_) => 3,
+        State::Waits(_) => 4,
+    };
+    // Threads that nobody named are called as the first one.
+    let common = picture.thread(picture.pid).map_or("", |thread| &thread.name);
+    let name = |thread: &ThreadNow| match thread.name.as_str() {
+        _ if thread.id == picture.pid => String::from("main"),
+        name if name == common => String::from("–"),
+        name => name.to_owned(),
+    };
+    let mut groups: BTreeMap<(u8, [String; 4]), Vec<u32>> = BTreeMap::new();
+    for thread in &picture.threads {
+        let place = thread.place.as_ref().map_or_else(|| String::from("–"), CallSite::label);
+        let cells = [state(thread), holder(thread), place, name(thread)];
+        groups.entry((rank(thread), cells)).or_default().push(thread.id);
+    }
+    let mut rows: Vec<_> = groups.into_iter().collect();
+    rows.sort_by_key(|((rank, _), ids)| (*rank, ids[0]));
+    let header = ["what it does", "who has it", "where", "name", "thread"];
+    let row = |((_, [state, holder, place, name]), ids): ((u8, [String; 4]), Vec<u32>)| {
+        let ids = match &ids[..] {
+            [one] => one.to_string(),
+            [first, rest @ ..] => format!("{first} and {} more", count(rest.len() as u64)),
+            [] => String::new(),
+        };
+        vec![state, holder, place, name, ids]
+    };
+    render(style, "Threads", &header, 4, (rows.into_iter(), row))
+}
+
+/// In a cell.
+fn state(thread: &ThreadNow) -> String {
+    match &thread.state {
+        State::Running => String::from("runs"),
+        State::Call(name) => format!("in {name}"),
+        State::Fault => String::from("memory from a disk"),
+        State::Stopped => String::from("stopped"),
+        State::Unknown => String::from("sleeps"),
+        State::Waits(wait) => {
+            let what = wanted(wait).replace('`', "");
+            let what = what.strip_prefix("the ").or(what.strip_prefix("a ")).unwrap_or(&what);
+            let until = if wait.is_timed { ", for a time" } else { "" };
+            format!("{what}{until}")
+        }
+    }
+}
+
+fn holder(thread: &ThreadNow) -> String {
+    match thread.wait().filter(|wait| wait.is_lock()).map(|wait| wait.held) {
+        None => String::from("–"),
+        Some(Held::Thread(id)) => id.to_string(),
+        Some(Held::Perhaps(id)) => format!("{id}?"),
+        Some(Held::Gone(id)) => format!("{id}, has ended"),
+        Some(Held::Process(id)) => format!("{id}, elsewhere"),
+        Some(Held::Readers(number)) => format!("{number} readers"),
+        Some(Held::Free) => String::from("none"),
+        Some(Held::Unknown) => String::from("not known"),
+    }
+}
+
+/// A document for programs.
+#[must_use]
+pub fn json(picture: &Picture) -> Value {
+    let thread = |thread: &ThreadNow| {
+        let frames = thread.place.iter().flat_map(|place| &place.frames);
+        let frames: Vec<Value> = frames
+            .map(|frame| {
+                json!({
+                    "function": frame.function,
+                    "source": frame.source,
+                    "module": frame.module,
+                    "offset": frame.offset,
+                })
+            })
+            .collect();
+        let (state, call) = match &thread.state {
+            State::Running => ("running", None),
+            State::Waits(_) => ("waiting", Some("futex")),
+            State::Call(name) => ("call", Some(*name)),
+            State::Fault => ("fault", None),
+            State::Stopped => ("stopped", None),
+            State::Unknown => ("unknown", None),
+        };
+        let wait = thread.wait().map(|wait| {
+            let (held, by) = match wait.held {
+                Held::Unknown => ("unknown", None),
+                Held::Free => ("free", None),
+                Held::Thread(id) => ("thread", Some(id)),
+                Held::Perhaps(id) => ("perhaps", Some(id)),
+                Held::Gone(id) => ("ended", Some(id)),
+                Held::Process(id) => ("process", Some(id)),
+                Held::Readers(number) => ("readers", Some(number)),
+            };
+            json!({
+                "kind": wait.kind, "role": wait.role, "address": wait.address, "name": wait.name, "timed": wait.is_timed,
+                "held": held, "by": by,
+            })
+        });
+        json!({
+            "id": thread.id, "name": thread.name, "state": state, "call": call, "stays": thread.stays, "wait": wait, "frames": frames,
+        })
+    };
+    let cycle =
+        |cycle: &Vec<usize>| -> Vec<u32> { cycle.iter().map(|index| picture.threads[*index].id).collect() };
+    json!({
+        "format": "spinpark-why",
+        "version": 1,
+        "pid": picture.pid,
+        "program": picture.program,
+        "headline": headline(picture),
+        "deadlocks": picture.deadlocks.iter().map(cycle).collect::<Vec<_>>(),
+        "threads": picture.threads.iter().map(thread).collect::<Vec<_>>(),
+    })
+}

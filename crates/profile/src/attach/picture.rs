@@ -1,0 +1,344 @@
+//! All threads at a moment, with symbols: who waits for whom, and what is stuck.
+//!
+//! Two snapshots are taken, a moment apart. A thread that has not run in between *stays*: what it waits for,
+//! and what it has, are what they were. A cycle of threads that all stay, each in a wait without a deadline
+//! for what the next one has, is a deadlock.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::{Duration, SystemTime};
+
+use spinpark_measure::text::one_line;
+
+use super::access::Refused;
+pub use super::object::Held;
+use super::object::{self, Object};
+use super::target::Target;
+use super::task::{Call, Task};
+use crate::glibc_locks;
+use crate::model::{CallSite, Frame, Kind, Role};
+use crate::symbols::Symbols;
+
+/// Between the two snapshots.
+const MOMENT: Duration = Duration::from_millis(100);
+
+/// What a thread does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It runs, or waits for a CPU.
+    Running,
+    /// It waits for another thread.
+    Waits(Wait),
+    /// It is in a system call, with this name.
+    Call(&'static str),
+    /// It waits for memory that is on a disk.
+    Fault,
+    /// By a signal, or a debugger.
+    Stopped,
+    /// What is not known.
+    Unknown,
+}
+
+/// A wait for another thread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wait {
+    /// What it waits for.
+    pub kind: Kind,
+    /// In which role.
+    pub role: Role,
+    /// Where that is; 0 if it has no address of its own.
+    pub address: u64,
+    /// What it is called: a variable, or a type.
+    pub name: Option<String>,
+    /// It ends by itself.
+    pub is_timed: bool,
+    /// No other process can end it.
+    pub is_private: bool,
+    /// Who has it.
+    pub held: Held,
+}
+
+/// A thread.
+#[derive(Clone, Debug)]
+pub struct ThreadNow {
+    /// Its number.
+    pub id: u32,
+    /// Its name.
+    pub name: String,
+    /// What it does.
+    pub state: State,
+    /// Where in the program; none if it runs, or that is not known.
+    pub place: Option<CallSite>,
+    /// It has not run between the snapshots.
+    pub stays: bool,
+}
+
+/// A process at a moment.
+#[derive(Clone, Debug)]
+pub struct Picture {
+    /// The process.
+    pub pid: u32,
+    /// Its program.
+    pub program: String,
+    /// Its threads, by their numbers.
+    pub threads: Vec<ThreadNow>,
+    /// Cycles, as indices of `threads`: each waits for what the next one has.
+    pub deadlocks: Vec<Vec<usize>>,
+}
+
+impl ThreadNow {
+    /// The wait for what another thread has, or for a thread's end.
+    pub(super) fn wait(&self) -> Option<&Wait> {
+        match &self.state {
+            State::Waits(wait) => Some(wait),
+            _ => None,
+        }
+    }
+
+    /// The wait for a lock.
+    pub(super) fn lock(&self) -> Option<&Wait> {
+        self.wait().filter(|wait| wait.is_lock())
+    }
+}
+
+impl Wait {
+    /// Whether it is for a lock, and not for a signal or a thread's end.
+    #[must_use]
+    pub fn is_lock(&self) -> bool {
+        self.role.is_lock() || self.role == Role::Back
+    }
+
+    /// Whether nobody will release it.
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
+        matches!(self.held, Held::Gone(_))
+    }
+
+    /// The thread that it waits for.
+    #[must_use]
+    pub fn holder(&self) -> Option<u32> {
+        match self.held {
+            Held::Thread(id) | Held::Perhaps(id) => Some(id),
+            _ => None,
+        }
+    }
+}
+
+impl Picture {
+    /// What the threads of a process do.
+    ///
+    /// # Errors
+    /// If it has ended, or may no longer be read.
+    pub fn take(target: &mut Target) -> Result<Self, Refused> {
+        let before = target.snapshot()?;
+        std::thread::sleep(MOMENT);
+        let now = target.snapshot()?;
+        target.read_maps();
+        let mut symbols = Symbols::new().with_kept(std::mem::take(&mut target.kept));
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        symbols.begin(target.pid, u64::try_from(since.as_nanos()).unwrap_or(u64::MAX));
+        let before: HashMap<u32, Task> = before.into_iter().map(|task| (task.id, task)).collect();
+        let ids: BTreeSet<u32> = now.iter().map(|task| task.id).collect();
+        let one = |task: &Task| {
+            let stays = before.get(&task.id).is_some_and(|before| task.stays(before));
+            thread(target, &mut symbols, task, &ids, stays)
+        };
+        let mut threads: Vec<ThreadNow> = now.iter().map(one).collect();
+        guess_holders(&mut threads, &now);
+        let deadlocks = cycles(&threads);
+        forget_guesses(&mut threads, &deadlocks);
+        Ok(Self { pid: target.pid, program: target.program(), threads, deadlocks })
+    }
+
+    /// Whether each thread waits for another one, without a deadline: only a signal's handler could wake one.
+    pub(super) fn is_none_left(&self) -> bool {
+        self.threads
+            .iter()
+            .all(|thread| thread.stays && thread.wait().is_some_and(|wait| !wait.is_timed && wait.is_private))
+    }
+
+    /// The thread with this number.
+    pub(super) fn thread(&self, id: u32) -> Option<&ThreadNow> {
+        self.threads.iter().find(|thread| thread.id == id)
+    }
+}
+
+fn thread(
+    target: &Target,
+    symbols: &mut Symbols,
+    task: &Task,
+    ids: &BTreeSet<u32>,
+    stays: bool,
+) -> ThreadNow {
+    let stack = task.stack.as_ref().map(|stack| symbols.unwind(&target.maps, stack)).unwrap_or_default();
+    let frames = symbols.frames(&target.maps, u32::MAX, &stack);
+    let (state, place) = match task.call {
+        _ if matches!(task.stat.state, b'T' | b't') => (State::Stopped, program_part(frames)),
+        Call::Running => (State::Running, None),
+        Call::Fault => (State::Fault, program_part(frames)),
+        Call::Unknown => (State::Unknown, None),
+        Call::Blocked { .. } => match task.call.futex() {
+            None => (task.call.name().map_or(State::Unknown, State::Call), program_part(frames)),
+            Some(futex) => {
+                let called = symbols.called_of_glibc(&target.maps, &stack);
+                let place = symbols.glibc_place(&target.maps, futex.address);
+                let found = object::object(target, (task, futex), &frames, (&place, called.as_deref()), ids);
+                let outside = program_stack(target, &stack);
+                let (site, wanted, _) = symbols.call_site_and_wait(&target.maps, u32::MAX, outside, false);
+                let mut found = found;
+                // What functions of libraries wait for is more than what they wait with.
+                if !found.role.is_lock()
+                    && found.kind != Kind::Join
+                    && let Some(wanted) = wanted.filter(|wanted| wanted.name.is_some())
+                {
+                    let address = if wanted.is_by_function { 0 } else { found.address };
+                    let held = Held::Unknown;
+                    found = Object { kind: wanted.kind, role: wanted.role, address, name: wanted.name, held };
+                }
+                let variable = symbols.variable(&target.maps, found.address).filter(|_| found.address != 0);
+                let wait = Wait {
+                    kind: found.kind,
+                    role: found.role,
+                    address: found.address,
+                    // What glibc calls it says less.
+                    name: if found.name.as_ref().is_some_and(|name| name.ends_with(" (glibc)")) {
+                        found.name
+                    } else {
+                        variable.or(found.name)
+                    },
+                    is_timed: futex.is_timed,
+                    is_private: futex.is_private || found.kind == Kind::Join,
+                    held: found.held,
+                };
+                (State::Waits(wait), Some(site).filter(|site| !site.frames.is_empty()))
+            }
+        },
+    };
+    ThreadNow { id: task.id, name: one_line(&task.stat.name), state, place, stays }
+}
+
+/// The return addresses from the program's own on: without those of libc, if there are others.
+fn program_stack<'a>(target: &Target, stack: &'a [u64]) -> &'a [u64] {
+    let is_libcs = |address: &&u64| {
+        let mapping = target.maps.find(0, address.wrapping_sub(1));
+        let name = mapping.and_then(|mapping| mapping.path.file_name()).unwrap_or_default();
+        glibc_locks::is_glibc(&name.to_string_lossy())
+    };
+    let own = stack.iter().take_while(is_libcs).count();
+    if own < stack.len() { &stack[own..] } else { stack }
+}
+
+/// The frames from the program's own on: without those of libc.
+fn program_part(mut frames: Vec<Frame>) -> Option<CallSite> {
+    let own = frames.iter().take_while(|frame| glibc_locks::is_glibc(&frame.module)).count();
+    if own < frames.len() {
+        frames.drain(..own);
+    }
+    (!frames.is_empty()).then_some(CallSite { frames, is_cut: false })
+}
+
+/// Who may have locks that do not say it: the only other thread that has the lock's address on its stack. A
+/// guard is a pointer to its lock; but so is what leads to it, so that this alone tells nothing
+/// ([`forget_guesses`]). The stack of a thread that runs is not known.
+fn guess_holders(threads: &mut [ThreadNow], tasks: &[Task]) {
+    let is_silent = |wait: &&Wait| wait.role.is_lock() && wait.held == Held::Unknown && wait.address != 0;
+    let wanted: BTreeSet<u64> = threads
+        .iter()
+        .filter_map(|thread| thread.lock())
+        .filter(is_silent)
+        .map(|wait| wait.address)
+        .collect();
+    if wanted.is_empty() || tasks.iter().any(|task| task.stack.is_none()) {
+        return;
+    }
+    let mut having: BTreeMap<u64, BTreeSet<u32>> = BTreeMap::new();
+    for (task, thread) in tasks.iter().zip(threads.iter()) {
+        let own = thread.lock().map(|wait| wait.address);
+        let words = task.stack.iter().flat_map(|stack| &stack.words);
+        for word in words.filter(|word| wanted.contains(word) && own != Some(**word)) {
+            having.entry(*word).or_default().insert(task.id);
+        }
+    }
+    for thread in threads {
+        let State::Waits(wait) = &mut thread.state else { continue };
+        if !is_silent(&&*wait) {
+            continue;
+        }
+        if let Some(only) = having.get(&wait.address).filter(|having| having.len() == 1) {
+            wait.held = only.first().map_or(Held::Unknown, |id| Held::Perhaps(*id));
+        }
+    }
+}
+
+/// Guesses count where they make a cycle.
+fn forget_guesses(threads: &mut [ThreadNow], cycles: &[Vec<usize>]) {
+    for (index, thread) in threads.iter_mut().enumerate() {
+        let is_in = cycles.iter().any(|cycle| cycle.contains(&index));
+        if let State::Waits(wait) = &mut thread.state
+            && matches!(wait.held, Held::Perhaps(_))
+            && !is_in
+        {
+            wait.held = Held::Unknown;
+        }
+    }
+}
+
+/// Cycles of threads that stay, each without a deadline in a wait for the next one.
+fn cycles(threads: &[ThreadNow]) -> Vec<Vec<usize>> {
+    let by_id: HashMap<u32, usize> =
+        threads.iter().enumerate().map(|(index, thread)| (thread.id, index)).collect();
+    let next = |index: usize| {
+        let thread: &ThreadNow = &threads[index];
+        let wait = thread.wait().filter(|wait| thread.stays && !wait.is_timed)?;
+        by_id.get(&wait.holder()?).copied()
+    };
+    let mut cycles = Vec::new();
+    let mut is_done = vec![false; threads.len()];
+    for start in 0..threads.len() {
+        let mut path = Vec::new();
+        let mut at = Some(start);
+        while let Some(index) = at.filter(|index| !is_done[*index]) {
+            is_done[index] = true;
+            path.push(index);
+            at = next(index);
+        }
+        if let Some(from) = at.and_then(|index| path.iter().position(|known| *known == index)) {
+            cycles.push(path[from..].to_vec());
+        }
+    }
+    cycles
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn waits(id: u32, held: Held, is_timed: bool) -> ThreadNow {
+        let wait = Wait {
+            kind: Kind::Mutex,
+            role: Role::Write,
+            address: 8,
+            name: None,
+            is_timed,
+            is_private: true,
+            held,
+        };
+        ThreadNow { id, name: String::new(), state: State::Waits(wait), place: None, stays: true }
+    }
+
+    #[test]
+    fn cycles_of_threads() {
+        let threads = [
+            waits(1, Held::Thread(2), false),
+            waits(2, Held::Thread(3), false),
+            waits(3, Held::Thread(2), false),
+            waits(4, Held::Thread(4), false),
+            waits(5, Held::Thread(99), false),
+            waits(6, Held::Free, false),
+        ];
+        assert_eq!(cycles(&threads), [vec![1, 2], vec![3]]);
+        // A deadline ends it, and one that runs may release it.
+        assert!(cycles(&[waits(1, Held::Thread(2), false), waits(2, Held::Thread(1), true)]).is_empty());
+        let runs = ThreadNow { stays: false, ..waits(2, Held::Thread(1), false) };
+        assert!(cycles(&[waits(1, Held::Thread(2), false), runs]).is_empty());
+    }
+}

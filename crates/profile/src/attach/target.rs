@@ -1,0 +1,181 @@
+//! The process that is read: its memory, its files, and snapshots of its threads.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use super::access::{Refused, Status, forbidden};
+use super::task::{Call, Task};
+use crate::live_process;
+use crate::maps::Maps;
+use crate::symbols::{Blocked, Kept};
+use crate::watch::{Sched, Stat};
+
+/// So much of a stack is copied. Frames beyond it are not seen.
+const STACK: usize = 16 << 10;
+
+/// A process that runs.
+#[derive(Debug)]
+pub struct Target {
+    pub(super) pid: u32,
+    directory: PathBuf,
+    /// Of the program that it was when this was opened: `exec` replaces it.
+    memory: File,
+    pub(super) maps: Maps,
+    pub(super) kept: Kept,
+    /// Threads by their numbers in the namespace of the process, if that is not ours.
+    numbers: Option<HashMap<u32, u32>>,
+}
+
+impl Target {
+    /// Opens a process. `command`: how this was called, for messages.
+    ///
+    /// # Errors
+    /// [`Refused`], with what opens it.
+    pub fn open(pid: u32, command: &'static str) -> Result<Self, Refused> {
+        let process = Path::new("/proc").join(pid.to_string());
+        let status = Status::read(&process).map_err(|_| Refused::Missing(pid))?;
+        // The kernel shows the directory of each thread, and lists those of processes.
+        if let Some(group) = status.numbers("Tgid").first().filter(|group| **group != pid) {
+            return Err(Refused::Thread(pid, *group, command));
+        }
+        let directory = live_process::directory(pid);
+        if live_process::is_dead(pid) {
+            return Err(Refused::Ended(pid));
+        }
+        // It has no memory of its own.
+        if status.field("VmSize").is_none() && status.field("Kthread") != Some("0") {
+            return Err(Refused::Kernel(pid));
+        }
+        let denied = |error: io::Error| match error.kind() {
+            io::ErrorKind::PermissionDenied => forbidden(pid, &directory, command),
+            io::ErrorKind::NotFound => Refused::Missing(pid),
+            _ => Refused::Other(pid, error.to_string()),
+        };
+        let memory = File::open(directory.join("mem")).map_err(denied)?;
+        fs::read(directory.join("syscall")).map_err(denied)?;
+        let text = fs::read(directory.join("maps")).map_err(denied)?;
+        if is_narrow(&directory) {
+            return Err(Refused::Narrow(pid));
+        }
+        let mut target =
+            Self { pid, directory, memory, maps: Maps::default(), kept: Kept::default(), numbers: None };
+        target.note_files(&text);
+        target.numbers = target.foreign_numbers(&status);
+        Ok(target)
+    }
+
+    /// The process.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// What it runs: its program's path.
+    #[must_use]
+    pub fn program(&self) -> String {
+        fs::read_link(self.directory.join("exe"))
+            .map_or_else(|_| String::from("?"), |path| path.to_string_lossy().into_owned())
+    }
+
+    /// Its files now: libraries are loaded later, too.
+    pub(super) fn read_maps(&mut self) {
+        if let Ok(text) = fs::read(self.directory.join("maps")) {
+            self.note_files(&text);
+        }
+    }
+
+    fn note_files(&mut self, text: &[u8]) {
+        self.maps = Maps::new(&[b"@ 0 0\n", text].concat());
+        for mapping in self.maps.snapshot(0).iter().filter(|it| it.is_file() && it.is_executable) {
+            self.kept.keep(self.pid, mapping);
+        }
+    }
+
+    /// Its threads.
+    ///
+    /// # Errors
+    /// If it has ended, or may no longer be read.
+    pub(super) fn snapshot(&self) -> Result<Vec<Task>, Refused> {
+        // Of a process that is gone there is no directory, or none in it.
+        let entries = fs::read_dir(self.directory.join("task")).map_err(|_| Refused::Missing(self.pid))?;
+        let numbers = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        let mut buffer = Vec::new();
+        let mut tasks: Vec<Task> = numbers.filter_map(|id| self.task(id, &mut buffer)).collect();
+        tasks.sort_by_key(|task| task.id);
+        match tasks.is_empty() {
+            true => Err(Refused::Ended(self.pid)),
+            false => Ok(tasks),
+        }
+    }
+
+    /// A thread; none if it has ended meanwhile.
+    fn task(&self, id: u32, buffer: &mut Vec<u8>) -> Option<Task> {
+        let directory = self.directory.join("task").join(id.to_string());
+        let mut read = |name: &str| -> Option<Vec<u8>> {
+            buffer.clear();
+            File::open(directory.join(name)).ok()?.read_to_end(buffer).ok()?;
+            Some(buffer.clone())
+        };
+        let stat = Stat::parse(&read("stat")?)?;
+        if stat.has_ended() {
+            return None;
+        }
+        let sched = read("schedstat").and_then(|text| Sched::parse(&text));
+        let (call, registers) = Call::parse(&read("syscall").unwrap_or_default());
+        let stack = registers.and_then(|(stack, code)| {
+            let mut bytes = vec![0; STACK];
+            let count = self.memory.read_at(&mut bytes, stack).ok()?;
+            let words = bytes[..count].chunks_exact(8);
+            let words = words.map(|word| u64::from_ne_bytes(word.try_into().unwrap_or_default())).collect();
+            Some(Blocked { code, stack, words })
+        });
+        Some(Task { id, stat, sched, call, stack })
+    }
+
+    /// A part of its memory; none if it is not all there.
+    pub(super) fn read<const N: usize>(&self, address: u64) -> Option<[u8; N]> {
+        let mut bytes = [0; N];
+        self.memory.read_exact_at(&mut bytes, address).ok()?;
+        Some(bytes)
+    }
+
+    pub(super) fn word(&self, address: u64) -> Option<u32> {
+        self.read(address).map(u32::from_ne_bytes)
+    }
+
+    pub(super) fn pointer(&self, address: u64) -> Option<u64> {
+        self.read(address).map(u64::from_ne_bytes)
+    }
+
+    /// The thread that its own process calls `number`.
+    pub(super) fn thread(&self, number: u32) -> u32 {
+        match &self.numbers {
+            Some(numbers) => numbers.get(&number).copied().unwrap_or(number),
+            None => number,
+        }
+    }
+
+    /// By the numbers in its namespace: those that are ours; none if it has ours.
+    fn foreign_numbers(&self, status: &Status) -> Option<HashMap<u32, u32>> {
+        if status.numbers("NSpid").len() < 2 {
+            return None;
+        }
+        let tasks = fs::read_dir(self.directory.join("task")).ok()?.flatten();
+        let both = tasks.filter_map(|task| {
+            let numbers = Status::read(&task.path()).ok()?.numbers("NSpid");
+            Some((*numbers.last()?, *numbers.first()?))
+        });
+        Some(both.collect())
+    }
+}
+
+/// Whether its program has addresses of 32 bits, as the head of its file says.
+fn is_narrow(directory: &Path) -> bool {
+    const NARROW: u8 = 1;
+    let mut head = [0; 5];
+    let read = File::open(directory.join("exe")).and_then(|mut file| file.read_exact(&mut head));
+    read.is_ok() && head.starts_with(b"\x7fELF") && head[4] == NARROW
+}
