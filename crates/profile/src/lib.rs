@@ -16,6 +16,7 @@
 //! | [`silence`]            | what may be concluded where threads waited little                                   |
 //! | `split`                | what the time waited for a lock was                                                 |
 //! | `chain`                | what blocked its holder                                                             |
+//! | `holders`              | what the holders in a sampled process did                                           |
 //! | `phases`               | waiting over time                                                                   |
 //! | `other_waits`          | waits that are for no lock, or may be for one                                       |
 //! | `glibc_locks`          | locks inside of glibc, which only the observer sees                                 |
@@ -39,6 +40,7 @@ mod fit;
 pub mod folded;
 mod function_names;
 mod glibc_locks;
+mod holders;
 pub mod html;
 pub mod json;
 pub mod keeper;

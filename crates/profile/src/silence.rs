@@ -69,6 +69,7 @@ impl Said {
 /// ms for locks, …`).
 pub(crate) fn verdict(profile: &Profile, little: Option<&str>) -> Said {
     let lock = match profile.locks_of {
+        _ if profile.sampling.is_some() => "lock in any snapshot",
         LocksOf::Library => "lock of the library",
         _ => "pthread lock",
     };

@@ -29,6 +29,10 @@ pub fn deadlock(profile: &Profile) -> Option<String> {
     let names = Names::of_profile(profile);
     let one = |wait: &&Waiting| {
         let site = site(&names, wait).map_or(String::new(), |site| format!(" {site}"));
+        let is_join = profile.lock(wait.lock).is_some_and(|lock| lock.kind == Kind::Join);
+        if is_join && let Some(id) = wait.holder.as_ref().and_then(|holder| holder.thread) {
+            return format!("{} waits{site} for the end of thread {id}", thread(profile, wait.thread));
+        }
         let start = format!("{} waits{site} for {}", thread(profile, wait.thread), what(profile, wait));
         let Some(holder) = &wait.holder else { return start };
         let call_site =
@@ -66,11 +70,12 @@ pub fn of_deadlocks(profile: &Profile) -> Option<String> {
     let is_call_site_known = |wait: &Waiting| {
         !wait.role.is_lock() || wait.holder.as_ref().is_some_and(|holder| holder.call_site.is_some())
     };
-    let how_to = if profile.detail == Detail::Full || cycles().all(is_call_site_known) {
-        ""
-    } else {
-        " `--detail full` records where each lock was taken."
-    };
+    let how_to =
+        if profile.sampling.is_some() || profile.detail == Detail::Full || cycles().all(is_call_site_known) {
+            ""
+        } else {
+            " `--detail full` records where each lock was taken."
+        };
     let how_long = time(waited as f64);
     Some(match cycle.len() {
         1 if profile.ended == RecordingEnd::Running => {

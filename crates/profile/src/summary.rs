@@ -14,7 +14,7 @@ use crate::glibc_locks;
 use crate::known_locks::handed_over;
 use crate::model::{Detail, Kind, Lock, Profile, Role};
 use crate::silence::Said;
-use crate::{chain, other_waits, phases, silence, split, stuck, unnamed};
+use crate::{chain, holders, other_waits, phases, silence, split, stuck, unnamed};
 
 /// Waiting is not what makes a program slow below this share of the threads' time,
 const NOTHING: f64 = 0.01;
@@ -167,7 +167,8 @@ pub fn summary(profile: &Profile) -> Summary {
     if let (Some(top), Some(blame)) = (top, &blame) {
         let (of, what) = blame.class().unwrap_or((profile, top));
         let is_it = !is_small && top.lock_wait() as f64 >= 0.5 * waited as f64;
-        details.extend(roles(top));
+        details.extend(holders::meanwhile(profile, top).filter(|_| !is_small));
+        details.extend(roles(top).filter(|_| profile.sampling.is_none()));
         details.extend(of_glibc(top).filter(|_| is_it));
         if is_it || blame.class().is_some() && !is_small {
             details.extend(split::sentences(of, what));
@@ -197,6 +198,7 @@ pub fn summary(profile: &Profile) -> Summary {
     details.extend(chain::two_orders(profile));
     details.extend(stuck::unsignalled(profile));
     details.extend(unnamed::hint(profile));
+    details.extend(holders::how_sure(profile));
     let is_small = is_small && !is_back_first && !is_unclear_first && runtime.is_none();
     Summary { headline, details, share_of_time, waiters, is_small, lock: top.map(|lock| lock.id) }
 }

@@ -19,6 +19,7 @@ Examples:
   spinpark profile --slower-than 20ms -- ./server   each wait that is longer, one by one, too
   spinpark profile --duration 10s -- ./server       ends the server after ten seconds
   spinpark profile --overhead -- ./job              what recording costs on this very program
+  spinpark profile --pid 4711 --for 30s             a process that runs: sampled, not recorded
 
 The program keeps its terminal, input, output and exit status; the report goes to standard error. The recording is kept in a directory, even if the program is killed; `spinpark report DIR` shows it again.";
 
@@ -77,8 +78,17 @@ pub(crate) struct Profile {
     #[command(flatten)]
     pub(crate) show: Showing,
 
+    /// Sample this process instead, which runs already: it is not stopped, and nothing is loaded into it
+    #[arg(long, value_name = "PID", value_parser = whole::<u32>(1..=u64::from(u32::MAX), 4711),
+        conflicts_with_all = ["locks", "detail", "duration", "slower_than", "keep_pid", "overhead", "program"])]
+    pub(crate) pid: Option<u32>,
+
+    /// With --pid: for so long; Ctrl-C ends it earlier [default: 10s]
+    #[arg(long = "for", value_name = "TIME", requires = "pid", conflicts_with = "program", value_parser = duration)]
+    pub(crate) time: Option<Duration>,
+
     /// The program and its arguments
-    #[arg(required = true, trailing_var_arg = true, value_name = "PROG")]
+    #[arg(required_unless_present = "pid", trailing_var_arg = true, value_name = "PROG")]
     pub(crate) program: Vec<OsString>,
 }
 
@@ -225,15 +235,16 @@ pub(crate) struct Diff {
 const TOP_EXAMPLES: &str = "\
 Examples:
   spinpark top -- ./server   starts it, and shows once a second where it waits
-  spinpark top 4711          started by `spinpark profile` or `top`
+  spinpark top 4711          a process that runs: its recording, or else samples
   spinpark top --once 4711   one update, for scripts
 
 Ctrl-C also ends a program that `top` started.";
 
 /// Watch where a running program waits
 ///
-/// The program keeps its tables in a file that is mapped, so watching needs no privileges and does not stop
-/// it. It must have been started by `spinpark profile`, `spinpark top`, or with the profiler in LD_PRELOAD.
+/// A process that was started by `spinpark profile`, `spinpark top`, or with the profiler in LD_PRELOAD keeps its
+/// tables in a file that is mapped: watching it needs no privileges. Any other one is sampled, as by `spinpark
+/// profile --pid`. Neither stops it.
 #[derive(Debug, Args)]
 #[command(after_long_help = TOP_EXAMPLES)]
 pub(crate) struct Top {

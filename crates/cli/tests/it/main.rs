@@ -4,6 +4,7 @@
 //! that they test the command alone. `profile` and `top` have the real recorder: what they show is what it
 //! wrote.
 
+mod attach;
 mod bad_input;
 mod compare;
 mod demo;

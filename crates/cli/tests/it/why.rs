@@ -13,10 +13,10 @@ use spinpark_fixtures::{compile_c, dropin};
 use crate::fixtures::spinpark;
 
 /// A program that is as it stays, until this is dropped.
-struct Hanging(Child);
+pub(crate) struct Hanging(pub(crate) Child);
 
 impl Hanging {
-    fn start(mut command: Command) -> Self {
+    pub(crate) fn start(mut command: Command) -> Self {
         let mut child = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().expect("it starts");
         let mut line = String::new();
         BufReader::new(child.stderr.take().expect("a pipe")).read_line(&mut line).expect("a line");
@@ -24,7 +24,7 @@ impl Hanging {
         Self(child)
     }
 
-    fn scene(scene: &str, preload: Option<&Path>) -> Self {
+    pub(crate) fn scene(scene: &str, preload: Option<&Path>) -> Self {
         let mut command = Command::new(compile_c("hangs.c", &["-O1"]));
         command.arg(scene).envs(preload.map(|library| ("LD_PRELOAD", library)));
         Self::start(command)

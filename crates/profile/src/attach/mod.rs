@@ -11,6 +11,7 @@
 //! | `target`  | the process: its memory, its files, a snapshot of its threads                     |
 //! | `task`    | one thread in a snapshot                                                         |
 //! | `object`  | what a thread waits for, and which thread has it                                 |
+//! | `sampler` | many snapshots, as a profile                                                    |
 //! | `picture` | all threads at a moment, with symbols: who waits for whom, and what is stuck       |
 //! | `page`    | that for people                                                                  |
 //!
@@ -21,10 +22,12 @@ mod access;
 mod object;
 mod page;
 mod picture;
+mod sampler;
 mod target;
 mod task;
 
 pub use self::access::Refused;
 pub use self::page::{headline, json, page};
 pub use self::picture::{Held, Picture, State, ThreadNow, Wait};
+pub use self::sampler::Sampler;
 pub use self::target::Target;

@@ -146,7 +146,7 @@ impl Picture {
         guess_holders(&mut threads, &now);
         let deadlocks = cycles(&threads);
         forget_guesses(&mut threads, &deadlocks);
-        Ok(Self { pid: target.pid, program: target.program(), threads, deadlocks })
+        Ok(Self { pid: target.pid, program: target.program().to_owned(), threads, deadlocks })
     }
 
     /// Whether each thread waits for another one, without a deadline: only a signal's handler could wake one.
@@ -162,7 +162,8 @@ impl Picture {
     }
 }
 
-fn thread(
+/// A thread of a snapshot, with symbols. `stays`: as [`ThreadNow::stays`].
+pub(super) fn thread(
     target: &Target,
     symbols: &mut Symbols,
     task: &Task,
@@ -283,7 +284,7 @@ fn forget_guesses(threads: &mut [ThreadNow], cycles: &[Vec<usize>]) {
 }
 
 /// Cycles of threads that stay, each without a deadline in a wait for the next one.
-fn cycles(threads: &[ThreadNow]) -> Vec<Vec<usize>> {
+pub(super) fn cycles(threads: &[ThreadNow]) -> Vec<Vec<usize>> {
     let by_id: HashMap<u32, usize> =
         threads.iter().enumerate().map(|(index, thread)| (thread.id, index)).collect();
     let next = |index: usize| {

@@ -15,11 +15,14 @@ use crate::watch::{Sched, Stat};
 
 /// So much of a stack is copied. Frames beyond it are not seen.
 const STACK: usize = 16 << 10;
+/// A thread that does not keep still while its stack is copied, so often in a row, runs.
+const TRIES: u32 = 3;
 
 /// A process that runs.
 #[derive(Debug)]
 pub struct Target {
     pub(super) pid: u32,
+    program: String,
     directory: PathBuf,
     /// Of the program that it was when this was opened: `exec` replaces it.
     memory: File,
@@ -60,8 +63,17 @@ impl Target {
         if is_narrow(&directory) {
             return Err(Refused::Narrow(pid));
         }
-        let mut target =
-            Self { pid, directory, memory, maps: Maps::default(), kept: Kept::default(), numbers: None };
+        let program = fs::read_link(directory.join("exe"));
+        let program = program.map_or_else(|_| String::from("?"), |path| path.to_string_lossy().into_owned());
+        let mut target = Self {
+            pid,
+            program,
+            directory,
+            memory,
+            maps: Maps::default(),
+            kept: Kept::default(),
+            numbers: None,
+        };
         target.note_files(&text);
         target.numbers = target.foreign_numbers(&status);
         Ok(target)
@@ -75,9 +87,13 @@ impl Target {
 
     /// What it runs: its program's path.
     #[must_use]
-    pub fn program(&self) -> String {
-        fs::read_link(self.directory.join("exe"))
-            .map_or_else(|_| String::from("?"), |path| path.to_string_lossy().into_owned())
+    pub fn program(&self) -> &str {
+        &self.program
+    }
+
+    /// Whether it has loaded a file of this name.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.maps.snapshot(0).iter().any(|mapping| mapping.path.file_name().is_some_and(|it| it == name))
     }
 
     /// Its files now: libraries are loaded later, too.
@@ -124,14 +140,27 @@ impl Target {
             return None;
         }
         let sched = read("schedstat").and_then(|text| Sched::parse(&text));
-        let (call, registers) = Call::parse(&read("syscall").unwrap_or_default());
-        let stack = registers.and_then(|(stack, code)| {
+        let mut text = read("syscall").unwrap_or_default();
+        let mut tries = TRIES;
+        let (call, stack) = loop {
+            let (call, registers) = Call::parse(&text);
+            let Some((stack, code)) = registers else { break (call, None) };
             let mut bytes = vec![0; STACK];
-            let count = self.memory.read_at(&mut bytes, stack).ok()?;
-            let words = bytes[..count].chunks_exact(8);
-            let words = words.map(|word| u64::from_ne_bytes(word.try_into().unwrap_or_default())).collect();
-            Some(Blocked { code, stack, words })
-        });
+            let count = self.memory.read_at(&mut bytes, stack).unwrap_or(0);
+            // A thread that has gone on meanwhile has other functions on its stack.
+            let again = read("syscall").unwrap_or_default();
+            if again == text {
+                let words = bytes[..count].chunks_exact(8);
+                let words =
+                    words.map(|word| u64::from_ne_bytes(word.try_into().unwrap_or_default())).collect();
+                break (call, Some(Blocked { code, stack, words }));
+            }
+            tries -= 1;
+            if tries == 0 {
+                break (Call::Running, None);
+            }
+            text = again;
+        };
         Some(Task { id, stat, sched, call, stack })
     }
 

@@ -110,6 +110,9 @@ pub struct Profile {
     pub cost: Option<Cost>,
     /// What the command saw of the run in `/proc`; none if the recorder was alone.
     pub observed: Option<Observed>,
+    /// Of a process that was sampled: how. Then numbers of waits and acquisitions are not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampling: Option<Sampling>,
     /// What to know before relying on the rest: whole sentences. In JSON two arrays of them: `warnings` has
     /// all, `losses` those that report missing records. If `dropped` is 0 and there are no losses, no record
     /// is missing.
@@ -249,6 +252,30 @@ impl Profile {
 
 /// How a program without its exit handlers ended, as far as a recording alone shows: what follows *it*.
 pub const ENDED_EARLY: &str = "ended by a signal, `_exit` or `exec`";
+
+/// How a running process was sampled.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sampling {
+    /// The mean time between two snapshots, ns.
+    pub interval: u64,
+    /// How many there were.
+    pub snapshots: u64,
+    /// CPU time of the sampler, ns.
+    pub cost: u64,
+    /// What the holders of locks did while threads waited for them, the longest first.
+    pub holders: Vec<HolderTime>,
+}
+
+/// For how long threads waited for a lock whose holder did this.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HolderTime {
+    /// [`Lock::id`].
+    pub lock: u32,
+    /// What follows *its holder*: `was in `fsync` in `flush``.
+    pub doing: String,
+    /// Of all waiters, ns.
+    pub time: u64,
+}
 
 /// How recording ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -136,6 +136,7 @@ pub fn profile(recording: &Recording, symbols: &mut Symbols) -> Profile {
         recorder,
         cost: None,
         observed: None,
+        sampling: None,
         warnings,
     };
     Profile { cost: cost::estimate(&alone, 0.0), ..alone }

@@ -34,6 +34,7 @@ pub fn locks(profile: &Profile, style: Style) -> String {
     header.extend(["held\nmean", "held\nmax"]);
     header.extend(is_widest.then_some("longest\nqueue"));
     header.extend(title.as_deref());
+    let is_sampled = profile.sampling.is_some();
     let row_of = |(lock, stats): (&Lock, &RoleStats)| {
         let waits = stats.wait.count > 0;
         let was_measured = stats.hold.measured.count > 0;
@@ -43,10 +44,10 @@ pub fn locks(profile: &Profile, style: Style) -> String {
         let mark = held.map_or("", |held| held.bound.mark());
         let mut row = vec![
             name(lock, stats.role),
-            if lock.is_slept_for() { dash() } else { short_count(stats.acquisitions) },
+            if lock.is_slept_for() || is_sampled { dash() } else { short_count(stats.acquisitions) },
             match lock.is_slept_for() {
                 // How often threads slept is not known of samples.
-                _ if lock.sampled.is_some() => dash(),
+                _ if lock.sampled.is_some() || is_sampled => dash(),
                 true if stats.contended == 1 => String::from("1 wait"),
                 true => format!("{} waits", short_count(stats.contended)),
                 false => stats.contended_share().map_or_else(dash, short_percent),

@@ -56,6 +56,10 @@ pub(super) fn head(profile: &Profile, style: Style) -> String {
         Detail::Sampled => format!("sampled (holds: 1 in {})", profile.sample_every),
         Detail::Full => String::from("full"),
     };
+    let how = match &profile.sampling {
+        Some(sampling) => format!("sampled every {}", time(sampling.interval as f64)),
+        None => format!("detail {detail}"),
+    };
     let threads = match threads {
         // Threads are recorded when they wait.
         _ if profile.threads.is_empty()
@@ -70,7 +74,7 @@ pub(super) fn head(profile: &Profile, style: Style) -> String {
         threads => format!(", {} threads", count(threads)),
     };
     let line = format!(
-        "{} (process {}): {}{threads}{ended}; {locks}, detail {detail}.",
+        "{} (process {}): {}{threads}{ended}; {locks}, {how}.",
         fit(&command, style.width / 2),
         profile.pid,
         time(profile.duration as f64)

@@ -80,6 +80,11 @@ impl LockWaits {
         let mut bytes = vec![0; BYTES];
         let memory = File::open(format!("/proc/{pid}/task/{id}/mem")).ok()?;
         let read = memory.read_at(&mut bytes, at.stack).ok()?;
+        // A thread that has gone on meanwhile has other functions on its stack.
+        let still = fs::read(format!("/proc/{pid}/task/{id}/syscall")).ok()?;
+        if At::parse(&still) != Some(at) {
+            return None;
+        }
         let words = bytes[..read].chunks_exact(8);
         let words: Vec<u64> =
             words.map(|word| u64::from_ne_bytes(word.try_into().unwrap_or_default())).collect();

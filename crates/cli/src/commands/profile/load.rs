@@ -83,15 +83,21 @@ pub(super) fn notes(loaded: &Loaded, saved: io::Result<PathBuf>, directory: &Pat
     if let Some(text) = &loaded.unmet {
         say.wrapped(text, 0);
     }
+    if let Some(text) = still_running(&loaded.profiles.profiles, directory) {
+        say.line(text);
+    }
+    kept(saved, directory);
+}
+
+/// Where the profiles are kept, as far as they are.
+pub(super) fn kept(saved: io::Result<PathBuf>, directory: &Path) {
+    let say = Say { on_stderr: true };
     if let Err(error) = saved {
         say.line(format_args!(
             "Warning: cannot write {}: {error}. The recording is there, but without symbols: they are looked up again by \
              `spinpark report`, as long as the programs do not change.",
             directory.join(saved::FILE).display()
         ));
-    }
-    if let Some(text) = still_running(&loaded.profiles.profiles, directory) {
-        say.line(text);
     }
     say.line(format_args!(
         "Kept in {}: spinpark report {}",

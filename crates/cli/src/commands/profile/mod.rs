@@ -10,10 +10,12 @@
 //! | `untimed_use`         | the part of it that the recorder does not time, measured on this machine |
 //! | `recording_directory` | where the recording is                                                   |
 //! | `record`              | from the program's start to its end                                      |
+//! | `attach`              | `--pid`: a process that runs, sampled                                      |
 //! | `load`                | profiles of what was recorded, or why there are none                     |
 //! | `show`                | outputs: tables, a page, files for other tools                           |
 //! | `top`                 | the same while the program runs, interval by interval                    |
 
+mod attach;
 mod launch;
 mod likely_mistakes;
 mod load;
@@ -45,6 +47,9 @@ pub(crate) use self::untimed_use::calibrate;
 
 /// Runs the program, and reports.
 pub(crate) fn run(profile: &Profile) -> anyhow::Result<Exit> {
+    if let Some(pid) = profile.pid {
+        return attach::run(profile, pid).map(Exit::from);
+    }
     let request = Request::new(profile)?;
     let directory = recording_directory::create(profile.output.as_deref())?;
     let mut ended = record::record(&request, &directory)?;

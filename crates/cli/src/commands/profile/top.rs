@@ -12,6 +12,7 @@ use rustix::event::{self, PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::termios::{self, LocalModes, OptionalActions, Termios};
 use spinpark_measure::text::one_line;
+use spinpark_profile::attach::{Sampler, Target};
 use spinpark_profile::live_process;
 use spinpark_profile::load;
 use spinpark_profile::model::{Profile, RecordingEnd};
@@ -20,6 +21,7 @@ use spinpark_profile::summary::summary;
 use spinpark_profile::symbols::Symbols;
 use spinpark_profile::text::{self, Style};
 
+use super::attach::INTERVAL;
 use super::launch::{Launch, Running};
 use super::show::most;
 use super::{likely_mistakes, recording_directory};
@@ -37,7 +39,10 @@ const MAX_SIZE: u64 = 256 << 20;
 pub(crate) fn run(top: &Top) -> anyhow::Result<Exit> {
     options_come_first(top)?;
     match process_id(top) {
-        Some(pid) => watch(top, &recording_of(pid)?, None),
+        Some(pid) => match recording_of(pid)? {
+            Some(recording) => watch(top, &recording, None),
+            None => sample(top, pid),
+        },
         None => {
             let launch = Launch::new(&top.program, top.locks, top.detail, MAX_SIZE)?;
             likely_mistakes::note::<Top>("top", &top.program)
@@ -74,21 +79,16 @@ fn process_id(top: &Top) -> Option<u32> {
     }
 }
 
-/// The recording that a process writes: it has the file mapped.
-fn recording_of(pid: u32) -> anyhow::Result<PathBuf> {
+/// The recording that a process writes: it has the file mapped. None if it writes none.
+fn recording_of(pid: u32) -> anyhow::Result<Option<PathBuf>> {
     let maps = match fs::read_to_string(live_process::directory(pid).join("maps")) {
         Ok(maps) => maps,
         Err(error) if error.kind() == io::ErrorKind::NotFound => bail!(
             "there is no process {pid}\n`spinpark top -- PROGRAM` starts a program and watches it\n\
              `spinpark report DIR` shows the recording of a process that has ended"
         ),
-        Err(error) => {
-            let advice = match rustix::process::geteuid().is_root() {
-                true => "Not permitted even as root: run it outside of the container",
-                false => "It is another user's process: run this as that user, or with sudo",
-            };
-            bail!("cannot inspect process {pid}: {error}\n{advice}")
-        }
+        // What forbids it is found when it is opened.
+        Err(_) => return Ok(None),
     };
     // `spinpark profile` is not recorded itself.
     let file = mapped_recording(&maps).or_else(|| recording_below(pid));
@@ -98,12 +98,7 @@ fn recording_of(pid: u32) -> anyhow::Result<PathBuf> {
              a program from its start"
         );
     }
-    file.with_context(|| {
-        format!(
-            "process {pid} is not recorded, and a running process cannot be attached to\n\
-             Start it with `spinpark top -- PROGRAM` or `spinpark profile -- PROGRAM`"
-        )
-    })
+    Ok(file)
 }
 
 /// The recording among what a process has mapped.
@@ -128,6 +123,74 @@ fn recording_below(pid: u32) -> Option<PathBuf> {
     children
         .split_whitespace()
         .find_map(|child| mapped_recording(&fs::read_to_string(format!("/proc/{child}/maps")).ok()?))
+}
+
+/// A process that is not recorded: snapshots of its threads, interval by interval.
+fn sample(top: &Top, pid: u32) -> anyhow::Result<Exit> {
+    /// Between two questions for a key.
+    const STEP: Duration = Duration::from_millis(100);
+    let say = Say { on_stderr: false };
+    let target = Target::open(pid, "spinpark top")?;
+    let is_live = io::stdout().is_terminal() && !top.once;
+    let keys = if is_live { Keys::take() } else { None };
+    let mut shown = Shown { rows: top.rows, has_totals: false, has_keys: keys.is_some() };
+    let updates = if top.once { Some(1) } else { top.updates };
+    let mut sampler = Sampler::new(target, Symbols::new(), INTERVAL)?;
+    let mut number = 0;
+    loop {
+        if !shown.has_totals {
+            sampler.restart();
+        }
+        let mut left = top.interval;
+        let mut is_running = true;
+        while is_running && !left.is_zero() {
+            let step = left.min(STEP);
+            left -= step;
+            is_running = sampler.sample(step, || true);
+            if let Some(keys) = &keys
+                && !keys.wait(Duration::ZERO, &mut shown)?
+            {
+                return Ok(ExitCode::SUCCESS.into());
+            }
+        }
+        let style = Style { rows: shown.rows, ..Style::of_stdout() };
+        if is_live {
+            let _ = write!(io::stdout(), "{CLEAR}");
+        } else if number > 0 {
+            say.line("");
+        }
+        say.line(sampled_page(&sampler.profile(), style, &shown));
+        number += 1;
+        if !is_running {
+            say.line("The program has ended.");
+        }
+        if !is_running || updates.is_some_and(|updates| number >= updates) {
+            return Ok(ExitCode::SUCCESS.into());
+        }
+    }
+}
+
+/// What is shown of one that is sampled: the summary of the interval, the locks, and who waits for whom.
+fn sampled_page(now: &Profile, style: Style, shown: &Shown) -> String {
+    let program = Path::new(&now.program).file_name().unwrap_or_default().to_string_lossy();
+    let summary = summary(now);
+    let mut lines = vec![format!(
+        "{} (process {}), the last {:.1} s of {} threads",
+        one_line(&program),
+        now.pid,
+        now.duration as f64 / 1e9,
+        now.number_of_threads()
+    )];
+    lines.push(text::wrap(&summary.headline, style.width, 0));
+    lines.push(text::wrap(&summary.details.join(" "), style.width, 0));
+    lines.push(String::new());
+    let tables = [text::waiting(now, style), text::locks(now, style), text::blocking(now, style)];
+    lines.extend(tables.into_iter().filter(|table| !table.is_empty()));
+    if shown.has_keys {
+        let other = if shown.has_totals { "intervals" } else { "sum up" };
+        lines.push(format!("q quit   t {other}   + − rows"));
+    }
+    lines.join("\n")
 }
 
 /// `recordings` is a file, or a directory in which the program and its children keep theirs.

@@ -309,6 +309,7 @@ pub(crate) fn sample() -> Profile {
             sentence: String::from("Recording made the program 3 % slower."),
         }),
         observed: None,
+        sampling: None,
         warnings: vec![
             Warning::Note(String::from("`cachesim` changed after it was recorded: functions may be wrong.")),
             Warning::Loss(String::from("3 records of the file are damaged and were left out.")),
