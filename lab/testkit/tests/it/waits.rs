@@ -102,7 +102,9 @@ impl Scene {
         let count: u64 = found.iter().map(|(_, stats)| stats.wait.count).sum();
         assert_eq!((contended, count), (self.truth.waits, self.truth.waits), "{}", shown());
         let waited = found.iter().map(|(_, stats)| stats.wait.total).sum::<u64>() as f64;
-        let is_true = (0.95 * self.truth.least..=1.05 * self.truth.most).contains(&waited);
+        // Of waits that end at their deadlines, the other thread's measure is no bound: it may run late.
+        let least = self.truth.least.min(self.truth.most);
+        let is_true = (0.95 * least..=1.05 * self.truth.most).contains(&waited);
         assert!(is_true, "{waited} ns: {}", shown());
         let sites = found.iter().flat_map(|(_, stats)| &stats.sites);
         let sites = sums(sites.map(|site| (self.function(site.call_site), site.contended)));
