@@ -432,19 +432,27 @@ impl Module {
             let section = object.section_by_name(name)?;
             Some((section.address(), section.data().ok()?))
         };
-        let ((header, header_data), (frames, frames_data)) =
-            (section(".eh_frame_hdr")?, section(".eh_frame")?);
-        let mut bases = BaseAddresses::default().set_eh_frame_hdr(header).set_eh_frame(frames);
+        let (frames, frames_data) = section(".eh_frame")?;
+        let header = section(".eh_frame_hdr");
+        let mut bases = BaseAddresses::default().set_eh_frame(frames);
+        if let Some((header, _)) = header {
+            bases = bases.set_eh_frame_hdr(header);
+        }
         if let Some((text, _)) = section(".text") {
             bases = bases.set_text(text);
         }
         if let Some((got, _)) = section(".got") {
             bases = bases.set_got(got);
         }
-        let header = EhFrameHdr::new(header_data, NativeEndian).parse(&bases, 8).ok()?;
         let frames = EhFrame::new(frames_data, NativeEndian);
-        let entry =
-            header.table()?.fde_for_address(&frames, &bases, address, EhFrame::cie_from_offset).ok()?;
+        let entry = match header {
+            Some((_, data)) => {
+                let header = EhFrameHdr::new(data, NativeEndian).parse(&bases, 8).ok()?;
+                header.table()?.fde_for_address(&frames, &bases, address, EhFrame::cie_from_offset).ok()?
+            }
+            // Programs that are linked statically have no index.
+            None => frames.fde_for_address(&bases, address, EhFrame::cie_from_offset).ok()?,
+        };
         let mut context = UnwindContext::new();
         let row = entry.unwind_info_for_address(&frames, &bases, &mut context, address).ok()?;
         let end = match row.cfa() {
