@@ -84,12 +84,16 @@ pub(super) fn object(
     (place, called_of_glibc): (&Place, Option<&str>),
     threads: &BTreeSet<u32>,
 ) -> Object {
-    let owner = |number: u32| owner(target, number, futex, threads);
+    let owner = |number: u32, now: &dyn Fn() -> Option<u32>| owner(target, number, futex, threads, now);
+    let word = |address: u64| {
+        let near = task.near.as_ref().and_then(|near| near.get(address));
+        near.map(u32::from_ne_bytes).or_else(|| target.word(address))
+    };
     // `pthread_join` waits for the thread's number to become 0.
     if !futex.is_private
         && let Some(thread) = u32::try_from(futex.value).ok().map(|number| target.thread(number))
         && threads.contains(&thread)
-        && target.word(futex.address).is_some_and(|word| u64::from(word) == futex.value)
+        && word(futex.address).is_some_and(|word| u64::from(word) == futex.value)
         && called(frames).is_none_or(|name| name.contains("join"))
     {
         return of(Kind::Join, Role::Signal, futex.address, Held::Thread(thread));
@@ -97,12 +101,12 @@ pub(super) fn object(
     let Some(name) = called(frames) else {
         if let Some(found) = glibc_locks::find(frames, place, called_of_glibc) {
             let name = Some(format!("{} (glibc)", found.name));
-            let held = owner_of_file(target, futex.address, threads);
+            let held = owner_of_file(target, task, futex.address, threads);
             return Object { name, ..of(Kind::Mutex, Role::Write, futex.address, held) };
         }
         // The kernel keeps the owner's number in a word like this.
         if matches!(futex.operation, libc::FUTEX_LOCK_PI | LOCK_PI2) {
-            return of(Kind::Mutex, Role::Write, futex.address, owner_of_word(target, futex, owner));
+            return of(Kind::Mutex, Role::Write, futex.address, owner_of_word(target, &word, futex, owner));
         }
         return of(Kind::Futex, Role::Wake, futex.address, Held::Unknown);
     };
@@ -119,15 +123,22 @@ pub(super) fn object(
             return of(Kind::Mutex, Role::Write, 0, Held::Unknown);
         }
         let role = if is_cond { Role::Back } else { Role::Write };
-        let kind = match target.word(futex.address + 16).map(|kind| kind & 3) {
+        // Of a mutex that inherits priorities, and whose owner has ended: glibc waits for ever, elsewhere.
+        if futex.value == 0 && !is_pi {
+            return of(Kind::Mutex, role, 0, Held::Unknown);
+        }
+        let kind = match word(futex.address.wrapping_add(16)).map(|kind| kind & 3) {
             Some(1) => Kind::Recursive,
             Some(2) => Kind::ErrorChecking,
             Some(3) => Kind::Adaptive,
             _ => Kind::Mutex,
         };
         let held = match futex.is_held_by_word() {
-            true => owner_of_word(target, futex, owner),
-            false => target.word(futex.address + 8).map_or(Held::Unknown, owner),
+            true => owner_of_word(target, &word, futex, owner),
+            false => {
+                let address = futex.address.wrapping_add(8);
+                word(address).map_or(Held::Unknown, |number| owner(number, &|| target.word(address)))
+            }
         };
         return of(kind, role, futex.address, held);
     }
@@ -136,7 +147,7 @@ pub(super) fn object(
         if is_drop_in {
             return of(Kind::RwLock, role, 0, Held::Unknown);
         }
-        return rwlock(target, futex, role, owner);
+        return rwlock((target, task), futex, role, owner);
     }
     let (kind, role) = match name {
         _ if is_cond => (Kind::Condvar, Role::Signal),
@@ -164,53 +175,84 @@ fn of(kind: Kind, role: Role, address: u64, held: Held) -> Object {
     Object { kind, role, address, name: None, held }
 }
 
-/// The thread that its process calls `number`.
-fn owner(target: &Target, number: u32, futex: Futex, threads: &BTreeSet<u32>) -> Held {
+/// The thread that its process calls `number`. `now`: the owner that memory has now.
+fn owner(
+    target: &Target,
+    number: u32,
+    futex: Futex,
+    threads: &BTreeSet<u32>,
+    now: &dyn Fn() -> Option<u32>,
+) -> Held {
     let thread = target.thread(number);
     match number {
         0 => Held::Free,
         _ if threads.contains(&thread) => Held::Thread(thread),
-        _ if futex.is_private => Held::Gone(number),
-        _ if std::path::Path::new(&format!("/proc/{number}")).exists() => Held::Process(number),
-        _ => Held::Gone(number),
+        // It is newer than the snapshot.
+        _ if target.has(thread) => Held::Thread(thread),
+        _ if !futex.is_private && std::path::Path::new(&format!("/proc/{number}")).exists() => {
+            Held::Process(number)
+        }
+        // A newer one may have had it, and have ended after it gave it back.
+        _ if now() == Some(number) => Held::Gone(number),
+        _ => Held::Unknown,
     }
 }
 
-fn owner_of_word(target: &Target, futex: Futex, owner: impl Fn(u32) -> Held) -> Held {
+fn owner_of_word(
+    target: &Target,
+    word: impl Fn(u64) -> Option<u32>,
+    futex: Futex,
+    owner: impl Fn(u32, &dyn Fn() -> Option<u32>) -> Held,
+) -> Held {
     const NUMBER: u32 = 0x3fff_ffff;
-    target.word(futex.address).map_or(Held::Unknown, |word| owner(word & NUMBER))
+    let now = || target.word(futex.address).map(|word| word & NUMBER);
+    word(futex.address).map_or(Held::Unknown, |word| owner(word & NUMBER, &now))
 }
 
 /// The owner of a `FILE`, which is behind its lock: the thread's control block, which has the thread's number.
-fn owner_of_file(target: &Target, address: u64, threads: &BTreeSet<u32>) -> Held {
+fn owner_of_file(target: &Target, task: &Task, address: u64, threads: &BTreeSet<u32>) -> Held {
     const NUMBER: u64 = 0x2d0;
-    let block = target.pointer(address + 8).filter(|block| *block != 0);
+    let behind = address.wrapping_add(8);
+    let near = task.near.as_ref().and_then(|near| near.get(behind)).map(u64::from_ne_bytes);
+    let block = near.or_else(|| target.pointer(behind)).filter(|block| *block != 0);
     let number = block.and_then(|block| target.word(block.checked_add(NUMBER)?));
     let thread = number.map(|number| target.thread(number)).filter(|thread| threads.contains(thread));
     thread.map_or(Held::Unknown, Held::Thread)
 }
 
 /// A read-write lock of glibc, of which the futex is one of three words.
-fn rwlock(target: &Target, futex: Futex, role: Role, owner: impl Fn(u32) -> Held) -> Object {
+fn rwlock(
+    (target, task): (&Target, &Task),
+    futex: Futex,
+    role: Role,
+    owner: impl Fn(u32, &dyn Fn() -> Option<u32>) -> Held,
+) -> Object {
     const READERS_SHIFT: u32 = 3;
     const BYTES: usize = 56;
     let number =
         |lock: &[u8; BYTES], at: usize| u32::from_ne_bytes(lock[at..at + 4].try_into().unwrap_or_default());
-    // `__wrphase_futex`, `__writers_futex`, `__readers`.
-    let places = [8, 12, 0].into_iter().filter_map(|offset| {
-        let address = futex.address.checked_sub(offset)?;
-        Some((address, target.read::<BYTES>(address)?))
-    });
-    let found = places.filter(|(address, _)| address % 8 == 0).find_map(|(address, lock)| {
+    // `__readers`, of which waiters expect a bit above those of the two others; `__wrphase_futex`,
+    // `__writers_futex`. The lock is aligned.
+    let offset = match futex.value {
+        4.. => 0,
+        _ if futex.address.is_multiple_of(8) => 8,
+        _ => 12,
+    };
+    let lock =
+        futex.address.checked_sub(offset).filter(|address| address.is_multiple_of(8)).and_then(|address| {
+            let near = task.near.as_ref().and_then(|near| near.get::<BYTES>(address));
+            Some((address, near.or_else(|| target.read(address))?))
+        });
+    let found = lock.and_then(|(address, lock)| {
         let (readers, writer) = (number(&lock, 0) >> READERS_SHIFT, number(&lock, 24));
         // Whether it is shared, and what it prefers.
         let is_one = number(&lock, 28) <= 1 && number(&lock, 48) <= 2 && readers < 1 << 16;
         let held = match (writer, readers) {
             (0, 0) => Held::Free,
             (0, readers) => Held::Readers(readers),
-            (writer, _) => owner(writer),
+            (writer, _) => owner(writer, &|| target.word(address + 24)),
         };
-        (is_one && !matches!(held, Held::Gone(_))).then_some((address, held))
+        is_one.then_some((address, held))
     });
     match found {
         Some((address, held)) => of(Kind::RwLock, role, address, held),
@@ -272,7 +314,8 @@ fn in_queue(
     }
     let lock = with(LOCK_HEAD)?;
     let word = target.word(lock)?;
-    let owner = |number| owner(target, number, futex, threads);
+    let now = || target.word(lock).map(|word| word >> COUNT_SHIFT);
+    let owner = |number| owner(target, number, futex, threads, &now);
     let held = match (word & WRITER, word >> COUNT_SHIFT) {
         (0, 0) => Held::Free,
         (0, readers) => Held::Readers(readers),

@@ -82,7 +82,11 @@ fn none_left(picture: &Picture) -> Option<String> {
         1 => String::from("Its only thread waits, without a deadline"),
         number => format!("All {} threads wait for each other, none with a deadline", count(number as u64)),
     };
-    picture.is_none_left().then(|| format!("{all}: none is left to wake another, so the process hangs."))
+    let end = match picture.has_handlers {
+        true => "only a signal's handler can wake one.",
+        false => "none is left to wake another, so the process hangs.",
+    };
+    picture.is_none_left().then(|| format!("{all}: {end}"))
 }
 
 /// Whether a lock is waited for whose owner has ended.
@@ -202,7 +206,8 @@ fn no_locks(picture: &Picture) -> String {
     let unknown = number(|thread| thread.state == State::Unknown);
     let unclear =
         number(|thread| thread.wait().is_some_and(|wait| !wait.is_lock() && wait.role == Role::Wake));
-    let rest = picture.threads.len() - running - unknown - unclear;
+    let stopped = number(|thread| thread.state == State::Stopped);
+    let rest = picture.threads.len() - running - unknown - unclear - stopped;
     let part = |number: usize, one: &str, more: &str| match number {
         0 => None,
         1 => Some(format!("1 {one}")),
@@ -212,10 +217,11 @@ fn no_locks(picture: &Picture) -> String {
         part(running, "runs", "run"),
         part(rest, "waits for work, an event or a thread's end", "wait for work, events or threads' ends"),
         part(unclear, "waits for what may be a lock or a signal", "wait for what may be locks or signals"),
+        part(stopped, "is stopped", "are stopped"),
         part(unknown, "sleeps, and its call cannot be read", "sleep, and their calls cannot be read"),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
-    let sure = if unclear + unknown > 0 {
+    let sure = if unclear + unknown + stopped > 0 {
         "No thread is known to wait for a lock"
     } else {
         "No thread waits for a lock"

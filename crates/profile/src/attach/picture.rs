@@ -83,6 +83,8 @@ pub struct Picture {
     pub threads: Vec<ThreadNow>,
     /// Cycles, as indices of `threads`: each waits for what the next one has.
     pub deadlocks: Vec<Vec<usize>>,
+    /// It has handlers of signals that others send: one may wake a thread.
+    pub has_handlers: bool,
 }
 
 impl ThreadNow {
@@ -143,10 +145,12 @@ impl Picture {
             thread(target, &mut symbols, task, &ids, stays)
         };
         let mut threads: Vec<ThreadNow> = now.iter().map(one).collect();
+        confirm(target, &mut threads, &now);
         guess_holders(&mut threads, &now);
         let deadlocks = cycles(&threads);
         forget_guesses(&mut threads, &deadlocks);
-        Ok(Self { pid: target.pid, program: target.program().to_owned(), threads, deadlocks })
+        let has_handlers = target.has_handlers();
+        Ok(Self { pid: target.pid, program: target.program().to_owned(), threads, deadlocks, has_handlers })
     }
 
     /// Whether each thread waits for another one, without a deadline: only a signal's handler could wake one.
@@ -235,6 +239,24 @@ fn program_part(mut frames: Vec<Frame>) -> Option<CallSite> {
         frames.drain(..own);
     }
     (!frames.is_empty()).then_some(CallSite { frames, is_cut: false })
+}
+
+/// Owners were read after the snapshots, thread by thread. Of one that has not run until now, what it waits for
+/// and what it has are what they were; of others, they need not fit together.
+fn confirm(target: &mut Target, threads: &mut [ThreadNow], tasks: &[Task]) {
+    target.renew_numbers();
+    for (thread, task) in threads.iter_mut().zip(tasks) {
+        thread.stays &= target.stays(task);
+        let (id, stays) = (thread.id, thread.stays);
+        let State::Waits(wait) = &mut thread.state else { continue };
+        wait.held = match wait.held {
+            // It has come by now.
+            Held::Thread(own) if own == id && !stays => Held::Unknown,
+            Held::Gone(number) if target.has(target.thread(number)) => Held::Thread(target.thread(number)),
+            Held::Gone(_) if !stays => Held::Unknown,
+            held => held,
+        };
+    }
 }
 
 /// Who may have locks that do not say it: the only other thread that has the lock's address on its stack. A

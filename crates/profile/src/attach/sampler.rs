@@ -280,7 +280,7 @@ impl Sampler {
             duration: self.at,
             ended: if self.has_ended { RecordingEnd::Exited } else { RecordingEnd::Running },
             detail: Detail::Contended,
-            locks_of: if self.target.has("libspinpark_preload.so") {
+            locks_of: if self.target.has_loaded("libspinpark_preload.so") {
                 LocksOf::Spinpark
             } else {
                 LocksOf::Glibc

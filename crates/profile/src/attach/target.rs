@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use super::access::{Refused, Status, forbidden};
-use super::task::{Call, Task};
+use super::task::{Call, Near, Task};
 use crate::live_process;
 use crate::maps::Maps;
 use crate::symbols::{Blocked, Kept};
@@ -92,7 +92,7 @@ impl Target {
     }
 
     /// Whether it has loaded a file of this name.
-    pub(super) fn has(&self, name: &str) -> bool {
+    pub(super) fn has_loaded(&self, name: &str) -> bool {
         self.maps.snapshot(0).iter().any(|mapping| mapping.path.file_name().is_some_and(|it| it == name))
     }
 
@@ -142,26 +142,50 @@ impl Target {
         let sched = read("schedstat").and_then(|text| Sched::parse(&text));
         let mut text = read("syscall").unwrap_or_default();
         let mut tries = TRIES;
-        let (call, stack) = loop {
+        let (call, stack, near) = loop {
             let (call, registers) = Call::parse(&text);
-            let Some((stack, code)) = registers else { break (call, None) };
+            let Some((stack, code)) = registers else { break (call, None, None) };
             let mut bytes = vec![0; STACK];
             let count = self.memory.read_at(&mut bytes, stack).unwrap_or(0);
-            // A thread that has gone on meanwhile has other functions on its stack.
+            let near = call.futex().and_then(|futex| self.near(futex.address));
+            // What was copied of a thread that has gone on meanwhile is of its past, or future.
             let again = read("syscall").unwrap_or_default();
             if again == text {
                 let words = bytes[..count].chunks_exact(8);
                 let words =
                     words.map(|word| u64::from_ne_bytes(word.try_into().unwrap_or_default())).collect();
-                break (call, Some(Blocked { code, stack, words }));
+                break (call, Some(Blocked { code, stack, words }), near);
             }
             tries -= 1;
             if tries == 0 {
-                break (Call::Running, None);
+                break (Call::Running, None, None);
             }
             text = again;
         };
-        Some(Task { id, stat, sched, call, stack })
+        Some(Task { id, stat, sched, call, stack, near })
+    }
+
+    /// The memory on both sides of an address.
+    fn near(&self, address: u64) -> Option<Near> {
+        let start = address.checked_sub(Near::BYTES as u64 / 2)?;
+        if let Some(bytes) = self.read(start) {
+            return Some(Near { start, bytes });
+        }
+        // What is before it may be no memory.
+        self.read(address).map(|bytes| Near { start: address, bytes })
+    }
+
+    /// Whether a thread is where it was in a snapshot, and has not run since.
+    pub(super) fn stays(&self, task: &Task) -> bool {
+        let directory = self.directory.join("task").join(task.id.to_string());
+        let read = |name: &str| fs::read(directory.join(name)).unwrap_or_default();
+        let call = Call::parse(&read("syscall")).0;
+        call == task.call && task.sched.is_some() && Sched::parse(&read("schedstat")) == task.sched
+    }
+
+    /// Whether the process has this thread now.
+    pub(super) fn has(&self, thread: u32) -> bool {
+        self.directory.join("task").join(thread.to_string()).exists()
     }
 
     /// A part of its memory; none if it is not all there.
@@ -184,6 +208,36 @@ impl Target {
         match &self.numbers {
             Some(numbers) => numbers.get(&number).copied().unwrap_or(number),
             None => number,
+        }
+    }
+
+    /// Whether it handles signals other than those of its own faults, and those of libc.
+    pub(super) fn has_handlers(&self) -> bool {
+        const OWN: [i32; 10] = [
+            libc::SIGILL,
+            libc::SIGTRAP,
+            libc::SIGABRT,
+            libc::SIGBUS,
+            libc::SIGFPE,
+            libc::SIGSEGV,
+            libc::SIGPIPE,
+            libc::SIGSYS,
+            // Cancels threads, and changes the user of all.
+            32,
+            33,
+        ];
+        let status = Status::read(&self.directory).ok();
+        let caught = status.and_then(|status| u64::from_str_radix(status.field("SigCgt")?, 16).ok());
+        let own = OWN.iter().fold(0_u64, |own, signal| own | 1 << (signal - 1));
+        caught.unwrap_or(0) & !own != 0
+    }
+
+    /// After new threads.
+    pub(super) fn renew_numbers(&mut self) {
+        if self.numbers.is_some()
+            && let Ok(status) = Status::read(&self.directory)
+        {
+            self.numbers = self.foreign_numbers(&status).or(self.numbers.take());
         }
     }
 

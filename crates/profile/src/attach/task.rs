@@ -103,6 +103,25 @@ pub(crate) struct Task {
     pub(crate) call: Call,
     /// Of a blocked one.
     pub(crate) stack: Option<Blocked>,
+    /// The memory around the futex that it sleeps at, from the same moment: so that its owner is of that moment.
+    pub(crate) near: Option<Near>,
+}
+
+/// A copy of some of the memory of a process.
+#[derive(Clone, Debug)]
+pub(crate) struct Near {
+    pub(crate) start: u64,
+    pub(crate) bytes: [u8; Self::BYTES],
+}
+
+impl Near {
+    pub(crate) const BYTES: usize = 128;
+
+    /// Of this address, if that is in it.
+    pub(crate) fn get<const N: usize>(&self, address: u64) -> Option<[u8; N]> {
+        let at = usize::try_from(address.checked_sub(self.start)?).ok()?;
+        self.bytes.get(at..at.checked_add(N)?)?.try_into().ok()
+    }
 }
 
 impl Task {
