@@ -72,6 +72,8 @@ impl Maps {
                 let known = module.as_ref().filter(|(inode, _)| *inode == mapping.inode);
                 mapping.build_id = known.map(|(_, id)| id.clone());
             }
+            // As the kernel has them.
+            snapshot.sort_by_key(|mapping| mapping.start);
         }
         Self { snapshots }
     }
@@ -87,9 +89,8 @@ impl Maps {
     /// The mapping of `address` in snapshot `number`, or else in any other, the latest first.
     #[must_use]
     pub fn find(&self, number: u32, address: u64) -> Option<&Mapping> {
-        let covers = |mapping: &&Mapping| (mapping.start..mapping.end).contains(&address);
-        let first = self.snapshot(number).iter().find(covers);
-        first.or_else(|| self.snapshots.iter().rev().find_map(|snapshot| snapshot.iter().find(covers)))
+        let first = covering(self.snapshot(number), address);
+        first.or_else(|| self.snapshots().rev().find_map(|snapshot| covering(snapshot, address)))
     }
 
     /// All mappings that a snapshot has, then those of the others, the latest snapshot first.
@@ -101,6 +102,12 @@ impl Maps {
     pub fn snapshots(&self) -> impl DoubleEndedIterator<Item = &[Mapping]> {
         self.snapshots.iter().map(Vec::as_slice)
     }
+}
+
+/// The one of a snapshot that has this address.
+fn covering(snapshot: &[Mapping], address: u64) -> Option<&Mapping> {
+    let after = snapshot.partition_point(|mapping| mapping.start <= address);
+    snapshot[..after].last().filter(|mapping| address < mapping.end)
 }
 
 /// `55d0-55d1 r-xp 00001000 fe:01 1234   /path with blanks`.

@@ -24,6 +24,8 @@ pub struct Target {
     pub(super) pid: u32,
     program: String,
     directory: PathBuf,
+    /// Of its threads. That of one thread, which `directory` may be, has none.
+    tasks: PathBuf,
     /// Of the program that it was when this was opened: `exec` replaces it.
     memory: File,
     pub(super) maps: Maps,
@@ -69,6 +71,7 @@ impl Target {
             pid,
             program,
             directory,
+            tasks: process.join("task"),
             memory,
             maps: Maps::default(),
             kept: Kept::default(),
@@ -116,7 +119,7 @@ impl Target {
     /// If it has ended, or may no longer be read.
     pub(super) fn snapshot(&self) -> Result<Vec<Task>, Refused> {
         // Of a process that is gone there is no directory, or none in it.
-        let entries = fs::read_dir(self.directory.join("task")).map_err(|_| Refused::Missing(self.pid))?;
+        let entries = fs::read_dir(&self.tasks).map_err(|_| Refused::Missing(self.pid))?;
         let numbers = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
         let mut buffer = Vec::new();
         let mut tasks: Vec<Task> = numbers.filter_map(|id| self.task(id, &mut buffer)).collect();
@@ -129,7 +132,7 @@ impl Target {
 
     /// A thread; none if it has ended meanwhile.
     fn task(&self, id: u32, buffer: &mut Vec<u8>) -> Option<Task> {
-        let directory = self.directory.join("task").join(id.to_string());
+        let directory = self.tasks.join(id.to_string());
         let mut read = |name: &str| -> Option<Vec<u8>> {
             buffer.clear();
             File::open(directory.join(name)).ok()?.read_to_end(buffer).ok()?;
@@ -177,7 +180,7 @@ impl Target {
 
     /// Whether a thread is where it was in a snapshot, and has not run since.
     pub(super) fn stays(&self, task: &Task) -> bool {
-        let directory = self.directory.join("task").join(task.id.to_string());
+        let directory = self.tasks.join(task.id.to_string());
         let read = |name: &str| fs::read(directory.join(name)).unwrap_or_default();
         let call = Call::parse(&read("syscall")).0;
         call == task.call && task.sched.is_some() && Sched::parse(&read("schedstat")) == task.sched
@@ -185,7 +188,7 @@ impl Target {
 
     /// Whether the process has this thread now.
     pub(super) fn has(&self, thread: u32) -> bool {
-        self.directory.join("task").join(thread.to_string()).exists()
+        self.tasks.join(thread.to_string()).exists()
     }
 
     /// A part of its memory; none if it is not all there.
@@ -246,7 +249,7 @@ impl Target {
         if status.numbers("NSpid").len() < 2 {
             return None;
         }
-        let tasks = fs::read_dir(self.directory.join("task")).ok()?.flatten();
+        let tasks = fs::read_dir(&self.tasks).ok()?.flatten();
         let both = tasks.filter_map(|task| {
             let numbers = Status::read(&task.path()).ok()?.numbers("NSpid");
             Some((*numbers.last()?, *numbers.first()?))

@@ -455,6 +455,11 @@ impl Module {
         };
         let mut context = UnwindContext::new();
         let row = entry.unwind_info_for_address(&frames, &bases, &mut context, address).ok()?;
+        // The first function of a thread has no caller.
+        const RETURN: Register = Register(16);
+        if matches!(row.register(RETURN), None | Some(RegisterRule::Undefined)) {
+            return None;
+        }
         let end = match row.cfa() {
             CfaRule::RegisterAndOffset { register, offset } => Some((register.0, *offset)),
             CfaRule::Expression(_) => None,
