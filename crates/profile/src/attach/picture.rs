@@ -146,7 +146,7 @@ impl Picture {
         };
         let mut threads: Vec<ThreadNow> = now.iter().map(one).collect();
         confirm(target, &mut threads, &now);
-        guess_holders(&mut threads, &now);
+        guess_holders(&mut threads, &now, |address| symbols.variable(&target.maps, address).is_some());
         let deadlocks = cycles(&threads);
         forget_guesses(&mut threads, &deadlocks);
         let has_handlers = target.has_handlers();
@@ -262,14 +262,19 @@ fn confirm(target: &mut Target, threads: &mut [ThreadNow], tasks: &[Task]) {
 /// Who may have locks that do not say it: the only other thread that has the lock's address on its stack. A
 /// guard is a pointer to its lock; but so is what leads to it, so that this alone tells nothing
 /// ([`forget_guesses`]). The stack of a thread that runs is not known.
-fn guess_holders(threads: &mut [ThreadNow], tasks: &[Task]) {
+///
+/// The address of a variable is in the program: who has such a lock need not have it on the stack. Then all
+/// threads must wait for others.
+fn guess_holders(threads: &mut [ThreadNow], tasks: &[Task], mut is_variable: impl FnMut(u64) -> bool) {
     let is_silent = |wait: &&Wait| wait.role.is_lock() && wait.held == Held::Unknown && wait.address != 0;
-    let wanted: BTreeSet<u64> = threads
+    let all_wait = threads.iter().all(|thread| thread.wait().is_some());
+    let mut wanted: BTreeSet<u64> = threads
         .iter()
         .filter_map(|thread| thread.lock())
         .filter(is_silent)
         .map(|wait| wait.address)
         .collect();
+    wanted.retain(|address| all_wait || !is_variable(*address));
     if wanted.is_empty() || tasks.iter().any(|task| task.stack.is_none()) {
         return;
     }
