@@ -131,9 +131,9 @@ impl Picture {
     /// # Errors
     /// If it has ended, or may no longer be read.
     pub fn take(target: &mut Target) -> Result<Self, Refused> {
-        let before = target.snapshot()?;
+        let before = target.snapshot(&mut HashMap::new())?;
         std::thread::sleep(MOMENT);
-        let now = target.snapshot()?;
+        let now = target.snapshot(&mut HashMap::new())?;
         target.read_maps();
         let mut symbols = Symbols::new().with_kept(std::mem::take(&mut target.kept));
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();

@@ -17,7 +17,7 @@ use spinpark_measure::text::one_line;
 use super::access::{Refused, Status};
 use super::picture::{Held, State, ThreadNow, Wait, cycles, thread};
 use super::target::Target;
-use super::task::Task;
+use super::task::{Call, Task};
 use crate::model::{
     CallSite, CallSiteId, Detail, FORMAT, Holder, HolderTime, Kind, Lock, LocksOf, Observed, OutOfSight,
     Pair, Profile, RecordingEnd, Role, RoleStats, Sampling, SiteStats, Split, Strip, Thread, ThreadTime,
@@ -31,6 +31,10 @@ use crate::watch::Sched;
 const SHARE: f64 = 0.02;
 /// Snapshots between which the files of the process are read again.
 const FILES: u64 = 50;
+/// Snapshots between which threads that do not run are read again as a whole: a signal may have stopped them.
+const WHOLE: u64 = 16;
+/// A thread in a deadlock has not run for so long, ns.
+const MOMENT: u64 = 100_000_000;
 /// Parts of the strip.
 const PARTS: u64 = 60;
 
@@ -51,7 +55,10 @@ struct Seen {
     slices: u64,
     snapshots: u64,
     /// As it was found last, and since when it has been so, ns after the start.
-    last: Option<(Task, ThreadNow)>,
+    last: Option<ThreadNow>,
+    task: Option<Task>,
+    /// What it was in, and its times: that changes if it runs.
+    was: Option<(Call, Option<Sched>)>,
     since: u64,
     /// For what may be a lock.
     unclear: BTreeMap<Which, u64>,
@@ -142,19 +149,24 @@ impl Sampler {
         if self.snapshots.is_multiple_of(FILES) && !is_first {
             self.target.read_maps();
         }
-        let tasks = self.target.snapshot()?;
+        let mut before: HashMap<u32, Task> = HashMap::new();
+        if !self.snapshots.is_multiple_of(WHOLE) {
+            let threads = self.threads.iter_mut();
+            before.extend(threads.filter_map(|(id, seen)| Some((*id, seen.task.take()?))));
+        }
+        let tasks = self.target.snapshot(&mut before)?;
         let now = u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let passed = now.saturating_sub(self.at);
         let ids: BTreeSet<u32> = tasks.iter().map(|task| task.id).collect();
         let mut present: Vec<(u32, ThreadNow, u64)> = Vec::new();
         for task in tasks {
             let seen = self.threads.entry(task.id).or_default();
-            let stays = seen.last.as_ref().is_some_and(|(before, _)| task.stays(before));
-            let before = seen.last.as_ref().and_then(|(before, _)| before.sched);
+            let stays = seen.was.is_some_and(|was| task.is_still(was));
+            let before = seen.was.and_then(|(_, sched)| sched);
             // A lock may have another owner now.
-            let same = seen.last.take().filter(|(_, thread)| stays && thread.lock().is_none());
+            let same = seen.last.take().filter(|thread| stays && thread.lock().is_none());
             let shown = match same {
-                Some((_, thread)) => ThreadNow { stays, ..thread },
+                Some(thread) => ThreadNow { stays, ..thread },
                 None => thread(&self.target, &mut self.symbols, &task, &ids, stays),
             };
             let blocked = if is_first { 0 } else { seen.add((before, task.sched), &shown, passed) };
@@ -163,13 +175,15 @@ impl Sampler {
             }
             seen.name = shown.name.clone();
             seen.snapshots += 1;
-            seen.last = Some((task, shown.clone()));
+            seen.last = Some(shown.clone());
+            seen.was = Some((task.call, task.sched));
+            seen.task = Some(task);
             present.push((shown.id, shown, blocked));
         }
         self.add_waits(&present, now);
         for (id, seen) in &mut self.threads {
             if !ids.contains(id) {
-                seen.last = None;
+                (seen.last, seen.task, seen.was) = (None, None, None);
             }
         }
         self.at = now;
@@ -213,8 +227,8 @@ impl Sampler {
         self.strip.clear();
         self.threads.retain(|_, seen| seen.last.is_some());
         for seen in self.threads.values_mut() {
-            let last = seen.last.take();
-            *seen = Seen { name: std::mem::take(&mut seen.name), last, ..Seen::default() };
+            let (name, last) = (std::mem::take(&mut seen.name), seen.last.take());
+            *seen = Seen { name, last, task: seen.task.take(), was: seen.was, ..Seen::default() };
         }
     }
 
@@ -370,14 +384,21 @@ impl Sampler {
     fn waiting(&self, numbers: &BTreeMap<Which, u32>) -> (Vec<Waiting>, Vec<Vec<usize>>) {
         let is_known =
             |thread: &ThreadNow| thread.wait().is_some_and(|wait| numbers.contains_key(&which(wait)));
-        let last = self.threads.values().filter_map(|seen| Some((&seen.last.as_ref()?.1, seen.since)));
+        let last = self.threads.values().filter_map(|seen| Some((seen.last.as_ref()?, seen.since)));
         let mut last: Vec<(ThreadNow, u64)> = last
             .filter(|(thread, _)| is_known(thread))
             .map(|(thread, since)| (thread.clone(), self.at.saturating_sub(since)))
             .collect();
         last.sort_by_key(|(thread, time)| (Reverse(*time), thread.id));
         let threads: Vec<ThreadNow> = last.iter().map(|(thread, _)| thread.clone()).collect();
-        let cycles = cycles(&threads);
+        let stays = |index: &usize| {
+            let (thread, time) = &last[*index];
+            let task = self.threads[&thread.id].task.as_ref();
+            *time >= MOMENT && task.is_some_and(|task| self.target.stays(task))
+        };
+        // What it waits for and what it has is sure of a thread that has not run since.
+        let cycles: Vec<Vec<usize>> =
+            cycles(&threads).into_iter().filter(|cycle| cycle.iter().all(stays)).collect();
         let long = stuck::long(self.at);
         let is_shown = |index: &usize| {
             let (thread, time) = &last[*index];

@@ -113,16 +113,17 @@ impl Target {
         }
     }
 
-    /// Its threads.
+    /// Its threads. `before`: of an earlier snapshot; of one that has not run since, that is taken.
     ///
     /// # Errors
     /// If it has ended, or may no longer be read.
-    pub(super) fn snapshot(&self) -> Result<Vec<Task>, Refused> {
+    pub(super) fn snapshot(&self, before: &mut HashMap<u32, Task>) -> Result<Vec<Task>, Refused> {
         // Of a process that is gone there is no directory, or none in it.
         let entries = fs::read_dir(&self.tasks).map_err(|_| Refused::Missing(self.pid))?;
         let numbers = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
         let mut buffer = Vec::new();
-        let mut tasks: Vec<Task> = numbers.filter_map(|id| self.task(id, &mut buffer)).collect();
+        let mut tasks: Vec<Task> =
+            numbers.filter_map(|id| self.task(id, before.remove(&id), &mut buffer)).collect();
         tasks.sort_by_key(|task| task.id);
         match tasks.is_empty() {
             true => Err(Refused::Ended(self.pid)),
@@ -131,19 +132,25 @@ impl Target {
     }
 
     /// A thread; none if it has ended meanwhile.
-    fn task(&self, id: u32, buffer: &mut Vec<u8>) -> Option<Task> {
+    fn task(&self, id: u32, before: Option<Task>, buffer: &mut Vec<u8>) -> Option<Task> {
         let directory = self.tasks.join(id.to_string());
         let mut read = |name: &str| -> Option<Vec<u8>> {
             buffer.clear();
             File::open(directory.join(name)).ok()?.read_to_end(buffer).ok()?;
             Some(buffer.clone())
         };
+        let sched = read("schedstat").and_then(|text| Sched::parse(&text));
+        let mut text = read("syscall").unwrap_or_default();
+        if let Some(before) = before
+            && before.is_as((sched, &text))
+        {
+            let near = before.call.futex().and_then(|futex| self.near(futex.address));
+            return Some(Task { near, ..before });
+        }
         let stat = Stat::parse(&read("stat")?)?;
         if stat.has_ended() {
             return None;
         }
-        let sched = read("schedstat").and_then(|text| Sched::parse(&text));
-        let mut text = read("syscall").unwrap_or_default();
         let mut tries = TRIES;
         let (call, stack, near) = loop {
             let (call, registers) = Call::parse(&text);
