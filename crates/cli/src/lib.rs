@@ -27,7 +27,7 @@ use std::process::ExitCode;
 
 pub use crate::commands::compare::show as show_comparison;
 
-use crate::cli::{Cli, Command, Compare};
+use crate::cli::{Cli, Command, Compare, Report};
 use crate::exit::Exit;
 
 /// The command line as its users know it: for completions, manual pages and the book.
@@ -53,9 +53,7 @@ pub fn main() -> ExitCode {
         Command::Why(why) => commands::why::run(&why).map(Exit::from),
         Command::Run(run) => commands::run::run(&run).map(Exit::from),
         Command::Compare(compare) => commands::compare::run(&compare).map(Exit::from),
-        Command::Report(report) => commands::compare::earlier(&report)
-            .and_then(|shown| shown.map_or_else(|| commands::profile::report(&report), Ok))
-            .map(Exit::from),
+        Command::Report(report) => report_of(&report).map(Exit::from),
         Command::Diff(diff) => commands::profile::diff(&diff).map(Exit::from),
         Command::ProfileCost => commands::profile::calibrate().map(Exit::from),
         Command::Libraries(libraries) => commands::libraries::run(&libraries).map(Exit::from),
@@ -67,4 +65,12 @@ pub fn main() -> ExitCode {
     };
     let code_of = if is_run { exit::code_of_run } else { exit::code_of };
     exit::finish(result, code_of)
+}
+
+/// What a path is, `report` finds out.
+fn report_of(report: &Report) -> anyhow::Result<ExitCode> {
+    if let Some(shown) = commands::why::of_report(report)? {
+        return Ok(shown);
+    }
+    commands::compare::earlier(report)?.map_or_else(|| commands::profile::report(report), Ok)
 }

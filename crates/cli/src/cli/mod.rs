@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use spinpark_measure::rounds::configuration::Baseline;
 
@@ -146,10 +147,12 @@ Examples:
   spinpark why $(pidof server)
   sudo spinpark why 4711            another user's process
   spinpark why 4711 --json          for programs: every thread, with its stack
+  spinpark why core.4711            a core dump, of the kernel or of `gcore 4711`
+  spinpark why core.4711 ./server   the same, with a program that is not where it was
 
 The process need not have been started by spinpark. It is not stopped, and nothing is loaded into it: its threads and its memory are read, twice, 0.1 s apart. Owners are known of pthread mutexes, of rwlocks that are held for writing, and of stdio's locks; nothing tells the owner of other locks (Rust's std); what waits for them is shown.";
 
-/// Show what a running process waits for, now: a deadlock first
+/// Show what a running process waits for, now, or in a core dump: a deadlock first
 ///
 /// It needs the rights to debug the process: those of its user, unless the system restricts that to parents
 /// (kernel.yama.ptrace_scope), or root's.
@@ -163,9 +166,32 @@ pub(crate) struct Why {
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20, value_parser = whole::<usize>(1..=u64::MAX, 20))]
     pub(crate) rows: usize,
 
-    /// The process
-    #[arg(value_name = "PID", value_parser = whole::<u32>(1..=u64::from(u32::MAX), 4711))]
-    pub(crate) pid: u32,
+    /// The process, or a core dump of one
+    #[arg(value_name = "PID | CORE", value_parser = OsStringValueParser::new().try_map(subject))]
+    pub(crate) subject: Subject,
+
+    /// The program of a core dump, if its file is not where it was
+    #[arg(value_name = "EXECUTABLE")]
+    pub(crate) executable: Option<PathBuf>,
+}
+
+/// What `why` is about.
+#[derive(Debug, Clone)]
+pub(crate) enum Subject {
+    /// A process that runs.
+    Process(u32),
+    /// A core dump.
+    Core(PathBuf),
+}
+
+/// Digits alone are a process; a file of that name is `./4711`.
+fn subject(word: OsString) -> Result<Subject, String> {
+    match word.to_str() {
+        Some(text) if text.bytes().all(|byte| byte.is_ascii_digit()) => {
+            whole(1..=u64::from(u32::MAX), 4711)(text).map(Subject::Process)
+        }
+        _ => Ok(Subject::Core(word.into())),
+    }
 }
 
 const COMPARE_EXAMPLES: &str = "\

@@ -107,9 +107,13 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_long_help = REPORT_EXAMPLES)]
 pub(crate) struct Report {
-    /// What `spinpark profile` wrote: a directory, or one file of it; or a result of `compare --json`
+    /// What `spinpark profile` wrote: a directory, or one file of it; a result of `compare --json`; or a core dump
     #[arg(value_name = "DIR")]
     pub(crate) directory: PathBuf,
+
+    /// The program of a core dump, if its file is not where it was
+    #[arg(value_name = "EXECUTABLE", hide_short_help = true)]
+    pub(crate) executable: Option<PathBuf>,
 
     /// Only what threads waited for from this time after the start on: 500ms, 2s, 1min
     #[arg(long, value_name = "TIME", value_parser = from_start)]

@@ -1,27 +1,63 @@
-//! `spinpark why`: what a process that runs waits for, now.
+//! `spinpark why`: what a process that runs waits for, now; or what one waited for, by its core dump.
 
 use std::process::ExitCode;
 
+use anyhow::bail;
 use spinpark_profile::attach::{self, Picture, Target};
 use spinpark_profile::text::Style;
 
-use crate::cli::Why;
+use crate::cli::{Report, Subject, Why};
 use crate::files::open;
 use crate::say::Say;
 
 /// Shows it.
 pub(crate) fn run(why: &Why) -> anyhow::Result<ExitCode> {
     let json = open(&why.out.json)?;
-    let mut target = Target::open(why.pid, "spinpark why")?;
-    let picture = Picture::take(&mut target)?;
-    let say = Say::apart_from(&[&why.out.json]);
-    let style = Style {
-        rows: why.rows,
-        ..if say.on_stderr { Style::of(&std::io::stderr()) } else { Style::of_stdout() }
+    let mut target = match (&why.subject, why.executable.as_deref()) {
+        (Subject::Process(pid), None) => Target::open(*pid, "spinpark why")?,
+        (Subject::Process(pid), Some(other)) => {
+            bail!("process {pid} runs: what its program is, is known\nLeave `{}` out", other.display())
+        }
+        (Subject::Core(path), executable) => Target::open_core(path, executable)?,
     };
-    say.line(attach::page(&picture, style));
+    let picture = Picture::take(&mut target)?;
+    show(&picture, Say::apart_from(&[&why.out.json]), why.rows);
     if let Some(json) = json {
         json.write(&attach::json(&picture))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn show(picture: &Picture, say: Say, rows: usize) {
+    let style =
+        Style { rows, ..if say.on_stderr { Style::of(&std::io::stderr()) } else { Style::of_stdout() } };
+    say.line(attach::page(picture, style));
+}
+
+/// The same, if `report` names a core dump.
+pub(crate) fn of_report(report: &Report) -> anyhow::Result<Option<ExitCode>> {
+    /// As `why` shows.
+    const ROWS: usize = 20;
+    let path = &report.directory;
+    if !attach::is_core(path) {
+        return match &report.executable {
+            Some(other) => {
+                bail!(
+                    "{} is no core dump, so that it needs no program\nLeave `{}` out",
+                    path.display(),
+                    other.display()
+                )
+            }
+            None => Ok(None),
+        };
+    }
+    if let Some(option) = report.only_for_recordings() {
+        bail!(
+            "{option} is for recordings of `spinpark profile`, and this is a core dump\nTry: spinpark why {}",
+            path.display()
+        );
+    }
+    let picture = Picture::take(&mut Target::open_core(path, report.executable.as_deref())?)?;
+    show(&picture, Say { on_stderr: false }, report.show.rows.unwrap_or(ROWS));
+    Ok(Some(ExitCode::SUCCESS))
 }

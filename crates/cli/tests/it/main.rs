@@ -7,6 +7,7 @@
 mod attach;
 mod bad_input;
 mod compare;
+mod core;
 mod demo;
 mod fixtures;
 mod interrupt;

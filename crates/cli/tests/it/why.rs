@@ -153,7 +153,8 @@ fn no_lock() {
 fn processes_that_cannot_be_read() {
     let bad = |pid: &str, words: &[&str]| said(&mut spinpark(["why", pid])).fails(2, words);
     bad("4194305", &["there is no process 4194305"]);
-    bad("x", &["write a whole number"]);
+    bad("x", &["is no file, and no process id", "Write a whole number"]);
+    bad("0", &["the number must be at least 1"]);
     bad("2", &["a thread of the kernel"]);
     // It has ended, and this process has not read how.
     let mut child = Command::new("true").spawn().expect("it starts");

@@ -41,6 +41,16 @@ pub enum Refused {
         /// What opens it.
         advice: String,
     },
+    /// A file that is no core dump, or none that can be read; or that is not its program.
+    #[error("{path} {why}\n{advice}")]
+    Core {
+        /// The file.
+        path: String,
+        /// Why, behind that.
+        why: String,
+        /// What to do.
+        advice: String,
+    },
     /// Anything else.
     #[error("process {0} cannot be read: {1}")]
     Other(u32, String),

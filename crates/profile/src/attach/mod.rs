@@ -9,6 +9,7 @@
 //! |-----------|---------------------------------------------------------------------------------|
 //! | `access`  | what may be read of a process, and, where it may not, what opens it              |
 //! | `target`  | the process: its memory, its files, a snapshot of its threads                     |
+//! | `core`    | the same from a core dump                                                        |
 //! | `task`    | one thread in a snapshot                                                         |
 //! | `object`  | what a thread waits for, and which thread has it                                 |
 //! | `sampler` | many snapshots, as a profile                                                    |
@@ -19,6 +20,7 @@
 //! sure; all else is said of the moment.
 
 mod access;
+mod core;
 mod object;
 mod page;
 mod picture;
@@ -27,7 +29,8 @@ mod target;
 mod task;
 
 pub use self::access::Refused;
+pub use self::core::is_core;
 pub use self::page::{headline, json, page};
-pub use self::picture::{Held, Picture, State, ThreadNow, Wait};
+pub use self::picture::{Held, OfCore, Picture, State, ThreadNow, Wait};
 pub use self::sampler::Sampler;
 pub use self::target::Target;

@@ -189,9 +189,9 @@ fn owner(
         _ if threads.contains(&thread) => Held::Thread(thread),
         // It is newer than the snapshot.
         _ if target.has(thread) => Held::Thread(thread),
-        _ if !futex.is_private && std::path::Path::new(&format!("/proc/{number}")).exists() => {
-            Held::Process(number)
-        }
+        _ if !futex.is_private && target.is_elsewhere(number) => Held::Process(number),
+        // What other processes have is not in a core dump.
+        _ if !futex.is_private && target.core().is_some() => Held::Unknown,
         // A newer one may have had it, and have ended after it gave it back.
         _ if now() == Some(number) => Held::Gone(number),
         _ => Held::Unknown,
@@ -280,7 +280,7 @@ fn in_queue(
     /// Waiters of a queue at most.
     const MOST: usize = 4096;
     let node = futex.address;
-    if target.thread(target.word(node + TOKEN)?) != task.id {
+    if target.thread(target.word(node.wrapping_add(TOKEN))?) != task.id {
         return None;
     }
     let is_in = |head: u64| {

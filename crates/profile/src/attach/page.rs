@@ -2,13 +2,16 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
+use std::process::ExitStatus;
 
 use serde_json::{Value, json};
+use spinpark_measure::process::ended::in_words;
 use spinpark_measure::text::one_line;
 use spinpark_measure::text::units::count;
 
-use super::picture::{Held, Picture, State, ThreadNow, Wait};
+use super::picture::{Held, OfCore, Picture, State, ThreadNow, Wait};
 use crate::model::{CallSite, Kind, Role};
 use crate::text::{Style, render, wrap};
 
@@ -35,8 +38,9 @@ pub fn page(picture: &Picture, style: Style) -> String {
     let program = Path::new(&picture.program).file_name().unwrap_or_default().to_string_lossy();
     let number = picture.threads.len();
     let head = format!(
-        "{} (process {}), {} thread{}",
+        "{} ({}process {}), {} thread{}",
         one_line(&program),
+        if picture.core.is_some() { "core of " } else { "" },
         picture.pid,
         count(number as u64),
         if number == 1 { "" } else { "s" }
@@ -83,6 +87,8 @@ fn none_left(picture: &Picture) -> Option<String> {
         number => format!("All {} threads wait for each other, none with a deadline", count(number as u64)),
     };
     let end = match picture.has_handlers {
+        // Nor is it in a core whether there are any.
+        _ if picture.core.is_some() => "only a signal's handler could have woken one.",
         true => "only a signal's handler can wake one.",
         false => "none is left to wake another, so the process hangs.",
     };
@@ -190,7 +196,7 @@ fn unseen(held: Held) -> String {
 fn doing(thread: &ThreadNow) -> String {
     let place = thread.place.as_ref().map_or(String::new(), |place| format!(" in `{}`", place.label()));
     match &thread.state {
-        State::Running => String::from("runs"),
+        State::Running => format!("runs{place}"),
         State::Waits(wait) => format!("waits{place} for {}", wanted(wait)),
         State::Call(name) => format!("is in `{name}`{place}"),
         State::Fault => format!("waits{place} for memory from a disk"),
@@ -269,7 +275,31 @@ fn details(picture: &Picture) -> Vec<String> {
             false => format!("{} of its threads are stopped.", count(stopped as u64)),
         });
     }
+    said.extend(picture.core.iter().flat_map(|core| of_core(picture, core)));
     said
+}
+
+/// What a core dump says besides: how the process ended, and what is missing here.
+fn of_core(picture: &Picture, core: &OfCore) -> Vec<String> {
+    let ended = core.signal.map(|(id, signal)| {
+        let place = picture.thread(id).and_then(|thread| thread.place.as_ref());
+        let place = place.map_or(String::new(), |place| format!(" in `{}`", place.label()));
+        let killed = in_words(ExitStatus::from_raw(signal));
+        format!("The process {killed}, which thread {id} got{place}.")
+    });
+    let missing = core.missing.first().map(|first| {
+        let files = match core.missing.len() {
+            1 => format!("`{first}` is"),
+            2 => format!("`{first}` and another file are"),
+            more => format!("`{first}` and {} other files are", count(more as u64 - 1)),
+        };
+        let advice = match core.missing.contains(&picture.program) {
+            true => "Give the program behind the core: CORE EXECUTABLE.",
+            false => "Read the core where it was written.",
+        };
+        format!("{files} not here as when the core was written: stacks may end there. {advice}")
+    });
+    ended.into_iter().chain(missing).collect()
 }
 
 /// `thread 7 (`flush`)`.

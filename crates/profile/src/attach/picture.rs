@@ -85,6 +85,17 @@ pub struct Picture {
     pub deadlocks: Vec<Vec<usize>>,
     /// It has handlers of signals that others send: one may wake a thread.
     pub has_handlers: bool,
+    /// What there is besides, if it is of a core dump.
+    pub core: Option<OfCore>,
+}
+
+/// What a core dump has besides.
+#[derive(Clone, Debug, Default)]
+pub struct OfCore {
+    /// The thread that got a signal, and which, if that is why the core was written.
+    pub signal: Option<(u32, i32)>,
+    /// Files of which stacks have code, that are not here, or are other builds.
+    pub missing: Vec<String>,
 }
 
 impl ThreadNow {
@@ -131,17 +142,27 @@ impl Picture {
     /// # Errors
     /// If it has ended, or may no longer be read.
     pub fn take(target: &mut Target) -> Result<Self, Refused> {
-        let before = target.snapshot(&mut HashMap::new())?;
-        std::thread::sleep(MOMENT);
+        // All threads of a core are at one moment: those that are blocked stay so.
+        let before = match target.core() {
+            None => target.snapshot(&mut HashMap::new())?,
+            Some(_) => Vec::new(),
+        };
+        if target.core().is_none() {
+            std::thread::sleep(MOMENT);
+        }
         let now = target.snapshot(&mut HashMap::new())?;
         target.read_maps();
         let mut symbols = Symbols::new().with_kept(std::mem::take(&mut target.kept));
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        symbols.begin(target.pid, u64::try_from(since.as_nanos()).unwrap_or(u64::MAX));
+        let since = u64::try_from(since.as_nanos()).unwrap_or(u64::MAX);
+        symbols.begin(target.pid, target.core().map_or(since, |core| core.written));
         let before: HashMap<u32, Task> = before.into_iter().map(|task| (task.id, task)).collect();
         let ids: BTreeSet<u32> = now.iter().map(|task| task.id).collect();
         let one = |task: &Task| {
-            let stays = before.get(&task.id).is_some_and(|before| task.stays(before));
+            let stays = match target.core() {
+                None => before.get(&task.id).is_some_and(|before| task.stays(before)),
+                Some(_) => target.stays(task),
+            };
             thread(target, &mut symbols, task, &ids, stays)
         };
         let mut threads: Vec<ThreadNow> = now.iter().map(one).collect();
@@ -150,7 +171,9 @@ impl Picture {
         let deadlocks = cycles(&threads);
         forget_guesses(&mut threads, &deadlocks);
         let has_handlers = target.has_handlers();
-        Ok(Self { pid: target.pid, program: target.program().to_owned(), threads, deadlocks, has_handlers })
+        let core = target.core().map(|core| OfCore { signal: core.signal, missing: symbols.missing() });
+        let program = target.program().to_owned();
+        Ok(Self { pid: target.pid, program, threads, deadlocks, has_handlers, core })
     }
 
     /// Whether each thread waits for another one, without a deadline: only a signal's handler could wake one.
@@ -178,7 +201,8 @@ pub(super) fn thread(
     let frames = symbols.frames(&target.maps, u32::MAX, &stack);
     let (state, place) = match task.call {
         _ if matches!(task.stat.state, b'T' | b't') => (State::Stopped, program_part(frames)),
-        Call::Running => (State::Running, None),
+        // The stack of one that runs is in core dumps only.
+        Call::Running => (State::Running, program_part(frames)),
         Call::Fault => (State::Fault, program_part(frames)),
         Call::Unknown => (State::Unknown, None),
         Call::Blocked { .. } => match task.call.futex() {

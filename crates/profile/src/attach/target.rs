@@ -1,4 +1,5 @@
-//! The process that is read: its memory, its files, and snapshots of its threads.
+//! The process that is read: its memory, its files, and snapshots of its threads. It runs, or a core dump of it
+//! was written.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -7,6 +8,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use super::access::{Refused, Status, forbidden};
+use super::core::Core;
 use super::task::{Call, Near, Task};
 use crate::live_process;
 use crate::maps::Maps;
@@ -18,16 +20,29 @@ const STACK: usize = 16 << 10;
 /// A thread that does not keep still while its stack is copied, so often in a row, runs.
 const TRIES: u32 = 3;
 
+/// Where what is read comes from.
+#[derive(Debug)]
+enum Source {
+    Process(Process),
+    Core(Box<Core>),
+}
+
 /// A process that runs.
 #[derive(Debug)]
-pub struct Target {
-    pub(super) pid: u32,
-    program: String,
+struct Process {
     directory: PathBuf,
     /// Of its threads. That of one thread, which `directory` may be, has none.
     tasks: PathBuf,
     /// Of the program that it was when this was opened: `exec` replaces it.
     memory: File,
+}
+
+/// A process that runs, or a core dump of one.
+#[derive(Debug)]
+pub struct Target {
+    pub(super) pid: u32,
+    program: String,
+    source: Source,
     pub(super) maps: Maps,
     pub(super) kept: Kept,
     /// Threads by their numbers in the namespace of the process, if that is not ours.
@@ -67,19 +82,43 @@ impl Target {
         }
         let program = fs::read_link(directory.join("exe"));
         let program = program.map_or_else(|_| String::from("?"), |path| path.to_string_lossy().into_owned());
-        let mut target = Self {
-            pid,
-            program,
-            directory,
-            tasks: process.join("task"),
-            memory,
-            maps: Maps::default(),
-            kept: Kept::default(),
-            numbers: None,
-        };
+        let process = Process { directory, tasks: process.join("task"), memory };
+        let numbers = process.foreign_numbers(&status);
+        let source = Source::Process(process);
+        let (maps, kept) = (Maps::default(), Kept::default());
+        let mut target = Self { pid, program, source, maps, kept, numbers };
         target.note_files(&text);
-        target.numbers = target.foreign_numbers(&status);
         Ok(target)
+    }
+
+    /// Opens a core dump. `executable`: the program's file, if it is not where it was.
+    ///
+    /// # Errors
+    /// [`Refused`], with what to do.
+    pub fn open_core(path: &Path, executable: Option<&Path>) -> Result<Self, Refused> {
+        let mut core = Core::open(path)?;
+        if let Some(executable) = executable {
+            core.set_program(executable)?;
+        }
+        let (pid, program) = (core.pid, core.program());
+        let (maps, numbers) = (core.maps(), core.foreign_numbers());
+        Ok(Self { pid, program, source: Source::Core(Box::new(core)), maps, kept: Kept::default(), numbers })
+    }
+
+    /// The core dump, if it is one.
+    pub(super) fn core(&self) -> Option<&Core> {
+        match &self.source {
+            Source::Process(_) => None,
+            Source::Core(core) => Some(core),
+        }
+    }
+
+    /// The process that runs, if it is one.
+    fn process(&self) -> Option<&Process> {
+        match &self.source {
+            Source::Process(process) => Some(process),
+            Source::Core(_) => None,
+        }
     }
 
     /// The process.
@@ -101,7 +140,8 @@ impl Target {
 
     /// Its files now: libraries are loaded later, too.
     pub(super) fn read_maps(&mut self) {
-        if let Ok(text) = fs::read(self.directory.join("maps")) {
+        let text = self.process().and_then(|process| fs::read(process.directory.join("maps")).ok());
+        if let Some(text) = text {
             self.note_files(&text);
         }
     }
@@ -118,12 +158,24 @@ impl Target {
     /// # Errors
     /// If it has ended, or may no longer be read.
     pub(super) fn snapshot(&self, before: &mut HashMap<u32, Task>) -> Result<Vec<Task>, Refused> {
+        let mut tasks = match &self.source {
+            Source::Process(process) => self.tasks(process, before)?,
+            Source::Core(core) => core.tasks(STACK),
+        };
+        for task in &mut tasks {
+            let code = task.stack.as_ref().map(|stack| stack.code);
+            task.call = task.call.resumed(|| self.read(code?.checked_sub(7)?));
+        }
+        Ok(tasks)
+    }
+
+    fn tasks(&self, process: &Process, before: &mut HashMap<u32, Task>) -> Result<Vec<Task>, Refused> {
         // Of a process that is gone there is no directory, or none in it.
-        let entries = fs::read_dir(&self.tasks).map_err(|_| Refused::Missing(self.pid))?;
+        let entries = fs::read_dir(&process.tasks).map_err(|_| Refused::Missing(self.pid))?;
         let numbers = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
         let mut buffer = Vec::new();
         let mut tasks: Vec<Task> =
-            numbers.filter_map(|id| self.task(id, before.remove(&id), &mut buffer)).collect();
+            numbers.filter_map(|id| self.task(process, id, before.remove(&id), &mut buffer)).collect();
         tasks.sort_by_key(|task| task.id);
         match tasks.is_empty() {
             true => Err(Refused::Ended(self.pid)),
@@ -132,8 +184,8 @@ impl Target {
     }
 
     /// A thread; none if it has ended meanwhile.
-    fn task(&self, id: u32, before: Option<Task>, buffer: &mut Vec<u8>) -> Option<Task> {
-        let directory = self.tasks.join(id.to_string());
+    fn task(&self, process: &Process, id: u32, before: Option<Task>, buffer: &mut Vec<u8>) -> Option<Task> {
+        let directory = process.tasks.join(id.to_string());
         let mut read = |name: &str| -> Option<Vec<u8>> {
             buffer.clear();
             File::open(directory.join(name)).ok()?.read_to_end(buffer).ok()?;
@@ -156,7 +208,7 @@ impl Target {
             let (call, registers) = Call::parse(&text);
             let Some((stack, code)) = registers else { break (call, None, None) };
             let mut bytes = vec![0; STACK];
-            let count = self.memory.read_at(&mut bytes, stack).unwrap_or(0);
+            let count = process.memory.read_at(&mut bytes, stack).unwrap_or(0);
             let near = call.futex().and_then(|futex| self.near(futex.address));
             // What was copied of a thread that has gone on meanwhile is of its past, or future.
             let again = read("syscall").unwrap_or_default();
@@ -164,7 +216,7 @@ impl Target {
                 let words = bytes[..count].chunks_exact(8);
                 let words =
                     words.map(|word| u64::from_ne_bytes(word.try_into().unwrap_or_default())).collect();
-                break (call, Some(Blocked { code, stack, words }), near);
+                break (call, Some(Blocked { code, stack, words, kept: Vec::new() }), near);
             }
             tries -= 1;
             if tries == 0 {
@@ -187,22 +239,29 @@ impl Target {
 
     /// Whether a thread is where it was in a snapshot, and has not run since.
     pub(super) fn stays(&self, task: &Task) -> bool {
-        let directory = self.tasks.join(task.id.to_string());
+        // All threads of a core are at one moment.
+        let Some(process) = self.process() else { return matches!(task.call, Call::Blocked { .. }) };
+        let directory = process.tasks.join(task.id.to_string());
         let read = |name: &str| fs::read(directory.join(name)).unwrap_or_default();
         let call = Call::parse(&read("syscall")).0;
+        let code = task.stack.as_ref().map(|stack| stack.code);
+        let call = call.resumed(|| self.read(code?.checked_sub(7)?));
         call == task.call && task.sched.is_some() && Sched::parse(&read("schedstat")) == task.sched
     }
 
     /// Whether the process has this thread now.
     pub(super) fn has(&self, thread: u32) -> bool {
-        self.tasks.join(thread.to_string()).exists()
+        self.process().is_some_and(|process| process.tasks.join(thread.to_string()).exists())
     }
 
     /// A part of its memory; none if it is not all there.
     pub(super) fn read<const N: usize>(&self, address: u64) -> Option<[u8; N]> {
         let mut bytes = [0; N];
-        self.memory.read_exact_at(&mut bytes, address).ok()?;
-        Some(bytes)
+        let is_read = match &self.source {
+            Source::Process(process) => process.memory.read_exact_at(&mut bytes, address).is_ok(),
+            Source::Core(core) => core.read(&self.maps, &mut bytes, address),
+        };
+        is_read.then_some(bytes)
     }
 
     pub(super) fn word(&self, address: u64) -> Option<u32> {
@@ -236,7 +295,7 @@ impl Target {
             32,
             33,
         ];
-        let status = Status::read(&self.directory).ok();
+        let status = self.process().and_then(|process| Status::read(&process.directory).ok());
         let caught = status.and_then(|status| u64::from_str_radix(status.field("SigCgt")?, 16).ok());
         let own = OWN.iter().fold(0_u64, |own, signal| own | 1 << (signal - 1));
         caught.unwrap_or(0) & !own != 0
@@ -245,12 +304,21 @@ impl Target {
     /// After new threads.
     pub(super) fn renew_numbers(&mut self) {
         if self.numbers.is_some()
-            && let Ok(status) = Status::read(&self.directory)
+            && let Some(process) = self.process()
+            && let Ok(status) = Status::read(&process.directory)
+            && let Some(numbers) = process.foreign_numbers(&status)
         {
-            self.numbers = self.foreign_numbers(&status).or(self.numbers.take());
+            self.numbers = Some(numbers);
         }
     }
 
+    /// Whether the thread `number` is of another process.
+    pub(super) fn is_elsewhere(&self, number: u32) -> bool {
+        self.process().is_some() && Path::new("/proc").join(number.to_string()).exists()
+    }
+}
+
+impl Process {
     /// By the numbers in its namespace: those that are ours; none if it has ours.
     fn foreign_numbers(&self, status: &Status) -> Option<HashMap<u32, u32>> {
         if status.numbers("NSpid").len() < 2 {

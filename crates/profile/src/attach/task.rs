@@ -51,6 +51,19 @@ impl Call {
         }
     }
 
+    /// What it was before it was interrupted, by a stop or a debugger, and went on: the code that made it has its
+    /// number. `before`: the bytes before the next instruction.
+    pub(crate) fn resumed(self, before: impl FnOnce() -> Option<[u8; 7]>) -> Self {
+        let Self::Blocked { number: libc::SYS_restart_syscall, arguments } = self else { return self };
+        match before() {
+            // `mov $number, %eax`, and `syscall`.
+            Some([0xb8, number @ .., 0x0f, 0x05]) => {
+                Self::Blocked { number: i32::from_le_bytes(number).into(), arguments }
+            }
+            _ => self,
+        }
+    }
+
     /// The futex, if it is one that it sleeps at.
     pub(crate) fn futex(&self) -> Option<Futex> {
         /// Newer than the crate's list: `futex_wait` of futex2, whose flags have this bit for private ones.
@@ -152,6 +165,18 @@ impl Task {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn calls_that_go_on() {
+        let call = |number| Call::Blocked { number, arguments: [1, 2, 3, 4, 5, 6] };
+        let sleeps = [0xb8, 0xe6, 0, 0, 0, 0x0f, 0x05];
+        assert_eq!(call(libc::SYS_restart_syscall).resumed(|| Some(sleeps)), call(libc::SYS_clock_nanosleep));
+        for bytes in [None, Some([0; 7])] {
+            let still = call(libc::SYS_restart_syscall);
+            assert_eq!(still.resumed(|| bytes), still);
+        }
+        assert_eq!(call(libc::SYS_read).resumed(|| unreachable!("it is known")), call(libc::SYS_read));
+    }
 
     #[test]
     fn system_calls() {

@@ -30,6 +30,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+pub(crate) use self::debug_files::hexadecimal;
 pub use self::kept::Kept;
 pub(crate) use self::unwind::Blocked;
 
@@ -361,6 +362,13 @@ impl Symbols {
         modules.sort_by(|one, other| (&one.path, &one.build_id).cmp(&(&other.path, &other.build_id)));
         modules.dedup();
         modules
+    }
+
+    /// Files that were asked for and cannot be read, or are other builds than those that were mapped.
+    pub(crate) fn missing(&self) -> Vec<String> {
+        let missing = self.files.iter().filter(|(_, file)| file.is_err());
+        let missing: BTreeSet<String> = missing.map(|(identity, _)| shown_path(&identity.path)).collect();
+        missing.into_iter().collect()
     }
 
     /// The file of a mapping, if it is the one that was mapped.

@@ -1,6 +1,7 @@
 //! The call chain of a thread that is blocked in a system call, from a copy of its stack.
 //!
-//! From outside, only two registers of such a thread are known: where its code is, and where its stack ends.
+//! From outside, only two registers of such a thread are known: where its code is, and where its stack ends. (A
+//! core dump has all of them.)
 //! That is enough wherever unwind tables count from the end of the stack, as most of libc does. A function
 //! that keeps its frame in another register (`vfprintf` does, since it allocates by the size of a format)
 //! needs that register's value, which a function below it may have saved; if none has, the return address is
@@ -28,6 +29,8 @@ pub(crate) struct Blocked {
     pub(crate) stack: u64,
     /// What is there.
     pub(crate) words: Vec<u64>,
+    /// Other registers, by System V's numbers, where they are known: in a core dump.
+    pub(crate) kept: Vec<(u16, u64)>,
 }
 
 impl Blocked {
@@ -41,7 +44,8 @@ impl Symbols {
     /// The return addresses of a blocked thread, the innermost first, as far as they can be followed.
     pub(crate) fn unwind(&mut self, maps: &Maps, thread: &Blocked) -> Vec<u64> {
         let mut found = vec![thread.code];
-        let mut registers = HashMap::from([(STACK, thread.stack)]);
+        let mut registers: HashMap<u16, u64> = thread.kept.iter().copied().collect();
+        registers.insert(STACK, thread.stack);
         let mut code = thread.code;
         while found.len() < MOST {
             let Some(rules) = self.rules(maps, code) else { break };
@@ -78,7 +82,13 @@ impl Symbols {
         let (register, more) = end?;
         let end = registers.get(&register)?.checked_add_signed(more)?;
         let caller = thread.word(end.checked_sub(8)?)?;
-        (end > registers[&STACK] && self.is_behind_call(maps, caller)).then_some(end)
+        // With all registers, the table is right also where the caller's file is missing.
+        let is_code = |maps: &Maps| {
+            let mapping = maps.find(u32::MAX, caller.wrapping_sub(1));
+            mapping.is_some_and(|mapping| mapping.is_file() && mapping.is_executable)
+        };
+        let is_known = self.is_behind_call(maps, caller) || !thread.kept.is_empty() && is_code(maps);
+        (end > registers[&STACK] && is_known).then_some(end)
     }
 
     /// Where the frame ends of the function that begins at `start` of its file, in which `code` is: after a

@@ -96,7 +96,7 @@ impl LockWaits {
             return Some(*known);
         }
         let number = u32::try_from(self.waits.len()).ok().filter(|_| self.waits.len() < MOST)?;
-        let thread = Blocked { code: at.code, stack: at.stack, words };
+        let thread = Blocked { code: at.code, stack: at.stack, words, kept: Vec::new() };
         self.waits.push(SleepSite { word: at.word, thread, time: 0 });
         self.known.insert(key, number);
         Some(number)

@@ -23,7 +23,7 @@ pub(super) enum Doing {
 }
 
 /// The fields of `/proc/PID/task/TID/stat` that matter.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stat {
     pub(crate) name: String,
     pub(crate) state: u8,
