@@ -17,6 +17,7 @@ use super::task::{Call, Task};
 use crate::glibc_locks;
 use crate::model::{CallSite, Frame, Kind, Role};
 use crate::symbols::Symbols;
+use crate::waits::WaitTarget;
 
 /// Between the two snapshots.
 const MOMENT: Duration = Duration::from_millis(100);
@@ -155,6 +156,7 @@ impl Picture {
         let mut symbols = Symbols::new().with_kept(std::mem::take(&mut target.kept));
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let since = u64::try_from(since.as_nanos()).unwrap_or(u64::MAX);
+        let mut stacks = Stacks::new();
         symbols.begin(target.pid, target.core().map_or(since, |core| core.written));
         let before: HashMap<u32, Task> = before.into_iter().map(|task| (task.id, task)).collect();
         let ids: BTreeSet<u32> = now.iter().map(|task| task.id).collect();
@@ -163,7 +165,7 @@ impl Picture {
                 None => before.get(&task.id).is_some_and(|before| task.stays(before)),
                 Some(_) => target.stays(task),
             };
-            thread(target, &mut symbols, task, &ids, stays)
+            thread(target, (&mut symbols, &mut stacks), task, &ids, stays)
         };
         let mut threads: Vec<ThreadNow> = now.iter().map(one).collect();
         confirm(target, &mut threads, &now);
@@ -189,35 +191,68 @@ impl Picture {
     }
 }
 
+/// What is known of stacks, by their return addresses.
+pub(super) type Stacks = HashMap<Vec<u64>, Stack>;
+
+/// A stack with symbols.
+#[derive(Clone, Debug)]
+pub(super) struct Stack {
+    frames: Vec<Frame>,
+    /// The function of glibc that the program called.
+    called: Option<String>,
+    site: CallSite,
+    wanted: Option<WaitTarget>,
+}
+
+impl Stack {
+    fn of(target: &Target, symbols: &mut Symbols, stack: &[u64]) -> Self {
+        let outside = program_stack(target, stack);
+        let (site, wanted, _) = symbols.call_site_and_wait(&target.maps, u32::MAX, outside, false);
+        Self {
+            frames: symbols.frames(&target.maps, u32::MAX, stack),
+            called: symbols.called_of_glibc(&target.maps, stack),
+            site,
+            wanted,
+        }
+    }
+}
+
 /// A thread of a snapshot, with symbols. `stays`: as [`ThreadNow::stays`].
 pub(super) fn thread(
     target: &Target,
-    symbols: &mut Symbols,
+    (symbols, stacks): (&mut Symbols, &mut Stacks),
     task: &Task,
     ids: &BTreeSet<u32>,
     stays: bool,
 ) -> ThreadNow {
     let stack = task.stack.as_ref().map(|stack| symbols.unwind(&target.maps, stack)).unwrap_or_default();
-    let frames = symbols.frames(&target.maps, u32::MAX, &stack);
+    if !stacks.contains_key(&stack) {
+        stacks.insert(stack.clone(), Stack::of(target, symbols, &stack));
+    }
+    let known = &stacks[&stack];
+    let part = || program_part(known.frames.clone());
     let (state, place) = match task.call {
-        _ if matches!(task.stat.state, b'T' | b't') => (State::Stopped, program_part(frames)),
+        _ if matches!(task.stat.state, b'T' | b't') => (State::Stopped, part()),
         // The stack of one that runs is in core dumps only.
-        Call::Running => (State::Running, program_part(frames)),
-        Call::Fault => (State::Fault, program_part(frames)),
+        Call::Running => (State::Running, part()),
+        Call::Fault => (State::Fault, part()),
         Call::Unknown => (State::Unknown, None),
         Call::Blocked { .. } => match task.call.futex() {
-            None => (task.call.name().map_or(State::Unknown, State::Call), program_part(frames)),
+            None => (task.call.name().map_or(State::Unknown, State::Call), part()),
             Some(futex) => {
-                let called = symbols.called_of_glibc(&target.maps, &stack);
                 let place = symbols.glibc_place(&target.maps, futex.address);
-                let found = object::object(target, (task, futex), &frames, (&place, called.as_deref()), ids);
-                let outside = program_stack(target, &stack);
-                let (site, wanted, _) = symbols.call_site_and_wait(&target.maps, u32::MAX, outside, false);
+                let found = object::object(
+                    target,
+                    (task, futex),
+                    &known.frames,
+                    (&place, known.called.as_deref()),
+                    ids,
+                );
                 let mut found = found;
                 // What functions of libraries wait for is more than what they wait with.
                 if !found.role.is_lock()
                     && found.kind != Kind::Join
-                    && let Some(wanted) = wanted.filter(|wanted| wanted.name.is_some())
+                    && let Some(wanted) = known.wanted.clone().filter(|wanted| wanted.name.is_some())
                 {
                     let address = if wanted.is_by_function { 0 } else { found.address };
                     let held = Held::Unknown;
@@ -238,7 +273,7 @@ pub(super) fn thread(
                     is_private: futex.is_private || found.kind == Kind::Join,
                     held: found.held,
                 };
-                (State::Waits(wait), Some(site).filter(|site| !site.frames.is_empty()))
+                (State::Waits(wait), Some(known.site.clone()).filter(|site| !site.frames.is_empty()))
             }
         },
     };

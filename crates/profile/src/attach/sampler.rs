@@ -15,7 +15,7 @@ use rustix::time::{ClockId, clock_gettime};
 use spinpark_measure::text::one_line;
 
 use super::access::{Refused, Status};
-use super::picture::{Held, State, ThreadNow, Wait, cycles, thread};
+use super::picture::{Held, Stacks, State, ThreadNow, Wait, cycles, thread};
 use super::target::Target;
 use super::task::{Call, Task};
 use crate::model::{
@@ -69,6 +69,7 @@ struct Seen {
 pub struct Sampler {
     target: Target,
     symbols: Symbols,
+    stacks: Stacks,
     interval: Duration,
     begun: Instant,
     started: u64,
@@ -101,6 +102,7 @@ impl Sampler {
         let mut sampler = Self {
             target,
             symbols,
+            stacks: Stacks::new(),
             interval,
             begun: Instant::now(),
             started,
@@ -148,6 +150,8 @@ impl Sampler {
     fn snapshot(&mut self, is_first: bool) -> Result<(), Refused> {
         if self.snapshots.is_multiple_of(FILES) && !is_first {
             self.target.read_maps();
+            self.symbols.begin(self.target.pid, self.started);
+            self.stacks.clear();
         }
         let mut before: HashMap<u32, Task> = HashMap::new();
         if !self.snapshots.is_multiple_of(WHOLE) {
@@ -167,7 +171,7 @@ impl Sampler {
             let same = seen.last.take().filter(|thread| stays && thread.lock().is_none());
             let shown = match same {
                 Some(thread) => ThreadNow { stays, ..thread },
-                None => thread(&self.target, &mut self.symbols, &task, &ids, stays),
+                None => thread(&self.target, (&mut self.symbols, &mut self.stacks), &task, &ids, stays),
             };
             let blocked = if is_first { 0 } else { seen.add((before, task.sched), &shown, passed) };
             if !stays {

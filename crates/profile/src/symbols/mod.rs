@@ -37,7 +37,7 @@ pub(crate) use self::unwind::Blocked;
 use self::debug_files::Sought;
 use self::debuginfod::Debuginfod;
 use self::jit::Jit;
-use self::module::{Inlined, Module as File};
+use self::module::{Inlined, Module as File, Rules};
 use crate::glibc_locks::{self, Place};
 use crate::maps::{Mapping, Maps};
 use crate::model::{CallSite, Frame, Module, Role, Unnamed};
@@ -114,6 +114,8 @@ pub struct Symbols {
     files: HashMap<Identity, Result<File, Unnamed>>,
     frames: HashMap<(Identity, u64), Vec<Frame>>,
     process: Process,
+    /// Of return addresses of this process.
+    rules: HashMap<u64, Option<Rules>>,
     warnings: BTreeSet<String>,
 }
 
@@ -165,6 +167,7 @@ impl Symbols {
             frames: HashMap::new(),
             // No recording: files are what they are now.
             process: Process::new(0, u64::MAX),
+            rules: HashMap::new(),
             warnings: BTreeSet::new(),
         }
     }
@@ -192,6 +195,7 @@ impl Symbols {
     /// From here on, it is about the recording of process `pid`, which began then, ns since 1970.
     pub(crate) fn begin(&mut self, pid: u32, started: u64) {
         self.process = Process::new(pid, started);
+        self.rules.clear();
     }
 
     /// What readers of the recording should know; each once.

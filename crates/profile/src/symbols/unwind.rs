@@ -118,8 +118,12 @@ impl Symbols {
 
     /// The unwind table's row of a return address.
     fn rules(&mut self, maps: &Maps, address: u64) -> Option<Rules> {
-        let (file, at) = self.place(maps, address)?;
-        file.rules(at - 1)
+        if let Some(known) = self.rules.get(&address) {
+            return known.clone();
+        }
+        let found = self.place(maps, address).and_then(|(file, at)| file.rules(at - 1));
+        self.rules.insert(address, found.clone());
+        found
     }
 
     /// Whether the call before `address` is of the function in which `code` is, which begins at `start` of
