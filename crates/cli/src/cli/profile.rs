@@ -72,7 +72,7 @@ pub(crate) struct Profile {
     pub(crate) overhead: bool,
 
     /// Rounds for --overhead, six runs each; at least 6
-    #[arg(long, value_name = "N", default_value_t = 6, requires = "overhead", value_parser = whole::<usize>(ROUNDS, 10))]
+    #[arg(long, hide_short_help = true, value_name = "N", default_value_t = 6, requires = "overhead", value_parser = whole::<usize>(ROUNDS, 10))]
     pub(crate) rounds: usize,
 
     #[command(flatten)]
@@ -84,7 +84,7 @@ pub(crate) struct Profile {
     pub(crate) pid: Option<u32>,
 
     /// With --pid: for so long; Ctrl-C ends it earlier [default: 10s]
-    #[arg(long = "for", value_name = "TIME", requires = "pid", conflicts_with = "program", value_parser = duration)]
+    #[arg(long = "for", hide_short_help = true, value_name = "TIME", requires = "pid", conflicts_with = "program", value_parser = duration)]
     pub(crate) time: Option<Duration>,
 
     /// The program and its arguments

@@ -106,7 +106,7 @@ pub(super) fn object(
         }
         // The kernel keeps the owner's number in a word like this.
         if matches!(futex.operation, libc::FUTEX_LOCK_PI | LOCK_PI2) {
-            return of(Kind::Mutex, Role::Write, futex.address, owner_of_word(target, &word, futex, owner));
+            return of(Kind::Mutex, Role::Write, futex.address, owner_of_word(target, word, futex, owner));
         }
         return of(Kind::Futex, Role::Wake, futex.address, Held::Unknown);
     };
@@ -134,7 +134,7 @@ pub(super) fn object(
             _ => Kind::Mutex,
         };
         let held = match futex.is_held_by_word() {
-            true => owner_of_word(target, &word, futex, owner),
+            true => owner_of_word(target, word, futex, owner),
             false => {
                 let address = futex.address.wrapping_add(8);
                 word(address).map_or(Held::Unknown, |number| owner(number, &|| target.word(address)))
