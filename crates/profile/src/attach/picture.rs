@@ -14,7 +14,7 @@ pub use super::object::Held;
 use super::object::{self, Object};
 use super::target::Target;
 use super::task::{Call, Task};
-use crate::glibc_locks;
+use crate::glibc_locks::{self, Place};
 use crate::model::{CallSite, Frame, Kind, Role};
 use crate::symbols::Symbols;
 use crate::waits::WaitTarget;
@@ -156,7 +156,7 @@ impl Picture {
         let mut symbols = Symbols::new().with_kept(std::mem::take(&mut target.kept));
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let since = u64::try_from(since.as_nanos()).unwrap_or(u64::MAX);
-        let mut stacks = Stacks::new();
+        let mut known = Known::default();
         symbols.begin(target.pid, target.core().map_or(since, |core| core.written));
         let before: HashMap<u32, Task> = before.into_iter().map(|task| (task.id, task)).collect();
         let ids: BTreeSet<u32> = now.iter().map(|task| task.id).collect();
@@ -165,7 +165,7 @@ impl Picture {
                 None => before.get(&task.id).is_some_and(|before| task.stays(before)),
                 Some(_) => target.stays(task),
             };
-            thread(target, (&mut symbols, &mut stacks), task, &ids, stays)
+            thread(target, (&mut symbols, &mut known), task, &ids, stays)
         };
         let mut threads: Vec<ThreadNow> = now.iter().map(one).collect();
         confirm(target, &mut threads, &now);
@@ -191,8 +191,16 @@ impl Picture {
     }
 }
 
-/// What is known of stacks, by their return addresses.
-pub(super) type Stacks = HashMap<Vec<u64>, Stack>;
+/// What was looked up already.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    /// By their return addresses.
+    stacks: HashMap<Vec<u64>, Stack>,
+    /// Names of variables, by addresses in them.
+    variables: HashMap<u64, Option<String>>,
+    /// Where words are that may be locks of glibc.
+    places: HashMap<u64, Place>,
+}
 
 /// A stack with symbols.
 #[derive(Clone, Debug)]
@@ -220,17 +228,17 @@ impl Stack {
 /// A thread of a snapshot, with symbols. `stays`: as [`ThreadNow::stays`].
 pub(super) fn thread(
     target: &Target,
-    (symbols, stacks): (&mut Symbols, &mut Stacks),
+    (symbols, known): (&mut Symbols, &mut Known),
     task: &Task,
     ids: &BTreeSet<u32>,
     stays: bool,
 ) -> ThreadNow {
     let stack = task.stack.as_ref().map(|stack| symbols.unwind(&target.maps, stack)).unwrap_or_default();
-    if !stacks.contains_key(&stack) {
-        stacks.insert(stack.clone(), Stack::of(target, symbols, &stack));
+    if !known.stacks.contains_key(&stack) {
+        known.stacks.insert(stack.clone(), Stack::of(target, symbols, &stack));
     }
-    let known = &stacks[&stack];
-    let part = || program_part(known.frames.clone());
+    let shown = &known.stacks[&stack];
+    let part = || program_part(shown.frames.clone());
     let (state, place) = match task.call {
         _ if matches!(task.stat.state, b'T' | b't') => (State::Stopped, part()),
         // The stack of one that runs is in core dumps only.
@@ -240,25 +248,35 @@ pub(super) fn thread(
         Call::Blocked { .. } => match task.call.futex() {
             None => (task.call.name().map_or(State::Unknown, State::Call), part()),
             Some(futex) => {
-                let place = symbols.glibc_place(&target.maps, futex.address);
+                let place = known
+                    .places
+                    .entry(futex.address)
+                    .or_insert_with(|| symbols.glibc_place(&target.maps, futex.address));
                 let found = object::object(
                     target,
                     (task, futex),
-                    &known.frames,
-                    (&place, known.called.as_deref()),
+                    &shown.frames,
+                    (place, shown.called.as_deref()),
                     ids,
                 );
                 let mut found = found;
                 // What functions of libraries wait for is more than what they wait with.
                 if !found.role.is_lock()
                     && found.kind != Kind::Join
-                    && let Some(wanted) = known.wanted.clone().filter(|wanted| wanted.name.is_some())
+                    && let Some(wanted) = shown.wanted.clone().filter(|wanted| wanted.name.is_some())
                 {
                     let address = if wanted.is_by_function { 0 } else { found.address };
                     let held = Held::Unknown;
                     found = Object { kind: wanted.kind, role: wanted.role, address, name: wanted.name, held };
                 }
-                let variable = symbols.variable(&target.maps, found.address).filter(|_| found.address != 0);
+                let variable = match found.address {
+                    0 => None,
+                    at => known
+                        .variables
+                        .entry(at)
+                        .or_insert_with(|| symbols.variable(&target.maps, at))
+                        .clone(),
+                };
                 let wait = Wait {
                     kind: found.kind,
                     role: found.role,
@@ -273,7 +291,7 @@ pub(super) fn thread(
                     is_private: futex.is_private || found.kind == Kind::Join,
                     held: found.held,
                 };
-                (State::Waits(wait), Some(known.site.clone()).filter(|site| !site.frames.is_empty()))
+                (State::Waits(wait), Some(shown.site.clone()).filter(|site| !site.frames.is_empty()))
             }
         },
     };

@@ -15,7 +15,7 @@ use rustix::time::{ClockId, clock_gettime};
 use spinpark_measure::text::one_line;
 
 use super::access::{Refused, Status};
-use super::picture::{Held, Stacks, State, ThreadNow, Wait, cycles, thread};
+use super::picture::{Held, Known, State, ThreadNow, Wait, cycles, thread};
 use super::target::Target;
 use super::task::{Call, Task};
 use crate::model::{
@@ -69,7 +69,7 @@ struct Seen {
 pub struct Sampler {
     target: Target,
     symbols: Symbols,
-    stacks: Stacks,
+    known: Known,
     interval: Duration,
     begun: Instant,
     started: u64,
@@ -102,7 +102,7 @@ impl Sampler {
         let mut sampler = Self {
             target,
             symbols,
-            stacks: Stacks::new(),
+            known: Known::default(),
             interval,
             begun: Instant::now(),
             started,
@@ -151,7 +151,7 @@ impl Sampler {
         if self.snapshots.is_multiple_of(FILES) && !is_first {
             self.target.read_maps();
             self.symbols.begin(self.target.pid, self.started);
-            self.stacks.clear();
+            self.known = Known::default();
         }
         let mut before: HashMap<u32, Task> = HashMap::new();
         if !self.snapshots.is_multiple_of(WHOLE) {
@@ -171,7 +171,7 @@ impl Sampler {
             let same = seen.last.take().filter(|thread| stays && thread.lock().is_none());
             let shown = match same {
                 Some(thread) => ThreadNow { stays, ..thread },
-                None => thread(&self.target, (&mut self.symbols, &mut self.stacks), &task, &ids, stays),
+                None => thread(&self.target, (&mut self.symbols, &mut self.known), &task, &ids, stays),
             };
             let blocked = if is_first { 0 } else { seen.add((before, task.sched), &shown, passed) };
             if !stays {
