@@ -124,8 +124,7 @@ fn reason(pid: u32, directory: &Path, command: &'static str) -> (String, String)
         let owner = owner.unwrap_or(0);
         return (format!("it is another user's (uid {owner})"), format!("Try: {again}"));
     }
-    // The kernel gives the files of a process that may not be dumped to root.
-    // Not so the directory.
+    // The kernel gives the files of a process that may not be dumped to root, but not their directory.
     let is_hidden = fs::metadata(directory.join("stat")).is_ok_and(|metadata| metadata.uid() != user);
     if is_hidden {
         let why = "it may not be dumped: it has changed its user, has capabilities, or asked for that";

@@ -1,9 +1,10 @@
 //! Where a running process waits, by sampling: snapshots of its threads, some 50 a second, as a [`Profile`].
 //!
 //! A thread that waits is seen in proportion to how long it does, so that times are unbiased, however short the
-//! waits are; how many there were is not known, and not said. What each thread did between two snapshots is as it
-//! was found at the second one, but for its time on a CPU and ready for one, which the kernel counts. Snapshots
-//! are taken less often where they would need more than 2 % of a CPU.
+//! waits are; how many there were is not known, and not said. A thread that is found blocked counts as blocked in
+//! that since the last snapshot, and one that is found on a CPU does not; how long threads were on a CPU or ready
+//! for one, the kernel counts. Snapshots are taken less often where they would need more than 2 % of a CPU, but
+//! each second.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -79,6 +80,8 @@ pub struct Sampler {
     cost: Duration,
     /// Of the latest snapshots.
     costs: [Duration; 8],
+    /// When the next snapshot is, after the start.
+    due: Duration,
     threads: BTreeMap<u32, Seen>,
     call_sites: Vec<CallSite>,
     numbers: HashMap<CallSite, CallSiteId>,
@@ -110,6 +113,7 @@ impl Sampler {
             snapshots: 0,
             cost: Duration::ZERO,
             costs: [Duration::ZERO; 8],
+            due: interval,
             threads: BTreeMap::new(),
             call_sites: Vec::new(),
             numbers: HashMap::new(),
@@ -126,14 +130,17 @@ impl Sampler {
     pub fn sample(&mut self, time: Duration, goes_on: impl Fn() -> bool) -> bool {
         let end = self.begun.elapsed() + time;
         while !self.has_ended && self.begun.elapsed() < end && goes_on() {
+            std::thread::sleep(end.min(self.due).saturating_sub(self.begun.elapsed()));
+            if self.begun.elapsed() < self.due {
+                break;
+            }
             let before = own_time();
-            let rest = end.saturating_sub(self.begun.elapsed());
-            std::thread::sleep(self.pause().min(rest));
             self.has_ended = self.snapshot(false).is_err();
             let cost = own_time().saturating_sub(before);
             self.cost += cost;
             let at = usize::try_from(self.snapshots).unwrap_or(0) % self.costs.len();
             self.costs[at] = cost;
+            self.due = self.begun.elapsed() + self.pause();
         }
         !self.has_ended
     }
@@ -161,6 +168,9 @@ impl Sampler {
         let tasks = self.target.snapshot(&mut before)?;
         let now = u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let passed = now.saturating_sub(self.at);
+        if tasks.iter().any(|task| !self.threads.contains_key(&task.id)) {
+            self.target.renew_numbers();
+        }
         let ids: BTreeSet<u32> = tasks.iter().map(|task| task.id).collect();
         let mut present: Vec<(u32, ThreadNow, u64)> = Vec::new();
         for task in tasks {
@@ -224,6 +234,7 @@ impl Sampler {
 
     /// Forgets what was seen, but for symbols: from here on it is another interval.
     pub fn restart(&mut self) {
+        self.due = self.due.saturating_sub(self.begun.elapsed());
         self.begun = Instant::now();
         (self.at, self.snapshots, self.cost) = (0, 0, Duration::ZERO);
         self.waits.clear();
@@ -462,7 +473,8 @@ impl Sampler {
 }
 
 impl Seen {
-    /// Adds the time since the last snapshot. `sched`: of the thread then and now. Returns how much of it the thread was blocked.
+    /// Adds the time since the last snapshot. `sched`: of the thread then and now. Returns how much of it counts as
+    /// blocked in what it was found in.
     fn add(&mut self, sched: (Option<Sched>, Option<Sched>), now: &ThreadNow, passed: u64) -> u64 {
         let (ran, ready) = match sched {
             (Some(before), Some(sched)) => {
@@ -471,14 +483,13 @@ impl Seen {
             }
             _ => (0, 0),
         };
-        let ran = ran.min(passed);
-        let ready = ready.min(passed - ran);
-        let blocked = passed - ran - ready;
-        self.time.running += ran;
-        self.time.runnable += ready;
+        self.time.running += ran.min(passed);
+        self.time.runnable += ready.min(passed - ran.min(passed));
+        // The whole interval: those that find it on a CPU count for none of what blocks it.
+        let blocked = passed;
         let part = match &now.state {
-            // It slept in between, in what is not known.
-            State::Running | State::Unknown => &mut self.time.unknown,
+            State::Running => return 0,
+            State::Unknown => &mut self.time.unknown,
             State::Stopped => &mut self.time.stopped,
             State::Fault => &mut self.time.io,
             State::Call(name) => match *name {
