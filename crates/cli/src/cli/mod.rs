@@ -146,6 +146,7 @@ Examples:
   spinpark why 4711                 a deadlock, or who waits for which lock, and who has it
   spinpark why $(pidof server)
   sudo spinpark why 4711            another user's process
+  spinpark why 4711 --stop          exact stacks, also of threads that run
   spinpark why 4711 --json          for programs: every thread, with its stack
   spinpark why core.4711            a core dump, of the kernel or of `gcore 4711`
   spinpark why core.4711 ./server   the same, with a program that is not where it was
@@ -165,6 +166,10 @@ pub(crate) struct Why {
     /// Rows in the table of threads
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20, value_parser = whole::<usize>(1..=u64::MAX, 20))]
     pub(crate) rows: usize,
+
+    /// Stop all threads of the process at once, for some milliseconds: stacks are exact then, also of threads that run
+    #[arg(long)]
+    pub(crate) stop: bool,
 
     /// The process, or a core dump of one
     #[arg(value_name = "PID | CORE", value_parser = OsStringValueParser::new().try_map(subject))]

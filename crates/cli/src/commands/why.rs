@@ -18,9 +18,12 @@ pub(crate) fn run(why: &Why) -> anyhow::Result<ExitCode> {
         (Subject::Process(pid), Some(other)) => {
             bail!("process {pid} runs: what its program is, is known\nLeave `{}` out", other.display())
         }
+        (Subject::Core(path), _) if why.stop => {
+            bail!("{} is a core dump: nothing runs that could be stopped\nLeave --stop out", path.display())
+        }
         (Subject::Core(path), executable) => Target::open_core(path, executable)?,
     };
-    let picture = Picture::take(&mut target)?;
+    let picture = if why.stop { Picture::take_stopped(&mut target)? } else { Picture::take(&mut target)? };
     show(&picture, Say::apart_from(&[&why.out.json]), why.rows);
     if let Some(json) = json {
         json.write(&attach::json(&picture))?;

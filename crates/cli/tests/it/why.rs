@@ -200,3 +200,36 @@ fn a_process_that_is_stopped() {
     }
     hanging.why().succeeds(&["The process is stopped.", &format!("kill -CONT {pid}")]);
 }
+
+/// At one moment: threads that run have stacks, too. A debugger's stop ends calls of this program with `EINTR`, which it
+/// would report and end of.
+#[test]
+fn threads_that_are_stopped_for_a_moment() {
+    let mut hanging = Hanging::scene("calls", None);
+    let pid = hanging.0.id().to_string();
+    let stop = |pid: &str| said(spinpark(["why", "--stop"]).arg(pid));
+    for _ in 0..5 {
+        let why = stop(&pid);
+        why.succeeds(&[
+            "It was stopped for",
+            "in epoll_wait",
+            "in recvfrom",
+            "in rt_sigtimedwait",
+            "in read",
+        ]);
+        let mut lines = why.stdout.lines();
+        assert!(
+            lines.any(|line| line.contains("runs") && line.contains("counts (hangs.c:")),
+            "{}",
+            why.stdout
+        );
+    }
+    assert_eq!(hanging.0.try_wait().expect("it can be asked"), None);
+    let traced = fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
+    assert!(traced.contains("TracerPid:\t0\n"), "{traced}");
+    for preload in [None, Some(dropin())] {
+        let hanging = Hanging::scene("deadlock", preload);
+        stop(&hanging.0.id().to_string()).succeeds(&["Deadlock: thread", "for the", "mutex `audit`"]);
+    }
+    stop("4194305").fails(2, &["there is no process 4194305"]);
+}

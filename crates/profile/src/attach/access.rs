@@ -29,6 +29,9 @@ pub enum Refused {
     /// Its memory has another layout.
     #[error("process {0} is a 32-bit program: only 64-bit ones can be read")]
     Narrow(u32),
+    /// Another process traces it.
+    #[error("process {0} cannot be stopped: process {1} debugs it\nTry it without --stop")]
+    Traced(u32, u32),
     /// Not permitted.
     #[error("process {pid} cannot be read: {why}\n{known}{advice}")]
     Forbidden {

@@ -8,8 +8,7 @@
 //! | their build ids              | in their heads, which are in memory                                         |
 //! | memory                       | the segments; what they leave out, in the mapped files                       |
 //!
-//! A thread is in a system call if the kernel has kept its number (`orig_rax`), and blocked in it if what the
-//! call is about to return says that it was interrupted: to write a core, threads are woken.
+//! All threads are at one moment.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -25,35 +24,12 @@ use object::read::elf::{FileHeader, ProgramHeader};
 use object::{Endianness, Object, ObjectKind, ReadCache};
 
 use super::access::Refused;
-use super::task::{Call, Task};
+use super::registers::Registers;
+use super::task::Task;
 use crate::maps::{Mapping, Maps};
 use crate::symbols::{Blocked, hexadecimal};
 use crate::watch::Stat;
 
-/// Numbers of registers in `NT_PRSTATUS`.
-mod place {
-    pub(super) const R15: usize = 0;
-    pub(super) const R14: usize = 1;
-    pub(super) const R13: usize = 2;
-    pub(super) const R12: usize = 3;
-    pub(super) const RBP: usize = 4;
-    pub(super) const RBX: usize = 5;
-    pub(super) const R9: usize = 8;
-    pub(super) const R8: usize = 9;
-    pub(super) const R10: usize = 7;
-    pub(super) const RAX: usize = 10;
-    pub(super) const RDX: usize = 12;
-    pub(super) const RSI: usize = 13;
-    pub(super) const RDI: usize = 14;
-    /// `orig_rax`.
-    pub(super) const CALL: usize = 15;
-    pub(super) const RIP: usize = 16;
-    pub(super) const RSP: usize = 19;
-    pub(super) const FS_BASE: usize = 21;
-}
-
-/// In `NT_PRSTATUS`.
-const REGISTERS: usize = 27;
 /// More notes are none: those of ten thousand threads take a tenth of it.
 const MOST_NOTES: u64 = 1 << 30;
 /// Of a mapped file, that is in the core.
@@ -97,7 +73,7 @@ struct Segment {
 #[derive(Debug)]
 struct Thread {
     id: u32,
-    registers: [u64; REGISTERS],
+    registers: Registers,
 }
 
 /// A part of a file that was mapped.
@@ -385,24 +361,11 @@ impl Core {
         let mut buffer = vec![0; bytes];
         let task = |thread: &Thread| {
             let registers = &thread.registers;
-            let call = call(registers);
-            let stack = registers[place::RSP];
+            let stack = registers.stack();
             let count = self.read_dumped(&mut buffer, stack);
-            // What a call returns to is behind the call; an instruction that was interrupted is not.
-            let further = u64::from(call == Call::Running);
-            let code = registers[place::RIP].wrapping_add(further);
-            // With System V's numbers.
-            let kept = [
-                (3, place::RBX),
-                (6, place::RBP),
-                (12, place::R12),
-                (13, place::R13),
-                (14, place::R14),
-                (15, place::R15),
-            ];
-            let kept = kept.into_iter().map(|(number, place)| (number, registers[place])).collect();
             let words = words(&buffer[..count]).collect();
-            let stack = Some(Blocked { code, stack, words, kept });
+            let call = registers.call();
+            let stack = Some(Blocked { code: registers.code(), stack, words, kept: registers.kept() });
             // Of names there is only the process', which is that of its first thread.
             let stat = Stat { state: b'S', ..Stat::default() };
             Task { id: thread.id, stat, sched: None, call, stack, near: None }
@@ -420,7 +383,7 @@ impl Core {
             (self.read_dumped(&mut bytes, address) == bytes.len()).then(|| u64::from_ne_bytes(bytes))
         };
         let both = self.threads.iter().filter_map(|thread| {
-            let block = thread.registers[place::FS_BASE];
+            let block = thread.registers.thread_pointer();
             if word(block)? != block || word(block.checked_add(16)?)? != block {
                 return None;
             }
@@ -509,8 +472,8 @@ fn thread(bytes: &[u8]) -> Option<(Thread, i32)> {
     const FIRST: usize = 112;
     let id = number(bytes, ID)?;
     let signal = i16::from_ne_bytes(bytes.get(SIGNAL..SIGNAL + 2)?.try_into().ok()?);
-    let registers: Vec<u64> = words(bytes.get(FIRST..FIRST + 8 * REGISTERS)?).collect();
-    Some((Thread { id, registers: registers.try_into().ok()? }, signal.into()))
+    let registers: Vec<u64> = words(bytes.get(FIRST..FIRST + 8 * Registers::NUMBER)?).collect();
+    Some((Thread { id, registers: Registers(registers.try_into().ok()?) }, signal.into()))
 }
 
 /// Of `NT_FILE`: how many there are, the unit of offsets, their places, and then their names.
@@ -530,20 +493,6 @@ fn files(bytes: &[u8]) -> Option<Vec<Mapped>> {
         (start < end && end <= MOST && offset <= MOST).then_some(file)
     };
     Some(places.zip(names).filter_map(file).collect())
-}
-
-/// What a thread with these registers was in.
-fn call(registers: &[u64; REGISTERS]) -> Call {
-    /// What the kernel returns within itself where a call was interrupted: it is made again, or goes on, or
-    /// its caller gets the last of these.
-    const INTERRUPTED: [i64; 5] = [-512, -513, -514, -516, -(libc::EINTR as i64)];
-    let number = registers[place::CALL].cast_signed();
-    // It was interrupted elsewhere; or the call is over.
-    if number < 0 || !INTERRUPTED.contains(&registers[place::RAX].cast_signed()) {
-        return Call::Running;
-    }
-    let places = [place::RDI, place::RSI, place::RDX, place::R10, place::R8, place::R9];
-    Call::Blocked { number, arguments: places.map(|place| registers[place]) }
 }
 
 impl Head {
@@ -599,26 +548,6 @@ fn shown(path: &Path) -> &Path {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// As both the kernel and `gcore` write them.
-    #[test]
-    fn calls_that_were_interrupted() {
-        let with = |number: i64, result: i64| {
-            let mut registers = [0; REGISTERS];
-            registers[place::CALL] = number.cast_unsigned();
-            registers[place::RAX] = result.cast_unsigned();
-            (registers[place::RDI], registers[place::R10]) = (0x7f00, 4);
-            call(&registers)
-        };
-        let blocked = |number| Call::Blocked { number, arguments: [0x7f00, 0, 0, 4, 0, 0] };
-        assert_eq!(with(libc::SYS_futex, -512), blocked(libc::SYS_futex));
-        assert_eq!(with(libc::SYS_clock_nanosleep, -516), blocked(libc::SYS_clock_nanosleep));
-        assert_eq!(with(libc::SYS_epoll_wait, -4), blocked(libc::SYS_epoll_wait));
-        // It was interrupted outside of calls; `abort` has sent itself a signal; it comes back from a futex.
-        for (number, result) in [(-1, -512), (libc::SYS_tgkill, 0), (libc::SYS_futex, 0)] {
-            assert_eq!(with(number, result), Call::Running, "{number}");
-        }
-    }
 
     #[test]
     fn mapped_files() {

@@ -1,7 +1,7 @@
 //! A process that runs, and was not started under us: what each of its threads does now, read from `/proc`
 //! and from its memory.
 //!
-//! Nothing is stopped, and nothing runs in it. A thread that sleeps has its system call, with the arguments,
+//! Nothing is stopped, unless that is asked for, and nothing runs in it. A thread that sleeps has its system call, with the arguments,
 //! in `/proc/PID/task/TID/syscall`, and the end of its stack in memory: the futex that it sleeps at, and the
 //! functions that led to it. A mutex of glibc, or of the drop-in, has its owner's number in memory.
 //!
@@ -11,6 +11,8 @@
 //! | `target`  | the process: its memory, its files, a snapshot of its threads                     |
 //! | `core`    | the same from a core dump                                                        |
 //! | `task`    | one thread in a snapshot                                                         |
+//! | `stop`    | all threads at one moment, stopped for it                                        |
+//! | `registers` | of a thread that does not run                                                  |
 //! | `object`  | what a thread waits for, and which thread has it                                 |
 //! | `sampler` | many snapshots, as a profile                                                    |
 //! | `picture` | all threads at a moment, with symbols: who waits for whom, and what is stuck       |
@@ -24,7 +26,9 @@ mod core;
 mod object;
 mod page;
 mod picture;
+mod registers;
 mod sampler;
+mod stop;
 mod target;
 mod task;
 

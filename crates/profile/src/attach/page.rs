@@ -9,7 +9,7 @@ use std::process::ExitStatus;
 use serde_json::{Value, json};
 use spinpark_measure::process::ended::in_words;
 use spinpark_measure::text::one_line;
-use spinpark_measure::text::units::count;
+use spinpark_measure::text::units::{self, count};
 
 use super::picture::{Held, OfCore, Picture, State, ThreadNow, Wait};
 use crate::model::{CallSite, Kind, Role};
@@ -275,6 +275,9 @@ fn details(picture: &Picture) -> Vec<String> {
             false => format!("{} of its threads are stopped.", count(stopped as u64)),
         });
     }
+    if let Some(time) = picture.stopped {
+        said.push(format!("It was stopped for {}.", units::time(time.as_nanos() as f64)));
+    }
     said.extend(picture.core.iter().flat_map(|core| of_core(picture, core)));
     said
 }
@@ -456,6 +459,7 @@ pub fn json(picture: &Picture) -> Value {
         "pid": picture.pid,
         "program": picture.program,
         "headline": headline(picture),
+        "stopped": picture.stopped.map(|time| time.as_nanos() as u64),
         "deadlocks": picture.deadlocks.iter().map(cycle).collect::<Vec<_>>(),
         "threads": picture.threads.iter().map(thread).collect::<Vec<_>>(),
     })

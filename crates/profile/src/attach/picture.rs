@@ -2,7 +2,8 @@
 //!
 //! Two snapshots are taken, a moment apart. A thread that has not run in between *stays*: what it waits for,
 //! and what it has, are what they were. A cycle of threads that all stay, each in a wait without a deadline
-//! for what the next one has, is a deadlock.
+//! for what the next one has, is a deadlock. Of a core dump, and of threads that were stopped, there is one
+//! snapshot: all that are blocked stay so.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::{Duration, SystemTime};
@@ -69,7 +70,7 @@ pub struct ThreadNow {
     pub state: State,
     /// Where in the program; none if it runs, or that is not known.
     pub place: Option<CallSite>,
-    /// It has not run between the snapshots.
+    /// It has not run between the snapshots; or was blocked at the moment that there is one of.
     pub stays: bool,
 }
 
@@ -86,6 +87,8 @@ pub struct Picture {
     pub deadlocks: Vec<Vec<usize>>,
     /// It has handlers of signals that others send: one may wake a thread.
     pub has_handlers: bool,
+    /// For how long its threads were stopped, if they were.
+    pub stopped: Option<Duration>,
     /// What there is besides, if it is of a core dump.
     pub core: Option<OfCore>,
 }
@@ -143,39 +146,51 @@ impl Picture {
     /// # Errors
     /// If it has ended, or may no longer be read.
     pub fn take(target: &mut Target) -> Result<Self, Refused> {
-        // All threads of a core are at one moment: those that are blocked stay so.
-        let before = match target.core() {
-            None => target.snapshot(&mut HashMap::new())?,
-            Some(_) => Vec::new(),
-        };
-        if target.core().is_none() {
-            std::thread::sleep(MOMENT);
+        if target.core().is_some() {
+            let now = target.snapshot(&mut HashMap::new())?;
+            return Ok(Self::of(target, &now, |task| matches!(task.call, Call::Blocked { .. }), None));
         }
+        let before = target.snapshot(&mut HashMap::new())?;
+        std::thread::sleep(MOMENT);
         let now = target.snapshot(&mut HashMap::new())?;
+        let before: HashMap<u32, Task> = before.into_iter().map(|task| (task.id, task)).collect();
+        let stays = |task: &Task| before.get(&task.id).is_some_and(|before| task.stays(before));
+        Ok(Self::of(target, &now, stays, None))
+    }
+
+    /// The same, with all threads stopped for a moment: their stacks are exact, also of those that run.
+    ///
+    /// # Errors
+    /// If a debugger has the process already, or it may not be stopped, or has ended.
+    pub fn take_stopped(target: &mut Target) -> Result<Self, Refused> {
+        let (now, stopped) = target.stopped_snapshot()?;
+        Ok(Self::of(target, &now, |task| matches!(task.call, Call::Blocked { .. }), Some(stopped)))
+    }
+
+    /// Of a snapshot. `stays`: as [`ThreadNow::stays`]. `stopped`: for how long all threads were, at its moment.
+    fn of(
+        target: &mut Target,
+        now: &[Task],
+        stays: impl Fn(&Task) -> bool,
+        stopped: Option<Duration>,
+    ) -> Self {
         target.read_maps();
         let mut symbols = Symbols::new().with_kept(std::mem::take(&mut target.kept));
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let since = u64::try_from(since.as_nanos()).unwrap_or(u64::MAX);
         let mut known = Known::default();
         symbols.begin(target.pid, target.core().map_or(since, |core| core.written));
-        let before: HashMap<u32, Task> = before.into_iter().map(|task| (task.id, task)).collect();
         let ids: BTreeSet<u32> = now.iter().map(|task| task.id).collect();
-        let one = |task: &Task| {
-            let stays = match target.core() {
-                None => before.get(&task.id).is_some_and(|before| task.stays(before)),
-                Some(_) => target.stays(task),
-            };
-            thread(target, (&mut symbols, &mut known), task, &ids, stays)
-        };
+        let one = |task: &Task| thread(target, (&mut symbols, &mut known), task, &ids, stays(task));
         let mut threads: Vec<ThreadNow> = now.iter().map(one).collect();
-        confirm(target, &mut threads, &now);
-        guess_holders(&mut threads, &now, |address| symbols.variable(&target.maps, address).is_some());
+        confirm(target, &mut threads, now, stopped.is_some());
+        guess_holders(&mut threads, now, |address| symbols.variable(&target.maps, address).is_some());
         let deadlocks = cycles(&threads);
         forget_guesses(&mut threads, &deadlocks);
         let has_handlers = target.has_handlers();
         let core = target.core().map(|core| OfCore { signal: core.signal, missing: symbols.missing() });
         let program = target.program().to_owned();
-        Ok(Self { pid: target.pid, program, threads, deadlocks, has_handlers, core })
+        Self { pid: target.pid, program, threads, deadlocks, has_handlers, stopped, core }
     }
 
     /// Whether each thread waits for another one, without a deadline: only a signal's handler could wake one.
@@ -241,7 +256,7 @@ pub(super) fn thread(
     let part = || program_part(shown.frames.clone());
     let (state, place) = match task.call {
         _ if matches!(task.stat.state, b'T' | b't') => (State::Stopped, part()),
-        // The stack of one that runs is in core dumps only.
+        // The stack of one that runs is in core dumps, and known of one that was stopped.
         Call::Running => (State::Running, part()),
         Call::Fault => (State::Fault, part()),
         Call::Unknown => (State::Unknown, None),
@@ -319,11 +334,12 @@ fn program_part(mut frames: Vec<Frame>) -> Option<CallSite> {
 }
 
 /// Owners were read after the snapshots, thread by thread. Of one that has not run until now, what it waits for
-/// and what it has are what they were; of others, they need not fit together.
-fn confirm(target: &mut Target, threads: &mut [ThreadNow], tasks: &[Task]) {
+/// and what it has are what they were; of others, they need not fit together. All that was copied while threads
+/// were stopped does.
+fn confirm(target: &mut Target, threads: &mut [ThreadNow], tasks: &[Task], were_stopped: bool) {
     target.renew_numbers();
     for (thread, task) in threads.iter_mut().zip(tasks) {
-        thread.stays &= target.stays(task);
+        thread.stays &= were_stopped || target.stays(task);
         let (id, stays) = (thread.id, thread.stays);
         let State::Waits(wait) = &mut thread.state else { continue };
         wait.held = match wait.held {

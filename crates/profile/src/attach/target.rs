@@ -6,9 +6,11 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::access::{Refused, Status, forbidden};
 use super::core::Core;
+use super::stop;
 use super::task::{Call, Near, Task};
 use crate::live_process;
 use crate::maps::Maps;
@@ -29,7 +31,8 @@ enum Source {
 
 /// A process that runs.
 #[derive(Debug)]
-struct Process {
+pub(super) struct Process {
+    pid: u32,
     directory: PathBuf,
     /// Of its threads. That of one thread, which `directory` may be, has none.
     tasks: PathBuf,
@@ -82,7 +85,7 @@ impl Target {
         }
         let program = fs::read_link(directory.join("exe"));
         let program = program.map_or_else(|_| String::from("?"), |path| path.to_string_lossy().into_owned());
-        let process = Process { directory, tasks: process.join("task"), memory };
+        let process = Process { pid, directory, tasks: process.join("task"), memory };
         let numbers = process.foreign_numbers(&status);
         let source = Source::Process(process);
         let (maps, kept) = (Maps::default(), Kept::default());
@@ -163,24 +166,33 @@ impl Target {
             Source::Core(core) => core.tasks(STACK),
         };
         for task in &mut tasks {
-            let code = task.stack.as_ref().map(|stack| stack.code);
-            task.call = task.call.resumed(|| self.read(code?.checked_sub(7)?));
+            self.resume(task);
         }
         Ok(tasks)
     }
 
+    fn resume(&self, task: &mut Task) {
+        let code = task.stack.as_ref().map(|stack| stack.code);
+        task.call = task.call.resumed(|| self.read(code?.checked_sub(7)?));
+    }
+
+    /// What a thread is in now, with the end of its stack and its next instruction, and its times.
+    fn call_of(&self, process: &Process, task: &Task) -> (Call, Option<(u64, u64)>, Option<Sched>) {
+        let directory = process.tasks.join(task.id.to_string());
+        let read = |name: &str| fs::read(directory.join(name)).unwrap_or_default();
+        let (call, registers) = Call::parse(&read("syscall"));
+        let call = call.resumed(|| self.read(registers?.1.checked_sub(7)?));
+        (call, registers, Sched::parse(&read("schedstat")))
+    }
+
     fn tasks(&self, process: &Process, before: &mut HashMap<u32, Task>) -> Result<Vec<Task>, Refused> {
-        // Of a process that is gone there is no directory, or none in it.
-        let entries = fs::read_dir(&process.tasks).map_err(|_| Refused::Missing(self.pid))?;
-        let numbers = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
         let mut buffer = Vec::new();
-        let mut tasks: Vec<Task> =
-            numbers.filter_map(|id| self.task(process, id, before.remove(&id), &mut buffer)).collect();
+        let mut tasks: Vec<Task> = process
+            .threads()
+            .filter_map(|id| self.task(process, id, before.remove(&id), &mut buffer))
+            .collect();
         tasks.sort_by_key(|task| task.id);
-        match tasks.is_empty() {
-            true => Err(Refused::Ended(self.pid)),
-            false => Ok(tasks),
-        }
+        if tasks.is_empty() { Err(process.has_ended()) } else { Ok(tasks) }
     }
 
     /// A thread; none if it has ended meanwhile.
@@ -196,7 +208,7 @@ impl Target {
         if let Some(before) = before
             && before.is_as((sched, &text))
         {
-            let near = before.call.futex().and_then(|futex| self.near(futex.address));
+            let near = before.call.futex().and_then(|futex| process.near(futex.address));
             return Some(Task { near, ..before });
         }
         let stat = Stat::parse(&read("stat")?)?;
@@ -208,8 +220,8 @@ impl Target {
             let (call, registers) = Call::parse(&text);
             let Some((stack, code)) = registers else { break (call, None, None) };
             let mut bytes = vec![0; STACK];
-            let count = process.memory.read_at(&mut bytes, stack).unwrap_or(0);
-            let near = call.futex().and_then(|futex| self.near(futex.address));
+            let count = process.read_some(&mut bytes, stack);
+            let near = call.futex().and_then(|futex| process.near(futex.address));
             // What was copied of a thread that has gone on meanwhile is of its past, or future.
             let again = read("syscall").unwrap_or_default();
             if again == text {
@@ -227,26 +239,34 @@ impl Target {
         Some(Task { id, stat, sched, call, stack, near })
     }
 
-    /// The memory on both sides of an address.
-    fn near(&self, address: u64) -> Option<Near> {
-        let start = address.checked_sub(Near::BYTES as u64 / 2)?;
-        if let Some(bytes) = self.read(start) {
-            return Some(Near { start, bytes });
+    /// Its threads at one moment, and for how long they were stopped for that. Those of a core dump are not.
+    ///
+    /// # Errors
+    /// If a debugger has it already, or it may not be stopped, or has ended.
+    pub(super) fn stopped_snapshot(&self) -> Result<(Vec<Task>, Duration), Refused> {
+        /// So that calls that were interrupted go on.
+        const MOMENT: Duration = Duration::from_millis(1);
+        let Some(process) = self.process() else {
+            return Ok((self.snapshot(&mut HashMap::new())?, Duration::ZERO));
+        };
+        let (mut tasks, stopped) = stop::snapshot(process, STACK)?;
+        std::thread::sleep(MOMENT);
+        for task in &mut tasks {
+            self.resume(task);
+            // It runs in order to wait again for what it waited for.
+            let (call, registers, sched) = self.call_of(process, task);
+            let same = task.stack.as_ref().map(|stack| (stack.stack, stack.code));
+            task.sched = sched.filter(|_| call == task.call && registers == same);
         }
-        // What is before it may be no memory.
-        self.read(address).map(|bytes| Near { start: address, bytes })
+        Ok((tasks, stopped))
     }
 
     /// Whether a thread is where it was in a snapshot, and has not run since.
     pub(super) fn stays(&self, task: &Task) -> bool {
         // All threads of a core are at one moment.
         let Some(process) = self.process() else { return matches!(task.call, Call::Blocked { .. }) };
-        let directory = process.tasks.join(task.id.to_string());
-        let read = |name: &str| fs::read(directory.join(name)).unwrap_or_default();
-        let call = Call::parse(&read("syscall")).0;
-        let code = task.stack.as_ref().map(|stack| stack.code);
-        let call = call.resumed(|| self.read(code?.checked_sub(7)?));
-        call == task.call && task.sched.is_some() && Sched::parse(&read("schedstat")) == task.sched
+        let (call, _, sched) = self.call_of(process, task);
+        call == task.call && task.sched.is_some() && sched == task.sched
     }
 
     /// Whether the process has this thread now.
@@ -319,6 +339,45 @@ impl Target {
 }
 
 impl Process {
+    /// The numbers of its threads; none if it is gone.
+    pub(super) fn threads(&self) -> impl Iterator<Item = u32> {
+        let entries = fs::read_dir(&self.tasks).into_iter().flatten().flatten();
+        entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+    }
+
+    pub(super) fn stat(&self, thread: u32) -> Option<Stat> {
+        Stat::parse(&fs::read(self.tasks.join(thread.to_string()).join("stat")).ok()?)
+    }
+
+    /// Reads memory from there on; returns how many bytes there are.
+    pub(super) fn read_some(&self, bytes: &mut [u8], address: u64) -> usize {
+        self.memory.read_at(bytes, address).unwrap_or(0)
+    }
+
+    /// The memory on both sides of an address.
+    pub(super) fn near(&self, address: u64) -> Option<Near> {
+        let mut bytes = [0; Near::BYTES];
+        // What is before it may be no memory.
+        let starts = [address.checked_sub(Near::BYTES as u64 / 2)?, address];
+        let start = starts.into_iter().find(|start| self.memory.read_exact_at(&mut bytes, *start).is_ok())?;
+        Some(Near { start, bytes })
+    }
+
+    /// Why it could not be stopped.
+    pub(super) fn not_stopped(&self, error: &io::Error) -> Refused {
+        let status = Status::read(&self.directory).ok();
+        let tracer = status.and_then(|status| status.numbers("TracerPid").first().copied());
+        match tracer.filter(|tracer| *tracer != 0) {
+            Some(tracer) => Refused::Traced(self.pid, tracer),
+            None => Refused::Other(self.pid, format!("it cannot be stopped: {error}\nTry it without --stop")),
+        }
+    }
+
+    pub(super) fn has_ended(&self) -> Refused {
+        // Of a process that is gone there is no directory, or none in it.
+        if self.tasks.exists() { Refused::Ended(self.pid) } else { Refused::Missing(self.pid) }
+    }
+
     /// By the numbers in its namespace: those that are ours; none if it has ours.
     fn foreign_numbers(&self, status: &Status) -> Option<HashMap<u32, u32>> {
         if status.numbers("NSpid").len() < 2 {
