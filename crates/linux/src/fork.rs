@@ -2,7 +2,7 @@
 
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use crate::{cpu, generation, slots, thread};
+use crate::{attach, cpu, generation, slots, thread};
 
 /// Whether it is registered, or the layer above has taken it to register it.
 static TAKEN: AtomicBool = AtomicBool::new(false);
@@ -28,6 +28,7 @@ pub(crate) fn register() -> bool {
 
 /// The surviving thread has a new id, and every wait queue belongs to threads that are not here.
 unsafe extern "C" fn in_forked_child() {
+    attach::in_forked_child();
     if !crate::STARTED.load(Relaxed) {
         return; // locks are not in use
     }

@@ -8,6 +8,7 @@
 compile_error!("spinpark runs on 64-bit Linux; elsewhere use `parking_lot`, whose method names are the same");
 
 mod adaptive;
+mod attach;
 mod block;
 mod clock;
 mod cpu;
@@ -44,6 +45,7 @@ use core::sync::atomic::{self, AtomicBool, Ordering::Relaxed};
 
 use spinpark_platform::{Platform, Tuning};
 
+pub use attach::allow_attach;
 pub use clock::{clock_id, clock_of, deadline, start as start_clock};
 #[doc(hidden)]
 pub use cpu::pretend as pretend_cpus;

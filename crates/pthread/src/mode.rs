@@ -159,6 +159,7 @@ pub(crate) fn start() {
     real::find_all();
     register_fork_handler();
     fields::probe();
+    spinpark_linux::allow_attach();
     if !disabled {
         leave::start();
         spinpark_linux::start(true); // the drop-in is linked with `-z nodelete`

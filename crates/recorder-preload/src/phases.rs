@@ -96,6 +96,7 @@ extern "C" fn initialise() {
     // SAFETY: this thread's errno.
     let errno = unsafe { *at };
     first_call(0);
+    spinpark_linux::allow_attach();
     if let Some(directory) = variable(c"SPINPARK_PROFILE_DIR") {
         match race_detector() {
             Some(detector) if !is_on(c"SPINPARK_FORCE") => {

@@ -2,13 +2,14 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
 use spinpark_fixtures::command::{Said, flat, said};
-use spinpark_fixtures::{compile_c, dropin};
+use spinpark_fixtures::{compile_c, dropin, profiler};
 
 use crate::fixtures::spinpark;
 
@@ -232,4 +233,23 @@ fn threads_that_are_stopped_for_a_moment() {
         stop(&hanging.0.id().to_string()).succeeds(&["Deadlock: thread", "for the", "mutex `audit`"]);
     }
     stop("4194305").fails(2, &["there is no process 4194305"]);
+}
+
+/// Where Yama restricts it to parents: seen by a filter, since it takes effect only there.
+#[test]
+fn a_process_that_lets_others_read_it() {
+    let filtered = compile_c("ptracer.c", &[]);
+    let run = |library: &Path, arguments: &[&Path], allow: &str| {
+        let mut command = Command::new(&filtered);
+        command.args(arguments).env("LD_PRELOAD", library).env("SPINPARK_ALLOW_ATTACH", allow);
+        command.status().expect("it runs")
+    };
+    let program = Path::new("/bin/true");
+    for library in [dropin(), profiler()] {
+        assert_eq!(run(library, &[program], "1").signal(), Some(libc::SIGSYS), "{library:?}");
+        assert!(run(library, &[program], "0").success(), "{library:?}");
+    }
+    // A forked child.
+    assert_eq!(run(dropin(), &[], "1").code(), Some(42));
+    assert_eq!(run(dropin(), &[], "0").code(), Some(0));
 }

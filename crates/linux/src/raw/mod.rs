@@ -16,6 +16,7 @@ pub use files::{
     make_directory, map_file, map_zero, open_mapping, open_or_create, open_read, open_write, populate, read,
     read_at, read_link, read_memory, remove, set_length, unmap, wipe_on_fork, working_directory,
 };
+pub(crate) use threads::allow_tracers;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use threads::change_mask;
 pub use threads::thread_pointer;

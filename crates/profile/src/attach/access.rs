@@ -137,8 +137,8 @@ fn reason(pid: u32, directory: &Path, command: &'static str) -> (String, String)
         1 => (
             String::from("kernel.yama.ptrace_scope is 1, so that only parents may"),
             format!(
-                "Try: {again}\nOr, until the machine restarts: sudo sysctl kernel.yama.ptrace_scope=0\nOr start the program under the \
-                 recorder: `spinpark profile -- PROGRAM`"
+                "Try: {again}\nOr, until the machine restarts: sudo sysctl kernel.yama.ptrace_scope=0\nOr start the program so \
+                 that others may read it: `SPINPARK_ALLOW_ATTACH=1 spinpark run -- PROGRAM`"
             ),
         ),
         2.. => (
