@@ -91,64 +91,79 @@ fn may_debug_all() -> bool {
 /// Why the kernel has refused to show what the threads of `pid` do. `command`: how this was called, such as
 /// `spinpark why`.
 pub(super) fn forbidden(pid: u32, directory: &Path, command: &'static str) -> Refused {
-    let (why, advice) = reason(pid, directory, command);
+    let (why, advice) = Circumstances::of(directory).reason(&format!("sudo {command} {pid}"));
     Refused::Forbidden { pid, why, known: asleep(directory), advice }
 }
 
-fn reason(pid: u32, directory: &Path, command: &'static str) -> (String, String) {
-    let again = format!("sudo {command} {pid}");
-    let user = rustix::process::geteuid().as_raw();
-    let yama = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").ok();
-    let yama: u32 = yama.and_then(|text| text.trim().parse().ok()).unwrap_or(0);
-    if may_debug_all() {
-        return match yama {
-            3 => (
-                String::from(
-                    "kernel.yama.ptrace_scope is 3, which forbids it to all until the machine restarts",
+/// What decides who may read a process.
+struct Circumstances {
+    /// This user.
+    user: u32,
+    /// It may debug others' processes.
+    may_debug_all: bool,
+    /// The process'.
+    owner: Option<u32>,
+    /// It may not be dumped.
+    is_hidden: bool,
+    /// `kernel.yama.ptrace_scope`, or 0.
+    yama: u32,
+}
+
+impl Circumstances {
+    fn of(directory: &Path) -> Self {
+        let user = rustix::process::geteuid().as_raw();
+        let yama = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").ok();
+        Self {
+            user,
+            may_debug_all: may_debug_all(),
+            owner: Status::read(directory).ok().and_then(|status| status.numbers("Uid").first().copied()),
+            // The kernel gives the files of such a process to root, but not their directory.
+            is_hidden: fs::metadata(directory.join("stat")).is_ok_and(|metadata| metadata.uid() != user),
+            yama: yama.and_then(|text| text.trim().parse().ok()).unwrap_or(0),
+        }
+    }
+
+    /// Why it is forbidden, and what opens it. `again`: this call as root.
+    fn reason(&self, again: &str) -> (String, String) {
+        const START: &str = "Start the program with `spinpark profile -- PROGRAM` instead";
+        let said = |why: &str, advice: String| (why.to_owned(), advice);
+        let try_it = || format!("Try: {again}");
+        if self.yama == 3 {
+            let why = "kernel.yama.ptrace_scope is 3, which forbids it to all until the machine restarts";
+            return said(why, START.to_owned());
+        }
+        if self.may_debug_all {
+            let advice =
+                "It may be in another user namespace, or a security module forbids it: run this on the host";
+            return said("not permitted, though this user may debug others' processes", advice.to_owned());
+        }
+        if self.user == 0 {
+            let advice = "Start the container with `--cap-add SYS_PTRACE`, or run this on the host";
+            return said(
+                "this user is root without the capability SYS_PTRACE, as in a container",
+                advice.to_owned(),
+            );
+        }
+        if let Some(owner) = self.owner.filter(|owner| *owner != self.user) {
+            return said(&format!("it is another user's (uid {owner})"), try_it());
+        }
+        if self.is_hidden {
+            let why = "it may not be dumped: it has changed its user, has capabilities, or asked for that";
+            return said(why, try_it());
+        }
+        match self.yama {
+            0 => said("the kernel or a security module does not permit it", try_it()),
+            1 => said(
+                "kernel.yama.ptrace_scope is 1, so that only parents may",
+                format!(
+                    "Try: {again}\nOr, until the machine restarts: sudo sysctl kernel.yama.ptrace_scope=0\nOr start the program so that \
+                     others may read it: `SPINPARK_ALLOW_ATTACH=1 spinpark run -- PROGRAM`"
                 ),
-                String::from("Start the program with `spinpark profile -- PROGRAM` instead"),
             ),
-            _ => (
-                String::from("not permitted, though this user may debug others' processes"),
-                String::from(
-                    "It may be in another user namespace, or a security module forbids it: run this on the host",
-                ),
-            ),
-        };
-    }
-    if user == 0 {
-        return (
-            String::from("this user is root without the capability SYS_PTRACE, as in a container"),
-            String::from("Start the container with `--cap-add SYS_PTRACE`, or run this on the host"),
-        );
-    }
-    let owner = Status::read(directory).ok().and_then(|status| status.numbers("Uid").first().copied());
-    if owner.is_some_and(|owner| owner != user) {
-        let owner = owner.unwrap_or(0);
-        return (format!("it is another user's (uid {owner})"), format!("Try: {again}"));
-    }
-    // The kernel gives the files of a process that may not be dumped to root, but not their directory.
-    let is_hidden = fs::metadata(directory.join("stat")).is_ok_and(|metadata| metadata.uid() != user);
-    if is_hidden {
-        let why = "it may not be dumped: it has changed its user, has capabilities, or asked for that";
-        return (String::from(why), format!("Try: {again}"));
-    }
-    match yama {
-        1 => (
-            String::from("kernel.yama.ptrace_scope is 1, so that only parents may"),
-            format!(
-                "Try: {again}\nOr, until the machine restarts: sudo sysctl kernel.yama.ptrace_scope=0\nOr start the program so \
-                 that others may read it: `SPINPARK_ALLOW_ATTACH=1 spinpark run -- PROGRAM`"
-            ),
-        ),
-        2.. => (
-            format!("kernel.yama.ptrace_scope is {yama}: only administrators may"),
-            match yama {
-                2 => format!("Try: {again}"),
-                _ => String::from("Start the program with `spinpark profile -- PROGRAM` instead"),
-            },
-        ),
-        0 => (String::from("the kernel or a security module does not permit it"), format!("Try: {again}")),
+            _ => {
+                said(&format!("kernel.yama.ptrace_scope is {}: only administrators may", self.yama), try_it())
+            }
+        }
     }
 }
 
@@ -161,5 +176,36 @@ fn asleep(directory: &Path) -> String {
     match (in_futex, sleeps.len()) {
         (0, _) => String::new(),
         (some, all) => format!("{some} of its {all} threads sleep in a futex: for a lock, or for work\n"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_row_says_what_opens_it() {
+        let own =
+            || Circumstances { user: 7, may_debug_all: false, owner: Some(7), is_hidden: false, yama: 0 };
+        let rows = [
+            (own(), "security module", "Try: sudo x"),
+            (Circumstances { yama: 1, ..own() }, "is 1", "SPINPARK_ALLOW_ATTACH=1"),
+            (Circumstances { yama: 2, ..own() }, "is 2", "Try: sudo x"),
+            (Circumstances { yama: 3, ..own() }, "is 3", "spinpark profile"),
+            (Circumstances { yama: 3, user: 0, may_debug_all: true, ..own() }, "is 3", "spinpark profile"),
+            (Circumstances { owner: Some(8), ..own() }, "uid 8", "Try: sudo x"),
+            (Circumstances { owner: Some(8), yama: 1, ..own() }, "uid 8", "Try: sudo x"),
+            (Circumstances { is_hidden: true, yama: 1, ..own() }, "dumped", "Try: sudo x"),
+            (Circumstances { user: 0, ..own() }, "SYS_PTRACE", "--cap-add"),
+            (
+                Circumstances { user: 0, may_debug_all: true, yama: 1, ..own() },
+                "not permitted",
+                "on the host",
+            ),
+        ];
+        for (circumstances, why, advice) in rows {
+            let (said, opens) = circumstances.reason("sudo x");
+            assert!(said.contains(why) && opens.contains(advice), "{said} / {opens}");
+        }
     }
 }
