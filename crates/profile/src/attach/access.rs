@@ -91,8 +91,20 @@ fn may_debug_all() -> bool {
 /// Why the kernel has refused to show what the threads of `pid` do. `command`: how this was called, such as
 /// `spinpark why`.
 pub(super) fn forbidden(pid: u32, directory: &Path, command: &'static str) -> Refused {
-    let (why, advice) = Circumstances::of(directory).reason(&format!("sudo {command} {pid}"));
+    let (why, advice) = Circumstances::of(directory).reason(&as_root(command, pid));
     Refused::Forbidden { pid, why, known: asleep(directory), advice }
+}
+
+/// This call as root: with the path of this program, where `sudo` would not find it.
+fn as_root(command: &str, pid: u32) -> String {
+    /// `secure_path` of Debian, Ubuntu and Fedora.
+    const FOUND: [&str; 6] = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
+    let path = std::env::current_exe().ok();
+    let path = path.filter(|path| !FOUND.iter().any(|found| path.parent() == Some(Path::new(found))));
+    match (path, command.split_once(' ')) {
+        (Some(path), Some((_, rest))) => format!("sudo {} {rest} {pid}", path.display()),
+        _ => format!("sudo {command} {pid}"),
+    }
 }
 
 /// What decides who may read a process.
