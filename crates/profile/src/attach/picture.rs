@@ -13,6 +13,7 @@ use spinpark_measure::text::one_line;
 use super::access::Refused;
 pub use super::object::Held;
 use super::object::{self, Object};
+use super::stop;
 use super::target::Target;
 use super::task::{Call, Task};
 use crate::glibc_locks::{self, Place};
@@ -163,7 +164,7 @@ impl Picture {
     /// # Errors
     /// If a debugger has the process already, or it may not be stopped, or has ended.
     pub fn take_stopped(target: &mut Target) -> Result<Self, Refused> {
-        let (now, stopped) = target.stopped_snapshot()?;
+        let (now, stopped) = stop::snapshot(target)?;
         Ok(Self::of(target, &now, |task| matches!(task.call, Call::Blocked { .. }), Some(stopped)))
     }
 

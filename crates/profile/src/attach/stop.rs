@@ -9,14 +9,14 @@
 //! All are stopped first, then read, then let go, by a thread of its own: when it ends, the kernel lets those go,
 //! too, that did not stop in time.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::ptr::null_mut;
 use std::time::{Duration, Instant};
 
 use super::access::Refused;
 use super::registers::Registers;
-use super::target::Process;
+use super::target::{Process, STACK, Target};
 use super::task::{Call, Task};
 use crate::symbols::Blocked;
 use crate::watch::Stat;
@@ -48,16 +48,30 @@ impl Drop for Stopped {
     }
 }
 
-/// The threads of a process at one moment, and for how long they were stopped.
+/// The threads of a process at one moment, and for how long they were stopped. Those of a core dump are not.
 ///
 /// # Errors
 /// If a debugger has the process already, or it may not be stopped, or has ended.
-pub(super) fn snapshot(process: &Process, stack: usize) -> Result<(Vec<Task>, Duration), Refused> {
-    let taken = std::thread::scope(|scope| scope.spawn(|| take(process, stack)).join());
-    taken.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+pub(super) fn snapshot(target: &Target) -> Result<(Vec<Task>, Duration), Refused> {
+    /// So that calls that were interrupted go on.
+    const MOMENT: Duration = Duration::from_millis(1);
+    let Some(process) = target.process() else {
+        return Ok((target.snapshot(&mut HashMap::new())?, Duration::ZERO));
+    };
+    let taken = std::thread::scope(|scope| scope.spawn(|| take(process)).join());
+    let (mut tasks, stopped) = taken.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+    std::thread::sleep(MOMENT);
+    for task in &mut tasks {
+        target.resume(task);
+        // It has run in order to wait again for what it waited for.
+        let (call, registers, sched) = target.call_of(process, task);
+        let same = task.stack.as_ref().map(|stack| (stack.stack, stack.code));
+        task.sched = sched.filter(|_| call == task.call && registers == same);
+    }
+    Ok((tasks, stopped))
 }
 
-fn take(process: &Process, stack: usize) -> Result<(Vec<Task>, Duration), Refused> {
+fn take(process: &Process) -> Result<(Vec<Task>, Duration), Refused> {
     let mut begun = None;
     let mut seized = HashSet::new();
     let mut stopped = Stopped::default();
@@ -89,7 +103,7 @@ fn take(process: &Process, stack: usize) -> Result<(Vec<Task>, Duration), Refuse
     }
     let ids: HashSet<u32> = stopped.threads.iter().map(|(id, _)| *id).collect();
     for task in tasks.iter_mut().filter(|task| ids.contains(&task.id)) {
-        read(process, task, stack);
+        read(process, task);
     }
     drop(stopped);
     tasks.sort_by_key(|task| task.id);
@@ -125,12 +139,12 @@ fn wait(mut stopping: Vec<u32>, stopped: &mut Stopped) {
 }
 
 /// What a thread that is stopped was in.
-fn read(process: &Process, task: &mut Task, stack: usize) {
+fn read(process: &Process, task: &mut Task) {
     let mut registers = Registers([0; Registers::NUMBER]);
     if ptrace(GET_REGISTERS, task.id, registers.0.as_mut_ptr().cast()).is_err() {
         return;
     }
-    let mut bytes = vec![0; stack];
+    let mut bytes = vec![0; STACK];
     let count = process.read_some(&mut bytes, registers.stack());
     let words = bytes[..count].chunks_exact(8);
     let words = words.map(|word| u64::from_ne_bytes(word.try_into().unwrap_or_default())).collect();

@@ -6,11 +6,9 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use super::access::{Refused, Status, forbidden};
 use super::core::Core;
-use super::stop;
 use super::task::{Call, Near, Task};
 use crate::live_process;
 use crate::maps::Maps;
@@ -18,7 +16,7 @@ use crate::symbols::{Blocked, Kept};
 use crate::watch::{Sched, Stat};
 
 /// So much of a stack is copied. Frames beyond it are not seen.
-const STACK: usize = 16 << 10;
+pub(super) const STACK: usize = 16 << 10;
 /// A thread that does not keep still while its stack is copied, so often in a row, runs.
 const TRIES: u32 = 3;
 
@@ -117,7 +115,7 @@ impl Target {
     }
 
     /// The process that runs, if it is one.
-    fn process(&self) -> Option<&Process> {
+    pub(super) fn process(&self) -> Option<&Process> {
         match &self.source {
             Source::Process(process) => Some(process),
             Source::Core(_) => None,
@@ -171,13 +169,18 @@ impl Target {
         Ok(tasks)
     }
 
-    fn resume(&self, task: &mut Task) {
+    /// Tells what a call is that goes on after an interruption.
+    pub(super) fn resume(&self, task: &mut Task) {
         let code = task.stack.as_ref().map(|stack| stack.code);
         task.call = task.call.resumed(|| self.read(code?.checked_sub(7)?));
     }
 
     /// What a thread is in now, with the end of its stack and its next instruction, and its times.
-    fn call_of(&self, process: &Process, task: &Task) -> (Call, Option<(u64, u64)>, Option<Sched>) {
+    pub(super) fn call_of(
+        &self,
+        process: &Process,
+        task: &Task,
+    ) -> (Call, Option<(u64, u64)>, Option<Sched>) {
         let directory = process.tasks.join(task.id.to_string());
         let read = |name: &str| fs::read(directory.join(name)).unwrap_or_default();
         let (call, registers) = Call::parse(&read("syscall"));
@@ -237,28 +240,6 @@ impl Target {
             text = again;
         };
         Some(Task { id, stat, sched, call, stack, near })
-    }
-
-    /// Its threads at one moment, and for how long they were stopped for that. Those of a core dump are not.
-    ///
-    /// # Errors
-    /// If a debugger has it already, or it may not be stopped, or has ended.
-    pub(super) fn stopped_snapshot(&self) -> Result<(Vec<Task>, Duration), Refused> {
-        /// So that calls that were interrupted go on.
-        const MOMENT: Duration = Duration::from_millis(1);
-        let Some(process) = self.process() else {
-            return Ok((self.snapshot(&mut HashMap::new())?, Duration::ZERO));
-        };
-        let (mut tasks, stopped) = stop::snapshot(process, STACK)?;
-        std::thread::sleep(MOMENT);
-        for task in &mut tasks {
-            self.resume(task);
-            // It runs in order to wait again for what it waited for.
-            let (call, registers, sched) = self.call_of(process, task);
-            let same = task.stack.as_ref().map(|stack| (stack.stack, stack.code));
-            task.sched = sched.filter(|_| call == task.call && registers == same);
-        }
-        Ok((tasks, stopped))
     }
 
     /// Whether a thread is where it was in a snapshot, and has not run since.
