@@ -391,6 +391,8 @@ mod tests {
             of(&["rb_native_cond_wait", "gvl_acquire_common", "gvl_acquire", "rb_nogvl", "rb_io_read"]);
         let newer = of(&["thread_sched_wait_running_turn", "thread_sched_to_running", "rb_nogvl"]);
         assert!(ruby == newer && ruby.is_single && ruby.role == Role::Write, "{ruby:?} {newer:?}");
+        let mutex = of(&["rb_native_cond_wait", "rb_mutex_lock", "rb_mutex_synchronize", "rb_vm_exec"]);
+        assert_eq!((mutex.name.as_deref(), mutex.role), (Some("Ruby Mutex"), Role::Write));
         assert!(of(&["mutex2_lock_timeout", "RPyGilAcquireSlowPath", "pypy_g_work"]).is_single);
     }
 

@@ -147,6 +147,9 @@ fn holders_and_what_they_do() {
 #[test]
 fn no_lock() {
     both("idle", &["No thread waits for a lock: 6 wait for work, events or threads' ends.", "in epoll_wait"]);
+    let mut command = Command::new(compile_c("hangs.c", &["-O1", "-DAS_GO"]));
+    command.arg("idle");
+    Hanging::start(command).why().succeeds(&["goroutines that wait have no thread"]);
     both("semaphores", &["All 4 threads wait for each other, none with a deadline", "semaphore slots"]);
 }
 

@@ -275,6 +275,12 @@ fn details(picture: &Picture) -> Vec<String> {
             false => format!("{} of its threads are stopped.", count(stopped as u64)),
         });
     }
+    if picture.is_of_go {
+        said.push(String::from(
+            "This is a Go program: goroutines that wait have no thread, and are not seen. Its own profile \
+             `/debug/pprof/goroutine?debug=2` has them.",
+        ));
+    }
     if let Some(time) = picture.stopped {
         said.push(format!("It was stopped for {}.", units::time(time.as_nanos() as f64)));
     }
@@ -459,6 +465,7 @@ pub fn json(picture: &Picture) -> Value {
         "pid": picture.pid,
         "program": picture.program,
         "headline": headline(picture),
+        "go": picture.is_of_go,
         "stopped": picture.stopped.map(|time| time.as_nanos() as u64),
         "deadlocks": picture.deadlocks.iter().map(cycle).collect::<Vec<_>>(),
         "threads": picture.threads.iter().map(thread).collect::<Vec<_>>(),

@@ -88,6 +88,8 @@ pub struct Picture {
     pub deadlocks: Vec<Vec<usize>>,
     /// It has handlers of signals that others send: one may wake a thread.
     pub has_handlers: bool,
+    /// It is a program of Go, whose goroutines wait without a thread.
+    pub is_of_go: bool,
     /// For how long its threads were stopped, if they were.
     pub stopped: Option<Duration>,
     /// What there is besides, if it is of a core dump.
@@ -189,9 +191,10 @@ impl Picture {
         let deadlocks = cycles(&threads);
         forget_guesses(&mut threads, &deadlocks);
         let has_handlers = target.has_handlers();
+        let is_of_go = target.is_of_go();
         let core = target.core().map(|core| OfCore { signal: core.signal, missing: symbols.missing() });
         let program = target.program().to_owned();
-        Self { pid: target.pid, program, threads, deadlocks, has_handlers, stopped, core }
+        Self { pid: target.pid, program, threads, deadlocks, has_handlers, is_of_go, stopped, core }
     }
 
     /// Whether each thread waits for another one, without a deadline: only a signal's handler could wake one.

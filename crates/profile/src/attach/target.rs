@@ -7,6 +7,9 @@ use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use object::read::elf::ElfFile64;
+use object::{Endianness, Object as _, ReadCache};
+
 use super::access::{Refused, Status, forbidden};
 use super::core::Core;
 use super::task::{Call, Near, Task};
@@ -137,6 +140,18 @@ impl Target {
     /// Whether it has loaded a file of this name.
     pub(super) fn has_loaded(&self, name: &str) -> bool {
         self.maps.snapshot(0).iter().any(|mapping| mapping.path.file_name().is_some_and(|it| it == name))
+    }
+
+    /// Whether Go's linker has made it: its goroutines are no threads, and wait without one.
+    pub(super) fn is_of_go(&self) -> bool {
+        let path = match &self.source {
+            Source::Process(process) => process.directory.join("exe"),
+            Source::Core(core) => PathBuf::from(core.program()),
+        };
+        let Ok(file) = File::open(path) else { return false };
+        let read = ReadCache::new(file);
+        let elf = ElfFile64::<Endianness, _>::parse(&read);
+        elf.is_ok_and(|elf| elf.section_by_name(".go.buildinfo").is_some())
     }
 
     /// Its files now: libraries are loaded later, too.
