@@ -49,6 +49,7 @@ pub fn main() -> ExitCode {
     let is_run = matches!(command, Command::Run(_));
     let result: anyhow::Result<Exit> = match command {
         Command::Profile(profile) => commands::profile::run(&profile),
+        Command::Record(record) => commands::profile::record_dormant(&record).map(Exit::from),
         Command::Top(top) => commands::profile::top::run(&top),
         Command::Why(why) => commands::why::run(&why).map(Exit::from),
         Command::Run(run) => commands::run::run(&run).map(Exit::from),

@@ -35,10 +35,20 @@ impl Keeper {
     /// Starts to check.
     #[must_use]
     pub fn start(directory: &Path) -> Self {
+        Self::of(directory, None)
+    }
+
+    /// The same of recordings of this process, which has another number for itself perhaps, as in a container.
+    #[must_use]
+    pub fn start_for(directory: &Path, process: u32) -> Self {
+        Self::of(directory, Some(process))
+    }
+
+    fn of(directory: &Path, process: Option<u32>) -> Self {
         let (is_over, directory) = (Arc::new(AtomicBool::new(false)), directory.to_owned());
         let flag = Arc::clone(&is_over);
         let check = move || {
-            let mut watch = Watch::default();
+            let mut watch = Watch { process, ..Watch::default() };
             while !flag.load(Relaxed) {
                 watch.check(&directory);
                 thread::park_timeout(EVERY);
@@ -62,6 +72,8 @@ impl Keeper {
 #[derive(Default)]
 struct Watch {
     kept: Kept,
+    /// The process that all recordings are of, if it is known.
+    process: Option<u32>,
     /// Bytes of the maps that each recording had at the last sample.
     seen: HashMap<PathBuf, u32>,
     /// Files that cannot be read, or are none.
@@ -103,7 +115,7 @@ impl Watch {
             for mapping in
                 maps.snapshots().flatten().filter(|mapping| mapping.is_file() && mapping.is_executable)
             {
-                self.kept.keep(header.pid, mapping);
+                self.kept.keep(self.process.unwrap_or(header.pid), mapping);
             }
             // What is claimed and not written yet is zeros.
             if text.last() != Some(&0) {

@@ -9,6 +9,7 @@
 //! | [`json`], [`saved`]    | profiles as JSON; those that a recording's directory keeps                          |
 //! | [`watch`], [`keeper`]  | what the command sees of a program in `/proc` while it runs, and keeps of its files |
 //! | [`attach`]             | a process that runs, and was not started under us                                   |
+//! | [`dormant`]            | a process that records when it is asked to                                          |
 //! | [`names`]              | names of call sites and locks                                                       |
 //! | [`summary`]            | the summary, in sentences; the parts of it are the next nine                        |
 //! | `blame`                | the lock that most of the waiting is on, and which functions hold it and wait       |
@@ -36,6 +37,7 @@ mod chain;
 pub mod classes;
 pub mod cost;
 pub mod diff;
+pub mod dormant;
 mod fit;
 pub mod folded;
 mod function_names;

@@ -1,12 +1,15 @@
 //! The exported functions: trampolines through a table.
 //!
-//! A trampoline is two moves, so that ours know where they were called, and a jump. Before the process has
-//! looked around, the table has *starters*, which do that and jump again. Functions with more arguments than
+//! A trampoline is two moves, so that ours know where they were called, a look at the bell of a dormant process
+//! ([`dormant`]), and a jump. Before the process has looked around, the table has *starters*, which do that and
+//! jump again; so does one that has heard the bell. Functions with more arguments than
 //! are left alone so, the calls of [`call`] and `syscall`, make their own notes of where they were called.
 
 use crate::function::{COUNT, Function};
 use crate::table::{CONTENDED, FULL, Forms, OFF, SAMPLED};
-use crate::{c11, call, condvar, mutex, phases, rendezvous, rwlock, semaphore, spin, syscall, unload};
+use crate::{
+    c11, call, condvar, dormant, mutex, phases, rendezvous, rwlock, semaphore, spin, syscall, unload,
+};
 
 /// The text that exports a function of assembly as a symbol. `"V" @` is the version that new programs are
 /// linked to, `@ "V"` another one. The assembler's `.symver` wants a symbol of its own for each version.
@@ -61,6 +64,9 @@ macro_rules! exports {
                 ".cfi_startproc",
                 "mov r8, rsp",
                 "mov r9, rbp",
+                // The bell.
+                "cmp dword ptr [rip + {control}], 0",
+                concat!("jne spinpark_profiler_start_", stringify!($name)),
                 concat!("jmp qword ptr [rip + spinpark_profiler_table + 8 * ", stringify!($number), "]"),
                 ".cfi_endproc",
                 concat!("spinpark_profiler_start_", stringify!($name), ":"),
@@ -73,6 +79,8 @@ macro_rules! exports {
                 )+
             )*
             alias!($other, $others_symbol, $others_version @),
+            concat!(".hidden spinpark_profiler_start_", stringify!($other)),
+            concat!(".globl spinpark_profiler_start_", stringify!($other)),
             concat!("spinpark_profiler_start_", stringify!($other), ":"),
             ".cfi_startproc",
             concat!("mov eax, ", stringify!($by_hand)),
@@ -104,6 +112,7 @@ macro_rules! exports {
             "jmp qword ptr [r10 + 8 * rax]",
             ".cfi_endproc",
             ".popsection",
+            control = sym dormant::CONTROL,
             first_call = sym phases::first_call,
             forms = sym FORMS,
         );

@@ -32,6 +32,7 @@ mod c11;
 mod call;
 mod cancel;
 mod condvar;
+mod dormant;
 mod exports;
 mod function;
 mod instrument;

@@ -6,11 +6,13 @@
 //! | this library's initialiser   | the environment is read, the unwinder loaded; the process that `spinpark profile` started creates its file, and with other details than `contended` every program |
 //! | the first wait for a lock    | any other process creates its file, if it records waits only (`contended`)                    |
 //! | fork                         | the child has no file, and creates one at its first wait; with `sampled` and `full`, at its first use of a lock |
+//! | a command asks a dormant process | a recording begins, or ends ([`dormant`])                                              |
 //! | this library's terminator    | the file is marked as that of a program that ended in order                                |
 //!
 //! | variable                  | effect                                                                          |
 //! |---------------------------|---------------------------------------------------------------------------------|
 //! | `SPINPARK_PROFILE_DIR`    | the directory in which the file is created, made if need be; without it nothing is recorded |
+//! | `SPINPARK_PROFILE_DORMANT` | instead: the process is dormant; the directory in which it has one of its own    |
 //! | `SPINPARK_PROFILE_DETAIL` | `off`, `contended` (the default), `sampled` or `full`                            |
 //! | `SPINPARK_PROFILE_SLOWER_THAN` | waits of this many ns are kept whole; without it, the longest of each thread    |
 //! | `SPINPARK_PROFILE_MAX_SIZE` | size limit of all files in the directory together, bytes                          |
@@ -30,7 +32,7 @@ use spinpark_linux::{Scope, is_on, lookup, race_detector, raw, variable};
 use spinpark_recorder::format::{Detail, Locks};
 use spinpark_recorder::{Failure, MOST, Recorder, Settings};
 
-use crate::{cancel, mutex_layout, next, parent, single_threaded, table};
+use crate::{cancel, dormant, mutex_layout, next, parent, single_threaded, table};
 
 /// One in this number of acquisitions is timed with the detail `sampled`.
 const SAMPLE_EVERY: u32 = 64;
@@ -59,8 +61,11 @@ unsafe impl Sync for Path {}
 /// spinpark's function that reports what its locks do, or null.
 static OBSERVE: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 
-/// The first call of any function: of that with this number.
+/// The first call of any function: of that with this number. Or a later one: a bell was rung ([`dormant`]).
 pub(crate) extern "C" fn first_call(number: usize) {
+    if STATE.load(Acquire) == FOUND {
+        return dormant::answer();
+    }
     let mut me = 0;
     while STATE.load(Acquire) != FOUND {
         me = if me == 0 { raw::thread_id() } else { me };
@@ -97,7 +102,8 @@ extern "C" fn initialise() {
     let errno = unsafe { *at };
     first_call(0);
     spinpark_linux::allow_attach();
-    if let Some(directory) = variable(c"SPINPARK_PROFILE_DIR") {
+    let recorded = variable(c"SPINPARK_PROFILE_DIR");
+    if let Some(directory) = recorded.or_else(|| variable(c"SPINPARK_PROFILE_DORMANT")) {
         match race_detector() {
             Some(detector) if !is_on(c"SPINPARK_FORCE") => {
                 for text in [
@@ -108,7 +114,8 @@ extern "C" fn initialise() {
                     raw::write(libc::STDERR_FILENO, text.as_bytes());
                 }
             }
-            _ => begin(directory),
+            _ if recorded.is_some() => begin(directory),
+            _ => begin_dormant(directory),
         }
     }
     next::forget_error();
@@ -116,12 +123,49 @@ extern "C" fn initialise() {
     unsafe { *at = errno };
 }
 
-fn begin(directory: &CStr) {
-    let started = raw::cpu_time();
+/// Finds what any recording needs.
+fn prepare(directory: &CStr) {
     single_threaded::start();
     cancel::start();
     OBSERVE.store(lookup(Scope::Next, c"spinpark_observe"), Relaxed);
     RECORDER.prepare();
+    if let Some(most) = variable(c"SPINPARK_PROFILE_MAX_SIZE").and_then(number) {
+        MOST_BYTES.store(most, Relaxed);
+    }
+    keep(directory);
+    // SAFETY: registers a function that is sound to run in a forked child. Without memory it fails; then
+    // children are not recorded.
+    unsafe { libc::pthread_atfork(None, None, Some(in_forked_child)) };
+}
+
+/// The process records when it is asked to. Its file is made now: later it may not have the right.
+fn begin_dormant(base: &CStr) {
+    prepare(base);
+    // SAFETY: this is the initialiser's thread; others read it later.
+    let path = unsafe { &mut *DIRECTORY.0.get() };
+    raw::make_directory(directory());
+    let is_made = dormant::append_name(path) && raw::make_private_directory(directory());
+    RECORDER.idle(Detail::Off);
+    let begun = match is_made {
+        true => RECORDER.begin(&settings(Detail::Off, true)),
+        false => Err(Failure::Create(libc::ENOENT)),
+    };
+    match begun {
+        Ok(()) => {
+            RECORDER.sleep();
+            locks();
+            dormant::start(directory());
+        }
+        Err(failure) => {
+            RECORDER.never();
+            dormant::say_failure(base, failure);
+        }
+    }
+}
+
+fn begin(directory: &CStr) {
+    let started = raw::cpu_time();
+    prepare(directory);
     let wanted = variable(c"SPINPARK_PROFILE_DETAIL");
     // Once: a forked child does not say it again.
     if wanted.is_some_and(|name| known(name).is_none()) {
@@ -131,19 +175,12 @@ fn begin(directory: &CStr) {
         );
     }
     let detail = wanted.and_then(known).unwrap_or(Detail::Contended);
-    if let Some(most) = variable(c"SPINPARK_PROFILE_MAX_SIZE").and_then(number) {
-        MOST_BYTES.store(most, Relaxed);
-    }
     if let Some(ns) = variable(c"SPINPARK_PROFILE_SLOWER_THAN").and_then(number) {
         SLOWER_THAN.store(ns, Relaxed);
     }
     if let Some(times) = variable(c"SPINPARK_PROFILE_SPANS").and_then(number) {
         RECORDER.force_spans(u32::try_from(times).unwrap_or(0));
     }
-    keep(directory);
-    // SAFETY: registers a function that is sound to run in a forked child. Without memory it fails; then
-    // children are not recorded.
-    unsafe { libc::pthread_atfork(None, None, Some(in_forked_child)) };
     let parent = variable(c"SPINPARK_PROFILE_PARENT").and_then(number);
     let is_main = parent == Some(u64::from(raw::parent_id()));
     let id = |number: u64| u32::try_from(number).ok();
@@ -173,16 +210,7 @@ pub(crate) fn late(is_idle: bool) -> bool {
 fn record(is_idle: bool) -> bool {
     let started = raw::cpu_time();
     let detail = RECORDER.detail();
-    let settings = Settings {
-        directory: directory(),
-        detail,
-        locks: locks(),
-        sample_every: SAMPLE_EVERY,
-        slower_than: SLOWER_THAN.load(Relaxed),
-        most: MOST_BYTES.load(Relaxed),
-        is_idle,
-    };
-    match RECORDER.begin(&settings) {
+    match RECORDER.begin(&settings(detail, is_idle)) {
         Ok(()) => {
             RECORDER.note_start(started);
             true
@@ -199,6 +227,18 @@ fn record(is_idle: bool) -> bool {
             table::install(Detail::Off);
             false
         }
+    }
+}
+
+fn settings(detail: Detail, is_idle: bool) -> Settings<'static> {
+    Settings {
+        directory: directory(),
+        detail,
+        locks: locks(),
+        sample_every: SAMPLE_EVERY,
+        slower_than: SLOWER_THAN.load(Relaxed),
+        most: MOST_BYTES.load(Relaxed),
+        is_idle,
     }
 }
 
@@ -268,6 +308,9 @@ pub(crate) fn look_for_wishes<const DETAIL: u32>() {
     if wanted as u32 != DETAIL {
         change(wanted);
     }
+    if DETAIL == Detail::Contended as u32 && RECORDER.is_awake() {
+        dormant::check_beat();
+    }
 }
 
 #[cold]
@@ -281,13 +324,20 @@ fn change(wanted: Detail) {
 
 /// Writes as little as it can: each page that it touches makes the fork slower.
 unsafe extern "C" fn in_forked_child() {
-    if !RECORDER.forked() {
+    let is_recorder_at_rest = RECORDER.forked();
+    if dormant::forked() {
+        RECORDER.never();
+        if RECORDER.detail() != Detail::Off {
+            table::install(Detail::Off);
+        }
+    } else if !is_recorder_at_rest {
         table::install(Detail::Off);
     }
 }
 
 extern "C" fn terminate() {
     RECORDER.finish();
+    dormant::end(directory());
 }
 
 // SAFETY: the loader calls each entry of `.init_array` once, with arguments that `initialise` does not look

@@ -16,7 +16,7 @@ use crate::function::Function;
 use crate::next::{self, NEXT, call_with_arguments};
 use crate::semaphore::ended;
 use crate::table::{CONTENDED, FULL, SAMPLED};
-use crate::wake;
+use crate::{dormant, wake};
 
 /// `syscall`'s own.
 const NUMBER: usize = Function::syscall as usize;
@@ -35,7 +35,9 @@ core::arch::global_asm!(
     ".cfi_startproc",
     "cmp rdi, {futex}",
     "jne 2f",
-    "1: jmp qword ptr [rip + spinpark_profiler_table + 8 * {number}]",
+    "1: cmp dword ptr [rip + {control}], 0",
+    "jne spinpark_profiler_start_syscall",
+    "jmp qword ptr [rip + spinpark_profiler_table + 8 * {number}]",
     "2: lea rax, [rdi - {first}]",
     "cmp rax, {last} - {first}",
     "jbe 1b",
@@ -50,6 +52,7 @@ core::arch::global_asm!(
     first = const FUTEX_WAITV,
     last = const FUTEX_REQUEUE,
     next = sym NEXT,
+    control = sym dormant::CONTROL,
 );
 
 /// Defines the function for a detail: it gathers the arguments.

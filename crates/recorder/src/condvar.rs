@@ -11,7 +11,7 @@ use super::shared_tables::HandOff;
 use super::site_cache::LockCall;
 use super::spans;
 use super::tally::{add, bit};
-use super::thread_state::{here, Facts, Outer, ThreadState, WaitRecord};
+use super::thread_state::{Facts, Outer, ThreadState, WaitRecord};
 use super::Recorder;
 use crate::format::{Begun, HolderId, Role, WaitOutcome, NONE};
 
@@ -170,8 +170,7 @@ impl Recorder {
         if !self.is_on() {
             return; // in a child that a signal handler made meanwhile
         }
-        // SAFETY: null, or memory that is never given back.
-        if let Some(own) = unsafe { here().own.get().as_ref() } {
+        if let Some(own) = self.own_now() {
             own.table().waiting.end();
         }
         self.waits_no_more(call.address, is_counted);

@@ -188,6 +188,34 @@ impl File {
         }
     }
 
+    /// Empties all regions but one; what they have of the disk stays. No other thread uses the file.
+    pub(crate) fn clear(&self, kept: Option<RegionId>) {
+        let Some(header) = self.header() else { return };
+        for id in RegionId::ALL.into_iter().filter(|id| Some(*id) != kept) {
+            let region = &header.regions[id as usize];
+            region.used.store(0, Relaxed);
+            region.dropped.store(0, Relaxed);
+            self.failures[id as usize].store(0, Relaxed);
+            let ready = self.ready[id as usize].load(Acquire) as usize;
+            let mut from = 0;
+            while let Some(piece) = Piece::with(id, from).filter(|_| from < ready) {
+                let until = ready.min(piece.first + piece.units);
+                let page = header.pieces[piece.number].load(Acquire) as usize;
+                let offset = (page + (from - piece.first) * id.unit_pages()) * PAGE;
+                if page != 0 {
+                    let start = self.start.load(Relaxed).wrapping_add(offset);
+                    // SAFETY: these units are ready, so their pages can be written; no other thread does.
+                    unsafe { start.write_bytes(0, (until - from) * id.unit_pages() * PAGE) };
+                }
+                from = until;
+            }
+        }
+        header.bounded.store(0, Relaxed);
+        header.nested.store(0, Relaxed);
+        // SAFETY: no other thread uses it; all zero is one.
+        unsafe { ptr::addr_of!(header.experiment).cast_mut().write_bytes(0, 1) };
+    }
+
     /// The process ends: cuts the file off behind what is used, if it is still to be found at `path`.
     pub(crate) fn close(&self, path: &CStr) {
         let Some(header) = self.header() else { return };

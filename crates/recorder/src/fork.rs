@@ -14,12 +14,14 @@
 //! | `NOTHING`   | the start; a fork; a start that failed                | `IDLE`, `ON`                                   |
 //! | `IDLE`      | [`Recorder::idle`], [`Recorder::forked`]              | `BEGINNING`, by the thread that begins          |
 //! | `BEGINNING` | [`Recorder::begin`]                                   | `ON`, `IDLE` or `NOTHING`, by the same thread   |
-//! | `ON`        | [`Recorder::start`], once the file is complete        | `NOTHING`, in a child                          |
+//! | `ON`        | [`Recorder::start`], once the file is complete        | `NOTHING`, in a child; `BEGINNING` ([`super::dormant`]) |
+//! | `ASLEEP`    | [`super::dormant`], and so in the next column          | `BEGINNING`                                    |
 //!
 //! | op                          | order   | pairs with    | because                                                 |
 //! |-----------------------------|---------|---------------|---------------------------------------------------------|
 //! | state: store of `ON`        | Release | load          | a thread that sees it finds file and tables             |
 //! | state: load                 | Acquire | store         | the same                                                |
+//! | state: changes of `dormant` | SeqCst  | `Recorder::entering` | of a thread that enters and one that changes the state, one sees the other |
 //! | state: `IDLE` → `BEGINNING` | Acquire | store of `IDLE` | one thread begins, and sees what the last try has left |
 
 use core::ptr;
@@ -36,9 +38,10 @@ use crate::format::Detail;
 const PAGE: usize = 4096;
 
 const NOTHING: u32 = 0;
-const ON: u32 = 1;
+pub(super) const ON: u32 = 1;
 const IDLE: u32 = 2;
-const BEGINNING: u32 = 3;
+pub(super) const BEGINNING: u32 = 3;
+pub(super) const ASLEEP: u32 = 4;
 
 /// How long a thread waits for another one that begins, ns.
 const PATIENCE_NS: u64 = 20_000_000;
@@ -88,7 +91,25 @@ impl Alive {
         true
     }
 
-    fn set(&self, state: u32) {
+    /// The same, in one order with what other threads add to `Recorder::entering`.
+    pub(crate) fn is_on_in_order(&self) -> bool {
+        self.page().is_some_and(|page| page.state.load(SeqCst) == ON)
+    }
+
+    /// From one state to another, if it is in that; whether it was.
+    pub(super) fn change(&self, from: u32, to: u32) -> bool {
+        self.page().is_some_and(|page| page.state.compare_exchange(from, to, SeqCst, Relaxed).is_ok())
+    }
+
+    /// The present recording begins now, and the process began before.
+    pub(super) fn begin_now(&self) {
+        if let Some(page) = self.page() {
+            page.begun.store(0, Relaxed);
+            page.start.store(0, Relaxed);
+        }
+    }
+
+    pub(super) fn set(&self, state: u32) {
         if let Some(page) = self.page() {
             page.state.store(state, Release);
         }
@@ -161,6 +182,11 @@ impl Recorder {
         page.is_refused.store(0, Relaxed);
         page.is_child.store(1, Relaxed);
         page.state.store(IDLE, Release);
+    }
+
+    /// In a forked child, after [`Recorder::forked`]: nothing will be recorded.
+    pub fn never(&self) {
+        self.alive.set(NOTHING);
     }
 
     /// Something else will be recorded than [`Recorder::idle`] was given.

@@ -39,6 +39,7 @@
 //! | `file`, `clock` | the file, and time                                                              |
 //! | `room`       | the quota of the recordings of a directory |
 //! | `fork`       | whether this process records, and how a fork changes that |
+//! | `dormant`    | recordings of one process, one after the other: nothing is recorded between them |
 //! | `early`      | locks that are created before there is a recording                                |
 //!
 //! # Rules
@@ -74,6 +75,7 @@ mod call_site;
 mod clock;
 mod condvar;
 mod cost;
+mod dormant;
 mod early;
 mod entries;
 mod file;
@@ -111,7 +113,7 @@ mod wake;
 mod watch;
 
 use core::sync::atomic::Ordering::Relaxed;
-use core::sync::atomic::{AtomicU32, AtomicU64, AtomicU8};
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicU8};
 
 use spinpark_platform::Event;
 
@@ -146,6 +148,10 @@ pub struct Recorder {
     ticks: clock::Ticks,
     /// The clock at the start, ticks.
     started: AtomicU64,
+    /// Threads that are taking a table.
+    entering: AtomicU32,
+    /// The memory of a thread that was mapped last; each has the one before.
+    newest: AtomicPtr<ThreadState>,
     /// Where a new thread searches for a table next.
     candidate: AtomicU32,
     sample_every: AtomicU32,
@@ -155,6 +161,10 @@ pub struct Recorder {
     /// When that was changed last, ticks; 0: never.
     changed: AtomicU64,
     spans: spans::Spans,
+    /// See [`Recorder::is_dormant`].
+    dormant: AtomicU32,
+    /// CPU time of the process before the recording, ns.
+    cpu_before: AtomicU64,
     /// By hash of address: a thread has waited for it.
     hot: [AtomicU8; hash::HASHES],
     /// The same: how a semaphore is used ([`semaphore`]).
@@ -216,12 +226,16 @@ impl Recorder {
             main_stack: stack_bounds::MainStack::new(),
             ticks: clock::Ticks::new(),
             started: AtomicU64::new(0),
+            entering: AtomicU32::new(0),
+            newest: AtomicPtr::new(core::ptr::null_mut()),
             candidate: AtomicU32::new(0),
             sample_every: AtomicU32::new(0),
             slower_than: AtomicU64::new(u64::MAX),
             detail: AtomicU32::new(Detail::Off as u32),
             changed: AtomicU64::new(0),
             spans: spans::Spans::new(),
+            dormant: AtomicU32::new(0),
+            cpu_before: AtomicU64::new(0),
             hot: [COLD; hash::HASHES],
             semaphores: [COLD; hash::HASHES],
         }

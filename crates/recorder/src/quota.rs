@@ -53,7 +53,8 @@ pub enum Failure {
 
 impl Failure {
     /// How it is counted.
-    pub(crate) fn cause(self) -> Cause {
+    #[must_use]
+    pub fn cause(self) -> Cause {
         match self {
             Self::Create(libc::EACCES | libc::EPERM | libc::EROFS) => Cause::Permission,
             Self::Create(libc::ENOENT | libc::ENOTDIR) => Cause::Missing,

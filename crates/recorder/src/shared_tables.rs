@@ -210,6 +210,18 @@ impl SharedTablesPointer {
         new.is_some()
     }
 
+    /// Empties it. Its memory stays, and threads may read and write it meanwhile: those that are not in the
+    /// recorder look for hints there, which may be wrong.
+    pub(crate) fn clear(&self) {
+        if let Some(tables) = ptr::NonNull::new(self.0.load(Acquire)) {
+            // SAFETY: from `map_zero`, with this length; all zero is an empty one, and all of it atomic.
+            if unsafe { !raw::wipe(tables.as_ptr().cast(), size_of::<SharedTables>()) } {
+                // SAFETY: the same. The memory is locked, so its pages are there.
+                unsafe { tables.as_ptr().write_bytes(0, 1) };
+            }
+        }
+    }
+
     #[inline(always)]
     pub(crate) fn get(&self) -> Option<&SharedTables> {
         // SAFETY: null, or memory that is a side by being all zero, and that stays.

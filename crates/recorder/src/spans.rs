@@ -131,6 +131,15 @@ impl Spans {
         }
     }
 
+    /// Another recording begins: nothing was counted.
+    pub(crate) fn clear(&self) {
+        self.forget();
+        let Counts { uses, waits, others, waited, waited_long } = &self.counts;
+        [uses, waits, others, waited, waited_long].into_iter().for_each(|count| count.store(0, Relaxed));
+        self.plan.waits_since.store(0, Relaxed);
+        self.plan.since.iter().for_each(|since| since.store(0, Relaxed));
+    }
+
     /// In a forked child: it begins as every process does. Writes nothing where nothing has changed.
     pub(crate) fn forget(&self) {
         if self.until.load(Relaxed) == 0 {
@@ -409,7 +418,8 @@ impl Recorder {
             header.experiment.uses.store(counts.uses.load(Relaxed), Relaxed);
             header.experiment.waits.store(counts.waits.load(Relaxed), Relaxed);
             header.experiment.others.store(counts.others.load(Relaxed), Relaxed);
-            header.experiment.cpu.store(raw::process_cpu_time(), Relaxed);
+            let cpu = raw::process_cpu_time().saturating_sub(self.cpu_before.load(Relaxed));
+            header.experiment.cpu.store(cpu, Relaxed);
         }
     }
 }

@@ -222,7 +222,7 @@ impl Path {
     /// # Safety
     ///
     /// No thread makes one meanwhile.
-    unsafe fn last(&self) -> Option<&CStr> {
+    pub(super) unsafe fn last(&self) -> Option<&CStr> {
         // SAFETY: the caller's promise.
         CStr::from_bytes_until_nul(unsafe { &*self.0.get() }).ok().filter(|path| !path.is_empty())
     }

@@ -21,7 +21,7 @@ mod adopt;
 
 use core::cell::{Cell, UnsafeCell};
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use core::sync::atomic::{compiler_fence, AtomicU32, AtomicU64, AtomicUsize, Ordering::SeqCst};
+use core::sync::atomic::{compiler_fence, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering::SeqCst};
 
 use super::governor::Governor;
 use super::index::Index;
@@ -229,6 +229,12 @@ pub struct ThreadState {
     /// The thread, in the lower half; 0: none yet. In the upper one, how often it was taken over: so of
     /// several threads that want to, one does.
     user: AtomicU64,
+    /// The recording that it is of ([`Recorder::epoch`]).
+    epoch: AtomicU32,
+    /// 1: its thread is in the recorder, and may use the recording's memory ([`super::dormant`]).
+    at_work: AtomicU32,
+    /// The memory of a thread that was mapped before this.
+    older: AtomicPtr<ThreadState>,
     number: Cell<u32>,
     table: Cell<*const Thread>,
     /// Where this thread's stack lies.
@@ -544,6 +550,37 @@ impl ThreadState {
         self.busy.releasing.load(Acquire) == address
     }
 
+    /// Its thread enters the recorder: whether this is of the present recording, which stays then until
+    /// [`ThreadState::end_work`] ([`super::dormant`]).
+    #[inline(always)]
+    fn begin_work(&self, recorder: &Recorder) -> bool {
+        self.at_work.store(1, Relaxed);
+        // The fence is the other thread's (`order_all_threads`).
+        compiler_fence(SeqCst);
+        self.epoch.load(Relaxed) == recorder.epoch()
+    }
+
+    #[inline(always)]
+    fn end_work(&self) {
+        self.at_work.store(0, Release);
+    }
+
+    /// Whether it is of the recording with this number.
+    pub(crate) fn is_of(&self, epoch: u32) -> bool {
+        self.epoch.load(Relaxed) == epoch
+    }
+
+    /// For a thread that has ended all recordings before: whether this one's thread is in the recorder.
+    pub(crate) fn is_at_work(&self) -> bool {
+        self.at_work.load(Acquire) != 0
+    }
+
+    /// What was mapped before this.
+    pub(crate) fn older(&self) -> Option<&Self> {
+        // SAFETY: null, or memory that is never given back.
+        unsafe { self.older.load(Acquire).as_ref() }
+    }
+
     /// Takes it over for `thread`, if no other thread has since `user` was read.
     fn take_over(&self, user: u64, thread: u32) -> bool {
         let next = ((user >> 32).wrapping_add(1) << 32) | u64::from(thread);
@@ -575,11 +612,11 @@ impl Recorder {
         // A signal handler of this thread sees this in order.
         compiler_fence(SeqCst);
         let own = local.own.get();
-        if own.is_null() {
-            return self.first_entry();
+        // SAFETY: null, or memory that is never given back.
+        match unsafe { own.as_ref() } {
+            Some(own) if own.begin_work(self) => Some(own),
+            _ => self.first_entry(),
         }
-        // SAFETY: such memory is never given back.
-        Some(unsafe { &*own })
     }
 
     /// Whether the recorder is at work in this thread: what it calls itself, the unwinder's initialisation
@@ -600,14 +637,30 @@ impl Recorder {
         local.is_busy.set(1);
         compiler_fence(SeqCst);
         // SAFETY: such memory is never given back.
-        Some(unsafe { &*own })
+        let own = unsafe { &*own };
+        if !own.begin_work(self) {
+            self.leave();
+            return None;
+        }
+        Some(own)
     }
 
     /// The recorder is not at work in this thread any more.
     #[inline(always)]
     pub fn leave(&self) {
         compiler_fence(SeqCst);
-        here().is_busy.set(0);
+        let local = here();
+        // SAFETY: null, or memory that is never given back.
+        if let Some(own) = unsafe { local.own.get().as_ref() } {
+            own.end_work();
+        }
+        local.is_busy.set(0);
+    }
+
+    /// The calling thread's memory, if it is that of this recording.
+    pub(crate) fn own_now(&self) -> Option<&ThreadState> {
+        // SAFETY: null, or memory that is never given back.
+        unsafe { here().own.get().as_ref() }.filter(|own| own.epoch.load(Relaxed) == self.epoch())
     }
 
     #[cold]

@@ -18,7 +18,7 @@ use super::hold::Releasing;
 use super::shared_tables::HandOff;
 use super::site_cache::LockCall;
 use super::tally::bit;
-use super::thread_state::{here, Facts, ThreadState};
+use super::thread_state::{Facts, ThreadState};
 use super::wait::FinishedWait;
 use super::Recorder;
 use crate::format::WaitOutcome;
@@ -67,8 +67,7 @@ impl Recorder {
         if !self.is_on() {
             return; // in a child that a signal handler made meanwhile
         }
-        // SAFETY: null, or memory that is never given back.
-        if let Some(own) = unsafe { here().own.get().as_ref() } {
+        if let Some(own) = self.own_now() {
             own.table().waiting.end();
         }
         if is_counted {

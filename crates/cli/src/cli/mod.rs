@@ -12,7 +12,9 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use spinpark_measure::rounds::configuration::Baseline;
 
 pub(crate) use self::libraries::Libraries;
-pub(crate) use self::profile::{DetailChoice, Diff, LocksChoice, Profile, Report, Showing, Top, ViewChoice};
+pub(crate) use self::profile::{
+    DetailChoice, Diff, LocksChoice, Profile, Record, Report, Showing, Top, ViewChoice,
+};
 use crate::line::documentation::{self, Completions, Man};
 use crate::line::format::{self, TableOrJson, to_json};
 use crate::line::numbers::{ROUNDS, whole};
@@ -61,6 +63,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Profile(Box<Profile>),
+    Record(Box<Record>),
     Report(Box<Report>),
     Diff(Diff),
     Top(Top),
@@ -85,6 +88,7 @@ impl Cli {
         match &mut self.command {
             Some(Command::Compare(it)) => to_json(it.out.format, &mut it.out.json),
             Some(Command::Profile(it)) => to_json(it.show.format, &mut it.show.json),
+            Some(Command::Record(it)) => to_json(it.show.format, &mut it.show.json),
             Some(Command::Report(it)) => to_json(it.show.format, &mut it.show.json),
             Some(Command::Diff(it)) => to_json(it.format, &mut it.json),
             Some(Command::Why(it)) => to_json(it.out.format, &mut it.out.json),

@@ -1,4 +1,4 @@
-//! `spinpark profile`, `report`, `diff`, `top`.
+//! `spinpark profile`, `record`, `report`, `diff`, `top`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -20,6 +20,7 @@ Examples:
   spinpark profile --duration 10s -- ./server       ends the server after ten seconds
   spinpark profile --overhead -- ./job              what recording costs on this very program
   spinpark profile --pid 4711 --for 30s             a process that runs: sampled, not recorded
+  spinpark profile --dormant -- ./server            records nothing until `spinpark record` asks for it
 
 The program keeps its terminal, input, output and exit status; the report goes to standard error. The recording is kept in a directory, even if the program is killed; `spinpark report DIR` shows it again.";
 
@@ -87,9 +88,52 @@ pub(crate) struct Profile {
     #[arg(long = "for", hide_short_help = true, value_name = "TIME", requires = "pid", conflicts_with = "program", value_parser = duration)]
     pub(crate) time: Option<Duration>,
 
+    /// Record nothing until `spinpark record PID`; this command becomes the program
+    #[arg(long, conflicts_with_all = ["detail", "output", "duration", "slower_than", "keep_pid", "overhead", "pid", "view", "rows",
+        "process", "html", "format", "json", "folded", "slow", "perfetto", "speedscope", "waits", "pprof"])]
+    pub(crate) dormant: bool,
+
     /// The program and its arguments
     #[arg(required_unless_present = "pid", trailing_var_arg = true, value_name = "PROG")]
     pub(crate) program: Vec<OsString>,
+}
+
+const RECORD_EXAMPLES: &str = "\
+Examples:
+  spinpark record 4711 --for 30s                     the locks that it waits for, and their holders
+  spinpark record $(pidof server) --slower-than 20ms until Ctrl-C; each wait of 20 ms, one by one, too
+  spinpark record 4711 --for 10s --html report.html  the same as a page to click through
+  sudo spinpark record 4711 --for 30s                another user's process
+
+The process was started by `spinpark profile --dormant -- PROGRAM`, or with libspinpark_profiler.so in LD_PRELOAD and a directory in SPINPARK_PROFILE_DORMANT. It is not stopped and gets no signal. It can be recorded any number of times; in between it records nothing, and its locks cost what they cost without spinpark.";
+
+/// Record a dormant process for a while, and report
+///
+/// The report and its files are those of `spinpark profile`. A process that was started without the recorder can be
+/// sampled: `spinpark profile --pid PID`.
+#[derive(Debug, Args)]
+#[command(after_long_help = RECORD_EXAMPLES)]
+pub(crate) struct Record {
+    /// For so long [default: until Ctrl-C]
+    #[arg(long = "for", value_name = "TIME", value_parser = duration)]
+    pub(crate) time: Option<Duration>,
+
+    /// Keep each wait that is longer than this, one by one: 500us, 20ms; at least 100us
+    ///
+    /// The longest waits of each thread are kept in any case.
+    #[arg(long, value_name = "TIME", value_parser = between("100us", "1h"))]
+    pub(crate) slower_than: Option<Duration>,
+
+    /// Where the recording is kept [default: ./spinpark-profile, or -2, -3 … if that is there already]
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) show: Showing,
+
+    /// The process
+    #[arg(value_name = "PID", value_parser = whole::<u32>(1..=u64::from(u32::MAX), 4711))]
+    pub(crate) pid: u32,
 }
 
 const REPORT_EXAMPLES: &str = "\

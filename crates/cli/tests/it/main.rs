@@ -9,6 +9,7 @@ mod bad_input;
 mod compare;
 mod core;
 mod demo;
+mod dormant;
 mod fixtures;
 mod interrupt;
 mod libraries;

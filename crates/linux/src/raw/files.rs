@@ -79,6 +79,21 @@ pub fn make_directory(path: &CStr) -> bool {
     result == 0 || result == -libc::EEXIST
 }
 
+/// Makes a directory for its owner alone; whether there was none before.
+#[must_use]
+pub fn make_private_directory(path: &CStr) -> bool {
+    let arguments = [libc::AT_FDCWD as usize, path.as_ptr() as usize, 0o700, 0, 0, 0];
+    // SAFETY: a C string that the kernel reads.
+    unsafe { call6(libc::SYS_mkdirat, arguments) == 0 }
+}
+
+/// Removes a directory, if it is there and empty.
+pub fn remove_directory(path: &CStr) {
+    let arguments = [libc::AT_FDCWD as usize, path.as_ptr() as usize, libc::AT_REMOVEDIR as usize, 0, 0, 0];
+    // SAFETY: a C string that the kernel reads.
+    unsafe { call6(libc::SYS_unlinkat, arguments) };
+}
+
 /// Removes a file, if it is there.
 pub fn remove(path: &CStr) {
     let arguments = [libc::AT_FDCWD as usize, path.as_ptr() as usize, 0, 0, 0, 0];
@@ -203,6 +218,49 @@ pub fn open_mapping(start: *mut u8, length: usize) -> bool {
 pub fn map_zero(length: usize) -> Option<NonNull<u8>> {
     let access = libc::PROT_READ | libc::PROT_WRITE;
     map(length, access, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE, -1)
+}
+
+/// Puts the first `length` bytes of a file, shared with all that map it, in the place of this memory, in one
+/// step: other threads find the one or the other. Whether that worked. Whole pages.
+///
+/// # Safety
+///
+/// It is memory of the caller, in which any bytes are valid, and may change at any time.
+#[must_use]
+pub unsafe fn map_file_over(start: *mut u8, length: usize, file: i32) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { map_over(start, length, libc::MAP_SHARED, file) }
+}
+
+/// The same with private memory that is all zero.
+///
+/// # Safety
+///
+/// As [`map_file_over`].
+#[must_use]
+pub unsafe fn map_zero_over(start: *mut u8, length: usize) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { map_over(start, length, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1) }
+}
+
+unsafe fn map_over(start: *mut u8, length: usize, flags: i32, file: i32) -> bool {
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    let arguments =
+        [start as usize, length, access as usize, (flags | libc::MAP_FIXED) as usize, file as usize, 0];
+    // SAFETY: the caller's promise.
+    unsafe { call6(libc::SYS_mmap, arguments) == start as isize }
+}
+
+/// Lets private memory of [`map_zero`] be all zero again, and gives its pages back; whether that worked (not
+/// if it is locked). Whole pages.
+///
+/// # Safety
+///
+/// All zero is valid there, and its bytes may change at any time.
+#[must_use]
+pub unsafe fn wipe(start: *mut u8, length: usize) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { call6(libc::SYS_madvise, [start as usize, length, libc::MADV_DONTNEED as usize, 0, 0, 0]) == 0 }
 }
 
 fn map(length: usize, access: i32, flags: i32, file: i32) -> Option<NonNull<u8>> {

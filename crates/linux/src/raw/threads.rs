@@ -41,6 +41,19 @@ pub fn has_ended(thread: u32) -> bool {
     unsafe { call6(libc::SYS_tgkill, arguments) == -(libc::ESRCH as isize) }
 }
 
+/// Orders memory in all threads of this process that run, as a fence at some point of each; one that does not
+/// run has had its fence. Whether the kernel does that: Linux 4.14, and no filter against it.
+#[must_use]
+pub fn order_all_threads() -> bool {
+    let membarrier = |command: libc::c_int| {
+        // SAFETY: no memory is touched.
+        unsafe { call6(libc::SYS_membarrier, [command as usize, 0, 0, 0, 0, 0]) == 0 }
+    };
+    let barrier = || membarrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+    // It fails in a process that has not registered.
+    barrier() || membarrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) && barrier()
+}
+
 /// The calling thread's name, ended by a zero.
 #[must_use]
 pub fn thread_name() -> [u8; 16] {

@@ -202,14 +202,15 @@ fn may_run(header: &Header, path: &Path) -> bool {
     let namespace = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
     // Its number means another process here, or none.
     if header.namespace != 0 && namespace.as_os_str() != &*format!("pid:[{}]", header.namespace) {
-        return is_written(path).unwrap_or(false);
+        return is_in_use(path).unwrap_or(false);
     }
     fs::metadata(path).is_ok_and(|metadata| is_mapped_by(header.pid, path, metadata.ino()))
 }
 
 /// Whether a process has the file open for writing, or mapped so: the kernel gives no lease then. None if it
 /// gives none anyway: the file is another user's, or on a file system without leases.
-fn is_written(path: &Path) -> Option<bool> {
+#[must_use]
+pub fn is_in_use(path: &Path) -> Option<bool> {
     /// Of `fcntl`, on Linux.
     const SET_SIGNAL: libc::c_int = 10;
     let file = File::open(path).ok()?;

@@ -24,6 +24,7 @@
 //! so a reader of a living program sees numbers that are a moment old, and not all of the same moment.
 
 mod calls;
+mod control;
 mod entry;
 mod header;
 mod pieces;
@@ -34,6 +35,9 @@ mod view;
 mod waiting;
 
 pub use self::calls::CALLS;
+pub use self::control::{
+    Control, BEAT_NS, CONTROL_BYTES, CONTROL_FILE, CONTROL_MAGIC, CONTROL_VERSION, LEASE_NS,
+};
 pub use self::entry::{
     Entry, Head, Held, HeldWaitStats, HolderId, LockStats, NestStats, OutOfSight, PairStats, Role, SiteStats,
     Spread, Strip, WaitOutcome, BINS, NONE, STRIP,

@@ -41,6 +41,12 @@ pub enum RegionId {
     Slow,
 }
 
+impl RegionId {
+    /// All of them.
+    pub const ALL: [Self; REGIONS.len()] =
+        [Self::Locks, Self::Stacks, Self::Threads, Self::Segments, Self::Maps, Self::Text, Self::Slow];
+}
+
 /// Records per region, and their sizes.
 pub const REGIONS: [(usize, usize); 7] = [
     (1 << 16, size_of::<Lock>()),

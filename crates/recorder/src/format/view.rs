@@ -103,16 +103,7 @@ impl<'a> View<'a> {
     /// Whether records that were claimed are beyond the end of the file.
     #[must_use]
     pub fn is_cut_short(&self) -> bool {
-        const ALL: [RegionId; REGIONS.len()] = [
-            RegionId::Locks,
-            RegionId::Stacks,
-            RegionId::Threads,
-            RegionId::Segments,
-            RegionId::Maps,
-            RegionId::Text,
-            RegionId::Slow,
-        ];
-        ALL.into_iter().filter(|id| self.count(*id) > 0).any(|id| {
+        RegionId::ALL.into_iter().filter(|id| self.count(*id) > 0).any(|id| {
             let (last, within) = id.unit_of(self.count(id) - 1);
             (0..=last).any(|unit| {
                 let Some(piece) = Piece::with(id, unit) else { return false };

@@ -8,8 +8,9 @@
 //! | `used` of a region: load   | Relaxed | -                     | only how many there may be: `owners` says which are|
 //! | `id` of a table: store     | Release | a reader's load       | it reads the table of this user, not the last one's |
 
-use core::mem::size_of;
-use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::mem::{offset_of, size_of};
+use core::ptr;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 use spinpark_linux::raw;
 
@@ -25,8 +26,38 @@ use crate::format::{RegionId, Thread, NONE};
 const KEPT: u32 = 256;
 /// Tables that a new thread looks at for one whose user has ended.
 const CANDIDATES: u32 = 4;
+/// Memory of threads of earlier recordings that a new thread looks at, in the worst case with a system call
+/// each.
+const LEFT_OVER: usize = 64;
 /// Calls after which a thread without a table asks for one again.
 const REFUSED: u32 = 4096;
+
+impl ThreadState {
+    /// Makes it new, but for what other threads read at any time: what comes before `number`.
+    ///
+    /// # Safety
+    ///
+    /// It is the calling thread's alone.
+    unsafe fn renew(state: *mut Self) {
+        let kept = offset_of!(Self, number);
+        // SAFETY: the caller's promise; all zero is a new one.
+        unsafe { state.cast::<u8>().wrapping_add(kept).write_bytes(0, size_of::<Self>() - kept) };
+    }
+}
+
+/// What the calling thread has noted outside of its table is of an earlier recording, if there was one: what
+/// it holds may not be true any more.
+fn forget_before() {
+    let local = here();
+    local.skips.set(0);
+    local.passed.set(0);
+    local.waits.set(0);
+    local.others.set(0);
+    local.yields.calls.set(0);
+    local.yields.time.set(0);
+    local.yields.earlier.set(0);
+    local.semaphores.count.set(0);
+}
 
 impl Recorder {
     #[cold]
@@ -39,16 +70,24 @@ impl Recorder {
             return None;
         }
         let (start, cpu_time) = (self.now(), raw::cpu_time());
-        let own = self.adopt();
+        // From here on, no other recording begins (`dormant`).
+        self.entering.fetch_add(1, SeqCst);
+        let own = if self.alive.is_on_in_order() { self.adopt() } else { None };
+        if let Some(own) = own {
+            local.own.set(own);
+            own.at_work.store(1, Relaxed);
+        }
+        let is_on = self.alive.get();
+        self.entering.fetch_sub(1, SeqCst);
         match own {
             Some(own) => {
-                local.own.set(own);
                 // While many threads begin, it also waits for their memory to be mapped: no work.
                 let cost = self.ticks.ticks(raw::cpu_time().saturating_sub(cpu_time));
                 self.note_rare(own, self.now().saturating_sub(start), cost);
             }
             None => {
-                local.refused.set(REFUSED);
+                // What ended meanwhile may begin again.
+                local.refused.set(if is_on { REFUSED } else { 0 });
                 self.leave();
             }
         }
@@ -59,6 +98,9 @@ impl Recorder {
     fn adopt(&self) -> Option<&ThreadState> {
         let (shared, header) = (self.shared.get()?, self.file.header()?);
         let id = raw::thread_id();
+        if self.is_dormant() {
+            forget_before();
+        }
         let count = header.regions[RegionId::Threads as usize].used.load(Relaxed);
         // A thread with this id used this one, so it has ended.
         let mine = u32::from(shared.tables[id as usize % HASHES].load(Relaxed)).checked_sub(1);
@@ -89,9 +131,15 @@ impl Recorder {
             let numbers = (0..CANDIDATES.min(count)).map(|step| first.wrapping_add(step) % count);
             numbers.filter_map(|number| self.own_of(number)).find(has_ended)
         };
-        let own = match mine.or_else(candidates) {
-            Some(own) => own,
-            None => self.new_table(id)?,
+        // SAFETY: null, or memory that is never given back.
+        let before = unsafe { here().own.get().as_ref() };
+        let own = match before {
+            // Its memory is of an earlier recording.
+            Some(before) => self.new_table(id, Some(before))?,
+            None => match mine.or_else(candidates) {
+                Some(own) => own,
+                None => self.new_table(id, None)?,
+            },
         };
         // What the one before held when it ended.
         own.take_all(|facts| self.write(own, &Facts { since: 0, ..facts }, 0));
@@ -125,25 +173,63 @@ impl Recorder {
         Some(own)
     }
 
-    fn new_table(&self, id: u32) -> Option<&ThreadState> {
+    /// A new table, with the memory that this thread had in an earlier recording (`before`), or that of a
+    /// thread that has ended since, or new memory.
+    fn new_table<'a>(&'a self, id: u32, before: Option<&'a ThreadState>) -> Option<&'a ThreadState> {
         let shared = self.shared.get()?;
-        let memory = raw::map_zero(size_of::<ThreadState>())?;
-        let Some((number, table)) = self.file.claim::<Thread>(RegionId::Threads) else {
-            // SAFETY: no other thread knows of it.
-            unsafe { raw::unmap(memory, size_of::<ThreadState>()) };
-            return None;
+        // First: what is not claimed need not be given back.
+        let (number, table) = self.file.claim::<Thread>(RegionId::Threads)?;
+        let own = match before.or_else(|| self.left_over(id)) {
+            Some(own) => own,
+            None => self.map_state(id)?,
         };
+        // SAFETY: as a pointer to the memory; of a recording that has ended, no other thread reads more than
+        // what comes before `number` (`dormant`), and this one has no other reference at work.
+        unsafe { ThreadState::renew(ptr::from_ref(own).cast_mut()) };
         // SAFETY: claimed for this thread.
         unsafe { (*table).since = self.ticks.now() };
         // SAFETY: the same; atomic, and all that changes later is.
         unsafe { &(*table).segment }.store(NONE, Relaxed);
-        // SAFETY: all zero is one; it is never given back.
-        let own: &ThreadState = unsafe { memory.cast().as_ref() };
         own.number.set(number);
         own.table.set(table);
-        own.user.store(u64::from(id), Relaxed);
-        shared.owners[number as usize].store(memory.as_ptr().cast(), Release);
+        own.epoch.store(self.epoch(), Relaxed);
+        shared.owners[number as usize].store(ptr::from_ref(own).cast_mut(), Release);
         Some(own)
+    }
+
+    /// Memory for a thread, all zero.
+    fn map_state(&self, id: u32) -> Option<&ThreadState> {
+        let memory = raw::map_zero(size_of::<ThreadState>())?;
+        // SAFETY: all zero is one; it is never given back.
+        let own: &ThreadState = unsafe { memory.cast().as_ref() };
+        own.user.store(u64::from(id), Relaxed);
+        let mut older = self.newest.load(Relaxed);
+        loop {
+            own.older.store(older, Relaxed);
+            match self.newest.compare_exchange_weak(older, memory.as_ptr().cast(), Release, Relaxed) {
+                Ok(_) => return Some(own),
+                Err(newer) => older = newer,
+            }
+        }
+    }
+
+    /// The memory of a thread that has ended, of an earlier recording.
+    fn left_over(&self, id: u32) -> Option<&ThreadState> {
+        let is_left = |own: &&ThreadState| {
+            let user = own.user.load(Acquire);
+            let is_free = own.epoch.load(Relaxed) != self.epoch()
+                && !own.is_at_work()
+                && (user as u32 == id || raw::has_ended(user as u32));
+            is_free && own.take_over(user, id)
+        };
+        self.is_dormant().then(|| self.states().take(LEFT_OVER).find(is_left)).flatten()
+    }
+
+    /// The memory of all threads.
+    pub(crate) fn states(&self) -> impl Iterator<Item = &ThreadState> {
+        // SAFETY: null, or memory that is never given back.
+        let newest = unsafe { self.newest.load(Acquire).as_ref() };
+        core::iter::successors(newest, |state| state.older())
     }
 
     /// Marks the tables of threads that have ended.

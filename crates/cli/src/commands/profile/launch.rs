@@ -126,6 +126,21 @@ impl Launch {
         }
     }
 
+    /// This process becomes the program, which is dormant: it makes a directory for itself in `directory`.
+    /// Comes back with what prevents it.
+    pub(crate) fn become_dormant(&self, directory: &Path) -> anyhow::Error {
+        let mut command = self.command();
+        command
+            .env("LD_PRELOAD", &self.preload)
+            .env("SPINPARK_PROFILE_DORMANT", directory)
+            .env("SPINPARK_PROFILE_MAX_SIZE", self.max_size.to_string())
+            // It comes first, and is that of a command that started this one.
+            .env_remove("SPINPARK_PROFILE_DIR");
+        process::as_inherited(&mut command);
+        let error = command.exec();
+        anyhow!(error).context(format!("cannot execute {}", self.path.display()))
+    }
+
     /// Starts it; it records into `directory`.
     ///
     /// # Errors

@@ -172,7 +172,7 @@ fn still_running(profiles: &[model::Profile], directory: &Path) -> Option<String
 }
 
 /// The entries of the user's table of waits that matched nothing.
-fn unmet(symbols: &Symbols) -> Option<String> {
+pub(super) fn unmet(symbols: &Symbols) -> Option<String> {
     let unmet = symbols.unmet_waits();
     (!unmet.is_empty()).then(|| {
         format!(

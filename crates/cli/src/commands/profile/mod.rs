@@ -1,4 +1,4 @@
-//! `spinpark profile`, `report`, `diff`, `top`: record a program, show what was recorded.
+//! `spinpark profile`, `record`, `report`, `diff`, `top`: record a program, show what was recorded.
 //!
 //! | module                | what it has                                                              |
 //! |-----------------------|--------------------------------------------------------------------------|
@@ -10,12 +10,14 @@
 //! | `untimed_use`         | the part of it that the recorder does not time, measured on this machine |
 //! | `recording_directory` | where the recording is                                                   |
 //! | `record`              | from the program's start to its end                                      |
+//! | `dormant`             | `--dormant`: the program records when it is asked to; `record` asks it     |
 //! | `attach`              | `--pid`: a process that runs, sampled                                      |
 //! | `load`                | profiles of what was recorded, or why there are none                     |
 //! | `show`                | outputs: tables, a page, files for other tools                           |
 //! | `top`                 | the same while the program runs, interval by interval                    |
 
 mod attach;
+mod dormant;
 mod launch;
 mod likely_mistakes;
 mod load;
@@ -43,12 +45,16 @@ use crate::exit::Exit;
 use crate::files::open;
 use crate::say::Say;
 
+pub(crate) use self::dormant::record as record_dormant;
 pub(crate) use self::untimed_use::calibrate;
 
 /// Runs the program, and reports.
 pub(crate) fn run(profile: &Profile) -> anyhow::Result<Exit> {
     if let Some(pid) = profile.pid {
         return attach::run(profile, pid).map(Exit::from);
+    }
+    if profile.dormant {
+        return dormant::launch(profile).map(Exit::from);
     }
     let request = Request::new(profile)?;
     let directory = recording_directory::create(profile.output.as_deref())?;

@@ -1,0 +1,261 @@
+//! `spinpark profile --dormant`, and `spinpark record`: a program that records when it is asked to.
+
+use std::collections::BTreeSet;
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+use std::{env, thread};
+
+use anyhow::{Context, bail};
+use rustix::process::geteuid;
+use spinpark_measure::process::executable::Library;
+use spinpark_profile::dormant::{Answer, Dormant};
+use spinpark_profile::keeper::Keeper;
+use spinpark_profile::load::{CostSource, Loaded, Recorded, Surroundings};
+use spinpark_profile::model::{Profile as Recording, RecordingEnd};
+use spinpark_profile::read::{Cause, is_in_use};
+use spinpark_profile::symbols::Symbols;
+use spinpark_profile::{saved, watch};
+
+use super::launch::Launch;
+use super::request::waits;
+use super::show::Shower;
+use super::{likely_mistakes, load, recording_directory, untimed_use};
+use crate::cli::{DetailChoice, LocksChoice, Profile, Record};
+use crate::progress::Progress;
+use crate::say::Say;
+use crate::session::on_interrupt;
+
+/// Between two beats.
+const BEAT: Duration = Duration::from_millis(500);
+/// Between two looks.
+const STEP: Duration = Duration::from_millis(20);
+/// After this time without an answer, the user learns why there is none.
+const SILENCE: Duration = Duration::from_secs(2);
+/// Directories of processes that have ended are removed when they are this old: one that begins has it in
+/// use a moment later.
+const OLD: Duration = Duration::from_secs(60);
+/// Bytes that the profile may have on the disk.
+const MAX_SIZE: u64 = 256 << 20;
+
+/// Becomes the program; comes back with what prevents it.
+pub(super) fn launch(profile: &Profile) -> anyhow::Result<ExitCode> {
+    let launch = Launch::new(&profile.program, profile.locks, DetailChoice::Off, profile.max_size)
+        .map_err(|error| likely_mistakes::process(&profile.program, error))?;
+    let directory = common_directory()?;
+    remove_left_over(&directory);
+    Err(launch.become_dormant(&directory))
+}
+
+/// The directory of the user's dormant processes, each of which makes one in it.
+fn common_directory() -> anyhow::Result<PathBuf> {
+    let user = geteuid().as_raw();
+    let is_own = |path: &Path| {
+        fs::symlink_metadata(path)
+            .is_ok_and(|metadata| metadata.is_dir() && metadata.uid() == user && metadata.mode() & 0o022 == 0)
+    };
+    let runtime = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    let directory = match runtime.filter(|path| path.is_absolute() && is_own(path)) {
+        Some(runtime) => runtime.join("spinpark"),
+        None => env::temp_dir().join(format!("spinpark-{user}")),
+    };
+    let made = DirBuilder::new().mode(0o700).create(&directory);
+    if !is_own(&directory) {
+        let path = directory.display();
+        match made {
+            Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
+                bail!("cannot create the directory {path}: {error}\nSet TMPDIR to one in which you may write")
+            }
+            _ => bail!(
+                "{path} is another user's, or others may write to it: they could read what is recorded\nRemove it, or set TMPDIR to \
+                 another directory"
+            ),
+        }
+    }
+    directory.canonicalize().with_context(|| format!("cannot find {}", directory.display()))
+}
+
+/// Removes what processes have left that were killed, or have become another program.
+fn remove_left_over(directory: &Path) {
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        let age = entry.metadata().and_then(|metadata| metadata.modified());
+        let is_old = age.is_ok_and(|time| time.elapsed().is_ok_and(|age| age > OLD));
+        let files: Vec<PathBuf> =
+            fs::read_dir(entry.path()).into_iter().flatten().flatten().map(|file| file.path()).collect();
+        // A process that runs has them mapped for writing, in whatever name space it is.
+        if is_old && files.iter().all(|file| is_in_use(file) == Some(false)) {
+            files.iter().for_each(|file| drop(fs::remove_file(file)));
+            let _ = fs::remove_dir(entry.path()); // another command may have been faster
+        }
+    }
+}
+
+/// Records a process that is dormant, and reports.
+pub(crate) fn record(record: &Record) -> anyhow::Result<ExitCode> {
+    let say = Say { on_stderr: true };
+    let shower = Shower::new(&record.show, false)?;
+    let waits = waits(&record.show)?;
+    let mut dormant = Dormant::open(record.pid)?;
+    let directory = recording_directory::create(record.output.as_deref())?;
+    let is_over = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&is_over);
+    on_interrupt(move || flag.store(true, Relaxed))?;
+    let recorded = while_it_records(record, &mut dormant, &is_over);
+    let recorded = recorded.inspect_err(|_| recording_directory::remove_if_empty(&directory))?;
+    let scratch = tempfile::tempdir().context("cannot make a temporary directory")?;
+    dormant.copy(scratch.path()).with_context(|| {
+        format!("cannot copy the recording to {}: is its disk full?", scratch.path().display())
+    })?;
+    let mut symbols = Symbols::new().with_debuginfod().with_kept(recorded.kept).with_waits(waits);
+    let mut seen = recorded.seen;
+    let read = Recorded::read(scratch.path(), &mut symbols)?;
+    if let Some(seen) = &mut seen {
+        seen.name_glibcs(&mut symbols);
+    }
+    let cost =
+        Launch::new(&[env::current_exe()?.into()], LocksChoice::Glibc, DetailChoice::Contended, MAX_SIZE);
+    let cost = cost.ok().and_then(|launch| untimed_use::measure(&launch)).unwrap_or_default();
+    let known =
+        Surroundings { observation: seen.as_ref(), end: None, cost: Some(CostSource::Estimated(cost)) };
+    let Loaded { profiles, broken } = read.complete(&known);
+    let is_running = !dormant.is_gone();
+    let still = |profile: Recording| match is_running && profile.ended == RecordingEnd::Killed {
+        true => Recording { ended: RecordingEnd::Running, ..profile },
+        false => profile,
+    };
+    let profiles = profiles.into_iter().map(still).collect();
+    let loaded = load::Loaded { profiles: Loaded { profiles, broken }, unmet: load::unmet(&symbols) };
+    let saved = saved::save(&directory, &loaded.profiles.profiles, MAX_SIZE);
+    recorded.notes.iter().for_each(|note| say.wrapped(note, 0));
+    let shown = shower.show(&loaded.profiles);
+    if let Some(text) = &loaded.unmet {
+        say.wrapped(text, 0);
+    }
+    load::kept(saved, &directory);
+    shown.map(|()| ExitCode::SUCCESS)
+}
+
+/// What is known besides the recording.
+struct Known {
+    kept: spinpark_profile::symbols::Kept,
+    seen: Option<watch::Observation>,
+    /// Sentences.
+    notes: Vec<String>,
+}
+
+/// From the request to the end of the recording.
+fn while_it_records(record: &Record, dormant: &mut Dormant, is_over: &AtomicBool) -> anyhow::Result<Known> {
+    let pid = record.pid;
+    let writing = || format!("cannot write to the file of process {pid}");
+    let progress = Progress::free();
+    let before = children(pid);
+    let mut born: BTreeSet<u32> = BTreeSet::new();
+    dormant.begin(record.slower_than).with_context(writing)?;
+    begun(dormant, pid, is_over, &progress)?;
+    let keeper = Keeper::start_for(dormant.directory(), pid);
+    // The recording has the process' own number, by which it is found in what is seen.
+    let is_here = dormant.own_number() == pid;
+    let recorder = Path::new(Library::Profiler.file());
+    let watch = is_here.then(|| watch::prepare(recorder).start(pid));
+    let mut notes = Vec::new();
+    let begun = Instant::now();
+    let mut beaten = begun;
+    let left = || record.time.map(|time| time.saturating_sub(begun.elapsed()));
+    while !is_over.load(Relaxed) && left() != Some(Duration::ZERO) {
+        thread::sleep(left().map_or(STEP, |left| left.min(STEP)));
+        if dormant.has_ended() {
+            break;
+        }
+        if beaten.elapsed() < BEAT {
+            continue;
+        }
+        beaten = Instant::now();
+        dormant.beat().with_context(writing)?;
+        born.extend(children(pid).difference(&before));
+        match (left(), record.time) {
+            (Some(left), Some(time)) => progress.at(
+                1.0 - left.as_secs_f64() / time.as_secs_f64(),
+                format!("recording process {pid}, {:.0} s left", left.as_secs_f64().ceil()),
+            ),
+            _ => progress.now(format!("recording process {pid}, Ctrl-C ends that")),
+        }
+        if dormant.has_lapsed() {
+            notes.push(format!(
+                "This command was stopped for more than 5 s, so process {pid} has ended the recording; this is what was recorded."
+            ));
+            break;
+        }
+        if dormant.is_gone() {
+            break;
+        }
+    }
+    born.extend(children(pid).difference(&before));
+    let ended = if dormant.is_gone() { Answer::Gone } else { dormant.end().with_context(writing)? };
+    drop(progress);
+    match ended {
+        Answer::Gone if dormant.has_ended() => {
+            notes.push(format!("Process {pid} has ended while it was recorded; this is what was recorded."));
+        }
+        Answer::Gone => notes.push(format!(
+            "Process {pid} has become another program (exec) while it was recorded; this is what was recorded before."
+        )),
+        _ => {}
+    }
+    match (born.len(), born.first()) {
+        (1, Some(child)) => notes.push(format!(
+            "Process {pid} has started process {child} meanwhile, which is not recorded with it."
+        )),
+        (0, _) => {}
+        (more, _) => notes.push(format!(
+            "Process {pid} has started {more} processes meanwhile, which are not recorded with it."
+        )),
+    }
+    Ok(Known { kept: keeper.stop(), seen: watch.and_then(watch::Watch::finish), notes })
+}
+
+/// Waits until the process records.
+fn begun(dormant: &mut Dormant, pid: u32, is_over: &AtomicBool, progress: &Progress) -> anyhow::Result<()> {
+    let asked = Instant::now();
+    let mut beaten = asked;
+    let silent = "no thread of it has used a lock, a semaphore or a condition variable since";
+    loop {
+        match dormant.answer() {
+            Answer::Done => return Ok(()),
+            Answer::Failed(cause) if cause == Cause::Sandbox as u32 => bail!(
+                "process {pid} has entered a sandbox since its start (seccomp, no_new_privs), in which a system call of the recorder \
+                 might end it\nAs it is, it can be sampled: spinpark profile --pid {pid}"
+            ),
+            Answer::Failed(_) => bail!(
+                "process {pid} cannot record\nAs it is, it can be sampled: spinpark profile --pid {pid}"
+            ),
+            Answer::Gone => bail!("process {pid} has ended before it began to record"),
+            Answer::Silent => {}
+        }
+        if is_over.load(Relaxed) {
+            let _ = dormant.end();
+            bail!("nothing was recorded: {silent}\nWhat it waits for: spinpark why {pid}");
+        }
+        if beaten.elapsed() > BEAT {
+            beaten = Instant::now();
+            dormant.beat().with_context(|| format!("cannot write to the file of process {pid}"))?;
+            if asked.elapsed() > SILENCE {
+                progress.now(format!("process {pid} begins with its next use of a lock; Ctrl-C ends that"));
+            }
+        }
+        thread::sleep(STEP / 10);
+    }
+}
+
+/// The children of a process.
+fn children(pid: u32) -> BTreeSet<u32> {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let lists = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
+    let numbers = |list: String| -> Vec<u32> {
+        list.split_ascii_whitespace().filter_map(|child| child.parse().ok()).collect()
+    };
+    lists.flat_map(numbers).collect()
+}

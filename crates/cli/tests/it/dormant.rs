@@ -1,0 +1,496 @@
+//! `spinpark profile --dormant` and `spinpark record`: a process that records when it is asked to.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use spinpark_fixtures::command::{Said, flat, said};
+use spinpark_fixtures::{compile_c, profiler};
+
+use crate::fixtures::spinpark;
+use crate::profile::recording;
+
+/// A server that is dormant, with a directory for all that it and the command write.
+struct Server {
+    child: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+    directory: tempfile::TempDir,
+}
+
+impl Server {
+    /// By the library in the environment, as a service has it.
+    fn new() -> Self {
+        let directory = tempfile::tempdir().expect("a directory");
+        let mut command = Command::new(compile_c("dormant.c", &["-O1", "-g"]));
+        command.env("LD_PRELOAD", profiler()).env("SPINPARK_PROFILE_DORMANT", directory.path().join("d"));
+        command.env_remove("SPINPARK_PROFILE_DIR");
+        Self::started(command, directory)
+    }
+
+    fn started(mut command: Command, directory: tempfile::TempDir) -> Self {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().expect("it starts");
+        let output = BufReader::new(child.stdout.take().expect("a pipe"));
+        let mut server = Self { input: child.stdin.take().expect("a pipe"), child, output, directory };
+        assert_eq!(server.line(), "ready");
+        server
+    }
+
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.output.read_line(&mut line).expect("a line");
+        line.trim_end().to_owned()
+    }
+
+    /// Lets it do something; returns what it says.
+    fn does(&mut self, what: &str) -> String {
+        self.asks(what);
+        self.line()
+    }
+
+    fn asks(&mut self, what: &str) {
+        writeln!(self.input, "{what}").expect("it reads");
+    }
+
+    fn pid(&self) -> String {
+        self.child.id().to_string()
+    }
+
+    /// The command that records it; the recording is kept in `to`.
+    fn record(&self, to: &str, options: &[&str]) -> Command {
+        let mut command = recording(self.directory.path(), ["record"]);
+        command.arg(self.pid()).args(["--output", to]).args(options);
+        command
+    }
+
+    /// Begins to record it without an end, and waits until it does.
+    fn being_recorded(&self, to: &str) -> Child {
+        let mut command = self.record(to, &[]);
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+        self.await_state(true);
+        child
+    }
+
+    /// Waits until it records, or does not.
+    fn await_state(&self, is_on: bool) {
+        let begun = Instant::now();
+        while self.is_recorded() != is_on {
+            assert!(begun.elapsed() < Duration::from_secs(60), "it has not changed");
+            sleep(Duration::from_millis(5));
+        }
+    }
+
+    fn is_recorded(&self) -> bool {
+        // The third word of the page is the number of the latest wish that was fulfilled.
+        fs::read(self.file("dormant")).expect("its page")[8] % 2 == 1
+    }
+
+    /// Its file with this extension.
+    fn file(&self, extension: &str) -> PathBuf {
+        let is_it = |path: &PathBuf| path.extension().is_some_and(|found| found == extension);
+        let own = files(&self.directory.path().join("d"));
+        let own = own.first().expect("a directory of its own");
+        files(own).into_iter().find(is_it).expect("a file of its own")
+    }
+
+    /// What its files are: lengths, blocks on the disk, times.
+    fn traces(&self) -> Vec<(u64, u64, Vec<u8>)> {
+        use std::os::unix::fs::MetadataExt;
+        let of = |path: PathBuf| {
+            let metadata = fs::metadata(&path).expect("a file");
+            let mut start = fs::read(&path).expect("a file");
+            start.truncate(metadata.blocks() as usize * 512);
+            (metadata.len(), metadata.blocks(), start)
+        };
+        ["dormant", "spinprof"].map(|extension| of(self.file(extension))).into()
+    }
+
+    fn ended(mut self) -> Said {
+        drop(self.input);
+        self.child.wait().expect("it ends");
+        said(&mut Command::new("true"))
+    }
+}
+
+impl Server {
+    fn kill(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn files(directory: &Path) -> Vec<PathBuf> {
+    fs::read_dir(directory).into_iter().flatten().map(|entry| entry.expect("an entry").path()).collect()
+}
+
+#[track_caller]
+fn has(text: &str, words: &[&str]) {
+    let flat = flat(text);
+    for words in words {
+        assert!(flat.contains(words), "no `{words}` in {text}");
+    }
+}
+
+fn json(server: &Server, of: &str) -> Value {
+    let json = said(&mut recording(server.directory.path(), ["report", of, "--json"]));
+    assert_eq!(json.code, Some(0), "{json:#?}");
+    serde_json::from_str::<Value>(&json.stdout).expect("JSON")[0].take()
+}
+
+/// What a lock has of waits: their number, their time and the longest of them, ns.
+fn waits_for(profile: &Value, lock: &str) -> (u64, u64, u64) {
+    let locks = profile["locks"].as_array().expect("locks");
+    let is_it = |found: &&Value| found["label"].as_str().is_some_and(|label| label.contains(lock));
+    let Some(found) = locks.iter().find(is_it) else { return (0, 0, 0) };
+    let role = &found["roles"][0];
+    let number = |value: &Value| value.as_u64().unwrap_or(0);
+    (number(&role["contended"]), number(&role["wait"]["total"]), number(&role["wait"]["longest"]))
+}
+
+/// `pub` in the summary: the words of a contended recording.
+const TABLE: [&str; 2] =
+    ["All waiting is on one mutex, `table`, held by `rebuilds` while `looks_up` waits.", "still running"];
+
+#[test]
+fn three_times() {
+    let mut server = Server::new();
+    for number in ["1", "2", "3"] {
+        let before = server.traces();
+        let rounds = server.does("rounds");
+        sleep(Duration::from_millis(100));
+        assert_ne!(server.does("rounds"), rounds, "it works");
+        assert_eq!(server.traces(), before, "nothing is written");
+        let result = said(&mut server.record(number, &["--for", "600ms"]));
+        assert_eq!(result.code, Some(0), "{result:#?}");
+        has(&result.stdout, &TABLE);
+        has(
+            &result.stderr,
+            &[&format!("spinpark report {}", server.directory.path().join(number).display())],
+        );
+        has(&said(&mut recording(server.directory.path(), ["report", number])).stdout, &TABLE[..1]);
+        let profile = json(&server, number);
+        let duration = profile["duration"].as_u64().expect("a time");
+        let (waits, waited, longest) = waits_for(&profile, "table");
+        // Of this recording alone: one thread waits.
+        assert!(duration >= 500_000_000, "{duration}");
+        assert!(
+            waits > 0 && waited <= duration && longest <= waited,
+            "{waits} {waited} {longest} {duration}"
+        );
+        server.await_state(false);
+    }
+    server.ended();
+}
+
+/// Waits of other times are in no recording, nor is what is left of them.
+#[test]
+fn only_while_it_records() {
+    let mut server = Server::new();
+    // Before, one waits for `journal`, and a wait for it is under way at the beginning.
+    server.does("hold");
+    server.does("hold");
+    let first = server.being_recorded("first");
+    sleep(Duration::from_millis(300));
+    server.does("release");
+    sleep(Duration::from_millis(300));
+    interrupt(&first);
+    let result = Said::from(first.wait_with_output().expect("it ends"));
+    assert_eq!(result.code, Some(0), "{result:#?}");
+    has(&result.stdout, &TABLE);
+    let profile = json(&server, "first");
+    assert_eq!(waits_for(&profile, "journal"), (0, 0, 0), "no beginning of it is known: {profile:#}");
+    server.ended();
+}
+
+/// A lock that was taken before, and is waited for afterwards: the wait is counted from its own beginning to
+/// the end of the recording, and the lock's holder is not made up.
+#[test]
+fn a_lock_taken_before() {
+    let mut server = Server::new();
+    server.does("hold");
+    let recorded = server.being_recorded("one");
+    server.does("hold");
+    sleep(Duration::from_millis(600));
+    interrupt(&recorded);
+    let result = Said::from(recorded.wait_with_output().expect("it ends"));
+    assert_eq!(result.code, Some(0), "{result:#?}");
+    has(&result.stdout, &["Waiting now", "writes_journal"]);
+    let profile = json(&server, "one");
+    let duration = profile["duration"].as_u64().expect("a time");
+    let waiting = profile["waiting"].as_array().expect("waits");
+    let time = waiting.iter().filter_map(|wait| wait["time"].as_u64().or(wait["waited"].as_u64())).max();
+    let time = time.expect("a wait that has not ended");
+    assert!((100_000_000..=duration).contains(&time), "{time} of {duration}");
+    // It ends while nothing is recorded, and is in no other recording.
+    server.does("release");
+    assert_eq!(said(&mut server.record("two", &["--for", "300ms"])).code, Some(0));
+    let profile = json(&server, "two");
+    assert_eq!(waits_for(&profile, "journal"), (0, 0, 0), "{profile:#}");
+    server.ended();
+}
+
+fn interrupt(child: &Child) {
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").args(["-s", "INT", &pid]).status().expect("kill").success());
+}
+
+#[test]
+fn by_the_command() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut command = recording(directory.path(), ["profile", "--dormant", "--"]);
+    command
+        .arg(compile_c("dormant.c", &["-O1", "-g"]))
+        .env("TMPDIR", directory.path())
+        .env_remove("XDG_RUNTIME_DIR");
+    let server = Server::started(command, directory);
+    // It is the process that the command was.
+    let result = said(&mut server.record("x", &["--for", "400ms", "--slower-than", "1ms"]));
+    assert_eq!(result.code, Some(0), "{result:#?}");
+    has(&result.stdout, &TABLE);
+    let slow = said(&mut recording(server.directory.path(), ["report", "x", "--slow"]));
+    assert!(slow.stdout.lines().count() > 8, "each wait of 1 ms or more: {slow:#?}");
+    let common =
+        files(server.directory.path()).into_iter().find(|path| path.to_string_lossy().contains("spinpark-"));
+    let common = common.expect("a directory for all of the user's");
+    assert_eq!(files(&common).len(), 1);
+    let directory = server.directory.path().to_owned();
+    let pid = server.pid();
+    // What it has made goes with it.
+    let mut server = server;
+    server.asks("exit");
+    server.child.wait().expect("it ends");
+    assert_eq!(files(&common), Vec::<PathBuf>::new());
+    said(recording(&directory, ["record"]).arg(pid)).fails(2, &["there is no process"]);
+    for options in [["--detail", "full"], ["--html", "x.html"], ["--duration", "1s"]] {
+        said(recording(&directory, ["profile", "--dormant"]).args(options).args(["--", "true"]))
+            .fails(2, &["cannot be used with"]);
+    }
+}
+
+#[test]
+fn a_second_one_is_refused() {
+    let mut server = Server::new();
+    let mut first = server.being_recorded("first");
+    said(&mut server.record("second", &["--for", "1s"]))
+        .fails(2, &["is being recorded by another `spinpark record`"]);
+    // Killed: it has no chance to end the recording. The next one does, if the process has not.
+    first.kill().expect("it runs");
+    first.wait().expect("it has ended");
+    assert!(server.is_recorded());
+    let result = said(&mut server.record("third", &["--for", "400ms"]));
+    assert_eq!(result.code, Some(0), "{result:#?}");
+    has(&result.stdout, &TABLE);
+    let duration = json(&server, "third")["duration"].as_u64().expect("a time");
+    let since = Duration::from_nanos(duration);
+    assert!(since < Duration::from_secs(60), "it is a recording of its own: {since:?}");
+    server.await_state(false);
+    server.kill();
+}
+
+/// Without a sign of life of the command, the process goes back to sleep by itself.
+#[test]
+fn a_killed_command() {
+    let mut server = Server::new();
+    let mut command = server.being_recorded("x");
+    command.kill().expect("it runs");
+    command.wait().expect("it has ended");
+    // After 5 s, at a wait.
+    server.await_state(false);
+    let before = server.traces();
+    sleep(Duration::from_millis(100));
+    assert_eq!(server.traces(), before, "nothing is written");
+    let result = said(&mut server.record("y", &["--for", "300ms"]));
+    assert_eq!(result.code, Some(0), "{result:#?}");
+    has(&result.stdout, &TABLE);
+    server.kill();
+}
+
+#[test]
+fn it_ends_meanwhile() {
+    for (how, words) in [
+        ("exit", "has ended while it was recorded"),
+        ("abort", "has ended while it was recorded"),
+        ("exec", "has become another program (exec) while it was recorded"),
+    ] {
+        let mut server = Server::new();
+        let command = server.being_recorded("x");
+        sleep(Duration::from_millis(300));
+        server.asks(how);
+        if how != "exec" {
+            server.child.wait().expect("it ends");
+        }
+        let result = Said::from(command.wait_with_output().expect("it ends"));
+        assert_eq!(result.code, Some(0), "{how}: {result:#?}");
+        has(&result.stderr, &[words, "this is what was recorded"]);
+        has(&result.stdout, &TABLE[..1]);
+        server.kill();
+    }
+}
+
+#[test]
+fn it_forks_meanwhile() {
+    let mut server = Server::new();
+    let command = server.being_recorded("x");
+    let child = server.does("fork");
+    let child = child.split(' ').next().expect("a number").to_owned();
+    sleep(Duration::from_millis(700));
+    interrupt(&command);
+    let result = Said::from(command.wait_with_output().expect("it ends"));
+    assert_eq!(result.code, Some(0), "{result:#?}");
+    has(&result.stdout, &TABLE);
+    has(&result.stderr, &[&format!("has started process {child} meanwhile, which is not recorded with it")]);
+    said(recording(server.directory.path(), ["record"]).arg(&child))
+        .fails(2, &["was forked by a dormant process", &format!("spinpark profile --pid {child}")]);
+    // The child has left the parent's page alone.
+    assert_eq!(said(&mut server.record("y", &["--for", "300ms"])).code, Some(0));
+    let _ = Command::new("kill").args(["-s", "KILL", &child]).status();
+    server.kill();
+}
+
+/// What the process gives up after its start does no harm, and most of it does not hinder a recording.
+#[test]
+fn closed_descriptors_and_sandboxes() {
+    let mut server = Server::new();
+    assert_eq!(server.does("close"), "done");
+    let result = said(&mut server.record("x", &["--for", "300ms"]));
+    assert_eq!(result.code, Some(0), "{result:#?}");
+    has(&result.stdout, &TABLE);
+    if server.does("chroot") == "done" {
+        let result = said(&mut server.record("y", &["--for", "300ms"]));
+        assert_eq!(result.code, Some(0), "{result:#?}");
+        has(&result.stdout, &["`table`"]);
+    } else {
+        println!("not root: chroot(2) was not tried");
+    }
+    assert_eq!(server.does("sandbox"), "done");
+    said(&mut server.record("z", &["--for", "300ms"])).fails(2, &["has entered a sandbox since its start"]);
+    let rounds = server.does("rounds");
+    sleep(Duration::from_millis(100));
+    assert_ne!(server.does("rounds"), rounds, "it goes on");
+    server.kill();
+}
+
+/// No thread makes a call that would begin the recording.
+#[test]
+fn a_silent_process() {
+    let mut server = Server::new();
+    server.does("idle");
+    sleep(Duration::from_millis(100));
+    let mut command = server.record("x", &[]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    sleep(Duration::from_millis(500));
+    interrupt(&child);
+    let result = Said::from(child.wait_with_output().expect("it ends"));
+    result.fails(
+        2,
+        &["nothing was recorded: no thread of it has used a lock", &format!("spinpark why {}", server.pid())],
+    );
+    assert!(!server.directory.path().join("x").exists());
+    server.kill();
+}
+
+#[test]
+fn processes_that_are_not_dormant() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let record = |pid: u32| said(spinpark(["record"]).arg(pid.to_string()).current_dir(directory.path()));
+    let mut sleeper = Command::new("sleep").arg("60").spawn().expect("it starts");
+    record(sleeper.id()).fails(
+        2,
+        &["is not dormant: it was started without the recorder", "spinpark profile --pid", "--dormant"],
+    );
+    sleeper.kill().expect("it runs");
+    sleeper.wait().expect("it ends");
+    record(sleeper.id()).fails(2, &["there is no process"]);
+    record(i32::MAX as u32).fails(2, &["there is no process"]);
+    // Recorded from its start on.
+    let mut command = Command::new(compile_c("dormant.c", &["-O1", "-g"]));
+    command.env("LD_PRELOAD", profiler()).env("SPINPARK_PROFILE_DIR", directory.path().join("d"));
+    let started = tempfile::tempdir().expect("a directory");
+    let mut server = Server::started(command, started);
+    let begun = Instant::now();
+    while files(&directory.path().join("d")).is_empty() && begun.elapsed() < Duration::from_secs(60) {
+        sleep(Duration::from_millis(5));
+    }
+    record(server.child.id()).fails(2, &["is recorded from its start on", "spinpark top"]);
+    server.kill();
+    // No file can be made.
+    let mut command = Command::new(compile_c("dormant.c", &["-O1", "-g"]));
+    command.env("LD_PRELOAD", profiler()).env("SPINPARK_PROFILE_DORMANT", "/proc/here");
+    let mut server = Server::started(command, tempfile::tempdir().expect("a directory"));
+    record(server.child.id()).fails(2, &["has the recorder in it, but is not dormant"]);
+    server.kill();
+    assert_eq!(files(directory.path()), [directory.path().join("d")], "nothing was kept");
+}
+
+/// Another user may not, and the files are closed to it.
+#[test]
+fn another_user() {
+    if !rustix::process::geteuid().is_root() {
+        println!("not root: another user cannot be played");
+        return;
+    }
+    const NOBODY: u32 = 65534;
+    let mut server = Server::new();
+    let scratch = tempfile::tempdir().expect("a directory");
+    std::os::unix::fs::chown(scratch.path(), Some(NOBODY), Some(NOBODY)).expect("root may");
+    // A copy that the other user can execute.
+    let program = server.record("x", &["--for", "1s"]).get_program().to_owned();
+    let copy = Path::new("/tmp").join(format!("spinpark-of-nobody-{}", std::process::id()));
+    fs::copy(program, &copy).expect("a copy");
+    let mut command = Command::new(&copy);
+    command
+        .args(["record", &server.pid(), "--for", "1s"])
+        .current_dir(scratch.path())
+        .uid(NOBODY)
+        .gid(NOBODY);
+    let result = said(&mut command);
+    result.fails(2, &["is another user's (uid 0)", "sudo spinpark record"]);
+    let page = server.file("dormant");
+    let read = Command::new("cat").arg(&page).uid(NOBODY).gid(NOBODY).output().expect("cat");
+    assert!(!read.status.success(), "its page is closed to others");
+    let _ = fs::remove_file(copy);
+    server.kill();
+}
+
+/// A disk that is full when the process starts, or while it is recorded.
+#[test]
+fn a_full_disk() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let disk = directory.path().join("disk");
+    fs::create_dir(&disk).expect("a directory");
+    let mount = Command::new("mount").args(["-t", "tmpfs", "-o", "size=200k", "none"]).arg(&disk).output();
+    if !mount.is_ok_and(|output| output.status.success()) {
+        println!("no file system can be mounted here: a full disk was not tried");
+        return;
+    }
+    let start = || {
+        let mut command = Command::new(compile_c("dormant.c", &["-O1", "-g"]));
+        command.env("LD_PRELOAD", profiler()).env("SPINPARK_PROFILE_DORMANT", &disk);
+        Server::started(command, tempfile::tempdir().expect("a directory"))
+    };
+    let mut server = start();
+    let fill = || {
+        let mut file = fs::File::create(disk.join("rest")).expect("a file");
+        while file.write_all(&[1; 4096]).is_ok() {}
+    };
+    fill();
+    let result = said(&mut server.record("x", &["--for", "400ms"]));
+    assert_eq!(result.code, Some(0), "{result:#?}");
+    has(&result.stdout, &["`table`"]);
+    let rounds = server.does("rounds");
+    sleep(Duration::from_millis(100));
+    assert_ne!(server.does("rounds"), rounds, "it goes on");
+    // One that starts now cannot be dormant, and runs.
+    let mut other = start();
+    assert_eq!(other.does("idle"), "done");
+    said(&mut other.record("y", &["--for", "1s"])).fails(2, &["has the recorder in it, but is not dormant"]);
+    other.kill();
+    server.kill();
+    let _ = Command::new("umount").arg("-l").arg(&disk).status();
+}

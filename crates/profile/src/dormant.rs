@@ -1,0 +1,468 @@
+//! A dormant process: one that has the recorder in it and records when it is asked to.
+//!
+//! The request goes through a page that the process has mapped
+//! ([`Control`](spinpark_recorder::format::Control)); its maps say where that file is. Here it is read and
+//! written by calls, and not mapped: so whatever another process does to the file is an error, and no signal.
+//! The file of the recording is opened before, and read after it: the process may end meanwhile, and remove
+//! its files.
+
+use std::fs::{self, File};
+use std::io::{self, ErrorKind};
+use std::mem::offset_of;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{FlockOperation, flock};
+use rustix::process::{Pid, PidfdFlags, geteuid, pidfd_open};
+use spinpark_recorder::format::{
+    CLOSED, CONTROL_BYTES, CONTROL_FILE, CONTROL_MAGIC, CONTROL_VERSION, Control, HEADER_BYTES, Header, PAGE,
+};
+use thiserror::Error;
+
+use crate::live_process;
+use crate::read::{EXTENSION, note_end};
+
+/// How long after the end was wished the process may take to fulfil that, before its recording is read as it
+/// is then.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// Between two looks.
+const STEP: Duration = Duration::from_millis(2);
+
+/// Why a process cannot be recorded.
+#[derive(Debug, Error)]
+pub enum DormantError {
+    /// There is none.
+    #[error("there is no process {0}\n`ps -e` lists those that run")]
+    Missing(u32),
+    /// It is not for this user to say.
+    #[error(
+        "process {pid} is another user's (uid {owner}): only that user and root may record it\nTry: sudo spinpark record {pid}"
+    )]
+    Forbidden {
+        /// The process.
+        pid: u32,
+        /// Whose it is.
+        owner: u32,
+    },
+    /// It may be this user's, but the kernel does not show it.
+    #[error(
+        "process {0} may not be read: it has changed its user, has capabilities, or is in another user namespace\nTry: sudo spinpark record {0}"
+    )]
+    Hidden(u32),
+    /// It has no recorder.
+    #[error(
+        "process {0} is not dormant: it was started without the recorder\nAs it is, it can be sampled: spinpark profile --pid {0}\n\
+         To record it, start it again by `spinpark profile --dormant -- PROGRAM`, or with LD_PRELOAD and SPINPARK_PROFILE_DORMANT"
+    )]
+    NotLoaded(u32),
+    /// It has the recorder, which records from the start on.
+    #[error("process {0} is not dormant: it is recorded from its start on\nWatch it: spinpark top {0}")]
+    Recorded(u32),
+    /// It is the child of one.
+    #[error(
+        "process {0} is not dormant: it was forked by a dormant process, and only that one is\nAs it is, it can be sampled: spinpark \
+         profile --pid {0}"
+    )]
+    Forked(u32),
+    /// It has the recorder, which could not make its files, or was not asked to.
+    #[error(
+        "process {0} has the recorder in it, but is not dormant: without SPINPARK_PROFILE_DORMANT it does nothing, and if it could not \
+         make its files there, it said so on standard error at its start\nAs it is, it can be sampled: spinpark profile --pid {0}"
+    )]
+    NotDormant(u32),
+    /// Its files cannot be opened.
+    #[error("process {pid} is dormant, but its file {path} cannot be opened: {error}\n{advice}")]
+    Unreachable {
+        /// The process.
+        pid: u32,
+        /// The file.
+        path: String,
+        /// What the system says.
+        error: io::Error,
+        /// What to do.
+        advice: String,
+    },
+    /// Another version wrote it.
+    #[error(
+        "process {0} has the recorder of another version of spinpark\nUse the command that it was started with"
+    )]
+    Version(u32),
+    /// Another command records it.
+    #[error("process {0} is being recorded by another `spinpark record`\nTry again when that has ended")]
+    Busy(u32),
+    /// Something else.
+    #[error("process {0} cannot be recorded: {1}")]
+    Other(u32, io::Error),
+}
+
+/// What became of a wish.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// It is fulfilled.
+    Done,
+    /// It cannot be: a [`Cause`](crate::read::Cause), by its number.
+    Failed(u32),
+    /// No thread of the process has made an intercepted call since.
+    Silent,
+    /// The process has ended, or is another program.
+    Gone,
+}
+
+/// A dormant process, which no other command records meanwhile.
+#[derive(Debug)]
+pub struct Dormant {
+    pid: u32,
+    process: OwnedFd,
+    control: File,
+    recording: File,
+    /// The directory of its files, as this process sees it.
+    directory: PathBuf,
+    /// What its maps have of the control file.
+    inode: u64,
+    /// The latest wish of this command; 0: none.
+    wish: u32,
+    beat: u32,
+}
+
+/// A file that a process has mapped for writing.
+struct Mapped {
+    range: String,
+    inode: u64,
+    path: String,
+}
+
+impl Mapped {
+    fn of(line: &str) -> Option<Self> {
+        let mut fields = line.split_ascii_whitespace();
+        let (range, access) = (fields.next()?, fields.next()?);
+        let inode = fields.nth(2)?.parse().ok()?;
+        let path = &line[line.find('/')?..];
+        let path = path.strip_suffix(" (deleted)").unwrap_or(path).to_owned();
+        access.ends_with('s').then(|| Self { range: range.to_owned(), inode, path })
+    }
+
+    fn name(&self) -> &str {
+        self.path.rsplit('/').next().unwrap_or("")
+    }
+
+    fn parent(&self) -> &Path {
+        Path::new(&self.path).parent().unwrap_or(Path::new("/"))
+    }
+
+    /// Opens it, wherever this process finds it: it may have another root, or the file may have lost its name.
+    /// Returns the path, too.
+    fn open(&self, directory: &Path) -> io::Result<(File, PathBuf)> {
+        let below_root = directory.join("root").join(self.path.trim_start_matches('/'));
+        let places = [below_root, PathBuf::from(&self.path), directory.join("map_files").join(&self.range)];
+        let mut first = None;
+        for place in places {
+            let opened = File::options().read(true).write(true).open(&place);
+            match opened.and_then(|file| Ok((file.metadata()?, file))) {
+                // Of the device the maps say another thing on some file systems.
+                Ok((metadata, file)) if metadata.is_file() && metadata.ino() == self.inode => {
+                    return Ok((file, place));
+                }
+                Ok(_) => {}
+                Err(error) => first = first.or(Some(error)),
+            }
+        }
+        Err(first.unwrap_or_else(|| ErrorKind::NotFound.into()))
+    }
+}
+
+impl Dormant {
+    /// Finds a dormant process, and takes it for this command.
+    ///
+    /// # Errors
+    ///
+    /// [`DormantError`]: it is none, or may not be recorded by this one.
+    pub fn open(pid: u32) -> Result<Self, DormantError> {
+        let directory = live_process::directory(pid);
+        let owner = match fs::metadata(&directory) {
+            Ok(metadata) => metadata.uid(),
+            Err(_) => return Err(DormantError::Missing(pid)),
+        };
+        let handle = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(DormantError::Missing(pid))?;
+        let process = pidfd_open(handle, PidfdFlags::empty()).map_err(|error| match error {
+            rustix::io::Errno::SRCH | rustix::io::Errno::INVAL => DormantError::Missing(pid),
+            error => DormantError::Other(pid, error.into()),
+        })?;
+        let maps = fs::read(directory.join("maps")).map_err(|error| match error.kind() {
+            ErrorKind::NotFound => DormantError::Missing(pid),
+            _ if owner != geteuid().as_raw() && owner != 0 => DormantError::Forbidden { pid, owner },
+            ErrorKind::PermissionDenied => match status_user(&directory) {
+                Some(owner) if owner != geteuid().as_raw() => DormantError::Forbidden { pid, owner },
+                _ => DormantError::Hidden(pid),
+            },
+            _ => DormantError::Other(pid, error),
+        })?;
+        let maps = String::from_utf8_lossy(&maps);
+        let mapped: Vec<Mapped> = maps.lines().filter_map(Mapped::of).collect();
+        let is_recording = |mapped: &&Mapped| {
+            Path::new(mapped.name()).extension().is_some_and(|extension| extension == EXTENSION)
+        };
+        let control_name = CONTROL_FILE.to_str().unwrap_or_default();
+        let Some(control) = mapped.iter().find(|mapped| mapped.name() == control_name) else {
+            return Err(match mapped.iter().find(is_recording) {
+                Some(of_parent) if of_parent.parent().file_name().is_some_and(is_process_directory) => {
+                    DormantError::Forked(pid)
+                }
+                Some(_) => DormantError::Recorded(pid),
+                None if maps.contains("spinpark_profiler") => DormantError::NotDormant(pid),
+                None => DormantError::NotLoaded(pid),
+            });
+        };
+        let recording = mapped.iter().filter(is_recording).find(|mapped| mapped.parent() == control.parent());
+        let recording = recording.ok_or(DormantError::NotDormant(pid))?;
+        let open = |mapped: &Mapped| {
+            mapped.open(&directory).map_err(|error| unreachable(pid, mapped, &directory, error))
+        };
+        let (control_file, path) = open(control)?;
+        let (recording, _) = open(recording)?;
+        // The files' permissions have said so already, unless somebody has changed them.
+        let (user, owner) =
+            (geteuid().as_raw(), control_file.metadata().map_or(0, |metadata| metadata.uid()));
+        if user != 0 && user != owner {
+            return Err(DormantError::Forbidden { pid, owner });
+        }
+        let mut dormant = Self {
+            pid,
+            process,
+            control: control_file,
+            recording,
+            directory: path.parent().unwrap_or(Path::new("/")).to_owned(),
+            inode: control.inode,
+            wish: 0,
+            beat: 0,
+        };
+        dormant.check()?;
+        flock(&dormant.control, FlockOperation::NonBlockingLockExclusive).map_err(|error| match error {
+            rustix::io::Errno::WOULDBLOCK => DormantError::Busy(pid),
+            error => DormantError::Other(pid, error.into()),
+        })?;
+        dormant.beat = dormant.word(offset_of!(Control, beat)).unwrap_or(0);
+        Ok(dormant)
+    }
+
+    /// Whether the control file is one, and of this version.
+    fn check(&self) -> Result<(), DormantError> {
+        let length = self.control.metadata().map_or(0, |metadata| metadata.len());
+        let mut magic = [0; 8];
+        let at = offset_of!(Control, magic) as u64;
+        let is_one =
+            self.control.read_exact_at(&mut magic, at).is_ok() && magic == CONTROL_MAGIC.to_le_bytes();
+        match self.word(offset_of!(Control, version)) {
+            Some(CONTROL_VERSION) if is_one && length == CONTROL_BYTES as u64 => Ok(()),
+            _ => Err(DormantError::Version(self.pid)),
+        }
+    }
+
+    fn word(&self, at: usize) -> Option<u32> {
+        let mut bytes = [0; 4];
+        self.control.read_exact_at(&mut bytes, at as u64).ok().map(|()| u32::from_le_bytes(bytes))
+    }
+
+    fn set(&self, at: usize, word: u32) -> io::Result<()> {
+        self.control.write_all_at(&word.to_le_bytes(), at as u64)
+    }
+
+    /// Asks it to record, or (`is_on` is false) to end that. Waits of `slower_than` are kept whole.
+    ///
+    /// # Errors
+    ///
+    /// As the system has them.
+    fn ask(&mut self, is_on: bool, slower_than: u64) -> io::Result<()> {
+        let latest =
+            [offset_of!(Control, wish), offset_of!(Control, done)].map(|at| self.word(at).unwrap_or(0));
+        // Larger than both, and odd if it is to record.
+        let next = latest[0].max(latest[1]).wrapping_add(1);
+        let next = next.wrapping_add(u32::from((next % 2 == 1) != is_on));
+        self.control.write_all_at(&slower_than.to_le_bytes(), offset_of!(Control, slower_than) as u64)?;
+        self.beat()?;
+        self.set(offset_of!(Control, wish), next)?;
+        self.set(offset_of!(Control, bell), 1)?;
+        self.wish = next;
+        Ok(())
+    }
+
+    /// Asks it to record from now on. Waits that last for this time or longer are kept whole.
+    ///
+    /// # Errors
+    ///
+    /// As the system has them.
+    pub fn begin(&mut self, slower_than: Option<Duration>) -> io::Result<()> {
+        let ns = slower_than.and_then(|time| u64::try_from(time.as_nanos()).ok());
+        self.ask(true, ns.unwrap_or(u64::MAX))
+    }
+
+    /// Asks it to end the recording, and waits until it has: a moment, since any call of any thread does.
+    ///
+    /// # Errors
+    ///
+    /// As the system has them.
+    pub fn end(&mut self) -> io::Result<Answer> {
+        self.ask(false, u64::MAX)?;
+        let begun = Instant::now();
+        loop {
+            match self.answer() {
+                Answer::Silent if begun.elapsed() < PATIENCE => thread::sleep(STEP),
+                answer => return Ok(answer),
+            }
+        }
+    }
+
+    /// This command still wants the recording: the process goes back to sleep without that, after 5 s.
+    ///
+    /// # Errors
+    ///
+    /// As the system has them.
+    pub fn beat(&mut self) -> io::Result<()> {
+        self.beat = self.beat.wrapping_add(1);
+        self.set(offset_of!(Control, beat), self.beat)
+    }
+
+    /// What became of the latest wish.
+    #[must_use]
+    pub fn answer(&self) -> Answer {
+        match (self.word(offset_of!(Control, done)), self.word(offset_of!(Control, failure))) {
+            (Some(done), Some(failure)) if done == self.wish && failure != 0 => Answer::Failed(failure - 1),
+            (Some(done), _) if done == self.wish => Answer::Done,
+            // Without a beat it has gone back to sleep.
+            (Some(done), _) if done == self.wish.wrapping_add(1) => Answer::Silent,
+            _ if self.is_gone() => Answer::Gone,
+            _ => Answer::Silent,
+        }
+    }
+
+    /// Whether the process has ended a recording by itself, because it has not seen a beat for 5 s.
+    #[must_use]
+    pub fn has_lapsed(&self) -> bool {
+        self.wish % 2 == 1 && self.word(offset_of!(Control, done)) == Some(self.wish.wrapping_add(1))
+    }
+
+    /// Whether the process has ended.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        poll(&mut [PollFd::new(&self.process, PollFlags::IN)], Some(&now)).is_ok_and(|ready| ready > 0)
+    }
+
+    /// Whether it has ended, or has become another program, which does not have the file.
+    #[must_use]
+    pub fn is_gone(&self) -> bool {
+        self.has_ended() || {
+            let maps = fs::read(live_process::directory(self.pid).join("maps")).unwrap_or_default();
+            let maps = String::from_utf8_lossy(&maps);
+            !maps.is_empty() && !maps.lines().filter_map(Mapped::of).any(|mapped| mapped.inode == self.inode)
+        }
+    }
+
+    /// What becomes ready when the process ends.
+    #[must_use]
+    pub fn handle(&self) -> BorrowedFd<'_> {
+        self.process.as_fd()
+    }
+
+    /// The directory of its files.
+    #[must_use]
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// The process' own number for itself: another one in a container.
+    #[must_use]
+    pub fn own_number(&self) -> u32 {
+        self.word(offset_of!(Control, pid)).unwrap_or(self.pid)
+    }
+
+    /// Copies the recording as it is now into a directory; its end is now, if it has none.
+    ///
+    /// # Errors
+    ///
+    /// As the system has them.
+    pub fn copy(&self, to: &Path) -> io::Result<()> {
+        let number = |at: usize| -> io::Result<u32> {
+            let mut bytes = [0; 4];
+            self.recording.read_exact_at(&mut bytes, at as u64)?;
+            Ok(u32::from_le_bytes(bytes))
+        };
+        let length = self.recording.metadata()?.len();
+        let end = u64::from(number(offset_of!(Header, end))? & !CLOSED) * PAGE as u64;
+        let end = end.clamp(HEADER_BYTES as u64, length.max(HEADER_BYTES as u64));
+        let own = number(offset_of!(Header, pid))?;
+        let file =
+            File::options().write(true).create_new(true).open(to.join(format!("{own}.{EXTENSION}")))?;
+        let mut piece = vec![0; 1 << 20];
+        let mut at = 0;
+        while at < end {
+            let most = usize::try_from(end - at).unwrap_or(usize::MAX).min(piece.len());
+            match self.recording.read_at(&mut piece[..most], at) {
+                Ok(0) => break,
+                Ok(read) => {
+                    file.write_all_at(&piece[..read], at)?;
+                    at += read as u64;
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        drop(file);
+        note_end(to, own)
+    }
+}
+
+/// The user of a process whose files in `/proc` are root's because it may not be dumped.
+fn status_user(directory: &Path) -> Option<u32> {
+    let status = fs::read_to_string(directory.join("status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
+    line.split_ascii_whitespace().next()?.parse().ok()
+}
+
+/// Whether it is named as the directory of a dormant process: `PID-START`.
+fn is_process_directory(name: &std::ffi::OsStr) -> bool {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    name.to_str()
+        .and_then(|name| name.split_once('-'))
+        .is_some_and(|(pid, start)| is_number(pid) && is_number(start))
+}
+
+fn unreachable(pid: u32, mapped: &Mapped, directory: &Path, error: io::Error) -> DormantError {
+    let owner = fs::metadata(directory).map_or(0, |metadata| metadata.uid());
+    if error.kind() == ErrorKind::PermissionDenied && geteuid().as_raw() != owner {
+        return DormantError::Forbidden { pid, owner };
+    }
+    let advice = match error.kind() {
+        ErrorKind::NotFound => format!(
+            "Something has removed it, such as a job that clears temporary files. Root still finds it: sudo spinpark record {pid}"
+        ),
+        _ => format!("Try: sudo spinpark record {pid}"),
+    };
+    DormantError::Unreachable { pid, path: mapped.path.clone(), error, advice }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_process_has_mapped() {
+        let line = "7f0000-7f1000 rw-s 00000000 00:1a 4711     /run/spinpark/12-34/control.dormant";
+        let mapped = Mapped::of(line).expect("it is shared");
+        assert_eq!((mapped.inode, mapped.name()), (4711, "control.dormant"));
+        assert!(mapped.parent().file_name().is_some_and(is_process_directory));
+        let deleted = Mapped::of(&format!("{line} (deleted)")).expect("it is shared");
+        assert_eq!(deleted.path, mapped.path);
+        for other in
+            ["", "7f0000-7f1000 rw-p 0 00:1a 4711 /x", "7f-8f rw-s 0 00:00 0", "a b c d e f", "a b c"]
+        {
+            assert!(Mapped::of(other).is_none(), "{other}");
+        }
+        for other in ["1-", "-1", "x-1", "12", "spinpark-profile"] {
+            assert!(!is_process_directory(std::ffi::OsStr::new(other)), "{other}");
+        }
+    }
+}
