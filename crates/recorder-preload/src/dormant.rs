@@ -26,7 +26,7 @@ use spinpark_recorder::format::{
     CONTROL_BYTES, CONTROL_FILE, CONTROL_MAGIC, CONTROL_VERSION, Control, Detail, LEASE_NS,
 };
 
-use crate::phases::RECORDER;
+use crate::recorder::RECORDER;
 use crate::table;
 
 /// A page of its own, over which the file is mapped.

@@ -41,6 +41,7 @@ mod mutex_layout;
 mod next;
 mod parent;
 mod phases;
+mod recorder;
 mod rendezvous;
 mod rwlock;
 mod semaphore;

@@ -30,15 +30,13 @@ use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64};
 
 use spinpark_linux::{Scope, is_on, lookup, race_detector, raw, variable};
 use spinpark_recorder::format::{Detail, Locks};
-use spinpark_recorder::{Failure, MOST, Recorder, Settings};
+use spinpark_recorder::{Failure, MOST, Settings};
 
+pub(crate) use crate::recorder::RECORDER;
 use crate::{cancel, dormant, mutex_layout, next, parent, single_threaded, table};
 
 /// One in this number of acquisitions is timed with the detail `sampled`.
 const SAMPLE_EVERY: u32 = 64;
-
-/// The recorder of this process.
-pub(crate) static RECORDER: Recorder = Recorder::new();
 
 /// Nothing is known yet.
 const UNKNOWN: u8 = 0;
