@@ -44,6 +44,22 @@ impl At {
             _ => None,
         }
     }
+
+    /// The end of the thread's stack, that `copy` reads. None of a thread that has gone on meanwhile, as
+    /// `syscall` has it afterwards: it has other functions on its stack, with which it never slept here.
+    fn words(
+        self,
+        copy: impl FnOnce(&mut [u8]) -> Option<usize>,
+        syscall: impl FnOnce() -> Option<Vec<u8>>,
+    ) -> Option<Vec<u64>> {
+        let mut bytes = vec![0; BYTES];
+        let read = copy(&mut bytes)?;
+        if Self::parse(&syscall()?) != Some(self) {
+            return None;
+        }
+        let words = bytes.get(..read)?.chunks_exact(8);
+        Some(words.map(|word| u64::from_ne_bytes(word.try_into().unwrap_or_default())).collect())
+    }
 }
 
 /// A futex word that threads slept on, with this call chain.
@@ -77,17 +93,11 @@ impl LockWaits {
         if !is_in(&self.glibcs, at.code) {
             return None;
         }
-        let mut bytes = vec![0; BYTES];
         let memory = File::open(format!("/proc/{pid}/task/{id}/mem")).ok()?;
-        let read = memory.read_at(&mut bytes, at.stack).ok()?;
-        // A thread that has gone on meanwhile has other functions on its stack.
-        let still = fs::read(format!("/proc/{pid}/task/{id}/syscall")).ok()?;
-        if At::parse(&still) != Some(at) {
-            return None;
-        }
-        let words = bytes[..read].chunks_exact(8);
-        let words: Vec<u64> =
-            words.map(|word| u64::from_ne_bytes(word.try_into().unwrap_or_default())).collect();
+        let words = at.words(
+            |bytes| memory.read_at(bytes, at.stack).ok(),
+            || fs::read(format!("/proc/{pid}/task/{id}/syscall")).ok(),
+        )?;
         let mut hash = DefaultHasher::new();
         (at.word, at.code).hash(&mut hash);
         words.iter().filter(|word| is_in(&self.code, **word)).for_each(|word| word.hash(&mut hash));
@@ -155,6 +165,33 @@ mod tests {
         assert_eq!(of("1 0x7f00 0x80 0x2 0x0 0x5 0x6 0x7ff0 0x7fa0\n"), None);
         assert_eq!(of("running\n"), None);
         assert_eq!(of(""), None);
+    }
+
+    /// A thread was seen at a lock of `malloc`, say, and has the stack of `usleep` by the time that it is copied:
+    /// that made up a lock of `usleep`.
+    #[test]
+    fn a_stack_of_a_thread_that_has_gone_on_is_none_of_its_wait() {
+        let slept = "202 0x7f00 0x80 0x2 0x0 0x5 0x6 0x7ff0 0x7fa0\n";
+        let at = At::parse(slept.as_bytes()).expect("it sleeps at a lock");
+        let words = |later: Option<&str>| {
+            let copy = |bytes: &mut [u8]| {
+                bytes[..16].copy_from_slice([1_u64.to_ne_bytes(), 2_u64.to_ne_bytes()].as_flattened());
+                Some(20)
+            };
+            at.words(copy, || later.map(|text| text.as_bytes().to_vec()))
+        };
+        assert_eq!(words(Some(slept)), Some(vec![1, 2]));
+        // In `usleep`; at another lock; at the same one, from elsewhere; awake; ended.
+        for later in [
+            Some("230 0x0 0x0 0x7ff0 0x0 0x5 0x6 0x7ff0 0x7fa0\n"),
+            Some("202 0x7f08 0x80 0x2 0x0 0x5 0x6 0x7ff0 0x7fa0\n"),
+            Some("202 0x7f00 0x80 0x2 0x0 0x5 0x6 0x7fe0 0x7fa0\n"),
+            Some("running\n"),
+            None,
+        ] {
+            assert_eq!(words(later), None, "{later:?}");
+        }
+        assert_eq!(at.words(|_| None, || Some(slept.as_bytes().to_vec())), None);
     }
 
     #[test]
