@@ -5,6 +5,7 @@
 //! wrote.
 
 mod attach;
+mod attach_truth;
 mod bad_input;
 mod compare;
 mod core;
