@@ -5,23 +5,15 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use spinpark_fixtures::command::{Said, flat, said};
+use spinpark_fixtures::command::{Said, said};
 use spinpark_fixtures::dropin;
 
 use crate::profile::recording;
-use crate::why::Hanging;
+use crate::why::{Hanging, has};
 
 fn sampled(directory: &Path, pid: u32, arguments: &[&str]) -> Said {
     let mut command = recording(directory, ["profile", "--for", "600ms", "--pid"]);
     said(command.arg(pid.to_string()).args(arguments))
-}
-
-#[track_caller]
-fn has(text: &str, words: &[&str]) {
-    let flat = flat(text);
-    for words in words {
-        assert!(flat.contains(words), "no `{words}` in {text}");
-    }
 }
 
 #[test]
@@ -82,6 +74,41 @@ fn a_process_that_ends_meanwhile() {
     assert_eq!(result.code, Some(0), "{result:#?}");
     assert!(!result.stdout.contains("still running"), "{result:#?}");
     let _ = ended.join();
+}
+
+/// It is another program then, of which nothing is known.
+#[test]
+fn a_process_that_becomes_another_program() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut shell = Command::new("sh").args(["-c", "sleep 1; exec sleep 30"]).spawn().expect("it starts");
+    let mut command = recording(directory.path(), ["profile", "--for", "20s", "--pid"]);
+    let result = said(command.arg(shell.id().to_string()));
+    let _ = shell.kill();
+    let _ = shell.wait();
+    assert_eq!(result.code, Some(0), "{result:#?}");
+    has(
+        &result.stdout,
+        &["became another program (exec)", "Warning: Process", "of which nothing was sampled"],
+    );
+}
+
+/// Readers do not see each other.
+#[test]
+fn two_at_once() {
+    let hanging = Hanging::scene("sleeper", None);
+    let pid = hanging.0.id();
+    let sample = || {
+        let directory = tempfile::tempdir().expect("a directory");
+        sampled(directory.path(), pid, &[])
+    };
+    let (one, other) = std::thread::scope(|scope| {
+        let one = scope.spawn(sample);
+        let other = sample();
+        (one.join().expect("it ends"), other)
+    });
+    for result in [one, other] {
+        has(&result.stdout, &["All waiting is on one mutex, `accounts`, held by `has_accounts`"]);
+    }
 }
 
 #[test]

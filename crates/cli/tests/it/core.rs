@@ -8,10 +8,11 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
-use spinpark_fixtures::command::{Said, compiled, flat, said};
+use spinpark_fixtures::command::{Said, compiled, said};
 use spinpark_fixtures::{compile_c, dropin, scratch_dir};
 
 use crate::fixtures::spinpark;
+use crate::why::has;
 
 /// Whether gdb's `gcore` is there. How the kernel names its own cores, and whether it writes any, is up to the
 /// machine.
@@ -75,15 +76,13 @@ fn why(core: &Path) -> Said {
     said(spinpark(["why"]).arg(core))
 }
 
-/// What `why` says of a scene's core, on glibc's locks and on ours, without line breaks: it has these words.
+/// What `why` says of a scene's core, on glibc's locks and on ours: it has these words.
+#[track_caller]
 fn both(scene: &str, words: &[&str]) {
     for preload in [None, Some(dropin())] {
         let why = why(&Dumped::scene(scene, preload).core());
         why.succeeds(&["(core of process", "Threads"]);
-        let text = flat(&why.stdout);
-        for word in words {
-            assert!(text.contains(word), "{scene}, {preload:?}: no `{word}` in {}", why.stdout);
-        }
+        has(&why.stdout, words);
     }
 }
 

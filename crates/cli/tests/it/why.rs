@@ -31,6 +31,19 @@ impl Hanging {
         Self::start(command)
     }
 
+    /// Stops it, as a shell does, or a debugger.
+    fn stop(&self) {
+        let pid = self.0.id().to_string();
+        assert!(Command::new("kill").args(["-STOP", &pid]).status().is_ok_and(|status| status.success()));
+        let is_stopped = |task: fs::DirEntry| {
+            fs::read_to_string(task.path().join("stat")).expect("it is there").contains(") T ")
+        };
+        let tasks = || fs::read_dir(format!("/proc/{pid}/task")).expect("threads").flatten();
+        while !tasks().all(is_stopped) {
+            std::thread::yield_now();
+        }
+    }
+
     fn why(&self) -> Said {
         said(spinpark(["why"]).arg(self.0.id().to_string()))
     }
@@ -49,16 +62,22 @@ impl Drop for Hanging {
     }
 }
 
-/// What `why` says of a scene, on glibc's locks and on ours, without line breaks: it has these words.
+/// Whether a text has these words, wherever its lines end.
+#[track_caller]
+pub(crate) fn has(text: &str, words: &[&str]) {
+    let flat = flat(text);
+    for words in words {
+        assert!(flat.contains(words), "no `{words}` in {text}");
+    }
+}
+
+/// What `why` says of a scene, on glibc's locks and on ours: it has these words.
+#[track_caller]
 fn both(scene: &str, words: &[&str]) {
     for preload in [None, Some(dropin())] {
-        let hanging = Hanging::scene(scene, preload);
-        let why = hanging.why();
+        let why = Hanging::scene(scene, preload).why();
         why.succeeds(&["Threads"]);
-        let text = flat(&why.stdout);
-        for word in words {
-            assert!(text.contains(word), "{scene}, {preload:?}: no `{word}` in {}", why.stdout);
-        }
+        has(&why.stdout, words);
     }
 }
 
@@ -197,12 +216,51 @@ fn the_process_does_not_notice() {
 #[test]
 fn a_process_that_is_stopped() {
     let hanging = Hanging::scene("sleeper", None);
-    let pid = hanging.0.id().to_string();
-    assert!(Command::new("kill").args(["-STOP", &pid]).status().is_ok_and(|status| status.success()));
-    while !fs::read_to_string(format!("/proc/{pid}/stat")).expect("it is there").contains(" T ") {
-        std::thread::yield_now();
+    hanging.stop();
+    hanging.why().succeeds(&["The process is stopped.", &format!("kill -CONT {}", hanging.0.id())]);
+    // None of its threads can move: what they wait for is certain.
+    for preload in [None, Some(dropin())] {
+        let hanging = Hanging::scene("deadlock", preload);
+        hanging.stop();
+        let words = [
+            "Deadlock: thread",
+            "for the mutex `audit`, which thread",
+            "for the mutex `accounts`, which thread",
+            "The process is stopped.",
+            "stopped: mutex audit",
+        ];
+        has(&hanging.why().stdout, &words);
     }
-    hanging.why().succeeds(&["The process is stopped.", &format!("kill -CONT {pid}")]);
+}
+
+/// The functions of a program that was linked statically are in one file with those of libc.
+#[test]
+fn a_program_that_was_linked_statically() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let program = directory.path().join("hangs");
+    let source = spinpark_fixtures::source("hangs.c");
+    let mut compile = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()));
+    compile.args(["-O1", "-g", "-static", "-pthread", "-D_GNU_SOURCE", "-o"]).arg(&program).arg(source);
+    if !compile.stderr(Stdio::null()).status().is_ok_and(|status| status.success()) {
+        eprintln!("skipped: there is no static C library");
+        return;
+    }
+    let start = |scene: &str| {
+        let mut command = Command::new(&program);
+        command.arg(scene);
+        Hanging::start(command)
+    };
+    let deadlock = start("deadlock");
+    has(
+        &deadlock.why().stdout,
+        &["Deadlock: thread", "waits in `first_then_second (hangs.c:", "for the mutex `audit`, which thread"],
+    );
+    let sleeper = start("sleeper");
+    has(&sleeper.why().stdout, &["2 threads wait in `wants_accounts", "for the mutex `accounts`, held by"]);
+    for hanging in [deadlock, sleeper] {
+        let text = hanging.why().stdout;
+        assert!(!text.contains("lll_lock") && !text.contains("pthread_mutex_lock"), "{text}");
+    }
 }
 
 /// At one moment: threads that run have stacks, too. A debugger's stop ends calls of this program with `EINTR`, which it

@@ -34,7 +34,7 @@ mod task;
 
 pub use self::access::Refused;
 pub use self::core::is_core;
-pub use self::page::{headline, json, page};
+pub use self::page::{json, page};
 pub use self::picture::{Held, OfCore, Picture, State, ThreadNow, Wait};
 pub use self::sampler::Sampler;
 pub use self::target::Target;

@@ -10,6 +10,9 @@
 //! | other locks                     | the [table](crate::waits) of functions       | not known                      |
 //! | the end of a thread             | the futex: it is shared, and has its number  | that thread                    |
 //!
+//! The owner is of the moment of the wait: its memory is copied between two looks at the thread's system call, or, of
+//! the drop-in's, read before the thread is found not to have run.
+//!
 //! Layouts are those of x86-64: glibc 2.17 to 2.42, and of the drop-in's script for gdb.
 
 use std::collections::BTreeSet;
@@ -69,7 +72,7 @@ fn called(frames: &[Frame]) -> Option<&str> {
 }
 
 /// Whether a function of a program is libc's: it was linked statically.
-fn is_static(frame: &Frame) -> bool {
+pub(super) fn is_static(frame: &Frame) -> bool {
     const NAMES: [&str; 9] =
         ["pthread_", "mtx_", "cnd_", "sem_", "thrd_", "lll_", "futex_", "syscall", "timedwait"];
     let name = frame.function.as_deref().unwrap_or("").trim_start_matches('_');
@@ -112,7 +115,10 @@ pub(super) fn object(
     };
     let is_drop_in = frames.first().is_some_and(|frame| frame.module == DROP_IN);
     if is_drop_in && let Some(found) = in_queue(target, task, futex, name, threads) {
-        return found;
+        // The queue and the word are read now. They are of the thread's wait if it has not run since: else its
+        // lock was passed on meanwhile, maybe to this very thread.
+        let is_sure = found.held == Held::Unknown || target.stays(task);
+        return Object { held: if is_sure { found.held } else { Held::Unknown }, ..found };
     }
     // A thread that comes back from `pthread_cond_wait` waits for the mutex like others.
     let is_mutex = futex.operation == libc::FUTEX_WAIT && futex.value == 2;
@@ -299,14 +305,16 @@ fn in_queue(
     let stack = task.stack.as_ref()?;
     let own = stack.stack..stack.stack + 8 * stack.words.len() as u64;
     let is_object = |word: &u64| *word > 1 << 16 && word.is_multiple_of(4);
-    let objects: BTreeSet<u64> = stack.words.iter().copied().filter(is_object).collect();
-    // Nodes have each other's addresses, too, and a stack may have copies of a queue's head.
+    // Nodes have each other's addresses, too, and a stack may have copies of a queue's head. The object's own is
+    // in the innermost frames.
     let with = |offset: u64| {
         let has_it = |object: &u64| {
             let head = object.checked_add(offset).and_then(|at| target.pointer(at));
             head.is_some_and(|head| head != 0 && head % 8 == 0 && is_in(head)) && !is_in(*object)
         };
-        objects.iter().copied().filter(|object| !own.contains(object)).find(has_it)
+        let mut known = BTreeSet::new();
+        let words = stack.words.iter().copied().filter(is_object);
+        words.filter(|object| !own.contains(object) && known.insert(*object)).find(has_it)
     };
     let is_cond = name.starts_with("pthread_cond_") || name.starts_with("cnd_");
     if is_cond && let Some(cond) = with(COND_HEAD) {

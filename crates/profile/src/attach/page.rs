@@ -12,7 +12,7 @@ use spinpark_measure::text::one_line;
 use spinpark_measure::text::units::{self, count};
 
 use super::picture::{Held, OfCore, Picture, State, ThreadNow, Wait};
-use crate::model::{CallSite, Kind, Role};
+use crate::model::{Kind, Role};
 use crate::text::{Style, render, wrap};
 
 /// Threads of a cycle, or locks, that a sentence names.
@@ -23,8 +23,7 @@ const GLIBCS: &str = " (glibc)";
 const FAR: usize = 4;
 
 /// The first sentence: what is stuck, or that nothing is.
-#[must_use]
-pub fn headline(picture: &Picture) -> String {
+fn headline(picture: &Picture) -> String {
     deadlock(picture)
         .or_else(|| locks(picture).filter(|_| is_lost(picture)))
         .or_else(|| none_left(picture))
@@ -133,7 +132,7 @@ fn locks(picture: &Picture) -> Option<String> {
     let Group { wait, threads } = groups.first()?;
     let sites: BTreeSet<String> = threads
         .iter()
-        .map(|thread| thread.place.as_ref().map_or_else(String::new, CallSite::label))
+        .map(|thread| thread.place.as_ref().map_or_else(String::new, |place| place.label()))
         .collect();
     let site = match sites.first() {
         Some(site) if sites.len() == 1 && !site.is_empty() => format!(" in `{site}`"),
@@ -197,10 +196,10 @@ fn doing(thread: &ThreadNow) -> String {
     let place = thread.place.as_ref().map_or(String::new(), |place| format!(" in `{}`", place.label()));
     match &thread.state {
         State::Running => format!("runs{place}"),
-        State::Waits(wait) => format!("waits{place} for {}", wanted(wait)),
+        State::Waits(wait) | State::Stopped(Some(wait)) => format!("waits{place} for {}", wanted(wait)),
         State::Call(name) => format!("is in `{name}`{place}"),
         State::Fault => format!("waits{place} for memory from a disk"),
-        State::Stopped => format!("is stopped{place}, by a signal or a debugger"),
+        State::Stopped(None) => format!("is stopped{place}, by a signal or a debugger"),
         State::Unknown => String::from("sleeps"),
     }
 }
@@ -210,9 +209,11 @@ fn no_locks(picture: &Picture) -> String {
     let number = |is: fn(&ThreadNow) -> bool| picture.threads.iter().filter(|thread| is(thread)).count();
     let running = number(|thread| thread.state == State::Running);
     let unknown = number(|thread| thread.state == State::Unknown);
-    let unclear =
-        number(|thread| thread.wait().is_some_and(|wait| !wait.is_lock() && wait.role == Role::Wake));
-    let stopped = number(|thread| thread.state == State::Stopped);
+    let is_stopped = |thread: &ThreadNow| matches!(thread.state, State::Stopped(_));
+    let unclear = number(
+        |thread| matches!(&thread.state, State::Waits(wait) if !wait.is_lock() && wait.role == Role::Wake),
+    );
+    let stopped = number(is_stopped);
     let rest = picture.threads.len() - running - unknown - unclear - stopped;
     let part = |number: usize, one: &str, more: &str| match number {
         0 => None,
@@ -244,19 +245,20 @@ fn details(picture: &Picture) -> Vec<String> {
         more => said.push(format!("There are {} more such cycles.", count(more as u64 - 1))),
     }
     if let Some(cycle) = picture.deadlocks.first() {
-        let mut stuck: Vec<usize> = cycle.clone();
+        let id = |index: &usize| picture.threads.get(*index).map(|thread| thread.id);
+        let mut stuck: BTreeSet<u32> = cycle.iter().filter_map(id).collect();
         // Those behind it.
+        let is_behind = |stuck: &BTreeSet<u32>, thread: &ThreadNow| {
+            thread.wait().and_then(Wait::holder).is_some_and(|holder| stuck.contains(&holder))
+        };
         loop {
-            let ids: Vec<u32> = stuck.iter().map(|index| picture.threads[*index].id).collect();
-            let is_behind = |thread: &ThreadNow| {
-                thread.wait().and_then(Wait::holder).is_some_and(|holder| ids.contains(&holder))
-            };
-            let more = |index: &usize| !stuck.contains(index) && is_behind(&picture.threads[*index]);
-            let more: Vec<usize> = (0..picture.threads.len()).filter(more).collect();
-            if more.is_empty() {
+            let more =
+                picture.threads.iter().filter(|thread| is_behind(&stuck, thread)).map(|thread| thread.id);
+            let before = stuck.len();
+            stuck.extend(more.collect::<Vec<_>>());
+            if stuck.len() == before {
                 break;
             }
-            stuck.extend(more);
         }
         match stuck.len() - cycle.len() {
             0 => {}
@@ -267,7 +269,7 @@ fn details(picture: &Picture) -> Vec<String> {
     if picture.deadlocks.is_empty() && picture.is_none_left() {
         said.extend(if is_lost(picture) { none_left(picture) } else { locks(picture) });
     }
-    let stopped = picture.threads.iter().filter(|thread| thread.state == State::Stopped).count();
+    let stopped = picture.threads.iter().filter(|thread| matches!(thread.state, State::Stopped(_))).count();
     if stopped > 0 {
         let resume = format!("`kill -CONT {}` resumes it, unless a debugger has it.", picture.pid);
         said.push(match stopped == picture.threads.len() {
@@ -352,9 +354,9 @@ fn wanted(wait: &Wait) -> String {
 /// The rows: threads that do the same at the same place are one.
 fn table(picture: &Picture, style: Style) -> String {
     let rank = |thread: &ThreadNow| match &thread.state {
-        State::Waits(wait) if wait.is_lock() => 0,
+        State::Waits(wait) | State::Stopped(Some(wait)) if wait.is_lock() => 0,
         State::Running => 1,
-        State::Stopped | State::Fault | State::Unknown => 2,
+        State::Stopped(_) | State::Fault | State::Unknown => 2,
         State::Call(_) => 3,
         State::Waits(_) => 4,
     };
@@ -367,7 +369,7 @@ fn table(picture: &Picture, style: Style) -> String {
     };
     let mut groups: BTreeMap<(u8, [String; 4]), Vec<u32>> = BTreeMap::new();
     for thread in &picture.threads {
-        let place = thread.place.as_ref().map_or_else(|| String::from("–"), CallSite::label);
+        let place = thread.place.as_ref().map_or_else(|| String::from("–"), |place| place.label());
         let cells = [state(thread), holder(thread), place, name(thread)];
         groups.entry((rank(thread), cells)).or_default().push(thread.id);
     }
@@ -391,15 +393,19 @@ fn state(thread: &ThreadNow) -> String {
         State::Running => String::from("runs"),
         State::Call(name) => format!("in {name}"),
         State::Fault => String::from("memory from a disk"),
-        State::Stopped => String::from("stopped"),
+        State::Stopped(None) => String::from("stopped"),
         State::Unknown => String::from("sleeps"),
-        State::Waits(wait) => {
-            let what = wanted(wait).replace('`', "");
-            let what = what.strip_prefix("the ").or(what.strip_prefix("a ")).unwrap_or(&what);
-            let until = if wait.is_timed { ", for a time" } else { "" };
-            format!("{what}{until}")
-        }
+        State::Waits(wait) => awaited(wait),
+        State::Stopped(Some(wait)) => format!("stopped: {}", awaited(wait)),
     }
+}
+
+/// `mutex table, for a time`.
+fn awaited(wait: &Wait) -> String {
+    let what = wanted(wait).replace('`', "");
+    let what = what.strip_prefix("the ").or(what.strip_prefix("a ")).unwrap_or(&what);
+    let until = if wait.is_timed { ", for a time" } else { "" };
+    format!("{what}{until}")
 }
 
 fn holder(thread: &ThreadNow) -> String {
@@ -409,7 +415,8 @@ fn holder(thread: &ThreadNow) -> String {
         Some(Held::Perhaps(id)) => format!("{id}?"),
         Some(Held::Gone(id)) => format!("{id}, has ended"),
         Some(Held::Process(id)) => format!("{id}, elsewhere"),
-        Some(Held::Readers(number)) => format!("{number} readers"),
+        Some(Held::Readers(1)) => String::from("1 reader"),
+        Some(Held::Readers(number)) => format!("{} readers", count(number.into())),
         Some(Held::Free) => String::from("none"),
         Some(Held::Unknown) => String::from("not known"),
     }
@@ -435,7 +442,7 @@ pub fn json(picture: &Picture) -> Value {
             State::Waits(_) => ("waiting", Some("futex")),
             State::Call(name) => ("call", Some(*name)),
             State::Fault => ("fault", None),
-            State::Stopped => ("stopped", None),
+            State::Stopped(_) => ("stopped", None),
             State::Unknown => ("unknown", None),
         };
         let wait = thread.wait().map(|wait| {

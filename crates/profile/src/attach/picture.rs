@@ -6,6 +6,7 @@
 //! snapshot: all that are blocked stay so.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use spinpark_measure::text::one_line;
@@ -18,7 +19,7 @@ use super::target::Target;
 use super::task::{Call, Task};
 use crate::glibc_locks::{self, Place};
 use crate::model::{CallSite, Frame, Kind, Role};
-use crate::symbols::Symbols;
+use crate::symbols::{ANONYMOUS, Symbols};
 use crate::waits::WaitTarget;
 
 /// Between the two snapshots.
@@ -35,8 +36,8 @@ pub enum State {
     Call(&'static str),
     /// It waits for memory that is on a disk.
     Fault,
-    /// By a signal, or a debugger.
-    Stopped,
+    /// Stopped by a signal, or a debugger; in this wait, if it is in one.
+    Stopped(Option<Wait>),
     /// What is not known.
     Unknown,
 }
@@ -70,7 +71,7 @@ pub struct ThreadNow {
     /// What it does.
     pub state: State,
     /// Where in the program; none if it runs, or that is not known.
-    pub place: Option<CallSite>,
+    pub place: Option<Arc<CallSite>>,
     /// It has not run between the snapshots; or was blocked at the moment that there is one of.
     pub stays: bool,
 }
@@ -109,9 +110,27 @@ impl ThreadNow {
     /// The wait for what another thread has, or for a thread's end.
     pub(super) fn wait(&self) -> Option<&Wait> {
         match &self.state {
-            State::Waits(wait) => Some(wait),
+            State::Waits(wait) | State::Stopped(Some(wait)) => Some(wait),
             _ => None,
         }
+    }
+
+    fn wait_mut(&mut self) -> Option<&mut Wait> {
+        match &mut self.state {
+            State::Waits(wait) | State::Stopped(Some(wait)) => Some(wait),
+            _ => None,
+        }
+    }
+
+    /// The same, of which it is not known which thread has what it waits for.
+    pub(super) fn without_owner(mut self) -> Self {
+        self.stays = false;
+        if let Some(wait) = self.wait_mut()
+            && wait.is_lock()
+        {
+            wait.held = Held::Unknown;
+        }
+        self
     }
 
     /// The wait for a lock.
@@ -150,14 +169,13 @@ impl Picture {
     /// If it has ended, or may no longer be read.
     pub fn take(target: &mut Target) -> Result<Self, Refused> {
         if target.core().is_some() {
-            let now = target.snapshot(&mut HashMap::new())?;
+            let now = target.snapshot()?;
             return Ok(Self::of(target, &now, |task| matches!(task.call, Call::Blocked { .. }), None));
         }
-        let before = target.snapshot(&mut HashMap::new())?;
+        let before = target.calls()?;
         std::thread::sleep(MOMENT);
-        let now = target.snapshot(&mut HashMap::new())?;
-        let before: HashMap<u32, Task> = before.into_iter().map(|task| (task.id, task)).collect();
-        let stays = |task: &Task| before.get(&task.id).is_some_and(|before| task.stays(before));
+        let now = target.snapshot()?;
+        let stays = |task: &Task| before.get(&task.id).is_some_and(|before| task.is_still(*before));
         Ok(Self::of(target, &now, stays, None))
     }
 
@@ -206,7 +224,9 @@ impl Picture {
 
     /// The thread with this number.
     pub(super) fn thread(&self, id: u32) -> Option<&ThreadNow> {
-        self.threads.iter().find(|thread| thread.id == id)
+        // They are in order.
+        let at = self.threads.binary_search_by_key(&id, |thread| thread.id).ok()?;
+        self.threads.get(at)
     }
 }
 
@@ -214,34 +234,68 @@ impl Picture {
 #[derive(Debug, Default)]
 pub(super) struct Known {
     /// By their return addresses.
-    stacks: HashMap<Vec<u64>, Stack>,
+    stacks: HashMap<Vec<u64>, Arc<Stack>>,
     /// Names of variables, by addresses in them.
     variables: HashMap<u64, Option<String>>,
     /// Where words are that may be locks of glibc.
     places: HashMap<u64, Place>,
 }
 
+impl Known {
+    /// Forgets what may have become wrong, though the process' files are what they were: names of code that is
+    /// made at run time; and all if it is much.
+    pub(super) fn renew(&mut self) {
+        const MOST: usize = 1 << 16;
+        if self.stacks.len() + self.variables.len() + self.places.len() > MOST {
+            *self = Self::default();
+        }
+        let is_of_files = |frame: &Frame| !matches!(frame.module.as_str(), "?" | ANONYMOUS);
+        self.stacks.retain(|_, stack| stack.frames.iter().all(is_of_files));
+    }
+}
+
 /// A stack with symbols.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Stack {
     frames: Vec<Frame>,
     /// The function of glibc that the program called.
     called: Option<String>,
-    site: CallSite,
+    /// Where it waits for another thread, without the functions that make the wait.
+    site: Option<Arc<CallSite>>,
+    /// The frames from the program's own on.
+    part: Option<Arc<CallSite>>,
     wanted: Option<WaitTarget>,
 }
 
 impl Stack {
     fn of(target: &Target, symbols: &mut Symbols, stack: &[u64]) -> Self {
-        let outside = program_stack(target, stack);
+        let is_static = target.is_static();
+        let outside = program_stack(target, symbols, stack, is_static);
         let (site, wanted, _) = symbols.call_site_and_wait(&target.maps, u32::MAX, outside, false);
+        let frames = symbols.frames(&target.maps, u32::MAX, stack);
         Self {
-            frames: symbols.frames(&target.maps, u32::MAX, stack),
             called: symbols.called_of_glibc(&target.maps, stack),
-            site,
+            site: Some(site).filter(|site| !site.frames.is_empty()).map(Arc::new),
+            part: program_part(frames.clone(), is_static).map(Arc::new),
+            frames,
             wanted,
         }
     }
+}
+
+/// The stack of a thread with symbols; and how much of the copy that took, if more would have no more frames.
+pub(super) fn stack(
+    target: &Target,
+    (symbols, known): (&mut Symbols, &mut Known),
+    task: &Task,
+) -> (Arc<Stack>, Option<usize>) {
+    let unwound = task.stack.as_ref().map(|stack| symbols.unwound(&target.maps, stack)).unwrap_or_default();
+    if let Some(stack) = known.stacks.get(&unwound.stack) {
+        return (Arc::clone(stack), unwound.bytes);
+    }
+    let stack = Arc::new(Stack::of(target, symbols, &unwound.stack));
+    known.stacks.insert(unwound.stack, Arc::clone(&stack));
+    (stack, unwound.bytes)
 }
 
 /// A thread of a snapshot, with symbols. `stays`: as [`ThreadNow::stays`].
@@ -252,14 +306,20 @@ pub(super) fn thread(
     ids: &BTreeSet<u32>,
     stays: bool,
 ) -> ThreadNow {
-    let stack = task.stack.as_ref().map(|stack| symbols.unwind(&target.maps, stack)).unwrap_or_default();
-    if !known.stacks.contains_key(&stack) {
-        known.stacks.insert(stack.clone(), Stack::of(target, symbols, &stack));
-    }
-    let shown = &known.stacks[&stack];
-    let part = || program_part(shown.frames.clone());
+    let (stack, _) = stack(target, (symbols, known), task);
+    thread_with(target, (symbols, known), (task, &stack), ids, stays)
+}
+
+/// The same, of which the stack is known.
+pub(super) fn thread_with(
+    target: &Target,
+    (symbols, known): (&mut Symbols, &mut Known),
+    (task, stack): (&Task, &Stack),
+    ids: &BTreeSet<u32>,
+    stays: bool,
+) -> ThreadNow {
+    let part = || stack.part.clone();
     let (state, place) = match task.call {
-        _ if matches!(task.stat.state, b'T' | b't') => (State::Stopped, part()),
         // The stack of one that runs is in core dumps, and known of one that was stopped.
         Call::Running => (State::Running, part()),
         Call::Fault => (State::Fault, part()),
@@ -274,15 +334,15 @@ pub(super) fn thread(
                 let found = object::object(
                     target,
                     (task, futex),
-                    &shown.frames,
-                    (place, shown.called.as_deref()),
+                    &stack.frames,
+                    (place, stack.called.as_deref()),
                     ids,
                 );
                 let mut found = found;
                 // What functions of libraries wait for is more than what they wait with.
                 if !found.role.is_lock()
                     && found.kind != Kind::Join
-                    && let Some(wanted) = shown.wanted.clone().filter(|wanted| wanted.name.is_some())
+                    && let Some(wanted) = stack.wanted.clone().filter(|wanted| wanted.name.is_some())
                 {
                     let address = if wanted.is_by_function { 0 } else { found.address };
                     let held = Held::Unknown;
@@ -310,27 +370,40 @@ pub(super) fn thread(
                     is_private: futex.is_private || found.kind == Kind::Join,
                     held: found.held,
                 };
-                (State::Waits(wait), Some(shown.site.clone()).filter(|site| !site.frames.is_empty()))
+                (State::Waits(wait), stack.site.clone())
             }
         },
+    };
+    let state = match state {
+        // What it waits for it will wait for when it goes on, if that is not released by then.
+        State::Waits(wait) if task.stat.is_stopped() => State::Stopped(Some(wait)),
+        _ if task.stat.is_stopped() => State::Stopped(None),
+        state => state,
     };
     ThreadNow { id: task.id, name: one_line(&task.stat.name), state, place, stays }
 }
 
-/// The return addresses from the program's own on: without those of libc, if there are others.
-fn program_stack<'a>(target: &Target, stack: &'a [u64]) -> &'a [u64] {
-    let is_libcs = |address: &&u64| {
+/// The return addresses from the program's own on: without those of libc, if there are others. `is_static`: as
+/// [`Target::is_static`].
+fn program_stack<'a>(target: &Target, symbols: &mut Symbols, stack: &'a [u64], is_static: bool) -> &'a [u64] {
+    let mut is_libcs = |address: &&u64| {
+        if is_static {
+            let frames = symbols.frames(&target.maps, u32::MAX, std::slice::from_ref(*address));
+            return frames.last().is_some_and(object::is_static);
+        }
         let mapping = target.maps.find(0, address.wrapping_sub(1));
         let name = mapping.and_then(|mapping| mapping.path.file_name()).unwrap_or_default();
         glibc_locks::is_glibc(&name.to_string_lossy())
     };
-    let own = stack.iter().take_while(is_libcs).count();
+    let own = stack.iter().take_while(|address| is_libcs(address)).count();
     if own < stack.len() { &stack[own..] } else { stack }
 }
 
 /// The frames from the program's own on: without those of libc.
-fn program_part(mut frames: Vec<Frame>) -> Option<CallSite> {
-    let own = frames.iter().take_while(|frame| glibc_locks::is_glibc(&frame.module)).count();
+fn program_part(mut frames: Vec<Frame>, is_static: bool) -> Option<CallSite> {
+    let is_libcs =
+        |frame: &&Frame| glibc_locks::is_glibc(&frame.module) || is_static && object::is_static(frame);
+    let own = frames.iter().take_while(is_libcs).count();
     if own < frames.len() {
         frames.drain(..own);
     }
@@ -345,7 +418,7 @@ fn confirm(target: &mut Target, threads: &mut [ThreadNow], tasks: &[Task], were_
     for (thread, task) in threads.iter_mut().zip(tasks) {
         thread.stays &= were_stopped || target.stays(task);
         let (id, stays) = (thread.id, thread.stays);
-        let State::Waits(wait) = &mut thread.state else { continue };
+        let Some(wait) = thread.wait_mut() else { continue };
         wait.held = match wait.held {
             // It has come by now.
             Held::Thread(own) if own == id && !stays => Held::Unknown,
@@ -384,7 +457,7 @@ fn guess_holders(threads: &mut [ThreadNow], tasks: &[Task], mut is_variable: imp
         }
     }
     for thread in threads {
-        let State::Waits(wait) = &mut thread.state else { continue };
+        let Some(wait) = thread.wait_mut() else { continue };
         if !is_silent(&&*wait) {
             continue;
         }
@@ -398,7 +471,7 @@ fn guess_holders(threads: &mut [ThreadNow], tasks: &[Task], mut is_variable: imp
 fn forget_guesses(threads: &mut [ThreadNow], cycles: &[Vec<usize>]) {
     for (index, thread) in threads.iter_mut().enumerate() {
         let is_in = cycles.iter().any(|cycle| cycle.contains(&index));
-        if let State::Waits(wait) = &mut thread.state
+        if let Some(wait) = thread.wait_mut()
             && matches!(wait.held, Held::Perhaps(_))
             && !is_in
         {

@@ -4,25 +4,30 @@
 //! waits are; how many there were is not known, and not said. A thread that is found blocked counts as blocked in
 //! that since the last snapshot, and one that is found on a CPU does not; how long threads were on a CPU or ready
 //! for one, the kernel counts. Snapshots are taken less often where they would need more than 2 % of a CPU, but
-//! each second.
+//! each second. The time between two varies by a quarter, so that they keep step with no clock of the program.
+//!
+//! A thread that has not run since it was read last, by the kernel's count, is as it was. One that has not for long
+//! is *idle*: only some of the idle threads are read in a snapshot, by chance. Horvitz and Thompson's rule keeps times
+//! unbiased: what such a thread is found in counts by the inverse of the chance that it was read.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use rustix::time::{ClockId, clock_gettime};
 use spinpark_measure::text::one_line;
 
 use super::access::{Refused, Status};
-use super::picture::{Held, Known, State, ThreadNow, Wait, cycles, thread};
-use super::target::Target;
-use super::task::{Call, Task};
+use super::picture::{Held, Known, Stack, State, ThreadNow, cycles, stack, thread_with};
+use super::target::{Depth, Followed, Since, Target};
+use super::task::{Call, Near};
 use crate::model::{
     CallSite, CallSiteId, Detail, FORMAT, Holder, HolderTime, Kind, Lock, LocksOf, Observed, OutOfSight,
     Pair, Profile, RecordingEnd, Role, RoleStats, Sampling, SiteStats, Split, Strip, Thread, ThreadTime,
-    Threads, Times, VERSION, Waiting,
+    Threads, Times, VERSION, Waiting, Warning,
 };
 use crate::stuck;
 use crate::symbols::Symbols;
@@ -30,10 +35,18 @@ use crate::watch::Sched;
 
 /// The part of a CPU that sampling takes at most.
 const SHARE: f64 = 0.02;
-/// Snapshots between which the files of the process are read again.
+/// Snapshots between which the files of the process are read again, and the list of its threads.
 const FILES: u64 = 50;
-/// Snapshots between which threads that do not run are read again as a whole: a signal may have stopped them.
+/// Snapshots of a thread between which its name is read again.
 const WHOLE: u64 = 16;
+/// A thread that has not run for so many snapshots, and neither waits for a lock nor has one that others wait
+/// for, is idle.
+const IDLE: u32 = 4;
+/// Of the idle threads, one of so many is read in a snapshot, by chance. What it is found in, if it has run,
+/// counts so many times: so that times are unbiased, as if all were read.
+const RARE: u64 = 8;
+/// What a thread was found in before, of which so much is remembered.
+const EARLIER: usize = 4;
 /// A thread in a deadlock has not run for so long, ns.
 const MOMENT: u64 = 100_000_000;
 /// Parts of the strip.
@@ -42,8 +55,11 @@ const PARTS: u64 = 60;
 /// A lock, or another thing that threads wait for: by its address, or by its name.
 type Which = (u64, Option<String>, Kind);
 
-/// What was seen of a wait at one place.
-type Place = (Which, Role, CallSiteId, Option<CallSiteId>);
+/// What was seen of a wait at one place: for what, as an index; where; and where its holder was.
+type Place = (usize, Role, CallSiteId, Option<CallSiteId>);
+
+/// A point of a program at which a thread was blocked: its call, the end of its stack, and the next instruction.
+type Point = (Call, (u64, u64));
 
 /// A thread, over all snapshots.
 #[derive(Debug, Default)]
@@ -55,14 +71,39 @@ struct Seen {
     others: u64,
     slices: u64,
     snapshots: u64,
+    followed: Followed,
     /// As it was found last, and since when it has been so, ns after the start.
     last: Option<ThreadNow>,
-    task: Option<Task>,
+    stack: Arc<Stack>,
+    /// What it was found in before: the latest last.
+    earlier: Vec<(Point, Arc<Stack>, ThreadNow)>,
     /// What it was in, and its times: that changes if it runs.
     was: Option<(Call, Option<Sched>)>,
     since: u64,
+    /// So many snapshots have found it as it is.
+    same: u32,
+    /// Others wait for a lock that it has.
+    is_holder: bool,
+    /// ns since it was read: it was idle then.
+    unread: u64,
+    /// What it waits for, and where, as indices.
+    which: Option<usize>,
+    site: CallSiteId,
+    /// Where its time is added, if it waits for no lock.
+    sum: Option<usize>,
     /// For what may be a lock.
-    unclear: BTreeMap<Which, u64>,
+    unclear: BTreeMap<usize, u64>,
+}
+
+/// Why sampling ended before its time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    /// The process has ended.
+    Exited,
+    /// It is another program now.
+    Replaced,
+    /// It has changed its user, or may no longer be dumped.
+    Forbidden,
 }
 
 /// Samples a process.
@@ -82,18 +123,32 @@ pub struct Sampler {
     costs: [Duration; 8],
     /// When the next snapshot is, after the start.
     due: Duration,
+    /// Of what is left to chance.
+    random: u64,
+    /// Its first thread was stopped.
+    is_stopped: bool,
     threads: BTreeMap<u32, Seen>,
+    /// Those that the process has, and how many there were when they were listed.
+    ids: BTreeSet<u32>,
+    listed: u64,
     call_sites: Vec<CallSite>,
     numbers: HashMap<CallSite, CallSiteId>,
-    waits: BTreeMap<Place, u64>,
+    /// The same by where they are in memory, where they stay as long as this has them.
+    places: HashMap<usize, (Arc<CallSite>, CallSiteId)>,
+    /// What threads waited for.
+    whiches: Vec<Which>,
+    which_numbers: BTreeMap<Which, usize>,
+    /// What threads waited, and for how long.
+    waits: BTreeMap<Place, usize>,
+    sums: Vec<u64>,
     /// What the holders of a lock did meanwhile.
-    holders: BTreeMap<(Which, String), u64>,
+    holders: BTreeMap<(usize, String), u64>,
     strip: BTreeMap<u64, u64>,
-    has_ended: bool,
+    ended: Option<End>,
 }
 
 impl Sampler {
-    /// Begins. `interval`: between two snapshots.
+    /// Begins. `interval`: between two snapshots. It raises this process' limit of open files, as far as it may.
     ///
     /// # Errors
     /// If the process has ended meanwhile.
@@ -102,6 +157,8 @@ impl Sampler {
         let started = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
         let mut symbols = symbols.with_kept(std::mem::take(&mut target.kept));
         symbols.begin(target.pid, started);
+        target.keep_files();
+        let pid = target.pid;
         let mut sampler = Self {
             target,
             symbols,
@@ -114,122 +171,362 @@ impl Sampler {
             cost: Duration::ZERO,
             costs: [Duration::ZERO; 8],
             due: interval,
+            random: started | 1,
+            is_stopped: false,
             threads: BTreeMap::new(),
+            ids: BTreeSet::new(),
+            listed: 0,
             call_sites: Vec::new(),
             numbers: HashMap::new(),
+            places: HashMap::new(),
+            whiches: Vec::new(),
+            which_numbers: BTreeMap::new(),
             waits: BTreeMap::new(),
+            sums: Vec::new(),
             holders: BTreeMap::new(),
             strip: BTreeMap::new(),
-            has_ended: false,
+            ended: None,
         };
-        sampler.snapshot(true)?;
-        Ok(sampler)
+        match sampler.snapshot(true) {
+            Some(_) => Err(Refused::Ended(pid)),
+            None => Ok(sampler),
+        }
     }
 
     /// Samples for so long; whether the process still runs. `goes_on`: asked before each snapshot.
     pub fn sample(&mut self, time: Duration, goes_on: impl Fn() -> bool) -> bool {
         let end = self.begun.elapsed() + time;
-        while !self.has_ended && self.begun.elapsed() < end && goes_on() {
+        while self.ended.is_none() && self.begun.elapsed() < end && goes_on() {
             std::thread::sleep(end.min(self.due).saturating_sub(self.begun.elapsed()));
             if self.begun.elapsed() < self.due {
                 break;
             }
             let before = own_time();
-            self.has_ended = self.snapshot(false).is_err();
+            self.ended = self.snapshot(false);
             let cost = own_time().saturating_sub(before);
             self.cost += cost;
             let at = usize::try_from(self.snapshots).unwrap_or(0) % self.costs.len();
             self.costs[at] = cost;
             self.due = self.begun.elapsed() + self.pause();
         }
-        !self.has_ended
+        self.ended.is_none()
     }
 
-    /// So long that the snapshots need no more than their share.
-    fn pause(&self) -> Duration {
+    /// So long that the snapshots need no more than their share. A quarter more or less, at random: a program
+    /// with a clock of its own must not be seen at the same point of its work each time.
+    fn pause(&mut self) -> Duration {
         // One may load symbols.
         let mut costs = self.costs;
         costs.sort_unstable();
         let usual = costs[costs.len() / 2].div_f64(SHARE);
-        self.interval.max(usual).min(Duration::from_secs(1).max(self.interval))
+        let pause = self.interval.max(usual).min(Duration::from_secs(1).max(self.interval));
+        pause.mul_f64(0.75 + 0.5 * (self.random() >> 8) as f64 / (1_u64 << 53) as f64)
     }
 
-    fn snapshot(&mut self, is_first: bool) -> Result<(), Refused> {
+    /// Marsaglia's xorshift, of which the highest bits are used (Vigna).
+    fn random(&mut self) -> u64 {
+        self.random ^= self.random >> 12;
+        self.random ^= self.random << 25;
+        self.random ^= self.random >> 27;
+        self.random.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 3
+    }
+
+    /// Adds the time of idle threads that were not read lately.
+    fn settle(&mut self) {
+        for seen in self.threads.values_mut() {
+            let unread = std::mem::take(&mut seen.unread);
+            let blocked = seen.add(unread.cast_signed(), 0);
+            seen.sum.into_iter().for_each(|sum| add(&mut self.sums[sum], blocked));
+        }
+    }
+
+    /// Why it ended before its time, as a sentence; none if it did not.
+    #[must_use]
+    pub fn end(&self) -> Option<String> {
+        let pid = self.target.pid;
+        Some(match self.ended? {
+            End::Exited => String::from("The program has ended."),
+            End::Replaced => format!(
+                "Process {pid} has become another program (exec), of which nothing was sampled: sample it anew to see what that waits for."
+            ),
+            End::Forbidden => format!(
+                "Process {pid} can no longer be read: it has changed its user or its capabilities, or forbids it. What it did from then \
+                 on is not known; root can read it."
+            ),
+        })
+    }
+
+    /// Takes one; why there can be no further one, if so.
+    fn snapshot(&mut self, is_first: bool) -> Option<End> {
         if self.snapshots.is_multiple_of(FILES) && !is_first {
-            self.target.read_maps();
-            self.symbols.begin(self.target.pid, self.started);
-            self.known = Known::default();
+            self.read_files();
         }
-        let mut before: HashMap<u32, Task> = HashMap::new();
-        if !self.snapshots.is_multiple_of(WHOLE) {
-            let threads = self.threads.iter_mut();
-            before.extend(threads.filter_map(|(id, seen)| Some((*id, seen.task.take()?))));
+        let is_stopped = self.target.is_stopped();
+        let is_new_state = is_stopped != std::mem::replace(&mut self.is_stopped, is_stopped);
+        if let Some(end) = self.list(is_first) {
+            return Some(end);
         }
-        let tasks = self.target.snapshot(&mut before)?;
         let now = u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let passed = now.saturating_sub(self.at);
-        if tasks.iter().any(|task| !self.threads.contains_key(&task.id)) {
-            self.target.renew_numbers();
-        }
-        let ids: BTreeSet<u32> = tasks.iter().map(|task| task.id).collect();
-        let mut present: Vec<(u32, ThreadNow, u64)> = Vec::new();
-        for task in tasks {
-            let seen = self.threads.entry(task.id).or_default();
-            let stays = seen.was.is_some_and(|was| task.is_still(was));
-            let before = seen.was.and_then(|(_, sched)| sched);
-            // A lock may have another owner now.
-            let same = seen.last.take().filter(|thread| stays && thread.lock().is_none());
-            let shown = match same {
-                Some(thread) => ThreadNow { stays, ..thread },
-                None => thread(&self.target, (&mut self.symbols, &mut self.known), &task, &ids, stays),
-            };
-            let blocked = if is_first { 0 } else { seen.add((before, task.sched), &shown, passed) };
-            if !stays {
-                seen.since = now;
+        // Those that wait for locks: which may have other holders, though their waiters have not run.
+        let mut waiters: Vec<(u32, i64)> = Vec::new();
+        let mut near: HashMap<u64, Option<Near>> = HashMap::new();
+        let (mut number, mut is_cut, mut is_forbidden) = (0, false, false);
+        let ids: Vec<u32> = self.ids.iter().copied().collect();
+        for id in ids {
+            number += 1;
+            let is_rare = self.random().is_multiple_of(RARE);
+            let seen = self.threads.entry(id).or_default();
+            let is_idle = seen.is_idle_now();
+            if is_idle && !is_rare && !is_new_state {
+                seen.unread += passed;
+                continue;
             }
-            seen.name = shown.name.clone();
-            seen.snapshots += 1;
-            seen.last = Some(shown.clone());
-            seen.was = Some((task.call, task.sched));
-            seen.task = Some(task);
-            present.push((shown.id, shown, blocked));
-        }
-        self.add_waits(&present, now);
-        for (id, seen) in &mut self.threads {
-            if !ids.contains(id) {
-                (seen.last, seen.task, seen.was) = (None, None, None);
+            let has_state = is_new_state || seen.snapshots.is_multiple_of(WHOLE);
+            let depth = Depth { is_idle, has_state, is_stopped };
+            let since = self.target.follow(id, number, &mut seen.followed, depth);
+            // Time since it was read last; and how much of it what it is in now stands for.
+            let unread = std::mem::take(&mut seen.unread) + passed;
+            let weight = if is_idle && !is_new_state { passed * RARE } else { passed };
+            match since {
+                Since::Ended => {
+                    seen.unread = unread - passed;
+                    self.ids.remove(&id);
+                    self.end_of(id);
+                    continue;
+                }
+                Since::Forbidden => {
+                    is_forbidden = true;
+                    continue;
+                }
+                Since::Same => self.is_same(id, &mut near),
+                Since::Changed => {
+                    if unread != weight {
+                        let rest = unread.cast_signed() - weight.cast_signed();
+                        let (blocked, sum) = (seen.add(rest, 0), seen.sum);
+                        sum.into_iter().for_each(|sum| add(&mut self.sums[sum], blocked));
+                    }
+                    is_cut |= self.has_changed(id, now);
+                }
             }
+            let Some(seen) = self.threads.get_mut(&id) else { continue };
+            seen.is_holder = false;
+            let time = if since == Since::Same { unread } else { weight };
+            let blocked = if is_first { 0 } else { seen.add(time.cast_signed(), unread) };
+            match seen.sum {
+                Some(sum) => add(&mut self.sums[sum], blocked),
+                None if seen.which.is_some() && blocked > 0 => waiters.push((id, blocked)),
+                None => {}
+            }
+            seen.was = seen.followed.task.as_ref().map(|task| (task.call, task.sched));
         }
+        self.add_waits(&waiters, now);
         self.at = now;
         self.snapshots += u64::from(!is_first);
-        Ok(())
-    }
-
-    /// Adds what each thread waited since the last snapshot.
-    fn add_waits(&mut self, present: &[(u32, ThreadNow, u64)], now: u64) {
-        let by_id: HashMap<u32, &ThreadNow> = present.iter().map(|(id, thread, _)| (*id, thread)).collect();
-        for (_, waiter, blocked) in present {
-            let Some(wait) = waiter.wait().filter(|_| *blocked > 0) else { continue };
-            let which = which(wait);
-            let site = self.number(waiter.place.clone().unwrap_or_default());
-            let mut holder_site = None;
-            if wait.is_lock() {
-                let holder = wait.holder().and_then(|id| by_id.get(&id)).copied();
-                holder_site = holder.and_then(|holder| holder.place.clone()).map(|place| self.number(place));
-                *self.holders.entry((which.clone(), held_by(wait, holder))).or_default() += blocked;
-                *self.strip.entry(now).or_default() += blocked;
-            }
-            *self.waits.entry((which, wait.role, site, holder_site)).or_default() += blocked;
+        match is_forbidden {
+            _ if is_cut && self.target.is_replaced() => Some(self.reason()),
+            true => Some(End::Forbidden),
+            false if self.ids.is_empty() => Some(End::Exited),
+            false => None,
         }
     }
 
-    fn number(&mut self, call_site: CallSite) -> CallSiteId {
-        if let Some(known) = self.numbers.get(&call_site) {
+    /// Why there is no memory of the process any more.
+    fn reason(&self) -> End {
+        // A process that ends has none, either.
+        if self.target.has_files() { End::Replaced } else { End::Exited }
+    }
+
+    /// Libraries are loaded meanwhile, and code is made.
+    fn read_files(&mut self) {
+        if self.target.read_maps() {
+            self.symbols.begin(self.target.pid, self.started);
+            self.known = Known::default();
+            self.threads.values_mut().for_each(|seen| seen.earlier.clear());
+        }
+        self.known.renew();
+        self.symbols.forget_made_code();
+        self.places.clear();
+        self.listed = 0;
+    }
+
+    /// Lists the threads, if there are others.
+    fn list(&mut self, is_first: bool) -> Option<End> {
+        let number = self.target.number()?;
+        if number == self.listed && !is_first {
+            return None;
+        }
+        let Ok(numbers) = self.target.numbers() else { return Some(End::Exited) };
+        self.listed = number;
+        let ids: BTreeSet<u32> = numbers.into_iter().collect();
+        let ended: Vec<u32> = self.ids.difference(&ids).copied().collect();
+        ended.into_iter().for_each(|id| self.end_of(id));
+        if !ids.is_subset(&self.ids) {
+            self.target.renew_numbers();
+        }
+        self.ids = ids;
+        None
+    }
+
+    /// A thread has ended.
+    fn end_of(&mut self, id: u32) {
+        let Some(seen) = self.threads.get_mut(&id) else { return };
+        let unread = std::mem::take(&mut seen.unread);
+        let blocked = seen.add(unread.cast_signed(), 0);
+        seen.sum.into_iter().for_each(|sum| add(&mut self.sums[sum], blocked));
+        seen.end();
+    }
+
+    /// A thread has not run since the last snapshot.
+    fn is_same(&mut self, id: u32, near: &mut HashMap<u64, Option<Near>>) {
+        let Some(seen) = self.threads.get_mut(&id) else { return };
+        seen.same = seen.same.saturating_add(1);
+        seen.snapshots += 1;
+        let Some(last) = &mut seen.last else { return };
+        last.stays = true;
+        if last.lock().is_none() {
+            return;
+        }
+        // Others that wait at the same word have not run either.
+        let Some(task) = &mut seen.followed.task else { return };
+        if let Some(futex) = task.call.futex() {
+            let read = || self.target.near(futex.address);
+            task.near = near.entry(futex.address).or_insert_with(read).clone();
+        }
+        let tools = (&mut self.symbols, &mut self.known);
+        *last = thread_with(&self.target, tools, (task, &seen.stack), &self.ids, true);
+        self.locate(id);
+    }
+
+    /// A thread has run since the last snapshot. Whether its stack could not be copied.
+    fn has_changed(&mut self, id: u32, now: u64) -> bool {
+        let Some(seen) = self.threads.get_mut(&id) else { return false };
+        let Some(task) = &seen.followed.task else { return false };
+        let is_lost = task.stack.as_ref().is_some_and(|stack| stack.words.is_empty());
+        let (mut shown, mut bytes) = stack(&self.target, (&mut self.symbols, &mut self.known), task);
+        if task.stack.is_some() && bytes.is_none() && seen.followed.needed.is_some() {
+            self.target.whole_stack(&mut seen.followed);
+            if let Some(task) = &seen.followed.task {
+                (shown, bytes) = stack(&self.target, (&mut self.symbols, &mut self.known), task);
+            }
+        }
+        let Some(task) = &seen.followed.task else { return false };
+        if task.stack.is_some() {
+            seen.followed.needed = bytes;
+        }
+        let stays = seen.was.is_some_and(|was| task.is_still(was));
+        let tools = (&mut self.symbols, &mut self.known);
+        let first = seen.followed.first.take();
+        let before = first.and_then(|first| seen.earlier.iter().find(|(known, ..)| *known == first));
+        // A thread that has gone on while its stack was copied was in a short wait: if these counted as
+        // what they were in next, only long waits would count. With the same call, of the same words, at the same
+        // depth, its stack is that of then; but not the owner of what it waited for.
+        let (shown, thread) = match before {
+            Some((_, shown, thread)) => (Arc::clone(shown), thread.clone().without_owner()),
+            None => {
+                let thread = thread_with(&self.target, tools, (task, &shown), &self.ids, stays);
+                (shown, thread)
+            }
+        };
+        if first.is_none()
+            && let Some(stack) = &task.stack
+        {
+            let key = (task.call, (stack.stack, stack.code));
+            seen.earlier.retain(|(known, ..)| *known != key);
+            if seen.earlier.len() >= EARLIER {
+                seen.earlier.remove(0);
+            }
+            seen.earlier.push((key, Arc::clone(&shown), thread.clone()));
+        }
+        if !stays {
+            (seen.since, seen.same) = (now, 0);
+        }
+        seen.stack = shown;
+        seen.name.clone_from(&thread.name);
+        seen.snapshots += 1;
+        seen.last = Some(thread);
+        self.locate(id);
+        is_lost
+    }
+
+    /// Notes where a thread's time is to be added, by what it waits for.
+    fn locate(&mut self, id: u32) {
+        let Some(seen) = self.threads.get_mut(&id) else { return };
+        (seen.which, seen.sum) = (None, None);
+        let Some(thread) = &seen.last else { return };
+        let State::Waits(wait) = &thread.state else { return };
+        let which = (wait.address, wait.name.clone(), wait.kind);
+        let (role, is_lock, place) = (wait.role, wait.is_lock(), thread.place.clone());
+        let number = match self.which_numbers.get(&which) {
+            Some(number) => *number,
+            None => {
+                self.whiches.push(which.clone());
+                self.which_numbers.insert(which, self.whiches.len() - 1);
+                self.whiches.len() - 1
+            }
+        };
+        let site = self.number(place.unwrap_or_default());
+        let sum = (!is_lock).then(|| self.sum((number, role, site, None)));
+        if let Some(seen) = self.threads.get_mut(&id) {
+            (seen.which, seen.site, seen.sum) = (Some(number), site, sum);
+        }
+    }
+
+    /// Where the time of such waits is added.
+    fn sum(&mut self, place: Place) -> usize {
+        let new = self.sums.len();
+        let sum = *self.waits.entry(place).or_insert(new);
+        if sum == new {
+            self.sums.push(0);
+        }
+        sum
+    }
+
+    /// Adds what threads waited for locks since the last snapshot, by lock and holder.
+    fn add_waits(&mut self, waiters: &[(u32, i64)], now: u64) {
+        let mut by_holder: BTreeMap<(usize, Held), u64> = BTreeMap::new();
+        for (id, blocked) in waiters {
+            let blocked = blocked.unsigned_abs();
+            let seen = &self.threads[id];
+            let (Some(wait), Some(which)) = (seen.last.as_ref().and_then(ThreadNow::lock), seen.which) else {
+                continue;
+            };
+            let (site, role, held) = (seen.site, wait.role, wait.held);
+            let holder = wait.holder().and_then(|id| self.threads.get(&id)?.last.as_ref());
+            let holder_site = holder.and_then(|holder| holder.place.clone()).map(|place| self.number(place));
+            let sum = self.sum((which, role, site, holder_site));
+            self.sums[sum] += blocked;
+            *by_holder.entry((which, held)).or_default() += blocked;
+            *self.strip.entry(now).or_default() += blocked;
+        }
+        for ((which, held), blocked) in by_holder {
+            let holder = match held {
+                Held::Thread(id) | Held::Perhaps(id) => self.threads.get_mut(&id),
+                _ => None,
+            };
+            let holder = holder.and_then(|seen| {
+                seen.is_holder = true;
+                seen.last.as_ref()
+            });
+            *self.holders.entry((which, held_by(held, holder))).or_default() += blocked;
+        }
+    }
+
+    fn number(&mut self, place: Arc<CallSite>) -> CallSiteId {
+        let at = Arc::as_ptr(&place).addr();
+        if let Some((_, known)) = self.places.get(&at) {
             return *known;
         }
-        self.call_sites.push(call_site.clone());
-        self.numbers.insert(call_site, self.call_sites.len() - 1);
-        self.call_sites.len() - 1
+        let number = match self.numbers.get(&*place) {
+            Some(known) => *known,
+            None => {
+                self.call_sites.push(CallSite::clone(&place));
+                self.numbers.insert(CallSite::clone(&place), self.call_sites.len() - 1);
+                self.call_sites.len() - 1
+            }
+        };
+        self.places.insert(at, (place, number));
+        number
     }
 
     /// Forgets what was seen, but for symbols: from here on it is another interval.
@@ -238,28 +535,33 @@ impl Sampler {
         self.begun = Instant::now();
         (self.at, self.snapshots, self.cost) = (0, 0, Duration::ZERO);
         self.waits.clear();
+        self.sums.clear();
         self.holders.clear();
         self.strip.clear();
         self.threads.retain(|_, seen| seen.last.is_some());
         for seen in self.threads.values_mut() {
-            let (name, last) = (std::mem::take(&mut seen.name), seen.last.take());
-            *seen = Seen { name, last, task: seen.task.take(), was: seen.was, ..Seen::default() };
+            let before = std::mem::take(seen);
+            let Seen { name, followed, last, stack, earlier, was, same, .. } = before;
+            *seen = Seen { name, followed, last, stack, earlier, was, same, ..Seen::default() };
         }
+        let ids: Vec<u32> = self.ids.iter().copied().collect();
+        ids.into_iter().for_each(|id| self.locate(id));
     }
 
     /// What was seen so far.
     #[must_use]
     pub fn profile(&mut self) -> Profile {
+        self.settle();
         let pid = self.target.pid;
         let (locks, numbers) = self.locks();
         let mut pairs: Vec<Pair> = Vec::new();
-        for ((which, role, waiter, holder), time) in &self.waits {
+        for ((which, role, waiter, holder), time) in self.waits() {
             pairs.push(Pair {
                 lock: numbers[which],
                 role: *role,
                 waiter: *waiter,
                 holder: *holder,
-                wait_total: *time,
+                wait_total: time,
                 ..Pair::default()
             });
         }
@@ -273,7 +575,11 @@ impl Sampler {
             waited: seen.waited,
             signals: seen.signals,
             others: seen.others,
-            unclear: seen.unclear.iter().map(|(which, time)| (numbers[which], *time)).collect(),
+            unclear: seen
+                .unclear
+                .iter()
+                .filter_map(|(which, time)| Some((*numbers.get(which)?, *time)))
+                .collect(),
             ..Thread::default()
         });
         let threads: Vec<Thread> = threads.collect();
@@ -295,6 +601,8 @@ impl Sampler {
             })
             .collect();
         holders.sort_by_key(|holder| Reverse(holder.time));
+        let is_lost = matches!(self.ended, Some(End::Replaced | End::Forbidden));
+        let warnings = self.end().filter(|_| is_lost).map(Warning::Loss);
         let status = Status::read(Path::new(&format!("/proc/{pid}"))).ok();
         let parent = status.as_ref().and_then(|status| status.numbers("PPid").first().copied());
         Profile {
@@ -307,7 +615,14 @@ impl Sampler {
             recording: format!("{pid}.sampled"),
             started: self.started,
             duration: self.at,
-            ended: if self.has_ended { RecordingEnd::Exited } else { RecordingEnd::Running },
+            ended: match self.ended {
+                Some(End::Exited) => RecordingEnd::Exited,
+                Some(End::Replaced) => RecordingEnd::Killed,
+                Some(End::Forbidden) | None => RecordingEnd::Running,
+            },
+            ended_by: (self.ended == Some(End::Replaced))
+                .then(|| String::from("became another program (exec)")),
+            warnings: warnings.into_iter().collect(),
             detail: Detail::Contended,
             locks_of: if self.target.has_loaded("libspinpark_preload.so") {
                 LocksOf::Spinpark
@@ -334,11 +649,16 @@ impl Sampler {
         }
     }
 
+    /// What was waited, and for how long.
+    fn waits(&self) -> impl Iterator<Item = (&Place, u64)> {
+        self.waits.iter().map(|(place, sum)| (place, self.sums[*sum])).filter(|(_, time)| *time > 0)
+    }
+
     /// The locks, those with most waiting first, and their numbers.
-    fn locks(&self) -> (Vec<Lock>, BTreeMap<Which, u32>) {
-        let mut sums: BTreeMap<&Which, BTreeMap<Role, BTreeMap<CallSiteId, u64>>> = BTreeMap::new();
-        for ((which, role, site, _), time) in &self.waits {
-            *sums.entry(which).or_default().entry(*role).or_default().entry(*site).or_default() += time;
+    fn locks(&self) -> (Vec<Lock>, BTreeMap<usize, u32>) {
+        let mut sums: BTreeMap<usize, BTreeMap<Role, BTreeMap<CallSiteId, u64>>> = BTreeMap::new();
+        for ((which, role, site, _), time) in self.waits() {
+            *sums.entry(*which).or_default().entry(*role).or_default().entry(*site).or_default() += time;
         }
         let total = |roles: &BTreeMap<Role, BTreeMap<CallSiteId, u64>>| -> u64 {
             roles.values().flat_map(BTreeMap::values).sum()
@@ -348,8 +668,8 @@ impl Sampler {
         let mut counts: BTreeMap<String, u32> = BTreeMap::new();
         let (mut locks, mut numbers) = (Vec::new(), BTreeMap::new());
         for (id, (which, roles)) in (1..).zip(sums) {
-            let (address, name, kind) = which;
-            numbers.insert(which.clone(), id);
+            let (address, name, kind) = &self.whiches[which];
+            numbers.insert(which, id);
             let site = roles.values().flatten().max_by_key(|(_, time)| **time).map(|(site, _)| *site);
             let is_type = name.as_ref().is_some_and(|name| name.contains(' '));
             let label = match name {
@@ -396,9 +716,9 @@ impl Sampler {
     }
 
     /// The waits in the last snapshot that are in a cycle, or for locks and long; and the cycles.
-    fn waiting(&self, numbers: &BTreeMap<Which, u32>) -> (Vec<Waiting>, Vec<Vec<usize>>) {
-        let is_known =
-            |thread: &ThreadNow| thread.wait().is_some_and(|wait| numbers.contains_key(&which(wait)));
+    fn waiting(&self, numbers: &BTreeMap<usize, u32>) -> (Vec<Waiting>, Vec<Vec<usize>>) {
+        let lock = |thread: &ThreadNow| numbers.get(&self.threads.get(&thread.id)?.which?).copied();
+        let is_known = |thread: &ThreadNow| lock(thread).is_some();
         let last = self.threads.values().filter_map(|seen| Some((seen.last.as_ref()?, seen.since)));
         let mut last: Vec<(ThreadNow, u64)> = last
             .filter(|(thread, _)| is_known(thread))
@@ -408,7 +728,7 @@ impl Sampler {
         let threads: Vec<ThreadNow> = last.iter().map(|(thread, _)| thread.clone()).collect();
         let stays = |index: &usize| {
             let (thread, time) = &last[*index];
-            let task = self.threads[&thread.id].task.as_ref();
+            let task = self.threads[&thread.id].followed.task.as_ref();
             *time >= MOMENT && task.is_some_and(|task| self.target.stays(task))
         };
         // What it waits for and what it has is sure of a thread that has not run since.
@@ -432,9 +752,9 @@ impl Sampler {
             let holder = Holder { thread: id, call_site: None, is_sure: true, out_of_sight };
             Some(Waiting {
                 thread: thread.id,
-                lock: numbers[&which(wait)],
+                lock: lock(thread)?,
                 role: wait.role,
-                call_site: thread.place.as_ref().and_then(|place| self.numbers.get(place)).copied(),
+                call_site: thread.place.as_ref().and_then(|place| self.numbers.get(&**place)).copied(),
                 time: *time,
                 is_timed: wait.is_timed,
                 holder: id.is_some().then_some(holder),
@@ -473,24 +793,44 @@ impl Sampler {
 }
 
 impl Seen {
-    /// Adds the time since the last snapshot. `sched`: of the thread then and now. Returns how much of it counts as
-    /// blocked in what it was found in.
-    fn add(&mut self, sched: (Option<Sched>, Option<Sched>), now: &ThreadNow, passed: u64) -> u64 {
-        let (ran, ready) = match sched {
-            (Some(before), Some(sched)) => {
-                self.slices += sched.slices.saturating_sub(before.slices);
-                (sched.ran.saturating_sub(before.ran), sched.waited.saturating_sub(before.waited))
-            }
-            _ => (0, 0),
-        };
-        self.time.running += ran.min(passed);
-        self.time.runnable += ready.min(passed - ran.min(passed));
+    /// It has ended.
+    fn end(&mut self) {
+        (self.last, self.was, self.which, self.sum, self.same) = (None, None, None, None, 0);
+        self.followed = Followed::default();
+        self.earlier.clear();
+    }
+
+    /// Whether it need not be read in each snapshot.
+    fn is_idle_now(&self) -> bool {
+        let is_lock = || self.last.as_ref().is_none_or(|last| last.lock().is_some());
+        self.same >= IDLE && !self.is_holder && !is_lock()
+    }
+
+    /// Adds time to what it was found in. `unread`: how long it had not been read; 0 if it was not read now. Returns
+    /// how much counts as blocked.
+    fn add(&mut self, passed: i64, unread: u64) -> i64 {
+        let Some(now) = &self.last else { return 0 };
+        let sched = self.followed.task.as_ref().and_then(|task| task.sched);
+        let before = self.was.and_then(|(_, sched)| sched);
+        if unread > 0
+            && let (Some(before), Some(sched)) = (before, sched)
+        {
+            self.slices += sched.slices.saturating_sub(before.slices);
+            let (ran, ready) =
+                (sched.ran.saturating_sub(before.ran), sched.waited.saturating_sub(before.waited));
+            self.time.running += ran.min(unread);
+            self.time.runnable += ready.min(unread - ran.min(unread));
+        }
         // The whole interval: those that find it on a CPU count for none of what blocks it.
-        let blocked = passed;
         let part = match &now.state {
-            State::Running => return 0,
+            State::Running => {
+                // Of a new thread, as of what blocks it: what it does once it is seen for the last time is not
+                // known, and as much on average as what it did before it was seen first.
+                add(&mut self.time.running, if self.was.is_none() { passed } else { 0 });
+                return 0;
+            }
             State::Unknown => &mut self.time.unknown,
-            State::Stopped => &mut self.time.stopped,
+            State::Stopped(_) => &mut self.time.stopped,
             State::Fault => &mut self.time.io,
             State::Call(name) => match *name {
                 "nanosleep" | "clock_nanosleep" | "pause" | "rt_sigsuspend" | "rt_sigtimedwait" => {
@@ -501,25 +841,28 @@ impl Seen {
                 _ => &mut self.time.io,
             },
             State::Waits(wait) if wait.is_lock() => {
-                self.waited += blocked;
+                add(&mut self.waited, passed);
                 &mut self.time.locks
             }
             State::Waits(wait) if wait.kind == Kind::Join => {
-                (self.waited, self.others) = (self.waited + blocked, self.others + blocked);
+                add(&mut self.waited, passed);
+                add(&mut self.others, passed);
                 &mut self.time.ends
             }
             State::Waits(wait) if wait.role == Role::Signal => {
-                (self.waited, self.signals) = (self.waited + blocked, self.signals + blocked);
+                add(&mut self.waited, passed);
+                add(&mut self.signals, passed);
                 &mut self.time.signals
             }
-            State::Waits(wait) => {
-                (self.waited, self.others) = (self.waited + blocked, self.others + blocked);
-                *self.unclear.entry(which(wait)).or_default() += blocked;
+            State::Waits(_) => {
+                add(&mut self.waited, passed);
+                add(&mut self.others, passed);
+                self.which.into_iter().for_each(|which| add(self.unclear.entry(which).or_default(), passed));
                 &mut self.time.unclear
             }
         };
-        *part += blocked;
-        blocked
+        add(part, passed);
+        passed
     }
 
     /// Whether it has no work: hardly any CPU time, and rarely woken; and does not wait for locks.
@@ -532,14 +875,15 @@ impl Seen {
     }
 }
 
-fn which(wait: &Wait) -> Which {
-    (wait.address, wait.name.clone(), wait.kind)
+/// Adds time, or takes it away, if more was added than there was.
+fn add(sum: &mut u64, time: i64) {
+    *sum = sum.saturating_add_signed(time);
 }
 
 /// What the holder of a lock does, after *its holder*.
-fn held_by(wait: &Wait, holder: Option<&ThreadNow>) -> String {
+fn held_by(held: Held, holder: Option<&ThreadNow>) -> String {
     let Some(holder) = holder else {
-        return String::from(match wait.held {
+        return String::from(match held {
             Held::Free => "had released it",
             Held::Gone(_) => "had ended",
             Held::Process(_) => "was in another process",
@@ -555,7 +899,7 @@ fn held_by(wait: &Wait, holder: Option<&ThreadNow>) -> String {
         State::Waits(_) => format!("waited for another thread{place}"),
         State::Call(name) => format!("was in `{name}`{place}"),
         State::Fault => format!("waited for memory from a disk{place}"),
-        State::Stopped => String::from("was stopped"),
+        State::Stopped(_) => String::from("was stopped"),
         State::Unknown => String::from("slept"),
     }
 }

@@ -9,7 +9,7 @@
 //! All are stopped first, then read, then let go, by a thread of its own: when it ends, the kernel lets those go,
 //! too, that did not stop in time.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::io;
 use std::ptr::null_mut;
 use std::time::{Duration, Instant};
@@ -56,7 +56,7 @@ pub(super) fn snapshot(target: &Target) -> Result<(Vec<Task>, Duration), Refused
     /// So that calls that were interrupted go on.
     const MOMENT: Duration = Duration::from_millis(1);
     let Some(process) = target.process() else {
-        return Ok((target.snapshot(&mut HashMap::new())?, Duration::ZERO));
+        return Ok((target.snapshot()?, Duration::ZERO));
     };
     let taken = std::thread::scope(|scope| scope.spawn(|| take(process)).join());
     let (mut tasks, stopped) = taken.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
@@ -78,7 +78,7 @@ fn take(process: &Process) -> Result<(Vec<Task>, Duration), Refused> {
     let mut tasks = Vec::new();
     for _ in 0..ROUNDS {
         // Once a thread is stopped, that is all that this says of it.
-        let new = process.threads().filter(|id| !seized.contains(id));
+        let new = process.numbers()?.into_iter().filter(|id| !seized.contains(id));
         let new: Vec<(u32, Option<Stat>)> = new.map(|id| (id, process.stat(id))).collect();
         if new.is_empty() {
             break;
@@ -144,10 +144,7 @@ fn read(process: &Process, task: &mut Task) {
     if ptrace(GET_REGISTERS, task.id, registers.0.as_mut_ptr().cast()).is_err() {
         return;
     }
-    let mut bytes = vec![0; STACK];
-    let count = process.read_some(&mut bytes, registers.stack());
-    let words = bytes[..count].chunks_exact(8);
-    let words = words.map(|word| u64::from_ne_bytes(word.try_into().unwrap_or_default())).collect();
+    let words = process.words(registers.stack(), STACK);
     let (code, kept) = (registers.code(), registers.kept());
     task.stack = Some(Blocked { code, stack: registers.stack(), words, kept });
     task.call = registers.call();

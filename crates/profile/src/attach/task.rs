@@ -138,22 +138,7 @@ impl Near {
 }
 
 impl Task {
-    /// Whether it has not run since: by its times and its system call now.
-    pub(crate) fn is_as(&self, (sched, syscall): (Option<Sched>, &[u8])) -> bool {
-        let (call, registers) = Call::parse(syscall);
-        let same = self.stack.as_ref().map(|stack| (stack.stack, stack.code));
-        sched.is_some()
-            && (sched, call) == (self.sched, self.call)
-            && registers.is_some()
-            && registers == same
-    }
-
-    /// Whether it is where it was in an earlier snapshot, and has not run since.
-    pub(crate) fn stays(&self, before: &Self) -> bool {
-        self.is_still((before.call, before.sched))
-    }
-
-    /// The same, by what it was in and its times then.
+    /// Whether it is where it was, and has not run since: by what it was in, and its times then.
     pub(crate) fn is_still(&self, (call, sched): (Call, Option<Sched>)) -> bool {
         self.call == call
             && !matches!(self.call, Call::Running | Call::Unknown)

@@ -37,7 +37,8 @@ pub(crate) use self::unwind::Blocked;
 use self::debug_files::Sought;
 use self::debuginfod::Debuginfod;
 use self::jit::Jit;
-use self::module::{Inlined, Module as File, Rules};
+use self::module::{Inlined, Module as File};
+use self::unwind::Code;
 use crate::glibc_locks::{self, Place};
 use crate::maps::{Mapping, Maps};
 use crate::model::{CallSite, Frame, Module, Role, Unnamed};
@@ -114,8 +115,7 @@ pub struct Symbols {
     files: HashMap<Identity, Result<File, Unnamed>>,
     frames: HashMap<(Identity, u64), Vec<Frame>>,
     process: Process,
-    /// Of return addresses of this process.
-    rules: HashMap<u64, Option<Rules>>,
+    code: Code,
     warnings: BTreeSet<String>,
 }
 
@@ -167,7 +167,7 @@ impl Symbols {
             frames: HashMap::new(),
             // No recording: files are what they are now.
             process: Process::new(0, u64::MAX),
-            rules: HashMap::new(),
+            code: Code::default(),
             warnings: BTreeSet::new(),
         }
     }
@@ -195,7 +195,12 @@ impl Symbols {
     /// From here on, it is about the recording of process `pid`, which began then, ns since 1970.
     pub(crate) fn begin(&mut self, pid: u32, started: u64) {
         self.process = Process::new(pid, started);
-        self.rules.clear();
+        self.code = Code::default();
+    }
+
+    /// Forgets the names of code that was made at run time: by now there is more of it.
+    pub(crate) fn forget_made_code(&mut self) {
+        self.process.jit = None;
     }
 
     /// What readers of the recording should know; each once.
@@ -527,7 +532,7 @@ impl Symbols {
 }
 
 /// Code in no file.
-const ANONYMOUS: &str = "[anonymous]";
+pub(crate) const ANONYMOUS: &str = "[anonymous]";
 
 /// A jitdump: mapped to be found, and not for its contents.
 fn is_marker(path: &Path) -> bool {

@@ -9,6 +9,7 @@
 //! left on the stack is behind calls of others.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::module::{Module as File, Rules};
 use super::{Maps, Symbols};
@@ -19,6 +20,45 @@ const STACK: u16 = 7;
 const RETURN: u16 = 16;
 /// More frames are not followed.
 const MOST: usize = 64;
+/// What is known of more addresses is forgotten: a program that makes code has ever new ones.
+const MOST_KNOWN: usize = 1 << 16;
+
+/// What was looked up of addresses in the code of a process.
+#[derive(Debug, Default)]
+pub(super) struct Code {
+    /// The unwind tables' rows of return addresses.
+    rules: HashMap<u64, Option<Arc<Rules>>>,
+    /// Whether words are behind a call.
+    behind_calls: HashMap<u64, bool>,
+    /// Whether the call before the first is of the function of the second; see [`Symbols::calls`].
+    calls: HashMap<(u64, u64), Option<bool>>,
+}
+
+/// A call chain.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Unwound {
+    /// Return addresses, the innermost first.
+    pub(crate) stack: Vec<u64>,
+    /// How many bytes of the copy it took. None if the chain goes on behind the copy, or may do so: a longer
+    /// copy may have more frames.
+    pub(crate) bytes: Option<usize>,
+}
+
+/// The registers of a frame, by System V's numbers, as far as they are known.
+#[derive(Clone, Copy, Default)]
+struct Registers([Option<u64>; RETURN as usize]);
+
+impl Registers {
+    fn get(&self, register: u16) -> Option<u64> {
+        *self.0.get(usize::from(register))?
+    }
+
+    fn set(&mut self, register: u16, value: Option<u64>) {
+        if let Some(known) = self.0.get_mut(usize::from(register)) {
+            *known = value;
+        }
+    }
+}
 
 /// A blocked thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -43,31 +83,38 @@ impl Blocked {
 impl Symbols {
     /// The return addresses of a blocked thread, the innermost first, as far as they can be followed.
     pub(crate) fn unwind(&mut self, maps: &Maps, thread: &Blocked) -> Vec<u64> {
+        self.unwound(maps, thread).stack
+    }
+
+    /// The same, with how much of the copy that took.
+    pub(crate) fn unwound(&mut self, maps: &Maps, thread: &Blocked) -> Unwound {
         let mut found = vec![thread.code];
-        let mut registers: HashMap<u16, u64> = thread.kept.iter().copied().collect();
-        registers.insert(STACK, thread.stack);
-        let mut code = thread.code;
+        let mut registers = Registers::default();
+        thread.kept.iter().for_each(|(register, value)| registers.set(*register, Some(*value)));
+        let (mut code, mut stack) = (thread.code, thread.stack);
+        let mut is_whole = true;
         while found.len() < MOST {
             let Some(rules) = self.rules(maps, code) else { break };
-            let end = self.known_end(maps, thread, &registers, rules.end);
-            let end = match end {
-                None => self.end_of_frame(maps, thread, registers[&STACK], (code, rules.start)),
+            registers.set(STACK, Some(stack));
+            let end = match self.known_end(maps, thread, (&registers, stack), rules.end) {
+                None => {
+                    let (end, is_sure) = self.end_of_frame(maps, thread, stack, (code, rules.start)).unzip();
+                    is_whole &= is_sure == Some(true);
+                    end
+                }
                 known => known,
             };
             let Some(end) = end else { break };
             let at = |offset: i64| thread.word(end.checked_add_signed(offset)?);
             let Some(caller) = at(-8) else { break };
             for (register, offset) in rules.saved.iter().filter(|(register, _)| *register != RETURN) {
-                match at(*offset) {
-                    Some(value) => registers.insert(*register, value),
-                    None => registers.remove(register),
-                };
+                registers.set(*register, at(*offset));
             }
-            registers.insert(STACK, end);
-            code = caller;
+            (code, stack) = (caller, end);
             found.push(code);
         }
-        found
+        let bytes = usize::try_from(stack.saturating_sub(thread.stack)).ok().filter(|_| is_whole);
+        Unwound { stack: found, bytes }
     }
 
     /// Where the frame ends, by its unwind table: if the register's value is known, and leads to a return
@@ -76,11 +123,11 @@ impl Symbols {
         &mut self,
         maps: &Maps,
         thread: &Blocked,
-        registers: &HashMap<u16, u64>,
+        (registers, stack): (&Registers, u64),
         end: Option<(u16, i64)>,
     ) -> Option<u64> {
         let (register, more) = end?;
-        let end = registers.get(&register)?.checked_add_signed(more)?;
+        let end = registers.get(register)?.checked_add_signed(more)?;
         let caller = thread.word(end.checked_sub(8)?)?;
         // With all registers, the table is right also where the caller's file is missing.
         let is_code = |maps: &Maps| {
@@ -88,49 +135,64 @@ impl Symbols {
             mapping.is_some_and(|mapping| mapping.is_file() && mapping.is_executable)
         };
         let is_known = self.is_behind_call(maps, caller) || !thread.kept.is_empty() && is_code(maps);
-        (end > registers[&STACK] && is_known).then_some(end)
+        (end > stack && is_known).then_some(end)
     }
 
     /// Where the frame ends of the function that begins at `start` of its file, in which `code` is: after a
-    /// return address from a call of it.
+    /// return address from a call of it; and whether that is sure.
     fn end_of_frame(
         &mut self,
         maps: &Maps,
         thread: &Blocked,
         from: u64,
         (code, start): (u64, u64),
-    ) -> Option<u64> {
+    ) -> Option<(u64, bool)> {
         let first = usize::try_from(from.checked_sub(thread.stack)? / 8).ok()?;
         let words = thread.words.iter().copied().enumerate().skip(first);
         let place = |at: usize| thread.stack + 8 * (at as u64 + 1);
         let mut others = Vec::new();
         for (at, word) in words {
             match self.calls(maps, word, code, start) {
-                Some(true) => return Some(place(at)),
+                Some(true) => return Some((place(at), true)),
                 Some(false) => {}
                 // A call by a pointer may be of any function.
                 None if self.is_behind_call(maps, word) => others.push(place(at)),
                 None => {}
             }
         }
-        others.first().copied()
+        others.first().map(|end| (*end, false))
     }
 
     /// The unwind table's row of a return address.
-    fn rules(&mut self, maps: &Maps, address: u64) -> Option<Rules> {
-        if let Some(known) = self.rules.get(&address) {
+    fn rules(&mut self, maps: &Maps, address: u64) -> Option<Arc<Rules>> {
+        if let Some(known) = self.code.rules.get(&address) {
             return known.clone();
         }
-        let found = self.place(maps, address).and_then(|(file, at)| file.rules(at - 1));
-        self.rules.insert(address, found.clone());
-        found
+        let found = self.place(maps, address).and_then(|(file, at)| file.rules(at - 1)).map(Arc::new);
+        remember(&mut self.code.rules, address, found)
     }
 
     /// Whether the call before `address` is of the function in which `code` is, which begins at `start` of
     /// its file; none if it is no call, or its target is not known.
     fn calls(&mut self, maps: &Maps, address: u64, code: u64, start: u64) -> Option<bool> {
-        let is_same_file = maps.find(u32::MAX, address.wrapping_sub(1))?.path
-            == maps.find(u32::MAX, code.wrapping_sub(1))?.path;
+        if let Some(known) = self.code.calls.get(&(address, code)) {
+            return *known;
+        }
+        // Most words are none of code: those are not worth remembering.
+        let place = maps.find(u32::MAX, address.wrapping_sub(1)).filter(|place| place.is_executable)?;
+        let is_same_file =
+            maps.find(u32::MAX, code.wrapping_sub(1)).is_some_and(|own| own.path == place.path);
+        let found = self.is_call_of(maps, (address, is_same_file), code, start);
+        remember(&mut self.code.calls, (address, code), found)
+    }
+
+    fn is_call_of(
+        &mut self,
+        maps: &Maps,
+        (address, is_same_file): (u64, bool),
+        code: u64,
+        start: u64,
+    ) -> Option<bool> {
         let (file, at) = self.place(maps, address)?;
         if is_same_file && file.target(at) == Some(start) {
             return Some(true);
@@ -144,7 +206,12 @@ impl Symbols {
 
     /// Whether a word may be a return address.
     fn is_behind_call(&mut self, maps: &Maps, address: u64) -> bool {
-        self.place(maps, address).is_some_and(|(file, at)| file.is_behind_call(at))
+        if let Some(known) = self.code.behind_calls.get(&address) {
+            return *known;
+        }
+        let Some((file, at)) = self.place(maps, address) else { return false };
+        let found = file.is_behind_call(at);
+        remember(&mut self.code.behind_calls, address, found)
     }
 
     /// The file of code that returns to `address`, and that address there.
@@ -157,4 +224,12 @@ impl Symbols {
         let at = file.address(address - 1 - mapping.start + mapping.offset)? + 1;
         Some((file, at))
     }
+}
+
+fn remember<K: Eq + std::hash::Hash, V: Clone>(known: &mut HashMap<K, V>, key: K, value: V) -> V {
+    if known.len() >= MOST_KNOWN {
+        known.clear();
+    }
+    known.insert(key, value.clone());
+    value
 }

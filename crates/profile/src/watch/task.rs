@@ -68,6 +68,11 @@ impl Stat {
         matches!(self.state, b'Z' | b'X')
     }
 
+    /// Whether a signal or a debugger has stopped it.
+    pub(crate) fn is_stopped(&self) -> bool {
+        matches!(self.state, b'T' | b't')
+    }
+
     /// How many threads the process has, of which the first one is this; it stays until the others have
     /// ended.
     pub(crate) fn living(&self) -> u32 {

@@ -161,9 +161,7 @@ fn sample(top: &Top, pid: u32) -> anyhow::Result<Exit> {
         }
         say.line(sampled_page(&sampler.profile(), style, &shown));
         number += 1;
-        if !is_running {
-            say.line("The program has ended.");
-        }
+        sampler.end().into_iter().for_each(|end| say.line(end));
         if !is_running || updates.is_some_and(|updates| number >= updates) {
             return Ok(ExitCode::SUCCESS.into());
         }
