@@ -16,6 +16,7 @@ mod interrupt;
 mod libraries;
 mod profile;
 mod profile_stuck;
+mod python;
 mod run;
 mod shown;
 mod signals;

@@ -14,6 +14,7 @@
 //! | `stop`    | all threads at one moment, stopped for it                                        |
 //! | `registers` | of a thread that does not run                                                  |
 //! | `object`  | what a thread waits for, and which thread has it                                 |
+//! | `python`  | CPython's frames, its GIL and its locks                                        |
 //! | `sampler` | many snapshots, as a profile                                                    |
 //! | `picture` | all threads at a moment, with symbols: who waits for whom, and what is stuck       |
 //! | `page`    | that for people                                                                  |
@@ -26,6 +27,7 @@ mod core;
 mod object;
 mod page;
 mod picture;
+mod python;
 mod registers;
 mod sampler;
 mod stop;

@@ -12,6 +12,7 @@ use spinpark_measure::text::one_line;
 use spinpark_measure::text::units::{self, count};
 
 use super::picture::{Held, OfCore, Picture, State, ThreadNow, Wait};
+use super::python::GIL;
 use crate::model::{Kind, Role};
 use crate::text::{Style, render, wrap};
 
@@ -287,6 +288,7 @@ fn details(picture: &Picture) -> Vec<String> {
         said.push(format!("It was stopped for {}.", units::time(time.as_nanos() as f64)));
     }
     said.extend(picture.core.iter().flat_map(|core| of_core(picture, core)));
+    said.extend(picture.notes.iter().cloned());
     said
 }
 
@@ -337,6 +339,7 @@ fn wanted(wait: &Wait) -> String {
         (Some(name), _) if name.ends_with(GLIBCS) => {
             format!("glibc's lock of {}", name.trim_end_matches(GLIBCS))
         }
+        (Some(name), _) if name == GIL => String::from("the GIL"),
         // `std Mutex` has its kind in its name.
         (Some(name), _) if name.contains(' ') => format!("a {name}"),
         (Some(name), _) => format!("the {} `{name}`", wait.kind.noun()),
@@ -474,6 +477,7 @@ pub fn json(picture: &Picture) -> Value {
         "headline": headline(picture),
         "go": picture.is_of_go,
         "stopped": picture.stopped.map(|time| time.as_nanos() as u64),
+        "notes": picture.notes,
         "deadlocks": picture.deadlocks.iter().map(cycle).collect::<Vec<_>>(),
         "threads": picture.threads.iter().map(thread).collect::<Vec<_>>(),
     })

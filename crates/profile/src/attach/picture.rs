@@ -14,6 +14,7 @@ use spinpark_measure::text::one_line;
 use super::access::Refused;
 pub use super::object::Held;
 use super::object::{self, Object};
+use super::python::{self, Interpreter, Native};
 use super::stop;
 use super::target::Target;
 use super::task::{Call, Task};
@@ -95,6 +96,8 @@ pub struct Picture {
     pub stopped: Option<Duration>,
     /// What there is besides, if it is of a core dump.
     pub core: Option<OfCore>,
+    /// What to know of its stacks: sentences.
+    pub notes: Vec<String>,
 }
 
 /// What a core dump has besides.
@@ -146,6 +149,11 @@ impl Wait {
         self.role.is_lock() || self.role == Role::Back
     }
 
+    /// Whether it is for a lock of Python's that does not tell its owner.
+    fn is_pythons(&self) -> bool {
+        self.name.as_deref() == Some(python::LOCK) && self.kind == Kind::Mutex
+    }
+
     /// Whether nobody will release it.
     #[must_use]
     pub fn is_lost(&self) -> bool {
@@ -168,15 +176,16 @@ impl Picture {
     /// # Errors
     /// If it has ended, or may no longer be read.
     pub fn take(target: &mut Target) -> Result<Self, Refused> {
+        let tools = tools(target);
         if target.core().is_some() {
             let now = target.snapshot()?;
-            return Ok(Self::of(target, &now, |task| matches!(task.call, Call::Blocked { .. }), None));
+            return Ok(Self::of(target, tools, &now, |task| matches!(task.call, Call::Blocked { .. }), None));
         }
         let before = target.calls()?;
         std::thread::sleep(MOMENT);
         let now = target.snapshot()?;
         let stays = |task: &Task| before.get(&task.id).is_some_and(|before| task.is_still(*before));
-        Ok(Self::of(target, &now, stays, None))
+        Ok(Self::of(target, tools, &now, stays, None))
     }
 
     /// The same, with all threads stopped for a moment: their stacks are exact, also of those that run.
@@ -184,27 +193,27 @@ impl Picture {
     /// # Errors
     /// If a debugger has the process already, or it may not be stopped, or has ended.
     pub fn take_stopped(target: &mut Target) -> Result<Self, Refused> {
+        let tools = tools(target);
         let (now, stopped) = stop::snapshot(target)?;
-        Ok(Self::of(target, &now, |task| matches!(task.call, Call::Blocked { .. }), Some(stopped)))
+        Ok(Self::of(target, tools, &now, |task| matches!(task.call, Call::Blocked { .. }), Some(stopped)))
     }
 
     /// Of a snapshot. `stays`: as [`ThreadNow::stays`]. `stopped`: for how long all threads were, at its moment.
     fn of(
         target: &mut Target,
+        (mut symbols, mut known): (Symbols, Known),
         now: &[Task],
         stays: impl Fn(&Task) -> bool,
         stopped: Option<Duration>,
     ) -> Self {
+        known.read_python(target, &mut symbols, now);
         target.read_maps();
-        let mut symbols = Symbols::new().with_kept(std::mem::take(&mut target.kept));
-        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let since = u64::try_from(since.as_nanos()).unwrap_or(u64::MAX);
-        let mut known = Known::default();
-        symbols.begin(target.pid, target.core().map_or(since, |core| core.written));
         let ids: BTreeSet<u32> = now.iter().map(|task| task.id).collect();
         let one = |task: &Task| thread(target, (&mut symbols, &mut known), task, &ids, stays(task));
         let mut threads: Vec<ThreadNow> = now.iter().map(one).collect();
         confirm(target, &mut threads, now, stopped.is_some());
+        known.name_holders(target, &mut threads.iter_mut().collect::<Vec<_>>());
+        let notes = known.why_not().map(str::to_owned).into_iter().collect();
         guess_holders(&mut threads, now, |address| symbols.variable(&target.maps, address).is_some());
         let deadlocks = cycles(&threads);
         forget_guesses(&mut threads, &deadlocks);
@@ -212,7 +221,7 @@ impl Picture {
         let is_of_go = target.is_of_go();
         let core = target.core().map(|core| OfCore { signal: core.signal, missing: symbols.missing() });
         let program = target.program().to_owned();
-        Self { pid: target.pid, program, threads, deadlocks, has_handlers, is_of_go, stopped, core }
+        Self { pid: target.pid, program, threads, deadlocks, has_handlers, is_of_go, stopped, core, notes }
     }
 
     /// Whether each thread waits for another one, without a deadline: only a signal's handler could wake one.
@@ -230,6 +239,17 @@ impl Picture {
     }
 }
 
+/// What looks things up in a process. It takes time to find an interpreter: before threads are read.
+fn tools(target: &mut Target) -> (Symbols, Known) {
+    let mut symbols = Symbols::new().with_kept(std::mem::take(&mut target.kept));
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let since = u64::try_from(since.as_nanos()).unwrap_or(u64::MAX);
+    symbols.begin(target.pid, target.core().map_or(since, |core| core.written));
+    let mut known = Known::default();
+    known.read_python(target, &mut symbols, &[]);
+    (symbols, known)
+}
+
 /// What was looked up already.
 #[derive(Debug, Default)]
 pub(super) struct Known {
@@ -239,6 +259,49 @@ pub(super) struct Known {
     variables: HashMap<u64, Option<String>>,
     /// Where words are that may be locks of glibc.
     places: HashMap<u64, Place>,
+    /// CPython, if it has it.
+    python: Interpreter,
+}
+
+impl Known {
+    /// To be called right behind a snapshot, or before its threads are read one by one: what threads do in Python
+    /// changes, and who has the GIL.
+    pub(super) fn read_python(&mut self, target: &Target, symbols: &mut Symbols, tasks: &[Task]) {
+        self.python.read(target, symbols, tasks);
+    }
+
+    /// To be called when a thread was read.
+    pub(super) fn read_python_of(&mut self, target: &Target, task: &Task) {
+        self.python.read_thread(target, task);
+    }
+
+    /// A thread has ended.
+    pub(super) fn forget_python_of(&mut self, thread: u32) {
+        self.python.forget(thread);
+    }
+
+    /// Whether there may be locks whose holders [`name_holders`](Self::name_holders) knows.
+    pub(super) fn has_python(&self) -> bool {
+        matches!(self.python, Interpreter::Found(_))
+    }
+
+    /// Why Python's frames are missing, if they are.
+    pub(super) fn why_not(&self) -> Option<&str> {
+        self.python.why_not()
+    }
+
+    /// Who seems to have the locks of Python's that nothing else tells of: threads in `with` statements of them.
+    pub(super) fn name_holders(&self, target: &Target, threads: &mut [&mut ThreadNow]) {
+        let is_silent = |wait: &Wait| wait.is_pythons() && wait.held == Held::Unknown;
+        let waits = threads.iter().filter_map(|thread| thread.wait()).filter(|wait| is_silent(wait));
+        let locks: BTreeSet<u64> = waits.map(|wait| wait.address).collect();
+        let holders = self.python.holders(target, &locks);
+        for thread in threads {
+            let Some(wait) = thread.wait_mut() else { continue };
+            let one = holders.get(&wait.address).filter(|all| all.len() == 1 && is_silent(wait));
+            wait.held = one.and_then(BTreeSet::first).map_or(wait.held, |id| Held::Perhaps(*id));
+        }
+    }
 }
 
 impl Known {
@@ -380,7 +443,16 @@ pub(super) fn thread_with(
         _ if task.stat.is_stopped() => State::Stopped(None),
         state => state,
     };
-    ThreadNow { id: task.id, name: one_line(&task.stat.name), state, place, stays }
+    let mut now = ThreadNow { id: task.id, name: one_line(&task.stat.name), state, place, stays };
+    let wait = now.wait().map(|wait| (wait.kind, wait.name.as_deref(), wait.is_lock()));
+    if let Some(look) = known.python.look(target, task, &Native { site: now.place.as_deref(), wait }) {
+        now.place = look.place.filter(|place| !place.frames.is_empty()).map(Arc::new);
+        if let Some((found, is_timed)) = look.wait {
+            let Object { kind, role, address, name, held } = found;
+            now.state = State::Waits(Wait { kind, role, address, name, is_timed, is_private: true, held });
+        }
+    }
+    now
 }
 
 /// The return addresses from the program's own on: without those of libc, if there are others. `is_static`: as
@@ -436,7 +508,9 @@ fn confirm(target: &mut Target, threads: &mut [ThreadNow], tasks: &[Task], were_
 /// The address of a variable is in the program: who has such a lock need not have it on the stack. Then all
 /// threads must wait for others.
 fn guess_holders(threads: &mut [ThreadNow], tasks: &[Task], mut is_variable: impl FnMut(u64) -> bool) {
-    let is_silent = |wait: &&Wait| wait.role.is_lock() && wait.held == Held::Unknown && wait.address != 0;
+    let is_silent = |wait: &&Wait| {
+        wait.role.is_lock() && wait.held == Held::Unknown && wait.address != 0 && !wait.is_pythons()
+    };
     let all_wait = threads.iter().all(|thread| thread.wait().is_some());
     let mut wanted: BTreeSet<u64> = threads
         .iter()
@@ -474,6 +548,7 @@ fn forget_guesses(threads: &mut [ThreadNow], cycles: &[Vec<usize>]) {
         if let Some(wait) = thread.wait_mut()
             && matches!(wait.held, Held::Perhaps(_))
             && !is_in
+            && !wait.is_pythons()
         {
             wait.held = Held::Unknown;
         }

@@ -22,6 +22,7 @@ use spinpark_measure::text::one_line;
 
 use super::access::{Refused, Status};
 use super::picture::{Held, Known, Stack, State, ThreadNow, cycles, stack, thread_with};
+use super::python::GIL;
 use super::target::{Depth, Followed, Since, Target};
 use super::task::{Call, Near};
 use crate::model::{
@@ -266,6 +267,7 @@ impl Sampler {
         if let Some(end) = self.list(is_first) {
             return Some(end);
         }
+        self.known.read_python(&self.target, &mut self.symbols, &[]);
         let now = u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let passed = now.saturating_sub(self.at);
         // Those that wait for locks: which may have other holders, though their waiters have not run.
@@ -320,6 +322,11 @@ impl Sampler {
             }
             seen.was = seen.followed.task.as_ref().map(|task| (task.call, task.sched));
         }
+        if self.known.has_python() {
+            let mut threads: Vec<&mut ThreadNow> =
+                self.threads.values_mut().filter_map(|seen| seen.last.as_mut()).collect();
+            self.known.name_holders(&self.target, &mut threads);
+        }
         self.add_waits(&waiters, now);
         self.at = now;
         self.snapshots += u64::from(!is_first);
@@ -370,6 +377,7 @@ impl Sampler {
 
     /// A thread has ended.
     fn end_of(&mut self, id: u32) {
+        self.known.forget_python_of(id);
         let Some(seen) = self.threads.get_mut(&id) else { return };
         let unread = std::mem::take(&mut seen.unread);
         let blocked = seen.add(unread.cast_signed(), 0);
@@ -411,6 +419,7 @@ impl Sampler {
             }
         }
         let Some(task) = &seen.followed.task else { return false };
+        self.known.read_python_of(&self.target, task);
         if task.stack.is_some() {
             seen.followed.needed = bytes;
         }
@@ -603,6 +612,7 @@ impl Sampler {
         holders.sort_by_key(|holder| Reverse(holder.time));
         let is_lost = matches!(self.ended, Some(End::Replaced | End::Forbidden));
         let warnings = self.end().filter(|_| is_lost).map(Warning::Loss);
+        let why_not = self.known.why_not().map(|why| Warning::Note(why.to_owned()));
         let status = Status::read(Path::new(&format!("/proc/{pid}"))).ok();
         let parent = status.as_ref().and_then(|status| status.numbers("PPid").first().copied());
         Profile {
@@ -622,7 +632,7 @@ impl Sampler {
             },
             ended_by: (self.ended == Some(End::Replaced))
                 .then(|| String::from("became another program (exec)")),
-            warnings: warnings.into_iter().collect(),
+            warnings: warnings.into_iter().chain(why_not).collect(),
             detail: Detail::Contended,
             locks_of: if self.target.has_loaded("libspinpark_preload.so") {
                 LocksOf::Spinpark
@@ -671,7 +681,8 @@ impl Sampler {
             let (address, name, kind) = &self.whiches[which];
             numbers.insert(which, id);
             let site = roles.values().flatten().max_by_key(|(_, time)| **time).map(|(site, _)| *site);
-            let is_type = name.as_ref().is_some_and(|name| name.contains(' '));
+            // That there is one of it, its name says.
+            let is_type = name.as_ref().is_some_and(|name| name.contains(' ') && name != GIL);
             let label = match name {
                 Some(name) => name.clone(),
                 None => site

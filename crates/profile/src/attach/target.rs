@@ -503,11 +503,30 @@ impl Target {
     /// A part of its memory; none if it is not all there.
     pub(super) fn read<const N: usize>(&self, address: u64) -> Option<[u8; N]> {
         let mut bytes = [0; N];
-        let is_read = match &self.source {
-            Source::Process(process) => process.memory.read_exact_at(&mut bytes, address).is_ok(),
-            Source::Core(core) => core.read(&self.maps, &mut bytes, address),
-        };
-        is_read.then_some(bytes)
+        self.read_to(&mut bytes, address).then_some(bytes)
+    }
+
+    /// The same, to a place; whether it is all there.
+    pub(super) fn read_to(&self, bytes: &mut [u8], address: u64) -> bool {
+        match &self.source {
+            Source::Process(process) => process.memory.read_exact_at(bytes, address).is_ok(),
+            Source::Core(core) => core.read(&self.maps, bytes, address),
+        }
+    }
+
+    /// Whether a thread is now in the call that it was in, or in the same one again.
+    pub(super) fn is_in(&self, task: &Task) -> bool {
+        let Some(process) = self.process() else { return true };
+        let now = fs::read(process.tasks.join(task.id.to_string()).join("syscall")).unwrap_or_default();
+        let code = task.stack.as_ref().map(|stack| stack.code);
+        let now = Call::parse(&now).0.resumed(|| self.read(code?.checked_sub(7)?));
+        match (now, task.call) {
+            // The time that is left, or the value that is expected, may be another one.
+            (Call::Blocked { number, arguments }, Call::Blocked { number: other, arguments: others }) => {
+                (number, arguments[0]) == (other, others[0])
+            }
+            (now, before) => now == before,
+        }
     }
 
     pub(super) fn word(&self, address: u64) -> Option<u32> {

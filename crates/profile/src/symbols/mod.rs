@@ -309,6 +309,17 @@ impl Symbols {
         stream.map_or(Place::Libc, |(_, stream)| Place::Stream(stream))
     }
 
+    /// Where that is, in memory, which other files know by this name in the file of a mapping.
+    pub(crate) fn exported(&mut self, maps: &Maps, mapping: &Mapping, name: &str) -> Option<u64> {
+        let file = self.file(mapping)?;
+        let (at, (offset, first)) = (file.exported(name)?, file.first()?);
+        let is_first = |other: &&Mapping| {
+            other.path == mapping.path && other.offset == offset && other.start <= mapping.start
+        };
+        let start = maps.snapshot(u32::MAX).iter().rev().find(is_first)?.start;
+        start.checked_add(at.checked_sub(first)?)
+    }
+
     /// The file that has `address` in its data, and the address there.
     fn in_data(&mut self, maps: &Maps, number: u32, address: u64) -> Option<(PathBuf, u64)> {
         maps.from(number).find_map(|snapshot| {

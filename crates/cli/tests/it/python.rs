@@ -1,0 +1,202 @@
+//! `spinpark why` and `profile --pid` of Python programs: with each CPython from 3.8 on that is installed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use spinpark_fixtures::command::{flat, said};
+
+use crate::fixtures::spinpark;
+use crate::profile::recording;
+use crate::why::Hanging;
+
+/// The interpreters that are installed, by `PATH` and in the directories of pyenv, each version once; without one, a
+/// line says that the test is skipped.
+fn interpreters() -> Vec<PathBuf> {
+    let mut found: Vec<(String, PathBuf)> = Vec::new();
+    let mut names: Vec<PathBuf> = (8..15).map(|minor| PathBuf::from(format!("python3.{minor}"))).collect();
+    names.push(PathBuf::from("python3"));
+    let pyenv = std::env::var_os("PYENV_ROOT").map(PathBuf::from);
+    let versions = pyenv.into_iter().flat_map(|root| fs::read_dir(root.join("versions"))).flatten().flatten();
+    names.extend(versions.map(|version| version.path().join("bin/python3")));
+    let code = "import sys; v = sys.version_info; print(sys.implementation.name, v[0], v[1], hasattr(sys, 'gettotalrefcount'))";
+    for path in names {
+        let Ok(output) = Command::new(&path).args(["-S", "-c", code]).output() else { continue };
+        let version = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        let minor: u32 = version
+            .strip_prefix("cpython 3 ")
+            .and_then(|rest| rest.strip_suffix(" False")?.parse().ok())
+            .unwrap_or(0);
+        if (8..=14).contains(&minor) && found.iter().all(|(known, _)| *known != version) {
+            found.push((version, path));
+        }
+    }
+    if found.is_empty() {
+        println!("skipped: no CPython from 3.8 to 3.14 is installed");
+    }
+    found.into_iter().map(|(_, path)| path).collect()
+}
+
+/// Runs a program of Python's that says `ready` on its standard error when it is as it stays.
+fn hanging(interpreter: &Path, directory: &Path, program: &str) -> Hanging {
+    let path = directory.join("app.py");
+    fs::write(&path, program).expect("a file");
+    let mut command = Command::new(interpreter);
+    command.arg("-S").arg(path);
+    Hanging::start(command)
+}
+
+fn why(hanging: &Hanging) -> String {
+    let said = said(spinpark(["why"]).arg(hanging.0.id().to_string()));
+    assert_eq!(said.code, Some(0), "{said:#?}");
+    flat(&said.stdout)
+}
+
+/// What `why` says of a program, with every interpreter: it has these words, at the latest after some tries.
+#[track_caller]
+fn all(program: &str, words: &[&str]) {
+    let directory = tempfile::tempdir().expect("a directory");
+    for interpreter in interpreters() {
+        let hanging = hanging(&interpreter, directory.path(), program);
+        let mut text = String::new();
+        for _ in 0..40 {
+            text = why(&hanging);
+            if words.iter().all(|words| text.contains(words)) {
+                break;
+            }
+        }
+        for words in words {
+            assert!(text.contains(words), "{}: no `{words}` in {text}", interpreter.display());
+        }
+    }
+}
+
+/// A deadlock of two locks of this kind, each taken by the first of these ways.
+fn deadlock(kind: &str, take: &str) -> String {
+    format!(
+        "import sys, threading
+one, other = threading.{kind}(), threading.{kind}()
+both = threading.Barrier(3)
+def transfer():
+    {take}:
+        both.wait()
+        with other:
+            pass
+def report():
+    with other:
+        both.wait()
+        with one:
+            pass
+for function in transfer, report:
+    threading.Thread(target=function, daemon=True).start()
+both.wait()
+print('ready', file=sys.stderr, flush=True)
+threading.Event().wait()
+"
+    )
+}
+
+#[test]
+fn a_deadlock_of_locks() {
+    let words = [
+        "Probably a deadlock: thread",
+        "waits in `transfer (app.py:7)` for a Python lock, which thread",
+        "waits in `report (app.py:12)` for a Python lock, which thread",
+        "seems to have",
+        "signal of a Python Event",
+        "module (app.py:18)",
+    ];
+    all(&deadlock("Lock", "with one"), &words);
+}
+
+/// These have their owner in memory, however they were taken.
+#[test]
+fn a_deadlock_of_recursive_locks() {
+    let words = [
+        "Deadlock: thread",
+        "waits in `transfer (app.py:7)` for a Python RLock, which thread",
+        "waits in `report (app.py:12)` for a Python RLock, which thread",
+    ];
+    all(&deadlock("RLock", "if one.acquire()"), &words);
+}
+
+/// A lock that was taken without `with` has no owner that is known; nor has one that such a statement had before.
+#[test]
+fn no_holder_is_made_up() {
+    let program = deadlock("Lock", "with one: pass\n    if one.acquire()");
+    let words = ["transfer (app.py:8)", "report (app.py:13)"];
+    all(&program, &words);
+    let directory = tempfile::tempdir().expect("a directory");
+    for interpreter in interpreters() {
+        let text = why(&hanging(&interpreter, directory.path(), &program));
+        assert!(!text.contains("eadlock"), "{text}");
+    }
+}
+
+#[test]
+fn the_holder_of_the_gil() {
+    let program = "import sys, threading
+def spin():
+    while True:
+        sum(range(1000))
+for _ in range(3):
+    threading.Thread(target=spin, daemon=True).start()
+print('ready', file=sys.stderr, flush=True)
+threading.Event().wait()
+";
+    all(program, &["in `spin (app.py:4)` for the GIL, held by thread", "runs in `spin (app.py:4)`"]);
+}
+
+#[test]
+fn threads_without_work() {
+    let program = "import sys, threading, queue
+def works(jobs):
+    jobs.get()
+for jobs in queue.Queue(), queue.SimpleQueue():
+    threading.Thread(target=works, args=(jobs,), daemon=True).start()
+threading.Timer(0.2, lambda: print('ready', file=sys.stderr, flush=True)).start()
+threading.Event().wait()
+";
+    let words = [
+        "works (app.py:3)",
+        "Python Queue",
+        "queue.SimpleQueue",
+        "signal of a Python Event",
+        "module (app.py:7)",
+    ];
+    all(program, &words);
+}
+
+#[test]
+fn a_profile_by_lines() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let program = "import sys, threading, time
+class Store:
+    def __init__(self):
+        self.lock = threading.Lock()
+    def flush(self):
+        while True:
+            with self.lock:
+                time.sleep(0.1)
+            time.sleep(0.001)
+    def load(self):
+        while True:
+            with self.lock:
+                pass
+store = Store()
+for function in store.flush, store.load, store.load:
+    threading.Thread(target=function, daemon=True).start()
+print('ready', file=sys.stderr, flush=True)
+threading.Event().wait()
+";
+    for interpreter in interpreters() {
+        let hanging = hanging(&interpreter, directory.path(), program);
+        let mut command = recording(directory.path(), ["profile", "--for", "1s", "--pid"]);
+        let result = said(command.arg(hanging.0.id().to_string()));
+        assert_eq!(result.code, Some(0), "{result:#?}");
+        let text = flat(&result.stdout);
+        for words in ["load", "app.py:12", "held by `", "flush", "was in `"] {
+            assert!(text.contains(words), "{}: no `{words}` in {text}", interpreter.display());
+        }
+    }
+}
