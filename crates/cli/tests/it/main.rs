@@ -13,6 +13,7 @@ mod demo;
 mod dormant;
 mod fixtures;
 mod interrupt;
+mod java;
 mod libraries;
 mod profile;
 mod profile_stuck;

@@ -13,6 +13,7 @@
 //! | `task`    | one thread in a snapshot                                                         |
 //! | `stop`    | all threads at one moment, stopped for it                                        |
 //! | `registers` | of a thread that does not run                                                  |
+//! | `hotspot` | a JVM's own dump of its threads                                                |
 //! | `object`  | what a thread waits for, and which thread has it                                 |
 //! | `python`  | CPython's frames, its GIL and its locks                                        |
 //! | `sampler` | many snapshots, as a profile                                                    |
@@ -24,6 +25,7 @@
 
 mod access;
 mod core;
+mod hotspot;
 mod object;
 mod page;
 mod picture;

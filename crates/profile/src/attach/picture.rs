@@ -12,6 +12,7 @@ use std::time::{Duration, SystemTime};
 use spinpark_measure::text::one_line;
 
 use super::access::Refused;
+use super::hotspot::{self, JavaThread};
 pub use super::object::Held;
 use super::object::{self, Object};
 use super::python::{self, Interpreter, Native};
@@ -213,7 +214,8 @@ impl Picture {
         let mut threads: Vec<ThreadNow> = now.iter().map(one).collect();
         confirm(target, &mut threads, now, stopped.is_some());
         known.name_holders(target, &mut threads.iter_mut().collect::<Vec<_>>());
-        let notes = known.why_not().map(str::to_owned).into_iter().collect();
+        let mut notes: Vec<String> = known.why_not().map(str::to_owned).into_iter().collect();
+        notes.extend(ask_jvm(target, &mut threads));
         guess_holders(&mut threads, now, |address| symbols.variable(&target.maps, address).is_some());
         let deadlocks = cycles(&threads);
         forget_guesses(&mut threads, &deadlocks);
@@ -499,6 +501,38 @@ fn confirm(target: &mut Target, threads: &mut [ThreadNow], tasks: &[Task], were_
             held => held,
         };
     }
+}
+
+/// What a JVM knows of its threads takes the place of what its functions of C++ tell. A sentence about it, if it is
+/// one.
+fn ask_jvm(target: &Target, threads: &mut [ThreadNow]) -> Option<String> {
+    if target.core().is_some() || !target.has_loaded(hotspot::LIBRARY) {
+        return None;
+    }
+    let all = match hotspot::threads(target.pid) {
+        Ok(all) => all,
+        Err(why) => {
+            return Some(format!("Stacks are the JVM's own, not Java's, since {why}."));
+        }
+    };
+    let by_number: HashMap<u32, JavaThread> =
+        all.into_iter().map(|thread| (target.thread(thread.number), thread)).collect();
+    for thread in threads {
+        let Some(java) = by_number.get(&thread.id) else { continue };
+        thread.name = one_line(&java.name).to_string();
+        thread.place = java.place.clone().map(Arc::new).or(thread.place.take());
+        let Some((object, is_timed)) = &java.wait else { continue };
+        let Object { kind, role, address, name, held } = object.clone();
+        let held = match held {
+            Held::Thread(number) => Held::Thread(target.thread(number)),
+            held => held,
+        };
+        thread.state =
+            State::Waits(Wait { kind, role, address, name, is_timed: *is_timed, is_private: true, held });
+        // All threads were read at one moment.
+        thread.stays = true;
+    }
+    Some(String::from("Java's stacks, monitors and owners are from a thread dump by the JVM."))
 }
 
 /// Who may have locks that do not say it: the only other thread that has the lock's address on its stack. A
