@@ -2,7 +2,7 @@
 //! itself describes it at the start of `_PyRuntime` (`_Py_DebugOffsets`).
 //!
 //! The tables are what `offsetof` gives with the headers of 3.8.18, 3.9.18, 3.10.13, 3.11.2, 3.11.7 and 3.12.1
-//! on x86-64, with `Py_BUILD_CORE`; a test compiles that again where headers are installed. Of what
+//! on x86-64, with `Py_BUILD_CORE`. Of what
 //! `_Py_DebugOffsets` lacks (tables of lines and handlers, the GIL's condition variable) the same holds for
 //! 3.13.0 and 3.14.8. Debug builds, and those without the GIL, are laid out otherwise.
 

@@ -141,15 +141,8 @@ fn high_first(bytes: &mut impl Iterator<Item = u8>) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// Made by CPython 3.9, 3.10 and 3.12 of
-    ///
-    /// ```python
-    /// def f(a):
-    ///     with a:
-    ///
-    ///         g(a)
-    ///     return 1
-    /// ```
+    // Made by CPython 3.9, 3.10 and 3.12 of `def f(a):`, `with a:`, an empty line, `g(a)`, and, behind the statement,
+    // `return 1`.
     #[test]
     fn lines_of_instructions() {
         let with = |format, table: &[u8], expected: &[(u32, u32)]| {
