@@ -88,7 +88,9 @@ pub(crate) struct Profile {
     #[arg(long = "for", hide_short_help = true, value_name = "TIME", requires = "pid", conflicts_with = "program", value_parser = duration)]
     pub(crate) time: Option<Duration>,
 
-    /// Record nothing until `spinpark record PID`; this command becomes the program
+    /// Record nothing until `spinpark record PID` asks for it
+    ///
+    /// This command becomes the program: same process, terminal and signals.
     #[arg(long, conflicts_with_all = ["detail", "output", "duration", "slower_than", "keep_pid", "overhead", "pid", "view", "rows",
         "process", "html", "format", "json", "folded", "slow", "perfetto", "speedscope", "waits", "pprof"])]
     pub(crate) dormant: bool,
@@ -100,10 +102,10 @@ pub(crate) struct Profile {
 
 const RECORD_EXAMPLES: &str = "\
 Examples:
-  spinpark record 4711 --for 30s                     the locks that it waits for, and their holders
-  spinpark record $(pidof server) --slower-than 20ms until Ctrl-C; each wait of 20 ms, one by one, too
-  spinpark record 4711 --for 10s --html report.html  the same as a page to click through
-  sudo spinpark record 4711 --for 30s                another user's process
+  spinpark record 4711 --for 30s                      the locks that it waits for, and their holders
+  spinpark record 4711 --slower-than 20ms             until Ctrl-C; each wait of 20 ms, one by one, too
+  spinpark record 4711 --for 10s --html report.html   the same as a page to click through
+  sudo spinpark record 4711 --for 30s                 another user's process
 
 The process was started by `spinpark profile --dormant -- PROGRAM`, or with libspinpark_profiler.so in LD_PRELOAD and a directory in SPINPARK_PROFILE_DORMANT. It is not stopped and gets no signal. It can be recorded any number of times; in between it records nothing, and its locks cost what they cost without spinpark.";
 
@@ -114,7 +116,7 @@ The process was started by `spinpark profile --dormant -- PROGRAM`, or with libs
 #[derive(Debug, Args)]
 #[command(after_long_help = RECORD_EXAMPLES)]
 pub(crate) struct Record {
-    /// For so long [default: until Ctrl-C]
+    /// End the recording after this time: 500ms, 30s, 2min [default: at Ctrl-C]
     #[arg(long = "for", value_name = "TIME", value_parser = duration)]
     pub(crate) time: Option<Duration>,
 
@@ -131,7 +133,7 @@ pub(crate) struct Record {
     #[command(flatten)]
     pub(crate) show: Showing,
 
-    /// The process
+    /// The dormant process to record
     #[arg(value_name = "PID", value_parser = whole::<u32>(1..=u64::from(u32::MAX), 4711))]
     pub(crate) pid: u32,
 }
