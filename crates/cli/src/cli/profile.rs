@@ -20,7 +20,7 @@ Examples:
   spinpark profile --duration 10s -- ./server       ends the server after ten seconds
   spinpark profile --overhead -- ./job              what recording costs on this very program
   spinpark profile --pid 4711 --for 30s             a process that runs: sampled, not recorded
-  spinpark profile --dormant -- ./server            records nothing until `spinpark record` asks for it
+  spinpark profile --dormant -- ./server            records only when `spinpark record` asks for it
 
 The program keeps its terminal, input, output and exit status; the report goes to standard error. The recording is kept in a directory, even if the program is killed; `spinpark report DIR` shows it again.";
 
@@ -68,7 +68,9 @@ pub(crate) struct Profile {
     #[arg(long, hide_short_help = true)]
     pub(crate) keep_pid: bool,
 
-    /// Measure what recording costs: run the program without it, and with each detail, in shuffled rounds
+    /// Measure what recording costs: without it, and with each detail
+    ///
+    /// The program runs several times, in shuffled rounds.
     #[arg(long)]
     pub(crate) overhead: bool,
 
@@ -103,7 +105,7 @@ pub(crate) struct Profile {
 const RECORD_EXAMPLES: &str = "\
 Examples:
   spinpark record 4711 --for 30s                      the locks that it waits for, and their holders
-  spinpark record 4711 --slower-than 20ms             until Ctrl-C; each wait of 20 ms, one by one, too
+  spinpark record 4711 --slower-than 20ms             until Ctrl-C; also each longer wait
   spinpark record 4711 --for 10s --html report.html   the same as a page to click through
   sudo spinpark record 4711 --for 30s                 another user's process
 
