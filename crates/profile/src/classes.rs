@@ -115,10 +115,11 @@ fn roles(members: &[&Lock]) -> Vec<RoleStats> {
     roles.into_values().collect()
 }
 
-fn add(sum: &mut RoleStats, other: &RoleStats) {
-    sum.acquisitions += other.acquisitions;
-    sum.contended += other.contended;
-    sum.failed_tries += other.failed_tries;
+/// Adds the same lock of another class or process; call sites are numbered alike.
+pub(crate) fn add(sum: &mut RoleStats, other: &RoleStats) {
+    sum.acquisitions = sum.acquisitions.saturating_add(other.acquisitions);
+    sum.contended = sum.contended.saturating_add(other.contended);
+    sum.failed_tries = sum.failed_tries.saturating_add(other.failed_tries);
     add_times(&mut sum.wait, &other.wait);
     add_held(&mut sum.hold, &other.hold);
     add_times(&mut sum.non_critical, &other.non_critical);
@@ -132,17 +133,17 @@ fn add(sum: &mut RoleStats, other: &RoleStats) {
     };
     let (outcomes, more) = (&mut sum.outcomes, &other.outcomes);
     *outcomes = Outcomes {
-        spun: outcomes.spun + more.spun,
-        parked: outcomes.parked + more.parked,
-        handed_over: outcomes.handed_over + more.handed_over,
-        timed_out: outcomes.timed_out + more.timed_out,
-        unknown: outcomes.unknown + more.unknown,
-        owner_changed: outcomes.owner_changed + more.owner_changed,
-        off_cpu: outcomes.off_cpu + more.off_cpu,
-        budget: outcomes.budget + more.budget,
-        still_waiting: outcomes.still_waiting + more.still_waiting,
+        spun: outcomes.spun.saturating_add(more.spun),
+        parked: outcomes.parked.saturating_add(more.parked),
+        handed_over: outcomes.handed_over.saturating_add(more.handed_over),
+        timed_out: outcomes.timed_out.saturating_add(more.timed_out),
+        unknown: outcomes.unknown.saturating_add(more.unknown),
+        owner_changed: outcomes.owner_changed.saturating_add(more.owner_changed),
+        off_cpu: outcomes.off_cpu.saturating_add(more.off_cpu),
+        budget: outcomes.budget.saturating_add(more.budget),
+        still_waiting: outcomes.still_waiting.saturating_add(more.still_waiting),
     };
-    sum.wake_ups += other.wake_ups;
+    sum.wake_ups = sum.wake_ups.saturating_add(other.wake_ups);
     sum.longest_queue = sum.longest_queue.max(other.longest_queue);
     sum.strip = Strip::sum([&sum.strip, &other.strip].into_iter());
     for site in &other.sites {
@@ -158,13 +159,13 @@ fn add(sum: &mut RoleStats, other: &RoleStats) {
 }
 
 fn add_times(sum: &mut Times, other: &Times) {
-    sum.count += other.count;
-    sum.total += other.total;
+    sum.count = sum.count.saturating_add(other.count);
+    sum.total = sum.total.saturating_add(other.total);
     sum.longest = sum.longest.max(other.longest);
     let bins = sum.histogram.len().max(other.histogram.len());
     sum.histogram.resize(bins, 0);
     for (bin, more) in sum.histogram.iter_mut().zip(&other.histogram) {
-        *bin += more;
+        *bin = bin.saturating_add(*more);
     }
 }
 
@@ -175,17 +176,17 @@ pub(crate) fn both(error: u64, other: u64) -> u64 {
 
 fn add_held(sum: &mut Held, other: &Held) {
     add_times(&mut sum.measured, &other.measured);
-    sum.total += other.total;
-    sum.while_waited += other.while_waited;
+    sum.total = sum.total.saturating_add(other.total);
+    sum.while_waited = sum.while_waited.saturating_add(other.while_waited);
     sum.total_error = both(sum.total_error, other.total_error);
 }
 
 pub(crate) fn add_site(sum: &mut SiteStats, other: &SiteStats) {
-    sum.acquisitions += other.acquisitions;
-    sum.contended += other.contended;
-    sum.wait_total += other.wait_total;
+    sum.acquisitions = sum.acquisitions.saturating_add(other.acquisitions);
+    sum.contended = sum.contended.saturating_add(other.contended);
+    sum.wait_total = sum.wait_total.saturating_add(other.wait_total);
     sum.wait_longest = sum.wait_longest.max(other.wait_longest);
     add_held(&mut sum.hold, &other.hold);
-    sum.blocked += other.blocked;
-    sum.blocked_total += other.blocked_total;
+    sum.blocked = sum.blocked.saturating_add(other.blocked);
+    sum.blocked_total = sum.blocked_total.saturating_add(other.blocked_total);
 }

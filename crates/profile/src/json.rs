@@ -6,6 +6,7 @@ use std::io;
 use std::path::Path;
 
 use serde::Deserialize;
+use serde_json::error::Category;
 
 use crate::model::{FORMAT, Profile, VERSION};
 use crate::read::ReadError;
@@ -24,28 +25,26 @@ pub fn text(profiles: &[Profile]) -> String {
 /// # Errors
 /// [`ReadError`]: it is missing or unreadable, no JSON, another format, or an unknown version.
 pub fn read(path: &Path) -> Result<Vec<Profile>, ReadError> {
+    // Format and version first: another version may have unknown fields, or lack some.
     #[derive(Deserialize)]
     struct Start {
         format: Option<String>,
         version: Option<u32>,
     }
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Starts {
-        Several(Vec<Start>),
-        One(Start),
-    }
     let text = fs::read_to_string(path).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => ReadError::Missing(path.to_owned()),
         _ => ReadError::Unreadable(path.to_owned(), error),
     })?;
-    let broken = |error| ReadError::Json(path.to_owned(), error);
-    // Format and version first: another version may have unknown fields.
-    let value: serde_json::Value = serde_json::from_str(&text).map_err(broken)?;
-    let is_array = value.is_array();
-    let starts = match serde_json::from_value(value).map_err(|_| ReadError::Foreign(path.to_owned()))? {
-        Starts::Several(starts) => starts,
-        Starts::One(start) => vec![start],
+    let broken = |error: serde_json::Error| ReadError::Json(path.to_owned(), error);
+    let other = |error: serde_json::Error| match error.classify() {
+        // It is JSON, of another shape.
+        Category::Data => ReadError::Foreign(path.to_owned()),
+        _ => broken(error),
+    };
+    let is_array = text.trim_start().starts_with('[');
+    let starts: Vec<Start> = match is_array {
+        true => serde_json::from_str(&text).map_err(other)?,
+        false => vec![serde_json::from_str(&text).map_err(other)?],
     };
     for start in starts {
         if start.format.as_deref() != Some(FORMAT) {

@@ -28,6 +28,7 @@
 //! | [`cost`]               | what recording cost                                                                 |
 //! | [`text`], [`html`]     | the report as tables for terminals, and as a page                                   |
 //! | [`diff`]               | two profiles compared                                                               |
+//! | [`merged`]             | several profiles added up                                                           |
 //! | [`slow`]               | the longest waits, one by one, for other tools                                      |
 //! | [`folded`], [`pprof`]  | stacks of waiting, for flame graphs and `go tool pprof`                             |
 
@@ -50,6 +51,7 @@ mod known_locks;
 pub mod live_process;
 pub mod load;
 mod maps;
+pub mod merged;
 pub mod model;
 pub mod names;
 mod other_waits;

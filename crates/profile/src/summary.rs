@@ -137,7 +137,7 @@ pub fn summary(profile: &Profile) -> Summary {
         None if !is_small && stuck::leads(profile) => (stuck, None),
         deadlock => (deadlock, stuck),
     };
-    let mut opening: Vec<String> = Vec::new();
+    let mut opening: Vec<String> = deadlocks(profile).into_iter().collect();
     let headline = match first {
         None => headline,
         Some(first) => {
@@ -167,6 +167,7 @@ pub fn summary(profile: &Profile) -> Summary {
     if let (Some(top), Some(blame)) = (top, &blame) {
         let (of, what) = blame.class().unwrap_or((profile, top));
         let is_it = !is_small && top.lock_wait() as f64 >= 0.5 * waited as f64;
+        details.extend(spread(profile, top));
         details.extend(holders::meanwhile(profile, top).filter(|_| !is_small));
         details.extend(roles(top).filter(|_| profile.sampling.is_none()));
         details.extend(of_glibc(top).filter(|_| is_it));
@@ -263,10 +264,11 @@ fn amount(profile: &Profile, waited: u64, share: f64, waiters: f64) -> String {
     let (threads, thread_time) = profile.threads_and_time();
     // Most of them lived for a part of the run.
     let at_a_time = thread_time as f64 / profile.duration.max(1) as f64;
+    let each = if profile.merged.is_some() { " in a process" } else { "" };
     let at_a_time = match at_a_time {
         few if few >= 0.5 * threads as f64 => String::new(),
-        few if few < 9.95 => format!(", {} at a time", shown(few)),
-        few => format!(", {few:.0} at a time"),
+        few if few < 9.95 => format!(", {} at a time{each}", shown(few)),
+        few => format!(", {few:.0} at a time{each}"),
     };
     let waiting = match waiters {
         waiters if waiters < 0.005 => String::from("fewer than 0.005"),
@@ -286,7 +288,7 @@ fn amount(profile: &Profile, waited: u64, share: f64, waiters: f64) -> String {
         0 => format!("{time} for locks"),
         1 => format!("{time} for locks, {} of the time of one thread", short_percent(share)),
         threads => format!(
-            "{time} for locks, {} of the time of {} threads{at_a_time}; {waiting} were waiting on average",
+            "{time} for locks, {} of the time of {} threads{at_a_time}; {waiting} were waiting on average{each}",
             short_percent(share),
             count(threads)
         ),
@@ -316,6 +318,39 @@ fn roles(top: &Lock) -> Option<String> {
         format!("{role} waited {} ({} waits)", short_percent(total as f64 / all), count(waits))
     };
     Some(format!("Of this, {}, {}.", part("readers", readers), part("writers", writers)))
+}
+
+/// In how many processes threads waited for a lock, of a profile that adds several up.
+fn spread(profile: &Profile, top: &Lock) -> Option<String> {
+    let merged = profile.merged.as_ref().filter(|merged| merged.processes > 1)?;
+    let spread = merged.spread.iter().find(|spread| spread.lock == top.id && spread.processes > 0)?;
+    let most = match spread.processes {
+        1 => format!(
+            "Threads waited for it in one of {} processes: {}",
+            count(merged.processes),
+            spread.most_in
+        ),
+        some => format!(
+            "Threads waited for it in {} of {} processes, the longest in {}",
+            count(some),
+            count(merged.processes),
+            spread.most_in
+        ),
+    };
+    Some(format!("{most} ({}).", time(spread.most as f64)))
+}
+
+/// Of a profile that adds several up: how many processes had a deadlock.
+fn deadlocks(profile: &Profile) -> Option<String> {
+    let merged = profile.merged.as_ref().filter(|merged| merged.deadlocks > 0)?;
+    let first = merged.deadlock.as_deref().unwrap_or("one of them");
+    Some(match merged.deadlocks {
+        1 => format!("There is a deadlock in {first}: report its recording alone."),
+        some => format!(
+            "There is a deadlock in {} processes, one of which is {first}: report its recording alone.",
+            count(some)
+        ),
+    })
 }
 
 /// How many locks have most of the waiting.

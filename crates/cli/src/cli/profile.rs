@@ -1,7 +1,7 @@
 //! `spinpark profile`, `record`, `report`, `diff`, `top`.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
@@ -149,19 +149,25 @@ Examples:
   spinpark report spinpark-profile --from 2s --to 5s    what threads waited for then
   spinpark report spinpark-profile --folded | flamegraph.pl > waits.svg
   spinpark report spinpark-profile --pprof waits.pb.gz
+  spinpark report web-1 web-2 web-3                     recordings of many processes, added up
   go tool pprof -http : -tagleaf lock waits.pb.gz        each lock, below its waiters";
 
-/// Show a recorded profile again, or convert it for other tools
+/// Show a recorded profile again, add several up, or convert them for other tools
+///
+/// Of several recordings, the processes of each build of a program are added up, lock by lock.
 #[derive(Debug, Args)]
 #[command(after_long_help = REPORT_EXAMPLES)]
 pub(crate) struct Report {
     /// What `spinpark profile` wrote: a directory, or one file of it; a result of `compare --json`; or a core dump
-    #[arg(value_name = "DIR")]
-    pub(crate) directory: PathBuf,
+    ///
+    /// Several are added up, as is a directory of recordings. Behind a core dump: its program, if that is not where
+    /// it was.
+    #[arg(value_name = "DIR", required = true)]
+    pub(crate) recordings: Vec<PathBuf>,
 
-    /// The program of a core dump, if its file is not where it was
-    #[arg(value_name = "EXECUTABLE", hide_short_help = true)]
-    pub(crate) executable: Option<PathBuf>,
+    /// Add up the processes of one recording, too
+    #[arg(long, hide_short_help = true)]
+    pub(crate) merge: bool,
 
     /// Only what threads waited for from this time after the start on: 500ms, 2s, 1min
     #[arg(long, value_name = "TIME", value_parser = from_start)]
@@ -176,11 +182,17 @@ pub(crate) struct Report {
 }
 
 impl Report {
+    /// The first of what is to be shown.
+    pub(crate) fn first(&self) -> &Path {
+        self.recordings.first().map_or(Path::new(""), PathBuf::as_path)
+    }
+
     /// An option that is given and makes sense for a recording only.
     pub(crate) fn only_for_recordings(&self) -> Option<&'static str> {
         let Showing { html, format, json, folded, slow, perfetto, speedscope, waits, pprof, process, .. } =
             &self.show;
         let given = [
+            ("--merge", self.merge),
             ("--from", self.from.is_some()),
             ("--to", self.to.is_some()),
             ("--process", process.is_some()),
@@ -380,6 +392,8 @@ pub(crate) enum ViewChoice {
     Blocking,
     /// Waits with another lock held
     HeldWaits,
+    /// How waiting is spread over processes and hosts, of recordings that are added up
+    Processes,
     /// Call site by call site
     Sites,
     /// Call site by call site, with the columns of FreeBSD's LOCK_PROFILING

@@ -391,13 +391,14 @@ fn print_report(
 
 /// Prints an earlier comparison again, if `report` names a file of one.
 pub(crate) fn earlier(report: &Report) -> anyhow::Result<Option<ExitCode>> {
+    let [path] = report.recordings.as_slice() else { return Ok(None) };
     // A recording is large, and no text.
     let mut first = [0];
-    let read = File::open(&report.directory).and_then(|mut file| file.read_exact(&mut first));
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut first));
     if read.is_err() || first != *b"{" {
         return Ok(None);
     }
-    let Ok(text) = fs::read_to_string(&report.directory) else { return Ok(None) };
+    let Ok(text) = fs::read_to_string(path) else { return Ok(None) };
     if !Header::parse(&text).is_ok_and(|header| header.format == FORMAT) {
         return Ok(None);
     }
@@ -405,7 +406,7 @@ pub(crate) fn earlier(report: &Report) -> anyhow::Result<Option<ExitCode>> {
         bail!("{option} is for recordings of `spinpark profile`, and this is a comparison: leave it out");
     }
     let shown = show(&text, Say { on_stderr: false });
-    shown.map_err(|what| anyhow!("{} is {what}", report.directory.display()))?;
+    shown.map_err(|what| anyhow!("{} is {what}", path.display()))?;
     Ok(Some(ExitCode::SUCCESS))
 }
 

@@ -41,26 +41,24 @@ fn show(picture: &Picture, say: Say, rows: usize) {
 pub(crate) fn of_report(report: &Report) -> anyhow::Result<Option<ExitCode>> {
     /// As `why` shows.
     const ROWS: usize = 20;
-    let path = &report.directory;
+    let path = report.first();
     if !attach::is_core(path) {
-        return match &report.executable {
-            Some(other) => {
-                bail!(
-                    "{} is no core dump, so that it needs no program\nLeave `{}` out",
-                    path.display(),
-                    other.display()
-                )
-            }
-            None => Ok(None),
-        };
+        return Ok(None);
     }
+    let executable = match &report.recordings[1..] {
+        [] => None,
+        [executable] => Some(executable.as_path()),
+        [_, other, ..] => {
+            bail!("{} is a core dump, which is shown alone\nLeave `{}` out", path.display(), other.display())
+        }
+    };
     if let Some(option) = report.only_for_recordings() {
         bail!(
             "{option} is for recordings of `spinpark profile`, and this is a core dump\nTry: spinpark why {}",
             path.display()
         );
     }
-    let picture = Picture::take(&mut Target::open_core(path, report.executable.as_deref())?)?;
+    let picture = Picture::take(&mut Target::open_core(path, executable)?)?;
     show(&picture, Say { on_stderr: false }, report.show.rows.unwrap_or(ROWS));
     Ok(Some(ExitCode::SUCCESS))
 }

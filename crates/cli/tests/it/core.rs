@@ -227,7 +227,7 @@ fn files_that_are_no_cores() {
     said(&mut spinpark(["why", "1", "program"])).fails(2, &["Leave `program` out"]);
     let program = compiled("program.c", "program", &["-O1"]);
     why(&program).fails(2, &["is a program or a library"]);
-    said(spinpark(["report"]).arg(&program).arg("x")).fails(2, &["is no core dump", "Leave `x` out"]);
+    said(spinpark(["report"]).arg(&program).arg("x")).fails(2, &["nothing can be added up of 2 recordings"]);
 }
 
 /// Bytes of a core that are not what they were, in its head and in its notes, end nothing.

@@ -15,6 +15,7 @@ mod fixtures;
 mod interrupt;
 mod java;
 mod libraries;
+mod merge;
 mod profile;
 mod profile_stuck;
 mod python;

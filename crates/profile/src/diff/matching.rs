@@ -69,13 +69,18 @@ type Step = dyn Fn(&Class) -> Option<Key>;
 
 /// The classes of a profile.
 pub(crate) fn classes(profile: &Profile) -> Vec<Class> {
+    classes_of(profile, by_class(profile).locks)
+}
+
+/// The same, where the locks by class are known ([`by_class`]): in their order.
+pub(crate) fn classes_of(profile: &Profile, merged: Vec<Lock>) -> Vec<Class> {
     let mut members: BTreeMap<(String, Kind), Vec<&Lock>> = BTreeMap::new();
     for lock in &profile.locks {
         members.entry((lock.class().into_owned(), lock.kind)).or_default().push(lock);
     }
     let names = Names::of(&profile.call_sites);
-    let merged = by_class(profile).locks.into_iter();
     merged
+        .into_iter()
         .map(|lock| {
             let label = label(&lock).into_owned();
             let members = members.get(&(label.clone(), lock.kind)).cloned().unwrap_or_default();
@@ -167,6 +172,16 @@ impl Class {
         Some((self.lock.kind, creation.is_created, chains.collect()))
     }
 
+    /// Takes on what another one is matched by, which is the same lock.
+    pub(crate) fn take_on(&mut self, other: Self) {
+        self.count = self.count.max(other.count);
+        let (Some(known), Some(other)) = (&mut self.creation, other.creation) else { return };
+        known.is_created |= other.is_created;
+        known.is_wrapper |= other.is_wrapper;
+        known.chains.extend(other.chains);
+        known.takers.extend(other.takers);
+    }
+
     fn order(&self) -> &[(String, u32, u64)] {
         self.creation.as_ref().map_or(&[], |creation| &creation.order)
     }
@@ -190,7 +205,7 @@ impl Matched {
 }
 
 /// Matches the classes of two profiles. Each of them is in one of the results, alone if there is no other.
-pub(crate) fn matched(before: &[Class], after: &[Class]) -> Vec<Matched> {
+pub(crate) fn matched(before: &[&Class], after: &[&Class]) -> Vec<Matched> {
     let mut left: [BTreeSet<usize>; 2] = [(0..before.len()).collect(), (0..after.len()).collect()];
     let mut found: Vec<Matched> = Vec::new();
     let by_functions = |depth| move |class: &Class| class.functions(depth);
@@ -206,12 +221,10 @@ pub(crate) fn matched(before: &[Class], after: &[Class]) -> Vec<Matched> {
     for key in steps {
         let mut equal: BTreeMap<Key, Matched> = BTreeMap::new();
         for index in &left[0] {
-            key(&before[*index])
-                .into_iter()
-                .for_each(|key| equal.entry(key).or_default().before.push(*index));
+            key(before[*index]).into_iter().for_each(|key| equal.entry(key).or_default().before.push(*index));
         }
         for index in &left[1] {
-            key(&after[*index]).into_iter().for_each(|key| equal.entry(key).or_default().after.push(*index));
+            key(after[*index]).into_iter().for_each(|key| equal.entry(key).or_default().after.push(*index));
         }
         for same in equal.into_values().filter(|same| !same.before.is_empty() && !same.after.is_empty()) {
             left[0].retain(|index| !same.before.contains(index));
@@ -221,7 +234,7 @@ pub(crate) fn matched(before: &[Class], after: &[Class]) -> Vec<Matched> {
     }
     let [mut before_left, mut after_left] = left.map(Vec::from_iter);
     let by_takers = pairs(&before_left, &after_left, |one, other| {
-        let (one, other) = (&before[one], &after[other]);
+        let (one, other) = (before[one], after[other]);
         one.is_used_only()
             && other.is_used_only()
             && one.lock.kind == other.lock.kind
@@ -237,11 +250,11 @@ pub(crate) fn matched(before: &[Class], after: &[Class]) -> Vec<Matched> {
 
 /// Equal ones apart: by the functions that take them, then in the order of their lines, if there are as many
 /// on both sides.
-fn apart(mut same: Matched, before: &[Class], after: &[Class]) -> Vec<Matched> {
+fn apart(mut same: Matched, before: &[&Class], after: &[&Class]) -> Vec<Matched> {
     if same.before.len() == 1 && same.after.len() == 1 {
         return vec![same];
     }
-    let pairs = pairs(&same.before, &same.after, |one, other| before[one].shares_takers(&after[other]));
+    let pairs = pairs(&same.before, &same.after, |one, other| before[one].shares_takers(after[other]));
     let mut found: Vec<Matched> = pairs.iter().copied().map(Matched::pair).collect();
     same.before.retain(|index| !pairs.iter().any(|(one, _)| one == index));
     same.after.retain(|index| !pairs.iter().any(|(_, other)| other == index));

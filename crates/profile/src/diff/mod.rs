@@ -3,7 +3,7 @@
 //! Locks are matched by properties that survive edits: names, variables, the functions that create them
 //! (`same`). Locks of one creation site count as one.
 
-mod matching;
+pub(crate) mod matching;
 mod rendering;
 
 use std::cmp::Reverse;
@@ -85,8 +85,9 @@ pub struct Change {
 pub fn diff(before: &Profile, after: &Profile) -> Diff {
     let (durations, warnings) = ((before.duration, after.duration), warnings(before, after));
     let (before, after) = (matching::classes(before), matching::classes(after));
+    let [before_each, after_each] = [&before, &after].map(|classes| classes.iter().collect::<Vec<_>>());
     let mut locks: Vec<LockChange> =
-        matched(&before, &after).iter().flat_map(|same| changes(same, &before, &after)).collect();
+        matched(&before_each, &after_each).iter().flat_map(|same| changes(same, &before, &after)).collect();
     let mut all = Change::default();
     locks.iter().filter(|lock| lock.role.is_lock()).for_each(|lock| all.add(&lock.change));
     locks.sort_by_key(|lock| {

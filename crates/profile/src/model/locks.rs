@@ -467,11 +467,11 @@ impl Split {
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
-            held: self.held + other.held,
-            free: self.free + other.free,
-            unknown: self.unknown + other.unknown,
-            watched: self.watched + other.watched,
-            no_cpu: self.no_cpu + other.no_cpu,
+            held: self.held.saturating_add(other.held),
+            free: self.free.saturating_add(other.free),
+            unknown: self.unknown.saturating_add(other.unknown),
+            watched: self.watched.saturating_add(other.watched),
+            no_cpu: self.no_cpu.saturating_add(other.no_cpu),
         }
     }
 }

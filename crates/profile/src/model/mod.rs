@@ -2,6 +2,7 @@
 //! marked.
 
 mod locks;
+mod merged;
 mod observed;
 mod unnamed;
 mod waits;
@@ -13,6 +14,7 @@ pub use self::locks::{
     Bound, Held, HeldTime, Kind, Lock, Outcomes, Role, RoleStats, SampleError, Sampled, SiteStats, Split,
     Times,
 };
+pub use self::merged::{Merged, Place, Spread};
 pub use self::observed::{Observed, OtherProgram, Recorder, Rest, ThreadTime, Threads};
 pub use self::unnamed::Unnamed;
 pub use self::waits::{HeldWait, Holder, HolderCall, Nest, OutOfSight, Pair, SlowWait, ThreadWait, Waiting};
@@ -113,6 +115,13 @@ pub struct Profile {
     /// Of a process that was sampled: how. Then numbers of waits and acquisitions are not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sampling: Option<Sampling>,
+    /// The host that it ran on, if that was noted: what `hostname` prints there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// Of a profile that adds several up ([`merged`](mod@crate::merged)): what is known of them one by one. Times and
+    /// durations are sums then, and there is no process, no order in time, and no wait of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub merged: Option<Merged>,
     /// What to know before relying on the rest: whole sentences. In JSON two arrays of them: `warnings` has
     /// all, `losses` those that report missing records. If `dropped` is 0 and there are no losses, no record
     /// is missing.

@@ -89,9 +89,9 @@ impl Pair {
 impl HeldWait {
     pub(crate) fn add(&mut self, other: &Self) {
         self.thread = self.thread.filter(|thread| other.thread == Some(*thread));
-        self.count += other.count;
-        self.wait_total += other.wait_total;
-        self.time_blocked += other.time_blocked;
+        self.count = self.count.saturating_add(other.count);
+        self.wait_total = self.wait_total.saturating_add(other.wait_total);
+        self.time_blocked = self.time_blocked.saturating_add(other.time_blocked);
         self.wait_longest = self.wait_longest.max(other.wait_longest);
     }
 

@@ -137,6 +137,8 @@ pub fn profile(recording: &Recording, symbols: &mut Symbols) -> Profile {
         cost: None,
         observed: None,
         sampling: None,
+        host: None,
+        merged: None,
         warnings,
     };
     Profile { cost: cost::estimate(&alone, 0.0), ..alone }

@@ -5,9 +5,11 @@
 //! | `overview` | the first screen: what a person acts on                                        |
 //! | `report`   | the whole report: the summary first                                            |
 //! | `locks`    | locks: taken, waited for, held                                                 |
+//! | `merged`   | several processes added up: how their waiting is spread                        |
 //! | `waits`    | waits by waiter and holder, by call site, one by one, for signals and for work |
 
 mod locks;
+mod merged;
 mod overview;
 mod report;
 mod waits;
@@ -21,6 +23,7 @@ use spinpark_measure::text::terminal;
 pub use spinpark_measure::text::wrap;
 
 pub use self::locks::{locks, outcomes, processes, rates, split};
+pub use self::merged::{places, spread, sums};
 pub use self::overview::overview;
 pub use self::report::report;
 pub use self::waits::{blocking, condvars, freebsd, held_waits, other_waits, part, sites, slow, waiting};

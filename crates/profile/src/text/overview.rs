@@ -3,7 +3,8 @@
 use super::report::{first, head, missing, notes, slowed};
 use super::wrap;
 use super::{
-    Style, blocking, condvars, held_waits, locks, other_waits, outcomes, sites, slow, split, waiting,
+    Style, blocking, condvars, held_waits, locks, other_waits, outcomes, places, sites, slow, split, spread,
+    waiting,
 };
 use crate::model::Profile;
 use crate::swap;
@@ -28,6 +29,7 @@ pub fn overview(profile: &Profile, style: Style, lines: usize) -> String {
 
     let has_waited = profile.lock_wait() > 0;
     let main: [Table; 3] = match has_waited {
+        true if profile.merged.is_some() => [("locks", locks), ("processes", spread), ("processes", places)],
         true => [("", waiting), ("locks", locks), ("blocking", blocking)],
         false => [("", waiting), ("others", other_waits), ("condvars", condvars)],
     };
@@ -78,6 +80,7 @@ pub fn overview(profile: &Profile, style: Style, lines: usize) -> String {
             tables.push(fitted);
         }
     }
+    more.dedup();
     let mut parts = before.to_vec();
     parts.extend(tables);
     parts.push(after + &rest(profile, style, &more));

@@ -3,10 +3,12 @@
 use spinpark_measure::text::units::{count, time};
 
 use super::{
-    Style, blocking, condvars, held_waits, locks, other_waits, outcomes, sites, slow, split, waiting, wrap,
+    Style, blocking, condvars, held_waits, locks, other_waits, outcomes, places, sites, slow, split, spread,
+    waiting, wrap,
 };
 use crate::fit::fit;
-use crate::model::{Detail, ENDED_EARLY, LocksOf, Profile, RecordingEnd};
+use crate::merged::short;
+use crate::model::{Detail, ENDED_EARLY, LocksOf, Merged, Profile, RecordingEnd};
 use crate::summary::summary;
 use crate::swap;
 use crate::thread_time;
@@ -23,6 +25,8 @@ pub fn report(profile: &Profile, style: Style) -> String {
         split(profile, style),
         blocking(profile, style),
         held_waits(profile, style),
+        spread(profile, style),
+        places(profile, style),
         slow(profile, style),
         sites(profile, style),
         condvars(profile, style),
@@ -73,13 +77,35 @@ pub(super) fn head(profile: &Profile, style: Style) -> String {
         1 => String::from(", 1 thread"),
         threads => format!(", {} threads", count(threads)),
     };
-    let line = format!(
-        "{} (process {}): {}{threads}{ended}; {locks}, {how}.",
-        fit(&command, style.width / 2),
-        profile.pid,
-        time(profile.duration as f64)
-    );
+    let line = match &profile.merged {
+        Some(merged) => format!(
+            "{}, {}: {} together{threads}; {locks}, {how}.",
+            fit(&command, style.width / 2),
+            processes(merged),
+            time(profile.duration as f64)
+        ),
+        None => format!(
+            "{} (process {}): {}{threads}{ended}; {locks}, {how}.",
+            fit(&command, style.width / 2),
+            profile.pid,
+            time(profile.duration as f64)
+        ),
+    };
     wrap(&line, style.width, 2) + "\n"
+}
+
+/// `1,000 processes of build 1a2b3c4d in 20 places`.
+fn processes(merged: &Merged) -> String {
+    let number = match merged.processes {
+        1 => String::from("1 process"),
+        number => format!("{} processes", count(number)),
+    };
+    let build = merged.build_id.as_deref().map(|build| format!(" of build {}", short(build)));
+    let places = match merged.places.len() {
+        0 | 1 => String::new(),
+        places => format!(" in {} places", count(places as u64)),
+    };
+    format!("{number}{}{places}", build.unwrap_or_default())
 }
 
 pub(super) fn first(profile: &Profile, style: Style) -> String {

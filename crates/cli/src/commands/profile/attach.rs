@@ -49,8 +49,8 @@ pub(super) fn run(profile: &Profile, pid: u32) -> anyhow::Result<ExitCode> {
     }
     drop(progress);
     let sampled: Sampled = sampler.profile();
-    let loaded =
-        load::Loaded { profiles: Loaded { profiles: vec![sampled], broken: Vec::new() }, unmet: None };
+    let profiles = load::on_this_host(Loaded { profiles: vec![sampled], broken: Vec::new() });
+    let loaded = load::Loaded { profiles, unmet: None };
     let saved = saved::save(&directory, &loaded.profiles.profiles, profile.max_size);
     let shown = shower.show(&loaded.profiles);
     load::kept(saved, &directory);

@@ -1,5 +1,6 @@
 //! The profiles of what was recorded, or why there are none.
 
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -48,7 +49,7 @@ pub(super) fn profiles(request: &Request<'_>, ended: &mut Ended, directory: &Pat
         has_exited: running.knows_status() && status.code().is_some(),
     };
     let known = Surroundings { observation: ended.seen.as_ref(), end: Some(end), cost: Some(cost) };
-    let profiles = recorded.complete(&known);
+    let profiles = on_this_host(recorded.complete(&known));
     if let Some(seen) = &mut ended.seen {
         // A report without it says that threads were not observed.
         let left = saved::bytes_left(directory, request.options.max_size).unwrap_or(0);
@@ -60,6 +61,15 @@ pub(super) fn profiles(request: &Request<'_>, ended: &mut Ended, directory: &Pat
         }
     }
     Ok(Loaded { profiles, unmet: unmet(&symbols) })
+}
+
+/// Notes where profiles are from, for a report of many: of a file that was copied, nothing else tells.
+pub(super) fn on_this_host(loaded: load::Loaded) -> load::Loaded {
+    let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let host = Some(host.trim().to_owned()).filter(|host| !host.is_empty());
+    let profiles = loaded.profiles.into_iter();
+    let profiles = profiles.map(|profile| model::Profile { host: host.clone(), ..profile }).collect();
+    load::Loaded { profiles, ..loaded }
 }
 
 /// The profiles of a recording that was made before.

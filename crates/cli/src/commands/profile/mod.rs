@@ -13,6 +13,7 @@
 //! | `dormant`             | `--dormant`: the program records when it is asked to; `record` asks it     |
 //! | `attach`              | `--pid`: a process that runs, sampled                                      |
 //! | `load`                | profiles of what was recorded, or why there are none                     |
+//! | `merge`               | many recordings, added up                                                |
 //! | `show`                | outputs: tables, a page, files for other tools                           |
 //! | `top`                 | the same while the program runs, interval by interval                    |
 
@@ -21,6 +22,7 @@ mod dormant;
 mod launch;
 mod likely_mistakes;
 mod load;
+mod merge;
 mod overhead;
 mod python;
 mod record;
@@ -72,8 +74,11 @@ pub(crate) fn run(profile: &Profile) -> anyhow::Result<Exit> {
 
 /// Shows a recording again.
 pub(crate) fn report(report: &Report) -> anyhow::Result<ExitCode> {
+    if let Some(sources) = merge::sources(report)? {
+        return merge::report(report, sources);
+    }
     let shower = Shower::new(&report.show, false)?.of_part(request::part(report)?);
-    let loaded = load::again(&report.directory, request::waits(&report.show)?)?;
+    let loaded = load::again(report.first(), request::waits(&report.show)?)?;
     shower.show(&loaded.profiles)?;
     loaded.unmet.into_iter().for_each(|text| Say { on_stderr: true }.wrapped(&text, 0));
     Ok(ExitCode::SUCCESS)

@@ -136,7 +136,13 @@ impl<'a> Shower<'a> {
                     None => view(profile, self.showing.view, style),
                 });
             }
-            if let (None, [shown], None) = (&self.showing.process, shown.as_slice(), self.part) {
+            let is_sum = loaded.profiles.iter().any(|profile| profile.merged.is_some());
+            if is_sum && self.showing.process.is_none() && loaded.profiles.len() > 1 {
+                let rows = if is_screen { style.rows.min(OTHERS - 6) } else { style.rows };
+                self.say.line(text::sums(&loaded.profiles, Style { rows, ..style }));
+                let hint = "The first of these is above: it has the longest total wait. `--process NAME` shows another one.";
+                self.say.line(wrap(hint, style.width, 0));
+            } else if let (None, [shown], None) = (&self.showing.process, shown.as_slice(), self.part) {
                 let rows = if is_screen { style.rows.min(OTHERS - 7) } else { style.rows };
                 others(&loaded.profiles, shown, Style { rows, ..style }, self.say);
             }
@@ -322,6 +328,9 @@ fn view(profile: &Profile, view: ViewChoice, style: Style) -> String {
              `--detail full` to see whether threads slept."
         }
         ViewChoice::Outcomes if has_waited => "The outcomes of waits are not known.",
+        ViewChoice::Processes if profile.merged.is_none() => {
+            "This is one process. `spinpark report A B` adds several recordings up, `--merge` the processes of one."
+        }
         ViewChoice::HeldWaits => "No thread blocked while holding a contended lock.",
         ViewChoice::Split if has_waited => {
             "Whether these locks were held or free while threads waited is not known."
@@ -341,6 +350,10 @@ fn tables(profile: &Profile, view: ViewChoice, style: Style) -> String {
         ViewChoice::Split => text::split(profile, style),
         ViewChoice::Blocking => text::blocking(profile, style),
         ViewChoice::HeldWaits => text::held_waits(profile, style),
+        ViewChoice::Processes => {
+            let tables = [text::spread(profile, style), text::places(profile, style)];
+            tables.into_iter().filter(|table| !table.is_empty()).collect::<Vec<_>>().join("\n")
+        }
         ViewChoice::Sites => text::sites(profile, style),
         ViewChoice::Freebsd => text::freebsd(profile, style),
         ViewChoice::Condvars => text::condvars(profile, style),

@@ -310,6 +310,8 @@ pub(crate) fn sample() -> Profile {
         }),
         observed: None,
         sampling: None,
+        host: None,
+        merged: None,
         warnings: vec![
             Warning::Note(String::from("`cachesim` changed after it was recorded: functions may be wrong.")),
             Warning::Loss(String::from("3 records of the file are damaged and were left out.")),
