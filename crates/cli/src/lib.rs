@@ -51,6 +51,7 @@ pub fn main() -> ExitCode {
         Command::Profile(profile) => commands::profile::run(&profile),
         Command::Record(record) => commands::profile::record_dormant(&record).map(Exit::from),
         Command::Top(top) => commands::profile::top::run(&top),
+        Command::Export(export) => commands::export::run(&export).map(Exit::from),
         Command::Why(why) => commands::why::run(&why).map(Exit::from),
         Command::Run(run) => commands::run::run(&run).map(Exit::from),
         Command::Compare(compare) => commands::compare::run(&compare).map(Exit::from),

@@ -30,6 +30,7 @@
 //! | [`diff`]               | two profiles compared                                                               |
 //! | [`merged`]             | several profiles added up                                                           |
 //! | [`slow`]               | the longest waits, one by one, for other tools                                      |
+//! | [`export`]             | counters of waiting, for monitoring systems                                        |
 //! | [`folded`], [`pprof`]  | stacks of waiting, for flame graphs and `go tool pprof`                             |
 
 pub mod attach;
@@ -39,6 +40,7 @@ pub mod classes;
 pub mod cost;
 pub mod diff;
 pub mod dormant;
+pub mod export;
 mod fit;
 pub mod folded;
 mod function_names;

@@ -1,5 +1,6 @@
 //! The command line: names, help, examples. No logic.
 
+mod export;
 mod libraries;
 mod profile;
 
@@ -11,6 +12,7 @@ use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use spinpark_measure::rounds::configuration::Baseline;
 
+pub(crate) use self::export::{Export, Receiver};
 pub(crate) use self::libraries::Libraries;
 pub(crate) use self::profile::{
     DetailChoice, Diff, LocksChoice, Profile, Record, Report, Showing, Top, ViewChoice,
@@ -28,6 +30,7 @@ Examples:
   spinpark run -- ./server-test 1        run it on spinpark's locks
   spinpark report spinpark-profile       an earlier recording again
   spinpark why 4711                      a process that hangs: who waits for whom?
+  spinpark export 4711 --listen 127.0.0.1:9464   where it waits, for Prometheus
 
 Exit status:
   0    done
@@ -68,6 +71,7 @@ pub(crate) enum Command {
     Diff(Diff),
     Top(Top),
     Why(Why),
+    Export(Box<Export>),
     Compare(Box<Compare>),
     Run(Run),
     #[command(hide = true)]
@@ -194,7 +198,7 @@ pub(crate) enum Subject {
 }
 
 /// Digits alone are a process; a file of that name is `./4711`.
-fn subject(word: OsString) -> Result<Subject, String> {
+pub(crate) fn subject(word: OsString) -> Result<Subject, String> {
     match word.to_str() {
         Some(text) if text.bytes().all(|byte| byte.is_ascii_digit()) => {
             whole(1..=u64::from(u32::MAX), 4711)(text).map(Subject::Process)

@@ -11,6 +11,7 @@ mod compare;
 mod core;
 mod demo;
 mod dormant;
+mod export;
 mod fixtures;
 mod interrupt;
 mod java;

@@ -1,6 +1,7 @@
 //! Profiles for `go tool pprof` and everything else that reads its format.
 //!
-//! Two values per stack, as in Go's own mutex profiles: `contentions` (count) and `delay` (nanoseconds). The
+//! Two values per stack, as in Go's own mutex profiles: `contentions` (count) and `delay` (nanoseconds); of a process
+//! that was sampled, `delay` alone. The
 //! stack is the *waiter's*, as in Go's block profile (Go's mutex profile has the stack that unlocks). Labels,
 //! which Go's profiles lack, name the lock (`lock`, `address`, `kind`), the mode in which it was wanted
 //! (`role`) and the process. `-tags`, `-tagfocus`, `-tagleaf` and `-tagroot` work on labels; the last two
@@ -25,7 +26,9 @@ use crate::model::{CallSite, Frame, Lock, Profile, Role};
 /// The message; the profiles are processes of one run.
 #[must_use]
 pub fn message(profiles: &[Profile]) -> message::Profile {
-    let mut writer = Writer::default();
+    // How often threads waited is not known of samples.
+    let is_sampled = !profiles.is_empty() && profiles.iter().all(|profile| profile.sampling.is_some());
+    let mut writer = Writer { has_counts: !is_sampled, ..Writer::default() };
     writer.string("");
     let [contentions, delay] = [("contentions", "count"), ("delay", "nanoseconds")]
         .map(|(name, unit)| ValueType { r#type: writer.string(name), unit: writer.string(unit) });
@@ -40,11 +43,13 @@ pub fn message(profiles: &[Profile]) -> message::Profile {
         .flat_map(|profile| &profile.warnings)
         .map(|warning| writer.string(warning.text()))
         .collect();
+    let interval = profiles.iter().filter_map(|profile| profile.sampling.as_ref());
+    let interval = interval.map(|sampling| sampling.interval).max().unwrap_or(1);
     message::Profile {
-        sample_type: vec![contentions, delay],
+        sample_type: if is_sampled { vec![delay] } else { vec![contentions, delay] },
         default_sample_type: delay.r#type,
-        period_type: Some(contentions),
-        period: 1,
+        period_type: Some(if is_sampled { delay } else { contentions }),
+        period: if is_sampled { number(interval) } else { 1 },
         time_nanos: number(started),
         duration_nanos: number(ended.saturating_sub(started)),
         comment: comments,
@@ -68,6 +73,8 @@ fn number(number: u64) -> i64 {
 
 #[derive(Default)]
 struct Writer {
+    /// Samples have two values.
+    has_counts: bool,
     message: message::Profile,
     strings: HashMap<String, i64>,
     mappings: HashMap<String, u64>,
@@ -96,11 +103,15 @@ impl Writer {
         self.mapping(profile, program);
         let uses = profile.uses();
         for (lock, stats) in uses.filter(|(_, stats)| stats.role.has_holder()) {
-            for site in stats.sites.iter().filter(|site| site.contended > 0) {
+            // Of samples, the time is known, and not how often threads waited.
+            for site in stats.sites.iter().filter(|site| site.contended > 0 || site.wait_total > 0) {
                 let Some(call_site) = profile.call_sites.get(site.call_site) else { continue };
                 let sample = Sample {
                     location_id: self.locations(profile, call_site),
-                    value: vec![number(site.contended), number(site.wait_total)],
+                    value: match self.has_counts {
+                        true => vec![number(site.contended), number(site.wait_total)],
+                        false => vec![number(site.wait_total)],
+                    },
                     label: self.labels(profile, lock, stats.role),
                 };
                 self.message.sample.push(sample);

@@ -48,6 +48,7 @@ use crate::files::open;
 use crate::say::Say;
 
 pub(crate) use self::dormant::record as record_dormant;
+pub(crate) use self::show::most;
 pub(crate) use self::untimed_use::calibrate;
 
 /// Runs the program, and reports.
