@@ -107,7 +107,8 @@ fn definitions() -> clap::Command {
 /// What to say of a word in the place of a command: it is one of the product's.
 pub(crate) fn hint(word: &str) -> Option<String> {
     let is_product =
-        ["profile", "record", "report", "diff", "top", "why", "compare", "run", "libraries"].contains(&word);
+        ["profile", "record", "report", "diff", "top", "why", "export", "compare", "run", "libraries"]
+            .contains(&word);
     is_product.then(|| format!("`{word}` is a command of the product: `spinpark {word}`")).or_else(|| {
         tips::is_program(word).then(|| {
             format!("`{word}` is a program\n`spinpark profile -- {word}` shows where its threads wait")

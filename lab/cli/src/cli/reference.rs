@@ -23,6 +23,7 @@ fn docs() -> PathBuf {
 fn explained_in(name: &str) -> &str {
     match name {
         "report" | "diff" | "top" => "profile",
+        "export" => "guides/a-fleet",
         "libraries" | "completions" | "man" => "run",
         name => name,
     }
