@@ -146,7 +146,7 @@ fn were(number: u64, one: &str, several: &str) -> String {
 fn name_apart(profiles: &mut [Profile]) {
     let mut taken: HashSet<String> = HashSet::new();
     for profile in profiles {
-        let build = profile.merged.as_ref().and_then(|merged| merged.build_id.as_deref()).map(short);
+        let build = profile.merged.as_ref().and_then(Merged::build);
         let base = match build {
             Some(build) => format!("{}-{build}", file_name(&profile.program)),
             None => file_name(&profile.program).to_owned(),
@@ -159,11 +159,6 @@ fn name_apart(profiles: &mut [Profile]) {
         }
         profile.recording = name;
     }
-}
-
-/// The part of a build id that people read.
-pub(crate) fn short(build_id: &str) -> &str {
-    build_id.get(..8).unwrap_or(build_id)
 }
 
 /// Why there are several sums of one program: one sentence for each.

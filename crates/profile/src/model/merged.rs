@@ -21,6 +21,14 @@ pub struct Merged {
     pub deadlock: Option<String>,
 }
 
+impl Merged {
+    /// The part of the build id that people read: its first eight digits.
+    #[must_use]
+    pub fn build(&self) -> Option<&str> {
+        self.build_id.as_deref().map(|build_id| build_id.get(..8).unwrap_or(build_id))
+    }
+}
+
 /// The processes of a host, or of a directory.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {

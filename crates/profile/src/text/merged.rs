@@ -3,7 +3,6 @@
 use spinpark_measure::text::units::{count, short_percent, time};
 
 use super::{Style, dash, render};
-use crate::merged::short;
 use crate::model::{Merged, Place, Profile, Spread};
 
 /// Lock by lock, in how many processes threads waited for it, and in which one most. Empty for a profile of one
@@ -58,7 +57,7 @@ pub fn sums(profiles: &[Profile], style: Style) -> String {
         let share = profile.lock_wait() as f64 / profile.thread_time().max(1) as f64;
         vec![
             profile.recording.clone(),
-            merged.build_id.as_deref().map_or_else(dash, |build| short(build).to_owned()),
+            merged.build().map_or_else(dash, str::to_owned),
             count(merged.processes),
             time(profile.lock_wait() as f64),
             short_percent(share.min(1.0)),

@@ -7,7 +7,6 @@ use super::{
     waiting, wrap,
 };
 use crate::fit::fit;
-use crate::merged::short;
 use crate::model::{Detail, ENDED_EARLY, LocksOf, Merged, Profile, RecordingEnd};
 use crate::summary::summary;
 use crate::swap;
@@ -100,7 +99,7 @@ fn processes(merged: &Merged) -> String {
         1 => String::from("1 process"),
         number => format!("{} processes", count(number)),
     };
-    let build = merged.build_id.as_deref().map(|build| format!(" of build {}", short(build)));
+    let build = merged.build().map(|build| format!(" of build {build}"));
     let places = match merged.places.len() {
         0 | 1 => String::new(),
         places => format!(" in {} places", count(places as u64)),
