@@ -167,13 +167,11 @@ impl Recorder {
 
     /// The thread was cancelled in its wait. `is_counted`: that did not begin in a light span.
     pub fn cancel_signal_wait(&self, call: &LockCall, is_counted: bool) {
-        if !self.is_on() {
-            return; // in a child that a signal handler made meanwhile
-        }
-        if let Some(own) = self.own_now() {
-            own.table().waiting.end();
-        }
+        // None: in a child that a signal handler made meanwhile, or it began in an earlier recording.
+        let Some(own) = self.enter_fast() else { return };
+        own.table().waiting.end();
         self.waits_no_more(call.address, is_counted);
+        self.leave();
     }
 
     /// Whether a signal is forwarded: in a light span, and no thread waits for it.

@@ -39,13 +39,14 @@ use spinpark_platform::Clocks;
 
 use super::clock::monotonic;
 use super::fork::{ASLEEP, BEGINNING, ON};
-use super::thread_state::{here, Facts};
+use super::thread_state::{here, Facts, ThreadState};
 use super::{Failure, Recorder};
 use crate::format::{Detail, Header, RegionId, CONTROL_FILE, MAGIC, QUOTA_FILE};
 
 impl Recorder {
-    /// Whether this process is asleep at times.
-    pub(crate) fn is_dormant(&self) -> bool {
+    /// Whether this process is asleep at times, or was forked by one that is.
+    #[must_use]
+    pub fn is_dormant(&self) -> bool {
         self.dormant.load(Relaxed) != 0
     }
 
@@ -74,11 +75,6 @@ impl Recorder {
     #[inline(never)]
     pub fn awake(&self, slower_than: u64) -> Result<(), Failure> {
         let local = here();
-        // A filter of system calls that came since the start may end the process for one that it does not
-        // expect.
-        if raw::sandbox() != self.sandbox.load(Relaxed) {
-            return Err(Failure::Sandbox);
-        }
         if local.is_busy.get() != 0 || !self.alive.change(ASLEEP, BEGINNING) {
             return Err(Failure::NotNow);
         }
@@ -106,13 +102,17 @@ impl Recorder {
         local.is_busy.set(1);
         compiler_fence(SeqCst); // as in `enter`
         let mine = self.epoch();
-        // If a thread is in the recorder, or that cannot be known, what it has noted is left as it is.
-        if self.end_all() != Err(Failure::Sandbox) {
+        let is_known = self.end_all() != Err(Failure::Sandbox);
+        // If a thread is in the recorder, or that cannot be known, what it has noted is left as it is. One that
+        // enters for the first time may be taking over any: from here on, none does.
+        if is_known && self.entering.load(SeqCst) == 0 {
             for own in self.states().filter(|own| own.is_of(mine) && !own.is_at_work()) {
                 own.count_held(|facts| self.write(own, &Facts { since: 0, ..facts }, 0));
             }
         }
-        self.mark_ended();
+        if is_known {
+            self.mark_ended();
+        }
         self.note_rates();
         self.note_time();
         if let Some(header) = self.file.header() {
@@ -151,11 +151,18 @@ impl Recorder {
     /// in it.
     fn end_all(&self) -> Result<(), Failure> {
         self.epoch.fetch_add(1, SeqCst);
+        // A filter of system calls that came since the start may end the process for one that it does not
+        // expect, such as the barrier: it may have come while this recording went on.
+        if raw::sandbox() != self.sandbox.load(Relaxed) {
+            return Err(Failure::Sandbox);
+        }
         if self.states().next().is_some() && !raw::order_all_threads() {
             // Only the first recording of a process needs no barrier.
             return Err(Failure::Sandbox);
         }
-        let is_quiet = self.entering.load(SeqCst) == 0 && self.states().all(|own| !own.is_at_work());
+        // A thread may have ended in the recorder: by a signal handler that does not return, say.
+        let is_out = |own: &ThreadState| !own.is_at_work() || raw::has_ended(own.id());
+        let is_quiet = self.entering.load(SeqCst) == 0 && self.states().all(is_out);
         if is_quiet {
             Ok(())
         } else {
@@ -170,10 +177,11 @@ impl Recorder {
         seen.magic.store(0, SeqCst);
         // Without `/proc`, as after chroot(2), what was there at an earlier snapshot is better than nothing.
         let maps = raw::open_read(c"/proc/self/maps");
-        self.file.clear((maps < 0).then_some(RegionId::Maps));
         if maps >= 0 {
+            // At once: a program that closes all descriptors may have another file by this number later.
             raw::close(maps);
         }
+        self.file.clear((maps < 0).then_some(RegionId::Maps));
         self.shared.clear();
         self.hot.iter().chain(&self.semaphores).for_each(|byte| byte.store(0, Relaxed));
         self.spans.clear();
@@ -203,5 +211,94 @@ impl Recorder {
         seen.detail.store(Detail::Contended as u32, Relaxed);
         self.snapshot_for(&[]);
         seen.magic.store(MAGIC, Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+
+    use std::ffi::CString;
+    use std::os::unix::ffi::OsStrExt;
+    use std::time::{Duration, Instant};
+
+    use super::*;
+    use crate::format::{Kind, Locks, Role};
+    use crate::{LockCall, Settings, Site, MOST};
+
+    fn asleep() -> &'static Recorder {
+        let recorder: &Recorder = std::boxed::Box::leak(std::boxed::Box::new(Recorder::new()));
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = CString::new(directory.path().as_os_str().as_bytes()).expect("a path");
+        recorder.prepare();
+        let (detail, locks) = (Detail::Off, Locks::Glibc);
+        let settings = Settings {
+            directory: &path,
+            detail,
+            locks,
+            sample_every: 1,
+            slower_than: u64::MAX,
+            most: MOST,
+            is_idle: true,
+        };
+        recorder.idle(detail);
+        recorder.begin(&settings).expect("a file");
+        recorder.sleep();
+        recorder
+    }
+
+    #[test]
+    fn what_is_left_of_an_earlier_recording() {
+        let recorder = asleep();
+        recorder.awake(u64::MAX).expect("it may");
+        recorder.enter().expect("a table");
+        recorder.leave();
+        // A wait, in which the thread is cancelled after the recording.
+        let here = LockCall {
+            address: 64,
+            role: Role::Write,
+            kind: |_| Kind::Mutex,
+            site: Site { stack: core::ptr::null(), frame: core::ptr::null() },
+        };
+        assert_eq!(recorder.queue(here.address, 1), 1);
+        recorder.fall_asleep();
+        recorder.awake(u64::MAX).expect("it may");
+        recorder.cancel_wait(&here, true);
+        assert_eq!(recorder.queue(here.address, 0), 0, "it is not one of this recording's");
+        recorder.cancel_signal_wait(&here, true);
+        assert_eq!(recorder.queue(here.address, 0), 0, "nor is that");
+        // There was no room for it.
+        super::here().refused.set(100);
+        super::here().refused_in.set(recorder.epoch());
+        assert!(recorder.enter().is_none());
+        recorder.fall_asleep();
+        recorder.awake(u64::MAX).expect("it may");
+        assert!(recorder.enter().is_some(), "there may be now");
+        recorder.leave();
+    }
+
+    #[test]
+    fn a_thread_in_the_recorder() {
+        let recorder = asleep();
+        recorder.awake(u64::MAX).expect("it may");
+        let (inside, out) = (std::sync::Barrier::new(2), std::sync::Barrier::new(2));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                recorder.enter().expect("a table");
+                inside.wait();
+                out.wait();
+                // It ends there.
+            });
+            inside.wait();
+            recorder.fall_asleep();
+            assert_eq!(recorder.awake(u64::MAX), Err(Failure::NotNow));
+            out.wait();
+        });
+        let begun = Instant::now();
+        // The kernel may need a moment after it has said that the thread has ended.
+        while let Err(failure) = recorder.awake(u64::MAX) {
+            assert_eq!(failure, Failure::NotNow);
+            assert!(begun.elapsed() < Duration::from_secs(60), "it is gone, and in nobody's way");
+        }
     }
 }

@@ -104,6 +104,8 @@ pub(crate) struct Local {
     /// Its waits.
     pub(crate) waits: Cell<u32>,
     pub(crate) others: Cell<u32>,
+    /// The recording of `refused` ([`Recorder::epoch`]).
+    pub(crate) refused_in: Cell<u32>,
     pub(crate) yields: Yields,
     pub(crate) semaphores: Taken,
 }
@@ -655,12 +657,6 @@ impl Recorder {
             own.end_work();
         }
         local.is_busy.set(0);
-    }
-
-    /// The calling thread's memory, if it is that of this recording.
-    pub(crate) fn own_now(&self) -> Option<&ThreadState> {
-        // SAFETY: null, or memory that is never given back.
-        unsafe { here().own.get().as_ref() }.filter(|own| own.epoch.load(Relaxed) == self.epoch())
     }
 
     #[cold]

@@ -64,15 +64,13 @@ impl Recorder {
 
     /// The thread does not come back to its wait: it was cancelled. `is_counted`: the wait was not left out.
     pub fn cancel_wait(&self, call: &LockCall, is_counted: bool) {
-        if !self.is_on() {
-            return; // in a child that a signal handler made meanwhile
-        }
-        if let Some(own) = self.own_now() {
-            own.table().waiting.end();
-        }
+        // None: in a child that a signal handler made meanwhile, or it began in an earlier recording.
+        let Some(own) = self.enter_fast() else { return };
+        own.table().waiting.end();
         if is_counted {
             self.queue(call.address, -1);
         }
+        self.leave();
     }
 
     /// The thread is about to wake threads that wait at an address for which one has waited

@@ -392,6 +392,24 @@ fn closed_descriptors_and_sandboxes() {
     server.kill();
 }
 
+/// It enters a sandbox while it is recorded: what the end of the recording needs may be forbidden then.
+#[test]
+fn a_sandbox_meanwhile() {
+    let mut server = Server::new();
+    let recorded = server.being_recorded("x");
+    sleep(Duration::from_millis(300));
+    assert_eq!(server.does("no barrier"), "done");
+    interrupt(&recorded);
+    let result = Said::from(recorded.wait_with_output().expect("it ends"));
+    assert_eq!(result.code, Some(0), "{result:#?}");
+    has(&result.stdout, &TABLE);
+    server.await_state(false);
+    let rounds = server.does("rounds");
+    sleep(Duration::from_millis(100));
+    assert_ne!(server.does("rounds"), rounds, "it goes on");
+    server.kill();
+}
+
 /// No thread makes a call that would begin the recording.
 #[test]
 fn a_silent_process() {

@@ -64,7 +64,8 @@ impl Recorder {
     #[inline(never)]
     pub(super) fn first_entry(&self) -> Option<&ThreadState> {
         let local = here();
-        if local.refused.get() > 0 {
+        // What was full in an earlier recording need not be so in this one.
+        if local.refused.get() > 0 && local.refused_in.get() == self.epoch() {
             local.refused.set(local.refused.get() - 1);
             self.leave();
             return None;
@@ -72,12 +73,13 @@ impl Recorder {
         let (start, cpu_time) = (self.now(), raw::cpu_time());
         // From here on, no other recording begins (`dormant`).
         self.entering.fetch_add(1, SeqCst);
-        let own = if self.alive.is_on_in_order() { self.adopt() } else { None };
+        let is_on = self.alive.is_on_in_order();
+        let epoch = self.epoch();
+        let own = if is_on { self.adopt() } else { None };
         if let Some(own) = own {
             local.own.set(own);
             own.at_work.store(1, Relaxed);
         }
-        let is_on = self.alive.get();
         self.entering.fetch_sub(1, SeqCst);
         match own {
             Some(own) => {
@@ -86,8 +88,9 @@ impl Recorder {
                 self.note_rare(own, self.now().saturating_sub(start), cost);
             }
             None => {
-                // What ended meanwhile may begin again.
+                // What was not on may begin at any time, and then there is room.
                 local.refused.set(if is_on { REFUSED } else { 0 });
+                local.refused_in.set(epoch);
                 self.leave();
             }
         }
