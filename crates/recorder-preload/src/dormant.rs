@@ -43,6 +43,12 @@ static ANSWERER: AtomicU32 = AtomicU32::new(0);
 /// The command's latest beat, and when it was seen, ticks.
 static BEAT: AtomicU32 = AtomicU32::new(0);
 static BEAT_SEEN: AtomicU64 = AtomicU64::new(0);
+/// The wish for which a thread was in the recorder, when it was tried first, and when last, ticks.
+static TRIED: AtomicU32 = AtomicU32::new(0);
+static TRIED_FIRST: AtomicU64 = AtomicU64::new(0);
+static TRIED_LAST: AtomicU64 = AtomicU64::new(0);
+/// Between two tries, ns: calls are many, and each try is system calls and a barrier.
+const TRY_NS: u64 = 100_000;
 
 const PAGE: usize = size_of::<Page>();
 const _: () = assert!(PAGE == CONTROL_BYTES);
@@ -161,7 +167,10 @@ pub(crate) fn say_failure(directory: &CStr, failure: Failure) {
 #[inline(never)]
 pub(crate) fn answer() {
     let process = PROCESS.load(Acquire);
-    if process == 0 || process != raw::process_id() || RECORDER.is_at_work() {
+    if process == 0 || RECORDER.ns_since(TRIED_LAST.load(Relaxed)) < TRY_NS {
+        return;
+    }
+    if process != raw::process_id() || RECORDER.is_at_work() {
         return;
     }
     with_turn(|| {
@@ -180,8 +189,8 @@ pub(crate) fn answer() {
                 BEAT_SEEN.store(RECORDER.now(), Relaxed);
                 match RECORDER.awake(control.slower_than.load(Relaxed)) {
                     Ok(()) => table::install(Detail::Contended),
-                    Err(Failure::NotNow) => {
-                        // The next call tries again.
+                    Err(Failure::NotNow) if tries_again(wish) => {
+                        // A later call does.
                         control.bell.store(1, Release);
                         return;
                     }
@@ -192,6 +201,16 @@ pub(crate) fn answer() {
             control.done.store(wish, Release);
         }
     });
+}
+
+/// A thread was in the recorder. It leaves soon; or never, if a signal handler has jumped out of it.
+fn tries_again(wish: u32) -> bool {
+    let now = RECORDER.now();
+    if TRIED.swap(wish, Relaxed) != wish {
+        TRIED_FIRST.store(now, Relaxed);
+    }
+    TRIED_LAST.store(now, Relaxed);
+    RECORDER.ns_since(TRIED_FIRST.load(Relaxed)) <= LEASE_NS
 }
 
 fn go_to_sleep() {
@@ -212,12 +231,14 @@ fn with_turn(body: impl FnOnce()) {
 #[inline(never)]
 pub(crate) fn check_beat() {
     let (control, now) = (control(), RECORDER.now());
+    let has_lapsed = || RECORDER.ns_since(BEAT_SEEN.load(Relaxed)) > LEASE_NS;
     let beat = control.beat.load(Relaxed);
     if BEAT.swap(beat, Relaxed) != beat {
         BEAT_SEEN.store(now, Relaxed);
-    } else if RECORDER.ns_since(BEAT_SEEN.load(Relaxed)) > LEASE_NS {
+    } else if has_lapsed() {
         with_turn(|| {
-            if RECORDER.is_awake() {
+            // Another command may have begun a recording meanwhile.
+            if has_lapsed() && RECORDER.is_awake() {
                 let done = control.done.load(Relaxed);
                 go_to_sleep();
                 control.done.store(done.wrapping_add(1), Release);
@@ -226,10 +247,10 @@ pub(crate) fn check_beat() {
     }
 }
 
-/// In a forked child: it is not dormant. Whether its parent was.
-pub(crate) fn forked() -> bool {
+/// In a forked child: it is not dormant.
+pub(crate) fn forked() {
     if PROCESS.load(Relaxed) == 0 {
-        return false;
+        return;
     }
     PROCESS.store(0, Relaxed);
     // The parent's thread that answered is not here.
@@ -237,7 +258,6 @@ pub(crate) fn forked() -> bool {
     // SAFETY: the page is this library's, and all of it atomic. Without memory the parent's stays: then the
     // child takes no notice of its bell.
     let _ = unsafe { raw::map_zero_over(page(), PAGE) };
-    true
 }
 
 /// The process ends in order: its files go. A command that records it has them open.

@@ -314,7 +314,9 @@ pub(crate) fn look_for_wishes<const DETAIL: u32>() {
 #[cold]
 #[inline(never)]
 fn change(wanted: Detail) {
-    if RECORDER.is_on() {
+    // Of a dormant process only `dormant` changes it: here, threads whose waits began before would do so once
+    // more, and one that is late after the end.
+    if RECORDER.is_on() && !RECORDER.is_dormant() {
         RECORDER.set_detail(wanted);
         table::install(wanted);
     }
@@ -323,7 +325,8 @@ fn change(wanted: Detail) {
 /// Writes as little as it can: each page that it touches makes the fork slower.
 unsafe extern "C" fn in_forked_child() {
     let is_recorder_at_rest = RECORDER.forked();
-    if dormant::forked() {
+    dormant::forked();
+    if RECORDER.is_dormant() {
         RECORDER.never();
         if RECORDER.detail() != Detail::Off {
             table::install(Detail::Off);

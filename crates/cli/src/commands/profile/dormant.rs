@@ -230,7 +230,8 @@ fn begun(dormant: &mut Dormant, pid: u32, is_over: &AtomicBool, progress: &Progr
                  might end it\nAs it is, it can be sampled: spinpark profile --pid {pid}"
             ),
             Answer::Failed(_) => bail!(
-                "process {pid} cannot record\nAs it is, it can be sampled: spinpark profile --pid {pid}"
+                "process {pid} cannot record: one of its threads has been in the recorder for 5 s: in a signal handler, or it has \
+                 left it by longjmp\nAs it is, it can be sampled: spinpark profile --pid {pid}"
             ),
             Answer::Gone => bail!("process {pid} has ended before it began to record"),
             Answer::Silent => {}
