@@ -9,14 +9,14 @@
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::mem::offset_of;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{CWD, FlockOperation, Mode, OFlags, flock, openat};
 use rustix::process::{Pid, PidfdFlags, geteuid, pidfd_open};
 use spinpark_recorder::format::{
     CLOSED, CONTROL_BYTES, CONTROL_FILE, CONTROL_MAGIC, CONTROL_VERSION, Control, HEADER_BYTES, Header, PAGE,
@@ -160,11 +160,17 @@ impl Mapped {
         let places = [below_root, PathBuf::from(&self.path), directory.join("map_files").join(&self.range)];
         let mut first = None;
         for place in places {
-            let opened = File::options().read(true).write(true).open(&place);
-            match opened.and_then(|file| Ok((file.metadata()?, file))) {
+            // What is there may be a device by now, or whatever the process has put there for root to open: it is
+            // looked at first, and opened only if it is the file.
+            let found = openat(CWD, &place, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).map(File::from);
+            match found.map_err(io::Error::from).and_then(|file| Ok((file.metadata()?, file))) {
                 // Of the device the maps say another thing on some file systems.
                 Ok((metadata, file)) if metadata.is_file() && metadata.ino() == self.inode => {
-                    return Ok((file, place));
+                    let found = format!("/proc/self/fd/{}", file.as_raw_fd());
+                    match File::options().read(true).write(true).open(found) {
+                        Ok(file) => return Ok((file, place)),
+                        Err(error) => first = first.or(Some(error)),
+                    }
                 }
                 Ok(_) => {}
                 Err(error) => first = first.or(Some(error)),
@@ -447,6 +453,37 @@ fn unreachable(pid: u32, mapped: &Mapped, directory: &Path, error: io::Error) ->
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Only the file itself is opened: to open a device has effects.
+    #[test]
+    fn what_has_taken_its_place() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let (path, other) = (directory.path().join("control.dormant"), directory.path().join("other"));
+        fs::write(&path, "x").expect("a file");
+        let inode = |path: &Path| fs::metadata(path).expect("a file").ino();
+        let open = |path: &Path, inode: u64| {
+            let path = path.to_str().expect("a path").to_owned();
+            let mapped = Mapped { range: "0-1".to_owned(), inode, path };
+            mapped.open(Path::new("/proc/self")).map(|(_, place)| place)
+        };
+        assert!(open(&path, inode(&path)).is_ok());
+        std::os::unix::fs::symlink("/dev/null", &other).expect("a link");
+        assert!(open(&other, inode(&other)).is_err(), "a device");
+        assert!(open(directory.path(), inode(directory.path())).is_err(), "a directory");
+        assert!(open(&path, inode(&path) + 1).is_err(), "another file");
+        // What tells of it: a watch for openings, of which a look is none.
+        let before = opened(&path, || drop(open(&path, inode(&path) + 1)));
+        assert!(!before && opened(&path, || drop(open(&path, inode(&path)))));
+    }
+
+    /// Whether the file is opened meanwhile.
+    fn opened(path: &Path, by: impl FnOnce()) -> bool {
+        use rustix::fs::inotify;
+        let watch = inotify::init(inotify::CreateFlags::NONBLOCK).expect("a watch");
+        inotify::add_watch(&watch, path, inotify::WatchFlags::OPEN).expect("a watch");
+        by();
+        rustix::io::read(&watch, &mut [0; 256]).is_ok()
+    }
 
     #[test]
     fn what_a_process_has_mapped() {
