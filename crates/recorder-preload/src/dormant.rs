@@ -12,7 +12,8 @@
 //!
 //! The mapping lies in this library's own memory, so that its address is a constant. A forked child has it,
 //! too: it puts an empty page in its place, and is not dormant. One that has not (`_Fork`, `vfork`, a bare
-//! `clone`) has another process id, and does not answer.
+//! `clone`) has another process id, or, in a name space of its own, the recorder's state of no process
+//! (`fork` in the recorder); it does not answer.
 
 use core::ffi::CStr;
 use core::ptr;
@@ -43,7 +44,8 @@ static ANSWERER: AtomicU32 = AtomicU32::new(0);
 /// The command's latest beat, and when it was seen, ticks.
 static BEAT: AtomicU32 = AtomicU32::new(0);
 static BEAT_SEEN: AtomicU64 = AtomicU64::new(0);
-/// The wish for which a thread was in the recorder, when it was tried first, and when last, ticks.
+/// The wish for which a thread was in the recorder, and when it was tried first, ticks; when any was tried
+/// last.
 static TRIED: AtomicU32 = AtomicU32::new(0);
 static TRIED_FIRST: AtomicU64 = AtomicU64::new(0);
 static TRIED_LAST: AtomicU64 = AtomicU64::new(0);
@@ -170,7 +172,12 @@ pub(crate) fn answer() {
     if process == 0 || RECORDER.ns_since(TRIED_LAST.load(Relaxed)) < TRY_NS {
         return;
     }
-    if process != raw::process_id() || RECORDER.is_at_work() {
+    if process != raw::process_id() || !RECORDER.is_here() || RECORDER.is_at_work() {
+        return;
+    }
+    // As in the recorder's file: on a full disk, touching the page may be a signal.
+    if raw::populate(page(), PAGE) == Some(false) {
+        TRIED_LAST.store(RECORDER.now(), Relaxed);
         return;
     }
     with_turn(|| {
@@ -262,7 +269,7 @@ pub(crate) fn forked() {
 
 /// The process ends in order: its files go. A command that records it has them open.
 pub(crate) fn end(directory: &CStr) {
-    if PROCESS.load(Relaxed) == raw::process_id() {
+    if PROCESS.load(Relaxed) == raw::process_id() && RECORDER.is_here() {
         RECORDER.remove_files(directory);
     }
 }

@@ -80,14 +80,17 @@ impl Recorder {
         }
         local.is_busy.set(1);
         compiler_fence(SeqCst); // as in `enter`
-        let quiet = self.end_all();
-        if quiet.is_ok() {
+        let mut begun = self.end_all();
+        if begun.is_ok() && !self.file.has_room_still() {
+            begun = Err(Failure::DiskFull);
+        }
+        if begun.is_ok() {
             self.begin_anew(slower_than);
         }
-        self.alive.change(BEGINNING, if quiet.is_ok() { ON } else { ASLEEP });
+        self.alive.change(BEGINNING, if begun.is_ok() { ON } else { ASLEEP });
         compiler_fence(SeqCst);
         local.is_busy.set(0);
-        quiet
+        begun
     }
 
     /// The recording ends. What threads have noted of locks that they hold still is written down, as far as

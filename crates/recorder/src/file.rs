@@ -188,6 +188,39 @@ impl File {
         }
     }
 
+    /// Calls `with` for each part of a region that is ready, with its start and its bytes, as long as that
+    /// returns true; whether it always did.
+    fn ready_parts(
+        &self,
+        header: &Header,
+        id: RegionId,
+        mut with: impl FnMut(*mut u8, usize) -> bool,
+    ) -> bool {
+        let ready = self.ready[id as usize].load(Acquire) as usize;
+        let mut from = 0;
+        while let Some(piece) = Piece::with(id, from).filter(|_| from < ready) {
+            let until = ready.min(piece.first + piece.units);
+            let page = header.pieces[piece.number].load(Acquire) as usize;
+            let offset = (page + (from - piece.first) * id.unit_pages()) * PAGE;
+            let start = self.start.load(Relaxed).wrapping_add(offset);
+            if page != 0 && !with(start, (until - from) * id.unit_pages() * PAGE) {
+                return false;
+            }
+            from = until;
+        }
+        true
+    }
+
+    /// Whether there is still room for all that is ready. A file system that copies what it changes, such as
+    /// btrfs, needs room again for pages that it has written to the disk since: if that is full, touching them
+    /// is a signal. Kernels before Linux 5.14 cannot say.
+    pub(crate) fn has_room_still(&self) -> bool {
+        let Some(header) = self.header() else { return false };
+        let has_room = |start: *mut u8, length: usize| raw::populate(start, length) != Some(false);
+        has_room(self.start.load(Relaxed), HEADER_BYTES)
+            && RegionId::ALL.into_iter().all(|id| self.ready_parts(header, id, has_room))
+    }
+
     /// Empties all regions but one; what they have of the disk stays. No other thread uses the file.
     pub(crate) fn clear(&self, kept: Option<RegionId>) {
         let Some(header) = self.header() else { return };
@@ -196,19 +229,11 @@ impl File {
             region.used.store(0, Relaxed);
             region.dropped.store(0, Relaxed);
             self.failures[id as usize].store(0, Relaxed);
-            let ready = self.ready[id as usize].load(Acquire) as usize;
-            let mut from = 0;
-            while let Some(piece) = Piece::with(id, from).filter(|_| from < ready) {
-                let until = ready.min(piece.first + piece.units);
-                let page = header.pieces[piece.number].load(Acquire) as usize;
-                let offset = (page + (from - piece.first) * id.unit_pages()) * PAGE;
-                if page != 0 {
-                    let start = self.start.load(Relaxed).wrapping_add(offset);
-                    // SAFETY: these units are ready, so their pages can be written; no other thread does.
-                    unsafe { start.write_bytes(0, (until - from) * id.unit_pages() * PAGE) };
-                }
-                from = until;
-            }
+            self.ready_parts(header, id, |start, length| {
+                // SAFETY: its pages can be written; no other thread does.
+                unsafe { start.write_bytes(0, length) };
+                true
+            });
         }
         header.bounded.store(0, Relaxed);
         header.nested.store(0, Relaxed);

@@ -268,6 +268,13 @@ impl Recorder {
         self.alive.get() && self.file.header().is_some()
     }
 
+    /// Whether this process records, or may at times: not one that was cloned without its knowledge, whatever
+    /// number that has for itself.
+    #[must_use]
+    pub fn is_here(&self) -> bool {
+        self.alive.state() != NOTHING
+    }
+
     /// Whether there is no recording, and [`Recorder::begin`] could begin one.
     #[must_use]
     pub fn is_idle(&self) -> bool {

@@ -509,14 +509,32 @@ fn a_full_disk() {
         Server::started(command, tempfile::tempdir().expect("a directory"))
     };
     let mut server = start();
-    let fill = || {
-        let mut file = fs::File::create(disk.join("rest")).expect("a file");
+    let fill = |name: &str| {
+        let mut file = fs::File::create(disk.join(name)).expect("a file");
         while file.write_all(&[1; 4096]).is_ok() {}
     };
-    fill();
+    fill("rest");
     let result = said(&mut server.record("x", &["--for", "400ms"]));
     assert_eq!(result.code, Some(0), "{result:#?}");
     has(&result.stdout, &["`table`"]);
+    let rounds = server.does("rounds");
+    sleep(Duration::from_millis(100));
+    assert_ne!(server.does("rounds"), rounds, "it goes on");
+    // The file system needs room again for what it had: here for holes, elsewhere (btrfs) for any change.
+    let recording = files(&disk).into_iter().filter(|path| path.is_dir()).flat_map(|path| files(&path));
+    let recording =
+        recording.into_iter().find(|path| path.extension().is_some_and(|kind| kind == "spinprof"));
+    let recording = fs::File::options().write(true).open(recording.expect("its file")).expect("it opens");
+    let length = recording.metadata().expect("a file").len();
+    rustix::fs::fallocate(
+        &recording,
+        rustix::fs::FallocateFlags::PUNCH_HOLE | rustix::fs::FallocateFlags::KEEP_SIZE,
+        4096,
+        length - 4096,
+    )
+    .expect("tmpfs does");
+    fill("more");
+    said(&mut server.record("z", &["--for", "1s"])).fails(2, &["cannot record: the disk is full"]);
     let rounds = server.does("rounds");
     sleep(Duration::from_millis(100));
     assert_ne!(server.does("rounds"), rounds, "it goes on");

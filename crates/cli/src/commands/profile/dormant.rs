@@ -229,6 +229,10 @@ fn begun(dormant: &mut Dormant, pid: u32, is_over: &AtomicBool, progress: &Progr
                 "process {pid} has entered a sandbox since its start (seccomp, no_new_privs), in which a system call of the recorder \
                  might end it\nAs it is, it can be sampled: spinpark profile --pid {pid}"
             ),
+            Answer::Failed(cause) if cause == Cause::DiskFull as u32 => bail!(
+                "process {pid} cannot record: the disk is full, on which its files are, {}\nMake room there, and try again",
+                dormant.directory().display()
+            ),
             Answer::Failed(_) => bail!(
                 "process {pid} cannot record: one of its threads has been in the recorder for 5 s: in a signal handler, or it has \
                  left it by longjmp\nAs it is, it can be sampled: spinpark profile --pid {pid}"
