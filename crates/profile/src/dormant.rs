@@ -19,7 +19,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{CWD, FlockOperation, Mode, OFlags, flock, openat};
 use rustix::process::{Pid, PidfdFlags, geteuid, pidfd_open};
 use spinpark_recorder::format::{
-    CLOSED, CONTROL_BYTES, CONTROL_FILE, CONTROL_MAGIC, CONTROL_VERSION, Control, HEADER_BYTES, Header, PAGE,
+    CLOSED, CONTROL_BYTES, CONTROL_FILE, CONTROL_MAGIC, CONTROL_VERSION, Control, HEADER_BYTES, Header,
+    MOST_PAGES, PAGE,
 };
 use thiserror::Error;
 
@@ -398,7 +399,9 @@ impl Dormant {
         };
         let length = self.recording.metadata()?.len();
         let end = u64::from(number(offset_of!(Header, end))? & !CLOSED) * PAGE as u64;
-        let end = end.clamp(HEADER_BYTES as u64, length.max(HEADER_BYTES as u64));
+        // No more than any recording has, whatever the process says.
+        let end =
+            end.clamp(HEADER_BYTES as u64, length.clamp(HEADER_BYTES as u64, (MOST_PAGES * PAGE) as u64));
         let own = number(offset_of!(Header, pid))?;
         let file =
             File::options().write(true).create_new(true).open(to.join(format!("{own}.{EXTENSION}")))?;
