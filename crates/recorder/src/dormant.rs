@@ -281,6 +281,21 @@ mod tests {
     }
 
     #[test]
+    fn a_thread_in_a_sandbox() {
+        let recorder = asleep();
+        recorder.awake(u64::MAX).expect("it may");
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                // SAFETY: of this thread alone.
+                assert_eq!(unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) }, 0);
+                assert!(recorder.enter().is_none());
+            });
+        });
+        assert!(recorder.enter().is_some());
+        recorder.leave();
+    }
+
+    #[test]
     fn a_thread_in_the_recorder() {
         let recorder = asleep();
         recorder.awake(u64::MAX).expect("it may");

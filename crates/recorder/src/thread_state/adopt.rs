@@ -100,10 +100,15 @@ impl Recorder {
     /// A table for the calling thread: that of a thread that has ended, or a new one.
     fn adopt(&self) -> Option<&ThreadState> {
         let (shared, header) = (self.shared.get()?, self.file.header()?);
-        let id = raw::thread_id();
         if self.is_dormant() {
+            // This thread alone may have entered a sandbox, long before this recording: what follows might end
+            // the process.
+            if raw::sandbox() != self.sandbox.load(Relaxed) {
+                return None;
+            }
             forget_before();
         }
+        let id = raw::thread_id();
         let count = header.regions[RegionId::Threads as usize].used.load(Relaxed);
         // A thread with this id used this one, so it has ended.
         let mine = u32::from(shared.tables[id as usize % HASHES].load(Relaxed)).checked_sub(1);
