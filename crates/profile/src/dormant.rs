@@ -1,7 +1,7 @@
 //! A dormant process: one that has the recorder in it and records when it is asked to.
 //!
 //! The request goes through a page that the process has mapped
-//! ([`Control`](spinpark_recorder::format::Control)); its maps say where that file is. Here it is read and
+//! ([`Control`]); its maps say where that file is. Here it is read and
 //! written by calls, and not mapped: so whatever another process does to the file is an error, and no signal.
 //! The file of the recording is opened before, and read after it: the process may end meanwhile, and remove
 //! its files.
