@@ -23,6 +23,7 @@ fn docs() -> PathBuf {
 fn explained_in(name: &str) -> &str {
     match name {
         "report" | "diff" | "top" => "profile",
+        "record" => "guides/slow-in-production",
         "export" => "guides/a-fleet",
         "libraries" | "completions" | "man" => "run",
         name => name,
