@@ -1,7 +1,8 @@
 //! A process that runs, and was not started under us: what each of its threads does now, read from `/proc`
 //! and from its memory.
 //!
-//! Nothing is stopped, unless that is asked for, and nothing runs in it. A thread that sleeps has its system call, with the arguments,
+//! Nothing is stopped, unless that is asked for, and nothing runs in it, but for a JVM that dumps its threads.
+//! A thread that sleeps has its system call, with the arguments,
 //! in `/proc/PID/task/TID/syscall`, and the end of its stack in memory: the futex that it sleeps at, and the
 //! functions that led to it. A mutex of glibc, or of the drop-in, has its owner's number in memory.
 //!

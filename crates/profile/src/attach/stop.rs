@@ -4,7 +4,7 @@
 //! thread was in, or lets it go on; but for a few, which return `EINTR` to the program though no signal came
 //! (signal(7), "Interruption of system calls and library functions by stop signals"). Those are
 //! [made again](Registers::with_call_again) here, so that the program does not see it; a time-out of theirs
-//! begins anew. If this process is killed meanwhile, the kernel lets all threads go on.
+//! begins anew. If this process is killed meanwhile, the kernel lets all threads go on, and such calls return.
 //!
 //! All are stopped first, then read, then let go, by a thread of its own: when it ends, the kernel lets those go,
 //! too, that did not stop in time.
@@ -21,7 +21,7 @@ use super::task::{Call, Task};
 use crate::symbols::Blocked;
 use crate::watch::Stat;
 
-/// A thread that does not stop so long, as one that waits for a disk, is left out.
+/// Of a thread that does not stop so long, as one that waits for a disk, nothing is known.
 const PATIENCE: Duration = Duration::from_millis(100);
 /// Threads that start meanwhile are stopped, too; who starts them is, after so many rounds.
 const ROUNDS: u32 = 8;
