@@ -58,7 +58,9 @@ fn a_deadlock_of_monitors() {
     let mut text = String::new();
     // Its threads may not wait yet, and it may be slow on a busy machine.
     for _ in 0..20 {
-        text = flat(&said(spinpark(["why", "--rows", "60"]).arg(hanging.0.id().to_string())).stdout);
+        // Wide enough for the lines of the source, also where numbers of threads have seven digits.
+        let mut why = spinpark(["why", "--rows", "60"]);
+        text = flat(&said(why.env("COLUMNS", "160").arg(hanging.0.id().to_string())).stdout);
         if words.iter().all(|words| text.contains(words)) {
             break;
         }

@@ -131,7 +131,10 @@ fn what_differs_is_not_added_up() {
     let directory = directory.path();
     fleet(directory, 4, |at, process| {
         if at == 3 {
-            process["modules"][0]["build_id"] = json!("feedfacefeedface");
+            let modules = process["modules"].as_array_mut().unwrap();
+            let program =
+                modules.iter_mut().find(|module| module["path"].as_str().unwrap().ends_with("/waits"));
+            program.expect("the program")["build_id"] = json!("feedfacefeedface");
         }
     });
     let said = report(directory, &["fleet"]);

@@ -699,12 +699,14 @@ mod tests {
         assert!(target.number() >= Some(2) && !target.is_stopped() && !target.is_replaced());
         let depth = Depth { is_idle: false, has_state: false, is_stopped: false };
         let mut followed = Followed::default();
-        // Until it sleeps.
-        while target.follow(id, 0, &mut followed, depth) != Since::Same {
+        // Until it sleeps there; before, it may wait for a page, or to run.
+        let sleeps =
+            |followed: &Followed| followed.task.as_ref().is_some_and(|task| task.call.futex().is_some());
+        while target.follow(id, 0, &mut followed, depth) != Since::Same || !sleeps(&followed) {
             std::thread::yield_now();
         }
         let task = followed.task.clone().expect("it was read");
-        assert!(task.call.futex().is_some() && target.stays(&task), "{task:?}");
+        assert!(target.stays(&task), "{task:?}");
         for depth in [Depth { is_idle: true, ..depth }, Depth { has_state: true, ..depth }] {
             assert_eq!(target.follow(id, 0, &mut followed, depth), Since::Same);
         }

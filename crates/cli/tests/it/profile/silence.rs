@@ -91,7 +91,8 @@ fn locks_of_std() {
     assert!(built.expect("a compiler").success());
     let directory = tempfile::tempdir().expect("a directory");
     let report = report(directory.path(), &[rust.to_str().expect("a path")]);
-    says(&report, &["All waiting ", "is on one std Mutex, `std_mutex::TABLE`, "]);
+    // Its threads may also meet for a moment at a lock of glibc, where the machine is busy.
+    assert!(report.contains(" is on one std Mutex, `std_mutex::TABLE`, "), "{report}");
     assert!(!report.contains("start_thread"), "{report}");
 }
 
