@@ -92,7 +92,7 @@ fn build(out: &Path) -> PathBuf {
         command.env_remove("RUSTC_WRAPPER");
     }
     let mut flags = flags(&env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default());
-    // `.cargo/config.toml` says why, and is not read by an install from git, nor beside `RUSTFLAGS`.
+    // As what the laboratory measures, which says why in `lab/.cargo/config.toml`.
     if !flags.contains("align-all-functions") {
         flags =
             format!("{flags}\x1f-Cllvm-args=-align-all-functions=6").trim_start_matches('\x1f').to_owned();
