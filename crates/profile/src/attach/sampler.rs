@@ -208,7 +208,9 @@ impl Sampler {
             self.cost += cost;
             let at = usize::try_from(self.snapshots).unwrap_or(0) % self.costs.len();
             self.costs[at] = cost;
-            self.due = self.begun.elapsed() + self.pause();
+            // From when it was due on: what a snapshot takes, and a sleep that is longer than asked, make none fewer.
+            let pause = self.pause();
+            self.due = (self.due + pause).max(self.begun.elapsed() + pause / 2);
         }
         self.ended.is_none()
     }
