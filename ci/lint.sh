@@ -21,6 +21,12 @@ grep --extended-regexp '^cargo test --workspace\b' README.md || {
     exit 1
 }
 
+step "the library elsewhere"
+ci/elsewhere.sh
+
+step "packages of crates.io"
+ci/package.sh --allow-dirty
+
 step "links"
 ci/links.sh
 

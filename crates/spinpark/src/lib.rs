@@ -2,10 +2,16 @@
 //! long.
 //!
 //! Drop-in for [`parking_lot`](https://docs.rs/parking_lot) 0.12: the types are [`lock_api`]'s, so their names
-//! and methods are the same, with the features `arc_lock`, `serde` and `owning_ref`. Missing are `Once` (std has
-//! one), and the features `send_guard` (the thread that holds a lock releases it) and `deadlock_detection`
-//! (`spinpark profile` finds deadlocks). Nothing is allocated; a read-write lock is 24 bytes, a mutex or
-//! condition variable 16; constructors are `const`.
+//! and methods are the same, with the features `arc_lock`, `serde` and `owning_ref`. Missing are the features
+//! `send_guard` (the thread that holds a lock releases it: waiters ask whether it runs) and `deadlock_detection`
+//! (`spinpark why PID` and `spinpark profile` find deadlocks). Nothing is allocated; a read-write lock is 24 bytes, a
+//! mutex or condition variable 16; constructors are `const`.
+//!
+//! Where this crate is linked, a function of its own runs **before `main`** (in `.init_array`): it asks the kernel what
+//! locks need to know (restartable sequences, CPUs) while the process has one thread.
+//!
+//! On other systems than 64-bit Linux, and under Miri, the locks *are* `parking_lot`'s, and there are no profiles: what
+//! uses this crate builds and runs everywhere.
 //!
 //! ```
 //! use spinpark::{Condvar, Mutex};
@@ -36,6 +42,7 @@
 //! |                    | one upgradable reader                  |                                                         |
 //! | [`Condvar`]        | –                                      | parking, FIFO; a notification under the lock may leave  |
 //! |                    |                                        | the wake-up to the release of the mutex                 |
+//! | [`Once`]           | the thread that runs its closure       | as `Mutex`                                              |
 //!
 //! # Guarantees
 //!
@@ -53,51 +60,20 @@
 //!
 //! 1.82, for constants as operands of inline assembly.
 
-mod condvar;
-mod deadline;
-mod fair_mutex;
-mod mutex;
-pub mod profile;
-mod raw_mutex;
-mod raw_rwlock;
-mod remutex;
-mod rwlock;
-mod slow;
-mod slow_rwlock;
+#[cfg(not(all(target_os = "linux", target_pointer_width = "64", not(miri))))]
+mod elsewhere;
+#[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
+mod linux;
+
+#[cfg(not(all(target_os = "linux", target_pointer_width = "64", not(miri))))]
+pub use elsewhere::*;
+#[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
+pub use linux::*;
 
 pub use lock_api;
-
-pub use condvar::{Condvar, WaitTimeoutResult};
-pub use fair_mutex::{const_fair_mutex, FairMutex, FairMutexGuard, MappedFairMutexGuard, RawFairMutex};
-pub use mutex::{const_mutex, MappedMutexGuard, Mutex, MutexGuard};
-pub use raw_mutex::RawMutex;
-pub use raw_rwlock::RawRwLock;
-pub use remutex::{
-    const_reentrant_mutex, MappedReentrantMutexGuard, RawThreadId, ReentrantMutex, ReentrantMutexGuard,
-};
-pub use rwlock::{
-    const_rwlock, MappedRwLockReadGuard, MappedRwLockWriteGuard, RwLock, RwLockReadGuard,
-    RwLockUpgradableReadGuard, RwLockWriteGuard,
-};
-pub use spinpark_linux::before_filter;
 
 #[cfg(feature = "arc_lock")]
 pub use lock_api::{
     ArcMutexGuard, ArcReentrantMutexGuard, ArcRwLockReadGuard, ArcRwLockUpgradableReadGuard,
     ArcRwLockWriteGuard,
 };
-
-use core::sync::atomic::AtomicU32;
-use spinpark_linux::{Cell, Linux};
-use spinpark_locks::WaitQueue;
-
-/// Keeps a library that these locks are in loaded, and starts restartable sequences while the process has one
-/// thread: see `permanent` in `spinpark-linux`.
-#[used]
-#[link_section = ".init_array"]
-static INITIALISE: extern "C" fn() = spinpark_linux::initialise;
-
-/// The initial state of every lock's queue, as a constant.
-const fn empty_queue() -> WaitQueue<Linux> {
-    WaitQueue::from_parts(AtomicU32::new(0), AtomicU32::new(0), Cell::new(core::ptr::null()), (), ())
-}

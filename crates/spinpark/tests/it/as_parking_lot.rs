@@ -14,9 +14,10 @@ macro_rules! program {
                 const_fair_mutex, const_mutex, const_reentrant_mutex, const_rwlock, ArcMutexGuard,
                 ArcReentrantMutexGuard, ArcRwLockReadGuard, ArcRwLockUpgradableReadGuard,
                 ArcRwLockWriteGuard, Condvar, FairMutex, FairMutexGuard, MappedFairMutexGuard,
-                MappedMutexGuard, MappedRwLockReadGuard, MappedRwLockWriteGuard, Mutex, MutexGuard,
-                RawFairMutex, RawMutex, RawRwLock, RawThreadId, ReentrantMutex, ReentrantMutexGuard, RwLock,
-                RwLockReadGuard, RwLockUpgradableReadGuard, RwLockWriteGuard, WaitTimeoutResult,
+                MappedMutexGuard, MappedRwLockReadGuard, MappedRwLockWriteGuard, Mutex, MutexGuard, Once,
+                OnceState, RawFairMutex, RawMutex, RawRwLock, RawThreadId, ReentrantMutex,
+                ReentrantMutexGuard, RwLock, RwLockReadGuard, RwLockUpgradableReadGuard, RwLockWriteGuard,
+                WaitTimeoutResult,
             };
 
             static MUTEX: Mutex<(u8, u8)> = const_mutex((1, 2));
@@ -86,6 +87,41 @@ macro_rules! program {
                     let mut guard = mutex.lock();
                     condvar.wait_while(&mut guard, |is_ready| !*is_ready);
                 });
+            }
+
+            #[test]
+            fn once() {
+                static ONCE: Once = Once::new();
+                assert_eq!(ONCE.state(), OnceState::New);
+                let panics = || ONCE.call_once(|| panic!("as it should"));
+                assert!(catch_unwind(panics).is_err() && ONCE.state().poisoned());
+                assert!(catch_unwind(|| ONCE.call_once(|| {})).is_err());
+                let (runs, is_running) = channel();
+                let (may_go_on, written) = (Mutex::new(()), Mutex::new(0));
+                let stays = may_go_on.lock();
+                thread::scope(|scope| {
+                    scope.spawn(|| {
+                        ONCE.call_once_force(|state| {
+                            assert!(state.poisoned());
+                            runs.send(()).unwrap();
+                            drop(may_go_on.lock());
+                            *written.lock() += 1;
+                        });
+                    });
+                    is_running.recv().unwrap();
+                    assert_eq!(ONCE.state(), OnceState::InProgress);
+                    let others = [0; 3].map(|_| {
+                        scope.spawn(|| {
+                            ONCE.call_once(|| *written.lock() += 1);
+                            assert!(ONCE.state().done());
+                            assert_eq!(*written.lock(), 1);
+                        })
+                    });
+                    drop(stays);
+                    others.into_iter().for_each(|other| other.join().unwrap());
+                });
+                ONCE.call_once_force(|_| unreachable!("it is done"));
+                assert_eq!(format!("{ONCE:?}"), "Once { state: Done }");
             }
 
             /// A wait with a second mutex panics, and leaves that mutex free; the first wait goes on.

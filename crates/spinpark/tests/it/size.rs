@@ -2,7 +2,7 @@
 
 use std::mem::size_of;
 
-use spinpark::{Condvar, Mutex, RawMutex, RawRwLock, RwLock};
+use spinpark::{Condvar, Mutex, Once, RawMutex, RawRwLock, RwLock};
 
 static MUTEX: Mutex<u32> = Mutex::new(1);
 static CONST_MUTEX: Mutex<u32> = spinpark::const_mutex(2);
@@ -14,6 +14,7 @@ fn sizes_are_as_documented() {
     assert_eq!(size_of::<RawMutex>(), 16);
     assert_eq!(size_of::<RawRwLock>(), 24);
     assert_eq!(size_of::<Condvar>(), 16);
+    assert_eq!(size_of::<Once>(), 24);
 }
 
 #[test]

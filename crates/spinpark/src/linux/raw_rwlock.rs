@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use spinpark_linux::Linux;
 use spinpark_locks::{self as locks, LockCore, ReaderBias};
 
-use crate::deadline;
-use crate::slow;
-use crate::slow_rwlock::{self as contended, Mode, READERS};
+use crate::linux::deadline;
+use crate::linux::slow;
+use crate::linux::slow_rwlock::{self as contended, Mode, READERS};
 
 /// The read-write lock without data: what [`RwLock`](crate::RwLock) and its guards are built on.
 #[repr(transparent)]
@@ -18,7 +18,7 @@ pub struct RawRwLock(pub(crate) locks::RawRwLock<Linux>);
 unsafe impl lock_api::RawRwLock for RawRwLock {
     #[allow(clippy::declare_interior_mutable_const)] // lock_api's constructor
     const INIT: Self = Self(locks::RawRwLock::from_parts(
-        LockCore::from_queue(crate::empty_queue()),
+        LockCore::from_queue(crate::linux::empty_queue()),
         ReaderBias::from_parts(AtomicU32::new(0), AtomicU32::new(0)),
     ));
 

@@ -13,7 +13,7 @@ use spinpark_recorder::{
 };
 
 use super::Named;
-use crate::slow::{self, Acquisition, Watcher};
+use crate::linux::slow::{self, Acquisition, Watcher};
 
 static RECORDER: Recorder = Recorder::new();
 

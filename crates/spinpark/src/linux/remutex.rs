@@ -6,7 +6,7 @@ use lock_api::GetThreadId;
 use spinpark_linux::Linux;
 use spinpark_platform::Threads;
 
-use crate::RawMutex;
+use crate::linux::RawMutex;
 
 /// Names the calling thread, for [`ReentrantMutex`].
 pub struct RawThreadId;
@@ -25,6 +25,15 @@ unsafe impl GetThreadId for RawThreadId {
 }
 
 /// A mutex that its owner may acquire again; gives shared access, so put a `Cell` inside to change anything.
+///
+/// # Fairness
+/// As a [`Mutex`](crate::Mutex): the release of the last hold is its release.
+///
+/// # Poisoning
+/// None.
+///
+/// # Panics
+/// If one thread holds it more than `usize::MAX` times.
 ///
 /// ```
 /// use std::cell::Cell;

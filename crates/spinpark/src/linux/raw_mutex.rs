@@ -8,8 +8,8 @@ use spinpark_platform::{Deadline, Threads};
 use spinpark_recorder::format::{Kind, Role};
 use spinpark_recorder::{LockCall, Site};
 
-use crate::deadline;
-use crate::slow::{self, Acquisition};
+use crate::linux::deadline;
+use crate::linux::slow::{self, Acquisition};
 
 /// The mutex without data: what [`Mutex`](crate::Mutex) and its guards are built on.
 pub struct RawMutex(pub(crate) locks::RawMutex<Linux>);
@@ -18,7 +18,7 @@ pub struct RawMutex(pub(crate) locks::RawMutex<Linux>);
 // contract).
 unsafe impl lock_api::RawMutex for RawMutex {
     #[allow(clippy::declare_interior_mutable_const)] // lock_api's constructor
-    const INIT: Self = Self(locks::RawMutex::from_core(LockCore::from_queue(crate::empty_queue())));
+    const INIT: Self = Self(locks::RawMutex::from_core(LockCore::from_queue(crate::linux::empty_queue())));
 
     // The thread that holds the mutex releases it: a notification by its holder relies on that (fast_path.A1 in
     // `spinpark-locks`).

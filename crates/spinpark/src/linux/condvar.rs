@@ -9,8 +9,8 @@ use spinpark_platform::{Deadline, Futex};
 use spinpark_recorder::format::{Kind, Role};
 use spinpark_recorder::{LockCall, Site};
 
-use crate::raw_mutex::RawMutex;
-use crate::{deadline, slow, MutexGuard};
+use crate::linux::raw_mutex::RawMutex;
+use crate::linux::{deadline, slow, MutexGuard};
 
 /// Whether a timed wait ended at its deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,10 +29,16 @@ impl WaitTimeoutResult {
 /// Waiters are woken in FIFO order. A notification wakes its waiter, at once or as the calling thread
 /// releases the mutex. No notification is lost to a waiter that times out. Waits may end for no reason.
 ///
-/// Threads that wait at the same time must do so with one mutex; as with `parking_lot`, a wait with another one
-/// panics. [`wait_while_for`](Self::wait_while_for) and [`wait_while_until`](Self::wait_while_until) check their
-/// condition once more after the deadline, as std does and `parking_lot` does not: a change that came with
-/// the deadline counts.
+/// # Fairness
+/// First in, first out. The woken thread takes the mutex as any other waiter does.
+///
+/// # Differences from std
+/// `wait` borrows the guard and does not consume it. [`wait_while_for`](Self::wait_while_for) and
+/// [`wait_while_until`](Self::wait_while_until) check their condition once more after the deadline, as std does and
+/// `parking_lot` does not: a change that came with the deadline counts.
+///
+/// # Panics
+/// Threads that wait at the same time must do so with one mutex; as with `parking_lot`, a wait with another one panics.
 ///
 /// ```
 /// use std::time::Duration;
@@ -58,7 +64,7 @@ impl Condvar {
     /// A condition variable without waiters.
     #[inline]
     pub const fn new() -> Self {
-        Self { raw: locks::RawCondvar::from_queue(crate::empty_queue()) }
+        Self { raw: locks::RawCondvar::from_queue(crate::linux::empty_queue()) }
     }
 
     /// Ends the wait of the longest waiter; returns whether there was one.

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::RawMutex;
+use crate::linux::RawMutex;
 
 /// The mutex without data whose releases are all fair.
 pub struct RawFairMutex(RawMutex);
@@ -63,7 +63,8 @@ unsafe impl lock_api::RawMutexTimed for RawFairMutex {
 
 /// A [`Mutex`](crate::Mutex) that each release hands to its oldest waiter, if there is one.
 ///
-/// A contended `FairMutex` is slower by far: each hand-off waits until a thread has woken up.
+/// A contended `FairMutex` is slower by far: each hand-off waits until a thread has woken up. In all else it is a
+/// [`Mutex`](crate::Mutex).
 pub type FairMutex<T> = lock_api::Mutex<RawFairMutex, T>;
 
 /// Access to the data of a [`FairMutex`]; releases it when dropped.

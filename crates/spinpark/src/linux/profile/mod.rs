@@ -64,9 +64,9 @@ use std::path::{Path, PathBuf};
 
 use spinpark_recorder::Failure;
 
-use crate::raw_mutex::{self, RawMutex};
-use crate::raw_rwlock::RawRwLock;
-use crate::{condvar, slow_rwlock, Condvar, RawThreadId};
+use crate::linux::raw_mutex::{self, RawMutex};
+use crate::linux::raw_rwlock::RawRwLock;
+use crate::linux::{condvar, slow_rwlock, Condvar, RawThreadId};
 
 /// The environment variable that [`start_from_environment`] looks for.
 pub const VARIABLE: &str = "SPINPARK_PROFILE_DIR";
@@ -218,7 +218,7 @@ use spinpark_recorder::format::Role;
 use spinpark_recorder::{LockCall, Site};
 
 #[allow(unused_imports)] // for the documentation
-use crate::ReentrantMutex;
+use crate::linux::ReentrantMutex;
 
 impl<T: ?Sized> Lock for lock_api::Mutex<RawMutex, T> {
     fn call(&self, site: Site) -> LockCall {

@@ -6,7 +6,7 @@ use spinpark_platform::{Deadline, Threads};
 use spinpark_recorder::format::{Kind, Role};
 use spinpark_recorder::{LockCall, Site};
 
-use crate::slow::{self, Acquisition};
+use crate::linux::slow::{self, Acquisition};
 
 /// A reader passes waiting writers, until they have starved.
 pub(crate) const READERS: Preference = Preference::Readers;

@@ -1,12 +1,27 @@
 //! [`Mutex`] and its guards.
 
-use crate::RawMutex;
+use crate::linux::RawMutex;
 
 /// Mutual exclusion of the data inside; 16 bytes and the data.
 ///
 /// A waiter spins for a bounded time, or until the present holder is found to be off its CPU; then it parks.
-/// A waiter that has waited for 0.5 ms, and finds the mutex taken when it is woken, is handed it by the next
-/// release.
+///
+/// # Fairness
+/// Running threads may take a free mutex before one that sleeps. A waiter that has waited for 0.5 ms, and finds the mutex
+/// taken when it is woken, is handed it by the next release; waiters queue in order. `MutexGuard::unlock_fair` hands it
+/// over at once, as each release of a [`FairMutex`](crate::FairMutex) does.
+///
+/// # Differences from std
+/// `lock` returns the guard, not a `Result`. There are timed acquisitions (`try_lock_for`, `try_lock_until`), guards of a
+/// part of the data (`MutexGuard::map`) and guards that own an `Arc` (`lock_arc`). A mutex must not move while it is
+/// held or waited for, which borrows rule out. In a child made by `fork`, mutexes that other threads held stay held.
+///
+/// # Poisoning
+/// None: a panic releases the mutex, and the data is as the panic has left it.
+///
+/// # Panics
+/// Never. A thread that locks a mutex that it holds waits for itself for ever: [`ReentrantMutex`](crate::ReentrantMutex)
+/// can be locked again.
 ///
 /// ```
 /// use std::{sync::Arc, thread, time::Duration};

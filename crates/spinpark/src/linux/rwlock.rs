@@ -1,11 +1,24 @@
 //! [`RwLock`] and its guards.
 
-use crate::RawRwLock;
+use crate::linux::RawRwLock;
 
 /// Many readers or one writer of the data inside; 24 bytes and the data.
 ///
+/// # Fairness
 /// Readers join readers, also recursively while a writer waits. A writer that has waited for 0.5 ms keeps new
 /// readers out, but lets them in from time to time: readers inside may wait for new ones.
+///
+/// # Differences from std
+/// `read` and `write` return guards, not `Result`s; a read lock may be taken again by its thread, where std's may
+/// deadlock or panic. There are timed acquisitions, upgradable readers, and guards of a part of the data or that own an
+/// `Arc`. Readers of a lock that is hardly ever written use slots of their own CPU, so that a rare writer waits longer:
+/// see [the drop-in's notes](https://github.com/spinpark/spinpark/blob/main/docs/results.md).
+///
+/// # Poisoning
+/// None: a panic of a writer releases the lock, and the data is as the panic has left it.
+///
+/// # Panics
+/// Never. A thread that asks for the write lock while it reads, or the other way round, waits for itself for ever.
 ///
 /// ```
 /// use spinpark::RwLock;
