@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::{env, fs};
+use std::{env, fs, io};
 
 const PACKAGES: [&str; 2] = ["spinpark-pthread", "spinpark-recorder-preload"];
 const PROFILE: &str = "preload";
@@ -60,15 +60,7 @@ fn embed(directory: &Path) -> String {
 
 /// Builds both libraries; returns the directory that they are in.
 fn build(out: &Path) -> PathBuf {
-    // `cargo install` has the whole workspace as well, from a path or from git.
-    let here = PathBuf::from(variable("CARGO_MANIFEST_DIR"));
-    let workspace = here.ancestors().nth(2).unwrap_or(&here);
-    assert!(
-        workspace.join("crates/pthread/Cargo.toml").exists(),
-        "{} is not spinpark's workspace, so the libraries to preload cannot be built here: set SPINPARK_LIBRARIES to a \
-         directory that has them, or to `none`",
-        workspace.display()
-    );
+    let workspace = &workspace(out);
     // A static command built for musl runs programs of glibc, so its libraries are for glibc.
     let target = variable("TARGET").replace("-musl", "-gnu");
     let directory = out.join("target");
@@ -78,8 +70,8 @@ fn build(out: &Path) -> PathBuf {
     // settings.
     command.arg("--target").arg(&target).arg("--target-dir").arg(&directory);
     // The outer cargo has brought the lock file up to date; this one changes no source. Without one, it
-    // resolves anew.
-    if workspace.join("Cargo.lock").exists() {
+    // resolves anew; that of a package has more crates than are here.
+    if workspace.join("Cargo.lock").exists() && !workspace.starts_with(out) {
         command.arg("--locked");
     }
     // Settings of the workspace (a vendored registry, a linker) are found from here.
@@ -113,6 +105,49 @@ fn build(out: &Path) -> PathBuf {
     let result = directory.join(&target).join(PROFILE);
     FILES.iter().for_each(|file| watch(workspace, &result.join(file).with_extension("d")));
     result
+}
+
+/// The workspace that has the sources of both libraries: with `cargo install` from a path or from git, this one.
+/// The package on crates.io has its own copy in `libraries`, since a package cannot contain others: their manifests
+/// have another name there, and get theirs here.
+fn workspace(out: &Path) -> PathBuf {
+    let here = PathBuf::from(variable("CARGO_MANIFEST_DIR"));
+    match here.ancestors().nth(2) {
+        Some(whole) if whole.join("crates/pthread/Cargo.toml").exists() => whole.to_owned(),
+        _ => unpack(&here.join("libraries"), &out.join("workspace")),
+    }
+}
+
+fn unpack(libraries: &Path, workspace: &Path) -> PathBuf {
+    // Of an earlier build.
+    let _ = fs::remove_dir_all(workspace);
+    let manifest = fs::read_to_string(libraries.join("workspace.toml"));
+    let manifest = manifest.unwrap_or_else(|error| panic!("{}: {error}", libraries.display()));
+    let is_other = |line: &&str| line.starts_with("default-members") || line.starts_with("exclude");
+    let members = |line| if str::starts_with(line, "members") { "members = [\"crates/*\"]" } else { line };
+    let lines: Vec<&str> = manifest.lines().filter(|line| !is_other(line)).map(members).collect();
+    let crates = workspace.join("crates");
+    copy(libraries, &crates).unwrap_or_else(|error| panic!("{}: {error}", crates.display()));
+    for (from, to) in [("workspace.lock", "Cargo.lock"), ("workspace.toml", "Cargo.toml")] {
+        fs::rename(crates.join(from), workspace.join(to)).expect("it was copied");
+    }
+    fs::write(workspace.join("Cargo.toml"), lines.join("\n")).expect("OUT_DIR can be written");
+    workspace.to_owned()
+}
+
+/// Copies a directory, with the manifests of crates in it under their own name.
+fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let (path, name) = (entry.path(), entry.file_name());
+        match path.is_dir() {
+            true => copy(&path, &to.join(name))?,
+            false if name == "manifest.toml" => fs::write(to.join("Cargo.toml"), fs::read(path)?)?,
+            false => fs::write(to.join(name), fs::read(path)?)?,
+        }
+    }
+    Ok(())
 }
 
 /// The outer flags, without those that need a runtime library in what is built: the libraries are `no_std`

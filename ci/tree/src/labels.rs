@@ -184,6 +184,10 @@ pub(crate) fn sources() -> Vec<Source> {
     fn walk(directory: &Path, root: &Path, all: &mut Vec<Source>) {
         for entry in fs::read_dir(directory).expect("a directory") {
             let path = entry.expect("an entry").path();
+            // Links are those of the command's package to other crates.
+            if path.is_symlink() {
+                continue;
+            }
             if path.is_dir() && !path.ends_with("target") {
                 walk(&path, root, all);
             } else if path.extension().is_some_and(|extension| extension == "rs") {

@@ -1,0 +1,1 @@
+../../../pthread/build.rs

@@ -1,0 +1,1 @@
+../../../recorder-preload/build.rs
