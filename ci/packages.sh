@@ -29,6 +29,13 @@ packages=(
     # Their locks are recorded.
     libglib2.0-dev
     qtbase5-dev
+    # Compilers and build systems for which the C and C++ library is made.
+    clang
+    cmake
+    libc++-dev
+    libc++abi-dev
+    libclang-rt-14-dev
+    make
     # Used by tests in addition to those programs.
     chromium
     faketime

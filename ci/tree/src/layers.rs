@@ -16,6 +16,7 @@ const LAYERS: &[(&str, u32)] = &[
     ("spinpark-recorder", 3),
     ("spinpark", 4),
     ("spinpark-pthread", 4),
+    ("spinpark-c", 4),
     ("spinpark-recorder-preload", 5),
     ("spinpark-profile", 5),
     // It carries the two libraries to preload: its build script builds them, so cargo knows no edge.
