@@ -6,6 +6,7 @@
 //! | `circles`   | sibling modules of a crate do not name each other in a circle                               |
 //! | `labels`    | each invariant that a comment cites is defined once                                         |
 //! | `constants` | the tables of constants in `notes/tuning.md` have the names and values of the sources       |
+//! | `formats`   | `docs/stability.md` has the versions of files                                                |
 //! | `policies`  | the protocol of the locks decides nothing that is up to a policy                               |
 //! | `models`    | the table of models in `notes/verification.md` names files of tests that there are          |
 //! | `mutants`   | each mutant names an invariant that there is; each invariant of the locks has a mutant, or a  |
@@ -15,6 +16,7 @@
 
 mod circles;
 mod constants;
+mod formats;
 mod labels;
 mod layers;
 mod models;
