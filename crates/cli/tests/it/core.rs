@@ -16,7 +16,7 @@ use crate::why::has;
 
 /// Whether gdb's `gcore` is there. How the kernel names its own cores, and whether it writes any, is up to the
 /// machine.
-fn has_gcore() -> bool {
+pub(crate) fn has_gcore() -> bool {
     let is_there = Command::new("gcore").output().is_ok();
     if !is_there {
         let is_required = std::env::var("SPINPARK_REQUIRE_PROGRAMS").is_ok_and(|value| value == "1");

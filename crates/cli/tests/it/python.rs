@@ -4,11 +4,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use spinpark_fixtures::command::{flat, said};
+use spinpark_fixtures::command::{Said, flat, said};
+use spinpark_fixtures::{compile_c, dropin};
 
 use crate::fixtures::spinpark;
 use crate::profile::recording;
-use crate::why::Hanging;
+use crate::why::{Hanging, has};
 
 /// The interpreters that are installed, by `PATH` and in the directories of pyenv, each version once; without one, a
 /// line says that the test is skipped.
@@ -39,11 +40,15 @@ fn interpreters() -> Vec<PathBuf> {
 
 /// Runs a program of Python's that says `ready` on its standard error when it is as it stays.
 fn hanging(interpreter: &Path, directory: &Path, program: &str) -> Hanging {
+    Hanging::start(running(interpreter, directory, program))
+}
+
+fn running(interpreter: &Path, directory: &Path, program: &str) -> Command {
     let path = directory.join("app.py");
     fs::write(&path, program).expect("a file");
     let mut command = Command::new(interpreter);
     command.arg("-S").arg(path);
-    Hanging::start(command)
+    command
 }
 
 fn why(hanging: &Hanging) -> String {
@@ -145,6 +150,90 @@ print('ready', file=sys.stderr, flush=True)
 threading.Event().wait()
 ";
     all(program, &["in `spin (app.py:4)` for the GIL, held by thread", "runs in `spin (app.py:4)`"]);
+}
+
+/// One thread has the GIL and waits for a mutex of C, whose owner waits for the GIL, and wakes to ask for it.
+fn deadlock_with_the_gil() -> String {
+    let extension = compile_c("extension.c", &["-shared", "-fPIC"]);
+    format!(
+        "import ctypes, sys, threading, time
+keeps, releases = ctypes.PyDLL('{path}'), ctypes.CDLL('{path}')
+has_it = threading.Event()
+def audit():
+    releases.take_accounts()
+    has_it.set()
+    while True:
+        time.sleep(0.001)
+def transfer():
+    has_it.wait()
+    print('ready', file=sys.stderr, flush=True)
+    keeps.take_accounts()
+for function in audit, transfer:
+    threading.Thread(target=function).start()
+",
+        path = extension.display()
+    )
+}
+
+/// It says these words at last: at the one moment that it sees, a thread may be about to ask for the GIL.
+#[track_caller]
+fn until(words: &[&str], mut say: impl FnMut() -> Said) {
+    let mut text = String::new();
+    for _ in 0..20 {
+        text = flat(&say().stdout);
+        if words.iter().all(|words| text.contains(words)) {
+            return;
+        }
+    }
+    panic!("{words:?} are not in {text}");
+}
+
+const OF_THE_GIL: [&str; 3] = [
+    "Deadlock: thread",
+    "waits in `take_accounts (extension.c:8)` for the mutex `accounts`, which thread",
+    "waits in `audit (app.py:8)` for the GIL, which thread",
+];
+
+#[test]
+fn a_deadlock_of_the_gil_and_a_mutex() {
+    let program = deadlock_with_the_gil();
+    all(&program, &OF_THE_GIL);
+    let directory = tempfile::tempdir().expect("a directory");
+    for interpreter in interpreters() {
+        let hanging = hanging(&interpreter, directory.path(), &program);
+        let mut command = recording(directory.path(), ["profile", "--for", "1s", "--pid"]);
+        let result = said(command.arg(hanging.0.id().to_string()));
+        assert_eq!(result.code, Some(0), "{result:#?}");
+        let words =
+            ["Deadlock: thread", "in `take_accounts` for the mutex `accounts`", "in `audit` for the mutex"];
+        has(&result.stdout, &words);
+    }
+}
+
+/// Where its owner is read from a core dump, is one of the drop-in's, or all threads are stopped: each with one
+/// interpreter.
+#[test]
+fn a_deadlock_of_the_gil_seen_otherwise() {
+    let Some(interpreter) = interpreters().pop() else { return };
+    let directory = tempfile::tempdir().expect("a directory");
+    let program = deadlock_with_the_gil();
+    let mut command = running(&interpreter, directory.path(), &program);
+    command.env("LD_PRELOAD", dropin());
+    let preloaded = Hanging::start(command);
+    until(&OF_THE_GIL, || said(spinpark(["why"]).arg(preloaded.0.id().to_string())));
+    let hanging = hanging(&interpreter, directory.path(), &program);
+    let pid = hanging.0.id().to_string();
+    until(&OF_THE_GIL, || said(spinpark(["why", "--stop"]).arg(&pid)));
+    if crate::core::has_gcore() {
+        let prefix = directory.path().join("core");
+        let core = prefix.with_extension(&pid);
+        let say = || {
+            let gcore = Command::new("gcore").arg("-o").arg(&prefix).arg(&pid).output().expect("it starts");
+            assert!(core.is_file(), "{gcore:?}");
+            said(spinpark(["why"]).arg(&core))
+        };
+        until(&OF_THE_GIL, say);
+    }
 }
 
 #[test]

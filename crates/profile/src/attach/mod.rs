@@ -14,6 +14,7 @@
 //! | `task`    | one thread in a snapshot                                                         |
 //! | `stop`    | all threads at one moment, stopped for it                                        |
 //! | `registers` | of a thread that does not run                                                  |
+//! | `gil`     | waits for CPython's GIL: whether they go on                                       |
 //! | `hotspot` | a JVM's own dump of its threads                                                |
 //! | `object`  | what a thread waits for, and which thread has it                                 |
 //! | `python`  | CPython's frames, its GIL and its locks                                        |
@@ -26,6 +27,7 @@
 
 mod access;
 mod core;
+mod gil;
 mod hotspot;
 mod object;
 mod page;

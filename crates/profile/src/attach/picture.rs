@@ -12,6 +12,7 @@ use std::time::{Duration, SystemTime};
 use spinpark_measure::text::one_line;
 
 use super::access::Refused;
+use super::gil;
 use super::hotspot::{self, JavaThread};
 pub use super::object::Held;
 use super::object::{self, Object};
@@ -119,7 +120,7 @@ impl ThreadNow {
         }
     }
 
-    fn wait_mut(&mut self) -> Option<&mut Wait> {
+    pub(super) fn wait_mut(&mut self) -> Option<&mut Wait> {
         match &mut self.state {
             State::Waits(wait) | State::Stopped(Some(wait)) => Some(wait),
             _ => None,
@@ -184,8 +185,9 @@ impl Picture {
         }
         let before = target.calls()?;
         std::thread::sleep(MOMENT);
-        let now = target.snapshot()?;
+        let mut now = target.snapshot()?;
         let stays = |task: &Task| before.get(&task.id).is_some_and(|before| task.is_still(*before));
+        gil::read_again(target, &tools.1, &mut now, stays);
         Ok(Self::of(target, tools, &now, stays, None))
     }
 
@@ -213,6 +215,9 @@ impl Picture {
         let one = |task: &Task| thread(target, (&mut symbols, &mut known), task, &ids, stays(task));
         let mut threads: Vec<ThreadNow> = now.iter().map(one).collect();
         confirm(target, &mut threads, now, stopped.is_some());
+        let task = |id: u32| Some(&now[now.binary_search_by_key(&id, |task| task.id).ok()?]);
+        let waiters = gil::waiters(target, &known, &mut threads, task);
+        threads.iter_mut().for_each(|thread| thread.stays |= waiters.contains(&thread.id));
         known.name_holders(target, &mut threads.iter_mut().collect::<Vec<_>>());
         let mut notes: Vec<String> = known.why_not().map(str::to_owned).into_iter().collect();
         notes.extend(ask_jvm(target, &mut threads));
@@ -280,6 +285,21 @@ impl Known {
     /// A thread has ended.
     pub(super) fn forget_python_of(&mut self, thread: u32) {
         self.python.forget(thread);
+    }
+
+    /// Who has the GILs now.
+    pub(super) fn holders_of_gils(&self, target: &Target) -> BTreeSet<u32> {
+        self.python.holders_of_gils(target)
+    }
+
+    /// Who has the GIL at this address now.
+    pub(super) fn holder_of_gil(&self, target: &Target, gil: u64) -> Held {
+        self.python.holder_of_gil(target, gil)
+    }
+
+    /// Whether Python knows this thread.
+    pub(super) fn is_of_python(&self, thread: u32) -> bool {
+        self.python.has(thread)
     }
 
     /// Whether there may be locks whose holders [`name_holders`](Self::name_holders) knows.
@@ -447,7 +467,9 @@ pub(super) fn thread_with(
     };
     let mut now = ThreadNow { id: task.id, name: one_line(&task.stat.name), state, place, stays };
     let wait = now.wait().map(|wait| (wait.kind, wait.name.as_deref(), wait.is_lock()));
-    if let Some(look) = known.python.look(target, task, &Native { site: now.place.as_deref(), wait }) {
+    let address = now.wait().map_or(0, |wait| wait.address);
+    let native = Native { site: now.place.as_deref(), wait, address };
+    if let Some(look) = known.python.look(target, task, &native) {
         now.place = look.place.filter(|place| !place.frames.is_empty()).map(Arc::new);
         if let Some((found, is_timed)) = look.wait {
             let Object { kind, role, address, name, held } = found;

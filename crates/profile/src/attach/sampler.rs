@@ -21,6 +21,7 @@ use rustix::time::{ClockId, clock_gettime};
 use spinpark_measure::text::one_line;
 
 use super::access::{Refused, Status};
+use super::gil::{self, ForGil};
 use super::picture::{Held, Known, Stack, State, ThreadNow, cycles, stack, thread_with};
 use super::python::GIL;
 use super::target::{Depth, Followed, Since, Target};
@@ -83,6 +84,7 @@ struct Seen {
     since: u64,
     /// So many snapshots have found it as it is.
     same: u32,
+    for_gil: Option<ForGil>,
     /// Others wait for a lock that it has.
     is_holder: bool,
     /// ns since it was read: it was idle then.
@@ -455,9 +457,19 @@ impl Sampler {
         seen.stack = shown;
         seen.name.clone_from(&thread.name);
         seen.snapshots += 1;
-        seen.last = Some(thread);
+        let for_gil = seen.for_gil.take();
+        let for_gil = ForGil::next(for_gil, &thread, now, |id| self.blocked_since(id));
+        if let Some(seen) = self.threads.get_mut(&id) {
+            (seen.last, seen.for_gil) = (Some(thread), for_gil);
+        }
         self.locate(id);
         is_lost
+    }
+
+    /// Since when a thread is blocked in what it was found in last.
+    fn blocked_since(&self, id: u32) -> Option<u64> {
+        let seen = self.threads.get(&id)?;
+        seen.last.as_ref().is_some_and(|last| last.state != State::Running).then_some(seen.since)
     }
 
     /// Notes where a thread's time is to be added, by what it waits for.
@@ -730,19 +742,30 @@ impl Sampler {
 
     /// The waits in the last snapshot that are in a cycle, or for locks and long; and the cycles.
     fn waiting(&self, numbers: &BTreeMap<usize, u32>) -> (Vec<Waiting>, Vec<Vec<usize>>) {
-        let lock = |thread: &ThreadNow| numbers.get(&self.threads.get(&thread.id)?.which?).copied();
+        let lock = |thread: &ThreadNow| {
+            let State::Waits(wait) = &thread.state else { return None };
+            let which = (wait.address, wait.name.clone(), wait.kind);
+            numbers.get(self.which_numbers.get(&which)?).copied()
+        };
         let is_known = |thread: &ThreadNow| lock(thread).is_some();
-        let last = self.threads.values().filter_map(|seen| Some((seen.last.as_ref()?, seen.since)));
+        let last = self.threads.values().filter_map(|seen| {
+            let lasts = |wait: &&ForGil| wait.lasts(|id| self.blocked_since(id));
+            let for_gil = seen.for_gil.as_ref().filter(lasts).map(|wait| (&wait.thread, wait.since));
+            for_gil.or(seen.last.as_ref().map(|last| (last, seen.since)))
+        });
         let mut last: Vec<(ThreadNow, u64)> = last
             .filter(|(thread, _)| is_known(thread))
             .map(|(thread, since)| (thread.clone(), self.at.saturating_sub(since)))
             .collect();
         last.sort_by_key(|(thread, time)| (Reverse(*time), thread.id));
-        let threads: Vec<ThreadNow> = last.iter().map(|(thread, _)| thread.clone()).collect();
+        let mut threads: Vec<ThreadNow> = last.iter().map(|(thread, _)| thread.clone()).collect();
+        let task = |id: u32| self.threads.get(&id)?.followed.task.as_ref();
+        let for_gil = gil::waiters(&self.target, &self.known, &mut threads, task);
+        threads.iter_mut().for_each(|thread| thread.stays |= for_gil.contains(&thread.id));
         let stays = |index: &usize| {
             let (thread, time) = &last[*index];
-            let task = self.threads[&thread.id].followed.task.as_ref();
-            *time >= MOMENT && task.is_some_and(|task| self.target.stays(task))
+            let is_still = || task(thread.id).is_some_and(|task| self.target.stays(task));
+            *time >= MOMENT && (for_gil.contains(&thread.id) || is_still())
         };
         // What it waits for and what it has is sure of a thread that has not run since.
         let cycles: Vec<Vec<usize>> =
@@ -810,6 +833,7 @@ impl Seen {
     fn end(&mut self) {
         (self.last, self.was, self.which, self.sum, self.same) = (None, None, None, None, 0);
         self.followed = Followed::default();
+        self.for_gil = None;
         self.earlier.clear();
     }
 

@@ -75,6 +75,8 @@ pub(super) struct Native<'a> {
     pub(super) site: Option<&'a CallSite>,
     /// What it waits for: what kind of thing, its name, and whether it is a lock.
     pub(super) wait: Option<(Kind, Option<&'a str>, bool)>,
+    /// Where that is: on the drop-in's locks, it is not where the thread sleeps. 0 if that is not known.
+    pub(super) address: u64,
 }
 
 /// What is known of a thread of Python.
@@ -121,6 +123,26 @@ impl Interpreter {
             Self::Found(python) => python.look(target, task, native),
             _ => None,
         }
+    }
+
+    /// Who has the GILs now.
+    pub(super) fn holders_of_gils(&self, target: &Target) -> BTreeSet<u32> {
+        let Self::Found(python) = self else { return BTreeSet::new() };
+        let holders = python.gils.keys().map(|gil| python.holder(target, *gil));
+        holders.filter_map(|held| if let Held::Thread(id) = held { Some(id) } else { None }).collect()
+    }
+
+    /// Who has the GIL at this address now.
+    pub(super) fn holder_of_gil(&self, target: &Target, gil: u64) -> Held {
+        match self {
+            Self::Found(python) => python.holder(target, gil),
+            _ => Held::Unknown,
+        }
+    }
+
+    /// Whether it knows this thread.
+    pub(super) fn has(&self, thread: u32) -> bool {
+        matches!(self, Self::Found(python) if python.states.contains_key(&thread))
     }
 
     /// Why its frames cannot be read, if there is one.
@@ -261,12 +283,12 @@ impl Python {
 
     fn look(&self, target: &Target, task: &Task, native: &Native<'_>) -> Option<Look> {
         let futex = task.call.futex();
-        let gil = futex.and_then(|futex| self.gil_at(futex.address));
+        let gil = futex.and_then(|futex| self.gil_at(futex.address).or_else(|| self.gil_at(native.address)));
         let frames: &[PythonFrame] = self.seen.get(&task.id).map_or(&[], |seen| &seen.frames);
         if gil.is_none() && frames.is_empty() {
             return None;
         }
-        let Native { site, wait } = *native;
+        let Native { site, wait, .. } = *native;
         if let Some((gil, held)) = gil {
             let name = Some(String::from(GIL));
             let object = Object { kind: Kind::Mutex, role: Role::Write, address: gil, name, held };
