@@ -175,7 +175,8 @@ pub(crate) struct Why {
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20, value_parser = whole::<usize>(1..=u64::MAX, 20))]
     pub(crate) rows: usize,
 
-    /// Stop all threads of the process at once, for some milliseconds: stacks are exact then, also of threads that run
+    /// Stop all threads of the process at once: stacks are exact then, also of threads that run. It takes 9 ms of 200
+    /// threads, 0.4 s of 5,000
     #[arg(long)]
     pub(crate) stop: bool,
 
