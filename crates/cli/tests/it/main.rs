@@ -17,6 +17,7 @@ mod interrupt;
 mod java;
 mod libraries;
 mod merge;
+mod node;
 mod profile;
 mod profile_stuck;
 mod python;

@@ -251,7 +251,10 @@ fn tools(target: &mut Target) -> (Symbols, Known) {
     let mut symbols = Symbols::new().with_kept(std::mem::take(&mut target.kept));
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let since = u64::try_from(since.as_nanos()).unwrap_or(u64::MAX);
-    symbols.begin(target.pid, target.core().map_or(since, |core| core.written));
+    match target.core() {
+        Some(core) => symbols.begin(target.pid, core.written),
+        None => symbols.begin_running(target.pid, since),
+    }
     let mut known = Known::default();
     known.read_python(target, &mut symbols, &[]);
     (symbols, known)

@@ -159,7 +159,7 @@ impl Sampler {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let started = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
         let mut symbols = symbols.with_kept(std::mem::take(&mut target.kept));
-        symbols.begin(target.pid, started);
+        symbols.begin_running(target.pid, started);
         target.keep_files();
         let pid = target.pid;
         let mut sampler = Self {
@@ -351,12 +351,12 @@ impl Sampler {
     /// Libraries are loaded meanwhile, and code is made.
     fn read_files(&mut self) {
         if self.target.read_maps() {
-            self.symbols.begin(self.target.pid, self.started);
+            self.symbols.begin_running(self.target.pid, self.started);
             self.known = Known::default();
             self.threads.values_mut().for_each(|seen| seen.earlier.clear());
         }
         self.known.renew();
-        self.symbols.forget_made_code();
+        self.symbols.renew_made_code();
         self.places.clear();
         self.listed = 0;
     }

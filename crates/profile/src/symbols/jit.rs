@@ -4,9 +4,14 @@
 //! CPython, LuaJIT). A jitdump, `jit-PID.dump`, is a file of records, which the program maps, so that its
 //! place is known. Code moves and is written over: of several functions at an address, the last one is the
 //! one.
+//!
+//! Of a process that runs, both are looked for where it has them: in its own mount namespace, by its number in its
+//! own PID namespace. All users may make files in `/tmp`: a map counts if it is the process' user's, or root's.
 
-use std::fs;
+use std::collections::BTreeSet;
+use std::fs::{self, File, OpenOptions};
 use std::io::Read;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// No map is larger.
@@ -24,11 +29,46 @@ const JAVASCRIPT: [&str; 5] = ["JS:", "LazyCompile:", "Function:", "Script:", "E
 /// How the names of its sources begin, behind a blank.
 const SOURCES: [&str; 5] = [" /", " node:", " file:", " internal/", " evalmachine."];
 
+/// Where a process writes the names down.
+#[derive(Clone, Debug)]
+pub(super) struct Places {
+    /// Of its files.
+    root: PathBuf,
+    perf_map: PathBuf,
+    /// Whose the map has to be; none if that is not known any more.
+    users: Option<BTreeSet<u32>>,
+}
+
+impl Places {
+    /// Of a process that may have ended, and had this machine's files.
+    pub(super) fn recorded(pid: u32) -> Self {
+        let perf_map = PathBuf::from(format!("/tmp/perf-{pid}.map"));
+        Self { root: PathBuf::from("/"), perf_map, users: None }
+    }
+
+    /// Of a process that runs.
+    pub(super) fn running(pid: u32) -> Self {
+        let process = Path::new("/proc").join(pid.to_string());
+        let status = fs::read_to_string(process.join("status")).unwrap_or_default();
+        let numbers = |name: &str| -> Vec<u32> {
+            let line = status.lines().find_map(|line| line.strip_prefix(name));
+            line.unwrap_or("").split_ascii_whitespace().filter_map(|word| word.parse().ok()).collect()
+        };
+        let own = numbers("NSpid:").last().copied().unwrap_or(pid);
+        let root = process.join("root");
+        let perf_map = root.join(format!("tmp/perf-{own}.map"));
+        let users = numbers("Uid:").into_iter().chain([0]).collect();
+        Self { root, perf_map, users: Some(users) }
+    }
+}
+
 /// The functions of one process.
 #[derive(Debug, Default)]
 pub(super) struct Jit {
     /// By start, with their order in the files.
     functions: Vec<(usize, Function)>,
+    /// How long the files were of which they are.
+    read: Vec<(PathBuf, u64)>,
 }
 
 #[derive(Clone, Debug)]
@@ -40,17 +80,28 @@ struct Function {
 
 impl Jit {
     /// What a process has written: `dumps` are the jitdumps that it has mapped.
-    pub(super) fn of(perf_map: &Path, dumps: &[PathBuf]) -> Self {
-        let read = |path: &Path| {
+    pub(super) fn of(places: &Places, dumps: &BTreeSet<PathBuf>) -> Self {
+        let mut jit = Self::default();
+        let mut functions = Vec::new();
+        let mut read = |path: &Path, users: Option<&BTreeSet<u32>>, parse: fn(&[u8]) -> Vec<Function>| {
             let mut bytes = Vec::new();
-            fs::File::open(path).ok()?.take(LARGEST).read_to_end(&mut bytes).ok()?;
-            Some(bytes)
+            let count = open(path, users).map(|file| file.take(LARGEST).read_to_end(&mut bytes).unwrap_or(0));
+            jit.read.push((path.to_owned(), count.unwrap_or(0) as u64));
+            functions.extend(parse(&bytes));
         };
-        let mut functions = read(perf_map).map_or_else(Vec::new, |text| from_map(&text));
-        functions.extend(dumps.iter().filter_map(|path| read(path)).flat_map(|bytes| from_dump(&bytes)));
-        let mut functions: Vec<(usize, Function)> = functions.into_iter().enumerate().collect();
-        functions.sort_by_key(|(order, function)| (function.start, *order));
-        Self { functions }
+        read(&places.perf_map, places.users.as_ref(), from_map);
+        for dump in dumps {
+            read(&places.root.join(dump.strip_prefix("/").unwrap_or(dump)), None, from_dump);
+        }
+        jit.functions = functions.into_iter().enumerate().collect();
+        jit.functions.sort_by_key(|(order, function)| (function.start, *order));
+        jit
+    }
+
+    /// Whether there is more by now.
+    pub(super) fn has_grown(&self) -> bool {
+        let length = |path: &PathBuf| fs::metadata(path).map_or(0, |file| file.len());
+        self.read.iter().any(|(path, read)| length(path) != *read)
     }
 
     /// The function at an address.
@@ -62,6 +113,16 @@ impl Jit {
         let found = candidates.filter(|(_, function)| address < function.end).max_by_key(|(order, _)| *order);
         found.map(|(_, function)| function.name.as_str())
     }
+}
+
+/// Opens a file of names: not a pipe, which would wait for its writer, and none of another user, if there are
+/// `users`.
+fn open(path: &Path, users: Option<&BTreeSet<u32>>) -> Option<File> {
+    let follow = if users.is_some() { libc::O_NOFOLLOW } else { 0 };
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | follow).open(path).ok()?;
+    let metadata = file.metadata().ok()?;
+    let is_theirs = users.is_none_or(|users| users.contains(&metadata.uid()));
+    (metadata.is_file() && is_theirs).then_some(file)
 }
 
 /// A function as people know it, with its source file and line if the name has them.
@@ -154,6 +215,8 @@ fn from_dump(bytes: &[u8]) -> Vec<Function> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+
     use super::*;
 
     #[test]
@@ -162,11 +225,40 @@ mod tests {
         let map = scratch.path().join("perf-1.map");
         fs::write(&map, "1000 10 LazyCompile:~add a.js:1\njunk\n0x1008 8 later one\n2000 4 f")
             .expect("it is written");
-        let jit = Jit::of(&map, &[]);
+        let of = |perf_map: &Path, users: Option<&[u32]>| {
+            let users = users.map(|users| users.iter().copied().collect());
+            let places = Places { root: PathBuf::from("/"), perf_map: perf_map.to_owned(), users };
+            Jit::of(&places, &BTreeSet::new())
+        };
+        let jit = of(&map, None);
         assert_eq!(jit.name(0x1007), Some("LazyCompile:~add a.js:1"));
         assert_eq!(jit.name(0x100f), Some("later one"), "what was written later");
         assert_eq!((jit.name(0x1010), jit.name(0xfff), jit.name(0x2003)), (None, None, Some("f")));
-        assert_eq!(Jit::of(&scratch.path().join("none"), &[]).name(0x1000), None);
+        assert_eq!(of(&scratch.path().join("none"), None).name(0x1000), None);
+        // Only its user's, and more of it.
+        let own = rustix::process::geteuid().as_raw();
+        assert_eq!(of(&map, Some(&[own, 0])).name(0x1007), jit.name(0x1007));
+        assert_eq!(of(&map, Some(&[own + 1])).name(0x1007), None);
+        assert!(!jit.has_grown());
+        fs::OpenOptions::new().append(true).open(&map).expect("it is there").write_all(b"\n").expect("more");
+        assert!(jit.has_grown());
+        // A pipe of which nobody writes, and a link.
+        let [pipe, link] = ["pipe", "link"].map(|name| scratch.path().join(name));
+        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RUSR).expect("a pipe");
+        std::os::unix::fs::symlink(&map, &link).expect("a link");
+        assert_eq!((of(&pipe, None).name(0x1000), of(&link, Some(&[own])).name(0x1000)), (None, None));
+    }
+
+    /// By its own number, below its own root.
+    #[test]
+    fn places_of_a_process_that_runs() {
+        let pid = std::process::id();
+        let places = Places::running(pid);
+        let status = fs::read_to_string("/proc/self/status").expect("it is there");
+        let line = status.lines().find(|line| line.starts_with("NSpid:")).expect("it has numbers");
+        let own = line.split_ascii_whitespace().last().expect("one");
+        assert_eq!(places.perf_map, PathBuf::from(format!("/proc/{pid}/root/tmp/perf-{own}.map")));
+        assert!(places.users.is_some_and(|users| users.contains(&rustix::process::geteuid().as_raw())));
     }
 
     #[test]

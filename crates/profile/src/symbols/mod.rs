@@ -5,6 +5,7 @@
 //! | `module`      | a program or library: segments, build id, symbols, DWARF           |
 //! | `debug_files` | where separate debug files are                                     |
 //! | `debuginfod`  | debug files from servers                                           |
+//! | `frame_pointer` | the caller of code without unwind tables                          |
 //! | `jit`         | code made at run time: perf maps, jitdumps                         |
 //! | `kept`        | files of a running program, opened before they vanish               |
 //! | `cut`         | which frames are the lock's own and not the program's              |
@@ -19,6 +20,7 @@ mod cut;
 mod debug_files;
 mod debuginfod;
 mod demangle;
+mod frame_pointer;
 mod jit;
 mod kept;
 mod members;
@@ -36,7 +38,7 @@ pub(crate) use self::unwind::Blocked;
 
 use self::debug_files::Sought;
 use self::debuginfod::Debuginfod;
-use self::jit::Jit;
+use self::jit::{Jit, Places};
 use self::module::{Inlined, Module as File};
 use self::unwind::Code;
 use crate::glibc_locks::{self, Place};
@@ -88,9 +90,10 @@ impl Identity {
 /// The process that is read.
 #[derive(Debug)]
 struct Process {
-    pid: u32,
     /// When its recording began, ns since 1970.
     started: u64,
+    /// Where it writes the names of code that it makes at run time.
+    places: Places,
     /// The functions that it made at run time; read when the first of them is asked for.
     jit: Option<Jit>,
     /// It has code that was made at run time, and no names for it.
@@ -100,8 +103,8 @@ struct Process {
 }
 
 impl Process {
-    fn new(pid: u32, started: u64) -> Self {
-        Self { pid, started, jit: None, is_jit_unnamed: false, used: BTreeSet::new() }
+    fn new(places: Places, started: u64) -> Self {
+        Self { started, places, jit: None, is_jit_unnamed: false, used: BTreeSet::new() }
     }
 }
 
@@ -166,7 +169,7 @@ impl Symbols {
             files: HashMap::new(),
             frames: HashMap::new(),
             // No recording: files are what they are now.
-            process: Process::new(0, u64::MAX),
+            process: Process::new(Places::recorded(0), u64::MAX),
             code: Code::default(),
             warnings: BTreeSet::new(),
         }
@@ -194,13 +197,19 @@ impl Symbols {
 
     /// From here on, it is about the recording of process `pid`, which began then, ns since 1970.
     pub(crate) fn begin(&mut self, pid: u32, started: u64) {
-        self.process = Process::new(pid, started);
+        self.process = Process::new(Places::recorded(pid), started);
         self.code = Code::default();
     }
 
-    /// Forgets the names of code that was made at run time: by now there is more of it.
-    pub(crate) fn forget_made_code(&mut self) {
-        self.process.jit = None;
+    /// The same of a process that runs.
+    pub(crate) fn begin_running(&mut self, pid: u32, started: u64) {
+        self.process = Process::new(Places::running(pid), started);
+        self.code = Code::default();
+    }
+
+    /// Forgets the names of code that was made at run time, if there is more of it by now.
+    pub(crate) fn renew_made_code(&mut self) {
+        self.process.jit.take_if(|jit| jit.has_grown());
     }
 
     /// What readers of the recording should know; each once.
@@ -526,12 +535,11 @@ impl Symbols {
         if self.is_off {
             return bare(&name, address);
         }
-        let pid = self.process.pid;
-        let jit = self.process.jit.get_or_insert_with(|| {
+        let Process { jit, places, .. } = &mut self.process;
+        let jit = jit.get_or_insert_with(|| {
             let snapshots = maps.snapshots().flatten();
-            let dumps: BTreeSet<PathBuf> =
-                snapshots.map(|mapping| &mapping.path).filter(|path| is_marker(path)).cloned().collect();
-            Jit::of(&PathBuf::from(format!("/tmp/perf-{pid}.map")), &dumps.into_iter().collect::<Vec<_>>())
+            let dumps = snapshots.map(|mapping| &mapping.path).filter(|path| is_marker(path)).cloned();
+            Jit::of(places, &dumps.collect())
         });
         let found = jit.name(address.wrapping_sub(1)).map(jit::shown);
         self.process.is_jit_unnamed |= found.is_none();

@@ -6,15 +6,18 @@
 //! that keeps its frame in another register (`vfprintf` does, since it allocates by the size of a format)
 //! needs that register's value, which a function below it may have saved; if none has, the return address is
 //! looked for in the words above: it is the one behind a call of this very function. What earlier calls have
-//! left on the stack is behind calls of others.
+//! left on the stack is behind calls of others. Code without a table has a frame pointer
+//! ([`frame_pointer`](super::frame_pointer)), or is where the chain ends.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::frame_pointer::{LARGEST, Step};
 use super::module::{Module as File, Rules};
 use super::{Maps, Symbols};
 
-/// Of System V's numbers of registers on x86-64.
+/// Of System V's numbers of registers on x86-64: the frame pointer, and the end of the stack.
+const POINTER: u16 = 6;
 const STACK: u16 = 7;
 /// The return address, as if it were a register.
 const RETURN: u16 = 16;
@@ -78,6 +81,12 @@ impl Blocked {
         let at = address.checked_sub(self.stack).filter(|at| at % 8 == 0)? / 8;
         self.words.get(usize::try_from(at).ok()?).copied()
     }
+
+    /// Whether a frame that ends there, and is no larger than frames are, ends behind the copy.
+    fn is_behind(&self, end: u64) -> bool {
+        let copied = self.stack + 8 * self.words.len() as u64;
+        end > copied && end - copied <= LARGEST
+    }
 }
 
 impl Symbols {
@@ -94,9 +103,30 @@ impl Symbols {
         let (mut code, mut stack) = (thread.code, thread.stack);
         let mut is_whole = true;
         while found.len() < MOST {
-            let Some(rules) = self.rules(maps, code) else { break };
+            let Some(rules) = self.rules(maps, code) else {
+                let Some(pointer) = registers.get(POINTER) else { break };
+                match self.by_frame_pointer(maps, (code, stack), pointer, |address| thread.word(address)) {
+                    Step::Caller { code: caller, stack: end, pointer } => {
+                        // What else it has saved for its caller is not known.
+                        registers = Registers::default();
+                        registers.set(POINTER, Some(pointer));
+                        (code, stack) = (caller, end);
+                        found.push(code);
+                        continue;
+                    }
+                    Step::Beyond => is_whole = false,
+                    Step::None => {}
+                }
+                break;
+            };
             registers.set(STACK, Some(stack));
-            let end = match self.known_end(maps, thread, (&registers, stack), rules.end) {
+            let by_table =
+                rules.end.and_then(|(register, more)| registers.get(register)?.checked_add_signed(more));
+            if by_table.is_some_and(|end| end > stack && thread.is_behind(end)) {
+                is_whole = false;
+                break;
+            }
+            let end = match by_table.filter(|end| self.is_end(maps, thread, stack, *end)) {
                 None => {
                     let (end, is_sure) = self.end_of_frame(maps, thread, stack, (code, rules.start)).unzip();
                     is_whole &= is_sure == Some(true);
@@ -117,25 +147,15 @@ impl Symbols {
         Unwound { stack: found, bytes }
     }
 
-    /// Where the frame ends, by its unwind table: if the register's value is known, and leads to a return
-    /// address.
-    fn known_end(
-        &mut self,
-        maps: &Maps,
-        thread: &Blocked,
-        (registers, stack): (&Registers, u64),
-        end: Option<(u16, i64)>,
-    ) -> Option<u64> {
-        let (register, more) = end?;
-        let end = registers.get(register)?.checked_add_signed(more)?;
-        let caller = thread.word(end.checked_sub(8)?)?;
+    /// Whether the frame that begins at `stack` ends there, where its unwind table has its end: behind a return address.
+    fn is_end(&mut self, maps: &Maps, thread: &Blocked, stack: u64, end: u64) -> bool {
+        let Some(caller) = end.checked_sub(8).and_then(|at| thread.word(at)) else { return false };
         // With all registers, the table is right also where the caller's file is missing.
         let is_code = |maps: &Maps| {
             let mapping = maps.find(u32::MAX, caller.wrapping_sub(1));
             mapping.is_some_and(|mapping| mapping.is_file() && mapping.is_executable)
         };
-        let is_known = self.is_behind_call(maps, caller) || !thread.kept.is_empty() && is_code(maps);
-        (end > stack && is_known).then_some(end)
+        end > stack && (self.is_behind_call(maps, caller) || !thread.kept.is_empty() && is_code(maps))
     }
 
     /// Where the frame ends of the function that begins at `start` of its file, in which `code` is: after a
@@ -205,7 +225,7 @@ impl Symbols {
     }
 
     /// Whether a word may be a return address.
-    fn is_behind_call(&mut self, maps: &Maps, address: u64) -> bool {
+    pub(super) fn is_behind_call(&mut self, maps: &Maps, address: u64) -> bool {
         if let Some(known) = self.code.behind_calls.get(&address) {
             return *known;
         }
@@ -232,4 +252,50 @@ fn remember<K: Eq + std::hash::Hash, V: Clone>(known: &mut HashMap<K, V>, key: K
     }
     known.insert(key, value.clone());
     value
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Code that was made at run time is from 0x7000 on, the stack from 0x10000 on.
+    fn unwound(code: u64, pointer: Option<u64>, frames: &[(u64, u64, u64)]) -> Unwound {
+        const WORDS: usize = 64;
+        let maps = b"@ 0 0\n7000-8000 rwxp 00000000 00:00 0 \n9000-a000 r-xp 00000000 00:00 0 [vdso]\n\
+            10000-20000 rw-p 00000000 00:00 0 \n";
+        let mut words = vec![0; WORDS];
+        for (at, pointer, code) in frames {
+            let at = (at - 0x10000) as usize / 8;
+            (words[at], words[at + 1]) = (*pointer, *code);
+        }
+        let kept = pointer.map(|pointer| (POINTER, pointer)).into_iter().collect();
+        let thread = Blocked { code, stack: 0x10000, words, kept };
+        Symbols::none().unwound(&Maps::new(maps), &thread)
+    }
+
+    #[test]
+    fn frame_pointers_lead_through_code_without_tables() {
+        let two = [(0x10010, 0x10080, 0x7020), (0x10080, 0, 0x7030)];
+        let chain = unwound(0x7010, Some(0x10010), &two);
+        assert_eq!(chain, Unwound { stack: vec![0x7010, 0x7020, 0x7030], bytes: Some(0x90) });
+        // It goes on behind the copy.
+        let more = unwound(0x7010, Some(0x10010), &[(0x10010, 0x10800, 0x7020)]);
+        assert_eq!(more, Unwound { stack: vec![0x7010, 0x7020], bytes: None });
+        let end = |code: u64, pointer: Option<u64>, frames: &[(u64, u64, u64)]| {
+            unwound(code, pointer, frames).stack.len()
+        };
+        // A register that is not known, below the stack, between words, or far from it.
+        for pointer in [None, Some(0xfff0), Some(0x10011), Some(0x1000_0000), Some(u64::MAX - 7)] {
+            assert_eq!(end(0x7010, pointer, &two), 1, "{pointer:x?}");
+        }
+        // It returns to data, or to nothing; the next frame is this one again, or one below it.
+        for to in [0x10020, 0, 0x7000] {
+            assert_eq!(end(0x7010, Some(0x10010), &[(0x10010, 0x10080, to)]), 1, "{to:#x}");
+        }
+        for again in [0x10010, 0x10008] {
+            assert_eq!(end(0x7010, Some(0x10010), &[(0x10010, again, 0x7020)]), 2);
+        }
+        // The kernel's functions have no frames of this kind.
+        assert_eq!(end(0x9010, Some(0x10010), &two), 1);
+    }
 }
