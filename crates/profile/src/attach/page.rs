@@ -120,6 +120,21 @@ fn by_lock(picture: &Picture) -> Vec<Group<'_>> {
         std::iter::successors(Some(wait), next).take(FAR).count()
     };
     let mut groups: Vec<_> = groups.into_values().collect();
+    groups.sort_by_key(|group| (!group.wait.is_lost(), Reverse(group.threads.len())));
+    // A lock whose holder has changed while threads were read is one.
+    let mut groups = groups.into_iter().fold(Vec::<Group<'_>>::new(), |mut all, group| {
+        let is_it = |one: &&mut Group<'_>| {
+            one.wait.address == group.wait.address
+                && group.wait.address != 0
+                && one.wait.kind == group.wait.kind
+        };
+        match all.iter_mut().find(is_it) {
+            Some(one) => one.threads.extend(group.threads),
+            None => all.push(group),
+        }
+        all
+    });
+    groups.iter_mut().for_each(|group| group.threads.sort_by_key(|thread| thread.id));
     groups.sort_by_key(|group| {
         let rank = (!group.wait.is_lost(), Reverse(group.threads.len()), Reverse(length(group.wait)));
         (rank, group.threads[0].id)
@@ -162,6 +177,10 @@ fn held<'a>(picture: &'a Picture, wait: &'a Wait) -> (String, Vec<&'a Wait>) {
             other => return (text + &unseen(other), said),
         };
         let Some(holder) = picture.thread(id) else { break };
+        if holder.has_passed_on(wait) {
+            text += ", held by one thread after the other";
+            break;
+        }
         text += &format!("{word} {}, which {}", named(holder), doing(holder));
         match holder.lock() {
             Some(next) if said.len() < FAR && !said.contains(&next) => said.push(next),
@@ -481,4 +500,37 @@ pub fn json(picture: &Picture) -> Value {
         "deadlocks": picture.deadlocks.iter().map(cycle).collect::<Vec<_>>(),
         "threads": picture.threads.iter().map(thread).collect::<Vec<_>>(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Threads are read one after the other, and one that had a lock then may wait for it by now.
+    #[test]
+    fn a_lock_that_is_passed_on_is_one() {
+        let waits = |id: u32, held: Held| {
+            let (kind, role, name) = (Kind::Mutex, Role::Write, Some(String::from("table")));
+            let wait = Wait { kind, role, address: 8, name, is_timed: false, is_private: true, held };
+            ThreadNow { id, name: String::new(), state: State::Waits(wait), place: None, stays: true }
+        };
+        let runs = ThreadNow { state: State::Running, ..waits(3, Held::Unknown) };
+        let picture = |threads: Vec<ThreadNow>| Picture {
+            pid: 1,
+            program: String::new(),
+            threads,
+            deadlocks: Vec::new(),
+            has_handlers: false,
+            is_of_go: false,
+            stopped: None,
+            core: None,
+            notes: Vec::new(),
+        };
+        let passed = picture(vec![waits(1, Held::Thread(2)), waits(2, Held::Thread(3)), runs.clone()]);
+        let said = "2 threads wait for the mutex `table`, held by one thread after the other.";
+        assert_eq!(headline(&passed), said);
+        let held = picture(vec![waits(1, Held::Thread(3)), waits(2, Held::Thread(3)), runs]);
+        let said = "2 threads wait for the mutex `table`, held by thread 3, which runs.";
+        assert_eq!(headline(&held), said);
+    }
 }

@@ -138,6 +138,12 @@ impl ThreadNow {
         self
     }
 
+    /// Whether it had the lock of this wait a moment ago, and waits for it now: threads are read one after the other.
+    pub(super) fn has_passed_on(&self, wait: &Wait) -> bool {
+        let is_it = |own: &Wait| own.address == wait.address && own.address != 0 && own.kind == wait.kind;
+        self.lock().is_some_and(|own| is_it(own) && own.holder() != Some(self.id))
+    }
+
     /// The wait for a lock.
     pub(super) fn lock(&self) -> Option<&Wait> {
         self.wait().filter(|wait| wait.is_lock())
@@ -672,5 +678,18 @@ mod tests {
         assert!(cycles(&[waits(1, Held::Thread(2), false), waits(2, Held::Thread(1), true)]).is_empty());
         let runs = ThreadNow { stays: false, ..waits(2, Held::Thread(1), false) };
         assert!(cycles(&[waits(1, Held::Thread(2), false), runs]).is_empty());
+    }
+
+    #[test]
+    fn locks_that_were_passed_on() {
+        let waiter = waits(1, Held::Thread(2), false);
+        let wait = waiter.wait().expect("it waits");
+        assert!(waits(2, Held::Thread(3), false).has_passed_on(wait));
+        // It waits for what it has itself, for another lock, or not.
+        assert!(!waits(2, Held::Thread(2), false).has_passed_on(wait));
+        let mut other = waits(2, Held::Thread(3), false);
+        other.wait_mut().expect("it waits").address = 16;
+        assert!(!other.has_passed_on(wait));
+        assert!(!ThreadNow { state: State::Running, ..waits(2, Held::Free, false) }.has_passed_on(wait));
     }
 }

@@ -507,7 +507,7 @@ impl Sampler {
 
     /// Adds what threads waited for locks since the last snapshot, by lock and holder.
     fn add_waits(&mut self, waiters: &[(u32, i64)], now: u64) {
-        let mut by_holder: BTreeMap<(usize, Held), u64> = BTreeMap::new();
+        let mut by_holder: BTreeMap<(usize, Held, bool), u64> = BTreeMap::new();
         for (id, blocked) in waiters {
             let blocked = blocked.unsigned_abs();
             let seen = &self.threads[id];
@@ -516,20 +516,23 @@ impl Sampler {
             };
             let (site, role, held) = (seen.site, wait.role, wait.held);
             let holder = wait.holder().and_then(|id| self.threads.get(&id)?.last.as_ref());
+            let is_past = holder.is_some_and(|holder| holder.has_passed_on(wait));
+            let holder = holder.filter(|_| !is_past);
             let holder_site = holder.and_then(|holder| holder.place.clone()).map(|place| self.number(place));
             let sum = self.sum((which, role, site, holder_site));
             self.sums[sum] += blocked;
-            *by_holder.entry((which, held)).or_default() += blocked;
+            *by_holder.entry((which, held, is_past)).or_default() += blocked;
             *self.strip.entry(now).or_default() += blocked;
         }
-        for ((which, held), blocked) in by_holder {
+        for ((which, held, is_past), blocked) in by_holder {
             let holder = match held {
                 Held::Thread(id) | Held::Perhaps(id) => self.threads.get_mut(&id),
                 _ => None,
             };
             let holder = holder.and_then(|seen| {
                 seen.is_holder = true;
-                seen.last.as_ref()
+                // What it did with the lock is not known of one that waits for it again.
+                seen.last.as_ref().filter(|_| !is_past)
             });
             *self.holders.entry((which, held_by(held, holder))).or_default() += blocked;
         }
