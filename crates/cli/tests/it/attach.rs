@@ -1,13 +1,15 @@
 //! `spinpark profile --pid` and `top PID`: a process that was not started by spinpark, sampled.
 
-use std::path::Path;
-use std::process::Command;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
 use spinpark_fixtures::command::{Said, said};
-use spinpark_fixtures::dropin;
+use spinpark_fixtures::{compile_c, dropin};
 
+use crate::fixtures::spinpark;
 use crate::profile::recording;
 use crate::why::{Hanging, has};
 
@@ -90,6 +92,118 @@ fn a_process_that_becomes_another_program() {
         &result.stdout,
         &["became another program (exec)", "Warning: Process", "of which nothing was sampled"],
     );
+}
+
+/// Starts sampling a process, and waits until it samples: until it has files of threads open, and pauses.
+fn sampling(command: &mut Command) -> Child {
+    let sampler = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    let open = PathBuf::from(format!("/proc/{}/fd", sampler.id()));
+    let is_of_thread = |file: fs::DirEntry| {
+        fs::read_link(file.path()).is_ok_and(|path| path.starts_with("/proc") && path.ends_with("syscall"))
+    };
+    while !fs::read_dir(&open).expect("it runs").flatten().any(is_of_thread) {
+        std::thread::yield_now();
+    }
+    let call = format!("/proc/{}/syscall", sampler.id());
+    let pauses = format!("{} ", libc::SYS_clock_nanosleep);
+    while !fs::read_to_string(&call).expect("it runs").starts_with(&pauses) {
+        std::thread::yield_now();
+    }
+    sampler
+}
+
+/// Root reads all that others may not, but for this capability.
+fn as_user(program: &Path) -> Option<Command> {
+    if !rustix::process::geteuid().is_root() {
+        return Some(Command::new(program));
+    }
+    let mut command = Command::new("setpriv");
+    command.arg("--bounding-set=-sys_ptrace");
+    if !Command::new("setpriv")
+        .args(["--bounding-set=-sys_ptrace", "true"])
+        .status()
+        .is_ok_and(|it| it.success())
+    {
+        println!("skipped: no setpriv is installed, or may be used");
+        return None;
+    }
+    command.arg(program);
+    Some(command)
+}
+
+/// What was sampled until then is shown, and kept.
+#[test]
+fn a_process_that_may_no_longer_be_read() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let Some(mut program) = as_user(&compile_c("hangs.c", &["-O1"])) else { return };
+    program.arg("hides");
+    let hanging = Hanging::start(program);
+    let plain = spinpark(["profile"]);
+    let mut command = as_user(Path::new(plain.get_program())).expect("as before");
+    command.args(["profile", "--for", "60s", "--output", "x", "--pid"]).arg(hanging.0.id().to_string());
+    let sampler = sampling(command.current_dir(&directory));
+    assert!(
+        Command::new("kill")
+            .arg("-USR1")
+            .arg(hanging.0.id().to_string())
+            .status()
+            .is_ok_and(|it| it.success())
+    );
+    let output = sampler.wait_with_output().expect("it ends");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    has(&text, &["can no longer be read: it has changed its user or its capabilities, or forbids it"]);
+    assert!(directory.path().join("x/profile.json").is_file());
+    let mut why = as_user(Path::new(plain.get_program())).expect("as before");
+    said(why.arg("why").arg(hanging.0.id().to_string())).fails(2, &["cannot be read"]);
+}
+
+/// The report is all that is left: it says so.
+#[test]
+fn a_profile_that_cannot_be_kept() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let hanging = Hanging::scene("sleeper", None);
+    let mut command = recording(directory.path(), ["profile", "--for", "600ms", "--output", "x", "--pid"]);
+    let sampler = sampling(command.arg(hanging.0.id().to_string()));
+    fs::remove_dir(directory.path().join("x")).expect("it is there, and empty");
+    let output = sampler.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    has(&String::from_utf8_lossy(&output.stdout), &["All waiting is on one mutex, `accounts`"]);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    has(&errors, &["Nothing is kept: cannot write to", "--output names a directory with space"]);
+    assert!(!errors.contains("spinpark report"), "{errors}");
+}
+
+/// Its children are no part of it.
+#[test]
+fn a_process_that_forks_meanwhile() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let hanging = Hanging::scene("forks", None);
+    let result = sampled(directory.path(), hanging.0.id(), &[]);
+    assert_eq!(result.code, Some(0), "{result:#?}");
+    has(&result.stdout, &["All waiting is on one mutex, `accounts`", "still running"]);
+}
+
+/// A program of 32 bits: it is made without libraries, which few machines have.
+#[test]
+fn a_program_of_32_bits() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (source, program) = (directory.path().join("narrow.s"), directory.path().join("narrow"));
+    fs::write(&source, ".globl _start\n_start: movl $29, %eax\nint $0x80\njmp _start\n").expect("a file");
+    let mut compile = Command::new("cc");
+    compile.args(["-m32", "-nostdlib", "-static", "-no-pie", "-o"]).arg(&program).arg(&source);
+    let child = compile.status().is_ok_and(|it| it.success()).then(|| Command::new(&program).spawn());
+    let Some(Ok(mut child)) = child else {
+        println!("skipped: programs of 32 bits cannot be made or run here");
+        return;
+    };
+    let pid = child.id().to_string();
+    for arguments in [&["why"][..], &["why", "--stop"], &["profile", "--pid"], &["top"]] {
+        let mut command = recording(directory.path(), []);
+        said(command.args(arguments).arg(&pid)).fails(2, &["is a 32-bit program"]);
+    }
+    let _ = child.kill();
+    let _ = child.wait();
 }
 
 /// Readers do not see each other.

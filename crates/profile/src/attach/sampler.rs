@@ -191,7 +191,14 @@ impl Sampler {
             ended: None,
         };
         match sampler.snapshot(true) {
-            Some(_) => Err(Refused::Ended(pid)),
+            Some(End::Exited) => Err(Refused::Ended(pid)),
+            Some(End::Replaced) => {
+                Err(Refused::Other(pid, String::from("it has just become another program\nTry it again")))
+            }
+            Some(End::Forbidden) => {
+                let why = "it has just changed its user or its capabilities, or forbids it\nTry it as root";
+                Err(Refused::Other(pid, why.to_owned()))
+            }
             None => Ok(sampler),
         }
     }
