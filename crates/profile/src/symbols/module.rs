@@ -417,12 +417,10 @@ impl Module {
 
     /// Whether some call ends at an address: a direct one, or one by a register or by memory.
     pub(super) fn is_behind_call(&self, address: u64) -> bool {
-        let byte = |before: u64| self.code::<1>(address.checked_sub(before)?).map(|[byte]| byte);
-        // `FF /2`: two bytes, and up to five more for the place of the pointer.
-        let is_indirect = |length: u64| {
-            byte(length) == Some(0xff) && byte(length - 1).is_some_and(|mode| mode & 0x38 == 0x10)
+        let Some(before) = address.checked_sub(LONGEST_CALL as u64).and_then(|at| self.code(at)) else {
+            return false;
         };
-        byte(5) == Some(0xe8) || (2..=7).any(is_indirect)
+        ends_with_call(&before)
     }
 
     /// How to leave the function at an address.
@@ -505,6 +503,31 @@ impl Module {
     }
 }
 
+/// Of an indirect call, without its prefix.
+const LONGEST_CALL: usize = 7;
+
+/// Whether these bytes of code end with a call.
+fn ends_with_call(code: &[u8; LONGEST_CALL]) -> bool {
+    /// With four bytes of the distance.
+    const DIRECT: u8 = 0xe8;
+    const INDIRECT: u8 = 0xff;
+    let at = |before: usize| code[LONGEST_CALL - before];
+    // `FF /2`, the place of the pointer, and how far it is from there.
+    let is_indirect = |length: usize| {
+        let (mode, rest) = (at(length - 1), at(length.max(3) - 2));
+        let (kind, register) = (mode >> 6, mode & 7);
+        let has_scale = kind != 3 && register == 4;
+        let distance = match kind {
+            0 if register == 5 || has_scale && rest & 7 == 5 => 4,
+            1 => 1,
+            2 => 4,
+            _ => 0,
+        };
+        at(length) == INDIRECT && mode & 0x38 == 0x10 && length == 2 + usize::from(has_scale) + distance
+    };
+    at(5) == DIRECT || (2..=LONGEST_CALL).any(is_indirect)
+}
+
 /// Start and end of each function that `.eh_frame` describes: stripped files have it.
 fn unwound(object: &object::File<'_>) -> Vec<(u64, u64)> {
     let section = |name| object.section_by_name(name);
@@ -584,5 +607,45 @@ fn shown_variable(name: &str) -> String {
             base.to_owned()
         }
         _ => name.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ends_with_call;
+
+    #[test]
+    fn calls_by_their_bytes() {
+        let is_call = |code: &[u8]| {
+            let mut bytes = [0x90; 7];
+            bytes[7 - code.len()..].copy_from_slice(code);
+            ends_with_call(&bytes)
+        };
+        // A function's, a register's, and by memory at a register, a distance from it, a table, this place.
+        let calls: [&[u8]; 9] = [
+            &[0xe8, 1, 2, 3, 4],
+            &[0xff, 0xd0],
+            &[0x41, 0xff, 0xd7],
+            &[0xff, 0x10],
+            &[0xff, 0x50, 8],
+            &[0xff, 0x14, 0xc8],
+            &[0xff, 0x54, 0x24, 8],
+            &[0xff, 0x15, 1, 2, 3, 4],
+            &[0xff, 0x14, 0xc5, 1, 2, 3, 4],
+        ];
+        for code in calls {
+            assert!(is_call(code), "{code:x?}");
+        }
+        // What follows a call that does not return; a jump; half a call.
+        let others: [&[u8]; 5] = [
+            &[0xff, 0x15, 1, 2, 3, 4, 0xcc],
+            &[0xff, 0xd0, 0xcc],
+            &[0xff, 0xe0],
+            &[0xff, 0x15, 1, 2],
+            &[0xe8, 1, 2, 3],
+        ];
+        for code in others {
+            assert!(!is_call(code), "{code:x?}");
+        }
     }
 }
