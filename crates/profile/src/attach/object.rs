@@ -56,8 +56,10 @@ pub(super) struct Object {
 
 /// The drop-in's library.
 const DROP_IN: &str = "libspinpark_preload.so";
+/// The recorder's.
+pub(super) const RECORDER: &str = "libspinpark_profiler.so";
 /// What locks are made of, between the program and the system call.
-const LIBRARIES: [&str; 2] = [DROP_IN, "libspinpark_profiler.so"];
+const LIBRARIES: [&str; 2] = [DROP_IN, RECORDER];
 
 /// The function of pthreads, C11 or POSIX that a thread with these frames is in, without underscores.
 fn called(frames: &[Frame]) -> Option<&str> {

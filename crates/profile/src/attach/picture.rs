@@ -498,7 +498,8 @@ fn program_stack<'a>(target: &Target, symbols: &mut Symbols, stack: &'a [u64], i
         }
         let mapping = target.maps.find(0, address.wrapping_sub(1));
         let name = mapping.and_then(|mapping| mapping.path.file_name()).unwrap_or_default();
-        glibc_locks::is_glibc(&name.to_string_lossy())
+        // The recorder calls `syscall` for the program.
+        name == object::RECORDER || glibc_locks::is_glibc(&name.to_string_lossy())
     };
     let own = stack.iter().take_while(|address| is_libcs(address)).count();
     if own < stack.len() { &stack[own..] } else { stack }
