@@ -27,13 +27,47 @@ pub(crate) fn meanwhile(profile: &Profile, top: &Lock) -> Option<String> {
 }
 
 /// `From 500 snapshots, 20 ms apart: a share of 50 % is known to ± 4.4 %. How often threads waited is not known.`
+///
+/// Only snapshots that found threads waiting tell of shares of the waiting.
 pub(crate) fn how_sure(profile: &Profile) -> Option<String> {
+    const MOST: f64 = 0.5;
     let sampling = profile.sampling.as_ref()?;
-    let error = DEVIATIONS * (0.25 / sampling.snapshots.max(1) as f64).sqrt();
+    let (number, found) = match sampling.found {
+        0 => (sampling.snapshots, String::new()),
+        1 => (1, String::from(", 1 of which found threads that wait for locks")),
+        found if found < sampling.snapshots => {
+            (found, format!(", {} of which found threads that wait for locks", count(found)))
+        }
+        found => (found, String::new()),
+    };
+    let error = (DEVIATIONS * (0.25 / number.max(1) as f64).sqrt()).min(MOST);
     Some(format!(
-        "From {} snapshots, {} apart: a share of 50 % is known to ± {}. How often threads waited is not known.",
+        "From {} snapshots, {} apart{found}: a share of 50 % is known to ± {}. How often threads waited is not known.",
         count(sampling.snapshots),
         time(sampling.interval as f64),
         percent(error)
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::how_sure;
+    use crate::model::{Profile, Sampling};
+
+    #[test]
+    fn shares_of_what_was_found() {
+        let of = |found: u64| {
+            let sampling = Sampling { interval: 20_000_000, snapshots: 400, found, ..Sampling::default() };
+            let profile = Profile { sampling: Some(sampling), ..Profile::default() };
+            let text = how_sure(&profile).expect("it is sampled");
+            text.split(". ").next().expect("a sentence").to_owned()
+        };
+        assert_eq!(of(400), "From 400 snapshots, 20.0 ms apart: a share of 50 % is known to ± 4.9 %");
+        let some = ", 25 of which found threads that wait for locks: a share of 50 % is known to ± 20 %";
+        assert_eq!(of(25), format!("From 400 snapshots, 20.0 ms apart{some}"));
+        // Nothing.
+        assert!(of(1).ends_with("± 50 %"));
+        // Older files do not have it.
+        assert_eq!(of(0), of(400));
+    }
 }

@@ -549,6 +549,7 @@ impl Group {
         own.waits_left_out = own.waits_left_out.saturating_add(other.waits_left_out);
         if let (Some(sum), Some(sampling)) = (&mut sum.sampling, &profile.sampling) {
             sum.snapshots = sum.snapshots.saturating_add(sampling.snapshots);
+            sum.found = sum.found.saturating_add(sampling.found);
             sum.cost = sum.cost.saturating_add(sampling.cost);
             sum.interval = sum.interval.max(sampling.interval);
         }

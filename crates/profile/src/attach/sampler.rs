@@ -675,6 +675,7 @@ impl Sampler {
             sampling: Some(Sampling {
                 interval: self.at / self.snapshots.max(1),
                 snapshots: self.snapshots,
+                found: self.strip.len() as u64,
                 cost: u64::try_from(self.cost.as_nanos()).unwrap_or(u64::MAX),
                 holders,
             }),

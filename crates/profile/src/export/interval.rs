@@ -16,6 +16,7 @@ pub struct Interval {
     time: ThreadTime,
     duration: u64,
     snapshots: u64,
+    found: u64,
     cost: u64,
 }
 
@@ -42,6 +43,7 @@ impl Interval {
                 subtract(&mut holder.time, self.holders.entry(key).or_default());
             }
             subtract(&mut sampling.snapshots, &mut self.snapshots);
+            subtract(&mut sampling.found, &mut self.found);
             subtract(&mut sampling.cost, &mut self.cost);
         }
         if let Some(observed) = &mut profile.observed {
@@ -97,7 +99,7 @@ mod tests {
             started: 100,
             duration,
             locks,
-            sampling: Some(Sampling { holders, snapshots: duration, ..Sampling::default() }),
+            sampling: Some(Sampling { holders, snapshots: duration, found: duration, ..Sampling::default() }),
             observed: Some(Observed { threads, ..Observed::default() }),
             ..Profile::default()
         }
@@ -118,7 +120,7 @@ mod tests {
         assert_eq!(waits(&second), [vec![15, 1], vec![]]);
         assert_eq!((second.started, second.duration), (150, 30));
         let sampling = second.sampling.as_ref().expect("it is sampled");
-        assert_eq!((sampling.holders[0].time, sampling.snapshots), (15, 30));
+        assert_eq!((sampling.holders[0].time, sampling.snapshots, sampling.found), (15, 30, 30));
         let threads = &second.observed.as_ref().expect("it is observed").threads;
         assert_eq!((threads.time.locks, threads.time.signals, threads.idle_time.total()), (15, 30, 0));
         assert_eq!(second.locks[0].roles[0].wait.total, 16);

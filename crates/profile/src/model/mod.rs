@@ -269,6 +269,9 @@ pub struct Sampling {
     pub interval: u64,
     /// How many there were.
     pub snapshots: u64,
+    /// How many of them found threads that waited for locks. 0 also if that is not known.
+    #[serde(default)]
+    pub found: u64,
     /// CPU time of the sampler, ns.
     pub cost: u64,
     /// What the holders of locks did while threads waited for them, the longest first.
