@@ -1,19 +1,21 @@
-//! Whether sampling a process is true, and what it costs the process. These measure: they are run by hand, on an idle
-//! machine, as `cargo test --release -p spinpark-cli --test it -- --ignored --nocapture attach_truth`.
+//! Whether sampling a process is true, and what it costs the process: of C, of Rust and of CPython. These measure: they
+//! are run by hand, on an idle machine, as
+//! `cargo test --release -p spinpark-cli --test it -- --ignored --nocapture attach_truth`.
 //! `SPINPARK_ROUNDS` says how many rounds.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use spinpark_fixtures::command::said;
-use spinpark_fixtures::compile_c;
+use spinpark_fixtures::{compile_c, source};
 
 use crate::profile::recording;
+use crate::python::interpreters;
 
 /// Of the normal distribution: 95 % lie within so many standard deviations.
 const DEVIATIONS: f64 = 1.96;
@@ -32,7 +34,7 @@ struct Counting {
 
 impl Counting {
     fn start(mut command: Command, threads: u32) -> Self {
-        command.arg(compile_c("sections.c", &["-O1"])).arg(threads.to_string());
+        command.arg(threads.to_string());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().expect("it starts");
         let (input, output) = (child.stdin.take(), child.stdout.take().expect("a pipe"));
@@ -48,10 +50,22 @@ impl Counting {
         line.trim().to_owned()
     }
 
+    /// What it answers to a line.
+    fn answer(&mut self) -> String {
+        self.input.as_mut().expect("it is open").write_all(b"\n").expect("it reads");
+        self.line()
+    }
+
     /// How many sections there were so far.
     fn count(&mut self) -> f64 {
-        self.input.as_mut().expect("it is open").write_all(b"\n").expect("it reads");
-        self.line().parse().expect("a number")
+        self.answer().parse().expect("a number")
+    }
+
+    /// How long its threads have waited in each function, if it says that: `often 1200 seldom 300`.
+    fn waits(&mut self) -> BTreeMap<String, f64> {
+        let answer = self.answer();
+        let words: Vec<&str> = answer.split(' ').collect();
+        words.chunks_exact(2).map(|pair| (pair[0].to_owned(), pair[1].parse().expect("a time"))).collect()
     }
 
     fn end(mut self) {
@@ -66,55 +80,145 @@ fn sample(directory: &Path, pid: &str, time: &str) {
     assert_eq!(result.code, Some(0), "{result:#?}");
 }
 
-/// The share of each lock in all waiting, and how many snapshots there were.
-fn shares(directory: &Path, of: &str) -> (BTreeMap<String, f64>, f64) {
+/// The time that threads waited for each lock, by its label, or by the function where they waited; and how many
+/// snapshots found them waiting.
+fn waits(directory: &Path, of: &str, is_by_function: bool) -> (BTreeMap<String, f64>, f64) {
     let json = said(&mut recording(directory, ["report", of, "--json"]));
     let json: Value = serde_json::from_str(&json.stdout).expect("JSON");
-    let total = |lock: &Value| {
-        let roles = lock["roles"].as_array().into_iter().flatten();
-        roles.map(|role| role["wait"]["total"].as_f64().unwrap_or(0.0)).sum::<f64>()
+    let sites: Vec<&Value> = json[0]["call_sites"].as_array().into_iter().flatten().collect();
+    let function = |site: &Value| {
+        let at = usize::try_from(site.as_u64()?).ok()?;
+        sites.get(at)?["frames"][0]["function"].as_str().map(str::to_owned)
     };
-    let locks: Vec<&Value> = json[0]["locks"].as_array().into_iter().flatten().collect();
-    let all: f64 = locks.iter().map(|lock| total(lock)).sum();
-    let share = |lock: &&Value| Some((lock["name"].as_str()?.to_owned(), total(lock) / all.max(1.0)));
-    let snapshots = json[0]["sampling"]["snapshots"].as_f64().unwrap_or(0.0);
-    (locks.iter().filter_map(share).collect(), snapshots)
+    let mut found: BTreeMap<String, f64> = BTreeMap::new();
+    let mut add = |name: Option<String>, time: &Value| {
+        *found.entry(name.unwrap_or_default()).or_default() += time.as_f64().expect("a time");
+    };
+    for lock in json[0]["locks"].as_array().into_iter().flatten() {
+        for role in lock["roles"].as_array().into_iter().flatten() {
+            if is_by_function {
+                let sites = role["sites"].as_array().into_iter().flatten();
+                sites.for_each(|site| add(function(&site["call_site"]), &site["wait_total"]));
+            } else {
+                add(lock["label"].as_str().map(str::to_owned), &role["wait"]["total"]);
+            }
+        }
+    }
+    (found, json[0]["sampling"]["found"].as_f64().unwrap_or(0.0))
+}
+
+/// Their shares in the sum.
+fn shares(times: &BTreeMap<String, f64>) -> BTreeMap<String, f64> {
+    let all: f64 = times.values().sum();
+    times.iter().map(|(name, time)| (name.clone(), time / all.max(1.0))).collect()
+}
+
+/// How many shares lie in the intervals that the summary gives, of all that are true.
+#[derive(Default)]
+struct Compared {
+    met: u32,
+    all: u32,
+    rounds: u32,
+    sums: BTreeMap<String, (f64, f64)>,
+}
+
+impl Compared {
+    fn add(&mut self, truth: &BTreeMap<String, f64>, (sampled, snapshots): (BTreeMap<String, f64>, f64)) {
+        /// Less is found in no snapshot.
+        const LITTLE: f64 = 0.001;
+        let (truth, sampled) = (shares(truth), shares(&sampled));
+        self.rounds += 1;
+        for (name, share) in truth.into_iter().filter(|(_, share)| *share >= LITTLE) {
+            let found = sampled.get(&name).copied().unwrap_or(0.0);
+            let error = DEVIATIONS * (share * (1.0 - share) / snapshots.max(1.0)).sqrt();
+            self.all += 1;
+            self.met += u32::from((found - share).abs() <= error);
+            let sum = self.sums.entry(name).or_default();
+            *sum = (sum.0 + share, sum.1 + found);
+        }
+    }
+
+    #[track_caller]
+    fn show(&self, what: &str) {
+        /// Fewer tell nothing about 95 of 100.
+        const ENOUGH: u32 = 30;
+        let mean = |sum: f64| 100.0 * sum / f64::from(self.rounds);
+        let means = self.sums.iter().map(|(name, (truth, sampled))| {
+            format!("{name} {:.1} % ({:.1} % sampled)", mean(*truth), mean(*sampled))
+        });
+        let means: Vec<String> = means.collect();
+        let (met, all) = (self.met, self.all);
+        println!("{what}: {met} of {all} shares in their intervals; {}", means.join(", "));
+        assert!(all > 0, "{what}: nothing was waited for");
+        assert!(all < ENOUGH || f64::from(met) >= 0.9 * f64::from(all), "{what}: {met} of {all}");
+    }
 }
 
 /// The same run recorded and sampled: the share of each lock lies in the interval that the summary gives.
-#[test]
-#[ignore = "measures"]
-fn shares_are_those_of_a_recording() {
-    let rounds = rounds(20);
+fn as_recorded(program: &Path, what: &str) {
     for threads in [2, 8, 50, 200] {
-        let (mut met, mut all) = (0, 0);
-        let mut sums: BTreeMap<String, (f64, f64)> = BTreeMap::new();
-        for _ in 0..rounds {
+        let mut compared = Compared::default();
+        for _ in 0..rounds(20) {
             let directory = tempfile::tempdir().expect("a directory");
-            let command = recording(directory.path(), ["profile", "--output", "recorded", "--"]);
+            let mut command = recording(directory.path(), ["profile", "--output", "recorded", "--"]);
+            command.arg(program);
             let counting = Counting::start(command, threads);
             sample(directory.path(), &counting.pid, "4s");
             counting.end();
-            let (recorded, _) = shares(directory.path(), "recorded");
-            let (sampled, snapshots) = shares(directory.path(), "sampled");
-            for (name, share) in &recorded {
-                let found = sampled.get(name).copied().unwrap_or(0.0);
-                let error = DEVIATIONS * (share * (1.0 - share) / snapshots.max(1.0)).sqrt();
-                all += 1;
-                met += u32::from((found - share).abs() <= error);
-                let sum = sums.entry(name.clone()).or_default();
-                *sum = (sum.0 + share, sum.1 + found);
-            }
+            let (recorded, _) = waits(directory.path(), "recorded", false);
+            compared.add(&recorded, waits(directory.path(), "sampled", false));
         }
-        let mean = |sum: f64| 100.0 * sum / f64::from(rounds);
-        let means: Vec<String> = sums
-            .iter()
-            .map(|(name, (recorded, sampled))| {
-                format!("{name} {:.1} % ({:.1} % sampled)", mean(*recorded), mean(*sampled))
-            })
-            .collect();
-        println!("{threads} threads: {met} of {all} shares in their intervals; {}", means.join(", "));
-        assert!(f64::from(met) >= 0.9 * f64::from(all), "{threads} threads: {met} of {all}");
+        compared.show(&format!("{what}, {threads} threads"));
+    }
+}
+
+fn sections_of_c() -> PathBuf {
+    compile_c("sections.c", &["-O1"])
+}
+
+#[test]
+#[ignore = "measures"]
+fn shares_of_c_are_those_of_a_recording() {
+    as_recorded(&sections_of_c(), "C");
+}
+
+#[test]
+#[ignore = "measures"]
+fn shares_of_rust_are_those_of_a_recording() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let program = directory.path().join("sections");
+    let mut compile = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
+    compile.args(["-O", "-g", "--edition", "2021", "-o"]).arg(&program).arg(source("sections.rs"));
+    assert!(compile.status().is_ok_and(|status| status.success()));
+    as_recorded(&program, "Rust");
+}
+
+/// A recording does not know Python's locks: the program measures its own waits, which include those for the GIL.
+#[test]
+#[ignore = "measures"]
+fn shares_of_python_are_those_that_it_measures() {
+    let interpreters = interpreters();
+    for threads in [2, 8, 50] {
+        for interpreter in &interpreters {
+            let mut compared = Compared::default();
+            for _ in 0..rounds(20) {
+                let directory = tempfile::tempdir().expect("a directory");
+                let mut command = Command::new(interpreter);
+                command.arg("-S").arg(source("sections.py"));
+                let mut counting = Counting::start(command, threads);
+                let before = counting.waits();
+                sample(directory.path(), &counting.pid, "4s");
+                let after = counting.waits();
+                counting.end();
+                let waited = |(name, time): (String, f64)| {
+                    let earlier = before.get(&name).copied().unwrap_or(0.0);
+                    (name, time - earlier)
+                };
+                let truth = after.into_iter().map(waited).collect();
+                compared.add(&truth, waits(directory.path(), "sampled", true));
+            }
+            compared.show(&format!("{}, {threads} threads", interpreter.display()));
+        }
     }
 }
 
@@ -124,7 +228,7 @@ fn shares_are_those_of_a_recording() {
 fn a_program_is_as_fast_while_it_is_sampled() {
     for threads in [4, 200] {
         let directory = tempfile::tempdir().expect("a directory");
-        let mut counting = Counting::start(Command::new("env"), threads);
+        let mut counting = Counting::start(Command::new(sections_of_c()), threads);
         let rate = |counting: &mut Counting, is_sampled: bool| {
             let (before, start) = (counting.count(), Instant::now());
             if is_sampled {

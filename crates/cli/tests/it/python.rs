@@ -13,7 +13,7 @@ use crate::why::{Hanging, has};
 
 /// The interpreters that are installed, by `PATH` and in the directories of pyenv, each version once; without one, a
 /// line says that the test is skipped.
-fn interpreters() -> Vec<PathBuf> {
+pub(crate) fn interpreters() -> Vec<PathBuf> {
     let mut found: Vec<(String, PathBuf)> = Vec::new();
     let mut names: Vec<PathBuf> = (8..15).map(|minor| PathBuf::from(format!("python3.{minor}"))).collect();
     names.push(PathBuf::from("python3"));
