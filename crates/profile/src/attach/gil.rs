@@ -7,20 +7,26 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::picture::{Held, Known, State, ThreadNow};
-use super::python::GIL;
+use super::object::Held;
+use super::python::{GIL, Interpreter};
 use super::target::{Depth, Followed, Target};
 use super::task::{Call, Task};
+use super::thread_now::{State, ThreadNow};
 
 /// Reads threads of Python again that were awake, if the GIL's holder stays: they may have been about to ask for it.
-pub(super) fn read_again(target: &Target, known: &Known, tasks: &mut [Task], stays: impl Fn(&Task) -> bool) {
+pub(super) fn read_again(
+    target: &Target,
+    python: &Interpreter,
+    tasks: &mut [Task],
+    stays: impl Fn(&Task) -> bool,
+) {
     const TRIES: u32 = 10;
     const PAUSE: Duration = Duration::from_millis(1);
-    let holders = known.holders_of_gils(target);
+    let holders = python.holders_of_gils(target);
     if !tasks.iter().any(|task| holders.contains(&task.id) && stays(task)) {
         return;
     }
-    let is_awake = |task: &Task| task.call == Call::Running && known.is_of_python(task.id);
+    let is_awake = |task: &Task| task.call == Call::Running && python.has(task.id);
     for _ in 0..TRIES {
         if !tasks.iter().any(is_awake) {
             return;
@@ -83,7 +89,7 @@ impl ForGil {
 /// been read before these came to wait.
 pub(super) fn waiters<'a>(
     target: &Target,
-    known: &Known,
+    python: &Interpreter,
     threads: &mut [ThreadNow],
     task: impl Fn(u32) -> Option<&'a Task>,
 ) -> BTreeSet<u32> {
@@ -91,7 +97,7 @@ pub(super) fn waiters<'a>(
         threads.iter().filter(|thread| thread.stays).map(|thread| thread.id).collect();
     let is_stuck = |thread: &&ThreadNow| {
         wait(thread).is_some_and(|(gil, holder)| {
-            staying.contains(&holder) && known.holder_of_gil(target, gil) == Held::Thread(holder)
+            staying.contains(&holder) && python.holder_of_gil(target, gil) == Held::Thread(holder)
         })
     };
     let waiters: BTreeSet<u32> = threads.iter().filter(is_stuck).map(|thread| thread.id).collect();

@@ -19,6 +19,7 @@
 //! | `object`  | what a thread waits for, and which thread has it                                 |
 //! | `python`  | CPython's frames, its GIL and its locks                                        |
 //! | `sampler` | many snapshots, as a profile                                                    |
+//! | `thread_now` | what a thread does at a moment                                               |
 //! | `picture` | all threads at a moment, with symbols: who waits for whom, and what is stuck       |
 //! | `page`    | that for people                                                                  |
 //!
@@ -38,10 +39,13 @@ mod sampler;
 mod stop;
 mod target;
 mod task;
+mod thread_now;
 
 pub use self::access::Refused;
 pub use self::core::is_core;
+pub use self::object::Held;
 pub use self::page::{json, page};
-pub use self::picture::{Held, OfCore, Picture, State, ThreadNow, Wait};
+pub use self::picture::{OfCore, Picture};
 pub use self::sampler::Sampler;
 pub use self::target::Target;
+pub use self::thread_now::{State, ThreadNow, Wait};

@@ -11,8 +11,10 @@ use spinpark_measure::process::ended::in_words;
 use spinpark_measure::text::one_line;
 use spinpark_measure::text::units::{self, count};
 
-use super::picture::{Held, OfCore, Picture, State, ThreadNow, Wait};
+use super::object::Held;
+use super::picture::{OfCore, Picture};
 use super::python::GIL;
+use super::thread_now::{State, ThreadNow, Wait};
 use crate::model::{Kind, Role};
 use crate::text::{Style, render, wrap};
 

@@ -14,70 +14,19 @@ use spinpark_measure::text::one_line;
 use super::access::Refused;
 use super::gil;
 use super::hotspot::{self, JavaThread};
-pub use super::object::Held;
-use super::object::{self, Object};
-use super::python::{self, Interpreter, Native};
+use super::object::{self, Held, Object};
+use super::python::{Interpreter, Native};
 use super::stop;
 use super::target::Target;
 use super::task::{Call, Task};
+use super::thread_now::{State, ThreadNow, Wait};
 use crate::glibc_locks::{self, Place};
-use crate::model::{CallSite, Frame, Kind, Role};
+use crate::model::{CallSite, Frame, Kind};
 use crate::symbols::{ANONYMOUS, Symbols};
 use crate::waits::WaitTarget;
 
 /// Between the two snapshots.
 const MOMENT: Duration = Duration::from_millis(100);
-
-/// What a thread does.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum State {
-    /// It runs, or waits for a CPU.
-    Running,
-    /// It waits for another thread.
-    Waits(Wait),
-    /// It is in a system call, with this name.
-    Call(&'static str),
-    /// It waits for memory that is on a disk.
-    Fault,
-    /// Stopped by a signal, or a debugger; in this wait, if it is in one.
-    Stopped(Option<Wait>),
-    /// What is not known.
-    Unknown,
-}
-
-/// A wait for another thread.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wait {
-    /// What it waits for.
-    pub kind: Kind,
-    /// In which role.
-    pub role: Role,
-    /// Where that is; 0 if it has no address of its own.
-    pub address: u64,
-    /// What it is called: a variable, or a type.
-    pub name: Option<String>,
-    /// It ends by itself.
-    pub is_timed: bool,
-    /// No other process can end it.
-    pub is_private: bool,
-    /// Who has it.
-    pub held: Held,
-}
-
-/// A thread.
-#[derive(Clone, Debug)]
-pub struct ThreadNow {
-    /// Its number.
-    pub id: u32,
-    /// Its name.
-    pub name: String,
-    /// What it does.
-    pub state: State,
-    /// Where in the program; none if it runs, or that is not known.
-    pub place: Option<Arc<CallSite>>,
-    /// It has not run between the snapshots; or was blocked at the moment that there is one of.
-    pub stays: bool,
-}
 
 /// A process at a moment.
 #[derive(Clone, Debug)]
@@ -111,73 +60,6 @@ pub struct OfCore {
     pub missing: Vec<String>,
 }
 
-impl ThreadNow {
-    /// The wait for what another thread has, or for a thread's end.
-    pub(super) fn wait(&self) -> Option<&Wait> {
-        match &self.state {
-            State::Waits(wait) | State::Stopped(Some(wait)) => Some(wait),
-            _ => None,
-        }
-    }
-
-    pub(super) fn wait_mut(&mut self) -> Option<&mut Wait> {
-        match &mut self.state {
-            State::Waits(wait) | State::Stopped(Some(wait)) => Some(wait),
-            _ => None,
-        }
-    }
-
-    /// The same, of which it is not known which thread has what it waits for.
-    pub(super) fn without_owner(mut self) -> Self {
-        self.stays = false;
-        if let Some(wait) = self.wait_mut()
-            && wait.is_lock()
-        {
-            wait.held = Held::Unknown;
-        }
-        self
-    }
-
-    /// Whether it had the lock of this wait a moment ago, and waits for it now: threads are read one after the other.
-    pub(super) fn has_passed_on(&self, wait: &Wait) -> bool {
-        let is_it = |own: &Wait| own.address == wait.address && own.address != 0 && own.kind == wait.kind;
-        self.lock().is_some_and(|own| is_it(own) && own.holder() != Some(self.id))
-    }
-
-    /// The wait for a lock.
-    pub(super) fn lock(&self) -> Option<&Wait> {
-        self.wait().filter(|wait| wait.is_lock())
-    }
-}
-
-impl Wait {
-    /// Whether it is for a lock, and not for a signal or a thread's end.
-    #[must_use]
-    pub fn is_lock(&self) -> bool {
-        self.role.is_lock() || self.role == Role::Back
-    }
-
-    /// Whether it is for a lock of Python's that does not tell its owner.
-    fn is_pythons(&self) -> bool {
-        self.name.as_deref() == Some(python::LOCK) && self.kind == Kind::Mutex
-    }
-
-    /// Whether nobody will release it.
-    #[must_use]
-    pub fn is_lost(&self) -> bool {
-        matches!(self.held, Held::Gone(_))
-    }
-
-    /// The thread that it waits for.
-    #[must_use]
-    pub fn holder(&self) -> Option<u32> {
-        match self.held {
-            Held::Thread(id) | Held::Perhaps(id) => Some(id),
-            _ => None,
-        }
-    }
-}
-
 impl Picture {
     /// What the threads of a process do.
     ///
@@ -193,7 +75,7 @@ impl Picture {
         std::thread::sleep(MOMENT);
         let mut now = target.snapshot()?;
         let stays = |task: &Task| before.get(&task.id).is_some_and(|before| task.is_still(*before));
-        gil::read_again(target, &tools.1, &mut now, stays);
+        gil::read_again(target, tools.1.python(), &mut now, stays);
         Ok(Self::of(target, tools, &now, stays, None))
     }
 
@@ -222,7 +104,7 @@ impl Picture {
         let mut threads: Vec<ThreadNow> = now.iter().map(one).collect();
         confirm(target, &mut threads, now, stopped.is_some());
         let task = |id: u32| Some(&now[now.binary_search_by_key(&id, |task| task.id).ok()?]);
-        let waiters = gil::waiters(target, &known, &mut threads, task);
+        let waiters = gil::waiters(target, known.python(), &mut threads, task);
         threads.iter_mut().for_each(|thread| thread.stays |= waiters.contains(&thread.id));
         known.name_holders(target, &mut threads.iter_mut().collect::<Vec<_>>());
         let mut notes: Vec<String> = known.why_not().map(str::to_owned).into_iter().collect();
@@ -296,19 +178,8 @@ impl Known {
         self.python.forget(thread);
     }
 
-    /// Who has the GILs now.
-    pub(super) fn holders_of_gils(&self, target: &Target) -> BTreeSet<u32> {
-        self.python.holders_of_gils(target)
-    }
-
-    /// Who has the GIL at this address now.
-    pub(super) fn holder_of_gil(&self, target: &Target, gil: u64) -> Held {
-        self.python.holder_of_gil(target, gil)
-    }
-
-    /// Whether Python knows this thread.
-    pub(super) fn is_of_python(&self, thread: u32) -> bool {
-        self.python.has(thread)
+    pub(super) fn python(&self) -> &Interpreter {
+        &self.python
     }
 
     /// Whether there may be locks whose holders [`name_holders`](Self::name_holders) knows.
@@ -650,6 +521,7 @@ pub(super) fn cycles(threads: &[ThreadNow]) -> Vec<Vec<usize>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Role;
 
     fn waits(id: u32, held: Held, is_timed: bool) -> ThreadNow {
         let wait = Wait {
@@ -679,18 +551,5 @@ mod tests {
         assert!(cycles(&[waits(1, Held::Thread(2), false), waits(2, Held::Thread(1), true)]).is_empty());
         let runs = ThreadNow { stays: false, ..waits(2, Held::Thread(1), false) };
         assert!(cycles(&[waits(1, Held::Thread(2), false), runs]).is_empty());
-    }
-
-    #[test]
-    fn locks_that_were_passed_on() {
-        let waiter = waits(1, Held::Thread(2), false);
-        let wait = waiter.wait().expect("it waits");
-        assert!(waits(2, Held::Thread(3), false).has_passed_on(wait));
-        // It waits for what it has itself, for another lock, or not.
-        assert!(!waits(2, Held::Thread(2), false).has_passed_on(wait));
-        let mut other = waits(2, Held::Thread(3), false);
-        other.wait_mut().expect("it waits").address = 16;
-        assert!(!other.has_passed_on(wait));
-        assert!(!ThreadNow { state: State::Running, ..waits(2, Held::Free, false) }.has_passed_on(wait));
     }
 }

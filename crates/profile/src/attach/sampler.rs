@@ -22,10 +22,12 @@ use spinpark_measure::text::one_line;
 
 use super::access::{Refused, Status};
 use super::gil::{self, ForGil};
-use super::picture::{Held, Known, Stack, State, ThreadNow, cycles, stack, thread_with};
+use super::object::Held;
+use super::picture::{Known, Stack, cycles, stack, thread_with};
 use super::python::GIL;
 use super::target::{Depth, Followed, Since, Target};
 use super::task::{Call, Near};
+use super::thread_now::{State, ThreadNow};
 use crate::model::{
     CallSite, CallSiteId, Detail, FORMAT, Holder, HolderTime, Kind, Lock, LocksOf, Observed, OutOfSight,
     Pair, Profile, RecordingEnd, Role, RoleStats, Sampling, SiteStats, Split, Strip, Thread, ThreadTime,
@@ -771,7 +773,7 @@ impl Sampler {
         last.sort_by_key(|(thread, time)| (Reverse(*time), thread.id));
         let mut threads: Vec<ThreadNow> = last.iter().map(|(thread, _)| thread.clone()).collect();
         let task = |id: u32| self.threads.get(&id)?.followed.task.as_ref();
-        let for_gil = gil::waiters(&self.target, &self.known, &mut threads, task);
+        let for_gil = gil::waiters(&self.target, self.known.python(), &mut threads, task);
         threads.iter_mut().for_each(|thread| thread.stays |= for_gil.contains(&thread.id));
         let stays = |index: &usize| {
             let (thread, time) = &last[*index];
