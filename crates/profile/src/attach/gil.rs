@@ -121,3 +121,40 @@ fn is_as_copied(target: &Target, task: &Task, address: u64) -> bool {
     let Some(near) = &task.near else { return true };
     near.get::<BYTES>(address).is_some_and(|before| target.read(address) == Some(before))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::thread_now::Wait;
+    use super::*;
+    use crate::model::{Kind, Role};
+
+    fn thread(holder: Option<u32>) -> ThreadNow {
+        let state = holder.map_or(State::Running, |holder| {
+            let (kind, role, name) = (Kind::Mutex, Role::Write, Some(String::from(GIL)));
+            let held = Held::Thread(holder);
+            State::Waits(Wait { kind, role, address: 8, name, is_timed: false, is_private: true, held })
+        });
+        ThreadNow { id: 1, name: String::new(), state, place: None, stays: false }
+    }
+
+    #[test]
+    fn a_wait_lasts_as_long_as_its_holder_stays() {
+        // Thread 2 has been blocked since 5, thread 3 runs.
+        let blocked_since = |id: u32| (id == 2).then_some(5);
+        let next =
+            |before: Option<ForGil>, holder, now| ForGil::next(before, &thread(holder), now, blocked_since);
+        let begun = next(None, Some(2), 10);
+        assert_eq!(begun.as_ref().map(|wait| (wait.since, wait.lasts(blocked_since))), Some((10, true)));
+        // It was awake, to ask for it.
+        let awake = next(begun, None, 20);
+        let goes_on = next(awake, Some(2), 30);
+        assert_eq!(goes_on.as_ref().map(|wait| wait.since), Some(10));
+        // Another one has it, which may have released it meanwhile; or it was taken in the same snapshot.
+        let other = next(goes_on, Some(3), 40);
+        assert_eq!(other.as_ref().map(|wait| (wait.since, wait.lasts(blocked_since))), Some((40, false)));
+        assert!(!next(None, Some(2), 5).expect("it waits").lasts(blocked_since));
+        // It waits for something else.
+        let sleeps = ThreadNow { state: State::Call("read"), ..thread(None) };
+        assert!(ForGil::next(next(None, Some(2), 10), &sleeps, 20, blocked_since).is_none());
+    }
+}
