@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::bail;
-use spinpark_profile::attach::{self, Picture, Target};
+use spinpark_profile::attach::{self, Snapshot, Target};
 use spinpark_profile::text::Style;
 
 use crate::cli::{Report, Subject, Why};
@@ -23,18 +23,18 @@ pub(crate) fn run(why: &Why) -> anyhow::Result<ExitCode> {
         }
         (Subject::Core(path), executable) => Target::open_core(path, executable)?,
     };
-    let picture = if why.stop { Picture::take_stopped(&mut target)? } else { Picture::take(&mut target)? };
-    show(&picture, Say::apart_from(&[&why.out.json]), why.rows);
+    let snapshot = if why.stop { Snapshot::take_stopped(&mut target)? } else { Snapshot::take(&mut target)? };
+    show(&snapshot, Say::apart_from(&[&why.out.json]), why.rows);
     if let Some(json) = json {
-        json.write(&attach::json(&picture))?;
+        json.write(&attach::json(&snapshot))?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn show(picture: &Picture, say: Say, rows: usize) {
+fn show(snapshot: &Snapshot, say: Say, rows: usize) {
     let style =
         Style { rows, ..if say.on_stderr { Style::of(&std::io::stderr()) } else { Style::of_stdout() } };
-    say.line(attach::page(picture, style));
+    say.line(attach::page(snapshot, style));
 }
 
 /// The same, if `report` names a core dump.
@@ -58,7 +58,7 @@ pub(crate) fn of_report(report: &Report) -> anyhow::Result<Option<ExitCode>> {
             path.display()
         );
     }
-    let picture = Picture::take(&mut Target::open_core(path, executable)?)?;
-    show(&picture, Say { on_stderr: false }, report.show.rows.unwrap_or(ROWS));
+    let snapshot = Snapshot::take(&mut Target::open_core(path, executable)?)?;
+    show(&snapshot, Say { on_stderr: false }, report.show.rows.unwrap_or(ROWS));
     Ok(Some(ExitCode::SUCCESS))
 }

@@ -19,8 +19,9 @@
 //! | `object`  | what a thread waits for, and which thread has it                                 |
 //! | `python`  | CPython's frames, its GIL and its locks                                        |
 //! | `sampler` | many snapshots, as a profile                                                    |
+//! | `stack`   | the stack of a thread with symbols, and what it waits for                          |
 //! | `thread_now` | what a thread does at a moment                                               |
-//! | `picture` | all threads at a moment, with symbols: who waits for whom, and what is stuck       |
+//! | `snapshot` | all threads at a moment, with symbols: who waits for whom, and what is stuck       |
 //! | `page`    | that for people                                                                  |
 //!
 //! A snapshot is no instant: threads are read one after the other. What did not change between two of them is
@@ -32,10 +33,11 @@ mod gil;
 mod hotspot;
 mod object;
 mod page;
-mod picture;
 mod python;
 mod registers;
 mod sampler;
+mod snapshot;
+mod stack;
 mod stop;
 mod target;
 mod task;
@@ -45,7 +47,7 @@ pub use self::access::Refused;
 pub use self::core::is_core;
 pub use self::object::Held;
 pub use self::page::{json, page};
-pub use self::picture::{OfCore, Picture};
 pub use self::sampler::Sampler;
+pub use self::snapshot::{OfCore, Snapshot};
 pub use self::target::Target;
 pub use self::thread_now::{State, ThreadNow, Wait};

@@ -1,4 +1,4 @@
-//! A [`Picture`] for people: the deadlock, or who waits for whom; then each thread on a line.
+//! A [`Snapshot`] for people: the deadlock, or who waits for whom; then each thread on a line.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,8 +12,8 @@ use spinpark_measure::text::one_line;
 use spinpark_measure::text::units::{self, count};
 
 use super::object::Held;
-use super::picture::{OfCore, Picture};
 use super::python::GIL;
+use super::snapshot::{OfCore, Snapshot};
 use super::thread_now::{State, ThreadNow, Wait};
 use crate::model::{Kind, Role};
 use crate::text::{Style, render, wrap};
@@ -26,38 +26,38 @@ const GLIBCS: &str = " (glibc)";
 const FAR: usize = 4;
 
 /// The first sentence: what is stuck, or that nothing is.
-fn headline(picture: &Picture) -> String {
-    deadlock(picture)
-        .or_else(|| locks(picture).filter(|_| is_lost(picture)))
-        .or_else(|| none_left(picture))
-        .or_else(|| locks(picture))
-        .unwrap_or_else(|| no_locks(picture))
+fn headline(snapshot: &Snapshot) -> String {
+    deadlock(snapshot)
+        .or_else(|| locks(snapshot).filter(|_| is_lost(snapshot)))
+        .or_else(|| none_left(snapshot))
+        .or_else(|| locks(snapshot))
+        .unwrap_or_else(|| no_locks(snapshot))
 }
 
 /// One screen: the sentences, and the threads.
 #[must_use]
-pub fn page(picture: &Picture, style: Style) -> String {
-    let program = Path::new(&picture.program).file_name().unwrap_or_default().to_string_lossy();
-    let number = picture.threads.len();
+pub fn page(snapshot: &Snapshot, style: Style) -> String {
+    let program = Path::new(&snapshot.program).file_name().unwrap_or_default().to_string_lossy();
+    let number = snapshot.threads.len();
     let head = format!(
         "{} ({}process {}), {} thread{}",
         one_line(&program),
-        if picture.core.is_some() { "core of " } else { "" },
-        picture.pid,
+        if snapshot.core.is_some() { "core of " } else { "" },
+        snapshot.pid,
         count(number as u64),
         if number == 1 { "" } else { "s" }
     );
-    let mut parts = vec![head, wrap(&headline(picture), style.width, 0)];
-    parts.extend(details(picture).into_iter().map(|sentence| wrap(&sentence, style.width, 0)));
+    let mut parts = vec![head, wrap(&headline(snapshot), style.width, 0)];
+    parts.extend(details(snapshot).into_iter().map(|sentence| wrap(&sentence, style.width, 0)));
     parts.push(String::new());
-    parts.push(table(picture, style).trim_end().to_owned());
+    parts.push(table(snapshot, style).trim_end().to_owned());
     parts.join("\n")
 }
 
 /// `Deadlock: …`.
-fn deadlock(picture: &Picture) -> Option<String> {
-    let cycle = picture.deadlocks.first()?;
-    let threads: Vec<&ThreadNow> = cycle.iter().filter_map(|index| picture.threads.get(*index)).collect();
+fn deadlock(snapshot: &Snapshot) -> Option<String> {
+    let cycle = snapshot.deadlocks.first()?;
+    let threads: Vec<&ThreadNow> = cycle.iter().filter_map(|index| snapshot.threads.get(*index)).collect();
     let one = |thread: &&ThreadNow| {
         let wait = thread.wait()?;
         let site = thread.place.as_ref().map_or(String::new(), |place| format!(" in `{}`", place.label()));
@@ -82,24 +82,24 @@ fn deadlock(picture: &Picture) -> Option<String> {
 }
 
 /// `All 3 threads wait, none with a deadline, …`
-fn none_left(picture: &Picture) -> Option<String> {
-    let number = picture.threads.len();
+fn none_left(snapshot: &Snapshot) -> Option<String> {
+    let number = snapshot.threads.len();
     let all = match number {
         1 => String::from("Its only thread waits, without a deadline"),
         number => format!("All {} threads wait for each other, none with a deadline", count(number as u64)),
     };
-    let end = match picture.has_handlers {
+    let end = match snapshot.has_handlers {
         // Nor is it in a core whether there are any.
-        _ if picture.core.is_some() => "only a signal's handler could have woken one.",
+        _ if snapshot.core.is_some() => "only a signal's handler could have woken one.",
         true => "only a signal's handler can wake one.",
         false => "none is left to wake another, so the process hangs.",
     };
-    picture.is_none_left().then(|| format!("{all}: {end}"))
+    snapshot.is_none_left().then(|| format!("{all}: {end}"))
 }
 
 /// Whether a lock is waited for whose owner has ended.
-fn is_lost(picture: &Picture) -> bool {
-    picture.threads.iter().filter_map(ThreadNow::lock).any(Wait::is_lost)
+fn is_lost(snapshot: &Snapshot) -> bool {
+    snapshot.threads.iter().filter_map(ThreadNow::lock).any(Wait::is_lost)
 }
 
 /// Threads that wait for one lock.
@@ -109,16 +109,16 @@ struct Group<'a> {
 }
 
 /// Threads that wait for a lock, by lock and holder: the most first, and those that wait for the longest chain.
-fn by_lock(picture: &Picture) -> Vec<Group<'_>> {
+fn by_lock(snapshot: &Snapshot) -> Vec<Group<'_>> {
     let mut groups: BTreeMap<(u64, Option<&str>, Held), Group<'_>> = BTreeMap::new();
-    for thread in &picture.threads {
+    for thread in &snapshot.threads {
         let Some(wait) = thread.lock() else { continue };
         // Those without an address are one by their names.
         let key = (wait.address, wait.name.as_deref().filter(|_| wait.address == 0), wait.held);
         groups.entry(key).or_insert(Group { wait, threads: Vec::new() }).threads.push(thread);
     }
     let length = |wait: &Wait| {
-        let next = |wait: &&Wait| picture.thread(wait.holder()?)?.lock();
+        let next = |wait: &&Wait| snapshot.thread(wait.holder()?)?.lock();
         std::iter::successors(Some(wait), next).take(FAR).count()
     };
     let mut groups: Vec<_> = groups.into_values().collect();
@@ -145,8 +145,8 @@ fn by_lock(picture: &Picture) -> Vec<Group<'_>> {
 }
 
 /// `3 threads wait in `load` for the mutex `table`, held by thread 7 (`flush`), which is in `fsync` in `store`.`
-fn locks(picture: &Picture) -> Option<String> {
-    let groups = by_lock(picture);
+fn locks(snapshot: &Snapshot) -> Option<String> {
+    let groups = by_lock(snapshot);
     let Group { wait, threads } = groups.first()?;
     let sites: BTreeSet<String> = threads
         .iter()
@@ -160,7 +160,7 @@ fn locks(picture: &Picture) -> Option<String> {
         [only] => format!("{} waits{site}", capital_thread(only)),
         _ => format!("{} threads wait{site}", count(threads.len() as u64)),
     };
-    let (held, said) = held(picture, wait);
+    let (held, said) = held(snapshot, wait);
     let others = match groups.iter().skip(1).filter(|group| !said.contains(&group.wait)).count() {
         0 => String::new(),
         1 => String::from(" Another lock is waited for, too."),
@@ -170,7 +170,7 @@ fn locks(picture: &Picture) -> Option<String> {
 }
 
 /// `, held by thread 7 (`flush`), which …`, holder by holder; with the waits that are named.
-fn held<'a>(picture: &'a Picture, wait: &'a Wait) -> (String, Vec<&'a Wait>) {
+fn held<'a>(snapshot: &'a Snapshot, wait: &'a Wait) -> (String, Vec<&'a Wait>) {
     let (mut text, mut said) = (String::new(), vec![wait]);
     while let Some(wait) = said.last() {
         let (word, id) = match wait.held {
@@ -178,7 +178,7 @@ fn held<'a>(picture: &'a Picture, wait: &'a Wait) -> (String, Vec<&'a Wait>) {
             Held::Perhaps(id) => (", which seems to be held by", id),
             other => return (text + &unseen(other), said),
         };
-        let Some(holder) = picture.thread(id) else { break };
+        let Some(holder) = snapshot.thread(id) else { break };
         if holder.has_passed_on(wait) {
             text += ", held by one thread after the other";
             break;
@@ -227,8 +227,8 @@ fn doing(thread: &ThreadNow) -> String {
 }
 
 /// Without a wait for a lock.
-fn no_locks(picture: &Picture) -> String {
-    let number = |is: fn(&ThreadNow) -> bool| picture.threads.iter().filter(|thread| is(thread)).count();
+fn no_locks(snapshot: &Snapshot) -> String {
+    let number = |is: fn(&ThreadNow) -> bool| snapshot.threads.iter().filter(|thread| is(thread)).count();
     let running = number(|thread| thread.state == State::Running);
     let unknown = number(|thread| thread.state == State::Unknown);
     let is_stopped = |thread: &ThreadNow| matches!(thread.state, State::Stopped(_));
@@ -236,7 +236,7 @@ fn no_locks(picture: &Picture) -> String {
         |thread| matches!(&thread.state, State::Waits(wait) if !wait.is_lock() && wait.role == Role::Wake),
     );
     let stopped = number(is_stopped);
-    let rest = picture.threads.len() - running - unknown - unclear - stopped;
+    let rest = snapshot.threads.len() - running - unknown - unclear - stopped;
     let part = |number: usize, one: &str, more: &str| match number {
         0 => None,
         1 => Some(format!("1 {one}")),
@@ -259,15 +259,15 @@ fn no_locks(picture: &Picture) -> String {
 }
 
 /// After the headline.
-fn details(picture: &Picture) -> Vec<String> {
+fn details(snapshot: &Snapshot) -> Vec<String> {
     let mut said = Vec::new();
-    match picture.deadlocks.len() {
+    match snapshot.deadlocks.len() {
         0 | 1 => {}
         2 => said.push(String::from("There is another such cycle.")),
         more => said.push(format!("There are {} more such cycles.", count(more as u64 - 1))),
     }
-    if let Some(cycle) = picture.deadlocks.first() {
-        let id = |index: &usize| picture.threads.get(*index).map(|thread| thread.id);
+    if let Some(cycle) = snapshot.deadlocks.first() {
+        let id = |index: &usize| snapshot.threads.get(*index).map(|thread| thread.id);
         let mut stuck: BTreeSet<u32> = cycle.iter().filter_map(id).collect();
         // Those behind it.
         let is_behind = |stuck: &BTreeSet<u32>, thread: &ThreadNow| {
@@ -275,7 +275,7 @@ fn details(picture: &Picture) -> Vec<String> {
         };
         loop {
             let more =
-                picture.threads.iter().filter(|thread| is_behind(&stuck, thread)).map(|thread| thread.id);
+                snapshot.threads.iter().filter(|thread| is_behind(&stuck, thread)).map(|thread| thread.id);
             let before = stuck.len();
             stuck.extend(more.collect::<Vec<_>>());
             if stuck.len() == before {
@@ -288,35 +288,35 @@ fn details(picture: &Picture) -> Vec<String> {
             more => said.push(format!("{} more threads wait for these.", count(more as u64))),
         }
     }
-    if picture.deadlocks.is_empty() && picture.is_none_left() {
-        said.extend(if is_lost(picture) { none_left(picture) } else { locks(picture) });
+    if snapshot.deadlocks.is_empty() && snapshot.is_none_left() {
+        said.extend(if is_lost(snapshot) { none_left(snapshot) } else { locks(snapshot) });
     }
-    let stopped = picture.threads.iter().filter(|thread| matches!(thread.state, State::Stopped(_))).count();
+    let stopped = snapshot.threads.iter().filter(|thread| matches!(thread.state, State::Stopped(_))).count();
     if stopped > 0 {
-        let resume = format!("`kill -CONT {}` resumes it, unless a debugger has it.", picture.pid);
-        said.push(match stopped == picture.threads.len() {
+        let resume = format!("`kill -CONT {}` resumes it, unless a debugger has it.", snapshot.pid);
+        said.push(match stopped == snapshot.threads.len() {
             true => format!("The process is stopped. {resume}"),
             false => format!("{} of its threads are stopped.", count(stopped as u64)),
         });
     }
-    if picture.is_of_go {
+    if snapshot.is_of_go {
         said.push(String::from(
             "This is a Go program: goroutines that wait have no thread, and are not seen. Its own profile \
              `/debug/pprof/goroutine?debug=2` has them.",
         ));
     }
-    if let Some(time) = picture.stopped {
+    if let Some(time) = snapshot.stopped {
         said.push(format!("It was stopped for {}.", units::time(time.as_nanos() as f64)));
     }
-    said.extend(picture.core.iter().flat_map(|core| of_core(picture, core)));
-    said.extend(picture.notes.iter().cloned());
+    said.extend(snapshot.core.iter().flat_map(|core| of_core(snapshot, core)));
+    said.extend(snapshot.notes.iter().cloned());
     said
 }
 
 /// What a core dump says besides: how the process ended, and what is missing here.
-fn of_core(picture: &Picture, core: &OfCore) -> Vec<String> {
+fn of_core(snapshot: &Snapshot, core: &OfCore) -> Vec<String> {
     let ended = core.signal.map(|(id, signal)| {
-        let place = picture.thread(id).and_then(|thread| thread.place.as_ref());
+        let place = snapshot.thread(id).and_then(|thread| thread.place.as_ref());
         let place = place.map_or(String::new(), |place| format!(" in `{}`", place.label()));
         let killed = in_words(ExitStatus::from_raw(signal));
         format!("The process {killed}, which thread {id} got{place}.")
@@ -327,7 +327,7 @@ fn of_core(picture: &Picture, core: &OfCore) -> Vec<String> {
             2 => format!("`{first}` and another file are"),
             more => format!("`{first}` and {} other files are", count(more as u64 - 1)),
         };
-        let advice = match core.missing.contains(&picture.program) {
+        let advice = match core.missing.contains(&snapshot.program) {
             true => "Give the program behind the core: CORE EXECUTABLE.",
             false => "Read the core where it was written.",
         };
@@ -376,7 +376,7 @@ fn wanted(wait: &Wait) -> String {
 }
 
 /// The rows: threads that do the same at the same place are one.
-fn table(picture: &Picture, style: Style) -> String {
+fn table(snapshot: &Snapshot, style: Style) -> String {
     let rank = |thread: &ThreadNow| match &thread.state {
         State::Waits(wait) | State::Stopped(Some(wait)) if wait.is_lock() => 0,
         State::Running => 1,
@@ -385,14 +385,14 @@ fn table(picture: &Picture, style: Style) -> String {
         State::Waits(_) => 4,
     };
     // Threads that nobody named are called as the first one.
-    let common = picture.thread(picture.pid).map_or("", |thread| &thread.name);
+    let common = snapshot.thread(snapshot.pid).map_or("", |thread| &thread.name);
     let name = |thread: &ThreadNow| match thread.name.as_str() {
-        _ if thread.id == picture.pid => String::from("main"),
+        _ if thread.id == snapshot.pid => String::from("main"),
         name if name == common => String::from("–"),
         name => name.to_owned(),
     };
     let mut groups: BTreeMap<(u8, [String; 4]), Vec<u32>> = BTreeMap::new();
-    for thread in &picture.threads {
+    for thread in &snapshot.threads {
         let place = thread.place.as_ref().map_or_else(|| String::from("–"), |place| place.label());
         let cells = [state(thread), holder(thread), place, name(thread)];
         groups.entry((rank(thread), cells)).or_default().push(thread.id);
@@ -448,7 +448,7 @@ fn holder(thread: &ThreadNow) -> String {
 
 /// A document for programs.
 #[must_use]
-pub fn json(picture: &Picture) -> Value {
+pub fn json(snapshot: &Snapshot) -> Value {
     let thread = |thread: &ThreadNow| {
         let frames = thread.place.iter().flat_map(|place| &place.frames);
         let frames: Vec<Value> = frames
@@ -489,18 +489,18 @@ pub fn json(picture: &Picture) -> Value {
         })
     };
     let cycle =
-        |cycle: &Vec<usize>| -> Vec<u32> { cycle.iter().map(|index| picture.threads[*index].id).collect() };
+        |cycle: &Vec<usize>| -> Vec<u32> { cycle.iter().map(|index| snapshot.threads[*index].id).collect() };
     json!({
         "format": "spinpark-why",
         "version": 1,
-        "pid": picture.pid,
-        "program": picture.program,
-        "headline": headline(picture),
-        "go": picture.is_of_go,
-        "stopped": picture.stopped.map(|time| time.as_nanos() as u64),
-        "notes": picture.notes,
-        "deadlocks": picture.deadlocks.iter().map(cycle).collect::<Vec<_>>(),
-        "threads": picture.threads.iter().map(thread).collect::<Vec<_>>(),
+        "pid": snapshot.pid,
+        "program": snapshot.program,
+        "headline": headline(snapshot),
+        "go": snapshot.is_of_go,
+        "stopped": snapshot.stopped.map(|time| time.as_nanos() as u64),
+        "notes": snapshot.notes,
+        "deadlocks": snapshot.deadlocks.iter().map(cycle).collect::<Vec<_>>(),
+        "threads": snapshot.threads.iter().map(thread).collect::<Vec<_>>(),
     })
 }
 
@@ -517,7 +517,7 @@ mod tests {
             ThreadNow { id, name: String::new(), state: State::Waits(wait), place: None, stays: true }
         };
         let runs = ThreadNow { state: State::Running, ..waits(3, Held::Unknown) };
-        let picture = |threads: Vec<ThreadNow>| Picture {
+        let snapshot = |threads: Vec<ThreadNow>| Snapshot {
             pid: 1,
             program: String::new(),
             threads,
@@ -528,10 +528,10 @@ mod tests {
             core: None,
             notes: Vec::new(),
         };
-        let passed = picture(vec![waits(1, Held::Thread(2)), waits(2, Held::Thread(3)), runs.clone()]);
+        let passed = snapshot(vec![waits(1, Held::Thread(2)), waits(2, Held::Thread(3)), runs.clone()]);
         let said = "2 threads wait for the mutex `table`, held by one thread after the other.";
         assert_eq!(headline(&passed), said);
-        let held = picture(vec![waits(1, Held::Thread(3)), waits(2, Held::Thread(3)), runs]);
+        let held = snapshot(vec![waits(1, Held::Thread(3)), waits(2, Held::Thread(3)), runs]);
         let said = "2 threads wait for the mutex `table`, held by thread 3, which runs.";
         assert_eq!(headline(&held), said);
     }

@@ -10,32 +10,26 @@
 //! is *idle*: only some of the idle threads are read in a snapshot, by chance. Horvitz and Thompson's rule keeps times
 //! unbiased: what such a thread is found in counts by the inverse of the chance that it was read.
 
-use std::cmp::Reverse;
+mod profile;
+mod seen;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::fs;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use rustix::time::{ClockId, clock_gettime};
 use spinpark_measure::text::one_line;
 
-use super::access::{Refused, Status};
-use super::gil::{self, ForGil};
+use self::seen::{Seen, add};
+use super::access::Refused;
+use super::gil::ForGil;
 use super::object::Held;
-use super::picture::{Known, Stack, cycles, stack, thread_with};
-use super::python::GIL;
-use super::target::{Depth, Followed, Since, Target};
+use super::stack::{Known, stack, thread_with};
+use super::target::{Depth, Since, Target};
 use super::task::{Call, Near};
 use super::thread_now::{State, ThreadNow};
-use crate::model::{
-    CallSite, CallSiteId, Detail, FORMAT, Holder, HolderTime, Kind, Lock, LocksOf, Observed, OutOfSight,
-    Pair, Profile, RecordingEnd, Role, RoleStats, Sampling, SiteStats, Split, Strip, Thread, ThreadTime,
-    Threads, Times, VERSION, Waiting, Warning,
-};
-use crate::stuck;
+use crate::model::{CallSite, CallSiteId, Kind, Role};
 use crate::symbols::Symbols;
-use crate::watch::Sched;
 
 /// The part of a CPU that sampling takes at most.
 const SHARE: f64 = 0.02;
@@ -43,9 +37,6 @@ const SHARE: f64 = 0.02;
 const FILES: u64 = 50;
 /// Snapshots of a thread between which its name is read again.
 const WHOLE: u64 = 16;
-/// A thread that has not run for so many snapshots, and neither waits for a lock nor has one that others wait
-/// for, is idle.
-const IDLE: u32 = 4;
 /// Of the idle threads, one of so many is read in a snapshot, by chance. What it is found in, if it has run,
 /// counts so many times: so that times are unbiased, as if all were read.
 const RARE: u64 = 8;
@@ -53,8 +44,6 @@ const RARE: u64 = 8;
 const EARLIER: usize = 4;
 /// A thread in a deadlock has not run for so long, ns.
 const MOMENT: u64 = 100_000_000;
-/// Parts of the strip.
-const PARTS: u64 = 60;
 
 /// A lock, or another thing that threads wait for: by its address, or by its name.
 type Which = (u64, Option<String>, Kind);
@@ -64,41 +53,6 @@ type Place = (usize, Role, CallSiteId, Option<CallSiteId>);
 
 /// A point of a program at which a thread was blocked: its call, the end of its stack, and the next instruction.
 type Point = (Call, (u64, u64));
-
-/// A thread, over all snapshots.
-#[derive(Debug, Default)]
-struct Seen {
-    name: String,
-    time: ThreadTime,
-    waited: u64,
-    signals: u64,
-    others: u64,
-    slices: u64,
-    snapshots: u64,
-    followed: Followed,
-    /// As it was found last, and since when it has been so, ns after the start.
-    last: Option<ThreadNow>,
-    stack: Arc<Stack>,
-    /// What it was found in before: the latest last.
-    earlier: Vec<(Point, Arc<Stack>, ThreadNow)>,
-    /// What it was in, and its times: that changes if it runs.
-    was: Option<(Call, Option<Sched>)>,
-    since: u64,
-    /// So many snapshots have found it as it is.
-    same: u32,
-    for_gil: Option<ForGil>,
-    /// Others wait for a lock that it has.
-    is_holder: bool,
-    /// ns since it was read: it was idle then.
-    unread: u64,
-    /// What it waits for, and where, as indices.
-    which: Option<usize>,
-    site: CallSiteId,
-    /// Where its time is added, if it waits for no lock.
-    sum: Option<usize>,
-    /// For what may be a lock.
-    unclear: BTreeMap<usize, u64>,
-}
 
 /// Why sampling ended before its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -582,352 +536,6 @@ impl Sampler {
         let ids: Vec<u32> = self.ids.iter().copied().collect();
         ids.into_iter().for_each(|id| self.locate(id));
     }
-
-    /// What was seen so far.
-    #[must_use]
-    pub fn profile(&mut self) -> Profile {
-        self.settle();
-        let pid = self.target.pid;
-        let (locks, numbers) = self.locks();
-        let mut pairs: Vec<Pair> = Vec::new();
-        for ((which, role, waiter, holder), time) in self.waits() {
-            pairs.push(Pair {
-                lock: numbers[which],
-                role: *role,
-                waiter: *waiter,
-                holder: *holder,
-                wait_total: time,
-                ..Pair::default()
-            });
-        }
-        pairs.sort_by_key(|pair| (pair.role.rank(), Reverse(pair.wait_total)));
-        let threads = self.threads.iter().map(|(id, seen)| Thread {
-            id: *id,
-            name: seen.name.clone(),
-            users: 1,
-            time: seen.time.total(),
-            has_ended: seen.last.is_none(),
-            waited: seen.waited,
-            signals: seen.signals,
-            others: seen.others,
-            unclear: seen
-                .unclear
-                .iter()
-                .filter_map(|(which, time)| Some((*numbers.get(which)?, *time)))
-                .collect(),
-            ..Thread::default()
-        });
-        let threads: Vec<Thread> = threads.collect();
-        let (waiting, deadlocks) = self.waiting(&numbers);
-        let part = (self.at / PARTS).max(1);
-        let mut strip = Strip { part, waited: vec![0; usize::try_from(PARTS).unwrap_or(0) + 1] };
-        for (at, waited) in &self.strip {
-            if let Some(slot) = usize::try_from(at / part).ok().and_then(|at| strip.waited.get_mut(at)) {
-                *slot += waited;
-            }
-        }
-        let mut holders: Vec<HolderTime> = self
-            .holders
-            .iter()
-            .map(|((which, doing), time)| HolderTime {
-                lock: numbers[which],
-                doing: doing.clone(),
-                time: *time,
-            })
-            .collect();
-        holders.sort_by_key(|holder| Reverse(holder.time));
-        let is_lost = matches!(self.ended, Some(End::Replaced | End::Forbidden));
-        let warnings = self.end().filter(|_| is_lost).map(Warning::Loss);
-        let why_not = self.known.why_not().map(|why| Warning::Note(why.to_owned()));
-        let status = Status::read(Path::new(&format!("/proc/{pid}"))).ok();
-        let parent = status.as_ref().and_then(|status| status.numbers("PPid").first().copied());
-        Profile {
-            format: String::from(FORMAT),
-            version: VERSION,
-            program: self.target.program().to_owned(),
-            arguments: arguments(pid),
-            pid,
-            parent: parent.unwrap_or(0),
-            recording: format!("{pid}.sampled"),
-            started: self.started,
-            duration: self.at,
-            ended: match self.ended {
-                Some(End::Exited) => RecordingEnd::Exited,
-                Some(End::Replaced) => RecordingEnd::Killed,
-                Some(End::Forbidden) | None => RecordingEnd::Running,
-            },
-            ended_by: (self.ended == Some(End::Replaced))
-                .then(|| String::from("became another program (exec)")),
-            warnings: warnings.into_iter().chain(why_not).collect(),
-            detail: Detail::Contended,
-            locks_of: if self.target.has_loaded("libspinpark_preload.so") {
-                LocksOf::Spinpark
-            } else {
-                LocksOf::Glibc
-            },
-            cpus: u32::try_from(std::thread::available_parallelism().map_or(0, usize::from)).unwrap_or(0),
-            threads,
-            call_sites: self.call_sites.clone(),
-            modules: self.symbols.modules(&self.call_sites),
-            locks,
-            pairs,
-            waiting,
-            deadlocks,
-            strip,
-            sampling: Some(Sampling {
-                interval: self.at / self.snapshots.max(1),
-                snapshots: self.snapshots,
-                found: self.strip.len() as u64,
-                cost: u64::try_from(self.cost.as_nanos()).unwrap_or(u64::MAX),
-                holders,
-            }),
-            observed: Some(self.observed()),
-            ..Profile::default()
-        }
-    }
-
-    /// What was waited, and for how long.
-    fn waits(&self) -> impl Iterator<Item = (&Place, u64)> {
-        self.waits.iter().map(|(place, sum)| (place, self.sums[*sum])).filter(|(_, time)| *time > 0)
-    }
-
-    /// The locks, those with most waiting first, and their numbers.
-    fn locks(&self) -> (Vec<Lock>, BTreeMap<usize, u32>) {
-        let mut sums: BTreeMap<usize, BTreeMap<Role, BTreeMap<CallSiteId, u64>>> = BTreeMap::new();
-        for ((which, role, site, _), time) in self.waits() {
-            *sums.entry(*which).or_default().entry(*role).or_default().entry(*site).or_default() += time;
-        }
-        let total = |roles: &BTreeMap<Role, BTreeMap<CallSiteId, u64>>| -> u64 {
-            roles.values().flat_map(BTreeMap::values).sum()
-        };
-        let mut sums: Vec<_> = sums.into_iter().collect();
-        sums.sort_by_key(|(_, roles)| Reverse(total(roles)));
-        let mut counts: BTreeMap<String, u32> = BTreeMap::new();
-        let (mut locks, mut numbers) = (Vec::new(), BTreeMap::new());
-        for (id, (which, roles)) in (1..).zip(sums) {
-            let (address, name, kind) = &self.whiches[which];
-            numbers.insert(which, id);
-            let site = roles.values().flatten().max_by_key(|(_, time)| **time).map(|(site, _)| *site);
-            // That there is one of it, its name says.
-            let is_type = name.as_ref().is_some_and(|name| name.contains(' ') && name != GIL);
-            let label = match name {
-                Some(name) => name.clone(),
-                None => site
-                    .and_then(|site| self.call_sites.get(site))
-                    .filter(|site| !site.frames.is_empty())
-                    .map_or_else(|| kind.noun().to_owned(), |site| format!("in {}", site.label())),
-            };
-            let number = counts.entry(label.clone()).or_default();
-            *number += 1;
-            let label = if *number > 1 { format!("{label} #{number}") } else { label };
-            let roles = roles.iter().map(|(role, sites)| {
-                let mut sites: Vec<SiteStats> = sites
-                    .iter()
-                    .map(|(site, time)| SiteStats {
-                        call_site: *site,
-                        wait_total: *time,
-                        ..SiteStats::default()
-                    })
-                    .collect();
-                sites.sort_by_key(|site| (Reverse(site.wait_total), site.call_site));
-                RoleStats {
-                    role: *role,
-                    wait: Times { total: sites.iter().map(|site| site.wait_total).sum(), ..Times::default() },
-                    split: Split::default(),
-                    sites,
-                    ..RoleStats::default()
-                }
-            });
-            locks.push(Lock {
-                id,
-                label,
-                name: name.clone().filter(|_| !is_type),
-                address: *address,
-                kind: *kind,
-                type_name: name.clone().filter(|_| is_type),
-                roles: roles.collect(),
-                ..Lock::default()
-            });
-        }
-        locks.sort_by_key(Lock::order);
-        (locks, numbers)
-    }
-
-    /// The waits in the last snapshot that are in a cycle, or for locks and long; and the cycles.
-    fn waiting(&self, numbers: &BTreeMap<usize, u32>) -> (Vec<Waiting>, Vec<Vec<usize>>) {
-        let lock = |thread: &ThreadNow| {
-            let State::Waits(wait) = &thread.state else { return None };
-            let which = (wait.address, wait.name.clone(), wait.kind);
-            numbers.get(self.which_numbers.get(&which)?).copied()
-        };
-        let is_known = |thread: &ThreadNow| lock(thread).is_some();
-        let last = self.threads.values().filter_map(|seen| {
-            let lasts = |wait: &&ForGil| wait.lasts(|id| self.blocked_since(id));
-            let for_gil = seen.for_gil.as_ref().filter(lasts).map(|wait| (&wait.thread, wait.since));
-            for_gil.or(seen.last.as_ref().map(|last| (last, seen.since)))
-        });
-        let mut last: Vec<(ThreadNow, u64)> = last
-            .filter(|(thread, _)| is_known(thread))
-            .map(|(thread, since)| (thread.clone(), self.at.saturating_sub(since)))
-            .collect();
-        last.sort_by_key(|(thread, time)| (Reverse(*time), thread.id));
-        let mut threads: Vec<ThreadNow> = last.iter().map(|(thread, _)| thread.clone()).collect();
-        let task = |id: u32| self.threads.get(&id)?.followed.task.as_ref();
-        let for_gil = gil::waiters(&self.target, self.known.python(), &mut threads, task);
-        threads.iter_mut().for_each(|thread| thread.stays |= for_gil.contains(&thread.id));
-        let stays = |index: &usize| {
-            let (thread, time) = &last[*index];
-            let is_still = || task(thread.id).is_some_and(|task| self.target.stays(task));
-            *time >= MOMENT && (for_gil.contains(&thread.id) || is_still())
-        };
-        // What it waits for and what it has is sure of a thread that has not run since.
-        let cycles: Vec<Vec<usize>> =
-            cycles(&threads).into_iter().filter(|cycle| cycle.iter().all(stays)).collect();
-        let long = stuck::long(self.at);
-        let is_shown = |index: &usize| {
-            let (thread, time) = &last[*index];
-            cycles.iter().flatten().any(|other| other == index) || thread.lock().is_some() && *time >= long
-        };
-        let shown: Vec<usize> = (0..last.len()).filter(is_shown).collect();
-        let waiting = shown.iter().filter_map(|index| {
-            let (thread, time) = &last[*index];
-            let wait = thread.wait()?;
-            let (id, out_of_sight) = match wait.held {
-                Held::Thread(id) => (Some(id), None),
-                Held::Gone(id) => (Some(id), Some(OutOfSight::Ended)),
-                Held::Process(id) => (Some(id), Some(OutOfSight::Process)),
-                _ => (None, None),
-            };
-            let holder = Holder { thread: id, call_site: None, is_sure: true, out_of_sight };
-            Some(Waiting {
-                thread: thread.id,
-                lock: lock(thread)?,
-                role: wait.role,
-                call_site: thread.place.as_ref().and_then(|place| self.numbers.get(&**place)).copied(),
-                time: *time,
-                is_timed: wait.is_timed,
-                holder: id.is_some().then_some(holder),
-            })
-        });
-        let place = |index: &usize| shown.iter().position(|other| other == index);
-        let cycles = cycles.iter().map(|cycle| cycle.iter().filter_map(place).collect());
-        (waiting.collect(), cycles.collect())
-    }
-
-    fn observed(&self) -> Observed {
-        /// ns.
-        const MOMENT: u64 = 100_000_000;
-        let mut all =
-            Threads { number: u32::try_from(self.threads.len()).unwrap_or(u32::MAX), ..Threads::default() };
-        for (id, seen) in &self.threads {
-            all.samples += seen.snapshots;
-            if seen.is_idle() && self.at > MOMENT {
-                all.idle += 1;
-                all.idle_ids.push(*id);
-                all.idle_time.add(&seen.time);
-            } else {
-                all.time.add(&seen.time);
-            }
-        }
-        Observed {
-            duration: self.at,
-            interval: self.at / self.snapshots.max(1),
-            cost: u64::try_from(self.cost.as_nanos()).unwrap_or(u64::MAX),
-            cpu_seen: all.time.running + all.idle_time.running,
-            seen: self.at,
-            threads: all,
-            ..Observed::default()
-        }
-    }
-}
-
-impl Seen {
-    /// It has ended.
-    fn end(&mut self) {
-        (self.last, self.was, self.which, self.sum, self.same) = (None, None, None, None, 0);
-        self.followed = Followed::default();
-        self.for_gil = None;
-        self.earlier.clear();
-    }
-
-    /// Whether it need not be read in each snapshot.
-    fn is_idle_now(&self) -> bool {
-        let is_lock = || self.last.as_ref().is_none_or(|last| last.lock().is_some());
-        self.same >= IDLE && !self.is_holder && !is_lock()
-    }
-
-    /// Adds time to what it was found in. `unread`: how long it had not been read; 0 if it was not read now. Returns
-    /// how much counts as blocked.
-    fn add(&mut self, passed: i64, unread: u64) -> i64 {
-        let Some(now) = &self.last else { return 0 };
-        let sched = self.followed.task.as_ref().and_then(|task| task.sched);
-        let before = self.was.and_then(|(_, sched)| sched);
-        if unread > 0
-            && let (Some(before), Some(sched)) = (before, sched)
-        {
-            self.slices += sched.slices.saturating_sub(before.slices);
-            let (ran, ready) =
-                (sched.ran.saturating_sub(before.ran), sched.waited.saturating_sub(before.waited));
-            self.time.running += ran.min(unread);
-            self.time.runnable += ready.min(unread - ran.min(unread));
-        }
-        // The whole interval: those that find it on a CPU count for none of what blocks it.
-        let part = match &now.state {
-            State::Running => {
-                // Of a new thread, as of what blocks it: what it does once it is seen for the last time is not
-                // known, and as much on average as what it did before it was seen first.
-                add(&mut self.time.running, if self.was.is_none() { passed } else { 0 });
-                return 0;
-            }
-            State::Unknown => &mut self.time.unknown,
-            State::Stopped(_) => &mut self.time.stopped,
-            State::Fault => &mut self.time.io,
-            State::Call(name) => match *name {
-                "nanosleep" | "clock_nanosleep" | "pause" | "rt_sigsuspend" | "rt_sigtimedwait" => {
-                    &mut self.time.sleep
-                }
-                "wait4" | "waitid" | "vfork" => &mut self.time.ends,
-                "semop" | "semtimedop" | "flock" => &mut self.time.semaphores,
-                _ => &mut self.time.io,
-            },
-            State::Waits(wait) if wait.is_lock() => {
-                add(&mut self.waited, passed);
-                &mut self.time.locks
-            }
-            State::Waits(wait) if wait.kind == Kind::Join => {
-                add(&mut self.waited, passed);
-                add(&mut self.others, passed);
-                &mut self.time.ends
-            }
-            State::Waits(wait) if wait.role == Role::Signal => {
-                add(&mut self.waited, passed);
-                add(&mut self.signals, passed);
-                &mut self.time.signals
-            }
-            State::Waits(_) => {
-                add(&mut self.waited, passed);
-                add(&mut self.others, passed);
-                self.which.into_iter().for_each(|which| add(self.unclear.entry(which).or_default(), passed));
-                &mut self.time.unclear
-            }
-        };
-        add(part, passed);
-        passed
-    }
-
-    /// Whether it has no work: hardly any CPU time, and rarely woken; and does not wait for locks.
-    fn is_idle(&self) -> bool {
-        /// Wake-ups a second.
-        const RARE: f64 = 2.0;
-        let all = self.time.total();
-        let is_rare = self.slices as f64 <= RARE * all as f64 / 1e9;
-        self.time.running <= all / 100 && is_rare && self.time.locks <= all / 20 && self.time.stopped == 0
-    }
-}
-
-/// Adds time, or takes it away, if more was added than there was.
-fn add(sum: &mut u64, time: i64) {
-    *sum = sum.saturating_add_signed(time);
 }
 
 /// What the holder of a lock does, after *its holder*.
@@ -952,14 +560,6 @@ fn held_by(held: Held, holder: Option<&ThreadNow>) -> String {
         State::Stopped(_) => String::from("was stopped"),
         State::Unknown => String::from("slept"),
     }
-}
-
-fn arguments(pid: u32) -> Vec<String> {
-    let text = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    let words = text.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned());
-    let mut words: Vec<String> = words.collect();
-    words.pop();
-    words
 }
 
 /// CPU time of this thread.
