@@ -6,6 +6,8 @@
 //! The file of the recording is opened before, and read after it: the process may end meanwhile, and remove
 //! its files.
 
+mod left_over;
+
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::mem::offset_of;
@@ -24,6 +26,7 @@ use spinpark_recorder::format::{
 };
 use thiserror::Error;
 
+pub use self::left_over::remove_left_over;
 use crate::live_process;
 use crate::read::{EXTENSION, note_end};
 

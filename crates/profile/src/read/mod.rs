@@ -35,6 +35,7 @@ mod waiting;
 pub use self::clock::Clock;
 pub use self::error::ReadError;
 pub use self::merge::profile;
+pub(crate) use self::recording_files::is_file_in_use;
 pub use self::recording_files::{Directory, EXTENSION, Recording, compact, directory, is_in_use, note_end};
 pub use self::unrecorded::{Cause, QUOTA_FILE, Unrecorded};
 pub(crate) use self::waiting::is_never_woken;

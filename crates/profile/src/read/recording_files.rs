@@ -211,9 +211,13 @@ fn may_run(header: &Header, path: &Path) -> bool {
 /// gives none anyway: the file is another user's, or on a file system without leases.
 #[must_use]
 pub fn is_in_use(path: &Path) -> Option<bool> {
+    is_file_in_use(&File::open(path).ok()?)
+}
+
+/// The same of a file that is open for reading.
+pub(crate) fn is_file_in_use(file: &File) -> Option<bool> {
     /// Of `fcntl`, on Linux.
     const SET_SIGNAL: libc::c_int = 10;
-    let file = File::open(path).ok()?;
     let control = |command: libc::c_int, argument: libc::c_int| {
         // SAFETY: an open descriptor, and commands with a number.
         match unsafe { libc::fcntl(file.as_raw_fd(), command, argument) } {

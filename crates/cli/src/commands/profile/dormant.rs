@@ -13,11 +13,11 @@ use std::{env, thread};
 use anyhow::{Context, bail};
 use rustix::process::geteuid;
 use spinpark_measure::process::executable::Library;
-use spinpark_profile::dormant::{Answer, Dormant};
+use spinpark_profile::dormant::{Answer, Dormant, remove_left_over};
 use spinpark_profile::keeper::Keeper;
 use spinpark_profile::load::{CostSource, Loaded, Recorded, Surroundings};
 use spinpark_profile::model::{Profile as Recording, RecordingEnd};
-use spinpark_profile::read::{Cause, is_in_use};
+use spinpark_profile::read::Cause;
 use spinpark_profile::symbols::Symbols;
 use spinpark_profile::{saved, watch};
 
@@ -36,9 +36,6 @@ const BEAT: Duration = Duration::from_millis(500);
 const STEP: Duration = Duration::from_millis(20);
 /// After this time without an answer, the user learns why there is none.
 const SILENCE: Duration = Duration::from_secs(2);
-/// Directories of processes that have ended are removed when they are this old: one that begins has it in
-/// use a moment later.
-const OLD: Duration = Duration::from_secs(60);
 /// Bytes that the profile may have on the disk.
 const MAX_SIZE: u64 = 256 << 20;
 
@@ -79,27 +76,15 @@ fn common_directory() -> anyhow::Result<PathBuf> {
     directory.canonicalize().with_context(|| format!("cannot find {}", directory.display()))
 }
 
-/// Removes what processes have left that were killed, or have become another program.
-fn remove_left_over(directory: &Path) {
-    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
-        let age = entry.metadata().and_then(|metadata| metadata.modified());
-        let is_old = age.is_ok_and(|time| time.elapsed().is_ok_and(|age| age > OLD));
-        let files: Vec<PathBuf> =
-            fs::read_dir(entry.path()).into_iter().flatten().flatten().map(|file| file.path()).collect();
-        // A process that runs has them mapped for writing, in whatever name space it is.
-        if is_old && files.iter().all(|file| is_in_use(file) == Some(false)) {
-            files.iter().for_each(|file| drop(fs::remove_file(file)));
-            let _ = fs::remove_dir(entry.path()); // another command may have been faster
-        }
-    }
-}
-
 /// Records a process that is dormant, and reports.
 pub(crate) fn record(record: &Record) -> anyhow::Result<ExitCode> {
     let say = Say { on_stderr: true };
     let shower = Shower::new(&record.show, false)?;
     let waits = waits(&record.show)?;
     let mut dormant = Dormant::open(record.pid)?;
+    if let Some(base) = dormant.directory().parent() {
+        remove_left_over(base);
+    }
     let directory = recording_directory::create(record.output.as_deref())?;
     let is_over = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&is_over);
