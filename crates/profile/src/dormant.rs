@@ -1,10 +1,10 @@
 //! A dormant process: one that has the recorder in it and records when it is asked to.
 //!
-//! The request goes through a page that the process has mapped
-//! ([`Control`]); its maps say where that file is. Here it is read and
-//! written by calls, and not mapped: so whatever another process does to the file is an error, and no signal.
-//! The file of the recording is opened before, and read after it: the process may end meanwhile, and remove
-//! its files.
+//! The request goes through a page that the process has mapped ([`Control`]); its maps say where that file is.
+//! Here it is read and written by calls, and not mapped: so whatever another process does to the file is an
+//! error, and no signal. The file of the recording is opened before, and read after it: the process may end
+//! meanwhile, and remove its files. A forked child has the page of its parent, and its recording in memory:
+//! that is opened through its descriptor, once there is one.
 
 mod left_over;
 
@@ -22,7 +22,7 @@ use rustix::fs::{CWD, FlockOperation, Mode, OFlags, flock, openat};
 use rustix::process::{Pid, PidfdFlags, geteuid, pidfd_open};
 use spinpark_recorder::format::{
     CLOSED, CONTROL_BYTES, CONTROL_FILE, CONTROL_MAGIC, CONTROL_VERSION, Control, HEADER_BYTES, Header,
-    MOST_PAGES, PAGE,
+    MEMORY_FILE, MOST_PAGES, NO_BARRIER, PAGE, REQUESTS, Request,
 };
 use thiserror::Error;
 
@@ -66,12 +66,6 @@ pub enum DormantError {
     /// It has the recorder, which records from the start on.
     #[error("process {0} is not dormant: it is recorded from its start on\nWatch it: spinpark top {0}")]
     Recorded(u32),
-    /// It is the child of one.
-    #[error(
-        "process {0} is not dormant: it was forked by a dormant process, and only that one is\nAs it is, it can be sampled: spinpark \
-         profile --pid {0}"
-    )]
-    Forked(u32),
     /// It has the recorder, which could not make its files, or was not asked to.
     #[error(
         "process {0} has the recorder in it, but is not dormant: without SPINPARK_PROFILE_DORMANT it does nothing, and if it could not \
@@ -98,6 +92,12 @@ pub enum DormantError {
     /// Another command records it.
     #[error("process {0} is being recorded by another `spinpark record`\nTry again when that has ended")]
     Busy(u32),
+    /// Commands record as many processes of its family as can be.
+    #[error(
+        "process {0} cannot be recorded now: {REQUESTS} processes are, which were forked from one, or that one is\nTry again when one \
+         of these commands has ended"
+    )]
+    Full(u32),
     /// Something else.
     #[error("process {0} cannot be recorded: {1}")]
     Other(u32, io::Error),
@@ -110,6 +110,8 @@ pub enum Answer {
     Done,
     /// It cannot be: a [`Cause`](crate::read::Cause), by its number.
     Failed(u32),
+    /// The kernel does not order the memory of its threads (`membarrier`).
+    NoBarrier,
     /// No thread of the process has made an intercepted call since.
     Silent,
     /// The process has ended, or is another program.
@@ -127,6 +129,10 @@ pub struct Dormant {
     directory: PathBuf,
     /// What its maps have of the control file.
     inode: u64,
+    /// The process' own number for itself: another one in a container.
+    own_number: u32,
+    /// Where its request is in the page.
+    request: u64,
     /// The latest wish of this command; 0: none.
     wish: u32,
     beat: u32,
@@ -161,18 +167,22 @@ impl Mapped {
     /// Returns the path, too.
     fn open(&self, directory: &Path) -> io::Result<(File, PathBuf)> {
         let below_root = directory.join("root").join(self.path.trim_start_matches('/'));
-        let places = [below_root, PathBuf::from(&self.path), directory.join("map_files").join(&self.range)];
+        self.open_at(&[below_root, PathBuf::from(&self.path), directory.join("map_files").join(&self.range)])
+    }
+
+    /// The same, from the first of these places that has it.
+    fn open_at(&self, places: &[PathBuf]) -> io::Result<(File, PathBuf)> {
         let mut first = None;
         for place in places {
             // What is there may be a device by now, or whatever the process has put there for root to open: it is
             // looked at first, and opened only if it is the file.
-            let found = openat(CWD, &place, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).map(File::from);
+            let found = openat(CWD, place, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).map(File::from);
             match found.map_err(io::Error::from).and_then(|file| Ok((file.metadata()?, file))) {
                 // Of the device the maps say another thing on some file systems.
                 Ok((metadata, file)) if metadata.is_file() && metadata.ino() == self.inode => {
                     let found = format!("/proc/self/fd/{}", file.as_raw_fd());
                     match File::options().read(true).write(true).open(found) {
-                        Ok(file) => return Ok((file, place)),
+                        Ok(file) => return Ok((file, place.clone())),
                         Err(error) => first = first.or(Some(error)),
                     }
                 }
@@ -218,9 +228,7 @@ impl Dormant {
         let control_name = CONTROL_FILE.to_str().unwrap_or_default();
         let Some(control) = mapped.iter().find(|mapped| mapped.name() == control_name) else {
             return Err(match mapped.iter().find(is_recording) {
-                Some(of_parent) if of_parent.parent().file_name().is_some_and(is_process_directory) => {
-                    DormantError::Forked(pid)
-                }
+                _ if has_ended(&process) => DormantError::Missing(pid),
                 Some(_) => DormantError::Recorded(pid),
                 None if maps.contains("spinpark_profiler") => DormantError::NotDormant(pid),
                 None => DormantError::NotLoaded(pid),
@@ -246,16 +254,66 @@ impl Dormant {
             recording,
             directory: path.parent().unwrap_or(Path::new("/")).to_owned(),
             inode: control.inode,
+            own_number: own_number(&directory).unwrap_or(pid),
+            request: 0,
             wish: 0,
             beat: 0,
         };
         dormant.check()?;
-        flock(&dormant.control, FlockOperation::NonBlockingLockExclusive).map_err(|error| match error {
-            rustix::io::Errno::WOULDBLOCK => DormantError::Busy(pid),
-            error => DormantError::Other(pid, error.into()),
-        })?;
-        dormant.beat = dormant.word(offset_of!(Control, beat)).unwrap_or(0);
+        dormant.request = dormant.take_request(namespace(&directory))?;
+        dormant.beat = dormant.word(offset_of!(Request, beat)).unwrap_or(0);
         Ok(dormant)
+    }
+
+    /// Takes a request for the process: the one that it has already, a free one, or one that no command has.
+    fn take_request(&self, namespace: u32) -> Result<u64, DormantError> {
+        let error = |error: io::Error| DormantError::Other(self.pid, error);
+        let _choosing = self.alone().map_err(error)?;
+        let mut page = [0; CONTROL_BYTES];
+        self.control.read_exact_at(&mut page, 0).map_err(error)?;
+        let number = |at: u64, field: usize| {
+            let at = usize::try_from(at).unwrap_or(0) + field;
+            page.get(at..at + 4).map_or(0, |bytes| u32::from_le_bytes(bytes.try_into().unwrap_or_default()))
+        };
+        let requests = (0..REQUESTS)
+            .map(|number| (offset_of!(Control, requests) + number * size_of::<Request>()) as u64);
+        let process = |at: u64| number(at, offset_of!(Request, process));
+        let is_own = |at: u64| {
+            let of = number(at, offset_of!(Request, namespace));
+            process(at) == self.own_number && (of == namespace || of == 0 || namespace == 0)
+        };
+        let is_taken = |at: u64| lock_bytes(&self.control, at, size_of::<Request>() as u64);
+        let own = requests.clone().find(|at| is_own(*at));
+        let taken = match own {
+            Some(own) => is_taken(own).map_err(error)?.then_some(own).ok_or(DormantError::Busy(self.pid))?,
+            None => {
+                let free = requests.clone().filter(|at| process(*at) == 0);
+                let left = requests.filter(|at| process(*at) != 0);
+                let taken = free.chain(left).find(|at| matches!(is_taken(*at), Ok(true)));
+                taken.ok_or(DormantError::Full(self.pid))?
+            }
+        };
+        if own.is_none() {
+            // No process' at first, and nothing is wished.
+            let done = number(taken, offset_of!(Request, wish));
+            for (field, word) in [
+                (offset_of!(Request, process), 0),
+                (offset_of!(Request, done), done),
+                (offset_of!(Request, file), 0),
+                (offset_of!(Request, namespace), namespace),
+                (offset_of!(Request, process), self.own_number),
+            ] {
+                self.set_at(taken + field as u64, word).map_err(error)?;
+            }
+        }
+        Ok(taken)
+    }
+
+    /// Until the result is dropped, no other command chooses a request or rings. For a moment: it waits for
+    /// others.
+    fn alone(&self) -> io::Result<Alone<'_>> {
+        flock(&self.control, FlockOperation::LockExclusive)?;
+        Ok(Alone(&self.control))
     }
 
     /// Whether the control file is one, and of this version.
@@ -265,19 +323,34 @@ impl Dormant {
         let at = offset_of!(Control, magic) as u64;
         let is_one =
             self.control.read_exact_at(&mut magic, at).is_ok() && magic == CONTROL_MAGIC.to_le_bytes();
-        match self.word(offset_of!(Control, version)) {
+        match self.word_at(offset_of!(Control, version) as u64) {
             Some(CONTROL_VERSION) if is_one && length == CONTROL_BYTES as u64 => Ok(()),
             _ => Err(DormantError::Version(self.pid)),
         }
     }
 
-    fn word(&self, at: usize) -> Option<u32> {
+    fn word_at(&self, at: u64) -> Option<u32> {
         let mut bytes = [0; 4];
-        self.control.read_exact_at(&mut bytes, at as u64).ok().map(|()| u32::from_le_bytes(bytes))
+        self.control.read_exact_at(&mut bytes, at).ok().map(|()| u32::from_le_bytes(bytes))
     }
 
-    fn set(&self, at: usize, word: u32) -> io::Result<()> {
-        self.control.write_all_at(&word.to_le_bytes(), at as u64)
+    /// A word of the request.
+    fn word(&self, field: usize) -> Option<u32> {
+        self.word_at(self.request + field as u64)
+    }
+
+    fn set_at(&self, at: u64, word: u32) -> io::Result<()> {
+        self.control.write_all_at(&word.to_le_bytes(), at)
+    }
+
+    fn set(&self, field: usize, word: u32) -> io::Result<()> {
+        self.set_at(self.request + field as u64, word)
+    }
+
+    fn ring(&self) -> io::Result<()> {
+        let _ringing = self.alone()?;
+        let at = offset_of!(Control, bell) as u64;
+        self.set_at(at, self.word_at(at).unwrap_or(0).wrapping_add(1))
     }
 
     /// Asks it to record, or (`is_on` is false) to end that. Waits of `slower_than` are kept whole.
@@ -287,16 +360,16 @@ impl Dormant {
     /// As the system has them.
     fn ask(&mut self, is_on: bool, slower_than: u64) -> io::Result<()> {
         let latest =
-            [offset_of!(Control, wish), offset_of!(Control, done)].map(|at| self.word(at).unwrap_or(0));
+            [offset_of!(Request, wish), offset_of!(Request, done)].map(|at| self.word(at).unwrap_or(0));
         // Larger than both, and odd if it is to record.
         let next = latest[0].max(latest[1]).wrapping_add(1);
         let next = next.wrapping_add(u32::from((next % 2 == 1) != is_on));
-        self.control.write_all_at(&slower_than.to_le_bytes(), offset_of!(Control, slower_than) as u64)?;
+        let at = self.request + offset_of!(Request, slower_than) as u64;
+        self.control.write_all_at(&slower_than.to_le_bytes(), at)?;
         self.beat()?;
-        self.set(offset_of!(Control, wish), next)?;
-        self.set(offset_of!(Control, bell), 1)?;
+        self.set(offset_of!(Request, wish), next)?;
         self.wish = next;
-        Ok(())
+        self.ring()
     }
 
     /// Asks it to record from now on. Waits that last for this time or longer are kept whole.
@@ -332,13 +405,14 @@ impl Dormant {
     /// As the system has them.
     pub fn beat(&mut self) -> io::Result<()> {
         self.beat = self.beat.wrapping_add(1);
-        self.set(offset_of!(Control, beat), self.beat)
+        self.set(offset_of!(Request, beat), self.beat)
     }
 
     /// What became of the latest wish.
     #[must_use]
     pub fn answer(&self) -> Answer {
-        match (self.word(offset_of!(Control, done)), self.word(offset_of!(Control, failure))) {
+        match (self.word(offset_of!(Request, done)), self.word(offset_of!(Request, failure))) {
+            (Some(done), Some(NO_BARRIER)) if done == self.wish => Answer::NoBarrier,
             (Some(done), Some(failure)) if done == self.wish && failure != 0 => Answer::Failed(failure - 1),
             (Some(done), _) if done == self.wish => Answer::Done,
             // Without a beat it has gone back to sleep.
@@ -351,14 +425,13 @@ impl Dormant {
     /// Whether the process has ended a recording by itself, because it has not seen a beat for 5 s.
     #[must_use]
     pub fn has_lapsed(&self) -> bool {
-        self.wish % 2 == 1 && self.word(offset_of!(Control, done)) == Some(self.wish.wrapping_add(1))
+        self.wish % 2 == 1 && self.word(offset_of!(Request, done)) == Some(self.wish.wrapping_add(1))
     }
 
     /// Whether the process has ended.
     #[must_use]
     pub fn has_ended(&self) -> bool {
-        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-        poll(&mut [PollFd::new(&self.process, PollFlags::IN)], Some(&now)).is_ok_and(|ready| ready > 0)
+        has_ended(&self.process)
     }
 
     /// Whether it has ended, or has become another program, which does not have the file.
@@ -386,7 +459,53 @@ impl Dormant {
     /// The process' own number for itself: another one in a container.
     #[must_use]
     pub fn own_number(&self) -> u32 {
-        self.word(offset_of!(Control, pid)).unwrap_or(self.pid)
+        self.own_number
+    }
+
+    /// After [`Answer::Done`]: opens the recording of a process that has it in memory.
+    ///
+    /// # Errors
+    ///
+    /// [`DormantError`]: the process has ended, or has closed it meanwhile.
+    pub fn open_recording(&mut self) -> Result<(), DormantError> {
+        let Some(file) = self.word(offset_of!(Request, file)).and_then(|file| file.checked_sub(1)) else {
+            return Ok(());
+        };
+        let directory = live_process::directory(self.pid);
+        let maps = fs::read(directory.join("maps")).map_err(|error| DormantError::Other(self.pid, error))?;
+        let name = MEMORY_FILE.to_str().unwrap_or_default();
+        let maps = String::from_utf8_lossy(&maps);
+        let in_memory: Vec<Mapped> = maps.lines().filter_map(Mapped::of).collect();
+        let in_memory = in_memory.iter().filter(|mapped| mapped.path == format!("/memfd:{name}"));
+        if self.has_ended() {
+            return Err(DormantError::Missing(self.pid));
+        }
+        let mut first = io::Error::from(ErrorKind::NotFound);
+        for mapped in in_memory {
+            let places = [
+                directory.join("fd").join(file.to_string()),
+                directory.join("map_files").join(&mapped.range),
+            ];
+            match mapped.open_at(&places) {
+                Ok((file, _)) => {
+                    self.recording = file;
+                    return Ok(());
+                }
+                Err(error) => first = error,
+            }
+        }
+        Err(DormantError::Unreachable {
+            pid: self.pid,
+            path: format!("/memfd:{name}"),
+            error: first,
+            advice: format!("It has closed all descriptors, perhaps. Try: sudo spinpark record {}", self.pid),
+        })
+    }
+
+    /// The recording, as it is now.
+    #[must_use]
+    pub fn recording(&self) -> BorrowedFd<'_> {
+        self.recording.as_fd()
     }
 
     /// Copies the recording as it is now into a directory; its end is now, if it has none.
@@ -425,6 +544,67 @@ impl Dormant {
         drop(file);
         note_end(to, own)
     }
+}
+
+impl Drop for Dormant {
+    /// The request is free, if the process has nothing to do for it any more.
+    fn drop(&mut self) {
+        let is_over = match self.answer() {
+            Answer::Done => self.wish.is_multiple_of(2),
+            Answer::Silent => self.wish == 0,
+            Answer::Failed(_) | Answer::NoBarrier | Answer::Gone => true,
+        };
+        if is_over {
+            let _ = self.set(offset_of!(Request, process), 0);
+        }
+    }
+}
+
+/// No other command chooses a request or rings.
+struct Alone<'a>(&'a File);
+
+impl Drop for Alone<'_> {
+    fn drop(&mut self) {
+        let _ = flock(self.0, FlockOperation::Unlock);
+    }
+}
+
+/// Locks these bytes of a file until it is closed; `false` if another process, or another one's opening of the
+/// file, has them locked.
+fn lock_bytes(file: &File, start: u64, length: u64) -> io::Result<bool> {
+    let offset = |bytes: u64| libc::off_t::try_from(bytes).unwrap_or(libc::off_t::MAX);
+    // SAFETY: all zero is one.
+    let mut lock: libc::flock = unsafe { std::mem::zeroed() };
+    lock.l_type = libc::F_WRLCK as libc::c_short;
+    lock.l_whence = libc::SEEK_SET as libc::c_short;
+    (lock.l_start, lock.l_len) = (offset(start), offset(length));
+    // SAFETY: an open descriptor, and a lock that the kernel reads.
+    match unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLK, &raw const lock) } {
+        -1 => match io::Error::last_os_error() {
+            error if matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EACCES)) => Ok(false),
+            error => Err(error),
+        },
+        _ => Ok(true),
+    }
+}
+
+fn has_ended(process: &OwnedFd) -> bool {
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut [PollFd::new(process, PollFlags::IN)], Some(&now)).is_ok_and(|ready| ready > 0)
+}
+
+/// What a process is for itself, in the innermost of the name spaces that it is in.
+fn own_number(directory: &Path) -> Option<u32> {
+    let status = fs::read_to_string(directory.join("status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("NStgid:"))?;
+    line.split_ascii_whitespace().last()?.parse().ok()
+}
+
+/// The number of the PID namespace of a process; 0: not known.
+fn namespace(directory: &Path) -> u32 {
+    let link = fs::read_link(directory.join("ns/pid")).unwrap_or_default();
+    let number = link.to_str().and_then(|link| link.strip_prefix("pid:[")?.strip_suffix(']')?.parse().ok());
+    number.unwrap_or(0)
 }
 
 /// The user of a process whose files in `/proc` are root's because it may not be dumped.

@@ -1,31 +1,39 @@
 //! A dormant process: it records nothing until a command asks it to, any number of times.
 //!
-//! At the start it makes a directory of its own, with the file of its recordings and the page
-//! [`Control`] of a file that it maps. Neither grows, and nothing writes to them, until the bell in that page
-//! is rung. Until then each exported function is the next implementation's, as with the detail `off`; its
-//! trampoline looks at the bell (one load that no thread writes) and jumps.
+//! At the start it makes a directory of its own, with the file of its recordings and the page [`Control`] of a
+//! file that it maps. Neither grows, and nothing writes to them, until a command rings the bell in that page.
+//! Until then each exported function is the next implementation's, as with the detail `off`; its trampoline
+//! compares the bell with what was heard last (two loads of words that no thread writes) and jumps.
 //!
-//! A thread that hears the bell *answers*: it makes of the process what the page wishes, and goes on with its
-//! call. One thread does at a time; others go on with their calls meanwhile. So no thread, no timer and no
+//! A thread that hears the bell *answers* ([`bell`]): it makes of the process what is wished, and goes on with
+//! its call. One thread does at a time; others go on with their calls meanwhile. So no thread, no timer and no
 //! signal is needed, and what an answer needs of the system is little: the file is there, whatever rights the
 //! process has given up since, and whatever descriptors it has closed.
 //!
-//! The mapping lies in this library's own memory, so that its address is a constant. A forked child has it,
-//! too: it puts an empty page in its place, and is not dormant. One that has not (`_Fork`, `vfork`, a bare
-//! `clone`) has another process id, or, in a name space of its own, the recorder's state of no process
-//! (`fork` in the recorder); it does not answer.
+//! # Forked children
+//!
+//! The mapping lies in this library's own memory, so that its address is a constant; a forked child has it,
+//! too. The fork does no more than note that no thread of the child answers. A command asks the child through
+//! the same page, by its number. Then it makes a recording of its own, in memory
+//! ([`begin_forked`](spinpark_recorder::Recorder::begin_forked)): it needs no right for that, either. All
+//! processes with the page hear each ring, and one thread of each looks once whether its process is meant; if
+//! not, without a system call.
+//!
+//! A child that does not run the handler (`_Fork`, `vfork`, a bare `clone`) has another process id, or, in a
+//! name space of its own, the recorder's state of no process (`fork` in the recorder); it does not answer.
 
 use core::ffi::CStr;
 use core::ptr;
-use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
 use spinpark_linux::{Linux, raw};
 use spinpark_platform::{Clock, Clocks};
-use spinpark_recorder::Failure;
 use spinpark_recorder::format::{
-    CONTROL_BYTES, CONTROL_FILE, CONTROL_MAGIC, CONTROL_VERSION, Control, Detail, LEASE_NS,
+    CONTROL_BYTES, CONTROL_FILE, CONTROL_MAGIC, CONTROL_VERSION, Control, Detail, LEASE_NS, NO_BARRIER,
+    Request,
 };
+use spinpark_recorder::{Failure, Settings, bell, namespace};
 
 use crate::recorder::RECORDER;
 use crate::table;
@@ -37,11 +45,19 @@ pub(crate) struct Page(Control);
 /// See above; all zero if the process is not dormant.
 pub(crate) static CONTROL: Page = Page(Control::new());
 
+/// What the bell was when this process answered last.
+pub(crate) static HEARD: AtomicU32 = AtomicU32::new(0);
 /// The process, if it is dormant; else 0.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
-/// The thread that answers, or 0.
+/// 1: the process has forked others.
+static HAS_FORKED: AtomicU32 = AtomicU32::new(0);
+/// [`ANSWERS`] while a thread answers, or 0.
 static ANSWERER: AtomicU32 = AtomicU32::new(0);
-/// The command's latest beat, and when it was seen, ticks.
+/// Any thread: its number would be a system call.
+const ANSWERS: u32 = 1;
+/// The number of the request that wished for the recording.
+static REQUEST: AtomicU32 = AtomicU32::new(0);
+/// Its command's latest beat, and when it was seen, ticks.
 static BEAT: AtomicU32 = AtomicU32::new(0);
 static BEAT_SEEN: AtomicU64 = AtomicU64::new(0);
 /// The wish for which a thread was in the recorder, and when it was tried first, ticks; when any was tried
@@ -118,7 +134,6 @@ pub(crate) fn start(directory: &CStr) {
     let first = Control::new();
     first.version.store(CONTROL_VERSION, Relaxed);
     first.magic.store(CONTROL_MAGIC, Relaxed);
-    first.pid.store(raw::process_id(), Relaxed);
     // Written, not mapped: on a full disk that fails, and touching the page would be a signal.
     // SAFETY: its own bytes; there is no padding.
     let bytes =
@@ -151,7 +166,9 @@ pub(crate) fn say_failure(directory: &CStr, failure: Failure) {
         }
         Failure::Create(libc::ENOMEM) | Failure::Memory => "there is too little memory (ulimit -v)",
         Failure::Bound => "SPINPARK_PROFILE_MAX_SIZE is too small for a recording",
-        Failure::Create(_) | Failure::Sandbox | Failure::NotNow => "the system refuses it",
+        Failure::Create(_) | Failure::Sandbox | Failure::NoBarrier | Failure::NotNow => {
+            "the system refuses it"
+        }
     };
     for text in [
         b"spinpark: not dormant, so `spinpark record` cannot record this process: no file in ",
@@ -164,50 +181,81 @@ pub(crate) fn say_failure(directory: &CStr, failure: Failure) {
     }
 }
 
-/// The bell was rung.
+/// The bell was rung; `settings`: of a recording that begins in a child.
 #[cold]
 #[inline(never)]
-pub(crate) fn answer() {
+pub(crate) fn answer(settings: fn() -> Settings<'static>) {
     let process = PROCESS.load(Acquire);
-    if process == 0 || RECORDER.ns_since(TRIED_LAST.load(Relaxed)) < TRY_NS {
+    if process == 0 || ANSWERER.load(Relaxed) != 0 || RECORDER.is_at_work() {
         return;
     }
-    if process != raw::process_id() || !RECORDER.is_here() || RECORDER.is_at_work() {
-        return;
+    bell::answer(&control().bell, &HEARD, &ANSWERER, ANSWERS, || fulfil(process, settings));
+}
+
+/// Does what is wished of this process, if anything is; whether it need not be tried again.
+fn fulfil(process: u32, settings: fn() -> Settings<'static>) -> bool {
+    let is_new = |request: &Request| {
+        request.process.load(Acquire) == process && request.wish.load(Acquire) != request.done.load(Relaxed)
+    };
+    let mut new = control().requests.iter().enumerate().filter(|(_, request)| is_new(request)).peekable();
+    // To here, no system call and no time: this process may be in a sandbox that ends it for that, and not be
+    // meant.
+    if new.peek().is_none() {
+        return true;
+    }
+    if RECORDER.ns_since(TRIED_LAST.load(Relaxed)) < TRY_NS {
+        return false;
+    }
+    if process != raw::process_id() || !RECORDER.is_here() {
+        return false;
     }
     // As in the recorder's file: on a full disk, touching the page may be a signal.
     if raw::populate(page(), PAGE) == Some(false) {
         TRIED_LAST.store(RECORDER.now(), Relaxed);
-        return;
+        return false;
     }
-    with_turn(|| {
-        let control = control();
-        while control.bell.swap(0, AcqRel) != 0 {
-            let (wish, done) = (control.wish.load(Acquire), control.done.load(Relaxed));
-            if wish == done {
-                continue;
-            }
-            if RECORDER.is_awake() {
-                go_to_sleep();
-            }
-            let mut failure = 0;
-            if wish % 2 == 1 {
-                BEAT.store(control.beat.load(Relaxed), Relaxed);
-                BEAT_SEEN.store(RECORDER.now(), Relaxed);
-                match RECORDER.awake(control.slower_than.load(Relaxed)) {
-                    Ok(()) => table::install(Detail::Contended),
-                    Err(Failure::NotNow) if tries_again(wish) => {
-                        // A later call does.
-                        control.bell.store(1, Release);
-                        return;
-                    }
-                    Err(other) => failure = other.cause() as u32 + 1,
-                }
-            }
-            control.failure.store(failure, Relaxed);
-            control.done.store(wish, Release);
-        }
-    });
+    new.find(|(_, request)| is_here(request))
+        .is_none_or(|(number, request)| fulfil_request(number as u32, request, settings))
+}
+
+/// Whether a request to a process with this process' number is to this process, and not to another one in
+/// another name space.
+fn is_here(request: &Request) -> bool {
+    let wanted = request.namespace.load(Relaxed);
+    // In a sandbox that came since, a system call might end the process: it will say that it cannot record.
+    wanted == 0 || RECORDER.is_sandboxed() || [0, wanted].contains(&namespace())
+}
+
+fn fulfil_request(number: u32, request: &Request, settings: fn() -> Settings<'static>) -> bool {
+    let wish = request.wish.load(Acquire);
+    if RECORDER.is_awake() {
+        go_to_sleep();
+    }
+    let begun = if wish % 2 == 1 { begin(number, request, settings) } else { Ok(()) };
+    let failure = match begun {
+        Ok(()) => 0,
+        // A later call does.
+        Err(Failure::NotNow) if tries_again(wish) => return false,
+        Err(Failure::NoBarrier) => NO_BARRIER,
+        Err(other) => other.cause() as u32 + 1,
+    };
+    request.failure.store(failure, Relaxed);
+    request.done.store(wish, Release);
+    true
+}
+
+/// Begins a recording.
+fn begin(number: u32, request: &Request, settings: fn() -> Settings<'static>) -> Result<(), Failure> {
+    if RECORDER.is_forked() {
+        RECORDER.begin_forked(&settings())?;
+    }
+    request.file.store(RECORDER.memory_file().map_or(0, |file| file.cast_unsigned() + 1), Relaxed);
+    REQUEST.store(number, Relaxed);
+    BEAT.store(request.beat.load(Relaxed), Relaxed);
+    BEAT_SEEN.store(RECORDER.now(), Relaxed);
+    RECORDER.awake(request.slower_than.load(Relaxed))?;
+    table::install(Detail::Contended);
+    Ok(())
 }
 
 /// A thread was in the recorder. It leaves soon; or never, if a signal handler has jumped out of it.
@@ -225,51 +273,49 @@ fn go_to_sleep() {
     RECORDER.fall_asleep();
 }
 
-/// Runs `body`, unless another thread answers, or this one does: a signal handler has interrupted it.
-fn with_turn(body: impl FnOnce()) {
-    if ANSWERER.compare_exchange(0, raw::thread_id(), Acquire, Relaxed).is_ok() {
-        body();
-        ANSWERER.store(0, Release);
-    }
-}
-
-/// A wait was recorded: if the command that wants that has been silent for too long, it has died.
+/// A wait was recorded: if the command that wants that has been silent for too long, it has died. Another one
+/// may have its request by now.
 #[cold]
 #[inline(never)]
 pub(crate) fn check_beat() {
-    let (control, now) = (control(), RECORDER.now());
+    let Some(request) = control().requests.get(REQUEST.load(Relaxed) as usize) else { return };
+    let now = RECORDER.now();
+    let is_own = || request.process.load(Relaxed) == PROCESS.load(Relaxed);
     let has_lapsed = || RECORDER.ns_since(BEAT_SEEN.load(Relaxed)) > LEASE_NS;
-    let beat = control.beat.load(Relaxed);
-    if BEAT.swap(beat, Relaxed) != beat {
+    let beat = request.beat.load(Relaxed);
+    if is_own() && BEAT.swap(beat, Relaxed) != beat {
         BEAT_SEEN.store(now, Relaxed);
     } else if has_lapsed() {
-        with_turn(|| {
+        bell::with_turn(&ANSWERER, ANSWERS, || {
             // Another command may have begun a recording meanwhile.
             if has_lapsed() && RECORDER.is_awake() {
-                let done = control.done.load(Relaxed);
+                let done = request.done.load(Relaxed);
                 go_to_sleep();
-                control.done.store(done.wrapping_add(1), Release);
+                if is_own() {
+                    request.done.store(done.wrapping_add(1), Release);
+                }
             }
         });
     }
 }
 
-/// In a forked child: it is not dormant.
-pub(crate) fn forked() {
-    if PROCESS.load(Relaxed) == 0 {
-        return;
+/// The process has forked a child.
+pub(crate) fn forks() {
+    if PROCESS.load(Relaxed) != 0 && HAS_FORKED.load(Relaxed) == 0 {
+        HAS_FORKED.store(1, Relaxed);
     }
-    PROCESS.store(0, Relaxed);
-    // The parent's thread that answered is not here.
-    ANSWERER.store(0, Relaxed);
-    // SAFETY: the page is this library's, and all of it atomic. Without memory the parent's stays: then the
-    // child takes no notice of its bell.
-    let _ = unsafe { raw::map_zero_over(page(), PAGE) };
 }
 
-/// The process ends in order: its files go. A command that records it has them open.
+/// In a forked child of a dormant process; `may_record`: it can be asked.
+pub(crate) fn forked(may_record: bool) {
+    bell::forked(&ANSWERER);
+    PROCESS.store(if may_record { raw::process_id() } else { 0 }, Relaxed);
+}
+
+/// The process ends in order: its files go, unless children have the page. A command that records it has them
+/// open. What stays is removed by the next command, once no process has it.
 pub(crate) fn end(directory: &CStr) {
     if PROCESS.load(Relaxed) == raw::process_id() && RECORDER.is_here() {
-        RECORDER.remove_files(directory);
+        RECORDER.remove_files(directory, HAS_FORKED.load(Relaxed) != 0);
     }
 }

@@ -65,7 +65,8 @@ macro_rules! exports {
                 "mov r8, rsp",
                 "mov r9, rbp",
                 // The bell.
-                "cmp dword ptr [rip + {control}], 0",
+                "mov r10d, dword ptr [rip + {heard}]",
+                "cmp r10d, dword ptr [rip + {control}]",
                 concat!("jne spinpark_profiler_start_", stringify!($name)),
                 concat!("jmp qword ptr [rip + spinpark_profiler_table + 8 * ", stringify!($number), "]"),
                 ".cfi_endproc",
@@ -113,6 +114,7 @@ macro_rules! exports {
             ".cfi_endproc",
             ".popsection",
             control = sym dormant::CONTROL,
+            heard = sym dormant::HEARD,
             first_call = sym phases::first_call,
             forms = sym FORMS,
         );

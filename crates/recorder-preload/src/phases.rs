@@ -6,7 +6,7 @@
 //! | this library's initialiser   | the environment is read, the unwinder loaded; the process that `spinpark profile` started creates its file, and with other details than `contended` every program |
 //! | the first wait for a lock    | any other process creates its file, if it records waits only (`contended`)                    |
 //! | fork                         | the child has no file, and creates one at its first wait; with `sampled` and `full`, at its first use of a lock |
-//! | a command asks a dormant process | a recording begins, or ends ([`dormant`])                                              |
+//! | a command asks a dormant process, or its forked child | a recording begins, or ends ([`dormant`])                                              |
 //! | this library's terminator    | the file is marked as that of a program that ended in order                                |
 //!
 //! | variable                  | effect                                                                          |
@@ -62,7 +62,7 @@ static OBSERVE: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 /// The first call of any function: of that with this number. Or a later one: a bell was rung ([`dormant`]).
 pub(crate) extern "C" fn first_call(number: usize) {
     if STATE.load(Acquire) == FOUND {
-        return dormant::answer();
+        return dormant::answer(|| settings(Detail::Off, false));
     }
     let mut me = 0;
     while STATE.load(Acquire) != FOUND {
@@ -131,9 +131,9 @@ fn prepare(directory: &CStr) {
         MOST_BYTES.store(most, Relaxed);
     }
     keep(directory);
-    // SAFETY: registers a function that is sound to run in a forked child. Without memory it fails; then
-    // children are not recorded.
-    unsafe { libc::pthread_atfork(None, None, Some(in_forked_child)) };
+    // SAFETY: registers functions that are sound to run there. Without memory it fails; then children are not
+    // recorded.
+    unsafe { libc::pthread_atfork(None, Some(in_forking_parent), Some(in_forked_child)) };
 }
 
 /// The process records when it is asked to. Its file is made now: later it may not have the right.
@@ -322,13 +322,17 @@ fn change(wanted: Detail) {
     }
 }
 
+unsafe extern "C" fn in_forking_parent() {
+    dormant::forks();
+}
+
 /// Writes as little as it can: each page that it touches makes the fork slower.
 unsafe extern "C" fn in_forked_child() {
     let is_recorder_at_rest = RECORDER.forked();
-    dormant::forked();
     if RECORDER.is_dormant() {
-        RECORDER.never();
+        dormant::forked(is_recorder_at_rest);
         if RECORDER.detail() != Detail::Off {
+            RECORDER.expect(Detail::Off);
             table::install(Detail::Off);
         }
     } else if !is_recorder_at_rest {

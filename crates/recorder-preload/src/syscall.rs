@@ -35,7 +35,8 @@ core::arch::global_asm!(
     ".cfi_startproc",
     "cmp rdi, {futex}",
     "jne 2f",
-    "1: cmp dword ptr [rip + {control}], 0",
+    "1: mov r10d, dword ptr [rip + {heard}]",
+    "cmp r10d, dword ptr [rip + {control}]",
     "jne spinpark_profiler_start_syscall",
     "jmp qword ptr [rip + spinpark_profiler_table + 8 * {number}]",
     "2: lea rax, [rdi - {first}]",
@@ -53,6 +54,7 @@ core::arch::global_asm!(
     last = const FUTEX_REQUEUE,
     next = sym NEXT,
     control = sym dormant::CONTROL,
+    heard = sym dormant::HEARD,
 );
 
 /// Defines the function for a detail: it gathers the arguments.

@@ -2,45 +2,30 @@
 //! records nothing.
 //!
 //! The file, its mapping and the shared tables stay where they are. A recording begins with all of them empty
-//! ([`Recorder::awake`]), so no thread may use them then. Whoever enters the recorder says so first, and looks
-//! then whether the recording is still the one that it knows ([`Recorder::epoch`]); whoever ends all
-//! recordings changes the epoch first, and looks then whether any thread is in the recorder:
+//! ([`Recorder::awake`]), so no thread may use them then: [`presence`] says how that is known. If a thread is
+//! in the recorder, no recording begins, and the caller tries again later: no thread waits for another.
 //!
-//! ```text
-//!     a thread that enters          the thread that begins a recording
-//!     at_work = 1                   epoch += 1
-//!     ── fence of the other ──      ── membarrier ──
-//!     epoch is mine? go on          at_work of all = 0? go on
-//! ```
-//!
-//! So one of the two sees the other. The thread that enters has only a compiler's fence; the barrier makes one
-//! of it. A thread without a table has no `at_work`: it is counted in `entering`, in one order (SeqCst) with
-//! the state. If a thread is in the recorder, no recording begins, and the caller tries again later: no thread
-//! waits for another.
+//! A forked child has nothing of its own until it is asked to record ([`Recorder::begin_forked`]). Its
+//! recording is then in memory, since it may have given up the right to create a file; its descriptor stays
+//! open, for commands.
 //!
 //! A wait that began in another recording, or while the process was asleep, has another epoch, or the recorder
 //! has nothing of it: it is not counted. What a thread has noted (its table, the locks that it holds) is of
 //! its epoch, and thrown away when it enters the recorder in another one.
-//!
-//! | operation                     | order           | pairs with       | because                                   |
-//! |-------------------------------|-----------------|------------------|-------------------------------------------|
-//! | `at_work`: store of 1         | Relaxed, fence  | the barrier      | as above                                  |
-//! | `at_work`: store of 0; load   | Release, Acquire | each other      | what the thread wrote comes before what is written next |
-//! | `epoch`: add                  | SeqCst          | load after `at_work` | as above                              |
-//! | `entering`: add; load         | SeqCst          | state            | a thread that enters sees the state, or is seen |
-//! | state: changes                | SeqCst          | `is_on_in_order` | the same                                  |
 
 use core::ffi::CStr;
-use core::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
-use core::sync::atomic::{compiler_fence, AtomicU64};
+use core::ptr;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use core::sync::atomic::{compiler_fence, fence, AtomicU64};
 
 use spinpark_linux::{raw, Linux};
 use spinpark_platform::Clocks;
 
 use super::clock::monotonic;
-use super::fork::{ASLEEP, BEGINNING, ON};
+use super::fork::{ASLEEP, BEGINNING, FORKED, ON};
+use super::maps::has_maps;
 use super::thread_state::{here, Facts, ThreadState};
-use super::{Failure, Recorder};
+use super::{presence, Failure, Recorder, Settings};
 use crate::format::{Detail, Header, RegionId, CONTROL_FILE, MAGIC, QUOTA_FILE};
 
 impl Recorder {
@@ -64,9 +49,47 @@ impl Recorder {
 
     /// After [`Recorder::begin`] with [`Detail::Off`]: nothing is recorded until [`Recorder::awake`].
     pub fn sleep(&self) {
+        // Now: a filter of system calls that the program installs later may end the process for it.
+        self.has_barrier.store(raw::prepare_order().into(), Relaxed);
         self.dormant.store(1, Relaxed);
         self.detail.store(Detail::Off as u32, Relaxed);
         self.alive.change(ON, ASLEEP);
+    }
+
+    /// Whether this process was forked by a dormant one, and has not been asked to record.
+    #[must_use]
+    pub fn is_forked(&self) -> bool {
+        self.alive.is(FORKED)
+    }
+
+    /// In a process that [`is_forked`](Recorder::is_forked): makes it one that is asleep, with a recording in
+    /// memory, beside nothing of its parent's. The directory in the settings is not used.
+    #[cold]
+    #[inline(never)]
+    pub fn begin_forked(&self, settings: &Settings<'_>) -> Result<(), Failure> {
+        let local = here();
+        if local.is_busy.get() != 0 || !self.alive.change(FORKED, BEGINNING) {
+            return Err(Failure::NotNow);
+        }
+        local.is_busy.set(1);
+        // As in `enter`.
+        compiler_fence(SeqCst);
+        // The parent's threads, and those that were entering, are not here. No other thread looks for them:
+        // nothing was ever recorded in this process.
+        self.newest.store(ptr::null_mut(), Relaxed);
+        self.entering.store(0, Relaxed);
+        self.epoch.fetch_add(1, Relaxed);
+        let begun = self.start_in_memory(settings);
+        self.alive.change(BEGINNING, if begun.is_ok() { ASLEEP } else { FORKED });
+        compiler_fence(SeqCst);
+        local.is_busy.set(0);
+        begun
+    }
+
+    /// The descriptor of a recording in memory.
+    #[must_use]
+    pub fn memory_file(&self) -> Option<i32> {
+        self.file.descriptor().filter(|_| self.is_child())
     }
 
     /// A recording begins, with the detail `contended`. [`Failure::NotNow`]: perhaps the next time, soon; any
@@ -80,7 +103,10 @@ impl Recorder {
         }
         local.is_busy.set(1);
         compiler_fence(SeqCst); // as in `enter`
-        let mut begun = self.end_all();
+        let mut begun = match self.has_barrier.load(Relaxed) {
+            0 => Err(Failure::NoBarrier),
+            _ => self.end_all(),
+        };
         if begun.is_ok() && !self.file.has_room_still() {
             begun = Err(Failure::DiskFull);
         }
@@ -105,10 +131,10 @@ impl Recorder {
         local.is_busy.set(1);
         compiler_fence(SeqCst); // as in `enter`
         let mine = self.epoch();
-        let is_known = self.end_all() != Err(Failure::Sandbox);
+        let is_known = matches!(self.end_all(), Ok(()) | Err(Failure::NotNow));
         // If a thread is in the recorder, or that cannot be known, what it has noted is left as it is. One that
         // enters for the first time may be taking over any: from here on, none does.
-        if is_known && self.entering.load(SeqCst) == 0 {
+        if is_known && self.entering.load(Acquire) == 0 {
             for own in self.states().filter(|own| own.is_of(mine) && !own.is_at_work()) {
                 own.count_held(|facts| self.write(own, &Facts { since: 0, ..facts }, 0));
             }
@@ -128,11 +154,15 @@ impl Recorder {
         local.is_busy.set(0);
     }
 
-    /// The process ends, and was dormant: removes its files, those of `directory`. What has them open or mapped
-    /// keeps them.
-    pub fn remove_files(&self, directory: &CStr) {
+    /// The process ends, and was dormant: removes its files, those of `directory`, unless it was forked: they
+    /// are its parent's; or `has_forked` and has children that need them. What has them open or mapped keeps
+    /// them.
+    pub fn remove_files(&self, directory: &CStr, has_forked: bool) {
         // As at the start: a filter might end the process.
-        if raw::sandbox() != self.sandbox.load(Relaxed) {
+        if self.is_sandboxed() || self.is_child() {
+            return;
+        }
+        if has_forked && raw::has_children() {
             return;
         }
         // SAFETY: the only recording of this process has begun long ago.
@@ -153,23 +183,25 @@ impl Recorder {
     /// No thread enters the recorder from now on with what it has of an earlier recording; `Ok` if none is
     /// in it.
     fn end_all(&self) -> Result<(), Failure> {
-        self.epoch.fetch_add(1, SeqCst);
-        // A filter of system calls that came since the start may end the process for one that it does not
-        // expect, such as the barrier: it may have come while this recording went on.
-        if raw::sandbox() != self.sandbox.load(Relaxed) {
-            return Err(Failure::Sandbox);
-        }
-        if self.states().next().is_some() && !raw::order_all_threads() {
-            // Only the first recording of a process needs no barrier.
-            return Err(Failure::Sandbox);
-        }
+        let barrier = || {
+            // A filter of system calls that came since the start may end the process for one that it does not
+            // expect, such as the barrier: it may have come while this recording went on.
+            if self.is_sandboxed() {
+                return Err(Failure::Sandbox);
+            }
+            fence(SeqCst);
+            // Before the first recording of a process, no thread has a table.
+            if self.states().next().is_some() && !raw::order_all_threads() {
+                return Err(Failure::NoBarrier);
+            }
+            Ok(())
+        };
         // A thread may have ended in the recorder: by a signal handler that does not return, say.
         let is_out = |own: &ThreadState| !own.is_at_work() || raw::has_ended(own.id());
-        let is_quiet = self.entering.load(SeqCst) == 0 && self.states().all(is_out);
-        if is_quiet {
-            Ok(())
-        } else {
-            Err(Failure::NotNow)
+        match presence::end_all(&self.epoch, &self.entering, barrier, || self.states().all(is_out)) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(Failure::NotNow),
+            Err(failure) => Err(failure),
         }
     }
 
@@ -179,12 +211,7 @@ impl Recorder {
         let Some(seen) = self.file.header() else { return };
         seen.magic.store(0, SeqCst);
         // Without `/proc`, as after chroot(2), what was there at an earlier snapshot is better than nothing.
-        let maps = raw::open_read(c"/proc/self/maps");
-        if maps >= 0 {
-            // At once: a program that closes all descriptors may have another file by this number later.
-            raw::close(maps);
-        }
-        self.file.clear((maps < 0).then_some(RegionId::Maps));
+        self.file.clear((!has_maps()).then_some(RegionId::Maps));
         self.shared.clear();
         self.hot.iter().chain(&self.semaphores).for_each(|byte| byte.store(0, Relaxed));
         self.spans.clear();
@@ -221,31 +248,15 @@ impl Recorder {
 mod tests {
     extern crate std;
 
-    use std::ffi::CString;
-    use std::os::unix::ffi::OsStrExt;
     use std::time::{Duration, Instant};
 
     use super::*;
-    use crate::format::{Kind, Locks, Role};
-    use crate::{LockCall, Settings, Site, MOST};
+    use crate::format::{Kind, Role};
+    use crate::test_recorder::{settings, started};
+    use crate::{LockCall, Site};
 
     fn asleep() -> &'static Recorder {
-        let recorder: &Recorder = std::boxed::Box::leak(std::boxed::Box::new(Recorder::new()));
-        let directory = tempfile::tempdir().expect("a directory");
-        let path = CString::new(directory.path().as_os_str().as_bytes()).expect("a path");
-        recorder.prepare();
-        let (detail, locks) = (Detail::Off, Locks::Glibc);
-        let settings = Settings {
-            directory: &path,
-            detail,
-            locks,
-            sample_every: 1,
-            slower_than: u64::MAX,
-            most: MOST,
-            is_idle: true,
-        };
-        recorder.idle(detail);
-        recorder.begin(&settings).expect("a file");
+        let recorder = started(Detail::Off);
         recorder.sleep();
         recorder
     }
@@ -318,5 +329,43 @@ mod tests {
             assert_eq!(failure, Failure::NotNow);
             assert!(begun.elapsed() < Duration::from_secs(60), "it is gone, and in nobody's way");
         }
+    }
+
+    /// A child of which a thread was in the recorder, in the parent, and another one about to be.
+    #[test]
+    fn a_forked_child() {
+        let recorder = asleep();
+        recorder.awake(u64::MAX).expect("it may");
+        let (inside, out) = (std::sync::Barrier::new(2), std::sync::Barrier::new(2));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                recorder.enter().expect("a table");
+                inside.wait();
+                out.wait();
+                recorder.leave();
+            });
+            inside.wait();
+            recorder.entering.fetch_add(1, SeqCst);
+            // SAFETY: the child calls nothing that needs another thread, and ends.
+            let child = unsafe { libc::fork() };
+            if child == 0 {
+                let begun = recorder.forked().then(|| {
+                    let was_none = !recorder.is_awake() && recorder.is_forked();
+                    let begun = recorder.begin_forked(&settings(c"", Detail::Off));
+                    let file = recorder.memory_file();
+                    let awake = recorder.awake(u64::MAX);
+                    let is_in = recorder.enter().is_some();
+                    was_none && begun.is_ok() && file.is_some() && awake.is_ok() && is_in
+                });
+                // SAFETY: ends the child.
+                unsafe { libc::_exit(i32::from(begun != Some(true))) };
+            }
+            let mut status = -1;
+            // SAFETY: the place is live.
+            assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+            assert_eq!(status, 0, "it records");
+            recorder.entering.fetch_sub(1, SeqCst);
+            out.wait();
+        });
     }
 }

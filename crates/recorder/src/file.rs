@@ -5,7 +5,8 @@
 //! (`MADV_POPULATE_WRITE`), or disk space is allocated for them (`fallocate`) on kernels that cannot do that:
 //! a full disk is then a number in `dropped`, and never a signal in the program. With the former no
 //! descriptor stays open, so a daemon that closes all of them does no harm. With the latter the descriptor is
-//! compared with its file, and not used when it is another's.
+//! compared with its file, and not used when it is another's. A file in memory has no name by which a command
+//! could open it, so its descriptor stays open, too.
 //!
 //! The end of the process cuts the file off behind its last piece ([`File::close`]), and the command does if
 //! the process could not. Other threads may be recording still: so no piece is added from then on (`CLOSED`),
@@ -29,7 +30,9 @@ use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64};
 use spinpark_linux::raw;
 
 use super::quota::{Failure, Quota};
-use crate::format::{Header, Piece, Region, RegionId, CLOSED, HEADER_BYTES, MOST_PAGES, PAGE, REGIONS};
+use crate::format::{
+    Header, Piece, Region, RegionId, CLOSED, HEADER_BYTES, MEMORY_FILE, MOST_PAGES, PAGE, REGIONS,
+};
 
 /// The regions that every recording has, so that they are made ready at once: the header and a unit of each.
 const FIRST: [RegionId; 5] =
@@ -51,6 +54,14 @@ const LARGEST_STEP: usize = 16;
 const LARGEST_PART: u64 = 4;
 /// How often a region may find no space before it is no longer asked.
 const PATIENCE: u32 = 16;
+
+/// Pieces of text that are copied from one file to another: 240 KB.
+const TEXT_PARTS: usize = 16;
+
+/// Text in a file: where its pieces are, and how long.
+pub(crate) struct Text {
+    parts: [(*const u8, usize); TEXT_PARTS],
+}
 
 /// The file of a recording; the default is none.
 #[derive(Debug)]
@@ -86,8 +97,9 @@ impl File {
         }
     }
 
-    /// Creates the file and maps it; its header has the regions and nothing else.
-    pub(crate) fn create(&self, path: &CStr) -> Result<(), Failure> {
+    /// Creates the file and maps it; its header has the regions and nothing else. Without a path it is in
+    /// memory.
+    pub(crate) fn create(&self, path: Option<&CStr>) -> Result<(), Failure> {
         let pages_in = |bytes: u64| usize::try_from(bytes / PAGE as u64).unwrap_or(usize::MAX);
         // Never longer than the space that there is for all; and the program is left its addresses.
         let mut pages = MOST_PAGES.min(pages_in(self.quota.most()));
@@ -100,7 +112,7 @@ impl File {
             }
         }
         let charged = self.quota.take_for_file(FIRST_PAGES)?;
-        let file = raw::create(path);
+        let file = path.map_or_else(|| raw::create_in_memory(MEMORY_FILE), raw::create);
         if file < 0 {
             self.quota.give_back(charged);
             return Err(Failure::Create(-file));
@@ -113,12 +125,15 @@ impl File {
                 self.number.store(number, Relaxed);
             }
             Err(_) => {
-                raw::remove(path);
+                if let Some(path) = path {
+                    raw::remove(path);
+                }
                 self.quota.give_back(charged);
             }
         }
         match mapped {
-            Ok((_, false)) => self.descriptor.store(file + 1, Relaxed),
+            // Of a file in memory, a descriptor is all that there is for others.
+            Ok((_, is_enough)) if !is_enough || path.is_none() => self.descriptor.store(file + 1, Relaxed),
             _ => {
                 raw::close(file);
                 self.descriptor.store(0, Relaxed);
@@ -179,6 +194,11 @@ impl File {
         header.end.store(page as u32, Relaxed);
     }
 
+    /// The descriptor, if it stays open; it may be another file's by now.
+    pub(crate) fn descriptor(&self) -> Option<i32> {
+        self.descriptor.load(Relaxed).checked_sub(1).filter(|file| *file >= 0)
+    }
+
     /// Forgets the file, which stays as it is and mapped: a forked child's parent goes on with it.
     pub(crate) fn forget(&self) {
         self.start.store(ptr::null_mut(), Relaxed);
@@ -209,6 +229,38 @@ impl File {
             from = until;
         }
         true
+    }
+
+    /// What a region has now, for a file that follows this one in this process. It stays mapped.
+    pub(crate) fn text(&self, id: RegionId) -> Text {
+        let mut text = Text { parts: [(ptr::null(), 0); TEXT_PARTS] };
+        let Some(header) = self.header() else { return text };
+        let mut left = header.regions[id as usize].used.load(Acquire) as usize;
+        let mut parts = text.parts.iter_mut();
+        self.ready_parts(header, id, |start, length| match parts.next() {
+            Some(part) => {
+                *part = (start, length.min(left));
+                left -= part.1;
+                true
+            }
+            None => false,
+        });
+        text
+    }
+
+    /// Copies that to the end of a region.
+    pub(crate) fn append_text(&self, id: RegionId, text: &Text) {
+        for (start, length) in text.parts {
+            let mut bytes = [0; 256];
+            for from in (0..length).step_by(bytes.len()) {
+                let bytes = &mut bytes[..(length - from).min(256)];
+                for (at, byte) in bytes.iter_mut().enumerate() {
+                    // SAFETY: it is mapped, and can be read; another process may be writing it.
+                    *byte = unsafe { start.wrapping_add(from + at).read_volatile() };
+                }
+                self.append(id, bytes, 0);
+            }
+        }
     }
 
     /// Whether there is still room for all that is ready. A file system that copies what it changes, such as

@@ -16,23 +16,24 @@
 //! | `BEGINNING` | [`Recorder::begin`]                                   | `ON`, `IDLE` or `NOTHING`, by the same thread   |
 //! | `ON`        | [`Recorder::start`], once the file is complete        | `NOTHING`, in a child; `BEGINNING` ([`super::dormant`]) |
 //! | `ASLEEP`    | [`super::dormant`], and so in the next column          | `BEGINNING`                                    |
+//! | `FORKED`    | [`Recorder::forked`], in a child of a dormant process  | `BEGINNING` ([`Recorder::begin_forked`])        |
 //!
 //! | op                          | order   | pairs with    | because                                                 |
 //! |-----------------------------|---------|---------------|---------------------------------------------------------|
 //! | state: store of `ON`        | Release | load          | a thread that sees it finds file and tables             |
 //! | state: load                 | Acquire | store         | the same                                                |
-//! | state: changes of `dormant` | SeqCst  | `Recorder::entering` | of a thread that enters and one that changes the state, one sees the other |
+//! | state: changes of `dormant` | AcqRel  | load          | the same; and see [`presence`]                            |
 //! | state: `IDLE` → `BEGINNING` | Acquire | store of `IDLE` | one thread begins, and sees what the last try has left |
 
 use core::ptr;
-use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use core::sync::atomic::{compiler_fence, AtomicPtr, AtomicU32, AtomicU64, Ordering::SeqCst};
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use core::sync::atomic::{compiler_fence, fence, AtomicPtr, AtomicU32, AtomicU64, Ordering::SeqCst};
 
 use spinpark_linux::raw;
 
 use super::clock::monotonic;
 use super::thread_state::here;
-use super::{Failure, Recorder, Settings};
+use super::{presence, Failure, Recorder, Settings};
 use crate::format::Detail;
 
 const PAGE: usize = 4096;
@@ -42,6 +43,7 @@ pub(super) const ON: u32 = 1;
 const IDLE: u32 = 2;
 pub(super) const BEGINNING: u32 = 3;
 pub(super) const ASLEEP: u32 = 4;
+pub(super) const FORKED: u32 = 5;
 
 /// How long a thread waits for another one that begins, ns.
 const PATIENCE_NS: u64 = 20_000_000;
@@ -91,14 +93,17 @@ impl Alive {
         true
     }
 
-    /// The same, in one order with what other threads add to `Recorder::entering`.
-    pub(crate) fn is_on_in_order(&self) -> bool {
-        self.page().is_some_and(|page| page.state.load(SeqCst) == ON)
+    /// As [`Alive::get`], for a thread that has no table and is counted in `entering` from now on.
+    pub(crate) fn enter_first(&self, entering: &AtomicU32) -> bool {
+        /// Of a process that has no page.
+        static NEVER: AtomicU32 = AtomicU32::new(NOTHING);
+        let state = self.page().map_or(&NEVER, |page| &page.state);
+        presence::enter_first(entering, state, ON, || fence(SeqCst))
     }
 
     /// From one state to another, if it is in that; whether it was.
     pub(super) fn change(&self, from: u32, to: u32) -> bool {
-        self.page().is_some_and(|page| page.state.compare_exchange(from, to, SeqCst, Relaxed).is_ok())
+        self.page().is_some_and(|page| page.state.compare_exchange(from, to, AcqRel, Relaxed).is_ok())
     }
 
     /// The present recording begins now, and the process began before.
@@ -130,6 +135,11 @@ impl Alive {
         self.page().map_or(ns, |page| page.start.fetch_add(ns, Relaxed) + ns)
     }
 
+    /// Whether it is in this state.
+    pub(super) fn is(&self, state: u32) -> bool {
+        self.state() == state
+    }
+
     fn state(&self) -> u32 {
         self.page().map_or(NOTHING, |page| page.state.load(Acquire))
     }
@@ -145,7 +155,8 @@ impl Recorder {
         self.alive.set(IDLE);
     }
 
-    /// In a forked child, whose only thread this is: nothing is recorded until [`Recorder::begin`].
+    /// In a forked child, whose only thread this is: nothing is recorded until [`Recorder::begin`], or, if the
+    /// parent is dormant, [`Recorder::begin_forked`].
     ///
     /// `false` if the fork came from a signal handler that has interrupted the recorder: it will go on when
     /// that returns, with the parent's memory, which is left as it is. There must be no start then.
@@ -181,7 +192,7 @@ impl Recorder {
         page.begun.store(self.now(), Relaxed);
         page.is_refused.store(0, Relaxed);
         page.is_child.store(1, Relaxed);
-        page.state.store(IDLE, Release);
+        page.state.store(if self.is_dormant() { FORKED } else { IDLE }, Release);
     }
 
     /// In a forked child, after [`Recorder::forked`]: nothing will be recorded.

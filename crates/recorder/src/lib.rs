@@ -8,6 +8,8 @@
 //! |--------------|----------------------------------------------------------------------------------|
 //! | [`format`]   | the file: regions, records, entries; a [`format::View`] of it                    |
 //! | [`lock_free_table`] | how it finds locks: a table without a lock                                |
+//! | [`presence`] | whether a thread is in the recorder: no recording begins then                       |
+//! | [`bell`]     | how a dormant process hears that it is asked                                         |
 //! | `wait`       | a wait for a lock                                                                   |
 //! | `hold`       | what happens to a lock that is acquired, until its release                          |
 //! | `hand_off`   | between two owners of a lock: for how long it was free                              |
@@ -67,8 +69,10 @@
 
 #![no_std]
 
+pub mod bell;
 pub mod format;
 pub mod lock_free_table;
+pub mod presence;
 
 mod call;
 mod call_site;
@@ -105,6 +109,8 @@ mod stacks;
 mod start;
 mod steps;
 mod tally;
+#[cfg(test)]
+mod test_recorder;
 mod thread_state;
 mod unwind;
 mod unwinder_lock;
@@ -125,7 +131,7 @@ pub use quota::Failure;
 pub use shared_tables::HandOff;
 pub use site::Site;
 pub use site_cache::LockCall;
-pub use start::{Settings, MOST};
+pub use start::{namespace, Settings, MOST};
 pub use thread_state::ThreadState;
 pub use wait::{Blocking, FinishedWait, LeftOut, Lot, PendingWait};
 pub use wake::{address_of, word};
@@ -163,6 +169,9 @@ pub struct Recorder {
     spans: spans::Spans,
     /// See [`Recorder::is_dormant`].
     dormant: AtomicU32,
+    /// Whether the kernel orders the memory of this process' threads
+    /// ([`raw::prepare_order`](spinpark_linux::raw::prepare_order)).
+    has_barrier: AtomicU32,
     /// CPU time of the process before the recording, ns.
     cpu_before: AtomicU64,
     /// By hash of address: a thread has waited for it.
@@ -235,6 +244,7 @@ impl Recorder {
             changed: AtomicU64::new(0),
             spans: spans::Spans::new(),
             dormant: AtomicU32::new(0),
+            has_barrier: AtomicU32::new(0),
             cpu_before: AtomicU64::new(0),
             hot: [COLD; hash::HASHES],
             semaphores: [COLD; hash::HASHES],

@@ -112,6 +112,16 @@ fn halves(count: u32) -> (usize, usize) {
     ((count >> 31) as usize, (count & !(1 << 31)) as usize)
 }
 
+/// Whether this process has its maps: not without `/proc`, as after chroot(2).
+pub(super) fn has_maps() -> bool {
+    let maps = raw::open_read(c"/proc/self/maps");
+    if maps >= 0 {
+        // At once: a program that closes all descriptors may have another file by this number later.
+        raw::close(maps);
+    }
+    maps >= 0
+}
+
 impl Recorder {
     /// The number of a snapshot that has all of these addresses, if one can be had; else that of the latest.
     pub(crate) fn snapshot_for(&self, addresses: &[u64]) -> u32 {

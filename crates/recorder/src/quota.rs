@@ -47,6 +47,8 @@ pub enum Failure {
     Bound,
     /// The process has entered a sandbox.
     Sandbox,
+    /// The kernel does not order the memory of this process' threads.
+    NoBarrier,
     /// The process records already, or does not any more.
     NotNow,
 }
@@ -63,7 +65,7 @@ impl Failure {
             Self::Create(libc::EFBIG) | Self::TooLong => Cause::FileLength,
             Self::Create(libc::ENOMEM) | Self::Memory => Cause::Memory,
             Self::Sandbox => Cause::Sandbox,
-            Self::Create(_) | Self::Bound | Self::NotNow => Cause::Other,
+            Self::Create(_) | Self::Bound | Self::NoBarrier | Self::NotNow => Cause::Other,
         }
     }
 }
@@ -95,6 +97,23 @@ impl Quota {
             count.most.fetch_max(most, Relaxed);
         }
         Ok(())
+    }
+
+    /// Counts in memory of this process, for a recording in memory.
+    pub(crate) fn open_in_memory(&self, most: u64) -> Result<(), Failure> {
+        self.most.store(most, Relaxed);
+        self.limit.store(most, Relaxed);
+        let page = raw::map_zero(PAGE).ok_or(Failure::Memory)?;
+        self.count.store(page.as_ptr().cast(), Relaxed);
+        Ok(())
+    }
+
+    /// After [`Quota::open_in_memory`]: there is no recording.
+    pub(crate) fn forget(&self) {
+        if let Some(page) = ptr::NonNull::new(self.count.swap(ptr::null_mut(), Relaxed)) {
+            // SAFETY: mapped there, and no other thread uses it: nothing is recorded.
+            unsafe { raw::unmap(page.cast(), PAGE) };
+        }
     }
 
     #[inline]

@@ -222,14 +222,12 @@ mod tests {
 
     use core::sync::atomic::AtomicUsize;
     use std::collections::HashMap;
-    use std::ffi::CString;
-    use std::os::unix::ffi::OsStrExt;
     use std::sync::Barrier;
     use std::vec::Vec;
 
     use super::*;
-    use crate::format::{Detail, Locks};
-    use crate::{Settings, MOST};
+    use crate::format::Detail;
+    use crate::test_recorder::started;
 
     const THREADS: usize = 8;
     const ADDRESSES: usize = 16;
@@ -240,31 +238,11 @@ mod tests {
         (1..).map(|number| number * 8).filter(|address| start(*address) == start(8)).take(ADDRESSES).collect()
     }
 
-    fn started() -> &'static Recorder {
-        let recorder: &Recorder = std::boxed::Box::leak(std::boxed::Box::new(Recorder::new()));
-        let directory = tempfile::tempdir().expect("a directory");
-        let path = CString::new(directory.path().as_os_str().as_bytes()).expect("a path");
-        recorder.prepare();
-        let (detail, locks) = (Detail::Full, Locks::Glibc);
-        let settings = Settings {
-            directory: &path,
-            detail,
-            locks,
-            sample_every: 1,
-            slower_than: u64::MAX,
-            most: MOST,
-            is_idle: false,
-        };
-        recorder.idle(detail);
-        recorder.begin(&settings).expect("a recording");
-        recorder
-    }
-
     /// Threads that register the same locks at once, and destroy them: all that register one have the same
     /// number (T1, T2), and none is sent away.
     #[test]
     fn a_lock_has_one_number() {
-        let recorder = started();
+        let recorder = started(Detail::Full);
         let addresses = neighbours();
         let (round, turn) = (Barrier::new(THREADS), AtomicUsize::new(0));
         let find_or_register = |thread: usize| {
@@ -321,7 +299,7 @@ mod tests {
     /// One of another kind at the same address is another lock; the first one is gone.
     #[test]
     fn memory_that_is_used_again_has_another_lock() {
-        let recorder = started();
+        let recorder = started(Detail::Full);
         let own = recorder.enter().expect("a table");
         let find_or_register = |kind| recorder.find_or_register(own, 64, kind, || NONE).expect("room").0;
         let mutex = find_or_register(Kind::Mutex);

@@ -9,9 +9,9 @@ use spinpark_linux::{raw, Linux};
 use spinpark_platform::Clocks;
 
 use super::clock::monotonic;
-use super::maps::put_digits;
+use super::maps::{has_maps, put_digits};
 use super::{Failure, Recorder};
-use crate::format::{Detail, Header, Locks, MAGIC, QUOTA_FILE, VERSION};
+use crate::format::{Detail, Header, Locks, RegionId, MAGIC, QUOTA_FILE, VERSION};
 
 /// Files of processes with one number that begin in one millisecond.
 const MOST_FILES: u32 = 100;
@@ -39,6 +39,12 @@ pub struct Settings<'a> {
     pub is_idle: bool,
 }
 
+/// A moment by two clocks, ns.
+struct Beginning {
+    monotonic: u64,
+    realtime: u64,
+}
+
 impl Recorder {
     /// Finds what captures stacks, and measures the clock. Allocates, and takes half a millisecond; once,
     /// before [`Recorder::idle`].
@@ -54,8 +60,8 @@ impl Recorder {
     ///
     /// Only the thread that begins calls this: one at a time.
     pub(super) fn start(&self, settings: &Settings<'_>) -> Result<(), Failure> {
-        // A filter of system calls that came since may end the process for one that it does not expect.
-        if raw::sandbox() != self.sandbox.load(Relaxed) {
+        // A filter may end the process for a system call that it does not expect.
+        if self.is_sandboxed() {
             return Err(Failure::Sandbox);
         }
         raw::make_directory(settings.directory);
@@ -69,21 +75,60 @@ impl Recorder {
         if !self.shared.renew() {
             return Err(Failure::Memory);
         }
-        let now = self.ticks.now();
-        self.started.store(self.alive.begun().unwrap_or(now), Relaxed);
-        let ago = |time: u64| time.saturating_sub(self.ticks.ns(now.saturating_sub(self.started())));
-        let start_monotonic = ago(monotonic());
-        let start_realtime = ago(Linux::now(spinpark_platform::Clock::Realtime));
+        let start = self.beginning();
         let mut number = 1;
         loop {
             // SAFETY: this is the thread that begins.
-            let path = unsafe { self.path.of_recording(settings.directory, start_realtime, number) };
+            let path = unsafe { self.path.of_recording(settings.directory, start.realtime, number) };
             let path = path.ok_or(Failure::Create(libc::ENAMETOOLONG))?;
-            match self.file.create(path) {
+            match self.file.create(Some(path)) {
                 Err(Failure::Create(EEXIST)) if number < MOST_FILES => number += 1,
                 result => break result?,
             }
         }
+        self.fill_in(settings, &start);
+        self.alive.set_on();
+        Ok(())
+    }
+
+    /// The same with a file in memory, and the shared tables of the parent, which the child's threads may be
+    /// reading: they look for hints there. The state stays as it is.
+    pub(super) fn start_in_memory(&self, settings: &Settings<'_>) -> Result<(), Failure> {
+        if self.is_sandboxed() {
+            return Err(Failure::Sandbox);
+        }
+        let maps = self.file.text(RegionId::Maps);
+        self.file.forget();
+        self.file.quota.open_in_memory(settings.most)?;
+        self.shared.clear();
+        // SAFETY: this is the thread that begins.
+        unsafe { self.path.forget() };
+        self.file.create(None).inspect_err(|_| self.file.quota.forget())?;
+        if !has_maps() {
+            // As after chroot(2): the parent's code is this process', too.
+            self.file.append_text(RegionId::Maps, &maps);
+        }
+        // The parent's registration is a child's, too. To register again might be what a filter does not
+        // expect.
+        let has_barrier = raw::order_all_threads() || raw::prepare_order();
+        self.has_barrier.store(has_barrier.into(), Relaxed);
+        self.fill_in(settings, &self.beginning());
+        Ok(())
+    }
+
+    /// When the process began.
+    fn beginning(&self) -> Beginning {
+        let now = self.ticks.now();
+        self.started.store(self.alive.begun().unwrap_or(now), Relaxed);
+        let ago = |time: u64| time.saturating_sub(self.ticks.ns(now.saturating_sub(self.started())));
+        Beginning {
+            monotonic: ago(monotonic()),
+            realtime: ago(Linux::now(spinpark_platform::Clock::Realtime)),
+        }
+    }
+
+    /// Writes the header of the file, which no other thread knows yet, and what is in each recording.
+    fn fill_in(&self, settings: &Settings<'_>, began: &Beginning) {
         self.sample_every.store(settings.sample_every, Relaxed);
         self.slower_than.store(settings.slower_than, Relaxed);
         self.detail.store(settings.detail as u32, Relaxed);
@@ -107,8 +152,8 @@ impl Recorder {
             bounded = AtomicU32::new(0);
             tick = self.ticks.tick();
             start = self.started();
-            start_monotonic = start_monotonic;
-            start_realtime = start_realtime;
+            start_monotonic = began.monotonic;
+            start_realtime = began.realtime;
             last = AtomicU64::new(0);
             last_monotonic = AtomicU64::new(0);
             ended_monotonic = AtomicU64::new(0);
@@ -128,8 +173,6 @@ impl Recorder {
         self.write_early();
         // SAFETY: the same page; written last.
         unsafe { &(*header).magic }.store(MAGIC, Release);
-        self.alive.set_on();
-        Ok(())
     }
 
     /// The process ends in order.
@@ -148,12 +191,18 @@ impl Recorder {
             header.exited.store(1, Release);
         }
         // As at the start: a filter might end the process.
-        if raw::sandbox() == self.sandbox.load(Relaxed) {
+        if !self.is_sandboxed() {
             // SAFETY: the recording has begun, and no other begins in this process.
             if let Some(path) = unsafe { self.path.last() } {
                 self.file.close(path);
             }
         }
+    }
+
+    /// Whether this thread has entered a sandbox since the start: it has a filter of system calls, say.
+    #[must_use]
+    pub fn is_sandboxed(&self) -> bool {
+        raw::sandbox() != self.sandbox.load(Relaxed)
     }
 
     /// Notes both clocks, for readers.
@@ -217,6 +266,16 @@ impl Path {
         CStr::from_bytes_with_nul(path.get(..length)?).ok()
     }
 
+    /// There is no path.
+    ///
+    /// # Safety
+    ///
+    /// As [`Path::join`].
+    unsafe fn forget(&self) {
+        // SAFETY: the caller's promise.
+        unsafe { (*self.0.get())[0] = 0 };
+    }
+
     /// The path that was made last; none if there is none, or it was too long.
     ///
     /// # Safety
@@ -251,7 +310,8 @@ impl Path {
 }
 
 /// The number of the PID namespace of this process: the link is `pid:[NUMBER]`. 0 if there is no such file.
-fn namespace() -> u32 {
+#[must_use]
+pub fn namespace() -> u32 {
     let mut link = [0; 32];
     let length = usize::try_from(raw::read_link(c"/proc/self/ns/pid", &mut link)).unwrap_or(0);
     digits(link.get(..length).and_then(|link| link.strip_prefix(b"pid:[")).unwrap_or(&[])) as u32

@@ -29,7 +29,7 @@ use super::sampling::Gaps;
 use super::site_cache::{CachedSite, Known};
 use super::stack_bounds::Bounds;
 use super::unwind::Trace;
-use super::Recorder;
+use super::{presence, Recorder};
 use crate::format::{LockStats, Role, SiteStats, Thread, HOLDS, NONE, TAKEN};
 
 /// A thread's poll. All zero is none.
@@ -233,7 +233,7 @@ pub struct ThreadState {
     user: AtomicU64,
     /// The recording that it is of ([`Recorder::epoch`]).
     epoch: AtomicU32,
-    /// 1: its thread is in the recorder, and may use the recording's memory ([`super::dormant`]).
+    /// 1: its thread is in the recorder, and may use the recording's memory ([`presence`]).
     at_work: AtomicU32,
     /// The memory of a thread that was mapped before this.
     older: AtomicPtr<ThreadState>,
@@ -553,18 +553,15 @@ impl ThreadState {
     }
 
     /// Its thread enters the recorder: whether this is of the present recording, which stays then until
-    /// [`ThreadState::end_work`] ([`super::dormant`]).
+    /// [`ThreadState::end_work`] ([`presence`]).
     #[inline(always)]
     fn begin_work(&self, recorder: &Recorder) -> bool {
-        self.at_work.store(1, Relaxed);
-        // The fence is the other thread's (`order_all_threads`).
-        compiler_fence(SeqCst);
-        self.epoch.load(Relaxed) == recorder.epoch()
+        presence::enter(&self.at_work, &self.epoch, &recorder.epoch, || compiler_fence(SeqCst))
     }
 
     #[inline(always)]
     fn end_work(&self) {
-        self.at_work.store(0, Release);
+        presence::leave(&self.at_work);
     }
 
     /// Whether it is of the recording with this number.
@@ -574,7 +571,7 @@ impl ThreadState {
 
     /// For a thread that has ended all recordings before: whether this one's thread is in the recorder.
     pub(crate) fn is_at_work(&self) -> bool {
-        self.at_work.load(Acquire) != 0
+        !presence::is_out(&self.at_work)
     }
 
     /// What was mapped before this.

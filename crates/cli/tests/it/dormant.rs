@@ -26,11 +26,26 @@ struct Server {
 impl Server {
     /// By the library in the environment, as a service has it.
     fn new() -> Self {
+        Self::with(&[])
+    }
+
+    fn with(arguments: &[&str]) -> Self {
         let directory = tempfile::tempdir().expect("a directory");
-        let mut command = Command::new(compile_c("dormant.c", &["-O1", "-g"]));
-        command.env("LD_PRELOAD", profiler()).env("SPINPARK_PROFILE_DORMANT", directory.path().join("d"));
-        command.env_remove("SPINPARK_PROFILE_DIR");
+        let mut command = Self::command(directory.path());
+        command.args(arguments);
         Self::started(command, directory)
+    }
+
+    fn command(directory: &Path) -> Command {
+        let mut command = Command::new(compile_c("dormant.c", &["-O1", "-g"]));
+        command.env("LD_PRELOAD", profiler()).env("SPINPARK_PROFILE_DORMANT", directory.join("d"));
+        command.env_remove("SPINPARK_PROFILE_DIR");
+        command
+    }
+
+    /// The same, with the files of others, in the directory of another one.
+    fn in_directory(base: &Path) -> Self {
+        Self::started(Self::command(base), tempfile::tempdir().expect("a directory"))
     }
 
     fn started(mut command: Command, directory: tempfile::TempDir) -> Self {
@@ -64,9 +79,18 @@ impl Server {
 
     /// The command that records it; the recording is kept in `to`.
     fn record(&self, to: &str, options: &[&str]) -> Command {
+        self.record_process(&self.pid(), to, options)
+    }
+
+    fn record_process(&self, pid: &str, to: &str, options: &[&str]) -> Command {
         let mut command = recording(self.directory.path(), ["record"]);
-        command.arg(self.pid()).args(["--output", to]).args(options);
+        command.arg(pid).args(["--output", to]).args(options);
         command
+    }
+
+    /// Lets it fork a worker; returns the worker's number.
+    fn forks(&mut self, how: &str) -> String {
+        self.does(how).split(' ').next().expect("a number").to_owned()
     }
 
     /// Begins to record it without an end, and waits until it does.
@@ -87,8 +111,8 @@ impl Server {
     }
 
     fn is_recorded(&self) -> bool {
-        // The third word of the page is the number of the latest wish that was fulfilled.
-        fs::read(self.file("dormant")).expect("its page")[8] % 2 == 1
+        // Of the first request of the page, the number of the latest wish that was fulfilled.
+        fs::read(self.file("dormant")).expect("its page")[28] % 2 == 1
     }
 
     /// Its file with this extension.
@@ -256,6 +280,19 @@ fn interrupt(child: &Child) {
     assert!(Command::new("kill").args(["-s", "INT", &pid]).status().expect("kill").success());
 }
 
+/// A process that goes on after the command is not one that the command has left behind.
+#[test]
+fn no_waiting() {
+    let mut server = Server::new();
+    assert_eq!(server.does("calm"), "done");
+    sleep(Duration::from_millis(100));
+    let result = said(&mut server.record("x", &["--for", "400ms"]));
+    assert_eq!(result.code, Some(0), "{result:#?}");
+    has(&result.stdout, &["still running", "No thread waited for a pthread lock"]);
+    assert!(!flat(&result.stdout).contains("left this process running"), "{result:#?}");
+    server.kill();
+}
+
 #[test]
 fn by_the_command() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -349,24 +386,196 @@ fn it_ends_meanwhile() {
     }
 }
 
+/// Processes with one page: a server and a worker that it forks while it is recorded, which is recorded
+/// meanwhile.
 #[test]
-fn it_forks_meanwhile() {
+fn a_child_and_its_parent() {
     let mut server = Server::new();
-    let command = server.being_recorded("x");
-    let child = server.does("fork");
-    let child = child.split(' ').next().expect("a number").to_owned();
-    sleep(Duration::from_millis(700));
-    interrupt(&command);
-    let result = Said::from(command.wait_with_output().expect("it ends"));
+    let parent = server.being_recorded("parent");
+    let child = server.forks("fork");
+    let result = said(&mut server.record_process(&child, "child", &["--for", "600ms"]));
+    assert_eq!(result.code, Some(0), "{result:#?}");
+    has(&result.stdout, &TABLE);
+    has(&result.stdout, &[&format!("process {child}")]);
+    // By itself, it is not recorded any more, and its parent is still.
+    assert!(server.is_recorded());
+    interrupt(&parent);
+    let result = Said::from(parent.wait_with_output().expect("it ends"));
     assert_eq!(result.code, Some(0), "{result:#?}");
     has(&result.stdout, &TABLE);
     has(&result.stderr, &[&format!("has started process {child} meanwhile, which is not recorded with it")]);
-    said(recording(server.directory.path(), ["record"]).arg(&child))
-        .fails(2, &["was forked by a dormant process", &format!("spinpark profile --pid {child}")]);
-    // The child has left the parent's page alone.
-    assert_eq!(said(&mut server.record("y", &["--for", "300ms"])).code, Some(0));
-    let _ = Command::new("kill").args(["-s", "KILL", &child]).status();
+    server.await_state(false);
+    for (of, pid) in [("child", &child), ("parent", &server.pid())] {
+        let profile = json(&server, of);
+        assert_eq!(profile["pid"].as_u64().map(|pid| pid.to_string()), Some(pid.clone()), "{profile:#}");
+        let duration = profile["duration"].as_u64().expect("a time");
+        let (waits, waited, _) = waits_for(&profile, "table");
+        assert!(waits > 0 && waited <= duration, "{of}: {waits} {waited} {duration}");
+    }
+    // Both at once, again.
+    let mut both = [&child, &server.pid()].map(|pid| {
+        let mut command = server.record_process(pid, &format!("again-{pid}"), &["--for", "500ms"]);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts")
+    });
+    assert!(both.iter_mut().all(|command| command.wait().expect("it ends").success()));
     server.kill();
+}
+
+/// A child costs its fork no file, no mapping and no descriptor, and after the recording has one descriptor
+/// more.
+#[test]
+fn what_a_child_has() {
+    let mut server = Server::new();
+    let before = server.traces();
+    let child = server.forks("fork");
+    let files = |pid: &str| {
+        let maps = fs::read_to_string(format!("/proc/{pid}/maps")).expect("its maps");
+        let own = maps.lines().filter(|line| line.contains("/control.dormant") || line.contains("memfd:"));
+        let open = fs::read_dir(format!("/proc/{pid}/fd")).expect("its descriptors").count();
+        (own.count(), open)
+    };
+    let (mappings, open) = files(&server.pid());
+    assert_eq!(files(&child), (mappings, open));
+    assert_eq!(server.traces(), before, "nothing is written");
+    for number in ["1", "2"] {
+        let result = said(&mut server.record_process(&child, number, &["--for", "300ms"]));
+        assert_eq!(result.code, Some(0), "{result:#?}");
+        has(&result.stdout, &TABLE);
+        assert_eq!(files(&child).1, open + 1, "one descriptor, however often");
+    }
+    assert_eq!(files(&server.pid()), (mappings, open), "its parent has nothing of that");
+    assert_eq!(said(&mut server.record("parent", &["--for", "300ms"])).code, Some(0));
+    server.kill();
+}
+
+/// Of a child that was recorded, and of one that was not.
+#[test]
+fn a_grandchild() {
+    let mut server = Server::new();
+    let grandchild = server.forks("fork twice");
+    let result = said(&mut server.record_process(&grandchild, "x", &["--for", "400ms"]));
+    assert_eq!(result.code, Some(0), "{result:#?}");
+    has(&result.stdout, &TABLE);
+    server.kill();
+}
+
+/// Workers that have given up their rights: one has closed all that it had open, one has another root
+/// directory.
+#[test]
+fn a_child_without_rights() {
+    if !rustix::process::geteuid().is_root() {
+        println!("not root: no process can become another user's");
+        return;
+    }
+    let mut server = Server::new();
+    for how in ["fork nobody", "fork jailed"] {
+        let child = server.forks(how);
+        for again in 0..2 {
+            let result =
+                said(&mut server.record_process(&child, &format!("{child}-{again}"), &["--for", "400ms"]));
+            assert_eq!(result.code, Some(0), "{how}: {result:#?}");
+            // Without the file of the program, as in the other root directory, its functions have no names
+            // here.
+            has(&result.stdout, &[if how == "fork jailed" { "`table`" } else { TABLE[0] }]);
+        }
+    }
+    server.kill();
+}
+
+/// A child in a sandbox that kills it for any system call hears that its parent is asked, and makes none.
+#[test]
+fn a_child_in_a_sandbox() {
+    let mut server = Server::new();
+    let child = server.forks("fork strict");
+    for number in ["1", "2"] {
+        let result = said(&mut server.record(number, &["--for", "300ms"]));
+        assert_eq!(result.code, Some(0), "{result:#?}");
+    }
+    let stat = fs::read_to_string(format!("/proc/{child}/stat")).expect("it is there");
+    assert!(!stat.contains(") Z"), "it goes on: {stat}");
+    server.kill();
+}
+
+/// A server that forks itself into the background, and ends: the child has its page and its files. They go with
+/// the next command once the child has gone.
+#[test]
+fn a_daemon() {
+    let mut server = Server::new();
+    let child = server.forks("fork a daemon");
+    server.asks("exit");
+    server.child.wait().expect("it ends");
+    let directory = server.file("dormant").parent().expect("a directory").to_owned();
+    let result = said(&mut server.record_process(&child, "x", &["--for", "400ms"]));
+    assert_eq!(result.code, Some(0), "{result:#?}");
+    has(&result.stdout, &TABLE);
+    let other = Server::in_directory(server.directory.path());
+    age(&directory);
+    assert_eq!(said(&mut other.record("y", &["--for", "100ms"])).code, Some(0));
+    assert!(directory.exists(), "the child has it");
+    assert!(Command::new("kill").args(["-s", "KILL", &child]).status().expect("kill").success());
+    let begun = Instant::now();
+    while fs::read(format!("/proc/{child}/maps")).is_ok_and(|maps| !maps.is_empty()) {
+        assert!(begun.elapsed() < Duration::from_secs(60), "it has not ended");
+        sleep(Duration::from_millis(5));
+    }
+    assert_eq!(said(&mut other.record("z", &["--for", "100ms"])).code, Some(0));
+    assert!(!directory.exists(), "no process has it");
+    other.ended();
+}
+
+/// The files of a process that was killed go with the next command, and those of one that runs stay.
+#[test]
+fn files_of_a_killed_process() {
+    let mut killed = Server::new();
+    let directory = killed.file("dormant").parent().expect("a directory").to_owned();
+    let other = Server::in_directory(killed.directory.path());
+    killed.kill();
+    let all = files(&killed.directory.path().join("d"));
+    assert_eq!(all.len(), 2, "{all:?}");
+    all.iter().for_each(|directory| age(directory));
+    assert_eq!(said(&mut other.record("x", &["--for", "100ms"])).code, Some(0));
+    let left = files(&killed.directory.path().join("d"));
+    assert!(left.len() == 1 && !left.contains(&directory), "{left:?}");
+    assert_eq!(said(&mut other.record("y", &["--for", "100ms"])).code, Some(0));
+    other.ended();
+    assert_eq!(files(&killed.directory.path().join("d")), Vec::<PathBuf>::new());
+}
+
+/// As if nothing had been written there for some minutes.
+fn age(directory: &Path) {
+    let then = std::time::SystemTime::now() - Duration::from_secs(300);
+    fs::File::open(directory).and_then(|file| file.set_modified(then)).expect("it is ours");
+}
+
+/// The process is killed at any moment of being asked: the command says so, and what the next one finds is
+/// whole.
+#[test]
+fn killed_meanwhile() {
+    let directory = tempfile::tempdir().expect("a directory");
+    for delay in 0..6 {
+        let mut server = Server::in_directory(directory.path());
+        let child = server.forks("fork");
+        let mut command = server.record_process(&child, &format!("x{delay}"), &["--for", "20s"]);
+        let command = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+        sleep(Duration::from_millis(20 * delay));
+        assert!(Command::new("kill").args(["-s", "KILL", &child]).status().expect("kill").success());
+        let result = Said::from(command.wait_with_output().expect("it ends"));
+        let words = [
+            "there is no process",
+            "has ended before it began to record",
+            "has ended while it was recorded",
+            "cannot be recorded",
+        ];
+        assert!(words.iter().any(|words| flat(&result.stderr).contains(words)), "{result:#?}");
+        // The page serves the parent, and the next child.
+        let child = server.forks("fork");
+        for pid in [child, server.pid()] {
+            let result =
+                said(&mut server.record_process(&pid, &format!("y{delay}-{pid}"), &["--for", "100ms"]));
+            assert_eq!(result.code, Some(0), "{result:#?}");
+        }
+        server.ended();
+    }
 }
 
 /// What the process gives up after its start does no harm, and most of it does not hinder a recording.
@@ -404,6 +613,36 @@ fn a_sandbox_meanwhile() {
     assert_eq!(result.code, Some(0), "{result:#?}");
     has(&result.stdout, &TABLE);
     server.await_state(false);
+    let rounds = server.does("rounds");
+    sleep(Duration::from_millis(100));
+    assert_ne!(server.does("rounds"), rounds, "it goes on");
+    server.kill();
+}
+
+/// The barrier that the recorder needs was registered at the start: a later filter beside an earlier one, which
+/// is not noticed, may end the process for that.
+#[test]
+fn a_filter_against_registrations() {
+    let mut server = Server::with(&["filtered"]);
+    assert_eq!(server.does("no registration"), "done");
+    let child = server.forks("fork");
+    for number in ["1", "2"] {
+        for pid in [&server.pid(), &child] {
+            let result =
+                said(&mut server.record_process(pid, &format!("{number}-{pid}"), &["--for", "200ms"]));
+            assert_eq!(result.code, Some(0), "{result:#?}");
+            has(&result.stdout, &TABLE);
+        }
+    }
+    server.kill();
+}
+
+/// A filter that was there at the start refuses the barrier.
+#[test]
+fn no_barrier() {
+    let mut server = Server::with(&["refused"]);
+    said(&mut server.record("x", &["--for", "300ms"]))
+        .fails(2, &["the kernel refuses membarrier(2) to it", "spinpark profile --pid"]);
     let rounds = server.does("rounds");
     sleep(Duration::from_millis(100));
     assert_ne!(server.does("rounds"), rounds, "it goes on");

@@ -21,6 +21,23 @@ pub fn create(path: &CStr) -> i32 {
     file
 }
 
+/// Creates a file in memory, for reading and writing: it is gone when no process has it. A negative errno on
+/// failure.
+#[must_use]
+pub fn create_in_memory(name: &CStr) -> i32 {
+    /// `MFD_NOEXEC_SEAL` of Linux 6.3: systems may insist on it.
+    const NEVER_EXECUTED: u32 = 8;
+    let create = |flags: u32| {
+        let arguments = [name.as_ptr() as usize, flags as usize, 0, 0, 0, 0];
+        // SAFETY: a C string that the kernel reads.
+        unsafe { call6(libc::SYS_memfd_create, arguments) as i32 }
+    };
+    match create(libc::MFD_CLOEXEC | NEVER_EXECUTED) {
+        error if error == -libc::EINVAL => create(libc::MFD_CLOEXEC),
+        file => file,
+    }
+}
+
 /// Opens a file for reading and writing, and creates it if it is not there; a negative errno on failure.
 #[must_use]
 pub fn open_or_create(path: &CStr) -> i32 {
@@ -228,25 +245,8 @@ pub fn map_zero(length: usize) -> Option<NonNull<u8>> {
 /// It is memory of the caller, in which any bytes are valid, and may change at any time.
 #[must_use]
 pub unsafe fn map_file_over(start: *mut u8, length: usize, file: i32) -> bool {
-    // SAFETY: the caller's promise.
-    unsafe { map_over(start, length, libc::MAP_SHARED, file) }
-}
-
-/// The same with private memory that is all zero.
-///
-/// # Safety
-///
-/// As [`map_file_over`].
-#[must_use]
-pub unsafe fn map_zero_over(start: *mut u8, length: usize) -> bool {
-    // SAFETY: the caller's promise.
-    unsafe { map_over(start, length, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1) }
-}
-
-unsafe fn map_over(start: *mut u8, length: usize, flags: i32, file: i32) -> bool {
-    let access = libc::PROT_READ | libc::PROT_WRITE;
-    let arguments =
-        [start as usize, length, access as usize, (flags | libc::MAP_FIXED) as usize, file as usize, 0];
+    let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_FIXED);
+    let arguments = [start as usize, length, access as usize, flags as usize, file as usize, 0];
     // SAFETY: the caller's promise.
     unsafe { call6(libc::SYS_mmap, arguments) == start as isize }
 }

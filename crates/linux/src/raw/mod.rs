@@ -12,8 +12,8 @@ use core::arch::asm;
 use core::ffi::CStr;
 
 pub use files::{
-    allocate, create, expect_no_order, identity, is_log, largest_space, largest_stack, longest_file,
-    make_directory, make_private_directory, map_file, map_file_over, map_zero, map_zero_over, open_mapping,
+    allocate, create, create_in_memory, expect_no_order, identity, is_log, largest_space, largest_stack,
+    longest_file, make_directory, make_private_directory, map_file, map_file_over, map_zero, open_mapping,
     open_or_create, open_read, open_write, populate, read, read_at, read_link, read_memory, remove,
     remove_directory, set_length, unmap, wipe, wipe_on_fork, working_directory,
 };
@@ -22,8 +22,8 @@ pub(crate) use threads::allow_tracers;
 pub(crate) use threads::change_mask;
 pub use threads::thread_pointer;
 pub use threads::{
-    cpu_time, cpus, has_ended, order_all_threads, parent_id, process_cpu_time, run_delay, sandbox, sleeps,
-    thread_id, thread_name, timer_slack, without_signals,
+    cpu_time, cpus, has_children, has_ended, order_all_threads, parent_id, prepare_order, process_cpu_time,
+    run_delay, sandbox, sleeps, thread_id, thread_name, timer_slack, without_signals,
 };
 
 /// Makes system call `number` with six arguments; unused ones are 0. Returns what the kernel returns: a

@@ -41,17 +41,31 @@ pub fn has_ended(thread: u32) -> bool {
     unsafe { call6(libc::SYS_tgkill, arguments) == -(libc::ESRCH as isize) }
 }
 
-/// Orders memory in all threads of this process that run, as a fence at some point of each; one that does not
-/// run has had its fence. Whether the kernel does that: Linux 4.14, and no filter against it.
+/// Prepares [`order_all_threads`] in this process, and in those that it forks from now on; whether the kernel
+/// does that: Linux 4.14, and no filter against it.
+#[must_use]
+pub fn prepare_order() -> bool {
+    membarrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED)
+}
+
+/// After [`prepare_order`]: orders memory in all threads of this process that run, as a fence at some point of
+/// each; one that does not run has had its fence. Whether that worked.
 #[must_use]
 pub fn order_all_threads() -> bool {
-    let membarrier = |command: libc::c_int| {
-        // SAFETY: no memory is touched.
-        unsafe { call6(libc::SYS_membarrier, [command as usize, 0, 0, 0, 0, 0]) == 0 }
-    };
-    let barrier = || membarrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED);
-    // It fails in a process that has not registered.
-    barrier() || membarrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) && barrier()
+    membarrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED)
+}
+
+fn membarrier(command: libc::c_int) -> bool {
+    // SAFETY: no memory is touched.
+    unsafe { call6(libc::SYS_membarrier, [command as usize, 0, 0, 0, 0, 0]) == 0 }
+}
+
+/// Whether this process has children, which it has not waited for.
+#[must_use]
+pub fn has_children() -> bool {
+    let options = (libc::WEXITED | libc::WNOHANG | libc::WNOWAIT | libc::__WALL) as usize;
+    // SAFETY: no memory is touched, and no child's end is taken away.
+    unsafe { call6(libc::SYS_waitid, [libc::P_ALL as usize, 0, 0, options, 0, 0]) == 0 }
 }
 
 /// The calling thread's name, ended by a zero.

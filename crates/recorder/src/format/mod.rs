@@ -36,7 +36,8 @@ mod waiting;
 
 pub use self::calls::CALLS;
 pub use self::control::{
-    Control, BEAT_NS, CONTROL_BYTES, CONTROL_FILE, CONTROL_MAGIC, CONTROL_VERSION, LEASE_NS,
+    Control, Request, BEAT_NS, CONTROL_BYTES, CONTROL_FILE, CONTROL_MAGIC, CONTROL_VERSION, LEASE_NS,
+    MEMORY_FILE, NO_BARRIER, REQUESTS,
 };
 pub use self::entry::{
     Entry, Head, Held, HeldWaitStats, HolderId, LockStats, NestStats, OutOfSight, PairStats, Role, SiteStats,

@@ -10,14 +10,14 @@
 
 use core::mem::{offset_of, size_of};
 use core::ptr;
-use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use spinpark_linux::raw;
 
 use super::super::hash::HASHES;
 use super::super::site_cache::{CachedSite, Known};
 use super::super::stack_bounds;
-use super::super::Recorder;
+use super::super::{presence, Recorder};
 use super::{here, Facts, ThreadState};
 use crate::format::{RegionId, Thread, NONE};
 
@@ -71,16 +71,14 @@ impl Recorder {
             return None;
         }
         let (start, cpu_time) = (self.now(), raw::cpu_time());
-        // From here on, no other recording begins (`dormant`).
-        self.entering.fetch_add(1, SeqCst);
-        let is_on = self.alive.is_on_in_order();
+        // From here on, no other recording begins.
+        let is_on = self.alive.enter_first(&self.entering);
         let epoch = self.epoch();
         let own = if is_on { self.adopt() } else { None };
         if let Some(own) = own {
             local.own.set(own);
-            own.at_work.store(1, Relaxed);
         }
-        self.entering.fetch_sub(1, SeqCst);
+        presence::got_table(&self.entering, own.map(|own| &own.at_work));
         match own {
             Some(own) => {
                 // While many threads begin, it also waits for their memory to be mapped: no work.
@@ -103,7 +101,7 @@ impl Recorder {
         if self.is_dormant() {
             // This thread alone may have entered a sandbox, long before this recording: what follows might end
             // the process.
-            if raw::sandbox() != self.sandbox.load(Relaxed) {
+            if self.is_sandboxed() {
                 return None;
             }
             forget_before();
@@ -192,7 +190,7 @@ impl Recorder {
             None => self.map_state(id)?,
         };
         // SAFETY: as a pointer to the memory; of a recording that has ended, no other thread reads more than
-        // what comes before `number` (`dormant`), and this one has no other reference at work.
+        // what comes before `number` (`presence`), and this one has no other reference at work.
         unsafe { ThreadState::renew(ptr::from_ref(own).cast_mut()) };
         // SAFETY: claimed for this thread.
         unsafe { (*table).since = self.ticks.now() };

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use spinpark_profile::dormant::{Answer, Dormant, remove_left_over};
 use spinpark_profile::keeper::Keeper;
 use spinpark_profile::load::{CostSource, Loaded, Recorded, Surroundings};
 use spinpark_profile::model::{Profile as Recording, RecordingEnd};
-use spinpark_profile::read::Cause;
+use spinpark_profile::read::{Cause, EXTENSION};
 use spinpark_profile::symbols::Symbols;
 use spinpark_profile::{saved, watch};
 
@@ -100,6 +101,8 @@ pub(crate) fn record(record: &Record) -> anyhow::Result<ExitCode> {
     let read = Recorded::read(scratch.path(), &mut symbols)?;
     if let Some(seen) = &mut seen {
         seen.name_glibcs(&mut symbols);
+        // It was there before this command, and goes on without being recorded.
+        seen.programs.kept.iter_mut().for_each(|program| program.is_left = false);
     }
     let cost =
         Launch::new(&[env::current_exe()?.into()], LocksChoice::Glibc, DetailChoice::Contended, MAX_SIZE);
@@ -141,7 +144,12 @@ fn while_it_records(record: &Record, dormant: &mut Dormant, is_over: &AtomicBool
     let mut born: BTreeSet<u32> = BTreeSet::new();
     dormant.begin(record.slower_than).with_context(writing)?;
     begun(dormant, pid, is_over, &progress)?;
-    let keeper = Keeper::start_for(dormant.directory(), pid);
+    dormant.open_recording()?;
+    // By a name of its own: it may have lost the one that it had, or be in memory.
+    let named = tempfile::tempdir().context("cannot make a temporary directory")?;
+    let open = format!("/proc/self/fd/{}", dormant.recording().as_raw_fd());
+    symlink(open, named.path().join(format!("{pid}.{EXTENSION}"))).context("cannot name the recording")?;
+    let keeper = Keeper::start_for(named.path(), pid);
     // The recording has the process' own number, by which it is found in what is seen.
     let is_here = dormant.own_number() == pid;
     let recorder = Path::new(Library::Profiler.file());
@@ -217,6 +225,23 @@ fn begun(dormant: &mut Dormant, pid: u32, is_over: &AtomicBool, progress: &Progr
             Answer::Failed(cause) if cause == Cause::DiskFull as u32 => bail!(
                 "process {pid} cannot record: the disk is full, on which its files are, {}\nMake room there, and try again",
                 dormant.directory().display()
+            ),
+            Answer::NoBarrier => bail!(
+                "process {pid} cannot record: the kernel refuses membarrier(2) to it, by which the recorder orders its threads: it is \
+                 older than Linux 4.14, or a filter of system calls was there when the process started\nAs it is, it can be sampled: \
+                 spinpark profile --pid {pid}"
+            ),
+            Answer::Failed(cause) if cause == Cause::Descriptors as u32 => bail!(
+                "process {pid} cannot record: it has too many open files, and as a forked process needs one more\nRaise its limit \
+                 (ulimit -n), or sample it: spinpark profile --pid {pid}"
+            ),
+            Answer::Failed(cause) if cause == Cause::Memory as u32 => bail!(
+                "process {pid} cannot record: it has too little memory, or addresses (ulimit -v)\nAs it is, it can be sampled: \
+                 spinpark profile --pid {pid}"
+            ),
+            Answer::Failed(cause) if cause == Cause::FileLength as u32 => bail!(
+                "process {pid} cannot record: its files may not be as long as a recording (ulimit -f)\nAs it is, it can be sampled: \
+                 spinpark profile --pid {pid}"
             ),
             Answer::Failed(_) => bail!(
                 "process {pid} cannot record: one of its threads has been in the recorder for 5 s: in a signal handler, or it has \

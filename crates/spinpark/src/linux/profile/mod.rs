@@ -157,7 +157,8 @@ pub fn start(directory: impl AsRef<Path>) -> Result<Profile, Error> {
         Err(None) if cfg!(target_arch = "x86_64") => Err(Error::Again),
         Err(None) => Err(Error::Unsupported),
         Err(Some(Failure::Create(error))) => Err(failed(io::Error::from_raw_os_error(error))),
-        Err(Some(Failure::NotNow)) => Err(Error::Again),
+        // Only dormant processes need the barrier.
+        Err(Some(Failure::NotNow | Failure::NoBarrier)) => Err(Error::Again),
         Err(Some(Failure::Sandbox)) => Err(failed(io::ErrorKind::PermissionDenied.into())),
         Err(Some(Failure::TooLong | Failure::DiskFull | Failure::Memory | Failure::Bound)) => {
             Err(Error::NoRoom)
