@@ -5,6 +5,7 @@
 
 pub mod barging;
 pub mod condvar_2003;
+pub mod dormant;
 pub mod mcs_mutex;
 pub mod monitor;
 pub mod osq;

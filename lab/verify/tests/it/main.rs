@@ -12,6 +12,7 @@ mod condvar_2003;
 mod condvar_destroy;
 mod deferred;
 mod document_002;
+mod dormant;
 mod early_wakes;
 mod glibc_owned;
 mod let_in;
