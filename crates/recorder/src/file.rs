@@ -31,7 +31,7 @@ use spinpark_linux::raw;
 
 use super::quota::{Failure, Quota};
 use crate::format::{
-    Header, Piece, Region, RegionId, CLOSED, HEADER_BYTES, MEMORY_FILE, MOST_PAGES, PAGE, REGIONS,
+    Header, Piece, Region, RegionId, CLOSED, HEADER_BYTES, MEMORY_FILE, MOST_PAGES, PAGE, PIECES, REGIONS,
 };
 
 /// The regions that every recording has, so that they are made ready at once: the header and a unit of each.
@@ -74,6 +74,8 @@ pub(crate) struct File {
     /// Device and inode number, which identify the file.
     device: AtomicU64,
     number: AtomicU64,
+    /// As in the header, which forked children can write to, with other rights perhaps: addresses are made of these.
+    pieces: [AtomicU32; PIECES],
     /// Units of each region that can be touched.
     ready: [AtomicU32; REGIONS.len()],
     /// How often there was no space.
@@ -91,6 +93,7 @@ impl File {
             descriptor: AtomicI32::new(0),
             device: AtomicU64::new(0),
             number: AtomicU64::new(0),
+            pieces: [NONE; PIECES],
             ready: [NONE; REGIONS.len()],
             failures: [NONE; REGIONS.len()],
             quota: Quota::new(),
@@ -184,8 +187,10 @@ impl File {
         // SAFETY: the same; all zero is a header.
         let header = unsafe { header.as_ref() };
         let mut page = HEADER_BYTES / PAGE;
+        self.pieces.iter().for_each(|piece| piece.store(0, Relaxed));
         for id in FIRST {
             if let Some(piece) = Piece::with(id, 0) {
+                self.pieces[piece.number].store(page as u32, Relaxed);
                 header.pieces[piece.number].store(page as u32, Relaxed);
                 self.ready[id as usize].store(piece.units as u32, Relaxed);
                 page += piece.units * id.unit_pages();
@@ -210,17 +215,12 @@ impl File {
 
     /// Calls `with` for each part of a region that is ready, with its start and its bytes, as long as that
     /// returns true; whether it always did.
-    fn ready_parts(
-        &self,
-        header: &Header,
-        id: RegionId,
-        mut with: impl FnMut(*mut u8, usize) -> bool,
-    ) -> bool {
+    fn ready_parts(&self, id: RegionId, mut with: impl FnMut(*mut u8, usize) -> bool) -> bool {
         let ready = self.ready[id as usize].load(Acquire) as usize;
         let mut from = 0;
         while let Some(piece) = Piece::with(id, from).filter(|_| from < ready) {
             let until = ready.min(piece.first + piece.units);
-            let page = header.pieces[piece.number].load(Acquire) as usize;
+            let page = self.pieces[piece.number].load(Acquire) as usize;
             let offset = (page + (from - piece.first) * id.unit_pages()) * PAGE;
             let start = self.start.load(Relaxed).wrapping_add(offset);
             if page != 0 && !with(start, (until - from) * id.unit_pages() * PAGE) {
@@ -237,7 +237,7 @@ impl File {
         let Some(header) = self.header() else { return text };
         let mut left = header.regions[id as usize].used.load(Acquire) as usize;
         let mut parts = text.parts.iter_mut();
-        self.ready_parts(header, id, |start, length| match parts.next() {
+        self.ready_parts(id, |start, length| match parts.next() {
             Some(part) => {
                 *part = (start, length.min(left));
                 left -= part.1;
@@ -267,10 +267,12 @@ impl File {
     /// btrfs, needs room again for pages that it has written to the disk since: if that is full, touching them
     /// is a signal. Kernels before Linux 5.14 cannot say.
     pub(crate) fn has_room_still(&self) -> bool {
-        let Some(header) = self.header() else { return false };
+        if self.header().is_none() {
+            return false;
+        }
         let has_room = |start: *mut u8, length: usize| raw::populate(start, length) != Some(false);
         has_room(self.start.load(Relaxed), HEADER_BYTES)
-            && RegionId::ALL.into_iter().all(|id| self.ready_parts(header, id, has_room))
+            && RegionId::ALL.into_iter().all(|id| self.ready_parts(id, has_room))
     }
 
     /// Empties all regions but one; what they have of the disk stays. No other thread uses the file.
@@ -281,7 +283,7 @@ impl File {
             region.used.store(0, Relaxed);
             region.dropped.store(0, Relaxed);
             self.failures[id as usize].store(0, Relaxed);
-            self.ready_parts(header, id, |start, length| {
+            self.ready_parts(id, |start, length| {
                 // SAFETY: its pages can be written; no other thread does.
                 unsafe { start.write_bytes(0, length) };
                 true
@@ -330,9 +332,7 @@ impl File {
         let start = self.start.load(Relaxed);
         let (unit, within) = id.unit_of(number);
         let (Some(piece), false) = (Piece::with(id, unit), start.is_null()) else { return ptr::null_mut() };
-        // SAFETY: the first page of the file is there.
-        let pieces = unsafe { &(*start.cast::<Header>()).pieces };
-        let page = pieces[piece.number].load(Relaxed) as usize;
+        let page = self.pieces[piece.number].load(Relaxed) as usize;
         start.wrapping_add((page + (unit - piece.first) * id.unit_pages()) * PAGE + within).cast()
     }
 
@@ -448,21 +448,26 @@ impl File {
     /// The first page of a piece, which may be new; `None` if the file may not be longer.
     fn page_of(&self, piece: Piece, id: RegionId) -> Option<usize> {
         let header = self.header()?;
-        let slot = &header.pieces[piece.number];
+        let slot = &self.pieces[piece.number];
+        // Each thread that is going to use it shows it to readers of the file: the first may be slow to.
+        let shown = |page: u32| {
+            header.pieces[piece.number].store(page, Release);
+            page as usize
+        };
         let found = slot.load(Acquire);
         if found != 0 {
-            return Some(found as usize);
+            return Some(shown(found));
         }
         let (pages, most) = ((piece.units * id.unit_pages()) as u32, self.pages.load(Relaxed));
         // With `CLOSED` it is more than any file has.
         let longer = |end: u32| end.checked_add(pages).filter(|end| *end <= most);
         let new = header.end.fetch_update(Relaxed, Relaxed, longer).ok()?;
         match slot.compare_exchange(0, new, Release, Acquire) {
-            Ok(_) => Some(new as usize),
+            Ok(_) => Some(shown(new)),
             Err(other) => {
                 // Another thread was faster. If a piece already lies behind, a hole stays.
                 let _ = header.end.compare_exchange(new + pages, new, Relaxed, Relaxed);
-                Some(other as usize)
+                Some(shown(other))
             }
         }
     }
@@ -475,6 +480,31 @@ impl File {
         match self.descriptor.load(Relaxed) - 1 {
             -1 => raw::populate(start, length).unwrap_or(false),
             file => self.owns(file) && raw::allocate(file, offset, length),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Forked children have the file, perhaps with fewer rights than their parent, whose memory they must not reach.
+    #[test]
+    fn addresses_do_not_come_from_the_file() {
+        let file = File::new();
+        file.quota.open_in_memory(1 << 28).expect("a quota");
+        file.create(None).expect("a file");
+        let (first, _) = file.claim::<u8>(RegionId::Text).expect("room");
+        let at = file.at::<u8>(RegionId::Text, first);
+        let header = file.header().expect("a header");
+        header.pieces.iter().for_each(|piece| piece.store(u32::MAX, Relaxed));
+        header.end.store(0, Relaxed);
+        assert_eq!(file.at::<u8>(RegionId::Text, first), at);
+        let within = file.start.load(Relaxed).addr()..file.start.load(Relaxed).addr() + (1 << 28);
+        // Also of what is made ready from now on.
+        while let Some(number) = file.claim_many(RegionId::Text, 1000) {
+            let at = file.at::<u8>(RegionId::Text, number);
+            assert!(within.contains(&at.addr()), "{number}");
         }
     }
 }
