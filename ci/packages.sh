@@ -36,6 +36,10 @@ packages=(
     libc++abi-dev
     libclang-rt-14-dev
     make
+    # The libraries are built and tested for aarch64 as well.
+    gcc-aarch64-linux-gnu
+    libc6-dev-arm64-cross
+    qemu-user
     # Used by tests in addition to those programs.
     chromium
     faketime

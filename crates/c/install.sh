@@ -8,6 +8,7 @@
 # | `DESTDIR`       | put before every path that is written, but into no file (for packages)             |
 # | `LIBDIR`        | where libraries go, below PREFIX: `lib` (default), `lib64`, `lib/x86_64-linux-gnu` |
 # | `CC`, `CARGO`   | the compiler that links, and cargo                                                 |
+# | `OBJCOPY`, `AR` | of binutils, for another processor: with `CARGO_BUILD_TARGET` and `CC`              |
 #
 # Needs cargo, a C compiler and binutils. Both libraries are made of one object, of which only the functions of
 # spinpark.map are visible.
@@ -45,10 +46,10 @@ minor=${minor%%.*}
 # One object: what the functions need of the archive, with the names of nothing else to clash with a program's.
 functions=$(sed -n 's/^    \(spinpark_[a-z_]*\);$/\1/p' spinpark.map)
 # The initialiser is needed by no function, and is in the object that has them all.
-ld -r $(printf -- '-u %s ' $functions) -o "$work/all.o" "$built"
+$cc -r -nostdlib $(printf -- '-Wl,-u,%s ' $functions) -o "$work/all.o" "$built"
 printf '%s\n' $functions > "$work/functions"
-objcopy --strip-debug --keep-global-symbols="$work/functions" "$work/all.o" "$work/spinpark.o"
-ar -rcsD "$work/libspinpark.a" "$work/spinpark.o"
+${OBJCOPY:-objcopy} --strip-debug --keep-global-symbols="$work/functions" "$work/all.o" "$work/spinpark.o"
+${AR:-ar} -rcsD "$work/libspinpark.a" "$work/spinpark.o"
 
 # -z nodelete: the kernel keeps pointers into it (restartable sequences), and the C library a fork handler.
 # libdl: before glibc 2.34 it has `dlsym`; since then there is a stub of that name.

@@ -61,5 +61,10 @@ fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
 core::arch::global_asm!(
     ".weak rust_eh_personality",
     ".hidden rust_eh_personality",
-    "rust_eh_personality: ud2"
+    "rust_eh_personality:",
+    // An undefined instruction.
+    #[cfg(target_arch = "x86_64")]
+    "ud2",
+    #[cfg(target_arch = "aarch64")]
+    "udf 0",
 );

@@ -72,6 +72,7 @@ use crate::single::is_single_threaded;
 use crate::slot::Name;
 #[cfg(target_arch = "x86_64")]
 use crate::slot::{Mark, Name, FREE, LINE, TO_OWNER};
+#[cfg(target_arch = "x86_64")]
 use crate::symbol::{lookup, Scope};
 
 /// Where this thread's area is, from the thread pointer; 0: not in use.

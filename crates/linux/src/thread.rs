@@ -3,8 +3,10 @@
 //! The token is the kernel's thread id: small, unique among living threads, and what the question "does the
 //! owner run?" needs. It is looked up once per thread, and again by the thread that survives a fork.
 
+use core::sync::atomic::AtomicBool;
+#[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
+use core::sync::atomic::AtomicUsize;
 use core::sync::atomic::Ordering::Relaxed;
-use core::sync::atomic::{AtomicBool, AtomicUsize};
 
 use spinpark_locks::{SpinStats, READS_AFTER_WAIT};
 use spinpark_platform::{Clock, ReadHolds, Threads, NS_PER_MS};

@@ -377,10 +377,13 @@ static void forks(void) {
         CHECK(!spinpark_mutex_try_lock(&anothers));
         spinpark_mutex_init(&anothers);
         left = right = count = count_of_zero = 0;
+#ifndef NO_THREADS_AFTER_FORK
         crowd(reads_and_writes);
         crowd(counts);
+        CHECK(count == THREADS * ROUNDS && left == right);
+#endif
         spinpark_mutex_lock(&anothers);
-        _exit(count == THREADS * ROUNDS && left == right ? 0 : 1);
+        _exit(0);
     }
     spinpark_rwlock_read_unlock(&is_read);
     spinpark_rwlock_write_unlock(&rwlock);
