@@ -11,7 +11,7 @@
 //! locks need to know (restartable sequences, CPUs) while the process has one thread.
 //!
 //! x86-64 is measured; aarch64 passes the tests under qemu, with releases by compare-exchange, and records no profiles.
-//! On other systems than 64-bit Linux, and under Miri, the locks *are* `parking_lot`'s, and there are no profiles: what
+//! On other systems and processors, and under Miri, the locks *are* `parking_lot`'s, and there are no profiles: what
 //! uses this crate builds and runs everywhere.
 //!
 //! ```
@@ -61,14 +61,34 @@
 //!
 //! 1.82, for constants as operands of inline assembly.
 
-#[cfg(not(all(target_os = "linux", target_pointer_width = "64", not(miri))))]
+#[cfg(not(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64"),
+    target_pointer_width = "64",
+    not(miri)
+)))]
 mod elsewhere;
-#[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64"),
+    target_pointer_width = "64",
+    not(miri)
+))]
 mod linux;
 
-#[cfg(not(all(target_os = "linux", target_pointer_width = "64", not(miri))))]
+#[cfg(not(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64"),
+    target_pointer_width = "64",
+    not(miri)
+)))]
 pub use elsewhere::*;
-#[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64"),
+    target_pointer_width = "64",
+    not(miri)
+))]
 pub use linux::*;
 
 pub use lock_api;

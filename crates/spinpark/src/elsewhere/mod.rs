@@ -1,4 +1,4 @@
-//! Other systems than 64-bit Linux, and Miri, which runs no assembly: the locks are `parking_lot`'s, whose types are
+//! Other systems than Linux on x86-64 and aarch64, and Miri, which runs no assembly: the locks are `parking_lot`'s, whose types are
 //! `lock_api`'s, too. A program that uses spinpark builds and runs there.
 
 pub mod profile;
