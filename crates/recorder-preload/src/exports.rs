@@ -254,8 +254,9 @@ exports! {
     53 pthread_clockjoin_np = each!(clock_join in rendezvous),
         ["pthread_clockjoin_np" @ "GLIBC_2.31", "pthread_clockjoin_np" @@ "GLIBC_2.34"];
     54 thrd_join = each!(thrd_join in rendezvous), ["thrd_join" @ "GLIBC_2.28", "thrd_join" @@ "GLIBC_2.34"];
+    // Not `__pthread_once`: before glibc 2.34, `dlvsym` calls it, and the functions are looked up by that.
     55 pthread_once = each!(once in rendezvous),
-        ["pthread_once" @ "GLIBC_2.2.5", "pthread_once" @@ "GLIBC_2.34", "__pthread_once" @ "GLIBC_2.2.5"];
+        ["pthread_once" @ "GLIBC_2.2.5", "pthread_once" @@ "GLIBC_2.34"];
     56 call_once = each!(call_once in rendezvous), ["call_once" @ "GLIBC_2.28", "call_once" @@ "GLIBC_2.34"];
     57 pthread_spin_lock = each!(lock in spin),
         ["pthread_spin_lock" @ "GLIBC_2.2.5", "pthread_spin_lock" @@ "GLIBC_2.34"];
