@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, chown};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, fchown};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
@@ -130,7 +130,7 @@ impl Trigger {
             match file {
                 Ok(file) => {
                     let made = Self(path);
-                    made.give(&file, user)?;
+                    Self::give(&file, user)?;
                     Ok(made)
                 }
                 // Of another one that asks.
@@ -141,10 +141,11 @@ impl Trigger {
         make("cwd").or_else(|_| make("root/tmp"))
     }
 
-    /// Old JVMs ignore files that are not their user's.
-    fn give(&self, file: &File, user: u32) -> io::Result<()> {
+    /// Old JVMs ignore files that are not their user's. Not by the path: that user may have put a link there
+    /// meanwhile, and would be given the file that it leads to.
+    fn give(file: &File, user: u32) -> io::Result<()> {
         if file.metadata()?.uid() != user {
-            chown(&self.0, Some(user), None)?;
+            fchown(file, Some(user), None)?;
         }
         Ok(())
     }
@@ -165,8 +166,9 @@ struct Socket {
 impl Socket {
     fn connect(&self) -> io::Result<UnixStream> {
         // All users may make files in `/tmp`.
-        if fs::symlink_metadata(&self.path)?.uid() != self.user {
-            return Err(io::Error::other("it is another user's"));
+        let found = fs::symlink_metadata(&self.path)?;
+        if found.uid() != self.user || !found.file_type().is_socket() {
+            return Err(io::Error::other("it is another user's, or no socket"));
         }
         UnixStream::connect(&self.path)
     }
@@ -385,6 +387,26 @@ fn is_javas(frame: &Frame) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The user of a process that root asks owns its working directory, and replaces the trigger in it.
+    #[test]
+    fn a_link_in_place_of_the_trigger() {
+        const OTHER_USER: u32 = 65534;
+        if !geteuid().is_root() {
+            eprintln!("skipped: only the superuser can give files away");
+            return;
+        }
+        let directory = tempfile::tempdir().unwrap();
+        let precious = directory.path().join("precious");
+        fs::write(&precious, "").unwrap();
+        let path = directory.path().join(".attach_pid1");
+        let file = File::create(&path).unwrap();
+        fs::remove_file(&path).unwrap();
+        std::os::unix::fs::symlink(&precious, &path).unwrap();
+        Trigger::give(&file, OTHER_USER).unwrap();
+        assert_eq!(file.metadata().unwrap().uid(), OTHER_USER);
+        assert_eq!(fs::metadata(&precious).unwrap().uid(), 0);
+    }
 
     /// Of OpenJDK 17, shortened.
     const DUMP: &str = r#"2026-11-30 15:04:46
