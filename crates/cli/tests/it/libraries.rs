@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use assert_cmd::cargo::cargo_bin;
@@ -11,6 +11,12 @@ use tempfile::TempDir;
 use spinpark_fixtures::command::{program, said};
 
 const DROP_IN: &str = "libspinpark_preload.so";
+
+/// Copies a program. Not by `fs::copy`: a process that another test starts meanwhile has the file open for
+/// writing until its `exec`, and the copy cannot be run until then (ETXTBSY).
+fn copy(from: impl AsRef<Path>, to: &Path) {
+    assert!(Command::new("cp").arg(from.as_ref()).arg(to).status().unwrap().success());
+}
 
 /// A copy of the command, alone in a directory, and a home.
 struct Moved {
@@ -25,7 +31,7 @@ impl Moved {
             fs::set_permissions(directory.path().join(name), fs::Permissions::from_mode(0o755)).unwrap();
         }
         let moved = Self { directory };
-        fs::copy(cargo_bin!("spinpark"), moved.path("prefix/bin/spinpark")).unwrap();
+        copy(cargo_bin!("spinpark"), &moved.path("prefix/bin/spinpark"));
         moved
     }
 
@@ -189,7 +195,7 @@ const EVERYWHERE: &str = "mount --bind \"$(dirname \"$0\")\" /mnt; \
 #[test]
 fn no_directory_at_all() {
     let moved = Moved::new();
-    fs::copy(program(), moved.path("prefix/bin/program")).unwrap();
+    copy(program(), &moved.path("prefix/bin/program"));
     let script = format!(
         "{EVERYWHERE} export SPINPARK_VERBOSE=1; exec /mnt/spinpark run -- sh -c '/mnt/program; echo $LD_PRELOAD'"
     );
@@ -212,6 +218,22 @@ fn no_directory_at_all() {
     result.succeeds(&["median of runs"]);
 }
 
+/// A daemon's programs are started after the program has ended, with its environment. If the process that keeps
+/// the file were gone, its number could be that of another user's process.
+#[test]
+fn a_file_in_memory_stays_for_the_processes_that_name_it() {
+    let moved = Moved::new();
+    let script = format!(
+        "{EVERYWHERE} mkfifo /tmp/end; \
+         path=$(/mnt/spinpark run -- sh -c 'timeout 60 sh -c \"read line < /tmp/end\" > /dev/null 2>&1 & echo $LD_PRELOAD'); \
+         sleep 2; test -r \"$path\"; echo > /tmp/end; \
+         tries=0; while test -e \"$path\" && test $tries -lt 600; do sleep 0.1; tries=$((tries + 1)); done; \
+         test ! -e \"$path\"; echo \"gone: $path\""
+    );
+    let Some(result) = moved.with_mounts(&script) else { return };
+    result.succeeds(&["gone: /proc/"]);
+}
+
 #[test]
 fn no_place_at_all() {
     let moved = Moved::new();
@@ -232,7 +254,7 @@ fn places_that_the_loader_would_not_find() {
         fs::create_dir(&home).unwrap();
         fs::set_permissions(&home, fs::Permissions::from_mode(0o755)).unwrap();
         let own = home.join("program");
-        fs::copy(program(), &own).unwrap();
+        copy(program(), &own);
         let mut command = moved.command(["run", "--"]);
         command.arg(&own).env("HOME", &home).env("TMPDIR", &home).env("SPINPARK_VERBOSE", "1");
         let result = said(&mut command);
