@@ -23,10 +23,7 @@ skip() {
 command -v debootstrap > /dev/null || skip "debootstrap is not installed"
 command -v unshare > /dev/null || skip "unshare (util-linux) is not installed"
 
-# The mirror from which this machine has its packages.
-mirror=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/* 2> /dev/null |
-    grep -oE '^(URIs:|deb( \[[^]]*\])?) +https?://[^ ]*/debian/?( |$)' | grep -oE 'https?://[^ ]*' | head -n 1 || true)
-mirror=${mirror:-http://deb.debian.org/debian}
+mirror=$(ci/mirror.sh)
 
 target=${CARGO_TARGET_DIR:-target}/preload
 if [[ -z ${SPINPARK_PRELOAD:-} || -z ${SPINPARK_PROFILER:-} ]]; then

@@ -3,7 +3,7 @@
 #
 #   ./install.sh [--prefix DIR]        DIR is /usr/local unless given
 #
-# DIR/lib/spinpark/uninstall.sh removes all that was installed; an older version is removed so before.
+# DIR/lib/spinpark/uninstall.sh removes what was installed. An older version is removed first.
 set -eu
 
 die() {
