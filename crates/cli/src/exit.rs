@@ -15,6 +15,8 @@ use crate::say;
 pub const FAILED: u8 = 1;
 /// The request is invalid. clap exits with the same code.
 pub const BAD_INPUT: u8 = 2;
+/// `gate`: the measurement does not decide whether the bound holds.
+pub const UNDECIDED: u8 = 3;
 /// Ctrl-C, as a shell reports it.
 pub const INTERRUPTED: u8 = 130;
 

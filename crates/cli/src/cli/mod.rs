@@ -1,6 +1,7 @@
 //! The command line: names, help, examples. No logic.
 
 mod export;
+mod gate;
 mod libraries;
 mod profile;
 
@@ -13,6 +14,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use spinpark_measure::rounds::configuration::Baseline;
 
 pub(crate) use self::export::{Export, Receiver};
+pub(crate) use self::gate::{Gate, GateCompare, GateOutputs, Gated};
 pub(crate) use self::libraries::Libraries;
 pub(crate) use self::profile::{
     DetailChoice, Diff, LocksChoice, Profile, Record, Report, Showing, Top, ViewChoice,
@@ -31,11 +33,13 @@ Examples:
   spinpark report spinpark-profile       an earlier recording again
   spinpark why 4711                      a process that hangs: who waits for whom?
   spinpark export 4711 --listen 127.0.0.1:9464   where it waits, for Prometheus
+  spinpark gate compare --against ./old -- ./new   in CI: fails if the new build is slower
 
 Exit status:
   0    done
-  1    the program failed, or did not print its number
+  1    the program failed, or did not print its number; `spinpark gate`: the bound does not hold
   2    invalid usage, unusable program, or drop-in not found
+  3    `spinpark gate`: undecided
   130  interrupted; what was measured so far was printed
   `spinpark profile` exits as the program does
   `spinpark run` exits as the program does, or with 127 (not found), 126 (not executable), 125
@@ -73,6 +77,7 @@ pub(crate) enum Command {
     Why(Why),
     Export(Box<Export>),
     Compare(Box<Compare>),
+    Gate(Box<Gate>),
     Run(Run),
     #[command(hide = true)]
     Libraries(Libraries),
@@ -230,23 +235,8 @@ With --against, a round runs the command of --against, the same again, and the p
 #[derive(Debug, Args)]
 #[command(after_long_help = COMPARE_EXAMPLES)]
 pub(crate) struct Compare {
-    /// Rounds to measure, three runs each; at least 6
-    #[arg(short, long, value_name = "N", default_value_t = 10, value_parser = whole::<usize>(ROUNDS, 10))]
-    pub(crate) rounds: usize,
-
-    /// Compare a number that the program prints: group 1 of the last match of this regular expression
-    ///
-    /// Standard output and standard error are searched. ^ and $ match at line ends.
-    #[arg(long, value_name = "REGEX")]
-    pub(crate) metric_from_output: Option<String>,
-
-    /// That number is better when it is larger (throughput); otherwise smaller is better (time)
-    #[arg(long, requires = "metric_from_output")]
-    pub(crate) higher_is_better: bool,
-
-    /// The unit of that number, for the table
-    #[arg(long, value_name = "UNIT", requires = "metric_from_output")]
-    pub(crate) unit: Option<String>,
+    #[command(flatten)]
+    pub(crate) measuring: Measuring,
 
     /// Compare with this command instead: another build of the program, or other arguments
     ///
@@ -265,6 +255,32 @@ pub(crate) struct Compare {
 
     #[command(flatten)]
     pub(crate) out: TableOrJson,
+
+    /// The program and its arguments; none for the demonstration
+    #[arg(trailing_var_arg = true, value_name = "PROG")]
+    pub(crate) program: Vec<OsString>,
+}
+
+/// How runs of a program are measured.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Measuring {
+    /// Rounds to measure, three runs each; at least 6
+    #[arg(short, long, value_name = "N", default_value_t = 10, value_parser = whole::<usize>(ROUNDS, 10))]
+    pub(crate) rounds: usize,
+
+    /// Compare a number that the program prints: group 1 of the last match of this regular expression
+    ///
+    /// Standard output and standard error are searched. ^ and $ match at line ends.
+    #[arg(long, value_name = "REGEX")]
+    pub(crate) metric_from_output: Option<String>,
+
+    /// That number is better when it is larger (throughput); otherwise smaller is better (time)
+    #[arg(long, requires = "metric_from_output")]
+    pub(crate) higher_is_better: bool,
+
+    /// The unit of that number, for the table
+    #[arg(long, value_name = "UNIT", requires = "metric_from_output")]
+    pub(crate) unit: Option<String>,
 
     /// Give up on a run that takes longer than this: 500ms, 10s, 2min
     #[arg(long, value_name = "TIME", value_parser = units::duration)]
@@ -286,16 +302,12 @@ pub(crate) struct Compare {
     #[arg(long, value_name = "COMMAND")]
     pub(crate) cleanup: Option<String>,
 
-    /// Accept an exit status other than 0 (a crash still ends the comparison)
+    /// Accept an exit status other than 0 (a crash still ends the measurement)
     #[arg(short, long)]
     pub(crate) ignore_failure: bool,
 
     #[arg(long, value_name = "N", help = format::SEED, value_parser = whole::<u64>(0..=u64::MAX, 1))]
     pub(crate) seed: Option<u64>,
-
-    /// The program and its arguments; none for the demonstration
-    #[arg(trailing_var_arg = true, value_name = "PROG")]
-    pub(crate) program: Vec<OsString>,
 }
 
 impl Compare {

@@ -18,17 +18,19 @@ use spinpark_measure::process::executable::preload_list::prepend;
 use spinpark_measure::process::executable::{DropIn, Executable, Library, locate};
 use spinpark_measure::process::service;
 use spinpark_measure::report::json::{
-    Against, Document, FORMAT, FORMAT_VERSION, Output, Record, RecordedSettings, Settings, metrics,
+    Against, Document, FORMAT, FORMAT_VERSION, Record, RecordedSettings, Settings, metrics,
 };
 use spinpark_measure::report::reading::{self, Header};
 use spinpark_measure::report::{Printed, compare_table};
 use spinpark_measure::rounds::compare::Comparison;
 use spinpark_measure::rounds::configuration::{Baseline, Configuration, Environments, Subject};
 use spinpark_measure::rounds::environment::Environment;
+use spinpark_measure::rounds::failure::RunError;
 use spinpark_measure::rounds::launch::{Around, Launcher, OwnNumber, Program};
 use spinpark_measure::rounds::machine::{Noise, Watch, own_peak_bytes};
 use spinpark_measure::rounds::measure::{End, Measurement, measure};
 use spinpark_measure::rounds::metric::OutputMetric;
+use spinpark_measure::rounds::sample::Metric;
 use spinpark_measure::rounds::warnings::{self, Warning};
 use spinpark_measure::text::units::counted;
 use spinpark_profile::symbols::Symbols;
@@ -36,7 +38,7 @@ use spinpark_profile::{load, swap};
 use tempfile::TempDir;
 
 use super::prepare::{Prepared, prepare, prepare_programs};
-use crate::cli::{Compare, DEMO_OPERATIONS, LocksChoice, Report};
+use crate::cli::{Compare, DEMO_OPERATIONS, LocksChoice, Measuring, Report};
 use crate::files::open;
 use crate::progress::Progress;
 use crate::say::{self, Say};
@@ -59,10 +61,83 @@ struct Measured {
 
 /// Checks the request, measures, reports.
 pub(crate) fn run(compare: &Compare) -> anyhow::Result<ExitCode> {
-    check_rounds(compare.rounds)?;
-    let request = Request::new(compare)?;
-    let session = Session::start(compare.seed)?;
-    print_intro(&request);
+    let json = open(&compare.out.json)?;
+    let compared = Compared::new(compare, Say::apart_from(&[&compare.out.json]), None)?;
+    compared.print();
+    if let Some(json) = json.filter(|_| compared.has_runs()) {
+        json.write(&compared.document())?;
+    }
+    compared.end()
+}
+
+/// A comparison that was measured, and what follows from it.
+pub(crate) struct Compared {
+    request: Request,
+    session: Session,
+    measured: Measured,
+    pub(crate) comparison: Comparison,
+    pub(crate) warnings: Vec<Warning>,
+    /// A sentence on waits for locks that the drop-in does not replace.
+    waiting: Option<String>,
+    /// Least peak memory that can be seen, in bytes.
+    memory_floor: u64,
+    /// How the command of --cleanup ended.
+    cleaned: Result<(), RunError>,
+}
+
+impl Compared {
+    /// Checks the request, measures and compares. The comparison is about the metric `about`, or the program's own
+    /// number, or wall time.
+    pub(crate) fn new(compare: &Compare, say: Say, about: Option<Metric>) -> anyhow::Result<Self> {
+        let request = Request::new(compare, say)?;
+        let session = Session::start(compare.measuring.seed)?;
+        let (measured, cleaned) = measure_around(&request, &session)?;
+        // Taken before the statistics, which need memory of their own.
+        let memory_floor = own_peak_bytes();
+        let mut metrics = metrics(!matches!(request.number, OwnNumber::None));
+        metrics.sort_by_key(|metric| about.is_some_and(|about| *metric != about));
+        let comparison = Comparison::new(&measured.measurement.runs, &metrics, session.seed);
+        let warnings = warnings_of(&request, &comparison, &measured);
+        let waiting = measured.waiting.as_ref().and_then(sentence_on);
+        Ok(Self { request, session, measured, comparison, warnings, waiting, memory_floor, cleaned })
+    }
+
+    /// What the program's own number means.
+    pub(crate) fn printed(&self) -> &Printed {
+        &self.request.printed
+    }
+
+    /// The command that is compared, as a shell reads it.
+    pub(crate) fn command_line(&self) -> String {
+        own::line(&self.request.command)
+    }
+
+    fn has_runs(&self) -> bool {
+        !self.measured.measurement.runs.is_empty()
+    }
+
+    /// Whether all rounds were measured.
+    pub(crate) fn is_complete(&self) -> bool {
+        matches!(self.measured.measurement.end, End::Complete) && self.cleaned.is_ok()
+    }
+
+    /// The exit code; the error, if a run or the command of --cleanup failed.
+    pub(crate) fn end(self) -> anyhow::Result<ExitCode> {
+        let exit = exit::code_of_end(self.measured.measurement.end)?;
+        self.cleaned?;
+        Ok(exit)
+    }
+
+    /// The table, and the machine.
+    pub(crate) fn print_tables(&self, say: Say) {
+        let printed = &self.request.printed;
+        tables(say, &self.comparison, printed, self.memory_floor, &self.session.environment);
+    }
+}
+
+/// Measures, between the commands of --setup and --cleanup; and how the latter ended.
+fn measure_around(request: &Request, session: &Session) -> anyhow::Result<(Measured, Result<(), RunError>)> {
+    print_intro(request);
     if service::has_notify_socket() {
         note!(
             "Note: NOTIFY_SOCKET is set. Without NotifyAccess=all, the service manager refuses the program's messages, since each \
@@ -79,12 +154,9 @@ pub(crate) fn run(compare: &Compare) -> anyhow::Result<ExitCode> {
     let measured = launcher
         .run_around("--setup")
         .map_err(anyhow::Error::from)
-        .and_then(|()| measure_all(&request, &session, &mut launcher));
+        .and_then(|()| measure_all(request, session, &mut launcher));
     let cleaned = launcher.clean_up();
-    drop(launcher);
-    let exit = report(request, &session, measured?)?;
-    cleaned?;
-    Ok(exit)
+    Ok((measured?, cleaned))
 }
 
 fn print_intro(request: &Request) {
@@ -186,7 +258,6 @@ struct Request {
     environments: Environments,
     number: OwnNumber,
     printed: Printed,
-    json: Option<Output>,
     rounds: usize,
     say: Say,
 }
@@ -198,13 +269,14 @@ fn demo_args(operations: u64) -> Vec<OsString> {
 
 impl Request {
     /// Checks it all.
-    fn new(compare: &Compare) -> anyhow::Result<Self> {
+    fn new(compare: &Compare, say: Say) -> anyhow::Result<Self> {
+        check_rounds(compare.measuring.rounds)?;
         let is_demo = compare.program.is_empty();
         let (name, args) = match compare.program.split_first() {
             Some((name, args)) => (name.clone(), args.to_vec()),
             None => (own::path()?.into_os_string(), demo_args(DEMO_OPERATIONS)),
         };
-        let (number, printed) = number(compare, is_demo)?;
+        let (number, printed) = number(&compare.measuring, is_demo)?;
         let before = compare.against.as_deref().map(words).transpose()?;
         if before.is_some() && is_demo {
             bail!(
@@ -234,11 +306,9 @@ impl Request {
         let command = in_text(&named);
         let against =
             before.as_ref().map(|before| Against { command: in_text(before), on_drop_in: drop_in.is_some() });
-        let mut program = program(compare, path, named.1)?;
+        let mut program = program(&compare.measuring, path, named.1)?;
         program.against = path_before.zip(before.map(|(_, args)| args));
-        let json = open(&compare.out.json)?;
-        let rounds = compare.rounds;
-        let say = Say::apart_from(&[&compare.out.json]);
+        let rounds = compare.measuring.rounds;
         Ok(Self {
             command,
             is_demo,
@@ -249,7 +319,6 @@ impl Request {
             environments,
             number,
             printed,
-            json,
             rounds,
             say,
         })
@@ -272,14 +341,14 @@ fn words(command: &OsStr) -> anyhow::Result<(OsString, Vec<OsString>)> {
     }
 }
 
-fn number(compare: &Compare, is_demo: bool) -> anyhow::Result<(OwnNumber, Printed)> {
-    let given = compare.metric_from_output.as_deref();
-    let unit = compare.unit.as_deref().unwrap_or_default();
+fn number(measuring: &Measuring, is_demo: bool) -> anyhow::Result<(OwnNumber, Printed)> {
+    let given = measuring.metric_from_output.as_deref();
+    let unit = measuring.unit.as_deref().unwrap_or_default();
     let metric = match given {
         Some(_) if is_demo => {
             bail!("--metric-from-output needs a program; the demonstration has a number of its own")
         }
-        Some(expression) => OutputMetric::new(expression, compare.higher_is_better, unit)?,
+        Some(expression) => OutputMetric::new(expression, measuring.higher_is_better, unit)?,
         None if is_demo => OutputMetric::new(&format!("{LABEL}: ([0-9]+)"), true, "operations/s")?,
         None => return Ok((OwnNumber::None, Printed::default())),
     };
@@ -287,15 +356,13 @@ fn number(compare: &Compare, is_demo: bool) -> anyhow::Result<(OwnNumber, Printe
     Ok((OwnNumber::Output(metric), printed))
 }
 
-fn program(compare: &Compare, path: PathBuf, args: Vec<OsString>) -> anyhow::Result<Program> {
-    if let Some(input) = &compare.input {
+fn program(measuring: &Measuring, path: PathBuf, args: Vec<OsString>) -> anyhow::Result<Program> {
+    let Measuring { input, setup, prepare, cleanup, timeout, ignore_failure, .. } = measuring.clone();
+    if let Some(input) = &input {
         File::open(input).with_context(|| format!("--input: cannot read {}", input.display()))?;
     }
-    let Compare { setup, prepare, cleanup, .. } = compare;
-    let around = Around { setup: setup.clone(), prepare: prepare.clone(), cleanup: cleanup.clone() };
-    let (timeout, ignore_failure) = (compare.timeout, compare.ignore_failure);
-    let against = None;
-    Ok(Program { path, args, against, input: compare.input.clone(), timeout, ignore_failure, around })
+    let around = Around { setup, prepare, cleanup };
+    Ok(Program { path, args, against: None, input, timeout, ignore_failure, around })
 }
 
 // ---- one run under the recorder
@@ -331,26 +398,6 @@ fn sentence_on(recording: &TempDir) -> Option<String> {
 
 // ---- the result, on standard output and in the file
 
-/// Prints the table, writes the file, and decides the exit code.
-fn report(mut request: Request, session: &Session, measured: Measured) -> anyhow::Result<ExitCode> {
-    let json = request.json.take();
-    // Taken before the statistics, which need memory of their own.
-    let memory_floor = own_peak_bytes();
-    let comparison = compare(&request, &measured.measurement, session.seed);
-    let warnings = warnings_of(&request, &comparison, &measured);
-    let waiting = measured.waiting.as_ref().and_then(sentence_on);
-    print_report(&request, session, &comparison, (&warnings, waiting.as_deref()), memory_floor);
-    if let Some(json) = json.filter(|_| !measured.measurement.runs.is_empty()) {
-        json.write(&document(&request, session, &measured, &comparison, &warnings, memory_floor))?;
-    }
-    exit::code_of_end(measured.measurement.end)
-}
-
-fn compare(request: &Request, measurement: &Measurement, seed: u64) -> Comparison {
-    let has_own = !matches!(request.number, OwnNumber::None);
-    Comparison::new(&measurement.runs, &metrics(has_own), seed)
-}
-
 fn warnings_of(request: &Request, comparison: &Comparison, measured: &Measured) -> Vec<Warning> {
     let interrupted = matches!(measured.measurement.end, End::Interrupted)
         .then_some(Warning::Interrupted { blocks: comparison.blocks, rounds: request.rounds });
@@ -362,30 +409,59 @@ fn warnings_of(request: &Request, comparison: &Comparison, measured: &Measured) 
     interrupted.into_iter().chain(others).collect()
 }
 
-fn print_report(
-    request: &Request,
-    session: &Session,
-    comparison: &Comparison,
-    (warnings, waiting): (&[Warning], Option<&str>),
-    memory_floor: u64,
-) {
-    let say = request.say;
-    tables(say, comparison, &request.printed, memory_floor, &session.environment);
-    if let Some(waiting) = waiting.filter(|_| comparison.blocks > 0) {
-        say.wrapped(waiting, 0);
+impl Compared {
+    /// Prints the table, and what is to be said of it.
+    fn print(&self) {
+        let say = self.request.say;
+        self.print_tables(say);
+        if let Some(waiting) = self.waiting.as_ref().filter(|_| self.comparison.blocks > 0) {
+            say.wrapped(waiting, 0);
+        }
+        let warnings = compare_table::warnings(&self.warnings, say.style());
+        if !warnings.is_empty() {
+            say.line(warnings.trim_end());
+        }
+        if self.request.is_demo {
+            say.line(
+                "\nNow your own program, as it is, without a rebuild:\n\n    spinpark compare -- PROGRAM ARGUMENTS…\n",
+            );
+            say.wrapped(
+                "`spinpark compare --help` has examples; `spinpark run -- PROGRAM` just runs it on these locks.",
+                0,
+            );
+        }
     }
-    let warnings = compare_table::warnings(warnings, say.style());
-    if !warnings.is_empty() {
-        say.line(warnings.trim_end());
-    }
-    if request.is_demo {
-        say.line(
-            "\nNow your own program, as it is, without a rebuild:\n\n    spinpark compare -- PROGRAM ARGUMENTS…\n",
-        );
-        say.wrapped(
-            "`spinpark compare --help` has examples; `spinpark run -- PROGRAM` just runs it on these locks.",
-            0,
-        );
+
+    /// All data.
+    pub(crate) fn document(&self) -> Document<'_> {
+        let Self { request, session, measured, comparison, warnings, memory_floor, .. } = self;
+        let metric_from_output = match &request.number {
+            OwnNumber::Output(metric) => Some(metric.expression()),
+            OwnNumber::None => None,
+        };
+        let baseline = if measured.had_drop_in { Baseline::Disabled } else { request.baseline };
+        Document {
+            format: FORMAT,
+            format_version: FORMAT_VERSION,
+            end: measured.measurement.end.name(),
+            command: request.command.clone(),
+            against: request.against.as_ref(),
+            drop_in: request.drop_in.as_ref().map(|drop_in| drop_in.path.display().to_string()),
+            settings: Settings {
+                rounds: request.rounds,
+                seed: session.seed,
+                baseline: request.against.is_none().then_some(baseline),
+                metric_from_output,
+                printed: &request.printed,
+                memory_floor_bytes: *memory_floor,
+            },
+            environment: &session.environment,
+            noise: &measured.noise,
+            usage: measured.prepared.usage,
+            comparison,
+            warnings,
+            runs: &measured.measurement.runs,
+        }
     }
 }
 
@@ -441,41 +517,4 @@ fn tables(
         say.line(sentence);
     }
     say.wrapped(&environment.line(), 2);
-}
-
-fn document<'a>(
-    request: &'a Request,
-    session: &'a Session,
-    measured: &'a Measured,
-    comparison: &'a Comparison,
-    warnings: &'a [Warning],
-    memory_floor_bytes: u64,
-) -> Document<'a> {
-    let metric_from_output = match &request.number {
-        OwnNumber::Output(metric) => Some(metric.expression()),
-        _ => None,
-    };
-    let baseline = if measured.had_drop_in { Baseline::Disabled } else { request.baseline };
-    Document {
-        format: FORMAT,
-        format_version: FORMAT_VERSION,
-        end: measured.measurement.end.name(),
-        command: request.command.clone(),
-        against: request.against.as_ref(),
-        drop_in: request.drop_in.as_ref().map(|drop_in| drop_in.path.display().to_string()),
-        settings: Settings {
-            rounds: request.rounds,
-            seed: session.seed,
-            baseline: request.against.is_none().then_some(baseline),
-            metric_from_output,
-            printed: &request.printed,
-            memory_floor_bytes,
-        },
-        environment: &session.environment,
-        noise: &measured.noise,
-        usage: measured.prepared.usage,
-        comparison,
-        warnings,
-        runs: &measured.measurement.runs,
-    }
 }

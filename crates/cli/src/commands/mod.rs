@@ -3,6 +3,7 @@
 pub(crate) mod compare;
 pub(crate) mod demo;
 pub(crate) mod export;
+pub(crate) mod gate;
 pub(crate) mod libraries;
 pub(crate) mod prepare;
 pub(crate) mod profile;

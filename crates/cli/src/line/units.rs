@@ -76,6 +76,16 @@ pub fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
+/// `5%`, `0.5 %`, as a fraction.
+pub fn percent(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').and_then(|number| number.trim_end().parse::<f64>().ok());
+    match number {
+        Some(number) if (0.0..=100.0).contains(&number) => Ok(number / 100.0),
+        Some(_) => Err(String::from("the percentage must be from 0% to 100%")),
+        None => Err(String::from("write a percentage, as in 5%")),
+    }
+}
+
 /// The smallest bound: one process needs this much.
 const LEAST_SIZE: u64 = 1 << 20;
 
@@ -126,6 +136,14 @@ mod tests {
         assert_eq!(run("1.5s").map(millis), Ok(1500));
         for (bad, why) in [("1.5ms", "whole"), ("999us", "from 1ms"), ("61s", "to 60s"), ("200", "20ms")] {
             assert!(run(bad).unwrap_err().contains(why), "{bad}");
+        }
+    }
+
+    #[test]
+    fn percentages() {
+        assert_eq!(["5%", "0.5 %", "0%", "100%"].map(percent), [Ok(0.05), Ok(0.005), Ok(0.0), Ok(1.0)]);
+        for bad in ["5", "", "%", "five%", "-1%", "101%", "NaN%", "inf%"] {
+            assert!(percent(bad).is_err(), "{bad}");
         }
     }
 

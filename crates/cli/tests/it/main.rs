@@ -13,6 +13,7 @@ mod demo;
 mod dormant;
 mod export;
 mod fixtures;
+mod gate;
 mod interrupt;
 mod java;
 mod libraries;

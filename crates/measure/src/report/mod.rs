@@ -1,6 +1,7 @@
 //! Saying what was found: tables for people, JSON for programs, Markdown for documents.
 
 pub mod compare_table;
+pub mod gate;
 mod head;
 pub mod json;
 mod metric_text;

@@ -1,0 +1,139 @@
+//! `spinpark gate`: bounds that a build server checks.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+use spinpark_measure::rounds::sample::Metric;
+
+use super::{BaselineChoice, Compare, LocksChoice, Measuring};
+use crate::line::format::{self, TableOrJson};
+use crate::line::units::percent;
+
+const GATE_EXAMPLES: &str = "\
+Examples:
+  spinpark gate compare --against './old 1000' -- ./new 1000   fails if the new build is slower
+
+Exit status:
+  0    the bound holds
+  1    it does not, beyond the noise; or the program failed
+  2    invalid usage, or unusable input
+  3    undecided: the measurement does not tell (with --strict: 1)
+  130  interrupted
+
+Decided is what a 95 % interval and the noise measured beside it allow to say, so a noisy runner gives 3, not 1. In GitHub Actions, the verdict is an annotation, too.";
+
+/// Fail a build if a measured bound does not hold, for continuous integration
+///
+/// It prints a sentence with what was measured, its interval, the noise and the verdict, and exits by it.
+#[derive(Debug, Args)]
+#[command(after_long_help = GATE_EXAMPLES)]
+pub(crate) struct Gate {
+    #[command(subcommand)]
+    pub(crate) gated: Gated,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Gated {
+    Compare(GateCompare),
+}
+
+/// Where the verdict goes.
+#[derive(Debug, Args)]
+pub(crate) struct GateOutputs {
+    /// Fail if undecided, too: exit with 1, not 3
+    #[arg(long)]
+    pub(crate) strict: bool,
+
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-", help = format::JSON)]
+    pub(crate) json: Option<PathBuf>,
+
+    /// Append the verdict as Markdown to this file: --markdown "$GITHUB_STEP_SUMMARY"
+    ///
+    /// Without a file or with `-`: to standard output, and the tables to standard error.
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
+    pub(crate) markdown: Option<PathBuf>,
+
+    /// Write the verdict as a JUnit report, one test case
+    #[arg(long, value_name = "FILE")]
+    pub(crate) junit: Option<PathBuf>,
+}
+
+const COMPARE_EXAMPLES: &str = "\
+Examples:
+  spinpark gate compare --against './old 1000' -- ./new 1000
+  spinpark gate compare --against ./old --at-most 5% -- ./new        up to 5 % slower is accepted
+  spinpark gate compare --against ./old --metric cpu -- ./new        CPU time
+  spinpark gate compare --metric-from-output 'tps: ([0-9.]+)' --higher-is-better \\
+      --against ./old -- ./new                                       the number that it prints
+  spinpark gate compare --against ./old --junit gate.xml --json gate.json -- ./new
+
+It measures what `spinpark compare --against` does: each round runs the command of --against, the same again, and the program after `--`, in shuffled order. Worse is a change that its 95 % interval shows and that exceeds the noise.";
+
+/// Fail if a new build of a program is worse than the old one, beyond the noise
+#[derive(Debug, Args)]
+#[command(after_long_help = COMPARE_EXAMPLES)]
+pub(crate) struct GateCompare {
+    /// The command to compare with: the old build, with its arguments
+    ///
+    /// It is split into words as a shell does it; nothing else is done by a shell.
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) against: OsString,
+
+    /// Accept a worsening up to this, if the whole 95 % interval is below it: 5%
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    pub(crate) at_most: Option<f64>,
+
+    /// What must not be worse [default: the number of --metric-from-output, else wall time]
+    #[arg(long, value_enum)]
+    pub(crate) metric: Option<MetricChoice>,
+
+    /// The locks of both commands
+    #[arg(long, value_enum, default_value_t = LocksChoice::Glibc)]
+    pub(crate) locks: LocksChoice,
+
+    #[command(flatten)]
+    pub(crate) measuring: Measuring,
+
+    #[command(flatten)]
+    pub(crate) out: GateOutputs,
+
+    /// The new build, with its arguments
+    #[arg(required = true, trailing_var_arg = true, value_name = "PROG")]
+    pub(crate) program: Vec<OsString>,
+}
+
+impl GateCompare {
+    /// The comparison that is judged.
+    pub(crate) fn comparison(&self) -> Compare {
+        Compare {
+            measuring: self.measuring.clone(),
+            against: Some(self.against.clone()),
+            locks: self.locks,
+            baseline: BaselineChoice::Glibc,
+            out: TableOrJson { format: None, json: None },
+            program: self.program.clone(),
+        }
+    }
+}
+
+/// A metric that a gate can be about.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum MetricChoice {
+    /// From the start to the exit
+    Wall,
+    /// User and system time
+    Cpu,
+    /// Context switches, voluntary or not
+    Switches,
+}
+
+impl From<MetricChoice> for Metric {
+    fn from(choice: MetricChoice) -> Self {
+        match choice {
+            MetricChoice::Wall => Self::Wall,
+            MetricChoice::Cpu => Self::Cpu,
+            MetricChoice::Switches => Self::Switches,
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! `spinpark gate compare`: a new build of a program is not worse than the old one.
+
+use std::process::ExitCode;
+
+use anyhow::bail;
+use spinpark_measure::report::gate::compared;
+
+use super::outputs::Outputs;
+use crate::cli::GateCompare;
+use crate::commands::compare::Compared;
+use crate::say::Say;
+
+/// Measures what `compare --against` does, and judges one metric.
+pub(super) fn run(gate: &GateCompare) -> anyhow::Result<ExitCode> {
+    let outputs = Outputs::open(&gate.out)?;
+    let about = gate.metric.map(Into::into);
+    // The first line of standard output is the verdict.
+    let result = Compared::new(&gate.comparison(), Say { on_stderr: true }, about)?;
+    if !result.is_complete() {
+        result.print_tables(outputs.say);
+        return result.end();
+    }
+    let Some(summary) = result.comparison.primary() else { bail!("there is nothing to judge") };
+    let subject = result.command_line();
+    let rounds = result.comparison.blocks;
+    let judged = compared(&subject, summary, result.printed(), rounds, gate.at_most, &result.warnings);
+    outputs.report(&judged, &result.document(), |say| result.print_tables(say))
+}

@@ -1,0 +1,20 @@
+//! `spinpark gate`: one bound, measured and judged, for build servers.
+//!
+//! | module    | what it has                                                       |
+//! |-----------|-------------------------------------------------------------------|
+//! | `outputs` | where the verdict goes, opened before anything is measured        |
+//! | `compare` | a new build of a program is not worse than the old one            |
+
+mod compare;
+mod outputs;
+
+use std::process::ExitCode;
+
+use crate::cli::{Gate, Gated};
+
+/// Measures, reports, and exits by the verdict.
+pub(crate) fn run(gate: &Gate) -> anyhow::Result<ExitCode> {
+    match &gate.gated {
+        Gated::Compare(of) => compare::run(of),
+    }
+}

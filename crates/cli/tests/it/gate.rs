@@ -1,0 +1,178 @@
+//! `spinpark gate`: exit statuses and documents. Programs print prepared numbers, so that no verdict depends on
+//! the machine.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+use spinpark_fixtures::command::{Said, said};
+
+use crate::fixtures::spinpark;
+
+/// A shell script that prints one of `numbers` after the other, run by run, and begins again.
+fn prints(directory: &Path, name: &str, numbers: &[f64]) -> PathBuf {
+    use std::os::unix::fs::PermissionsExt;
+
+    let path = directory.join(name);
+    let numbers: Vec<String> = numbers.iter().map(f64::to_string).collect();
+    let text = format!(
+        "#!/bin/sh\nset -- {}\ncount=$(cat {name}.runs 2>/dev/null || echo 0)\necho $((count + 1)) >{name}.runs\n\
+         shift $((count % $#))\necho \"score: $1\"\n",
+        numbers.join(" ")
+    );
+    fs::write(&path, text).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    path
+}
+
+fn gate(directory: &Path, arguments: &[&str]) -> Command {
+    let mut command = spinpark(["gate"]);
+    command.args(arguments).current_dir(directory).env_remove("GITHUB_ACTIONS");
+    command
+}
+
+const SCORE: [&str; 5] = ["--rounds", "8", "--metric-from-output", "score: ([0-9.]+)", "--higher-is-better"];
+
+/// Compares the scripts `old` and `new` of the directory.
+fn compare(directory: &Path, options: &[&str]) -> Said {
+    let all =
+        [&["compare", "--seed", "1", "--against", "./old"][..], &SCORE, options, &["--", "./new"]].concat();
+    said(&mut gate(directory, &all))
+}
+
+/// Checks the exit code, and that standard output begins with `words`.
+#[track_caller]
+fn exits(result: &Said, code: i32, words: &str) {
+    assert_eq!(result.code, Some(code), "{result:#?}");
+    let said = result.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.starts_with(words), "not `{words}` first in: {}", result.stdout);
+}
+
+#[test]
+fn the_same_program_passes_and_a_worse_one_fails() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    prints(path, "old", &[1000.0]);
+    prints(path, "new", &[1000.0]);
+    let same = compare(path, &[]);
+    exits(
+        &same,
+        0,
+        "`after` is not worse than `before`: program's number 0.0 % [0.0 %, 0.0 %], noise ±0.0 %, 8 rounds. The gate passes.",
+    );
+    assert!(same.stdout.contains("wall time") && same.stderr.contains("Comparing two commands"), "{same:#?}");
+    prints(path, "new", &[800.0]);
+    let worse = compare(path, &[]);
+    exits(&worse, 1, "`after` is worse than `before`: program's number -20.0 % [-20.0 %, -20.0 %]");
+    exits(&compare(path, &["--at-most", "25%"]), 0, "`after` is worse than `before` by less than 25.0 %");
+    exits(&compare(path, &["--at-most", "15%"]), 1, "`after` is worse than `before`");
+    prints(path, "new", &[1200.0]);
+    exits(&compare(path, &[]), 0, "`after` is better than `before`");
+}
+
+/// Numbers that scatter like noise are never red, except on request.
+#[test]
+fn undecided_has_an_exit_status_of_its_own() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    prints(path, "old", &[1000.0, 1300.0, 800.0, 1100.0, 700.0]);
+    prints(path, "new", &[1000.0, 700.0, 1200.0]);
+    let result = compare(path, &[]);
+    exits(&result, 3, "Undecided whether `after` is worse than `before`");
+    assert!(
+        result.stdout.contains("That is no verdict.") && result.stdout.contains("a longer or steadier load"),
+        "{result:#?}"
+    );
+    exits(&compare(path, &["--strict"]), 1, "Undecided whether");
+    exits(
+        &compare(path, &["--at-most", "99%"]),
+        0,
+        "`after` is worse than `before` by less than 99.0 %, if at all",
+    );
+}
+
+#[test]
+fn documents_for_build_servers() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    prints(path, "old", &[1000.0]);
+    prints(path, "new", &[800.0]);
+    fs::write(path.join("summary.md"), "of another step\n").unwrap();
+    let files = ["--json", "gate.json", "--markdown", "summary.md", "--junit", "gate.xml"];
+    let all = [&["compare", "--against", "./old"][..], &SCORE, &files, &["--", "./new", "<&\"'>"]].concat();
+    let result = said(gate(path, &all).env("GITHUB_ACTIONS", "true"));
+    exits(&result, 1, "`after` is worse than `before`");
+    let annotation =
+        result.stdout.lines().find(|line| line.starts_with("::error title=spinpark gate compare"));
+    assert!(annotation.is_some_and(|line| line.contains("-20.0 %25 ")), "{result:#?}");
+
+    let document: Value = serde_json::from_str(&fs::read_to_string(path.join("gate.json")).unwrap()).unwrap();
+    assert_eq!(document["format"], "spinpark gate");
+    assert_eq!(document["version"], 1);
+    assert_eq!((&document["verdict"], &document["exit_status"]), (&"failed".into(), &1.into()));
+    assert!((document["figure"]["value"].as_f64().unwrap() - 0.8).abs() < 1e-12, "{document}");
+    assert_eq!(document["measurement"]["format"], "spinpark compare");
+    assert_eq!(document["measurement"]["runs"].as_array().unwrap().len(), 24);
+
+    let summary = fs::read_to_string(path.join("summary.md")).unwrap();
+    assert!(summary.starts_with("of another step\n### ❌ spinpark gate compare: failed\n"), "{summary}");
+    assert!(summary.contains("| 0.8000 | [0.8000, 0.8000] | ±0.0 % | – |"), "{summary}");
+
+    let text = fs::read_to_string(path.join("gate.xml")).unwrap();
+    let report = roxmltree::Document::parse(&text).unwrap();
+    let case = report.descendants().find(|node| node.has_tag_name("testcase")).unwrap();
+    assert!(case.attribute("name").unwrap().contains("<&\""), "{text}");
+    assert_eq!(report.root_element().attribute("failures"), Some("1"));
+    assert!(case.children().any(|node| node.has_tag_name("failure")), "{text}");
+
+    prints(path, "new", &[1000.0]);
+    let result = said(&mut gate(path, &all));
+    exits(&result, 0, "`after` is not worse");
+    assert!(!result.stdout.contains("::"), "annotations are for GitHub alone: {result:#?}");
+    assert_eq!(fs::read_to_string(path.join("summary.md")).unwrap().matches("### ").count(), 2);
+}
+
+#[test]
+fn one_document_takes_standard_output() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    prints(path, "old", &[1000.0]);
+    prints(path, "new", &[1000.0]);
+    let result = compare(path, &["--json"]);
+    result.succeeds(&[]);
+    assert!(serde_json::from_str::<Value>(&result.stdout).is_ok(), "{result:#?}");
+    assert!(result.stderr.contains("The gate passes."), "{result:#?}");
+    assert!(compare(path, &["--markdown"]).stdout.starts_with("### ✅ "), "{result:#?}");
+    compare(path, &["--json", "--markdown"]).fails(2, &["would write to standard output", "Name a file"]);
+}
+
+/// What cannot be written is an error, but the verdict is said, and the other files are written.
+#[test]
+fn a_full_disk() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    prints(path, "old", &[1000.0]);
+    prints(path, "new", &[1000.0]);
+    let result = compare(path, &["--json", "/dev/full", "--junit", "gate.xml"]);
+    result.fails(2, &["cannot write /dev/full", "No space left"]);
+    assert!(result.stdout.contains("The gate passes."), "{result:#?}");
+    assert!(path.join("gate.xml").exists());
+    compare(path, &["--markdown", "/dev/full"]).fails(2, &["cannot write /dev/full"]);
+}
+
+#[test]
+fn requests_that_cannot_be_judged() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    prints(path, "old", &[1000.0]);
+    prints(path, "new", &[1000.0]);
+    compare(path, &["--at-most", "5"]).fails(2, &["write a percentage, as in 5%"]);
+    compare(path, &["--markdown", "no/such/directory/summary.md"])
+        .fails(2, &["cannot write no/such/directory"]);
+    said(&mut gate(path, &["compare", "--against", "./none", "--", "./new"]))
+        .fails(2, &["--against", "./none"]);
+    said(&mut gate(path, &["compare", "--", "./new"])).fails(2, &["--against"]);
+    let failing = ["compare", "--against", "./old", "--rounds", "6", "--", "sh", "-c", "exit 3"];
+    said(&mut gate(path, &failing)).fails(1, &["exited with status 3"]);
+}
