@@ -8,11 +8,13 @@ use spinpark_measure::rounds::sample::Metric;
 
 use super::{BaselineChoice, Compare, LocksChoice, Measuring};
 use crate::line::format::{self, TableOrJson};
+use crate::line::numbers::{THREADS, factor, whole};
 use crate::line::units::percent;
 
 const GATE_EXAMPLES: &str = "\
 Examples:
   spinpark gate compare --against './old 1000' -- ./new 1000   fails if the new build is slower
+  spinpark gate scaling --threads 1,2 --at-least 1.7 -- ./job -t {threads}
 
 Exit status:
   0    the bound holds
@@ -36,6 +38,7 @@ pub(crate) struct Gate {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Gated {
     Compare(GateCompare),
+    Scaling(GateScaling),
 }
 
 /// Where the verdict goes.
@@ -136,4 +139,35 @@ impl From<MetricChoice> for Metric {
             MetricChoice::Switches => Self::Switches,
         }
     }
+}
+
+const SCALING_EXAMPLES: &str = "\
+Examples:
+  spinpark gate scaling --threads 1,2 --at-least 1.7 -- ./job --threads {threads}
+  spinpark gate scaling --threads 1,2,4 --at-least 3 --metric-from-output 'ops/s: ([0-9.]+)' \\
+      --higher-is-better -- ./server-test -t {threads}
+
+Without a number that the program prints, wall time is measured: give it the same work at any number of threads. A round runs each number of threads once, and the first one twice, in shuffled order; the speed-up is the median over rounds, with a 95 % interval. The bound is for the last number of threads.";
+
+/// Fail if a program does not become faster with more threads as it should
+#[derive(Debug, Args)]
+#[command(after_long_help = SCALING_EXAMPLES)]
+pub(crate) struct GateScaling {
+    /// Numbers of threads: the first is the baseline, the last one is judged, as in 1,2
+    #[arg(long, value_name = "N", required = true, value_delimiter = ',', value_parser = whole::<usize>(THREADS, 2))]
+    pub(crate) threads: Vec<usize>,
+
+    /// The speed-up that is asked for, as in 1.7
+    #[arg(long, value_name = "NUMBER", value_parser = factor)]
+    pub(crate) at_least: f64,
+
+    #[command(flatten)]
+    pub(crate) measuring: Measuring,
+
+    #[command(flatten)]
+    pub(crate) out: GateOutputs,
+
+    /// The program and its arguments, in which {threads} is replaced
+    #[arg(required = true, trailing_var_arg = true, value_name = "PROG")]
+    pub(crate) program: Vec<OsString>,
 }

@@ -14,7 +14,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use spinpark_measure::rounds::configuration::Baseline;
 
 pub(crate) use self::export::{Export, Receiver};
-pub(crate) use self::gate::{Gate, GateCompare, GateOutputs, Gated};
+pub(crate) use self::gate::{Gate, GateCompare, GateOutputs, GateScaling, Gated};
 pub(crate) use self::libraries::Libraries;
 pub(crate) use self::profile::{
     DetailChoice, Diff, LocksChoice, Profile, Record, Report, Showing, Top, ViewChoice,
@@ -264,7 +264,7 @@ pub(crate) struct Compare {
 /// How runs of a program are measured.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Measuring {
-    /// Rounds to measure, three runs each; at least 6
+    /// Rounds to measure, at least 6; each runs everything once, and the baseline twice
     #[arg(short, long, value_name = "N", default_value_t = 10, value_parser = whole::<usize>(ROUNDS, 10))]
     pub(crate) rounds: usize,
 

@@ -341,7 +341,8 @@ fn words(command: &OsStr) -> anyhow::Result<(OsString, Vec<OsString>)> {
     }
 }
 
-fn number(measuring: &Measuring, is_demo: bool) -> anyhow::Result<(OwnNumber, Printed)> {
+/// The program's own number, and what it means.
+pub(super) fn number(measuring: &Measuring, is_demo: bool) -> anyhow::Result<(OwnNumber, Printed)> {
     let given = measuring.metric_from_output.as_deref();
     let unit = measuring.unit.as_deref().unwrap_or_default();
     let metric = match given {
@@ -356,7 +357,8 @@ fn number(measuring: &Measuring, is_demo: bool) -> anyhow::Result<(OwnNumber, Pr
     Ok((OwnNumber::Output(metric), printed))
 }
 
-fn program(measuring: &Measuring, path: PathBuf, args: Vec<OsString>) -> anyhow::Result<Program> {
+/// A program with what is around its runs.
+pub(super) fn program(measuring: &Measuring, path: PathBuf, args: Vec<OsString>) -> anyhow::Result<Program> {
     let Measuring { input, setup, prepare, cleanup, timeout, ignore_failure, .. } = measuring.clone();
     if let Some(input) = &input {
         File::open(input).with_context(|| format!("--input: cannot read {}", input.display()))?;

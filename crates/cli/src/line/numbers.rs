@@ -14,6 +14,12 @@ pub fn threads(text: &str) -> Result<u32, String> {
     whole(1..=u32::MAX.into(), 64)(text)
 }
 
+/// A factor above 0: `1.7`.
+pub fn factor(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|number: &f64| number.is_finite() && *number > 0.0);
+    number.ok_or_else(|| String::from("write a number above 0, as in 1.7"))
+}
+
 /// A parser of whole numbers in `range`, of which `example` is one.
 pub fn whole<T: TryFrom<u64>>(
     range: RangeInclusive<u64>,
@@ -40,6 +46,14 @@ pub fn whole<T: TryFrom<u64>>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn factors() {
+        assert_eq!([factor("1.7"), factor("3")], [Ok(1.7), Ok(3.0)]);
+        for bad in ["", "0", "-1", "NaN", "inf", "1,7", "twice"] {
+            assert!(factor(bad).is_err(), "{bad}");
+        }
+    }
 
     #[test]
     fn numbers_and_what_is_wrong_with_others() {

@@ -176,3 +176,65 @@ fn requests_that_cannot_be_judged() {
     let failing = ["compare", "--against", "./old", "--rounds", "6", "--", "sh", "-c", "exit 3"];
     said(&mut gate(path, &failing)).fails(1, &["exited with status 3"]);
 }
+
+/// A program that prints `one` as its throughput with one thread, and `two` with two.
+fn scales(directory: &Path, one: u32, two: u32) {
+    use std::os::unix::fs::PermissionsExt;
+
+    let path = directory.join("scales");
+    let text =
+        format!("#!/bin/sh\ncase $1 in -t1) echo score: {one};; -t2) echo score: {two};; *) exit 4;; esac\n");
+    fs::write(&path, text).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+fn scaling(directory: &Path, options: &[&str], arguments: &[&str]) -> Said {
+    let all =
+        [&["scaling", "--at-least", "1.7"][..], &SCORE, options, &["--", "./scales"], arguments].concat();
+    said(&mut gate(directory, &all))
+}
+
+#[test]
+fn a_program_that_serialises_fails() {
+    if std::thread::available_parallelism().unwrap().get() < 2 {
+        eprintln!("skipped a_program_that_serialises_fails: one CPU");
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let run = |options: &[&str]| scaling(path, &[&["--threads", "1,2"], options].concat(), &["-t{threads}"]);
+    scales(path, 1000, 1900);
+    let result = run(&["--unit", "ops/s", "--json", "gate.json", "--junit", "gate.xml"]);
+    exits(
+        &result,
+        0,
+        "2 threads are at least 1.7 times as fast as 1 thread: speed-up 1.90 [1.90, 1.90] (ops/s), noise ±0.0 %, 8 rounds. The gate passes.",
+    );
+    let document: Value = serde_json::from_str(&fs::read_to_string(path.join("gate.json")).unwrap()).unwrap();
+    assert_eq!((&document["gate"], &document["figure"]["bound"]), (&"scaling".into(), &1.7.into()));
+    let runs = document["measurement"]["runs"].as_array().unwrap();
+    let with = |threads: u64| runs.iter().filter(|run| run["threads"] == threads).count();
+    assert_eq!((with(1), with(2)), (16, 8));
+    roxmltree::Document::parse(&fs::read_to_string(path.join("gate.xml")).unwrap()).unwrap();
+
+    scales(path, 1000, 1020);
+    exits(&run(&[]), 1, "2 threads are not 1.7 times as fast as 1 thread: speed-up 1.02");
+    scales(path, 0, 1);
+    run(&[]).fails(1, &["the program, configuration `1 thread`", "only numbers above zero"]);
+}
+
+#[test]
+fn numbers_of_threads_that_mean_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    scales(path, 1, 2);
+    scaling(path, &["--threads", "1,4096"], &["-t{threads}"]).fails(2, &["more than the", "Ask for at most"]);
+    scaling(path, &["--threads", "1"], &["-t{threads}"]).fails(2, &["--threads 1,2"]);
+    scaling(path, &["--threads", "2,1"], &["-t{threads}"]).fails(2, &["the smallest first"]);
+    scaling(path, &["--threads", "0,1"], &["-t{threads}"]).fails(2, &["from 1 to 4096"]);
+    if std::thread::available_parallelism().unwrap().get() >= 2 {
+        scaling(path, &["--threads", "1,2"], &["-t2"]).fails(2, &["have no {threads}"]);
+        scaling(path, &["--threads", "1,2"], &["-x{threads}"])
+            .fails(1, &["configuration `1 thread`", "exited with status 4"]);
+    }
+}

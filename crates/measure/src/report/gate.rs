@@ -13,6 +13,7 @@ use serde::Serialize;
 use super::{Goodness, Printed, interval, metric_name, verdict_word};
 use crate::rounds::compare::Summary;
 use crate::rounds::sample::Metric;
+use crate::rounds::scaling::Scaling;
 use crate::rounds::warnings::Warning;
 use crate::stats::{Ratio, verdict};
 use crate::text::units::{change, counted, percent};
@@ -161,6 +162,55 @@ pub fn compared(
             bound: at_most.map(|most| if higher_is_better { 1.0 - most } else { 1.0 + most }),
         },
         notes: warnings.iter().map(|warning| format!("Warning: {warning}")).collect(),
+    }
+}
+
+/// Judges the speed-up of the last number of threads over the first: at least `bound` is asked for.
+#[must_use]
+pub fn scaled(subject: &str, scaling: &Scaling, printed: &Printed, bound: f64, notes: Vec<String>) -> Judged {
+    let (first, last) = scaling.ends();
+    let noise = scaling.again.map(|again| again.reach());
+    let verdict = match (last.speed_up, noise) {
+        (Some(speed_up), _) if speed_up.low >= bound => Verdict::Passed,
+        // As in `compare`: the interval excludes the bound, and the median misses it by more than the noise.
+        (Some(speed_up), Some(noise)) if speed_up.high < bound && 1.0 - speed_up.median / bound > noise => {
+            Verdict::Failed
+        }
+        _ => Verdict::Undecided,
+    };
+    let claim = format!("{bound} times as fast as {}", counted(first.threads, "thread"));
+    let threads = counted(last.threads, "thread");
+    let says = match verdict {
+        Verdict::Passed => format!("{threads} are at least {claim}"),
+        Verdict::Failed => format!("{threads} are not {claim}"),
+        Verdict::Undecided => format!("Undecided whether {threads} are {claim}"),
+    };
+    let sentence = format!(
+        "{says}: speed-up {} ({}), noise {}, {}. {}",
+        last.speed_up.map_or_else(
+            || String::from("without an interval"),
+            |it| format!("{:.2} [{:.2}, {:.2}]", it.median, it.low, it.high)
+        ),
+        metric_name(scaling.metric, printed),
+        noise.map_or_else(|| String::from("unknown"), |floor| format!("±{}", percent(floor))),
+        counted(scaling.rounds, "round"),
+        verdict.in_words()
+    );
+    let ratio = |of: fn(&Ratio) -> f64| last.speed_up.as_ref().map(of);
+    Judged {
+        gate: "scaling",
+        subject: subject.to_owned(),
+        verdict,
+        sentence,
+        figure: Figure {
+            name: format!("speed-up, {} over {}", last.threads, first.threads),
+            value: ratio(|it| it.median),
+            low: ratio(|it| it.low),
+            high: ratio(|it| it.high),
+            noise,
+            bound: Some(bound),
+        },
+        notes,
     }
 }
 
@@ -342,6 +392,31 @@ mod tests {
         assert_eq!(
             said,
             "`after` is slower than `before`: wall time +10.0 % [+8.0 %, +12.0 %], noise ±1.0 %, 10 rounds. The gate fails."
+        );
+    }
+
+    #[test]
+    fn a_speed_up_must_be_shown_and_a_miss_must_exceed_the_noise() {
+        use crate::rounds::scaling::Step;
+
+        let of = |[low, median, high]: [f64; 3], noise: f64| {
+            let step = |threads, speed_up| Step { threads, median: Some(1.0), speed_up };
+            let scaling = Scaling {
+                metric: Metric::Wall,
+                rounds: 10,
+                again: Some(Ratio { median: 1.0, low: 1.0, high: 1.0 + noise }),
+                steps: vec![step(1, None), step(2, Some(Ratio { median, low, high }))],
+            };
+            scaled("./job", &scaling, &Printed::default(), 1.7, Vec::new())
+        };
+        assert_eq!(of([1.75, 1.8, 1.9], 0.01).verdict, Verdict::Passed);
+        assert_eq!(of([1.6, 1.8, 1.9], 0.01).verdict, Verdict::Undecided);
+        assert_eq!(of([1.4, 1.5, 1.6], 0.01).verdict, Verdict::Failed);
+        assert_eq!(of([1.4, 1.5, 1.6], 0.2).verdict, Verdict::Undecided);
+        assert_eq!(
+            of([1.4, 1.5, 1.6], 0.01).sentence,
+            "2 threads are not 1.7 times as fast as 1 thread: speed-up 1.50 [1.40, 1.60] (wall time), noise ±1.0 %, \
+             10 rounds. The gate fails."
         );
     }
 

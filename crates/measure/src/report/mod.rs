@@ -7,6 +7,7 @@ pub mod json;
 mod metric_text;
 pub mod page;
 pub mod reading;
+pub mod scaling_table;
 
 use std::io::IsTerminal;
 use std::os::fd::AsFd;

@@ -14,6 +14,7 @@
 //! | [`machine`]       | what else the machine did meanwhile                                   |
 //! | [`environment`]   | where and when it was measured                                        |
 //! | [`compare`]       | medians, changes and verdicts per metric                              |
+//! | [`scaling`]       | one program at several numbers of threads                             |
 //! | [`warnings`]      | what makes a result weak                                              |
 
 pub mod blocks;
@@ -27,5 +28,6 @@ pub mod machine;
 pub mod measure;
 pub mod metric;
 pub mod sample;
+pub mod scaling;
 pub mod warnings;
 pub mod worker;

@@ -4,9 +4,11 @@
 //! |-----------|-------------------------------------------------------------------|
 //! | `outputs` | where the verdict goes, opened before anything is measured        |
 //! | `compare` | a new build of a program is not worse than the old one            |
+//! | `scaling` | a program becomes faster with more threads                        |
 
 mod compare;
 mod outputs;
+mod scaling;
 
 use std::process::ExitCode;
 
@@ -16,5 +18,6 @@ use crate::cli::{Gate, Gated};
 pub(crate) fn run(gate: &Gate) -> anyhow::Result<ExitCode> {
     match &gate.gated {
         Gated::Compare(of) => compare::run(of),
+        Gated::Scaling(of) => scaling::run(of),
     }
 }
