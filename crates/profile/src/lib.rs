@@ -23,6 +23,7 @@
 //! | `glibc_locks`          | locks inside of glibc, which only the observer sees                                 |
 //! | [`unnamed`]            | code without names, and what to do about it                                         |
 //! | [`thread_time`]        | what threads did with their time                                                    |
+//! | [`share`]              | the share of threads' time that was waited, judged against a bound                  |
 //! | [`swap`]               | which part of the waiting the drop-in could change                                  |
 //! | [`classes`]            | locks of one creation site as one                                                   |
 //! | [`cost`]               | what recording cost                                                                 |
@@ -61,6 +62,7 @@ mod phases;
 pub mod pprof;
 pub mod read;
 pub mod saved;
+pub mod share;
 pub mod silence;
 pub mod slow;
 mod split;

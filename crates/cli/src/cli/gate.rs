@@ -15,6 +15,7 @@ const GATE_EXAMPLES: &str = "\
 Examples:
   spinpark gate compare --against './old 1000' -- ./new 1000   fails if the new build is slower
   spinpark gate scaling --threads 1,2 --at-least 1.7 -- ./job -t {threads}
+  spinpark gate waits --at-most 5% -- ./job                    fails if its threads wait longer
 
 Exit status:
   0    the bound holds
@@ -39,6 +40,7 @@ pub(crate) struct Gate {
 pub(crate) enum Gated {
     Compare(GateCompare),
     Scaling(GateScaling),
+    Waits(GateWaits),
 }
 
 /// Where the verdict goes.
@@ -169,5 +171,41 @@ pub(crate) struct GateScaling {
 
     /// The program and its arguments, in which {threads} is replaced
     #[arg(required = true, trailing_var_arg = true, value_name = "PROG")]
+    pub(crate) program: Vec<OsString>,
+}
+
+const WAITS_EXAMPLES: &str = "\
+Examples:
+  spinpark gate waits --at-most 5% -- ./job                      records the program, and judges
+  spinpark gate waits --at-most 5% spinpark-profile              a recording that was made before
+  spinpark gate waits --at-most 1% --lock cache_lock -- ./job    one lock
+
+The share is of the time of all threads that were not idle. Its interval begins with waits that were certainly for locks, and ends with those that may have been. A lock that is not in the recording, missing records and missing processes are no verdict: then only a share above the bound is one.";
+
+/// Fail if threads wait for locks for more than a share of their time
+#[derive(Debug, Args)]
+#[command(after_long_help = WAITS_EXAMPLES)]
+pub(crate) struct GateWaits {
+    /// The largest share of threads' time that is accepted: 5%
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    pub(crate) at_most: f64,
+
+    /// Only waits for the lock of this name, as `spinpark report` shows it [default: all locks]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) lock: Option<String>,
+
+    /// Where a new recording is kept [default: ./spinpark-profile, or -2, -3 … if that is there already]
+    #[arg(short, long, value_name = "DIR", conflicts_with = "recording")]
+    pub(crate) output: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) out: GateOutputs,
+
+    /// A recording of `spinpark profile`: a directory, or profile.json
+    #[arg(value_name = "RECORDING", required_unless_present = "program", conflicts_with = "program")]
+    pub(crate) recording: Option<PathBuf>,
+
+    /// The program to record, and its arguments
+    #[arg(last = true, value_name = "PROG")]
     pub(crate) program: Vec<OsString>,
 }

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::{Args, Parser, ValueEnum};
 
 use crate::line::format::{self, Format};
 use crate::line::numbers::{ROUNDS, whole};
@@ -100,6 +100,21 @@ pub(crate) struct Profile {
     /// The program and its arguments
     #[arg(required_unless_present = "pid", trailing_var_arg = true, value_name = "PROG")]
     pub(crate) program: Vec<OsString>,
+}
+
+impl Profile {
+    /// What `profile` does with a program if no other option is given.
+    pub(crate) fn of(program: &[OsString], output: Option<PathBuf>) -> Self {
+        /// Lets clap fill in the defaults.
+        #[derive(Parser)]
+        struct Defaults {
+            #[command(flatten)]
+            profile: Profile,
+        }
+        let words = ["spinpark", "--"].map(OsString::from);
+        let Defaults { profile } = Defaults::parse_from(words.iter().chain(program));
+        Self { output, ..profile }
+    }
 }
 
 const RECORD_EXAMPLES: &str = "\

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
-use spinpark_fixtures::command::{Said, said};
+use spinpark_fixtures::command::{Said, said, waits};
 
 use crate::fixtures::spinpark;
+use crate::profile::recording;
 
 /// A shell script that prints one of `numbers` after the other, run by run, and begins again.
 fn prints(directory: &Path, name: &str, numbers: &[f64]) -> PathBuf {
@@ -237,4 +238,79 @@ fn numbers_of_threads_that_mean_nothing() {
         scaling(path, &["--threads", "1,2"], &["-x{threads}"])
             .fails(1, &["configuration `1 thread`", "exited with status 4"]);
     }
+}
+
+/// `gate waits` with the recorder, in `directory`.
+fn waits_gate(directory: &Path, arguments: &[&str]) -> Said {
+    let mut command = recording(directory, ["gate", "waits"]);
+    said(command.args(arguments).env_remove("GITHUB_ACTIONS"))
+}
+
+/// The program `waits store`: one thread holds `cache_lock` while the other one waits for it.
+#[test]
+fn the_share_of_threads_time_that_is_waited() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let program = waits().display().to_string();
+    let files = ["--json", "gate.json", "--junit", "gate.xml", "--output", "one"];
+    let all = [&["--at-most", "0%", "--lock", "cache_lock"][..], &files, &["--", &program, "store"]].concat();
+    let result = waits_gate(path, &all);
+    assert_eq!(result.code, Some(1), "{result:#?}");
+    assert!(
+        result.stdout.contains("Threads waited more than 0.0 % of their time for `cache_lock`: "),
+        "{result:#?}"
+    );
+    assert!(
+        result.stdout.contains("The gate fails.") && path.join("one/profile.json").exists(),
+        "{result:#?}"
+    );
+    let document: Value = serde_json::from_str(&fs::read_to_string(path.join("gate.json")).unwrap()).unwrap();
+    assert_eq!((&document["gate"], &document["verdict"]), (&"waits".into(), &"failed".into()));
+    let share = document["figure"]["value"].as_f64().unwrap();
+    assert!(share > 0.0 && share <= 1.0, "{document}");
+    assert_eq!(document["measurement"]["processes"].as_array().unwrap().len(), 1);
+    roxmltree::Document::parse(&fs::read_to_string(path.join("gate.xml")).unwrap()).unwrap();
+
+    for recording in ["one", "one/profile.json"] {
+        exits(
+            &waits_gate(path, &["--at-most", "100%", recording]),
+            0,
+            "Threads waited at most 100 % of their time for locks",
+        );
+        exits(
+            &waits_gate(path, &["--at-most", "0%", recording]),
+            1,
+            "Threads waited more than 0.0 % of their time for locks",
+        );
+    }
+    let misspelt = waits_gate(path, &["--at-most", "5%", "--lock", "cash_lock", "one"]);
+    exits(&misspelt, 3, "Undecided whether threads waited more than 5.0 % of their time for `cash_lock`");
+    assert!(misspelt.stdout.contains("Is it `cache_lock`?"), "{misspelt:#?}");
+    exits(&waits_gate(path, &["--at-most", "5%", "--lock", "cash_lock", "--strict", "one"]), 1, "Undecided");
+
+    // Records that were lost may have been waits.
+    let text = fs::read_to_string(path.join("one/profile.json")).unwrap();
+    let mut profile: Value = serde_json::from_str(&text).unwrap();
+    profile[0]["dropped"] = 3.into();
+    fs::write(path.join("lossy.json"), profile.to_string()).unwrap();
+    let lossy = waits_gate(path, &["--at-most", "100%", "lossy.json"]);
+    exits(&lossy, 3, "Undecided whether threads waited more than 100 % of their time for locks");
+    assert!(
+        lossy.stdout.contains("3 records did not fit") && lossy.stdout.contains("not known]"),
+        "{lossy:#?}"
+    );
+}
+
+#[test]
+fn waits_that_cannot_be_judged() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let program = waits().display().to_string();
+    waits_gate(path, &["--at-most", "5%"]).fails(2, &["RECORDING"]);
+    waits_gate(path, &["--at-most", "5%", "none"]).fails(2, &["none"]);
+    waits_gate(path, &["none"]).fails(2, &["--at-most"]);
+    waits_gate(path, &["--at-most", "5%", "one", "--", &program]).fails(2, &["cannot be used with"]);
+    let failed = waits_gate(path, &["--at-most", "100%", "--", &program, "store", "3"]);
+    failed.fails(1, &["exited with status 3", "No verdict: the program failed."]);
+    assert!(!failed.stdout.contains("gate"), "{failed:#?}");
 }

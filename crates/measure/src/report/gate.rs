@@ -215,7 +215,9 @@ pub fn scaled(subject: &str, scaling: &Scaling, printed: &Printed, bound: f64, n
 }
 
 impl Verdict {
-    fn in_words(self) -> &'static str {
+    /// A sentence.
+    #[must_use]
+    pub fn in_words(self) -> &'static str {
         match self {
             Self::Passed => "The gate passes.",
             Self::Failed => "The gate fails.",

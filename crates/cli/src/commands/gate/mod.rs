@@ -5,10 +5,12 @@
 //! | `outputs` | where the verdict goes, opened before anything is measured        |
 //! | `compare` | a new build of a program is not worse than the old one            |
 //! | `scaling` | a program becomes faster with more threads                        |
+//! | `waits`   | threads wait for locks for at most a share of their time          |
 
 mod compare;
 mod outputs;
 mod scaling;
+mod waits;
 
 use std::process::ExitCode;
 
@@ -19,5 +21,6 @@ pub(crate) fn run(gate: &Gate) -> anyhow::Result<ExitCode> {
     match &gate.gated {
         Gated::Compare(of) => compare::run(of),
         Gated::Scaling(of) => scaling::run(of),
+        Gated::Waits(of) => waits::run(of),
     }
 }

@@ -32,13 +32,16 @@ mod show;
 pub(crate) mod top;
 mod untimed_use;
 
-use std::process::ExitCode;
+use std::path::Path;
+use std::process::{ExitCode, ExitStatus};
 
 use anyhow::bail;
 use spinpark_measure::report::json::Output;
-use spinpark_profile::model::Detail;
+use spinpark_profile::load::{Loaded, load};
+use spinpark_profile::model::{Detail, Profile as Recording};
 use spinpark_profile::symbols::Symbols;
-use spinpark_profile::{diff as comparison, load::load, text};
+use spinpark_profile::waits::Waits;
+use spinpark_profile::{diff as comparison, text};
 
 use self::request::Request;
 use self::show::Shower;
@@ -59,18 +62,43 @@ pub(crate) fn run(profile: &Profile) -> anyhow::Result<Exit> {
     if profile.dormant {
         return dormant::launch(profile).map(Exit::from);
     }
-    let request = Request::new(profile)?;
-    let directory = recording_directory::create(profile.output.as_deref())?;
+    match record_with(Request::new(profile)?, Shower::show)? {
+        Ok((_, status)) => Ok(status.into()),
+        Err(nothing) => Ok(nothing),
+    }
+}
+
+/// Records the program and keeps its profiles, which `show` shows; and how the program ended. If there are none, the
+/// reason is said, and the error is the exit.
+fn record_with<'a>(
+    request: Request<'a>,
+    show: impl FnOnce(Shower<'a>, &Loaded) -> anyhow::Result<()>,
+) -> anyhow::Result<Result<(Loaded, ExitStatus), Exit>> {
+    let directory = recording_directory::create(request.options.output.as_deref())?;
     let mut ended = record::record(&request, &directory)?;
     let status = ended.status;
     let loaded = match load::profiles(&request, &mut ended, &directory) {
         Ok(loaded) => loaded,
-        Err(nothing) => return Ok(nothing),
+        Err(nothing) => return Ok(Err(nothing)),
     };
-    let saved = loaded.save(&directory, profile.max_size);
-    let shown = request.shower.show(&loaded.profiles);
+    let saved = loaded.save(&directory, request.options.max_size);
+    let shown = show(request.shower, &loaded.profiles);
     load::notes(&loaded, saved, &directory);
-    shown.map(|()| status.into())
+    shown.map(|()| Ok((loaded.profiles, status)))
+}
+
+/// The processes of a program that is recorded now, as [`run`] does it without showing them, and how it ended. None if
+/// nothing was recorded: the reason is said.
+pub(crate) fn processes_now(profile: &Profile) -> anyhow::Result<Option<(Vec<Recording>, ExitStatus)>> {
+    // The caller has a verdict to print, and an exit status of its own.
+    let request = Request { becomes_program: false, keeps_stdout: true, ..Request::new(profile)? };
+    let recorded = record_with(request, |_, _| Ok(()))?;
+    Ok(recorded.ok().map(|(loaded, status)| (loaded.profiles, status)))
+}
+
+/// The processes of a recording that was made before.
+pub(crate) fn processes_of(recording: &Path) -> anyhow::Result<Vec<Recording>> {
+    Ok(load::again(recording, Waits::default())?.profiles.profiles)
 }
 
 /// Shows a recording again.

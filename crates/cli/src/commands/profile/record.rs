@@ -55,7 +55,7 @@ pub(super) fn record(request: &Request<'_>, directory: &Path) -> anyhow::Result<
     })();
     let (measured, mut running, watch) =
         begun.inspect_err(|_: &anyhow::Error| recording_directory::remove_if_empty(directory))?;
-    release_inherited(request.shower.is_taken());
+    release_inherited(request.keeps_stdout);
     if !Path::new("/proc/self/maps").exists() {
         say.wrapped(
             "Warning: /proc is not mounted here. The recorder cannot see which files the program has loaded, so functions have no \

@@ -18,6 +18,8 @@ pub(super) struct Request<'a> {
     pub(super) launch: Launch,
     /// Whether this process becomes the program, and another one observes it.
     pub(super) becomes_program: bool,
+    /// Whether this command writes to standard output when the program has ended; otherwise the program alone has it.
+    pub(super) keeps_stdout: bool,
     /// The table of what stacks wait for.
     pub(super) waits: Waits,
     pub(super) shower: Shower<'a>,
@@ -40,7 +42,8 @@ impl<'a> Request<'a> {
             .into_iter()
             .for_each(|note| say.line(note));
         let shower = Shower::new(&options.show, true)?;
-        Ok(Self { options, launch, becomes_program, waits, shower })
+        let keeps_stdout = shower.is_taken();
+        Ok(Self { options, launch, becomes_program, keeps_stdout, waits, shower })
     }
 }
 

@@ -1,0 +1,69 @@
+//! `spinpark gate waits`: threads wait for locks for at most a share of their time.
+
+use std::os::unix::process::ExitStatusExt;
+use std::process::{ExitCode, ExitStatus};
+
+use serde::Serialize;
+use spinpark_profile::share::Waited;
+
+use super::outputs::Outputs;
+use crate::cli::{GateWaits, Profile};
+use crate::commands::profile::{processes_now, processes_of};
+use crate::say::Say;
+use crate::{exit, own};
+
+/// What was read, one entry per process, and added up.
+#[derive(Serialize)]
+struct Measurement {
+    recording: Option<String>,
+    processes: Vec<Process>,
+    all: Waited,
+}
+
+#[derive(Serialize)]
+struct Process {
+    program: String,
+    pid: u32,
+    #[serde(flatten)]
+    waited: Waited,
+}
+
+/// Reads the recording, or makes one, and judges the share.
+pub(super) fn run(gate: &GateWaits) -> anyhow::Result<ExitCode> {
+    let outputs = Outputs::open(&gate.out)?;
+    let (subject, profiles) = match &gate.recording {
+        Some(recording) => (recording.display().to_string(), processes_of(recording)?),
+        None => {
+            let recorded = processes_now(&Profile::of(&gate.program, gate.output.clone()))?;
+            let profiles = match recorded {
+                Some((_, status)) if !status.success() => return Ok(failed(status)),
+                Some((profiles, _)) => profiles,
+                None => Vec::new(),
+            };
+            let command: Vec<String> =
+                gate.program.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+            (own::line(&command), profiles)
+        }
+    };
+    let lock = gate.lock.as_deref();
+    let of_each = profiles.iter().map(|profile| Process {
+        program: profile.program.clone(),
+        pid: profile.pid,
+        waited: Waited::of(std::slice::from_ref(profile), lock),
+    });
+    let measurement = Measurement {
+        recording: gate.recording.as_ref().map(|path| path.display().to_string()),
+        processes: of_each.collect(),
+        all: Waited::of(&profiles, lock),
+    };
+    let judged = measurement.all.judged(&subject, gate.at_most);
+    outputs.report(&judged, &measurement, |_| ())
+}
+
+/// A program that did not do its work says nothing of its locks.
+fn failed(status: ExitStatus) -> ExitCode {
+    let say = Say { on_stderr: true };
+    say.line("No verdict: the program failed. Make it succeed by itself first, or judge its recording.");
+    let is_interrupted = status.signal() == Some(libc::SIGINT);
+    ExitCode::from(if is_interrupted { exit::INTERRUPTED } else { exit::FAILED })
+}
