@@ -18,7 +18,7 @@ fn prints(directory: &Path, name: &str, numbers: &[f64]) -> PathBuf {
     let path = directory.join(name);
     let numbers: Vec<String> = numbers.iter().map(f64::to_string).collect();
     let text = format!(
-        "#!/bin/sh\nset -- {}\ncount=$(cat {name}.runs 2>/dev/null || echo 0)\necho $((count + 1)) >{name}.runs\n\
+        "#!/bin/sh\nset -- {}\ncount=$(cat '{name}.runs' 2>/dev/null || echo 0)\necho $((count + 1)) >'{name}.runs'\n\
          shift $((count % $#))\necho \"score: $1\"\n",
         numbers.join(" ")
     );
@@ -313,4 +313,69 @@ fn waits_that_cannot_be_judged() {
     let failed = waits_gate(path, &["--at-most", "100%", "--", &program, "store", "3"]);
     failed.fails(1, &["exited with status 3", "No verdict: the program failed."]);
     assert!(!failed.stdout.contains("gate"), "{failed:#?}");
+}
+
+/// A step of action.yml, as GitHub runs it: what it printed, and its outputs.
+fn action(directory: &Path, step: &str, variables: &[(&str, &str)]) -> (Said, String) {
+    let binary = assert_cmd::cargo::cargo_bin!("spinpark").parent().unwrap();
+    let path = format!("{}:{}", binary.display(), std::env::var("PATH").unwrap());
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ci/action.sh");
+    let mut command = Command::new("bash");
+    command.arg(script).arg(step).current_dir(directory).env("PATH", path).env("GITHUB_ACTIONS", "true");
+    command.env("GITHUB_STEP_SUMMARY", directory.join("summary.md"));
+    command.env("GITHUB_OUTPUT", directory.join("output")).env("GITHUB_PATH", directory.join("path"));
+    let none =
+        [("GATE_OPTIONS", ""), ("GATE_JUNIT", ""), ("GATE_JSON", ""), ("SPINPARK_VERSION", "installed")];
+    let result = said(command.envs(none).envs(variables.iter().copied()));
+    let output = fs::read_to_string(directory.join("output")).unwrap_or_default();
+    let _ = fs::remove_file(directory.join("output"));
+    (result, output)
+}
+
+#[test]
+fn the_github_action() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    prints(path, "old", &[1000.0]);
+    prints(path, "new build", &[800.0]);
+    let (installed, _) = action(path, "install", &[]);
+    installed.succeeds(&[]);
+    let metric = "--rounds 8 --metric-from-output 'score: ([0-9.]+)' --higher-is-better";
+    let inputs = [("GATE_AGAINST", "./old 1"), ("GATE_COMMAND", "'./new build' $(touch injected)")];
+    let run = |options: &str, junit: &str| {
+        action(path, "gate", &[&inputs[..], &[("GATE_OPTIONS", options), ("GATE_JUNIT", junit)]].concat())
+    };
+    let (result, output) = run(metric, "gate.xml");
+    exits(&result, 1, "`after` is worse than `before`");
+    assert!(result.stdout.contains("::error title=spinpark gate compare"), "{result:#?}");
+    assert_eq!(output, "verdict=failed\n");
+    assert!(!path.join("injected").exists() && path.join("gate.xml").exists());
+    assert!(fs::read_to_string(path.join("summary.md")).unwrap().starts_with("### ❌ "));
+
+    let (result, output) = run(&format!("{metric} --at-most 25%"), "");
+    exits(&result, 0, "`after` is worse than `before` by less than 25.0 %");
+    assert_eq!(output, "verdict=passed\n");
+
+    // Undecided is a warning.
+    prints(path, "new build", &[1000.0, 500.0, 2000.0]);
+    let (result, output) = run(&format!("{metric} --seed 1"), "");
+    exits(&result, 0, "Undecided");
+    assert!(result.stdout.contains("::warning title=") && output == "verdict=undecided\n", "{result:#?}");
+    let (result, output) = run("--no-such-option", "");
+    assert_eq!((result.code, output.as_str()), (Some(2), ""), "{result:#?}");
+}
+
+/// Each variable of the script is set by action.yml, from an input that exists.
+#[test]
+fn the_action_has_the_inputs_that_its_script_reads() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let definition = fs::read_to_string(root.join("action.yml")).unwrap();
+    let script = fs::read_to_string(root.join("ci/action.sh")).unwrap();
+    for input in ["against", "command", "options", "junit", "json", "version"] {
+        assert!(definition.contains(&format!("\n  {input}:\n    description: ")), "{input}");
+        let prefix = if input == "version" { "SPINPARK" } else { "GATE" };
+        let variable = format!("{prefix}_{}", input.to_uppercase());
+        assert!(definition.contains(&format!("{variable}: ${{{{ inputs.{input} }}}}")), "{variable}");
+        assert!(script.contains(&variable), "{variable}");
+    }
 }
