@@ -11,8 +11,10 @@
 //! locks need to know (restartable sequences, CPUs) while the process has one thread.
 //!
 //! x86-64 is measured; aarch64 passes the tests under qemu, with releases by compare-exchange, and records no profiles.
-//! On other systems and processors, and under Miri, the locks *are* `parking_lot`'s, and there are no profiles: what
-//! uses this crate builds and runs everywhere.
+//! On other systems and processors, and under Miri, the locks *are* `parking_lot`'s (feature `portable`, on by default),
+//! and there are no profiles: what uses this crate builds and runs everywhere. Without that feature, a crate named
+//! `parking_lot` that re-exports this one can take its place in all of a program's dependencies (`[patch]`);
+//! `ci/parking-lot.sh` tries it with moka, prometheus and tokio, and runs `parking_lot`'s own tests.
 //!
 //! ```
 //! use spinpark::{Condvar, Mutex};

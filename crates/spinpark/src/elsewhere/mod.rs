@@ -1,6 +1,9 @@
 //! Other systems than Linux on x86-64 and aarch64, and Miri, which runs no assembly: the locks are `parking_lot`'s, whose types are
 //! `lock_api`'s, too. A program that uses spinpark builds and runs there.
 
+#[cfg(not(feature = "portable"))]
+compile_error!("spinpark's own locks are for Linux on x86-64 and aarch64: enable its feature `portable`");
+
 pub mod profile;
 
 pub use parking_lot::{
