@@ -24,8 +24,8 @@ grep --extended-regexp '^cargo test --workspace\b' README.md || {
 step "the library elsewhere"
 ci/elsewhere.sh
 
-step "aarch64"
-ci/aarch64.sh
+step "aarch64, musl"
+ci/targets.sh
 
 step "packages of crates.io"
 ci/package.sh --allow-dirty
