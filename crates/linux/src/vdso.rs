@@ -120,6 +120,8 @@ mod tests {
         Some(unsafe { slice::from_raw_parts(base as *const u8, length) })
     }
 
+    // A static program has no loader.
+    #[cfg(target_env = "gnu")]
     #[test]
     fn it_is_what_the_loader_finds() {
         let Some(file) = mapped() else { return };
