@@ -664,6 +664,9 @@ fn a_silent_process() {
         2,
         &["nothing was recorded: no thread of it has used a lock", &format!("spinpark why {}", server.pid())],
     );
+    // It is not waited for longer than it was to record.
+    said(&mut server.record("x", &["--for", "300ms"]))
+        .fails(2, &["nothing was recorded: no thread of it has used a lock"]);
     assert!(!server.directory.path().join("x").exists());
     server.kill();
 }

@@ -225,6 +225,12 @@ fn to_a_file() {
     let missing = directory.path().join("without/x.prom");
     let mut command = spinpark(["export", "--textfile"]);
     said(command.arg(missing).arg(hanging.0.id().to_string())).fails(2, &["cannot write "]);
+    // What is no file is not replaced by one: a device, say.
+    let link = directory.path().join("link");
+    std::os::unix::fs::symlink("/dev/null", &link).expect("a link");
+    let mut command = spinpark(["export", "--textfile"]);
+    said(command.arg(&link).arg(hanging.0.id().to_string())).fails(2, &["something that is no file"]);
+    assert!(link.is_symlink());
 }
 
 #[test]

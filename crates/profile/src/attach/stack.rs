@@ -246,7 +246,10 @@ fn program_stack<'a>(target: &Target, symbols: &mut Symbols, stack: &'a [u64], i
 fn program_part(mut frames: Vec<Frame>, is_static: bool) -> Option<CallSite> {
     let is_libcs =
         |frame: &&Frame| glibc_locks::is_glibc(&frame.module) || is_static && object::is_static(frame);
-    let own = frames.iter().take_while(is_libcs).count();
+    // C++ sleeps by a template of its own.
+    let is_cpps =
+        |frame: &&Frame| frame.function.as_ref().is_some_and(|name| name.starts_with("std::this_thread::"));
+    let own = frames.iter().take_while(|frame| is_libcs(frame) || is_cpps(frame)).count();
     if own < frames.len() {
         frames.drain(..own);
     }

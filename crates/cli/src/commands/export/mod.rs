@@ -211,8 +211,14 @@ impl<'a> Outlets<'a> {
     }
 }
 
-/// Replaces a file as a whole. What is unfinished has a name that the textfile collector does not read (`*.prom`).
+/// Replaces a file as a whole. What is unfinished has a name that the textfile collector does not read (`*.prom`). What
+/// is no file, such as a device or a link, stays: others use it.
 fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    if fs::symlink_metadata(path).is_ok_and(|there| !there.is_file()) {
+        return Err(std::io::Error::other(
+            "there is something that is no file: name one, or what is not there yet",
+        ));
+    }
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let unfinished: PathBuf = path.with_file_name(format!(".{name}.{}.new", std::process::id()));
     let write = || {

@@ -36,6 +36,8 @@ const BEAT: Duration = Duration::from_millis(500);
 /// Between two looks.
 const STEP: Duration = Duration::from_millis(20);
 /// After this time without an answer, the user learns why there is none.
+/// A process gets so long at least to begin, though it is to record for less.
+const LEAST: Duration = Duration::from_secs(1);
 const SILENCE: Duration = Duration::from_secs(2);
 /// Bytes that the profile may have on the disk.
 const MAX_SIZE: u64 = 256 << 20;
@@ -143,7 +145,7 @@ fn while_it_records(record: &Record, dormant: &mut Dormant, is_over: &AtomicBool
     let before = children(pid);
     let mut born: BTreeSet<u32> = BTreeSet::new();
     dormant.begin(record.slower_than).with_context(writing)?;
-    begun(dormant, pid, is_over, &progress)?;
+    begun(dormant, record, is_over, &progress)?;
     dormant.open_recording()?;
     // By a name of its own: it may have lost the one that it had, or be in memory.
     let named = tempfile::tempdir().context("cannot make a temporary directory")?;
@@ -210,9 +212,14 @@ fn while_it_records(record: &Record, dormant: &mut Dormant, is_over: &AtomicBool
     Ok(Known { kept: keeper.stop(), seen: watch.and_then(watch::Watch::finish), notes })
 }
 
-/// Waits until the process records.
-fn begun(dormant: &mut Dormant, pid: u32, is_over: &AtomicBool, progress: &Progress) -> anyhow::Result<()> {
-    let asked = Instant::now();
+/// Waits until the process records, no longer than it is to record.
+fn begun(
+    dormant: &mut Dormant,
+    record: &Record,
+    is_over: &AtomicBool,
+    progress: &Progress,
+) -> anyhow::Result<()> {
+    let (pid, asked) = (record.pid, Instant::now());
     let mut beaten = asked;
     let silent = "no thread of it has used a lock, a semaphore or a condition variable since";
     loop {
@@ -250,7 +257,8 @@ fn begun(dormant: &mut Dormant, pid: u32, is_over: &AtomicBool, progress: &Progr
             Answer::Gone => bail!("process {pid} has ended before it began to record"),
             Answer::Silent => {}
         }
-        if is_over.load(Relaxed) {
+        let is_late = record.time.is_some_and(|time| asked.elapsed() >= time.max(LEAST));
+        if is_over.load(Relaxed) || is_late {
             let _ = dormant.end();
             bail!("nothing was recorded: {silent}\nWhat it waits for: spinpark why {pid}");
         }
