@@ -24,4 +24,14 @@ fn versions_of_files_are_documented() {
             "docs/stability.md: the row of {format} lacks version {version}: {row:?}"
         );
     }
+
+    // The Python module reads one of them.
+    let module =
+        fs::read_to_string(crate::repository().join("python/src/spinpark/__init__.py")).expect("a module");
+    let version = module.lines().find_map(|line| line.strip_prefix("VERSION = ")).expect("its version");
+    let row = page.lines().find(|line| line.contains("`spinpark-profile`")).expect("a row");
+    assert!(
+        row.contains(&format!("| {version} |")),
+        "python/src/spinpark/__init__.py reads version {version}"
+    );
 }

@@ -1,4 +1,4 @@
-//! A profile of this crate's locks: recorded on 64-bit Linux only. Elsewhere a program that asks for one is told so.
+//! A profile of this crate's locks: recorded on x86-64 Linux only. Elsewhere a program that asks for one is told so.
 
 use std::path::{Path, PathBuf};
 use std::{error, fmt, io};
@@ -26,7 +26,7 @@ pub enum Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "profiles are recorded on 64-bit Linux only")
+        write!(f, "profiles are recorded on x86-64 Linux only")
     }
 }
 

@@ -11,8 +11,7 @@ use crate::linux::RawRwLock;
 /// # Differences from std
 /// `read` and `write` return guards, not `Result`s; a read lock may be taken again by its thread, where std's may
 /// deadlock or panic. There are timed acquisitions, upgradable readers, and guards of a part of the data or that own an
-/// `Arc`. Readers of a lock that is hardly ever written use slots of their own CPU, so that a rare writer waits longer:
-/// see [the drop-in's notes](https://github.com/spinpark/spinpark/blob/main/docs/results.md).
+/// `Arc`. Readers of a lock that is hardly ever written use slots of their own CPU, so that a rare writer waits longer.
 ///
 /// # Poisoning
 /// None: a panic of a writer releases the lock, and the data is as the panic has left it.

@@ -35,9 +35,9 @@ use crate::session::on_interrupt;
 const BEAT: Duration = Duration::from_millis(500);
 /// Between two looks.
 const STEP: Duration = Duration::from_millis(20);
-/// After this time without an answer, the user learns why there is none.
 /// A process gets so long at least to begin, though it is to record for less.
 const LEAST: Duration = Duration::from_secs(1);
+/// After this time without an answer, the user learns why there is none.
 const SILENCE: Duration = Duration::from_secs(2);
 /// Bytes that the profile may have on the disk.
 const MAX_SIZE: u64 = 256 << 20;
