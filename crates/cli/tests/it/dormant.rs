@@ -373,7 +373,8 @@ fn it_ends_meanwhile() {
     ] {
         let mut server = Server::new();
         let command = server.being_recorded("x");
-        sleep(Duration::from_millis(300));
+        // Long enough for waits, also on a busy machine.
+        sleep(Duration::from_secs(1));
         server.asks(how);
         if how != "exec" {
             server.child.wait().expect("it ends");
