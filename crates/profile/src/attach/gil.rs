@@ -70,12 +70,22 @@ impl ForGil {
         blocked_since: impl Fn(u32) -> Option<u64>,
     ) -> Option<Self> {
         match (wait(thread), before) {
-            (None, before) => before.filter(|_| thread.state == State::Running),
+            (None, before) => {
+                before.filter(|before| thread.state == State::Running || before.is_of_same_gil(thread))
+            }
             (found, Some(before)) if found == wait(&before.thread) && before.lasts(blocked_since) => {
                 Some(before)
             }
             (Some(_), _) => Some(Self { thread: thread.clone(), since: now }),
         }
+    }
+
+    /// Whether a thread waits for the same GIL, whose holder was not read: the thread woke while it was read.
+    fn is_of_same_gil(&self, thread: &ThreadNow) -> bool {
+        let gil = |thread: &ThreadNow| {
+            thread.wait().filter(|wait| wait.name.as_deref() == Some(GIL)).map(|wait| wait.address)
+        };
+        gil(thread).is_some() && gil(thread) == gil(&self.thread)
     }
 
     /// Whether it is this wait still: the holder has not run since.
@@ -148,6 +158,8 @@ mod tests {
         // It was awake, to ask for it.
         let awake = next(begun, None, 20);
         let goes_on = next(awake, Some(2), 30);
+        // It went on while it was read: who has the GIL was not.
+        let goes_on = ForGil::next(goes_on, &thread(Some(2)).without_owner(), 35, blocked_since);
         assert_eq!(goes_on.as_ref().map(|wait| wait.since), Some(10));
         // Another one has it, which may have released it meanwhile; or it was taken in the same snapshot.
         let other = next(goes_on, Some(3), 40);
