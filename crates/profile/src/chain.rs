@@ -17,9 +17,8 @@ const BESIDES: f64 = 0.5;
 /// The same of a second call.
 const BESIDES_CALL: f64 = 0.2;
 
-/// `For about 82 % of the time that threads waited for the mutex `table`, its holder was blocked on the mutex
-/// `log` (820 ms in all); …`
-pub(crate) fn inner(profile: &Profile, top: &Lock) -> Option<String> {
+/// What the holders of a lock were blocked on, most first: for how much of others' waiting, and their own.
+fn blocking<'a>(profile: &'a Profile, top: &Lock) -> Vec<(&'a Lock, u64, u64)> {
     // By what its holders waited for: others' waiting meanwhile, and their own.
     let mut sums: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
     for waits in profile.held_waits.iter().filter(|waits| waits.outer == top.id && waits.lock != top.id) {
@@ -31,13 +30,32 @@ pub(crate) fn inner(profile: &Profile, top: &Lock) -> Option<String> {
             *waited += waits.wait_total;
         }
     }
-    let blocked: u64 = sums.values().map(|(blocked, _)| blocked).sum();
-    let part = blocked as f64 / top.lock_wait().max(1) as f64;
     let mut inner: Vec<(&Lock, u64, u64)> = sums
         .into_iter()
         .filter_map(|(lock, (blocked, waited))| Some((profile.lock(lock)?, blocked, waited)))
         .collect();
     inner.sort_by_key(|(lock, blocked, _)| (Reverse(*blocked), lock.id));
+    inner
+}
+
+/// What its holders were blocked on most, for which share of the time waited for it, and whether holders of that were
+/// blocked on it as well.
+pub(crate) fn most<'a>(profile: &'a Profile, top: &Lock) -> Option<(&'a Lock, f64, bool)> {
+    let (first, blocked, _) = blocking(profile, top).into_iter().next()?;
+    let share = (blocked as f64 / top.lock_wait().max(1) as f64).min(1.0);
+    Some((first, share, is_both_ways(profile, top, first)))
+}
+
+fn is_both_ways(profile: &Profile, top: &Lock, first: &Lock) -> bool {
+    profile.held_waits.iter().any(|other| (other.outer, other.lock) == (first.id, top.id))
+}
+
+/// `For about 82 % of the time that threads waited for the mutex `table`, its holder was blocked on the mutex
+/// `log` (820 ms in all); …`
+pub(crate) fn inner(profile: &Profile, top: &Lock) -> Option<String> {
+    let mut inner = blocking(profile, top);
+    let blocked: u64 = inner.iter().map(|(_, blocked, _)| blocked).sum();
+    let part = blocked as f64 / top.lock_wait().max(1) as f64;
     let &(first, most, _) = inner.first()?;
     let is_of = |number: u32| [first.id, top.id].contains(&number);
     let is_deadlock = profile.deadlocks.iter().flatten().any(|index| is_of(profile.waiting[*index].lock));
@@ -65,12 +83,10 @@ pub(crate) fn inner(profile: &Profile, top: &Lock) -> Option<String> {
     let what = inner.iter().map(named_inner).collect::<Vec<_>>().join(" and ");
     let outer =
         class(top).map_or_else(|| format!("the {}", with_noun(top)), |class| format!("one of {class}"));
-    let is_both_ways =
-        || profile.held_waits.iter().any(|other| (other.outer, other.lock) == (first.id, top.id));
     let advice = match first.kind {
         Kind::Condvar => ". Hold only the condvar's own mutex in such a wait",
         kind if !kind.is_lock() => "",
-        _ if part < FIRST || is_both_ways() => "",
+        _ if part < FIRST || is_both_ways(profile, top, first) => "",
         _ if inner.len() > 1 => "; fix those first",
         _ => "; fix that one first",
     };

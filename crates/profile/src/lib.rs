@@ -18,6 +18,7 @@
 //! | `split`                | what the time waited for a lock was                                                 |
 //! | `chain`                | what blocked its holder                                                             |
 //! | `holders`              | what the holders in a sampled process did                                           |
+//! | [`advice`](mod@advice) | what to do first, and what it can bring at most                                    |
 //! | `phases`               | waiting over time                                                                   |
 //! | `other_waits`          | waits that are for no lock, or may be for one                                       |
 //! | `glibc_locks`          | locks inside of glibc, which only the observer sees                                 |
@@ -34,6 +35,7 @@
 //! | [`export`]             | counters of waiting, for monitoring systems                                        |
 //! | [`folded`], [`pprof`]  | stacks of waiting, for flame graphs and `go tool pprof`                             |
 
+pub mod advice;
 pub mod attach;
 mod blame;
 mod chain;

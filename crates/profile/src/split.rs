@@ -85,7 +85,7 @@ pub(crate) fn sentences(profile: &Profile, lock: &Lock) -> Vec<String> {
             percent(free)
         ));
     }
-    said.extend(no_cpu(profile, &split, all));
+    said.extend(no_cpu(profile, &split));
     said.extend(used(lock).and_then(saturated));
     if free > 0.5 {
         said.push(advice.to_owned());
@@ -93,13 +93,19 @@ pub(crate) fn sentences(profile: &Profile, lock: &Lock) -> Vec<String> {
     said
 }
 
-fn no_cpu(profile: &Profile, split: &Split, all: f64) -> Option<String> {
+/// Of the time waited: the holder was ready to run, without a CPU; 0 if too little was watched.
+pub(crate) fn share_without_cpu(split: &Split) -> f64 {
+    let all = (split.held + split.free + split.unknown) as f64;
     let watched = split.watched as f64;
-    if watched < WATCHED * all {
-        return None;
+    if watched == 0.0 || watched < WATCHED * all {
+        return 0.0;
     }
     // The watched waits stand for all.
-    let part = split.no_cpu as f64 / watched * split.held as f64 / all;
+    split.no_cpu as f64 / watched * split.held as f64 / all
+}
+
+fn no_cpu(profile: &Profile, split: &Split) -> Option<String> {
+    let part = share_without_cpu(split);
     let (crowd, _) = crowd(profile);
     (part >= NO_CPU).then(|| {
         let sure = if split.watched >= split.held { "" } else { "about " };
@@ -137,7 +143,7 @@ pub(crate) fn cpus_of_others(profile: &Profile) -> Option<f64> {
 }
 
 /// ` (3 threads, 2 CPUs)` if there are more threads than CPUs, and what to do.
-fn crowd(profile: &Profile) -> (String, &'static str) {
+pub(crate) fn crowd(profile: &Profile) -> (String, &'static str) {
     // One that comes takes over the table of one that has ended, if there is any: so there were no more at a
     // time than tables.
     let threads = profile.threads.len() as u64;

@@ -397,6 +397,8 @@ pub(crate) enum ViewChoice {
     Summary,
     /// The summary and every table
     All,
+    /// What to do first, lock by lock
+    Steps,
     /// Lock by lock
     Locks,
     /// Locks with the same creation site, added up

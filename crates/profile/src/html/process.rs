@@ -7,6 +7,7 @@ use spinpark_measure::text::one_line;
 use spinpark_measure::text::{date, units};
 
 use super::{Shown, draw, file, flame, locks, matrix, small_tables, span};
+use crate::advice::{Advice, advice};
 use crate::model::{Cost, Detail, ENDED_EARLY, LocksOf, Profile, RecordingEnd, Role, Strip};
 use crate::names::Names;
 use crate::thread_time;
@@ -27,6 +28,7 @@ pub(super) struct Process {
     losses: Vec<String>,
     warnings: Vec<String>,
     facts: Vec<Fact>,
+    steps: Vec<Advice>,
     strips: Vec<Wide>,
     /// The highest detail counts all acquisitions; others do not.
     is_full: bool,
@@ -99,6 +101,7 @@ impl Process {
                 .chain(profile.notes().map(str::to_owned))
                 .collect(),
             facts: facts(profile),
+            steps: advice(profile),
             strips: strips.into_iter().filter_map(wide).collect(),
             is_full: profile.detail == Detail::Full,
             stacks: small_tables::stacks(profile, &called, call_sites.into_iter()),

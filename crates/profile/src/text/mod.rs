@@ -6,12 +6,14 @@
 //! | `report`   | the whole report: the summary first                                            |
 //! | `locks`    | locks: taken, waited for, held                                                 |
 //! | `merged`   | several processes added up: how their waiting is spread                        |
+//! | `steps`    | what to do first                                                               |
 //! | `waits`    | waits by waiter and holder, by call site, one by one, for signals and for work |
 
 mod locks;
 mod merged;
 mod overview;
 mod report;
+mod steps;
 mod waits;
 
 use std::io::IsTerminal;
@@ -26,6 +28,7 @@ pub use self::locks::{locks, outcomes, processes, rates, split};
 pub use self::merged::{places, spread, sums};
 pub use self::overview::overview;
 pub use self::report::report;
+pub use self::steps::steps;
 pub use self::waits::{blocking, condvars, freebsd, held_waits, other_waits, part, sites, slow, waiting};
 use crate::fit::{fit_all, share};
 

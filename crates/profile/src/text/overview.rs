@@ -4,7 +4,7 @@ use super::report::{first, head, missing, notes, slowed};
 use super::wrap;
 use super::{
     Style, blocking, condvars, held_waits, locks, other_waits, outcomes, places, sites, slow, split, spread,
-    waiting,
+    steps, waiting,
 };
 use crate::model::Profile;
 use crate::swap;
@@ -28,12 +28,15 @@ pub fn overview(profile: &Profile, style: Style, lines: usize) -> String {
     let after: String = sentences.map(|text| wrap(&text, style.width, 2) + "\n").collect();
 
     let has_waited = profile.lock_wait() > 0;
-    let main: [Table; 3] = match has_waited {
-        true if profile.merged.is_some() => [("locks", locks), ("processes", spread), ("processes", places)],
-        true => [("", waiting), ("locks", locks), ("blocking", blocking)],
-        false => [("", waiting), ("others", other_waits), ("condvars", condvars)],
+    let main: Vec<Table> = match has_waited {
+        true if profile.merged.is_some() => {
+            vec![("steps", first_steps), ("locks", locks), ("processes", spread), ("processes", places)]
+        }
+        true => vec![("", waiting), ("steps", first_steps), ("locks", locks), ("blocking", blocking)],
+        false => vec![("", waiting), ("others", other_waits), ("condvars", condvars)],
     };
-    let others: [Table; 9] = [
+    let others: [Table; 10] = [
+        ("steps", steps),
         ("locks", locks),
         ("split", split),
         ("blocking", blocking),
@@ -55,7 +58,7 @@ pub fn overview(profile: &Profile, style: Style, lines: usize) -> String {
     let mut left =
         texts.map(|text| text.lines().count() + 1).fold(lines.saturating_sub(3), usize::saturating_sub);
     let mut tables = Vec::new();
-    for (place, (name, table)) in main.into_iter().enumerate() {
+    for (place, (name, table)) in main.iter().copied().enumerate() {
         let whole = table(profile, style);
         // The tables after it have their first rows.
         let later =
@@ -86,6 +89,12 @@ pub fn overview(profile: &Profile, style: Style, lines: usize) -> String {
     parts.push(after + &rest(profile, style, &more));
     parts.retain(|part| !part.is_empty());
     parts.join("\n")
+}
+
+/// The first of what to do.
+fn first_steps(profile: &Profile, style: Style) -> String {
+    const SHOWN: usize = 3;
+    steps(profile, Style { rows: style.rows.min(SHOWN), ..style })
 }
 
 /// Rows of a table: the lines below its header, but not the one that counts what is missing.

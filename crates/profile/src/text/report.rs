@@ -4,7 +4,7 @@ use spinpark_measure::text::units::{count, time};
 
 use super::{
     Style, blocking, condvars, held_waits, locks, other_waits, outcomes, places, sites, slow, split, spread,
-    waiting, wrap,
+    steps, waiting, wrap,
 };
 use crate::fit::fit;
 use crate::model::{Detail, ENDED_EARLY, LocksOf, Merged, Profile, RecordingEnd};
@@ -19,6 +19,7 @@ pub fn report(profile: &Profile, style: Style) -> String {
     let mut parts =
         vec![head(profile, style), slowed(profile, style), missing(profile, style), first(profile, style)];
     parts.extend([
+        steps(profile, style),
         waiting(profile, style),
         locks(profile, style),
         split(profile, style),

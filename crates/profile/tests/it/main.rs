@@ -10,6 +10,7 @@ mod html;
 mod read;
 mod show;
 mod silence;
+mod steps;
 mod stuck;
 mod symbols;
 

@@ -331,6 +331,10 @@ fn view(profile: &Profile, view: ViewChoice, style: Style) -> String {
         ViewChoice::Processes if profile.merged.is_none() => {
             "This is one process. `spinpark report A B` adds several recordings up, `--merge` the processes of one."
         }
+        ViewChoice::Steps if has_waited => {
+            "Nothing stands out: threads waited little, or what is known does not decide what to do. The summary says more."
+        }
+        ViewChoice::Steps => "No thread waited for a lock.",
         ViewChoice::HeldWaits => "No thread blocked while holding a contended lock.",
         ViewChoice::Split if has_waited => {
             "Whether these locks were held or free while threads waited is not known."
@@ -345,6 +349,7 @@ fn tables(profile: &Profile, view: ViewChoice, style: Style) -> String {
     match view {
         ViewChoice::Summary => text::overview(profile, style, usize::MAX),
         ViewChoice::All => text::report(profile, style),
+        ViewChoice::Steps => text::steps(profile, style),
         ViewChoice::Locks => text::locks(profile, style),
         ViewChoice::Classes => text::locks(&by_class(profile), style),
         ViewChoice::Split => text::split(profile, style),
