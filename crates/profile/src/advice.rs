@@ -30,7 +30,7 @@ use spinpark_measure::text::units::{count, percent_in_words as percent, short_pe
 use crate::classes::grouped;
 use crate::model::{Bound, Detail, Kind, Lock, LocksOf, Pair, Profile, Role};
 use crate::names::{Names, class, with_noun};
-use crate::summary::summary;
+use crate::summary::is_little;
 use crate::{chain, glibc_locks, holders, split};
 
 /// Locks with less waiting than this share of the run are left out: without it the run would be shorter by no more
@@ -63,7 +63,7 @@ pub struct Advice {
 pub fn advice(profile: &Profile) -> Vec<Advice> {
     let waited = profile.lock_wait();
     let is_silent = profile.is_partial() || !profile.deadlocks.is_empty() || profile.slowed().is_some();
-    if waited == 0 || is_silent || summary(profile).is_small {
+    if is_silent || is_little(profile, waited) {
         return Vec::new();
     }
     // Locks of one kind are mended together.

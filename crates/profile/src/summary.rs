@@ -61,18 +61,24 @@ enum Lead<'a> {
     Lock,
 }
 
+fn share_of(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+/// Whether so much waiting (ns) is not what makes a program slow.
+pub(crate) fn is_little(profile: &Profile, waited: u64) -> bool {
+    // A process has a thread at any time.
+    let share = share_of(waited, profile.thread_time().max(profile.duration));
+    share < NOTHING || share < SMALL_SHARE && share_of(waited, profile.duration) < SMALL_WAITERS
+}
+
 /// The summary of a profile.
 #[must_use]
 pub fn summary(profile: &Profile) -> Summary {
     let waited = profile.lock_wait();
-    let share_of = |part: u64, whole: u64| if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
     let share_of_time = share_of(waited, profile.thread_time()).min(1.0);
     let waiters = share_of(waited, profile.duration);
-    let is_little = |waited| {
-        // A process has a thread at any time.
-        let share = share_of(waited, profile.thread_time().max(profile.duration));
-        share < NOTHING || share < SMALL_SHARE && share_of(waited, profile.duration) < SMALL_WAITERS
-    };
+    let is_little = |waited| is_little(profile, waited);
     let is_small = is_little(waited);
     // Returns from condition variables may be contention, too.
     let unclear = profile.unclear_wait();

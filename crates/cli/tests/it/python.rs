@@ -280,12 +280,13 @@ threading.Event().wait()
 ";
     for interpreter in interpreters() {
         let hanging = hanging(&interpreter, directory.path(), program);
-        let mut command = recording(directory.path(), ["profile", "--for", "1s", "--pid"]);
-        let result = said(command.arg(hanging.0.id().to_string()));
-        assert_eq!(result.code, Some(0), "{result:#?}");
-        let text = flat(&result.stdout);
-        for words in ["load", "app.py:12", "held by `", "flush", "was in `"] {
-            assert!(text.contains(words), "{}: no `{words}` in {text}", interpreter.display());
-        }
+        let say = || {
+            let mut command = recording(directory.path(), ["profile", "--for", "1s", "--pid"]);
+            let result = said(command.arg(hanging.0.id().to_string()));
+            assert_eq!(result.code, Some(0), "{result:#?}");
+            result
+        };
+        // On a busy machine threads that have their lock may wait longer for the GIL.
+        until(&["load", "app.py:12", "held by `", "flush", "was in `"], say);
     }
 }

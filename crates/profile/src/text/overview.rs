@@ -12,6 +12,8 @@ use crate::swap;
 /// A table: what `--view` calls it, and what makes it.
 type Table = (&'static str, fn(&Profile, Style) -> String);
 
+/// More steps are behind `--view steps`.
+const STEPS: usize = 3;
 /// With fewer rows a table is not worth its header.
 const FEWEST_ROWS: usize = 3;
 
@@ -30,9 +32,9 @@ pub fn overview(profile: &Profile, style: Style, lines: usize) -> String {
     let has_waited = profile.lock_wait() > 0;
     let main: Vec<Table> = match has_waited {
         true if profile.merged.is_some() => {
-            vec![("steps", first_steps), ("locks", locks), ("processes", spread), ("processes", places)]
+            vec![("steps", steps), ("locks", locks), ("processes", spread), ("processes", places)]
         }
-        true => vec![("", waiting), ("steps", first_steps), ("locks", locks), ("blocking", blocking)],
+        true => vec![("", waiting), ("steps", steps), ("locks", locks), ("blocking", blocking)],
         false => vec![("", waiting), ("others", other_waits), ("condvars", condvars)],
     };
     let others: [Table; 10] = [
@@ -74,7 +76,15 @@ pub fn overview(profile: &Profile, style: Style, lines: usize) -> String {
                 false => (rows >= FEWEST_ROWS).then(|| table(profile, Style { rows, ..style })),
             }
         };
-        let Some(fitted) = fit(left.saturating_sub(reserved)).or_else(|| fit(left)) else {
+        // The list of steps repeats what the tables show: it takes no room from them.
+        let fitted = match name {
+            "steps" => (1..=STEPS)
+                .rev()
+                .map(|rows| steps(profile, Style { rows: style.rows.min(rows), ..style }))
+                .find(|text| height(text) <= left.saturating_sub(reserved)),
+            _ => fit(left.saturating_sub(reserved)).or_else(|| fit(left)),
+        };
+        let Some(fitted) = fitted else {
             more.extend((!name.is_empty()).then_some(name));
             continue;
         };
@@ -89,12 +99,6 @@ pub fn overview(profile: &Profile, style: Style, lines: usize) -> String {
     parts.push(after + &rest(profile, style, &more));
     parts.retain(|part| !part.is_empty());
     parts.join("\n")
-}
-
-/// The first of what to do.
-fn first_steps(profile: &Profile, style: Style) -> String {
-    const SHOWN: usize = 3;
-    steps(profile, Style { rows: style.rows.min(SHOWN), ..style })
 }
 
 /// Rows of a table: the lines below its header, but not the one that counts what is missing.

@@ -16,6 +16,8 @@ fn shares() -> PathBuf {
 
 /// The report of a run, in one line, and what the program printed.
 fn report(directory: &Path, how: &str) -> (String, String) {
+    // That of a run before.
+    drop(fs::remove_dir_all(directory.join("kept")));
     let mut command = recording(directory, ["profile", "--output", "kept", "--"]);
     let result = said(command.arg(shares()).arg(how));
     assert_eq!(result.code, Some(0), "{result:#?}");
@@ -68,14 +70,24 @@ fn a_daemon() {
 #[test]
 fn idle_workers_that_end_before_the_program() {
     let directory = tempfile::tempdir().expect("a directory");
-    let (report, _) = report(directory.path(), "condvars");
-    assert!(report.contains("% of the time for something that is not recorded"), "{report}");
-    // What the idle ones waited for is not taken from the four sleepers' time.
-    let (_, signals) = report.split_once("%, signals ").unwrap_or_else(|| panic!("{report}"));
-    let share: u64 = signals.split(' ').next().and_then(|it| it.parse().ok()).expect("a number");
-    assert!(share <= 5, "{report}");
-    let is_known = report.contains("%). 9 of ") && report.contains(" threads idle, not counted.");
-    assert!(is_known, "eight and the main one: {report}");
+    // The sleepers' time is for futexes that are not recorded, and what the idle ones, eight and the main one, waited for
+    // is not taken from it.
+    let is_right = |report: &str| {
+        let signals = report.split_once("%, signals ").and_then(|(_, rest)| rest.split(' ').next());
+        let share: u64 = signals.and_then(|share| share.parse().ok()).expect("a number");
+        let are_idle = report.contains("%). 9 of ") && report.contains(" threads idle, not counted.");
+        share <= 5 && are_idle && report.contains("(other futexes ")
+    };
+    let mut latest = String::new();
+    for _ in 0..5 {
+        latest = report(directory.path(), "condvars").0;
+        // A thread that waited for a CPU for a tenth of the run is not idle.
+        let is_busy = latest.contains("Other programs used");
+        if is_right(&latest) || !is_busy {
+            break;
+        }
+    }
+    assert!(is_right(&latest), "{latest}");
 }
 
 #[test]
