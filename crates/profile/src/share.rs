@@ -86,7 +86,7 @@ impl Waited {
             Some([.., high]) if high <= bound && is_whole => Verdict::Passed,
             _ => Verdict::Undecided,
         };
-        let locks = self.lock.as_ref().map_or_else(|| String::from("locks"), |name| format!("`{name}`"));
+        let locks = locks_called(self.lock.as_deref());
         let says = match verdict {
             Verdict::Passed => format!("Threads waited at most {} of their time for {locks}", percent(bound)),
             Verdict::Failed => {
@@ -121,7 +121,7 @@ impl Waited {
             verdict,
             sentence: format!("{says}: {figure}; one run, so its noise is not known. {}", verdict.in_words()),
             figure: Figure {
-                name: format!("share of threads' time waited for {locks}"),
+                name: figure_name(self.lock.as_deref()),
                 value: number(1),
                 low: number(0),
                 high: number(2).filter(|_| is_whole),
@@ -131,6 +131,16 @@ impl Waited {
             notes: self.missing.clone(),
         }
     }
+}
+
+/// What the figure is called that is judged.
+#[must_use]
+pub fn figure_name(lock: Option<&str>) -> String {
+    format!("share of threads' time waited for {}", locks_called(lock))
+}
+
+fn locks_called(lock: Option<&str>) -> String {
+    lock.map_or_else(|| String::from("locks"), |name| format!("`{name}`"))
 }
 
 fn locks(profiles: &[Profile]) -> impl Iterator<Item = &Lock> {

@@ -64,6 +64,20 @@ pub(crate) struct GateOutputs {
     pub(crate) junit: Option<PathBuf>,
 }
 
+/// A bound that is kept beside the sources.
+#[derive(Debug, Args)]
+pub(crate) struct Kept {
+    /// The bound is what an earlier result of this gate has, the file of its --json: no worse than then
+    #[arg(long, value_name = "FILE")]
+    pub(crate) baseline: Option<PathBuf>,
+
+    /// So much worse than the baseline is accepted: 2%
+    ///
+    /// Of a share of time, two hundredths more; of a speed-up, two hundredths of it less.
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    pub(crate) worse_by: Option<f64>,
+}
+
 const COMPARE_EXAMPLES: &str = "\
 Examples:
   spinpark gate compare --against './old 1000' -- ./new 1000
@@ -148,6 +162,7 @@ Examples:
   spinpark gate scaling --threads 1,2 --at-least 1.7 -- ./job --threads {threads}
   spinpark gate scaling --threads 1,2,4 --at-least 3 --metric-from-output 'ops/s: ([0-9.]+)' \\
       --higher-is-better -- ./server-test -t {threads}
+  spinpark gate scaling --threads 1,2 --baseline scaling.json --worse-by 5% -- ./job -t {threads}
 
 Without a number that the program prints, wall time is measured: give it the same work at any number of threads. A round runs each number of threads once, and the first one twice, in shuffled order; the speed-up is the median over rounds, with a 95 % interval. The bound is for the last number of threads.";
 
@@ -160,8 +175,11 @@ pub(crate) struct GateScaling {
     pub(crate) threads: Vec<usize>,
 
     /// The speed-up that is asked for, as in 1.7
-    #[arg(long, value_name = "NUMBER", value_parser = factor)]
-    pub(crate) at_least: f64,
+    #[arg(long, value_name = "NUMBER", value_parser = factor, required_unless_present = "baseline", conflicts_with = "baseline")]
+    pub(crate) at_least: Option<f64>,
+
+    #[command(flatten)]
+    pub(crate) kept: Kept,
 
     #[command(flatten)]
     pub(crate) measuring: Measuring,
@@ -179,6 +197,8 @@ Examples:
   spinpark gate waits --at-most 5% -- ./job                      records the program, and judges
   spinpark gate waits --at-most 5% spinpark-profile              a recording that was made before
   spinpark gate waits --at-most 1% --lock cache_lock -- ./job    one lock
+  spinpark gate waits --baseline waits.json --worse-by 2% -- ./job
+                                                                 no more than a result that was kept by --json
 
 The share is of the time of all threads that were not idle. Its interval begins with waits that were certainly for locks, and ends with those that may have been. A lock that is not in the recording, missing records and missing processes are no verdict: then only a share above the bound is one.";
 
@@ -187,8 +207,11 @@ The share is of the time of all threads that were not idle. Its interval begins 
 #[command(after_long_help = WAITS_EXAMPLES)]
 pub(crate) struct GateWaits {
     /// The largest share of threads' time that is accepted: 5%
-    #[arg(long, value_name = "PERCENT", value_parser = percent)]
-    pub(crate) at_most: f64,
+    #[arg(long, value_name = "PERCENT", value_parser = percent, required_unless_present = "baseline", conflicts_with = "baseline")]
+    pub(crate) at_most: Option<f64>,
+
+    #[command(flatten)]
+    pub(crate) kept: Kept,
 
     /// Only waits for the lock of this name, as `spinpark report` shows it [default: all locks]
     #[arg(long, value_name = "NAME")]

@@ -14,7 +14,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use spinpark_measure::rounds::configuration::Baseline;
 
 pub(crate) use self::export::{Export, Receiver};
-pub(crate) use self::gate::{Gate, GateCompare, GateOutputs, GateScaling, GateWaits, Gated};
+pub(crate) use self::gate::{Gate, GateCompare, GateOutputs, GateScaling, GateWaits, Gated, Kept};
 pub(crate) use self::libraries::Libraries;
 pub(crate) use self::profile::{
     DetailChoice, Diff, LocksChoice, Profile, Record, Report, Showing, Top, ViewChoice,

@@ -315,6 +315,64 @@ fn waits_that_cannot_be_judged() {
     assert!(!failed.stdout.contains("gate"), "{failed:#?}");
 }
 
+#[test]
+fn a_baseline_that_is_checked_in() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let program = waits().display().to_string();
+    let all = ["--at-most", "100%", "--json", "waits.json", "--output", "one", "--", &program, "store"];
+    let first = waits_gate(path, &all);
+    assert!(first.code == Some(0) && first.stdout.contains("Threads waited at most 100 %"), "{first:#?}");
+    let same = waits_gate(path, &["--baseline", "waits.json", "one"]);
+    exits(&same, 0, "Threads waited at most");
+    assert!(same.stdout.contains("The bound is what waits.json has."), "{same:#?}");
+    // As if it had been less then.
+    let text = fs::read_to_string(path.join("waits.json")).unwrap();
+    let mut document: Value = serde_json::from_str(&text).unwrap();
+    let share = document["figure"]["low"].as_f64().unwrap();
+    document["figure"]["high"] = (share / 2.0).into();
+    fs::write(path.join("less.json"), document.to_string()).unwrap();
+    exits(&waits_gate(path, &["--baseline", "less.json", "one"]), 1, "Threads waited more than");
+    let worse = waits_gate(path, &["--baseline", "less.json", "--worse-by", "100%", "one"]);
+    exits(&worse, 0, "Threads waited at most 100 %");
+    document["figure"]["high"] = Value::Null;
+    fs::write(path.join("unknown.json"), document.to_string()).unwrap();
+
+    let refused: [(&[&str], &str); 6] = [
+        (&["--baseline", "waits.json", "--lock", "cache_lock"], "is a baseline for another figure"),
+        (&["--baseline", "unknown.json"], "has no bound"),
+        (&["--baseline", "none.json"], "a first run writes it: --json none.json"),
+        (&["--baseline", "one/profile.json"], "is no result of `spinpark gate`"),
+        (&["--baseline", "waits.json", "--at-most", "5%"], "cannot be used with"),
+        (&["--at-most", "5%", "--worse-by", "5%"], "--baseline"),
+    ];
+    for (options, words) in refused {
+        waits_gate(path, &[options, &["one"]].concat()).fails(2, &[words]);
+    }
+    if std::thread::available_parallelism().unwrap().get() < 2 {
+        return;
+    }
+    scales(path, 1000, 1900);
+    let of_scaling = |options: &[&str]| {
+        let all = [&["scaling", "--threads", "1,2"][..], &SCORE, options, &["--", "./scales", "-t{threads}"]];
+        said(&mut gate(path, &all.concat()))
+    };
+    exits(
+        &of_scaling(&["--at-least", "1.5", "--json", "scaling.json"]),
+        0,
+        "2 threads are at least 1.5 times",
+    );
+    exits(&of_scaling(&["--baseline", "scaling.json"]), 0, "2 threads are at least 1.9 times");
+    scales(path, 1000, 1800);
+    exits(&of_scaling(&["--baseline", "scaling.json"]), 1, "2 threads are not 1.9 times");
+    exits(
+        &of_scaling(&["--baseline", "scaling.json", "--worse-by", "10%"]),
+        0,
+        "2 threads are at least 1.71 times",
+    );
+    of_scaling(&["--baseline", "waits.json"]).fails(2, &["is a baseline for another figure"]);
+}
+
 /// A step of action.yml, as GitHub runs it: what it printed, and its outputs.
 fn action(directory: &Path, step: &str, variables: &[(&str, &str)]) -> (Said, String) {
     let binary = assert_cmd::cargo::cargo_bin!("spinpark").parent().unwrap();

@@ -203,7 +203,7 @@ pub fn scaled(subject: &str, scaling: &Scaling, printed: &Printed, bound: f64, n
         verdict,
         sentence,
         figure: Figure {
-            name: format!("speed-up, {} over {}", last.threads, first.threads),
+            name: speed_up_of(first.threads, last.threads),
             value: ratio(|it| it.median),
             low: ratio(|it| it.low),
             high: ratio(|it| it.high),
@@ -212,6 +212,12 @@ pub fn scaled(subject: &str, scaling: &Scaling, printed: &Printed, bound: f64, n
         },
         notes,
     }
+}
+
+/// What the figure is called that [`scaled`] judges.
+#[must_use]
+pub fn speed_up_of(first: usize, last: usize) -> String {
+    format!("speed-up, {last} over {first}")
 }
 
 impl Verdict {

@@ -1,5 +1,6 @@
 //! Saying what was found: tables for people, JSON for programs, Markdown for documents.
 
+pub mod baseline;
 pub mod compare_table;
 pub mod gate;
 mod head;

@@ -3,10 +3,12 @@
 //! | module    | what it has                                                       |
 //! |-----------|-------------------------------------------------------------------|
 //! | `outputs` | where the verdict goes, opened before anything is measured        |
+//! | `baseline`| a bound from an earlier result that is checked in                 |
 //! | `compare` | a new build of a program is not worse than the old one            |
 //! | `scaling` | a program becomes faster with more threads                        |
 //! | `waits`   | threads wait for locks for at most a share of their time          |
 
+mod baseline;
 mod compare;
 mod outputs;
 mod scaling;

@@ -9,7 +9,7 @@ use std::thread;
 use anyhow::bail;
 use serde::Serialize;
 use spinpark_measure::process::executable::locate;
-use spinpark_measure::report::gate::scaled;
+use spinpark_measure::report::gate::{scaled, speed_up_of};
 use spinpark_measure::report::{Printed, scaling_table};
 use spinpark_measure::rounds::configuration::{Configuration, Environments};
 use spinpark_measure::rounds::environment::Environment;
@@ -22,6 +22,7 @@ use spinpark_measure::rounds::warnings::{SHORT_RUN_S, Warning, of_machine};
 use spinpark_measure::stats::median;
 use spinpark_measure::text::units::counted;
 
+use super::baseline::bound;
 use super::outputs::Outputs;
 use crate::cli::GateScaling;
 use crate::commands::compare::{number, program};
@@ -53,6 +54,9 @@ struct Measurement<'a> {
 pub(super) fn run(gate: &GateScaling) -> anyhow::Result<ExitCode> {
     let GateScaling { threads, measuring, .. } = gate;
     check(gate)?;
+    let figure = speed_up_of(threads[0], threads[threads.len() - 1]);
+    let bound =
+        bound(gate.at_least, &gate.kept, &figure, |then| then.low, |then, worse| then * (1.0 - worse))?;
     let outputs = Outputs::open(&gate.out)?;
     let [name, args @ ..] = gate.program.as_slice() else { bail!("no program is named") };
     let (number, printed) = number(measuring, false)?;
@@ -82,8 +86,9 @@ pub(super) fn run(gate: &GateScaling) -> anyhow::Result<ExitCode> {
         return exit::code_of_end(end);
     }
     cleaned?;
-    let notes = warnings(&runs, &noise).iter().map(|warning| format!("Warning: {warning}")).collect();
-    let judged = scaled(&own::line(&command), &scaling, &printed, gate.at_least, notes);
+    let warnings = warnings(&runs, &noise).into_iter().map(|warning| format!("Warning: {warning}"));
+    let notes = bound.note.into_iter().chain(warnings).collect();
+    let judged = scaled(&own::line(&command), &scaling, &printed, bound.is, notes);
     let measurement = Measurement {
         command: &command,
         threads,

@@ -4,8 +4,9 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitCode, ExitStatus};
 
 use serde::Serialize;
-use spinpark_profile::share::Waited;
+use spinpark_profile::share::{Waited, figure_name};
 
+use super::baseline::bound;
 use super::outputs::Outputs;
 use crate::cli::{GateWaits, Profile};
 use crate::commands::profile::{processes_now, processes_of};
@@ -30,6 +31,14 @@ struct Process {
 
 /// Reads the recording, or makes one, and judges the share.
 pub(super) fn run(gate: &GateWaits) -> anyhow::Result<ExitCode> {
+    let lock = gate.lock.as_deref();
+    let bound = bound(
+        gate.at_most,
+        &gate.kept,
+        &figure_name(lock),
+        |then| then.high,
+        |then, worse| (then + worse).min(1.0),
+    )?;
     let outputs = Outputs::open(&gate.out)?;
     let (subject, profiles) = match &gate.recording {
         Some(recording) => (recording.display().to_string(), processes_of(recording)?),
@@ -45,7 +54,6 @@ pub(super) fn run(gate: &GateWaits) -> anyhow::Result<ExitCode> {
             (own::line(&command), profiles)
         }
     };
-    let lock = gate.lock.as_deref();
     let of_each = profiles.iter().map(|profile| Process {
         program: profile.program.clone(),
         pid: profile.pid,
@@ -56,7 +64,8 @@ pub(super) fn run(gate: &GateWaits) -> anyhow::Result<ExitCode> {
         processes: of_each.collect(),
         all: Waited::of(&profiles, lock),
     };
-    let judged = measurement.all.judged(&subject, gate.at_most);
+    let mut judged = measurement.all.judged(&subject, bound.is);
+    judged.notes.extend(bound.note);
     outputs.report(&judged, &measurement, |_| ())
 }
 
