@@ -28,3 +28,8 @@ pub mod node {
 pub mod condvar {
     pub use crate::condvar::{GIVEN_UP, SIGNALLED, SIGNALLED_LAST, SIGNALLED_REF, WAITING};
 }
+
+/// How far code is that runs once: see its [table](crate::once).
+pub mod once {
+    pub use crate::once::DONE;
+}

@@ -6,6 +6,7 @@
 //! | [`RawRwLock`]  | the same word with readers, upgradable read, downgrade   | 24    |
 //! | [`RawCondvar`] | FIFO; a signal wakes its waiter, or leaves that to the   | 16    |
 //! |                | release of the mutex                                     |       |
+//! | [`OnceWord`]   | a state beside a mutex: code that runs once              | 4     |
 //!
 //! Nothing is allocated, no statics, no thread-locals, no `cfg`: all state is in the lock and on waiters'
 //! stacks, but for the queues of spinners, in memory that the platform provides. Zero is unlocked. The
@@ -21,6 +22,7 @@ pub mod bits;
 mod condvar;
 mod core;
 mod mutex;
+mod once;
 mod policy;
 // Nodes are pointers: each block cites an invariant of the module.
 #[allow(unsafe_code)]
@@ -34,6 +36,7 @@ pub use crate::bias::ReaderBias;
 pub use crate::core::LockCore;
 pub use condvar::{RawCondvar, WaitResult, Waiter};
 pub use mutex::{Locked, RawMutex};
+pub use once::{OncePoisoned, OnceState, OnceWord};
 pub use policy::{
     Adaptive, Arrival, Asleep, Awake, BeforeQueueing, EarlyWakes, Few, FirstTry, Many, Note, OnRelease, Park,
     Policy, Polling, Reads, Spin, SpinStats, Spinner, Spinning, Times, Timing, TransferCost, Tries, Try,

@@ -1,45 +1,13 @@
 //! [`Once`].
 
 use core::fmt;
-use core::sync::atomic::AtomicU8;
-use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::AtomicU32;
 
 use lock_api::RawMutex as _;
+pub use spinpark_locks::OnceState;
+use spinpark_locks::{OncePoisoned, OnceWord};
 
 use crate::linux::RawMutex;
-
-const NEW: u8 = 0;
-const RUNS: u8 = 1;
-/// It has panicked.
-const POISONED: u8 = 2;
-const DONE: u8 = 3;
-
-/// How far a [`Once`] is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OnceState {
-    /// No closure has run.
-    New,
-    /// The last closure has panicked.
-    Poisoned,
-    /// A thread runs one.
-    InProgress,
-    /// One has run to its end.
-    Done,
-}
-
-impl OnceState {
-    /// Whether the last closure has panicked.
-    #[inline]
-    pub fn poisoned(self) -> bool {
-        self == Self::Poisoned
-    }
-
-    /// Whether a closure has run to its end.
-    #[inline]
-    pub fn done(self) -> bool {
-        self == Self::Done
-    }
-}
 
 /// Runs a closure once, whichever thread comes first; 24 bytes. The others wait for it as for a [`Mutex`](crate::Mutex).
 ///
@@ -63,7 +31,7 @@ impl OnceState {
 /// assert_eq!((runs, START.state().done()), (1, true));
 /// ```
 pub struct Once {
-    state: AtomicU8,
+    word: OnceWord<AtomicU32>,
     /// Held by the thread that runs the closure.
     runs: RawMutex,
 }
@@ -72,19 +40,13 @@ impl Once {
     /// One of which no closure has run.
     #[inline]
     pub const fn new() -> Self {
-        Self { state: AtomicU8::new(NEW), runs: RawMutex::INIT }
+        Self { word: OnceWord::from_word(AtomicU32::new(0)), runs: RawMutex::INIT }
     }
 
     /// How far it is: at the moment of the call. If it is done, what the closure wrote is seen.
     #[inline]
     pub fn state(&self) -> OnceState {
-        // Acquire: with the release of DONE, so that what the closure wrote is seen.
-        match self.state.load(Acquire) {
-            NEW => OnceState::New,
-            RUNS => OnceState::InProgress,
-            POISONED => OnceState::Poisoned,
-            _ => OnceState::Done,
-        }
+        self.word.state()
     }
 
     /// Runs the closure, if none has run to its end; waits for one that runs. What a closure wrote is seen after it.
@@ -111,34 +73,30 @@ impl Once {
     #[cold]
     #[inline(never)]
     fn call(&self, also_poisoned: bool, closure: &mut dyn FnMut(OnceState)) {
+        /// Ends it and releases the mutex, also by a panic.
+        struct Running<'a> {
+            once: &'a Once,
+            /// What has begun, and whether it has returned.
+            begun: Option<bool>,
+        }
+        impl Drop for Running<'_> {
+            fn drop(&mut self) {
+                self.begun.into_iter().for_each(|has_returned| self.once.word.end(has_returned));
+                // SAFETY: `call` has taken it.
+                unsafe { self.once.runs.unlock() };
+            }
+        }
         self.runs.lock();
-        let mut running = Running { once: self, becomes: self.state.load(Relaxed) };
-        // Relaxed: it changes under the mutex only.
-        let state = match running.becomes {
-            DONE => return,
-            POISONED if !also_poisoned => panic!("a closure of this Once has panicked before"),
-            POISONED => OnceState::Poisoned,
-            _ => OnceState::New,
-        };
-        self.state.store(RUNS, Relaxed);
-        running.becomes = POISONED;
-        closure(state);
-        running.becomes = DONE;
-    }
-}
-
-/// Sets the state at the end, also by a panic, and releases the mutex.
-struct Running<'a> {
-    once: &'a Once,
-    becomes: u8,
-}
-
-impl Drop for Running<'_> {
-    fn drop(&mut self) {
-        // Release: with the acquire of `state`, for threads that do not take the mutex.
-        self.once.state.store(self.becomes, Release);
-        // SAFETY: `call` has taken it.
-        unsafe { self.once.runs.unlock() };
+        let mut running = Running { once: self, begun: None };
+        match self.word.begin(also_poisoned) {
+            Ok(None) => {}
+            Ok(Some(state)) => {
+                running.begun = Some(false);
+                closure(state);
+                running.begun = Some(true);
+            }
+            Err(OncePoisoned) => panic!("a closure of this Once has panicked before"),
+        }
     }
 }
 

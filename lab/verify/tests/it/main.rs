@@ -21,6 +21,7 @@ mod mutants_asymmetric;
 mod mutants_locks;
 mod mutants_queues;
 mod mutex;
+mod once;
 mod osq;
 mod passed_on;
 mod platform;
