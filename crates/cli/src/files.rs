@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-use anyhow::{Context, anyhow};
+use anyhow::anyhow;
 use rustix::fs::{Access, access};
-use spinpark_measure::report::json::Output;
+use spinpark_measure::report::json::{Output, Unwritable};
+use spinpark_measure::report::unwritten::Unwritten;
 
 /// Creates the directory that `option` names, and its parents, unless it is there.
 ///
@@ -15,9 +16,9 @@ use spinpark_measure::report::json::Output;
 pub fn create(option: &str, directory: &Path) -> anyhow::Result<()> {
     fs::create_dir_all(directory).map_err(|error| {
         let path = directory.display();
-        anyhow!(
-            "cannot create the directory {path}: {error}\nGive {option} a directory in which you may write"
-        )
+        let Unwritten { why, remedy } = Unwritten::of(directory, &error, None);
+        let remedy = remedy.unwrap_or_else(|| format!("Give {option} a directory in which you may write"));
+        anyhow!("cannot create the directory {path}: {why}\n{remedy}")
     })
 }
 
@@ -45,7 +46,8 @@ pub fn find_temporary_directory() {
 pub fn draw(directory: &Path, plots: Vec<(String, String)>) -> anyhow::Result<()> {
     for (name, svg) in plots {
         let path = directory.join(name);
-        fs::write(&path, svg).with_context(|| format!("cannot write {}", path.display()))?;
+        let written = fs::write(&path, &svg);
+        written.map_err(|error| Unwritable { path: path.clone(), error, needed: Some(svg.len() as u64) })?;
         note!("Plot: {}", path.display());
     }
     Ok(())

@@ -35,6 +35,12 @@ pub fn save(directory: &Path, profiles: &[Profile], max_size: u64) -> io::Result
     written.map(|()| path)
 }
 
+/// Bytes that [`FILE`] has with all of these profiles.
+#[must_use]
+pub fn needed(profiles: &[Profile]) -> u64 {
+    text(profiles).len() as u64
+}
+
 /// Bytes that a directory has left on the disk of `max_size`, without [`FILE`].
 ///
 /// # Errors

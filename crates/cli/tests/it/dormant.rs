@@ -760,6 +760,23 @@ fn a_full_disk() {
     let result = said(&mut server.record("x", &["--for", "400ms"]));
     assert_eq!(result.code, Some(0), "{result:#?}");
     has(&result.stdout, &["`table`"]);
+    // There is no room for what is kept.
+    let room = directory.path().join("room");
+    fs::create_dir(&room).expect("a directory");
+    let mount = Command::new("mount").args(["-t", "tmpfs", "-o", "size=8k", "none"]).arg(&room).output();
+    assert!(mount.expect("it starts").status.success());
+    let result = said(server.record(&room.join("y").to_string_lossy(), &["--for", "400ms"]).arg("--json"));
+    assert_eq!(result.code, Some(1), "{result:#?}");
+    let place = format!("the disk of {} is full", room.join("y").display());
+    has(
+        &result.stderr,
+        &["Nothing is kept: cannot write to", &place, "are free, and", "are needed", "--output"],
+    );
+    assert!(!result.stderr.contains("Kept in"), "{result:#?}");
+    let page = room.join("page.html").to_string_lossy().into_owned();
+    let result = said(server.record("page", &["--for", "400ms", "--html"]).arg(page));
+    result.fails(2, &["cannot write", "page.html: the disk of", "is full", "are needed", "Make room there"]);
+    let _ = Command::new("umount").arg("-l").arg(&room).status();
     let rounds = server.does("rounds");
     sleep(Duration::from_millis(100));
     assert_ne!(server.does("rounds"), rounds, "it goes on");

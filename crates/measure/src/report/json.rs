@@ -16,6 +16,7 @@ use crate::rounds::machine::Noise;
 use crate::rounds::measure::Run;
 use crate::rounds::warnings::Warning;
 
+use super::unwritten::Unwritten;
 use super::{Printed, reading};
 use crate::rounds::sample::Metric;
 
@@ -142,12 +143,23 @@ pub struct Settings<'a> {
 
 /// A file that cannot be written.
 #[derive(Debug, Error)]
-#[error("cannot write {}: {error}\nGive it as a file in a directory that exists and that you may write to", .path.display())]
+#[error("cannot write {}: {}", .path.display(), self.why())]
 pub struct Unwritable {
     /// Its name.
     pub path: PathBuf,
     /// Why.
     pub error: io::Error,
+    /// How many bytes were to be written, if that was known by then.
+    pub needed: Option<u64>,
+}
+
+impl Unwritable {
+    /// Why, and what to do, on a line of its own.
+    fn why(&self) -> String {
+        const USUAL: &str = "Give it as a file in a directory that exists and that you may write to";
+        let Unwritten { why, remedy } = Unwritten::of(&self.path, &self.error, self.needed);
+        format!("{why}\n{}", remedy.as_deref().unwrap_or(USUAL))
+    }
 }
 
 /// A file that is known to be writable before anything was measured, and is left alone until there is
@@ -182,7 +194,7 @@ impl Output {
     /// If that is not possible.
     pub fn open(path: &Path) -> Result<Self, Unwritable> {
         let to = if Self::is_stdout(path) { Ok(To::Stdout) } else { To::find(path) };
-        let to = to.map_err(|error| Unwritable { path: path.into(), error })?;
+        let to = to.map_err(|error| Unwritable { path: path.into(), error, needed: None })?;
         Ok(Self { path: path.into(), to })
     }
 
@@ -225,13 +237,14 @@ impl Output {
     ///
     /// As [`write`](Self::write).
     pub fn write_bytes(self, bytes: &[u8]) -> Result<(), Unwritable> {
-        self.to.write(bytes).map_err(|error| Unwritable { path: self.path, error })
+        let needed = Some(bytes.len() as u64);
+        self.to.write(bytes).map_err(|error| Unwritable { path: self.path, error, needed })
     }
 
     fn write_text(self, text: serde_json::Result<String>) -> Result<(), Unwritable> {
         match text {
             Ok(text) => self.write_bytes(&[text.as_bytes(), b"\n"].concat()),
-            Err(error) => Err(Unwritable { path: self.path, error: error.into() }),
+            Err(error) => Err(Unwritable { path: self.path, error: error.into(), needed: None }),
         }
     }
 }

@@ -9,6 +9,7 @@ mod metric_text;
 pub mod page;
 pub mod reading;
 pub mod scaling_table;
+pub mod unwritten;
 
 use std::io::IsTerminal;
 use std::os::fd::AsFd;

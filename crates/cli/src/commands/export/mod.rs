@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use spinpark_measure::report::json::Output;
+use spinpark_measure::report::json::{Output, Unwritable};
 use spinpark_profile::attach::{Sampler, Target};
 use spinpark_profile::export::{Dialect, Interval, Metrics, text};
 use spinpark_profile::load::load;
@@ -182,8 +182,10 @@ impl<'a> Outlets<'a> {
     /// Writes the file.
     fn write(&self) -> anyhow::Result<()> {
         let Some(path) = &self.export.textfile else { return Ok(()) };
-        replace(path, self.text(Dialect::Prometheus).as_bytes())
-            .with_context(|| format!("cannot write {}", path.display()))
+        let text = self.text(Dialect::Prometheus);
+        let written = replace(path, text.as_bytes());
+        let needed = Some(text.len() as u64);
+        Ok(written.map_err(|error| Unwritable { path: path.clone(), error, needed })?)
     }
 
     fn text(&self, dialect: Dialect) -> String {

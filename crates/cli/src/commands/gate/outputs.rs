@@ -49,7 +49,7 @@ impl Outputs {
             true => Ok(Markdown::Stdout),
             false => match OpenOptions::new().append(true).create(true).open(path) {
                 Ok(file) => Ok(Markdown::Append(path.clone(), file)),
-                Err(error) => Err(Unwritable { path: path.clone(), error }),
+                Err(error) => Err(Unwritable { path: path.clone(), error, needed: None }),
             },
         };
         Ok(Self {
@@ -105,7 +105,8 @@ impl Markdown {
                 Ok(())
             }
             Self::Append(path, mut file) => {
-                file.write_all(text.as_bytes()).map_err(|error| Unwritable { path, error })
+                let needed = Some(text.len() as u64);
+                file.write_all(text.as_bytes()).map_err(|error| Unwritable { path, error, needed })
             }
         }
     }

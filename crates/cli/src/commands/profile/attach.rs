@@ -1,7 +1,5 @@
 //! `spinpark profile --pid`: where a process waits that runs already.
 
-use std::io;
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -19,7 +17,6 @@ use super::{load, recording_directory};
 use crate::cli::Profile;
 use crate::exit;
 use crate::progress::Progress;
-use crate::say::Say;
 use crate::session::on_interrupt;
 
 /// 50 snapshots a second.
@@ -57,24 +54,6 @@ pub(super) fn run(profile: &Profile, pid: u32) -> anyhow::Result<ExitCode> {
     let loaded = load::Loaded { profiles, unmet: None };
     let saved = saved::save(&directory, &loaded.profiles.profiles, profile.max_size);
     let shown = shower.show(&loaded.profiles);
-    let is_kept = kept(saved, &directory);
+    let is_kept = load::kept_alone(saved, &loaded.profiles, &directory);
     shown.map(|()| if is_kept { ExitCode::SUCCESS } else { exit::FAILED.into() })
-}
-
-/// Says where the profile is kept, or that it is not: whether it is. Other than of a recording, there is nothing that
-/// it could be made of again.
-fn kept(saved: io::Result<PathBuf>, directory: &Path) -> bool {
-    let why = match saved {
-        Ok(path) if path.exists() => {
-            load::kept(Ok(path), directory);
-            return true;
-        }
-        Ok(_) => String::from("it is larger than --max-size allows"),
-        Err(error) => format!("cannot write to {}: {error}", directory.display()),
-    };
-    recording_directory::remove_if_empty(directory);
-    Say { on_stderr: true }.line(format_args!(
-        "Nothing is kept: {why}. What is shown is all that there is; --output names a directory with space."
-    ));
-    false
 }

@@ -11,9 +11,10 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use std::{env, thread};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use rustix::process::geteuid;
 use spinpark_measure::process::executable::Library;
+use spinpark_measure::report::unwritten::Unwritten;
 use spinpark_profile::dormant::{Answer, Dormant, remove_left_over};
 use spinpark_profile::keeper::Keeper;
 use spinpark_profile::load::{CostSource, Loaded, Recorded, Surroundings};
@@ -27,6 +28,7 @@ use super::request::waits;
 use super::show::Shower;
 use super::{likely_mistakes, load, recording_directory, untimed_use};
 use crate::cli::{DetailChoice, LocksChoice, Profile, Record};
+use crate::exit;
 use crate::progress::Progress;
 use crate::say::Say;
 use crate::session::on_interrupt;
@@ -95,8 +97,12 @@ pub(crate) fn record(record: &Record) -> anyhow::Result<ExitCode> {
     let recorded = while_it_records(record, &mut dormant, &is_over);
     let recorded = recorded.inspect_err(|_| recording_directory::remove_if_empty(&directory))?;
     let scratch = tempfile::tempdir().context("cannot make a temporary directory")?;
-    dormant.copy(scratch.path()).with_context(|| {
-        format!("cannot copy the recording to {}: is its disk full?", scratch.path().display())
+    dormant.copy(scratch.path()).map_err(|error| {
+        let why = Unwritten::of(scratch.path(), &error, None).why;
+        anyhow!(
+            "cannot copy the recording to {}: {why}\nSet TMPDIR to a directory with free space",
+            scratch.path().display()
+        )
     })?;
     let mut symbols = Symbols::new().with_debuginfod().with_kept(recorded.kept).with_waits(waits);
     let mut seen = recorded.seen;
@@ -125,8 +131,8 @@ pub(crate) fn record(record: &Record) -> anyhow::Result<ExitCode> {
     if let Some(text) = &loaded.unmet {
         say.wrapped(text, 0);
     }
-    load::kept(saved, &directory);
-    shown.map(|()| ExitCode::SUCCESS)
+    let is_kept = load::kept_alone(saved, &loaded.profiles, &directory);
+    shown.map(|()| if is_kept { ExitCode::SUCCESS } else { exit::FAILED.into() })
 }
 
 /// What is known besides the recording.

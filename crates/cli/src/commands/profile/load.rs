@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use spinpark_measure::report::unwritten::Unwritten;
 use spinpark_profile::load::{self, CostSource, ProgramEnd, Recorded, Surroundings};
 use spinpark_profile::model::{self, RecordingEnd};
 use spinpark_profile::read::{ReadError, compact};
@@ -54,10 +55,8 @@ pub(super) fn profiles(request: &Request<'_>, ended: &mut Ended, directory: &Pat
         // A report without it says that threads were not observed.
         let left = saved::bytes_left(directory, request.options.max_size).unwrap_or(0);
         if let Err(error) = seen.save(directory, left) {
-            say.line(format_args!(
-                "Warning: cannot write {}: {error}",
-                directory.join(watch::FILE).display()
-            ));
+            let why = Unwritten::of(directory, &error, None);
+            say.line(format_args!("Warning: cannot write {}: {why}.", directory.join(watch::FILE).display()));
         }
     }
     Ok(Loaded { profiles, unmet: unmet(&symbols) })
@@ -96,20 +95,42 @@ pub(super) fn notes(loaded: &Loaded, saved: io::Result<PathBuf>, directory: &Pat
     if let Some(text) = still_running(&loaded.profiles.profiles, directory) {
         say.line(text);
     }
-    kept(saved, directory);
-}
-
-/// Where the profiles are kept, as far as they are.
-pub(super) fn kept(saved: io::Result<PathBuf>, directory: &Path) {
-    let say = Say { on_stderr: true };
     if let Err(error) = saved {
+        let why = Unwritten::of(directory, &error, Some(saved::needed(&loaded.profiles.profiles)));
         say.line(format_args!(
-            "Warning: cannot write {}: {error}. The recording is there, but without symbols: they are looked up again by \
+            "Warning: cannot write {}: {}. The recording is there, but without symbols: they are looked up again by \
              `spinpark report`, as long as the programs do not change.",
-            directory.join(saved::FILE).display()
+            directory.join(saved::FILE).display(),
+            why.why
         ));
     }
-    say.line(format_args!(
+    kept(directory);
+}
+
+/// Where profiles are kept of which there is no recording, or that they are not: whether they are. There is nothing that
+/// they could be made of again.
+pub(super) fn kept_alone(saved: io::Result<PathBuf>, loaded: &load::Loaded, directory: &Path) -> bool {
+    let why = match saved {
+        Ok(path) if path.exists() => {
+            kept(directory);
+            return true;
+        }
+        Ok(_) => String::from("it is larger than --max-size allows"),
+        Err(error) => {
+            let why = Unwritten::of(directory, &error, Some(saved::needed(&loaded.profiles)));
+            format!("cannot write to {}: {}", directory.display(), why.why)
+        }
+    };
+    recording_directory::remove_if_empty(directory);
+    Say { on_stderr: true }.line(format_args!(
+        "Nothing is kept: {why}. What is shown is all that there is; --output names a directory with space."
+    ));
+    false
+}
+
+/// Where the profiles are kept.
+fn kept(directory: &Path) {
+    Say { on_stderr: true }.line(format_args!(
         "Kept in {}: spinpark report {}",
         directory.display(),
         quoted(&directory.to_string_lossy())
@@ -140,11 +161,19 @@ fn nothing(error: &ReadError, request: &Request<'_>, ended: &Ended, directory: &
 fn full_disk(error: &ReadError, directory: &Path) -> Option<String> {
     /// Less than a recording needs to begin.
     const LITTLE: u64 = 1 << 20;
+    /// KiB of the smallest recording.
+    const LEAST: u64 = 56;
     let disk = rustix::fs::statvfs(directory).ok()?;
     let free = disk.f_bavail.saturating_mul(disk.f_frsize);
-    (matches!(error, ReadError::Empty(_)) && free < LITTLE).then(|| {
+    let is_it = match error {
+        ReadError::Empty(_) => true,
+        ReadError::Unrecorded(_, why) => why.contains("the disk is full"),
+        _ => false,
+    };
+    (is_it && free < LITTLE).then(|| {
         format!(
-            "the disk of {} is full ({} KiB free). Use --output to name a directory with free space.",
+            "the disk of {} is full: {} KiB are free, and a recording needs {LEAST} KiB at least. Make room there, or use --output to \
+             name a directory with free space.",
             directory.display(),
             free >> 10
         )

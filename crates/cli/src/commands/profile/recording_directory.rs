@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
+use spinpark_measure::report::unwritten::Unwritten;
 use spinpark_profile::read::QUOTA_FILE;
 
 use crate::files;
@@ -45,10 +46,12 @@ fn fresh() -> anyhow::Result<PathBuf> {
             Ok(()) => return Ok(name),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => {
-                bail!(
-                    "cannot create the directory {} here: {error}\nName one in which you may write with --output",
-                    name.display()
-                )
+                let Unwritten { why, remedy } = Unwritten::of(&name, &error, None);
+                let remedy = remedy.map_or_else(
+                    || String::from("Name one in which you may write with --output"),
+                    |remedy| format!("{remedy} (--output)"),
+                );
+                bail!("cannot create the directory {} here: {why}\n{remedy}", name.display())
             }
         }
     }
