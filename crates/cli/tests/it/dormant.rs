@@ -242,6 +242,8 @@ fn a_lock_taken_before() {
     assert_eq!(result.code, Some(0), "{result:#?}");
     has(&result.stdout, &["Waiting now", "writes_journal"]);
     let profile = json(&server, "one");
+    let host = fs::read_to_string("/proc/sys/kernel/hostname").expect("a name");
+    assert_eq!(profile["host"], host.trim(), "for a report of many");
     let duration = profile["duration"].as_u64().expect("a time");
     let waiting = profile["waiting"].as_array().expect("waits");
     let time = waiting.iter().filter_map(|wait| wait["time"].as_u64().or(wait["waited"].as_u64())).max();

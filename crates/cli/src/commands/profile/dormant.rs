@@ -124,7 +124,8 @@ pub(crate) fn record(record: &Record) -> anyhow::Result<ExitCode> {
         false => profile,
     };
     let profiles = profiles.into_iter().map(still).collect();
-    let loaded = load::Loaded { profiles: Loaded { profiles, broken }, unmet: load::unmet(&symbols) };
+    let profiles = load::on_this_host(Loaded { profiles, broken });
+    let loaded = load::Loaded { profiles, unmet: load::unmet(&symbols) };
     let saved = saved::save(&directory, &loaded.profiles.profiles, MAX_SIZE);
     recorded.notes.iter().for_each(|note| say.wrapped(note, 0));
     let shown = shower.show(&loaded.profiles);
