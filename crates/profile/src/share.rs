@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use spinpark_measure::report::gate::{Figure, Judged, Verdict};
 use spinpark_measure::text::nearest::nearest;
-use spinpark_measure::text::units::{count, percent, time};
+use spinpark_measure::text::units::{count, exact_percent, percent_beside, time};
 
 use crate::model::{Detail, Lock, Profile, Role};
 use crate::silence;
@@ -87,18 +87,15 @@ impl Waited {
             _ => Verdict::Undecided,
         };
         let locks = locks_called(self.lock.as_deref());
+        let most = exact_percent(bound);
         let says = match verdict {
-            Verdict::Passed => format!("Threads waited at most {} of their time for {locks}", percent(bound)),
-            Verdict::Failed => {
-                format!("Threads waited more than {} of their time for {locks}", percent(bound))
-            }
+            Verdict::Passed => format!("Threads waited at most {most} of their time for {locks}"),
+            Verdict::Failed => format!("Threads waited more than {most} of their time for {locks}"),
             Verdict::Undecided => {
-                format!(
-                    "Undecided whether threads waited more than {} of their time for {locks}",
-                    percent(bound)
-                )
+                format!("Undecided whether threads waited more than {most} of their time for {locks}")
             }
         };
+        let percent = |share: f64| percent_beside(share, bound);
         let figure = shares.map_or_else(
             || String::from("their time is not known"),
             |[low, share, high]| {

@@ -283,6 +283,11 @@ fn the_share_of_threads_time_that_is_waited() {
             "Threads waited more than 0.0 % of their time for locks",
         );
     }
+    exits(
+        &waits_gate(path, &["--at-most", "0.0003%", "one"]),
+        1,
+        "Threads waited more than 0.0003 % of their time for locks",
+    );
     let misspelt = waits_gate(path, &["--at-most", "5%", "--lock", "cash_lock", "one"]);
     exits(&misspelt, 3, "Undecided whether threads waited more than 5.0 % of their time for `cash_lock`");
     assert!(misspelt.stdout.contains("Is it `cache_lock`?"), "{misspelt:#?}");

@@ -16,7 +16,7 @@ use crate::rounds::sample::Metric;
 use crate::rounds::scaling::Scaling;
 use crate::rounds::warnings::Warning;
 use crate::stats::{Ratio, verdict};
-use crate::text::units::{change, counted, percent};
+use crate::text::units::{change, counted, exact_percent, percent};
 
 /// What the document is called in its field `format`.
 pub const FORMAT: &str = "spinpark gate";
@@ -129,7 +129,7 @@ pub fn compared(
         (true, ..) => (Verdict::Passed, String::from("`after` is not worse than `before`")),
         (_, Some(most), _) => (
             Verdict::Passed,
-            format!("`after` is worse than `before` by less than {}, if at all", percent(most)),
+            format!("`after` is worse than `before` by less than {}, if at all", exact_percent(most)),
         ),
         (.., Goodness::Bad) => (Verdict::Failed, format!("`after` is {word} than `before`")),
         _ => (Verdict::Undecided, String::from("Undecided whether `after` is worse than `before`")),
@@ -144,7 +144,7 @@ pub fn compared(
         ),
         noise.map_or_else(|| String::from("unknown"), |floor| format!("±{}", percent(floor))),
         counted(rounds, "round"),
-        at_most.map_or_else(String::new, |most| format!(", accepted up to {} worse", percent(most))),
+        at_most.map_or_else(String::new, |most| format!(", accepted up to {} worse", exact_percent(most))),
         verdict.in_words()
     );
     let ratio = |of: fn(&Ratio) -> f64| summary.change.as_ref().map(of);
@@ -392,6 +392,14 @@ mod tests {
         assert_eq!(of(Metric::Wall, [0.9, 1.0, 1.06]), Verdict::Undecided);
         assert_eq!(of(Metric::Printed, [0.96, 0.965, 0.97]), Verdict::Passed);
         assert_eq!(of(Metric::Printed, [0.94, 0.96, 0.97]), Verdict::Failed);
+    }
+
+    #[test]
+    fn a_bound_is_shown_as_it_was_written() {
+        let said = judged(Metric::Wall, [0.99, 1.0, 1.000_05], 0.001, Some(0.01 / 100.0)).sentence;
+        assert!(said.contains("accepted up to 0.01 % worse"), "{said}");
+        let said = judged(Metric::Wall, [1.0, 1.0601, 1.0612], 0.001, Some(6.125 / 100.0)).sentence;
+        assert!(said.starts_with("`after` is worse than `before` by less than 6.125 %, if at all"), "{said}");
     }
 
     #[test]

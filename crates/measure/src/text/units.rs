@@ -121,6 +121,36 @@ pub fn percent(fraction: f64) -> String {
     if percent >= 100.0 { format!("{percent:.0} %") } else { format!("{percent:.1} %") }
 }
 
+/// A fraction with as many decimals as it has, and one at least, such as a bound that a user has written: `5.0 %`, `0.01 %`.
+#[must_use]
+pub fn exact_percent(fraction: f64) -> String {
+    let percent = fraction * 100.0;
+    format!("{percent:.0$} %", decimals(percent))
+}
+
+/// A figure that is compared with the bound `with`, with as many decimals: `0.034 %`, where that is `0.005 %`.
+#[must_use]
+pub fn percent_beside(fraction: f64, with: f64) -> String {
+    let percent = fraction * 100.0;
+    if percent >= 100.0 {
+        format!("{percent:.0} %")
+    } else {
+        format!("{percent:.0$} %", decimals(with * 100.0))
+    }
+}
+
+/// How many decimals a number of percent has that was written in decimals: 1 to 12, and none is needed from 100 on.
+fn decimals(number: f64) -> usize {
+    const MOST: usize = 12;
+    let least = usize::from(number < 100.0);
+    let is_exact = |decimals: &usize| {
+        let shown: f64 = format!("{number:.decimals$}").parse().unwrap_or(f64::NAN);
+        // It was a hundredth of it, which is not exact.
+        (shown - number).abs() <= number.abs() * 1e-12
+    };
+    (least..MOST).find(is_exact).unwrap_or(MOST)
+}
+
 /// A share of a whole as `12 %`, `1.2 %`, `0.03 %`, `< 0.01 %`. 100 % is exact: what is less is `> 99 %`.
 #[must_use]
 pub fn short_percent(part: f64) -> String {
@@ -217,6 +247,14 @@ mod tests {
         assert_eq!([change(0.9999), change(1.0), change(1.0001)], ["0.0 %"; 3]);
         assert_eq!(interval(0.98, 1.031), "[-2.0 %, +3.1 %]");
         assert_eq!(percent(0.012), "1.2 %");
+        let bounds = ["5", "0.01", "0.5", "12.345", "0.0003", "0", "100", "2.3", "0.07"];
+        let as_read = |bound: &str| bound.parse::<f64>().unwrap() / 100.0;
+        assert_eq!(
+            bounds.map(|bound| exact_percent(as_read(bound))),
+            ["5.0 %", "0.01 %", "0.5 %", "12.345 %", "0.0003 %", "0.0 %", "100 %", "2.3 %", "0.07 %"]
+        );
+        let beside = [0.000_12, 0.5, 1.0, 1.5].map(|share| percent_beside(share, as_read("0.01")));
+        assert_eq!(beside, ["0.01 %", "50.00 %", "100 %", "150 %"]);
         let shown = [0.0, 0.000_01, 0.003, 0.012, 0.5, 0.999, 1.0].map(short_percent);
         assert_eq!(shown, ["0 %", "< 0.01 %", "0.30 %", "1.2 %", "50 %", "> 99 %", "100 %"]);
         assert_eq!(
