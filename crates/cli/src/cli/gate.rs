@@ -196,6 +196,7 @@ const WAITS_EXAMPLES: &str = "\
 Examples:
   spinpark gate waits --at-most 5% -- ./job                      records the program, and judges
   spinpark gate waits --at-most 5% spinpark-profile              a recording that was made before
+  spinpark gate waits --at-most 5% web-1 web-2                   several, or a directory of them
   spinpark gate waits --at-most 1% --lock cache_lock -- ./job    one lock
   spinpark gate waits --baseline waits.json --worse-by 2% -- ./job
                                                                  no more than a result that was kept by --json
@@ -218,15 +219,15 @@ pub(crate) struct GateWaits {
     pub(crate) lock: Option<String>,
 
     /// Where a new recording is kept [default: ./spinpark-profile, or -2, -3 … if that is there already]
-    #[arg(short, long, value_name = "DIR", conflicts_with = "recording")]
+    #[arg(short, long, value_name = "DIR", conflicts_with = "recordings")]
     pub(crate) output: Option<PathBuf>,
 
     #[command(flatten)]
     pub(crate) out: GateOutputs,
 
-    /// A recording of `spinpark profile`: a directory, or profile.json
+    /// What `spinpark profile` wrote: a directory, or one file of it; of several, as `report` takes them, all processes count
     #[arg(value_name = "RECORDING", required_unless_present = "program", conflicts_with = "program")]
-    pub(crate) recording: Option<PathBuf>,
+    pub(crate) recordings: Vec<PathBuf>,
 
     /// The program to record, and its arguments
     #[arg(last = true, value_name = "PROG")]

@@ -306,6 +306,33 @@ fn the_share_of_threads_time_that_is_waited() {
     );
 }
 
+/// What `report` adds up is judged together.
+#[test]
+fn waits_of_several_recordings() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    for host in ["fleet/web-1", "fleet/web-2"] {
+        fs::create_dir_all(path.join(host)).unwrap();
+        let mut command = recording(path, ["profile", "--output", host, "--"]);
+        assert_eq!(said(command.arg(waits()).arg("store")).code, Some(0));
+    }
+    for recordings in [&["fleet"][..], &["fleet/web-1", "fleet/web-2"]] {
+        let all = [&["--at-most", "100%", "--json", "gate.json"][..], recordings].concat();
+        exits(&waits_gate(path, &all), 0, "Threads waited at most 100 % of their time for locks");
+        let document: Value =
+            serde_json::from_str(&fs::read_to_string(path.join("gate.json")).unwrap()).unwrap();
+        assert_eq!(document["measurement"]["processes"].as_array().unwrap().len(), 2, "{document}");
+        assert_eq!(document["measurement"]["recordings"].as_array().unwrap().len(), recordings.len());
+    }
+    // One that cannot be read may have had waits.
+    fs::create_dir(path.join("fleet/web-3")).unwrap();
+    fs::write(path.join("fleet/web-3/profile.json"), "[").unwrap();
+    let broken = waits_gate(path, &["--at-most", "100%", "fleet"]);
+    exits(&broken, 3, "Undecided whether threads waited more than 100 % of their time for locks");
+    assert!(broken.stdout.contains("web-3"), "{broken:#?}");
+    waits_gate(path, &["--at-most", "100%", "fleet/web-3"]).fails(2, &["web-3"]);
+}
+
 #[test]
 fn waits_that_cannot_be_judged() {
     let directory = tempfile::tempdir().unwrap();

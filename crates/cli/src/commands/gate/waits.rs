@@ -16,7 +16,8 @@ use crate::{exit, own};
 /// What was read, one entry per process, and added up.
 #[derive(Serialize)]
 struct Measurement {
-    recording: Option<String>,
+    /// As they were named; none if the program was recorded for this.
+    recordings: Vec<String>,
     processes: Vec<Process>,
     all: Waited,
 }
@@ -40,9 +41,13 @@ pub(super) fn run(gate: &GateWaits) -> anyhow::Result<ExitCode> {
         |then, worse| (then + worse).min(1.0),
     )?;
     let outputs = Outputs::open(&gate.out)?;
-    let (subject, profiles) = match &gate.recording {
-        Some(recording) => (recording.display().to_string(), processes_of(recording)?),
-        None => {
+    let (subject, profiles, unread) = match &gate.recordings[..] {
+        recordings @ [_, ..] => {
+            let names: Vec<String> = recordings.iter().map(|path| path.display().to_string()).collect();
+            let (profiles, unread) = processes_of(recordings)?;
+            (names.join(" "), profiles, unread)
+        }
+        [] => {
             let recorded = processes_now(&Profile::of(&gate.program, gate.output.clone()))?;
             let profiles = match recorded {
                 Some((_, status)) if !status.success() => return Ok(failed(status)),
@@ -51,7 +56,7 @@ pub(super) fn run(gate: &GateWaits) -> anyhow::Result<ExitCode> {
             };
             let command: Vec<String> =
                 gate.program.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-            (own::line(&command), profiles)
+            (own::line(&command), profiles, Vec::new())
         }
     };
     let of_each = profiles.iter().map(|profile| Process {
@@ -59,11 +64,10 @@ pub(super) fn run(gate: &GateWaits) -> anyhow::Result<ExitCode> {
         pid: profile.pid,
         waited: Waited::of(std::slice::from_ref(profile), lock),
     });
-    let measurement = Measurement {
-        recording: gate.recording.as_ref().map(|path| path.display().to_string()),
-        processes: of_each.collect(),
-        all: Waited::of(&profiles, lock),
-    };
+    let mut all = Waited::of(&profiles, lock);
+    all.missing.extend(unread);
+    let recordings = gate.recordings.iter().map(|path| path.display().to_string());
+    let measurement = Measurement { recordings: recordings.collect(), processes: of_each.collect(), all };
     let mut judged = measurement.all.judged(&subject, bound.is);
     judged.notes.extend(bound.note);
     outputs.report(&judged, &measurement, |_| ())

@@ -28,23 +28,25 @@ const NAMED: usize = 20;
 
 /// What is to be added up; none if `report` names one recording, which is shown as it is.
 pub(super) fn sources(report: &Report) -> anyhow::Result<Option<Vec<PathBuf>>> {
+    let sources = recordings(&report.recordings)?;
+    let is_one = sources == report.recordings && sources.len() == 1;
+    Ok((report.merge || !is_one).then_some(sources))
+}
+
+/// The recordings that paths name, a directory those below it. If there are none, the paths: reading them says so.
+pub(super) fn recordings(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
     let mut sources = Vec::new();
     let mut entries = 0;
-    for path in &report.recordings {
+    for path in paths {
         match is_recording(path) {
             true => sources.push(path.clone()),
             false => below(path, 0, &mut entries, &mut sources)?,
         }
     }
-    let is_one = report.recordings.len() == 1 && is_recording(report.first());
-    // Of an empty directory, reading it says so.
-    if !report.merge && (is_one || sources.is_empty() && report.recordings.len() == 1) {
-        return Ok(None);
-    }
     if sources.is_empty() {
-        sources.clone_from(&report.recordings);
+        sources = paths.to_vec();
     }
-    Ok(Some(sources))
+    Ok(sources)
 }
 
 /// A file, or a directory in which a process or a command has left something.
@@ -144,7 +146,7 @@ pub(super) fn report(report: &Report, sources: Vec<PathBuf>) -> anyhow::Result<E
 }
 
 /// An error without the advice on its further lines, which is for one recording.
-fn first_line(error: &spinpark_profile::read::ReadError) -> String {
+pub(super) fn first_line(error: &spinpark_profile::read::ReadError) -> String {
     let text = in_full(&anyhow::Error::msg(error.to_string()));
     text.lines().next().unwrap_or_default().to_owned()
 }

@@ -32,7 +32,7 @@ mod show;
 pub(crate) mod top;
 mod untimed_use;
 
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::{ExitCode, ExitStatus};
 
 use anyhow::bail;
@@ -96,9 +96,27 @@ pub(crate) fn processes_now(profile: &Profile) -> anyhow::Result<Option<(Vec<Rec
     Ok(recorded.ok().map(|(loaded, status)| (loaded.profiles, status)))
 }
 
-/// The processes of a recording that was made before.
-pub(crate) fn processes_of(recording: &Path) -> anyhow::Result<Vec<Recording>> {
-    Ok(load::again(recording, Waits::default())?.profiles.profiles)
+/// The processes of recordings that were made before, and of those below directories, as `report` finds them; and a
+/// sentence on each that cannot be read, if others can be.
+pub(crate) fn processes_of(recordings: &[PathBuf]) -> anyhow::Result<(Vec<Recording>, Vec<String>)> {
+    let (mut profiles, mut unread) = (Vec::new(), Vec::new());
+    let mut first = None;
+    for source in merge::recordings(recordings)? {
+        match load::again(&source, Waits::default()) {
+            Ok(loaded) => {
+                profiles.extend(loaded.profiles.profiles);
+                unread.extend(loaded.profiles.broken.iter().map(merge::first_line));
+            }
+            Err(error) => {
+                unread.push(merge::first_line(&error));
+                first.get_or_insert(error);
+            }
+        }
+    }
+    match first.filter(|_| profiles.is_empty()) {
+        Some(error) => Err(error.into()),
+        None => Ok((profiles, unread)),
+    }
 }
 
 /// Shows a recording again.
