@@ -44,7 +44,12 @@ impl Waited {
             let (threads, thread_time) = profile.threads_and_time();
             all.threads += threads;
             all.thread_time = all.thread_time.saturating_add(thread_time);
-            all.missing.extend(missing(profile));
+            // A program that became another one (exec), such as a script that starts it, before it used a lock.
+            let is_after = |other: &Profile| {
+                (other.pid, &other.host) == (profile.pid, &profile.host) && other.started > profile.started
+            };
+            let is_prelude = thread_time == 0 && profile.locks.is_empty() && profiles.iter().any(is_after);
+            all.missing.extend(missing(profile, is_prelude));
             for (lock, stats) in
                 profile.uses().filter(|(known, _)| lock.is_none_or(|it| is_called(known, it)))
             {
@@ -148,13 +153,13 @@ fn is_called(lock: &Lock, name: &str) -> bool {
     lock.label == name || lock.name.as_deref() == Some(name) || lock.class() == name
 }
 
-/// What keeps the figure of a process from being all of it.
-fn missing(profile: &Profile) -> Vec<String> {
+/// What keeps the figure of a process from being all of it. `is_prelude`: it became another program, which is judged.
+fn missing(profile: &Profile, is_prelude: bool) -> Vec<String> {
     let mut sentences = profile.losses();
     if profile.detail == Detail::Off {
         sentences.push(String::from("The recording has the detail `off`: no wait was recorded."));
     }
-    if profile.threads_and_time().1 == 0 {
+    if profile.threads_and_time().1 == 0 && !is_prelude {
         sentences.push(format!("The time of the threads of process {} is not known.", profile.pid));
     }
     sentences.extend(silence::absent(profile).filter(|(_, is_much)| *is_much).map(|(sentence, _)| sentence));
@@ -233,6 +238,16 @@ mod tests {
         assert_eq!(unknown.verdict, Verdict::Undecided);
         assert!(unknown.notes[0].contains("Is it `cache #2`?"), "{:?}", unknown.notes);
         assert_eq!(Waited::of(&[], None).judged("./job", 0.05).verdict, Verdict::Undecided);
+    }
+
+    #[test]
+    fn a_script_that_becomes_the_program_misses_nothing() {
+        let script = |pid| Profile { pid, started: 1, ..Profile::default() };
+        let program = || Profile { pid: 7, started: 2, ..profile(10, 0, 0) };
+        let missing = |profiles: &[Profile]| Waited::of(profiles, None).missing;
+        assert_eq!(missing(&[script(7), program()]), [""; 0]);
+        assert!(missing(&[script(8), program()])[0].contains("process 8 is not known"));
+        assert!(missing(&[script(7)])[0].contains("process 7 is not known"));
     }
 
     /// What is missing can make it more, never less.
