@@ -212,7 +212,8 @@ fn to_a_file() {
     let (text, code) = exporting.ended();
     assert!(code == Some(0) && text.contains("The process has ended."), "{text}");
     let text = read().expect("the file");
-    assert_eq!(value(&text, "spinpark_process_running{"), Some(0.0), "{text}");
+    let last = ["spinpark_process_running{", "spinpark_threads{", "spinpark_sampled{"];
+    assert_eq!(last.map(|name| value(&text, name)), [Some(0.0); 3], "{text}");
     let left: Vec<_> = fs::read_dir(directory.path()).expect("entries").collect();
     assert_eq!(left.len(), 1, "{left:?}");
     if let Some(promtool) = tool("promtool") {
@@ -221,7 +222,15 @@ fn to_a_file() {
         let checked = command.output().expect("it starts");
         assert!(checked.status.success() && checked.stderr.is_empty(), "{checked:?}");
     }
+    // The command ends, and the process goes on: what the file says last is true.
     let hanging = Hanging::scene("sleeper", None);
+    let mut command = spinpark(["export", "--textfile", file, "--for", "1s"]);
+    let result = said(command.arg(hanging.0.id().to_string()));
+    assert_eq!(result.code, Some(0), "{result:#?}");
+    let text = read().expect("the file");
+    let last = ["spinpark_process_running{", "spinpark_sampled{"].map(|name| value(&text, name));
+    assert_eq!(last, [Some(1.0), Some(0.0)], "{text}");
+    assert!(value(&text, "spinpark_threads{") > Some(0.0), "{text}");
     let missing = directory.path().join("without/x.prom");
     let mut command = spinpark(["export", "--textfile"]);
     said(command.arg(missing).arg(hanging.0.id().to_string())).fails(2, &["cannot write "]);

@@ -74,9 +74,12 @@ pub fn text(metrics: &Metrics, dialect: Dialect) -> String {
         "spinpark_process_running",
         "gauge",
         None,
-        "1 while the process runs and is sampled.",
+        "1 if the process ran when this was written.",
         &is_running,
     );
+    let is_sampled = u64::from(metrics.is_sampled).to_string();
+    let help = "1 while the process is sampled; 0: these are the last figures.";
+    writer.one("spinpark_sampled", "gauge", None, help, &is_sampled);
     let help = "Combinations of lock and place without a series of their own: they are in the lock other (--series).";
     writer.one("spinpark_series_folded", "counter", None, help, &metrics.folded().to_string());
     if let Some((snapshots, cost)) = metrics.sampler {

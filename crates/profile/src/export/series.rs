@@ -50,6 +50,8 @@ pub struct Metrics {
     pub(super) time: ThreadTime,
     pub(super) threads: u64,
     pub(super) is_running: bool,
+    /// There will be further figures.
+    pub(super) is_sampled: bool,
     /// Snapshots, and CPU time of the sampler; of a process that is sampled.
     pub(super) sampler: Option<(u64, u64)>,
     /// Hashes of the labels of what was folded.
@@ -71,6 +73,7 @@ impl Metrics {
             time: ThreadTime::default(),
             threads: 0,
             is_running: true,
+            is_sampled: true,
             sampler: None,
             folded: HashSet::new(),
             names: HashMap::new(),
@@ -121,13 +124,19 @@ impl Metrics {
             self.sampler =
                 Some((snapshots.saturating_add(sampling.snapshots), cost.saturating_add(sampling.cost)));
         }
-        self.threads = profile.threads.iter().filter(|thread| !thread.has_ended).count() as u64;
         self.is_running = profile.ended == RecordingEnd::Running;
+        let living = profile.threads.iter().filter(|thread| !thread.has_ended).count() as u64;
+        self.threads = if self.is_running { living } else { 0 };
     }
 
-    /// The process has ended, or is not looked at any more.
+    /// These are the last figures of a process. Whether it runs, and how many threads it has, stays what it was then.
     pub fn end(&mut self) {
-        (self.is_running, self.threads) = (false, 0);
+        self.is_sampled = false;
+    }
+
+    /// The process has ended; or there is a recording of it, which does not tell what it does now.
+    pub fn end_process(&mut self) {
+        (self.is_sampled, self.is_running, self.threads) = (false, false, 0);
     }
 
     /// The name of a lock: without the number that tells locks of one place apart, which is given by their order.

@@ -13,7 +13,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
@@ -41,6 +41,16 @@ const ONCE: Duration = Duration::from_secs(10);
 const RESTART: Duration = Duration::from_secs(300);
 /// It keeps call sites for good: with more of them it is made anew.
 const CALL_SITES: usize = 50_000;
+
+/// What comes after figures that were taken.
+#[derive(Clone, Copy)]
+enum Next {
+    More,
+    /// They are the last ones, though the process may go on.
+    Nothing,
+    /// They are of a recording, which does not tell what the process does now.
+    NoProcess,
+}
 
 /// Where everything goes.
 struct Outlets<'a> {
@@ -98,12 +108,16 @@ fn process(export: &Export, pid: u32, is_over: &Arc<AtomicBool>) -> anyhow::Resu
         let all = sampler.profile();
         let call_sites = all.call_sites.len();
         let new = interval.of(all);
-        outlets.take(&new, goes_on)?;
+        outlets.take(&new, if goes_on { Next::More } else { Next::Nothing })?;
         if call_sites > CALL_SITES && goes_on {
             match begin() {
                 Ok((other, _)) => sampler = other,
                 // It has ended meanwhile.
-                Err(_) => goes_on = false,
+                Err(_) => {
+                    (goes_on, is_running) = (false, false);
+                    outlets.metrics().end_process();
+                    outlets.write()?;
+                }
             }
         }
         if call_sites > CALL_SITES || begun.elapsed() >= RESTART {
@@ -133,7 +147,7 @@ fn recording(export: &Export, path: &Path, is_over: &Arc<AtomicBool>) -> anyhow:
     let mut outlets = Outlets::open(export, &file_name(&first.program), pid)?;
     let flag = Arc::clone(is_over);
     on_interrupt(move || flag.store(true, Relaxed))?;
-    outlets.take(first, false)?;
+    outlets.take(first, Next::NoProcess)?;
     let end = export.time.map(|time| Instant::now() + time);
     while outlets.server.is_some() && !is_over.load(Relaxed) && end.is_none_or(|end| Instant::now() < end) {
         std::thread::sleep(STEP);
@@ -162,13 +176,19 @@ impl<'a> Outlets<'a> {
         Ok(Self { export, metrics, server, pusher: receiver.map(Pusher::start) })
     }
 
+    fn metrics(&self) -> MutexGuard<'_, Metrics> {
+        self.metrics.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Takes what was waited in an interval.
-    fn take(&mut self, profile: &Profile, goes_on: bool) -> anyhow::Result<()> {
+    fn take(&mut self, profile: &Profile, next: Next) -> anyhow::Result<()> {
         {
-            let mut metrics = self.metrics.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut metrics = self.metrics();
             metrics.add(profile);
-            if !goes_on {
-                metrics.end();
+            match next {
+                Next::More => {}
+                Next::Nothing => metrics.end(),
+                Next::NoProcess => metrics.end_process(),
             }
         }
         if let Some(pusher) = &self.pusher {
@@ -189,7 +209,7 @@ impl<'a> Outlets<'a> {
     }
 
     fn text(&self, dialect: Dialect) -> String {
-        text(&self.metrics.lock().unwrap_or_else(PoisonError::into_inner), dialect)
+        text(&self.metrics(), dialect)
     }
 
     /// Sends what is left, and says what was lost.
