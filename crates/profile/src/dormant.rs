@@ -27,12 +27,15 @@ use spinpark_recorder::format::{
 use thiserror::Error;
 
 pub use self::left_over::remove_left_over;
+use crate::attach::{Refused, as_root, hidden, of_program};
 use crate::live_process;
 use crate::read::{EXTENSION, note_end};
 
 /// How long after the end was wished the process may take to fulfil that, before its recording is read as it
 /// is then.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// What records such a process.
+const COMMAND: &str = "spinpark record";
 /// Between two looks.
 const STEP: Duration = Duration::from_millis(2);
 
@@ -42,9 +45,13 @@ pub enum DormantError {
     /// There is none.
     #[error("there is no process {0}\n`ps -e` lists those that run")]
     Missing(u32),
+    /// It is none of a program, or may not be read.
+    #[error(transparent)]
+    Refused(#[from] Refused),
     /// It is not for this user to say.
     #[error(
-        "process {pid} is another user's (uid {owner}): only that user and root may record it\nTry: sudo spinpark record {pid}"
+        "process {pid} is another user's (uid {owner}): only that user and root may record it\nTry: {}",
+        as_root(COMMAND, *pid)
     )]
     Forbidden {
         /// The process.
@@ -52,17 +59,17 @@ pub enum DormantError {
         /// Whose it is.
         owner: u32,
     },
-    /// It may be this user's, but the kernel does not show it.
-    #[error(
-        "process {0} may not be read: it has changed its user, has capabilities, or is in another user namespace\nTry: sudo spinpark record {0}"
-    )]
-    Hidden(u32),
     /// It has no recorder.
     #[error(
-        "process {0} is not dormant: it was started without the recorder\nAs it is, it can be sampled: spinpark profile --pid {0}\n\
-         To record it, start it again by `spinpark profile --dormant -- PROGRAM`, or with LD_PRELOAD and SPINPARK_PROFILE_DORMANT"
+        "process {pid} is not dormant: it was started without the recorder\nAs it is, it can be sampled: spinpark profile --pid {pid}\n\
+         {advice}"
     )]
-    NotLoaded(u32),
+    NotLoaded {
+        /// The process.
+        pid: u32,
+        /// How it could be recorded.
+        advice: &'static str,
+    },
     /// It has the recorder, which records from the start on.
     #[error("process {0} is not dormant: it is recorded from its start on\nWatch it: spinpark top {0}")]
     Recorded(u32),
@@ -201,6 +208,10 @@ impl Dormant {
     ///
     /// [`DormantError`]: it is none, or may not be recorded by this one.
     pub fn open(pid: u32) -> Result<Self, DormantError> {
+        of_program(pid, COMMAND).map_err(|refused| match refused {
+            Refused::Missing(_) | Refused::Ended(_) => DormantError::Missing(pid),
+            refused => refused.into(),
+        })?;
         let directory = live_process::directory(pid);
         let owner = match fs::metadata(&directory) {
             Ok(metadata) => metadata.uid(),
@@ -216,7 +227,7 @@ impl Dormant {
             _ if owner != geteuid().as_raw() && owner != 0 => DormantError::Forbidden { pid, owner },
             ErrorKind::PermissionDenied => match status_user(&directory) {
                 Some(owner) if owner != geteuid().as_raw() => DormantError::Forbidden { pid, owner },
-                _ => DormantError::Hidden(pid),
+                _ => DormantError::Refused(hidden(pid, &directory, COMMAND)),
             },
             _ => DormantError::Other(pid, error),
         })?;
@@ -231,7 +242,7 @@ impl Dormant {
                 _ if has_ended(&process) => DormantError::Missing(pid),
                 Some(_) => DormantError::Recorded(pid),
                 None if maps.contains("spinpark_profiler") => DormantError::NotDormant(pid),
-                None => DormantError::NotLoaded(pid),
+                None => DormantError::NotLoaded { pid, advice: how_to_load(pid, &maps) },
             });
         };
         let recording = mapped.iter().filter(is_recording).find(|mapped| mapped.parent() == control.parent());
@@ -498,7 +509,7 @@ impl Dormant {
             pid: self.pid,
             path: format!("/memfd:{name}"),
             error: first,
-            advice: format!("It has closed all descriptors, perhaps. Try: sudo spinpark record {}", self.pid),
+            advice: format!("It has closed all descriptors, perhaps. Try: {}", as_root(COMMAND, self.pid)),
         })
     }
 
@@ -593,6 +604,21 @@ fn has_ended(process: &OwnedFd) -> bool {
     poll(&mut [PollFd::new(process, PollFlags::IN)], Some(&now)).is_ok_and(|ready| ready > 0)
 }
 
+/// What starts a program so that it can be recorded.
+fn how_to_load(pid: u32, maps: &str) -> &'static str {
+    let has_loader = || ["/ld-linux-", "/ld.so", "/ld-2."].iter().any(|loader| maps.contains(loader));
+    match pid {
+        _ if !has_loader() => "To record it is not possible: it is linked statically, or not to glibc",
+        1 => {
+            "It is the first process of this machine or container: that of a container is dormant if it is started with LD_PRELOAD and \
+             SPINPARK_PROFILE_DORMANT"
+        }
+        _ => {
+            "To record it, start it again by `spinpark profile --dormant -- PROGRAM`, or with LD_PRELOAD and SPINPARK_PROFILE_DORMANT"
+        }
+    }
+}
+
 /// What a process is for itself, in the innermost of the name spaces that it is in.
 fn own_number(directory: &Path) -> Option<u32> {
     let status = fs::read_to_string(directory.join("status")).ok()?;
@@ -627,11 +653,12 @@ fn unreachable(pid: u32, mapped: &Mapped, directory: &Path, error: io::Error) ->
     if error.kind() == ErrorKind::PermissionDenied && geteuid().as_raw() != owner {
         return DormantError::Forbidden { pid, owner };
     }
+    let again = as_root(COMMAND, pid);
     let advice = match error.kind() {
         ErrorKind::NotFound => format!(
-            "Something has removed it, such as a job that clears temporary files. Root still finds it: sudo spinpark record {pid}"
+            "Something has removed it, such as a job that clears temporary files. Root still finds it: {again}"
         ),
-        _ => format!("Try: sudo spinpark record {pid}"),
+        _ => format!("Try: {again}"),
     };
     DormantError::Unreachable { pid, path: mapped.path.clone(), error, advice }
 }
@@ -669,6 +696,18 @@ mod tests {
         inotify::add_watch(&watch, path, inotify::WatchFlags::OPEN).expect("a watch");
         by();
         rustix::io::read(&watch, &mut [0; 256]).is_ok()
+    }
+
+    #[test]
+    fn advice_fits_the_process() {
+        let dynamic =
+            "7f0000-7f1000 r-xp 00000000 00:1a 4711     /usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2\n";
+        assert!(how_to_load(4711, dynamic).contains("profile --dormant"));
+        assert!(how_to_load(1, dynamic).starts_with("It is the first process"));
+        let musl = dynamic.replace("ld-linux-x86-64.so.2", "ld-musl-x86_64.so.1");
+        for other in ["400000-401000 r-xp 00000000 00:1a 4711     /usr/bin/busybox\n", &musl] {
+            assert!(how_to_load(1, other).contains("linked statically"), "{other}");
+        }
     }
 
     #[test]

@@ -707,6 +707,21 @@ fn processes_that_are_not_dormant() {
     assert_eq!(files(directory.path()), [directory.path().join("d")], "nothing was kept");
 }
 
+/// A thread of another process, or of the kernel, is none that could be started again.
+#[test]
+fn no_processes_of_programs() {
+    let record = |id: &str| said(&mut spinpark(["record", id]));
+    let thread = std::thread::spawn(move || {
+        let own = fs::read_link("/proc/thread-self").expect("a link");
+        let id = own.file_name().expect("a number").to_string_lossy().into_owned();
+        record(&id).fails(2, &["is a thread of process", "Try: spinpark record"]);
+    });
+    thread.join().expect("it says so");
+    if fs::read_to_string("/proc/2/comm").is_ok_and(|name| name.trim() == "kthreadd") {
+        record("2").fails(2, &["process 2 is a thread of the kernel"]);
+    }
+}
+
 /// Another user may not, and the files are closed to it.
 #[test]
 fn another_user() {
@@ -729,7 +744,7 @@ fn another_user() {
         .uid(NOBODY)
         .gid(NOBODY);
     let result = said(&mut command);
-    result.fails(2, &["is another user's (uid 0)", "sudo spinpark record"]);
+    result.fails(2, &["is another user's (uid 0)", "Try: sudo /", &format!(" record {}", server.pid())]);
     let page = server.file("dormant");
     let read = Command::new("cat").arg(&page).uid(NOBODY).gid(NOBODY).output().expect("cat");
     assert!(!read.status.success(), "its page is closed to others");

@@ -11,6 +11,8 @@ use std::path::Path;
 
 use thiserror::Error;
 
+use crate::live_process;
+
 /// Why a process cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Refused {
@@ -60,7 +62,7 @@ pub enum Refused {
 }
 
 /// Fields of `/proc/PID/status`.
-pub(super) struct Status {
+pub(crate) struct Status {
     text: String,
 }
 
@@ -80,6 +82,27 @@ impl Status {
     }
 }
 
+/// The status of a process of a program. `command`: as for [`forbidden`].
+///
+/// # Errors
+/// If there is none of this number.
+pub(crate) fn of_program(pid: u32, command: &'static str) -> Result<Status, Refused> {
+    let process = Path::new("/proc").join(pid.to_string());
+    let status = Status::read(&process).map_err(|_| Refused::Missing(pid))?;
+    // The kernel shows the directory of each thread, and lists those of processes.
+    if let Some(group) = status.numbers("Tgid").first().filter(|group| **group != pid) {
+        return Err(Refused::Thread(pid, *group, command));
+    }
+    if live_process::is_dead(pid) {
+        return Err(Refused::Ended(pid));
+    }
+    // It has no memory of its own.
+    if status.field("VmSize").is_none() && status.field("Kthread") != Some("0") {
+        return Err(Refused::Kernel(pid));
+    }
+    Ok(status)
+}
+
 /// Whether this process may debug any other.
 fn may_debug_all() -> bool {
     const SYS_PTRACE: u64 = 1 << 19;
@@ -95,8 +118,15 @@ pub(super) fn forbidden(pid: u32, directory: &Path, command: &'static str) -> Re
     Refused::Forbidden { pid, why, known: asleep(directory), advice }
 }
 
+/// The same of what the process has mapped, which Yama does not hide.
+pub(crate) fn hidden(pid: u32, directory: &Path, command: &'static str) -> Refused {
+    let circumstances = Circumstances { yama: 0, ..Circumstances::of(directory) };
+    let (why, advice) = circumstances.reason(&as_root(command, pid));
+    Refused::Forbidden { pid, why, known: String::new(), advice }
+}
+
 /// This call as root: with the path of this program, where `sudo` would not find it.
-fn as_root(command: &str, pid: u32) -> String {
+pub(crate) fn as_root(command: &str, pid: u32) -> String {
     /// `secure_path` of Debian, Ubuntu and Fedora.
     const FOUND: [&str; 6] = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
     let path = std::env::current_exe().ok();

@@ -44,6 +44,7 @@ mod task;
 mod thread_now;
 
 pub use self::access::Refused;
+pub(crate) use self::access::{as_root, hidden, of_program};
 pub use self::core::is_core;
 pub use self::object::Held;
 pub use self::page::{json, page};

@@ -12,7 +12,7 @@ use object::{Endianness, Object as _, ReadCache};
 use rustix::fs::{Mode, OFlags, openat};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use super::access::{Refused, Status, forbidden};
+use super::access::{Refused, Status, forbidden, of_program};
 use super::core::Core;
 use super::task::{Call, Near, Task};
 use crate::glibc_locks;
@@ -140,19 +140,8 @@ impl Target {
     /// [`Refused`], with what opens it.
     pub fn open(pid: u32, command: &'static str) -> Result<Self, Refused> {
         let process = Path::new("/proc").join(pid.to_string());
-        let status = Status::read(&process).map_err(|_| Refused::Missing(pid))?;
-        // The kernel shows the directory of each thread, and lists those of processes.
-        if let Some(group) = status.numbers("Tgid").first().filter(|group| **group != pid) {
-            return Err(Refused::Thread(pid, *group, command));
-        }
+        let status = of_program(pid, command)?;
         let directory = live_process::directory(pid);
-        if live_process::is_dead(pid) {
-            return Err(Refused::Ended(pid));
-        }
-        // It has no memory of its own.
-        if status.field("VmSize").is_none() && status.field("Kthread") != Some("0") {
-            return Err(Refused::Kernel(pid));
-        }
         let denied = |error: io::Error| match error.kind() {
             io::ErrorKind::PermissionDenied => forbidden(pid, &directory, command),
             io::ErrorKind::NotFound => Refused::Missing(pid),
