@@ -348,6 +348,10 @@ pub(crate) fn named(lock: &Lock) -> String {
     // A variable may be called `mutex`.
     let without = lock.label.strip_prefix(lock.noun()).and_then(|rest| rest.strip_prefix(' '));
     let label = without.unwrap_or(&lock.label);
+    // The second of its kind.
+    if label.starts_with('#') {
+        return label.to_owned();
+    }
     match label.split_once(' ') {
         Some((word @ ("of" | "in"), call_site)) => {
             let word = if word == "of" { "created by" } else { "used in" };

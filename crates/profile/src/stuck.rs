@@ -18,6 +18,17 @@ const MOST: f64 = 0.5;
 const LONG_PART: f64 = 0.1;
 const LONG: u64 = 1_000_000_000;
 
+/// What a cycle of threads that wait for each other is called, here and of a process that is looked at once. A lock that
+/// does not tell who has it may be on a stack for another reason: then it is not certain.
+pub(crate) fn verdict(is_certain: bool) -> &'static str {
+    if is_certain { "Deadlock" } else { "Probably a deadlock" }
+}
+
+/// `, which thread 7 has`: of what is read from a process, where it took the lock is not known.
+pub(crate) fn owned(by: u32, is_certain: bool) -> String {
+    format!(", which thread {by} {}", if is_certain { "has" } else { "seems to have" })
+}
+
 /// The first cycle of threads that wait for each other: one sentence.
 #[must_use]
 pub fn deadlock(profile: &Profile) -> Option<String> {
@@ -38,10 +49,14 @@ pub fn deadlock(profile: &Profile) -> Option<String> {
         let call_site =
             call_site(&names, holder.call_site).map_or(String::new(), |call_site| format!(" in {call_site}"));
         match holder.thread {
+            Some(id) if id == wait.thread && profile.sampling.is_some() => {
+                format!("{start}, which it has taken itself")
+            }
             Some(id) if id == wait.thread => {
                 let comma = if call_site.is_empty() { "" } else { "," };
                 format!("{start}, which it has taken itself{comma}{call_site}")
             }
+            Some(id) if profile.sampling.is_some() => format!("{start}{}", owned(id, holder.is_sure)),
             Some(id) => format!("{start}, which thread {id} has taken{call_site}"),
             None => start,
         }
@@ -50,7 +65,8 @@ pub fn deadlock(profile: &Profile) -> Option<String> {
     if waits.len() > NAMED {
         parts.push(format!("and so on: {} threads in a cycle", waits.len()));
     }
-    Some(format!("Deadlock: {}.", parts.join("; ")))
+    let is_certain = waits.iter().all(|wait| wait.holder.as_ref().is_none_or(|holder| holder.is_sure));
+    Some(format!("{}: {}.", verdict(is_certain), parts.join("; ")))
 }
 
 /// The details of [`deadlock`]: for how long, whether there are more, and how to record more of them.

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
-use spinpark_fixtures::command::{Said, said};
+use spinpark_fixtures::command::{Said, flat, said};
 use spinpark_fixtures::{compile_c, dropin};
 
 use crate::fixtures::spinpark;
@@ -53,6 +53,12 @@ fn a_deadlock() {
     let hanging = Hanging::scene("deadlock", None);
     let result = sampled(directory.path(), hanging.0.id(), &[]);
     has(&result.stdout, &["Deadlock: thread", "for the mutex `audit`, which thread", "Waiting now"]);
+    let text = flat(&result.stdout);
+    let (_, table) = text.split_once("Waiting now").expect("the table");
+    let (table, _) = table.split_once("Locks").expect("another table");
+    // Each is where the other one's holder is.
+    assert!(!table.contains("not known") && !text.contains("Probably"), "{text}");
+    assert!(["transfer", "report"].iter().all(|place| table.matches(place).count() == 2), "{text}");
 }
 
 #[test]

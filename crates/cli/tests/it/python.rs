@@ -114,6 +114,33 @@ fn a_deadlock_of_locks() {
     all(&deadlock("Lock", "with one"), &words);
 }
 
+/// Sampled, it is judged as by `why`, and the holders are shown where they are.
+#[test]
+fn a_sampled_deadlock_of_locks() {
+    let directory = tempfile::tempdir().expect("a directory");
+    for interpreter in interpreters() {
+        let hanging = hanging(&interpreter, directory.path(), &deadlock("Lock", "with one"));
+        let mut command = recording(directory.path(), ["profile", "--for", "1s", "--pid"]);
+        let result = said(command.arg(hanging.0.id().to_string()));
+        assert_eq!(result.code, Some(0), "{result:#?}");
+        let words = [
+            "Probably a deadlock: thread",
+            "waits in `transfer` for the Python lock, which thread",
+            "waits in `report` for the Python lock #2, which thread",
+            "seems to have",
+        ];
+        let text = flat(&result.stdout);
+        for words in words {
+            assert!(text.contains(words), "{}: no `{words}` in {text}", interpreter.display());
+        }
+        let (_, table) = text.split_once("Waiting now").expect("the table");
+        let (table, _) = table.split_once("Locks").expect("another table");
+        assert!(!table.contains("not known"), "{}: {text}", interpreter.display());
+        let places = ["transfer (app.py:7)", "report (app.py:12)"];
+        assert!(places.iter().all(|place| table.matches(place).count() == 2), "{text}");
+    }
+}
+
 /// These have their owner in memory, however they were taken.
 #[test]
 fn a_deadlock_of_recursive_locks() {

@@ -16,6 +16,7 @@ use super::python::GIL;
 use super::snapshot::{OfCore, Snapshot};
 use super::thread_now::{State, ThreadNow, Wait};
 use crate::model::{Kind, Role};
+use crate::stuck;
 use crate::text::{Style, render, wrap};
 
 /// Threads of a cycle, or locks, that a sentence names.
@@ -65,8 +66,8 @@ fn deadlock(snapshot: &Snapshot) -> Option<String> {
         Some(match wait.held {
             _ if wait.kind == Kind::Join => start,
             Held::Thread(id) if id == thread.id => format!("{start}, which it has taken itself"),
-            Held::Thread(id) => format!("{start}, which thread {id} has"),
-            Held::Perhaps(id) => format!("{start}, which thread {id} seems to have"),
+            Held::Thread(id) => format!("{start}{}", stuck::owned(id, true)),
+            Held::Perhaps(id) => format!("{start}{}", stuck::owned(id, false)),
             _ => start,
         })
     };
@@ -74,11 +75,9 @@ fn deadlock(snapshot: &Snapshot) -> Option<String> {
     if threads.len() > NAMED {
         parts.push(format!("and so on: {} threads in a cycle", threads.len()));
     }
-    // A lock that does not say who has it may be on a stack for another reason.
     let is_guess =
-        threads.iter().any(|thread| thread.wait().is_some_and(|wait| matches!(wait.held, Held::Perhaps(_))));
-    let word = if is_guess { "Probably a deadlock" } else { "Deadlock" };
-    Some(format!("{word}: {}.", parts.join("; ")))
+        |thread: &&ThreadNow| thread.wait().is_some_and(|wait| matches!(wait.held, Held::Perhaps(_)));
+    Some(format!("{}: {}.", stuck::verdict(!threads.iter().any(is_guess)), parts.join("; ")))
 }
 
 /// `All 3 threads wait, none with a deadline, …`

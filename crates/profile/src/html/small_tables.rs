@@ -138,6 +138,12 @@ pub(super) fn waiting(profile: &Profile, called: &Names<'_>) -> Vec<Waiting> {
     let row = |wait: &crate::model::Waiting| {
         let lock = profile.lock(wait.lock);
         let held = wait.holder.as_ref().and_then(|holder| holder.call_site);
+        let doing = wait.holder.as_ref().and_then(|holder| holder.doing.as_deref());
+        let held_caption = match doing {
+            _ if !wait.role.is_lock() => Caption::of_none("–"),
+            Some(doing) => Caption::of_none(doing),
+            None => caption(called, held),
+        };
         Waiting {
             thread: wait.thread,
             lock: lock.map_or_else(String::new, |lock| lock.label.clone()),
@@ -146,7 +152,7 @@ pub(super) fn waiting(profile: &Profile, called: &Names<'_>) -> Vec<Waiting> {
             caption: caption(called, wait.call_site),
             holder: wait.holder.as_ref().and_then(|holder| holder.thread),
             held,
-            held_caption: if wait.role.is_lock() { caption(called, held) } else { Caption::of_none("–") },
+            held_caption,
             time: wait.time,
         }
     };

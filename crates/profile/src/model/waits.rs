@@ -125,10 +125,13 @@ pub struct Waiting {
 pub struct Holder {
     /// [`Thread::id`](super::Thread::id); none if that is not known.
     pub thread: Option<u32>,
-    /// Where it had taken it; none if that is not known.
+    /// Where it had taken it, or, of a process that is sampled, where it was; none if that is not known.
     pub call_site: Option<CallSiteId>,
-    /// It had it at the end. Otherwise it had it when the wait began.
+    /// It had it at the end. Otherwise it had it when the wait began; of a process that is sampled, it only seems to have it.
     pub is_sure: bool,
+    /// What it did instead, where [`call_site`](Self::call_site) is none: of a process that is sampled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub doing: Option<String>,
     /// It is out of sight, or has ended; none if it is not, or that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub out_of_sight: Option<OutOfSight>,

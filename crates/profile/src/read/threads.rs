@@ -143,6 +143,7 @@ impl Merge<'_> {
                     thread: (thread != 0).then_some(thread),
                     call_site: self.holder(tables, begun.lock, stack).0,
                     is_sure,
+                    doing: None,
                     out_of_sight: out_of_sight(stack).or_else(|| ended(thread)),
                 }),
             }

@@ -191,7 +191,10 @@ pub fn waiting(profile: &Profile, style: Style) -> String {
         let holder = wait.holder.as_ref();
         let held = match wait.role {
             Role::Signal => dash(),
-            _ => names.label_or_unknown(holder.and_then(|holder| holder.call_site)),
+            _ => match holder.and_then(|holder| holder.doing.as_deref()) {
+                Some(doing) => doing.replace('`', ""),
+                None => names.label_or_unknown(holder.and_then(|holder| holder.call_site)),
+            },
         };
         vec![
             names.label_or_unknown(wait.call_site),

@@ -4,8 +4,9 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
-use super::{End, MOMENT, Place, Sampler};
+use super::{End, MOMENT, Place, Sampler, held_by};
 use crate::attach::access::Status;
 use crate::attach::gil::{self, ForGil};
 use crate::attach::object::Held;
@@ -13,9 +14,9 @@ use crate::attach::python::GIL;
 use crate::attach::snapshot::cycles;
 use crate::attach::thread_now::{State, ThreadNow};
 use crate::model::{
-    CallSiteId, Detail, FORMAT, Holder, HolderTime, Lock, LocksOf, Observed, OutOfSight, Pair, Profile,
-    RecordingEnd, Role, RoleStats, Sampling, SiteStats, Split, Strip, Thread, Threads, Times, VERSION,
-    Waiting, Warning,
+    CallSite, CallSiteId, Detail, FORMAT, Holder, HolderTime, Lock, LocksOf, Observed, OutOfSight, Pair,
+    Profile, RecordingEnd, Role, RoleStats, Sampling, SiteStats, Split, Strip, Thread, Threads, Times,
+    VERSION, Waiting, Warning,
 };
 use crate::stuck;
 
@@ -194,7 +195,12 @@ impl Sampler {
     }
 
     /// The waits in the last snapshot that are in a cycle, or for locks and long; and the cycles.
-    fn waiting(&self, numbers: &BTreeMap<usize, u32>) -> (Vec<Waiting>, Vec<Vec<usize>>) {
+    fn waiting(&mut self, numbers: &BTreeMap<usize, u32>) -> (Vec<Waiting>, Vec<Vec<usize>>) {
+        // The places of holders are shown, too.
+        let now = |id: u32| self.threads.get(&id)?.last.as_ref();
+        let holders = self.threads.values().filter_map(|seen| now(seen.last.as_ref()?.wait()?.holder()?));
+        let places: Vec<Arc<CallSite>> = holders.filter_map(|holder| holder.place.clone()).collect();
+        places.into_iter().for_each(|place| _ = self.number(place));
         let lock = |thread: &ThreadNow| {
             let State::Waits(wait) = &thread.state else { return None };
             let which = (wait.address, wait.name.clone(), wait.kind);
@@ -233,12 +239,20 @@ impl Sampler {
             let (thread, time) = &last[*index];
             let wait = thread.wait()?;
             let (id, out_of_sight) = match wait.held {
-                Held::Thread(id) => (Some(id), None),
+                Held::Thread(id) | Held::Perhaps(id) => (Some(id), None),
                 Held::Gone(id) => (Some(id), Some(OutOfSight::Ended)),
                 Held::Process(id) => (Some(id), Some(OutOfSight::Process)),
                 _ => (None, None),
             };
-            let holder = Holder { thread: id, call_site: None, is_sure: true, out_of_sight };
+            let now = id.and_then(|id| self.threads.get(&id)?.last.as_ref());
+            let place = now.and_then(|now| self.numbers.get(&**now.place.as_ref()?)).copied();
+            let holder = Holder {
+                thread: id,
+                call_site: place,
+                is_sure: !matches!(wait.held, Held::Perhaps(_)),
+                doing: now.filter(|_| place.is_none()).map(|now| held_by(wait.held, Some(now))),
+                out_of_sight,
+            };
             Some(Waiting {
                 thread: thread.id,
                 lock: lock(thread)?,
