@@ -314,3 +314,65 @@ fn a_process_that_lets_others_read_it() {
     assert_eq!(run(dropin(), &[], "1").code(), Some(42));
     assert_eq!(run(dropin(), &[], "0").code(), Some(0));
 }
+
+/// The library for C as it is installed: stripped, and its functions jump to others without symbols. So does the function of
+/// the program: the place is that which called it.
+#[test]
+fn a_stripped_library_of_locks() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = |name: &str| directory.path().join(name);
+    let library = "#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+__attribute__((noinline)) static void sleeps(int *word) {
+    for (;;) { syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, *word, 0, 0, 0); __asm__ volatile(\"\"); }
+}
+void spinpark_mutex_lock(int *mutex) { sleeps(mutex + 1); }
+";
+    let program = "#include <pthread.h>
+#include <unistd.h>
+void spinpark_mutex_lock(int *mutex);
+static int mutex[4];
+__attribute__((noinline)) static void takes(int *mutex) { spinpark_mutex_lock(mutex); }
+__attribute__((noinline)) static void *books(void *unused) {
+    (void)unused;
+    write(2, \"ready\\n\", 6);
+    takes(mutex);
+    __asm__ volatile(\"\");
+    return 0;
+}
+int main(void) {
+    pthread_t thread;
+    pthread_create(&thread, 0, books, 0);
+    return pthread_join(thread, 0);
+}
+";
+    fs::write(path("library.c"), library).expect("a file");
+    fs::write(path("program.c"), program).expect("a file");
+    let compile = |options: &[&str]| {
+        let mut command = Command::new("cc");
+        command.args(["-O2", "-fno-stack-protector"]).args(options).current_dir(directory.path());
+        assert!(command.status().expect("a compiler").success(), "{options:?}");
+    };
+    compile(&[
+        "-shared",
+        "-fPIC",
+        "-Wl,-s",
+        "-Wl,-soname,libspinpark.so.0",
+        "-o",
+        "libspinpark.so.0",
+        "library.c",
+    ]);
+    compile(&["-pthread", "-o", "program", "program.c", "libspinpark.so.0", "-Wl,-rpath,$ORIGIN"]);
+    let hanging = Hanging::start(Command::new(path("program")));
+    // It says that it is ready a moment before.
+    let mut text = String::new();
+    for _ in 0..40 {
+        text = flat(&hanging.why().stdout);
+        if text.contains("waits in `books`") {
+            break;
+        }
+    }
+    assert!(text.contains("waits in `books` for a spinpark mutex"), "{text}");
+    assert!(!text.contains('→'), "{text}");
+}

@@ -8,13 +8,14 @@
 //! function stands at a line of the header.
 
 use crate::function_names::short;
-use crate::model::{Frame, Role};
+use crate::model::{Frame, Role, library};
 
-/// Libraries that implement or watch locks.
-const LIBRARIES: [&str; 2] = ["libspinpark_profiler.so", "libspinpark_preload.so"];
+/// Libraries that implement or watch locks; with versions behind their names. All of their functions are the locks', also
+/// those of which a stripped one has no names.
+const LIBRARIES: [&str; 3] = ["libspinpark_profiler.so", "libspinpark_preload.so", "libspinpark.so"];
 
 /// Functions, or what their names begin with: pthreads', C11's, libstdc++'s, libc++'s, Rust's.
-const PREFIXES: [&str; 63] = [
+const PREFIXES: [&str; 67] = [
     "boost::posix::",
     "boost::mutex::",
     "boost::timed_mutex::",
@@ -25,6 +26,10 @@ const PREFIXES: [&str; 63] = [
     "pthread_mutex_",
     "pthread_rwlock_",
     "pthread_cond_",
+    "spinpark_mutex_",
+    "spinpark_recursive_mutex_",
+    "spinpark_rwlock_",
+    "spinpark_cond_",
     "___pthread_",
     "__pthread_",
     "__gthread_",
@@ -194,7 +199,7 @@ pub(super) fn own_frames(mut frames: Vec<Frame>, known: usize) -> Vec<Frame> {
 }
 
 pub(super) fn is_wrapper(frame: &Frame) -> bool {
-    if LIBRARIES.contains(&frame.module.as_str()) {
+    if LIBRARIES.contains(&library(&frame.module)) {
         return true;
     }
     let Some(function) = frame.function.as_deref() else {
@@ -320,6 +325,28 @@ mod tests {
         );
         let mine = [("lock", "/home/me/parking_lot-fork/src/mutex.rs"), ("main", "/home/me/src/mutex")];
         assert_eq!(own(&mine), ["lock", "main"], "other files of these names are the program's");
+    }
+
+    #[test]
+    fn functions_of_own_libraries_need_no_names() {
+        let frame = |function: Option<&str>, module: &str| Frame {
+            function: function.map(str::to_owned),
+            module: module.to_owned(),
+            ..Frame::default()
+        };
+        let stack = vec![
+            frame(None, "libspinpark.so.0.1.0"),
+            frame(None, "libspinpark.so.0"),
+            frame(Some("spinpark_mutex_lock"), "libspinpark.so"),
+            frame(Some("t1"), "program"),
+        ];
+        assert_eq!(own_frames(stack, 0), [frame(Some("t1"), "program")]);
+        // A static one is in the program.
+        assert_eq!(names(&["spinpark_rwlock_read_lock", "t1", "main"]), ["t1", "main"]);
+        assert_eq!(names(&["spinpark_before_filter", "main"]), ["spinpark_before_filter", "main"]);
+        // Others' libraries.
+        let other = vec![frame(None, "libspinparkling.so.1"), frame(Some("t1"), "program")];
+        assert_eq!(own_frames(other.clone(), 0), other);
     }
 
     #[test]

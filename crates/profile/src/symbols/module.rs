@@ -276,11 +276,32 @@ impl Module {
     /// The function of another file that a call before `address` calls: by way of a stub, or of its address
     /// alone.
     pub(super) fn imported(&self, address: u64) -> Option<&str> {
-        let by_stub = || self.stub(self.target(address)?);
+        let by_stub = || {
+            let target = self.target(address)?;
+            self.stub(target).or_else(|| self.jumps_to(target))
+        };
         by_stub().or_else(|| {
             let [first, second, relative @ ..] = self.code::<6>(address.checked_sub(6)?)?;
             ([first, second] == CALL).then(|| self.import(address, relative)).flatten()
         })
+    }
+
+    /// The function of another file at which the short function at `address` ends, by a jump: a wrapper of it has left
+    /// nothing else on the stack.
+    fn jumps_to(&self, address: u64) -> Option<&str> {
+        /// Bytes of a function that does no more than to prepare the arguments.
+        const SHORT: u64 = 48;
+        const JUMP: u8 = 0xe9;
+        let bytes = self.end(address)?.checked_sub(address).filter(|bytes| *bytes <= SHORT)?;
+        let code = self.bytes(address, bytes)?;
+        let jumps =
+            code.windows(5).enumerate().filter(|(_, code)| code[0] == JUMP).filter_map(|(at, code)| {
+                let relative = i32::from_le_bytes(code[1..].try_into().ok()?);
+                self.stub((address + at as u64 + 5).wrapping_add_signed(relative.into()))
+            });
+        let mut found: Vec<&str> = jumps.collect();
+        found.dedup();
+        if found.len() == 1 { found.pop() } else { None }
     }
 
     /// The function of another file that a stub at `address` jumps to.
