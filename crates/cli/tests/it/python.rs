@@ -283,6 +283,42 @@ threading.Event().wait()
     all(program, &words);
 }
 
+/// A recording has the interpreter's functions, and names locks by the lines that wait for them.
+#[test]
+fn a_recording_by_lines() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let program = "import threading, time
+lock = threading.Lock()
+end = time.monotonic() + 3
+def flush():
+    while time.monotonic() < end:
+        with lock:
+            time.sleep(0.1)
+        time.sleep(0.001)
+def load():
+    while time.monotonic() < end:
+        with lock:
+            pass
+threads = [threading.Thread(target=function) for function in (flush, load, load)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+";
+    fs::write(directory.path().join("app.py"), program).expect("a file");
+    for interpreter in interpreters() {
+        let ask = "import sys; sys.exit(sys.version_info >= (3, 14))";
+        if !Command::new(&interpreter).args(["-S", "-c", ask]).status().expect("it starts").success() {
+            continue;
+        }
+        let mut command = recording(directory.path(), ["profile", "--"]);
+        let result = said(command.arg(&interpreter).args(["-S", "app.py"]));
+        assert_eq!(result.code, Some(0), "{result:#?}");
+        let text = flat(&result.stderr);
+        assert!(text.contains("Python lock used in `load` (app.py:11)"), "{}: {text}", interpreter.display());
+    }
+}
+
 #[test]
 fn a_profile_by_lines() {
     let directory = tempfile::tempdir().expect("a directory");

@@ -18,6 +18,7 @@
 //! | `hotspot` | a JVM's own dump of its threads                                                |
 //! | `object`  | what a thread waits for, and which thread has it                                 |
 //! | `python`  | CPython's frames, its GIL and its locks                                        |
+//! | `python_sites` | the same of a program that is recorded: names of what was recorded        |
 //! | `sampler` | many snapshots, as a profile                                                    |
 //! | `stack`   | the stack of a thread with symbols, and what it waits for                          |
 //! | `thread_now` | what a thread does at a moment                                               |
@@ -34,6 +35,7 @@ mod hotspot;
 mod object;
 mod page;
 mod python;
+mod python_sites;
 mod registers;
 mod sampler;
 mod snapshot;
@@ -48,6 +50,7 @@ pub(crate) use self::access::{as_root, hidden, of_program};
 pub use self::core::is_core;
 pub use self::object::Held;
 pub use self::page::{json, page};
+pub use self::python_sites::{PythonSites, PythonWatch};
 pub use self::sampler::Sampler;
 pub use self::snapshot::{OfCore, Snapshot};
 pub use self::target::Target;

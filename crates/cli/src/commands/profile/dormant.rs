@@ -15,6 +15,7 @@ use anyhow::{Context, anyhow, bail};
 use rustix::process::geteuid;
 use spinpark_measure::process::executable::Library;
 use spinpark_measure::report::unwritten::Unwritten;
+use spinpark_profile::attach::{PythonSites, PythonWatch};
 use spinpark_profile::dormant::{Answer, Dormant, remove_left_over};
 use spinpark_profile::keeper::Keeper;
 use spinpark_profile::load::{CostSource, Loaded, Recorded, Surroundings};
@@ -124,7 +125,8 @@ pub(crate) fn record(record: &Record) -> anyhow::Result<ExitCode> {
         false => profile,
     };
     let profiles = profiles.into_iter().map(still).collect();
-    let profiles = load::on_this_host(Loaded { profiles, broken });
+    let mut profiles = load::on_this_host(Loaded { profiles, broken });
+    recorded.python.name(&mut profiles.profiles);
     let loaded = load::Loaded { profiles, unmet: load::unmet(&symbols) };
     let saved = saved::save(&directory, &loaded.profiles.profiles, MAX_SIZE);
     recorded.notes.iter().for_each(|note| say.wrapped(note, 0));
@@ -140,6 +142,7 @@ pub(crate) fn record(record: &Record) -> anyhow::Result<ExitCode> {
 struct Known {
     kept: spinpark_profile::symbols::Kept,
     seen: Option<watch::Observation>,
+    python: PythonSites,
     /// Sentences.
     notes: Vec<String>,
 }
@@ -163,6 +166,7 @@ fn while_it_records(record: &Record, dormant: &mut Dormant, is_over: &AtomicBool
     let is_here = dormant.own_number() == pid;
     let recorder = Path::new(Library::Profiler.file());
     let watch = is_here.then(|| watch::prepare(recorder).start(pid));
+    let python = PythonWatch::start(pid);
     let mut notes = Vec::new();
     let begun = Instant::now();
     let mut beaten = begun;
@@ -216,7 +220,8 @@ fn while_it_records(record: &Record, dormant: &mut Dormant, is_over: &AtomicBool
             "Process {pid} has started {more} processes meanwhile, which are not recorded with it."
         )),
     }
-    Ok(Known { kept: keeper.stop(), seen: watch.and_then(watch::Watch::finish), notes })
+    let (python, seen) = (python.finish(), watch.and_then(watch::Watch::finish));
+    Ok(Known { kept: keeper.stop(), seen, python, notes })
 }
 
 /// Waits until the process records, no longer than it is to record.

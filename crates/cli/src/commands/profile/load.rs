@@ -50,7 +50,8 @@ pub(super) fn profiles(request: &Request<'_>, ended: &mut Ended, directory: &Pat
         has_exited: running.knows_status() && status.code().is_some(),
     };
     let known = Surroundings { observation: ended.seen.as_ref(), end: Some(end), cost: Some(cost) };
-    let profiles = on_this_host(recorded.complete(&known));
+    let mut profiles = on_this_host(recorded.complete(&known));
+    ended.python.name(&mut profiles.profiles);
     if let Some(seen) = &mut ended.seen {
         // A report without it says that threads were not observed.
         let left = saved::bytes_left(directory, request.options.max_size).unwrap_or(0);

@@ -7,6 +7,7 @@ use std::time::SystemTime;
 use anyhow::Context;
 use spinpark_measure::process::apart::release_inherited;
 use spinpark_measure::process::ended::in_words;
+use spinpark_profile::attach::{PythonSites, PythonWatch};
 use spinpark_profile::keeper::Keeper;
 use spinpark_profile::model::Cost;
 use spinpark_profile::read::{compact, note_end};
@@ -28,6 +29,8 @@ pub(super) struct Ended {
     pub(super) measured: Option<Cost>,
     /// What was seen of it in `/proc`.
     pub(super) seen: Option<Observation>,
+    /// Where threads of Python waited.
+    pub(super) python: PythonSites,
     /// Its files, opened before they vanished.
     pub(super) kept: Kept,
 }
@@ -65,8 +68,10 @@ pub(super) fn record(request: &Request<'_>, directory: &Path) -> anyhow::Result<
     }
     // Files that the program removes or replaces keep their names this way.
     let keeper = Keeper::start(directory);
+    let python = PythonWatch::start(running.id());
     let status = running.wait_for_end(request.options.duration).context("cannot wait for the program")?;
     let seen = watch.finish();
+    let python = python.finish();
     // Without it, the recording ends with the last sign of life.
     let _ = note_end(directory, running.id());
     compact(directory);
@@ -74,5 +79,5 @@ pub(super) fn record(request: &Request<'_>, directory: &Path) -> anyhow::Result<
         let ended = running.why(status).unwrap_or_else(|| in_words(status));
         say.line(format_args!("{} {ended}; this is what was recorded.", launch.name()));
     }
-    Ok(Ended { started, running, status, measured, seen, kept: keeper.stop() })
+    Ok(Ended { started, running, status, measured, seen, python, kept: keeper.stop() })
 }

@@ -125,6 +125,16 @@ impl Interpreter {
         }
     }
 
+    /// What of Python's one of these threads waits for at a semaphore, and where: `Python lock`, `Store.load (shop.py:12)`.
+    pub(super) fn site(&self, target: &Target, task: &Task) -> Option<(String, String)> {
+        let Self::Found(python) = self else { return None };
+        let futex = task.call.futex().filter(|_| python.layout.minor < 14)?;
+        let frames = &python.seen.get(&task.id).filter(|seen| !seen.frames.is_empty())?.frames;
+        let lock = Lock::of(target, &python.layout, task, futex.address)?;
+        let what = python.waited_for(target, frames, Some(lock))?.name?;
+        Some((what, place(frames, Vec::new()).label()))
+    }
+
     /// Who has the GILs now.
     pub(super) fn holders_of_gils(&self, target: &Target) -> BTreeSet<u32> {
         let Self::Found(python) = self else { return BTreeSet::new() };

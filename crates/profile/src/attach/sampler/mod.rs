@@ -563,7 +563,7 @@ fn held_by(held: Held, holder: Option<&ThreadNow>) -> String {
 }
 
 /// CPU time of this thread.
-fn own_time() -> Duration {
+pub(super) fn own_time() -> Duration {
     let now = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(now.tv_sec.try_into().unwrap_or(0), now.tv_nsec.try_into().unwrap_or(0))
 }
