@@ -52,6 +52,27 @@ struct At {
     is_lock: bool,
 }
 
+impl At {
+    /// The way without its end in types of libc and libstdc++, whose members mean nothing to users: `.m` for the
+    /// `._M_impl._M_rwlock` of a `std::shared_mutex`.
+    fn known_to_users(self) -> Vec<String> {
+        let Self { mut path, is_lock } = self;
+        if !is_lock {
+            let own = path.iter().position(|part| part.starts_with(".__")).unwrap_or(path.len());
+            path.truncate(own);
+        }
+        // Names that programs may not use.
+        let is_reserved = |part: &String| {
+            let name = part.strip_prefix("._").unwrap_or_default();
+            name.starts_with(|first: char| first == '_' || first.is_ascii_uppercase())
+        };
+        while path.last().is_some_and(is_reserved) {
+            path.pop();
+        }
+        path
+    }
+}
+
 impl Members {
     /// Of a file with DWARF.
     pub(super) fn open(path: &Path) -> Option<Self> {
@@ -80,13 +101,8 @@ impl Members {
         }
         let (unit, of) = *index.types.get(&address)?;
         let unit = dwarf.unit(dwarf.debug_info.header_from_offset(unit).ok()?).ok()?;
-        let At { mut path, is_lock } = Types { dwarf: &dwarf, unit: &unit }.at(of, offset, DEEPEST)?;
-        if !is_lock {
-            // The members of libc's types mean nothing to users.
-            let own = path.iter().position(|part| part.starts_with(".__")).unwrap_or(path.len());
-            path.truncate(own);
-        }
-        Some(path.concat())
+        let at = Types { dwarf: &dwarf, unit: &unit }.at(of, offset, DEEPEST)?;
+        Some(at.known_to_users().concat())
     }
 
     fn dwarf<'a>(&'a self, object: &object::File<'a>) -> Option<Dwarf<Slice<'a>>> {
@@ -338,6 +354,19 @@ fn is_lock(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ways_end_where_users_know_them() {
+        let known = |path: &[&str], is_lock| {
+            let path = path.iter().map(|part| (*part).to_owned()).collect();
+            At { path, is_lock }.known_to_users().concat()
+        };
+        assert_eq!(known(&[".m", "._M_impl", "._M_rwlock"], true), ".m");
+        assert_eq!(known(&["._M_impl", "._M_rwlock"], true), "", "the variable itself");
+        assert_eq!(known(&["[3]", "._own", ".__lock_", ".m_"], true), "[3]._own.__lock_.m_");
+        assert_eq!(known(&[".io", ".__data", ".__lock"], false), ".io");
+        assert_eq!(known(&["[3]", "._own"], true), "[3]._own");
+    }
 
     #[test]
     fn types_that_are_locks() {
