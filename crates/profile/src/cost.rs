@@ -64,11 +64,15 @@ pub fn estimate(profile: &Profile, untimed_use: f64) -> Option<Cost> {
             };
         }
         Err(why) => {
+            // Of a process that was killed, the CPU time is a guess, which can be less than that.
+            let share = match work <= cpu {
+                true => format!(", {} of the CPU time", short_percent(work / cpu)),
+                false => String::new(),
+            };
             sentence = format!(
-                "What recording cost is not known: {why}. The recorder's own work took {}, {} of the CPU time; what it \
-                 changed for other threads can be more.",
-                time(work),
-                short_percent(work / cpu)
+                "What recording cost is not known: {why}. The recorder's own work took {}{share}; what it changed for other threads \
+                 can be more.",
+                time(work)
             );
         }
     }
@@ -277,6 +281,13 @@ mod tests {
         let bounded = cost(RecorderCost { calls: 1_000, waits: 1_000, ..RecorderCost::default() });
         assert_eq!(bounded.interval, Some((1.0, 1.004)));
         assert!(bounded.sentence.contains("less than 0.40 % longer"), "{}", bounded.sentence);
+        // Killed after nearly all of its time was waiting: its CPU time is not known.
+        let mut killed =
+            profile(RecorderCost { calls: 1_000_000, waits: 100_000, ..RecorderCost::default() });
+        killed.recorder.cpu = 0;
+        killed.threads.iter_mut().for_each(|thread| thread.waited = u64::MAX);
+        let unknown = estimate(&killed, 0.0).expect("a cost");
+        assert!(!unknown.sentence.contains("of the CPU time"), "{}", unknown.sentence);
         // `full` makes no experiment.
         let mut full = profile(RecorderCost { calls: SECOND / 10, ..RecorderCost::default() });
         full.detail = Detail::Full;
