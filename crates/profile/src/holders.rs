@@ -44,7 +44,8 @@ pub(crate) fn meanwhile(profile: &Profile, top: &Lock) -> Option<String> {
 
 /// `From 500 snapshots, 20 ms apart: a share of 50 % is known to ± 4.4 %. How often threads waited is not known.`
 ///
-/// Only snapshots that found threads waiting tell of shares of the waiting.
+/// Only snapshots that found threads waiting tell of shares of the waiting; and those that find the same wait again tell
+/// nothing new.
 pub(crate) fn how_sure(profile: &Profile) -> Option<String> {
     const MOST: f64 = 0.5;
     let sampling = profile.sampling.as_ref()?;
@@ -55,6 +56,10 @@ pub(crate) fn how_sure(profile: &Profile) -> Option<String> {
             (found, format!(", {} of which found threads that wait for locks", count(found)))
         }
         found => (found, String::new()),
+    };
+    let number = match sampling.independent {
+        0 => number,
+        independent => number.min(independent),
     };
     let error = (DEVIATIONS * (0.25 / number.max(1) as f64).sqrt()).min(MOST);
     Some(format!(
@@ -83,6 +88,9 @@ mod tests {
         assert_eq!(of(25), format!("From 400 snapshots, 20.0 ms apart{some}"));
         // Nothing.
         assert!(of(1).ends_with("± 50 %"));
+        let alike = Sampling { snapshots: 400, found: 400, independent: 25, ..Sampling::default() };
+        let profile = Profile { sampling: Some(alike), ..Profile::default() };
+        assert!(how_sure(&profile).is_some_and(|text| text.contains("± 20 %")));
         // Older files do not have it.
         assert_eq!(of(0), of(400));
     }

@@ -550,6 +550,9 @@ impl Group {
         if let (Some(sum), Some(sampling)) = (&mut sum.sampling, &profile.sampling) {
             sum.snapshots = sum.snapshots.saturating_add(sampling.snapshots);
             sum.found = sum.found.saturating_add(sampling.found);
+            // Where one does not know, as many as it found.
+            let independent = |of: &Sampling| if of.independent == 0 { of.found } else { of.independent };
+            sum.independent = sum.independent.saturating_add(independent(sampling));
             sum.cost = sum.cost.saturating_add(sampling.cost);
             sum.interval = sum.interval.max(sampling.interval);
         }

@@ -80,14 +80,15 @@ impl Known {
         if self.stacks.len() + self.variables.len() + self.places.len() > MOST {
             *self = Self::default();
         }
-        let is_of_files = |frame: &Frame| !matches!(frame.module.as_str(), "?" | ANONYMOUS);
-        self.stacks.retain(|_, stack| stack.frames.iter().all(is_of_files));
+        self.stacks.retain(|_, stack| stack.is_of_files());
     }
 }
 
 /// A stack with symbols.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Stack {
+    /// Where it goes on, and the return addresses, the innermost first.
+    pub(super) addresses: Vec<u64>,
     frames: Vec<Frame>,
     /// The function of glibc that the program called.
     called: Option<String>,
@@ -105,12 +106,18 @@ impl Stack {
         let (site, wanted, _) = symbols.call_site_and_wait(&target.maps, u32::MAX, outside, false);
         let frames = symbols.frames(&target.maps, u32::MAX, stack);
         Self {
+            addresses: stack.to_owned(),
             called: symbols.called_of_glibc(&target.maps, stack),
             site: Some(site).filter(|site| !site.frames.is_empty()).map(Arc::new),
             part: program_part(frames.clone(), is_static).map(Arc::new),
             frames,
             wanted,
         }
+    }
+
+    /// Whether all its code is of files, which does not become other code.
+    pub(super) fn is_of_files(&self) -> bool {
+        self.frames.iter().all(|frame| !matches!(frame.module.as_str(), "?" | ANONYMOUS))
     }
 }
 

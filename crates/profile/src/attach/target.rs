@@ -465,6 +465,28 @@ impl Target {
         }
     }
 
+    /// Whether a thread that is not blocked waits for a CPU, and has done nothing else since it was read: it has given
+    /// up each CPU that it got.
+    pub(super) fn is_ready(&self, followed: &Followed) -> bool {
+        let (Some(process), Some(task)) = (self.process(), &followed.task) else { return false };
+        let (id, Some(sched)) = (task.id, task.sched) else { return false };
+        let mut text = [0; 4096];
+        let Ok(count) = process.open(id, "status").and_then(|mut file| file.read(&mut text)) else {
+            return false;
+        };
+        if switches(&text[..count]) != Some(sched.slices) {
+            return false;
+        }
+        // What was read before is of this moment, too, if it has not run since.
+        let mut now = followed.sched;
+        let files = followed.files.as_ref();
+        let read = now.read(|buffer| match files {
+            Some((sched, _)) => sched.read_at(buffer, 0),
+            None => process.open(id, "schedstat")?.read(buffer),
+        });
+        read.is_ok_and(|is_same| is_same)
+    }
+
     /// Names the call that was interrupted, and goes on.
     pub(super) fn resume(&self, task: &mut Task) {
         let code = task.stack.as_ref().map(|stack| stack.code);
@@ -645,6 +667,15 @@ impl Process {
 /// A thread's times. One that has never run has none; where the kernel does not count, it shows zeros.
 fn sched(text: &[u8]) -> Option<Sched> {
     Sched::parse(text).filter(|sched| sched.slices > 0)
+}
+
+/// How often a thread has given up a CPU, by its `status`: to wait, or for another thread.
+fn switches(status: &[u8]) -> Option<u64> {
+    let text = std::str::from_utf8(status).ok()?;
+    let (_, rest) = text.split_once("\nvoluntary_ctxt_switches:")?;
+    let (voluntary, rest) = rest.split_once("\nnonvoluntary_ctxt_switches:")?;
+    let involuntary: u64 = rest.lines().next()?.trim().parse().ok()?;
+    Some(voluntary.trim().parse::<u64>().ok()? + involuntary)
 }
 
 /// Of how many threads two files can stay open: the limit of open files is raised as far as this process may.

@@ -44,6 +44,8 @@ impl Interval {
             }
             subtract(&mut sampling.snapshots, &mut self.snapshots);
             subtract(&mut sampling.found, &mut self.found);
+            // Of the whole time.
+            sampling.independent = 0;
             subtract(&mut sampling.cost, &mut self.cost);
         }
         if let Some(observed) = &mut profile.observed {

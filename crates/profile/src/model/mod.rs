@@ -272,6 +272,10 @@ pub struct Sampling {
     /// How many of them found threads that waited for locks. 0 also if that is not known.
     #[serde(default)]
     pub found: u64,
+    /// So many snapshots that were independent of each other would tell as much about the shares of locks: fewer than
+    /// [`found`](Self::found) where waits last for several snapshots. 0 if that is not known.
+    #[serde(default)]
+    pub independent: u64,
     /// CPU time of the sampler, ns.
     pub cost: u64,
     /// What the holders of locks did while threads waited for them, the longest first.

@@ -3,15 +3,18 @@
 //! A thread that waits is seen in proportion to how long it does, so that times are unbiased, however short the
 //! waits are; how many there were is not known, and not said. A thread that is found blocked counts as blocked in
 //! that since the last snapshot, and one that is found on a CPU does not; how long threads were on a CPU or ready
-//! for one, the kernel counts. Snapshots are taken less often where they would need more than 2 % of a CPU, but
-//! each second. The time between two varies by a quarter, so that they keep step with no clock of the program.
+//! for one, the kernel counts. Snapshots are taken less often where they would need more than 2 % of a CPU, or 0.5 %
+//! of all CPUs, but each second. The time between two varies by a quarter, so that they keep step with no clock of the program.
 //!
 //! A thread that has not run since it was read last, by the kernel's count, is as it was. One that has not for long
 //! is *idle*: only some of the idle threads are read in a snapshot, by chance. Horvitz and Thompson's rule keeps times
 //! unbiased: what such a thread is found in counts by the inverse of the chance that it was read.
 
+mod batches;
 mod profile;
+mod prompt;
 mod seen;
+mod woken;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -20,7 +23,9 @@ use std::time::{Duration, Instant, SystemTime};
 use rustix::time::{ClockId, clock_gettime};
 use spinpark_measure::text::one_line;
 
+use self::batches::Batches;
 use self::seen::{Seen, add};
+use self::woken::Points;
 use super::access::Refused;
 use super::gil::ForGil;
 use super::object::Held;
@@ -31,8 +36,10 @@ use super::thread_now::{State, ThreadNow};
 use crate::model::{CallSite, CallSiteId, Kind, Role};
 use crate::symbols::Symbols;
 
-/// The part of a CPU that sampling takes at most.
+/// The part of a CPU that sampling takes at most,
 const SHARE: f64 = 0.02;
+/// and of all CPUs: where all are busy, the program has so much less.
+const SHARE_OF_ALL: f64 = 0.005;
 /// Snapshots between which the files of the process are read again, and the list of its threads.
 const FILES: u64 = 50;
 /// Snapshots of a thread between which its name is read again.
@@ -72,6 +79,8 @@ pub struct Sampler {
     symbols: Symbols,
     known: Known,
     interval: Duration,
+    /// The part of a CPU that it takes at most.
+    share: f64,
     begun: Instant,
     started: u64,
     /// When the last snapshot was taken, ns after the start.
@@ -103,6 +112,8 @@ pub struct Sampler {
     /// What the holders of a lock did meanwhile.
     holders: BTreeMap<(usize, String), u64>,
     strip: BTreeMap<u64, u64>,
+    points: Points,
+    batches: Batches,
     ended: Option<End>,
 }
 
@@ -118,11 +129,13 @@ impl Sampler {
         symbols.begin_running(target.pid, started);
         target.keep_files();
         let pid = target.pid;
+        let cpus = std::thread::available_parallelism().map_or(1.0, |cpus| cpus.get() as f64);
         let mut sampler = Self {
             target,
             symbols,
             known: Known::default(),
             interval,
+            share: SHARE.min(SHARE_OF_ALL * cpus),
             begun: Instant::now(),
             started,
             at: 0,
@@ -144,6 +157,8 @@ impl Sampler {
             sums: Vec::new(),
             holders: BTreeMap::new(),
             strip: BTreeMap::new(),
+            points: Points::default(),
+            batches: Batches::default(),
             ended: None,
         };
         match sampler.snapshot(true) {
@@ -161,6 +176,8 @@ impl Sampler {
 
     /// Samples for so long; whether the process still runs. `goes_on`: asked before each snapshot.
     pub fn sample(&mut self, time: Duration, goes_on: impl Fn() -> bool) -> bool {
+        // Which thread samples may change.
+        prompt::ask();
         let end = self.begun.elapsed() + time;
         while self.ended.is_none() && self.begun.elapsed() < end && goes_on() {
             std::thread::sleep(end.min(self.due).saturating_sub(self.begun.elapsed()));
@@ -186,7 +203,7 @@ impl Sampler {
         // One may load symbols.
         let mut costs = self.costs;
         costs.sort_unstable();
-        let usual = costs[costs.len() / 2].div_f64(SHARE);
+        let usual = costs[costs.len() / 2].div_f64(self.share);
         let pause = self.interval.max(usual).min(Duration::from_secs(1).max(self.interval));
         pause.mul_f64(0.75 + 0.5 * (self.random() >> 8) as f64 / (1_u64 << 53) as f64)
     }
@@ -316,9 +333,11 @@ impl Sampler {
         if self.target.read_maps() {
             self.symbols.begin_running(self.target.pid, self.started);
             self.known = Known::default();
+            self.points = Points::default();
             self.threads.values_mut().for_each(|seen| seen.earlier.clear());
         }
         self.known.renew();
+        self.points.renew();
         self.symbols.renew_made_code();
         self.places.clear();
         self.listed = 0;
@@ -375,6 +394,7 @@ impl Sampler {
 
     /// A thread has run since the last snapshot. Whether its stack could not be copied.
     fn has_changed(&mut self, id: u32, now: u64) -> bool {
+        let random = self.random();
         let Some(seen) = self.threads.get_mut(&id) else { return false };
         let Some(task) = &seen.followed.task else { return false };
         let is_lost = task.stack.as_ref().is_some_and(|stack| stack.words.is_empty());
@@ -387,19 +407,34 @@ impl Sampler {
         }
         let Some(task) = &seen.followed.task else { return false };
         self.known.read_python_of(&self.target, task);
-        if task.stack.is_some() {
+        if let Some(stack) = &task.stack {
             seen.followed.needed = bytes;
+            seen.base = bytes.map(|bytes| stack.stack + bytes as u64);
         }
         let stays = seen.was.is_some_and(|was| task.is_still(was));
-        let tools = (&mut self.symbols, &mut self.known);
         let first = seen.followed.first.take();
         let before = first.and_then(|first| seen.earlier.iter().find(|(known, ..)| *known == first));
         // A thread that has gone on while its stack was copied was in a short wait: if these counted as
         // what they were in next, only long waits would count. With the same call, of the same words, at the same
         // depth, its stack is that of then; but not the owner of what it waited for.
-        let (shown, thread) = match before {
-            Some((_, shown, thread)) => (Arc::clone(shown), thread.clone().without_owner()),
-            None => {
+        let woken = match (task.call, seen.base) {
+            (Call::Running, Some(base)) if before.is_none() => self
+                .points
+                .find(&self.target, task, base, random)
+                .filter(|_| self.target.is_ready(&seen.followed)),
+            _ => None,
+        };
+        let woken = woken.and_then(|woken| {
+            let tools = (&mut self.symbols, &mut self.known);
+            let thread = thread_with(&self.target, tools, (&woken.task, &woken.stack), &self.ids, false);
+            woken.waits(thread)
+        });
+        seen.is_woken = woken.is_some();
+        let (shown, thread) = match (before, woken) {
+            (Some((_, shown, thread)), _) => (Arc::clone(shown), thread.clone().without_owner()),
+            (None, Some(woken)) => woken,
+            (None, None) => {
+                let tools = (&mut self.symbols, &mut self.known);
                 let thread = thread_with(&self.target, tools, (task, &shown), &self.ids, stays);
                 (shown, thread)
             }
@@ -407,6 +442,9 @@ impl Sampler {
         if first.is_none()
             && let Some(stack) = &task.stack
         {
+            if let Some(bytes) = bytes.filter(|_| thread.lock().is_some()) {
+                self.points.add(task, &shown, bytes, &thread);
+            }
             let key = (task.call, (stack.stack, stack.code));
             seen.earlier.retain(|(known, ..)| *known != key);
             if seen.earlier.len() >= EARLIER {
@@ -486,7 +524,9 @@ impl Sampler {
             self.sums[sum] += blocked;
             *by_holder.entry((which, held, is_past)).or_default() += blocked;
             *self.strip.entry(now).or_default() += blocked;
+            self.batches.add(which, blocked);
         }
+        self.batches.end_snapshot();
         for ((which, held, is_past), blocked) in by_holder {
             let holder = match held {
                 Held::Thread(id) | Held::Perhaps(id) => self.threads.get_mut(&id),
@@ -527,11 +567,13 @@ impl Sampler {
         self.sums.clear();
         self.holders.clear();
         self.strip.clear();
+        self.batches = Batches::default();
         self.threads.retain(|_, seen| seen.last.is_some());
         for seen in self.threads.values_mut() {
             let before = std::mem::take(seen);
-            let Seen { name, followed, last, stack, earlier, was, same, .. } = before;
-            *seen = Seen { name, followed, last, stack, earlier, was, same, ..Seen::default() };
+            let Seen { name, followed, last, stack, earlier, was, same, base, is_woken, .. } = before;
+            *seen =
+                Seen { name, followed, last, stack, earlier, was, same, base, is_woken, ..Seen::default() };
         }
         let ids: Vec<u32> = self.ids.iter().copied().collect();
         ids.into_iter().for_each(|id| self.locate(id));

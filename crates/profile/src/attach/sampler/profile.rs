@@ -46,7 +46,7 @@ impl Sampler {
             id: *id,
             name: seen.name.clone(),
             users: 1,
-            time: seen.time.total(),
+            time: seen.whole_time().total(),
             has_ended: seen.last.is_none(),
             waited: seen.waited,
             signals: seen.signals,
@@ -119,6 +119,7 @@ impl Sampler {
                 interval: self.at / self.snapshots.max(1),
                 snapshots: self.snapshots,
                 found: self.strip.len() as u64,
+                independent: self.batches.independent().map_or(0, |number| number.max(1.0) as u64),
                 cost: u64::try_from(self.cost.as_nanos()).unwrap_or(u64::MAX),
                 holders,
             }),
@@ -278,9 +279,9 @@ impl Sampler {
             if seen.is_idle() && self.at > MOMENT {
                 all.idle += 1;
                 all.idle_ids.push(*id);
-                all.idle_time.add(&seen.time);
+                all.idle_time.add(&seen.whole_time());
             } else {
-                all.time.add(&seen.time);
+                all.time.add(&seen.whole_time());
             }
         }
         Observed {

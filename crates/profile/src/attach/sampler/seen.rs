@@ -42,6 +42,11 @@ pub(super) struct Seen {
     pub(super) is_holder: bool,
     /// ns since it was read: it was idle then.
     pub(super) unread: u64,
+    /// Where its stack begins, if it was found blocked.
+    pub(super) base: Option<u64>,
+    /// It was woken from the wait in which it is, and waits for a CPU; and for how long it was found so, in all.
+    pub(super) is_woken: bool,
+    pub(super) woken: u64,
     /// What it waits for, and where, as indices.
     pub(super) which: Option<usize>,
     pub(super) site: CallSiteId,
@@ -56,7 +61,7 @@ impl Seen {
     pub(super) fn end(&mut self) {
         (self.last, self.was, self.which, self.sum, self.same) = (None, None, None, None, 0);
         self.followed = Followed::default();
-        self.for_gil = None;
+        (self.for_gil, self.base, self.is_woken) = (None, None, false);
         self.earlier.clear();
     }
 
@@ -102,6 +107,9 @@ impl Seen {
             },
             State::Waits(wait) if wait.is_lock() => {
                 add(&mut self.waited, passed);
+                if self.is_woken {
+                    add(&mut self.woken, passed);
+                }
                 &mut self.time.locks
             }
             State::Waits(wait) if wait.kind == Kind::Join => {
@@ -125,11 +133,16 @@ impl Seen {
         passed
     }
 
+    /// Its time, each moment once: the kernel counts as ready for a CPU what here counts as waiting for a lock.
+    pub(super) fn whole_time(&self) -> ThreadTime {
+        ThreadTime { runnable: self.time.runnable.saturating_sub(self.woken), ..self.time }
+    }
+
     /// Whether it has no work: hardly any CPU time, and rarely woken; and does not wait for locks.
     pub(super) fn is_idle(&self) -> bool {
         /// Wake-ups a second.
         const RARE: f64 = 2.0;
-        let all = self.time.total();
+        let all = self.whole_time().total();
         let is_rare = self.slices as f64 <= RARE * all as f64 / 1e9;
         self.time.running <= all / 100 && is_rare && self.time.locks <= all / 20 && self.time.stopped == 0
     }
