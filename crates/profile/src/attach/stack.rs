@@ -115,6 +115,12 @@ impl Stack {
         }
     }
 
+    /// One of these addresses, without names.
+    #[cfg(test)]
+    pub(super) fn at(addresses: Vec<u64>) -> Self {
+        Self { addresses, ..Self::default() }
+    }
+
     /// Whether all its code is of files, which does not become other code.
     pub(super) fn is_of_files(&self) -> bool {
         self.frames.iter().all(|frame| !matches!(frame.module.as_str(), "?" | ANONYMOUS))

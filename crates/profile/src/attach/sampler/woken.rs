@@ -281,7 +281,7 @@ mod tests {
         let arguments = [lock, libc::FUTEX_WAIT as u64 | libc::FUTEX_PRIVATE_FLAG as u64, 2, 0, 0, 0];
         let call = Call::Blocked { number: libc::SYS_futex, arguments };
         let task = Task { id, stat: Stat::default(), sched: None, call, stack: Some(stack), near: None };
-        let stack = Arc::new(Stack { addresses: vec![CODE, WAITS, caller], ..Stack::default() });
+        let stack = Arc::new(Stack::at(vec![CODE, WAITS, caller]));
         let wait = Wait {
             kind: Kind::Mutex,
             role: Role::Write,
