@@ -2,9 +2,11 @@
 //!
 //! A thread that waits is seen in proportion to how long it does, so that times are unbiased, however short the
 //! waits are; how many there were is not known, and not said. A thread that is found blocked counts as blocked in
-//! that since the last snapshot, and one that is found on a CPU does not; how long threads were on a CPU or ready
-//! for one, the kernel counts. Snapshots are taken less often where they would need more than 2 % of a CPU, or 0.5 %
-//! of all CPUs, but each second. The time between two varies by a quarter, so that they keep step with no clock of the program.
+//! that since the last snapshot, and one that is found on a CPU does not. One that was woken from a wait for a lock
+//! and has no CPU yet waits for the lock still ([`woken`]): as in a recording, a wait lasts until the thread goes on.
+//! How long threads were on a CPU or ready for one, the kernel counts. Snapshots are taken less often where they would
+//! need more than 2 % of a CPU, or 0.5 % of all CPUs, but each second. The time between two varies by a quarter, so
+//! that they keep step with no clock of the program.
 //!
 //! A thread that has not run since it was read last, by the kernel's count, is as it was. One that has not for long
 //! is *idle*: only some of the idle threads are read in a snapshot, by chance. Horvitz and Thompson's rule keeps times
@@ -407,23 +409,23 @@ impl Sampler {
         }
         let Some(task) = &seen.followed.task else { return false };
         self.known.read_python_of(&self.target, task);
-        if let Some(stack) = &task.stack {
+        let base = task.stack.as_ref().and_then(|stack| woken::base(stack, &shown.addresses));
+        if task.stack.is_some() {
             seen.followed.needed = bytes;
-            seen.base = bytes.map(|bytes| stack.stack + bytes as u64);
         }
+        base.into_iter().for_each(|base| seen.note_base(base));
+        let Some(task) = &seen.followed.task else { return false };
         let stays = seen.was.is_some_and(|was| task.is_still(was));
         let first = seen.followed.first.take();
         let before = first.and_then(|first| seen.earlier.iter().find(|(known, ..)| *known == first));
         // A thread that has gone on while its stack was copied was in a short wait: if these counted as
         // what they were in next, only long waits would count. With the same call, of the same words, at the same
         // depth, its stack is that of then; but not the owner of what it waited for.
-        let woken = match (task.call, seen.base) {
-            (Call::Running, Some(base)) if before.is_none() => self
-                .points
-                .find(&self.target, task, base, random)
-                .filter(|_| self.target.is_ready(&seen.followed)),
+        let woken = match task.call {
+            Call::Running if before.is_none() => self.points.find(&self.target, task, &seen.bases, random),
             _ => None,
         };
+        let woken = woken.filter(|_| self.target.is_ready(&seen.followed));
         let woken = woken.and_then(|woken| {
             let tools = (&mut self.symbols, &mut self.known);
             let thread = thread_with(&self.target, tools, (&woken.task, &woken.stack), &self.ids, false);
@@ -442,8 +444,8 @@ impl Sampler {
         if first.is_none()
             && let Some(stack) = &task.stack
         {
-            if let Some(bytes) = bytes.filter(|_| thread.lock().is_some()) {
-                self.points.add(task, &shown, bytes, &thread);
+            if thread.lock().is_some() {
+                self.points.add(task, &shown, &thread);
             }
             let key = (task.call, (stack.stack, stack.code));
             seen.earlier.retain(|(known, ..)| *known != key);
@@ -571,9 +573,9 @@ impl Sampler {
         self.threads.retain(|_, seen| seen.last.is_some());
         for seen in self.threads.values_mut() {
             let before = std::mem::take(seen);
-            let Seen { name, followed, last, stack, earlier, was, same, base, is_woken, .. } = before;
+            let Seen { name, followed, last, stack, earlier, was, same, bases, is_woken, .. } = before;
             *seen =
-                Seen { name, followed, last, stack, earlier, was, same, base, is_woken, ..Seen::default() };
+                Seen { name, followed, last, stack, earlier, was, same, bases, is_woken, ..Seen::default() };
         }
         let ids: Vec<u32> = self.ids.iter().copied().collect();
         ids.into_iter().for_each(|id| self.locate(id));

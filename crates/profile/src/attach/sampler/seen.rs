@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Point;
+use super::woken::Base;
 use crate::attach::gil::ForGil;
 use crate::attach::stack::Stack;
 use crate::attach::target::Followed;
@@ -42,8 +43,8 @@ pub(super) struct Seen {
     pub(super) is_holder: bool,
     /// ns since it was read: it was idle then.
     pub(super) unread: u64,
-    /// Where its stack begins, if it was found blocked.
-    pub(super) base: Option<u64>,
+    /// Where its stack begins, as it was found blocked; the latest first.
+    pub(super) bases: Vec<Base>,
     /// It was woken from the wait in which it is, and waits for a CPU; and for how long it was found so, in all.
     pub(super) is_woken: bool,
     pub(super) woken: u64,
@@ -61,8 +62,20 @@ impl Seen {
     pub(super) fn end(&mut self) {
         (self.last, self.was, self.which, self.sum, self.same) = (None, None, None, None, 0);
         self.followed = Followed::default();
-        (self.for_gil, self.base, self.is_woken) = (None, None, false);
+        (self.for_gil, self.is_woken) = (None, false);
         self.earlier.clear();
+        self.bases.clear();
+    }
+
+    /// Notes where its stack begins.
+    pub(super) fn note_base(&mut self, base: Base) {
+        /// So many are remembered.
+        const MOST: usize = 4;
+        if self.bases.first() != Some(&base) {
+            self.bases.retain(|known| known.0 != base.0);
+            self.bases.insert(0, base);
+            self.bases.truncate(MOST);
+        }
     }
 
     /// Whether it need not be read in each snapshot.

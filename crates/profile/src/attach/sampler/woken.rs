@@ -47,8 +47,6 @@ pub(super) struct Points {
     all: Vec<Point>,
     /// By how deep they are, and their return addresses.
     numbers: HashMap<(usize, Vec<u64>), usize>,
-    /// How deep the deepest is, in bytes.
-    deepest: usize,
 }
 
 /// The address of a futex: a lock's, or on the stack of the thread that waits, counted from the stack's other end.
@@ -58,11 +56,16 @@ enum Place {
     OnStack(u64),
 }
 
+/// Where the stack of a thread begins: behind the return address of its outermost function, which is in the first
+/// field. A thread has several where the functions of its stack can not always be followed to the same one.
+pub(super) type Base = (u64, u64);
+
 /// One of them. Offsets are in words from the end of the stack.
 #[derive(Debug)]
 struct Point {
-    /// From the end of the stack to its other end.
+    /// From the end of the stack to where it begins.
     bytes: usize,
+    outermost: u64,
     /// The system call, and the next instruction.
     number: i64,
     arguments: [u64; 6],
@@ -103,14 +106,17 @@ impl Woken {
 }
 
 impl Points {
-    /// Notes where a thread is blocked for a lock. `bytes`: of its stack.
-    pub(super) fn add(&mut self, task: &Task, stack: &Arc<Stack>, bytes: usize, thread: &ThreadNow) {
+    /// Notes where a thread is blocked for a lock.
+    pub(super) fn add(&mut self, task: &Task, stack: &Arc<Stack>, thread: &ThreadNow) {
         let (Call::Blocked { number, arguments }, Some(copy), Some(futex)) =
             (task.call, &task.stack, task.call.futex())
         else {
             return;
         };
-        let Some(words) = copy.words.get(..bytes / WORD) else { return };
+        let Some(returns) = returns(&copy.words, &stack.addresses) else { return };
+        let Some((last, outermost)) = returns.last().copied() else { return };
+        let words = &copy.words[..=last];
+        let bytes = WORD * words.len();
         let (start, end) = (copy.stack, copy.stack.saturating_add(bytes as u64));
         let place = match (start..end).contains(&futex.address) {
             true => Place::OnStack(end - futex.address),
@@ -121,9 +127,9 @@ impl Points {
             Some(at) => *at,
             None if self.all.len() >= MOST => return,
             None => {
-                let Some(returns) = returns(words, &stack.addresses) else { return };
                 self.all.push(Point {
                     bytes,
+                    outermost,
                     number,
                     arguments,
                     code: copy.code,
@@ -132,7 +138,6 @@ impl Points {
                     addresses: addresses(words, futex.address),
                     locks: BTreeMap::new(),
                 });
-                self.deepest = self.deepest.max(bytes);
                 self.numbers.insert(key, self.all.len() - 1);
                 self.all.len() - 1
             }
@@ -146,12 +151,18 @@ impl Points {
         }
     }
 
-    /// The wait in which a thread is that is not blocked, if it has the stack of one. `base`: where its stack begins.
+    /// The wait in which a thread is that is not blocked, if it has the stack of one. `bases`: where its stack begins.
     /// `random`: for the lock, if the stack does not tell.
-    pub(super) fn find(&self, target: &Target, task: &Task, base: u64, random: u64) -> Option<Woken> {
-        let process = target.process()?;
-        let all = process.words(base.checked_sub(self.deepest as u64)?, self.deepest);
+    pub(super) fn find(&self, target: &Target, task: &Task, bases: &[Base], random: u64) -> Option<Woken> {
+        bases.iter().find_map(|base| self.find_from(target, task, *base, random))
+    }
+
+    fn find_from(&self, target: &Target, task: &Task, base: Base, random: u64) -> Option<Woken> {
+        let of_it = self.all.iter().filter(|point| point.outermost == base.0);
+        let deepest = of_it.map(|point| point.bytes).max()?;
+        let all = target.process()?.words(base.1.checked_sub(deepest as u64)?, deepest);
         let (point, words, place) = self.matching(&all, base, random)?;
+        let base = base.1;
         let address = match place {
             Place::Of(address) => address,
             Place::OnStack(offset) => base.checked_sub(offset)?,
@@ -183,10 +194,11 @@ impl Points {
     fn matching<'a>(
         &'a self,
         all: &'a [u64],
-        base: u64,
+        (outermost, base): Base,
         random: u64,
     ) -> Option<(&'a Point, &'a [u64], Place)> {
-        let found = self.all.iter().filter_map(|point| {
+        let of_it = self.all.iter().filter(|point| point.outermost == outermost);
+        let found = of_it.filter_map(|point| {
             let words = &all[all.len().checked_sub(point.bytes / WORD)?..];
             let place = point.fits(words).then(|| point.lock(words, base, random))?;
             Some((point, words, place?))
@@ -226,6 +238,12 @@ impl Point {
         });
         chosen.map(|(place, _)| *place)
     }
+}
+
+/// Where the stack of a blocked thread begins.
+pub(super) fn base(stack: &Blocked, addresses: &[u64]) -> Option<Base> {
+    let (last, outermost) = returns(&stack.words, addresses)?.last().copied()?;
+    Some((outermost, stack.stack.checked_add((WORD * (last + 1)) as u64)?))
 }
 
 /// Where on a stack its return addresses are; none if not all are there. The first is that of the system call, in a
@@ -271,13 +289,13 @@ mod tests {
     const WAITS: u64 = 0x4100;
     const CALLERS: [u64; 2] = [0x4200, 0x4300];
 
-    /// A stack of eight words, of which the lock's address is one.
+    /// A stack of six words, of which the lock's address is one.
     fn words(caller: u64, lock: u64) -> Vec<u64> {
-        vec![1, WAITS, lock, 2, 3, caller, 4, 5]
+        vec![1, WAITS, lock, 2, 3, caller]
     }
 
     fn blocked(id: u32, base: u64, caller: u64, lock: u64, words: &[u64]) -> (Task, Arc<Stack>, ThreadNow) {
-        let stack = Blocked { code: CODE, stack: base - 64, words: words.to_vec(), kept: Vec::new() };
+        let stack = Blocked { code: CODE, stack: base - 48, words: words.to_vec(), kept: Vec::new() };
         let arguments = [lock, libc::FUTEX_WAIT as u64 | libc::FUTEX_PRIVATE_FLAG as u64, 2, 0, 0, 0];
         let call = Call::Blocked { number: libc::SYS_futex, arguments };
         let task = Task { id, stat: Stat::default(), sched: None, call, stack: Some(stack), near: None };
@@ -299,19 +317,19 @@ mod tests {
         let mut points = Points::default();
         for (caller, lock) in waits {
             let (task, stack, thread) = blocked(7, BASE, *caller, *lock, &words(*caller, *lock));
-            points.add(&task, &stack, 64, &thread);
+            points.add(&task, &stack, &thread);
         }
         points
     }
 
     fn place(points: &Points, words: &[u64], random: u64) -> Option<Place> {
-        points.matching(words, BASE, random).map(|(_, _, place)| place)
+        CALLERS.iter().find_map(|caller| Some(points.matching(words, (*caller, BASE), random)?.2))
     }
 
     #[test]
     fn a_stack_tells_the_wait() {
         let points = points(&[(CALLERS[0], 0x9000), (CALLERS[0], 0x9100), (CALLERS[1], 0x9000)]);
-        assert_eq!((points.all.len(), points.deepest), (2, 64));
+        assert_eq!(points.all.len(), 2);
         let found = |caller, lock| place(&points, &words(caller, lock), 0);
         assert_eq!(found(CALLERS[0], 0x9000), Some(Place::Of(0x9000)));
         assert_eq!(found(CALLERS[0], 0x9100), Some(Place::Of(0x9100)));
@@ -325,6 +343,9 @@ mod tests {
         let longer = [vec![WAITS; 8], words(CALLERS[0], 0x9000)].concat();
         assert_eq!(place(&points, &longer, 0), Some(Place::Of(0x9000)));
         assert_eq!(place(&points, &longer[..7], 0), None);
+        let (task, ..) = blocked(7, BASE, CALLERS[0], 0x9000, &longer[8..]);
+        let stack = task.stack.expect("it is blocked");
+        assert_eq!(base(&stack, &[CODE, WAITS, CALLERS[0]]), Some((CALLERS[0], BASE)));
     }
 
     #[test]
@@ -333,7 +354,7 @@ mod tests {
         // The word is this lock's address once only.
         for lock in [0x9000, 0x9200, 0x9200, 0x9200] {
             let (task, stack, thread) = blocked(7, BASE, CALLERS[0], lock, &words(CALLERS[0], 0x9000));
-            points.add(&task, &stack, 64, &thread);
+            points.add(&task, &stack, &thread);
         }
         let found: Vec<_> = (0..8).map(|at| place(&points, &words(CALLERS[0], 0x9000), at)).collect();
         assert_eq!(found.iter().filter(|place| **place == Some(Place::Of(0x9000))).count(), 2);
@@ -344,10 +365,10 @@ mod tests {
     fn a_waiter_may_have_its_futex_on_its_own_stack() {
         let mut points = Points::default();
         let (task, stack, thread) = blocked(7, BASE, CALLERS[0], BASE - 8, &words(CALLERS[0], BASE - 8));
-        points.add(&task, &stack, 64, &thread);
+        points.add(&task, &stack, &thread);
         let other = BASE + 0x1000;
         let words = words(CALLERS[0], other - 8);
-        let found = points.matching(&words, other, 0).map(|(_, _, place)| place);
+        let found = points.matching(&words, (CALLERS[0], other), 0).map(|(_, _, place)| place);
         assert_eq!(found, Some(Place::OnStack(8)));
     }
 
