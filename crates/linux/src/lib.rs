@@ -17,7 +17,6 @@ mod fork;
 mod futex;
 mod generation;
 mod interrupted;
-#[cfg(target_arch = "x86_64")]
 mod jump;
 mod leave;
 mod lend;

@@ -22,6 +22,7 @@ use core::{iter, ptr};
 use spinpark_linux::{Call, raw, write_message};
 use spinpark_platform::Wait;
 
+use crate::arch::JUMP_WORDS;
 use crate::cancel::{AT_ONCE, Buffer, LATER, cancellable, pthread_setcanceltype, push_and_pop};
 use crate::real::{Name, address};
 
@@ -204,8 +205,8 @@ pub(crate) fn exit(value: *mut c_void) -> ! {
 /// in both ways.
 #[repr(C)]
 struct Registered {
-    /// glibc's `__jmp_buf`: 8 words on x86-64, 22 on AArch64.
-    registers: [usize; if cfg!(target_arch = "x86_64") { 8 } else { 22 }],
+    /// glibc's `__jmp_buf`.
+    registers: [usize; JUMP_WORDS],
     has_mask: c_int,
     outer_jump: *const c_void,
     outer_buffer: *const c_void,

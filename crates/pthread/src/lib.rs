@@ -8,6 +8,7 @@
 //!
 //! | module          | what it has                                                                                       |
 //! |-----------------|---------------------------------------------------------------------------------------------------|
+//! | [`arch`]        | what depends on the CPU's architecture: instructions, glibc's records                             |
 //! | [`table`]       | the export table: which function has which symbols                                                |
 //! | [`mutex`]       | `pthread_mutex_*`                                                                                 |
 //! | [`rwlock`]      | `pthread_rwlock_*`                                                                                |
@@ -29,9 +30,16 @@
 //! `SPINPARK_DISABLE=1` that is every call.
 #![no_std]
 
-#[cfg(not(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64")))]
-compile_error!("the drop-in is for x86-64 Linux with glibc: elsewhere symbols have other versions");
+#[cfg(not(all(
+    target_os = "linux",
+    target_env = "gnu",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+)))]
+compile_error!("the drop-in is for x86-64 and aarch64 Linux with glibc: elsewhere symbols have other versions");
 
+#[cfg_attr(target_arch = "x86_64", path = "arch/x86_64.rs")]
+#[cfg_attr(target_arch = "aarch64", path = "arch/aarch64.rs")]
+mod arch;
 mod c11;
 mod cancel;
 mod cond;
@@ -62,5 +70,5 @@ fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
 core::arch::global_asm!(
     ".weak rust_eh_personality",
     ".hidden rust_eh_personality",
-    "rust_eh_personality: ud2"
+    concat!("rust_eh_personality: ", arch::trap!()),
 );

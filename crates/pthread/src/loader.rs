@@ -14,6 +14,7 @@ use core::ptr;
 
 use spinpark_linux::{Library, glibc_dlsym};
 
+use crate::arch::jump;
 use crate::real::{self, Name};
 use crate::{glibc_owned, mode};
 
@@ -63,31 +64,16 @@ unsafe extern "C" fn in_library(handle: *mut c_void, name: *const c_char) -> *mu
     ours.filter(|it| !it.is_null()).unwrap_or(found)
 }
 
-/// Defines a function that calls `$where` and jumps to the address that it returns, with its own arguments
-/// and return address. Exported as in [`table`](crate::table).
-macro_rules! jump {
-    ($where:path, $([$alias:literal as $symbol:literal]),+) => {
-        core::arch::global_asm!(
-            ".pushsection .text.unlikely.spinpark_loader, \"ax\", @progbits",
-            $(
-                concat!(".globl ", $alias),
-                concat!(".type ", $alias, ", @function"),
-                concat!($alias, ":"),
-                concat!(".symver ", $alias, ", ", $symbol),
-            )+
-            ".cfi_startproc",
-            spinpark_linux::call_and_keep_arguments!("call {function}"),
-            "jmp r11",
-            ".cfi_endproc",
-            $(concat!(".size ", $alias, ", . - ", $alias),)+
-            ".popsection",
-            function = sym $where,
-        );
-    };
-}
-
-jump!(open, ["spinpark_dlopen_0" as "dlopen@GLIBC_2.2.5"], ["spinpark_dlopen_1" as "dlopen@@GLIBC_2.34"]);
-jump!(open_in, ["spinpark_dlmopen_0" as "dlmopen@GLIBC_2.3.4"], ["spinpark_dlmopen_1" as "dlmopen@@GLIBC_2.34"]);
-// Not `dlsym@GLIBC_2.2.5`, which programs linked before glibc 2.34 call: under that name this library asks
-// for glibc's own.
-jump!(symbol, ["spinpark_dlsym" as "dlsym@@GLIBC_2.34"]);
+jump!(
+    open,
+    ["spinpark_dlopen_0" as "dlopen@", "GLIBC_2.2.5"],
+    ["spinpark_dlopen_1" as "dlopen@@", "GLIBC_2.34"]
+);
+jump!(
+    open_in,
+    ["spinpark_dlmopen_0" as "dlmopen@", "GLIBC_2.3.4"],
+    ["spinpark_dlmopen_1" as "dlmopen@@", "GLIBC_2.34"]
+);
+// Not the oldest version of `dlsym`, which programs linked before glibc 2.34 call: under that name this
+// library asks for glibc's own.
+jump!(symbol, ["spinpark_dlsym" as "dlsym@@", "GLIBC_2.34"]);

@@ -8,6 +8,8 @@ use crate::{c11, cancel, cond, leave, mutex, process, rwlock};
 ///
 /// The assembler's `.symver` wants a symbol of its own for each version, so each gets an alias of the
 /// function; those aliases and the functions' own names are not exported.
+///
+/// The versions are those of x86-64; `build.rs` knows what they are on other architectures.
 macro_rules! export {
     ($($function:path => $($name:literal @ $(@ $default:literal)? $($other:literal)?),+;)*) => {$(
         core::arch::global_asm!(
@@ -17,13 +19,24 @@ macro_rules! export {
                 concat!(".set spinpark_", $name, "_" $(, $default)? $(, $other)?, ", {function}"),
                 concat!(
                     ".symver spinpark_", $name, "_" $(, $default)? $(, $other)?, ", ",
-                    $name, "@" $(, "@", $default)? $(, $other)?
+                    $name, "@" $(, "@", version!($default))? $(, version!($other))?
                 ),
             )+
             function = sym $function,
         );
     )*};
 }
+
+#[cfg(target_arch = "x86_64")]
+pub(crate) use export;
+
+/// A version of x86-64, as it is called on this architecture.
+macro_rules! version {
+    ($version:literal) => {
+        env!(concat!("SPINPARK_VERSION_", $version))
+    };
+}
+pub(crate) use version;
 
 // Mutexes.
 export! {
@@ -73,18 +86,15 @@ export! {
     rwlock::clock_write => "pthread_rwlock_clockwrlock" @ "GLIBC_2.30", "pthread_rwlock_clockwrlock" @@ "GLIBC_2.34";
 }
 
-// Condition variables. glibc's 2.2.5 forms keep a pointer in the object, and release a mutex past the
-// drop-in. The oldest version is also what symbols without one are bound to (of plugins linked with musl, for
-// example), so ours take the object, which has 48 bytes there, as it is; with `SPINPARK_DISABLE=1`, too. (In
-// programs linked before glibc 2.3 it has 24.)
+// Condition variables. On x86-64 there is an older version of some ([`arch`](crate::arch)).
 export! {
-    cond::init => "pthread_cond_init" @@ "GLIBC_2.3.2", "pthread_cond_init" @ "GLIBC_2.2.5";
-    cond::destroy => "pthread_cond_destroy" @@ "GLIBC_2.3.2", "pthread_cond_destroy" @ "GLIBC_2.2.5";
-    cond::wait => "pthread_cond_wait" @@ "GLIBC_2.3.2", "pthread_cond_wait" @ "GLIBC_2.2.5";
-    cond::timed_wait => "pthread_cond_timedwait" @@ "GLIBC_2.3.2", "pthread_cond_timedwait" @ "GLIBC_2.2.5";
+    cond::init => "pthread_cond_init" @@ "GLIBC_2.3.2";
+    cond::destroy => "pthread_cond_destroy" @@ "GLIBC_2.3.2";
+    cond::wait => "pthread_cond_wait" @@ "GLIBC_2.3.2";
+    cond::timed_wait => "pthread_cond_timedwait" @@ "GLIBC_2.3.2";
     cond::clock_wait => "pthread_cond_clockwait" @ "GLIBC_2.30", "pthread_cond_clockwait" @@ "GLIBC_2.34";
-    cond::signal => "pthread_cond_signal" @@ "GLIBC_2.3.2", "pthread_cond_signal" @ "GLIBC_2.2.5";
-    cond::broadcast => "pthread_cond_broadcast" @@ "GLIBC_2.3.2", "pthread_cond_broadcast" @ "GLIBC_2.2.5";
+    cond::signal => "pthread_cond_signal" @@ "GLIBC_2.3.2";
+    cond::broadcast => "pthread_cond_broadcast" @@ "GLIBC_2.3.2";
 }
 
 // Threads that are cancelled, or end.

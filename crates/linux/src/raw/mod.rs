@@ -17,12 +17,10 @@ pub use files::{
     open_or_create, open_read, open_write, populate, read, read_at, read_link, read_memory, remove,
     remove_directory, set_length, unmap, wipe, wipe_on_fork, working_directory,
 };
-#[cfg(target_arch = "x86_64")]
-pub use threads::thread_pointer;
 pub(crate) use threads::{allow_tracers, change_mask};
 pub use threads::{
     cpu_time, cpus, has_children, has_ended, order_all_threads, parent_id, prepare_order, process_cpu_time,
-    run_delay, sandbox, sleeps, thread_id, thread_name, timer_slack, without_signals,
+    run_delay, sandbox, sleeps, thread_id, thread_name, thread_pointer, timer_slack, without_signals,
 };
 
 /// Makes system call `number` with six arguments; unused ones are 0. Returns what the kernel returns: a

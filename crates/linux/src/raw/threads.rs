@@ -26,6 +26,18 @@ pub fn thread_pointer() -> usize {
     pointer
 }
 
+/// The calling thread's pointer to its thread-local memory; the C library's descriptor of the thread is below it.
+#[cfg(target_arch = "aarch64")]
+#[must_use]
+pub fn thread_pointer() -> usize {
+    let pointer: usize;
+    // SAFETY: reads a register that every thread has.
+    unsafe {
+        core::arch::asm!("mrs {}, tpidr_el0", out(reg) pointer, options(pure, nomem, nostack, preserves_flags));
+    }
+    pointer
+}
+
 /// The parent's process id.
 #[must_use]
 pub fn parent_id() -> u32 {

@@ -1,0 +1,37 @@
+//! AArch64: instructions, and glibc's records. It has one version of each condition variable's function.
+
+/// The words of glibc's `__jmp_buf`.
+pub(crate) const JUMP_WORDS: usize = 22;
+
+/// An instruction that ends the process.
+macro_rules! trap {
+    () => {
+        "brk #1"
+    };
+}
+pub(crate) use trap;
+
+/// Defines a function that calls `$where` and jumps to the address that it returns, with its own arguments
+/// and return address. Exported as in [`table`](crate::table).
+macro_rules! jump {
+    ($where:path, $([$alias:literal as $symbol:literal, $version:literal]),+) => {
+        core::arch::global_asm!(
+            ".pushsection .text.unlikely.spinpark_loader, \"ax\", @progbits",
+            ".p2align 2",
+            $(
+                concat!(".globl ", $alias),
+                concat!(".type ", $alias, ", @function"),
+                concat!($alias, ":"),
+                concat!(".symver ", $alias, ", ", $symbol, $crate::table::version!($version)),
+            )+
+            ".cfi_startproc",
+            spinpark_linux::call_and_keep_arguments!("bl {function}"),
+            "br x16",
+            ".cfi_endproc",
+            $(concat!(".size ", $alias, ", . - ", $alias),)+
+            ".popsection",
+            function = sym $where,
+        );
+    };
+}
+pub(crate) use jump;
