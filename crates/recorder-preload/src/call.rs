@@ -9,9 +9,10 @@ use core::ffi::{CStr, c_int};
 use spinpark_recorder::format::{CALLS, Kind, Role};
 use spinpark_recorder::{LockCall, Site};
 
+use crate::arch;
 use crate::function::{COUNT, Function, NAMES};
 use crate::instrument::enter_late;
-use crate::next::{self, NEXT, call_with_arguments};
+use crate::next::{self, NEXT};
 use crate::phases::RECORDER;
 use crate::table::Forms;
 
@@ -60,7 +61,7 @@ const fn begins_with(function: &[u8], name: &[u8]) -> bool {
 
 pub(crate) const FORMS: Forms = Forms([None, Some(held), Some(held), Some(held)]);
 
-/// Any of these functions; eax has the number.
+/// Any of these functions; [`arch::jump`] has said which.
 ///
 /// # Safety
 ///
@@ -69,14 +70,7 @@ pub(crate) const FORMS: Forms = Forms([None, Some(held), Some(held), Some(held)]
 unsafe extern "C" fn held(_: usize, _: usize, _: usize, _: usize, _: Site) -> c_int {
     core::arch::naked_asm!(
         ".cfi_startproc",
-        spinpark_linux::call_and_keep_arguments!("call {holds}"),
-        "test r11d, r11d",
-        "jnz 2f",
-        "lea r10, [rip + {next}]",
-        "jmp qword ptr [r10 + 8 * rax]",
-        "2:",
-        // The seventh argument of one of them (`__recvfrom_chk`); the others do not read it.
-        call_with_arguments!("mov ecx, eax"),
+        arch::held!(),
         ".cfi_endproc",
         holds = sym holds,
         next = sym NEXT,

@@ -1,19 +1,30 @@
 //! The exported functions: trampolines through a table.
 //!
-//! A trampoline is two moves, so that ours know where they were called, a look at the bell of a dormant process
-//! ([`dormant`]), and a jump. Before the process has looked around, the table has *starters*, which do that and
+//! A trampoline notes for ours where they were called, looks at the bell of a dormant process ([`dormant`]), and
+//! jumps; [`arch`] has its instructions. Before the process has looked around, the table has *starters*, which do that and
 //! jump again; so does one that has heard the bell. Functions with more arguments than
 //! are left alone so, the calls of [`call`] and `syscall`, make their own notes of where they were called.
 
 use crate::function::{COUNT, Function};
 use crate::table::{CONTENDED, FULL, Forms, OFF, SAMPLED};
 use crate::{
-    c11, call, condvar, dormant, mutex, phases, rendezvous, rwlock, semaphore, spin, syscall, unload,
+    arch, c11, call, condvar, dormant, mutex, phases, rendezvous, rwlock, semaphore, spin, syscall, unload,
 };
 
+/// A version of x86-64, as it is called on this architecture (`build.rs`).
+macro_rules! version {
+    ($version:literal) => {
+        env!(concat!("SPINPARK_VERSION_", $version))
+    };
+}
+
 /// The text that exports a function of assembly as a symbol. `"V" @` is the version that new programs are
-/// linked to, `@ "V"` another one. The assembler's `.symver` wants a symbol of its own for each version.
+/// linked to, `@ "V"` another one, `old "V"` one that only x86-64 has. The assembler's `.symver` wants a symbol of
+/// its own for each version.
 macro_rules! alias {
+    ($name:ident, $symbol:literal, old $version:literal) => {
+        arch::on_x86_64!(alias!(text $name, $symbol, $version, "@"))
+    };
     ($name:ident, $symbol:literal, $default:literal @) => {
         alias!(text $name, $symbol, $default, "@@")
     };
@@ -25,18 +36,18 @@ macro_rules! alias {
             ".globl spinpark_profiler_alias_", $symbol, "_", $version, "\n",
             ".type spinpark_profiler_alias_", $symbol, "_", $version, ", @function\n",
             ".set spinpark_profiler_alias_", $symbol, "_", $version, ", spinpark_profiler_", stringify!($name), "\n",
-            ".symver spinpark_profiler_alias_", $symbol, "_", $version, ", ", $symbol, $at, $version,
+            ".symver spinpark_profiler_alias_", $symbol, "_", $version, ", ", $symbol, $at, version!($version),
         )
     };
 }
 
 /// Defines the functions: what they are for each detail, and their symbols with versions; and with them the
 /// two tables of [`table`](crate::table). The trampoline of the one `by_hand` is written elsewhere; those of
-/// `calls` say in eax which they are.
+/// `calls` say which they are.
 macro_rules! exports {
-    ($($number:literal $name:ident = $forms:expr, [$($symbol:literal @ $(@ $default:literal)? $($version:literal)?),+];)*
+    ($($number:literal $name:ident = $forms:expr, [$($symbol:literal $(@ $(@ $default:literal)? $($version:literal)?)? $(old $old:literal)?),+];)*
      by_hand $by_hand:literal $other:ident = $others:expr, [$others_symbol:literal @@ $others_version:literal];
-     calls $($call:literal $called:ident = $calls:expr, [$($calls_symbol:literal @ $(@ $calls_default:literal)? $($calls_version:literal)?),+];)*) => {
+     calls $($call:literal $called:ident = $calls:expr, [$($calls_symbol:literal $(@ $(@ $calls_default:literal)?)? $(old $calls_old:literal)?),+];)*) => {
         $(const _: () = assert!(Function::$name as usize == $number);)*
         const _: () = assert!(Function::$other as usize == $by_hand);
         $(const _: () = assert!(Function::$called as usize == $call);)*
@@ -62,21 +73,14 @@ macro_rules! exports {
                 concat!(".type spinpark_profiler_", stringify!($name), ", @function"),
                 concat!("spinpark_profiler_", stringify!($name), ":"),
                 ".cfi_startproc",
-                "mov r8, rsp",
-                "mov r9, rbp",
-                // The bell.
-                "mov r10d, dword ptr [rip + {heard}]",
-                "cmp r10d, dword ptr [rip + {control}]",
-                concat!("jne spinpark_profiler_start_", stringify!($name)),
-                concat!("jmp qword ptr [rip + spinpark_profiler_table + 8 * ", stringify!($number), "]"),
+                arch::trampoline!($name, $number),
                 ".cfi_endproc",
                 concat!("spinpark_profiler_start_", stringify!($name), ":"),
                 ".cfi_startproc",
-                concat!("mov eax, ", stringify!($number)),
-                "jmp spinpark_profiler_start",
+                arch::starter!($number),
                 ".cfi_endproc",
                 $(
-                    alias!($name, $symbol, $($default)? @ $($version)?),
+                    alias!($name, $symbol, $($($default)? @ $($version)?)? $(old $old)?),
                 )+
             )*
             alias!($other, $others_symbol, $others_version @),
@@ -84,33 +88,27 @@ macro_rules! exports {
             concat!(".globl spinpark_profiler_start_", stringify!($other)),
             concat!("spinpark_profiler_start_", stringify!($other), ":"),
             ".cfi_startproc",
-            concat!("mov eax, ", stringify!($by_hand)),
-            "jmp spinpark_profiler_start",
+            arch::starter!($by_hand),
             ".cfi_endproc",
             $(
                 ".p2align 4",
                 concat!(".type spinpark_profiler_", stringify!($called), ", @function"),
                 concat!("spinpark_profiler_", stringify!($called), ":"),
                 ".cfi_startproc",
-                concat!("mov eax, ", stringify!($call)),
-                concat!("jmp qword ptr [rip + spinpark_profiler_table + 8 * ", stringify!($call), "]"),
+                arch::jump!($call),
                 ".cfi_endproc",
                 concat!("spinpark_profiler_start_", stringify!($called), ":"),
                 ".cfi_startproc",
-                concat!("mov eax, ", stringify!($call)),
-                "jmp spinpark_profiler_start",
+                arch::starter!($call),
                 ".cfi_endproc",
                 $(
-                    alias!($called, $calls_symbol, $($calls_default)? @ $($calls_version)?),
+                    alias!($called, $calls_symbol, $($($calls_default)? @)? $(old $calls_old)?),
                 )+
             )*
-            // eax: the number of the function; its arguments are to stay, up to six in registers, and where
-            // it was called, if noted.
+            // What starters jump to. The arguments are to stay, and where the function was called, if noted.
             "spinpark_profiler_start:",
             ".cfi_startproc",
-            spinpark_linux::call_and_keep_arguments!("mov edi, eax", "call {first_call}"),
-            "lea r10, [rip + spinpark_profiler_table]",
-            "jmp qword ptr [r10 + 8 * rax]",
+            arch::start!(),
             ".cfi_endproc",
             ".popsection",
             control = sym dormant::CONTROL,
@@ -229,14 +227,14 @@ exports! {
     36 cnd_broadcast = each!(cnd_broadcast in c11),
         ["cnd_broadcast" @ "GLIBC_2.28", "cnd_broadcast" @@ "GLIBC_2.34"];
     37 dlclose = all!(unload::dlclose), ["dlclose" @ "GLIBC_2.2.5", "dlclose" @@ "GLIBC_2.34"];
-    38 old_pthread_cond_init = always!(old_init in condvar), ["pthread_cond_init" @ "GLIBC_2.2.5"];
-    39 old_pthread_cond_destroy = all!(condvar::old_destroy), ["pthread_cond_destroy" @ "GLIBC_2.2.5"];
-    40 old_pthread_cond_wait = always!(old_wait in condvar), ["pthread_cond_wait" @ "GLIBC_2.2.5"];
+    38 old_pthread_cond_init = always!(old_init in condvar), ["pthread_cond_init" old "GLIBC_2.2.5"];
+    39 old_pthread_cond_destroy = all!(condvar::old_destroy), ["pthread_cond_destroy" old "GLIBC_2.2.5"];
+    40 old_pthread_cond_wait = always!(old_wait in condvar), ["pthread_cond_wait" old "GLIBC_2.2.5"];
     41 old_pthread_cond_timedwait = always!(old_timed_wait in condvar),
-        ["pthread_cond_timedwait" @ "GLIBC_2.2.5"];
-    42 old_pthread_cond_signal = each!(old_signal in condvar), ["pthread_cond_signal" @ "GLIBC_2.2.5"];
+        ["pthread_cond_timedwait" old "GLIBC_2.2.5"];
+    42 old_pthread_cond_signal = each!(old_signal in condvar), ["pthread_cond_signal" old "GLIBC_2.2.5"];
     43 old_pthread_cond_broadcast = each!(old_broadcast in condvar),
-        ["pthread_cond_broadcast" @ "GLIBC_2.2.5"];
+        ["pthread_cond_broadcast" old "GLIBC_2.2.5"];
     44 sem_wait = each!(wait in semaphore), ["sem_wait" @ "GLIBC_2.2.5", "sem_wait" @@ "GLIBC_2.34"];
     45 sem_timedwait = each!(timed_wait in semaphore),
         ["sem_timedwait" @ "GLIBC_2.2.5", "sem_timedwait" @@ "GLIBC_2.34"];
@@ -316,7 +314,7 @@ exports! {
     106 sendfile = call::FORMS, ["sendfile" @@ "GLIBC_2.2.5"];
     107 sendfile64 = call::FORMS, ["sendfile64" @@ "GLIBC_2.3"];
     108 nanosleep = call::FORMS, ["nanosleep" @@ "GLIBC_2.2.5"];
-    109 clock_nanosleep = call::FORMS, ["clock_nanosleep" @ "GLIBC_2.2.5", "clock_nanosleep" @@ "GLIBC_2.17"];
+    109 clock_nanosleep = call::FORMS, ["clock_nanosleep" old "GLIBC_2.2.5", "clock_nanosleep" @@ "GLIBC_2.17"];
     110 usleep = call::FORMS, ["usleep" @@ "GLIBC_2.2.5"];
     111 sleep = call::FORMS, ["sleep" @@ "GLIBC_2.2.5"];
     112 flock = call::FORMS, ["flock" @@ "GLIBC_2.2.5"];

@@ -13,7 +13,7 @@ use crate::function::Function;
 use crate::phases::{RECORDER, look_for_wishes};
 use crate::single_threaded::is_alone;
 use crate::table::{CONTENDED, FULL, SAMPLED};
-use crate::{mutex_layout, next, phases};
+use crate::{arch, mutex_layout, next, phases};
 
 /// What the functions of a family answer.
 pub(crate) struct ReturnCodes {
@@ -165,12 +165,12 @@ fn note_passed(functions: &LockFunctions, result: c_int, call: LockCall) {
 unsafe fn lock_light(functions: &LockFunctions, arguments: [usize; 4], call: LockCall) -> c_int {
     let seems_free = match functions.is_mutex {
         true => {
-            mutex_layout::fetch(call.address);
+            arch::fetch(call.address);
             Some(mutex_layout::seems_free(call.address))
         }
         false if matches!(functions.lock, Function::pthread_spin_lock) => None,
         false => {
-            mutex_layout::fetch(call.address);
+            arch::fetch(call.address);
             mutex_layout::rwlock_seems_free(call.address, call.role)
         }
     };

@@ -25,9 +25,16 @@
 //! is, and from then on all are.
 #![no_std]
 
-#[cfg(not(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64")))]
-compile_error!("the profiler is for x86-64 Linux with glibc: elsewhere symbols have other versions");
+#[cfg(not(all(
+    target_os = "linux",
+    target_env = "gnu",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+)))]
+compile_error!("the profiler is for x86-64 and aarch64 Linux with glibc: elsewhere symbols have other versions");
 
+#[cfg_attr(target_arch = "x86_64", path = "arch/x86_64.rs")]
+#[cfg_attr(target_arch = "aarch64", path = "arch/aarch64.rs")]
+mod arch;
 mod c11;
 mod call;
 mod cancel;
@@ -68,5 +75,5 @@ fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
 core::arch::global_asm!(
     ".weak rust_eh_personality",
     ".hidden rust_eh_personality",
-    "rust_eh_personality: ud2"
+    concat!("rust_eh_personality: ", arch::trap!()),
 );

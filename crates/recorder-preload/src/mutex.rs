@@ -3,11 +3,15 @@
 use core::ffi::c_int;
 
 use spinpark_recorder::format::Role;
-use spinpark_recorder::{LockCall, Recorder, Site};
+#[cfg(target_arch = "x86_64")]
+use spinpark_recorder::Recorder;
+use spinpark_recorder::{LockCall, Site};
 
 use crate::function::Function;
 use crate::instrument::{self, LockFunctions, POSIX};
-use crate::mutex_layout::{FREE_WORD_AT, KIND_AT, LOCK_AT, OWNER_AT, SPECIAL, is_special, kind, seems_free};
+#[cfg(target_arch = "x86_64")]
+use crate::mutex_layout::{FREE_WORD_AT, KIND_AT, LOCK_AT, OWNER_AT, SPECIAL};
+use crate::mutex_layout::{is_special, kind, seems_free};
 use crate::next;
 use crate::phases::{RECORDER, look_for_wishes};
 use crate::table::{CONTENDED, SAMPLED};
@@ -19,12 +23,16 @@ pub(crate) fn call(address: usize, site: Site) -> LockCall {
 
 const LOCK: LockFunctions = functions_with(Function::pthread_mutex_lock);
 
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) use crate::arch::{lock_contended, unlock_contended};
+
 /// `pthread_mutex_lock` with the detail `contended`, by hand: [`instrument::lock`] for a mutex that was never
 /// waited for. What is called then finds stack and frame pointer as they were.
 ///
 /// # Safety
 ///
 /// As its namesake.
+#[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
 pub(crate) unsafe extern "C" fn lock_contended(
     mutex: usize,
@@ -134,7 +142,7 @@ pub(crate) unsafe extern "C" fn lock_contended(
 }
 
 /// The same of one that was waited for, or is always glibc's.
-unsafe extern "C" fn lock_hot(mutex: usize, b: usize, c: usize, d: usize, site: Site) -> c_int {
+pub(crate) unsafe extern "C" fn lock_hot(mutex: usize, b: usize, c: usize, d: usize, site: Site) -> c_int {
     RECORDER.turned();
     if is_special(mutex) {
         // SAFETY: the caller's mutex.
@@ -144,6 +152,7 @@ unsafe extern "C" fn lock_hot(mutex: usize, b: usize, c: usize, d: usize, site: 
     unsafe { instrument::lock_hot(&LOCK, [mutex, b, c, d], call(mutex, site)) }
 }
 
+#[cfg(target_arch = "x86_64")]
 unsafe extern "C" fn wait_contended(mutex: usize, b: usize, c: usize, d: usize, site: Site) -> c_int {
     // SAFETY: the caller's mutex.
     unsafe { instrument::wait::<CONTENDED>(&LOCK, [mutex, b, c, d], call(mutex, site)) }
@@ -156,6 +165,7 @@ unsafe extern "C" fn wait_contended(mutex: usize, b: usize, c: usize, d: usize, 
 /// # Safety
 ///
 /// As its namesake.
+#[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
 pub(crate) unsafe extern "C" fn unlock_contended(
     mutex: usize,

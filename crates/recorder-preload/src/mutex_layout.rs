@@ -123,14 +123,6 @@ pub(crate) fn rwlock_seems_free(rwlock: usize, role: Role) -> Option<bool> {
     })
 }
 
-/// Fetches the line of an object that is about to be written. Every x86-64 has the instruction, or takes it
-/// for none.
-#[inline(always)]
-pub(crate) fn fetch(object: usize) {
-    // SAFETY: reads and writes nothing.
-    unsafe { core::arch::asm!("prefetchw [{}]", in(reg) object, options(nostack, preserves_flags)) };
-}
-
 /// The thread id of the owner of a mutex; 0 if it is free, or is just being taken or released.
 pub(crate) fn owner(mutex: usize) -> u32 {
     if word(mutex, KIND_AT) & WITH_OWNER != 0 {

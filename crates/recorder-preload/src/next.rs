@@ -58,31 +58,6 @@ pub(crate) fn address(number: usize) -> *mut c_void {
     NEXT.get(number).map_or(ptr::null_mut(), |next| next.load(Relaxed))
 }
 
-/// Assembly that calls `{call}` with the caller's seven arguments (as an array), its site, and what `$first`
-/// says, and returns.
-macro_rules! call_with_arguments {
-    ($($first:literal)?) => {
-        concat!(
-            "push qword ptr [rsp + 8]\n.cfi_adjust_cfa_offset 8\n",
-            "push r9\n.cfi_adjust_cfa_offset 8\n",
-            "push r8\n.cfi_adjust_cfa_offset 8\n",
-            "push rcx\n.cfi_adjust_cfa_offset 8\n",
-            "push rdx\n.cfi_adjust_cfa_offset 8\n",
-            "push rsi\n.cfi_adjust_cfa_offset 8\n",
-            "push rdi\n.cfi_adjust_cfa_offset 8\n",
-            "mov rdi, rsp\n",
-            // The site: the stack pointer as the caller left it, and its frame pointer.
-            "lea rsi, [rsp + 56]\n",
-            "mov rdx, rbp\n",
-            $($first, "\n",)?
-            "call {call}\n",
-            "add rsp, 56\n.cfi_adjust_cfa_offset -56\n",
-            "ret\n",
-        )
-    };
-}
-pub(crate) use call_with_arguments;
-
 /// Calls the next implementation of a function; a void one returns nothing of use.
 ///
 /// # Safety
@@ -99,7 +74,7 @@ pub(crate) unsafe fn call(function: Function, arguments: [usize; 4]) -> c_int {
     unsafe { next(a, b, c, d) }
 }
 
-/// The same with seven arguments, the seventh on the stack, and a result of any width: for functions that are
+/// The same with seven arguments, and a result of any width: for functions that are
 /// known by number.
 ///
 /// # Safety

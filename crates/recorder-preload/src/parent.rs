@@ -10,6 +10,8 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use spinpark_linux::raw;
 
+use crate::arch;
+
 /// The command, or 0; its parent; the program that it started. Written by this library's initialiser, before
 /// the process has a second thread.
 static COMMAND: AtomicU32 = AtomicU32::new(0);
@@ -43,9 +45,9 @@ core::arch::global_asm!(
     ".type spinpark_profiler_alias_getppid, @function",
     "spinpark_profiler_alias_getppid:",
     ".cfi_startproc",
-    "jmp {getppid}",
+    arch::jump_to!("{getppid}"),
     ".cfi_endproc",
-    ".symver spinpark_profiler_alias_getppid, getppid@@GLIBC_2.2.5",
+    concat!(".symver spinpark_profiler_alias_getppid, getppid@@", arch::OLDEST!()),
     ".popsection",
     getppid = sym getppid,
 );

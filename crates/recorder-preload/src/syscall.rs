@@ -1,7 +1,7 @@
 //! `syscall`: futexes of the runtimes that have no lock functions of libc's, such as Rust's, C++20's, GLib's
 //! and Qt's.
 //!
-//! It takes seven arguments, of which the last is on the stack; all are passed on, and all registers of a
+//! It takes seven arguments, of which the last may be on the stack; all are passed on, and all registers of a
 //! call that is none of these: it jumps. `errno` is that of the call. What waits in the kernel by itself
 //! (libc's own, the drop-in's) is not seen here.
 //!
@@ -13,14 +13,14 @@ use spinpark_recorder::format::{Kind, Role};
 use spinpark_recorder::{LockCall, Site, word};
 
 use crate::function::Function;
-use crate::next::{self, NEXT, call_with_arguments};
+use crate::next::{self, NEXT};
 use crate::semaphore::ended;
 use crate::table::{CONTENDED, FULL, SAMPLED};
-use crate::{dormant, wake};
+use crate::{arch, dormant, wake};
 
 /// `syscall`'s own.
 const NUMBER: usize = Function::syscall as usize;
-/// Calls of x86-64 that libc has no name for yet.
+/// Calls that libc has no name for yet; the same numbers everywhere.
 const FUTEX_WAITV: usize = 449;
 const FUTEX_WAKE: usize = 454;
 const FUTEX_WAIT: usize = 455;
@@ -33,19 +33,7 @@ core::arch::global_asm!(
     ".type spinpark_profiler_syscall, @function",
     "spinpark_profiler_syscall:",
     ".cfi_startproc",
-    "cmp rdi, {futex}",
-    "jne 2f",
-    "1: mov r10d, dword ptr [rip + {heard}]",
-    "cmp r10d, dword ptr [rip + {control}]",
-    "jne spinpark_profiler_start_syscall",
-    "jmp qword ptr [rip + spinpark_profiler_table + 8 * {number}]",
-    "2: lea rax, [rdi - {first}]",
-    "cmp rax, {last} - {first}",
-    "jbe 1b",
-    "mov rax, qword ptr [rip + {next} + 8 * {number}]",
-    "test rax, rax",
-    "jz 1b",
-    "jmp rax",
+    arch::syscall!(),
     ".cfi_endproc",
     ".popsection",
     number = const NUMBER,
@@ -69,7 +57,7 @@ macro_rules! forms {
         pub(crate) unsafe extern "C" fn $name(_: usize, _: usize, _: usize, _: usize, _: Site) -> c_int {
             core::arch::naked_asm!(
                 ".cfi_startproc",
-                call_with_arguments!(),
+                arch::call_with_arguments!(),
                 ".cfi_endproc",
                 call = sym by_detail::$name,
             )

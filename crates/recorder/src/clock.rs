@@ -1,4 +1,4 @@
-//! Time in ticks: the CPU's time stamp counter if it ticks evenly, else the monotonic clock.
+//! Time in ticks: the CPU's counter if it ticks evenly, else the monotonic clock.
 //!
 //! The length of a tick is measured once, at the start, against the monotonic clock. Readers of the file
 //! compute it more exactly from the pair of clocks that the recorder writes now and then.
@@ -8,6 +8,7 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use spinpark_linux::Linux;
 use spinpark_platform::Clocks;
 
+use crate::arch::{counter, counter_is_even};
 use crate::format;
 
 /// For a wait or a hold of this many ns, reading another thread's memory is cheap: a thread slept.
@@ -118,34 +119,4 @@ fn pair() -> (u64, u64) {
     };
     let (took, before, time) = [read(), read(), read()].into_iter().min().unwrap_or_default();
     (before.wrapping_add(took / 2), time)
-}
-
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-fn counter() -> u64 {
-    // SAFETY: every x86-64 has it; a program that forbids it to itself (`PR_SET_TSC`) does so later than
-    // this.
-    unsafe { core::arch::x86_64::_rdtsc() }
-}
-
-/// Whether the counter ticks at one rate, whatever the CPU does.
-#[cfg(target_arch = "x86_64")]
-fn counter_is_even() -> bool {
-    const HIGHEST: u32 = 0x8000_0000;
-    const POWER: u32 = 0x8000_0007;
-    const INVARIANT: u32 = 1 << 8;
-    #[allow(unused_unsafe, reason = "safe since Rust 1.94")]
-    // SAFETY: every x86-64 has it.
-    let ask = |leaf| unsafe { core::arch::x86_64::__cpuid(leaf) };
-    ask(HIGHEST).eax >= POWER && ask(POWER).edx & INVARIANT != 0
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-fn counter() -> u64 {
-    monotonic()
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-fn counter_is_even() -> bool {
-    false
 }

@@ -9,6 +9,7 @@
 //! | [`format`]   | the file: regions, records, entries; a [`format::View`] of it                    |
 //! | [`lock_free_table`] | how it finds locks: a table without a lock                                |
 //! | [`presence`] | whether a thread is in the recorder: no recording begins then                       |
+//! | `arch`       | what depends on the architecture: its counter, calls, return addresses               |
 //! | [`bell`]     | how a dormant process hears that it is asked                                         |
 //! | `wait`       | a wait for a lock                                                                   |
 //! | `hold`       | what happens to a lock that is acquired, until its release                          |
@@ -74,6 +75,7 @@ pub mod format;
 pub mod lock_free_table;
 pub mod presence;
 
+mod arch;
 mod call;
 mod call_site;
 mod clock;

@@ -4,7 +4,7 @@
 //! coroutine's, or that of a signal handler) it is unknown what that is, and where the memory ends. So only a
 //! thread's own stack is unwound, and only if the unwinder fits on it.
 //!
-//! `pthread_getattr_np` would say where it is, but it allocates. glibc's descriptor of a thread, at the
+//! `pthread_getattr_np` would say where it is, but it allocates. glibc's descriptor of a thread, found from the
 //! thread pointer, has the start of its stack and the length side by side, and lies itself at the upper end
 //! of that stack: two words whose sum is just behind it are those two. The main thread's has none: its stack
 //! is where the loader found it.
@@ -13,6 +13,7 @@ use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use spinpark_linux::{lookup, raw, Scope};
 
+use super::arch::stack_by_descriptor;
 use super::site::Site;
 
 /// What unwinding needs below a call, bytes: with some for what it calls, and for a signal.
@@ -73,53 +74,10 @@ impl MainStack {
 
 /// The calling thread's.
 pub(crate) fn of_this_thread(main: &MainStack) -> Bounds {
-    descriptor::stack().unwrap_or_else(|| main.get())
+    stack_by_descriptor().unwrap_or_else(|| main.get())
 }
 
-#[cfg(target_arch = "x86_64")]
-mod descriptor {
-    use super::Bounds;
-
-    /// Bytes of a descriptor in which the words are looked for; every version has more.
-    const LOOKED_AT: usize = 0x780;
-    /// A descriptor and what is behind it have less, bytes.
-    const LARGEST: usize = 0x2000;
-    /// A stack has more (`PTHREAD_STACK_MIN`), bytes.
-    const LEAST: usize = 16 << 10;
-
-    pub(super) fn stack() -> Option<Bounds> {
-        let pointer = spinpark_linux::raw::thread_pointer();
-        let word = |at: usize| {
-            // SAFETY: inside this thread's descriptor.
-            unsafe { (pointer as *const usize).wrapping_add(at).read_volatile() }
-        };
-        (0..LOOKED_AT / 8 - 2).find_map(|at| find(pointer, [word(at), word(at + 1), word(at + 2)]))
-    }
-
-    /// Start, length and guard of the stack at whose end `descriptor` is, if that is what these words are.
-    pub(super) fn find(descriptor: usize, [start, length, guard]: [usize; 3]) -> Option<Bounds> {
-        let end = start.checked_add(length)?;
-        let is_it = start >= LEAST
-            && length >= LEAST
-            && start < descriptor
-            && descriptor < end
-            && end - descriptor < LARGEST;
-        let guard = if guard < length { guard } else { 0 };
-        is_it.then_some(Bounds { low: start + guard, high: descriptor })
-    }
-}
-
-/// Where only the library runs it is not known, and every stack is taken for the thread's own.
-#[cfg(not(target_arch = "x86_64"))]
-mod descriptor {
-    use super::Bounds;
-
-    pub(super) fn stack() -> Option<Bounds> {
-        Some(Bounds::UNKNOWN)
-    }
-}
-
-#[cfg(all(test, target_arch = "x86_64", target_env = "gnu"))]
+#[cfg(all(test, target_env = "gnu"))]
 mod tests {
     extern crate std;
 
@@ -155,18 +113,5 @@ mod tests {
         // This thread is not the main one, either.
         assert!(of_this_thread(&main).has_room(here()));
         assert!(!main.get().has(here().stack as usize / 8 * 8));
-    }
-
-    #[test]
-    fn other_words_are_no_stack() {
-        let at = 0x7000_0000_f6c0;
-        assert_eq!(
-            descriptor::find(at, [0x7000_0000_0000, 0x1_0000, 0x1000]).map(|it| it.low),
-            Some(0x7000_0000_1000)
-        );
-        assert_eq!(descriptor::find(at, [0, at + 0x940, 0]), None);
-        assert_eq!(descriptor::find(at, [0x7000_0000_0000, 0x2_0000, 0]), None);
-        assert_eq!(descriptor::find(at, [at, 0x1_0000, 0]), None);
-        assert_eq!(descriptor::find(at, [at - 0x100, 0x200, 0]), None);
     }
 }

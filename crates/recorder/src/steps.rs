@@ -6,6 +6,9 @@
 //! addresses costs a lookup for each of them: all call sites of a program, recursion and wrappers are
 //! distinguished without unwinding.
 //!
+//! On AArch64 it depends on what is called, and is followed by frame records instead, which most functions have:
+//! what is known of an address is then that its function has one.
+//!
 //! An address whose frame was found to have another size more than a few times [varies](VARIES), and stacks
 //! with it are unwound. Code that takes the place of other code (plugins, generated code) has those few
 //! times.
@@ -16,6 +19,7 @@
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use super::arch::code_address;
 use super::site::Site;
 use super::stack_bounds::Bounds;
 use super::unwind::Trace;
@@ -184,7 +188,7 @@ impl Steps {
                 return false;
             }
             // SAFETY: a word of this thread's own stack, above the call.
-            address = unsafe { at.read_volatile() };
+            address = code_address(unsafe { at.read_volatile() });
         }
     }
 }

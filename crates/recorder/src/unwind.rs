@@ -26,6 +26,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering::Relaxed};
 
 use spinpark_linux::{lookup, raw, Library, Scope};
 
+use super::arch::{self, code_address, ends_in_call};
 use super::site::Site;
 use super::stack_bounds::Bounds;
 use super::unwinder_lock::UnwinderLock;
@@ -53,7 +54,7 @@ pub(crate) struct Trace {
     pub(crate) place_beyond: u32,
     /// Another time there may be more.
     pub(crate) is_for_now: bool,
-    /// From this one on, addresses were found by frame pointers: below each lies that of the next.
+    /// From this one on, a frame pointer lies below each address, and leads to the place of the next.
     pub(crate) by_frame: usize,
 }
 
@@ -100,7 +101,7 @@ impl Trace {
     pub(crate) unsafe fn still_holds(stack: *const usize, frames: &[u64], places: &[u32]) -> bool {
         frames.iter().zip(places).skip(1).all(|(frame, place)| {
             // SAFETY: the caller's promise.
-            *place == 0 || unsafe { stack.wrapping_add(*place as usize).read_volatile() } as u64 == *frame
+            *place == 0 || code_address(unsafe { stack.wrapping_add(*place as usize).read_volatile() }) as u64 == *frame
         })
     }
 }
@@ -111,9 +112,6 @@ type Backtrace = unsafe extern "C" fn(Callback, *mut c_void) -> c_int;
 type GetIpInfo = unsafe extern "C" fn(*mut Context, *mut c_int) -> usize;
 type GetCfa = unsafe extern "C" fn(*mut Context) -> usize;
 type GetRegister = unsafe extern "C" fn(*mut Context, c_int) -> usize;
-
-/// The number of the frame pointer in unwind tables, on x86-64.
-const FRAME_POINTER: c_int = 6;
 
 /// glibc's `struct dl_find_object`: what is at an address.
 #[repr(C)]
@@ -260,6 +258,9 @@ impl Unwinder {
         let mut trace = walk.trace;
         if trace.depth > 0 {
             trace.method = Method::Tables;
+            if arch::HAS_FRAME_RECORDS {
+                trace.by_frame = 0;
+            }
             if let Some(from) = walk.reached.filter(|_| bounds != Bounds::UNKNOWN) {
                 self.follow_made_code(site, bounds, from, recorder, &mut trace);
             }
@@ -289,13 +290,13 @@ impl Unwinder {
         if !is_own(below) {
             return;
         }
-        trace.by_frame = trace.depth;
+        trace.by_frame = trace.by_frame.min(trace.depth);
         let is_called = |address: usize| {
             recorder.is_return_address(address) || recorder.code_before(address).is_some_and(ends_in_call)
         };
         // JavaScript's frames lie at any word.
         while frame > below && frame - below < FARTHEST && is_own(frame) && is_own(frame + 8) {
-            let (next, address) = (word_at(frame), word_at(frame + 8));
+            let (next, address) = (word_at(frame), code_address(word_at(frame + 8)));
             let is_caller = match self.object(address) {
                 Some(_) => is_called(address),
                 None => {
@@ -334,16 +335,15 @@ unsafe extern "C" fn step(context: *mut Context, walk: *mut c_void) -> c_int {
     let mut is_interrupted = 0;
     // SAFETY: the context that this was called with.
     let address = unsafe { get_ip(context, &mut is_interrupted) };
-    // SAFETY: the same. At this point of a walk it is where the frame inside ended: behind the return
-    // address.
-    let place = unsafe { get_cfa(context) }.wrapping_sub(mem::size_of::<usize>());
-    if !walk.is_above {
-        if place != walk.site.stack as usize {
-            return GO_ON;
-        }
-        walk.is_above = true;
-    }
-    walk.reached = None;
+    // SAFETY: the same. At this point of a walk it is where the frame inside ended.
+    let end = unsafe { get_cfa(context) }.wrapping_sub(mem::size_of::<usize>());
+    let inner = walk.reached.take();
+    let place = match inner {
+        _ if walk.is_above => arch::return_place(end, inner.map(|(_, frame)| frame)),
+        _ if end == walk.site.stack as usize => end,
+        _ => return GO_ON,
+    };
+    walk.is_above = true;
     if address == 0 {
         return STOP;
     }
@@ -353,9 +353,14 @@ unsafe extern "C" fn step(context: *mut Context, walk: *mut c_void) -> c_int {
         // A frame that a signal interrupted was not called: nothing on the stack shows it. What is on another
         // stack may be gone when it is checked again.
         Ok(words) if is_interrupted == 0 && walk.bounds.has(place) => {
-            // Elsewhere than on x86-64 it may lie anywhere in the frame: then the stack cannot be recognised.
-            walk.trace.is_for_now |= word_at(place) != address;
-            words
+            // It may lie elsewhere in the frame: then the stack cannot be recognised.
+            let is_there = code_address(word_at(place)) == address;
+            walk.trace.is_for_now |= !is_there;
+            if is_there || !arch::HAS_FRAME_RECORDS {
+                words
+            } else {
+                0
+            }
         }
         _ => 0,
     };
@@ -366,7 +371,7 @@ unsafe extern "C" fn step(context: *mut Context, walk: *mut c_void) -> c_int {
     }
     if let Some(get_register) = walk.get_register.filter(|_| is_interrupted == 0) {
         // SAFETY: the same context; every frame has this register.
-        walk.reached = Some((return_place, unsafe { get_register(context, FRAME_POINTER) }));
+        walk.reached = Some((return_place, unsafe { get_register(context, arch::FRAME_POINTER) }));
     }
     GO_ON
 }
@@ -380,32 +385,6 @@ fn word_at(place: usize) -> usize {
 /// The farthest that the next frame may be, bytes.
 const FARTHEST: usize = 1 << 20;
 
-/// Whether these bytes end with an instruction that calls.
-#[cfg(target_arch = "x86_64")]
-fn ends_in_call(code: [u8; 8]) -> bool {
-    // `call rel32`; `call r/m64`, of which the operand decides the length.
-    let is_indirect = |length: usize| {
-        let at = 8 - length;
-        let (operand, index) = (code[at + 1], code.get(at + 2).copied().unwrap_or(0));
-        let (kind, register) = (operand >> 6, operand & 7);
-        let has_index = kind != 3 && register == 4;
-        let displacement = match kind {
-            0 if register == 5 || has_index && index & 7 == 5 => 4,
-            1 => 1,
-            2 => 4,
-            _ => 0,
-        };
-        code[at] == 0xFF && operand >> 3 & 7 == 2 && length == 2 + usize::from(has_index) + displacement
-    };
-    code[3] == 0xE8 || (2..=7).any(is_indirect)
-}
-
-/// Elsewhere a thread's own stack is not known, and nothing is followed so.
-#[cfg(not(target_arch = "x86_64"))]
-fn ends_in_call(_: [u8; 8]) -> bool {
-    false
-}
-
 /// Follows the chain of frame pointers, as far as it looks like one: upwards, aligned, not too far. Junk can
 /// look like one; so the kernel does the reading, which answers an error where there is no memory.
 fn follow_frames(site: Site, bounds: Bounds, trace: &mut Trace) {
@@ -416,7 +395,7 @@ fn follow_frames(site: Site, bounds: Bounds, trace: &mut Trace) {
         if !raw::read_memory(frame, &mut words) {
             return;
         }
-        let [next, address] = words;
+        let [next, address] = [words[0], code_address(words[1])];
         // What is on another stack may be gone when it is checked again.
         let is_own = bounds != Bounds::UNKNOWN && bounds.has(frame + 8);
         let is_near = frame >> 12 == site.stack as usize >> 12;
@@ -426,39 +405,5 @@ fn follow_frames(site: Site, bounds: Bounds, trace: &mut Trace) {
         }
         trace.method = Method::FramePointers;
         (below, frame) = (frame, next);
-    }
-}
-
-#[cfg(all(test, target_arch = "x86_64"))]
-mod tests {
-    use super::ends_in_call;
-
-    #[test]
-    fn calls_are_told_from_other_code() {
-        let calls: [&[u8]; 9] = [
-            &[0xE8, 2, 0, 0, 0],             // call 1f
-            &[0xFF, 0xD0],                   // call *%rax
-            &[0x41, 0xFF, 0xD2],             // call *%r10
-            &[0xFF, 0x10],                   // call *(%rax)
-            &[0xFF, 0x14, 0xC8],             // call *(%rax,%rcx,8)
-            &[0xFF, 0x50, 0x18],             // call *24(%rax)
-            &[0xFF, 0x54, 0xC8, 0x18],       // call *24(%rax,%rcx,8)
-            &[0xFF, 0x15, 1, 2, 3, 4],       // call *f@GOT(%rip)
-            &[0xFF, 0x94, 0xC8, 1, 2, 3, 4], // call *n(%rax,%rcx,8)
-        ];
-        let others: [&[u8]; 5] = [
-            &[0x90, 0x90, 0x90],       // nop
-            &[0xE9, 2, 0, 0, 0],       // jmp 1f
-            &[0xFF, 0xE0],             // jmp *%rax
-            &[0xFF, 0x25, 1, 2, 3, 4], // jmp *f@GOT(%rip)
-            &[0xFF, 0x50, 0x18, 0x90], // a call, and behind it
-        ];
-        let last_eight = |code: &[u8]| {
-            let mut bytes = [0x90; 8];
-            bytes[8 - code.len()..].copy_from_slice(code);
-            ends_in_call(bytes)
-        };
-        assert!(calls.into_iter().all(last_eight));
-        assert!(!others.into_iter().any(last_eight));
     }
 }
