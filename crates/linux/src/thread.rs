@@ -4,7 +4,7 @@
 //! owner run?" needs. It is looked up once per thread, and again by the thread that survives a fork.
 
 use core::sync::atomic::AtomicBool;
-#[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
+#[cfg(target_env = "gnu")]
 use core::sync::atomic::AtomicUsize;
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -190,15 +190,51 @@ fn glibcs_id() -> u32 {
     id
 }
 
-#[cfg(not(all(target_arch = "x86_64", target_env = "gnu")))]
+/// Where glibc keeps a thread's id, from the thread pointer, below which it has its descriptor; 0: not known, as
+/// until [`start`].
+#[cfg(all(target_arch = "aarch64", target_env = "gnu"))]
+static ID_AT: AtomicUsize = AtomicUsize::new(0);
+
+/// The place, as glibc describes it to debuggers.
+#[cfg(all(target_arch = "aarch64", target_env = "gnu"))]
+fn find_id() -> Option<usize> {
+    let lookup = |name| crate::lookup(crate::Scope::All, name).cast_const().cast::<u32>();
+    // SAFETY: null, or glibc's `const uint32_t`.
+    let length = unsafe { lookup(c"_thread_db_sizeof_pthread").as_ref() }?;
+    // SAFETY: null, or glibc's three of them: bits, number, and offset.
+    let [bits, _, offset] = unsafe { lookup(c"_thread_db_pthread_tid").cast::<[u32; 3]>().as_ref() }?;
+    let is_inside = *bits == 32 && *offset < *length && *offset % 4 == 0;
+    is_inside.then(|| (*offset as usize).wrapping_sub(*length as usize))
+}
+
+#[cfg(all(target_arch = "aarch64", target_env = "gnu"))]
+#[inline(always)]
+fn glibcs_id() -> u32 {
+    match ID_AT.load(Relaxed) {
+        0 => 0,
+        at => {
+            let place = crate::raw::thread_pointer().wrapping_add(at) as *const u32;
+            // SAFETY: in this thread's descriptor. The kernel may write it, in a forked child.
+            unsafe { place.read_volatile() }
+        }
+    }
+}
+
+#[cfg(not(target_env = "gnu"))]
 fn glibcs_id() -> u32 {
     0
 }
 
 /// Finds out whether threads need not ask the kernel for their ids. Once, from [`start`](crate::start).
 pub(crate) fn start() {
+    #[cfg(all(target_arch = "aarch64", target_env = "gnu"))]
+    ID_AT.store(find_id().unwrap_or(0), Relaxed);
     let is_there = glibcs_id() == crate::raw::thread_id();
     ID_IS_THERE.store(is_there, Relaxed);
+    #[cfg(all(target_arch = "aarch64", target_env = "gnu"))]
+    if !is_there {
+        ID_AT.store(0, Relaxed);
+    }
     #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
     if !is_there {
         let token_at: usize;
@@ -231,8 +267,19 @@ pub fn thread_id() -> u32 {
     }
 }
 
+/// The same: see there.
+#[cfg(all(target_arch = "aarch64", target_env = "gnu"))]
+#[inline(always)]
+#[must_use]
+pub fn thread_id() -> u32 {
+    match glibcs_id() {
+        0 => token(),
+        id => id,
+    }
+}
+
 /// The calling thread's id.
-#[cfg(not(all(target_arch = "x86_64", target_env = "gnu")))]
+#[cfg(not(target_env = "gnu"))]
 #[inline(always)]
 #[must_use]
 pub fn thread_id() -> u32 {

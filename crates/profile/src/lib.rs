@@ -55,6 +55,7 @@ pub mod keeper;
 mod known_locks;
 pub mod live_process;
 pub mod load;
+mod machine;
 mod maps;
 pub mod merged;
 pub mod model;

@@ -50,7 +50,7 @@ static void section(int (*lock)(pthread_mutex_t *), int (*unlock)(pthread_mutex_
     CHECK(atomic_fetch_add(&inside, 1) == 0);
     count++;
     for (int i = 0; i < 20; i++)
-        __asm__ volatile("pause");
+        sched_yield();
     CHECK(atomic_fetch_sub(&inside, 1) == 1);
     OK(unlock(&mutex));
 }

@@ -26,6 +26,7 @@ use object::{Endianness, Object, ObjectKind, ReadCache};
 use super::access::Refused;
 use super::registers::Registers;
 use super::task::Task;
+use crate::machine;
 use crate::maps::{Mapping, Maps};
 use crate::symbols::{Blocked, hexadecimal};
 use crate::watch::Stat;
@@ -357,15 +358,18 @@ impl Core {
     }
 
     /// Its threads. `bytes`: so much of a stack is copied.
-    pub(super) fn tasks(&self, bytes: usize) -> Vec<Task> {
+    pub(super) fn tasks(&self, maps: &Maps, bytes: usize) -> Vec<Task> {
         let mut buffer = vec![0; bytes];
         let task = |thread: &Thread| {
             let registers = &thread.registers;
             let stack = registers.stack();
             let count = self.read_dumped(&mut buffer, stack);
             let words = words(&buffer[..count]).collect();
-            let call = registers.call();
-            let stack = Some(Blocked { code: registers.code(), stack, words, kept: registers.kept() });
+            let (call, code) = registers.now(|address| {
+                let mut bytes = [0; 4];
+                self.read(maps, &mut bytes, address).then_some(bytes)
+            });
+            let stack = Some(Blocked { code, stack, words, kept: registers.kept() });
             // Of names there is only the process', which is that of its first thread.
             let stat = Stat { state: b'S', ..Stat::default() };
             Task { id: thread.id, stat, sched: None, call, stack, near: None }
@@ -376,18 +380,17 @@ impl Core {
     /// Numbers of threads as their process has them, if whoever wrote the core has others: each has its own
     /// behind its thread pointer.
     pub(super) fn foreign_numbers(&self) -> Option<HashMap<u32, u32>> {
-        /// In glibc's `struct pthread`, whose first and third words have its own address.
-        const NUMBER: u64 = 0x2d0;
         let word = |address: u64| {
             let mut bytes = [0; 8];
             (self.read_dumped(&mut bytes, address) == bytes.len()).then(|| u64::from_ne_bytes(bytes))
         };
         let both = self.threads.iter().filter_map(|thread| {
-            let block = thread.registers.thread_pointer();
+            // glibc's `struct pthread`, whose first and third words have its own address.
+            let block = thread.registers.thread_pointer()?;
             if word(block)? != block || word(block.checked_add(16)?)? != block {
                 return None;
             }
-            let number = (word(block.checked_add(NUMBER)?)? & u64::from(u32::MAX)) as u32;
+            let number = (word(block.checked_add(machine::THREAD_ID)?)? & u64::from(u32::MAX)) as u32;
             Some((number, thread.id))
         });
         let both: HashMap<u32, u32> = both.collect();
@@ -425,9 +428,9 @@ fn check(first: &[u8]) -> Result<(), (String, String)> {
     if first.len() < 64 {
         return Err((String::from("is cut short: it has not even its head"), AGAIN.to_owned()));
     }
-    if first[ORDER] != LITTLE || short(18) != Some(elf::EM_X86_64.0) {
+    if first[ORDER] != LITTLE || short(18) != Some(machine::ELF.0) {
         return Err((
-            String::from("is of another kind of CPU: only x86-64's can be read"),
+            format!("is of another kind of CPU: only {}'s can be read", machine::NAME),
             advice.to_owned(),
         ));
     }

@@ -36,10 +36,12 @@ mod object;
 mod page;
 mod python;
 mod python_sites;
+#[cfg_attr(target_arch = "aarch64", path = "registers/aarch64.rs")]
 mod registers;
 mod sampler;
 mod snapshot;
 mod stack;
+#[cfg_attr(target_arch = "aarch64", path = "stop/aarch64.rs")]
 mod stop;
 mod target;
 mod task;

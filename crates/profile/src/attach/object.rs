@@ -20,6 +20,7 @@ use std::collections::BTreeSet;
 use super::target::Target;
 use super::task::{Futex, Task};
 use crate::glibc_locks::{self, Place};
+use crate::machine;
 use crate::model::{Frame, Kind, Role};
 
 /// Who has what a thread waits for.
@@ -219,11 +220,10 @@ fn owner_of_word(
 
 /// The owner of a `FILE`, which is behind its lock: the thread's control block, which has the thread's number.
 fn owner_of_file(target: &Target, task: &Task, address: u64, threads: &BTreeSet<u32>) -> Held {
-    const NUMBER: u64 = 0x2d0;
     let behind = address.wrapping_add(8);
     let near = task.near.as_ref().and_then(|near| near.get(behind)).map(u64::from_ne_bytes);
     let block = near.or_else(|| target.pointer(behind)).filter(|block| *block != 0);
-    let number = block.and_then(|block| target.word(block.checked_add(NUMBER)?));
+    let number = block.and_then(|block| target.word(block.checked_add(machine::THREAD_ID)?));
     let thread = number.map(|number| target.thread(number)).filter(|thread| threads.contains(thread));
     thread.map_or(Held::Unknown, Held::Thread)
 }

@@ -61,9 +61,14 @@ impl Registers {
         self.0[Self::RIP].wrapping_add(further)
     }
 
+    /// What the thread was in, and that address. What the instructions are need not be known.
+    pub(super) fn now(&self, _: impl Fn(u64) -> Option<[u8; 4]>) -> (Call, u64) {
+        (self.call(), self.code())
+    }
+
     /// The thread pointer.
-    pub(super) fn thread_pointer(&self) -> u64 {
-        self.0[Self::FS_BASE]
+    pub(super) fn thread_pointer(&self) -> Option<u64> {
+        Some(self.0[Self::FS_BASE])
     }
 
     /// Those that functions keep for their callers, by System V's numbers.

@@ -40,7 +40,7 @@ enum Source {
 /// A process that runs.
 #[derive(Debug)]
 pub(super) struct Process {
-    pid: u32,
+    pub(super) pid: u32,
     directory: PathBuf,
     /// Of its threads. That of one thread, which `directory` may be, has none.
     tasks: PathBuf,
@@ -273,7 +273,7 @@ impl Target {
         let process = match &self.source {
             Source::Process(process) => process,
             Source::Core(core) => {
-                let mut tasks = core.tasks(STACK);
+                let mut tasks = core.tasks(&self.maps, STACK);
                 tasks.iter_mut().for_each(|task| self.resume(task));
                 return Ok(tasks);
             }
@@ -300,7 +300,7 @@ impl Target {
             count.map_or_else(|_| Vec::new(), |count| buffer[..count].to_vec())
         };
         let (call, registers) = Call::parse(&read("syscall"));
-        let call = call.resumed(|| self.read(registers?.1.checked_sub(7)?));
+        let call = call.resumed(|| self.read(registers?.1.checked_sub(8)?));
         (call, registers, sched(&read("schedstat")))
     }
 
@@ -318,7 +318,7 @@ impl Target {
             };
             let sched = sched(&read("schedstat")?);
             let (call, registers) = Call::parse(&read("syscall")?);
-            let call = call.resumed(|| self.read(registers?.1.checked_sub(7)?));
+            let call = call.resumed(|| self.read(registers?.1.checked_sub(8)?));
             Some((id, (call, sched)))
         };
         Ok(process.numbers()?.into_iter().filter_map(one).collect())
@@ -490,7 +490,7 @@ impl Target {
     /// Names the call that was interrupted, and goes on.
     pub(super) fn resume(&self, task: &mut Task) {
         let code = task.stack.as_ref().map(|stack| stack.code);
-        task.call = task.call.resumed(|| self.read(code?.checked_sub(7)?));
+        task.call = task.call.resumed(|| self.read(code?.checked_sub(8)?));
     }
 
     /// The memory on both sides of an address of a process that runs.
@@ -530,7 +530,7 @@ impl Target {
         let Some(process) = self.process() else { return true };
         let now = fs::read(process.tasks.join(task.id.to_string()).join("syscall")).unwrap_or_default();
         let code = task.stack.as_ref().map(|stack| stack.code);
-        let now = Call::parse(&now).0.resumed(|| self.read(code?.checked_sub(7)?));
+        let now = Call::parse(&now).0.resumed(|| self.read(code?.checked_sub(8)?));
         match (now, task.call) {
             // The time that is left, or the value that is expected, may be another one.
             (Call::Blocked { number, arguments }, Call::Blocked { number: other, arguments: others }) => {

@@ -1,5 +1,6 @@
 //! One thread in a snapshot: its system call, and a copy of the end of its stack.
 
+use crate::machine;
 use crate::symbols::Blocked;
 use crate::watch::{Sched, Stat};
 
@@ -53,14 +54,11 @@ impl Call {
 
     /// What it was before it was interrupted, by a stop or a debugger, and went on: the code that made it has its
     /// number. `before`: the bytes before the next instruction.
-    pub(crate) fn resumed(self, before: impl FnOnce() -> Option<[u8; 7]>) -> Self {
+    pub(crate) fn resumed(self, before: impl FnOnce() -> Option<[u8; 8]>) -> Self {
         let Self::Blocked { number: libc::SYS_restart_syscall, arguments } = self else { return self };
-        match before() {
-            // `mov $number, %eax`, and `syscall`.
-            Some([0xb8, number @ .., 0x0f, 0x05]) => {
-                Self::Blocked { number: i32::from_le_bytes(number).into(), arguments }
-            }
-            _ => self,
+        match before().and_then(machine::restarted) {
+            Some(number) => Self::Blocked { number, arguments },
+            None => self,
         }
     }
 
@@ -154,9 +152,12 @@ mod tests {
     #[test]
     fn calls_that_go_on() {
         let call = |number| Call::Blocked { number, arguments: [1, 2, 3, 4, 5, 6] };
-        let sleeps = [0xb8, 0xe6, 0, 0, 0, 0x0f, 0x05];
+        #[cfg(target_arch = "x86_64")]
+        let sleeps = [0x90, 0xb8, 0xe6, 0, 0, 0, 0x0f, 0x05];
+        #[cfg(target_arch = "aarch64")]
+        let sleeps = [0x68, 0x0e, 0x80, 0xd2, 0x01, 0, 0, 0xd4];
         assert_eq!(call(libc::SYS_restart_syscall).resumed(|| Some(sleeps)), call(libc::SYS_clock_nanosleep));
-        for bytes in [None, Some([0; 7])] {
+        for bytes in [None, Some([0; 8])] {
             let still = call(libc::SYS_restart_syscall);
             assert_eq!(still.resumed(|| bytes), still);
         }

@@ -7,6 +7,7 @@
 //! code, behind a call where the file can be read.
 
 use super::{Maps, Symbols};
+use crate::machine::code_address;
 
 /// A frame is not larger.
 pub(super) const LARGEST: u64 = 1 << 20;
@@ -46,6 +47,7 @@ impl Symbols {
             return Step::None;
         }
         let (Some(callers), Some(code)) = (at(pointer), at(pointer + 8)) else { return Step::Beyond };
+        let code = code_address(code);
         if self.may_return_to(maps, code) {
             Step::Caller { code, stack: pointer + 16, pointer: callers }
         } else {

@@ -16,6 +16,7 @@
 //! A file has names only if it is the build that was recorded: the recorder notes build ids from the
 //! program's memory. Code without a name is module + offset, and [`Symbols::modules`] has the reason.
 
+mod aarch64;
 mod cut;
 mod debug_files;
 mod debuginfod;

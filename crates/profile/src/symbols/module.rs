@@ -13,11 +13,12 @@ use std::path::{Path, PathBuf};
 use addr2line::Loader;
 use addr2line::gimli::{
     BaseAddresses, CfaRule, CieOrFde, EhFrame, EhFrameHdr, NativeEndian, Register, RegisterRule,
-    UnwindContext, UnwindSection,
+    UnwindContext, UnwindSection, Vendor,
 };
 use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, ObjectSymbolTable, SymbolKind};
 
 use super::Part;
+use super::aarch64::{self, Instruction};
 use super::debug_files::{Mapped, Sought, alternative, hexadecimal};
 use super::demangle::demangled;
 use super::members::Members;
@@ -57,6 +58,8 @@ pub(super) struct Module {
     unwound: OnceCell<Vec<(u64, u64)>>,
     /// The file, with its code if it is no debug file.
     file: Mapped,
+    /// Its code is AArch64's; else x86-64's.
+    is_aarch64: bool,
 }
 
 struct Segment {
@@ -106,6 +109,10 @@ impl LockCalls {
 const FRAME: u16 = 6;
 /// The registers of which callers need the value.
 const KEPT: [u16; 6] = [3, FRAME, 12, 13, 14, 15];
+/// The return address, as if it were a register.
+const RETURN: u16 = 16;
+/// Where it is, from the end of the frame.
+const PUSHED: i64 = -8;
 
 /// How to leave a function at one of its instructions, as its unwind table has it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -114,6 +121,8 @@ pub(super) struct Rules {
     pub(super) start: u64,
     /// The register, and what to add to it, where the caller's frame ends; none if that takes a computation.
     pub(super) end: Option<(u16, i64)>,
+    /// Where the return address is, from there; none if it is in its register.
+    pub(super) return_at: Option<i64>,
     /// Where registers are saved, from there.
     pub(super) saved: Vec<(u16, i64)>,
 }
@@ -145,6 +154,7 @@ impl Module {
             described_in: None,
             unwound: OnceCell::new(),
             file: Mapped::open(path)?,
+            is_aarch64: object.architecture() == object::Architecture::Aarch64,
         };
         let has_lines = |object: &object::File<'_>| {
             let has = |name| object.section_by_name(name).is_some();
@@ -281,6 +291,9 @@ impl Module {
             self.stub(target).or_else(|| self.jumps_to(target))
         };
         by_stub().or_else(|| {
+            if self.is_aarch64 {
+                return None;
+            }
             let [first, second, relative @ ..] = self.code::<6>(address.checked_sub(6)?)?;
             ([first, second] == CALL).then(|| self.import(address, relative)).flatten()
         })
@@ -310,6 +323,9 @@ impl Module {
         const MARK: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
         /// In front of a jump, for bounds of memory.
         const BOUNDS: u8 = 0xf2;
+        if self.is_aarch64 {
+            return self.import_at(aarch64::stubs_pointer(address, |at| self.code(at))?);
+        }
         let mut stub = address;
         stub += if self.code(stub)? == MARK { 4 } else { 0 };
         stub += u64::from(self.code(stub)? == [BOUNDS]);
@@ -319,7 +335,11 @@ impl Module {
 
     /// The function of another file of which the address is kept at this distance from `end`.
     fn import(&self, end: u64, relative: [u8; 4]) -> Option<&str> {
-        let place = end.wrapping_add_signed(i32::from_le_bytes(relative).into());
+        self.import_at(end.wrapping_add_signed(i32::from_le_bytes(relative).into()))
+    }
+
+    /// The function of another file of which the address is kept there.
+    fn import_at(&self, place: u64) -> Option<&str> {
         let at = self.imports.binary_search_by_key(&place, |(place, _)| *place).ok()?;
         Some(&self.imports[at].1)
     }
@@ -337,26 +357,7 @@ impl Module {
         while let Some((start, depth)) = left.pop_front() {
             let end = self.end(start)?;
             let code = self.bytes(start, end.checked_sub(start).filter(|bytes| *bytes <= LONGEST)?)?;
-            // The last instruction may be a jump to another function, of two bytes.
-            let padded = [code, &[0; 4]].concat();
-            for (at, instruction) in padded.windows(6).enumerate() {
-                let behind = |bytes: u64| start + at as u64 + bytes;
-                let (import, target) = match instruction {
-                    [0xff, 0x15 | 0x25, relative @ ..] => {
-                        (self.import(behind(6), relative.try_into().unwrap_or_default()), None)
-                    }
-                    [0xe8 | 0xe9, relative @ .., _] | [0x0f, 0x80..=0x8f, relative @ ..] => {
-                        let bytes = if instruction[0] == 0x0f { 6 } else { 5 };
-                        let relative = i32::from_le_bytes(relative.try_into().unwrap_or_default());
-                        let target = behind(bytes).wrapping_add_signed(relative.into());
-                        (self.stub(target), Some(target))
-                    }
-                    [0xeb, relative, ..] => {
-                        let target = behind(2).wrapping_add_signed(relative.cast_signed().into());
-                        (self.stub(target), Some(target))
-                    }
-                    _ => continue,
-                };
+            for (import, target) in self.branches(start, code) {
                 match (import, target) {
                     (Some(import), _) => calls.add(import),
                     (None, Some(target))
@@ -372,6 +373,40 @@ impl Module {
             }
         }
         Some(calls)
+    }
+
+    /// Calls and jumps of the code at `start`: to functions of other files, and to places of this one.
+    fn branches(&self, start: u64, code: &[u8]) -> Vec<(Option<&str>, Option<u64>)> {
+        if self.is_aarch64 {
+            let at = (start..).step_by(aarch64::LENGTH as usize);
+            let instructions = code.chunks_exact(4).map(|bytes| bytes.try_into().unwrap_or_default());
+            let targets = at.zip(instructions).filter_map(|(at, bytes)| Instruction::new(bytes).target_from(at));
+            return targets.map(|target| (self.stub(target), Some(target))).collect();
+        }
+        let mut branches = Vec::new();
+        // The last instruction may be a jump to another function, of two bytes.
+        let padded = [code, &[0; 4]].concat();
+        for (at, instruction) in padded.windows(6).enumerate() {
+            let behind = |bytes: u64| start + at as u64 + bytes;
+            let (import, target) = match instruction {
+                [0xff, 0x15 | 0x25, relative @ ..] => {
+                    (self.import(behind(6), relative.try_into().unwrap_or_default()), None)
+                }
+                [0xe8 | 0xe9, relative @ .., _] | [0x0f, 0x80..=0x8f, relative @ ..] => {
+                    let bytes = if instruction[0] == 0x0f { 6 } else { 5 };
+                    let relative = i32::from_le_bytes(relative.try_into().unwrap_or_default());
+                    let target = behind(bytes).wrapping_add_signed(relative.into());
+                    (self.stub(target), Some(target))
+                }
+                [0xeb, relative, ..] => {
+                    let target = behind(2).wrapping_add_signed(relative.cast_signed().into());
+                    (self.stub(target), Some(target))
+                }
+                _ => continue,
+            };
+            branches.push((import, target));
+        }
+        branches
     }
 
     /// Where the function begins that an address is in, by its symbol or its unwind table.
@@ -438,6 +473,10 @@ impl Module {
 
     /// Whether some call ends at an address: a direct one, or one by a register or by memory.
     pub(super) fn is_behind_call(&self, address: u64) -> bool {
+        if self.is_aarch64 {
+            let before = address.checked_sub(aarch64::LENGTH).and_then(|at| self.code(at));
+            return before.is_some_and(|bytes| Instruction::new(bytes).is_call());
+        }
         let Some(before) = address.checked_sub(LONGEST_CALL as u64).and_then(|at| self.code(at)) else {
             return false;
         };
@@ -463,7 +502,11 @@ impl Module {
         if let Some((got, _)) = section(".got") {
             bases = bases.set_got(got);
         }
-        let frames = EhFrame::new(frames_data, NativeEndian);
+        let mut frames = EhFrame::new(frames_data, NativeEndian);
+        if self.is_aarch64 {
+            // Return addresses may be signed.
+            frames.set_vendor(Vendor::AArch64);
+        }
         let entry = match header {
             Some((_, data)) => {
                 let header = EhFrameHdr::new(data, NativeEndian).parse(&bases, 8).ok()?;
@@ -474,24 +517,36 @@ impl Module {
         };
         let mut context = UnwindContext::new();
         let row = entry.unwind_info_for_address(&frames, &bases, &mut context, address).ok()?;
-        // The first function of a thread has no caller.
-        const RETURN: Register = Register(16);
-        if matches!(row.register(RETURN), None | Some(RegisterRule::Undefined)) {
-            return None;
-        }
+        let (returns, kept) = match self.is_aarch64 {
+            true => (aarch64::RETURN, &aarch64::KEPT[..]),
+            false => (RETURN, &KEPT[..]),
+        };
+        let return_at = match row.register(Register(returns)) {
+            // It is still where the call has put it.
+            None | Some(RegisterRule::SameValue) if self.is_aarch64 => None,
+            // The first function of a thread has no caller.
+            None | Some(RegisterRule::Undefined) => return None,
+            _ if !self.is_aarch64 => Some(PUSHED),
+            Some(RegisterRule::Offset(offset)) => Some(offset),
+            Some(_) => return None,
+        };
         let end = match row.cfa() {
             CfaRule::RegisterAndOffset { register, offset } => Some((register.0, *offset)),
             CfaRule::Expression(_) => None,
         };
-        let saved = KEPT.into_iter().filter_map(|number| match row.register(Register(number)) {
+        let saved = kept.iter().filter_map(|&number| match row.register(Register(number)) {
             Some(RegisterRule::Offset(offset)) => Some((number, offset)),
             _ => None,
         });
-        Some(Rules { start: entry.initial_address(), end, saved: saved.collect() })
+        Some(Rules { start: entry.initial_address(), end, return_at, saved: saved.collect() })
     }
 
     /// Where a direct call before `address` goes.
     pub(super) fn target(&self, address: u64) -> Option<u64> {
+        if self.is_aarch64 {
+            let call = address.checked_sub(aarch64::LENGTH)?;
+            return Instruction::new(self.code(call)?).called_from(call);
+        }
         // `call` and 32 bits, relative to its end.
         const CALL: u8 = 0xe8;
         let [CALL, relative @ ..] = self.code::<5>(address.checked_sub(5)?)? else { return None };

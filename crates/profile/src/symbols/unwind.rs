@@ -6,7 +6,8 @@
 //! that keeps its frame in another register (`vfprintf` does, since it allocates by the size of a format)
 //! needs that register's value, which a function below it may have saved; if none has, the return address is
 //! looked for in the words above: it is the one behind a call of this very function. What earlier calls have
-//! left on the stack is behind calls of others. Code without a table has a frame pointer
+//! left on the stack is behind calls of others. (On AArch64 a return address may lie anywhere in a frame, or in a
+//! register, and there the chain ends instead.) Code without a table has a frame pointer
 //! ([`frame_pointer`](super::frame_pointer)), or is where the chain ends.
 
 use std::collections::HashMap;
@@ -15,12 +16,8 @@ use std::sync::Arc;
 use super::frame_pointer::{LARGEST, Step};
 use super::module::{Module as File, Rules};
 use super::{Maps, Symbols};
+use crate::machine::{self, POINTER, RETURN, STACK};
 
-/// Of System V's numbers of registers on x86-64: the frame pointer, and the end of the stack.
-const POINTER: u16 = 6;
-const STACK: u16 = 7;
-/// The return address, as if it were a register.
-const RETURN: u16 = 16;
 /// More frames are not followed.
 const MOST: usize = 64;
 /// What is known of more addresses is forgotten: a program that makes code has ever new ones.
@@ -49,7 +46,7 @@ pub(crate) struct Unwound {
 
 /// The registers of a frame, by System V's numbers, as far as they are known.
 #[derive(Clone, Copy, Default)]
-struct Registers([Option<u64>; RETURN as usize]);
+struct Registers([Option<u64>; machine::REGISTERS]);
 
 impl Registers {
     fn get(&self, register: u16) -> Option<u64> {
@@ -126,8 +123,17 @@ impl Symbols {
                 is_whole = false;
                 break;
             }
-            let end = match by_table.filter(|end| self.is_end(maps, thread, stack, *end)) {
-                None => {
+            let leafs = registers.get(RETURN).filter(|_| rules.return_at.is_none());
+            let caller = |end: u64| match rules.return_at {
+                Some(offset) => thread.word(end.checked_add_signed(offset)?),
+                None => leafs,
+            };
+            let is_end = by_table.filter(|end| {
+                let least = stack + u64::from(leafs.is_none());
+                *end >= least && caller(*end).is_some_and(|caller| self.is_return(maps, thread, caller))
+            });
+            let end = match is_end {
+                None if machine::RETURN_ENDS_FRAME => {
                     let (end, is_sure) = self.end_of_frame(maps, thread, stack, (code, rules.start)).unzip();
                     is_whole &= is_sure == Some(true);
                     end
@@ -136,10 +142,12 @@ impl Symbols {
             };
             let Some(end) = end else { break };
             let at = |offset: i64| thread.word(end.checked_add_signed(offset)?);
-            let Some(caller) = at(-8) else { break };
-            for (register, offset) in rules.saved.iter().filter(|(register, _)| *register != RETURN) {
+            let found_at = if machine::RETURN_ENDS_FRAME { at(-8) } else { caller(end) };
+            let Some(caller) = found_at.map(machine::code_address) else { break };
+            for (register, offset) in &rules.saved {
                 registers.set(*register, at(*offset));
             }
+            registers.set(RETURN, None);
             (code, stack) = (caller, end);
             found.push(code);
         }
@@ -147,15 +155,15 @@ impl Symbols {
         Unwound { stack: found, bytes }
     }
 
-    /// Whether the frame that begins at `stack` ends there, where its unwind table has its end: behind a return address.
-    fn is_end(&mut self, maps: &Maps, thread: &Blocked, stack: u64, end: u64) -> bool {
-        let Some(caller) = end.checked_sub(8).and_then(|at| thread.word(at)) else { return false };
+    /// Whether a word is a return address, where the unwind table of a frame has one.
+    fn is_return(&mut self, maps: &Maps, thread: &Blocked, word: u64) -> bool {
+        let caller = machine::code_address(word);
         // With all registers, the table is right also where the caller's file is missing.
         let is_code = |maps: &Maps| {
             let mapping = maps.find(u32::MAX, caller.wrapping_sub(1));
             mapping.is_some_and(|mapping| mapping.is_file() && mapping.is_executable)
         };
-        end > stack && (self.is_behind_call(maps, caller) || !thread.kept.is_empty() && is_code(maps))
+        self.is_behind_call(maps, caller) || !thread.kept.is_empty() && is_code(maps)
     }
 
     /// Where the frame ends of the function that begins at `start` of its file, in which `code` is: after a

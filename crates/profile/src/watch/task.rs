@@ -4,6 +4,7 @@
 //! changed since the last sample has been in the same wait all the time, so that an idle thread costs one
 //! read of a file.
 
+use crate::machine;
 use crate::model::ThreadTime;
 
 /// What a thread does at a sample.
@@ -121,8 +122,8 @@ pub(super) fn blocked_in(syscall: &[u8], is_thread: impl Fn(u32) -> bool) -> Opt
         libc::SYS_semop | libc::SYS_semtimedop | libc::SYS_flock | libc::SYS_fcntl => Doing::Semaphore,
         libc::SYS_nanosleep | libc::SYS_clock_nanosleep => Doing::Sleep,
         // For a signal.
-        libc::SYS_pause | libc::SYS_rt_sigsuspend | libc::SYS_rt_sigtimedwait => Doing::Sleep,
-        libc::SYS_wait4 | libc::SYS_waitid | libc::SYS_vfork => Doing::End,
+        number if machine::SLEEPS.contains(&number) => Doing::Sleep,
+        number if machine::ENDS.contains(&number) => Doing::End,
         // Other calls, and -1: a page fault.
         _ => Doing::Io,
     })

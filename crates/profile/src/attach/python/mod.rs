@@ -25,6 +25,7 @@ use self::locks::{Lock, LockKind, QUEUE, held, is_library, owner_of_gil, signal}
 use super::object::{Held, Object};
 use super::target::Target;
 use super::task::{Call, Task};
+use crate::machine;
 use crate::maps::Mapping;
 use crate::model::{CallSite, Frame, Kind, Role};
 use crate::symbols::Symbols;
@@ -262,11 +263,10 @@ impl Python {
 
     /// The number of the thread with this state.
     fn number(&self, target: &Target, state: &Copy) -> Option<u32> {
-        /// In what `pthread_self` is the address of, with glibc.
-        const NUMBER: u64 = 0x2d0;
         let number = match self.layout.thread.native {
             Some(at) => u32::try_from(state.word(at)?).ok()?,
-            None => target.word(state.word(self.layout.thread.id)?.checked_add(NUMBER)?)?,
+            // With glibc, `pthread_self` is the address of its descriptor.
+            None => target.word(state.word(self.layout.thread.id)?.checked_add(machine::THREAD_ID)?)?,
         };
         (number != 0).then(|| target.thread(number))
     }
