@@ -69,14 +69,15 @@ unsafe extern "C" fn step(context: *mut Context, walk: *mut c_void) -> c_int {
     let walk = unsafe { &mut *walk.cast::<Walk>() };
     let mut was_interrupted = 0;
     // SAFETY: the unwinder's context.
-    let low = unsafe { (walk.unwinder.stack_pointer)(context) };
+    let mut low = unsafe { (walk.unwinder.stack_pointer)(context) };
     // SAFETY: the unwinder's context.
     let instruction = unsafe { (walk.unwinder.instruction)(context, &raw mut was_interrupted) };
     if was_interrupted != 0 {
         // The frame before is the one that the kernel made for the handler's return: its record.
-        let is_record = walk.from != 0 && matches(walk.from, instruction, low);
+        let stack = if walk.from == 0 { None } else { interrupted(walk.from, instruction, low) };
         walk.record = walk.from;
-        walk.cleans_up |= walk.may_clean_up || !is_record;
+        walk.cleans_up |= walk.may_clean_up || stack.is_none();
+        low = stack.unwrap_or(low);
         walk.may_clean_up = false;
     } else if walk.from != 0 && walk.from <= walk.of && walk.of < low {
         return STOP;
@@ -94,19 +95,23 @@ const CONTEXT: usize = 0;
 #[cfg(target_arch = "aarch64")]
 const CONTEXT: usize = mem::size_of::<libc::siginfo_t>();
 
-/// Whether the record at `record` is of a signal that came at `instruction`, with this `stack` pointer.
+/// The stack pointer of the code that a signal interrupted at `instruction`, if the record at `record` is of that
+/// signal. `frame`: where the unwinder has the end of the record's frame.
 #[allow(clippy::cast_sign_loss, reason = "registers")]
-fn matches(record: usize, instruction: usize, stack: usize) -> bool {
+fn interrupted(record: usize, instruction: usize, frame: usize) -> Option<usize> {
     // SAFETY: on the thread's stack, whose frames are all there, in a frame of the kernel's.
     let context = unsafe { &*((record + CONTEXT) as *const ucontext_t) };
+    let registers = &context.uc_mcontext;
     #[cfg(target_arch = "x86_64")]
-    let was = {
-        let registers = &context.uc_mcontext.gregs;
-        (registers[libc::REG_RIP as usize] as usize, registers[libc::REG_RSP as usize] as usize)
+    let (code, stack, end) = {
+        let [code, stack] = [libc::REG_RIP, libc::REG_RSP].map(|place| registers.gregs[place as usize] as usize);
+        (code, stack, stack)
     };
+    // libgcc takes the place of the registers for that end.
     #[cfg(target_arch = "aarch64")]
-    let was = (context.uc_mcontext.pc as usize, context.uc_mcontext.sp as usize);
-    was == (instruction, stack)
+    let (code, stack, end) =
+        (registers.pc as usize, registers.sp as usize, core::ptr::from_ref(registers) as usize);
+    ((code, end) == (instruction, frame)).then_some(stack)
 }
 
 /// Continues the function that has `of` in its frame, or one that it calls, where a signal interrupted it. If
