@@ -55,6 +55,9 @@ weak! {
 /// The version that glibc's oldest functions have.
 const OLDEST: &CStr = if cfg!(target_arch = "x86_64") { c"GLIBC_2.2.5" } else { c"GLIBC_2.17" };
 
+/// Whether glibc has two versions of condition variables' functions.
+const HAS_OLDER_CONDVARS: bool = cfg!(target_arch = "x86_64");
+
 /// The address of glibc's `dlsym`: of the first library after this one that has it by version. Null if there
 /// is no `dlvsym`.
 #[must_use]
@@ -125,7 +128,8 @@ pub fn lookup_next(name: &CStr) -> *mut c_void {
     let found = lookup(Scope::Next, name);
     // Not clockwait: to report a version that is missing, the loader allocates, perhaps within an allocator
     // that is just being set up (Chromium's, which would wait for itself).
-    let is_double = !found.is_null()
+    let is_double = HAS_OLDER_CONDVARS
+        && !found.is_null()
         && name.to_bytes().starts_with(b"pthread_cond_")
         && name.to_bytes() != b"pthread_cond_clockwait";
     let is_older = is_double && found == lookup_version(name, c"GLIBC_2.2.5");

@@ -7,6 +7,7 @@ use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
 use spinpark_linux::{Scope, lookup, lookup_next, lookup_version};
 
+use crate::arch::HAS_OLD;
 use crate::function::{COUNT, Function, NAMES};
 
 /// Their addresses.
@@ -44,6 +45,9 @@ pub(crate) fn forget_error() {
 /// The next library's function; of a name that begins with `old_`, in its oldest version.
 fn find(name: &CStr) -> *mut c_void {
     let Some(old) = name.to_bytes_with_nul().strip_prefix(b"old_") else { return lookup_next(name) };
+    if !HAS_OLD {
+        return ptr::null_mut();
+    }
     let name = CStr::from_bytes_with_nul(old).unwrap_or(name);
     // A symbol without a version, as in a program that is linked with ThreadSanitizer's library, is bound to
     // ours of the oldest version, and would have been bound to that library's.

@@ -51,8 +51,11 @@ static void *detached(void *arg)
 int main(void)
 {
     pthread_attr_t small, loose;
-    CHECK(pthread_attr_init(&small) == 0 && pthread_attr_setstacksize(&small, 64 * 1024) == 0);
-    CHECK(pthread_attr_init(&loose) == 0 && pthread_attr_setstacksize(&loose, 64 * 1024) == 0);
+    size_t size = sysconf(_SC_THREAD_STACK_MIN);
+    if (size < 64 * 1024)
+        size = 64 * 1024;
+    CHECK(pthread_attr_init(&small) == 0 && pthread_attr_setstacksize(&small, size) == 0);
+    CHECK(pthread_attr_init(&loose) == 0 && pthread_attr_setstacksize(&loose, size) == 0);
     CHECK(pthread_attr_setdetachstate(&loose, PTHREAD_CREATE_DETACHED) == 0);
     for (int wave = 0; wave < THREADS / WAVE; wave++) {
         pthread_t threads[WAVE], unused;

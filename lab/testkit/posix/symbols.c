@@ -2,6 +2,13 @@
 #include "check.h"
 #include <dlfcn.h>
 
+/* The version of glibc's oldest functions. */
+#if defined __x86_64__
+#define OLDEST "GLIBC_2.2.5"
+#else
+#define OLDEST "GLIBC_2.17"
+#endif
+
 static bool from_dropin(void *function)
 {
     Dl_info info;
@@ -32,7 +39,7 @@ int main(void)
         void *function = dlsym(RTLD_DEFAULT, names[i]);
         /* glibc 2.34 made some underscored names unavailable to new programs, but not to dlvsym. */
         if (!function)
-            function = dlvsym(RTLD_DEFAULT, names[i], "GLIBC_2.2.5");
+            function = dlvsym(RTLD_DEFAULT, names[i], OLDEST);
         if (!function)
             FAIL("%s: not found", names[i]);
         if (from_dropin(function) != want)

@@ -40,7 +40,7 @@ enum Source {
 /// A process that runs.
 #[derive(Debug)]
 pub(super) struct Process {
-    pub(super) pid: u32,
+    pid: u32,
     directory: PathBuf,
     /// Of its threads. That of one thread, which `directory` may be, has none.
     tasks: PathBuf,

@@ -32,6 +32,9 @@ macro_rules! OLDEST {
 }
 pub(crate) use OLDEST;
 
+/// Whether glibc has older versions of condition variables' functions.
+pub(crate) const HAS_OLD: bool = false;
+
 /// What only x86-64 has.
 macro_rules! on_x86_64 {
     ($($it:tt)*) => {

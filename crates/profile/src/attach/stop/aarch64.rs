@@ -1,6 +1,7 @@
 //! All threads of a process at one moment: here only those of a core dump, since no thread is stopped (see
 //! [`registers`](super::registers)).
 
+use std::io;
 use std::time::Duration;
 
 use super::access::Refused;
@@ -12,9 +13,9 @@ use super::task::Task;
 /// # Errors
 /// If it is a process.
 pub(super) fn snapshot(target: &Target) -> Result<(Vec<Task>, Duration), Refused> {
-    const WHY: &str = "it cannot be stopped: on aarch64 a call could return that should go on\nTry it without --stop";
+    const WHY: &str = "on aarch64 a call could return that should go on";
     match target.process() {
         None => Ok((target.snapshot()?, Duration::ZERO)),
-        Some(process) => Err(Refused::Other(process.pid, WHY.to_owned())),
+        Some(process) => Err(process.not_stopped(&io::Error::other(WHY))),
     }
 }
