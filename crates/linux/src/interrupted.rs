@@ -104,7 +104,8 @@ fn interrupted(record: usize, instruction: usize, frame: usize) -> Option<usize>
     let registers = &context.uc_mcontext;
     #[cfg(target_arch = "x86_64")]
     let (code, stack, end) = {
-        let [code, stack] = [libc::REG_RIP, libc::REG_RSP].map(|place| registers.gregs[place as usize] as usize);
+        let [code, stack] =
+            [libc::REG_RIP, libc::REG_RSP].map(|place| registers.gregs[place as usize] as usize);
         (code, stack, stack)
     };
     // libgcc takes the place of the registers for that end.

@@ -2,9 +2,9 @@
 
 use core::ffi::c_int;
 
-use spinpark_recorder::format::Role;
 #[cfg(target_arch = "x86_64")]
 use spinpark_recorder::Recorder;
+use spinpark_recorder::format::Role;
 use spinpark_recorder::{LockCall, Site};
 
 use crate::function::Function;

@@ -101,7 +101,9 @@ impl Trace {
     pub(crate) unsafe fn still_holds(stack: *const usize, frames: &[u64], places: &[u32]) -> bool {
         frames.iter().zip(places).skip(1).all(|(frame, place)| {
             // SAFETY: the caller's promise.
-            *place == 0 || code_address(unsafe { stack.wrapping_add(*place as usize).read_volatile() }) as u64 == *frame
+            *place == 0
+                || code_address(unsafe { stack.wrapping_add(*place as usize).read_volatile() }) as u64
+                    == *frame
         })
     }
 }

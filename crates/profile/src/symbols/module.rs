@@ -380,7 +380,8 @@ impl Module {
         if self.is_aarch64 {
             let at = (start..).step_by(aarch64::LENGTH as usize);
             let instructions = code.chunks_exact(4).map(|bytes| bytes.try_into().unwrap_or_default());
-            let targets = at.zip(instructions).filter_map(|(at, bytes)| Instruction::new(bytes).target_from(at));
+            let targets =
+                at.zip(instructions).filter_map(|(at, bytes)| Instruction::new(bytes).target_from(at));
             return targets.map(|target| (self.stub(target), Some(target))).collect();
         }
         let mut branches = Vec::new();

@@ -80,8 +80,12 @@ macro_rules! trampoline {
             $crate::arch::enter!(),
             "mov x4, x10\n",
             "mov x5, x11\n",
-            "adrp x16, spinpark_profiler_table + 8 * ", stringify!($number), "\n",
-            "ldr x16, [x16, :lo12:spinpark_profiler_table + 8 * ", stringify!($number), "]\n",
+            "adrp x16, spinpark_profiler_table + 8 * ",
+            stringify!($number),
+            "\n",
+            "ldr x16, [x16, :lo12:spinpark_profiler_table + 8 * ",
+            stringify!($number),
+            "]\n",
             // The bell.
             "adrp x17, {heard}\n",
             "ldr w17, [x17, :lo12:{heard}]\n",
@@ -89,8 +93,12 @@ macro_rules! trampoline {
             "ldr w12, [x12, :lo12:{control}]\n",
             "cmp w17, w12\n",
             "b.eq 2f\n",
-            "adrp x16, spinpark_profiler_start_", stringify!($name), "\n",
-            "add x16, x16, :lo12:spinpark_profiler_start_", stringify!($name), "\n",
+            "adrp x16, spinpark_profiler_start_",
+            stringify!($name),
+            "\n",
+            "add x16, x16, :lo12:spinpark_profiler_start_",
+            stringify!($name),
+            "\n",
             "2: blr x16\n",
             $crate::arch::leave!(),
         )
@@ -102,9 +110,15 @@ pub(crate) use trampoline;
 macro_rules! jump {
     ($number:literal) => {
         concat!(
-            "mov w9, #", stringify!($number), "\n",
-            "adrp x16, spinpark_profiler_table + 8 * ", stringify!($number), "\n",
-            "ldr x16, [x16, :lo12:spinpark_profiler_table + 8 * ", stringify!($number), "]\n",
+            "mov w9, #",
+            stringify!($number),
+            "\n",
+            "adrp x16, spinpark_profiler_table + 8 * ",
+            stringify!($number),
+            "\n",
+            "ldr x16, [x16, :lo12:spinpark_profiler_table + 8 * ",
+            stringify!($number),
+            "]\n",
             "br x16",
         )
     };

@@ -73,7 +73,8 @@ fn descriptor_length() -> usize {
     }
     let length: *const u32 = lookup(Scope::All, c"_thread_db_sizeof_pthread").cast_const().cast();
     // SAFETY: null, or glibc's `const uint32_t`, which is never unloaded.
-    let length = unsafe { length.as_ref() }.copied().filter(|length| (64..LARGEST_DESCRIPTOR).contains(length));
+    let length =
+        unsafe { length.as_ref() }.copied().filter(|length| (64..LARGEST_DESCRIPTOR).contains(length));
     let length = length.map_or(1, |length| length as usize);
     DESCRIPTOR.store(length, Relaxed);
     length

@@ -125,10 +125,7 @@ mod tests {
     #[test]
     fn other_words_are_no_stack() {
         let at = 0x7000_0000_f6c0;
-        assert_eq!(
-            find(at, [0x7000_0000_0000, 0x1_0000, 0x1000]).map(|it| it.low),
-            Some(0x7000_0000_1000)
-        );
+        assert_eq!(find(at, [0x7000_0000_0000, 0x1_0000, 0x1000]).map(|it| it.low), Some(0x7000_0000_1000));
         assert_eq!(find(at, [0, at + 0x940, 0]), None);
         assert_eq!(find(at, [0x7000_0000_0000, 0x2_0000, 0]), None);
         assert_eq!(find(at, [at, 0x1_0000, 0]), None);

@@ -17,8 +17,8 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// The machine of the libraries.
-    pub const X86_64: Self = Self { bits: 64, machine: 62 };
+    /// That of the libraries, which are for the machine of this command.
+    pub const OWN: Self = Self { bits: 64, machine: if cfg!(target_arch = "aarch64") { 183 } else { 62 } };
 }
 
 impl fmt::Display for Machine {

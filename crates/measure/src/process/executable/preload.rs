@@ -189,10 +189,11 @@ impl DropIn {
 
 /// What to do if library and program are for different machines.
 fn other_machine(library: Library, machine: Machine, program: Machine) -> String {
-    match program == Machine::X86_64 && machine != program {
+    match program == Machine::OWN && machine != program {
         true => format!("Unset {} to use the {library} of this command", library.variable()),
-        false => String::from(
-            "spinpark has libraries for x86-64 (64 bits) only: build the program for that (with gcc: without -m32)",
+        false => format!(
+            "spinpark has libraries for {} only: build the program for that (with gcc: without -m32)",
+            Machine::OWN
         ),
     }
 }
@@ -224,7 +225,7 @@ mod tests {
         std::fs::write(file.path(), header).unwrap();
         let Ok(Kind::Elf(elf)) = Kind::of(file.path()) else { panic!("no ELF file") };
         let path = file.path().to_owned();
-        let library = DropIn { library: Library::DropIn, path, machine: Machine::X86_64, needed: Vec::new() };
+        let library = DropIn { library: Library::DropIn, path, machine: Machine::OWN, needed: Vec::new() };
         let said = library.check_machine(elf.machine).unwrap_err().to_string();
         assert!(said.contains("the program is for x86 (32 bits)") && said.contains("without -m32"), "{said}");
         assert!(!said.contains("Build spinpark"), "{said}");
