@@ -26,11 +26,11 @@ quick=(
     "mutex_destroy_waited anew" rwlock_given_back rwlock_handlers rwlock_many_holds rwlock_overflow rwlock_pshared
     rwlock_read_mostly "cond_destroy_cancelled deadline" cond_lost_wakeup cond_pshared_then_private shared_private cancel_points
     "unwind rwlock" "exit_anywhere mutex" "exit_anywhere rwlock" c11 aliases layout no_allocation symbols signals
-    "not_running handlers" "sandbox child" many_threads
+    "not_running handlers" "sandbox child"
     single_threaded small_stack thread_exit "stress 2" "stress 16"
 )
 rest=(
-    rwlock_promises rwlock_basic rwlock_timed "rwlock_timed storm" rwlock_policy rwlock_dependent_readers rwlock_dependent_load rwlock_unaligned
+    many_threads rwlock_promises rwlock_basic rwlock_timed "rwlock_timed storm" rwlock_policy rwlock_dependent_readers rwlock_dependent_load rwlock_unaligned
     rwlock_reused cond_basic cond_timed cond_pshared cond_destroy_cancelled old_condvars "unwind mutex" "deadline_free mutex"
     "deadline_free rwlock" stopped_threads "not_running waiter mutex" "not_running woken 1"
     "not_running waiter write" "not_running waiter condvar" "not_running woken 5"

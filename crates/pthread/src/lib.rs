@@ -39,8 +39,6 @@ compile_error!(
     "the drop-in is for x86-64 and aarch64 Linux with glibc: elsewhere symbols have other versions"
 );
 
-#[cfg_attr(target_arch = "x86_64", path = "arch/x86_64.rs")]
-#[cfg_attr(target_arch = "aarch64", path = "arch/aarch64.rs")]
 mod arch;
 mod c11;
 mod cancel;

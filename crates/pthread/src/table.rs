@@ -27,9 +27,6 @@ macro_rules! export {
     )*};
 }
 
-#[cfg(target_arch = "x86_64")]
-pub(crate) use export;
-
 /// A version of x86-64, as it is called on this architecture.
 macro_rules! version {
     ($version:literal) => {
@@ -86,7 +83,7 @@ export! {
     rwlock::clock_write => "pthread_rwlock_clockwrlock" @ "GLIBC_2.30", "pthread_rwlock_clockwrlock" @@ "GLIBC_2.34";
 }
 
-// Condition variables. On x86-64 there is an older version of some ([`arch`](crate::arch)).
+// Condition variables.
 export! {
     cond::init => "pthread_cond_init" @@ "GLIBC_2.3.2";
     cond::destroy => "pthread_cond_destroy" @@ "GLIBC_2.3.2";
@@ -95,6 +92,20 @@ export! {
     cond::clock_wait => "pthread_cond_clockwait" @ "GLIBC_2.30", "pthread_cond_clockwait" @@ "GLIBC_2.34";
     cond::signal => "pthread_cond_signal" @@ "GLIBC_2.3.2";
     cond::broadcast => "pthread_cond_broadcast" @@ "GLIBC_2.3.2";
+}
+
+// Those that only x86-64 has. glibc's 2.2.5 forms of condition variables keep a pointer in the object, and release a mutex past the
+// drop-in. The oldest version is also what symbols without one are bound to (of plugins linked with musl, for
+// example), so ours take the object, which has 48 bytes there, as it is; with `SPINPARK_DISABLE=1`, too. (In
+// programs linked before glibc 2.3 it has 24.)
+#[cfg(target_arch = "x86_64")]
+export! {
+    cond::init => "pthread_cond_init" @ "GLIBC_2.2.5";
+    cond::destroy => "pthread_cond_destroy" @ "GLIBC_2.2.5";
+    cond::wait => "pthread_cond_wait" @ "GLIBC_2.2.5";
+    cond::timed_wait => "pthread_cond_timedwait" @ "GLIBC_2.2.5";
+    cond::signal => "pthread_cond_signal" @ "GLIBC_2.2.5";
+    cond::broadcast => "pthread_cond_broadcast" @ "GLIBC_2.2.5";
 }
 
 // Threads that are cancelled, or end.

@@ -23,9 +23,6 @@ pub(crate) fn call(address: usize, site: Site) -> LockCall {
 
 const LOCK: LockFunctions = functions_with(Function::pthread_mutex_lock);
 
-#[cfg(not(target_arch = "x86_64"))]
-pub(crate) use crate::arch::{lock_contended, unlock_contended};
-
 /// `pthread_mutex_lock` with the detail `contended`, by hand: [`instrument::lock`] for a mutex that was never
 /// waited for. What is called then finds stack and frame pointer as they were.
 ///
@@ -141,8 +138,29 @@ pub(crate) unsafe extern "C" fn lock_contended(
     )
 }
 
-/// The same of one that was waited for, or is always glibc's.
-pub(crate) unsafe extern "C" fn lock_hot(mutex: usize, b: usize, c: usize, d: usize, site: Site) -> c_int {
+/// `pthread_mutex_lock` with the detail `contended`, where it is not by hand.
+///
+/// # Safety
+///
+/// As its namesake.
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) unsafe extern "C" fn lock_contended(
+    mutex: usize,
+    b: usize,
+    c: usize,
+    d: usize,
+    site: Site,
+) -> c_int {
+    if is_special(mutex) || RECORDER.is_hot(mutex) {
+        // SAFETY: the caller's arguments, passed on.
+        return unsafe { lock_hot(mutex, b, c, d, site) };
+    }
+    // SAFETY: the caller's arguments, passed on.
+    unsafe { lock::<CONTENDED>(mutex, b, c, d, site) }
+}
+
+/// [`lock_contended`] of one that was waited for, or is always glibc's.
+unsafe extern "C" fn lock_hot(mutex: usize, b: usize, c: usize, d: usize, site: Site) -> c_int {
     RECORDER.turned();
     if is_special(mutex) {
         // SAFETY: the caller's mutex.
@@ -190,6 +208,23 @@ pub(crate) unsafe extern "C" fn unlock_contended(
         unlock = const Function::pthread_mutex_unlock as usize,
         other = sym unlock::<CONTENDED>,
     )
+}
+
+/// `pthread_mutex_unlock` with the detail `contended`, where it is not by hand.
+///
+/// # Safety
+///
+/// As its namesake.
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) unsafe extern "C" fn unlock_contended(
+    mutex: usize,
+    b: usize,
+    c: usize,
+    d: usize,
+    site: Site,
+) -> c_int {
+    // SAFETY: the caller's arguments, passed on.
+    unsafe { unlock::<CONTENDED>(mutex, b, c, d, site) }
 }
 
 /// `pthread_mutex_lock` with the detail `sampled`: [`instrument::lock`] for a mutex that looks free and was

@@ -74,7 +74,7 @@ impl MainStack {
 
 /// The calling thread's.
 pub(crate) fn of_this_thread(main: &MainStack) -> Bounds {
-    stack_by_descriptor().unwrap_or_else(|| main.get())
+    stack_by_descriptor().map_or_else(|| main.get(), |(low, high)| Bounds { low, high })
 }
 
 #[cfg(all(test, target_env = "gnu"))]

@@ -1,4 +1,4 @@
-//! AArch64: instructions, and glibc's records. It has one version of each condition variable's function.
+//! AArch64.
 
 /// The words of glibc's `__jmp_buf`.
 pub(crate) const JUMP_WORDS: usize = 22;

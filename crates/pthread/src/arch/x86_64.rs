@@ -1,7 +1,4 @@
-//! x86-64: instructions, glibc's records, and the symbols that only it has.
-
-use crate::cond;
-use crate::table::{export, version};
+//! x86-64.
 
 /// The words of glibc's `__jmp_buf`.
 pub(crate) const JUMP_WORDS: usize = 8;
@@ -37,16 +34,3 @@ macro_rules! jump {
     };
 }
 pub(crate) use jump;
-
-// glibc's 2.2.5 forms of condition variables keep a pointer in the object, and release a mutex past the
-// drop-in. The oldest version is also what symbols without one are bound to (of plugins linked with musl, for
-// example), so ours take the object, which has 48 bytes there, as it is; with `SPINPARK_DISABLE=1`, too. (In
-// programs linked before glibc 2.3 it has 24.)
-export! {
-    cond::init => "pthread_cond_init" @ "GLIBC_2.2.5";
-    cond::destroy => "pthread_cond_destroy" @ "GLIBC_2.2.5";
-    cond::wait => "pthread_cond_wait" @ "GLIBC_2.2.5";
-    cond::timed_wait => "pthread_cond_timedwait" @ "GLIBC_2.2.5";
-    cond::signal => "pthread_cond_signal" @ "GLIBC_2.2.5";
-    cond::broadcast => "pthread_cond_broadcast" @ "GLIBC_2.2.5";
-}

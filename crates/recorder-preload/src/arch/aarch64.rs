@@ -1,4 +1,4 @@
-//! AArch64: trampolines and other assembly, and glibc's oldest version.
+//! AArch64.
 //!
 //! A function of the table has the place of its call in x4 and x5, behind four arguments; a starter has its number
 //! in w9, and so has a function of `calls`.
@@ -6,15 +6,6 @@
 //! The return address is in a register here, and ours want it in a place (`Site`). So the trampoline of such a
 //! function calls it, with a frame record of its own: its two words lie where a call would have pushed the return
 //! address on x86-64, with the frame pointer below it.
-
-use core::ffi::c_int;
-
-use spinpark_recorder::Site;
-
-use crate::mutex::{lock, lock_hot, unlock};
-use crate::mutex_layout::is_special;
-use crate::phases::RECORDER;
-use crate::table::CONTENDED;
 
 /// An instruction that ends the process.
 macro_rules! trap {
@@ -219,40 +210,4 @@ pub(crate) use held;
 pub(crate) fn fetch(object: usize) {
     // SAFETY: reads and writes nothing.
     unsafe { core::arch::asm!("prfm pstl1keep, [{}]", in(reg) object, options(nostack, preserves_flags)) };
-}
-
-/// `pthread_mutex_lock` with the detail `contended`.
-///
-/// # Safety
-///
-/// As its namesake.
-pub(crate) unsafe extern "C" fn lock_contended(
-    mutex: usize,
-    b: usize,
-    c: usize,
-    d: usize,
-    site: Site,
-) -> c_int {
-    if is_special(mutex) || RECORDER.is_hot(mutex) {
-        // SAFETY: the caller's arguments, passed on.
-        return unsafe { lock_hot(mutex, b, c, d, site) };
-    }
-    // SAFETY: the caller's arguments, passed on.
-    unsafe { lock::<CONTENDED>(mutex, b, c, d, site) }
-}
-
-/// `pthread_mutex_unlock` with the detail `contended`.
-///
-/// # Safety
-///
-/// As its namesake.
-pub(crate) unsafe extern "C" fn unlock_contended(
-    mutex: usize,
-    b: usize,
-    c: usize,
-    d: usize,
-    site: Site,
-) -> c_int {
-    // SAFETY: the caller's arguments, passed on.
-    unsafe { unlock::<CONTENDED>(mutex, b, c, d, site) }
 }

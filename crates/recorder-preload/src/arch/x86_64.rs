@@ -1,5 +1,4 @@
-//! x86-64: trampolines and other assembly, and glibc's oldest version. (A mutex' fast paths by hand are in
-//! [`mutex`](crate::mutex).)
+//! x86-64. (A mutex' fast paths by hand are in [`mutex`](crate::mutex).)
 //!
 //! A function of the table has the place of its call in r8 and r9, behind four arguments; a starter has its number
 //! in eax, and so has a function of `calls`.

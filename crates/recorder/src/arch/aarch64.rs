@@ -5,8 +5,6 @@ use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use spinpark_linux::{lookup, Scope};
 
-use crate::stack_bounds::Bounds;
-
 /// The number of the frame pointer (x29) in unwind tables.
 pub(crate) const FRAME_POINTER: c_int = 29;
 
@@ -80,8 +78,8 @@ fn descriptor_length() -> usize {
     length
 }
 
-/// The calling thread's stack, as its descriptor has it.
-pub(crate) fn stack_by_descriptor() -> Option<Bounds> {
+/// From where to where the calling thread's stack lies, as its descriptor has it.
+pub(crate) fn stack_by_descriptor() -> Option<(usize, usize)> {
     let length = descriptor_length();
     let descriptor = spinpark_linux::raw::thread_pointer().wrapping_sub(length);
     let word = |at: usize| {
@@ -89,13 +87,13 @@ pub(crate) fn stack_by_descriptor() -> Option<Bounds> {
         unsafe { (descriptor as *const usize).wrapping_add(at).read_volatile() }
     };
     if length == 1 || descriptor % 8 != 0 {
-        return Some(Bounds::UNKNOWN);
+        return Some((0, usize::MAX));
     }
     (0..length / 8 - 2).find_map(|at| find(descriptor, [word(at), word(at + 1), word(at + 2)]))
 }
 
 /// Start, length and guard of the stack at whose end `descriptor` is, if that is what these words are.
-fn find(descriptor: usize, [start, length, guard]: [usize; 3]) -> Option<Bounds> {
+fn find(descriptor: usize, [start, length, guard]: [usize; 3]) -> Option<(usize, usize)> {
     let end = start.checked_add(length)?;
     let is_it = start >= LEAST
         && length >= LEAST
@@ -103,7 +101,7 @@ fn find(descriptor: usize, [start, length, guard]: [usize; 3]) -> Option<Bounds>
         && descriptor < end
         && end - descriptor < LARGEST;
     let guard = if guard < length { guard } else { 0 };
-    is_it.then_some(Bounds { low: start + guard, high: descriptor })
+    is_it.then_some((start + guard, descriptor))
 }
 
 #[cfg(test)]
@@ -131,7 +129,10 @@ mod tests {
     #[test]
     fn other_words_are_no_stack() {
         let at = 0x7000_0000_f6c0;
-        assert_eq!(find(at, [0x7000_0000_0000, 0x1_0000, 0x1000]).map(|it| it.low), Some(0x7000_0000_1000));
+        assert_eq!(
+            find(at, [0x7000_0000_0000, 0x1_0000, 0x1000]).map(|(low, _)| low),
+            Some(0x7000_0000_1000)
+        );
         assert_eq!(find(at, [0, at + 0x940, 0]), None);
         assert_eq!(find(at, [0x7000_0000_0000, 0x20_0000, 0]), None);
         assert_eq!(find(at, [at, 0x1_0000, 0]), None);

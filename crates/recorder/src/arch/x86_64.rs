@@ -2,8 +2,6 @@
 
 use core::ffi::c_int;
 
-use crate::stack_bounds::Bounds;
-
 /// The number of the frame pointer in unwind tables.
 pub(crate) const FRAME_POINTER: c_int = 6;
 
@@ -67,8 +65,8 @@ const LARGEST: usize = 0x2000;
 /// A stack has more (`PTHREAD_STACK_MIN`), bytes.
 const LEAST: usize = 16 << 10;
 
-/// The calling thread's stack, as its descriptor has it, which starts at the thread pointer.
-pub(crate) fn stack_by_descriptor() -> Option<Bounds> {
+/// From where to where the calling thread's stack lies, as its descriptor has it, which starts at the thread pointer.
+pub(crate) fn stack_by_descriptor() -> Option<(usize, usize)> {
     let pointer = spinpark_linux::raw::thread_pointer();
     let word = |at: usize| {
         // SAFETY: inside this thread's descriptor.
@@ -78,7 +76,7 @@ pub(crate) fn stack_by_descriptor() -> Option<Bounds> {
 }
 
 /// Start, length and guard of the stack at whose end `descriptor` is, if that is what these words are.
-fn find(descriptor: usize, [start, length, guard]: [usize; 3]) -> Option<Bounds> {
+fn find(descriptor: usize, [start, length, guard]: [usize; 3]) -> Option<(usize, usize)> {
     let end = start.checked_add(length)?;
     let is_it = start >= LEAST
         && length >= LEAST
@@ -86,7 +84,7 @@ fn find(descriptor: usize, [start, length, guard]: [usize; 3]) -> Option<Bounds>
         && descriptor < end
         && end - descriptor < LARGEST;
     let guard = if guard < length { guard } else { 0 };
-    is_it.then_some(Bounds { low: start + guard, high: descriptor })
+    is_it.then_some((start + guard, descriptor))
 }
 
 #[cfg(test)]
@@ -125,7 +123,10 @@ mod tests {
     #[test]
     fn other_words_are_no_stack() {
         let at = 0x7000_0000_f6c0;
-        assert_eq!(find(at, [0x7000_0000_0000, 0x1_0000, 0x1000]).map(|it| it.low), Some(0x7000_0000_1000));
+        assert_eq!(
+            find(at, [0x7000_0000_0000, 0x1_0000, 0x1000]).map(|(low, _)| low),
+            Some(0x7000_0000_1000)
+        );
         assert_eq!(find(at, [0, at + 0x940, 0]), None);
         assert_eq!(find(at, [0x7000_0000_0000, 0x2_0000, 0]), None);
         assert_eq!(find(at, [at, 0x1_0000, 0]), None);
