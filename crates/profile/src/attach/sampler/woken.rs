@@ -17,7 +17,8 @@
 //! - A thread that is its owner does not wait. It may have lost its CPU with the lock, before it called anything. Where
 //!   a lock has no owner in memory, that is not told apart, and counts as waiting.
 //! - A thread on a CPU is in no such wait. Which threads are, the kernel's counts say: how often a thread got a CPU, and
-//!   how often it gave it up.
+//!   how often it gave it up. They are not exact, so that one that runs with a lock that has no owner in memory may count
+//!   as waiting for it, until it calls something.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
