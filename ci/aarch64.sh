@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # The drop-in, the recorder and the command on aarch64: built, and run under qemu.
 #
-#   ci/aarch64.sh        what takes a second or two each, in a few minutes; `ci/targets.sh` does that
-#   ci/aarch64.sh --all  all programs that qemu can run, some of them for longer
+#   ci/aarch64.sh --build  builds them; `ci/targets.sh` does that
+#   ci/aarch64.sh          also runs what takes a second or two each, in a few minutes
+#   ci/aarch64.sh --all    all programs that qemu can run, some of them for longer
 #
 # The programs are those of lab/testkit/posix, each of which checks one topic of what POSIX and glibc promise. They run on the drop-in; some
 # of them once more with the recorder before it. A recording is read by this machine's command, and by that for aarch64.
@@ -43,10 +44,12 @@ rest=(
 recorded=(mutex_kinds mutex_errors mutex_owner rwlock_many_holds cond_lost_wakeup cancel_points c11 small_stack thread_exit "stress 16")
 
 programs=("${quick[@]}")
+only_builds=
 case ${1-} in
     --all) programs+=("${rest[@]}") ;;
+    --build) only_builds=1 ;;
     "") ;;
-    *) echo "usage: ci/aarch64.sh [--all]" >&2; exit 2 ;;
+    *) echo "usage: ci/aarch64.sh [--build | --all]" >&2; exit 2 ;;
 esac
 
 target=aarch64-unknown-linux-gnu
@@ -66,6 +69,10 @@ drop_in=$built/preload/libspinpark_preload.so
 recorder=$built/preload/libspinpark_profiler.so
 # It carries the libraries that were just built.
 SPINPARK_LIBRARIES=$built/preload cargo build --locked --quiet --target "$target" -p spinpark-cli
+if [[ $only_builds ]]; then
+    echo "aarch64, preloaded: built"
+    exit
+fi
 cargo build --locked --quiet -p spinpark-cli
 
 compile() { # SOURCE OUTPUT FLAGS…

@@ -2,7 +2,7 @@
 # The libraries on other targets.
 #
 # aarch64: Rust's is built and runs its tests under qemu, with those of its platform and its algorithms; that for C and C++ is installed, and
-# the program that uses all its functions runs, linked both ways. Then the drop-in, the recorder and the command: ci/aarch64.sh. Needs a cross compiler and qemu-user. qemu runs threads with the memory
+# the program that uses all its functions runs, linked both ways. Then the drop-in, the recorder and the command are built (ci/aarch64.sh runs them). Needs a cross compiler and qemu-user. qemu runs threads with the memory
 # model of the host: that the orderings suffice on a weak machine is what the models check (notes/verification.md).
 #
 # musl: the same tests in static programs, but for those of `dlopen`.
@@ -54,4 +54,4 @@ aarch64() {
 
 musl
 aarch64
-ci/aarch64.sh
+ci/aarch64.sh --build
