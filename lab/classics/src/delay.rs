@@ -19,7 +19,7 @@ use crate::wait::MOST_POLL_NS;
 const COUNTED: u32 = 16;
 
 /// What a hint takes where the clock cannot tell, ns.
-const HINT_NS: u64 = 16;
+pub(crate) const HINT_NS: u64 = 16;
 
 /// The longest delay whatever the number of CPUs, in hints.
 const LONGEST: u32 = 32_678;

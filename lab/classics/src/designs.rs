@@ -10,7 +10,8 @@ use crate::condvar_2003::{Orig, Requeue, Signalling, WakeByOp};
 use crate::mcs_mutex::McsMutex;
 use crate::mtx_2006::Profiling;
 use crate::mtx_2006::profiling::{
-    Absent, Accesses, Aligned, AtomicAdd, Counter, Gutted, Larger, Outlined, Profiled, ProfiledWithoutAdd,
+    Absent, Accesses, Aligned, AtomicAdd, AtomicAddApart, Counter, Gutted, Larger, Outlined, Profiled,
+    ProfiledApart, ProfiledWithoutAdd,
 };
 use crate::mutex_2010::{Fixed, Mutex, NoSpin as Sleeps, OldSpin};
 use crate::rwsem_2013::{AsSent, Full, NoSpin, Rwsem, Vanilla};
@@ -96,6 +97,12 @@ pub trait Use<P: Platform>: Sized {
     fn mtx_backing_off(self) -> Self::Output {
         self.otherwise()
     }
+
+    /// The same with [`Delayed`](crate::mtx_2006::profiling::Delayed): of which lengths, and where, is the
+    /// user's.
+    fn mtx_delayed(self) -> Self::Output {
+        self.otherwise()
+    }
 }
 
 /// The design of that name.
@@ -166,6 +173,8 @@ designs! {
         "with its profiling compiled in, not enabled";
     "classic-mtx-profiled-no-add" = mtx[ProfiledWithoutAdd, false] Everywhere varies "classic-mtx":
         "the same, without the atomic add per contended attempt";
+    "classic-mtx-profiled-apart" = mtx[ProfiledApart, false] Everywhere varies "classic-mtx":
+        "profiling compiled in, with its fields on another cache line than the lock's word";
     "classic-mtx-enabled" = mtx[Profiled, true] Natively varies "classic-mtx":
         "with its profiling enabled: every hold is timed and recorded";
     "classic-mtx-gutted" = mtx[Gutted, false] Everywhere varies "classic-mtx":
@@ -176,12 +185,16 @@ designs! {
         "with the plain counter of the whole machine only";
     "classic-mtx-add" = mtx[AtomicAdd, false] Everywhere varies "classic-mtx":
         "with the atomic add per contended attempt only";
+    "classic-mtx-add-apart" = mtx[AtomicAddApart, false] Everywhere varies "classic-mtx":
+        "the same add, to another cache line than the lock's word";
     "classic-mtx-larger" = mtx[Larger, false] Everywhere varies "classic-mtx":
         "with 128 bytes more of struct only: what lies behind it is on another cache line";
     "classic-mtx-outlined" = mtx[Outlined, false] Natively varies "classic-mtx":
         "with calls instead of inlined fast paths only";
     "classic-mtx-aligned" = mtx[Aligned, false] Natively varies "classic-mtx":
         "with the struct aligned to 0x100 only: no neighbour is on its cache line";
+    "classic-mtx-delayed" = mtx_delayed[] Everywhere varies "classic-mtx":
+        "with delays: +PLACE=TIME, as in classic-mtx-delayed+attempt=6us";
     "classic-condvar-orig" = condvar_2003[Orig] Everywhere:
         "document 003: glibc's condition variable of 2003: a wake, then an unlock";
     "classic-condvar-requeue" = condvar_2003[Requeue] Everywhere varies "classic-condvar-orig":

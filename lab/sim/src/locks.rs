@@ -8,7 +8,8 @@ use std::sync::LazyLock;
 
 use spinpark_classics::condvar_2003::{Condvar as Condvar2003, Signalling};
 use spinpark_classics::designs::{self, DESIGNS, Use};
-use spinpark_classics::mtx_2006::profiling::BackOff;
+use spinpark_classics::mtx_2006::delays::{self, Delays};
+use spinpark_classics::mtx_2006::profiling::{BackOff, Delayed};
 use spinpark_classics::mtx_2006::{Alone, Profiling};
 use spinpark_classics::{RawLock, RawRwLock as ClassicRwLock, mutex_2003};
 use spinpark_locks::{Preference, RawCondvar, RawMutex, RawRwLock, TryRwLock};
@@ -224,6 +225,11 @@ impl<T: Tuned> Use<Sim<T>> for OfDesign<T> {
     fn mtx_backing_off(self) -> Makers {
         self.mtx::<BackOff<12>, false>()
     }
+
+    /// Without delays: [`mutex`] makes it with those of its name.
+    fn mtx_delayed(self) -> Makers {
+        self.mtx::<Delayed, false>()
+    }
 }
 
 fn makers<T: Tuned>(name: &str) -> Makers {
@@ -242,9 +248,24 @@ fn makers<T: Tuned>(name: &str) -> Makers {
     }
 }
 
+/// Whether there is a lock of that name: one of [`locks`], or `classic-mtx-delayed+PLACE=TIME`.
+#[must_use]
+pub fn is_lock(name: &str) -> bool {
+    locks().iter().any(|lock| lock.name == name) || Delays::in_name(name).is_some()
+}
+
+/// What to say of a name that begins as that of the lock with delays.
+pub(crate) fn wrong_delays(name: &str) -> Option<String> {
+    let lock = delays::LOCK;
+    name.starts_with(lock).then(|| format!(": write {lock}{} {lock}+attempt=6us", delays::SYNTAX))
+}
+
 /// The mutex of that name.
 #[must_use]
 pub fn mutex<T: Tuned>(name: &str) -> Option<Rc<Object<dyn AnyMutex>>> {
+    if let Some(delays) = Delays::in_name(name) {
+        return Some(Object::new(Classic(Alone::<Sim<T>, Delayed>::delayed(delays))));
+    }
     makers::<T>(name).mutex.map(|make| make())
 }
 
@@ -281,6 +302,14 @@ mod tests {
         assert_eq!(kinds("spinpark"), [MUTEX, RWLOCK, CONDVAR]);
         assert_eq!(kinds("classic-rwsem-full"), [MUTEX, RWLOCK]);
         assert_eq!(kinds("classic-condvar-orig"), [CONDVAR]);
+    }
+
+    #[test]
+    fn a_lock_has_the_delays_of_its_name() {
+        assert!(is_lock("classic-mtx-delayed") && is_lock("classic-mtx-delayed+attempt=6us+wake=1ms"));
+        for wrong in ["classic-mtx+attempt=6us", "classic-mtx-delayed+attempt=6", "classic-mtx-delayed+"] {
+            assert!(!is_lock(wrong) && mutex::<LinuxTuning>(wrong).is_none(), "{wrong}");
+        }
     }
 
     #[test]

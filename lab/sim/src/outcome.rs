@@ -21,6 +21,9 @@ pub struct Counts {
     pub events: u64,
     /// Steps of simulated threads: memory accesses, calls, computations.
     pub steps: u64,
+    /// Compare-exchanges of words that found another value: failed attempts, most of them.
+    #[serde(default)]
+    pub failed_exchanges: u64,
     /// Lines moved within a core's last-level cache's reach.
     pub moves_near: u64,
     /// Lines moved between last-level caches of a socket.
@@ -96,7 +99,7 @@ impl Counts {
 
     /// Adds what another run counted.
     pub fn merge(&mut self, other: &Self) {
-        add!(self += other => events, steps, moves_near, moves_socket, moves_far);
+        add!(self += other => events, steps, failed_exchanges, moves_near, moves_socket, moves_far);
         add!(self += other => switches, preemptions, wakes, migrations, futex_calls);
         self.locks.iter_mut().zip(other.locks).for_each(|(mine, theirs)| *mine += theirs);
     }

@@ -1,5 +1,5 @@
-//! What all mutexes of a machine share: the profile's counters, and the chains that waiters sleep in: not in
-//! the mutex, but in a chain that its address selects.
+//! What all mutexes of a machine share: the profile's counters, the delays of an experiment, and the chains
+//! that waiters sleep in: not in the mutex, but in a chain that its address selects.
 //!
 //! The original has a hash table of 128 chains, each with a spin lock and a list of turnstiles, one for each
 //! mutex that has waiters. Here a chain is one list of waiters, each with the address of its mutex: the same
@@ -8,6 +8,7 @@
 
 use spinpark_platform::{AtomicU32, Cell, Ordering::Acquire, Ordering::Relaxed, Ordering::Release, Platform};
 
+use super::delays::{Delays, Place};
 pub use crate::wait::Ends;
 use crate::wait::{Barging, Locked, Node, PollBudget, SpinLock, WaitList};
 
@@ -33,6 +34,8 @@ pub struct Globals<P: Platform, const CHAINS: usize = 128> {
     /// Guards `holds`: one spin lock for all profiles.
     lock: P::AtomicU32,
     holds: P::Cell<Holds>,
+    /// Not written once a thread uses them, so no operation is needed to read them.
+    delays: Delays,
     chains: [Chain<P>; CHAINS],
 }
 
@@ -51,7 +54,7 @@ impl<P: Platform, const CHAINS: usize> Globals<P, CHAINS> {
         holds: P::Cell<Holds>,
         chains: [Chain<P>; CHAINS],
     ) -> Self {
-        Self { enabled, acquisitions, lock, holds, chains }
+        Self { enabled, acquisitions, lock, holds, delays: Delays::NONE, chains }
     }
 
     /// Not enabled, nothing counted.
@@ -59,6 +62,26 @@ impl<P: Platform, const CHAINS: usize> Globals<P, CHAINS> {
         let word = || AtomicU32::new(0);
         let chains = core::array::from_fn(|_| Chain::new());
         Self::from_parts(word(), word(), word(), Cell::new(Holds::default()), chains)
+    }
+
+    /// With these delays, for the locks that have them.
+    #[must_use]
+    pub fn delayed(self, delays: Delays) -> Self {
+        Self { delays, ..self }
+    }
+
+    /// Holds up the calling thread at `place`.
+    #[inline]
+    pub(super) fn delay(&self, place: Place) {
+        let ns = self.delays.at(place);
+        if ns > 0 {
+            P::spin_for(ns.into());
+        }
+    }
+
+    /// The delay at `place`, in hints of a spinner: at least 0.
+    pub(super) fn hints_at(&self, place: Place) -> u32 {
+        self.delays.at(place) / crate::delay::HINT_NS as u32
     }
 
     /// Where threads wait for the mutex at `address`.

@@ -46,6 +46,7 @@
 //!
 //! Checked by: `verify` (`tests/it/classics.rs`), `tests/native/classics_stress.rs`.
 
+pub mod delays;
 mod globals;
 pub mod profiling;
 
@@ -58,6 +59,7 @@ use spinpark_platform::{
 use crate::RawLock;
 use crate::delay::Delay;
 use crate::wait::Oracle;
+use delays::{Delays, Place};
 use globals::Waiter;
 pub use globals::{Chain, Ends, Globals, Holds};
 use profiling::Padding;
@@ -103,9 +105,11 @@ impl<P: Platform, F: Profiling> Mtx<P, F> {
 
     /// Acquires if it is free. Acquire ordering on success.
     pub fn try_lock<const C: usize>(&self, globals: &Globals<P, C>) -> bool {
+        Self::delay(globals, Place::Before);
         let taken = self.take(P::thread_token());
         if taken {
             self.note_acquired(globals);
+            Self::delay(globals, Place::Inside);
         }
         taken
     }
@@ -123,10 +127,12 @@ impl<P: Platform, F: Profiling> Mtx<P, F> {
     #[inline(always)]
     fn lock_inlined<const C: usize>(&self, globals: &Globals<P, C>) {
         let me = P::thread_token();
+        Self::delay(globals, Place::Before);
         if !self.take(me) {
-            self.lock_slow(me, self.chain(globals));
+            self.lock_slow(me, globals);
         }
         self.note_acquired(globals);
+        Self::delay(globals, Place::Inside);
     }
 
     #[inline(always)]
@@ -134,8 +140,9 @@ impl<P: Platform, F: Profiling> Mtx<P, F> {
         self.note_released(globals);
         let mine = held_by(P::thread_token());
         if self.word.compare_exchange(mine, UNOWNED, Release, Relaxed).is_err() {
-            self.unlock_slow(self.chain(globals));
+            self.unlock_slow(globals);
         }
+        Self::delay(globals, Place::After);
     }
 
     #[inline(always)]
@@ -155,12 +162,13 @@ impl<P: Platform, F: Profiling> Mtx<P, F> {
 
     #[cold]
     #[inline(never)]
-    fn lock_slow(&self, me: u32, chain: &Chain<P>) {
+    fn lock_slow<const C: usize>(&self, me: u32, globals: &Globals<P, C>) {
         let mut oracle = Oracle::new();
         let mut pause = Pause::<F>::new();
         while !self.take(me) {
             self.note_attempt();
-            let mut chain = chain.lock();
+            Self::delay(globals, Place::Attempt);
+            let mut chain = self.chain(globals).lock();
             let seen = self.word.load(Relaxed);
             if seen == CONTESTED {
                 self.word.store(held_by(me) | CONTESTED, Relaxed);
@@ -171,12 +179,12 @@ impl<P: Platform, F: Profiling> Mtx<P, F> {
                     && self.word.compare_exchange(seen, seen | CONTESTED, Relaxed, Relaxed).is_ok());
             if !is_marked {
                 drop(chain); // released meanwhile
-                pause.poll::<P>();
+                pause.poll(globals);
                 continue;
             }
             if oracle.may_run::<P>(owner(seen)) {
                 drop(chain);
-                self.spin_on(owner(seen), &mut oracle, &mut pause);
+                self.spin_on(owner(seen), globals, &mut oracle, &mut pause);
                 continue;
             }
             P::event(Event::SpinLeftOffCpu);
@@ -189,9 +197,15 @@ impl<P: Platform, F: Profiling> Mtx<P, F> {
     }
 
     /// Polls while `owned` holds the lock and runs.
-    fn spin_on(&self, owned: u32, oracle: &mut Oracle, pause: &mut Pause<F>) {
+    fn spin_on<const C: usize>(
+        &self,
+        owned: u32,
+        globals: &Globals<P, C>,
+        oracle: &mut Oracle,
+        pause: &mut Pause<F>,
+    ) {
         loop {
-            oracle.pass(pause.poll::<P>());
+            oracle.pass(pause.poll(globals));
             if owner(self.word.load(Relaxed)) != owned || !oracle.may_run::<P>(owned) {
                 return;
             }
@@ -201,14 +215,15 @@ impl<P: Platform, F: Profiling> Mtx<P, F> {
     /// `CONTESTED` is set.
     #[cold]
     #[inline(never)]
-    fn unlock_slow(&self, chain: &Chain<P>) {
-        let mut chain = chain.lock();
+    fn unlock_slow<const C: usize>(&self, globals: &Globals<P, C>) {
+        let mut chain = self.chain(globals).lock();
         let is_mine = |address| address == self.address();
         // Spinners set the flag as well, so the turnstile may be empty.
         let oldest = chain.pop(is_mine);
         let are_more = chain.has(is_mine);
         self.word.store(if are_more { CONTESTED } else { UNOWNED }, Release);
         if let Some(oldest) = oldest {
+            Self::delay(globals, Place::Wake);
             oldest.wake();
         }
     }
@@ -224,8 +239,26 @@ impl<F: Profiling> Pause<F> {
 
     /// Returns how many polls it took beyond one.
     #[inline]
-    fn poll<P: Platform>(&mut self) -> u32 {
-        if F::BACKS_OFF { self.0.pause::<P>() - 1 } else { P::spin_hint() - 1 }
+    fn poll<P: Platform, const C: usize>(&mut self, globals: &Globals<P, C>) -> u32 {
+        if F::BACKS_OFF {
+            return self.0.pause::<P>() - 1;
+        }
+        let polls = P::spin_hint() - 1;
+        if !F::DELAYS {
+            return polls;
+        }
+        globals.delay(Place::Poll);
+        polls.saturating_add(globals.hints_at(Place::Poll))
+    }
+}
+
+/// The delays. Whether there are any is decided by the type.
+impl<P: Platform, F: Profiling> Mtx<P, F> {
+    #[inline(always)]
+    fn delay<const C: usize>(globals: &Globals<P, C>, place: Place) {
+        if F::DELAYS {
+            globals.delay(place);
+        }
     }
 }
 
@@ -296,6 +329,14 @@ pub struct Alone<P: Platform, F: Profiling = Absent> {
     mtx: Mtx<P, F>,
     /// What its profile writes.
     pub globals: Globals<P, 1>,
+}
+
+impl<P: Platform, F: Profiling> Alone<P, F> {
+    /// An unlocked mutex with these delays, if its type has delays.
+    #[must_use]
+    pub fn delayed(delays: Delays) -> Self {
+        Self { mtx: Mtx::new(), globals: Globals::new().delayed(delays) }
+    }
 }
 
 impl<P: Platform, F: Profiling> RawLock for Alone<P, F> {

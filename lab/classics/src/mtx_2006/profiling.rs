@@ -13,6 +13,7 @@
 //! | code in the unlock that does not run                    | [`Profiling::RECORDS`]    | –                |
 //! | alignment to 0x100                                      | [`Profiling::Padding`]    | [`Aligned`]      |
 //! | exponential back-off (its own patch)                    | [`Profiling::BACKS_OFF`]  | [`BackOff`]      |
+//! | (to find out) a delay of any length at any place        | [`Profiling::DELAYS`]     | [`Delayed`]      |
 //!
 //! # In memory
 //!
@@ -21,6 +22,7 @@
 //! | without [`Padding`]             | 4           | 4          |                                                          |
 //! | with [`Fields`]                 | 20          | 4          | the owner, and with the add also who waits, writes more  |
 //! |                                 |             |            | words of the same line; neighbours stay on it            |
+//! | with [`FieldsApart`]            | 144         | 4          | the same, on a line that spinners do not poll            |
 //! | [`Larger`]                      | 132         | 4          | what follows the lock is two lines further on: a waiter  |
 //! |                                 |             |            | that polls the word no longer takes it from the owner;   |
 //! |                                 |             |            | what comes before stays on the word's line               |
@@ -53,6 +55,8 @@ pub trait Profiling: Send + Sync + 'static {
     const OUTLINES: bool = false;
     /// A hold that is timed is recorded; it is if [`Globals::enable`](super::Globals::enable) was called.
     const RECORDS: bool = false;
+    /// Threads are held up where [`Globals::delayed`](super::Globals::delayed) says so.
+    const DELAYS: bool = false;
     /// A spinner backs off for longer and longer.
     const BACKS_OFF: bool = false;
     /// CPUs of the machine that the longest delay is for.
@@ -90,6 +94,24 @@ impl<P: Platform> Padding<P> for Fields<P> {
     #[inline(always)]
     fn fields(&self) -> Option<&Self> {
         Some(self)
+    }
+}
+
+/// The fields on another cache line than the lock's word. The message does not say where the kernel's lay.
+#[repr(C)]
+pub struct FieldsApart<P: Platform> {
+    _unused: [u32; 31],
+    fields: Fields<P>,
+}
+
+impl<P: Platform> Padding<P> for FieldsApart<P> {
+    fn new() -> Self {
+        Self { _unused: [0; 31], fields: Padding::new() }
+    }
+
+    #[inline(always)]
+    fn fields(&self) -> Option<&Fields<P>> {
+        Some(&self.fields)
     }
 }
 
@@ -147,6 +169,8 @@ ingredients! {
     Counter(Nothing) { COUNTS }
     /// The atomic add per contended attempt.
     AtomicAdd(Fields<P>) { ADDS }
+    /// The atomic add per contended attempt, to another line than the word's.
+    AtomicAddApart(FieldsApart<P>) { ADDS }
     /// The larger struct.
     Larger(Unused) {}
     /// No inlining.
@@ -155,10 +179,14 @@ ingredients! {
     Aligned(Align) {}
     /// Everything that the option compiles in.
     Profiled(Fields<P>) { ACCESSES, COUNTS, ADDS, OUTLINES, RECORDS }
+    /// Everything, with the fields on another line than the word.
+    ProfiledApart(FieldsApart<P>) { ACCESSES, COUNTS, ADDS, OUTLINES, RECORDS }
     /// All but the atomic add: "about 5 % slower", says the message.
     ProfiledWithoutAdd(Fields<P>) { ACCESSES, COUNTS, OUTLINES, RECORDS }
     /// The accesses with the bulk of the code gone: "did not help".
     Gutted(Fields<P>) { ACCESSES, OUTLINES }
+    /// Delays, and nothing of the option.
+    Delayed(Nothing) { DELAYS }
 }
 
 /// The message's own patch, without profiling, for a machine of `CPUS` CPUs.

@@ -1,10 +1,12 @@
 //! Implementations as the command line names them: `drop-in`, or `drop-in+NAME=VALUE` for the same with a
-//! variable.
+//! variable. Of the mutex with delays, names are places, and values are times.
 
 use std::path::PathBuf;
 
+use spinpark_classics::mtx_2006::delays::{self, Delays};
 use spinpark_measure::process::executable::{DropIn, Library};
 
+use super::adapters::classics::DELAYS;
 use super::definitions::{Definitions, Implementation};
 
 /// The implementation that `word` means.
@@ -18,6 +20,19 @@ pub fn parse(definitions: &Definitions, word: &str) -> Result<Implementation, St
     }
     let mut parts = word.split('+');
     let mut implementation = definitions.implementation(parts.next().unwrap_or_default())?.clone();
+    if implementation.adapter == delays::LOCK {
+        let given = word.split_once('+').map_or("", |(_, given)| given);
+        if Delays::parse(given).is_none() {
+            let lock = &implementation.name;
+            return Err(format!(
+                "`{word}` names no delays: write {lock}{} {lock}+attempt=6us",
+                delays::SYNTAX
+            ));
+        }
+        implementation.env.insert(DELAYS.to_owned(), given.to_owned());
+        word.clone_into(&mut implementation.name);
+        return Ok(implementation);
+    }
     for part in parts {
         let Some((name, value)) = part.split_once('=').filter(|(name, _)| !name.is_empty()) else {
             return Err(format!(
@@ -120,6 +135,18 @@ mod tests {
         assert!(implementation("glibc+A=1").is_ok());
         let said = implementation("glibc-recorded-full+A=1").unwrap_err();
         assert!(said.contains("`glibc-recorded-full+A=1`") && said.contains("--overhead"), "{said}");
+    }
+
+    #[test]
+    fn delays_are_places_and_times() {
+        let definitions = Definitions::built_in().unwrap();
+        let delayed = parse(&definitions, "classic-mtx-delayed+attempt=6us+wake=1ms").unwrap();
+        assert_eq!(delayed.name, "classic-mtx-delayed+attempt=6us+wake=1ms");
+        assert_eq!(delayed.env[DELAYS], "attempt=6us+wake=1ms");
+        for wrong in ["classic-mtx-delayed+attempt=6", "classic-mtx-delayed+A=1us", "classic-mtx-delayed+"] {
+            let said = parse(&definitions, wrong).unwrap_err();
+            assert!(said.contains("`classic-mtx-delayed+") && said.contains("+attempt=6us"), "{said}");
+        }
     }
 
     #[test]

@@ -64,6 +64,9 @@ impl AtomicU32 {
         access(self.address(), Access::Update);
         let result = self.0.compare_exchange(current, new, Relaxed, Relaxed);
         branches(self.address(), result.is_ok());
+        if result.is_err() {
+            in_run(|world| world.counts.failed_exchanges += 1);
+        }
         note(|| match result {
             Ok(old) => Did::Wrote(self.address(), old, new),
             Err(seen) => Did::Failed(self.address(), seen, current),

@@ -19,9 +19,10 @@ pub use self::plan::{KernelTuning, Mode, Plan, Worker};
 use self::replay::REPLAY;
 pub use self::replay::{Inner, Lengths, Part, Replay, Replayed, Use};
 use self::sections::{of_numbers, wrong_numbers};
+use self::system_calls::{of_number, wrong_number};
 use crate::engine::is_stopped;
 use crate::locks;
-use crate::locks::locks;
+use crate::locks::{is_lock, locks, wrong_delays};
 use crate::machine::Machine;
 use crate::outcome::SimulationResult;
 use crate::world::Record;
@@ -261,19 +262,26 @@ impl Setting {
         let unknown = || SettingError::Unknown {
             kind: "workload",
             name: self.workload.clone(),
-            hint: other_kind(&self.workload).or_else(|| wrong_numbers(&self.workload)).unwrap_or_else(|| {
-                did_you_mean(&self.workload, workloads().iter().map(|workload| workload.name))
-            }),
+            hint: other_kind(&self.workload)
+                .or_else(|| wrong_numbers(&self.workload))
+                .or_else(|| wrong_number(&self.workload))
+                .unwrap_or_else(|| {
+                    did_you_mean(&self.workload, workloads().iter().map(|workload| workload.name))
+                }),
         };
         let listed = workloads().iter().find(|workload| workload.name == self.workload);
-        listed.or_else(|| of_numbers(&self.workload)).ok_or_else(unknown)
+        listed
+            .or_else(|| of_numbers(&self.workload))
+            .or_else(|| of_number(&self.workload))
+            .ok_or_else(unknown)
     }
 
     fn plan(&self, workload: &Workload) -> Result<Plan<'_>, SettingError> {
-        let names = || locks().iter().map(|lock| lock.name);
-        if !names().any(|name| name == self.lock) {
+        if !is_lock(&self.lock) {
             let other = elsewhere(&self.lock).map(str::to_owned).or_else(|| other_kind(&self.lock));
-            let hint = other.unwrap_or_else(|| did_you_mean(&self.lock, names()));
+            let other = other.or_else(|| wrong_delays(&self.lock));
+            let names = locks().iter().map(|lock| lock.name);
+            let hint = other.unwrap_or_else(|| did_you_mean(&self.lock, names));
             return Err(SettingError::Unknown { kind: "lock", name: self.lock.clone(), hint });
         }
         if self.threads == 0 {

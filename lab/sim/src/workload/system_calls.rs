@@ -207,7 +207,9 @@ const BETWEEN_CYCLES: f64 = 19_500.0;
 /// `select`: a database's clients and servers talk over sockets of the machine, which have one mutex:
 /// document 004's select-smack on FreeBSD of 2006, where every send and every receive of a local socket takes
 /// `unp`.
-fn select(plan: &mut Plan<'_>) -> Result<(), SettingError> {
+///
+/// `between`: cycles from one section to the next, on the average.
+fn select(plan: &mut Plan<'_>, between: f64) -> Result<(), SettingError> {
     /// Sends and receives of a query and its answer.
     const SECTIONS: u32 = 4;
     let unp = plan.mutex("unp")?;
@@ -225,11 +227,41 @@ fn select(plan: &mut Plan<'_>) -> Result<(), SettingError> {
                     });
                 });
                 let part = 0.5 + here::random(1_000) as f64 / 1_000.0;
-                here::compute_f64(cycle * BETWEEN_CYCLES * part);
+                here::compute_f64(cycle * between * part);
             }
         });
     });
     Ok(())
+}
+
+/// Prefix of the names with a number.
+const SELECT: &str = "select-";
+
+/// The cycles of `select-CYCLES`.
+fn cycles(name: &str) -> Option<u32> {
+    name.strip_prefix(SELECT)?.parse().ok()
+}
+
+/// The workload of a name with any number.
+pub(super) fn of_number(name: &str) -> Option<&'static Workload> {
+    const ANY: Workload =
+        Workload::kernel("select-…", "as select, with this number of cycles between two sections", |plan| {
+            let name = &plan.setting().workload;
+            let Some(between) = cycles(name) else {
+                return Err(SettingError::Unfit(format!("{name} has no length: write select-19500")));
+            };
+            select(plan, between.into())
+        });
+    cycles(name).is_some().then_some(&ANY)
+}
+
+/// What to say of a name that begins as those.
+pub(super) fn wrong_number(name: &str) -> Option<String> {
+    name.starts_with(SELECT).then(|| {
+        String::from(
+            ": write select-CYCLES, as in select-19500, in cycles between two sections, less than 2^32",
+        )
+    })
 }
 
 /// All of them.
@@ -244,5 +276,7 @@ pub(super) const WORKLOADS: &[Workload] = &[
         "jobs of a file server's mix: a computation, then a file made in a common directory",
         fserver,
     ),
-    Workload::kernel("select", "queries over local sockets, all under one mutex of the kernel's", select),
+    Workload::kernel("select", "queries over local sockets, all under one mutex of the kernel's", |plan| {
+        select(plan, BETWEEN_CYCLES)
+    }),
 ];

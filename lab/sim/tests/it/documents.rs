@@ -59,3 +59,40 @@ fn more_threads_than_cpus_are_refused() {
     let setting = Setting::new(Machine::load("westmere-ex-40").unwrap(), "spinpark", "mmap-touched", 41);
     assert!(setting.run().unwrap_err().to_string().contains("--threads 40"));
 }
+
+/// Document 004's mutex with delays: without any, the same mutex; with one that is longer than all else, that
+/// is what limits.
+#[test]
+fn delays_are_where_they_are_asked_for() {
+    let select = |lock: &str, threads| run("e4500-12", lock, "select", threads, 5_000_000);
+    let plain = select("classic-mtx", 12);
+    let none = Report { lock: plain.lock.clone(), ..select("classic-mtx-delayed", 12) };
+    assert_eq!(none, plain);
+    assert!(plain.outcome.counts.failed_exchanges > plain.acquisitions(), "{:?}", plain.outcome.counts);
+    // A thread that is alone meets no other: it does not wait, and wakes none.
+    let alone = |delay: &str| select(&format!("classic-mtx-delayed{delay}"), 1).total();
+    let undelayed = alone("");
+    for place in ["attempt", "poll", "wake"] {
+        assert_eq!(alone(&format!("+{place}=1ms")), undelayed, "{place}");
+    }
+    for place in ["before", "inside", "after"] {
+        let delayed = alone(&format!("+{place}=250us"));
+        assert!(delayed <= 5 && delayed < undelayed / 2, "{place}: {delayed} of {undelayed}");
+    }
+}
+
+#[test]
+fn select_has_any_time_between_sections() {
+    let select = |workload: &str| run("e4500-12", "classic-mtx", workload, 12, 5_000_000);
+    let named = Report { workload: String::from("select"), ..select("select-19500") };
+    assert_eq!(named, select("select"));
+    let said = |lock: &str, workload: &str| {
+        let machine = Machine::load("e4500-12").unwrap();
+        Setting::new(machine, lock, workload, 12).run().unwrap_err().to_string()
+    };
+    for wrong in ["select-", "select-x", "select-99999999999"] {
+        assert!(said("classic-mtx", wrong).contains("write select-CYCLES, as in select-19500"));
+    }
+    let wrong = said("classic-mtx-delayed+there=6us", "select");
+    assert!(wrong.contains("classic-mtx-delayed+attempt=6us"), "{wrong}");
+}

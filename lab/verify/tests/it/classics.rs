@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use loom::thread;
-use spinpark_classics::mtx_2006::profiling::{AtomicAdd, BackOff};
+use spinpark_classics::mtx_2006::delays::{Delays, Place};
+use spinpark_classics::mtx_2006::profiling::{AtomicAdd, BackOff, Delayed};
 use spinpark_classics::mtx_2006::{Absent, Alone, Globals, Mtx, Profiled, Profiling};
 use spinpark_classics::tas::{self, TasLock, TestAndSet, TestAndTestAndSet, Waiting};
 use spinpark_classics::{RawLock, TicketLock};
@@ -85,6 +86,35 @@ fn mutant_ticket_relaxed_wait() {
 
 fn mtx<F: Profiling>(threads: u32) {
     sections::<Alone<Loom, F>>(threads, 1);
+}
+
+/// FreeBSD's mutex with a delay at each place.
+struct Everywhere(Alone<Loom, Delayed>);
+
+impl RawLock for Everywhere {
+    fn new() -> Self {
+        let delays = Place::ALL.into_iter().fold(Delays::NONE, |delays, place| delays.with(place, 16));
+        Self(Alone::delayed(delays))
+    }
+
+    fn lock(&self) {
+        self.0.lock();
+    }
+
+    fn try_lock(&self) -> bool {
+        self.0.try_lock()
+    }
+
+    fn unlock(&self) {
+        self.0.unlock();
+    }
+}
+
+#[test]
+fn delays_at_each_place() {
+    let sleep = Model::new().preemptions(2).oracle(OnCpu::Off);
+    sleep.check(|| sections::<Everywhere>(2, 1)).reaches(&[Event::Parked]);
+    Model::new().preemptions(2).oracle(OnCpu::Running).check(|| sections::<Everywhere>(2, 1));
 }
 
 #[test]

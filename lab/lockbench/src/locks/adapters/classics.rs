@@ -1,11 +1,14 @@
 //! The locks of the four documents: an adapter for each of the [designs], since
 //! an adapter has one mutex.
 
+use std::env;
+use std::sync::LazyLock;
 use std::sync::atomic::AtomicU32;
 
 use spinpark_classics::condvar_2003::Signalling;
 use spinpark_classics::designs::{self, DESIGNS, Use};
-use spinpark_classics::mtx_2006::profiling::BackOff;
+use spinpark_classics::mtx_2006::delays::Delays;
+use spinpark_classics::mtx_2006::profiling::{BackOff, Delayed};
 use spinpark_classics::mtx_2006::{Chain, Ends, Globals, Holds, Mtx as RawMtx, Profiling};
 use spinpark_classics::{RawLock, RawRwLock, SpinLock, condvar_2003, mutex_2003};
 use spinpark_linux::{Cell, Linux};
@@ -207,6 +210,45 @@ unsafe impl<F: Profiling, const ENABLED: bool> BenchMutex for Mtx<F, ENABLED> {
     }
 }
 
+/// The variable that says which delays the mutex with delays has, for the whole process.
+pub const DELAYS: &str = "SPINPARK_MTX_DELAYS";
+
+/// What all mutexes with delays share.
+static DELAYED: LazyLock<Globals<Linux>> = LazyLock::new(|| {
+    let delays = env::var(DELAYS).unwrap_or_default();
+    let delays = match delays.as_str() {
+        "" => Delays::NONE,
+        given => Delays::parse(given).unwrap_or_else(|| panic!("{DELAYS}={given} names no delays")),
+    };
+    globals().delayed(delays)
+});
+
+/// FreeBSD's mutex with the delays of this process.
+#[repr(transparent)]
+#[derive(Default)]
+pub(super) struct DelayedMtx(RawMtx<Linux, Delayed>);
+
+/// Unlocks when it is dropped.
+pub(super) struct DelayedGuard<'a>(&'a RawMtx<Linux, Delayed>);
+
+impl Drop for DelayedGuard<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.0.unlock(&DELAYED);
+    }
+}
+
+// SAFETY: FreeBSD's mutexes exclude.
+unsafe impl BenchMutex for DelayedMtx {
+    type Guard<'a> = DelayedGuard<'a>;
+
+    #[inline]
+    fn lock(&self) -> DelayedGuard<'_> {
+        self.0.lock(&DELAYED);
+        DelayedGuard(&self.0)
+    }
+}
+
 /// The adapter of the design of this name.
 struct OfDesign(&'static str);
 
@@ -240,6 +282,10 @@ impl Use<Linux> for OfDesign {
     fn mtx_backing_off(self) -> Adapter {
         self.mtx::<BackOff, false>()
     }
+
+    fn mtx_delayed(self) -> Adapter {
+        self.otherwise().mutex::<DelayedMtx>()
+    }
 }
 
 /// All that run here.
@@ -251,8 +297,8 @@ pub(super) fn adapters() -> impl Iterator<Item = Adapter> {
 #[cfg(test)]
 mod tests {
     use spinpark_classics::mtx_2006::profiling::{
-        Absent, Accesses, Aligned, AtomicAdd, BackOff, Counter, Gutted, Larger, Outlined, Profiled,
-        ProfiledWithoutAdd,
+        Absent, Accesses, Aligned, AtomicAdd, AtomicAddApart, BackOff, Counter, Gutted, Larger, Outlined,
+        Profiled, ProfiledApart, ProfiledWithoutAdd,
     };
 
     use super::*;
@@ -273,6 +319,10 @@ mod tests {
         assert_eq!(MutexInData::<Mtx<ProfiledWithoutAdd>>::LAYOUT, with_fields);
         assert_eq!(MutexInData::<Mtx<Profiled>>::LAYOUT, with_fields);
         assert_eq!(MutexInData::<Mtx<Profiled, true>>::LAYOUT, with_fields);
+        assert_eq!(MutexInData::<DelayedMtx>::LAYOUT, plain);
+        let apart = Layout { mutex: (144, 4), lines: [0, 0, 2] };
+        assert_eq!(MutexInData::<Mtx<ProfiledApart>>::LAYOUT, apart);
+        assert_eq!(MutexInData::<Mtx<AtomicAddApart>>::LAYOUT, apart);
         assert_eq!(MutexInData::<Mtx<Larger>>::LAYOUT, Layout { mutex: (132, 4), lines: [0, 0, 2] });
         assert_eq!(MutexInData::<Mtx<Aligned>>::LAYOUT, Layout { mutex: (0x100, 0x100), lines: [0, 4, 8] });
     }

@@ -3,7 +3,8 @@
 use std::rc::Rc;
 
 use spinpark_classics::designs::{self, Use};
-use spinpark_classics::mtx_2006::profiling::BackOff;
+use spinpark_classics::mtx_2006::delays::{Delays, Place};
+use spinpark_classics::mtx_2006::profiling::{BackOff, Delayed};
 use spinpark_classics::mtx_2006::{Alone, Profiling};
 use spinpark_classics::rwsem_2013::{Patches, Rwsem};
 use spinpark_classics::{RawLock, RawRwLock as ClassicRwLock, mcs, mutex_2003};
@@ -239,6 +240,13 @@ impl Use<Sim> for OfDesign<'_> {
     fn mtx_backing_off(self) -> Option<Drawn> {
         self.mtx::<BackOff, false>()
     }
+
+    /// With a delay at each place.
+    fn mtx_delayed(self) -> Option<Drawn> {
+        let delays = Place::ALL.into_iter().fold(Delays::NONE, |delays, place| delays.with(place, 100));
+        let lock = Alone::<Sim, Delayed>::delayed(delays);
+        Some(drawn(self.program, self.name, Classic(lock), decode::OPAQUE))
+    }
 }
 
 /// The design of that name, as a mutex.
@@ -283,6 +291,7 @@ pub(super) const ALL: &[Draw] = &[
     |program| design(program, "classic-mtx"),
     |program| design(program, "classic-mtx-profiled"),
     |program| design(program, "classic-mtx-backoff"),
+    |program| design(program, "classic-mtx-delayed"),
     |program| design(program, "classic-rwsem-3.12"),
     |program| design(program, "classic-rwsem-nospin"),
     |program| design(program, "classic-rwsem-full"),
