@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::bench::{Locks, Show};
+use super::delays::DelaysMap;
 use super::grid::GridShown;
 use super::programs::{Mail, Select};
 use super::workloads::{Condvar, Creat, Faults, Jobs, Mmap, Scan};
@@ -18,6 +19,7 @@ Examples:
   spinpark-lab documents mmap --touch all             002: is mapping memory faster under a mutex?
   spinpark-lab documents condvar                     003: what a signal of a condvar costs
   spinpark-lab documents mtx                          004: why a profiler once made a lock faster
+  spinpark-lab documents delays --machine e4500-12   004: where would a delay make it faster?
   spinpark-lab documents select --clients 10          004: our locks in MariaDB
   spinpark-lab documents show report/documents.json";
 
@@ -48,6 +50,7 @@ pub(crate) enum Documents {
     /// implementation for each thing that the profiling changes.
     #[command(after_long_help = MTX_EXAMPLES)]
     Mtx(Box<Locks>),
+    Delays(Box<DelaysMap>),
 }
 
 impl Documents {
@@ -56,6 +59,7 @@ impl Documents {
         let common = match self {
             Self::Run(it) => return Some((it.format, &mut it.json)),
             Self::Mtx(it) => return Some((it.format, &mut it.json)),
+            Self::Delays(it) => return Some((it.out.format, &mut it.out.json)),
             Self::List | Self::Show(_) => return None,
             Self::Creat(it) => &mut it.common,
             Self::Mmap(it) => &mut it.common,
@@ -147,4 +151,7 @@ Examples:
   spinpark-lab documents mtx                              1, 2, 4 and 16 threads, about 4 minutes
   spinpark-lab documents mtx --threads 2 --rounds 40      one number of threads, more precisely
   spinpark-lab documents mtx --workload long,five-lines   other sections
-  spinpark-lab documents mtx --locks classic-mtx,classic-mtx-counter,classic-mtx-add";
+  spinpark-lab documents mtx --locks classic-mtx,classic-mtx-counter,classic-mtx-add
+  spinpark-lab documents mtx --locks classic-mtx,classic-mtx-delayed+attempt=1us
+
+A delay of any length at any place: `spinpark-lab documents delays`.";

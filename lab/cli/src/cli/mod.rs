@@ -1,6 +1,7 @@
 //! The command line: names, help, examples. No logic.
 
 mod bench;
+mod delays;
 mod documents;
 mod formats;
 mod grid;
@@ -20,6 +21,7 @@ pub(crate) use spinpark_cli::line::format::Format;
 pub(crate) use spinpark_cli::line::units::{millis, nanos};
 
 pub(crate) use self::bench::{Bench, Locks, PresetChoice, Show};
+pub(crate) use self::delays::DelaysMap;
 pub(crate) use self::documents::{Documents, DocumentsRun};
 pub(crate) use self::grid::{Grid, GridShown};
 pub(crate) use self::native::Native;

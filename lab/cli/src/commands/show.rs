@@ -4,6 +4,7 @@ use std::fs;
 use std::process::ExitCode;
 
 use anyhow::{anyhow, bail};
+use spinpark_documents::report::delays as of_delays;
 use spinpark_documents::report::documents::{forms::markdown, json as of_documents};
 use spinpark_documents::workloads::result as of_workloads;
 use spinpark_lockbench::report::document as of_bench;
@@ -12,7 +13,7 @@ use spinpark_measure::report::reading::{self, Header};
 
 use super::bench::{self, NOT_A_GRID};
 
-use super::documents::workloads;
+use super::documents::{delays, workloads};
 use crate::cli::{Format, Show};
 use spinpark_cli::say::Say;
 
@@ -37,6 +38,9 @@ pub(crate) fn run(show: &Show) -> anyhow::Result<ExitCode> {
     match header.format.as_str() {
         of_compare::FORMAT => spinpark_cli::show_comparison(&text, STDOUT).map_err(is)?,
         of_documents::FORMAT => STDOUT.line(markdown(&of_documents::parse(&text).map_err(is)?)),
+        of_delays::FORMAT => {
+            delays::show(&of_delays::Document::parse(&text).map_err(is)?, show.details, STDOUT);
+        }
         of_workloads::FORMAT => {
             let record = of_workloads::Record::parse(&text).map_err(is)?;
             workloads::show(&record, show)?;
@@ -52,8 +56,8 @@ fn refuse_options(show: &Show, format: &str) -> anyhow::Result<()> {
     if (show.format == Some(Format::Markdown) && !is_document) || show.plots.is_some() {
         bail!("--format markdown and --plots are for files of `bench locks`; leave them out");
     }
-    if show.details && format != of_workloads::FORMAT {
-        bail!("--details is for files of `bench locks` and of workloads; leave it out");
+    if show.details && ![of_workloads::FORMAT, of_delays::FORMAT].contains(&format) {
+        bail!("--details is for files of `bench locks`, of workloads and of delays; leave it out");
     }
     if show.grid.is_given() {
         bail!(NOT_A_GRID);

@@ -7,6 +7,7 @@ mod bench;
 mod calibrate;
 mod command_line;
 mod condvar;
+mod delays;
 mod documents;
 mod fixtures;
 mod grid;

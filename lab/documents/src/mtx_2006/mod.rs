@@ -6,6 +6,8 @@
 //! | which run is compared with what | `document.toml`: the runs are those of `spinpark-lab bench mtx` |
 //! | its load on a database, as a program | [`select`] |
 //! | the hot mutex on the simulator | `simulated` |
+//! | where a delay makes it faster | [`delays`] |
 
+pub mod delays;
 pub mod select;
 pub(crate) mod simulated;

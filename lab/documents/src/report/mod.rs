@@ -1,4 +1,5 @@
 //! Saying what was found about workloads and documents.
 
+pub mod delays;
 pub mod documents;
 pub mod workloads;

@@ -1,4 +1,5 @@
 //! The documents' workloads, and their figures next to the published ones.
 
+mod delays;
 mod documents;
 mod workloads;

@@ -1,5 +1,6 @@
 //! `spinpark-lab documents`: the workloads of the four documents, one at a time or all in one report.
 
+pub(in crate::commands) mod delays;
 mod report;
 pub(in crate::commands) mod workloads;
 
@@ -33,5 +34,6 @@ pub(crate) fn run(
         Documents::Mail(mail) => workloads::measure(&mail.common, workloads::mail(mail)?),
         Documents::Select(select) => workloads::measure(&select.common, workloads::select(select)?),
         Documents::Mtx(locks) => measure_locks(locks, PresetChoice::Mtx),
+        Documents::Delays(wanted) => delays::run(wanted),
     }
 }

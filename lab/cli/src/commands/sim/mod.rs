@@ -58,7 +58,7 @@ fn show_machine(wanted: &ShowMachine) -> anyhow::Result<ExitCode> {
 
 /// Each option has a file of its own, and one of them at most standard output: else one would overwrite the
 /// other, or both mix.
-fn distinct(outputs: &[(&str, &Option<PathBuf>)]) -> anyhow::Result<()> {
+pub(in crate::commands) fn distinct(outputs: &[(&str, &Option<PathBuf>)]) -> anyhow::Result<()> {
     let given: Vec<_> = outputs.iter().filter_map(|(name, path)| Some((name, path.as_deref()?))).collect();
     let place = |path: &Path| path.canonicalize().or_else(|_| std::path::absolute(path)).ok();
     for (number, (name, path)) in given.iter().enumerate() {
