@@ -54,7 +54,7 @@ fn invalid_requests_say_what_to_do() {
     let refused = |args: &[&str], parts: &[&str]| {
         said(spinpark(["documents", "delays"]).args(args)).fails(2, parts);
     };
-    refused(&["--place", "there"], &["a place is one of before, attempt, poll, inside, after, wake"]);
+    refused(&["--place", "there"], &["a place is one of before, attempt"]);
     refused(&["--delay", "1us,1us"], &["--delay names `1.00 µs` twice"]);
     refused(&["--rounds", "3"], &["--rounds 3 is too few"]);
     refused(&["--machine", "e4500-12", "--seeds", "1"], &["--seeds"]);
