@@ -17,7 +17,7 @@ use crate::{arch, mutex_layout, next, phases};
 
 /// What the functions of a family answer.
 pub(crate) struct ReturnCodes {
-    busy: c_int,
+    pub(crate) busy: c_int,
     timed_out: c_int,
     /// Besides 0: acquired, but its owner had died.
     also_acquired: c_int,
@@ -31,7 +31,7 @@ pub(crate) const C11: ReturnCodes = ReturnCodes { busy: 1, timed_out: 4, also_ac
 
 impl ReturnCodes {
     #[inline(always)]
-    fn is_acquired(&self, result: c_int) -> bool {
+    pub(crate) fn is_acquired(&self, result: c_int) -> bool {
         result == 0 || result == self.also_acquired
     }
 }

@@ -39,6 +39,7 @@ mod c11;
 mod call;
 mod cancel;
 mod condvar;
+mod delay;
 mod dormant;
 mod exports;
 mod function;

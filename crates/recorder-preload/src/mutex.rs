@@ -285,6 +285,20 @@ macro_rules! functions {
 }
 pub(crate) use functions;
 
+/// The same without a detail.
+macro_rules! functions_of_one_shape {
+    ($($name:ident($a:ident, $b:ident, $c:ident, $d:ident, $site:ident) = $body:expr;)*) => {$(
+        /// # Safety
+        ///
+        /// As its namesake.
+        unsafe extern "C" fn $name($a: usize, $b: usize, $c: usize, $d: usize, $site: Site) -> c_int {
+            // SAFETY: the caller's arguments, passed on.
+            unsafe { $body }
+        }
+    )*};
+}
+pub(crate) use functions_of_one_shape;
+
 functions! {
     lock(mutex, b, c, d, site) = instrument::lock::<DETAIL>(&LOCK, [mutex, b, c, d], call(mutex, site));
     timed_lock(mutex, time, c, d, site) =

@@ -91,20 +91,39 @@ forms! {
 /// As to make it; the site is that of the caller.
 #[inline(always)]
 unsafe fn recorded<const DETAIL: u32>(arguments: &[usize; 7], site: Site) -> isize {
-    let [number, address, operation, _, fourth, fifth, _] = *arguments;
-    const FUTEX: usize = libc::SYS_futex as usize;
+    let address = arguments[1];
     // SAFETY: the caller's arguments.
     let make = || unsafe { next::call_wide(NUMBER, arguments) };
     let call = LockCall { address: word(address), role: Role::Wake, kind: |_| Kind::Futex, site };
-    let wait = |is_timed| wake::wait::<DETAIL, _>(&call, is_timed, |_| make(), how);
-    let wake = |woke: fn(&isize) -> bool| wake::wake(&call, make, woke);
+    match futex_use(arguments) {
+        Some(FutexUse::Wait { is_timed }) => wake::wait::<DETAIL, _>(&call, is_timed, |_| make(), how),
+        Some(FutexUse::Wake { woke }) => wake::wake(&call, make, woke),
+        None => make(),
+    }
+}
+
+/// What a system call does with a futex.
+pub(crate) enum FutexUse {
+    /// It waits; `is_timed`: until a deadline at most.
+    Wait { is_timed: bool },
+    /// It wakes threads; `woke`: whether its result says that it did.
+    Wake { woke: fn(&isize) -> bool },
+}
+
+/// The same of a call with these arguments; none of one that is neither.
+#[inline(always)]
+pub(crate) fn futex_use(arguments: &[usize; 7]) -> Option<FutexUse> {
+    const FUTEX: usize = libc::SYS_futex as usize;
+    let [number, _, operation, _, fourth, fifth, _] = *arguments;
+    let wait = |deadline| Some(FutexUse::Wait { is_timed: deadline != 0 });
+    let wake = |woke: fn(&isize) -> bool| Some(FutexUse::Wake { woke });
     match number {
         FUTEX => match operation as c_int & libc::FUTEX_CMD_MASK {
             libc::FUTEX_WAIT
             | libc::FUTEX_WAIT_BITSET
             | libc::FUTEX_LOCK_PI
             | libc::FUTEX_LOCK_PI2
-            | libc::FUTEX_WAIT_REQUEUE_PI => wait(fourth != 0),
+            | libc::FUTEX_WAIT_REQUEUE_PI => wait(fourth),
             libc::FUTEX_WAKE
             | libc::FUTEX_WAKE_BITSET
             | libc::FUTEX_WAKE_OP
@@ -112,13 +131,13 @@ unsafe fn recorded<const DETAIL: u32>(arguments: &[usize; 7], site: Site) -> isi
             | libc::FUTEX_CMP_REQUEUE
             | libc::FUTEX_CMP_REQUEUE_PI => wake(|woken| *woken > 0),
             libc::FUTEX_UNLOCK_PI => wake(|result| *result == 0),
-            _ => make(),
+            _ => None,
         },
         // Of several words the array stands for all: which one woke the thread is not seen.
-        FUTEX_WAITV => wait(fourth != 0),
-        FUTEX_WAIT => wait(fifth != 0),
+        FUTEX_WAITV => wait(fourth),
+        FUTEX_WAIT => wait(fifth),
         FUTEX_WAKE => wake(|woken| *woken > 0),
-        _ => make(),
+        _ => None,
     }
 }
 

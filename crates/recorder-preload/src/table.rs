@@ -44,8 +44,17 @@ fn forms() -> &'static [Forms; COUNT] {
 
 /// Switches every exported function to this detail.
 pub(crate) fn install(detail: Detail) {
-    for (number, (slot, forms)) in table().iter().zip(forms()).enumerate() {
-        let ours = forms.0[detail as usize].map_or(core::ptr::null_mut(), |ours| ours as *mut c_void);
+    fill(|number| forms()[number].0[detail as usize]);
+}
+
+/// Switches every exported function to one of these, or, where there is none, to the next implementation's.
+pub(crate) fn install_these(ours: &[Option<Ours>; COUNT]) {
+    fill(|number| ours[number]);
+}
+
+fn fill(ours: impl Fn(usize) -> Option<Ours>) {
+    for (number, slot) in table().iter().enumerate() {
+        let ours = ours(number).map_or(core::ptr::null_mut(), |ours| ours as *mut c_void);
         let next = next::address(number);
         // What the next library does not have is not called by a program that started.
         let ours = if next.is_null() { core::ptr::null_mut() } else { ours };

@@ -11,6 +11,7 @@
 //! | [`presence`] | whether a thread is in the recorder: no recording begins then                       |
 //! | `arch`       | what depends on the architecture: its counter, calls, return addresses               |
 //! | [`bell`]     | how a dormant process hears that it is asked                                         |
+//! | [`delay`]    | instead of recording: delays at one point of some locks                              |
 //! | `wait`       | a wait for a lock                                                                   |
 //! | `hold`       | what happens to a lock that is acquired, until its release                          |
 //! | `hand_off`   | between two owners of a lock: for how long it was free                              |
@@ -71,6 +72,7 @@
 #![no_std]
 
 pub mod bell;
+pub mod delay;
 pub mod format;
 pub mod lock_free_table;
 pub mod presence;
@@ -153,6 +155,7 @@ pub struct Recorder {
     shared: shared_tables::SharedTablesPointer,
     unwinder: unwind::Unwinder,
     main_stack: stack_bounds::MainStack,
+    delays: delay::Delays,
     ticks: clock::Ticks,
     /// The clock at the start, ticks.
     started: AtomicU64,
@@ -235,6 +238,7 @@ impl Recorder {
             shared: shared_tables::SharedTablesPointer::new(),
             unwinder: unwind::Unwinder::new(),
             main_stack: stack_bounds::MainStack::new(),
+            delays: delay::Delays::new(),
             ticks: clock::Ticks::new(),
             started: AtomicU64::new(0),
             entering: AtomicU32::new(0),

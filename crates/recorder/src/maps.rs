@@ -308,6 +308,16 @@ impl Modules<'_> {
     }
 }
 
+/// The build id of a module that starts at `start`, with zeros behind it, and its length. `read` fills what it is
+/// given, from an address on.
+pub(crate) fn build_id_of(
+    start: u64,
+    buffer: &mut [u8; 4096],
+    read: &mut dyn FnMut(u64, &mut [u8]),
+) -> Option<([u8; BUILD_ID], usize)> {
+    build_id(start, buffer, read).map(|id| (id.bytes, id.length))
+}
+
 /// What is read of a module's headers, and then of its notes, bytes.
 const HEADERS: usize = 1024;
 

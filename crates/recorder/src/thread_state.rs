@@ -108,6 +108,9 @@ pub(crate) struct Local {
     pub(crate) refused_in: Cell<u32>,
     pub(crate) yields: Yields,
     pub(crate) semaphores: Taken,
+    /// In a process with delays ([`super::delay`]): locks that the thread holds, and delays that it owes.
+    pub(crate) held: Cell<u32>,
+    pub(crate) owed: Cell<u32>,
 }
 
 spinpark_linux::thread_block!(pub(crate) fn local() -> *mut Local = "spinpark_recorder_0_1_local");

@@ -20,7 +20,7 @@
 //! ([`Trace::still_holds`]), and one that is not is followed without unwinding if each of its addresses is
 //! known ([`super::steps`]).
 
-use core::ffi::{c_int, c_void};
+use core::ffi::{c_char, c_int, c_void, CStr};
 use core::mem::{self, MaybeUninit};
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering::Relaxed};
 
@@ -117,11 +117,35 @@ type GetRegister = unsafe extern "C" fn(*mut Context, c_int) -> usize;
 
 /// glibc's `struct dl_find_object`: what is at an address.
 #[repr(C)]
-struct Object {
+pub(crate) struct Object {
     flags: u64,
-    start: usize,
-    end: usize,
-    rest: [usize; 10],
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+    /// The loader's `struct link_map`.
+    link: *const Link,
+    rest: [usize; 9],
+}
+
+/// The start of glibc's `struct link_map`.
+#[repr(C)]
+struct Link {
+    base: usize,
+    name: *const c_char,
+}
+
+impl Object {
+    /// Its path; none of the program itself.
+    ///
+    /// # Safety
+    ///
+    /// The module stays loaded as long as the result is used.
+    pub(crate) unsafe fn path<'a>(&self) -> Option<&'a CStr> {
+        // SAFETY: null, or the loader's entry of a module that is loaded.
+        let name = unsafe { self.link.as_ref() }?.name;
+        // SAFETY: null, or the loader's string, which stays with the module.
+        let name = (!name.is_null()).then(|| unsafe { CStr::from_ptr(name) })?;
+        Some(name).filter(|name| !name.is_empty())
+    }
 }
 type FindObject = unsafe extern "C" fn(*mut c_void, *mut Object) -> c_int;
 
@@ -182,7 +206,7 @@ impl Unwinder {
     }
 
     /// The module that has an address, as the loader knows it now.
-    fn object(&self, address: usize) -> Option<Object> {
+    pub(crate) fn object(&self, address: usize) -> Option<Object> {
         let find_object = self.find_object.load(Relaxed);
         if find_object.is_null() || address == 0 {
             return None;
