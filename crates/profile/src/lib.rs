@@ -26,6 +26,7 @@
 //! | [`thread_time`]        | what threads did with their time                                                    |
 //! | [`share`]              | the share of threads' time that was waited, judged against a bound                  |
 //! | [`swap`]               | which part of the waiting the drop-in could change                                  |
+//! | [`whatif`]             | locks that can be delayed in other runs, and what tells them from others            |
 //! | [`classes`]            | locks of one creation site as one                                                   |
 //! | [`cost`]               | what recording cost                                                                 |
 //! | [`text`], [`html`]     | the report as tables for terminals, and as a page                                   |
@@ -78,3 +79,4 @@ pub mod thread_time;
 pub mod unnamed;
 pub mod waits;
 pub mod watch;
+pub mod whatif;

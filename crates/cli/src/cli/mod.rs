@@ -4,6 +4,7 @@ mod export;
 mod gate;
 mod libraries;
 mod profile;
+mod whatif;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -19,6 +20,7 @@ pub(crate) use self::libraries::Libraries;
 pub(crate) use self::profile::{
     DetailChoice, Diff, LocksChoice, Profile, Record, Report, Showing, Top, ViewChoice,
 };
+pub(crate) use self::whatif::Whatif;
 use crate::line::documentation::{self, Completions, Man};
 use crate::line::format::{self, TableOrJson, to_json};
 use crate::line::numbers::{ROUNDS, whole};
@@ -29,6 +31,7 @@ Examples:
   spinpark                               a demonstration: half a minute
   spinpark profile -- ./server-test 1    which lock does it wait for, and which thread holds it?
   spinpark compare -- ./server-test 1    would better locks make it faster?
+  spinpark whatif -- ./server-test 1     what would it bring to mend that lock?
   spinpark run -- ./server-test 1        run it on spinpark's locks
   spinpark report spinpark-profile       an earlier recording again
   spinpark why 4711                      a process that hangs: who waits for whom?
@@ -77,6 +80,7 @@ pub(crate) enum Command {
     Why(Why),
     Export(Box<Export>),
     Compare(Box<Compare>),
+    Whatif(Box<Whatif>),
     Gate(Box<Gate>),
     Run(Run),
     #[command(hide = true)]
@@ -96,6 +100,7 @@ impl Cli {
     pub(crate) fn apply_formats(&mut self) -> Result<(), String> {
         match &mut self.command {
             Some(Command::Compare(it)) => to_json(it.out.format, &mut it.out.json),
+            Some(Command::Whatif(it)) => to_json(it.out.format, &mut it.out.json),
             Some(Command::Profile(it)) => to_json(it.show.format, &mut it.show.json),
             Some(Command::Record(it)) => to_json(it.show.format, &mut it.show.json),
             Some(Command::Report(it)) => to_json(it.show.format, &mut it.show.json),

@@ -8,4 +8,5 @@ pub(crate) mod libraries;
 pub(crate) mod prepare;
 pub(crate) mod profile;
 pub(crate) mod run;
+pub(crate) mod whatif;
 pub(crate) mod why;

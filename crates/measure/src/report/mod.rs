@@ -10,6 +10,7 @@ pub mod page;
 pub mod reading;
 pub mod scaling_table;
 pub mod unwritten;
+pub mod whatif;
 
 use std::io::IsTerminal;
 use std::os::fd::AsFd;

@@ -16,6 +16,9 @@ pub const DETAIL: &str = "SPINPARK_PROFILE_DETAIL";
 /// The variable that states whose children are recorded from their start, whether they wait or not.
 pub const PARENT: &str = "SPINPARK_PROFILE_PARENT";
 
+/// The variable that names the file of a plan of delays: nothing is recorded then.
+pub const DELAY: &str = "SPINPARK_PROFILE_DELAY";
+
 /// The variable that pads the environment to a random length, so that no configuration owns one stack
 /// alignment (Mytkowicz et al., "Producing wrong data without doing anything obviously wrong", 2009).
 const PADDING: &str = "SPINPARK_RANDOMIZED_ENVIRONMENT_OFFSET";
@@ -169,7 +172,7 @@ impl Environments {
 
 /// Removes our variables of the user's from the environment of `command`, and pads it with `padding` bytes.
 pub fn prepare(command: &mut Command, padding: usize) {
-    for ours in ["SPINPARK_DISABLE", "SPINPARK_VERBOSE", "SPINPARK_REPORT", DIRECTORY, DETAIL, PARENT] {
+    for ours in ["SPINPARK_DISABLE", "SPINPARK_VERBOSE", "SPINPARK_REPORT", DIRECTORY, DETAIL, PARENT, DELAY] {
         command.env_remove(ours);
     }
     command.env(PADDING, "X".repeat(padding));

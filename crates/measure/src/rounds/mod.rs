@@ -15,6 +15,7 @@
 //! | [`environment`]   | where and when it was measured                                        |
 //! | [`compare`]       | medians, changes and verdicts per metric                              |
 //! | [`scaling`]       | one program at several numbers of threads                             |
+//! | [`whatif`]        | one program with delays at a lock                                     |
 //! | [`warnings`]      | what makes a result weak                                              |
 
 pub mod blocks;
@@ -30,4 +31,5 @@ pub mod metric;
 pub mod sample;
 pub mod scaling;
 pub mod warnings;
+pub mod whatif;
 pub mod worker;

@@ -7,7 +7,7 @@
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 
-use super::{Ratio, median, median_in_place, quantile};
+use super::{Estimate, Ratio, median, median_in_place, quantile};
 
 /// Drawings per interval. The interval's own error is then far below what 10 or 20 blocks can say.
 pub const RESAMPLES: usize = 10_000;
@@ -30,20 +30,33 @@ pub fn ratio_interval_of(resamples: usize, ratios: &[f64], seed: u64) -> Option<
         return None;
     }
     let logs: Vec<f64> = ratios.iter().map(|r| r.ln()).collect();
+    let of_logs = interval_of(resamples, &logs, seed)?;
+    Some(Ratio { median: of_logs.median.exp(), low: of_logs.low.exp(), high: of_logs.high.exp() })
+}
+
+/// The median of `values`, of any sign, with its 95 % interval; `None` if there are fewer than [`MIN_BLOCKS`], or
+/// if one is no finite number.
+#[must_use]
+pub fn interval(values: &[f64], seed: u64) -> Option<Estimate> {
+    let is_one = values.len() >= MIN_BLOCKS && values.iter().all(|value| value.is_finite());
+    if is_one { interval_of(RESAMPLES, values, seed) } else { None }
+}
+
+fn interval_of(resamples: usize, values: &[f64], seed: u64) -> Option<Estimate> {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
-    let mut drawing = vec![0.0; logs.len()];
+    let mut drawing = vec![0.0; values.len()];
     let mut medians = Vec::with_capacity(resamples);
     for _ in 0..resamples {
         for slot in &mut drawing {
-            *slot = logs[rng.random_range(0..logs.len())];
+            *slot = values[rng.random_range(0..values.len())];
         }
         medians.push(median_in_place(&mut drawing)?);
     }
     medians.sort_unstable_by(f64::total_cmp);
-    Some(Ratio {
-        median: median(&logs)?.exp(),
-        low: quantile(&medians, 0.025).exp(),
-        high: quantile(&medians, 0.975).exp(),
+    Some(Estimate {
+        median: median(values)?,
+        low: quantile(&medians, 0.025),
+        high: quantile(&medians, 0.975),
     })
 }
 
@@ -90,6 +103,16 @@ mod tests {
             })
             .count();
         assert!((50..=60).contains(&hits), "{hits} of {trials}");
+    }
+
+    #[test]
+    fn values_of_any_sign_have_an_interval() {
+        let values: Vec<f64> = (-4..=4).map(f64::from).collect();
+        let found = interval(&values, 3).unwrap();
+        assert_eq!((found.median, found.low, found.high), (0.0, -3.0, 3.0));
+        assert!(found.contains(0.0) && !found.contains(3.5));
+        assert_eq!(interval(&values[..5], 3), None);
+        assert_eq!(interval(&[f64::NAN; 9], 3), None);
     }
 
     #[test]

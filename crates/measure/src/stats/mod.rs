@@ -48,6 +48,31 @@ impl Ratio {
     }
 }
 
+/// A number of any sign with its 95 % interval.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Estimate {
+    /// The median over blocks.
+    pub median: f64,
+    /// The lower end of the 95 % interval.
+    pub low: f64,
+    /// The upper end of the 95 % interval.
+    pub high: f64,
+}
+
+impl Estimate {
+    /// Whether the interval contains `value`.
+    #[must_use]
+    pub fn contains(&self, value: f64) -> bool {
+        self.low <= value && value <= self.high
+    }
+
+    /// Times a number above 0.
+    #[must_use]
+    pub fn times(self, factor: f64) -> Self {
+        Self { median: self.median * factor, low: self.low * factor, high: self.high * factor }
+    }
+}
+
 /// The median; `None` without values.
 #[must_use]
 pub fn median(values: &[f64]) -> Option<f64> {

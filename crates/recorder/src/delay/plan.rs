@@ -206,6 +206,12 @@ impl Plan {
         }
     }
 
+    /// Makes it that of another run: with this delay, and nothing counted.
+    pub fn begin_run(&mut self, delay_ns: u64, is_outside: bool) {
+        (self.delay_ns, self.is_outside) = (delay_ns, u32::from(is_outside));
+        self.counts = [const { Count::new() }; COUNTS];
+    }
+
     /// The number of a module, which is added if it is new; `None` if there are too many.
     pub fn add_module(&mut self, module: Module) -> Option<u64> {
         let used = self.modules_used as usize;

@@ -1,7 +1,6 @@
 //! `spinpark-lab documents delays`: maps of delays in FreeBSD's mutex, measured or simulated.
 
 use std::env;
-use std::ffi::OsString;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -115,14 +114,14 @@ fn natively(wanted: &DelaysMap, axes: &Axes, out: Out) -> anyhow::Result<ExitCod
         peers: Peers::default(),
         preload: None,
         recorder: None,
-        inherited: env::var_os("LD_PRELOAD").unwrap_or_else(OsString::new),
+        inherited: env::var_os("LD_PRELOAD").unwrap_or_default(),
         implementations: implementations.into_iter().map(|one| (one.name.clone(), one)).collect(),
         millis,
         untimed: true,
         interrupt: &session.interrupt,
     };
-    let mut progress = Progress::new(runs, Some(seconds));
-    let (cells, _, end) = measure(cells, rounds, session.seed, &mut workers, &mut Cells(&mut progress));
+    let progress = Progress::new(runs, Some(seconds));
+    let (cells, _, end) = measure(cells, rounds, session.seed, &mut workers, &mut Cells(&progress));
     drop(progress);
     let maps = measured(axes, threads, rounds, millis * 1_000_000, &cells, session.seed);
     out.report(wanted, maps, end.name(), session.seed, Some(session.environment))?;
