@@ -3,11 +3,12 @@
 use std::fs;
 
 /// The row of the table, and the source with its version.
-const FORMATS: [(&str, &str, &str); 4] = [
+const FORMATS: [(&str, &str, &str); 5] = [
     ("`PID-START.spinprof`", "crates/recorder/src/format/header.rs", "VERSION"),
     ("`spinpark-profile`", "crates/profile/src/model/mod.rs", "VERSION"),
     ("`spinpark-diff`", "crates/profile/src/diff/mod.rs", "VERSION"),
     ("`spinpark compare`", "crates/measure/src/report/json.rs", "FORMAT_VERSION"),
+    ("`spinpark whatif`", "crates/measure/src/report/whatif.rs", "VERSION"),
 ];
 
 #[test]

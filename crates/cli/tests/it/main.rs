@@ -28,4 +28,5 @@ mod signals;
 mod top;
 mod why;
 mod width;
+mod whatif;
 mod wrapper;

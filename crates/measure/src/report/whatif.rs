@@ -150,7 +150,10 @@ pub fn answer(question: &Question<'_>, effect: &Effect) -> String {
         Verdict::Saves => {
             let saved = Estimate { median: -cost.median, low: -cost.high, high: -cost.low };
             let saves = format!("{subject} {} {} of {metric}", verb("saves", "save"), parts(saved, false));
-            format!("{saves}: shorter ones are not what makes this program faster.")
+            match is_sections {
+                true => format!("{saves}: shorter ones are not what makes this program faster."),
+                false => format!("{saves}."),
+            }
         }
         Verdict::Undecided if effect.reasons == [Doubt::ContainsZero] => {
             let most = match is_sections {
@@ -170,9 +173,9 @@ pub fn answer(question: &Question<'_>, effect: &Effect) -> String {
         Verdict::Undecided => {
             let why: Vec<String> = effect.reasons.iter().map(|doubt| doubted(*doubt, question, effect)).collect();
             format!(
-                "Undecided: {} {} with {} of {metric}, but {}.",
+                "Undecided: {} {} {} of {metric}, but {}.",
                 lower_first(&subject),
-                verb("goes", "go"),
+                verb("costs", "cost"),
                 parts(cost, effect.is_rate),
                 why.join("; and ")
             )
@@ -304,7 +307,7 @@ mod tests {
              they do, halving them can gain up to 45 %."
         );
         let both = said(&[Doubt::Outside, Doubt::OtherLock]);
-        assert!(both.starts_with("Undecided: sections of `cache_lock` longer by 10 % go with 4.0 % "), "{both}");
+        assert!(both.starts_with("Undecided: sections of `cache_lock` longer by 10 % cost 4.0 % "), "{both}");
         assert!(both.contains("outside of locks") && both.contains("; and the same delays at `calm`"), "{both}");
         assert!(said(&[Doubt::FewRounds]).starts_with("Undecided: 10 of the rounds count"));
         let bound = bound(&inside, Some(0.62)).unwrap();
