@@ -27,6 +27,7 @@ use spinpark_measure::rounds::warnings::{SHORT_RUN_S, Warning, of_machine};
 use spinpark_measure::rounds::whatif::{Arm, Doubt, Effect, LOCK_ARMS, Made, Run, measure};
 use spinpark_measure::stats::bootstrap::MIN_BLOCKS;
 use spinpark_measure::stats::median;
+use spinpark_measure::stats::verdict::MARGIN;
 use spinpark_measure::text::units::{counted, percent, seconds, time};
 use spinpark_profile::load::load;
 use spinpark_profile::model::Profile;
@@ -115,10 +116,8 @@ pub(crate) fn run(whatif: &Whatif) -> anyhow::Result<ExitCode> {
     let profiler = find(Library::Profiler)?.path;
     let is_on_drop_in = whatif.locks == LocksChoice::Spinpark;
     let drop_in = is_on_drop_in.then(|| find(Library::DropIn)).transpose()?;
-    let environments = Environments::of_programs(
-        drop_in.as_ref().map(|drop_in| &*drop_in.path),
-        env::var_os("LD_PRELOAD"),
-    );
+    let environments =
+        Environments::of_programs(drop_in.as_ref().map(|drop_in| &*drop_in.path), env::var_os("LD_PRELOAD"));
     let program = program(&whatif.measuring, executable.path, args.to_vec())?;
     let command: Vec<String> =
         whatif.program.iter().map(|word| word.to_string_lossy().into_owned()).collect();
@@ -139,11 +138,8 @@ pub(crate) fn run(whatif: &Whatif) -> anyhow::Result<ExitCode> {
         session: &session,
     };
     let watch = Watch::start();
-    let answered = asked
-        .launcher
-        .run_around("--setup")
-        .map_err(anyhow::Error::from)
-        .and_then(|()| asked.answer_all());
+    let answered =
+        asked.launcher.run_around("--setup").map_err(anyhow::Error::from).and_then(|()| asked.answer_all());
     let noise = watch.noise();
     let cleaned = asked.launcher.clean_up();
     let (answered, end) = answered?;
@@ -258,7 +254,12 @@ impl Asked<'_> {
     }
 
     /// What is to be delayed, and a run that shows that it can be.
-    fn prepare(&self, subject: Subject, profiles: &[Profile], recorded: &Sample) -> anyhow::Result<Experiment> {
+    fn prepare(
+        &self,
+        subject: Subject,
+        profiles: &[Profile],
+        recorded: &Sample,
+    ) -> anyhow::Result<Experiment> {
         let place = self.whatif.place.place();
         let point = self.whatif.place.point();
         let mut notes = Vec::new();
@@ -287,7 +288,9 @@ impl Asked<'_> {
         let plan = identified(&subject)?;
         let mut arms = LOCK_ARMS.to_vec();
         if place == Place::After {
-            notes.push(String::from("A delay after the release is outside of the lock: there is no such control."));
+            notes.push(String::from(
+                "A delay after the release is outside of the lock: there is no such control.",
+            ));
         } else {
             arms.push(Arm::Outside);
         }
@@ -392,7 +395,11 @@ impl Asked<'_> {
             Ok(made)
         });
         drop(progress);
-        let effect = Effect::new(&runs, &arms, self.metric, self.printed.higher_is_better, seed);
+        // Of a delay that is shorter than a section, less is little.
+        let whole = experiment.subject.section_ns.map_or(1.0, |section| experiment.delay_ns as f64 / section);
+        let margin = MARGIN * whole.min(1.0);
+        let kind = (self.metric, self.printed.higher_is_better);
+        let effect = Effect::new((&runs, &arms), kind, margin, seed);
         let other = experiment.other.as_ref().map(|(other, _, delay)| (other.name.clone(), *delay));
         let question = Question {
             lock: &experiment.subject.name,
@@ -453,9 +460,12 @@ fn of_rounds(effect: &Effect, runs: &[Run], unknown: u64, rounds: usize) -> Vec<
     let walls: Vec<f64> = runs.iter().map(|run| run.made.sample.wall_s).collect();
     let short = median(&walls).filter(|run_s| *run_s < SHORT_RUN_S);
     notes.extend(short.map(|run_s| Warning::ShortRun { run_s }.to_string()));
-    let is_wide = effect.reasons.iter().any(|doubt| matches!(doubt, Doubt::ContainsZero | Doubt::WithinNoise));
+    let is_wide =
+        effect.reasons.iter().any(|doubt| matches!(doubt, Doubt::ContainsZero | Doubt::WithinNoise));
     if is_wide || effect.rounds < MIN_BLOCKS {
-        notes.push(String::from("More --rounds make the interval narrower; a longer --delay has a larger effect."));
+        notes.push(String::from(
+            "More --rounds make the interval narrower; a longer --delay has a larger effect.",
+        ));
     }
     notes
 }

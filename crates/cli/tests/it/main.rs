@@ -26,7 +26,7 @@ mod run;
 mod shown;
 mod signals;
 mod top;
+mod whatif;
 mod why;
 mod width;
-mod whatif;
 mod wrapper;

@@ -47,10 +47,15 @@ fn every_section_is_delayed_and_no_other() {
     let directory = tempfile::tempdir().unwrap();
     let (result, lock) =
         data(directory.path(), &["--lock", "cache_lock", "--rounds", "6"], "serial", TIMES as usize / 4);
-    assert_eq!((&lock["name"], &lock["uses"], &lock["other_lock"]), (&"cache_lock".into(), &TIMES.into(), &"calm_lock".into()));
+    assert_eq!(
+        (&lock["name"], &lock["uses"], &lock["other_lock"]),
+        (&"cache_lock".into(), &TIMES.into(), &"calm_lock".into())
+    );
     let delay = lock["delay_ns"].as_u64().unwrap();
     assert!(delay >= 1_000_000, "a section sleeps for a millisecond: {delay}");
-    for (arm, factor) in [("none", 0.0), ("none_again", 0.0), ("quarter", 0.25), ("half", 0.5), ("whole", 1.0)] {
+    for (arm, factor) in
+        [("none", 0.0), ("none_again", 0.0), ("quarter", 0.25), ("half", 0.5), ("whole", 1.0)]
+    {
         assert_eq!(runs(&lock, arm).count(), 6);
         for run in runs(&lock, arm) {
             let delayed = if factor > 0.0 { TIMES } else { 0 };
@@ -64,7 +69,8 @@ fn every_section_is_delayed_and_no_other() {
         assert_eq!((&run["reached"], &run["delayed"]), (&TIMES.into(), &TIMES.into()), "{run}");
     }
     assert_eq!(lock["effect"]["rounds"], 6);
-    for words in ["1, outside locks", "1, other lock", "Sections of `cache_lock` longer by 10 %", "(Amdahl)"] {
+    for words in ["1, outside locks", "1, other lock", "Sections of `cache_lock` longer by 10 %", "(Amdahl)"]
+    {
         let is_there = result.stdout.contains(words) || result.stdout.contains(words.replace('S', "s"));
         assert!(is_there, "{words}: {result:#?}");
     }
@@ -93,7 +99,10 @@ fn other_places() {
     let wake = ["--where", "wake", "--lock", "queue_filled", "--delay", "100us", "--rounds", "6"];
     let (result, lock) = data(path, &wake, "signals", 15);
     assert!(runs(&lock, "whole").all(|run| run["reached"] == 15 && run["delayed"] == 15), "{lock:#}");
-    assert!(result.stdout.contains("100 µs before each wake-up of `queue_filled` cost") || result.stdout.contains("Undecided"));
+    assert!(
+        result.stdout.contains("100 µs before each wake-up of `queue_filled` cost")
+            || result.stdout.contains("Undecided")
+    );
     let retry = ["--where", "retry", "--lock", "cache_lock", "--rounds", "6"];
     let (_, lock) = data(path, &retry, "polled", 10);
     assert!(runs(&lock, "half").all(|run| run["reached"].as_u64().unwrap() >= 10), "{lock:#}");
@@ -118,7 +127,10 @@ fn the_lock_that_is_waited_for_and_the_programs_number() {
     let options = [&["--lock", "cache_lock", "--rounds", "6"][..], &metric].concat();
     let (result, lock) = data(directory.path(), &options, "alone", 3);
     assert_eq!(lock["effect"]["is_rate"], true);
-    assert!(result.stdout.contains("throughput (median)") && result.stdout.contains("of throughput"), "{result:#?}");
+    assert!(
+        result.stdout.contains("throughput (median)") && result.stdout.contains("of throughput"),
+        "{result:#?}"
+    );
     let document = said(
         recording(directory.path(), ["whatif"])
             .args(["--lock", "cache_lock", "--rounds", "6", "--format", "json", "--"])
@@ -155,11 +167,23 @@ fn what_cannot_be_asked_says_what_to_do() {
     let fails = |options: &[&str], what: &str, words: &[&str]| {
         whatif(path, options, what, 5).fails(2, words);
     };
-    fails(&["--lock", "cache_lokc"], "serial", &["has no lock `cache_lokc`; did you mean `cache_lock`?", "--lock: `cache_lock`"]);
+    fails(
+        &["--lock", "cache_lokc"],
+        "serial",
+        &["has no lock `cache_lokc`; did you mean `cache_lock`?", "--lock: `cache_lock`"],
+    );
     fails(&["--lock", "cache_lock", "--where", "wake"], "serial", &["which is not seen", "--where after"]);
-    fails(&["--lock", "cache_lock", "--where", "retry"], "alone", &["no try for `cache_lock` (mutex) failed"]);
+    fails(
+        &["--lock", "cache_lock", "--where", "retry"],
+        "alone",
+        &["no try for `cache_lock` (mutex) failed"],
+    );
     fails(&["--lock", "queue_filled"], "queue", &["only waits and wake-ups are seen", "--where wake"]);
-    fails(&["--lock", "queue_filled", "--where", "wake"], "queue", &["no sections that say how long", "--delay 20us"]);
+    fails(
+        &["--lock", "queue_filled", "--where", "wake"],
+        "queue",
+        &["no sections that say how long", "--delay 20us"],
+    );
     fails(&[], "alone", &["no thread waited for a lock", "Name one with --lock: `cache_lock`"]);
     fails(&["--rounds", "5"], "alone", &["--rounds 5 is too few"]);
     fails(&["--delay", "1h"], "alone", &["from 50ns to 10s"]);
@@ -186,7 +210,7 @@ fn finds(what: &str, lock: &str, known: impl Fn(&Value) -> f64) {
     const NEAR: f64 = 0.02;
     assert!(low - NEAR <= known && known <= high + NEAR, "{what}, {lock}: {known}\n{result:#?}");
     let verdict = &found["effect"]["verdict"];
-    assert!(known > 0.1 || verdict == "undecided", "{what}, {lock}: {result:#?}");
+    assert!(known > 0.1 || verdict == "undecided" || verdict == "little", "{what}, {lock}: {result:#?}");
     assert!(verdict != "saves", "{what}, {lock}: {result:#?}");
 }
 
@@ -194,7 +218,9 @@ fn finds(what: &str, lock: &str, known: impl Fn(&Value) -> f64) {
 fn of_the_path(lock: &Value) -> f64 {
     let rows = lock["effect"]["rows"].as_array().unwrap();
     let none = rows.iter().find(|row| row["arm"] == "none").unwrap();
-    lock["uses"].as_f64().unwrap() * lock["delay_ns"].as_f64().unwrap() / 1e9 / none["median"].as_f64().unwrap()
+    lock["uses"].as_f64().unwrap() * lock["delay_ns"].as_f64().unwrap()
+        / 1e9
+        / none["median"].as_f64().unwrap()
 }
 
 #[test]
@@ -212,12 +238,13 @@ fn truth_waiting_that_costs_nothing() {
 #[test]
 #[ignore = "truth: two minutes on an idle machine"]
 fn truth_a_producer_that_is_not_the_limit() {
-    finds("queue", "produce_lock", |_| 0.0);
+    // But for the first item.
+    finds("queue", "produce_lock", |lock| of_the_path(lock) / lock["uses"].as_f64().unwrap());
 }
 
 #[test]
 #[ignore = "truth: three minutes on an idle machine"]
 fn truth_two_locks_in_a_row() {
-    finds("two", "first_lock", |_| 0.0);
+    finds("two", "first_lock", |lock| of_the_path(lock) / lock["uses"].as_f64().unwrap());
     finds("two", "second_lock", of_the_path);
 }

@@ -3,8 +3,8 @@
 use super::{Printed, Style, interval, metric_name, table, text, value};
 use crate::rounds::sample::Metric;
 use crate::rounds::whatif::{Arm, Doubt, Effect, Verdict};
-use crate::stats::bootstrap::MIN_BLOCKS;
 use crate::stats::Estimate;
+use crate::stats::bootstrap::MIN_BLOCKS;
 use crate::text::units::{change, percent, time};
 
 /// What the document is called in its field `format`.
@@ -76,9 +76,7 @@ impl Question<'_> {
     /// By how many whole delays sections are longer by [`A_LITTLE`]; one delay, if it is not about sections.
     fn delays(&self) -> f64 {
         match (self.place, self.section_ns) {
-            (Place::Inside, Some(section)) if self.delay_ns > 0 => {
-                A_LITTLE * section / self.delay_ns as f64
-            }
+            (Place::Inside, Some(section)) if self.delay_ns > 0 => A_LITTLE * section / self.delay_ns as f64,
             _ => 1.0,
         }
     }
@@ -138,7 +136,8 @@ pub fn answer(question: &Question<'_>, effect: &Effect) -> String {
     let cost = slope.times(question.delays());
     match effect.verdict {
         Verdict::Costs => {
-            let costs = format!("{subject} {} {} of {metric}", verb("costs", "cost"), parts(cost, effect.is_rate));
+            let costs =
+                format!("{subject} {} {} of {metric}", verb("costs", "cost"), parts(cost, effect.is_rate));
             match is_sections {
                 true => format!(
                     "{costs}: halving them can gain up to {}, if nothing else becomes the limit.",
@@ -153,6 +152,21 @@ pub fn answer(question: &Question<'_>, effect: &Effect) -> String {
             match is_sections {
                 true => format!("{saves}: shorter ones are not what makes this program faster."),
                 false => format!("{saves}."),
+            }
+        }
+        Verdict::Little => {
+            let most = percent(part(cost.high.max(0.0), effect.is_rate));
+            let costs = format!(
+                "{subject} {} at most {most} of {metric} ({})",
+                verb("costs", "cost"),
+                parts(cost, effect.is_rate)
+            );
+            match is_sections {
+                true => format!(
+                    "{costs}: halving them can gain at most {}.",
+                    short(question.gain(slope.high, effect.is_rate))
+                ),
+                false => format!("{costs}."),
             }
         }
         Verdict::Undecided if effect.reasons == [Doubt::ContainsZero] => {
@@ -171,7 +185,8 @@ pub fn answer(question: &Question<'_>, effect: &Effect) -> String {
             )
         }
         Verdict::Undecided => {
-            let why: Vec<String> = effect.reasons.iter().map(|doubt| doubted(*doubt, question, effect)).collect();
+            let why: Vec<String> =
+                effect.reasons.iter().map(|doubt| doubted(*doubt, question, effect)).collect();
             format!(
                 "Undecided: {} {} {} of {metric}, but {}.",
                 lower_first(&subject),
@@ -209,7 +224,10 @@ fn doubted(doubt: Doubt, question: &Question<'_>, effect: &Effect) -> String {
 pub fn bound(question: &Question<'_>, waited: Option<f64>) -> Option<String> {
     let held = question.held?;
     let waits = waited.map_or_else(String::new, |share| {
-        format!(" Threads waited {} of their time for it, which says nothing of what that costs.", short(share))
+        format!(
+            " Threads waited {} of their time for it, which says nothing of what that costs.",
+            short(share)
+        )
     });
     Some(format!(
         "Without an experiment: `{}` is held {} of the time, so halving its sections saves {} of the time at most \
@@ -271,7 +289,8 @@ mod tests {
 
     #[test]
     fn answers() {
-        let (none, rate) = (Printed::default(), Printed { unit: String::from("throughput"), higher_is_better: true });
+        let (none, rate) =
+            (Printed::default(), Printed { unit: String::from("throughput"), higher_is_better: true });
         let inside = question(Place::Inside, &none);
         assert_eq!(
             answer(&inside, &effect((0.4, 0.36, 0.44), false, vec![])),
@@ -291,6 +310,12 @@ mod tests {
         assert!(answer(&inside, &effect((-0.2, -0.3, -0.1), false, vec![])).starts_with(
             "Sections of `cache_lock` longer by 10 % save 2.0 % [1.0 %, 3.0 %] of wall time: shorter ones"
         ));
+        let little = Effect { verdict: Verdict::Little, ..effect((0.001, -0.004, 0.01), false, vec![]) };
+        assert_eq!(
+            answer(&inside, &little),
+            "Sections of `cache_lock` longer by 10 % cost at most 0.1 % of wall time (0.0 % [0.0 %, 0.1 %]): halving them can \
+             gain at most 0.5 %."
+        );
         // The lock is held for less time than the slope says.
         let little = Question { held: Some(0.1), ..question(Place::Inside, &none) };
         assert!(answer(&little, &effect((0.4, 0.3, 0.5), false, vec![])).contains("gain up to 5.0 %"));
@@ -308,7 +333,10 @@ mod tests {
         );
         let both = said(&[Doubt::Outside, Doubt::OtherLock]);
         assert!(both.starts_with("Undecided: sections of `cache_lock` longer by 10 % cost 4.0 % "), "{both}");
-        assert!(both.contains("outside of locks") && both.contains("; and the same delays at `calm`"), "{both}");
+        assert!(
+            both.contains("outside of locks") && both.contains("; and the same delays at `calm`"),
+            "{both}"
+        );
         assert!(said(&[Doubt::FewRounds]).starts_with("Undecided: 10 of the rounds count"));
         let bound = bound(&inside, Some(0.62)).unwrap();
         assert!(bound.contains("is held 90 % of the time, so halving its sections saves 45 %"), "{bound}");

@@ -172,7 +172,8 @@ impl Environments {
 
 /// Removes our variables of the user's from the environment of `command`, and pads it with `padding` bytes.
 pub fn prepare(command: &mut Command, padding: usize) {
-    for ours in ["SPINPARK_DISABLE", "SPINPARK_VERBOSE", "SPINPARK_REPORT", DIRECTORY, DETAIL, PARENT, DELAY] {
+    for ours in ["SPINPARK_DISABLE", "SPINPARK_VERBOSE", "SPINPARK_REPORT", DIRECTORY, DETAIL, PARENT, DELAY]
+    {
         command.env_remove(ours);
     }
     command.env(PADDING, "X".repeat(padding));

@@ -111,8 +111,7 @@ pub fn measure(arms: &[Arm], rounds: usize, seed: u64, make: MakeRun<'_>) -> (Ve
         seed,
         |_| arms.to_vec(),
         |runs: &mut Vec<Run>, place| {
-            let (round, order, arm, padding) =
-                (place.round, place.order, place.configuration, place.padding);
+            let (round, order, arm, padding) = (place.round, place.order, place.configuration, place.padding);
             let made = make(arm, padding)?;
             runs.push(Run { round, order, arm, padding, made });
             Ok(())
@@ -174,6 +173,8 @@ pub enum Verdict {
     Costs,
     /// They save time.
     Saves,
+    /// They change less than matters, whichever it is: the whole interval is within the margin.
+    Little,
     /// It is not decided.
     Undecided,
 }
@@ -242,8 +243,14 @@ impl<'a> Round<'a> {
 
 impl Effect {
     /// Of `runs` with these `arms`. `seed` makes the intervals reproducible. `is_rate`: more of the metric is better.
+    /// `margin`: a slope within ± that is little.
     #[must_use]
-    pub fn new(runs: &[Run], arms: &[Arm], metric: Metric, is_rate: bool, seed: u64) -> Self {
+    pub fn new(
+        (runs, arms): (&[Run], &[Arm]),
+        (metric, is_rate): (Metric, bool),
+        margin: f64,
+        seed: u64,
+    ) -> Self {
         let complete = runs.chunk_by(|a, b| a.round == b.round).filter(|round| round.len() == arms.len());
         let has_met = |round: &&[Run]| round.iter().all(|run| run.made.reached > 0);
         let failed = complete.clone().filter(|round| !has_met(round)).count();
@@ -270,10 +277,8 @@ impl Effect {
                     .and_then(|each| ratio_interval(&each, seed)),
             }
         };
-        let again: Option<Vec<f64>> = rounds
-            .iter()
-            .map(|round| Some(round.time(Arm::NoneAgain)? / round.time(Arm::None)?))
-            .collect();
+        let again: Option<Vec<f64>> =
+            rounds.iter().map(|round| Some(round.time(Arm::NoneAgain)? / round.time(Arm::None)?)).collect();
         let with = |control: Arm| arms.contains(&control);
         let mut effect = Self {
             metric,
@@ -293,8 +298,13 @@ impl Effect {
             verdict: Verdict::Undecided,
             reasons: Vec::new(),
         };
-        effect.reasons = effect.doubts();
+        let is_little = |slope: &Estimate| -margin < slope.low && slope.high < margin;
+        effect.reasons = match effect.slope {
+            Some(slope) if is_little(&slope) => Vec::new(),
+            _ => effect.doubts(),
+        };
         effect.verdict = match effect.slope {
+            Some(slope) if is_little(&slope) => Verdict::Little,
             Some(slope) if effect.reasons.is_empty() && slope.median > 0.0 => Verdict::Costs,
             Some(_) if effect.reasons.is_empty() => Verdict::Saves,
             _ => Verdict::Undecided,
@@ -312,9 +322,8 @@ impl Effect {
         if slope.median.abs() <= again.reach() {
             doubts.push(Doubt::WithinNoise);
         }
-        let is_bent = |bend: &Estimate| {
-            !bend.contains(0.0) && bend.median.abs() > MUCH_BEND * slope.median.abs()
-        };
+        let is_bent =
+            |bend: &Estimate| !bend.contains(0.0) && bend.median.abs() > MUCH_BEND * slope.median.abs();
         if self.bend.is_some_and(|bend| is_bent(&bend)) {
             doubts.push(Doubt::NotLinear);
         }
@@ -350,18 +359,15 @@ impl Effect {
 mod tests {
     use super::*;
 
-    const ALL: [Arm; 7] = [
-        Arm::None,
-        Arm::NoneAgain,
-        Arm::Quarter,
-        Arm::Half,
-        Arm::Whole,
-        Arm::Outside,
-        Arm::OtherLock,
-    ];
+    const ALL: [Arm; 7] =
+        [Arm::None, Arm::NoneAgain, Arm::Quarter, Arm::Half, Arm::Whole, Arm::Outside, Arm::OtherLock];
 
     /// A program whose time depends on the arm, on a machine that becomes slower from run to run.
     fn effect(rounds: usize, is_rate: bool, time: &dyn Fn(Arm) -> f64) -> Effect {
+        effect_within(0.0, rounds, is_rate, time)
+    }
+
+    fn effect_within(margin: f64, rounds: usize, is_rate: bool, time: &dyn Fn(Arm) -> f64) -> Effect {
         let mut count = 0;
         let (runs, end) = measure(&ALL, rounds, 1, &mut |arm, _| {
             count += 1;
@@ -373,7 +379,7 @@ mod tests {
         });
         assert!(matches!(end, End::Complete));
         let metric = if is_rate { Metric::Printed } else { Metric::Wall };
-        Effect::new(&runs, &ALL, metric, is_rate, 1)
+        Effect::new((&runs, &ALL), (metric, is_rate), margin, 1)
     }
 
     fn line(slope: f64, control: f64) -> impl Fn(Arm) -> f64 {
@@ -393,6 +399,9 @@ mod tests {
             assert!(effect.row(Arm::None).unwrap().change.is_none());
         }
         assert_eq!(effect(20, false, &line(-0.2, 0.0)).verdict, Verdict::Saves);
+        let little = effect_within(0.02, 20, false, &line(0.0, 0.0));
+        assert_eq!((little.verdict, little.reasons), (Verdict::Little, vec![]));
+        assert_eq!(effect_within(0.02, 20, false, &line(0.4, 0.0)).verdict, Verdict::Costs);
     }
 
     #[test]
@@ -422,7 +431,7 @@ mod tests {
             let reached = u64::from(count != 3);
             Ok(Made { delay_ns: 1, reached, delayed: 0, sample: Sample { wall_s, ..Sample::default() } })
         });
-        let effect = Effect::new(&runs, &LOCK_ARMS, Metric::Wall, false, 1);
+        let effect = Effect::new((&runs, &LOCK_ARMS), (Metric::Wall, false), 0.0, 1);
         assert_eq!((effect.rounds, effect.failed), (7, 1));
         assert!((effect.slope.unwrap().median - 1.0).abs() < 1e-9);
     }

@@ -58,7 +58,9 @@ pub(super) fn identify(view: View<'_>, ids: &[u32], plan: &mut Plan) -> Result<(
         if is_its(number, lock) { its.push(way) } else { others.push(way) }
     }
     let stacks = |ways: &[Way]| -> Vec<Told> {
-        ways.iter().flat_map(|way| if let Way::Stacks(told) = way { told.clone() } else { Vec::new() }).collect()
+        ways.iter()
+            .flat_map(|way| if let Way::Stacks(told) = way { told.clone() } else { Vec::new() })
+            .collect()
     };
     let others = stacks(&others);
     let mut identities: Vec<(By, Vec<Known>)> = Vec::new();
@@ -119,8 +121,7 @@ fn way(view: View<'_>, maps: &Maps, number: u32, lock: &format::Lock) -> Way {
 fn told(view: View<'_>, maps: &Maps, by: By, stack: u32) -> Option<Told> {
     let stack = (stack != NONE).then(|| view.stack(stack)).flatten()?;
     let frames = &stack.frames[..(stack.depth as usize).min(DEPTH)];
-    let frames: Vec<Known> =
-        frames.iter().map_while(|address| code(maps, stack.maps, *address)).collect();
+    let frames: Vec<Known> = frames.iter().map_while(|address| code(maps, stack.maps, *address)).collect();
     (!frames.is_empty()).then_some(Told { by, frames })
 }
 
@@ -159,9 +160,8 @@ fn place(maps: &Maps, number: u32, address: u64) -> Option<Known> {
 
 fn module(mapping: &Mapping) -> Module {
     let id = mapping.build_id.as_deref().unwrap_or_default();
-    let bytes: Vec<u8> = (0..id.len() / 2)
-        .filter_map(|at| u8::from_str_radix(id.get(2 * at..2 * at + 2)?, 16).ok())
-        .collect();
+    let bytes: Vec<u8> =
+        (0..id.len() / 2).filter_map(|at| u8::from_str_radix(id.get(2 * at..2 * at + 2)?, 16).ok()).collect();
     let name = mapping.path.file_name().unwrap_or_default();
     // Its build id tells it; a name beside it would make two of one that is reached by two paths.
     match bytes.is_empty() {

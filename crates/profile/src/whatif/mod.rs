@@ -97,7 +97,9 @@ impl Subject {
     pub fn refusal(&self, point: Point) -> Option<String> {
         let name = format!("`{}` ({})", self.name, self.noun);
         if self.is_sampled {
-            return Some(format!("{name} is inside of glibc, whose calls are not intercepted: it cannot be delayed"));
+            return Some(format!(
+                "{name} is inside of glibc, whose calls are not intercepted: it cannot be delayed"
+            ));
         }
         let has_sections = self.kind.is_lock() && self.kind != Kind::Once && !self.is_foreign;
         let is_woken = matches!(self.kind, Kind::Condvar | Kind::Semaphore | Kind::Futex) && !self.is_made();
@@ -185,14 +187,13 @@ pub fn most_waited(profiles: &[Profile], point: Point, number: usize) -> Result<
 /// Which names there are, if none is it; or why it cannot be delayed at this point.
 pub fn named(profiles: &[Profile], name: &str, point: Point) -> Result<Subject, String> {
     let is_it = |profile: &&Profile, subject: &Subject| subject.is_called(name, profile);
-    let found = profiles.iter().flat_map(|profile| {
-        subjects_of(profile).into_iter().filter(move |subject| is_it(&profile, subject))
-    });
+    let found = profiles
+        .iter()
+        .flat_map(|profile| subjects_of(profile).into_iter().filter(move |subject| is_it(&profile, subject)));
     // Of several processes that have such a lock, the one that uses it most; of a lock and a condition variable
     // with one name, the one that can be delayed.
-    let best = found.max_by_key(|subject| {
-        (subject.refusal(point).is_none(), subject.waited_ns, subject.uses)
-    });
+    let best =
+        found.max_by_key(|subject| (subject.refusal(point).is_none(), subject.waited_ns, subject.uses));
     let Some(subject) = best else {
         let names: Vec<String> = profiles.iter().flat_map(subjects_of).map(|subject| subject.name).collect();
         let meant = nearest(name, names.iter().map(String::as_str));

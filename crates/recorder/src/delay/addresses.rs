@@ -86,8 +86,7 @@ impl Addresses {
         }
         self.chain(address).any(|slot| {
             let found = slot.load(Relaxed);
-            (found == 0 || found == FREE)
-                && slot.compare_exchange(found, word, Relaxed, Relaxed).is_ok()
+            (found == 0 || found == FREE) && slot.compare_exchange(found, word, Relaxed, Relaxed).is_ok()
         })
     }
 
@@ -109,7 +108,12 @@ impl Addresses {
     pub(super) fn forget_variables(&self) {
         for slot in &self.0 {
             let word = slot.load(Relaxed);
-            if word >> BITS != 0 && matches!(Verdict::of(word), Verdict::Delayed { in_module: true } | Verdict::Left { in_module: true }) {
+            if word >> BITS != 0
+                && matches!(
+                    Verdict::of(word),
+                    Verdict::Delayed { in_module: true } | Verdict::Left { in_module: true }
+                )
+            {
                 let _ = slot.compare_exchange(word, FREE, Relaxed, Relaxed);
             }
         }

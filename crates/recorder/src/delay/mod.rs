@@ -210,9 +210,7 @@ impl Recorder {
     pub fn meet_created(&self, address: usize, site: Site) {
         let Some((plan, addresses)) = self.delays.get() else { return };
         addresses.forget(address);
-        self.classify(plan, addresses, (address, site), |stack| {
-            Some(stack.is_one_of(plan, By::Creation))
-        });
+        self.classify(plan, addresses, (address, site), |stack| Some(stack.is_one_of(plan, By::Creation)));
     }
 
     /// The object at `address` is about to be destroyed.
@@ -233,13 +231,7 @@ impl Recorder {
     /// A lock is used whose creation was not seen, for the first time, or some time after.
     #[cold]
     #[inline(never)]
-    fn meet(
-        &self,
-        plan: &Plan,
-        addresses: &Addresses,
-        used: (usize, Site),
-        open: Option<Verdict>,
-    ) -> bool {
+    fn meet(&self, plan: &Plan, addresses: &Addresses, used: (usize, Site), open: Option<Verdict>) -> bool {
         let uses = if let Some(Verdict::Open(uses)) = open { uses } else { 0 };
         self.classify(plan, addresses, used, |stack| match stack.is_one_of(plan, By::Use) {
             true => Some(true),
@@ -273,7 +265,8 @@ impl Recorder {
         let verdict = match self.unwinder.object(address) {
             Some(object) => {
                 let place = self.place_in(plan, &object, address as u64);
-                let is_its = |it: &Identity| it.by == By::Place as u32 && it.places().first() == place.as_ref();
+                let is_its =
+                    |it: &Identity| it.by == By::Place as u32 && it.places().first() == place.as_ref();
                 match place.is_some() && plan.identities().iter().any(is_its) {
                     true => Verdict::Delayed { in_module: true },
                     false => Verdict::Left { in_module: true },

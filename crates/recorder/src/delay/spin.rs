@@ -96,7 +96,11 @@ mod tests {
             spin.set(ns, &ticks);
             assert_eq!(spin.is_long(), ns > 0);
             let start = monotonic();
-            (0..20).for_each(|_| if spin.is_long() { spin.take(&ticks) });
+            (0..20).for_each(|_| {
+                if spin.is_long() {
+                    spin.take(&ticks);
+                }
+            });
             let took = monotonic() - start;
             // Iterations are measured on a machine that may have been slower then.
             assert!(took >= 20 * ns / 2, "{took} ns");
